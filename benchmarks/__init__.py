@@ -1,0 +1,1 @@
+"""Measures what pyterrier_cwla costs beside its peers; prints times and never asserts one."""

@@ -1,0 +1,103 @@
+"""Compares `pt.Experiment` over many runs with what the provider alone costs for the same measures."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pyterrier as pt
+from ir_measures import parse_measure
+
+from benchmarks import workloads
+from benchmarks.peers import OURS_ONLY, SIX, Contestant, ours, peers
+from benchmarks.report import Table, keep, progress, seconds, show
+from benchmarks.workloads import RUN_COLUMNS, Workload
+
+TO_PYTERRIER = {"query_id": "qid", "doc_id": "docno", "relevance": "label"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.experiment", description=__doc__)
+    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--peers-only", action="store_true", help="the six, through ir_measures' own providers")
+    parser.add_argument("--markdown", type=Path, help="keep the table in this file")
+    parser.add_argument("--seed", type=int, default=1)
+    chosen = parser.parse_args()
+
+    progress("building L")
+    workload = workloads.build("L", chosen.seed).first(runs=chosen.runs)
+    if chosen.peers_only:
+        (contestant,), names = [c for c in peers() if c.name == "ir_measures"], list(SIX)
+    else:
+        contestant, names = ours(), list(OURS_ONLY)
+    table = compare(workload, contestant, names, chosen.repeats)
+    show([table])
+    if chosen.markdown:
+        keep(chosen.markdown, [table])
+
+
+def compare(workload: Workload, contestant: Contestant, names: list[str], repeats: int) -> Table:
+    """All three ways in turn, again and again, each time on new buffers."""
+    ways: dict[str, Callable[[Workload], float]] = {
+        "provider, one evaluator for all runs": lambda fresh: _one_evaluator(contestant, names, fresh),
+        "provider, an evaluator for each run": lambda fresh: _many_evaluators(contestant, names, fresh),
+        "pt.Experiment": lambda fresh: _experiment(names, fresh),
+    }
+    times: dict[str, list[float]] = {way: [] for way in ways}
+    for repeat in range(repeats):
+        for way, clock in ways.items():
+            fresh = workload.fresh([*RUN_COLUMNS, "doc_length"])
+            gc.collect()
+            times[way].append(clock(fresh))
+            progress(f"{repeat + 1}/{repeats}: {way} {seconds(times[way][-1])}")
+    medians = {way: statistics.median(taken) for way, taken in times.items()}
+    base = medians["provider, one evaluator for all runs"]
+    rows = [
+        (way, seconds(median), seconds(median / len(workload.runs)), f"{median / base:.2f}")
+        for way, median in medians.items()
+    ]
+    notes = [
+        f"{len(workload.runs)} runs as result frames, {workload.rows:,} rows; measures: {'; '.join(names)}.",
+        f"Provider: {contestant.says}. pt.Experiment evaluates each run anew, by query, and averages itself.",
+    ]
+    return Table("pt.Experiment over the provider", ("way", "total", "a run", "times the provider"), rows, notes)
+
+
+def _one_evaluator(contestant: Contestant, names: list[str], fresh: Workload) -> float:
+    start = time.perf_counter()
+    evaluate = contestant.prepare(names, fresh.qrels)
+    for run in fresh.runs:
+        evaluate(run)
+    return time.perf_counter() - start
+
+
+def _many_evaluators(contestant: Contestant, names: list[str], fresh: Workload) -> float:
+    start = time.perf_counter()
+    for run in fresh.runs:
+        contestant.prepare(names, fresh.qrels)(run)
+    return time.perf_counter() - start
+
+
+def _experiment(names: list[str], fresh: Workload) -> float:
+    results = [_as_results(run) for run in fresh.runs]
+    qrels = fresh.qrels.rename(columns=TO_PYTERRIER)
+    topics = pd.DataFrame({"qid": qrels["qid"].unique()}).assign(query="")
+    measures = [parse_measure(name) for name in names]
+    labels = [f"run {number}" for number in range(len(results))]
+    start = time.perf_counter()
+    pt.Experiment(results, topics, qrels, measures, names=labels)
+    return time.perf_counter() - start
+
+
+def _as_results(run: pd.DataFrame) -> pd.DataFrame:
+    return run.rename(columns=TO_PYTERRIER).assign(rank=run.groupby("query_id", sort=False).cumcount())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""What does a user who leaves at rank i feel? One function an aggregation: A(i)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+
+from .spec import BelowOne, Named, NotNegative, Probability, decorator
+
+aggregation = decorator(
+    "aggregation",
+    """Makes a function of a view (:class:`pyterrier_cwla.view.View`) and parameters an aggregation.
+
+    Facts that make it faster or exact, all optional: ``linear=True``: A is linear in the gains; ``even=True``: beyond
+    the list A changes by the same amount with every item (or not at all); ``rises=True``: A never falls when a gain
+    rises.
+
+    >>> from pyterrier_cwla import aggregation, score
+    >>> @aggregation
+    ... def second_thoughts(view, share: float):
+    ...     return share * view.best + (1 - share) * view.G / view.i
+    >>> score([1, 0], C="prec(2)", A="second_thoughts(0.5)")
+    0.75
+    """,
+)
+discount = decorator(
+    "discount",
+    """Makes a function of the rank a discount φ, for ``utility(…)``.
+
+    >>> from pyterrier_cwla import discount, score
+    >>> @discount
+    ... def inverse_square(i):
+    ...     return 1 / i**2
+    >>> score([0, 1], C="prec(2)", A="utility(inverse_square)")
+    0.25
+    """,
+)
+
+
+@aggregation(linear=True, even=True, rises=True)
+def etg(view: Any) -> Any:
+    """All that was found: expected total gain.
+
+    A(i) = G(i).
+
+    Source: Moffat et al. (2022), Eq. 16.
+    """
+    return view.G
+
+
+@aggregation(linear=True, even=True, rises=True)
+def erg(view: Any) -> Any:
+    """All that was found, over what all users together spend: expected rate of gain.
+
+    A(i) = G(i) / Σ_j V(j)·e_j; with unit effort G(i)/V⁺.
+
+    Source: Moffat et al. (2022), Eq. 17; Jiang and Allan (2016), M1.
+    """
+    return view.G / view.expected_effort
+
+
+@aggregation(rises=True)
+def err(view: Any) -> Any:
+    """The less the more was spent.
+
+    A(i) = 1/E(i); with unit effort 1/i.
+
+    Source: Moffat et al. (2022), Eq. 18; Chapelle et al. (2009).
+    """
+    return 1 / view.E
+
+
+@aggregation(linear=True, rises=True)
+def avg(view: Any) -> Any:
+    """The average of what this user saw.
+
+    A(i) = G(i)/E(i); with unit effort G(i)/i.
+
+    Source: Moffat et al. (2022), Eq. 19; Jiang and Allan (2016), M2.
+    """
+    return view.G / view.E
+
+
+@aggregation(even=True, rises=True)
+def max(view: Any) -> Any:
+    """The best item seen.
+
+    A(i) = max_{j≤i} r_j.
+
+    Source: Moffat et al. (2022), Eq. 20.
+    """
+    return view.best
+
+
+@aggregation(linear=True, even=True, rises=True)
+def fin(view: Any) -> Any:
+    """The last item seen.
+
+    A(i) = r_i.
+
+    Source: Moffat et al. (2022), Eq. 21; Carterette (2011), Model 1.
+    """
+    return view.r
+
+
+@aggregation(linear=True, rises=True)
+def fgt(view: Any, delta: Probability) -> Any:
+    """What was found, of which a share is forgotten with every item.
+
+    A(1) = r_1, A(i) = δ·A(i−1) + r_i.
+
+    Source: Moffat et al. (2022), Eq. 23.
+    """
+    return view.fading(delta)
+
+
+@aggregation(even=True, rises=True)
+def pe(view: Any, beta: Probability) -> Any:
+    """Peak and end: the best item and the last.
+
+    A(i) = β·max_{j≤i} r_j + (1−β)·r_i.
+
+    Source: Moffat et al. (2022), Eq. 24.
+    """
+    return beta * view.best + (1 - beta) * view.r
+
+
+@aggregation(even=True, rises=True)
+def items(view: Any) -> Any:
+    """How many items were seen; its score is V⁺ where everybody leaves.
+
+    A(i) = i. Unit: items.
+
+    Source: Moffat et al. (2022), section 2.
+    """
+    return view.i
+
+
+@aggregation(even=True, rises=True)
+def effort(view: Any) -> Any:
+    """What was spent: its score is the expected effort of a user.
+
+    A(i) = E(i). Unit: that of the effort.
+
+    Source: Jiang and Allan (2016).
+    """
+    return view.E
+
+
+@aggregation(linear=True, even=True, rises=True)
+def utility(view: Any, phi: Annotated[Any, Named("discount")]) -> Any:
+    """All that was found, each item worth less the deeper it lay.
+
+    A(i) = Σ_{j≤i} r_j·φ(j).
+
+    Source: Chapelle et al. (2009), section 4.
+
+    >>> score([0, 1], C="rr", A="utility(reciprocal)")
+    0.5
+    """
+    return view.discounted(phi)
+
+
+@discount
+def reciprocal(i: Any) -> Any:
+    """φ(i) = 1/i."""
+    return 1 / i
+
+
+@discount
+def log2(i: Any) -> Any:
+    """φ(i) = 1/log2(i+1)."""
+    return 1 / np.log2(i + 1)
+
+
+@discount
+def power(i: Any, p: NotNegative) -> Any:
+    """φ(i) = i^(−p)."""
+    return i ** -float(p)
+
+
+@discount
+def geometric(i: Any, phi: BelowOne) -> Any:
+    """φ(i) = φ^(i−1)."""
+    return float(phi) ** (i - 1)

@@ -1,0 +1,205 @@
+"""The named metrics: one row each, written in the language of gains, efforts, continuations and aggregations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from . import aggregation, continuation, effort, gain  # noqa: F401  (fill the tables that the rows below refer to)
+from .errors import BadParameter, near
+from .metric import NORMS, Metric
+from .spec import TABLES, Grade, In, OneOf, Parameter, Spec, parse
+
+Text = str | Callable[[Mapping[str, Any]], str]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A named metric: its five choices, in which bare names stand for its parameters."""
+
+    name: str
+    says: str
+    source: str
+    C: Text
+    A: Text
+    gain: Text
+    effort: Text = "unit"
+    norm: Text = "none"
+    end: str | int = "open"
+    max_rel: int | None = None
+    parameters: tuple[Parameter, ...] = ()
+    cuts: bool = True  # whether @k cuts the ranking; otherwise the cutoff is a parameter of C
+    ours: bool = False
+
+    def metric(self, values: Mapping[str, Any], lengths: Any = None) -> Metric:
+        """The metric with these parameters, given as far as they are not defaults."""
+        known = {p.name: p for p in self.parameters}
+        for name in values:
+            if name not in known:
+                raise BadParameter(f"{self.name} has no parameter {name!r}. {near(name, known)}")
+        missing = [p.name for p in self.parameters if p.required and p.name not in values]
+        if missing:
+            raise BadParameter(f"{self.name} needs {', '.join(f'{name}=' for name in missing)}.")
+        named = {p.name: values.get(p.name, p.default) for p in self.parameters}
+        parts = {
+            role: parse(self._text(text, named), kind, named)
+            for role, kind, text in (
+                ("C", "continuation", self.C),
+                ("A", "aggregation", self.A),
+                ("gain", "gain", self.gain),
+                ("effort", "effort", self.effort),
+            )
+        }
+        return Metric(
+            **parts,
+            norm=named.get("norm", self._text(self.norm, named)),
+            end=named.get("end", self.end),
+            k=named.get("cutoff") if self.cuts else None,
+            max_rel=named.get("max_rel", self.max_rel),
+            unseen=named.get("unseen"),
+            lengths=lengths,
+            missing=named.get("missing", "error"),
+        )
+
+    @staticmethod
+    def _text(text: Any, named: Mapping[str, Any]) -> Any:
+        return text(named) if callable(text) and not isinstance(text, Spec) and not hasattr(text, "kind") else text
+
+
+def _of_part(kind: str, part: str, names: Mapping[str, str] | tuple[str, ...]) -> tuple[Parameter, ...]:
+    """Parameters that a row hands on to a part: same range, same default."""
+    own = {p.name: p for p in TABLES[kind][part].parameters}
+    pairs = names.items() if isinstance(names, Mapping) else ((name, name) for name in names)
+    return tuple(Parameter(outer, own[inner].allowed, own[inner].default) for outer, inner in pairs)
+
+
+@dataclass(frozen=True)
+class SpecOf:
+    """A parameter that is itself a function of the language."""
+
+    kind: str
+
+    def __str__(self) -> str:
+        return f"a {self.kind}: one of {', '.join(sorted(TABLES[self.kind]))}, or your own"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A parameter that is a table of lengths."""
+
+    def __str__(self) -> str:
+        return "a table of document lengths: a name, a path, a dict, a Series or a DataFrame"
+
+
+@dataclass(frozen=True)
+class End:
+    """A parameter that says where the list ends."""
+
+    def __str__(self) -> str:
+        return "'open', 'stop' or a rank"
+
+
+_HIGHEST = In("(0, inf)")
+_CUTOFF = Parameter("cutoff", In("[1, inf)", whole=True), None)
+_FRAME = (
+    Parameter("norm", OneOf(*NORMS), "none"),
+    Parameter("end", End(), "open"),
+    Parameter("max_rel", _HIGHEST, None),
+    Parameter("unseen", In("[0, inf)"), None),
+    Parameter("lengths", Table(), None),
+    Parameter("missing", OneOf("error", "mean"), "error"),
+    _CUTOFF,
+)
+_REL = Parameter("rel", In("[1, inf)", whole=True), 1)
+
+CWLA = Row(
+    "CWLA",
+    says="Any continuation C with any aggregation A: Σ L(i)·A(i), over a normaliser.",
+    source="Moffat, Mackenzie, Thomas and Azzopardi (2022), Eq. 15",
+    C=lambda given: given["C"],
+    A=lambda given: given["A"],
+    gain=lambda given: given["gain"],
+    effort=lambda given: given["effort"],
+    parameters=(
+        Parameter("C", SpecOf("continuation")),
+        Parameter("A", SpecOf("aggregation")),
+        Parameter("gain", SpecOf("gain"), "linear"),
+        Parameter("effort", SpecOf("effort"), "unit"),
+        *_FRAME,
+    ),
+    ours=True,
+)
+
+TBG = Row(
+    "TBG",
+    says="Time-biased gain: relevant documents that users save, of whom half have left after half_life seconds.",
+    source="Smucker and Clarke (2012), Eq. 3 and Table 1",
+    gain="clicksave(p_click_relevant, p_save, rel)",
+    effort="time(summary_seconds, seconds_per_word, seconds_per_document, p_click_relevant, p_click_nonrelevant, rel)",
+    C="decay(half_life)",
+    A="etg",
+    parameters=(
+        *_of_part("continuation", "decay", ("half_life",)),
+        *_of_part("effort", "time", tuple(p.name for p in effort.time.parameters[:-1])),
+        *_of_part("gain", "clicksave", ("p_save", "rel")),
+        *_FRAME,
+    ),
+    ours=True,
+)
+
+#: The metrics that this package adds to those of ir_measures.
+OURS = {row.name: row for row in (CWLA, TBG)}
+
+
+def _ndcg_gain(given: Mapping[str, Any]) -> str:
+    if given["gains"]:
+        return "table(" + repr({int(k): v for k, v in given["gains"].items()}) + ")"
+    return "burges" if given["dcg"] == "exp-log2" else "raw"
+
+
+def _rbp_gain(given: Mapping[str, Any]) -> str:
+    return "binary(rel)" if given["rel"] is not None else "binary"
+
+
+_P = Parameter("p", In("[0, 1)"), 0.8)
+_K = Parameter("cutoff", In("[1, inf)", whole=True))
+_T = Parameter("T", In("[0.5, inf)"), 1.0)
+_GRADES = (Parameter("min_rel", In("[0, inf)"), 0), Parameter("max_rel", _HIGHEST))
+_LOG2 = Parameter("dcg", OneOf("log2"), "log2")
+_SEES_1000 = 1000  # cwl_eval sums over so many ranks
+
+_IR = "ir_measures"
+
+#: What ir_measures' own names mean, with ir_measures' own numbers.
+THEIRS = {
+    row.name: row
+    for row in (
+        Row("AP", "Average precision.", "Moffat et al. (2022), Eq. 11", "ap2", "avg", "binary(rel)",
+            parameters=(_REL, _CUTOFF)),
+        Row("P", "Precision at k.", "Moffat et al. (2022), Eq. 7", "prec(cutoff)", "erg", "binary(rel)",
+            parameters=(_REL, _K), cuts=False),
+        Row("R", "Recall at k.", _IR, "prec(cutoff)", "etg", "binary(rel)", norm="all",
+            parameters=(_REL, _K), cuts=False),
+        Row("RR", "Reciprocal rank.", "Moffat et al. (2022), Eq. 12", "rr", "err", "binary(rel)",
+            parameters=(_REL, _CUTOFF)),
+        Row("Success", "Whether the first k hold anything relevant.", "Moffat et al. (2022), Table 3", "prec(cutoff)",
+            "max", "binary(rel)", parameters=(_REL, _K), cuts=False),
+        Row("nDCG", "Discounted cumulative gain over that of the best ranking.", "Järvelin and Kekäläinen (2002)",
+            "dcg(cutoff)", "etg", _ndcg_gain, norm="ideal", cuts=False,
+            parameters=(_CUTOFF, Parameter("dcg", OneOf("log2", "exp-log2"), "log2"), Parameter("gains", None, None))),
+        Row("SDCG", "Discounted cumulative gain over that of k best documents.", "Moffat et al. (2022), Table 3",
+            "dcg(cutoff)", "erg", "linear(min_rel)", parameters=(_K, _LOG2, *_GRADES), cuts=False),
+        Row("RBP", "Rank-biased precision, over 1000 ranks.", "Moffat and Zobel (2008)", "rbp(p)", "erg", _rbp_gain,
+            end=_SEES_1000, parameters=(_P, Parameter("rel", Grade.__metadata__[0], None), _CUTOFF)),
+        Row("INST", "INST, over 1000 ranks.", "Moffat et al. (2022), Eq. 13", "inst(T)", "erg", "linear(min_rel)",
+            end=_SEES_1000, parameters=(_T, *_GRADES)),
+        Row("INSQ", "INSQ, over 1000 ranks.", "Moffat, Scholer and Thomas (2012)", "insq(T)", "erg",
+            "linear(min_rel)", end=_SEES_1000, parameters=(_T, *_GRADES)),
+        Row("ERR", "Expected reciprocal rank, with grades up to 4 as in gdeval.", "Chapelle et al. (2009), Eq. 5",
+            "rr", "err", "exponential", max_rel=4, parameters=(_CUTOFF,)),
+    )
+}  # fmt: skip
+
+#: A metric to be changed where only C and A matter.
+PLAIN = CWLA.metric({"C": "rbp(0.5)", "A": "etg", "gain": "raw"})

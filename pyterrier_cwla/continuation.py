@@ -1,0 +1,251 @@
+"""Does the user go on? One function a continuation: C(i), the probability to go on from rank i to rank i+1."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+
+from .spec import BelowOne, Grade, In, OneOf, Positive, Probability, Rank, decorator
+from .view import before
+
+continuation = decorator(
+    "continuation",
+    """Makes a function of a view (:class:`pyterrier_cwla.view.View`) and parameters a continuation.
+
+    Facts that make it faster or exact, all optional: ``settles=True``: beyond the list C does not change with the
+    rank; ``passes=True``: C is 1 at every item without gain; ``vanishes=True``: V goes to 0 though slowly;
+    ``depth=lambda k: k``: a rank at which C jumps; ``items_beyond=lambda view, V, …``: ΣV(j) over the ranks after the
+    list in closed form, given the view of its last rank and V(n+1).
+
+    >>> from pyterrier_cwla import continuation, score
+    >>> @continuation
+    ... def bored(view, after: float):
+    ...     return after / (after + view.i)
+    >>> round(score([1, 0, 1], C="bored(2)", A="etg"), 4)
+    1.3333
+    """,
+)
+
+Wanted = Annotated[float, In("[0.5, inf)")]
+Total = Annotated[str, OneOf("judged", "ranking")]
+
+
+@continuation(settles=True, depth=lambda k: k)
+def prec(view: Any, k: Rank) -> Any:
+    """Reads exactly k items.
+
+    C(i) = 1 for i < k, else 0. Static. V⁺ = k.
+
+    Source: Moffat et al. (2022), Eq. 7.
+
+    >>> score([1, 0, 1], C="prec(4)", A="erg")
+    0.5
+    """
+    return (view.i < k).astype(float)
+
+
+@continuation(settles=True)
+def rbp(view: Any, phi: BelowOne) -> Any:
+    """Goes on with the same probability after every item.
+
+    C(i) = φ. Static. V⁺ = 1/(1−φ).
+
+    Source: Moffat and Zobel (2008); Moffat et al. (2022), Eq. 8.
+
+    >>> score([1, 0, 1], C="rbp(0.5)", A="erg")
+    0.625
+    """
+    return phi
+
+
+@continuation(vanishes=True, depth=lambda k: k)
+def dcg(view: Any, k: Rank | None = None) -> Any:
+    """Goes on ever more readily, so that rank i is seen by 1/log2(i+1) of the users.
+
+    C(i) = log2(i+1)/log2(i+2) for i < k, else 0. Static. V⁺ = Σ_{i≤k} 1/log2(i+1), infinite without k.
+
+    Source: Järvelin and Kekäläinen (2002); Moffat et al. (2022), Eq. 9.
+
+    >>> score([1, 0, 1], C="dcg", A="etg")
+    1.5
+    """
+    C = np.log2(view.i + 1) / np.log2(view.i + 2)
+    return C if k is None else np.where(view.i < k, C, 0.0)
+
+
+def _ap1_beyond(view: Any, V: Any, R: str, rel: Any) -> Any:
+    view = view.at_least(rel)
+    mass = view.discounted(_reciprocal)[..., -1:]
+    lacking = np.maximum(view.total - view.found, 0) if R == "judged" else 0 * mass
+    return np.divide(lacking, mass, out=np.full_like(mass, np.inf), where=mass > 0)
+
+
+def _reciprocal(i: Any) -> Any:
+    return 1 / i
+
+
+@continuation(settles=True, passes=True, items_beyond=_ap1_beyond)
+def ap1(view: Any, R: Total = "judged", rel: Grade | None = None) -> Any:
+    """Knows what is still to come, and goes on in proportion to it.
+
+    C(i) = Σ_{j>i} r_j/j / Σ_{j≥i} r_j/j. V⁺ = R / Σ r_j/j. R="judged": gain that was not retrieved lies at infinity;
+    R="ranking": only the ranking's gain exists. With no gain to find nobody stops.
+
+    Source: Moffat et al. (2022), Eq. 10.
+
+    >>> score([1, 0, 1], C="ap1", A="erg")
+    0.8333333333333333
+    """
+    view = view.at_least(rel)
+    sums = view.discounted(_reciprocal)
+    whole = sums[..., -1:]
+    left, left_before = whole - sums, whole - before(sums)
+    nobody_stops = np.broadcast_to(whole <= 0, left.shape).astype(float)
+    return np.divide(left, left_before, out=nobody_stops, where=left_before > 0)
+
+
+@continuation(settles=True, passes=True)
+def ap2(view: Any, R: Total = "judged", rel: Grade | None = None) -> Any:
+    """Has chosen one unit of all the gain there is, and leaves where it is found.
+
+    C(i) = (R − G(i)) / (R − G(i−1)), R the total gain. R="judged": whoever chose what was not retrieved never leaves;
+    R="ranking": only the ranking's gain exists. With no gain to find nobody stops.
+
+    Source: Moffat et al. (2022), Eq. 22.
+
+    >>> score([1, 0, 1], C="ap2", A="avg")
+    0.8333333333333333
+    """
+    view = view.at_least(rel)
+    total = view.total if R == "judged" else view.found
+    left, left_before = total - view.G, total - view.G_before
+    nobody_stops = np.broadcast_to(total <= 0, np.broadcast_shapes(np.shape(total), left.shape)).astype(float)
+    return np.clip(np.divide(left, left_before, out=nobody_stops, where=left_before > 1e-12 * total), 0, 1)
+
+
+@continuation(settles=True, passes=True)
+def rr(view: Any, rel: Grade | None = None) -> Any:
+    """Leaves when satisfied; the gain is the probability of that.
+
+    C(i) = 1 − r_i. Adaptive. V⁺ is infinite where no r_i is 1.
+
+    Source: Moffat et al. (2022), Eq. 12; Chapelle et al. (2009), Eq. 5.
+
+    >>> score([0, 0.5, 1], C="rr", A="err")
+    0.41666666666666663
+    """
+    return 1 - view.at_least(rel).r
+
+
+@continuation(settles=True)
+def cascade(view: Any, gamma: Probability, rel: Grade | None = None) -> Any:
+    """Leaves when satisfied, and otherwise gives up with probability 1 − γ.
+
+    C(i) = γ(1 − r_i). Adaptive.
+
+    Source: Chapelle et al. (2009), section 7.2.
+
+    >>> score([0, 1], C="cascade(0.5)", A="etg")
+    0.5
+    """
+    return gamma * (1 - view.at_least(rel).r)
+
+
+def _inverse_square_beyond(y: Any, V: Any) -> Any:
+    """ΣV where C at the m-th rank from here is ((y+m−1)/(y+m))²: V·y²·ψ′(y), ψ′ the trigamma function."""
+    from scipy.special import polygamma
+
+    return V * y**2 * polygamma(1, y)
+
+
+@continuation(items_beyond=lambda view, V, T, rel: _inverse_square_beyond(_inst_y(view, T, rel)[..., -1:], V))
+def inst(view: Any, T: Wanted, rel: Grade | None = None) -> Any:
+    """Wants gain T, and goes on the more readily the more of it is still missing.
+
+    C(i) = ((i + T + T_i − 1) / (i + T + T_i))², T_i = T − G(i). Adaptive.
+
+    Source: Moffat et al. (2017); Moffat et al. (2022), Eq. 13.
+
+    >>> round(score([1, 0, 1], C="inst(1)", A="erg"), 4)
+    0.7034
+    """
+    y = _inst_y(view, T, rel)
+    return ((y - 1) / y) ** 2
+
+
+def _inst_y(view: Any, T: float, rel: Any) -> Any:
+    return view.i + 2 * T - view.at_least(rel).G
+
+
+@continuation(items_beyond=lambda view, V, T: _inverse_square_beyond(view.i[..., -1:] + 2 * T, V))
+def insq(view: Any, T: Wanted) -> Any:
+    """Wants T relevant documents, and goes on the more readily the further it has come.
+
+    C(i) = ((i + 2T − 1) / (i + 2T))². Static.
+
+    Source: Moffat, Scholer and Thomas (2012).
+
+    >>> round(score([1, 0, 1], C="insq(1)", A="erg"), 4)
+    0.7176
+    """
+    y = view.i + 2 * T
+    return ((y - 1) / y) ** 2
+
+
+@continuation(settles=True)
+def decay(view: Any, half_life: Positive = 224) -> Any:
+    """Half of the users are gone after half_life, counted in effort (seconds where effort is time).
+
+    C(i) = 2^(−e_i/h), so that V(i) = 2^(−E(i−1)/h).
+
+    Source: Smucker and Clarke (2012), Eq. 7.
+
+    >>> score([0, 1], C="decay(1)", A="etg")
+    0.5
+    """
+    return np.exp2(-view.e / half_life)
+
+
+@continuation(settles=True, depth=lambda k: k)
+def carterette1(view: Any, k: Rank) -> Any:
+    """Goes on ever more readily, so that rank i is seen by 1/i of the users, down to rank k.
+
+    C(i) = i/(i+1) for i < k, else 0. Static. V⁺ = Σ_{i≤k} 1/i.
+
+    Source: Carterette (2011); Moffat et al. (2022), section 3.
+
+    >>> score([0, 1], C="carterette1(2)", A="etg")
+    0.5
+    """
+    return np.where(view.i < k, view.i / (view.i + 1), 0.0)
+
+
+@continuation(settles=True, depth=lambda k, rel: k)
+def carterette2(view: Any, k: Rank, rel: Grade | None = None) -> Any:
+    """Goes on after every item without gain, and after the others the more readily the more was found.
+
+    C(i) = 1 where r_i = 0, else G(i)/(G(i)+1); 0 from rank k on. Adaptive.
+
+    Source: Carterette (2011); Moffat et al. (2022), section 3.
+
+    >>> score([1, 1], C="carterette2(2)", A="etg")
+    1.5
+    """
+    seen = view.at_least(rel)
+    return np.where(view.i < k, np.where(seen.r == 0, 1.0, seen.G / (seen.G + 1)), 0.0)
+
+
+@continuation(settles=True, depth=lambda values: len(values))
+def fixed(view: Any, *values: Probability) -> Any:
+    """Goes on with the probabilities given, one a rank; nobody sees more ranks than probabilities.
+
+    C(i) = values[i−1], and 0 after the last. Static.
+
+    Source: Moffat et al. (2022), Table 1.
+
+    >>> round(score([0.7, 0.4, 0.0, 1.0, 0.5, 0.3], C="fixed(0.8, 1, 1, 0.7, 0.4, 0)", A="erg"), 3)
+    0.518
+    """
+    known = np.append(np.asarray(values, float), 0.0)
+    return known[np.minimum(view.i - 1, len(values)).astype(int)]

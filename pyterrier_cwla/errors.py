@@ -1,0 +1,49 @@
+"""The errors a user can meet: each says what is wrong, where, and the way out."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class CWLAError(ValueError):
+    """Base of every error that this package raises on purpose."""
+
+
+class UnknownSpec(CWLAError):
+    """A name that no gain, effort, continuation, aggregation, normaliser or measure has."""
+
+
+class BadParameter(CWLAError):
+    """A parameter that is missing, unknown, or out of its range."""
+
+
+class BadRun(CWLAError):
+    """A run that cannot be evaluated: NaN scores, a document twice, ids that are not strings."""
+
+
+class BadJudgments(CWLAError):
+    """Judgments that cannot be used: a pair twice, a grade above max_rel, ids that are not strings."""
+
+
+class MissingLength(CWLAError):
+    """A document whose length is needed and not known."""
+
+
+class NoFiniteValue(CWLAError):
+    """A combination whose expected effort or score is infinite, or cannot be shown to be finite."""
+
+
+class MalformedFile(CWLAError):
+    """A file that does not hold what it should; names file and line."""
+
+
+def some(values: Iterable[object], most: int = 3) -> str:
+    """The first few values as a user wrote them: ``'a', 'b', 'c', …``."""
+    values = list(values)
+    return ", ".join(repr(v) for v in values[:most]) + (", …" if len(values) > most else "")
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """What the user may have meant: ``Near: 'rbp'.``, or all there is where nothing is near."""
+    known = sorted(known)
+    matches = difflib.get_close_matches(name, known, cutoff=0.5)
+    return f"Near: {some(matches)}." if matches else f"There is: {', '.join(known)}."

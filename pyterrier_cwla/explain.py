@@ -1,0 +1,214 @@
+"""How a score comes about: one query's ranking, rank by rank, with everything that the framework computes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import ir_measures
+import numpy as np
+import pandas as pd
+
+from .errors import BadParameter, near
+from .measures import CWLAMeasure
+from .metric import Metric, Walk
+from .provider import prepare, their_metric
+from .rankings import Rankings
+from .view import View, before
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A score and where it comes from.
+
+    ``table``: rank, docno, grade (empty where unjudged), gain, effort, T (the effort before the item), C, V, W, L, A,
+    L·A and the effective discount: by how much a gain at this rank counts in the score, users staying as they are
+    (003's Eq. 8; empty where A is no weighted sum of gains). ``beyond``: what comes from items that were not retrieved.
+    """
+
+    measure: str
+    query: str
+    table: pd.DataFrame
+    score: float
+    divisor: float
+    beyond: float
+    expected_items: float
+    expected_effort: float
+    expected_total_gain: float
+    expected_rate_of_gain: float
+
+    @property
+    def totals(self) -> dict[str, float]:
+        """The sums under the table: V⁺, E[effort], ETG, ERG, what lies beyond the list, N, and the score."""
+        return {
+            "V⁺": self.expected_items,
+            "effort": self.expected_effort,
+            "ETG": self.expected_total_gain,
+            "ERG": self.expected_rate_of_gain,
+            "beyond": self.beyond,
+            "N": self.divisor,
+            "score": self.score,
+        }
+
+    def plot(self, ax: Any = None, depth: int | None = None) -> Any:
+        """Who is still there, who leaves, and what they take with them, by rank; on matplotlib axes."""
+        from .plots import plot_explanation
+
+        return plot_explanation(self, ax, depth)
+
+    def __str__(self) -> str:
+        totals = "  ".join(f"{name} {value:.4f}" for name, value in self.totals.items() if not np.isnan(value))
+        table = self.table.to_string(index=False, na_rep="", float_format=lambda v: f"{v:.4f}")
+        return f"{self.measure} of query {self.query}\n{table}\n{totals}"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        totals = " · ".join(f"{name} {value:.4f}" for name, value in self.totals.items() if not np.isnan(value))
+        table = self.table.to_html(index=False, na_rep="", float_format=lambda v: f"{v:.4f}")
+        return f"<p><b>{escape(self.measure)}</b> of query {escape(self.query)}: {totals}</p>{table}"
+
+
+def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation:
+    """Explains a measure's score of one query of a run, rank by rank.
+
+    ``measure``: one of this package's, or one of ir_measures' that it computes, as an object or as text.
+
+    >>> qrels = {"q": {"a": 1, "b": 0, "c": 1}}
+    >>> explain(qrels, {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, "q", "RR").score
+    1.0
+    """
+    if isinstance(measure, str):
+        measure = ir_measures.parse_measure(measure)
+    judgments = prepare(qrels)
+    if query not in judgments.index:
+        raise BadParameter(f"no query {query!r} in the judgments. {near(str(query), judgments.qids)}")
+    metric = measure.metric if isinstance(measure, CWLAMeasure) else _theirs(measure, judgments)
+    if metric.max_rel is not None:
+        judgments.check_grades(metric.max_rel)
+    rankings = judgments.align(run, all_judged=True)
+    number = judgments.index[query]
+    if not rankings.n[number]:
+        raise BadParameter(f"the run has no documents for query {query!r}.")
+    rows = rankings.rows
+    segment = int(np.flatnonzero(rows.query == number)[0])
+    order = rows.in_rank_order(np.arange(len(rows.columns)))[rows.starts[segment] : rows.ends[segment]]
+    names = rows.columns.doc_id.take(order).to_pylist()
+    return explained(metric, rankings, number, measure=str(measure), query=query, names=names)
+
+
+def _theirs(measure: Any, judgments: Any) -> Metric:
+    from .catalogue import THEIRS
+
+    if measure.NAME not in THEIRS:
+        raise BadParameter(f"{measure} follows no user model, so that there are no ranks to explain.")
+    return their_metric(measure, judgments)
+
+
+def explained(
+    metric: Metric,
+    rankings: Rankings,
+    query: int,
+    measure: str = "",
+    query_name: str = "",
+    names: Any = None,
+    **more: Any,
+) -> Explanation:
+    """The explanation of one aligned ranking."""
+    one = np.array([query])
+    cut = rankings.first(metric.k) if metric.k is not None else rankings
+    cut = cut.first(metric.end) if isinstance(metric.end, int) else cut
+    n = int(cut.n[query])
+    depth = metric.C.fact("depth")
+    width = max(n, 1, metric.end if isinstance(metric.end, int) else (depth() if depth else None) or 1)
+    view, leaves = metric._all_columns(cut, one, width, 0.0)
+    walk = Walk(metric, view, leaves)
+    divisor = 1.0 if metric.norm == "none" else float(metric.divisor(rankings)[query])
+    at, _, _ = cut.hits_of(one)
+    grade = np.full(width, np.nan)
+    grade[cut.rank[at] - 1] = cut.grade[at]
+    V, L, A, C = (np.broadcast_to(values, (1, width))[0] for values in (walk.V, walk.L, walk.A, walk.C))
+    E = np.broadcast_to(view.E, (1, width))[0]
+    items = float(walk.expected_items[0, 0])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        W = V / items if np.isfinite(items) else np.zeros(width)
+        parts = np.where(L > 0, L * A, 0.0)
+    scale = 1 / divisor if divisor > 0 else 0.0
+    table = pd.DataFrame(
+        {
+            "rank": np.arange(1, width + 1),
+            "docno": [*(names or [None] * n)[:n], *[None] * (width - n)],
+            "grade": grade,
+            "gain": np.broadcast_to(view.r, (1, width))[0],
+            "effort": np.broadcast_to(view.e, (1, width))[0],
+            "T": before(E),
+            "C": C,
+            "V": V,
+            "W": W,
+            "L": L,
+            "A": A,
+            "L·A": parts,
+            "discount": _discounts(walk, width) * scale,
+        }
+    )
+    if names is None:
+        table = table.drop(columns="docno")
+    effort, gain = _or_nan(lambda: float(walk.expected_effort[0, 0])), _total_gain(metric, cut, query)
+    return Explanation(
+        measure=measure or f"C={metric.C}, A={metric.A}",
+        query=more.get("query", query_name),
+        table=table,
+        score=float(walk.score[0, 0]) * scale,
+        divisor=divisor,
+        beyond=float(np.broadcast_to(walk.score_beyond, (1, 1))[0, 0]),
+        expected_items=items,
+        expected_effort=effort,
+        expected_total_gain=gain,
+        expected_rate_of_gain=gain / effort if effort > 0 else np.nan,
+    )
+
+
+def _total_gain(metric: Metric, rankings: Rankings, query: int) -> float:
+    from dataclasses import replace
+
+    from .spec import parse
+
+    total = replace(metric, A=parse("etg", "aggregation"), norm="none", k=None)
+    return _or_nan(lambda: float(total.raw(rankings)[query]))
+
+
+def _or_nan(value: Any) -> float:
+    from .errors import NoFiniteValue
+
+    try:
+        return value()
+    except NoFiniteValue:
+        return float("nan")
+
+
+def _discounts(walk: Walk, width: int) -> np.ndarray:
+    """Σ_j L(j)·∂A(j)/∂r_i: A on one gain at a time, with the users of the ranking at hand; V·A where A reads no gain."""
+    metric, view = walk.metric, walk.view
+    if metric.A.name in ("err", "items", "effort"):
+        with np.errstate(divide="ignore"):
+            return (
+                np.broadcast_to(walk.V * walk.A, (1, width))[0]
+                if metric.C.name in ("rr", "cascade")
+                else np.full(width, np.nan)
+            )
+    if not metric.A.fact("linear"):
+        return np.full(width, np.nan)
+    ones = View(view.i, np.eye(width), np.eye(width), lambda _: np.ones((width, 1)), view._e, view.unseen)
+    ones.spend = lambda: walk.expected_effort
+    alone = object.__new__(Walk)
+    alone.metric, alone.view, alone.C, alone.V, alone.reach = metric, ones, walk.C, walk.V, walk.reach
+    return _with_tail(alone, walk)
+
+
+def _with_tail(alone: Walk, walk: Walk) -> np.ndarray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        listed = np.where(walk.L > 0, walk.L * np.asarray(alone.metric.A(alone.view)), 0.0).sum(axis=-1)
+    return listed
+
+
+__all__ = ["Explanation", "explain", "explained"]

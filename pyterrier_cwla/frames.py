@@ -1,0 +1,124 @@
+"""Runs, judgments and tables in any of the forms they come in, as Arrow and NumPy columns; nothing is computed here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .errors import BadJudgments, BadRun, CWLAError, some
+
+_PYTERRIER = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
+
+
+class Columns(NamedTuple):
+    """The columns of a run or of judgments: ids as Arrow strings, numbers as NumPy."""
+
+    query_id: Any
+    doc_id: Any
+    value: np.ndarray
+    doc_length: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+
+def run_columns(run: Any) -> Columns:
+    """A run: DataFrame, polars or Arrow table, dict of dicts, or iterable of named tuples."""
+    return _columns(run, "run", "score", BadRun)
+
+
+def judgment_columns(qrels: Any) -> Columns:
+    """Judgments, in the same forms."""
+    return _columns(qrels, "judgments", "relevance", BadJudgments)
+
+
+def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Columns:
+    named = _named_columns(data, what, value, error)
+    missing = [name for name in ("query_id", "doc_id", value) if name not in named]
+    if missing:
+        raise error(f"the {what} have no column {missing[0]!r}; there is {some(named, 8)}.")
+    values = numbers(named[value], value, what, error)
+    lengths = named.get("doc_length") if value == "score" else None
+    return Columns(
+        strings(named["query_id"], "query_id", what, error),
+        strings(named["doc_id"], "doc_id", what, error),
+        values,
+        None if lengths is None else numbers(lengths, "doc_length", what, error),
+    )
+
+
+def _named_columns(data: Any, what: str, value: str, error: type[CWLAError]) -> dict[str, Any]:
+    if isinstance(data, Mapping):
+        pairs = [(q, d, v) for q, documents in data.items() for d, v in documents.items()]
+        return dict(
+            zip(("query_id", "doc_id", value), zip(*pairs, strict=True) if pairs else ((), (), ()), strict=True)
+        )
+    if isinstance(data, pa.Table):
+        return {_PYTERRIER.get(name, name): data[name] for name in data.column_names}
+    if hasattr(data, "columns") and hasattr(data, "__getitem__"):  # pandas, polars
+        return {_PYTERRIER.get(name, name): data[name] for name in data.columns}
+    if isinstance(data, Iterable) and not isinstance(data, str | bytes):
+        rows = list(data)
+        if rows and not hasattr(rows[0], "_fields"):
+            raise error(
+                f"the {what} must be a DataFrame, a dict of dicts or named tuples, not {type(rows[0]).__name__}s."
+            )
+        fields = rows[0]._fields if rows else ("query_id", "doc_id", value)
+        return dict(zip(fields, zip(*rows, strict=True) if rows else ((),) * len(fields), strict=True))
+    raise error(f"the {what} must be a DataFrame, a dict of dicts or named tuples, not {type(data).__name__}.")
+
+
+def strings(column: Any, name: str, what: str, error: type[CWLAError]) -> Any:
+    """A column of ids as Arrow strings, without a copy where it is one already."""
+    try:
+        if isinstance(column, pa.Array | pa.ChunkedArray):
+            array = column
+        elif hasattr(column, "to_arrow"):
+            array = column.to_arrow()
+        elif getattr(column, "dtype", None) == object or isinstance(column, tuple | list):
+            array = pa.array(column, type=pa.large_string(), from_pandas=True)
+        else:
+            array = pa.array(column)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
+        odd = next(v for v in column if not isinstance(v, str))
+        raise error(
+            f"{name} of the {what} must be strings, and {odd!r} is of type {type(odd).__name__}: convert the column with"
+            " .astype(str) on both sides."
+        ) from None
+    if pa.types.is_dictionary(array.type):
+        array = pc.cast(array, array.type.value_type)
+    if not _is_string(array.type):
+        if len(array) and array.null_count < len(array):
+            raise error(
+                f"{name} of the {what} must be strings, and this column is {array.type}: convert it with .astype(str) on"
+                " both sides."
+            )
+        array = pc.cast(array, pa.large_string())
+    if array.null_count:
+        row = int(np.flatnonzero(pc.is_null(array).to_numpy(zero_copy_only=False))[0])
+        raise error(f"{name} of the {what} is missing in row {row}.")
+    return array if pa.types.is_large_string(array.type) else pc.cast(array, pa.large_string())
+
+
+def _is_string(kind: Any) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+def numbers(column: Any, name: str, what: str, error: type[CWLAError]) -> np.ndarray:
+    """A column of numbers as NumPy; None becomes NaN."""
+    if isinstance(column, pa.Array | pa.ChunkedArray):
+        column = column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()
+    try:
+        values = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+        if values.dtype.kind not in "iuf":
+            if not all(isinstance(v, int | float | np.number | type(None)) for v in values):
+                raise TypeError
+            values = np.asarray(values, float)
+    except (TypeError, ValueError):
+        odd = next(v for v in column if not isinstance(v, int | float | np.number))
+        raise error(f"{name} of the {what} must be numbers, and {odd!r} is of type {type(odd).__name__}.") from None
+    return values

@@ -1,0 +1,84 @@
+"""The best ranking that the judgments of a query allow: what norm="ideal" divides by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .documents import words_of_pool
+from .rankings import Rankings
+from .view import Documents
+
+Array = np.ndarray
+
+
+def ideal_ranking(metric: Any, rankings: Rankings) -> Rankings:
+    """All judged documents of each query by falling gain.
+
+    Where C decays with effort and A is the total gain, an order that is best: by g/(1 − 2^(−e/h)), largest first,
+    and with a cutoff the best k of them (dynamic programme).
+    """
+    pool = rankings.pool
+    gains = metric.gains(pool.grade)
+    if metric.uniform:
+        order = np.lexsort((-gains, pool.query))
+        return _ranked(pool, pool.query[order], pool.grade[order], None)
+    effort = pool_efforts(metric, rankings)
+    worth = gains
+    if metric.C.name == "decay" and metric.A.name == "etg":
+        stays = np.exp2(-effort / metric.C["half_life"])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            worth = np.where(gains > 0, gains / (1 - stays), 0.0)
+        if metric.k is not None:
+            chosen = np.zeros(len(gains), bool)
+            start = np.searchsorted(pool.query, np.arange(pool.queries + 1))
+            for a, b in zip(start[:-1], start[1:], strict=True):
+                order = a + np.argsort(-worth[a:b], kind="stable")
+                order = order[gains[order] > 0]
+                chosen[order[best_choice(gains[order], stays[order], metric.k)]] = True
+            worth = np.where(chosen, worth, -1.0)
+    order = np.lexsort((-worth, pool.query))
+    return _ranked(pool, pool.query[order], pool.grade[order], effort[order])
+
+
+def best_choice(gains: Array, stays: Array, k: int) -> Array:
+    """Which of these items, in this order, make the best list of at most k: f(j, c) = max(f(j+1, c), g_j + s_j·f(j+1, c−1))."""
+    n = len(gains)
+    if n <= k:
+        return np.arange(n)
+    value = np.zeros(k + 1)
+    taken = np.zeros((n, k + 1), bool)
+    for j in range(n - 1, -1, -1):
+        with_it = gains[j] + stays[j] * value[:-1]
+        taken[j, 1:] = with_it > value[1:]
+        value[1:] = np.where(taken[j, 1:], with_it, value[1:])
+    chosen, left = [], k
+    for j in range(n):
+        if taken[j, left]:
+            chosen.append(j)
+            left -= 1
+    return np.array(chosen, int)
+
+
+def pool_efforts(metric: Any, rankings: Rankings) -> Array:
+    """The efforts of all judged documents."""
+    pool = rankings.pool
+    if "efforts" in pool.memory:
+        return pool.memory["efforts"]
+    documents = Documents(np.maximum(pool.grade, 0), lambda: words_of_pool(metric, rankings))
+    return np.broadcast_to(np.asarray(metric.effort(documents), float), pool.grade.shape)
+
+
+def _ranked(pool: Any, query: Array, grade: Array, effort: Array | None) -> Rankings:
+    n = np.bincount(query, minlength=pool.queries)
+    first = np.cumsum(n) - n
+    rank = np.arange(len(query)) - np.repeat(first, n) + 1
+
+    def efforts(queries: Array, width: int) -> Array:
+        assert effort is not None
+        place = np.arange(width)[None, :]
+        inside = place < n[queries][:, None]
+        return np.where(inside, effort[np.where(inside, first[queries][:, None] + place, 0)], 0.0)
+
+    return Rankings.of_hits(n, query, rank, grade, pool, efforts=efforts)

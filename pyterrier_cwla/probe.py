@@ -1,0 +1,91 @@
+"""Watches functions at their first use: what they read, and whether a user's own keep to the rules of a view."""
+
+from __future__ import annotations
+
+import warnings
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from .errors import BadParameter
+from .spec import Spec
+from .view import Documents, UnknownEffort, View
+
+
+@lru_cache(maxsize=1024)
+def reads(spec: Spec) -> frozenset[str]:
+    """The names of a view that a continuation reads, with these parameters."""
+    seen: set[str] = set()
+
+    class Watched(View):
+        def __getattribute__(self, name: str) -> Any:
+            if not name.startswith("_"):
+                seen.add(name)
+            return super().__getattribute__(name)
+
+    i = np.arange(1.0, 13)[None, :]
+    r = np.array([[0, 1, 0.5, 0, 0, 0.25, 0, 1, 0, 0, 0.5, 0]])
+    watched = Watched(i, r, r, lambda _: np.array([[4.0]]), np.ones_like(r))
+    seen.clear()
+    with np.errstate(all="ignore"):
+        spec(watched)
+    return frozenset(seen)
+
+
+@lru_cache(maxsize=1024)
+def effort_reads(spec: Spec) -> frozenset[str]:
+    """The names of documents that an effort reads: grade, words."""
+    seen: set[str] = set()
+
+    class Watched(Documents):
+        def __getattribute__(self, name: str) -> Any:
+            seen.add(name)
+            return super().__getattribute__(name)
+
+    documents = Watched(np.zeros(1), lambda: np.ones(1))
+    seen.clear()
+    try:
+        spec(documents)
+    except UnknownEffort:  # efforts that are given with the items
+        pass
+    return frozenset(seen)
+
+
+def check_probabilities(spec: Spec, C: Any) -> None:
+    """C must be a probability; and a user's own is shown the end of a list at its first use."""
+    if C.size and not (C.min() >= 0 and C.max() <= 1):
+        odd = np.asarray(C)[~((C >= 0) & (C <= 1))].flat[0]
+        why = (
+            "; gains above 1 do that, so use gain='linear' or 'exponential' with max_rel=" if spec.part.built_in else ""
+        )
+        raise BadParameter(f"C={str(spec)!r} must give probabilities from 0 to 1, and gave {odd:g}{why}.")
+    if not spec.part.built_in:
+        warn_of_own_sums(spec)
+
+
+@lru_cache(maxsize=1024)
+def warn_of_own_sums(spec: Spec) -> None:
+    """Warns where a function answers differently beyond the list than on a list with as many explicit zeros."""
+    zeros = 8
+    r = np.array([[0.5, 0, 1, 0, 0.25]])
+    r_longer = np.concatenate([r, np.zeros((1, zeros))], axis=1)
+
+    def view(gains: Any) -> View:
+        seen = View(np.arange(1.0, gains.shape[1] + 1)[None, :], gains, gains, lambda _: np.array([[3.0]]))
+        seen.spend = lambda: np.array([[2.0]])
+        return seen
+
+    try:
+        with np.errstate(all="ignore"):
+            explicit = np.broadcast_to(spec(view(r_longer)), r_longer.shape)[:, r.shape[1] :]
+            beyond = spec(view(r).beyond(np.arange(1.0, zeros + 1)[None, :]))
+            same = np.allclose(explicit, beyond, rtol=1e-9, atol=1e-12, equal_nan=True)
+    except (ValueError, IndexError):
+        same = False
+    if not same:
+        warnings.warn(
+            f"{spec} answers differently beyond the list than for unseen items without gain: read G, E, best, fading(δ)"
+            " or discounted(φ) of the view instead of taking sums of your own.",
+            stacklevel=2,
+        )

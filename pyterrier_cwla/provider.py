@@ -1,0 +1,181 @@
+"""Computes measures for ir_measures: whole mixed lists in one pass, and what no other provider computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import ir_measures
+import numpy as np
+from ir_measures import CalcResults, providers
+from ir_measures.measures import Measure, SumAgg
+from ir_measures.measures.base import _NOT_PROVIDED
+
+from .catalogue import THEIRS
+from .errors import BadParameter
+from .frames import Columns, judgment_columns
+from .judgments import COUNTS
+from .measures import MEASURES, CWLAMeasure, _Residual
+from .metric import Metric
+from .rankings import Judgments, Rankings
+
+#: What ir_measures' default pipeline cannot compute, or only where Perl is installed.
+_NOBODY_ELSES = ("RBP", "ERR")
+_prepared: list[tuple[Any, Judgments]] = []  # the last judgments, by the memory they lie in
+
+
+class CWLAProvider(providers.Provider):
+    """Every measure of this package, and (``full``) ir_measures' own names at ir_measures' own values."""
+
+    NAME = "cwla"
+    SUPPORTED_MEASURES = list(MEASURES.values())
+
+    def __init__(self, full: bool = True) -> None:
+        super().__init__()
+        self.full = full
+
+    def supports(self, measure: Measure) -> bool:
+        measure.validate_params()
+        if isinstance(measure, CWLAMeasure):
+            return True
+        if not self.full and measure.NAME not in _NOBODY_ELSES:
+            return False
+        if measure.NAME in COUNTS:
+            return not measure.params.get("judged_only")
+        row = THEIRS.get(str(measure.NAME))
+        return row is not None and all(
+            name in {p.name for p in row.parameters} or value == measure.SUPPORTED_PARAMS[name].default
+            for name, value in measure.params.items()
+        )
+
+    def _evaluator(self, measures: Iterable[Measure], qrels: Any) -> CWLAEvaluator:
+        return CWLAEvaluator(list(measures), prepare(qrels))
+
+    def run_inputs(self, measures: Iterable[Measure]) -> list[str]:
+        inputs = ["query_id", "doc_id", "score"]
+        own = (m.metric for m in measures if isinstance(m, CWLAMeasure))
+        if any(metric.needs_words and metric.lengths is None for metric in own):
+            inputs.append("doc_length")
+        return inputs
+
+
+class CWLAEvaluator(providers.Evaluator):
+    """Scores runs: each is aligned once for all measures."""
+
+    def __init__(self, measures: list[Measure], judgments: Judgments) -> None:
+        super().__init__(measures, judgments.qids)
+        self.judgments = judgments
+        self._work = [(measure, *_work(measure, judgments)) for measure in measures]
+
+    def table(self, run: Any) -> dict[Measure, np.ndarray]:
+        """Per measure one value per judged query, in the order of ``qrel_qids``; 0 where the run has no such query."""
+        columns = run if isinstance(run, Columns) else None
+        rows: dict[bool, Rankings] = {}
+        values: dict[Measure, np.ndarray] = {}
+        for measure, work, all_judged in self._work:
+            if all_judged not in rows:
+                first = next(iter(rows.values()), None)
+                if first is None:
+                    rows[all_judged] = self.judgments.align(run if columns is None else columns, all_judged)
+                else:
+                    rows[all_judged] = first.rows.rankings(all_judged)
+            rankings = rows[all_judged]
+            values[measure] = np.where(rankings.n > 0, work(rankings), 0.0)
+        return values
+
+    def _iter_calc(self, run: Any) -> Iterator[ir_measures.Metric]:
+        return self.iter_calc(run)
+
+    def iter_calc(self, run: Any) -> Iterator[ir_measures.Metric]:
+        for measure, values in self.table(run).items():
+            for qid, value in zip(self.judgments.qids, values.tolist(), strict=True):
+                yield ir_measures.Metric(qid, measure, value)
+
+    def calc_aggregate(self, run: Any) -> dict[Measure, float]:
+        return {measure: _aggregated(measure, values) for measure, values in self.table(run).items()}
+
+    def calc(self, run: Any) -> CalcResults:
+        table = self.table(run)
+        metrics = [
+            ir_measures.Metric(qid, measure, value)
+            for measure, values in table.items()
+            for qid, value in zip(self.judgments.qids, values.tolist(), strict=True)
+        ]
+        return CalcResults({m: _aggregated(m, values) for m, values in table.items()}, metrics)
+
+
+def _aggregated(measure: Measure, values: np.ndarray) -> float:
+    if not len(values):
+        return measure.aggregator().result()
+    return float(values.sum()) if isinstance(measure.aggregator(), SumAgg) else float(values.mean())
+
+
+def _work(measure: Measure, judgments: Judgments) -> tuple[Any, bool]:
+    """The function from rankings to values, and whether it asks for all judged documents."""
+    if isinstance(measure, CWLAMeasure):
+        metric = _checked(measure.metric, judgments)
+        return (metric.residual, True) if isinstance(measure, _Residual) else (metric.score, False)
+    if measure.NAME in COUNTS:
+        count = COUNTS[measure.NAME]
+        values = {
+            name: measure[name]
+            for name in ("rel", "cutoff")
+            if name in measure.SUPPORTED_PARAMS and measure[name] is not _NOT_PROVIDED
+        }
+        return (lambda rankings: count(rankings, **values)), measure.NAME == "Judged"
+    return _checked(their_metric(measure, judgments), judgments).score, False
+
+
+def their_metric(measure: Measure, judgments: Judgments | None = None) -> Metric:
+    """The metric that one of ir_measures' own measures means."""
+    row = THEIRS[str(measure.NAME)]
+    given = {name: value for name, value in measure.params.items() if name in {p.name for p in row.parameters}}
+    graded = measure.NAME == "RBP" and "rel" not in given
+    if graded and judgments is not None and judgments.pool.grade.max(initial=0) > 1:
+        raise BadParameter(
+            f"{measure} without rel= is graded, and ir_measures' RBP has no highest grade: write"
+            f" CWLA(C='rbp({measure['p']})',A='erg',max_rel={judgments.pool.grade.max()})."
+        )
+    return row.metric(given)
+
+
+def _checked(metric: Metric, judgments: Judgments) -> Metric:
+    if metric.max_rel is not None:
+        judgments.check_grades(metric.max_rel)
+    return metric
+
+
+def prepare(qrels: Any) -> Judgments:
+    """Judgments ready to align runs with. PyTerrier asks anew for every run, so the last ones are kept: those whose
+    ids lie in the same (immutable) memory, with the same grades."""
+    if isinstance(qrels, Judgments):
+        return qrels
+    columns = judgment_columns(qrels)
+    where = tuple(
+        (buffer.address, buffer.size, chunk.offset, len(chunk))
+        for ids in (columns.query_id, columns.doc_id)
+        for chunk in (ids.chunks if hasattr(ids, "chunks") else [ids])
+        for buffer in chunk.buffers()
+        if buffer is not None
+    )
+    for known, judgments in _prepared:
+        if known == where and np.array_equal(judgments.columns.value, columns.value):
+            return judgments
+    kept = columns._replace(value=columns.value.copy())  # NumPy's memory may change; Arrow's does not
+    judgments = Judgments(kept)
+    _prepared[:] = [(where, judgments), *_prepared[:1]]
+    return judgments
+
+
+def register() -> None:
+    """Makes the measures known to ir_measures, once: by name, as a provider, and in the default pipeline."""
+    registry = ir_measures.measures.registry
+    for name, measure in MEASURES.items():
+        if name not in registry:
+            ir_measures.measures.register(measure, name=name)
+            setattr(ir_measures, name, measure)
+            setattr(ir_measures.measures, name, measure)
+    if CWLAProvider.NAME not in providers.registry:
+        providers.register(CWLAProvider())
+        ir_measures.cwla = providers.registry[CWLAProvider.NAME]  # type: ignore[attr-defined]
+        ir_measures.DefaultPipeline.providers.append(CWLAProvider(full=False))

@@ -1,0 +1,449 @@
+"""Aligns a run with its judgments: the only place where ids and scores become arrays."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .errors import BadJudgments, BadRun, some
+from .frames import Columns, judgment_columns, run_columns
+
+Array = np.ndarray
+_SMALL = 10_000  # frames of up to so many rows are checked for duplicates in full
+_PIECE = 1 << 20  # rows that are matched at a time
+
+
+@dataclass
+class Pool:
+    """Everything judged, as arrays: which query, and which grade; unjudged documents are not in it."""
+
+    queries: int
+    query: Array  # ascending
+    grade: Array
+    memory: dict = field(default_factory=dict)
+
+    def remembered(self, key: Any, make: Callable[[], Any]) -> Any:
+        if key not in self.memory:
+            self.memory[key] = make()
+        return self.memory[key]
+
+    def totals(self, worth: Callable[[Array], Array]) -> Array:
+        return np.bincount(self.query, worth(self.grade), minlength=self.queries)
+
+
+@dataclass
+class Rankings:
+    """Aligned rankings: how many items each query has, and rank and grade of the judged ones ("hits").
+
+    ``start`` are the offsets of each query's hits in ``rank`` and ``grade``; ``words`` and ``efforts`` give
+    ``[queries × width]`` values in rank order where rows are at hand.
+    """
+
+    n: Array
+    query: Array
+    rank: Array
+    grade: Array
+    start: Array
+    pool: Pool
+    rows: Any = None
+    efforts: Callable[[Array, int], Array] | None = None
+
+    def __len__(self) -> int:
+        return len(self.n)
+
+    @classmethod
+    def of_hits(
+        cls, n: Array, query: Array, rank: Array, grade: Array, pool: Pool | None = None, **more: Any
+    ) -> Rankings:
+        """From hits that are in order of query and rank."""
+        start = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=len(n)))])
+        return cls(n, query, rank, grade, start, pool or Pool(len(n), query, grade), **more)
+
+    @classmethod
+    def of_gains(cls, gains: Sequence[Any], pool: Pool | None = None, **more: Any) -> Rankings:
+        """From one array of grades or gains per query, in rank order; NaN is an unjudged item."""
+        n = np.array([len(ranking) for ranking in gains], np.int64)
+        flat = np.concatenate([np.asarray(ranking, float) for ranking in gains]) if len(gains) else np.zeros(0)
+        query = np.repeat(np.arange(len(n)), n)
+        rank = np.arange(len(flat)) - np.repeat(np.cumsum(n) - n, n) + 1
+        judged = ~np.isnan(flat)
+        return cls.of_hits(n, query[judged], rank[judged], flat[judged], pool, **more)
+
+    @cached_property
+    def last_hit(self) -> Array:
+        last = np.zeros(len(self), np.int64)
+        some_hits = self.start[1:] > self.start[:-1]
+        last[some_hits] = self.rank[self.start[1:][some_hits] - 1]
+        return last
+
+    def first(self, k: int) -> Rankings:
+        """The same rankings cut after rank k; the judgments stay whole."""
+        if self.n.max(initial=0) <= k:
+            return self
+        keep = self.rank <= k
+        cut = Rankings.of_hits(np.minimum(self.n, k), self.query[keep], self.rank[keep], self.grade[keep], self.pool)
+        return replace(cut, rows=self.rows, efforts=self.efforts)
+
+    def hits_of(self, queries: Array) -> tuple[Array, Array, Array]:
+        """Where the hits of these queries are, the row of each in the selection, and its number within its query."""
+        counts = self.start[queries + 1] - self.start[queries]
+        row = np.repeat(np.arange(len(queries)), counts)
+        number = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return np.repeat(self.start[queries], counts) + number, row, number
+
+    def totals(self, worth: Callable[[Array], Array], key: Any = None) -> Array:
+        """Σ worth(grade) over all judgments of each query, retrieved or not, uncut."""
+        return self.pool.totals(worth) if key is None else self.remembered(key, lambda: self.pool.totals(worth))
+
+    def remembered(self, key: Any, make: Callable[[], Any]) -> Any:
+        return self.pool.remembered(key, make)
+
+    def words(self, metric: Any, queries: Array, width: int) -> Array:
+        if self.rows is None:
+            raise BadRun("documents have no lengths here: give lengths=, a table of words by document.")
+        return self.rows.words(metric, queries, width)
+
+
+class Judgments:
+    """Judgments, prepared once for all runs that are aligned with them."""
+
+    def __init__(self, qrels: Any, check: bool = False) -> None:
+        columns = qrels if isinstance(qrels, Columns) else judgment_columns(qrels)
+        self.columns = columns
+        if columns.value.dtype.kind == "f" and np.isnan(columns.value).any():
+            row = int(np.flatnonzero(np.isnan(columns.value))[0])
+            raise BadJudgments(f"{self.describe(row)} has no relevance (NaN).")
+        starts = _boundaries(columns.query_id)
+        names = columns.query_id.take(pa.array(starts)).to_pylist()
+        self.qids = list(dict.fromkeys(names))
+        self.index = {qid: number for number, qid in enumerate(self.qids)}
+        sizes = np.diff(np.append(starts, len(columns)))
+        self.row_query = np.repeat(np.array([self.index[name] for name in names], np.int64), sizes)
+        scattered = len(names) > len(self.qids)
+        self.pool_order = np.argsort(self.row_query, kind="stable") if scattered else slice(None)
+        self.pool = Pool(len(self.qids), self.row_query[self.pool_order], columns.value[self.pool_order])
+        self._sides: dict[bool, _Side] = {}
+        if check or len(columns) <= _SMALL:
+            self.side(all_judged=True)
+
+    def describe(self, row: int) -> str:
+        columns = self.columns
+        return f"topic {columns.query_id[row].as_py()!r}: {columns.doc_id[row].as_py()!r}"
+
+    def side(self, all_judged: bool) -> _Side:
+        """The judged pairs to match runs with: those above grade 0, or all."""
+        if all_judged not in self._sides:
+            self._sides[all_judged] = _Side(self, all_judged)
+        return self._sides[all_judged]
+
+    def check_grades(self, max_rel: float) -> None:
+        """No grade may be above the highest one."""
+        grades = self.pool.grade
+        if len(grades) and grades.max() > max_rel:
+            row = int(np.flatnonzero(self.columns.value > max_rel)[0])
+            raise BadJudgments(
+                f"{self.describe(row)} has grade {self.columns.value[row]}, above max_rel={max_rel}: give max_rel="
+                f"{grades.max()}, or mend the judgments."
+            )
+
+    def align(self, run: Any, all_judged: bool = False, check: bool = False) -> Rankings:
+        """A run's rankings: as trec_eval orders them, score in float32 descending, ties by document id descending."""
+        columns = run if isinstance(run, Columns) else run_columns(run)
+        return Rows(self, columns, check).rankings(all_judged)
+
+
+class _Side:
+    """Judged pairs as sorted numbers (query, document), made to be searched."""
+
+    def __init__(self, judgments: Judgments, all_judged: bool) -> None:
+        columns = judgments.columns
+        rows = np.arange(len(columns)) if all_judged else np.flatnonzero(columns.value > 0)
+        documents = columns.doc_id if all_judged else columns.doc_id.take(pa.array(rows))
+        encoded = pc.dictionary_encode(documents)
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.combine_chunks() if encoded.num_chunks != 1 else encoded.chunk(0)
+            encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
+        self.documents = encoded.dictionary
+        self.stride = max(len(self.documents), 1)
+        pairs = judgments.row_query[rows] * self.stride + encoded.indices.to_numpy(zero_copy_only=False)
+        order = np.argsort(pairs, kind="stable")
+        self.pairs, self.rows = pairs[order], rows[order]
+        self.grade = columns.value[self.rows]
+        again = np.flatnonzero(self.pairs[1:] == self.pairs[:-1])
+        if len(again):
+            raise BadJudgments(f"{judgments.describe(int(self.rows[again[0] + 1]))} is judged twice: keep one row.")
+        if not all_judged:
+            self._no_relevant_one_twice(judgments)
+
+    def _no_relevant_one_twice(self, judgments: Judgments) -> None:
+        others = np.flatnonzero(judgments.columns.value <= 0)
+        found, at = self.match(
+            judgments.columns.doc_id.take(pa.array(others)), lambda hit: judgments.row_query[others[hit]]
+        )
+        if len(found):
+            raise BadJudgments(f"{judgments.describe(int(others[found[0]]))} is judged twice: keep one row.")
+
+    def match(self, documents: Any, queries_of: Callable[[Array], Array]) -> tuple[Array, Array]:
+        """Which of these documents are judged for their query: their places, and the places of their pairs."""
+        places, pairs = [], []
+        piece = max(_PIECE, 16 * len(self.documents))
+        for offset in range(0, len(documents), piece):
+            code = pc.index_in(documents.slice(offset, piece), value_set=self.documents)
+            known = (
+                pc.is_valid(code).to_numpy(zero_copy_only=False)
+                if isinstance(code, pa.Array)
+                else pc.is_valid(code).to_numpy()
+            )
+            hit = np.flatnonzero(known)
+            code = (
+                pc.drop_null(code).to_numpy(zero_copy_only=False)
+                if isinstance(code, pa.Array)
+                else pc.drop_null(code).to_numpy()
+            )
+            hit += offset
+            query = queries_of(hit)
+            wanted = query * self.stride + code
+            at = np.searchsorted(self.pairs, wanted)
+            at[at == len(self.pairs)] = 0
+            good = (query >= 0) & (self.pairs[at] == wanted) if len(self.pairs) else np.zeros(len(hit), bool)
+            places.append(hit[good])
+            pairs.append(at[good])
+        if not places:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        return (places[0], pairs[0]) if len(places) == 1 else (np.concatenate(places), np.concatenate(pairs))
+
+
+class Rows:
+    """The rows of a run, query after query; their order within a query is found only as far as it is asked for."""
+
+    def __init__(self, judgments: Judgments, columns: Columns, check: bool = False) -> None:
+        self.judgments = judgments
+        starts = _boundaries(columns.query_id)
+        names = columns.query_id.take(pa.array(starts)).to_pylist()
+        if len(set(names)) < len(names):  # a query's rows are scattered: bring them together
+            number = {name: i for i, name in enumerate(dict.fromkeys(names))}
+            sizes = np.diff(np.append(starts, len(columns)))
+            order = np.argsort(np.repeat([number[name] for name in names], sizes), kind="stable")
+            columns = _taken(columns, order)
+            starts = _boundaries(columns.query_id)
+            names = list(number)
+        self.columns, self.names = columns, names
+        self.starts = starts
+        self.ends = np.append(starts[1:], len(columns)).astype(np.int64)
+        self.query = np.array([judgments.index.get(name, -1) for name in names], np.int64)
+        with np.errstate(over="ignore"):
+            self.score = np.asarray(columns.value, np.float32)
+        if names and judgments.qids and (self.query < 0).all():
+            warnings.warn(
+                f"run and judgments have no query in common: the run has {some(names)}, the judgments"
+                f" {some(judgments.qids)}.",
+                stacklevel=2,
+            )
+        self._moved: tuple[Array, Array] | None = None  # rows that are not at their rank's place, and their places
+        self._settle_unsorted()
+        self._ordered = False
+        if check or len(columns) <= _SMALL:
+            self._no_document_twice()
+        self._flat: dict[Any, Array] = {}
+
+    def rankings(self, all_judged: bool = False) -> Rankings:
+        """Which judged documents are at which ranks."""
+        side = self.judgments.side(all_judged)
+        row, pair = side.match(self.columns.doc_id, lambda hit: self.query[self._segment(hit)])
+        twice = np.flatnonzero(np.bincount(pair, minlength=1) > 1)
+        if len(twice):
+            self._refuse_twice(int(row[np.flatnonzero(pair == twice[0])[1]]))
+        if not self._ordered:
+            self._settle_ties(row)
+        segment = self._segment(row)
+        query, rank = self.query[segment], self._place(row) - self.starts[segment] + 1
+        order = np.argsort(query * (int(rank.max(initial=0)) + 1) + rank, kind="stable")
+        n = np.zeros(len(self.judgments.qids), np.int64)
+        judged = self.query >= 0
+        n[self.query[judged]] = (self.ends - self.starts)[judged]
+        return Rankings.of_hits(n, query[order], rank[order], side.grade[pair[order]], self.judgments.pool, rows=self)
+
+    def _segment(self, row: Array) -> Array:
+        return np.searchsorted(self.starts, row, side="right") - 1
+
+    # ---- order
+
+    def _settle_unsorted(self) -> None:
+        """Sorts the queries whose scores do not descend already; ties stay as they are."""
+        score, starts = self.score, self.starts
+        if not len(score):
+            return
+        descends = score[1:] <= score[:-1]
+        descends[starts[1:] - 1] = True
+        if not descends.all() or np.isnan(score[starts]).any():
+            if np.isnan(score).any():
+                row = int(np.flatnonzero(np.isnan(score))[0])
+                raise BadRun(f"{self._describe(row)} has the score NaN: every document needs a number to be ranked by.")
+            unsorted = np.unique(self._segment(np.flatnonzero(~descends)))
+            rows = _ranges(starts[unsorted], self.ends[unsorted])
+            places = np.empty(len(rows), np.int64)
+            done = 0
+            for a, b in zip(starts[unsorted].tolist(), self.ends[unsorted].tolist(), strict=True):
+                places[done + np.argsort(-score[a:b], kind="stable")] = np.arange(a, b)
+                done += b - a
+            self._moved = rows, places
+            self.score = score.copy()
+            self.score[places] = score[rows]
+
+    def _place(self, row: Array) -> Array:
+        """Where these rows stand when each query's rows are in rank order."""
+        if self._moved is None:
+            return row
+        rows, places = self._moved
+        at = np.minimum(np.searchsorted(rows, row), len(rows) - 1)
+        return np.where(rows[at] == row, places[at], row)
+
+    def _settle_ties(self, hits: Array | None) -> None:
+        """Orders equal scores by document id, descending: where a hit is involved, or everywhere (hits=None)."""
+        score = self.score  # in rank order up to ties
+        if hits is None:
+            same = np.flatnonzero(score[1:] == score[:-1])
+            same = same[self._segment(same) == self._segment(same + 1)]
+            tied = np.union1d(same, same + 1)
+        else:
+            place = np.unique(self._place(hits))
+            tied = self._tied_with(place)
+        if not len(tied):
+            return
+        row_at = tied if self._moved is None else self._rows_at(tied)
+        new_group = np.ones(len(tied), bool)
+        new_group[1:] = (np.diff(tied) > 1) | (score[tied[1:]] != score[tied[:-1]]) | (np.diff(self._segment(tied)) > 0)
+        table = pa.table({"group": np.cumsum(new_group), "document": self.columns.doc_id.take(pa.array(row_at))})
+        order = pc.sort_indices(table, sort_keys=[("group", "ascending"), ("document", "descending")]).to_numpy()
+        self._move(row_at[order], tied)
+
+    def _tied_with(self, place: Array) -> Array:
+        """The places whose score ties with one of these, within its query."""
+        score, last = self.score, len(self.score) - 1
+        segment = self._segment(place)
+        up = (place > self.starts[segment]) & (score[np.maximum(place - 1, 0)] == score[place])
+        down = (place < self.ends[segment] - 1) & (score[np.minimum(place + 1, last)] == score[place])
+        segments = np.unique(segment[up | down])
+        if not len(segments):
+            return np.zeros(0, np.int64)
+        rows = _ranges(self.starts[segments], self.ends[segments])
+        group = np.cumsum(
+            np.concatenate([[True], (score[rows[1:]] != score[rows[:-1]]) | (np.diff(self._segment(rows)) > 0)])
+        )
+        wanted = np.zeros(group[-1] + 1, bool)
+        wanted[group[np.searchsorted(rows, place[up | down])]] = True
+        return rows[wanted[group]]
+
+    def _rows_at(self, places: Array) -> Array:
+        assert self._moved is not None
+        rows, moved_to = self._moved
+        order = np.argsort(moved_to)
+        at = np.minimum(np.searchsorted(moved_to, places, sorter=order), len(order) - 1)
+        candidate = order[at]
+        return np.where(moved_to[candidate] == places, rows[candidate], places)
+
+    def _move(self, rows: Array, places: Array) -> None:
+        if self._moved is not None:
+            old_rows, old_places = self._moved
+            stay = ~np.isin(old_rows, rows)
+            rows, places = np.concatenate([rows, old_rows[stay]]), np.concatenate([places, old_places[stay]])
+        order = np.argsort(rows)
+        self._moved = rows[order], places[order]
+
+    def in_rank_order(self, values: Array) -> Array:
+        """A column's values, query after query in rank order, ties settled."""
+        if not self._ordered:
+            self._settle_ties(None)
+            self._ordered = True
+        if self._moved is None:
+            return values
+        rows, places = self._moved
+        ordered = values.copy()
+        ordered[places] = values[rows]
+        return ordered
+
+    # ---- what only some metrics ask for
+
+    def words(self, metric: Any, queries: Array, width: int) -> Array:
+        """Words of the documents at ranks 1..width of these queries; 0 where nothing was retrieved."""
+        key = (id(metric.lengths), metric.missing)
+        if key not in self._flat:
+            from .documents import words_of_rows
+
+            self._flat[key] = self.in_rank_order(words_of_rows(metric, self))
+        flat = self._flat[key]
+        first = np.zeros(len(self.judgments.qids), np.int64)
+        n = np.zeros(len(first), np.int64)
+        judged = self.query >= 0
+        first[self.query[judged]], n[self.query[judged]] = self.starts[judged], (self.ends - self.starts)[judged]
+        rank = np.arange(width)[None, :]
+        inside = rank < n[queries][:, None]
+        return (
+            np.where(inside, flat[np.where(inside, first[queries][:, None] + rank, 0)], 0.0)
+            if len(flat)
+            else np.zeros(inside.shape)
+        )
+
+    # ---- errors
+
+    def _describe(self, row: int) -> str:
+        return f"topic {self.columns.query_id[row].as_py()!r}: {self.columns.doc_id[row].as_py()!r}"
+
+    def _refuse_twice(self, row: int) -> None:
+        raise BadRun(f"{self._describe(row)} is retrieved twice: keep one row of each document.")
+
+    def _no_document_twice(self) -> None:
+        row = twice(self.columns.query_id, self.columns.doc_id)
+        if row is not None:
+            self._refuse_twice(row)
+
+
+def twice(query_id: Any, doc_id: Any) -> int | None:
+    """The first row whose pair of ids came before, if any."""
+    codes = [_codes(query_id), _codes(doc_id)]
+    pairs = codes[0] * (int(codes[1].max(initial=0)) + 1) + codes[1]
+    _, first = np.unique(pairs, return_index=True)
+    if len(first) == len(pairs):
+        return None
+    return int(np.setdiff1d(np.arange(len(pairs)), first)[0])
+
+
+def _codes(ids: Any) -> Array:
+    encoded = pc.dictionary_encode(ids)
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.unify_dictionaries()
+        return np.concatenate([c.indices.to_numpy() for c in encoded.chunks] or [np.zeros(0)]).astype(np.int64)
+    return encoded.indices.to_numpy().astype(np.int64)
+
+
+def _boundaries(ids: Any) -> Array:
+    """The rows at which another query begins."""
+    if not len(ids):
+        return np.zeros(0, np.int64)
+    differs = pc.not_equal(ids.slice(1), ids.slice(0, len(ids) - 1))
+    differs = differs.to_numpy(zero_copy_only=False) if isinstance(differs, pa.Array) else differs.to_numpy()
+    return np.concatenate([[0], np.flatnonzero(differs) + 1])
+
+
+def _ranges(starts: Array, ends: Array) -> Array:
+    """start..end of each range, one after the other."""
+    sizes = ends - starts
+    return np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+
+
+def _taken(columns: Columns, order: Array) -> Columns:
+    rows = pa.array(order)
+    lengths = columns.doc_length
+    return Columns(
+        columns.query_id.take(rows),
+        columns.doc_id.take(rows),
+        columns.value[order],
+        None if lengths is None else lengths[order],
+    )

@@ -1,0 +1,382 @@
+"""The little language of metrics: ``"rbp(0.8)"`` ⇄ a function with its parameters, frozen, canonical and picklable."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import math
+import pickle
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from .errors import BadParameter, UnknownSpec, near
+
+#: What each kind of function is called in a measure, for the errors.
+ROLES = {"gain": "gain", "effort": "effort", "continuation": "C", "aggregation": "A", "discount": "discount"}
+_LONGEST = 10_000
+
+
+@dataclass(frozen=True)
+class In:
+    """The range of a number, written as in mathematics: ``In("[0, 1)")``."""
+
+    interval: str
+    whole: bool = False
+
+    def __contains__(self, value: float) -> bool:
+        low, high = (float(end) for end in self.interval[1:-1].split(","))
+        above = value >= low if self.interval[0] == "[" else value > low
+        below = value <= high if self.interval[-1] == "]" else value < high
+        return above and below and (not self.whole or float(value).is_integer())
+
+    def __str__(self) -> str:
+        return f"a {'whole ' if self.whole else ''}number in {self.interval}"
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """A choice between names: ``OneOf("judged", "ranking")``."""
+
+    names: tuple[str, ...]
+
+    def __init__(self, *names: str) -> None:
+        object.__setattr__(self, "names", names)
+
+    def __contains__(self, value: object) -> bool:
+        return value in self.names
+
+    def __str__(self) -> str:
+        return " or ".join(repr(name) for name in self.names)
+
+
+@dataclass(frozen=True)
+class Named:
+    """Another function of the language, of this kind: ``Named("discount")``."""
+
+    kind: str
+
+    def __str__(self) -> str:
+        return f"the name of a {self.kind}"
+
+
+@dataclass(frozen=True)
+class Grades:
+    """A map from grades to numbers: ``{1: 0.3, 2: 1}``."""
+
+    def __str__(self) -> str:
+        return "a map from grades to numbers, such as {1: 0.3, 2: 1}"
+
+
+Probability = Annotated[float, In("[0, 1]")]
+BelowOne = Annotated[float, In("[0, 1)")]
+Positive = Annotated[float, In("(0, inf)")]
+NotNegative = Annotated[float, In("[0, inf)")]
+Rank = Annotated[int, In("[1, inf)", whole=True)]
+Grade = Annotated[int, In("[1, inf)", whole=True)]
+
+_NOTHING = inspect.Parameter.empty
+_ANY_NUMBER = In("(-inf, inf)")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a function of the language, or of a named metric: its name, what it may be, and its default."""
+
+    name: str
+    allowed: Any = _ANY_NUMBER
+    default: Any = _NOTHING
+    many: bool = False
+
+    @property
+    def required(self) -> bool:
+        return self.default is _NOTHING and not self.many
+
+    def check(self, value: Any, where: str) -> Any:
+        """The value in its canonical form, or an error that says what is allowed."""
+        if self.many:
+            return tuple(Parameter(self.name, self.allowed).check(v, where) for v in value)
+        if value is None and self.default is None:
+            return None
+        if isinstance(self.allowed, Named):
+            return parse(value, self.allowed.kind)
+        if isinstance(self.allowed, Grades) and isinstance(value, Mapping):
+            return {_number(k): float_or_int(v) for k, v in sorted(value.items())}
+        if isinstance(self.allowed, In):
+            value = _number(value)
+            if value is not None and value in self.allowed:
+                return value
+        elif isinstance(value, str) and value in self.allowed:
+            return value
+        raise BadParameter(f"{where}: {self.name} must be {self.allowed}.")
+
+
+def _number(value: Any) -> Any:
+    """2.0 and numpy's 2 become 2; what is no number, or NaN, becomes None."""
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+        return None
+    return int(value) if float(value).is_integer() and abs(value) < 2**53 else value
+
+
+def float_or_int(value: Any) -> Any:
+    """A finite number in canonical form, or an error."""
+    number = _number(value)
+    if number is None or math.isinf(number):
+        raise BadParameter(f"{value!r} is not a finite number.")
+    return number
+
+
+class Part:
+    """A gain, effort, continuation, aggregation or discount: a small function with a name and checked parameters.
+
+    Calling a part with parameters gives a :class:`Spec`, which measures take wherever they take a string.
+    """
+
+    def __init__(self, kind: str, function: Callable, **facts: Any) -> None:
+        self.kind, self.function, self.facts = kind, function, facts
+        self.name = function.__name__
+        self.__name__, self.__doc__, self.__module__ = self.name, function.__doc__, function.__module__
+        self.__wrapped__ = function
+        hints = get_type_hints(function, include_extras=True)
+        given = list(inspect.signature(function).parameters.values())
+        self.parameters = [_parameter(p, hints.get(p.name)) for p in given[1:] if p.name != "max_rel"]
+        self.wants_max_rel = any(p.name == "max_rel" for p in given)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Spec:
+        return Spec.of(self, args, kwargs, f"{self.name}(…)")
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.name}>"
+
+    @property
+    def built_in(self) -> bool:
+        return self.__module__.startswith(f"{__package__}.")
+
+    @property
+    def says(self) -> str:
+        """The first line of the docstring: what this user does, or feels."""
+        return (self.__doc__ or "").strip().split("\n")[0]
+
+    @property
+    def source(self) -> str:
+        """Where it comes from: the ``Source:`` line of the docstring."""
+        found = re.search(r"Source: (.*?)(?:\n\s*\n|\Z)", self.__doc__ or "", re.S)
+        return " ".join(found.group(1).split()) if found else ""
+
+    def signature(self) -> str:
+        """As it is written in a measure: ``rbp(phi)``, ``decay(half_life=224)``."""
+        inside = ", ".join(
+            f"*{p.name}" if p.many else p.name if p.required else f"{p.name}={_written(p.default)}"
+            for p in self.parameters
+        )
+        return f"{self.name}({inside})" if inside else self.name
+
+    def __reduce__(self) -> tuple:
+        module = sys.modules.get(self.__module__)
+        if self.__module__ != "__main__" and getattr(module, self.name, None) is self:
+            return _imported, (self.__module__, self.name)
+        # A notebook's own function travels with the measure: no worker process could import it.
+        from joblib.externals import cloudpickle
+
+        return _rebuilt, (self.kind, cloudpickle.dumps((self.function, self.facts)))
+
+
+def _imported(module: str, name: str) -> Part:
+    return getattr(importlib.import_module(module), name)
+
+
+def _rebuilt(kind: str, pickled: bytes) -> Part:
+    function, facts = pickle.loads(pickled)
+    part = Part(kind, function, **facts)
+    TABLES[kind].setdefault(part.name, part)
+    return part
+
+
+def _parameter(p: inspect.Parameter, hint: Any) -> Parameter:
+    many = p.kind is inspect.Parameter.VAR_POSITIONAL
+    for option in (hint, *get_args(hint)):
+        if get_origin(option) is Annotated:
+            return Parameter(p.name, option.__metadata__[0], p.default, many)
+    return Parameter(p.name, _ANY_NUMBER, p.default, many)
+
+
+#: All functions of the language by kind and name; the decorators below fill it.
+TABLES: dict[str, dict[str, Part]] = {kind: {} for kind in ROLES}
+
+
+def decorator(kind: str, doc: str) -> Callable:
+    """The decorator of a kind, used as ``@continuation`` or with facts about the function, ``@continuation(…)``."""
+
+    def decorate(function: Any = None, **facts: Any) -> Any:
+        def register(function: Callable) -> Part:
+            new = Part(kind, function, **facts)
+            old = TABLES[kind].get(new.name)
+            if old is not None and old.built_in and not new.built_in:
+                raise BadParameter(f"{kind} {new.name!r} is built in; give yours another name.")
+            TABLES[kind][new.name] = new
+            return new
+
+        return register if function is None else register(function)
+
+    decorate.__name__ = decorate.__qualname__ = kind
+    decorate.__doc__ = doc
+    return decorate
+
+
+@dataclass(frozen=True, eq=False)
+class Spec:
+    """A function of the language with its parameters. Equal where the function and its canonical text are."""
+
+    part: Part
+    values: tuple[tuple[str, Any], ...]
+
+    @classmethod
+    def of(cls, part: Part, args: tuple, kwargs: Mapping[str, Any], where: str) -> Spec:
+        """Binds parameters, checks them, and writes them in their canonical form."""
+        where = f"{ROLES[part.kind]}={where}" if not where.startswith(ROLES[part.kind]) else where
+        named = dict(kwargs)
+        if part.parameters and part.parameters[0].many:
+            named[part.parameters[0].name] = args
+        elif len(args) > len(part.parameters):
+            raise BadParameter(f"{where}: {part.signature()} takes {len(part.parameters)} parameters, got {len(args)}.")
+        else:
+            for parameter, value in zip(part.parameters, args, strict=False):
+                if parameter.name in named:
+                    raise BadParameter(f"{where}: {parameter.name} is given twice.")
+                named[parameter.name] = value
+        known = {p.name: p for p in part.parameters}
+        for name in named:
+            if name not in known:
+                raise BadParameter(f"{where}: {part.signature()} has no parameter {name!r}. {near(name, known)}")
+        missing = [p.name for p in part.parameters if p.required and p.name not in named]
+        if missing:
+            raise BadParameter(f"{where}: {part.signature()} needs {', '.join(missing)}.")
+        return cls(part, tuple((p.name, p.check(named.get(p.name, p.default), where)) for p in part.parameters))
+
+    @property
+    def name(self) -> str:
+        return self.part.name
+
+    def __getitem__(self, parameter: str) -> Any:
+        return dict(self.values)[parameter]
+
+    def __call__(self, *inputs: Any, **more: Any) -> Any:
+        """The function's value, given what it reads (a view, or grades)."""
+        values = dict(self.values)
+        many = next((p.name for p in self.part.parameters if p.many), None)
+        rest = values.pop(many) if many else ()
+        return self.part.function(*inputs, *rest, **values, **more)
+
+    def fact(self, name: str) -> Any:
+        """What the decorator was told about the function, with this spec's parameters."""
+        fact = self.part.facts.get(name)
+        if not callable(fact):
+            return fact
+        return lambda *inputs: fact(*inputs, **{k: v for k, v in self.values})
+
+    def __str__(self) -> str:
+        written, by_name = [], False
+        for parameter in self.part.parameters:
+            value = self[parameter.name]
+            if parameter.many:
+                written += [_written(v) for v in value]
+            elif value == parameter.default:
+                by_name = True
+            else:
+                written.append(f"{parameter.name}={_written(value)}" if by_name else _written(value))
+        return f"{self.name}({','.join(written)})" if written else self.name
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Spec) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    @property
+    def key(self) -> tuple:
+        """What caches use: the functions themselves, since a notebook may give an old name a new function."""
+        inner = tuple(v.key for _, v in self.values if isinstance(v, Spec))
+        return (self.part.function, str(self), inner)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{k}:{v}" for k, v in value.items()) + "}"
+    return str(value)
+
+
+def parse(text: str | Spec | Part, kind: str, names: Mapping[str, Any] | None = None) -> Spec:
+    """Reads ``"rbp(0.8)"`` as a function of this kind; ``names`` are values that the text may refer to.
+
+    >>> from pyterrier_cwla import parse
+    >>> parse("inst(T=2.0)", "continuation")
+    inst(2)
+    """
+    role = ROLES[kind]
+    if isinstance(text, Part):
+        text = text()
+    if isinstance(text, Spec):
+        if text.part.kind != kind:
+            raise UnknownSpec(f"{text} is a {text.part.kind}, and {role} must be a {kind}.")
+        return text
+    if not isinstance(text, str):
+        raise UnknownSpec(f"{role} must be a {kind}, as text or as a decorated function, not {text!r}.")
+    where = f"{role}={_shortened(text)!r}"
+    try:
+        if len(text) > _LONGEST:
+            raise SyntaxError("too long")
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise UnknownSpec(f"{where} cannot be read: write a name and its parameters, as in 'rbp(0.8)'.") from error
+    return _spec(tree, kind, where, names or {})
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 200 else text[:200] + "…"
+
+
+def _spec(tree: ast.expr, kind: str, where: str, names: Mapping[str, Any]) -> Spec:
+    call = tree if isinstance(tree, ast.Call) else None
+    head = call.func if call else tree
+    if not isinstance(head, ast.Name):
+        raise UnknownSpec(f"{where} cannot be read: write a name and its parameters, as in 'rbp(0.8)'.")
+    if head.id not in TABLES[kind]:
+        raise UnknownSpec(
+            f"no {kind} {head.id!r} in {where}. {near(head.id, TABLES[kind])} `pyterrier-cwla measures` lists all."
+        )
+    part = TABLES[kind][head.id]
+    allowed = {p.name: p.allowed for p in part.parameters}
+    order = [p.name for p in part.parameters]
+    args, kwargs = [], {}
+    for position, node in enumerate(call.args if call else []):
+        wanted = allowed.get(order[position]) if position < len(order) else None
+        args.append(_value(node, wanted, where, names))
+    for keyword in call.keywords if call else []:
+        if keyword.arg is None or keyword.arg in kwargs:
+            raise BadParameter(f"{where}: every parameter is given once, by its name.")
+        kwargs[keyword.arg] = _value(keyword.value, allowed.get(keyword.arg), where, names)
+    return Spec.of(part, tuple(args), kwargs, where)
+
+
+def _value(node: ast.expr, wanted: Any, where: str, names: Mapping[str, Any]) -> Any:
+    if isinstance(wanted, Named) and isinstance(node, ast.Name | ast.Call):
+        return _spec(node, wanted.kind, where, names)
+    if isinstance(node, ast.Name):
+        return names.get(node.id, node.id)
+    if isinstance(node, ast.Dict) and all(node.keys):
+        pairs = zip(node.keys, node.values, strict=True)
+        return {_value(k, None, where, names): _value(v, None, where, names) for k, v in pairs if k is not None}
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+        value = node.operand.value
+        return -value if isinstance(value, int | float) and not isinstance(value, bool) else value
+    if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, str | int | float)):
+        return node.value
+    raise BadParameter(f"{where}: parameters are numbers, names, or maps such as {{1: 0.5}}.")

@@ -1,0 +1,90 @@
+"""What lies beyond the end of a ranking, seen at sparse nodes: exact sums for functions that are smooth there."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import factorial
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import chebyshev
+
+_POINTS = 16  # in each block (a, 2a]; functions such as i^-p are then followed to 12 digits
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+
+
+class NotSmooth(Exception):
+    """A function jumps between the nodes of a block."""
+
+
+class Grid:
+    """Ranks 1..start, then blocks (a, 2a] of Chebyshev points with the matrices that sum over all ranks of a block."""
+
+    def __init__(self, start: int, doublings: int) -> None:
+        self.start = start
+        blocks = [_block(start * 2**j) for j in range(doublings)]
+        self.sums = [sums for _, sums, _ in blocks]
+        self.spectra = [spectrum for _, _, spectrum in blocks]
+        self.m = np.concatenate([np.arange(1, start + 1, dtype=float), *(points for points, _, _ in blocks)])[None, :]
+
+    def blocks(self, values: Any) -> list[Any]:
+        rest = values[..., self.start :]
+        return [rest[..., _POINTS * j : _POINTS * (j + 1)] for j in range(len(self.sums))]
+
+    def survival(self, C: Any) -> tuple[Any, Any]:
+        """V at the nodes relative to V at the first, and after the last: products of C, in logs over the blocks."""
+        log = np.log(np.maximum(C, 1e-300))
+        for block, spectrum in zip(self.blocks(log), self.spectra, strict=True):
+            # The highest coefficients tell: of a smooth function they vanish, of a jump they do not.
+            coefficients = np.abs(block @ spectrum.T)
+            if np.any(coefficients[..., -3:] > 1e-7 * (1e-3 + coefficients.max(axis=-1, keepdims=True))):
+                raise NotSmooth
+        explicit = np.cumsum(log[..., : self.start], axis=-1)
+        parts = [explicit - log[..., : self.start]]
+        reached = explicit[..., -1:]
+        for block, sums in zip(self.blocks(log), self.sums, strict=True):
+            parts.append(reached + block @ sums[:-1].T - block)
+            reached = reached + block @ sums[-1:].T
+        return np.exp(np.concatenate(parts, axis=-1)), np.exp(reached)
+
+    def total(self, values: Any) -> Any:
+        """Σ over all ranks from the first to the end of the last block."""
+        whole = values[..., : self.start].sum(axis=-1, keepdims=True)
+        for block, sums in zip(self.blocks(values), self.sums, strict=True):
+            whole = whole + block @ sums[-1:].T
+        return whole
+
+
+@lru_cache(maxsize=16)
+def grid(start: int, doublings: int) -> Grid:
+    return Grid(start, doublings)
+
+
+def _block(a: int) -> tuple[Any, Any, Any]:
+    """Nodes in (a, 2a], the matrix from values to sums Σ_{a<i≤node} (last row: to the end), and to coefficients."""
+    angles = np.pi * (np.arange(_POINTS) + 0.5) / _POINTS
+    points = np.unique(np.round(1.5 * a + 0.5 - 0.5 * (a - 1) * np.cos(angles) / np.cos(angles[0])))
+    if len(points) < _POINTS:  # the first block is so short that rounding makes two points one
+        points = np.arange(a + 1, 2 * a + 1, dtype=float)
+    half = a / 2
+
+    def scaled(i: Any) -> Any:
+        return (i - 1.5 * a) / half
+
+    basis = chebyshev.chebvander(scaled(points), _POINTS - 1)
+    ends = scaled(np.append(points, 2.0 * a))
+    sums = np.empty((len(ends), _POINTS))
+    for degree in range(_POINTS):
+        # Euler and Maclaurin: exact for polynomials, whatever the length of the block.
+        polynomial = np.eye(_POINTS)[degree]
+        antiderivative = half * chebyshev.chebint(polynomial, lbnd=-1)
+        sums[:, degree] = chebyshev.chebval(ends, antiderivative) + 0.5 * (
+            chebyshev.chebval(ends, polynomial) - chebyshev.chebval(-1, polynomial)
+        )
+        derivative = polynomial
+        for k, bernoulli in enumerate(_BERNOULLI, start=1):
+            derivative = chebyshev.chebder(derivative, 1 if k == 1 else 2)
+            factor = bernoulli / factorial(2 * k) / half ** (2 * k - 1)
+            sums[:, degree] += factor * (chebyshev.chebval(ends, derivative) - chebyshev.chebval(-1, derivative))
+    spectrum = np.linalg.inv(basis)
+    return points, sums @ spectrum, spectrum

@@ -1,0 +1,828 @@
+"""The slow reference: every equation as a loop, for the tests to hold the package against; it knows nothing of the package.
+
+One ranking at a time. What happens on the list is summed rank by rank. What happens beyond its open end is a closed form
+where the continuation is geometric there, an explicit sum where it ends, and Euler-Maclaurin (`sum_all`) where V falls like
+a power or a logarithm; `test_reference.py` holds these against mpmath at high precision. DESIGN.md, section 3, decides the rest.
+"""
+
+import cmath
+import math
+import struct
+from dataclasses import dataclass
+from typing import Callable
+
+
+def score(grades, *, C, A, gain=("linear", {}), effort=("unit", {}), max_rel=None, end="open", k=None, norm="none",
+          judged=None, words=None, judged_words=None, unseen=None):
+    """M = Σ L(i)·A(i) / N for one ranking, given as its grades (None: unjudged).
+
+    `judged` holds all grades judged for the topic, retrieved or not, uncut by k; left out, it is those of the ranking.
+    """
+    walk = _walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen)
+    value = _value(walk, A)
+    if norm == "none" or value == 0:
+        return value
+    bottom = normaliser(grades, C=C, A=A, gain=gain, effort=effort, max_rel=max_rel, end=end, k=k, norm=norm,
+                        judged=judged, words=words, judged_words=judged_words, unseen=unseen)
+    return value / bottom if bottom else 0.0
+
+
+def v_plus(grades, *, C, A=None, gain=("linear", {}), effort=("unit", {}), max_rel=None, end="open", k=None, norm="none",
+           judged=None, words=None, judged_words=None, unseen=None):
+    """V⁺ = Σ V(i), the expected number of items seen (Eq. 2); may be infinite."""
+    return _views(_walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen))
+
+
+def weights(grades, *, C, A, gain=("linear", {}), effort=("unit", {}), max_rel=None, end="open", k=None, norm="none",
+            judged=None, words=None, judged_words=None, unseen=None):
+    """C, V, W, L and A over the listed ranks, as lists."""
+    walk = _walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen)
+    views = _views(walk) if walk.n else 1.0
+    return {"C": walk.C, "V": walk.V[:walk.n], "W": [v / views for v in walk.V[:walk.n]], "L": _leaving(walk),
+            "A": _felt(walk, A)}
+
+
+def residual(grades, *, C, A, gain=("linear", {}), effort=("unit", {}), max_rel=None, end="open", k=None, norm="none",
+             judged=None, words=None, judged_words=None, unseen=None):
+    """The score if every unjudged and every unseen item had the best gain, minus the score; efforts stay as they are.
+
+    With a normaliser, the difference is divided by that of the score.
+    """
+    if C[0] in ("ap1", "ap2"):
+        raise ValueError(f"no residual for C={C[0]!r}: it knows the total gain")
+    if A[0] not in ("etg", "erg", "avg", "max", "fin", "fgt", "pe"):
+        raise ValueError(f"no residual for A={A[0]!r}")
+    as_judged = _value(_walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen), A)
+    at_best = _value(_walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen, best=True), A)
+    bottom = normaliser(grades, C=C, A=A, gain=gain, effort=effort, max_rel=max_rel, end=end, k=k, norm=norm,
+                        judged=judged, words=words, judged_words=judged_words, unseen=unseen)
+    return (at_best - as_judged) / bottom if bottom else 0.0
+
+
+def normaliser(grades, *, C, A, gain, effort, max_rel, end, k, norm, judged, words, judged_words, unseen):
+    """N: 1 (none), the total gain (all), the score of the ideal ranking (ideal), or TBG's unlimited supply (unlimited)."""
+    if judged is None:
+        kept = [i for i, grade in enumerate(grades) if grade is not None]
+        judged = [grades[i] for i in kept]
+        judged_words = [words[i] for i in kept] if words is not None else None
+    if norm == "none":
+        return 1.0
+    if norm == "all":
+        return math.fsum(gain_of(grade, gain, max_rel) for grade in judged)
+    if norm == "unlimited":
+        return _unlimited(C, A, gain, effort, max_rel)
+    if norm != "ideal":
+        raise ValueError(f"no normaliser {norm!r}")
+    if judged_words is None:
+        judged_words = [None] * len(judged)
+    if C[0] == "decay" and A[0] == "etg":
+        pairs = [(gain_of(grade, gain, max_rel), effort_of(grade, length, effort))
+                 for grade, length in zip(judged, judged_words, strict=True) if gain_of(grade, gain, max_rel) > 0]
+        cuts = [cut for cut in (k, end) if isinstance(cut, int)]
+        return best_decayed_gain(pairs, min(cuts, default=len(pairs)), **C[1])
+    order = sorted(range(len(judged)), key=lambda i: -judged[i])  # stable: equal grades keep their order
+    return score([judged[i] for i in order], C=C, A=A, gain=gain, effort=effort, max_rel=max_rel, end=end, k=k,
+                 judged=judged, words=[judged_words[i] for i in order], unseen=unseen)
+
+
+def best_decayed_gain(pairs, cut, half_life=224):
+    """The largest Σ g·2^(−T/h) of any order of at most `cut` of the (gain, effort) pairs.
+
+    f(j, c) = max(f(j+1, c), g_j + 2^(−e_j/h)·f(j+1, c−1)) over the pairs by falling g/(1 − 2^(−e/h)).
+    """
+    def density(pair):
+        lost = 1 - 2 ** (-pair[1] / half_life)
+        return pair[0] / lost if lost > 0 else math.inf
+
+    f = [0.0] * (cut + 1)
+    for g, e in sorted(pairs, key=density):  # from the last of the order to the first
+        for c in range(cut, 0, -1):
+            f[c] = max(f[c], g + 2 ** (-e / half_life) * f[c - 1])
+    return f[cut]
+
+
+def _unlimited(C, A, gain, effort, max_rel):
+    """g/(1 − 2^(−T_x/h)), T_x the effort of a zero-length document of a relevant grade, g its gain."""
+    if C[0] != "decay" or A[0] != "etg":
+        raise ValueError("norm='unlimited' is for C=decay with A=etg")
+    relevant = max_rel if max_rel is not None else effort[1].get("rel", 1)
+    t_x = effort_of(relevant, 0, effort)
+    return best_gain(gain, max_rel) / (1 - 2 ** (-t_x / C[1].get("half_life", 224)))
+
+
+def gain_of(grade, gain, max_rel):
+    """What a grade is worth: 0 for an unjudged, non-relevant or negative one."""
+    name, parameters = gain
+    return float(GAINS[name](grade, max_rel, **parameters)) if grade is not None and grade > 0 else 0.0
+
+
+def binary(grade, max_rel, rel=1):
+    """1 from grade `rel` on."""
+    return grade >= rel
+
+
+def linear(grade, max_rel):
+    """g / g_max."""
+    return grade / _known(max_rel, "max_rel")
+
+
+def exponential(grade, max_rel):
+    """(2^g − 1) / 2^g_max."""
+    return (2 ** grade - 1) / 2 ** _known(max_rel, "max_rel")
+
+
+def raw(grade, max_rel):
+    """The grade itself."""
+    return grade
+
+
+def table(grade, max_rel, map):
+    """What the map says; it must know every grade above 0."""
+    return map[grade]
+
+
+def clicksave(grade, max_rel, p_click=0.64, p_save=0.77, rel=1):
+    """P(C|R)·P(S|R) of a relevant document (TBG, Eq. 6)."""
+    return p_click * p_save if grade >= rel else 0.0
+
+
+GAINS = {f.__name__: f for f in (binary, linear, exponential, raw, table, clicksave)}
+
+
+def best_gain(gain, max_rel):
+    """The gain of max_rel; 1 for binary; clicksave's product."""
+    name, parameters = gain
+    if name == "binary":
+        return 1.0
+    if name == "clicksave":
+        return parameters.get("p_click", 0.64) * parameters.get("p_save", 0.77)
+    if name == "table" and max_rel is None:
+        return float(max(parameters["map"].values()))
+    return gain_of(_known(max_rel, "max_rel"), gain, max_rel)
+
+
+def effort_of(grade, length, effort):
+    """What examining an item costs."""
+    name, parameters = effort
+    return float(EFFORTS[name](grade, length, **parameters))
+
+
+def unit(grade, length):
+    """1."""
+    return 1.0
+
+
+def time(grade, length, summary_seconds=4.4, seconds_per_word=0.018, seconds_per_document=7.8, p_click_relevant=0.64,
+         p_click_nonrelevant=0.39, rel=1):
+    """T_S + P(C|g)·(a·words + b); an unjudged document is clicked as one of grade 0 (TBG, Eq. 4)."""
+    p_click = p_click_relevant if grade is not None and grade >= rel else p_click_nonrelevant
+    return summary_seconds + p_click * (seconds_per_word * _known(length, "words") + seconds_per_document)
+
+
+EFFORTS = {"unit": unit, "time": time}
+
+
+def _known(value, name):
+    if value is None:
+        raise ValueError(f"{name} is needed here")
+    return value
+
+
+@dataclass
+class Walk:
+    """A list of n items and what lies beyond it; C looks at x, A at r."""
+
+    r: list
+    x: list
+    e: list
+    unseen: float | None  # effort of an unseen item
+    beyond_r: float  # gain of an unseen item: 0, or the best one for a residual
+    beyond_x: float
+    unretrieved: float  # gain, as C sees it, that ap1 and ap2 look for and the list does not have
+    last: int | None  # everyone has left after this rank; None at the open end
+    continuation: tuple
+    C: list = None
+    V: list = None  # V(1) … V(n+1)
+
+    @property
+    def n(self):
+        return len(self.r)
+
+    @property
+    def remaining(self):
+        """V(n+1): who goes on beyond the list."""
+        return self.V[self.n]
+
+    def seen_gain(self, i):
+        return self.x[i - 1] if i <= self.n else self.beyond_x
+
+    def found(self, i):
+        """G(i), as C sees it."""
+        return self.prefix[min(i, self.n)] + max(0, i - self.n) * self.beyond_x
+
+    def cost(self, i):
+        return self.e[i - 1] if i <= self.n else self.unseen_effort()
+
+    def unseen_effort(self):
+        if self.unseen is None:
+            raise ValueError("the value depends on the effort of unseen items: give unseen=")
+        return self.unseen
+
+    def __post_init__(self):
+        self.prefix = [0.0]
+        self.later = [self.unretrieved]  # Σ_{j>i} x_j with what is unretrieved
+        self.later_by_rank = [0.0]  # Σ_{j>i} x_j/j: at infinity the unretrieved weighs nothing
+        for x in self.x:
+            self.prefix.append(self.prefix[-1] + x)
+        for i in range(self.n, 0, -1):
+            self.later.insert(0, self.later[0] + self.x[i - 1])
+            self.later_by_rank.insert(0, self.later_by_rank[0] + self.x[i - 1] / i)
+        self.C = [go_on(self, i) for i in range(1, self.n + 1)]
+        self.V = [1.0 if self.last != 0 else 0.0]
+        for c in self.C:
+            self.V.append(self.V[-1] * c)  # Eq. 1
+
+
+def _walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen, best=False):
+    name, parameters = C
+    parameters = dict(parameters)
+    rel = parameters.pop("rel", None)
+    whose = parameters.pop("R", "judged")
+    if judged is None:
+        judged = [grade for grade in grades if grade is not None]
+    grades = list(grades)[:k]
+    if end != "open" and end != "stop":
+        grades = grades[:end]
+    lengths = words[:len(grades)] if words is not None else [None] * len(grades)
+    if unseen is None and effort[0] == "unit":
+        unseen = 1.0
+
+    def as_seen(grade):
+        return gain_of(grade, gain, max_rel) if rel is None else float(grade is not None and grade >= rel)
+
+    beyond_r = best_gain(gain, max_rel) if best else 0.0
+    beyond_x = 0.0
+    if best:
+        beyond_x = beyond_r if rel is None else float(max_rel is None or max_rel >= rel)
+    unretrieved = 0.0
+    if name in ("ap1", "ap2") and whose == "judged":
+        # fsum: the same gains in any order give the same sum, so what is missing is exactly 0 where nothing is
+        unretrieved = math.fsum(as_seen(g) for g in judged) - math.fsum(as_seen(g) for g in grades)
+        if unretrieved < 0:
+            raise ValueError("judged must include the judged items of the ranking")
+    return Walk(r=[beyond_r if best and g is None else gain_of(g, gain, max_rel) for g in grades],
+                x=[beyond_x if best and g is None else as_seen(g) for g in grades],
+                e=[effort_of(g, length, effort) for g, length in zip(grades, lengths, strict=True)],
+                unseen=unseen, beyond_r=beyond_r, beyond_x=beyond_x, unretrieved=unretrieved,
+                last={"open": None, "stop": len(grades)}.get(end, end), continuation=(name, parameters))
+
+
+def go_on(walk, i):
+    """C(i), 0 at the last rank there is."""
+    if walk.last is not None and i >= walk.last:
+        return 0.0
+    name, parameters = walk.continuation
+    c = float(CONTINUATIONS[name](walk, i, **parameters))
+    if not -1e-12 <= c <= 1 + 1e-12:
+        raise ValueError(f"C({i}) = {c} of {name} is no probability")
+    return min(1.0, max(0.0, c))
+
+
+def prec(walk, i, k):
+    """Eq. 7."""
+    return 1 if i < k else 0
+
+
+def rbp(walk, i, phi):
+    """Eq. 8."""
+    return phi
+
+
+def dcg(walk, i, k=None):
+    """Eq. 9."""
+    return math.log2(i + 1) / math.log2(i + 2) if k is None or i < k else 0
+
+
+def ap1(walk, i):
+    """Eq. 10; nobody stops where there is nothing to find."""
+    S = walk.later_by_rank
+    if S[0] == 0:
+        return 1
+    return S[min(i, walk.n)] / S[min(i - 1, walk.n)] if S[min(i - 1, walk.n)] > 0 else 0
+
+
+def ap2(walk, i):
+    """Eq. 22; nobody stops where there is nothing to find."""
+    later = walk.later
+    if later[0] == 0:
+        return 1
+    return later[min(i, walk.n)] / later[min(i - 1, walk.n)] if later[min(i - 1, walk.n)] > 0 else 0
+
+
+def rr(walk, i):
+    """Eq. 12."""
+    return 1 - walk.seen_gain(i)
+
+
+def cascade(walk, i, gamma):
+    """γ(1 − r_i)."""
+    return gamma * (1 - walk.seen_gain(i))
+
+
+def inst(walk, i, T):
+    """Eq. 13: ((i + T + T_i − 1) / (i + T + T_i))², T_i = T − G(i)."""
+    y = i + T + (T - walk.found(i))
+    if y <= 0:
+        raise ValueError(f"inst(T={T}): more gain than T and the ranks bear")
+    return ((y - 1) / y) ** 2
+
+
+def insq(walk, i, T):
+    """((i + 2T − 1) / (i + 2T))²."""
+    return ((i + 2 * T - 1) / (i + 2 * T)) ** 2
+
+
+def decay(walk, i, half_life=224):
+    """2^(−e_i/h), so that V(i) = D(T(i)) (TBG, Eq. 7)."""
+    return 2 ** (-walk.cost(i) / half_life)
+
+
+def carterette1(walk, i, k):
+    """i/(i+1), to depth k."""
+    return i / (i + 1) if i < k else 0
+
+
+def carterette2(walk, i, k):
+    """1 where r_i = 0, else G(i)/(G(i)+1), to depth k."""
+    if i >= k:
+        return 0
+    return 1 if walk.seen_gain(i) == 0 else walk.found(i) / (walk.found(i) + 1)
+
+
+def fixed(walk, i, values):
+    """As given; 0 after the last value."""
+    return values[i - 1] if i <= len(values) else 0
+
+
+CONTINUATIONS = {f.__name__: f for f in (prec, rbp, dcg, ap1, ap2, rr, cascade, inst, insq, decay, carterette1,
+                                         carterette2, fixed)}
+
+
+def etg(r, e):
+    """Eq. 16: Σ_{j≤i} r_j."""
+    return [math.fsum(r[:i]) for i in range(1, len(r) + 1)]
+
+
+def err(r, e):
+    """Eq. 18: 1/E(i)."""
+    return [_ratio(1.0, math.fsum(e[:i])) for i in range(1, len(r) + 1)]
+
+
+def avg(r, e):
+    """Eq. 19: G(i)/E(i)."""
+    return [_ratio(math.fsum(r[:i]), math.fsum(e[:i])) for i in range(1, len(r) + 1)]
+
+
+def best(r, e):
+    """Eq. 20: max_{j≤i} r_j."""
+    return [max(r[:i]) for i in range(1, len(r) + 1)]
+
+
+def fin(r, e):
+    """Eq. 21: r_i."""
+    return list(r)
+
+
+def fgt(r, e, delta):
+    """Eq. 23: F(i) = δ·F(i−1) + r_i."""
+    F = []
+    for gain in r:
+        F.append((delta * F[-1] if F else 0.0) + gain)
+    return F
+
+
+def pe(r, e, beta):
+    """Eq. 24: β·max + (1 − β)·fin."""
+    return [beta * top + (1 - beta) * end for top, end in zip(best(r, e), fin(r, e))]
+
+
+def items(r, e):
+    """i."""
+    return [float(i) for i in range(1, len(r) + 1)]
+
+
+def spent(r, e):
+    """E(i)."""
+    return [math.fsum(e[:i]) for i in range(1, len(r) + 1)]
+
+
+def utility(r, e, phi):
+    """Σ_{j≤i} r_j·φ(j)."""
+    weight = {"reciprocal": lambda j: 1 / j, "log2": lambda j: 1 / math.log2(j + 1)}.get(phi, phi)
+    paid = [gain * weight(j) for j, gain in enumerate(r, start=1)]
+    return [math.fsum(paid[:i]) for i in range(1, len(r) + 1)]
+
+
+AGGREGATIONS = {"etg": etg, "err": err, "avg": avg, "max": best, "fin": fin, "fgt": fgt, "pe": pe, "items": items,
+                "effort": spent, "utility": utility}
+
+
+def _ratio(gain, effort):
+    if gain == 0:
+        return 0.0
+    if effort == 0:
+        raise ValueError("nothing has been paid: gain per effort is undefined")
+    return gain / effort
+
+
+def _leaving(walk):
+    """L(i) = V(i)(1 − C(i)), Eq. 5."""
+    return [v * (1 - c) for v, c in zip(walk.V, walk.C)]
+
+
+def _value(walk, A):
+    """Σ L(i)·A(i), Eq. 15, over the list and beyond it; whoever never leaves contributes 0."""
+    name, parameters = A
+    if name == "erg":
+        return _ratio(_value(walk, ("etg", {})), _paid(walk)) if _erg_is_defined(walk) else 0.0
+    if name in ("items", "effort"):
+        _refuse_endless_means(walk, name)
+    listed = math.fsum(left * felt for left, felt in zip(_leaving(walk), _felt(walk, A)))
+    return listed + _value_beyond(walk, name, **parameters)
+
+
+def _felt(walk, A):
+    """A(1) … A(n)."""
+    name, parameters = A
+    if name == "erg":  # Eq. 17, with effort
+        gained = etg(walk.r, walk.e)
+        if not any(gained) or not _erg_is_defined(walk):
+            return [0.0] * walk.n
+        paid = _paid(walk)
+        return [_ratio(G, paid) for G in gained]
+    return AGGREGATIONS[name](walk.r, walk.e, **parameters)
+
+
+def _erg_is_defined(walk):
+    """False where V⁺ is infinite because some never leave, or no gain is seen: erg is 0 then."""
+    _refuse_endless_means(walk, "erg")
+    tail = _tail(walk)
+    if tail is not None and not tail.leave:
+        return False
+    return any(walk.r) or (tail is not None and walk.beyond_r > 0)
+
+
+def _refuse_endless_means(walk, name):
+    tail = _tail(walk)
+    if tail is not None and tail.leave and tail.endless:
+        raise ValueError(f"V⁺ of {walk.continuation[0]} is infinite, {name} is undefined: give it a k, or end='stop'")
+
+
+def _views(walk):
+    """Σ V(i)."""
+    total = math.fsum(walk.V[:walk.n])
+    tail = _tail(walk)
+    if tail is not None:
+        total += walk.remaining * tail.views()
+    return total + _items_at_infinity(walk)
+
+
+def _paid(walk):
+    """Σ V(j)·e_j."""
+    total = math.fsum(v * e for v, e in zip(walk.V, walk.e))
+    tail = _tail(walk)
+    if tail is not None:
+        total += walk.remaining * walk.unseen_effort() * tail.views()
+    further = _items_at_infinity(walk)
+    return total + (walk.unseen_effort() * further if further else 0.0)
+
+
+def _items_at_infinity(walk):
+    """What ap1's users see on the way to the unretrieved gain: an item at rank j→∞ has L(j)·j = r_j/S."""
+    S = walk.later_by_rank[0]
+    if walk.continuation[0] != "ap1" or walk.last is not None or S == 0:
+        return 0.0
+    return walk.unretrieved / S
+
+
+def _value_beyond(walk, name, **parameters):
+    """Σ_{i>n} L(i)·A(i)."""
+    further = _items_at_infinity(walk)
+    if further and name == "items":
+        return further
+    if further and name == "effort":
+        return walk.unseen_effort() * further
+    tail = _tail(walk)
+    if tail is None or not tail.leave:
+        return 0.0
+    return walk.remaining * BEYOND[name](walk, tail, **parameters)
+
+
+def etg_beyond(walk, tail):
+    """G_n + b·Σ m·l(m), and Σ m·l(m) = Σ v(m)."""
+    b = walk.beyond_r
+    if b and tail.endless:
+        raise ValueError(f"the gain of endless best items under {walk.continuation[0]} is infinite")
+    return math.fsum(walk.r) + (b * tail.views() if b else 0.0)
+
+
+def err_beyond(walk, tail):
+    """Σ l(m)/(E_n + m·u)."""
+    return tail.inverse(math.fsum(walk.e), walk.unseen_effort())
+
+
+def avg_beyond(walk, tail):
+    """Σ l(m)·(G_n + m·b)/(E_n + m·u) = b/u + (G_n − E_n·b/u)·Σ l(m)/(E_n + m·u)."""
+    G, b = math.fsum(walk.r), walk.beyond_r
+    if G == 0 and b == 0:
+        return 0.0
+    E, u = math.fsum(walk.e), walk.unseen_effort()
+    if u == 0:
+        return _ratio(etg_beyond(walk, tail), E)
+    return b / u + (G - E * b / u) * tail.inverse(E, u)
+
+
+def max_beyond(walk, tail):
+    """max(best so far, b)."""
+    return max(walk.r + [walk.beyond_r])
+
+
+def fin_beyond(walk, tail):
+    """b."""
+    return walk.beyond_r
+
+
+def fgt_beyond(walk, tail, delta):
+    """F(n+m) = δ^m·F_n + b·(1 − δ^m)/(1 − δ)."""
+    if delta == 1:
+        return etg_beyond(walk, tail)
+    F = fgt(walk.r, walk.e, delta)[-1] if walk.n else 0.0
+    limit = walk.beyond_r / (1 - delta)
+    return limit + ((F - limit) * tail.fading(delta) if delta and F != limit else 0.0)
+
+
+def pe_beyond(walk, tail, beta):
+    """β·max + (1 − β)·b."""
+    return beta * max_beyond(walk, tail) + (1 - beta) * fin_beyond(walk, tail)
+
+
+def items_beyond(walk, tail):
+    """n + Σ m·l(m)."""
+    return walk.n + tail.views()
+
+
+def effort_beyond(walk, tail):
+    """E_n + u·Σ m·l(m)."""
+    return math.fsum(walk.e) + walk.unseen_effort() * tail.views()
+
+
+def utility_beyond(walk, tail, phi):
+    """The utility found on the list."""
+    return utility(walk.r, walk.e, phi)[-1] if walk.n else 0.0
+
+
+BEYOND = {"etg": etg_beyond, "err": err_beyond, "avg": avg_beyond, "max": max_beyond, "fin": fin_beyond, "fgt": fgt_beyond,
+          "pe": pe_beyond, "items": items_beyond, "effort": effort_beyond, "utility": utility_beyond}
+
+
+@dataclass
+class Tail:
+    """Three sums over m ≥ 1 beyond the list, taken only when asked for, since decay may not know an unseen item's effort."""
+
+    views: Callable  # Σ v(m)
+    fading: Callable  # Σ l(m)·δ^m
+    inverse: Callable  # Σ l(m)/(E + m·u)
+    leave: bool = True  # False: C = 1 for ever
+    endless: bool = False  # V goes to 0 but Σ v(m) is infinite
+
+
+def _tail(walk):
+    """What follows the list; None where nobody is left."""
+    if walk.remaining == 0:
+        return None
+    name, parameters = walk.continuation
+    b = walk.beyond_x
+    if walk.last is not None or name in ("prec", "carterette1", "carterette2", "fixed") or parameters.get("k") is not None:
+        return finite_tail(walk)
+    if name in ("ap1", "ap2"):
+        return NEVER
+    if name == "rbp":
+        return geometric_tail(lambda: parameters["phi"])
+    if name in ("rr", "cascade"):
+        c = parameters.get("gamma", 1) * (1 - b)
+        return NEVER if c == 1 else geometric_tail(lambda: c)
+    if name == "decay":
+        if walk.unseen == 0:
+            return NEVER
+        return geometric_tail(lambda: decay(walk, walk.n + 1, **parameters))
+    if name == "dcg":
+        return logarithmic_tail(walk.n)
+    T = parameters["T"]
+    if name == "insq":
+        return square_tail(walk.n + 2 * T)
+    y = walk.n + 2 * T - walk.found(walk.n)
+    if b == 0:
+        return square_tail(y)
+    if b == 1:  # each item brings what its rank costs: y stays
+        return geometric_tail(lambda: ((y - 1) / y) ** 2)
+    if b > 1:
+        raise ValueError("inst with an endless supply of gains above 1 is undefined")
+    return gamma_tail(y, 1 - b)
+
+
+NEVER = Tail(views=lambda: math.inf, fading=None, inverse=None, leave=False)
+
+
+def finite_tail(walk):
+    """Rank by rank until nobody is left."""
+    def seen():
+        v, i = [1.0], walk.n + 1
+        while c := go_on(walk, i):
+            v.append(v[-1] * c)
+            i += 1
+        return v
+
+    def leaving():
+        v = seen() + [0.0]
+        return [(m, v[m - 1] - v[m]) for m in range(1, len(v))]
+
+    return Tail(views=lambda: math.fsum(seen()),
+                fading=lambda delta: math.fsum(left * delta ** m for m, left in leaving()),
+                inverse=lambda E, u: math.fsum(_ratio(left, E + m * u) for m, left in leaving()))
+
+
+def geometric_tail(constant):
+    """v(m) = c^(m−1)."""
+    def inverse(E, u):
+        c = constant()
+        if u == 0 or c == 0:
+            return _ratio(1.0, E + u)
+        rate = -math.log(c)
+        return _sum_fading(lambda t: (1 - c) * _exp(-rate * (t - 1)) / (E + t * u), rate)
+
+    return Tail(views=lambda: 1 / (1 - constant()),
+                fading=lambda delta: delta * (1 - constant()) / (1 - constant() * delta),
+                inverse=inverse)
+
+
+def square_tail(y):
+    """v(m) = (y/(y+m−1))²: insq with y = n + 2T, inst with y = n + 2T − G_n."""
+    def v(t):
+        return (y / (y + t - 1)) ** 2
+
+    def left(t):
+        return y ** 2 * (2 * (y + t) - 1) / ((y + t - 1) * (y + t)) ** 2
+
+    return _smooth_tail(v, left)
+
+
+def logarithmic_tail(n):
+    """v(m) = log(n+2)/log(n+m+1): dcg without a k."""
+    def left(t):
+        p = n + t + 1
+        return math.log(n + 2) * _log1p(1 / p) / (_log(p) * _log(p + 1))
+
+    return _smooth_tail(None, left)
+
+
+def gamma_tail(y, d):
+    """v(m+1)/v(m) = ((y + m·d − 1)/(y + m·d))²: inst where each unseen item has gain 1 − d."""
+    z, a, start = y / d, 1 / d, 30
+    steps = [1.0]
+    for m in range(1, start):
+        steps.append(steps[-1] * ((z + m - a) / (z + m)) ** 2)
+
+    def v(t):
+        if not isinstance(t, complex) and t < start:
+            return steps[int(t) - 1]
+        return steps[-1] * _exp(2 * (_log_gamma_ratio(z + t, a) - _log_gamma_ratio(z + start, a)))
+
+    def left(t):
+        w = a / (z + t)
+        return v(t) * w * (2 - w)
+
+    return _smooth_tail(v, left)
+
+
+def _smooth_tail(v, left):
+    def fading(delta):
+        rate = -math.log(delta)
+        return _sum_fading(lambda t: left(t) * _exp(-rate * t), rate)
+
+    def inverse(E, u):
+        return sum_all(lambda t: left(t) / (E + t * u)) if u else _ratio(1.0, E)
+
+    return Tail(views=(lambda: sum_all(v)) if v else (lambda: math.inf), fading=fading, inverse=inverse, endless=v is None)
+
+
+def _sum_fading(f, rate):
+    """Σ_{m≥1} f(m) for f with a factor e^(−rate·m): as it stands, unless that were more than some 4,000 terms."""
+    if rate < 0.01:
+        return sum_all(f, rate)
+    return math.fsum(f(m) for m in range(1, 2 + math.ceil(42 / rate)))  # e^(−42) < 1e-18
+
+
+def sum_all(f, rate=0.0):
+    """Σ_{m≥1} f(m) for f > 0, analytic off the reals ≤ 1 and falling like m^(−1−a) or e^(−rate·m).
+
+    Euler and Maclaurin: Σ_{m≥40} f(m) = ∫_40^∞ f + f(40)/2 − Σ_k B_2k/(2k)·f_{2k−1}, f_j the Taylor coefficients of f at 40.
+    The integral is Gauss-Legendre over doubling blocks, the coefficients are Cauchy's integral on a circle there.
+    """
+    parts = [f(m) for m in range(1, HEAD)] + [f(HEAD) / 2]
+    a, block, total = float(HEAD), math.inf, math.fsum(parts)
+    while block > 1e-19 * total:
+        b = min(2 * a, a + 4 / rate) if rate else 2 * a
+        block = (b - a) / 2 * math.fsum(w * f((a + b) / 2 + (b - a) / 2 * x) for x, w in GAUSS)
+        parts.append(block)
+        total += block
+        a = b
+    on_circle = [(z, f(HEAD + RADIUS * z)) for z in CIRCLE]
+    for j, weight in BERNOULLI:
+        coefficient = math.fsum((value / z ** j).real for z, value in on_circle) / len(CIRCLE) / RADIUS ** j
+        parts.append(-weight * coefficient)
+    return math.fsum(parts)
+
+
+HEAD, RADIUS = 40, 10.0
+CIRCLE = [cmath.exp(1j * math.pi * (k + 0.5) / 16) for k in range(16)]  # the upper half: f is real on the reals
+BERNOULLI = [(1, 1 / 12), (3, -1 / 120), (5, 1 / 252), (7, -1 / 240), (9, 1 / 132)]  # (2k − 1, B_2k/(2k))
+
+
+def _gauss_legendre(n):
+    """Nodes and weights on [−1, 1]: Newton's method on the Legendre polynomial."""
+    rule = []
+    for k in range(n):
+        x = math.cos(math.pi * (k + 0.75) / (n + 0.5))
+        for _ in range(8):
+            before, p = 1.0, x
+            for j in range(2, n + 1):
+                before, p = p, ((2 * j - 1) * x * p - (j - 1) * before) / j
+            slope = n * (x * p - before) / (x * x - 1)
+            x -= p / slope
+        rule.append((x, 2 / ((1 - x * x) * slope * slope)))
+    return rule
+
+
+GAUSS = _gauss_legendre(16)
+
+
+def _log_gamma_ratio(x, a):
+    """log Γ(x − a) − log Γ(x) by Stirling, for x − a from 20 on."""
+    def rest(x):
+        return 1 / (12 * x) - 1 / (360 * x ** 3) + 1 / (1260 * x ** 5) - 1 / (1680 * x ** 7)
+
+    return (x - a - 0.5) * _log1p(-a / x) - a * _log(x) + a + rest(x - a) - rest(x)
+
+
+def _exp(z):
+    return cmath.exp(z) if isinstance(z, complex) else math.exp(z)
+
+
+def _log(z):
+    return cmath.log(z) if isinstance(z, complex) else math.log(z)
+
+
+def _log1p(z):
+    return cmath.log(1 + z) if isinstance(z, complex) else math.log1p(z)
+
+
+def trec_order(rows):
+    """The docnos of (docno, score) rows as trec_eval ranks them: score as float32, descending; ties by docno, descending."""
+    return [docno for docno, _ in sorted(rows, key=lambda row: (float32(row[1]), row[0]), reverse=True)]
+
+
+def float32(x):
+    """The nearest float32; beyond its range, infinity."""
+    try:
+        return struct.unpack("f", struct.pack("f", x))[0]
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+
+def ap(rels, R):
+    """(1/R) Σ rel_i·Prec@i."""
+    total, hits = 0.0, 0
+    for i, rel in enumerate(rels, start=1):
+        if rel:
+            hits += 1
+            total += hits / i
+    return total / R if R else 0.0
+
+
+def ndcg(gains, ideal, k=None):
+    """Σ gain_i/log₂(i+1) to rank k, over the same of the ideal gains, sorted."""
+    def discounted(gains):
+        return math.fsum(gain / math.log2(i + 1) for i, gain in enumerate(gains[:k], start=1))
+
+    best = discounted(sorted(ideal, reverse=True))
+    return discounted(list(gains)) / best if best else 0.0
+
+
+def err_gdeval(grades, k, max_grade=4):
+    """ERR@k as gdeval.pl has it: R_i = (2^g − 1)/2^4, Σ (R_i/i)·Π_{j<i}(1 − R_j)."""
+    total, still_looking = 0.0, 1.0
+    for i, grade in enumerate(grades[:k], start=1):
+        R = (2 ** max(grade or 0, 0) - 1) / 2 ** max_grade
+        total += still_looking * R / i
+        still_looking *= 1 - R
+    return total

@@ -1,0 +1,169 @@
+"""The generated collection has what real ones have, and its systems are transformers like any other."""
+
+import pickle
+import sys
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+from ir_measures import AP, Judged, nDCG
+
+from pyterrier_cwla import demo
+
+pytest.importorskip("bm25s", reason="the demo retrieves with bm25s")
+
+
+@pytest.fixture(scope="module")
+def collection():
+    return demo.collection()
+
+
+@pytest.fixture(scope="module")
+def systems(collection):
+    return demo.systems(collection)
+
+
+def test_a_seed_gives_one_collection():
+    small = {"documents": 150, "topics": 5}
+    for frame in ("documents", "topics", "qrels"):
+        one, same, other = (getattr(demo.collection(seed, **small), frame) for seed in (7, 7, 8))
+        pd.testing.assert_frame_equal(one, same)
+        assert not one.equals(other)
+
+
+@pytest.mark.parametrize("documents, topics", [(2000, 50), (300, 7), (9, 1)])
+def test_it_is_as_large_as_asked(documents, topics):
+    made = demo.collection(documents=documents, topics=topics)
+    assert made.documents.columns.tolist() == ["docno", "text", "doc_length", "duplicate_of"]
+    assert made.topics.columns.tolist() == ["qid", "query"]
+    assert made.qrels.columns.tolist() == ["qid", "docno", "label"]
+    assert made.documents["docno"].nunique() == len(made.documents) == documents
+    assert made.topics["qid"].nunique() == len(made.topics) == topics
+    assert set(made.qrels["qid"]) == set(made.topics["qid"])
+    assert not made.qrels.duplicated(["qid", "docno"]).any()
+
+
+def test_lengths_are_those_of_the_texts_and_have_a_long_tail(collection):
+    lengths = collection.documents["doc_length"]
+    assert (lengths == collection.documents["text"].str.split().str.len()).all()
+    assert 200 < lengths.median() < 300
+    assert lengths.max() > 5 * lengths.median()
+
+
+def test_a_tenth_of_the_documents_are_near_duplicates(collection):
+    documents = collection.documents.set_index("docno")
+    copies = documents[documents["duplicate_of"].notna()]
+    assert len(copies) == 200
+    assert not copies["duplicate_of"].isin(copies.index).any()
+    for text, source in zip(copies["text"], copies["duplicate_of"]):
+        words, original = (set(t.lower().replace(".", "").split()) for t in (text, documents.loc[source, "text"]))
+        assert len(words & original) > 0.75 * len(words | original)
+    assert (copies["text"].to_numpy() != documents.loc[copies["duplicate_of"], "text"].to_numpy()).mean() > 0.9
+
+
+def test_all_grades_occur_and_high_ones_are_rare(collection):
+    grades = collection.qrels["label"].value_counts()
+    assert set(grades.index) == {0, 1, 2, 3}
+    assert grades[0] > grades[[1, 2, 3]].sum()
+    assert collection.qrels.query("label > 0").groupby("qid").size().reindex(collection.topics["qid"]).min() >= 5
+
+
+def test_long_documents_are_more_often_relevant(collection):
+    judged = collection.qrels.merge(collection.documents, on="docno")
+    length = judged["doc_length"]
+    assert (judged["label"] > 0)[length > length.median()].mean() > (judged["label"] > 0)[
+        length < length.median()
+    ].mean()
+
+
+def test_judgments_have_holes(collection, systems):
+    for system in systems.values():
+        assert 0.7 < pt.Evaluate(system(collection.topics), collection.qrels, [Judged @ 10])["Judged@10"] < 0.95
+
+
+def test_systems_return_ranked_documents_with_lengths(collection, systems):
+    assert len(systems) == 3
+    lengths = collection.documents.set_index("docno")["doc_length"]
+    for system in systems.values():
+        results = system(collection.topics)
+        assert {"qid", "query", "docno", "score", "rank", "doc_length"} <= set(results.columns)
+        assert set(results["qid"]) == set(collection.topics["qid"])
+        assert (results["doc_length"].to_numpy() == lengths[results["docno"]].to_numpy()).all()
+        assert not results.duplicated(["qid", "docno"]).any()
+        for _, ranking in results.sort_values("rank").groupby("qid"):
+            assert ranking["rank"].tolist() == list(range(len(ranking)))
+            assert ranking["score"].is_monotonic_decreasing
+
+
+def test_systems_beat_chance_and_leave_room(collection, systems):
+    rng = np.random.default_rng(0)
+    for system in systems.values():
+        results = system(collection.topics)
+        shuffled = results.assign(score=rng.random(len(results)))
+        found, chance = (pt.Evaluate(r, collection.qrels, [nDCG @ 10])["nDCG@10"] for r in (results, shuffled))
+        assert 3 * chance < found < 0.8
+
+
+def test_an_experiment_accepts_the_systems(collection, systems):
+    """validate="error" needs every transformer to say which columns it takes and gives."""
+    table = pt.Experiment(
+        list(systems.values()),
+        collection.topics,
+        collection.qrels,
+        [nDCG @ 10, AP],
+        names=list(systems),
+        validate="error",
+    )
+    assert table["nDCG@10"].nunique() == 3
+    for system in systems.values():
+        assert {"score", "doc_length"} <= set(pt.inspect.transformer_outputs(system, ["qid", "query"]))
+
+
+def test_a_cutoff_after_retrieval_is_retrieval_of_fewer(collection, systems):
+    bm25 = systems["BM25"]
+    topics = collection.topics.head(5)
+    assert (bm25 % 10).compile()(topics).equals((bm25 % 10)(topics).reset_index(drop=True))
+
+
+def test_queries_without_a_known_word_find_nothing(systems):
+    for system in systems.values():
+        assert system(pd.DataFrame({"qid": ["1", "2"], "query": ["x", ""]})).empty
+
+
+def test_systems_pickle(collection, systems):
+    for system in systems.values():
+        topics = collection.topics.head(5)
+        pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(system))(topics), system(topics))
+
+
+def test_parameters_can_be_tuned(collection):
+    system = demo.systems(collection)["BM25"]
+    topics = collection.topics.head(10)
+    qrels = collection.qrels.merge(topics[["qid"]])
+    grid = {system: {"k1": [0.4, 1.2], "b": [0.0, 0.75]}}
+    scanned = pt.GridScan(system, grid, topics, qrels, ["ndcg"])
+    assert len(scanned) == 4
+    assert scanned["ndcg"].nunique() == 4
+
+    tuned = pt.GridSearch(system, grid, topics, qrels, "ndcg")
+    assert pt.Evaluate(tuned(topics), qrels, ["ndcg"])["ndcg"] == pytest.approx(scanned["ndcg"].max())
+
+
+def test_a_system_in_a_pipeline_can_be_tuned(collection):
+    system = demo.systems(collection)["BM25, then short first"]
+    grid = {system[0]: {"b": [0.0, 0.75]}, system[1]: {"strength": [0.0, 0.3]}}
+    scanned = pt.GridScan(system, grid, collection.topics.head(10), collection.qrels, ["ndcg"])
+    assert scanned["ndcg"].nunique() == 4
+
+
+def test_what_to_install_is_said(collection, monkeypatch):
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    with pytest.raises(ImportError, match=r"pip install 'pyterrier-cwla\[demo\]'"):
+        demo.systems(collection)
+
+
+def test_the_collection_is_fit_for_ir_measures(collection, systems):
+    run, qrels = (pt.model.to_ir_measures(frame) for frame in (systems["BM25"](collection.topics), collection.qrels))
+    assert len(list(ir_measures.iter_calc([nDCG @ 10], qrels, run))) == len(collection.topics)
