@@ -168,7 +168,7 @@ def inst(view: Any, T: Wanted, rel: Grade | None = None) -> Any:
     Source: Moffat et al. (2017); Moffat et al. (2022), Eq. 13.
 
     >>> round(score([1, 0, 1], C="inst(1)", A="erg"), 4)
-    0.7034
+    0.7231
     """
     y = _inst_y(view, T, rel)
     return ((y - 1) / y) ** 2
@@ -187,7 +187,7 @@ def insq(view: Any, T: Wanted) -> Any:
     Source: Moffat, Scholer and Thomas (2012).
 
     >>> round(score([1, 0, 1], C="insq(1)", A="erg"), 4)
-    0.7176
+    0.4845
     """
     y = view.i + 2 * T
     return ((y - 1) / y) ** 2

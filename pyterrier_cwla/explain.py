@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ir_measures
 import numpy as np
 import pandas as pd
 
-from .errors import BadParameter, near
+from .catalogue import THEIRS
+from .errors import BadParameter, NoFiniteValue, near
 from .measures import CWLAMeasure
 from .metric import Metric, Walk
 from .provider import prepare, their_metric
 from .rankings import Rankings
+from .spec import parse
 from .view import View, before
 
 
@@ -98,40 +101,32 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation:
 
 
 def _theirs(measure: Any, judgments: Any) -> Metric:
-    from .catalogue import THEIRS
-
     if measure.NAME not in THEIRS:
         raise BadParameter(f"{measure} follows no user model, so that there are no ranks to explain.")
     return their_metric(measure, judgments)
 
 
 def explained(
-    metric: Metric,
-    rankings: Rankings,
-    query: int,
-    measure: str = "",
-    query_name: str = "",
-    names: Any = None,
-    **more: Any,
+    metric: Metric, rankings: Rankings, number: int, measure: str = "", query: str = "", names: list[str] | None = None
 ) -> Explanation:
     """The explanation of one aligned ranking."""
-    one = np.array([query])
+    one = np.array([number])
     cut = rankings.first(metric.k) if metric.k is not None else rankings
     cut = cut.first(metric.end) if isinstance(metric.end, int) else cut
-    n = int(cut.n[query])
+    n = int(cut.n[number])
     depth = metric.C.fact("depth")
     width = max(n, 1, metric.end if isinstance(metric.end, int) else (depth() if depth else None) or 1)
     view, leaves = metric._all_columns(cut, one, width, 0.0)
     walk = Walk(metric, view, leaves)
-    divisor = 1.0 if metric.norm == "none" else float(metric.divisor(rankings)[query])
+    divisor = 1.0 if metric.norm == "none" else float(metric.divisor(rankings)[number])
     at, _, _ = cut.hits_of(one)
     grade = np.full(width, np.nan)
     grade[cut.rank[at] - 1] = cut.grade[at]
     V, L, A, C = (np.broadcast_to(values, (1, width))[0] for values in (walk.V, walk.L, walk.A, walk.C))
     E = np.broadcast_to(view.E, (1, width))[0]
-    items = float(walk.expected_items[0, 0])
+    items = _or_nan(lambda: float(walk.expected_items[0, 0]))
     with np.errstate(invalid="ignore", divide="ignore"):
-        W = V / items if np.isfinite(items) else np.zeros(width)
+        W = V / items  # 0 where V⁺ is infinite, empty where it is unknown
         parts = np.where(L > 0, L * A, 0.0)
     scale = 1 / divisor if divisor > 0 else 0.0
     table = pd.DataFrame(
@@ -148,15 +143,15 @@ def explained(
             "L": L,
             "A": A,
             "L·A": parts,
-            "discount": _discounts(walk, width) * scale,
+            "discount": _discounts(walk) * scale,
         }
     )
     if names is None:
         table = table.drop(columns="docno")
-    effort, gain = _or_nan(lambda: float(walk.expected_effort[0, 0])), _total_gain(metric, cut, query)
+    effort, gain = _or_nan(lambda: float(walk.expected_effort[0, 0])), _total_gain(metric, cut, number)
     return Explanation(
         measure=measure or f"C={metric.C}, A={metric.A}",
-        query=more.get("query", query_name),
+        query=query,
         table=table,
         score=float(walk.score[0, 0]) * scale,
         divisor=divisor,
@@ -168,47 +163,44 @@ def explained(
     )
 
 
-def _total_gain(metric: Metric, rankings: Rankings, query: int) -> float:
-    from dataclasses import replace
-
-    from .spec import parse
-
+def _total_gain(metric: Metric, rankings: Rankings, number: int) -> float:
     total = replace(metric, A=parse("etg", "aggregation"), norm="none", k=None)
-    return _or_nan(lambda: float(total.raw(rankings)[query]))
+    return _or_nan(lambda: float(total.raw(rankings)[number]))
 
 
-def _or_nan(value: Any) -> float:
-    from .errors import NoFiniteValue
-
+def _or_nan(value: Callable[[], float]) -> float:
     try:
         return value()
     except NoFiniteValue:
         return float("nan")
 
 
-def _discounts(walk: Walk, width: int) -> np.ndarray:
-    """Σ_j L(j)·∂A(j)/∂r_i: A on one gain at a time, with the users of the ranking at hand; V·A where A reads no gain."""
+def _discounts(walk: Walk) -> np.ndarray:
+    """What a gain at each listed rank adds to the score while users stay as they are: Σ_j L(j)·∂A(j)/∂r_i.
+
+    Where A is linear that is the score of one gain at a time; under rr with err it is ERR's V(i)/i.
+    """
     metric, view = walk.metric, walk.view
-    if metric.A.name in ("err", "items", "effort"):
-        with np.errstate(divide="ignore"):
-            return (
-                np.broadcast_to(walk.V * walk.A, (1, width))[0]
-                if metric.C.name in ("rr", "cascade")
-                else np.full(width, np.nan)
-            )
+    width = view.r.shape[1]
+    if metric.A.name == "err" and metric.C.name in ("rr", "cascade"):
+        return np.broadcast_to(walk.V * walk.A, (1, width))[0]
     if not metric.A.fact("linear"):
         return np.full(width, np.nan)
-    ones = View(view.i, np.eye(width), np.eye(width), lambda _: np.ones((width, 1)), view._e, view.unseen)
-    ones.spend = lambda: walk.expected_effort
-    alone = object.__new__(Walk)
-    alone.metric, alone.view, alone.C, alone.V, alone.reach = metric, ones, walk.C, walk.V, walk.reach
-    return _with_tail(alone, walk)
+    one_each = View(view.i, np.eye(width), np.eye(width), view.totals, view._e, view.unseen)
+    return np.broadcast_to(_SameUsers(walk, one_each).score, (width, 1))[:, 0]
 
 
-def _with_tail(alone: Walk, walk: Walk) -> np.ndarray:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        listed = np.where(walk.L > 0, walk.L * np.asarray(alone.metric.A(alone.view)), 0.0).sum(axis=-1)
-    return listed
+class _SameUsers(Walk):
+    """The users of one ranking, with other gains before their eyes."""
 
+    def __init__(self, users: Walk, view: View) -> None:
+        self.metric, self.view, self.users = users.metric, view, users
+        self.C, self.V, self.reach = users.C, users.V, users.reach
+        view.spend = lambda: users.expected_effort
 
-__all__ = ["Explanation", "explain", "explained"]
+    def goes_on(self, m: Any) -> np.ndarray:
+        return self.users.goes_on(m)
+
+    @property
+    def items_beyond(self) -> np.ndarray:  # type: ignore[override]
+        return self.users.items_beyond

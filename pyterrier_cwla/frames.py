@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,8 @@ from .errors import BadJudgments, BadRun, CWLAError, some
 _PYTERRIER = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
 
 
-class Columns(NamedTuple):
+@dataclass(frozen=True)
+class Columns:
     """The columns of a run or of judgments: ids as Arrow strings, numbers as NumPy."""
 
     query_id: Any
@@ -57,7 +59,7 @@ def _named_columns(data: Any, what: str, value: str, error: type[CWLAError]) -> 
         return dict(
             zip(("query_id", "doc_id", value), zip(*pairs, strict=True) if pairs else ((), (), ()), strict=True)
         )
-    if isinstance(data, pa.Table):
+    if isinstance(data, pa.Table | pa.RecordBatch):
         return {_PYTERRIER.get(name, name): data[name] for name in data.column_names}
     if hasattr(data, "columns") and hasattr(data, "__getitem__"):  # pandas, polars
         return {_PYTERRIER.get(name, name): data[name] for name in data.columns}

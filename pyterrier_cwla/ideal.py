@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .documents import words_of_pool
-from .rankings import Rankings
+from .rankings import Pool, Rankings
 from .view import Documents
 
 Array = np.ndarray
@@ -20,26 +20,42 @@ def ideal_ranking(metric: Any, rankings: Rankings) -> Rankings:
     and with a cutoff the best k of them (dynamic programme).
     """
     pool = rankings.pool
-    gains = metric.gains(pool.grade)
     if metric.uniform:
-        order = np.lexsort((-gains, pool.query))
-        return _ranked(pool, pool.query[order], pool.grade[order], None)
+        key = ("ideal ranking", metric.gain.key, metric.max_rel)
+        return pool.remembered(key, lambda: _by_falling_gain(metric, pool))
+    gains = metric.gains(pool.grade)
     effort = pool_efforts(metric, rankings)
     worth = gains
     if metric.C.name == "decay" and metric.A.name == "etg":
         stays = np.exp2(-effort / metric.C["half_life"])
         with np.errstate(divide="ignore", invalid="ignore"):
             worth = np.where(gains > 0, gains / (1 - stays), 0.0)
-        if metric.k is not None:
+        cuts = [cut for cut in (metric.k, metric.end) if isinstance(cut, int)]
+        if cuts:
             chosen = np.zeros(len(gains), bool)
             start = np.searchsorted(pool.query, np.arange(pool.queries + 1))
             for a, b in zip(start[:-1], start[1:], strict=True):
                 order = a + np.argsort(-worth[a:b], kind="stable")
                 order = order[gains[order] > 0]
-                chosen[order[best_choice(gains[order], stays[order], metric.k)]] = True
+                chosen[order[best_choice(gains[order], stays[order], min(cuts))]] = True
             worth = np.where(chosen, worth, -1.0)
-    order = np.lexsort((-worth, pool.query))
+    order = np.lexsort((-pool.grade, -worth, pool.query))
     return _ranked(pool, pool.query[order], pool.grade[order], effort[order])
+
+
+def _by_falling_gain(metric: Any, pool: Pool) -> Rankings:
+    """From the counts of each grade alone: where documents cost the same, nothing else tells them apart."""
+    query, grade = pool.positive
+    grades, level = np.unique(grade, return_inverse=True)
+    falling = np.lexsort((-grades, -metric.gains(grades)))
+    place = np.empty_like(falling)
+    place[falling] = np.arange(len(falling))
+    counts = np.bincount(query * len(grades) + place[level], minlength=pool.queries * len(grades))
+    n = np.bincount(pool.query, minlength=pool.queries)  # those without gain come last
+    relevant = counts.reshape(pool.queries, -1).sum(axis=1)
+    rank = np.arange(len(query)) - np.repeat(np.cumsum(relevant) - relevant, relevant) + 1
+    in_order = np.repeat(np.tile(grades[falling], pool.queries), counts)
+    return Rankings.of_hits(n, np.repeat(np.arange(pool.queries), relevant), rank, in_order, pool)
 
 
 def best_choice(gains: Array, stays: Array, k: int) -> Array:
@@ -70,15 +86,14 @@ def pool_efforts(metric: Any, rankings: Rankings) -> Array:
     return np.broadcast_to(np.asarray(metric.effort(documents), float), pool.grade.shape)
 
 
-def _ranked(pool: Any, query: Array, grade: Array, effort: Array | None) -> Rankings:
+def _ranked(pool: Any, query: Array, grade: Array, effort: Array) -> Rankings:
     n = np.bincount(query, minlength=pool.queries)
     first = np.cumsum(n) - n
     rank = np.arange(len(query)) - np.repeat(first, n) + 1
 
     def efforts(queries: Array, width: int) -> Array:
-        assert effort is not None
         place = np.arange(width)[None, :]
         inside = place < n[queries][:, None]
-        return np.where(inside, effort[np.where(inside, first[queries][:, None] + place, 0)], 0.0)
+        return np.append(effort, 0.0)[np.where(inside, first[queries][:, None] + place, -1)]
 
     return Rankings.of_hits(n, query, rank, grade, pool, efforts=efforts)

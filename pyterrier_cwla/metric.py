@@ -71,10 +71,13 @@ class Metric:
     def gains(self, grade: Array) -> Array:
         """The gain of each grade; grades that are not above 0 gain nothing."""
         grade = np.asarray(grade)
-        r = np.zeros(grade.shape)
-        positive = grade > 0
         more = {"max_rel": self.max_rel} if self.gain.part.wants_max_rel else {}
-        r[positive] = self.gain(grade[positive], **more)
+        positive = grade > 0
+        if positive.all():
+            r = np.asarray(self.gain(grade, **more), float)
+        else:
+            r = np.zeros(grade.shape)
+            r[positive] = self.gain(grade[positive], **more)
         if not self.gain.part.built_in and not (np.isfinite(r).all() and (r >= 0).all()):
             raise BadParameter(f"gain={str(self.gain)!r} gives a negative or infinite gain.")
         return r
@@ -148,9 +151,9 @@ class Metric:
     def divisor(self, rankings: Rankings) -> Array:
         """N per query."""
         if self.norm == "all":
-            return rankings.totals(self.gains)
+            return rankings.pool.totals(self.gains, (self.gain.key, self.max_rel))
         if self.norm == "ideal":
-            return rankings.remembered(("ideal", self.key), lambda: self._ideal_scores(rankings))
+            return rankings.pool.remembered(("ideal", self.key), lambda: self._ideal_scores(rankings))
         nothing = Rankings.of_gains([[]])
         return np.full(len(rankings), self._unlimited().raw(nothing, background=self.best[0])[0])
 
@@ -171,6 +174,16 @@ class Metric:
             rankings = rankings.first(self.k)
         if isinstance(self.end, int):
             rankings = rankings.first(self.end)
+        try:
+            return self._summed(rankings, background)
+        except UnknownEffort:
+            # What an unseen item costs was asked for; it matters if the scores differ with it.
+            cheap, dear = (replace(self, unseen=cost)._summed(rankings, background) for cost in (1.0, 100.0))
+            if not np.allclose(cheap, dear, rtol=1e-10, atol=1e-12):
+                raise
+            return cheap
+
+    def _summed(self, rankings: Rankings, background: float) -> Array:
         if self.uniform and not background:
             if self.A.fact("linear") and self.rank_only:
                 scores = self._by_weights(rankings)
@@ -186,7 +199,7 @@ class Metric:
         deepest = int(rankings.rank.max(initial=1))
         if deepest > _DEEPEST:
             return None
-        r = self.gains(rankings.grade)
+        r = rankings.gains(self)
         if self.end != "stop":
             weights = rank_weights(self.C, self.A, self.end, 1 << (deepest - 1).bit_length())
             return np.bincount(rankings.query, r * weights[rankings.rank - 1], minlength=len(rankings))
@@ -208,8 +221,6 @@ class Metric:
         for queries, width in self._chunks(rankings, compressed=columns == self._hit_columns, background=background):
             view, leaves = columns(rankings, queries, width, background)
             scores[queries] = np.broadcast_to(Walk(self, view, leaves).score, (len(queries), 1))[:, 0]
-        if self.end == "stop":
-            scores[rankings.n == 0] = 0.0
         return scores
 
     def _chunks(self, rankings: Rankings, compressed: bool, background: float) -> Iterator[tuple[Array, int]]:
@@ -220,6 +231,8 @@ class Metric:
             widths = self._ranks_that_matter(rankings)
         widths = np.maximum(widths, 1)
         order = np.argsort(widths, kind="stable")
+        if self.end == "stop":
+            order = order[rankings.n[order] > 0]  # nobody sees anything of an empty list
         done = 0
         while done < len(order):
             ahead = widths[order[done : done + _CELLS]]
@@ -244,17 +257,25 @@ class Metric:
         return self.uniform or (self.A.name in ("etg", "max", "utility") and self.C.name in ("decay", "rbp"))
 
     def _hit_columns(self, rankings: Rankings, queries: Array, width: int, _: float) -> tuple[View, Array | None]:
+        # AP, RR and their like see the same hits, and so the same G, best, …
+        key = (self.gain.key, self.max_rel, self.end, int(queries[0]), len(queries))
+        if key not in rankings.views:
+            rankings.views[key] = self._hits_only(rankings, queries, width)
+        return rankings.views[key]
+
+    def _hits_only(self, rankings: Rankings, queries: Array, width: int) -> tuple[View, Array | None]:
         at, row, column = rankings.hits_of(queries)
         last = np.maximum(rankings.last_hit[queries], 1)
         leaves = None
         if self.end != "open":
-            last = np.maximum(rankings.n[queries] if self.end == "stop" else np.full(len(queries), self.end), 1)
-            leaves = np.full(len(queries), width - 1)
+            last = rankings.n[queries] if self.end == "stop" else np.full(len(queries), self.end)
+            hits = rankings.start[queries + 1] - rankings.start[queries]
+            leaves = np.where(rankings.last_hit[queries] == last, hits, width) - 1
         i = np.repeat(last[:, None].astype(float), width, axis=1)
         grade = np.zeros(i.shape, rankings.grade.dtype)
         i[row, column], grade[row, column] = rankings.rank[at], rankings.grade[at]
         r = np.zeros(i.shape)
-        r[row, column] = self.gains(rankings.grade[at])
+        r[row, column] = rankings.gains(self)[at]
         return View(i, r, grade, self._totals(rankings, queries)), leaves
 
     def _all_columns(
@@ -268,11 +289,11 @@ class Metric:
             (len(queries), width), self.best[1] if background else 0, float if background else rankings.grade.dtype
         )
         r = np.full((len(queries), width), background)
-        grade[row, column], r[row, column] = rankings.grade[at], self.gains(rankings.grade[at])
+        grade[row, column], r[row, column] = rankings.grade[at], rankings.gains(self)[at]
         e = None if self.uniform else self._efforts(rankings, queries, row, column, at, width)
         leaves = None
         if self.end != "open":
-            leaves = (np.maximum(rankings.n[queries], 1) if self.end == "stop" else np.full(len(queries), width)) - 1
+            leaves = (rankings.n[queries] if self.end == "stop" else np.full(len(queries), width)) - 1
         i = np.arange(1.0, width + 1)[None, :]
         return View(i, r, grade, self._totals(rankings, queries), e, self.unseen_effort, background), leaves
 
@@ -287,15 +308,25 @@ class Metric:
         retrieved = np.arange(width)[None, :] < rankings.n[queries][:, None]
         if np.any((e < 0) | ~np.isfinite(e), where=retrieved):
             raise BadParameter(f"effort={str(self.effort)!r} gives a negative or infinite effort.")
-        if isinstance(self.end, int) and self.unseen_effort is None and not retrieved.all():
-            raise UnknownEffort(f"end={self.end} asks what an unseen document costs: give unseen= (its effort).")
+        if self.unseen_effort is None and self._asks_for_unseen_efforts and not retrieved.all():
+            raise UnknownEffort("what an unseen document costs decides this value: give unseen= (its effort).")
         return np.where(retrieved, e, self.unseen_effort or 0.0)
+
+    @property
+    def _asks_for_unseen_efforts(self) -> bool:
+        """Whether the efforts of unseen items decide anything in the columns after the end of a short list.
+
+        At the open end C alone does not: whoever pays nothing there goes on to where C is asked again.
+        """
+        efforts = {"e", "E", "expected_effort"}
+        of_C = {"E"} if self.end == "open" else efforts
+        return self.end != "stop" and bool(reads(self.A) & efforts or reads(self.C) & of_C)
 
     def _totals(self, rankings: Rankings, queries: Array) -> Callable[[float | None], Array]:
         def total(rel: float | None) -> Array:
             worth = self.gains if rel is None else lambda grade: (np.asarray(grade) >= rel).astype(float)
             key = (self.gain.key, self.max_rel) if rel is None else rel
-            return rankings.totals(worth, key)[queries][:, None]
+            return rankings.pool.totals(worth, key)[queries][:, None]
 
         return total
 
@@ -336,7 +367,7 @@ class Walk:
             score = (self.L * self.A).sum(axis=-1, keepdims=True)
             if not np.isfinite(score).all():  # A may be infinite where nobody leaves
                 score = np.where(self.L > 0, self.L * self.A, 0.0).sum(axis=-1, keepdims=True)
-        score = score + self.score_beyond
+            score = score + self.score_beyond
         if not np.isfinite(score).all():
             raise NoFiniteValue(f"C={str(self.metric.C)!r} with A={str(self.metric.A)!r} has no finite value here.")
         return score
@@ -352,19 +383,25 @@ class Walk:
         """Σ V(i)·e_i, [queries × 1]; infinite where users never leave."""
         spent = (self.V * (self.view.E - before(self.view.E))).sum(axis=-1, keepdims=True)
         items = self.items_beyond
-        if np.isinf(items).any() and self.metric.rank_only:
+        self._refuse_endless_means(items)
+        if not items.any():
+            return spent
+        cost = _matrix(self.view.beyond([[1.0]]).e)
+        return spent + np.multiply(items, cost, out=np.where(items > 0, np.inf, 0.0), where=np.isfinite(items))
+
+    def _refuse_endless_means(self, items: Array) -> None:
+        """Where all leave in the end but so late that V⁺ is infinite, nothing per item is defined."""
+        if (np.isinf(items) & ~self._stay).any():
             raise NoFiniteValue(
                 f"C={str(self.metric.C)!r} has an infinite V⁺, so A={str(self.metric.A)!r} is not defined: give k, a"
                 " cutoff (@k), or end='stop'."
             )
-        if not items.any():
-            return spent
-        cost = _matrix(self.view.beyond([[1.0]]).e)
-        return spent + np.multiply(
-            items, cost, out=np.zeros(np.broadcast_shapes(items.shape, cost.shape)), where=items > 0
-        )
 
     # ---- beyond the list
+
+    def goes_on(self, m: Any) -> Array:
+        """C at the m-th ranks after the list."""
+        return _matrix(self.metric.C(self.view.beyond(m)))
 
     @cached_property
     def items_beyond(self) -> Array:
@@ -375,8 +412,8 @@ class Walk:
         if not self.reach.any():
             return np.zeros(self.reach.shape)
         if self.metric.C.fact("settles"):
-            c = _matrix(self.metric.C(self.view.beyond([[1.0]])))
-            with np.errstate(divide="ignore"):
+            c = self.goes_on([[1.0]])
+            with np.errstate(divide="ignore", invalid="ignore"):
                 return np.where(self.reach > 0, self.reach / (1 - c), 0.0)
         return self._at_nodes(None)
 
@@ -399,8 +436,7 @@ class Walk:
         if not step.any():
             return leaving * first
         items = self.items_beyond
-        if np.isinf(items).any() and self.metric.rank_only:
-            raise NoFiniteValue(f"C={str(C)!r} has an infinite V⁺, and so A={str(A)!r}: give k, @k, or end='stop'.")
+        self._refuse_endless_means(items)
         with np.errstate(invalid="ignore"):
             return leaving * first + np.where(np.isinf(items), 0.0, step * (items - leaving))
 
@@ -410,7 +446,7 @@ class Walk:
         C = self.metric.C
         if C.fact("settles"):
             try:
-                return _matrix(C(self.view.beyond([[1.0]]))) >= 1
+                return self.goes_on([[1.0]]) >= 1
             except UnknownEffort:
                 return np.zeros((1, 1), bool)  # every further item costs something, so that all leave in the end
         if C.fact("items_beyond") is None and not C.fact("vanishes") and self.reach.any():
@@ -445,8 +481,7 @@ class Walk:
 
     def _sum(self, nodes: Grid, A: Spec | None, vanish_only: bool) -> Array | None:
         """One sum at these nodes; None where the ranks after the last node still count."""
-        beyond = self.view.beyond(nodes.m)
-        C = _matrix(self.metric.C(beyond))
+        C = self.goes_on(nodes.m)
         C = np.broadcast_to(C, (len(C), nodes.m.shape[1]))
         survival, left = nodes.survival(C)
         V, left = self.reach * survival, self.reach * left
@@ -457,7 +492,7 @@ class Walk:
             allowed = 1e-10 * np.maximum(whole, 1e-3)
         else:
             with np.errstate(divide="ignore", over="ignore"):
-                felt = _matrix(A(beyond))
+                felt = _matrix(A(self.view.beyond(nodes.m)))
             felt = np.broadcast_to(felt, (len(felt), nodes.m.shape[1]))
             whole, rest = nodes.total(V * (1 - C) * felt), left * felt[:, -1:]
             if any(self.metric.C.fact(fact) for fact in ("vanishes", "settles", "items_beyond")):

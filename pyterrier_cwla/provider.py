@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import ir_measures
@@ -161,7 +162,7 @@ def prepare(qrels: Any) -> Judgments:
     for known, judgments in _prepared:
         if known == where and np.array_equal(judgments.columns.value, columns.value):
             return judgments
-    kept = columns._replace(value=columns.value.copy())  # NumPy's memory may change; Arrow's does not
+    kept = replace(columns, value=columns.value.copy())  # NumPy's memory may change; Arrow's does not
     judgments = Judgments(kept)
     _prepared[:] = [(where, judgments), *_prepared[:1]]
     return judgments

@@ -34,8 +34,16 @@ class Pool:
             self.memory[key] = make()
         return self.memory[key]
 
-    def totals(self, worth: Callable[[Array], Array]) -> Array:
-        return np.bincount(self.query, worth(self.grade), minlength=self.queries)
+    @cached_property
+    def positive(self) -> tuple[Array, Array]:
+        """Query and grade of what is judged above 0: all that can gain anything."""
+        above = self.grade > 0
+        return (self.query, self.grade) if above.all() else (self.query[above], self.grade[above])
+
+    def totals(self, worth: Callable[[Array], Array], key: Any) -> Array:
+        """Σ worth(grade) over all judgments of each query, retrieved or not, uncut."""
+        query, grade = self.positive
+        return self.remembered(("total", key), lambda: np.bincount(query, worth(grade), minlength=self.queries))
 
 
 @dataclass
@@ -54,6 +62,8 @@ class Rankings:
     pool: Pool
     rows: Any = None
     efforts: Callable[[Array, int], Array] | None = None
+    views: dict = field(default_factory=dict)
+    _gains: dict = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.n)
@@ -98,12 +108,12 @@ class Rankings:
         number = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
         return np.repeat(self.start[queries], counts) + number, row, number
 
-    def totals(self, worth: Callable[[Array], Array], key: Any = None) -> Array:
-        """Σ worth(grade) over all judgments of each query, retrieved or not, uncut."""
-        return self.pool.totals(worth) if key is None else self.remembered(key, lambda: self.pool.totals(worth))
-
-    def remembered(self, key: Any, make: Callable[[], Any]) -> Any:
-        return self.pool.remembered(key, make)
+    def gains(self, metric: Any) -> Array:
+        """The gains of the hits."""
+        key = (metric.gain.key, metric.max_rel)
+        if key not in self._gains:
+            self._gains[key] = metric.gains(self.grade)
+        return self._gains[key]
 
     def words(self, metric: Any, queries: Array, width: int) -> Array:
         if self.rows is None:
@@ -128,7 +138,10 @@ class Judgments:
         self.row_query = np.repeat(np.array([self.index[name] for name in names], np.int64), sizes)
         scattered = len(names) > len(self.qids)
         self.pool_order = np.argsort(self.row_query, kind="stable") if scattered else slice(None)
+        self.relevant = np.flatnonzero(columns.value > 0)
         self.pool = Pool(len(self.qids), self.row_query[self.pool_order], columns.value[self.pool_order])
+        if not scattered:
+            self.pool.positive = self.row_query[self.relevant], columns.value[self.relevant]
         self._sides: dict[bool, _Side] = {}
         if check or len(columns) <= _SMALL:
             self.side(all_judged=True)
@@ -160,64 +173,55 @@ class Judgments:
 
 
 class _Side:
-    """Judged pairs as sorted numbers (query, document), made to be searched."""
+    """Judged pairs as numbers (query, document), made to be looked up."""
 
     def __init__(self, judgments: Judgments, all_judged: bool) -> None:
         columns = judgments.columns
-        rows = np.arange(len(columns)) if all_judged else np.flatnonzero(columns.value > 0)
-        documents = columns.doc_id if all_judged else columns.doc_id.take(pa.array(rows))
-        encoded = pc.dictionary_encode(documents)
-        if isinstance(encoded, pa.ChunkedArray):
-            encoded = encoded.combine_chunks() if encoded.num_chunks != 1 else encoded.chunk(0)
-            encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
-        self.documents = encoded.dictionary
-        self.stride = max(len(self.documents), 1)
-        pairs = judgments.row_query[rows] * self.stride + encoded.indices.to_numpy(zero_copy_only=False)
-        order = np.argsort(pairs, kind="stable")
-        self.pairs, self.rows = pairs[order], rows[order]
+        self.rows = np.arange(len(columns)) if all_judged else judgments.relevant
         self.grade = columns.value[self.rows]
-        again = np.flatnonzero(self.pairs[1:] == self.pairs[:-1])
-        if len(again):
-            raise BadJudgments(f"{judgments.describe(int(self.rows[again[0] + 1]))} is judged twice: keep one row.")
-        if not all_judged:
-            self._no_relevant_one_twice(judgments)
+        # A document's number is the place where it first stands here.
+        self.documents = columns.doc_id if all_judged else columns.doc_id.take(pa.array(self.rows))
+        if isinstance(self.documents, pa.ChunkedArray):
+            self.documents = pa.concat_arrays(self.documents.chunks) if self.documents.num_chunks else pa.array([], pa.large_string())
+        # All judgments are looked up, so that a relevant document shows that is also judged otherwise.
+        known, code = self._known(columns.doc_id)
+        pairs = self._pairs(judgments.row_query[known], code)
+        mine = slice(None) if all_judged else columns.value[known] > 0
+        self.pairs = pa.array(pairs[mine])
+        self._no_pair_twice(judgments, known, pairs)
 
-    def _no_relevant_one_twice(self, judgments: Judgments) -> None:
-        others = np.flatnonzero(judgments.columns.value <= 0)
-        found, at = self.match(
-            judgments.columns.doc_id.take(pa.array(others)), lambda hit: judgments.row_query[others[hit]]
-        )
-        if len(found):
-            raise BadJudgments(f"{judgments.describe(int(others[found[0]]))} is judged twice: keep one row.")
+    def _no_pair_twice(self, judgments: Judgments, known: Array, pairs: Array) -> None:
+        in_order = np.sort(pairs)
+        double = in_order[1:][in_order[1:] == in_order[:-1]]
+        # Two rows that are both not relevant are none of this side's business.
+        double = double[np.isin(double, self.pairs.to_numpy())] if len(double) else double
+        if len(double):
+            row = int(known[np.flatnonzero(pairs == double[0])[1]])
+            raise BadJudgments(f"{judgments.describe(row)} is judged twice: keep one row.")
+
+    def _pairs(self, query: Array, code: Array) -> Array:
+        return query * max(len(self.documents), 1) + code
+
+    def _known(self, documents: Any) -> tuple[Array, Array]:
+        """Which of these documents are here, and their numbers."""
+        code = _numpy(pc.index_in(documents, value_set=self.documents).fill_null(-1))
+        known = np.flatnonzero(code >= 0)
+        return known, code[known]
 
     def match(self, documents: Any, queries_of: Callable[[Array], Array]) -> tuple[Array, Array]:
         """Which of these documents are judged for their query: their places, and the places of their pairs."""
         places, pairs = [], []
         piece = max(_PIECE, 16 * len(self.documents))
         for offset in range(0, len(documents), piece):
-            code = pc.index_in(documents.slice(offset, piece), value_set=self.documents)
-            known = (
-                pc.is_valid(code).to_numpy(zero_copy_only=False)
-                if isinstance(code, pa.Array)
-                else pc.is_valid(code).to_numpy()
-            )
-            hit = np.flatnonzero(known)
-            code = (
-                pc.drop_null(code).to_numpy(zero_copy_only=False)
-                if isinstance(code, pa.Array)
-                else pc.drop_null(code).to_numpy()
-            )
+            hit, code = self._known(documents.slice(offset, piece))
             hit += offset
             query = queries_of(hit)
-            wanted = query * self.stride + code
-            at = np.searchsorted(self.pairs, wanted)
-            at[at == len(self.pairs)] = 0
-            good = (query >= 0) & (self.pairs[at] == wanted) if len(self.pairs) else np.zeros(len(hit), bool)
-            places.append(hit[good])
-            pairs.append(at[good])
-        if not places:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        return (places[0], pairs[0]) if len(places) == 1 else (np.concatenate(places), np.concatenate(pairs))
+            wanted = pa.array(np.where(query < 0, -1, self._pairs(query, code)))
+            at = _numpy(pc.index_in(wanted, value_set=self.pairs).fill_null(-1))
+            places.append(hit[at >= 0])
+            pairs.append(at[at >= 0])
+        nothing = np.zeros(0, np.int64)
+        return np.concatenate([nothing, *places]), np.concatenate([nothing, *pairs])
 
 
 class Rows:
@@ -264,13 +268,15 @@ class Rows:
             self._settle_ties(row)
         segment = self._segment(row)
         query, rank = self.query[segment], self._place(row) - self.starts[segment] + 1
-        order = np.argsort(query * (int(rank.max(initial=0)) + 1) + rank, kind="stable")
+        place = query * (int(rank.max(initial=0)) + 1) + rank
+        order = slice(None) if (place[1:] > place[:-1]).all() else np.argsort(place)
         n = np.zeros(len(self.judgments.qids), np.int64)
         judged = self.query >= 0
         n[self.query[judged]] = (self.ends - self.starts)[judged]
         return Rankings.of_hits(n, query[order], rank[order], side.grade[pair[order]], self.judgments.pool, rows=self)
 
     def _segment(self, row: Array) -> Array:
+        """In which query's rows these rows are."""
         return np.searchsorted(self.starts, row, side="right") - 1
 
     # ---- order
@@ -313,8 +319,7 @@ class Rows:
             same = same[self._segment(same) == self._segment(same + 1)]
             tied = np.union1d(same, same + 1)
         else:
-            place = np.unique(self._place(hits))
-            tied = self._tied_with(place)
+            tied = self._tied_with(np.sort(self._place(hits)))
         if not len(tied):
             return
         row_at = tied if self._moved is None else self._rows_at(tied)
@@ -330,9 +335,9 @@ class Rows:
         segment = self._segment(place)
         up = (place > self.starts[segment]) & (score[np.maximum(place - 1, 0)] == score[place])
         down = (place < self.ends[segment] - 1) & (score[np.minimum(place + 1, last)] == score[place])
-        segments = np.unique(segment[up | down])
-        if not len(segments):
+        if not (up | down).any():
             return np.zeros(0, np.int64)
+        segments = np.unique(segment[up | down])
         rows = _ranges(self.starts[segments], self.ends[segments])
         group = np.cumsum(
             np.concatenate([[True], (score[rows[1:]] != score[rows[:-1]]) | (np.diff(self._segment(rows)) > 0)])
@@ -428,8 +433,11 @@ def _boundaries(ids: Any) -> Array:
     if not len(ids):
         return np.zeros(0, np.int64)
     differs = pc.not_equal(ids.slice(1), ids.slice(0, len(ids) - 1))
-    differs = differs.to_numpy(zero_copy_only=False) if isinstance(differs, pa.Array) else differs.to_numpy()
-    return np.concatenate([[0], np.flatnonzero(differs) + 1])
+    return np.concatenate([[0], np.flatnonzero(_numpy(differs)) + 1])
+
+
+def _numpy(array: Any) -> Array:
+    return array.to_numpy(zero_copy_only=False) if isinstance(array, pa.Array) else array.to_numpy()
 
 
 def _ranges(starts: Array, ends: Array) -> Array:

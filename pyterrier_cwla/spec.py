@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from .errors import BadParameter, UnknownSpec, near
@@ -140,7 +141,7 @@ class Part:
     def __init__(self, kind: str, function: Callable, **facts: Any) -> None:
         self.kind, self.function, self.facts = kind, function, facts
         self.name = function.__name__
-        self.__name__, self.__doc__, self.__module__ = self.name, function.__doc__, function.__module__
+        self.__name__, self.__doc__, self.__module__ = self.name, function.__doc__, function.__module__ or "__main__"
         self.__wrapped__ = function
         hints = get_type_hints(function, include_extras=True)
         given = list(inspect.signature(function).parameters.values())
@@ -331,12 +332,17 @@ def parse(text: str | Spec | Part, kind: str, names: Mapping[str, Any] | None = 
         raise UnknownSpec(f"{role} must be a {kind}, as text or as a decorated function, not {text!r}.")
     where = f"{role}={_shortened(text)!r}"
     try:
-        if len(text) > _LONGEST:
-            raise SyntaxError("too long")
-        tree = ast.parse(text.strip(), mode="eval").body
+        tree = _tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise UnknownSpec(f"{where} cannot be read: write a name and its parameters, as in 'rbp(0.8)'.") from error
     return _spec(tree, kind, where, names or {})
+
+
+@lru_cache(maxsize=1024)
+def _tree(text: str) -> ast.expr:
+    if len(text) > _LONGEST:
+        raise SyntaxError("too long")
+    return ast.parse(text.strip(), mode="eval").body
 
 
 def _shortened(text: str) -> str:

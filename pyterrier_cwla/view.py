@@ -70,7 +70,7 @@ class View:
     def G(self) -> Any:
         return np.cumsum(self.r, axis=-1)
 
-    @property
+    @cached_property
     def G_before(self) -> Any:
         return before(self.G)
 
@@ -86,7 +86,7 @@ class View:
     def found(self) -> Any:
         return self.G[..., -1:]
 
-    @cached_property
+    @property
     def expected_effort(self) -> Any:
         if self.spend is None:
             raise NoFiniteValue("expected_effort is known only after C: read it in an aggregation, not in C.")

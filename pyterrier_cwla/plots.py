@@ -1,0 +1,61 @@
+"""Pictures, in one style: direct labels, units on the axes, readable in grey. Needs matplotlib."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .errors import CWLAError
+
+_STAY, _GAIN, _SCORE = "#1b6ca8", "#c9c9c9", "#b5451b"
+
+
+def plot_explanation(explanation: Any, ax: Any = None, depth: int | None = None) -> Any:
+    """Who is still there at each rank, what lies there, and how the score grows; on matplotlib axes.
+
+    Grey bars are gains, the blue steps the share of users who see the rank (V), and the red line, on the right axis,
+    the score collected so far; what it lacks at the last rank comes from items that were not retrieved.
+    """
+    pyplot = _pyplot()
+    if ax is None:
+        _, ax = pyplot.subplots(figsize=(7, 3.2), layout="constrained")
+    table = explanation.table if depth is None else explanation.table.head(depth)
+    rank = table["rank"].to_numpy()
+    scale = 1 / explanation.divisor if explanation.divisor > 0 else 0.0
+    collected = np.cumsum(table["L·A"].to_numpy()) * scale
+    ax.bar(rank, table["gain"], width=0.8, color=_GAIN)
+    ax.step(rank, table["V"], where="mid", color=_STAY, linewidth=1.8)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set_xlabel("rank (documents)")
+    ax.set_ylabel("share of users, gain")
+    ax.set_ylim(0, 1.08 * max(1.0, float(table["gain"].max())))
+    ax.set_xlim(0.4, rank[-1] + 0.6)
+    right = ax.twinx()
+    right.plot(rank, collected, color=_SCORE, linewidth=1.8, linestyle="--")
+    right.set_ylim(0, 1.08 * max(explanation.score, float(collected[-1]), 1e-9))
+    right.set_ylabel("score so far", color=_SCORE)
+    for axes in (ax, right):
+        axes.spines["top"].set_visible(False)
+    white = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
+    middle = int(np.argmin(np.abs(table["V"].to_numpy() - 0.6)))
+    ax.annotate("still there (V)", (rank[middle], table["V"].iloc[middle]), xytext=(6, 6), textcoords="offset points",
+                color=_STAY, bbox=white)  # fmt: skip
+    best = int(table["gain"].to_numpy().argmax())
+    ax.annotate("gain", (rank[best], table["gain"].iloc[best]), xytext=(0, 3), textcoords="offset points", ha="center" if best else "left",
+                color="#555555")  # fmt: skip
+    whole = np.isclose(collected[-1], explanation.score, atol=5e-4)
+    reached = f"score {explanation.score:.3f}" if whole else f"{collected[-1]:.3f} of {explanation.score:.3f}"
+    right.annotate(reached, (rank[-1], collected[-1]), xytext=(0, -15), textcoords="offset points",
+                   ha="right", color=_SCORE, bbox=white)  # fmt: skip
+    about = f" of query {explanation.query}" if explanation.query else ""
+    ax.set_title(f"{explanation.measure}{about}", fontsize=10, loc="left")
+    return ax
+
+
+def _pyplot() -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise CWLAError("pictures need matplotlib: pip install 'pyterrier-cwla[plots]'.") from None
+    return pyplot
