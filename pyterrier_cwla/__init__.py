@@ -16,6 +16,7 @@ from .spec import parse
 from .terrier import announce
 
 __all__ = [
+    "__version__",
     "CWLA",
     "TBG",
     "CWLAError",

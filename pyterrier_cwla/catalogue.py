@@ -9,7 +9,7 @@ from typing import Any
 from . import aggregation, continuation, effort, gain  # noqa: F401  (fill the tables that the rows below refer to)
 from .errors import BadParameter, near
 from .metric import NORMS, Metric
-from .spec import TABLES, Grade, In, OneOf, Parameter, Spec, parse
+from .spec import TABLES, In, OneOf, Parameter, Spec, parse
 
 Text = str | Callable[[Mapping[str, Any]], str]
 
@@ -191,7 +191,7 @@ THEIRS = {
         Row("SDCG", "Discounted cumulative gain over that of k best documents.", "Moffat et al. (2022), Table 3",
             "dcg(cutoff)", "erg", "linear(min_rel)", parameters=(_K, _LOG2, *_GRADES), cuts=False),
         Row("RBP", "Rank-biased precision, over 1000 ranks.", "Moffat and Zobel (2008)", "rbp(p)", "erg", _rbp_gain,
-            end=_SEES_1000, parameters=(_P, Parameter("rel", Grade.__metadata__[0], None), _CUTOFF)),
+            end=_SEES_1000, parameters=(_P, Parameter("rel", _REL.allowed, None), _CUTOFF)),
         Row("INST", "INST, over 1000 ranks.", "Moffat et al. (2022), Eq. 13", "inst(T)", "erg", "linear(min_rel)",
             end=_SEES_1000, parameters=(_T, *_GRADES)),
         Row("INSQ", "INSQ, over 1000 ranks.", "Moffat, Scholer and Thomas (2012)", "insq(T)", "erg",

@@ -29,7 +29,7 @@ class Lengths:
     @cached_property
     def _columns(self) -> tuple[Any, Array]:
         if self.path is None:
-            return self._given
+            return self._given  # type: ignore[return-value]
         from .files import read_lengths
 
         table = read_lengths(self.path)
@@ -106,8 +106,14 @@ def _table(table: Any, name: str | None) -> Lengths:
         raise BadParameter(
             f"lengths= takes a name, a path, a dict, a Series or a DataFrame, not {type(table).__name__}."
         )
-    ids = strings(ids, "doc_id", "lengths", BadParameter)
-    words = np.array(numbers(words, "doc_length", "lengths", BadParameter), float)
+    return _checked(
+        name,
+        strings(ids, "doc_id", "lengths", BadParameter),
+        np.array(numbers(words, "doc_length", "lengths", BadParameter), float),
+    )
+
+
+def _checked(name: str | None, ids: Any, words: Array) -> Lengths:
     if len(words) and not (np.isfinite(words).all() and words.min() >= 0):
         odd = int(np.flatnonzero(~(np.isfinite(words) & (words >= 0)))[0])
         raise BadParameter(f"the length of {ids[odd].as_py()!r} is {words[odd]:g}: lengths are words, 0 or more.")
@@ -130,6 +136,9 @@ def _content_name(ids: Any, words: Array) -> str:
 def words_of_rows(metric: Any, rows: Any) -> Array:
     """The words of a run's documents in row order: from the bound table, else from the run's doc_length."""
     columns = rows.columns
+    needed = np.repeat(rows.query >= 0, rows.ends - rows.starts)
+    if not needed.any():
+        return np.zeros(len(needed))
     if metric.lengths is not None:
         words = metric.lengths.words(columns.doc_id)
     elif columns.doc_length is not None:
@@ -139,7 +148,6 @@ def words_of_rows(metric: Any, rows: Any) -> Array:
             "the lengths of documents are needed: give lengths= (a table, a path or a name), or a column doc_length in"
             " the run."
         )
-    needed = np.repeat(rows.query >= 0, rows.ends - rows.starts)
     return _without_holes(
         words, needed, metric, lambda row: (columns.query_id[row].as_py(), columns.doc_id[row].as_py())
     )
@@ -162,8 +170,12 @@ def words_of_pool(metric: Any, rankings: Any) -> Array:
 
 
 def _without_holes(words: Array, needed: Array, metric: Any, describe: Any) -> Array:
-    if len(words) and np.nanmin(words, initial=0.0) < 0:
-        raise MissingLength(f"the length of {describe(int(np.flatnonzero(words < 0)[0]))[1]!r} is negative.")
+    odd = np.flatnonzero((words < 0) | np.isinf(words))
+    if len(odd):
+        topic, document = describe(int(odd[0]))
+        raise MissingLength(
+            f"topic {topic!r}: the length of {document!r} is {words[odd[0]]:g}: lengths are words, 0 or more."
+        )
     holes = np.isnan(words)
     if not holes.any():
         return words

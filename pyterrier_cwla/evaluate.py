@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,11 @@ import ir_measures
 import pandas as pd
 from ir_measures.measures import Measure
 
-from .errors import CWLAError, UnknownSpec, near
-from .provider import CWLAProvider, prepare
+from .catalogue import THEIRS
+from .errors import BadParameter, BadRun, CWLAError, MissingLength, NoFiniteValue, UnknownSpec, near
+from .judgments import COUNTS
+from .measures import MEASURES, CWLAMeasure
+from .provider import CWLAEvaluator, CWLAProvider, prepare
 
 
 def measures_of(texts: Iterable[Any]) -> list[Measure]:
@@ -21,15 +25,41 @@ def measures_of(texts: Iterable[Any]) -> list[Measure]:
 
 def _parsed(text: str) -> Measure:
     try:
-        return ir_measures.parse_measure(text)
+        measure = ir_measures.parse_measure(text)
     except NameError:
         name = text.split("(")[0].split("@")[0].strip()
-        known = near(name, ir_measures.measures.registry)
+        known = near(name, _computed())
         raise UnknownSpec(f"no measure {name!r}. {known} `pyterrier-cwla measures` lists all.") from None
     except CWLAError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise UnknownSpec(f"cannot read the measure {text!r}: write Name(parameter=value)@cutoff.") from error
+    return measure if isinstance(measure, CWLAMeasure) else _validated(measure)
+
+
+def _computed() -> list[str]:
+    """The names that are computed here, ir_measures' other names for them included."""
+    ours = {*MEASURES, *THEIRS, *COUNTS}
+    return [name for name, measure in ir_measures.measures.registry.items() if measure.NAME in ours]
+
+
+def _validated(measure: Measure) -> Measure:
+    """One of ir_measures' own with parameters that it takes, where by itself it fails an assertion or refuses T=2."""
+    known = measure.SUPPORTED_PARAMS
+    for name, value in list(measure.params.items()):
+        if name not in known:
+            raise BadParameter(f"{measure.NAME} has no parameter {name!r}. {near(name, known)}")
+        if not known[name].validate(value) and isinstance(value, int) and known[name].validate(float(value)):
+            measure = measure(**{name: float(value)})
+    allowed = {p.name: p.allowed for p in THEIRS[measure.NAME].parameters} if measure.NAME in THEIRS else {}
+    for name, parameter in known.items():
+        if parameter.required and name not in measure.params:
+            example = f", as in {measure.NAME}@10" if name == "cutoff" else ""
+            raise BadParameter(f"{measure.NAME} needs {name}={example}.")
+        if name in measure.params and not parameter.validate(measure.params[name]):
+            what = allowed.get(name) or parameter.desc or "of another type"
+            raise BadParameter(f"{measure.NAME}({name}={measure.params[name]!r}): {name} must be {what}.")
+    return measure
 
 
 def evaluate(
@@ -42,7 +72,8 @@ def evaluate(
     retrieved twice even where they are not relevant and the frame is large.
 
     >>> qrels = {"q": {"a": 1, "b": 0, "c": 1}}
-    >>> evaluate(qrels, {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, ["AP", "CWLA(C='rbp(0.5)',A='erg',max_rel=1)"])
+    >>> run = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
+    >>> evaluate(qrels, run, ["AP", "CWLA(C='rbp(0.5)',A='erg',max_rel=1)"]).round(4)
              AP  CWLA(C='rbp(0.5)',A='erg',max_rel=1)
     run
     run  0.8333                                 0.625
@@ -53,22 +84,32 @@ def evaluate(
         if not provider.supports(measure):
             raise UnknownSpec(f"{measure} is not computed here; ir_measures.calc_aggregate may know a provider for it.")
     judgments = prepare(loaded(qrels, "qrels"))
-    evaluator = provider.evaluator(wanted, judgments)
+    evaluator = CWLAEvaluator(wanted, judgments)
     named = runs if isinstance(runs, Mapping) and not _is_run(runs) else {"run": runs}
     tables = []
     for name, run in named.items():
-        run = loaded(run, "run")
-        if check:
-            judgments.align(run, check=True)
+        with _naming(name if named is runs else None):
+            run = loaded(run, "run")
+            if check:
+                judgments.align(run, check=True)
+            values = evaluator.table(run) if by_query else evaluator.calc_aggregate(run)
+        table = pd.DataFrame({str(m): values[m] if by_query else [values[m]] for m in wanted})
         if by_query:
-            table = pd.DataFrame({str(m): v for m, v in evaluator.table(run).items()})
             table.insert(0, "query_id", judgments.qids)
-            table.insert(0, "run", name)
-        else:
-            means = evaluator.calc_aggregate(run)
-            table = pd.DataFrame({"run": [name], **{str(m): [means[m]] for m in wanted}})
+        table.insert(0, "run", name)
         tables.append(table)
     return pd.concat(tables, ignore_index=True).set_index(["run", "query_id"] if by_query else "run")
+
+
+@contextmanager
+def _naming(run: str | None) -> Iterator[None]:
+    """Says of which run an error speaks, where there may be many."""
+    try:
+        yield
+    except (BadParameter, BadRun, MissingLength, NoFiniteValue) as error:
+        if run is None:
+            raise
+        raise type(error)(f"{run}: {error}") from error
 
 
 def _is_run(runs: Mapping) -> bool:

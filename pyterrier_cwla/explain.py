@@ -132,7 +132,7 @@ def explained(
     table = pd.DataFrame(
         {
             "rank": np.arange(1, width + 1),
-            "docno": [*(names or [None] * n)[:n], *[None] * (width - n)],
+            "docno": [*(names or [])[:n], *[""] * (width - len((names or [])[:n]))],
             "grade": grade,
             "gain": np.broadcast_to(view.r, (1, width))[0],
             "effort": np.broadcast_to(view.e, (1, width))[0],

@@ -81,23 +81,23 @@ def strings(column: Any, name: str, what: str, error: type[CWLAError]) -> Any:
             array = column
         elif hasattr(column, "to_arrow"):
             array = column.to_arrow()
-        elif getattr(column, "dtype", None) == object or isinstance(column, tuple | list):
+        elif str(getattr(column, "dtype", "")) == "object" or isinstance(column, tuple | list):
             array = pa.array(column, type=pa.large_string(), from_pandas=True)
         else:
             array = pa.array(column)
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
         odd = next(v for v in column if not isinstance(v, str))
         raise error(
-            f"{name} of the {what} must be strings, and {odd!r} is of type {type(odd).__name__}: convert the column with"
-            " .astype(str) on both sides."
+            f"{name} of the {what} must be strings, and {odd!r} is of type {type(odd).__name__}: convert the column"
+            " with .astype(str) on both sides."
         ) from None
     if pa.types.is_dictionary(array.type):
         array = pc.cast(array, array.type.value_type)
     if not _is_string(array.type):
         if len(array) and array.null_count < len(array):
             raise error(
-                f"{name} of the {what} must be strings, and this column is {array.type}: convert it with .astype(str) on"
-                " both sides."
+                f"{name} of the {what} must be strings, and this column is {array.type}: convert it with"
+                " .astype(str) on both sides."
             )
         array = pc.cast(array, pa.large_string())
     if array.null_count:

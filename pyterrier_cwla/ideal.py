@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ def ideal_ranking(metric: Any, rankings: Rankings) -> Rankings:
         if cuts:
             chosen = np.zeros(len(gains), bool)
             start = np.searchsorted(pool.query, np.arange(pool.queries + 1))
-            for a, b in zip(start[:-1], start[1:], strict=True):
+            for a, b in pairwise(start.tolist()):
                 order = a + np.argsort(-worth[a:b], kind="stable")
                 order = order[gains[order] > 0]
                 chosen[order[best_choice(gains[order], stays[order], min(cuts))]] = True
@@ -59,7 +60,10 @@ def _by_falling_gain(metric: Any, pool: Pool) -> Rankings:
 
 
 def best_choice(gains: Array, stays: Array, k: int) -> Array:
-    """Which of these items, in this order, make the best list of at most k: f(j, c) = max(f(j+1, c), g_j + s_j·f(j+1, c−1))."""
+    """Which of these items, in this order, make the best list of at most k.
+
+    f(j, c) = max(f(j+1, c), g_j + s_j·f(j+1, c−1)), s_j the share of users whom item j does not lose.
+    """
     n = len(gains)
     if n <= k:
         return np.arange(n)

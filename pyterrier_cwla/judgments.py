@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .rankings import Rankings
+from .rankings import Rankings, summed
 
 Array = np.ndarray
 
 
 def _relevant(rankings: Rankings, rel: int) -> Array:
-    return np.bincount(rankings.pool.query, rankings.pool.grade >= rel, minlength=len(rankings))
+    return summed(rankings.pool.query, rankings.pool.grade >= rel, len(rankings))
 
 
 def num_q(rankings: Rankings) -> Array:
@@ -30,20 +30,20 @@ def num_ret(rankings: Rankings, rel: int | None = None) -> Array:
     """How many documents were retrieved; with rel, how many of at least that grade."""
     if rel is None:
         return rankings.n.astype(float)
-    return np.bincount(rankings.query, rankings.grade >= rel, minlength=len(rankings))
+    return summed(rankings.query, rankings.grade >= rel, len(rankings))
 
 
 def r_precision(rankings: Rankings, rel: int = 1) -> Array:
     """The share of relevant documents among the first R, R the number of relevant documents."""
     R = _relevant(rankings, rel)
     early = (rankings.grade >= rel) & (rankings.rank <= R[rankings.query])
-    return np.divide(np.bincount(rankings.query, early, minlength=len(R)), R, out=np.zeros(len(R)), where=R > 0)
+    return np.divide(summed(rankings.query, early, len(R)), R, out=np.zeros(len(R)), where=R > 0)
 
 
 def judged(rankings: Rankings, cutoff: int | None = None) -> Array:
     """The share of judged documents among the first cutoff, or among all retrieved."""
     cut = rankings if cutoff is None else rankings.first(cutoff)
-    hits = np.bincount(cut.query, minlength=len(cut)).astype(float)
+    hits = summed(cut.query, np.ones(len(cut.query)), len(cut))
     return np.divide(hits, cut.n, out=np.zeros(len(hits)), where=cut.n > 0)
 
 

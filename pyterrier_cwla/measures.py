@@ -21,6 +21,7 @@ class CWLAMeasure(Measure):
     """
 
     ROW: Row
+    __name__: str
     _text: str | None = None
     _metric: Metric | None = None
 
@@ -159,4 +160,4 @@ class _Residual(CWLAMeasure):
 
 
 CWLA, TBG, Residual = _CWLA(), _TBG(), _Residual()
-MEASURES = {measure.NAME: measure for measure in (CWLA, TBG, Residual)}
+MEASURES: dict[str, CWLAMeasure] = {str(measure.NAME): measure for measure in (CWLA, TBG, Residual)}

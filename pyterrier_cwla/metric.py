@@ -11,7 +11,7 @@ import numpy as np
 
 from .errors import BadParameter, NoFiniteValue, UnknownSpec, near
 from .probe import check_probabilities, effort_reads, reads, warn_of_own_sums
-from .rankings import Rankings
+from .rankings import Rankings, summed
 from .spec import Spec
 from .tail import Grid, NotSmooth, grid
 from .view import Documents, UnknownEffort, View, before
@@ -84,17 +84,18 @@ class Metric:
 
     @cached_property
     def best(self) -> tuple[float, float]:
-        """The best gain there can be, and its grade."""
-        if self.max_rel is not None:
-            grades = np.arange(1, int(self.max_rel) + 1)
+        """The best gain there can be, and the highest grade that has it."""
+        rels = [value for spec in (self.gain, self.C) for name, value in spec.values if name == "rel" and value]
+        if self.gain.name == "table":
+            grades = np.array([g for g in self.gain["gains"] if 0 < g <= (self.max_rel or g)])
+        elif self.max_rel is not None:
+            grades = np.append(np.arange(1, self.max_rel), self.max_rel)
         elif any(name == "rel" for name, _ in self.gain.values):
-            grades = np.array([self.gain["rel"]])
-        elif self.gain.name == "table":
-            grades = np.array([g for g in self.gain["gains"] if g > 0])
+            grades = np.array([max(rels)])
         else:
             raise BadParameter(f"gain={str(self.gain)!r} has a best gain only with max_rel=, the highest grade.")
         r = self.gains(grades)
-        return float(r.max()), float(grades[r.argmax()])
+        return float(r.max()), float(grades[r == r.max()].max())
 
     @cached_property
     def unseen_effort(self) -> float | None:
@@ -202,7 +203,7 @@ class Metric:
         r = rankings.gains(self)
         if self.end != "stop":
             weights = rank_weights(self.C, self.A, self.end, 1 << (deepest - 1).bit_length())
-            return np.bincount(rankings.query, r * weights[rankings.rank - 1], minlength=len(rankings))
+            return summed(rankings.query, r * weights[rankings.rank - 1], len(rankings))
         lengths = np.unique(rankings.n)
         if len(lengths) > 4 or lengths[-1] > _DEEPEST:
             return None
@@ -210,7 +211,7 @@ class Metric:
         for n in lengths[lengths > 0].tolist():
             mine = rankings.n[rankings.query] == n
             worth[mine] = rank_weights(self.C, self.A, "stop", n)[rankings.rank[mine] - 1]
-        return np.bincount(rankings.query, r * worth, minlength=len(rankings))
+        return summed(rankings.query, r * worth, len(rankings))
 
     # Second way: where C is 1 at every item without gain, only the others have an L; third way: all ranks.
 
@@ -228,7 +229,7 @@ class Metric:
         if compressed:
             widths = np.bincount(rankings.query, minlength=len(rankings)) + 1
         else:
-            widths = self._ranks_that_matter(rankings)
+            widths = self._ranks_that_matter(rankings, background)
         widths = np.maximum(widths, 1)
         order = np.argsort(widths, kind="stable")
         if self.end == "stop":
@@ -242,19 +243,20 @@ class Metric:
             yield queries, int(widths[queries[-1]])
             done += len(queries)
 
-    def _ranks_that_matter(self, rankings: Rankings) -> Array:
+    def _ranks_that_matter(self, rankings: Rankings, background: float) -> Array:
         """Down to where the list is explicit; at the open end what follows the last hit is as good as unseen."""
         if self.end == "stop":
             return rankings.n
         if isinstance(self.end, int):
             return np.full(len(rankings), self.end)
-        deepest = rankings.last_hit if self._settled_after_hits else rankings.n
+        deepest = rankings.last_hit if self._settled_after_hits and not background else rankings.n
         return np.maximum(deepest, self.C.fact("depth")() or 1 if self.C.fact("depth") else 1)
 
     @property
     def _settled_after_hits(self) -> bool:
         """Efforts after the last hit do not matter where A stays and all who go on leave, sooner or later."""
-        return self.uniform or (self.A.name in ("etg", "max", "utility") and self.C.name in ("decay", "rbp"))
+        stays = self.A.name in ("etg", "max", "utility") and self.C.name in ("decay", "rbp")
+        return self.uniform or (stays and self.unseen_effort != 0)
 
     def _hit_columns(self, rankings: Rankings, queries: Array, width: int, _: float) -> tuple[View, Array | None]:
         # AP, RR and their like see the same hits, and so the same G, best, …
@@ -285,17 +287,16 @@ class Metric:
         column = rankings.rank[at] - 1
         inside = column < width
         at, row, column = at[inside], row[inside], column[inside]
-        grade = np.full(
-            (len(queries), width), self.best[1] if background else 0, float if background else rankings.grade.dtype
-        )
-        r = np.full((len(queries), width), background)
+        best = self.best if background else (0.0, 0.0)
+        r = np.full((len(queries), width), best[0])
+        grade = np.full(r.shape, best[1], float if background else rankings.grade.dtype)
         grade[row, column], r[row, column] = rankings.grade[at], rankings.gains(self)[at]
         e = None if self.uniform else self._efforts(rankings, queries, row, column, at, width)
         leaves = None
         if self.end != "open":
             leaves = (rankings.n[queries] if self.end == "stop" else np.full(len(queries), width)) - 1
         i = np.arange(1.0, width + 1)[None, :]
-        return View(i, r, grade, self._totals(rankings, queries), e, self.unseen_effort, background), leaves
+        return View(i, r, grade, self._totals(rankings, queries), e, self.unseen_effort, *best), leaves
 
     def _efforts(self, rankings: Rankings, queries: Array, row: Array, column: Array, at: Array, width: int) -> Array:
         if rankings.efforts is not None:
@@ -407,7 +408,7 @@ class Walk:
     def items_beyond(self) -> Array:
         """ΣV(j) over the ranks after the list."""
         closed = self.metric.C.fact("items_beyond")
-        if closed is not None and not self.view.background:
+        if closed is not None and (self.metric.rank_only or not self.view.background):
             return np.where(self._open, closed(self.view, self.reach), 0.0)
         if not self.reach.any():
             return np.zeros(self.reach.shape)
@@ -496,8 +497,8 @@ class Walk:
             felt = np.broadcast_to(felt, (len(felt), nodes.m.shape[1]))
             whole, rest = nodes.total(V * (1 - C) * felt), left * felt[:, -1:]
             if any(self.metric.C.fact(fact) for fact in ("vanishes", "settles", "items_beyond")):
-                # All leave in the end, and where A no longer changes they leave with what it is.
-                steady = np.abs(felt[:, -1:] - felt[:, -17:-16]) <= 1e-12 * np.abs(felt[:, -1:])
+                # All leave in the end, and where A hardly changes any more they leave with what it is.
+                steady = left * np.abs(felt[:, -1:] - felt[:, -17:-16]) <= 1e-11 * (1 + np.abs(whole))
                 whole, rest = whole + np.where(steady & ~stay, rest, 0.0), np.where(steady, 0.0, rest)
             allowed = 1e-12 + 1e-12 * np.abs(whole)
         return whole if np.all(stay | (np.abs(rest) <= allowed)) else None

@@ -42,8 +42,8 @@ def plot_explanation(explanation: Any, ax: Any = None, depth: int | None = None)
     ax.annotate("still there (V)", (rank[middle], table["V"].iloc[middle]), xytext=(6, 6), textcoords="offset points",
                 color=_STAY, bbox=white)  # fmt: skip
     best = int(table["gain"].to_numpy().argmax())
-    ax.annotate("gain", (rank[best], table["gain"].iloc[best]), xytext=(0, 3), textcoords="offset points", ha="center" if best else "left",
-                color="#555555")  # fmt: skip
+    ax.annotate("gain", (rank[best], table["gain"].iloc[best]), xytext=(0, 3), textcoords="offset points",
+                ha="center" if best else "left", color="#555555")  # fmt: skip
     whole = np.isclose(collected[-1], explanation.score, atol=5e-4)
     reached = f"score {explanation.score:.3f}" if whole else f"{collected[-1]:.3f} of {explanation.score:.3f}"
     right.annotate(reached, (rank[-1], collected[-1]), xytext=(0, -15), textcoords="offset points",

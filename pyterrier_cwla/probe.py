@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -15,7 +16,7 @@ from .view import Documents, UnknownEffort, View
 
 @lru_cache(maxsize=1024)
 def reads(spec: Spec) -> frozenset[str]:
-    """The names of a view that a continuation reads, with these parameters."""
+    """The names of a view that a continuation or aggregation reads, with these parameters."""
     seen: set[str] = set()
 
     class Watched(View):
@@ -27,6 +28,7 @@ def reads(spec: Spec) -> frozenset[str]:
     i = np.arange(1.0, 13)[None, :]
     r = np.array([[0, 1, 0.5, 0, 0, 0.25, 0, 1, 0, 0, 0.5, 0]])
     watched = Watched(i, r, r, lambda _: np.array([[4.0]]), np.ones_like(r))
+    watched.spend = lambda: np.array([[2.0]])
     seen.clear()
     with np.errstate(all="ignore"):
         spec(watched)
@@ -45,10 +47,8 @@ def effort_reads(spec: Spec) -> frozenset[str]:
 
     documents = Watched(np.zeros(1), lambda: np.ones(1))
     seen.clear()
-    try:
+    with suppress(UnknownEffort):  # efforts that are given with the items
         spec(documents)
-    except UnknownEffort:  # efforts that are given with the items
-        pass
     return frozenset(seen)
 
 

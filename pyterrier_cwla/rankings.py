@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pandas import Index
 
 from .errors import BadJudgments, BadRun, some
 from .frames import Columns, judgment_columns, run_columns
@@ -43,7 +44,7 @@ class Pool:
     def totals(self, worth: Callable[[Array], Array], key: Any) -> Array:
         """Σ worth(grade) over all judgments of each query, retrieved or not, uncut."""
         query, grade = self.positive
-        return self.remembered(("total", key), lambda: np.bincount(query, worth(grade), minlength=self.queries))
+        return self.remembered(("total", key), lambda: summed(query, worth(grade), self.queries))
 
 
 @dataclass
@@ -182,19 +183,19 @@ class _Side:
         # A document's number is the place where it first stands here.
         self.documents = columns.doc_id if all_judged else columns.doc_id.take(pa.array(self.rows))
         if isinstance(self.documents, pa.ChunkedArray):
-            self.documents = pa.concat_arrays(self.documents.chunks) if self.documents.num_chunks else pa.array([], pa.large_string())
+            self.documents = pa.concat_arrays([*self.documents.chunks, pa.array([], pa.large_string())])
         # All judgments are looked up, so that a relevant document shows that is also judged otherwise.
         known, code = self._known(columns.doc_id)
         pairs = self._pairs(judgments.row_query[known], code)
         mine = slice(None) if all_judged else columns.value[known] > 0
-        self.pairs = pa.array(pairs[mine])
+        self.pairs = Index(pairs[mine])
         self._no_pair_twice(judgments, known, pairs)
 
     def _no_pair_twice(self, judgments: Judgments, known: Array, pairs: Array) -> None:
         in_order = np.sort(pairs)
         double = in_order[1:][in_order[1:] == in_order[:-1]]
         # Two rows that are both not relevant are none of this side's business.
-        double = double[np.isin(double, self.pairs.to_numpy())] if len(double) else double
+        double = double[np.isin(double, self.pairs)] if len(double) else double
         if len(double):
             row = int(known[np.flatnonzero(pairs == double[0])[1]])
             raise BadJudgments(f"{judgments.describe(row)} is judged twice: keep one row.")
@@ -216,8 +217,7 @@ class _Side:
             hit, code = self._known(documents.slice(offset, piece))
             hit += offset
             query = queries_of(hit)
-            wanted = pa.array(np.where(query < 0, -1, self._pairs(query, code)))
-            at = _numpy(pc.index_in(wanted, value_set=self.pairs).fill_null(-1))
+            at = self.pairs.get_indexer(np.where(query < 0, -1, self._pairs(query, code)))
             places.append(hit[at >= 0])
             pairs.append(at[at >= 0])
         nothing = np.zeros(0, np.int64)
@@ -276,8 +276,9 @@ class Rows:
         return Rankings.of_hits(n, query[order], rank[order], side.grade[pair[order]], self.judgments.pool, rows=self)
 
     def _segment(self, row: Array) -> Array:
-        """In which query's rows these rows are."""
-        return np.searchsorted(self.starts, row, side="right") - 1
+        """In which query's rows these rows, in ascending order, are."""
+        before = np.searchsorted(row, np.append(self.starts, len(self.columns)))
+        return np.repeat(np.arange(len(self.starts)), np.diff(before))
 
     # ---- order
 
@@ -408,6 +409,11 @@ class Rows:
         row = twice(self.columns.query_id, self.columns.doc_id)
         if row is not None:
             self._refuse_twice(row)
+
+
+def summed(query: Array, values: Array, queries: int) -> Array:
+    """Σ values of each query, as floats even where there is nothing to sum."""
+    return np.bincount(query, values, minlength=queries).astype(float, copy=False)
 
 
 def twice(query_id: Any, doc_id: Any) -> int | None:

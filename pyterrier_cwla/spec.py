@@ -278,7 +278,7 @@ class Spec:
         fact = self.part.facts.get(name)
         if not callable(fact):
             return fact
-        return lambda *inputs: fact(*inputs, **{k: v for k, v in self.values})
+        return lambda *inputs: fact(*inputs, **dict(self.values))
 
     def __str__(self) -> str:
         written, by_name = [], False

@@ -1,4 +1,4 @@
-"""What a gain, an effort, a continuation and an aggregation may read: a ranking as far as it was retrieved, and beyond."""
+"""What efforts, continuations and aggregations may read: a ranking as far as it was retrieved, and beyond."""
 
 from __future__ import annotations
 
@@ -52,9 +52,11 @@ class View:
         e: Any = None,
         unseen: float | None = 1.0,
         background: float = 0.0,
+        background_grade: float = 0.0,
     ) -> None:
         self.i, self.r, self.grade = i, r, grade
-        self.totals, self.unseen, self.background = totals, unseen, background
+        self.totals, self.unseen = totals, unseen
+        self.background, self.background_grade = background, background_grade  # of what is unseen
         self._e = e
         self.spend: Callable[[], Any] | None = None  # what expected_effort is; the framework knows it once V is known
 
@@ -80,11 +82,17 @@ class View:
 
     @cached_property
     def total(self) -> Any:
+        self._refuse_endless_gain("the total gain is infinite")
         return self.totals(None)
 
     @property
     def found(self) -> Any:
+        self._refuse_endless_gain("what a ranking finds in all is infinite")
         return self.G[..., -1:]
+
+    def _refuse_endless_gain(self, what: str) -> None:
+        if self.background:
+            raise NoFiniteValue(f"with unseen documents of the best gain for ever, {what}.")
 
     @property
     def expected_effort(self) -> Any:
@@ -106,8 +114,9 @@ class View:
         if rel is None:
             return self
         binary = (self.grade >= rel).astype(float)
+        beyond = float(self.background > 0 and self.background_grade >= rel)
         return View(
-            self.i, binary, self.grade, lambda _: self.totals(rel), self._e, self.unseen, float(self.background > 0)
+            self.i, binary, self.grade, lambda _: self.totals(rel), self._e, self.unseen, beyond, self.background_grade
         )
 
     def beyond(self, m: Any) -> Beyond:
@@ -119,8 +128,9 @@ class Beyond(View):
     """The same names for ranks n+m that were not retrieved: gain 0 (or the background's), G and best frozen."""
 
     def __init__(self, seen: View, m: Any) -> None:
-        super().__init__(seen.i[..., -1:] + m, seen.background + 0 * m, None, seen.totals, None, seen.unseen)
-        self.seen, self.m, self.background = seen, m, seen.background
+        best = seen.background, seen.background_grade
+        super().__init__(seen.i[..., -1:] + m, best[0] + 0 * m, best[1] + 0 * m, seen.totals, None, seen.unseen, *best)
+        self.seen, self.m = seen, m
         self.spend = lambda: seen.expected_effort
 
     @property
@@ -147,11 +157,6 @@ class Beyond(View):
 
     @property
     def total(self) -> Any:
-        if self.background:
-            raise NoFiniteValue(
-                "with unseen documents of the best gain for ever, the total gain is infinite: give a cutoff (@k) or"
-                " end='stop'."
-            )
         return self.seen.total
 
     @property
@@ -164,8 +169,7 @@ class Beyond(View):
         return self.seen.fading(delta)[..., -1:] * kept + self.background * more
 
     def discounted(self, phi: Callable[[Any], Any]) -> Any:
-        if self.background:
-            raise NoFiniteValue("discounted gain beyond the list has no closed form here: give a cutoff (@k).")
+        self._refuse_endless_gain("discounted gain has no closed form: give a cutoff (@k)")
         return self.seen.discounted(phi)[..., -1:] + 0 * self.m
 
     def at_least(self, rel: float | None) -> View:
