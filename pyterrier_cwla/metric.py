@@ -127,7 +127,7 @@ class Metric:
 
     @property
     def _rest(self) -> tuple:
-        return (self.norm, self.end, self.k, self.max_rel, self.unseen, id(self.lengths), self.missing)
+        return (self.norm, self.end, self.k, self.max_rel, self.unseen, self.lengths, self.missing)
 
     # ---- scores
 
@@ -155,7 +155,7 @@ class Metric:
             return rankings.pool.totals(self.gains, (self.gain.key, self.max_rel))
         if self.norm == "ideal":
             return rankings.pool.remembered(("ideal", self.key), lambda: self._ideal_scores(rankings))
-        nothing = Rankings.of_gains([[]])
+        nothing = Rankings.of_gains([[]], efforts=lambda queries, width: np.zeros((len(queries), width)))
         return np.full(len(rankings), self._unlimited().raw(nothing, background=self.best[0])[0])
 
     def _unlimited(self) -> Metric:
@@ -205,7 +205,7 @@ class Metric:
             weights = rank_weights(self.C, self.A, self.end, 1 << (deepest - 1).bit_length())
             return summed(rankings.query, r * weights[rankings.rank - 1], len(rankings))
         lengths = np.unique(rankings.n)
-        if len(lengths) > 4 or lengths[-1] > _DEEPEST:
+        if len(lengths) > 4 or lengths.max(initial=0) > _DEEPEST:
             return None
         worth = np.zeros(len(r))
         for n in lengths[lengths > 0].tolist():
@@ -496,11 +496,11 @@ class Walk:
                 felt = _matrix(A(self.view.beyond(nodes.m)))
             felt = np.broadcast_to(felt, (len(felt), nodes.m.shape[1]))
             whole, rest = nodes.total(V * (1 - C) * felt), left * felt[:, -1:]
+            allowed = 1e-15 + 1e-11 * np.abs(whole + rest)
             if any(self.metric.C.fact(fact) for fact in ("vanishes", "settles", "items_beyond")):
                 # All leave in the end, and where A hardly changes any more they leave with what it is.
-                steady = left * np.abs(felt[:, -1:] - felt[:, -17:-16]) <= 1e-11 * (1 + np.abs(whole))
+                steady = left * np.abs(felt[:, -1:] - felt[:, -17:-16]) <= allowed
                 whole, rest = whole + np.where(steady & ~stay, rest, 0.0), np.where(steady, 0.0, rest)
-            allowed = 1e-12 + 1e-12 * np.abs(whole)
         return whole if np.all(stay | (np.abs(rest) <= allowed)) else None
 
 

@@ -379,7 +379,7 @@ class Rows:
 
     def words(self, metric: Any, queries: Array, width: int) -> Array:
         """Words of the documents at ranks 1..width of these queries; 0 where nothing was retrieved."""
-        key = (id(metric.lengths), metric.missing)
+        key = (metric.lengths, metric.missing)
         if key not in self._flat:
             from .documents import words_of_rows
 
