@@ -1,0 +1,103 @@
+"""An explanation adds up to the score, and its discounts are the papers'."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyterrier_cwla import TBG, CWLAError, evaluate, explain, explain_gains
+
+QRELS = pd.DataFrame(
+    [("1", "a", 2), ("1", "b", 0), ("1", "c", 1), ("1", "lost", 2), ("2", "x", 1)],
+    columns=["query_id", "doc_id", "relevance"],
+)
+RUN = pd.DataFrame(
+    [("1", "b", 9.0), ("1", "a", 8.0), ("1", "new", 7.0), ("1", "c", 7.0), ("2", "y", 1.0)],
+    columns=["query_id", "doc_id", "score"],
+)
+LENGTHS = {"a": 100, "b": 700, "c": 40, "new": 10, "lost": 5, "x": 1, "y": 3}
+MEASURES = [
+    "AP",
+    "RR",
+    "nDCG",
+    "nDCG@2",
+    "INST(max_rel=2)",
+    "ERR@3",
+    'CWLA(C="inst(1)",A="avg",max_rel=2)',
+    'CWLA(C="rbp(0.8)",A="fgt(0.5)",max_rel=2)@3',
+    'CWLA(C="rbp(0.8)",A="pe(0.5)",max_rel=2,end="stop")',
+    'CWLA(C="dcg(6)",A="erg",max_rel=2)',
+    TBG(lengths=LENGTHS),
+    TBG(lengths=LENGTHS, norm="ideal"),
+    TBG(lengths=LENGTHS, norm="unlimited", half_life=30)(end="stop"),
+]
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_it_adds_up_to_what_the_provider_says(measure):
+    explanation = explain(QRELS, RUN, "1", measure)
+    said = evaluate(QRELS, RUN, [measure], by_query=True).loc[("run", "1")].iloc[0]
+    assert explanation.score == pytest.approx(said, abs=1e-12)
+    collected = explanation.table["L·A"].sum() + explanation.beyond
+    assert collected / explanation.divisor == pytest.approx(said, abs=1e-12)
+
+
+def test_rows_are_in_trec_order_with_grades_where_judged():
+    table = explain(QRELS, RUN, "1", "RR").table
+    assert table["docno"].tolist() == ["b", "a", "new", "c"]  # new before c: equal scores, ids descending
+    assert table["grade"].isna().tolist() == [False, False, True, False]
+    assert table["T"].tolist() == [0, 1, 2, 3]
+
+
+def test_time_adds_up_in_seconds():
+    table = explain(QRELS, RUN, "1", TBG(lengths=LENGTHS)).table
+    assert table["effort"].tolist() == pytest.approx(
+        [4.4 + p * (0.018 * words + 7.8) for p, words in [(0.39, 700), (0.64, 100), (0.39, 10), (0.64, 40)]]
+    )
+    assert table["T"].tolist() == pytest.approx([0, *np.cumsum(table["effort"])[:-1]])
+    assert table["V"].tolist() == pytest.approx([2 ** (-t / 224) for t in table["T"]])
+
+
+@pytest.mark.parametrize("A", ["etg", "erg", "avg", "fin", "fgt(0.7)", "utility(log2)"])
+@pytest.mark.parametrize("C", ["prec(4)", "rbp(0.8)", "inst(1)", "rr", "decay(3)", "dcg(9)", "ap2", "cascade(0.9)"])
+@pytest.mark.parametrize("end", ["open", "stop"])
+def test_gains_times_discounts_are_the_score_where_a_is_linear(C, A, end):
+    """Jiang and Allan (2016), Eq. 8, for any linear aggregation."""
+    explanation = explain_gains([0.3, 0, 1, 0.5, 0.2], C=C, A=A, end=end, judged=[1, 0.5, 0.3, 0.2, 0.7])
+    assert (explanation.table["gain"] * explanation.table["discount"]).sum() == pytest.approx(explanation.score)
+
+
+def test_the_effective_discount_of_err():
+    """Chapelle et al. (2009), section 4: (1/r) Π_{i<r} (1 − R_i)."""
+    R = [0.25, 0, 0.75, 0.25]
+    discounts = explain_gains(R, C="rr", A="err").table["discount"]
+    assert discounts.tolist() == pytest.approx([math.prod(1 - x for x in R[:i]) / (i + 1) for i in range(4)])
+
+
+def test_what_is_no_weighted_sum_has_no_discount():
+    assert explain_gains([1, 0.5], C="rbp(0.5)", A="max").table["discount"].isna().all()
+
+
+def test_an_unknown_query_shows_what_is_near():
+    with pytest.raises(CWLAError, match="no query '3' in the judgments"):
+        explain(QRELS, RUN, "3", "RR")
+    with pytest.raises(CWLAError, match="no user model"):
+        explain(QRELS, RUN, "1", "NumRet")
+
+
+def test_the_picture_names_its_axes_and_its_score():
+    pytest.importorskip("matplotlib").use("Agg")
+    explanation = explain(QRELS, RUN, "1", TBG(lengths=LENGTHS))
+    ax = explanation.plot()
+    assert ax.get_xlabel() == "rank (documents)"
+    assert "TBG" in ax.get_title(loc="left")
+    written = [text.get_text() for axes in ax.figure.axes for text in axes.texts]
+    assert any(f"{explanation.score:.3f}" in text for text in written)
+
+
+def test_html_is_escaped():
+    qrels = {"<q>": {"<b>a</b>": 1}}
+    html = explain(qrels, {"<q>": {"<b>a</b>": 1.0}}, "<q>", "RR")._repr_html_()
+    assert "<b>a</b>" not in html
+    assert "<q>" not in html
