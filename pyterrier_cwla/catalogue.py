@@ -41,7 +41,12 @@ class Row:
         missing = [p.name for p in self.parameters if p.required and p.name not in values]
         if missing:
             raise BadParameter(f"{self.name} needs {', '.join(f'{name}=' for name in missing)}.")
-        named = {p.name: values.get(p.name, p.default) for p in self.parameters}
+        named = {
+            p.name: p.check(values[p.name], f"{self.name}({p.name}={values[p.name]!r})")
+            if p.name in values and isinstance(p.allowed, In | OneOf)
+            else values.get(p.name, p.default)
+            for p in self.parameters
+        }
         parts = {
             role: parse(self._text(text, named), kind, named)
             for role, kind, text in (
@@ -81,7 +86,8 @@ class SpecOf:
     kind: str
 
     def __str__(self) -> str:
-        return f"a {self.kind}: one of {', '.join(sorted(TABLES[self.kind]))}, or your own"
+        article = "an" if self.kind[0] in "ae" else "a"
+        return f"{article} {self.kind}: one of {', '.join(sorted(TABLES[self.kind]))}, or your own"
 
 
 @dataclass(frozen=True)

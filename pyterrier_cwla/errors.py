@@ -46,4 +46,6 @@ def near(name: str, known: Iterable[str]) -> str:
     """What the user may have meant: ``Near: 'rbp'.``, or all there is where nothing is near."""
     known = sorted(known)
     matches = difflib.get_close_matches(name, known, cutoff=0.5)
-    return f"Near: {some(matches)}." if matches else f"There is: {', '.join(known)}."
+    if matches:
+        return f"Near: {some(matches)}."
+    return f"There is: {', '.join(known)}." if len(known) <= 20 else f"There are {len(known):,}, such as {some(known)}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +34,8 @@ def _parsed(text: str) -> Measure:
     except CWLAError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        if re.search(r"=\s*-", text):
+            raise BadParameter(f"{text}: no parameter is negative.") from error
         raise UnknownSpec(f"cannot read the measure {text!r}: write Name(parameter=value)@cutoff.") from error
     return measure if isinstance(measure, CWLAMeasure) else _validated(measure)
 

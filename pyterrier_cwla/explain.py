@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import ir_measures
 import numpy as np
 import pandas as pd
 
-from .catalogue import THEIRS
 from .errors import BadParameter, NoFiniteValue, near
-from .measures import CWLAMeasure
+from .evaluate import measures_of
+from .judgments import COUNTS
+from .measures import CWLAMeasure, _Residual
 from .metric import Metric, Walk
-from .provider import prepare, their_metric
+from .provider import CWLAProvider, prepare, their_metric
 from .rankings import Rankings
 from .spec import parse
 from .view import View, before
@@ -81,12 +81,13 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation:
     >>> explain(qrels, {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, "q", "RR").score
     1.0
     """
-    if isinstance(measure, str):
-        measure = ir_measures.parse_measure(measure)
+    (measure,) = measures_of([measure])
+    if isinstance(measure, _Residual) or not CWLAProvider().supports(measure) or measure.NAME in COUNTS:
+        raise BadParameter(f"{measure} follows no user model here, so that there are no ranks to explain.")
     judgments = prepare(qrels)
     if query not in judgments.index:
         raise BadParameter(f"no query {query!r} in the judgments. {near(str(query), judgments.qids)}")
-    metric = measure.metric if isinstance(measure, CWLAMeasure) else _theirs(measure, judgments)
+    metric = measure.metric if isinstance(measure, CWLAMeasure) else their_metric(measure, judgments)
     if metric.max_rel is not None:
         judgments.check_grades(metric.max_rel)
     rankings = judgments.align(run, all_judged=True)
@@ -98,12 +99,6 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation:
     order = rows.in_rank_order(np.arange(len(rows.columns)))[rows.starts[segment] : rows.ends[segment]]
     names = rows.columns.doc_id.take(order).to_pylist()
     return explained(metric, rankings, number, measure=str(measure), query=query, names=names)
-
-
-def _theirs(measure: Any, judgments: Any) -> Metric:
-    if measure.NAME not in THEIRS:
-        raise BadParameter(f"{measure} follows no user model, so that there are no ranks to explain.")
-    return their_metric(measure, judgments)
 
 
 def explained(

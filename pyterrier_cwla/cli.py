@@ -1,0 +1,61 @@
+"""The entry of the command line: runs a command, and makes one line and an exit code of whatever goes wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from .errors import CWLAError, MissingLength
+
+_WRONG, _INTERRUPTED, _NOBODY_READS = 2, 130, 1
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Runs a command with these arguments, or the process's own, and exits: 0, or 2 where something is wrong."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal that cannot show V⁺ shows a question mark
+            stream.reconfigure(errors="replace")
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = _INTERRUPTED
+    except BrokenPipeError:
+        # What is still buffered would raise again when Python closes the pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = _NOBODY_READS
+    sys.exit(code)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        import rich  # noqa: F401
+        import typer
+    except ModuleNotFoundError:
+        return _say("pyterrier-cwla needs typer and rich. Install them: pip install 'pyterrier-cwla[cli]'")
+    from .commands import app
+
+    # typer has no name of its own for a wrong option or argument: what stands above its public BadParameter is that.
+    usage_error: type[Exception] = typer.BadParameter.__mro__[1]
+    try:
+        return app(args=arguments, prog_name="pyterrier-cwla", standalone_mode=False) or 0
+    except MissingLength as error:
+        return _say(f"{error} On the command line: --lengths FILE, --missing mean.")
+    except CWLAError as error:
+        return _say(str(error))
+    except usage_error as error:
+        message = error.format_message().replace("Value error, ", "")  # type: ignore[attr-defined]
+        return _say(message if message.endswith(".") else f"{message}.")
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        return _say(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+
+
+def _say(message: str) -> int:
+    with contextlib.suppress(BrokenPipeError):
+        print(" ".join(message.split("\n")), file=sys.stderr)
+    return _WRONG

@@ -1,0 +1,585 @@
+"""The commands: what each takes, what it computes with the package's own functions, and what it hands to printing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import errors
+from ._version import __version__
+from .printing import Column, Experiment, Format, Scores
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from ir_measures.measures import Measure
+
+    from .documents import Lengths
+    from .rankings import Judgments
+
+app = typer.Typer(
+    no_args_is_help=False,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+DEFAULTS = ("nDCG@10", "AP", "RR", "RBP(rel=1)")
+_SUFFIXES = {".gz", ".zst", ".parquet", ".txt", ".run", ".trec", ".res", ".results", ".tsv", ".out"}
+_MANY = 3  # runs; for more there is a progress bar
+
+
+class Missing(StrEnum):
+    """What a document without a length is."""
+
+    error = "error"
+    mean = "mean"
+
+
+class Listing(StrEnum):
+    """What a listing is written as."""
+
+    table = "table"
+    jsonl = "jsonl"
+
+
+Qrels = Annotated[
+    Path,
+    typer.Argument(metavar="QRELS", help="Judgments: a TREC file or Parquet, compressed or not.", show_default=False),
+]
+Measures = Annotated[
+    list[str] | None,
+    typer.Option("--measure", "-m", metavar="MEASURE", help="A measure, such as nDCG@10; give -m once for each."),
+]
+LengthsFile = Annotated[
+    Path | None,
+    typer.Option("--lengths", metavar="FILE", help="Words by document, for measures that need them."),
+]
+WhereMissing = Annotated[
+    Missing | None, typer.Option("--missing", help="What a document without a length is: an error, or of mean length.")
+]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pyterrier-cwla {__version__}")
+        raise typer.Exit()
+
+
+@app.callback(invoke_without_command=True)
+def _everything(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Scores rankings with metrics that model users and time."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def evaluate(
+    qrels: Qrels,
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN", help="Runs in the same formats, or directories of them.", show_default=False),
+    ],
+    measures: Measures = None,
+    lengths: LengthsFile = None,
+    missing: WhereMissing = None,
+    by_query: Annotated[bool, typer.Option("--by-query", help="One line for each run and query.")] = False,
+    residuals: Annotated[
+        bool, typer.Option("--residuals", help="How much higher each score of ours could be, were all judged.")
+    ] = False,
+    form: Annotated[Format | None, typer.Option("--format", help="Without it, what the name of FILE says.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write.")] = None,
+) -> None:
+    """Scores runs: a line for each run, a column for each measure.
+
+    Example: pyterrier-cwla evaluate qrels.txt runs/ -m nDCG@10 -m TBG --lengths words.tsv
+    """
+    form = form or (Format.of(output) if output else Format.table)
+    if form is Format.parquet and output is None:
+        raise errors.BadParameter("--format parquet needs a file: -o FILE.")
+    if output is not None and not output.parent.is_dir():
+        raise errors.BadParameter(f"{output}: there is no directory {str(output.parent)!r}.")
+    files = _named_runs(runs)
+    wanted = _measures(measures or DEFAULTS)
+    bound = _Bound.of(wanted, lengths, missing)
+    judgments = _judgments(qrels)
+    scores = _scores(files, qrels, judgments, bound, by_query, residuals)
+    if not measures:
+        scores = replace(scores, notes=[*scores.notes, _ABOUT_DEFAULTS])
+    scores.write(form, output)
+
+
+_ABOUT_DEFAULTS = (
+    "Without -m: nDCG@10, AP, RR, and RBP with p=0.8; grade 1 and above is relevant for the last three."
+    " -m chooses others, `pyterrier-cwla measures` lists them."
+)
+
+
+@app.command()
+def explain(
+    qrels: Qrels,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run in one of the same formats.", show_default=False)],
+    query: Annotated[str, typer.Option("--query", "-q", metavar="ID", help="The query.", show_default=False)],
+    measure: Annotated[
+        str, typer.Option("--measure", "-m", metavar="MEASURE", help="The measure.", show_default=False)
+    ],
+    lengths: LengthsFile = None,
+    missing: WhereMissing = None,
+    depth: Annotated[int, typer.Option("--depth", min=1, metavar="N", help="How many ranks to show.")] = 20,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Also draw it: an .svg, .png or .pdf file.")
+    ] = None,
+) -> None:
+    """Shows how a score comes about, rank by rank.
+
+    Example: pyterrier-cwla explain qrels.txt bm25.txt -q 301 -m "CWLA(C='inst(1)',A='erg',max_rel=3)"
+    """
+    from .explain import explain as explanation_of
+    from .files import read_run
+    from .printing import print_explanation
+
+    if plot is not None and plot.suffix.lower() not in (".svg", ".png", ".pdf"):
+        raise errors.BadParameter(f"--plot {plot}: the file's name must end in .svg, .png or .pdf.")
+    bound = _Bound.of(_measures([measure]), lengths, missing)
+    if bound.wanted[0].NAME == "Residual":
+        raise errors.BadParameter(f"{measure} is a difference of two scores; explain the measure itself.")
+    judgments = _judgments(qrels)
+    table = read_run(run)
+    _queries_of(table, run, judgments, qrels)
+    one_query = table.filter(_equal(table["query_id"], query))
+    if query not in judgments.index:
+        hint = errors.near(query, judgments.qids)
+        hint = hint if hint.startswith("Near") else f"It has {errors.some(judgments.qids)}."
+        raise errors.BadParameter(f"{qrels}: no query {query!r}. {hint}")
+    if not one_query.num_rows:
+        raise errors.BadParameter(f"{run}: no documents for query {query!r}.")
+    # Other queries matter only where the mean length of the whole run stands in for a missing one.
+    whole = missing is Missing.mean and lengths is None
+    with _speaking_of(qrels, run):
+        explained = explanation_of(judgments, table if whole else one_query, query, bound.measures[0])
+    name = next(iter(_named_runs([run])))
+    title = f"{bound.wanted[0]} of query {query} in {name}: {explained.score:.4f}"
+    print_explanation(explained, title, depth, bound.notes)
+    if plot is not None:
+        _draw(explained, plot, depth)
+
+
+@app.command()
+def measures(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Tell all about this one.")] = None,
+    form: Annotated[Listing, typer.Option("--format", help="A table, or a line of JSON for each.")] = Listing.table,
+) -> None:
+    """Lists the measures, and the language in which new ones are written.
+
+    Example: pyterrier-cwla measures TBG
+    """
+    from .listing import entries, find
+    from .printing import print_entry, print_listing
+
+    found = entries() if name is None else find(name)
+    if form is Listing.jsonl:
+        for entry in found:
+            print(json.dumps(entry.record(), ensure_ascii=False))
+    elif name is None:
+        print_listing(found)
+    else:
+        for number, entry in enumerate(found):
+            if number:
+                print()
+            print_entry(entry)
+
+
+@app.command()
+def demo(
+    documents: Annotated[int, typer.Option(min=10, help="How many documents to generate.")] = 2000,
+    topics: Annotated[int, typer.Option(min=2, help="How many topics to generate.")] = 50,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed generates the same collection.")] = 0,
+    runs: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Compare these runs instead of generating anything.")
+    ] = None,
+    qrels: Annotated[Path | None, typer.Option(metavar="FILE", help="The judgments for --runs.")] = None,
+    lengths: LengthsFile = None,
+    missing: WhereMissing = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What to compare with: the first, if not given."),
+    ] = None,
+) -> None:
+    """Compares three systems on a generated collection, or runs of your own, in a PyTerrier experiment.
+
+    Example: pyterrier-cwla demo --runs runs/ --qrels qrels.txt --lengths words.tsv
+    """
+    if (runs is None) != (qrels is None):
+        raise errors.BadParameter("--runs DIR and --qrels FILE go together.")
+    if runs is None and (lengths or missing):
+        raise errors.BadParameter("--lengths and --missing go with --runs DIR and --qrels FILE.")
+    with _busy("Generating, indexing, retrieving and scoring …" if runs is None else "Reading and scoring …"):
+        if runs is None or qrels is None:
+            experiment = _on_generated(seed, documents, topics, baseline)
+        else:
+            experiment = _on_files(runs, qrels, lengths, missing, baseline)
+    experiment.print()
+
+
+# ---- what goes in
+
+
+def _measures(texts: Sequence[str]) -> list[Measure]:
+    """The measures, each once, and all of them computed here."""
+    from .evaluate import measures_of
+    from .provider import CWLAProvider
+
+    provider = CWLAProvider()
+    wanted = {str(measure): measure for measure in measures_of(texts)}
+    for measure in wanted.values():
+        if not provider.supports(measure):
+            raise errors.UnknownSpec(
+                f"{measure} is a measure of ir_measures that is not computed here: `pyterrier-cwla measures` lists all"
+                " that are."
+            )
+    return list(wanted.values())
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """Measures as they were asked for, and as they are computed: with the command line's table of lengths."""
+
+    wanted: Sequence[Measure]
+    measures: Sequence[Measure]
+    notes: Sequence[str]
+    lengths: Path | None
+
+    @classmethod
+    def of(cls, wanted: Sequence[Measure], lengths: Path | None, missing: Missing | None) -> _Bound:
+        table = None if lengths is None else _table(lengths)
+        measures = [_bound(measure, table, missing) for measure in wanted]
+        changed = [str(old) for old, new in zip(wanted, measures, strict=True) if old is not new]
+        notes = []
+        if changed:
+            given = [f"with the lengths of {lengths}"] if lengths else []
+            given += ["a document without a length counts as one of mean length"] if missing is Missing.mean else []
+            notes = [f"{', '.join(changed)}: {'; '.join(given)}."] if given else []
+        elif lengths is not None:
+            notes = [f"No measure here asks for the lengths of {lengths}."]
+        return cls(wanted, measures, notes, lengths if changed else None)
+
+
+def _table(path: Path) -> Lengths:
+    """A table of lengths that is read at once, so that what is wrong with it shows before the first run is scored."""
+    from .documents import Lengths
+
+    table = Lengths(str(path), path=str(path))
+    len(table)
+    return table
+
+
+def _bound(measure: Measure, table: Lengths | None, missing: Missing | None) -> Measure:
+    from .measures import CWLAMeasure, Residual
+
+    if not isinstance(measure, CWLAMeasure) or not measure.metric.needs_words:
+        return measure
+    if "measure" in measure.params:
+        return Residual(measure=_bound(measure._bound["measure"], table, missing))
+    more: dict[str, Any] = {}
+    if table is not None and measure.metric.lengths is None:
+        more["lengths"] = table
+    if missing is not None:
+        more["missing"] = str(missing)
+    return measure(**more) if more else measure
+
+
+def _named_runs(paths: Sequence[Path]) -> dict[str, Path]:
+    """The files of the runs by name: the file's name without suffixes, or its path where two would have the same."""
+    from .files import find_runs
+
+    files: list[Path] = []
+    for path in paths:
+        if not path.exists():
+            raise errors.MalformedFile(f"{path}: no such file or directory.{_perhaps_a_measure(str(path))}")
+        files += [file for file in (find_runs(path) if path.is_dir() else [path]) if file not in files]
+    names = [_stem(file) for file in files]
+    return {name if names.count(name) == 1 else str(file): file for name, file in zip(names, files, strict=True)}
+
+
+def _stem(file: Path) -> str:
+    name = file
+    while name.suffix.lower() in _SUFFIXES and name.stem:
+        name = name.with_suffix("")
+    return name.name
+
+
+def _perhaps_a_measure(text: str) -> str:
+    from .evaluate import measures_of
+
+    try:
+        measures_of([text])
+    except errors.CWLAError:
+        return ""
+    return f" If it is a measure, write -m {text}."
+
+
+def _judgments(path: Path) -> Judgments:
+    from .files import read_qrels
+    from .provider import prepare
+
+    with _speaking_of(path, None):
+        return prepare(read_qrels(path))
+
+
+def _equal(column: pa.ChunkedArray, value: str) -> Any:
+    import pyarrow.compute as pc
+
+    return pc.equal(column, value)
+
+
+def _queries_of(table: pa.Table, run: Path, judgments: Judgments, qrels: Path) -> int:
+    """How many of the judged queries a run answers; none is an error that shows both sides."""
+    import pyarrow.compute as pc
+
+    found = pc.unique(table["query_id"]).to_pylist()
+    common = sum(query in judgments.index for query in found)
+    if not common:
+        raise errors.BadRun(
+            f"{run}: no query in common with {qrels}: the run has {errors.some(found)}, the judgments"
+            f" {errors.some(judgments.qids)}."
+        )
+    return common
+
+
+@contextmanager
+def _speaking_of(qrels: Path, run: Path | None) -> Iterator[None]:
+    """Puts the file that an error is about before it; errors of reading have it already."""
+    try:
+        yield
+    except errors.BadJudgments as error:
+        raise type(error)(f"{qrels}: {error}") from error
+    except (errors.BadRun, errors.MissingLength, errors.NoFiniteValue) as error:
+        raise type(error)(f"{run}: {error}") from error
+
+
+# ---- scores
+
+
+def _scores(
+    files: dict[str, Path], qrels: Path, judgments: Judgments, bound: _Bound, by_query: bool, residuals: bool
+) -> Scores:
+    import pandas as pd
+
+    from .evaluate import evaluate as evaluated
+    from .files import read_run
+
+    columns = [Column.of(measure) for measure in bound.wanted]
+    measures, notes = list(bound.measures), list(bound.notes)
+    tables, silent = [], []
+    for number, (name, file) in enumerate(_with_progress(files)):
+        run = read_run(file)
+        answered = _queries_of(run, file, judgments, qrels)
+        if answered < len(judgments.qids):
+            silent.append((name, len(judgments.qids) - answered))
+        with _speaking_of(qrels, file):
+            if number == 0 and residuals:
+                columns, measures, why_not = _with_residuals(columns, measures, judgments, run)
+                notes += why_not
+            values = evaluated(judgments, run, measures, by_query=by_query).reset_index()
+        ids = {"run": name} | ({"query_id": values["query_id"]} if by_query else {})
+        scores = {column.name: values[str(m)] for column, m in zip(columns, measures, strict=True)}
+        tables.append(pd.DataFrame({**ids, **scores}))
+    notes.insert(0, _about_queries(len(judgments.qids), silent, by_query))
+    origin: dict[str, Any] = {
+        "version": __version__,
+        "qrels": str(qrels),
+        "measures": {column.name: str(m) for column, m in zip(columns, measures, strict=True)},
+        "residuals": {column.name: column.residual for column in columns if column.residual},
+    }
+    if bound.lengths is not None:
+        with open(bound.lengths, "rb") as file_of_lengths:
+            digest = hashlib.file_digest(file_of_lengths, "sha256").hexdigest()
+        origin["lengths"] = {"path": str(bound.lengths), "sha256": digest}
+    return Scores(pd.concat(tables, ignore_index=True), columns, notes, origin)
+
+
+def _about_queries(queries: int, silent: list[tuple[str, int]], by_query: bool) -> str:
+    what = f"the {queries:,} judged queries" if queries > 1 else "the one judged query"
+    text = f"{'Scores of' if by_query else 'Means over'} {what}."
+    if silent:
+        some = ", ".join(f"{name} ({lacking})" for name, lacking in silent[:3]) + (", …" if len(silent) > 3 else "")
+        text += f" Queries that a run does not answer score 0: {some}."
+    return text
+
+
+def _with_residuals(
+    columns: list[Column], measures: list[Measure], judgments: Judgments, run: Any
+) -> tuple[list[Column], list[Measure], list[str]]:
+    """Next to each measure of ours its residual, where it has one; and which have none, and why."""
+    from .evaluate import evaluate as evaluated
+    from .measures import CWLAMeasure, Residual
+
+    pairs, notes = [], []
+    for column, measure in zip(columns, measures, strict=True):
+        pairs.append((column, measure))
+        if not isinstance(measure, CWLAMeasure) or "measure" in measure.params:
+            continue
+        try:
+            residual = Residual(measure=measure)
+            evaluated(judgments, run, [residual])
+        except (errors.BadParameter, errors.NoFiniteValue) as error:
+            notes.append(f"No residual of {column.name}: {error}")
+            continue
+        kind = "a bound" if residual.metric.residual_is_a_bound else "not known to be one"
+        name = str(Residual(measure=column.name))
+        pairs.append((Column(name, ("residual:", *_lines(kind)), residual=kind), residual))
+    if not any(isinstance(measure, CWLAMeasure) for measure in measures):
+        notes.append("No residuals: none of these measures is one of this package's.")
+    return [column for column, _ in pairs], [measure for _, measure in pairs], notes
+
+
+def _lines(text: str) -> list[str]:
+    return text.replace("known to", "known\nto").split("\n")
+
+
+def _with_progress(files: dict[str, Path]) -> Iterator[tuple[str, Path]]:
+    """The files, with a bar on stderr where there are many and somebody watches."""
+    if len(files) <= _MANY or not sys.stderr.isatty():
+        yield from files.items()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as progress:
+        task = progress.add_task("runs", total=len(files))
+        for item in files.items():
+            yield item
+            progress.advance(task)
+
+
+# ---- the others
+
+
+def _draw(explained: Any, path: Path, depth: int) -> None:
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        explained.plot(depth=depth).figure.savefig(path, bbox_inches="tight")
+    except ModuleNotFoundError as error:
+        raise errors.CWLAError(
+            f"--plot needs matplotlib. Install it: pip install 'pyterrier-cwla[plots]' ({error})"
+        ) from error
+
+
+@contextmanager
+def _busy(what: str) -> Iterator[None]:
+    """Says what is going on while it goes on, to somebody who watches."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
+def _on_generated(seed: int, documents: int, topics: int, baseline: str | None) -> Experiment:
+    try:
+        from . import demo as demonstration
+
+        table = demonstration.run(seed, documents, topics, baseline)
+    except ImportError as error:
+        raise errors.CWLAError(str(error)) from error
+    about = f"{_count(topics, 'topic')}, {_count(documents, 'generated document')} (seed {seed})."
+    return _experiment(table, demonstration.measures(3), baseline, about)
+
+
+def _on_files(
+    directory: Path, qrels: Path, lengths: Path | None, missing: Missing | None, baseline: str | None
+) -> Experiment:
+    from . import demo as demonstration
+    from .evaluate import evaluate as evaluated
+    from .files import read_qrels, read_run
+    from .measures import TBG
+
+    files = _named_runs([directory])
+    judgments = _judgments(qrels)
+    table = None if lengths is None else _table(lengths)
+    systems = {}
+    for name, file in files.items():
+        run = read_run(file)
+        _queries_of(run, file, judgments, qrels)
+        if table is not None:
+            with _speaking_of(qrels, file):  # now, because an experiment does not say which run lacks lengths
+                evaluated(judgments, run, [TBG(lengths=table, missing=str(missing or "error"))])
+        systems[name] = _in_pyterrier(run)
+    timed = table is not None or all("doc_length" in system for system in systems.values())
+    labels = _in_pyterrier(read_qrels(qrels))
+    topics = labels[["qid"]].drop_duplicates().assign(query="")
+    compared = demonstration.compare(systems, topics, labels, table, str(missing or "error"), timed, baseline)
+    about = f"{_count(len(topics), 'topic')}, {_count(len(systems), 'run')} from {directory}."
+    if not timed:
+        about += " Time-biased gain would need the lengths of documents: --lengths FILE."
+    numbered = topics["qid"].str.isdigit().all()
+    measures = demonstration.measures(int(labels["label"].max()), table, str(missing or "error"), timed, numbered)
+    if not numbered:
+        about += " rr + err is ERR@20, which gdeval computes for queries with numbers only."
+    return _experiment(compared, measures, baseline, about)
+
+
+def _in_pyterrier(table: pa.Table) -> Any:
+    """A run or judgments under PyTerrier's names."""
+    import pyterrier as pt
+
+    frame = table.to_pandas().rename(columns={"query_id": "qid", "doc_id": "docno", "relevance": "label"})
+    return pt.model.add_ranks(frame) if "score" in frame else frame
+
+
+def _experiment(table: pd.DataFrame, measures: Sequence[Measure], baseline: str | None, about: str) -> Experiment:
+    """The table as it is shown: without the seconds that only the remark below it speaks of."""
+    from .demo import SECONDS, remark
+
+    shown = [measure for measure in measures if not str(measure).startswith(SECONDS)]
+    names = table["name"].tolist()
+    baseline = baseline or names[0]
+    notes = [about]
+    if len(names) > 1:
+        corrected = f", corrected (Holm) because {len(names) - 1} are compared with it" if len(names) > 2 else ""
+        notes.append(
+            f"Bold: the best. ▲ ▼: significantly better or worse than {baseline}, p < 0.05 in a paired t-test over"
+            f" topics{corrected}."
+        )
+    highest = next(measure.params["max_rel"] for measure in shown if measure.NAME == "INST")
+    notes += [
+        f"{'AP, RR, RBP (p = 0.8) and TBG' if _timed(shown) else 'AP, RR and RBP (p = 0.8)'} take grades from 1 as"
+        f" relevant; INST and the last two take grade g as gain g/{highest}. The last two nobody had before: of who"
+        " hopes for a gain of 1 and remembers the best document seen, and of who goes on with probability 0.8 and"
+        " remembers the best and the last.",
+        remark(table),
+    ]
+    return Experiment(table, shown, baseline, [line for line in notes if line])
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _timed(measures: Sequence[Measure]) -> bool:
+    return any(measure.NAME == "TBG" for measure in measures)
