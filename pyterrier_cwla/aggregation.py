@@ -57,7 +57,13 @@ def erg(view: Any) -> Any:
 
     Source: Moffat et al. (2022), Eq. 17; Jiang and Allan (2016), M1.
     """
-    return view.G / view.expected_effort
+    return _rate(view.G, view.expected_effort)
+
+
+def _rate(gain: Any, effort: Any) -> Any:
+    """Gain per effort; 0 where nothing was gained, even if nothing was spent."""
+    nothing = np.zeros(np.broadcast_shapes(np.shape(gain), np.shape(effort)))
+    return np.divide(gain, effort, out=nothing, where=np.asarray(gain) > 0)
 
 
 @aggregation(rises=True)
@@ -79,7 +85,7 @@ def avg(view: Any) -> Any:
 
     Source: Moffat et al. (2022), Eq. 19; Jiang and Allan (2016), M2.
     """
-    return view.G / view.E
+    return _rate(view.G, view.E)
 
 
 @aggregation(even=True, rises=True)

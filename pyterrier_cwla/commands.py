@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from ir_measures.measures import Measure
 
+    from .align import Judgments
     from .documents import Lengths
-    from .rankings import Judgments
 
 app = typer.Typer(
     no_args_is_help=False,

@@ -101,7 +101,7 @@ def ap1(view: Any, R: Total = "judged", rel: Grade | None = None) -> Any:
     sums = view.discounted(_reciprocal)
     whole = sums[..., -1:]
     left, left_before = whole - sums, whole - before(sums)
-    nobody_stops = np.broadcast_to(whole <= 0, left.shape).astype(float)
+    nobody_stops = np.broadcast_to(view.found <= 0, left.shape).astype(float)
     return np.divide(left, left_before, out=nobody_stops, where=left_before > 0)
 
 
@@ -238,7 +238,7 @@ def carterette2(view: Any, k: Rank, rel: Grade | None = None) -> Any:
 
 @continuation(settles=True, depth=lambda values: len(values))
 def fixed(view: Any, *values: Probability) -> Any:
-    """Goes on with the probabilities given, one a rank; nobody sees more ranks than probabilities.
+    """Goes on with the probabilities given, one a rank; whoever goes on after the last sees one more item.
 
     C(i) = values[i−1], and 0 after the last. Static.
 

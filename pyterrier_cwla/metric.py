@@ -460,7 +460,7 @@ class Walk:
 
     def _at_nodes(self, A: Spec | None, vanish_only: bool = False) -> Array:
         """ΣV, or ΣL·A, over the ranks beyond, from the values at sparse nodes."""
-        for start, doublings in ((16, 8), (16, 36), (1024, 30), (16384, 26)):
+        for start, doublings in ((16, 8), (16, 40), (1024, 34), (16384, 30)):
             try:
                 found = self._sum(grid(start, doublings), A, vanish_only)
             except NotSmooth:
@@ -471,7 +471,7 @@ class Walk:
                 break
         else:
             raise NoFiniteValue(
-                f"C={str(self.metric.C)!r} jumps far beyond the list: tell where, with @continuation(depth=lambda …: k)."
+                f"C={str(self.metric.C)!r} jumps far beyond the list: say where, with @continuation(depth=lambda …: k)."
             )
         if A is None and not vanish_only and self.metric.C.fact("vanishes"):
             return np.full(self.reach.shape, np.inf)
@@ -496,7 +496,7 @@ class Walk:
                 felt = _matrix(A(self.view.beyond(nodes.m)))
             felt = np.broadcast_to(felt, (len(felt), nodes.m.shape[1]))
             whole, rest = nodes.total(V * (1 - C) * felt), left * felt[:, -1:]
-            allowed = 1e-15 + 1e-11 * np.abs(whole + rest)
+            allowed = 1e-13 + 1e-10 * np.abs(whole + rest)
             if any(self.metric.C.fact(fact) for fact in ("vanishes", "settles", "items_beyond")):
                 # All leave in the end, and where A hardly changes any more they leave with what it is.
                 steady = left * np.abs(felt[:, -1:] - felt[:, -17:-16]) <= allowed

@@ -12,13 +12,14 @@ from ir_measures import CalcResults, providers
 from ir_measures.measures import Measure, SumAgg
 from ir_measures.measures.base import _NOT_PROVIDED
 
+from .align import Judgments
 from .catalogue import THEIRS
 from .errors import BadParameter
 from .frames import Columns, judgment_columns
 from .judgments import COUNTS
 from .measures import MEASURES, CWLAMeasure, _Residual
 from .metric import Metric
-from .rankings import Judgments, Rankings
+from .rankings import Rankings
 
 #: What ir_measures' default pipeline cannot compute, or only where Perl is installed.
 _NOBODY_ELSES = ("RBP", "ERR")

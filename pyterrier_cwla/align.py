@@ -1,0 +1,374 @@
+"""Aligns a run with its judgments: the only place where ids and scores become arrays."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pandas import Index
+
+from .errors import BadJudgments, BadRun, some
+from .frames import Columns, judgment_columns, run_columns
+from .rankings import Array, Pool, Rankings
+
+_SMALL = 10_000  # frames of up to so many rows are checked for duplicates in full
+_PIECE = 1 << 20  # rows that are matched at a time
+
+
+class Judgments:
+    """Judgments, prepared once for all runs that are aligned with them."""
+
+    def __init__(self, qrels: Any, check: bool = False) -> None:
+        columns = qrels if isinstance(qrels, Columns) else judgment_columns(qrels)
+        starts, names = _queries(columns)
+        if len(set(names)) < len(names):
+            columns = _said_once(columns)
+            starts, names = _queries(columns)
+        self.columns = columns
+        if columns.value.dtype.kind == "f" and np.isnan(columns.value).any():
+            row = int(np.flatnonzero(np.isnan(columns.value))[0])
+            raise BadJudgments(f"{self.describe(row)} has no relevance (NaN).")
+        self.qids = list(dict.fromkeys(names))
+        self.index = {qid: number for number, qid in enumerate(self.qids)}
+        sizes = np.diff(np.append(starts, len(columns)))
+        self.row_query = np.repeat(np.array([self.index[name] for name in names], np.int64), sizes)
+        scattered = len(names) > len(self.qids)
+        self.pool_order = np.argsort(self.row_query, kind="stable") if scattered else slice(None)
+        self.relevant = np.flatnonzero(columns.value > 0)
+        self.pool = Pool(len(self.qids), self.row_query[self.pool_order], columns.value[self.pool_order])
+        if not scattered:
+            self.pool.positive = self.row_query[self.relevant], columns.value[self.relevant]
+        self._sides: dict[bool, _Side] = {}
+        if check or len(columns) <= _SMALL:
+            self.side(all_judged=True)
+
+    def describe(self, row: int) -> str:
+        columns = self.columns
+        return f"topic {columns.query_id[row].as_py()!r}: {columns.doc_id[row].as_py()!r}"
+
+    def side(self, all_judged: bool) -> _Side:
+        """The judged pairs to match runs with: those above grade 0, or all."""
+        if all_judged not in self._sides:
+            self._sides[all_judged] = _Side(self, all_judged)
+        return self._sides[all_judged]
+
+    def check_grades(self, max_rel: float) -> None:
+        """No grade may be above the highest one."""
+        grades = self.pool.grade
+        if len(grades) and grades.max() > max_rel:
+            row = int(np.flatnonzero(self.columns.value > max_rel)[0])
+            raise BadJudgments(
+                f"{self.describe(row)} has grade {self.columns.value[row]}, above max_rel={max_rel}: give max_rel="
+                f"{grades.max()}, or mend the judgments."
+            )
+
+    def align(self, run: Any, all_judged: bool = False, check: bool = False) -> Rankings:
+        """A run's rankings: as trec_eval orders them, score in float32 descending, ties by document id descending."""
+        columns = run if isinstance(run, Columns) else run_columns(run)
+        return Rows(self, columns, check).rankings(all_judged)
+
+
+class _Side:
+    """Judged pairs as numbers (query, document), made to be looked up."""
+
+    def __init__(self, judgments: Judgments, all_judged: bool) -> None:
+        columns = judgments.columns
+        self.rows = np.arange(len(columns)) if all_judged else judgments.relevant
+        self.grade = columns.value[self.rows]
+        # A document's number is the place where it first stands here.
+        self.documents = columns.doc_id if all_judged else columns.doc_id.take(pa.array(self.rows))
+        if isinstance(self.documents, pa.ChunkedArray):
+            self.documents = pa.concat_arrays([*self.documents.chunks, pa.array([], pa.large_string())])
+        # All judgments are looked up, so that a relevant document shows that is also judged otherwise.
+        known, code = self._known(columns.doc_id)
+        pairs = self._pairs(judgments.row_query[known], code)
+        mine = slice(None) if all_judged else columns.value[known] > 0
+        self.pairs = Index(pairs[mine])
+        self._no_pair_twice(judgments, known, pairs)
+
+    def _no_pair_twice(self, judgments: Judgments, known: Array, pairs: Array) -> None:
+        in_order = np.sort(pairs)
+        double = in_order[1:][in_order[1:] == in_order[:-1]]
+        # Two rows that are both not relevant are none of this side's business.
+        double = double[np.isin(double, self.pairs)] if len(double) else double
+        if len(double):
+            row = int(known[np.flatnonzero(pairs == double[0])[1]])
+            raise BadJudgments(f"{judgments.describe(row)} is judged twice: keep one row.")
+
+    def _pairs(self, query: Array, code: Array) -> Array:
+        return query * max(len(self.documents), 1) + code
+
+    def _known(self, documents: Any) -> tuple[Array, Array]:
+        """Which of these documents are here, and their numbers."""
+        code = _numpy(pc.index_in(documents, value_set=self.documents).fill_null(-1))
+        known = np.flatnonzero(code >= 0)
+        return known, code[known]
+
+    def match(self, documents: Any, queries_of: Callable[[Array], Array]) -> tuple[Array, Array]:
+        """Which of these documents are judged for their query: their places, and the places of their pairs."""
+        places, pairs = [], []
+        piece = max(_PIECE, 16 * len(self.documents))
+        for offset in range(0, len(documents), piece):
+            hit, code = self._known(documents.slice(offset, piece))
+            hit += offset
+            query = queries_of(hit)
+            at = self.pairs.get_indexer(np.where(query < 0, -1, self._pairs(query, code)))
+            places.append(hit[at >= 0])
+            pairs.append(at[at >= 0])
+        nothing = np.zeros(0, np.int64)
+        return np.concatenate([nothing, *places]), np.concatenate([nothing, *pairs])
+
+
+class Rows:
+    """The rows of a run, query after query; their order within a query is found only as far as it is asked for."""
+
+    def __init__(self, judgments: Judgments, columns: Columns, check: bool = False) -> None:
+        self.judgments = judgments
+        starts, names = _queries(columns)
+        if len(set(names)) < len(names):  # a query's rows are scattered: bring them together
+            number = {name: i for i, name in enumerate(dict.fromkeys(names))}
+            sizes = np.diff(np.append(starts, len(columns)))
+            order = np.argsort(np.repeat([number[name] for name in names], sizes), kind="stable")
+            columns = _taken(columns, order)
+            starts, names = _queries(columns)
+        self.columns, self.names = columns, names
+        self.starts = starts
+        self.ends = np.append(starts[1:], len(columns)).astype(np.int64)
+        self.query = np.array([judgments.index.get(name, -1) for name in names], np.int64)
+        with np.errstate(over="ignore"):
+            self.score = np.asarray(columns.value, np.float32)
+        if names and judgments.qids and (self.query < 0).all():
+            warnings.warn(
+                f"run and judgments have no query in common: the run has {some(names)}, the judgments"
+                f" {some(judgments.qids)}.",
+                stacklevel=2,
+            )
+        self._moved: tuple[Array, Array] | None = None  # rows that are not at their rank's place, and their places
+        self._settle_unsorted()
+        self._ordered = False
+        if check or len(columns) <= _SMALL:
+            self._no_document_twice()
+        self._flat: dict[Any, Array] = {}
+
+    def rankings(self, all_judged: bool = False) -> Rankings:
+        """Which judged documents are at which ranks."""
+        side = self.judgments.side(all_judged)
+        row, pair = side.match(self.columns.doc_id, lambda hit: self.query[self._segment(hit)])
+        twice = np.flatnonzero(np.bincount(pair, minlength=1) > 1)
+        if len(twice):
+            self._refuse_twice(int(row[np.flatnonzero(pair == twice[0])[1]]))
+        if not self._ordered:
+            self._settle_ties(row)
+        segment = self._segment(row)
+        query, rank = self.query[segment], self._place(row) - self.starts[segment] + 1
+        place = query * (int(rank.max(initial=0)) + 1) + rank
+        order = slice(None) if (place[1:] > place[:-1]).all() else np.argsort(place)
+        n = np.zeros(len(self.judgments.qids), np.int64)
+        judged = self.query >= 0
+        n[self.query[judged]] = (self.ends - self.starts)[judged]
+        return Rankings.of_hits(n, query[order], rank[order], side.grade[pair[order]], self.judgments.pool, rows=self)
+
+    def _segment(self, row: Array) -> Array:
+        """In which query's rows these rows, in ascending order, are."""
+        before = np.searchsorted(row, np.append(self.starts, len(self.columns)))
+        return np.repeat(np.arange(len(self.starts)), np.diff(before))
+
+    # ---- order
+
+    def _settle_unsorted(self) -> None:
+        """Sorts the queries whose scores do not descend already; ties stay as they are."""
+        score, starts = self.score, self.starts
+        if not len(score):
+            return
+        descends = score[1:] <= score[:-1]
+        descends[starts[1:] - 1] = True
+        if not descends.all() or np.isnan(score[starts]).any():
+            if np.isnan(score).any():
+                row = int(np.flatnonzero(np.isnan(score))[0])
+                raise BadRun(f"{self._describe(row)} has the score NaN: every document needs a number to be ranked by.")
+            unsorted = np.unique(self._segment(np.flatnonzero(~descends)))
+            rows = _ranges(starts[unsorted], self.ends[unsorted])
+            places = np.empty(len(rows), np.int64)
+            done = 0
+            for a, b in zip(starts[unsorted].tolist(), self.ends[unsorted].tolist(), strict=True):
+                places[done + np.argsort(-score[a:b], kind="stable")] = np.arange(a, b)
+                done += b - a
+            self._moved = rows, places
+            self.score = score.copy()
+            self.score[places] = score[rows]
+
+    def _place(self, row: Array) -> Array:
+        """Where these rows stand when each query's rows are in rank order."""
+        if self._moved is None:
+            return row
+        rows, places = self._moved
+        at = np.minimum(np.searchsorted(rows, row), len(rows) - 1)
+        return np.where(rows[at] == row, places[at], row)
+
+    def _settle_ties(self, hits: Array | None) -> None:
+        """Orders equal scores by document id, descending: where a hit is involved, or everywhere (hits=None)."""
+        score = self.score  # in rank order up to ties
+        if hits is None:
+            same = np.flatnonzero(score[1:] == score[:-1])
+            same = same[self._segment(same) == self._segment(same + 1)]
+            tied = np.union1d(same, same + 1)
+        else:
+            tied = self._tied_with(np.sort(self._place(hits)))
+        if not len(tied):
+            return
+        row_at = tied if self._moved is None else self._rows_at(tied)
+        new_group = np.ones(len(tied), bool)
+        new_group[1:] = (np.diff(tied) > 1) | (score[tied[1:]] != score[tied[:-1]]) | (np.diff(self._segment(tied)) > 0)
+        table = pa.table({"group": np.cumsum(new_group), "document": self.columns.doc_id.take(pa.array(row_at))})
+        order = pc.sort_indices(table, sort_keys=[("group", "ascending"), ("document", "descending")]).to_numpy()
+        self._move(row_at[order], tied)
+
+    def _tied_with(self, place: Array) -> Array:
+        """The places whose score ties with one of these, within its query."""
+        score, last = self.score, len(self.score) - 1
+        segment = self._segment(place)
+        up = (place > self.starts[segment]) & (score[np.maximum(place - 1, 0)] == score[place])
+        down = (place < self.ends[segment] - 1) & (score[np.minimum(place + 1, last)] == score[place])
+        if not (up | down).any():
+            return np.zeros(0, np.int64)
+        segments = np.unique(segment[up | down])
+        rows = _ranges(self.starts[segments], self.ends[segments])
+        group = np.cumsum(
+            np.concatenate([[True], (score[rows[1:]] != score[rows[:-1]]) | (np.diff(self._segment(rows)) > 0)])
+        )
+        wanted = np.zeros(group[-1] + 1, bool)
+        wanted[group[np.searchsorted(rows, place[up | down])]] = True
+        return rows[wanted[group]]
+
+    def _rows_at(self, places: Array) -> Array:
+        assert self._moved is not None
+        rows, moved_to = self._moved
+        order = np.argsort(moved_to)
+        at = np.minimum(np.searchsorted(moved_to, places, sorter=order), len(order) - 1)
+        candidate = order[at]
+        return np.where(moved_to[candidate] == places, rows[candidate], places)
+
+    def _move(self, rows: Array, places: Array) -> None:
+        if self._moved is not None:
+            old_rows, old_places = self._moved
+            stay = ~np.isin(old_rows, rows)
+            rows, places = np.concatenate([rows, old_rows[stay]]), np.concatenate([places, old_places[stay]])
+        order = np.argsort(rows)
+        self._moved = rows[order], places[order]
+
+    def in_rank_order(self, values: Array) -> Array:
+        """A column's values, query after query in rank order, ties settled."""
+        if not self._ordered:
+            self._settle_ties(None)
+            self._ordered = True
+        if self._moved is None:
+            return values
+        rows, places = self._moved
+        ordered = values.copy()
+        ordered[places] = values[rows]
+        return ordered
+
+    # ---- what only some metrics ask for
+
+    def words(self, metric: Any, queries: Array, width: int) -> Array:
+        """Words of the documents at ranks 1..width of these queries; 0 where nothing was retrieved."""
+        key = (metric.lengths, metric.missing)
+        if key not in self._flat:
+            from .documents import words_of_rows
+
+            self._flat[key] = self.in_rank_order(words_of_rows(metric, self))
+        flat = self._flat[key]
+        first = np.zeros(len(self.judgments.qids), np.int64)
+        n = np.zeros(len(first), np.int64)
+        judged = self.query >= 0
+        first[self.query[judged]], n[self.query[judged]] = self.starts[judged], (self.ends - self.starts)[judged]
+        rank = np.arange(width)[None, :]
+        inside = rank < n[queries][:, None]
+        return (
+            np.where(inside, flat[np.where(inside, first[queries][:, None] + rank, 0)], 0.0)
+            if len(flat)
+            else np.zeros(inside.shape)
+        )
+
+    # ---- errors
+
+    def _describe(self, row: int) -> str:
+        return f"topic {self.columns.query_id[row].as_py()!r}: {self.columns.doc_id[row].as_py()!r}"
+
+    def _refuse_twice(self, row: int) -> None:
+        raise BadRun(f"{self._describe(row)} is retrieved twice: keep one row of each document.")
+
+    def _no_document_twice(self) -> None:
+        row = twice(self.columns.query_id, self.columns.doc_id)
+        if row is not None:
+            self._refuse_twice(row)
+
+
+def _said_once(columns: Columns) -> Columns:
+    """The judgments once, where the frame is several copies of one: PyTerrier's KFoldGridSearch makes such."""
+    query, document, grade = columns.query_id, columns.doc_id, columns.value
+    like_first = np.flatnonzero(_numpy(pc.and_(pc.equal(query, query[0]), pc.equal(document, document[0]))))
+    n = int(like_first[1]) if len(like_first) > 1 else len(columns)
+    copies = [Columns(query.slice(a, n), document.slice(a, n), grade[a : a + n]) for a in range(0, len(columns), n)]
+    first = copies[0]
+    if any(
+        len(copy) < n
+        or not (copy.query_id.equals(first.query_id) and copy.doc_id.equals(first.doc_id))
+        or not np.array_equal(copy.value, first.value)
+        for copy in copies[1:]
+    ):
+        return columns
+    return first
+
+
+def twice(query_id: Any, doc_id: Any) -> int | None:
+    """The first row whose pair of ids came before, if any."""
+    codes = [_codes(query_id), _codes(doc_id)]
+    pairs = codes[0] * (int(codes[1].max(initial=0)) + 1) + codes[1]
+    _, first = np.unique(pairs, return_index=True)
+    if len(first) == len(pairs):
+        return None
+    return int(np.setdiff1d(np.arange(len(pairs)), first)[0])
+
+
+def _codes(ids: Any) -> Array:
+    encoded = pc.dictionary_encode(ids)
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.unify_dictionaries()
+        return np.concatenate([c.indices.to_numpy() for c in encoded.chunks] or [np.zeros(0)]).astype(np.int64)
+    return encoded.indices.to_numpy().astype(np.int64)
+
+
+def _queries(columns: Columns) -> tuple[Array, list[str]]:
+    """The rows at which another query begins, and its name."""
+    ids = columns.query_id
+    if not len(ids):
+        return np.zeros(0, np.int64), []
+    differs = pc.not_equal(ids.slice(1), ids.slice(0, len(ids) - 1))
+    starts = np.concatenate([[0], np.flatnonzero(_numpy(differs)) + 1])
+    return starts, ids.take(pa.array(starts)).to_pylist()
+
+
+def _numpy(array: Any) -> Array:
+    return array.to_numpy(zero_copy_only=False) if isinstance(array, pa.Array) else array.to_numpy()
+
+
+def _ranges(starts: Array, ends: Array) -> Array:
+    """start..end of each range, one after the other."""
+    sizes = ends - starts
+    return np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+
+
+def _taken(columns: Columns, order: Array) -> Columns:
+    rows = pa.array(order)
+    lengths = columns.doc_length
+    return Columns(
+        columns.query_id.take(rows),
+        columns.doc_id.take(rows),
+        columns.value[order],
+        None if lengths is None else lengths[order],
+    )
