@@ -21,8 +21,8 @@ from .measures import MEASURES, CWLAMeasure, _Residual
 from .metric import Metric
 from .rankings import Rankings
 
-#: What ir_measures' default pipeline cannot compute, or only where Perl is installed.
-_NOBODY_ELSES = ("RBP", "ERR")
+#: What ir_measures' default pipeline computes only where Perl or cwl_eval are installed; we come last in it.
+_NOT_EVERYWHERE = ("RBP", "ERR", "nDCG", "SDCG", "INST", "INSQ")
 _prepared: list[tuple[Any, Judgments]] = []  # the last judgments, by the memory they lie in
 
 
@@ -40,7 +40,7 @@ class CWLAProvider(providers.Provider):
         measure.validate_params()
         if isinstance(measure, CWLAMeasure):
             return True
-        if not self.full and measure.NAME not in _NOBODY_ELSES:
+        if not self.full and measure.NAME not in _NOT_EVERYWHERE:
             return False
         if measure.NAME in COUNTS:
             return not measure.params.get("judged_only")
