@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from .view import Documents, UnknownEffort, View, before
 
 NORMS = ("none", "ideal", "all", "unlimited")
 _CELLS = 1 << 16  # queries × ranks that are worked on at a time, so that they stay in cache
+_FAR = 1e12  # what has not happened down to this rank never will
 _DEEPEST = 4096  # weights are kept for ranks down to here
 Array = np.ndarray
 
@@ -349,7 +351,8 @@ class Walk:
         self.V = np.ones(C.shape)
         np.cumprod(C[:, :-1], axis=-1, out=self.V[:, 1:])
         self.reach = self.V[:, -1:] * C[:, -1:]
-        view.spend = lambda: self.expected_effort
+        me = ref(self)  # weakly, so that chunks are freed as they are done
+        view.spend = lambda: me().expected_effort  # type: ignore[union-attr]
 
     @cached_property
     def L(self) -> Array:
@@ -451,7 +454,7 @@ class Walk:
             except UnknownEffort:
                 return np.zeros((1, 1), bool)  # every further item costs something, so that all leave in the end
         if C.fact("items_beyond") is None and not C.fact("vanishes") and self.reach.any():
-            self._at_nodes(None, vanish_only=True)
+            return np.isinf(self._at_nodes(None, vanish_only=True))
         return np.zeros((1, 1), bool)
 
     @property
@@ -490,16 +493,22 @@ class Walk:
         if A is None:
             whole = np.where(stay & (self.reach > 0), np.inf, nodes.total(V))
             rest = left if vanish_only else left * nodes.m[0, -1]
-            allowed = 1e-10 * np.maximum(whole, 1e-3)
+            allowed = np.full(whole.shape, 1e-10) if vanish_only else 1e-10 * np.maximum(whole, 1e-3)
         else:
             with np.errstate(divide="ignore", over="ignore"):
                 felt = _matrix(A(self.view.beyond(nodes.m)))
             felt = np.broadcast_to(felt, (len(felt), nodes.m.shape[1]))
-            whole, rest = nodes.total(V * (1 - C) * felt), left * felt[:, -1:]
+            last = felt[:, -1:]
+            base = np.where(np.abs(last) <= np.abs(felt[:, :1]), last, 0.0)  # what all get: 1 − C may be lost in rounding
+            values = V * (1 - C) * (felt - base)
+            whole, rest = nodes.total(values) + base * (self.reach - left), left * last
             allowed = 1e-13 + 1e-10 * np.abs(whole + rest)
-            if any(self.metric.C.fact(fact) for fact in ("vanishes", "settles", "items_beyond")):
+            if np.any(nodes.doubt(values) > 10 * allowed):
+                raise NotSmooth
+            known = any(self.metric.C.fact(fact) for fact in ("vanishes", "settles", "items_beyond"))
+            if known and nodes.m[0, -1] > _FAR:
                 # All leave in the end, and where A hardly changes any more they leave with what it is.
-                steady = left * np.abs(felt[:, -1:] - felt[:, -17:-16]) <= allowed
+                steady = left * np.abs(last - felt[:, -17:-16]) <= allowed
                 whole, rest = whole + np.where(steady & ~stay, rest, 0.0), np.where(steady, 0.0, rest)
         return whole if np.all(stay | (np.abs(rest) <= allowed)) else None
 

@@ -54,6 +54,14 @@ class Grid:
             whole = whole + block @ sums[-1:].T
         return whole
 
+    def doubt(self, values: Any) -> Any:
+        """How far off the total may be: what the highest coefficients of a block add, which a jump makes large."""
+        doubts = [
+            np.abs(block @ spectrum[-2:].T).max(axis=-1, keepdims=True) * sums[-1].sum()
+            for block, sums, spectrum in zip(self.blocks(values), self.sums, self.spectra, strict=True)
+        ]
+        return np.max(doubts, axis=0)
+
 
 @lru_cache(maxsize=16)
 def grid(start: int, doublings: int) -> Grid:
