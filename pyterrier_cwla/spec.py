@@ -182,7 +182,7 @@ class Part:
         if self.__module__ != "__main__" and getattr(module, self.name, None) is self:
             return _imported, (self.__module__, self.name)
         # A notebook's own function travels with the measure: no worker process could import it.
-        from joblib.externals import cloudpickle
+        import cloudpickle
 
         return _rebuilt, (self.kind, cloudpickle.dumps((self.function, self.facts)))
 
