@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -78,13 +78,19 @@ def bind(lengths: Any) -> Lengths:
         if name in _NAMED:
             return _NAMED[name]
         if Path(name).is_file():
-            return Lengths(name, path=name)
+            return _of_file(name, Path(name).stat().st_mtime_ns)
         raise BadParameter(
             f"lengths={name!r} is neither a file nor the name of a table. {near(name, _NAMED) if _NAMED else ''}"
             " register_lengths(name, table) names one."
         )
     table = _table(lengths, None)
     return _NAMED.setdefault(table.name, table)
+
+
+@lru_cache(maxsize=4)
+def _of_file(path: str, changed: int) -> Lengths:
+    """One table for all measures that name the same file, until it changes."""
+    return Lengths(path, path=path)
 
 
 def _table(table: Any, name: str | None) -> Lengths:
