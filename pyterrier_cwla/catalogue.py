@@ -160,7 +160,8 @@ OURS = {row.name: row for row in (CWLA, TBG)}
 
 def _ndcg_gain(given: Mapping[str, Any]) -> str:
     if given["gains"]:
-        return "table(" + repr({int(k): v for k, v in given["gains"].items()}) + ")"
+        gains = {int(grade): max(worth, 0) for grade, worth in given["gains"].items()}
+        return f"table({gains}, others=grade)"
     return "burges" if given["dcg"] == "exp-log2" else "raw"
 
 

@@ -16,7 +16,7 @@ from .catalogue import THEIRS
 from .errors import BadParameter, BadRun, CWLAError, MissingLength, NoFiniteValue, UnknownSpec, near
 from .judgments import COUNTS
 from .measures import MEASURES, CWLAMeasure
-from .provider import CWLAEvaluator, CWLAProvider, prepare
+from .provider import CWLAEvaluator, CWLAProvider, prepare, their_metric
 
 
 def measures_of(texts: Iterable[Any]) -> list[Measure]:
@@ -85,6 +85,8 @@ def evaluate(
     provider = CWLAProvider()
     for measure in wanted:
         if not provider.supports(measure):
+            if measure.NAME in THEIRS:
+                their_metric(measure)  # says which parameter is out of range
             raise UnknownSpec(f"{measure} is not computed here; ir_measures.calc_aggregate may know a provider for it.")
     judgments = prepare(loaded(qrels, "qrels"))
     evaluator = CWLAEvaluator(wanted, judgments)

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from .errors import BadJudgments
-from .spec import Grade, Grades, NotNegative, Probability, decorator
+from .errors import BadJudgments, BadParameter
+from .spec import Grade, Grades, NotNegative, OneOf, Probability, decorator
 
 gain = decorator(
     "gain",
@@ -50,6 +50,8 @@ def linear(grade: Any, max_rel: float, min_rel: NotNegative = 0) -> Any:
     >>> linear()([1, 2, 3], max_rel=4)
     array([0.25, 0.5 , 0.75])
     """
+    if not min_rel < max_rel:
+        raise BadParameter(f"linear(min_rel={min_rel}) needs a max_rel above it, not {max_rel}.")
     return np.maximum(np.asarray(grade) - min_rel, 0) / (max_rel - min_rel)
 
 
@@ -96,17 +98,21 @@ def burges(grade: Any) -> Any:
 
 
 @gain
-def table(grade: Any, gains: Annotated[dict, Grades()]) -> Any:
+def table(
+    grade: Any, gains: Annotated[dict, Grades()], others: Annotated[str, OneOf("error", "grade")] = "error"
+) -> Any:
     """As given for each grade.
 
-    r = gains[g]; a grade that the table lacks is an error.
+    r = gains[g]. A grade that the table lacks is an error, or (others="grade") gains what it is.
 
     >>> table({1: 0.2, 2: 1})([2, 1])
     array([1. , 0.2])
     """
     grade = np.asarray(grade)
     missing = [g for g in np.unique(grade).tolist() if g not in gains]
-    if missing:
+    if others == "grade":
+        gains = {**{g: g for g in missing}, **gains}
+    elif missing:
         raise BadJudgments(f"gain table({gains}) has no gain for grade {missing[0]:g}; add it to the table.")
     levels = np.array(sorted(gains), float)
     return np.array([gains[g] for g in sorted(gains)], float)[np.searchsorted(levels, grade)]

@@ -11,7 +11,7 @@ from weakref import ref
 import numpy as np
 
 from .errors import BadParameter, NoFiniteValue, UnknownSpec, near
-from .probe import check_probabilities, effort_reads, reads, warn_of_own_sums
+from .probe import check_probabilities, effort_reads, reads, try_out
 from .rankings import Rankings, summed
 from .spec import Spec
 from .tail import Grid, NotSmooth, grid
@@ -88,7 +88,7 @@ class Metric:
     def best(self) -> tuple[float, float]:
         """The best gain there can be, and the highest grade that has it."""
         rels = [value for spec in (self.gain, self.C) for name, value in spec.values if name == "rel" and value]
-        if self.gain.name == "table":
+        if self.gain.name == "table" and self.gain["others"] == "error":
             grades = np.array([g for g in self.gain["gains"] if 0 < g <= (self.max_rel or g)])
         elif self.max_rel is not None:
             grades = np.append(np.arange(1, self.max_rel), self.max_rel)
@@ -342,6 +342,8 @@ class Walk:
         C = _matrix(metric.C(view))
         if not (metric.C.part.built_in and metric.rank_only):
             check_probabilities(metric.C, C)
+        if not metric.C.part.built_in:
+            try_out(metric.C)
         if leaves is not None:
             C = np.array(np.broadcast_to(C, view.r.shape))
             C[np.arange(len(C)), leaves] = 0.0
@@ -361,7 +363,7 @@ class Walk:
     @cached_property
     def A(self) -> Array:
         if not self.metric.A.part.built_in:
-            warn_of_own_sums(self.metric.A)
+            try_out(self.metric.A)
         return _matrix(self.metric.A(self.view))
 
     @cached_property
@@ -474,7 +476,8 @@ class Walk:
                 break
         else:
             raise NoFiniteValue(
-                f"C={str(self.metric.C)!r} jumps far beyond the list: say where, with @continuation(depth=lambda …: k)."
+                f"C={str(self.metric.C)!r} with A={str(self.metric.A)!r} is not smooth far beyond the list: if C jumps there,"
+                " say where, with @continuation(depth=lambda …: k); else give a cutoff (@k), or end='stop'."
             )
         if A is None and not vanish_only and self.metric.C.fact("vanishes"):
             return np.full(self.reach.shape, np.inf)
@@ -499,7 +502,8 @@ class Walk:
                 felt = _matrix(A(self.view.beyond(nodes.m)))
             felt = np.broadcast_to(felt, (len(felt), nodes.m.shape[1]))
             last = felt[:, -1:]
-            base = np.where(np.abs(last) <= np.abs(felt[:, :1]), last, 0.0)  # what all get: 1 − C may be lost in rounding
+            # Where A does not grow for ever, all get what it is at last, and 1 − C, lost in rounding there, matters less.
+            base = np.where(np.abs(last) <= 100 * np.abs(felt[:, :1]), last, 0.0)
             values = V * (1 - C) * (felt - base)
             whole, rest = nodes.total(values) + base * (self.reach - left), left * last
             allowed = 1e-13 + 1e-10 * np.abs(whole + rest)

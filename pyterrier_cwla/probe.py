@@ -60,26 +60,26 @@ def check_probabilities(spec: Spec, C: Any) -> None:
             "; gains above 1 do that, so use gain='linear' or 'exponential' with max_rel=" if spec.part.built_in else ""
         )
         raise BadParameter(f"C={str(spec)!r} must give probabilities from 0 to 1, and gave {odd:g}{why}.")
-    if not spec.part.built_in:
-        warn_of_own_sums(spec)
 
 
 @lru_cache(maxsize=1024)
+def try_out(spec: Spec) -> None:
+    """Shows a user's own function a short list and what lies beyond it, before its first use."""
+    warn_of_own_sums(spec)
+    if spec.part.kind == "continuation":
+        check_probabilities(spec, np.asarray(spec(_short_list(np.zeros((1, 30))))))
+
+
 def warn_of_own_sums(spec: Spec) -> None:
     """Warns where a function answers differently beyond the list than on a list with as many explicit zeros."""
     zeros = 8
     r = np.array([[0.5, 0, 1, 0, 0.25]])
     r_longer = np.concatenate([r, np.zeros((1, zeros))], axis=1)
 
-    def view(gains: Any) -> View:
-        seen = View(np.arange(1.0, gains.shape[1] + 1)[None, :], gains, gains, lambda _: np.array([[3.0]]))
-        seen.spend = lambda: np.array([[2.0]])
-        return seen
-
     try:
         with np.errstate(all="ignore"):
-            explicit = np.broadcast_to(spec(view(r_longer)), r_longer.shape)[:, r.shape[1] :]
-            beyond = spec(view(r).beyond(np.arange(1.0, zeros + 1)[None, :]))
+            explicit = np.broadcast_to(spec(_short_list(r_longer)), r_longer.shape)[:, r.shape[1] :]
+            beyond = spec(_short_list(r).beyond(np.arange(1.0, zeros + 1)[None, :]))
             same = np.allclose(explicit, beyond, rtol=1e-9, atol=1e-12, equal_nan=True)
     except (ValueError, IndexError):
         same = False
@@ -89,3 +89,9 @@ def warn_of_own_sums(spec: Spec) -> None:
             " or discounted(φ) of the view instead of taking sums of your own.",
             stacklevel=2,
         )
+
+
+def _short_list(gains: Any) -> View:
+    view = View(np.arange(1.0, gains.shape[1] + 1)[None, :], gains, gains, lambda _: np.array([[3.0]]))
+    view.spend = lambda: np.array([[2.0]])
+    return view

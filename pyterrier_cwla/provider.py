@@ -14,7 +14,7 @@ from ir_measures.measures.base import _NOT_PROVIDED
 
 from .align import Judgments
 from .catalogue import THEIRS
-from .errors import BadParameter
+from .errors import BadParameter, CWLAError
 from .frames import Columns, judgment_columns
 from .judgments import COUNTS
 from .measures import MEASURES, CWLAMeasure, _Residual
@@ -42,13 +42,19 @@ class CWLAProvider(providers.Provider):
             return True
         if not self.full and measure.NAME not in _NOT_EVERYWHERE:
             return False
+        given = measure.params
         if measure.NAME in COUNTS:
-            return not measure.params.get("judged_only")
+            return not given.get("judged_only") and given.get("rel", 1) >= 1
         row = THEIRS.get(str(measure.NAME))
-        return row is not None and all(
-            name in {p.name for p in row.parameters} or value == measure.SUPPORTED_PARAMS[name].default
-            for name, value in measure.params.items()
-        )
+        if row is None or (given.get("gains") and (min(given["gains"]) <= 0 or given.get("dcg", "log2") != "log2")):
+            return False
+        known = {p.name for p in row.parameters}
+        if any(name not in known and value != measure.SUPPORTED_PARAMS[name].default for name, value in given.items()):
+            return False
+        try:
+            return their_metric(measure) is not None
+        except CWLAError:  # a parameter out of the range in which the equations hold
+            return False
 
     def _evaluator(self, measures: Iterable[Measure], qrels: Any) -> CWLAEvaluator:
         return CWLAEvaluator(list(measures), prepare(qrels))
@@ -170,14 +176,14 @@ def prepare(qrels: Any) -> Judgments:
 
 
 def register() -> None:
-    """Makes the measures known to ir_measures, once: by name, as a provider, and in the default pipeline."""
-    registry = ir_measures.measures.registry
+    """Makes the measures known to ir_measures: by name, as a provider, and in the default pipeline.
+
+    A second call (the package was imported anew) replaces what the first one set.
+    """
     for name, measure in MEASURES.items():
-        if name not in registry:
-            ir_measures.measures.register(measure, name=name)
-            setattr(ir_measures, name, measure)
-            setattr(ir_measures.measures, name, measure)
-    if CWLAProvider.NAME not in providers.registry:
-        providers.register(CWLAProvider())
-        ir_measures.cwla = providers.registry[CWLAProvider.NAME]  # type: ignore[attr-defined]
-        ir_measures.DefaultPipeline.providers.append(CWLAProvider(full=False))
+        ir_measures.measures.registry[name] = measure
+        setattr(ir_measures, name, measure)
+        setattr(ir_measures.measures, name, measure)
+    ir_measures.cwla = providers.register(CWLAProvider())  # type: ignore[attr-defined]
+    others = [p for p in ir_measures.DefaultPipeline.providers if p.NAME != CWLAProvider.NAME]
+    ir_measures.DefaultPipeline.providers[:] = [*others, CWLAProvider(full=False)]

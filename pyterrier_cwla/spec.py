@@ -19,6 +19,7 @@ from .errors import BadParameter, UnknownSpec, near
 #: What each kind of function is called in a measure, for the errors.
 ROLES = {"gain": "gain", "effort": "effort", "continuation": "C", "aggregation": "A", "discount": "discount"}
 _LONGEST = 10_000
+_MOST = sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class OneOf:
         object.__setattr__(self, "names", names)
 
     def __contains__(self, value: object) -> bool:
-        return value in self.names
+        return isinstance(value, str) and value in self.names
 
     def __str__(self) -> str:
         return " or ".join(repr(name) for name in self.names)
@@ -66,10 +67,10 @@ class Named:
 
 @dataclass(frozen=True)
 class Grades:
-    """A map from grades to numbers: ``{1: 0.3, 2: 1}``."""
+    """A map from grades to gains: ``{1: 0.3, 2: 1}``."""
 
     def __str__(self) -> str:
-        return "a map from grades to numbers, such as {1: 0.3, 2: 1}"
+        return "a map from grades to gains of 0 or more, such as {1: 0.3, 2: 1}"
 
 
 Probability = Annotated[float, In("[0, 1]")]
@@ -102,24 +103,26 @@ class Parameter:
             return tuple(Parameter(self.name, self.allowed).check(v, where) for v in value)
         if value is None and self.default is None:
             return None
-        if isinstance(self.allowed, Named):
+        if isinstance(self.allowed, Named) and isinstance(value, str | Spec | Part):
             return parse(value, self.allowed.kind)
         if isinstance(self.allowed, Grades) and isinstance(value, Mapping):
-            return {_number(k): float_or_int(v) for k, v in sorted(value.items())}
+            pairs = {float_or_int(k): float_or_int(v) for k, v in value.items()}
+            if min(pairs.values(), default=0) >= 0:
+                return dict(sorted(pairs.items()))
         if isinstance(self.allowed, In):
             value = _number(value)
             if value is not None and value in self.allowed:
                 return value
-        elif isinstance(value, str) and value in self.allowed:
+        elif isinstance(self.allowed, OneOf) and value in self.allowed:
             return value
         raise BadParameter(f"{where}: {self.name} must be {self.allowed}.")
 
 
 def _number(value: Any) -> Any:
     """2.0 and numpy's 2 become 2; what is no number, or NaN, becomes None."""
-    if hasattr(value, "item"):
+    if getattr(value, "size", None) == 1:
         value = value.item()
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _MOST:
         return None
     return int(value) if float(value).is_integer() and abs(value) < 2**53 else value
 
@@ -149,7 +152,7 @@ class Part:
         self.wants_max_rel = any(p.name == "max_rel" for p in given)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Spec:
-        return Spec.of(self, args, kwargs, f"{self.name}(…)")
+        return Spec.of(self, args, kwargs, f"{ROLES[self.kind]}={self.name}(…)")
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name}>"
@@ -239,10 +242,12 @@ class Spec:
     @classmethod
     def of(cls, part: Part, args: tuple, kwargs: Mapping[str, Any], where: str) -> Spec:
         """Binds parameters, checks them, and writes them in their canonical form."""
-        where = f"{ROLES[part.kind]}={where}" if not where.startswith(ROLES[part.kind]) else where
         named = dict(kwargs)
-        if part.parameters and part.parameters[0].many:
-            named[part.parameters[0].name] = args
+        many = next((p.name for p in part.parameters if p.many), None)
+        if many in named:
+            raise BadParameter(f"{where}: the {many} of {part.signature()} are written one after the other, without name.")
+        if many:
+            named[many] = args
         elif len(args) > len(part.parameters):
             raise BadParameter(f"{where}: {part.signature()} takes {len(part.parameters)} parameters, got {len(args)}.")
         else:
@@ -326,7 +331,7 @@ def parse(text: str | Spec | Part, kind: str, names: Mapping[str, Any] | None = 
         text = text()
     if isinstance(text, Spec):
         if text.part.kind != kind:
-            raise UnknownSpec(f"{text} is a {text.part.kind}, and {role} must be a {kind}.")
+            raise UnknownSpec(f"{role}={str(text)!r}: {role} must be a {kind}, and this is of kind {text.part.kind}.")
         return text
     if not isinstance(text, str):
         raise UnknownSpec(f"{role} must be a {kind}, as text or as a decorated function, not {text!r}.")
@@ -377,9 +382,11 @@ def _value(node: ast.expr, wanted: Any, where: str, names: Mapping[str, Any]) ->
         return _spec(node, wanted.kind, where, names)
     if isinstance(node, ast.Name):
         return names.get(node.id, node.id)
-    if isinstance(node, ast.Dict) and all(node.keys):
-        pairs = zip(node.keys, node.values, strict=True)
-        return {_value(k, None, where, names): _value(v, None, where, names) for k, v in pairs if k is not None}
+    if isinstance(node, ast.Dict) and all(isinstance(key, ast.Constant | ast.UnaryOp) for key in node.keys):
+        keys = [_value(key, None, where, names) for key in node.keys if key is not None]
+        if len(set(keys)) < len(keys):
+            raise BadParameter(f"{where}: every grade is given once.")
+        return dict(zip(keys, (_value(value, None, where, names) for value in node.values), strict=True))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
         value = node.operand.value
         return -value if isinstance(value, int | float) and not isinstance(value, bool) else value

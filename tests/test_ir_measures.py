@@ -175,8 +175,11 @@ def test_measures_differ_where_they_do():
 
 
 def python(script, *inputs, **more):
-    """What a fresh interpreter prints."""
-    done = subprocess.run([sys.executable, "-c", script, *inputs], capture_output=True, text=True, timeout=120, **more)
+    """What a fresh interpreter prints; sets are in the same order every time, and so are sums over them."""
+    env = {**os.environ, "PYTHONHASHSEED": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", script, *inputs], capture_output=True, text=True, timeout=120, env=env, **more
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
