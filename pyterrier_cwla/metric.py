@@ -476,8 +476,8 @@ class Walk:
                 break
         else:
             raise NoFiniteValue(
-                f"C={str(self.metric.C)!r} with A={str(self.metric.A)!r} is not smooth far beyond the list: if C jumps there,"
-                " say where, with @continuation(depth=lambda …: k); else give a cutoff (@k), or end='stop'."
+                f"C={str(self.metric.C)!r} with A={str(self.metric.A)!r} is not smooth far beyond the list: if C jumps"
+                " there, say where, with @continuation(depth=lambda …: k); else give a cutoff (@k), or end='stop'."
             )
         if A is None and not vanish_only and self.metric.C.fact("vanishes"):
             return np.full(self.reach.shape, np.inf)
@@ -502,7 +502,7 @@ class Walk:
                 felt = _matrix(A(self.view.beyond(nodes.m)))
             felt = np.broadcast_to(felt, (len(felt), nodes.m.shape[1]))
             last = felt[:, -1:]
-            # Where A does not grow for ever, all get what it is at last, and 1 − C, lost in rounding there, matters less.
+            # All get what A is at last, if it does not grow for ever; so it matters less that 1 − C is lost in rounding.
             base = np.where(np.abs(last) <= 100 * np.abs(felt[:, :1]), last, 0.0)
             values = V * (1 - C) * (felt - base)
             whole, rest = nodes.total(values) + base * (self.reach - left), left * last

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
-import math
 import pickle
 import re
 import sys
@@ -130,7 +129,7 @@ def _number(value: Any) -> Any:
 def float_or_int(value: Any) -> Any:
     """A finite number in canonical form, or an error."""
     number = _number(value)
-    if number is None or math.isinf(number):
+    if number is None:
         raise BadParameter(f"{value!r} is not a finite number.")
     return number
 
@@ -147,6 +146,7 @@ class Part:
         self.__name__, self.__doc__, self.__module__ = self.name, function.__doc__, function.__module__ or "__main__"
         self.__wrapped__ = function
         hints = get_type_hints(function, include_extras=True)
+        function.__annotations__ = hints  # read here, since the names in them do not travel with a pickled function
         given = list(inspect.signature(function).parameters.values())
         self.parameters = [_parameter(p, hints.get(p.name)) for p in given[1:] if p.name != "max_rel"]
         self.wants_max_rel = any(p.name == "max_rel" for p in given)
@@ -245,7 +245,9 @@ class Spec:
         named = dict(kwargs)
         many = next((p.name for p in part.parameters if p.many), None)
         if many in named:
-            raise BadParameter(f"{where}: the {many} of {part.signature()} are written one after the other, without name.")
+            raise BadParameter(
+                f"{where}: the {many} of {part.signature()} are written one after the other, without name."
+            )
         if many:
             named[many] = args
         elif len(args) > len(part.parameters):

@@ -50,8 +50,6 @@ def residual(grades, *, C, A, gain=("linear", {}), effort=("unit", {}), max_rel=
     """
     if C[0] in ("ap1", "ap2"):
         raise ValueError(f"no residual for C={C[0]!r}: it knows the total gain")
-    if A[0] not in ("etg", "erg", "avg", "max", "fin", "fgt", "pe"):
-        raise ValueError(f"no residual for A={A[0]!r}")
     as_judged = _value(_walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen), A)
     at_best = _value(_walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen, best=True), A)
     bottom = normaliser(grades, C=C, A=A, gain=gain, effort=effort, max_rel=max_rel, end=end, k=k, norm=norm,
@@ -428,11 +426,10 @@ AGGREGATIONS = {"etg": etg, "err": err, "avg": avg, "max": best, "fin": fin, "fg
 
 
 def _ratio(gain, effort):
+    """Gain per effort: 0 where there is no gain, infinite where it has cost nothing."""
     if gain == 0:
         return 0.0
-    if effort == 0:
-        raise ValueError("nothing has been paid: gain per effort is undefined")
-    return gain / effort
+    return gain / effort if effort else math.inf
 
 
 def _leaving(walk):
@@ -441,14 +438,21 @@ def _leaving(walk):
 
 
 def _value(walk, A):
-    """Σ L(i)·A(i), Eq. 15, over the list and beyond it; whoever never leaves contributes 0."""
+    """Σ L(i)·A(i), Eq. 15, over the list and beyond it; whoever never leaves contributes 0.
+
+    What A is where nobody leaves does not matter.
+    """
     name, parameters = A
-    if name == "erg":
-        return _ratio(_value(walk, ("etg", {})), _paid(walk)) if _erg_is_defined(walk) else 0.0
     if name in ("items", "effort"):
         _refuse_endless_means(walk, name)
-    listed = math.fsum(left * felt for left, felt in zip(_leaving(walk), _felt(walk, A)))
-    return listed + _value_beyond(walk, name, **parameters)
+    if name == "erg":
+        value = _ratio(_value(walk, ("etg", {})), _paid(walk)) if _erg_is_defined(walk) else 0.0
+    else:
+        value = math.fsum(left * felt for left, felt in zip(_leaving(walk), _felt(walk, A)) if left)
+        value += _value_beyond(walk, name, **parameters)
+    if value == math.inf:
+        raise ValueError("some leave with gain that has cost nothing: gain per effort is undefined")
+    return value
 
 
 def _felt(walk, A):
@@ -577,8 +581,13 @@ def effort_beyond(walk, tail):
 
 
 def utility_beyond(walk, tail, phi):
-    """The utility found on the list."""
-    return utility(walk.r, walk.e, phi)[-1] if walk.n else 0.0
+    """The utility found on the list, and where unseen items have gain what they add, rank by rank to the last."""
+    found, b = utility(walk.r, walk.e, phi)[-1] if walk.n else 0.0, walk.beyond_r
+    if not b:
+        return found
+    if tail.each is None:
+        raise ValueError("no closed form for the utility of endless best items")
+    return tail.each(lambda m: utility(walk.r + [b] * m, None, phi)[-1])
 
 
 BEYOND = {"etg": etg_beyond, "err": err_beyond, "avg": avg_beyond, "max": max_beyond, "fin": fin_beyond, "fgt": fgt_beyond,
@@ -587,11 +596,12 @@ BEYOND = {"etg": etg_beyond, "err": err_beyond, "avg": avg_beyond, "max": max_be
 
 @dataclass
 class Tail:
-    """Three sums over m ≥ 1 beyond the list, taken only when asked for, since decay may not know an unseen item's effort."""
+    """Sums over m ≥ 1 beyond the list, taken only when asked for, since decay may not know an unseen item's effort."""
 
     views: Callable  # Σ v(m)
     fading: Callable  # Σ l(m)·δ^m
     inverse: Callable  # Σ l(m)/(E + m·u)
+    each: Callable = None  # Σ l(m)·f(m), where it ends
     leave: bool = True  # False: C = 1 for ever
     endless: bool = False  # V goes to 0 but Σ v(m) is infinite
 
@@ -648,7 +658,8 @@ def finite_tail(walk):
 
     return Tail(views=lambda: math.fsum(seen()),
                 fading=lambda delta: math.fsum(left * delta ** m for m, left in leaving()),
-                inverse=lambda E, u: math.fsum(_ratio(left, E + m * u) for m, left in leaving()))
+                inverse=lambda E, u: math.fsum(_ratio(left, E + m * u) for m, left in leaving()),
+                each=lambda f: math.fsum(left * f(m) for m, left in leaving()))
 
 
 def geometric_tail(constant):

@@ -1,56 +1,98 @@
-"""The worked examples of Moffat, Mackenzie, Thomas and Azzopardi (2022), to all printed digits."""
+"""The worked examples of Moffat et al. (2022), "A Flexible Framework …", to all printed digits."""
 
 import pytest
 
 from pyterrier_cwla import explain_gains, score
 
 GAINS = [0.7, 0.4, 0.0, 1.0, 0.5, 0.3]
-C = "fixed(0.8, 1, 1, 0.7, 0.4, 0)"
+C = "fixed(0.8, 1.0, 1.0, 0.7, 0.4, 0.0)"
+TABLE_1 = """
+1 0.7 0.8 1.000 0.200 0.239 0.167
+2 0.4 1.0 0.800 0.000 0.191 0.076
+3 0.0 1.0 0.800 0.000 0.191 0.000
+4 1.0 0.7 0.800 0.240 0.191 0.191
+5 0.5 0.4 0.560 0.336 0.134 0.067
+6 0.3 0.0 0.224 0.224 0.054 0.016
+"""
+TABLE_2 = """
+1 0.7 0.8 1.000 0.200 0.700 0.140
+2 0.4 1.0 0.800 0.000 0.550 0.000
+3 0.0 1.0 0.800 0.000 0.367 0.000
+4 1.0 0.7 0.800 0.240 0.525 0.126
+5 0.5 0.4 0.560 0.336 0.520 0.175
+6 0.3 0.0 0.224 0.224 0.483 0.108
+"""
 
 
-def printed(column, digits=3):
-    return [f"{value:.{digits}f}" for value in column]
+def printed(table):
+    return [line.split() for line in table.split("\n") if line]
+
+
+def as_printed(table, *columns):
+    """Rank, gain and C with as many digits as in the paper, the others with three."""
+    rows = zip(table["rank"], table["gain"], table["C"], *(table[c] for c in columns), strict=True)
+    return [[str(i), f"{r:.1f}", f"{c:.1f}", *(f"{v:.3f}" for v in values)] for i, r, c, *values in rows]
 
 
 def test_table_1():
-    explanation = explain_gains(GAINS, C=C, A="erg")
-    table = explanation.table
-    assert printed(table["V"]) == ["1.000", "0.800", "0.800", "0.800", "0.560", "0.224"]
-    assert printed(table["L"]) == ["0.200", "0.000", "0.000", "0.240", "0.336", "0.224"]
-    assert printed(table["W"]) == ["0.239", "0.191", "0.191", "0.191", "0.134", "0.054"]
-    assert printed(table["W"] * table["gain"]) == ["0.167", "0.076", "0.000", "0.191", "0.067", "0.016"]
-    assert f"{explanation.expected_items:.3f}" == "4.184"
-    assert f"{explanation.score:.3f}" == "0.518"
-    assert table["L"].sum() == pytest.approx(1)
-    assert table["W"].sum() == pytest.approx(1)
+    """Expected rate of gain, and its four sums: V⁺, ΣL, ΣW and the score."""
+    found = explain_gains(GAINS, C=C, A="erg")
+    table = found.table.assign(Wr=found.table["W"] * found.table["gain"])
+    assert as_printed(table, "V", "L", "W", "Wr") == printed(TABLE_1)
+    sums = (found.expected_items, table["L"].sum(), table["W"].sum(), table["Wr"].sum())
+    assert [f"{value:.3f}" for value in sums] == ["4.184", "1.000", "1.000", "0.518"]
+    assert found.score == pytest.approx(table["Wr"].sum(), rel=1e-12)
+    assert found.score == pytest.approx(table["L·A"].sum(), rel=1e-12)
 
 
 def test_table_2():
-    explanation = explain_gains(GAINS, C=C, A="avg")
-    table = explanation.table
-    assert printed(table["V"]) == ["1.000", "0.800", "0.800", "0.800", "0.560", "0.224"]
-    assert printed(table["L"]) == ["0.200", "0.000", "0.000", "0.240", "0.336", "0.224"]
-    assert printed(table["A"]) == ["0.700", "0.550", "0.367", "0.525", "0.520", "0.483"]
-    assert printed(table["L·A"]) == ["0.140", "0.000", "0.000", "0.126", "0.175", "0.108"]
-    assert f"{explanation.expected_items:.3f}" == "4.184"
-    assert f"{explanation.score:.3f}" == "0.549"
+    """A_avg in place of A_ERG, and its three sums."""
+    found = explain_gains(GAINS, C=C, A="avg")
+    assert as_printed(found.table, "V", "L", "A", "L·A") == printed(TABLE_2)
+    sums = (found.expected_items, found.table["L"].sum(), found.score)
+    assert [f"{value:.3f}" for value in sums] == ["4.184", "1.000", "0.549"]
 
 
-def test_the_expected_exit_rank_is_v_plus():
-    """Section 2: Σ i·L(i) = V⁺."""
-    assert score(GAINS, C=C, A="items") == pytest.approx(4.184)
+def test_expected_exit_rank():
+    """After Eq. 5: Σ i·L(i) = V⁺."""
+    table = explain_gains(GAINS, C=C, A="items").table
+    assert (table["rank"] * table["L"]).sum() == pytest.approx(score(GAINS, C=C, A="items"))
+    assert score(GAINS, C=C, A="items") == pytest.approx(4.184, abs=5e-4)
 
 
-def test_forgetting_half_at_every_item():
-    """Section 3: with δ = 0.5, A(4) = r_1/8 + r_2/4 + r_3/2 + r_4."""
-    r = [0.8, 0.4, 0.6, 0.2]
-    assert score(r, C="prec(4)", A="fgt(0.5)") == pytest.approx(0.8 / 8 + 0.4 / 4 + 0.6 / 2 + 0.2)
+def test_forgetting():
+    """After Eq. 23: with δ = 0.5, A(4) = r_1/8 + r_2/4 + r_3/2 + r_4; and A never exceeds 1/(1−δ)."""
+    A = explain_gains(GAINS, C=C, A="fgt(0.5)").table["A"]
+    assert A[3] == pytest.approx(0.7 / 8 + 0.4 / 4 + 0.0 / 2 + 1.0)
+    assert explain_gains([1.0] * 60, C="rbp(0.9)", A="fgt(0.8)").table["A"].max() == pytest.approx(5, rel=1e-5)
 
 
-def test_the_ends_of_the_forgetting_and_the_peak_end_spectrum():
-    """Section 3: fgt with δ = 0 is fin and with δ = 1 etg; pe blends max and fin."""
-    for c in ("rbp(0.8)", "dcg(5)", "inst(2)", C):
-        assert score(GAINS, C=c, A="fgt(0)") == pytest.approx(score(GAINS, C=c, A="fin"))
-        assert score(GAINS, C=c, A="fgt(1)") == pytest.approx(score(GAINS, C=c, A="etg"))
-        assert score(GAINS, C=c, A="pe(1)") == pytest.approx(score(GAINS, C=c, A="max"))
-        assert score(GAINS, C=c, A="pe(0)") == pytest.approx(score(GAINS, C=c, A="fin"))
+def test_peak_and_end():
+    """Eq. 24."""
+    A = explain_gains(GAINS, C=C, A="pe(0.5)").table["A"]
+    assert A.tolist() == pytest.approx([0.7, 0.55, 0.35, 1.0, 0.75, 0.65])
+
+
+@pytest.mark.parametrize("k", [1, 3, 5])
+def test_ndcg_is_a_fixed_multiple_of_sdcg(k):
+    """After Eq. 9: for any given topic, NDCG@k is larger than SDCG@k by a fixed multiple."""
+    judged = [1.0, 0.7, 0.5, 0.4, 0.3, 0.0]
+    rankings = [GAINS, GAINS[::-1], sorted(GAINS)]
+    ndcg = score(rankings, judged=[judged] * 3, C=f"dcg({k})", A="etg", norm="ideal")
+    sdcg = score(rankings, judged=[judged] * 3, C=f"dcg({k})", A="erg")
+    assert (ndcg[sdcg > 0] / sdcg[sdcg > 0]).tolist() == pytest.approx([ndcg[0] / sdcg[0]] * (sdcg > 0).sum())
+    assert ndcg[0] >= sdcg[0]
+
+
+def test_directions_of_aggregations():
+    """Table 3: three never fall with the rank, one never rises, two do both."""
+
+    def steps(A):
+        return explain_gains(GAINS, C=C, A=A).table["A"].diff().dropna()
+
+    for A in ("etg", "erg", "max"):
+        assert (steps(A) >= 0).all()
+    assert (steps("err") <= 0).all()
+    for A in ("avg", "fin"):
+        assert (steps(A) < 0).any()
+        assert (steps(A) > 0).any()

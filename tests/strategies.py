@@ -1,0 +1,62 @@
+"""Random gains, and random continuations, aggregations and gains with their parameters, for hypothesis."""
+
+from hypothesis import strategies as st
+
+from pyterrier_cwla.spec import TABLES, In, Named, OneOf, Part, Spec
+
+BUILT_IN = {kind: {name: part for name, part in parts.items() if part.built_in} for kind, parts in list(TABLES.items())}
+
+
+def numbers(low: float, high: float) -> st.SearchStrategy[float]:
+    """Numbers with three digits after the point, both ends included."""
+    return st.integers(round(low * 1000), round(high * 1000)).map(lambda n: n / 1000)
+
+
+def gains(most: int = 25, least: int = 0) -> st.SearchStrategy[list]:
+    """Gains in rank order, many of them 0, some of them 1."""
+    one = st.one_of(st.just(0.0), st.sampled_from([0.0, 0.25, 0.5, 1.0]), numbers(0, 1))
+    return st.lists(one, min_size=least, max_size=most)
+
+
+def binary_gains(most: int = 25, least: int = 0) -> st.SearchStrategy[list]:
+    return st.lists(st.sampled_from([0.0, 0.0, 1.0]), min_size=least, max_size=most)
+
+
+def ends() -> st.SearchStrategy:
+    return st.one_of(st.sampled_from(["open", "stop"]), st.integers(1, 30))
+
+
+def _values(allowed: object) -> st.SearchStrategy:
+    if isinstance(allowed, Named):
+        return specs(allowed.kind)
+    if isinstance(allowed, OneOf):
+        return st.sampled_from(allowed.names)
+    assert isinstance(allowed, In), allowed
+    low, high = (float(end) for end in allowed.interval[1:-1].split(","))
+    low, high = max(low, 0.0), min(high, 20.0 if allowed.whole else 60.0)
+    if allowed.whole:
+        return st.integers(int(low), int(high))
+    inside = numbers(low, min(high, 0.99) if allowed.interval.endswith("1)") else high)
+    return inside.filter(lambda value: value in allowed)
+
+
+@st.composite
+def specs(draw: st.DrawFn, kind: str, names: tuple[str, ...] = ()) -> Spec:
+    """A built-in function of this kind with random parameters in their ranges."""
+    part: Part = BUILT_IN[kind][draw(st.sampled_from(sorted(names or BUILT_IN[kind])))]
+    args: list = []
+    chosen: dict = {}
+    for parameter in part.parameters:
+        if parameter.many:
+            args = draw(st.lists(_values(parameter.allowed), min_size=1, max_size=8))
+        elif parameter.required or draw(st.booleans()):
+            chosen[parameter.name] = draw(_values(parameter.allowed))
+    return part(*args, **chosen)
+
+
+def continuations(*names: str) -> st.SearchStrategy[Spec]:
+    return specs("continuation", names)
+
+
+def aggregations(*names: str) -> st.SearchStrategy[Spec]:
+    return specs("aggregation", names)

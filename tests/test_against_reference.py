@@ -1,0 +1,294 @@
+"""Every continuation with every aggregation, end, effort, gain and normaliser, against the loops of reference.py."""
+
+import random
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import reference
+
+from pyterrier_cwla import CWLA, effort, explain_gains, residual, score
+from pyterrier_cwla.align import Judgments
+from pyterrier_cwla.errors import CWLAError
+
+CONTINUATIONS = {
+    "prec(1)": ("prec", {"k": 1}),
+    "prec(4)": ("prec", {"k": 4}),
+    "prec(30)": ("prec", {"k": 30}),
+    "rbp(0.8)": ("rbp", {"phi": 0.8}),
+    "rbp(0)": ("rbp", {"phi": 0}),
+    "dcg(7)": ("dcg", {"k": 7}),
+    "dcg": ("dcg", {}),
+    "ap1": ("ap1", {}),
+    "ap1(ranking)": ("ap1", {"R": "ranking"}),
+    "ap1(rel=2)": ("ap1", {"rel": 2}),
+    "ap2": ("ap2", {}),
+    "ap2(R=ranking)": ("ap2", {"R": "ranking"}),
+    "ap2(rel=1)": ("ap2", {"rel": 1}),
+    "rr": ("rr", {}),
+    "rr(1)": ("rr", {"rel": 1}),
+    "cascade(0.7)": ("cascade", {"gamma": 0.7}),
+    "cascade(1,2)": ("cascade", {"gamma": 1, "rel": 2}),
+    "inst(1)": ("inst", {"T": 1}),
+    "inst(2.25,rel=1)": ("inst", {"T": 2.25, "rel": 1}),
+    "insq(3)": ("insq", {"T": 3}),
+    "decay(5)": ("decay", {"half_life": 5}),
+    "decay(500)": ("decay", {"half_life": 500}),
+    "carterette1(6)": ("carterette1", {"k": 6}),
+    "carterette2(6)": ("carterette2", {"k": 6}),
+    "fixed(0.9,1,0.3,0.5)": ("fixed", {"values": [0.9, 1, 0.3, 0.5]}),
+}
+AGGREGATIONS = {
+    "etg": ("etg", {}),
+    "erg": ("erg", {}),
+    "err": ("err", {}),
+    "avg": ("avg", {}),
+    "max": ("max", {}),
+    "fin": ("fin", {}),
+    "fgt(0.8)": ("fgt", {"delta": 0.8}),
+    "fgt(0)": ("fgt", {"delta": 0}),
+    "fgt(1)": ("fgt", {"delta": 1}),
+    "pe(0.5)": ("pe", {"beta": 0.5}),
+    "items": ("items", {}),
+    "effort": ("effort", {}),
+    "utility(reciprocal)": ("utility", {"phi": "reciprocal"}),
+    "utility(log2)": ("utility", {"phi": "log2"}),
+}
+ENDS = ("open", "stop", 1, 5, 40)
+GAINS = {  # what the reference calls it, and the highest grade
+    "binary": (("binary", {}), None),
+    "binary(2)": (("binary", {"rel": 2}), None),
+    "linear": (("linear", {}), 3),
+    "exponential": (("exponential", {}), 3),
+    "table({1:0.2,2:0.7,3:1})": (("table", {"map": {1: 0.2, 2: 0.7, 3: 1}}), None),
+    "clicksave": (("clicksave", {}), None),
+    "raw": (("raw", {}), None),
+}
+EFFORTS = {  # the reference has time alone: with these parameters it is what else there is
+    "unit": ("unit", {}),
+    "by grade": ("time", {"summary_seconds": 1, "seconds_per_word": 0, "seconds_per_document": 2,
+                          "p_click_relevant": 1, "p_click_nonrelevant": 0}),
+    "given": ("time", {"summary_seconds": 0, "seconds_per_word": 1, "seconds_per_document": 0,
+                       "p_click_relevant": 1, "p_click_nonrelevant": 1}),
+    "time": ("time", {}),
+}  # fmt: skip
+
+
+@effort
+def thrice_if_relevant(documents):
+    return 1 + 2.0 * (documents.grade >= 1)
+
+
+@dataclass
+class Case:
+    """A ranking as the reference takes it: grades (None: unjudged), all grades judged, and words of both."""
+
+    grades: list
+    judged: list
+    words: list
+    judged_words: list
+
+
+@dataclass
+class Setting:
+    """What the rankings of a batch share, in words that both sides understand."""
+
+    C: str
+    A: str
+    end: Any
+    effort: str
+    gain: str
+    norm: str = "none"
+    k: int | None = None
+    unseen: float | None = None
+
+    def reference(self, case: Case, function: Any) -> float:
+        """The slow value; ValueError where there is none."""
+        gain, max_rel = GAINS[self.gain]
+        same = {
+            "C": CONTINUATIONS[self.C],
+            "A": AGGREGATIONS[self.A],
+            "gain": gain,
+            "effort": EFFORTS[self.effort],
+            "max_rel": 1 if self.gain == "raw" and function is reference.residual else max_rel,
+            "end": self.end,
+            "k": self.k,
+            "norm": self.norm,
+            "judged": case.judged,
+            "words": case.words,
+            "judged_words": case.judged_words,
+            "unseen": 1.0 if self.effort == "by grade" else self.unseen,
+        }
+        reference.normaliser(case.grades, **same)  # asked first, so that it is asked even where the score is 0
+        return function(case.grades, **same)
+
+    def package(self, cases: list[Case], name: str = "score") -> np.ndarray:
+        """The values of this package, all in one call."""
+        parts = {"C": self.C, "A": self.A, "gain": self.gain, "norm": self.norm, "end": self.end}
+        parts |= {"max_rel": GAINS[self.gain][1], "unseen": self.unseen}
+        if self.effort == "time":
+            return self.framed(CWLA(**parts, effort="time", cutoff=self.k), cases, name)
+        if self.effort == "by grade":
+            parts["effort"] = thrice_if_relevant
+        if self.effort == "given":
+            parts["efforts"] = [case.words for case in cases]
+        # The efforts of what was not retrieved cannot be given, so that an ideal knows what was retrieved.
+        judged = None if self.effort == "given" and self.norm == "ideal" else [case.judged for case in cases]
+        function = {"score": score, "residual": residual}[name]
+        return function([case.grades for case in cases], judged=judged, k=self.k, **parts)
+
+    @staticmethod
+    def framed(measure: Any, cases: list[Case], name: str) -> np.ndarray:
+        """By way of DataFrames and a table of lengths."""
+        qrels, run, lengths = [], [], {}
+        for query, case in enumerate(cases):
+            judged = [(f"d{query}.{rank}", grade) for rank, grade in enumerate(case.grades) if grade is not None]
+            judged += [(f"u{query}.{number}", grade) for number, grade in enumerate(case.judged[len(judged) :])]
+            qrels += [(f"q{query}", *pair) for pair in judged or [("nowhere", 0)]]
+            run += [(f"q{query}", f"d{query}.{rank}", -float(rank)) for rank in range(len(case.grades))]
+            lengths |= {f"d{query}.{rank}": words for rank, words in enumerate(case.words)}
+            lengths |= {docno: words for (docno, _), words in zip(judged, case.judged_words, strict=True)}
+        judgments = Judgments(pd.DataFrame(qrels, columns=["query_id", "doc_id", "relevance"]))
+        run = pd.DataFrame(run, columns=["query_id", "doc_id", "score"])
+        return getattr(measure(lengths=lengths).metric, name)(judgments.align(run, all_judged=name == "residual"))
+
+
+def random_setting(rng: random.Random, C: str, A: str, end: Any, effort: str) -> Setting:
+    gain = rng.choice([gain for gain in GAINS if gain != "raw" or effort != "time"])
+    norms = ["none", "none", "all", "ideal"]
+    if effort == "time" and (CONTINUATIONS[C][0], A) != ("decay", "etg"):
+        norms.remove("ideal")  # which is for time-biased gain, and asks for lengths of relevant documents alone
+    if effort != "given" and (CONTINUATIONS[C][0], A) == ("decay", "etg"):
+        norms.append("unlimited")
+    unseen = rng.choice([None, 0.5, 7, 60]) if effort in ("given", "time") else None
+    return Setting(C, A, end, effort, gain, rng.choice(norms), rng.choice([None, None, 1, 3, 10]), unseen)
+
+
+def random_case(rng: random.Random, setting: Setting, longest: int = 60) -> Case:
+    """Mostly short; sparse or dense in gain; with unjudged items, and with gain that was not retrieved."""
+    n = rng.choice([0, 1, 2, 3, rng.randint(0, 12), rng.randint(0, 12), rng.randint(8, longest)])
+    framed = setting.effort == "time"
+    n = max(n, int(framed))  # a query without rows is missing from a run
+    rate, unjudged = rng.choice([0, 0.1, 0.3, 0.7, 1]), rng.choice([0, 0, 0.3])
+
+    def grade() -> float:
+        if rng.random() >= rate:
+            return rng.choice([0, 0, 0, -1, -2]) if framed else 0
+        if setting.gain == "raw":
+            return rng.choice([0.25, 0.5, 1.0, round(rng.random(), 6)])
+        return rng.choice([1, 1, 2, 3])
+
+    grades = [None if rng.random() < unjudged else grade() for _ in range(n)]
+    words = [rng.choice([0, 1, 10, 300, rng.randint(1, 2000)]) for _ in grades]
+    elsewhere = [] if setting.effort == "given" and setting.norm == "ideal" else range(rng.choice([0, 0, 1, 3]))
+    judged = [(g, w) for g, w in zip(grades, words, strict=True) if g is not None]
+    judged += [(grade(), rng.randint(1, 2000)) for _ in elsewhere]
+    return Case(grades, [g for g, _ in judged], words, [w for _, w in judged])
+
+
+def assert_as_the_reference(setting: Setting, cases: list[Case], name: str = "score") -> None:
+    known, expected, refused = [], [], []
+    for case in cases:
+        try:
+            expected.append(setting.reference(case, getattr(reference, name)))
+            known.append(case)
+        except ValueError as error:
+            refused.append((case, error))
+    if known:
+        found = setting.package(known, name)
+        for case, value, slow in zip(known, found, expected, strict=True):
+            assert value == pytest.approx(slow, rel=1e-9, abs=1e-9), (setting, case)
+    for case, error in refused:
+        if "unseen=" in str(error) and (slow := whatever_is_unseen(setting, case, name)) is not None:
+            if slow is not any:
+                assert_close_or_refused(setting, case, name, slow)
+            continue
+        with pytest.raises(CWLAError):
+            pytest.fail(f"{setting} {case} {error}: {setting.package([case], name)}")
+
+
+def whatever_is_unseen(setting: Setting, case: Case, name: str) -> Any:
+    """The value where it is the same whatever an unseen item costs; None where it is not; `any` on the verge."""
+    values = []
+    for cost in (1.0, 100.0):
+        try:
+            values.append(replace(setting, unseen=cost).reference(case, getattr(reference, name)))
+        except ValueError:
+            return None
+    difference = abs(values[1] - values[0]) / max(1, abs(values[0]))
+    return values[0] if difference < 1e-13 else None if difference > 1e-7 else any
+
+
+def assert_close_or_refused(setting: Setting, case: Case, name: str, slow: float) -> None:
+    try:
+        value = setting.package([case], name)[0]
+    except CWLAError:
+        return
+    assert value == pytest.approx(slow, rel=1e-9, abs=1e-9), (setting, case)
+
+
+@pytest.mark.parametrize("C", CONTINUATIONS)
+def test_scores(C):
+    """DESIGN.md, sections 2 and 3: 12,600 rankings, three to a batch."""
+    rng = random.Random(f"scores {C}")
+    for A in AGGREGATIONS:
+        for end in ("open", "stop", rng.choice(ENDS[2:])):
+            for kind in EFFORTS:
+                setting = random_setting(rng, C, A, end, kind)
+                assert_as_the_reference(setting, [random_case(rng, setting) for _ in range(3)])
+
+
+@pytest.mark.parametrize("C", CONTINUATIONS)
+def test_many_rankings_of_many_lengths_in_one_call(C):
+    """Chunks and ragged lists: 120 rankings, some of them long."""
+    rng = random.Random(f"many {C}")
+    for end in ("open", "stop"):
+        setting = random_setting(rng, C, rng.choice(list(AGGREGATIONS)), end, rng.choice(["unit", "given"]))
+        cases = [random_case(rng, setting, longest=2000 if number % 20 == 0 else 30) for number in range(60)]
+        assert_as_the_reference(setting, cases)
+
+
+CLAIRVOYANT = ("ap1", "ap2")
+
+
+@pytest.mark.parametrize("C", [C for C, (name, _) in CONTINUATIONS.items() if name not in CLAIRVOYANT])
+def test_residuals(C):
+    """DESIGN.md, section 3: the score if every unjudged and unseen item had the best gain, minus the score."""
+    rng = random.Random(f"residuals {C}")
+    for A in AGGREGATIONS:
+        if A == "fgt(1)" and C.startswith("ins"):
+            continue  # the same as etg, and too slow to sum where nobody knows that
+        ends = ("stop", rng.choice(ENDS[2:]))
+        for end in ends if A.startswith("utility") else ("open", *ends):
+            costs = ["unit"] if (C, A) == ("dcg", "avg") else list(EFFORTS)  # others settle too late for nine digits
+            setting = random_setting(rng, C, A, end, rng.choice(costs))
+            assert_as_the_reference(setting, [random_case(rng, setting) for _ in range(4)], "residual")
+
+
+@pytest.mark.parametrize("C", [C for C, (name, _) in CONTINUATIONS.items() if name in CLAIRVOYANT])
+@pytest.mark.parametrize("end", ENDS)
+def test_who_knows_the_total_gain_has_no_residual(C, end):
+    """With unjudged documents of the best gain, nobody knows how much there is to find."""
+    with pytest.raises(CWLAError, match="infinite"):
+        residual([2, None, 0], C=C, A="etg", gain="linear", max_rel=3, end=end)
+
+
+@pytest.mark.parametrize("C", CONTINUATIONS)
+def test_expected_items(C):
+    """Moffat et al. (2022), Eq. 2: V⁺ = Σ V(i), and A=items gives it where everybody leaves."""
+    rng = random.Random(f"items {C}")
+    for end in ("open", "stop", 5):
+        for _ in range(5):
+            setting = Setting(C, "items", end, "unit", rng.choice(["binary", "linear", "raw"]))
+            case = random_case(rng, setting)
+            if not case.grades and end == "stop":
+                continue
+            slow = setting.reference(case, reference.v_plus)
+            same = {"C": C, "gain": setting.gain, "max_rel": GAINS[setting.gain][1], "judged": case.judged, "end": end}
+            found = explain_gains(case.grades, A="etg", **same).expected_items
+            assert found == pytest.approx(slow, rel=1e-9), (setting, case)
+            leave = np.isfinite(slow) and CONTINUATIONS[C][0] != "ap2"
+            if leave:
+                assert score(case.grades, A="items", **same) == pytest.approx(slow, rel=1e-9), (setting, case)

@@ -1,0 +1,303 @@
+"""The open end to nine digits: scores against infinite sums at high precision, for built-in and users' functions."""
+
+import math
+import warnings
+
+import mpmath
+import numpy as np
+import pytest
+from mpmath import mpf
+
+from pyterrier_cwla import aggregation, continuation, score
+from pyterrier_cwla.errors import NoFiniteValue
+
+TABLE_1 = [0.7, 0.4, 0.0, 1.0, 0.5, 0.3]
+LISTS = {"nothing": [], "Table 1": TABLE_1, "a late hit": [0] * 40 + [0.7]}
+
+
+@continuation
+def falling(view, p: float):
+    """V(i) = i^−p."""
+    return (view.i / (view.i + 1)) ** p
+
+
+@continuation
+def patient(view, by: float):
+    """Leaves less readily the more was found: V(n+m)/V(n+1) = ((n+1+G)/(n+m+G))^by."""
+    y = view.i + view.G
+    return (y / (y + 1)) ** by
+
+
+@continuation
+def fading_interest(view, rate: float):
+    """V(n+m)/V(n+1) = exp(−rate·Σ_{n<j<n+m} √j): no closed form that smooth sums would need."""
+    return np.exp(-rate * np.sqrt(view.i))
+
+
+@aggregation
+def second_thoughts(view, share: float):
+    return share * view.best + (1 - share) * view.G / view.i
+
+
+@aggregation
+def by_the_root(view):
+    return (view.G + 1) / np.sqrt(view.i)
+
+
+@aggregation
+def by_the_logarithm(view):
+    return view.best / np.log2(view.i + 1)
+
+
+@aggregation
+def soon_forgotten(view, after: float):
+    return view.fading(0.9) + np.exp(-view.i / after)
+
+
+def power_of(y, p):
+    """v(m) = (y/(y+m−1))^p."""
+    return lambda m: (y / (y + m - 1)) ** p
+
+
+# What the package is asked for, C(i, gains) on the list, and v(m) = V(n+m)/V(n+1) beyond it, given n and G(n).
+GEOMETRIC = {
+    "rbp(0.8)": (lambda i, r: 0.8, 0.8),
+    "rbp(0.995)": (lambda i, r: 0.995, 0.995),
+    "rbp(0.9999)": (lambda i, r: 0.9999, 0.9999),
+    "cascade(0.9)": (lambda i, r: 0.9 * (1 - r[i - 1]), 0.9),
+    "decay(30)": (lambda i, r: 2 ** (-1 / 30), 2 ** (-1 / 30)),
+}
+SLOW = {
+    "insq(2.25)": (lambda i, r: (1 - 1 / (i + 4.5)) ** 2, lambda n, G: power_of(n + 4.5, 2)),
+    "inst(2.25)": (lambda i, r: (1 - 1 / (i + 4.5 - sum(r[:i]))) ** 2, lambda n, G: power_of(n + 4.5 - G, 2)),
+    "dcg": (lambda i, r: math.log(i + 1) / math.log(i + 2),
+            lambda n, G: lambda m: mpmath.log(n + 2) / mpmath.log(n + m + 1)),
+    "falling(1)": (lambda i, r: i / (i + 1), lambda n, G: power_of(n + 1, 1)),
+    "falling(1.5)": (lambda i, r: (i / (i + 1)) ** 1.5, lambda n, G: power_of(n + 1, 1.5)),
+    "falling(3)": (lambda i, r: (i / (i + 1)) ** 3, lambda n, G: power_of(n + 1, 3)),
+    "patient(2)": (lambda i, r: ((i + sum(r[:i])) / (i + 1 + sum(r[:i]))) ** 2, lambda n, G: power_of(n + 1 + G, 2)),
+}  # fmt: skip
+AGGREGATIONS = {  # A(i), given G, best, F(i) with δ = 0.8 and 0.9, and the functions of mpmath or of NumPy
+    "etg": lambda i, G, best, F, f: G + 0 * i,
+    "max": lambda i, G, best, F, f: best + 0 * i,
+    "avg": lambda i, G, best, F, f: G / i,
+    "err": lambda i, G, best, F, f: 1 / i,
+    "fgt(0.8)": lambda i, G, best, F, f: F[0],
+    "items": lambda i, G, best, F, f: i,
+    "second_thoughts(0.3)": lambda i, G, best, F, f: 0.3 * best + 0.7 * G / i,
+    "by_the_root": lambda i, G, best, F, f: (G + 1) / f.sqrt(i),
+    "by_the_logarithm": lambda i, G, best, F, f: best * f.log(2) / f.log(i + 1),
+    "soon_forgotten(50)": lambda i, G, best, F, f: F[1] + f.exp(-i / 50),
+}
+TOO_SLOW = {
+    *[("dcg", A) for A in ("items", "by_the_root", "by_the_logarithm")],
+    *[(C, "items") for C in ("falling(1)", "falling(1.5)")],
+}
+LAST = 60  # beyond rank e^60 users leave with what A is there
+
+
+def endless_sum(f):
+    """Σ_{m≥1} f(m): 60 terms, then Euler and Maclaurin with mpmath's quadrature (in log t) and differentiation."""
+    start = mpf(61)
+    total = mpmath.fsum(f(mpf(m)) for m in range(1, 61)) + f(start) / 2
+    total += mpmath.quad(lambda s: f(mpmath.exp(s)) * mpmath.exp(s), [mpmath.log(start), 5, 6, 8, 12, 24, LAST])
+    return total - mpmath.diff(f, start) / 12 + mpmath.diff(f, start, 3) / 720
+
+
+def exact(r, C, A):
+    """Σ L(i)·A(i) over an endless ranking, of a name of each table above."""
+    c, beyond = (GEOMETRIC | SLOW)[C]
+    felt = AGGREGATIONS[A]
+    V, G, best, F, total, n = 1.0, 0.0, 0.0, (0.0, 0.0), 0.0, len(r)
+    for i in range(1, n + 1):
+        G, best, F = G + r[i - 1], max(best, r[i - 1]), (F[0] * 0.8 + r[i - 1], F[1] * 0.9 + r[i - 1])
+        total += V * (1 - c(i, r)) * felt(i, G, best, F, math)
+        V *= c(i, r)
+    if C in GEOMETRIC:
+        m = np.arange(1.0, 45 / (1 - beyond))
+        L = (1 - beyond) * beyond ** (m - 1)
+        return total + V * (L * felt(n + m, G, best, (F[0] * 0.8**m, F[1] * 0.9**m), np)).sum()
+    v = beyond(n, G)
+
+    def leaving(m):
+        faded = F[0] * mpf("0.8") ** m, F[1] * mpf("0.9") ** m
+        return (v(m) - v(m + 1)) * felt(n + m, G, best, faded, mpmath)
+
+    far = mpmath.exp(LAST)
+    return total + V * float(endless_sum(leaving) + v(far) * felt(far, G, best, (0, 0), mpmath))
+
+
+@pytest.mark.parametrize("gains", LISTS)
+@pytest.mark.parametrize("C", [*GEOMETRIC, *SLOW])
+def test_scores_are_the_infinite_sums(C, gains):
+    """DESIGN.md, section 3: accuracy 1e-9 against the infinite sum, for any user's C and A."""
+    with mpmath.workdps(50 if C == "dcg" else 20):  # V falls so slowly there that differences lose digits
+        for A in AGGREGATIONS:
+            if (C, A) in TOO_SLOW:
+                if gains != "nothing":
+                    with pytest.raises(NoFiniteValue, match=r"give .*end='stop'"):
+                        score(LISTS[gains], C=C, A=A)
+                continue
+            near = pytest.approx(exact(LISTS[gains], C, A), rel=1e-9, abs=1e-9 if C == "dcg" else 1e-12)
+            assert score(LISTS[gains], C=C, A=A) == near, A
+
+
+def test_table_1_under_rbp():
+    """DESIGN.md, section 3: what was not retrieved lowers the average; who stops at the last item does not see it."""
+    assert score(TABLE_1, C="rbp(0.8)", A="avg") == pytest.approx(0.4806, abs=5e-5)
+    assert score(TABLE_1, C="rbp(0.8)", A="avg", end="stop") == pytest.approx(0.5297, abs=5e-5)
+
+
+@pytest.mark.parametrize("phi", [0.5, 0.9, 0.99, 0.999, 0.9999])
+def test_average_under_rbp_in_closed_form(phi):
+    """Σ (1−φ)φ^(m−1)/(n+m) is Lerch's transcendent."""
+    lerch = sum((1 - phi) * phi ** (i - 1) * sum(TABLE_1[:i]) / i for i in range(1, 7))
+    lerch += phi**6 * (1 - phi) * sum(TABLE_1) * float(mpmath.lerchphi(mpf(phi), 1, 7))
+    assert score(TABLE_1, C=f"rbp({phi})", A="avg") == pytest.approx(lerch, rel=1e-9)
+
+
+def test_slow_forgetting_under_great_patience():
+    """Σ (1−φ)φ^(i−1)·δ^(i−1) for a gain at rank 1, both 0.999."""
+    assert score([1], C="rbp(0.999)", A="fgt(0.999)") == pytest.approx(0.001 / (1 - 0.999**2), rel=1e-9)
+    assert score([1, 0, 0, 1], C="rbp(0.999)", A="fgt(0.999)") == pytest.approx(
+        0.001 / (1 - 0.999**2) * (1 + 0.999**3), rel=1e-9
+    )
+
+
+def test_nothing_was_retrieved():
+    """All see unseen items, without gain."""
+    for C in [*GEOMETRIC, *SLOW]:
+        for A in ("etg", "avg", "max", "fin", "fgt(0.8)", "pe(0.5)", "utility(log2)", "second_thoughts(0.3)"):
+            assert score([], C=C, A=A) == 0
+    assert score([], C="rbp(0.75)", A="items") == pytest.approx(4)
+    assert score([], C="rbp(0.75)", A="erg") == 0
+    assert score([], C="falling(2)", A="items") == pytest.approx(np.pi**2 / 6, rel=1e-9)
+    assert score([], C="falling(3)", A="err") == pytest.approx(float(exact([], "falling(3)", "err")), rel=1e-9)
+
+
+def test_a_continuation_that_falls_faster_than_blocks_can_follow():
+    """V falls like exp(−rate·i^1.5): after a few ranks nobody is left."""
+    i = np.arange(1.0, 2000)
+    V = np.cumprod(np.append(1.0, np.exp(-0.01 * np.sqrt(i))))
+    L = V[:-1] - V[1:]
+    G = np.cumsum(np.append(TABLE_1, np.zeros(1993)))
+    assert score(TABLE_1, C="fading_interest(0.01)", A="etg") == pytest.approx((L * G).sum(), rel=1e-9)
+    assert score(TABLE_1, C="fading_interest(0.01)", A="avg") == pytest.approx((L * G / i).sum(), rel=1e-9)
+    assert score([], C="fading_interest(0.01)", A="items") == pytest.approx(V.sum(), rel=1e-9)
+
+
+# ---- jumps
+
+
+@continuation
+def leap(view, k: float):
+    return np.where(view.i < k, 0.9999, 0.5)
+
+
+@continuation(depth=lambda k: k)
+def announced_leap(view, k: int):
+    return np.where(view.i < k, 0.9999, 0.5)
+
+
+@aggregation
+def disappointed(view, after: float):
+    return np.where(view.i < after, view.best, 0.0)
+
+
+def leap_by_hand(gains, k, felt):
+    i = np.arange(1.0, k + 80)
+    C = np.where(i < k, 0.9999, 0.5)
+    V = np.cumprod(np.append(1.0, C[:-1]))
+    r = np.zeros(len(i))
+    r[: len(gains)] = gains
+    return (V * (1 - C) * felt(i, r)).sum()
+
+
+@pytest.mark.parametrize("k", [3, 100, 500, 10_000])
+@pytest.mark.parametrize("C", ["leap", "announced_leap"])
+def test_a_continuation_that_jumps(C, k):
+    """At a rank that is not too deep it is found; with depth= it is known."""
+    average = leap_by_hand(TABLE_1, k, lambda i, r: np.cumsum(r) / i)
+    assert score(TABLE_1, C=f"{C}({k})", A="avg") == pytest.approx(average, rel=1e-9)
+    assert score(TABLE_1, C=f"{C}({k})", A="items") == pytest.approx(leap_by_hand([], k, lambda i, r: i), rel=1e-9)
+
+
+def test_a_continuation_that_jumps_far_beyond_the_list():
+    """An error that says what to do, and no wrong number."""
+    with pytest.raises(NoFiniteValue, match=r"C='leap\(30000\)' .* is not smooth far beyond the list: .*depth="):
+        score(TABLE_1, C="leap(30000)", A="avg")
+    by_hand = leap_by_hand(TABLE_1, 30_000, lambda i, r: np.cumsum(r) / i)
+    assert score(TABLE_1, C="announced_leap(30000)", A="avg") == pytest.approx(by_hand, rel=1e-9)
+
+
+@pytest.mark.parametrize("after", [100, 700, 5000])
+def test_an_aggregation_that_jumps(after):
+    expected = 1 - 0.999 ** (after - 1)
+    assert score([1], C="rbp(0.999)", A=f"disappointed({after})") == pytest.approx(expected, rel=1e-9)
+
+
+# ---- users who do not leave
+
+
+@continuation
+def loyal(view):
+    """Σ 1/i² of all users leave; the others never."""
+    return 1 - 0.5 / view.i**2
+
+
+@continuation
+def stays_on(view):
+    return np.where(view.i < 3, 0.5, 1.0)
+
+
+@pytest.mark.parametrize("A", ["etg", "erg", "items", "second_thoughts(0.5)"])
+def test_users_who_never_leave_are_an_error_that_says_what_to_do(A):
+    """DESIGN.md, section 3: a C whose V does not vanish needs a k, or end='stop'."""
+    with pytest.raises(NoFiniteValue, match=r"C='loyal' .*\(@k\).*end='stop'"):
+        score(TABLE_1, C="loyal", A=A)
+    assert score(TABLE_1, C="loyal", A=A, end="stop") > 0
+    assert score(TABLE_1, C="loyal", A=A, end=20) > 0
+
+
+def test_who_stays_feels_less_and_less_and_in_the_end_nothing():
+    """Σ L(i)·G/i is finite though V does not vanish."""
+    i = np.arange(1.0, 10**6)
+    V = np.cumprod(np.append(1.0, 1 - 0.5 / i**2))
+    assert score([1], C="loyal", A="avg") == pytest.approx(((V[:-1] - V[1:]) / i).sum(), rel=1e-9)
+
+
+def test_whoever_never_leaves_contributes_nothing():
+    assert score([1, 1, 1], C="stays_on", A="etg") == pytest.approx(0.5 * 1 + 0.25 * 2)
+    assert score([1, 1, 1], C="stays_on", A="avg") == pytest.approx(0.75)
+    assert score([1, 1, 1], C="stays_on", A="erg") == 0
+
+
+@pytest.mark.parametrize("A", ["erg", "items", "effort"])
+def test_endless_means_under_dcg_are_refused(A):
+    """DESIGN.md, section 3: without k, V⁺ of dcg is infinite."""
+    with pytest.raises(NoFiniteValue, match=r"infinite V⁺.*give k, a cutoff"):
+        score(TABLE_1, C="dcg", A=A)
+    assert np.isfinite(score(TABLE_1, C="dcg(10)", A=A))
+
+
+# ---- functions that do not keep to the rules of a view
+
+
+def test_own_sums_are_warned_of():
+    """DESIGN.md, section 4: at first use, by comparing the view beyond with explicit zeros."""
+
+    @continuation
+    def sums_itself(view):
+        return 1 / (1.5 + np.cumsum(view.r, axis=-1))
+
+    @aggregation
+    def also_sums(view):
+        return np.cumsum(view.r, axis=-1)
+
+    with pytest.warns(UserWarning, match="sums_itself answers differently beyond the list.*read G, E, best"):
+        score([1, 0, 1], C="sums_itself", A="etg")
+    with pytest.warns(UserWarning, match="also_sums answers differently beyond the list"):
+        score([1, 0, 1], C="rbp(0.5)", A="also_sums")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        score([1, 0, 1], C="patient(2)", A="second_thoughts(0.5)")

@@ -1,0 +1,238 @@
+"""The three ways to evaluate agree, and what the parts are said to be, by which a way is chosen, is true of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import BUILT_IN, aggregations, continuations, ends, gains, numbers
+
+from pyterrier_cwla.catalogue import PLAIN
+from pyterrier_cwla.errors import NoFiniteValue
+from pyterrier_cwla.metric import Metric, Walk
+from pyterrier_cwla.rankings import Pool, Rankings
+from pyterrier_cwla.view import View
+
+CONTINUATIONS, AGGREGATIONS = BUILT_IN["continuation"], BUILT_IN["aggregation"]
+BEYOND = np.array([[1.0, 2.0, 3.0, 10.0, 100.0, 1e4]])
+
+
+def aligned(lists, elsewhere=()):
+    """Rankings of these gains, and gains of documents that were not retrieved, by query."""
+    found = Rankings.of_gains(lists)
+    more = [(query, gain) for query, gains in enumerate(elsewhere) for gain in gains]
+    judged = sorted([*zip(found.query.tolist(), found.grade.tolist(), strict=True), *more])
+    pool = Pool(len(lists), np.array([q for q, _ in judged], int), np.array([g for _, g in judged], float))
+    return Rankings.of_gains(lists, pool)
+
+
+def ways(metric: Metric, rankings: Rankings) -> dict:
+    """The scores by every way that applies."""
+    found = {"dense": lambda: metric._by_chunks(rankings, metric._all_columns)}
+    if metric.C.fact("passes"):
+        found["hits"] = lambda: metric._by_chunks(rankings, metric._hit_columns)
+    if metric.A.fact("linear") and metric.rank_only:
+        found["weights"] = lambda: metric._by_weights(rankings)
+    return {name: scores for name, way in found.items() if (scores := _or_none(way)) is not None}
+
+
+def _or_none(way):
+    try:
+        return way()
+    except NoFiniteValue:
+        return None
+
+
+def cut(metric: Metric, rankings: Rankings) -> Rankings:
+    return rankings.first(metric.end) if isinstance(metric.end, int) else rankings
+
+
+@pytest.mark.parametrize("A", AGGREGATIONS)
+@pytest.mark.parametrize("C", CONTINUATIONS)
+@settings(deadline=None, max_examples=8)
+@given(data=st.data())
+def test_three_ways_to_evaluate_agree(C, A, data):
+    """DESIGN.md, section 4."""
+    lists = data.draw(st.lists(gains(), min_size=1, max_size=4))
+    elsewhere = data.draw(st.lists(gains(3), min_size=len(lists), max_size=len(lists)))
+    metric = replace(PLAIN, C=data.draw(continuations(C)), A=data.draw(aggregations(A)), end=data.draw(ends()))
+    rankings = cut(metric, aligned(lists, elsewhere))
+    found = ways(metric, rankings)
+    for name, scores in found.items():
+        np.testing.assert_allclose(scores, found["dense"], rtol=1e-9, atol=1e-11, err_msg=name)
+    if not found:
+        with pytest.raises(NoFiniteValue):
+            metric.raw(rankings)
+    else:
+        np.testing.assert_array_equal(metric.raw(rankings), list(found.values())[-1])
+
+
+def test_every_way_is_taken():
+    rankings = aligned([[1, 0, 0.5], [0, 1]])
+    assert set(ways(replace(PLAIN, C=CONTINUATIONS["rbp"](0.8)), rankings)) == {"dense", "weights"}
+    assert set(ways(replace(PLAIN, C=CONTINUATIONS["rr"]()), rankings)) == {"dense", "hits"}
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(gains(), min_size=1), st.lists(continuations("ap1", "ap2", "rr"), min_size=2, max_size=4), ends())
+def test_metrics_that_share_rankings_do_not_disturb_each_other(lists, Cs, end):
+    """What one metric leaves in the memory of rankings is of use to others, and of no harm."""
+    shared = aligned(lists)
+    for C in Cs:
+        for A in ("erg", "etg", "avg"):
+            metric = replace(PLAIN, C=C, A=AGGREGATIONS[A](), end=end)
+            np.testing.assert_array_equal(metric.score(shared), metric.score(aligned(lists)))
+
+
+def test_long_lists_are_evaluated_without_weights_and_hits_at_any_depth_with():
+    far = np.zeros(5000)
+    far[4999] = 1.0
+    deep = replace(PLAIN, C=CONTINUATIONS["dcg"]())
+    assert deep._by_weights(aligned([far])) is None
+    assert deep.score(aligned([far])) == pytest.approx(1 / np.log2(5001), rel=1e-12)
+    err = replace(PLAIN, C=CONTINUATIONS["rr"](), A=AGGREGATIONS["err"]())
+    assert err.score(aligned([far])) == pytest.approx(1 / 5000)
+
+
+# ---- the facts
+
+
+def view(lists, total=None):
+    """A view of lists of the same length."""
+    r = np.array(lists, float)
+    whole = r.sum(axis=1, keepdims=True) if total is None else np.full((len(r), 1), float(total))
+    seen = View(np.arange(1.0, r.shape[1] + 1)[None, :], r, r, lambda rel: whole if rel is None else np.ceil(whole))
+    seen.spend = lambda: np.array([[2.0]])
+    return seen
+
+
+def values(spec, seen):
+    return np.broadcast_to(np.asarray(spec(seen), float), (len(seen.r), np.shape(seen.i)[-1]))
+
+
+@pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.get("linear")])
+@settings(deadline=None, max_examples=40)
+@given(data=st.data(), first=gains(9, 9), second=gains(9, 9), a=numbers(0, 3))
+def test_linear(name, data, first, second, a):
+    """A(r + a·s) = A(r) + a·A(s), on the list and beyond."""
+    spec = data.draw(aggregations(name))
+    mixed = np.add(first, np.multiply(a, second))
+    for of in (lambda seen: seen, lambda seen: seen.beyond(BEYOND)):
+        one, other, both = (values(spec, of(view([r]))) for r in (first, second, mixed))
+        np.testing.assert_allclose(both, one + a * other, rtol=1e-10, atol=1e-12)
+
+
+def test_what_is_not_linear_is_not_said_to_be():
+    others = {name for name, part in AGGREGATIONS.items() if not part.facts.get("linear")}
+    assert others == {"err", "max", "pe", "items", "effort"}
+
+
+@pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.get("even")])
+@settings(deadline=None, max_examples=40)
+@given(data=st.data(), r=gains(9, 1))
+def test_even(name, data, r):
+    """Beyond the list A changes by the same amount with every item."""
+    spec = data.draw(aggregations(name))
+    beyond = values(spec, view([r]).beyond(np.arange(1.0, 9)[None, :]))
+    np.testing.assert_allclose(np.diff(beyond), np.diff(beyond)[:, :1].repeat(7, axis=1), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.get("rises")])
+@settings(deadline=None, max_examples=40)
+@given(data=st.data(), r=gains(9, 1))
+def test_rises(name, data, r):
+    """A never falls when a gain rises."""
+    spec = data.draw(aggregations(name))
+    raised = np.array(r)
+    at = data.draw(st.integers(0, len(r) - 1))
+    raised[at] = data.draw(numbers(raised[at], 1.001))
+    for of in (lambda seen: seen, lambda seen: seen.beyond(BEYOND)):
+        assert (values(spec, of(view([raised]))) >= values(spec, of(view([r]))) - 1e-12).all()
+
+
+@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.get("passes")])
+@settings(deadline=None, max_examples=60)
+@given(data=st.data(), r=gains(12, 1), more=numbers(0, 2))
+def test_passes(name, data, r, more):
+    """C is 1 at every item without gain that anybody sees."""
+    spec = data.draw(continuations(name))
+    C = values(spec, view([r], sum(r) + more))[0]
+    V = np.cumprod(np.append(1.0, C[:-1]))
+    assert (C[(np.array(r) == 0) & (V > 0)] == 1).all()
+
+
+@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.get("settles")])
+@settings(deadline=None, max_examples=40)
+@given(data=st.data(), r=gains(12, 1), more=numbers(0, 2))
+def test_settles(name, data, r, more):
+    """Beyond the list, and beyond its depth, C does not change with the rank."""
+    spec = data.draw(continuations(name))
+    depth = spec.fact("depth")
+    r = r + [0] * max((depth() if depth else 0) - len(r), 0)
+    C = values(spec, view([r], sum(r) + more).beyond(BEYOND))
+    assert (np.ptp(C, axis=1) == 0).all()
+
+
+@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.get("depth")])
+@settings(deadline=None, max_examples=20)
+@given(data=st.data(), r=gains(30, 30))
+def test_depth(name, data, r):
+    """From the rank after the depth on, C jumps no more: nobody is there, or (dcg without k) it is smooth."""
+    spec = data.draw(continuations(name))
+    if spec.fact("depth")() is not None:
+        assert (values(spec, view([r]))[0, spec.fact("depth")() :] == 0).all()
+
+
+def test_vanishes():
+    """V of dcg is 1/log2(i+1): it goes to 0, and so slowly that V⁺ is infinite."""
+    assert [n for n, part in CONTINUATIONS.items() if part.facts.get("vanishes")] == ["dcg"]
+    seen = view([np.zeros(4095)])
+    V = np.cumprod(CONTINUATIONS["dcg"]()(seen)[0])
+    np.testing.assert_allclose(V, 1 / np.log2(seen.i[0] + 2), rtol=1e-10)
+    assert V[2**11 - 3] - V[2**12 - 3] == pytest.approx(1 / 11 - 1 / 12, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.get("items_beyond")])
+@settings(deadline=None, max_examples=25)
+@given(data=st.data(), r=gains(12, 1))
+def test_items_beyond(name, data, r):
+    """The closed form of ΣV beyond the list is what explicit ranks sum to."""
+    spec = data.draw(continuations(name))
+    if name == "ap1":  # V⁺ = R / Σ r_j/j; test_identities.py has it as a limit
+        wanted = np.array(r) >= spec["rel"] if spec["rel"] else np.array(r)
+        R = wanted.sum() + (0 if spec["R"] == "ranking" else 2)
+        S = (wanted / np.arange(1, len(r) + 1)).sum()
+        if S:
+            assert _walk(spec, view([r], R)).expected_items.item() == pytest.approx(R / S, rel=1e-9)
+        return
+    walk = _walk(spec, view([r]))
+    m = np.arange(1.0, 10**5 + 1)[None, :]
+    V = walk.reach * np.cumprod(np.append(1.0, walk.goes_on(m)))
+    rest = V[..., -1] * (len(r) + 2 * spec["T"] + 1e5)  # V falls like (i + 2T)⁻²
+    assert walk.items_beyond.item() == pytest.approx(V[..., :-1].sum() + rest.item(), rel=1e-6, abs=1e-12)
+
+
+def _walk(C, seen):
+    return Walk(replace(PLAIN, C=C), seen)
+
+
+RANK_ONLY = {"prec", "rbp", "dcg", "insq", "decay", "carterette1", "fixed"}
+
+
+@pytest.mark.parametrize("name", CONTINUATIONS)
+@settings(deadline=None, max_examples=20)
+@given(data=st.data())
+def test_rank_only(name, data):
+    """No gain moves the users of a static C (004, section 2): the package finds out which these are by itself."""
+    spec = data.draw(continuations(name))
+    assert replace(PLAIN, C=spec).rank_only == (name in RANK_ONLY)
+    if name in RANK_ONLY:
+        first, second = (values(spec, view([r], 9)) for r in (data.draw(gains(9, 9)), data.draw(gains(9, 9))))
+        np.testing.assert_array_equal(first, second)
+
+
+def test_uniform():
+    """Unit effort alone costs one for every document."""
+    assert [n for n, part in BUILT_IN["effort"].items() if part.facts.get("uniform")] == ["unit"]
+    assert BUILT_IN["effort"]["unit"]()(None) == 1.0
