@@ -13,11 +13,12 @@ from .errors import BadParameter, NoFiniteValue, near
 from .evaluate import measures_of
 from .judgments import COUNTS
 from .measures import CWLAMeasure, _Residual
-from .metric import Metric, Walk
+from .metric import Metric
 from .provider import CWLAProvider, prepare, their_metric
 from .rankings import Rankings
 from .spec import parse
 from .view import View, before
+from .walk import Walk
 
 
 @dataclass(frozen=True)

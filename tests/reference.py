@@ -12,8 +12,22 @@ from dataclasses import dataclass
 from typing import Callable
 
 
-def score(grades, *, C, A, gain=("linear", {}), effort=("unit", {}), max_rel=None, end="open", k=None, norm="none",
-          judged=None, words=None, judged_words=None, unseen=None):
+def score(
+    grades,
+    *,
+    C,
+    A,
+    gain=("linear", {}),
+    effort=("unit", {}),
+    max_rel=None,
+    end="open",
+    k=None,
+    norm="none",
+    judged=None,
+    words=None,
+    judged_words=None,
+    unseen=None,
+):
     """M = Σ L(i)·A(i) / N for one ranking, given as its grades (None: unjudged).
 
     `judged` holds all grades judged for the topic, retrieved or not, uncut by k; left out, it is those of the ranking.
@@ -22,28 +36,88 @@ def score(grades, *, C, A, gain=("linear", {}), effort=("unit", {}), max_rel=Non
     value = _value(walk, A)
     if norm == "none" or value == 0:
         return value
-    bottom = normaliser(grades, C=C, A=A, gain=gain, effort=effort, max_rel=max_rel, end=end, k=k, norm=norm,
-                        judged=judged, words=words, judged_words=judged_words, unseen=unseen)
+    bottom = normaliser(
+        grades,
+        C=C,
+        A=A,
+        gain=gain,
+        effort=effort,
+        max_rel=max_rel,
+        end=end,
+        k=k,
+        norm=norm,
+        judged=judged,
+        words=words,
+        judged_words=judged_words,
+        unseen=unseen,
+    )
     return value / bottom if bottom else 0.0
 
 
-def v_plus(grades, *, C, A=None, gain=("linear", {}), effort=("unit", {}), max_rel=None, end="open", k=None, norm="none",
-           judged=None, words=None, judged_words=None, unseen=None):
+def v_plus(
+    grades,
+    *,
+    C,
+    A=None,
+    gain=("linear", {}),
+    effort=("unit", {}),
+    max_rel=None,
+    end="open",
+    k=None,
+    norm="none",
+    judged=None,
+    words=None,
+    judged_words=None,
+    unseen=None,
+):
     """V⁺ = Σ V(i), the expected number of items seen (Eq. 2); may be infinite."""
     return _views(_walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen))
 
 
-def weights(grades, *, C, A, gain=("linear", {}), effort=("unit", {}), max_rel=None, end="open", k=None, norm="none",
-            judged=None, words=None, judged_words=None, unseen=None):
+def weights(
+    grades,
+    *,
+    C,
+    A,
+    gain=("linear", {}),
+    effort=("unit", {}),
+    max_rel=None,
+    end="open",
+    k=None,
+    norm="none",
+    judged=None,
+    words=None,
+    judged_words=None,
+    unseen=None,
+):
     """C, V, W, L and A over the listed ranks, as lists."""
     walk = _walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen)
     views = _views(walk) if walk.n else 1.0
-    return {"C": walk.C, "V": walk.V[:walk.n], "W": [v / views for v in walk.V[:walk.n]], "L": _leaving(walk),
-            "A": _felt(walk, A)}
+    return {
+        "C": walk.C,
+        "V": walk.V[: walk.n],
+        "W": [v / views for v in walk.V[: walk.n]],
+        "L": _leaving(walk),
+        "A": _felt(walk, A),
+    }
 
 
-def residual(grades, *, C, A, gain=("linear", {}), effort=("unit", {}), max_rel=None, end="open", k=None, norm="none",
-             judged=None, words=None, judged_words=None, unseen=None):
+def residual(
+    grades,
+    *,
+    C,
+    A,
+    gain=("linear", {}),
+    effort=("unit", {}),
+    max_rel=None,
+    end="open",
+    k=None,
+    norm="none",
+    judged=None,
+    words=None,
+    judged_words=None,
+    unseen=None,
+):
     """The score if every unjudged and every unseen item had the best gain, minus the score; efforts stay as they are.
 
     With a normaliser, the difference is divided by that of the score.
@@ -52,8 +126,21 @@ def residual(grades, *, C, A, gain=("linear", {}), effort=("unit", {}), max_rel=
         raise ValueError(f"no residual for C={C[0]!r}: it knows the total gain")
     as_judged = _value(_walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen), A)
     at_best = _value(_walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen, best=True), A)
-    bottom = normaliser(grades, C=C, A=A, gain=gain, effort=effort, max_rel=max_rel, end=end, k=k, norm=norm,
-                        judged=judged, words=words, judged_words=judged_words, unseen=unseen)
+    bottom = normaliser(
+        grades,
+        C=C,
+        A=A,
+        gain=gain,
+        effort=effort,
+        max_rel=max_rel,
+        end=end,
+        k=k,
+        norm=norm,
+        judged=judged,
+        words=words,
+        judged_words=judged_words,
+        unseen=unseen,
+    )
     return (at_best - as_judged) / bottom if bottom else 0.0
 
 
@@ -74,13 +161,27 @@ def normaliser(grades, *, C, A, gain, effort, max_rel, end, k, norm, judged, wor
     if judged_words is None:
         judged_words = [None] * len(judged)
     if C[0] == "decay" and A[0] == "etg":
-        pairs = [(gain_of(grade, gain, max_rel), effort_of(grade, length, effort))
-                 for grade, length in zip(judged, judged_words, strict=True) if gain_of(grade, gain, max_rel) > 0]
+        pairs = [
+            (gain_of(grade, gain, max_rel), effort_of(grade, length, effort))
+            for grade, length in zip(judged, judged_words, strict=True)
+            if gain_of(grade, gain, max_rel) > 0
+        ]
         cuts = [cut for cut in (k, end) if isinstance(cut, int)]
         return best_decayed_gain(pairs, min(cuts, default=len(pairs)), **C[1])
     order = sorted(range(len(judged)), key=lambda i: -judged[i])  # stable: equal grades keep their order
-    return score([judged[i] for i in order], C=C, A=A, gain=gain, effort=effort, max_rel=max_rel, end=end, k=k,
-                 judged=judged, words=[judged_words[i] for i in order], unseen=unseen)
+    return score(
+        [judged[i] for i in order],
+        C=C,
+        A=A,
+        gain=gain,
+        effort=effort,
+        max_rel=max_rel,
+        end=end,
+        k=k,
+        judged=judged,
+        words=[judged_words[i] for i in order],
+        unseen=unseen,
+    )
 
 
 def best_decayed_gain(pairs, cut, half_life=224):
@@ -88,6 +189,7 @@ def best_decayed_gain(pairs, cut, half_life=224):
 
     f(j, c) = max(f(j+1, c), g_j + 2^(−e_j/h)·f(j+1, c−1)) over the pairs by falling g/(1 − 2^(−e/h)).
     """
+
     def density(pair):
         lost = 1 - 2 ** (-pair[1] / half_life)
         return pair[0] / lost if lost > 0 else math.inf
@@ -126,7 +228,7 @@ def linear(grade, max_rel):
 
 def exponential(grade, max_rel):
     """(2^g − 1) / 2^g_max."""
-    return (2 ** grade - 1) / 2 ** _known(max_rel, "max_rel")
+    return (2**grade - 1) / 2 ** _known(max_rel, "max_rel")
 
 
 def raw(grade, max_rel):
@@ -170,8 +272,16 @@ def unit(grade, length):
     return 1.0
 
 
-def time(grade, length, summary_seconds=4.4, seconds_per_word=0.018, seconds_per_document=7.8, p_click_relevant=0.64,
-         p_click_nonrelevant=0.39, rel=1):
+def time(
+    grade,
+    length,
+    summary_seconds=4.4,
+    seconds_per_word=0.018,
+    seconds_per_document=7.8,
+    p_click_relevant=0.64,
+    p_click_nonrelevant=0.39,
+    rel=1,
+):
     """T_S + P(C|g)·(a·words + b); an unjudged document is clicked as one of grade 0 (TBG, Eq. 4)."""
     p_click = p_click_relevant if grade is not None and grade >= rel else p_click_nonrelevant
     return summary_seconds + p_click * (seconds_per_word * _known(length, "words") + seconds_per_document)
@@ -251,7 +361,7 @@ def _walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen, best=
     grades = list(grades)[:k]
     if end != "open" and end != "stop":
         grades = grades[:end]
-    lengths = words[:len(grades)] if words is not None else [None] * len(grades)
+    lengths = words[: len(grades)] if words is not None else [None] * len(grades)
     if unseen is None and effort[0] == "unit":
         unseen = 1.0
 
@@ -268,11 +378,17 @@ def _walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen, best=
         unretrieved = math.fsum(as_seen(g) for g in judged) - math.fsum(as_seen(g) for g in grades)
         if unretrieved < 0:
             raise ValueError("judged must include the judged items of the ranking")
-    return Walk(r=[beyond_r if best and g is None else gain_of(g, gain, max_rel) for g in grades],
-                x=[beyond_x if best and g is None else as_seen(g) for g in grades],
-                e=[effort_of(g, length, effort) for g, length in zip(grades, lengths, strict=True)],
-                unseen=unseen, beyond_r=beyond_r, beyond_x=beyond_x, unretrieved=unretrieved,
-                last={"open": None, "stop": len(grades)}.get(end, end), continuation=(name, parameters))
+    return Walk(
+        r=[beyond_r if best and g is None else gain_of(g, gain, max_rel) for g in grades],
+        x=[beyond_x if best and g is None else as_seen(g) for g in grades],
+        e=[effort_of(g, length, effort) for g, length in zip(grades, lengths, strict=True)],
+        unseen=unseen,
+        beyond_r=beyond_r,
+        beyond_x=beyond_x,
+        unretrieved=unretrieved,
+        last={"open": None, "stop": len(grades)}.get(end, end),
+        continuation=(name, parameters),
+    )
 
 
 def go_on(walk, i):
@@ -362,8 +478,9 @@ def fixed(walk, i, values):
     return values[i - 1] if i <= len(values) else 0
 
 
-CONTINUATIONS = {f.__name__: f for f in (prec, rbp, dcg, ap1, ap2, rr, cascade, inst, insq, decay, carterette1,
-                                         carterette2, fixed)}
+CONTINUATIONS = {
+    f.__name__: f for f in (prec, rbp, dcg, ap1, ap2, rr, cascade, inst, insq, decay, carterette1, carterette2, fixed)
+}
 
 
 def etg(r, e):
@@ -421,8 +538,18 @@ def utility(r, e, phi):
     return [math.fsum(paid[:i]) for i in range(1, len(r) + 1)]
 
 
-AGGREGATIONS = {"etg": etg, "err": err, "avg": avg, "max": best, "fin": fin, "fgt": fgt, "pe": pe, "items": items,
-                "effort": spent, "utility": utility}
+AGGREGATIONS = {
+    "etg": etg,
+    "err": err,
+    "avg": avg,
+    "max": best,
+    "fin": fin,
+    "fgt": fgt,
+    "pe": pe,
+    "items": items,
+    "effort": spent,
+    "utility": utility,
+}
 
 
 def _ratio(gain, effort):
@@ -484,7 +611,7 @@ def _refuse_endless_means(walk, name):
 
 def _views(walk):
     """Σ V(i)."""
-    total = math.fsum(walk.V[:walk.n])
+    total = math.fsum(walk.V[: walk.n])
     tail = _tail(walk)
     if tail is not None:
         total += walk.remaining * tail.views()
@@ -590,8 +717,18 @@ def utility_beyond(walk, tail, phi):
     return tail.each(lambda m: utility(walk.r + [b] * m, None, phi)[-1])
 
 
-BEYOND = {"etg": etg_beyond, "err": err_beyond, "avg": avg_beyond, "max": max_beyond, "fin": fin_beyond, "fgt": fgt_beyond,
-          "pe": pe_beyond, "items": items_beyond, "effort": effort_beyond, "utility": utility_beyond}
+BEYOND = {
+    "etg": etg_beyond,
+    "err": err_beyond,
+    "avg": avg_beyond,
+    "max": max_beyond,
+    "fin": fin_beyond,
+    "fgt": fgt_beyond,
+    "pe": pe_beyond,
+    "items": items_beyond,
+    "effort": effort_beyond,
+    "utility": utility_beyond,
+}
 
 
 @dataclass
@@ -612,7 +749,11 @@ def _tail(walk):
         return None
     name, parameters = walk.continuation
     b = walk.beyond_x
-    if walk.last is not None or name in ("prec", "carterette1", "carterette2", "fixed") or parameters.get("k") is not None:
+    if (
+        walk.last is not None
+        or name in ("prec", "carterette1", "carterette2", "fixed")
+        or parameters.get("k") is not None
+    ):
         return finite_tail(walk)
     if name in ("ap1", "ap2"):
         return NEVER
@@ -645,6 +786,7 @@ NEVER = Tail(views=lambda: math.inf, fading=None, inverse=None, leave=False)
 
 def finite_tail(walk):
     """Rank by rank until nobody is left."""
+
     def seen():
         v, i = [1.0], walk.n + 1
         while c := go_on(walk, i):
@@ -656,14 +798,17 @@ def finite_tail(walk):
         v = seen() + [0.0]
         return [(m, v[m - 1] - v[m]) for m in range(1, len(v))]
 
-    return Tail(views=lambda: math.fsum(seen()),
-                fading=lambda delta: math.fsum(left * delta ** m for m, left in leaving()),
-                inverse=lambda E, u: math.fsum(_ratio(left, E + m * u) for m, left in leaving()),
-                each=lambda f: math.fsum(left * f(m) for m, left in leaving()))
+    return Tail(
+        views=lambda: math.fsum(seen()),
+        fading=lambda delta: math.fsum(left * delta**m for m, left in leaving()),
+        inverse=lambda E, u: math.fsum(_ratio(left, E + m * u) for m, left in leaving()),
+        each=lambda f: math.fsum(left * f(m) for m, left in leaving()),
+    )
 
 
 def geometric_tail(constant):
     """v(m) = c^(m−1)."""
+
     def inverse(E, u):
         c = constant()
         if u == 0 or c == 0:
@@ -671,24 +816,28 @@ def geometric_tail(constant):
         rate = -math.log(c)
         return _sum_fading(lambda t: (1 - c) * _exp(-rate * (t - 1)) / (E + t * u), rate)
 
-    return Tail(views=lambda: 1 / (1 - constant()),
-                fading=lambda delta: delta * (1 - constant()) / (1 - constant() * delta),
-                inverse=inverse)
+    return Tail(
+        views=lambda: 1 / (1 - constant()),
+        fading=lambda delta: delta * (1 - constant()) / (1 - constant() * delta),
+        inverse=inverse,
+    )
 
 
 def square_tail(y):
     """v(m) = (y/(y+m−1))²: insq with y = n + 2T, inst with y = n + 2T − G_n."""
+
     def v(t):
         return (y / (y + t - 1)) ** 2
 
     def left(t):
-        return y ** 2 * (2 * (y + t) - 1) / ((y + t - 1) * (y + t)) ** 2
+        return y**2 * (2 * (y + t) - 1) / ((y + t - 1) * (y + t)) ** 2
 
     return _smooth_tail(v, left)
 
 
 def logarithmic_tail(n):
     """v(m) = log(n+2)/log(n+m+1): dcg without a k."""
+
     def left(t):
         p = n + t + 1
         return math.log(n + 2) * _log1p(1 / p) / (_log(p) * _log(p + 1))
@@ -723,7 +872,9 @@ def _smooth_tail(v, left):
     def inverse(E, u):
         return sum_all(lambda t: left(t) / (E + t * u)) if u else _ratio(1.0, E)
 
-    return Tail(views=(lambda: sum_all(v)) if v else (lambda: math.inf), fading=fading, inverse=inverse, endless=v is None)
+    return Tail(
+        views=(lambda: sum_all(v)) if v else (lambda: math.inf), fading=fading, inverse=inverse, endless=v is None
+    )
 
 
 def _sum_fading(f, rate):
@@ -749,7 +900,7 @@ def sum_all(f, rate=0.0):
         a = b
     on_circle = [(z, f(HEAD + RADIUS * z)) for z in CIRCLE]
     for j, weight in BERNOULLI:
-        coefficient = math.fsum((value / z ** j).real for z, value in on_circle) / len(CIRCLE) / RADIUS ** j
+        coefficient = math.fsum((value / z**j).real for z, value in on_circle) / len(CIRCLE) / RADIUS**j
         parts.append(-weight * coefficient)
     return math.fsum(parts)
 
@@ -779,8 +930,9 @@ GAUSS = _gauss_legendre(16)
 
 def _log_gamma_ratio(x, a):
     """log Γ(x − a) − log Γ(x) by Stirling, for x − a from 20 on."""
+
     def rest(x):
-        return 1 / (12 * x) - 1 / (360 * x ** 3) + 1 / (1260 * x ** 5) - 1 / (1680 * x ** 7)
+        return 1 / (12 * x) - 1 / (360 * x**3) + 1 / (1260 * x**5) - 1 / (1680 * x**7)
 
     return (x - a - 0.5) * _log1p(-a / x) - a * _log(x) + a + rest(x - a) - rest(x)
 
@@ -822,6 +974,7 @@ def ap(rels, R):
 
 def ndcg(gains, ideal, k=None):
     """Σ gain_i/log₂(i+1) to rank k, over the same of the ideal gains, sorted."""
+
     def discounted(gains):
         return math.fsum(gain / math.log2(i + 1) for i, gain in enumerate(gains[:k], start=1))
 
@@ -833,7 +986,7 @@ def err_gdeval(grades, k, max_grade=4):
     """ERR@k as gdeval.pl has it: R_i = (2^g − 1)/2^4, Σ (R_i/i)·Π_{j<i}(1 − R_j)."""
     total, still_looking = 0.0, 1.0
     for i, grade in enumerate(grades[:k], start=1):
-        R = (2 ** max(grade or 0, 0) - 1) / 2 ** max_grade
+        R = (2 ** max(grade or 0, 0) - 1) / 2**max_grade
         total += still_looking * R / i
         still_looking *= 1 - R
     return total

@@ -72,10 +72,14 @@ def test_the_ideal_of_time_biased_gain_is_the_best_of_all_orders():
         orders = list(itertools.permutations(range(5)))
         best = max(score([grades[i] for i in o], words=[words[i] for i in o], **shared) for o in orders)
         mine = score(grades, words=words, **shared)
-        assert score(grades, words=words, judged_words=words, norm="ideal", **shared) == close(mine / best if best else 0)
+        assert score(grades, words=words, judged_words=words, norm="ideal", **shared) == close(
+            mine / best if best else 0
+        )
 
 
-@pytest.mark.parametrize("rels, missing", [([0, 1, 1, 0, 1], 0), ([1, 0, 0, 1, 0, 1], 2), ([0, 0], 3), ([], 1), ([0], 0)])
+@pytest.mark.parametrize(
+    "rels, missing", [([0, 1, 1, 0, 1], 0), ([1, 0, 0, 1, 0, 1], 2), ([0, 0], 3), ([], 1), ([0], 0)]
+)
 def test_both_forms_of_average_precision(rels, missing):
     """Moffat et al. (2022), Eq. 10 with 17 and Eq. 22 with 19, with relevant documents that were not retrieved."""
     judged = rels + [1] * missing
@@ -90,12 +94,14 @@ def test_both_forms_of_average_precision(rels, missing):
 
 def test_ap1_sees_the_limit_of_a_far_unretrieved_document():
     """With it at rank N, V(i) = (Σ_{i≤j} r_j/j + 1/N)/S on the list and 1/(N·S) from there to N."""
-    N, on_list = 10 ** 9, [0, 1 / 2, 0, 1 / 4]
+    N, on_list = 10**9, [0, 1 / 2, 0, 1 / 4]
     S = math.fsum(on_list) + 1 / N
     items = math.fsum(math.fsum(on_list[i:]) + 1 / N for i in range(4)) / S + (N - 4) / (N * S)
     shared = dict(C=("ap1", {}), judged=[1, 1, 0, 1], max_rel=1)
     assert score([0, 1, 0, 1], A=("items", {}), **shared) == pytest.approx(items, rel=1e-8)
-    assert score([0, 1, 0, 1], A=("effort", {}), unseen=7.0, **shared) == pytest.approx(items + 6 * (N - 4) / (N * S), rel=1e-8)
+    assert score([0, 1, 0, 1], A=("effort", {}), unseen=7.0, **shared) == pytest.approx(
+        items + 6 * (N - 4) / (N * S), rel=1e-8
+    )
 
 
 def test_users_who_never_leave_contribute_nothing():
@@ -124,8 +130,17 @@ def exact(gains, c, v, A, u, b):
     delta, half = mpmath.mpf(0.8), mpmath.mpf(0.5)
 
     def felt(i, G, E, best, F, r):
-        return {"etg": lambda: G, "avg": lambda: G / E, "err": lambda: 1 / E, "max": lambda: best, "fin": lambda: r,
-                "fgt": lambda: F, "pe": lambda: half * (best + r), "items": lambda: i, "effort": lambda: E}[A]()
+        return {
+            "etg": lambda: G,
+            "avg": lambda: G / E,
+            "err": lambda: 1 / E,
+            "max": lambda: best,
+            "fin": lambda: r,
+            "fgt": lambda: F,
+            "pe": lambda: half * (best + r),
+            "items": lambda: i,
+            "effort": lambda: E,
+        }[A]()
 
     V, G, best, F, total, n = mpmath.mpf(1), mpmath.mpf(0), mpmath.mpf(0), mpmath.mpf(0), mpmath.mpf(0), len(gains)
     for i, r in enumerate(gains, start=1):
@@ -134,7 +149,7 @@ def exact(gains, c, v, A, u, b):
         V *= c(i)
 
     def beyond(m):
-        faded = F * delta ** m + b * (1 - delta ** m) / (1 - delta)
+        faded = F * delta**m + b * (1 - delta**m) / (1 - delta)
         return (v(m) - v(m + 1)) * felt(n + m, G + m * b, n + m * u, max(best, b), faded, b)
 
     return float(total + V * endless_sum(beyond))
@@ -145,26 +160,74 @@ OPEN_ENDS = [  # grades, max_rel, C, gain of an unseen item, c(i) and v(m)
     (TABLE_1, 10, ("rbp", {"phi": 0.8}), 0, lambda i, x: 0.8, lambda m, n, G: mpmath.mpf(0.8) ** (m - 1)),
     ([], 10, ("rbp", {"phi": 0.995}), 1, lambda i, x: 0.995, lambda m, n, G: mpmath.mpf(0.995) ** (m - 1)),
     (TABLE_1[:3], 10, ("rr", {}), 1, lambda i, x: 1 - x[i - 1], lambda m, n, G: 1 if m == 1 else mpmath.mpf(0)),
-    (LONG, 10, ("cascade", {"gamma": 0.9}), 0, lambda i, x: 0.9 * (1 - x[i - 1]), lambda m, n, G: mpmath.mpf(0.9) ** (m - 1)),
+    (
+        LONG,
+        10,
+        ("cascade", {"gamma": 0.9}),
+        0,
+        lambda i, x: 0.9 * (1 - x[i - 1]),
+        lambda m, n, G: mpmath.mpf(0.9) ** (m - 1),
+    ),
     ([], 10, ("insq", {"T": 2.25}), 0, None, lambda m, n, G: (4.5 / (m + 3.5)) ** 2),
-    (TABLE_1, 10, ("insq", {"T": 2.25}), 0, lambda i, x: ((i + 3.5) / (i + 4.5)) ** 2,
-     lambda m, n, G: ((n + 4.5) / (n + m + 3.5)) ** 2),
+    (
+        TABLE_1,
+        10,
+        ("insq", {"T": 2.25}),
+        0,
+        lambda i, x: ((i + 3.5) / (i + 4.5)) ** 2,
+        lambda m, n, G: ((n + 4.5) / (n + m + 3.5)) ** 2,
+    ),
     ([], 10, ("dcg", {}), 0, None, lambda m, n, G: mpmath.log(2) / mpmath.log(m + 1)),
-    (LONG, 10, ("dcg", {}), 0, lambda i, x: mpmath.log(i + 1) / mpmath.log(i + 2),
-     lambda m, n, G: mpmath.log(n + 2) / mpmath.log(n + m + 1)),
-    (LONG, 10, ("inst", {"T": 6}), 0, lambda i, x: (1 - 1 / (i + 12 - sum(x[:i]))) ** 2,
-     lambda m, n, G: ((n + 12 - G) / (n + 12 - G + m - 1)) ** 2),
-    (TABLE_1, 10, ("inst", {"T": 6}), 1, lambda i, x: (1 - 1 / (i + 12 - sum(x[:i]))) ** 2,
-     lambda m, n, G: (1 - 1 / (n + 12 - G)) ** (2 * m - 2)),
-    ([1, 0, 1, 0], 1, ("inst", {"T": 1}), 0.5, lambda i, x: (1 - 1 / (i + 2 - sum(x[:i]))) ** 2,
-     lambda m, n, G: mpmath.gammaprod([(6 - G) * 2 + m - 2, (6 - G) * 2 + 1], [(6 - G) * 2 - 1, (6 - G) * 2 + m]) ** 2),
-    ([2, 0, 4], 4, ("inst", {"T": 2}), 0.9375, lambda i, x: (1 - 1 / (i + 4 - sum(x[:i]))) ** 2,
-     lambda m, n, G: mpmath.gammaprod([(7 - G) * 16 + m - 16, (7 - G) * 16 + 1],
-                                      [(7 - G) * 16 - 15, (7 - G) * 16 + m]) ** 2),
+    (
+        LONG,
+        10,
+        ("dcg", {}),
+        0,
+        lambda i, x: mpmath.log(i + 1) / mpmath.log(i + 2),
+        lambda m, n, G: mpmath.log(n + 2) / mpmath.log(n + m + 1),
+    ),
+    (
+        LONG,
+        10,
+        ("inst", {"T": 6}),
+        0,
+        lambda i, x: (1 - 1 / (i + 12 - sum(x[:i]))) ** 2,
+        lambda m, n, G: ((n + 12 - G) / (n + 12 - G + m - 1)) ** 2,
+    ),
+    (
+        TABLE_1,
+        10,
+        ("inst", {"T": 6}),
+        1,
+        lambda i, x: (1 - 1 / (i + 12 - sum(x[:i]))) ** 2,
+        lambda m, n, G: (1 - 1 / (n + 12 - G)) ** (2 * m - 2),
+    ),
+    (
+        [1, 0, 1, 0],
+        1,
+        ("inst", {"T": 1}),
+        0.5,
+        lambda i, x: (1 - 1 / (i + 2 - sum(x[:i]))) ** 2,
+        lambda m, n, G: (
+            mpmath.gammaprod([(6 - G) * 2 + m - 2, (6 - G) * 2 + 1], [(6 - G) * 2 - 1, (6 - G) * 2 + m]) ** 2
+        ),
+    ),
+    (
+        [2, 0, 4],
+        4,
+        ("inst", {"T": 2}),
+        0.9375,
+        lambda i, x: (1 - 1 / (i + 4 - sum(x[:i]))) ** 2,
+        lambda m, n, G: (
+            mpmath.gammaprod([(7 - G) * 16 + m - 16, (7 - G) * 16 + 1], [(7 - G) * 16 - 15, (7 - G) * 16 + m]) ** 2
+        ),
+    ),
 ]
 
 
-@pytest.mark.parametrize("A", [("err", {}), ("avg", {}), ("fgt", {"delta": 0.8}), ("items", {}), ("effort", {}), ("etg", {})])
+@pytest.mark.parametrize(
+    "A", [("err", {}), ("avg", {}), ("fgt", {"delta": 0.8}), ("items", {}), ("effort", {}), ("etg", {})]
+)
 @pytest.mark.parametrize("grades, max_rel, C, b, c, v", OPEN_ENDS)
 def test_open_ends_against_mpmath(grades, max_rel, C, b, c, v, A):
     """Beyond the list: gain 0, or the best gain b, as the residual has it."""
@@ -176,12 +239,22 @@ def test_open_ends_against_mpmath(grades, max_rel, C, b, c, v, A):
     with mpmath.workdps(24):
         gains = [mpmath.mpf(reference.gain_of(g, gain, max_rel)) for g in grades]
         G = mpmath.fsum(gains)
-        assert value == close(exact(gains, lambda i: c(i, gains), lambda m: v(m, len(gains), G), A[0], mpmath.mpf(0.3), b))
+        assert value == close(
+            exact(gains, lambda i: c(i, gains), lambda m: v(m, len(gains), G), A[0], mpmath.mpf(0.3), b)
+        )
 
 
 def test_the_longer_the_ranking_the_closer_to_the_open_end():
     for C in [("rbp", {"phi": 0.8}), ("decay", {"half_life": 3}), ("cascade", {"gamma": 0.9})]:
-        for A in [("erg", {}), ("avg", {}), ("err", {}), ("fgt", {"delta": 0.9}), ("items", {}), ("effort", {}), ("fin", {})]:
+        for A in [
+            ("erg", {}),
+            ("avg", {}),
+            ("err", {}),
+            ("fgt", {"delta": 0.9}),
+            ("items", {}),
+            ("effort", {}),
+            ("fin", {}),
+        ]:
             shared = dict(C=C, A=A, unseen=2.0, **TENTHS)
             assert score(TABLE_1, end=400, **shared) == close(score(TABLE_1, **shared))
             if A[0] in ("erg", "avg", "fgt", "fin"):
@@ -189,17 +262,29 @@ def test_the_longer_the_ranking_the_closer_to_the_open_end():
 
 
 def test_textbook_measures():
-    assert score([3, 0, 2], C=("dcg", {"k": 3}), A=("etg", {}), gain=("raw", {}), norm="ideal", judged=[3, 0, 2, 2]) == close(
-        reference.ndcg([3, 0, 2], [3, 0, 2, 2], 3))
+    assert score(
+        [3, 0, 2], C=("dcg", {"k": 3}), A=("etg", {}), gain=("raw", {}), norm="ideal", judged=[3, 0, 2, 2]
+    ) == close(reference.ndcg([3, 0, 2], [3, 0, 2, 2], 3))
     assert score([3, 0, 2], C=("dcg", {}), A=("etg", {}), gain=("raw", {}), norm="ideal", judged=[3, 0, 2, 2]) == close(
-        reference.ndcg([3, 0, 2], [3, 0, 2, 2]))
+        reference.ndcg([3, 0, 2], [3, 0, 2, 2])
+    )
     assert score([3, 0, 2, 4], C=("rr", {}), A=("err", {}), gain=("exponential", {}), max_rel=4, k=3) == close(
-        reference.err_gdeval([3, 0, 2, 4], 3))
+        reference.err_gdeval([3, 0, 2, 4], 3)
+    )
 
 
 def test_the_order_of_trec_eval():
     """Scores as float32, ties by docno descending."""
-    rows = [("a", 1.0), ("b", 1.0 + 1e-9), ("c", 2.0), ("d", 1e300), ("e", math.inf), ("f", -math.inf), ("g", -0.0), ("h", 0.0)]
+    rows = [
+        ("a", 1.0),
+        ("b", 1.0 + 1e-9),
+        ("c", 2.0),
+        ("d", 1e300),
+        ("e", math.inf),
+        ("f", -math.inf),
+        ("g", -0.0),
+        ("h", 0.0),
+    ]
     assert reference.trec_order(rows) == ["e", "d", "c", "b", "a", "h", "g", "f"]
 
 

@@ -10,9 +10,10 @@ from strategies import BUILT_IN, aggregations, continuations, ends, gains, numbe
 
 from pyterrier_cwla.catalogue import PLAIN
 from pyterrier_cwla.errors import NoFiniteValue
-from pyterrier_cwla.metric import Metric, Walk
+from pyterrier_cwla.metric import Metric
 from pyterrier_cwla.rankings import Pool, Rankings
 from pyterrier_cwla.view import View
+from pyterrier_cwla.walk import Walk
 
 CONTINUATIONS, AGGREGATIONS = BUILT_IN["continuation"], BUILT_IN["aggregation"]
 BEYOND = np.array([[1.0, 2.0, 3.0, 10.0, 100.0, 1e4]])

@@ -1,0 +1,209 @@
+"""Users on their way down a ranking: from C to V, W, L, the tail beyond the list, and the score."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+import numpy as np
+
+from .errors import NoFiniteValue
+from .probe import check_probabilities, try_out
+from .spec import Spec
+from .tail import Grid, NotSmooth, grid
+from .view import UnknownEffort, View, before
+
+if TYPE_CHECKING:
+    from .metric import Metric
+
+_FAR = 1e12  # what has not happened down to this rank never will
+Array = np.ndarray
+
+
+class Walk:
+    """Users on their way down rankings: C, V, L, A and what follows from them, for one view."""
+
+    def __init__(self, metric: Metric, view: View, leaves: Array | None = None) -> None:
+        self.metric, self.view = metric, view
+        C = _matrix(metric.C(view))
+        if not (metric.C.part.built_in and metric.rank_only):
+            check_probabilities(metric.C, C)
+        if not metric.C.part.built_in:
+            try_out(metric.C)
+        if leaves is not None:
+            C = np.array(np.broadcast_to(C, view.r.shape))
+            C[np.arange(len(C)), leaves] = 0.0
+        elif C.shape[-1] < view.r.shape[-1]:
+            C = np.broadcast_to(C, (len(C), view.r.shape[-1]))
+        self.C = C
+        self.V = np.ones(C.shape)
+        np.cumprod(C[:, :-1], axis=-1, out=self.V[:, 1:])
+        self.reach = self.V[:, -1:] * C[:, -1:]
+        me = ref(self)  # weakly, so that chunks are freed as they are done
+        view.spend = lambda: me().expected_effort  # type: ignore[union-attr]
+
+    @cached_property
+    def L(self) -> Array:
+        return self.V * (1 - self.C)
+
+    @cached_property
+    def A(self) -> Array:
+        if not self.metric.A.part.built_in:
+            try_out(self.metric.A)
+        return _matrix(self.metric.A(self.view))
+
+    @cached_property
+    def score(self) -> Array:
+        """Σ L(i)·A(i), [queries × 1]."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            score = (self.L * self.A).sum(axis=-1, keepdims=True)
+            if not np.isfinite(score).all():  # A may be infinite where nobody leaves
+                score = np.where(self.L > 0, self.L * self.A, 0.0).sum(axis=-1, keepdims=True)
+            score = score + self.score_beyond
+        if not np.isfinite(score).all():
+            raise NoFiniteValue(f"C={str(self.metric.C)!r} with A={str(self.metric.A)!r} has no finite value here.")
+        return score
+
+    @cached_property
+    def expected_items(self) -> Array:
+        """V⁺ = Σ V(i), [queries × 1]."""
+        gaps = self.view.i - before(self.view.i)
+        return (self.V * gaps).sum(axis=-1, keepdims=True) + self.items_beyond
+
+    @cached_property
+    def expected_effort(self) -> Array:
+        """Σ V(i)·e_i, [queries × 1]; infinite where users never leave."""
+        spent = (self.V * (self.view.E - before(self.view.E))).sum(axis=-1, keepdims=True)
+        items = self.items_beyond
+        self._refuse_endless_means(items)
+        if not items.any():
+            return spent
+        cost = _matrix(self.view.beyond([[1.0]]).e)
+        return spent + np.multiply(items, cost, out=np.where(items > 0, np.inf, 0.0), where=np.isfinite(items))
+
+    def _refuse_endless_means(self, items: Array) -> None:
+        """Where all leave in the end but so late that V⁺ is infinite, nothing per item is defined."""
+        if (np.isinf(items) & ~self._stay).any():
+            raise NoFiniteValue(
+                f"C={str(self.metric.C)!r} has an infinite V⁺, so A={str(self.metric.A)!r} is not defined: give k, a"
+                " cutoff (@k), or end='stop'."
+            )
+
+    # ---- beyond the list
+
+    def goes_on(self, m: Any) -> Array:
+        """C at the m-th ranks after the list."""
+        return _matrix(self.metric.C(self.view.beyond(m)))
+
+    @cached_property
+    def items_beyond(self) -> Array:
+        """ΣV(j) over the ranks after the list."""
+        closed = self.metric.C.fact("items_beyond")
+        if closed is not None and (self.metric.rank_only or not self.view.background):
+            return np.where(self._open, closed(self.view, self.reach), 0.0)
+        if not self.reach.any():
+            return np.zeros(self.reach.shape)
+        if self.metric.C.fact("settles"):
+            c = self.goes_on([[1.0]])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.where(self.reach > 0, self.reach / (1 - c), 0.0)
+        return self._at_nodes(None)
+
+    @property
+    def _open(self) -> bool:
+        return self.metric.end == "open"
+
+    @cached_property
+    def score_beyond(self) -> Array:
+        """Σ L(j)·A(j) over the ranks after the list."""
+        C, A = self.metric.C, self.metric.A
+        nobody = np.zeros(self.reach.shape)
+        if not self._open or (not self.reach.any() and C.fact("items_beyond") is None):
+            return nobody
+        if not A.fact("even"):
+            return nobody if self._all_stay or not self.reach.any() else self._at_nodes(A)
+        leaving = np.where(self._stay, 0.0, self.reach)
+        first, second = (_matrix(A(self.view.beyond([[m]]))) for m in (1.0, 2.0))
+        step = second - first
+        if not step.any():
+            return leaving * first
+        items = self.items_beyond
+        self._refuse_endless_means(items)
+        with np.errstate(invalid="ignore"):
+            return leaving * first + np.where(np.isinf(items), 0.0, step * (items - leaving))
+
+    @cached_property
+    def _stay(self) -> Array:
+        """Who goes on for ever, [queries × 1]: those never leave and contribute nothing."""
+        C = self.metric.C
+        if C.fact("settles"):
+            try:
+                return self.goes_on([[1.0]]) >= 1
+            except UnknownEffort:
+                return np.zeros((1, 1), bool)  # every further item costs something, so that all leave in the end
+        if C.fact("items_beyond") is None and not C.fact("vanishes") and self.reach.any():
+            return np.isinf(self._at_nodes(None, vanish_only=True))
+        return np.zeros((1, 1), bool)
+
+    @property
+    def _all_stay(self) -> bool:
+        return bool(self.metric.C.fact("settles")) and bool(np.all(self._stay | (self.reach == 0)))
+
+    def _at_nodes(self, A: Spec | None, vanish_only: bool = False) -> Array:
+        """ΣV, or ΣL·A, over the ranks beyond, from the values at sparse nodes."""
+        for start, doublings in ((16, 8), (16, 40), (1024, 34), (16384, 30)):
+            try:
+                found = self._sum(grid(start, doublings), A, vanish_only)
+            except NotSmooth:
+                continue
+            if found is not None:
+                return found
+            if start + doublings > 16 + 8:
+                break
+        else:
+            raise NoFiniteValue(
+                f"C={str(self.metric.C)!r} with A={str(self.metric.A)!r} is not smooth far beyond the list: if C jumps"
+                " there, say where, with @continuation(depth=lambda …: k); else give a cutoff (@k), or end='stop'."
+            )
+        if A is None and not vanish_only and self.metric.C.fact("vanishes"):
+            return np.full(self.reach.shape, np.inf)
+        raise NoFiniteValue(
+            f"under C={str(self.metric.C)!r} the share of users who are still there does not go to 0, or too slowly to"
+            " sum: give a cutoff (@k), a k that ends C, or end='stop'."
+        )
+
+    def _sum(self, nodes: Grid, A: Spec | None, vanish_only: bool) -> Array | None:
+        """One sum at these nodes; None where the ranks after the last node still count."""
+        C = self.goes_on(nodes.m)
+        C = np.broadcast_to(C, (len(C), nodes.m.shape[1]))
+        survival, left = nodes.survival(C)
+        V, left = self.reach * survival, self.reach * left
+        stay = (C >= 1).all(axis=-1, keepdims=True)  # whoever never leaves contributes nothing
+        if A is None:
+            whole = np.where(stay & (self.reach > 0), np.inf, nodes.total(V))
+            rest = left if vanish_only else left * nodes.m[0, -1]
+            allowed = np.full(whole.shape, 1e-10) if vanish_only else 1e-10 * np.maximum(whole, 1e-3)
+        else:
+            with np.errstate(divide="ignore", over="ignore"):
+                felt = _matrix(A(self.view.beyond(nodes.m)))
+            felt = np.broadcast_to(felt, (len(felt), nodes.m.shape[1]))
+            last = felt[:, -1:]
+            # If A does not grow for ever, all get what it is at last: then 1 − C, lost in rounding, matters less.
+            base = np.where(np.abs(last) <= 100 * np.abs(felt[:, :1]), last, 0.0)
+            values = V * (1 - C) * (felt - base)
+            whole, rest = nodes.total(values) + base * (self.reach - left), left * last
+            allowed = 1e-13 + 1e-10 * np.abs(whole + rest)
+            if np.any(nodes.doubt(values) > 10 * allowed):
+                raise NotSmooth
+            known = any(self.metric.C.fact(fact) for fact in ("vanishes", "settles", "items_beyond"))
+            if known and nodes.m[0, -1] > _FAR:
+                # All leave in the end, and where A hardly changes any more they leave with what it is.
+                steady = left * np.abs(last - felt[:, -17:-16]) <= allowed
+                whole, rest = whole + np.where(steady & ~stay, rest, 0.0), np.where(steady, 0.0, rest)
+        return whole if np.all(stay | (np.abs(rest) <= allowed)) else None
+
+
+def _matrix(values: Any) -> Array:
+    values = np.asarray(values, float)
+    return values.reshape(1, 1) if values.ndim == 0 else values
