@@ -1,8 +1,20 @@
-"""What every docstring example may use, without importing it."""
+"""What every docstring example may use without importing it, and a language that tests leave as they found it."""
 
 from typing import Any
 
 import pytest
+
+
+@pytest.fixture(autouse=True)
+def _language_as_it_was() -> Any:
+    """What a test adds to the language is gone after it."""
+    from pyterrier_cwla.spec import TABLES
+
+    before = {kind: dict(parts) for kind, parts in TABLES.items()}
+    yield
+    for kind, parts in before.items():
+        TABLES[kind].clear()
+        TABLES[kind].update(parts)
 
 
 @pytest.fixture(autouse=True)

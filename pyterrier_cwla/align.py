@@ -141,9 +141,9 @@ class Rows:
         self.query = np.array([judgments.index.get(name, -1) for name in names], np.int64)
         with np.errstate(over="ignore"):
             self.score = np.asarray(columns.value, np.float32)
-        if names and judgments.qids and (self.query < 0).all():
+        if judgments.qids and (self.query < 0).all():
             warnings.warn(
-                f"run and judgments have no query in common: the run has {some(names)}, the judgments"
+                f"run and judgments have no query in common: the run has {some(names) or 'none'}, the judgments"
                 f" {some(judgments.qids)}.",
                 stacklevel=2,
             )

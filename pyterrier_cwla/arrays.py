@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +21,7 @@ def score(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> 
     unjudged item, which gains nothing. ``judged``: the gains of all judged items of each query, retrieved or not, for
     totals and ideals; without it, what was retrieved is all there is. Options:
 
-    ``gain``, ``max_rel``  such as "exponential" and 3: the numbers are grades ·
+    ``gain``, ``max_rel``  such as "exponential" and 3: the numbers are grades (max_rel alone: linear gain) ·
     ``efforts``  what each item costs, in the form of ``gains`` · ``effort``  or a function of grades ·
     ``unseen``  what an item costs that was not retrieved · ``norm``  "none", "ideal", "all", "unlimited" ·
     ``end``  "open", "stop" or a rank · ``k``  only the first k items.
@@ -81,7 +80,7 @@ def _metric(C: Any, A: Any, options: dict[str, Any]) -> Metric:
     measure = CWLA(
         C=C,
         A=A,
-        gain=options.get("gain") or "raw",
+        gain=options.get("gain") or ("raw" if options.get("max_rel") is None else "linear"),
         effort="given" if options.get("efforts") is not None else options.get("effort") or "unit",
         cutoff=options.get("k"),
         **{name: options[name] for name in ("norm", "end", "max_rel", "unseen") if name in options},
@@ -99,28 +98,31 @@ def _rankings(gains: Any, efforts: Any, judged: Any, metric: Metric) -> tuple[bo
         flat = Rankings.of_gains(pools)
         pool = Pool(len(lists), flat.query, flat.grade)
     rankings = Rankings.of_gains(lists, pool)
-    if metric.gain.part.wants_max_rel and rankings.grade.max(initial=0) > (metric.max_rel or 0):
-        raise BadParameter(f"a grade of {rankings.grade.max():g} is above max_rel={metric.max_rel:g}.")
+    highest = max(rankings.grade.max(initial=0), rankings.pool.grade.max(initial=0))
+    if metric.max_rel is not None and highest > metric.max_rel:
+        raise BadParameter(f"a grade of {highest:g} is above max_rel={metric.max_rel:g}.")
     if efforts is not None:
         _, costs = _lists(efforts, "efforts")
         if [len(c) for c in costs] != [len(r) for r in lists]:
             raise BadParameter("efforts must have one number for each item of gains.")
         rankings.efforts = _padded(costs)
-        rankings.pool.memory["efforts"] = None
         if judged is None:
-            rankings.pool.memory["efforts"] = np.concatenate(
-                [c[~np.isnan(r)] for c, r in zip(costs, lists, strict=True)]
-            )
+            known = [c[~np.isnan(r)] for c, r in zip(costs, lists, strict=True)]
+            rankings.pool.memory["efforts"] = np.concatenate(known) if known else np.zeros(0)
+        elif metric.norm == "ideal":
+            raise BadParameter("norm='ideal' with efforts= needs the efforts of all judged items: leave judged= out.")
     return many, rankings
 
 
 def _lists(values: Any, name: str) -> tuple[bool, list[np.ndarray]]:
     """One list or many, as arrays."""
+    if hasattr(values, "to_numpy"):  # a DataFrame or a Series
+        values = values.to_numpy()
     if isinstance(values, np.ndarray):
         nested = values.ndim > 1
     else:
         values = list(values)
-        nested = bool(values) and isinstance(values[0], Sequence | np.ndarray)
+        nested = bool(values) and hasattr(values[0], "__len__") and not isinstance(values[0], str)
     try:
         lists = [np.array(v, float) for v in values] if nested else [np.array(values, float)]
     except (TypeError, ValueError):

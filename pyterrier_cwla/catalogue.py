@@ -30,7 +30,6 @@ class Row:
     max_rel: int | None = None
     parameters: tuple[Parameter, ...] = ()
     cuts: bool = True  # whether @k cuts the ranking; otherwise the cutoff is a parameter of C
-    ours: bool = False
 
     def metric(self, values: Mapping[str, Any], lengths: Any = None) -> Metric:
         """The metric with these parameters, given as far as they are not defaults."""
@@ -134,7 +133,6 @@ CWLA = Row(
         Parameter("effort", SpecOf("effort"), "unit"),
         *_FRAME,
     ),
-    ours=True,
 )
 
 TBG = Row(
@@ -151,7 +149,6 @@ TBG = Row(
         *_of_part("gain", "clicksave", ("p_save", "rel")),
         *_FRAME,
     ),
-    ours=True,
 )
 
 #: The metrics that this package adds to those of ir_measures.

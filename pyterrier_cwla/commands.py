@@ -240,18 +240,9 @@ def demo(
 
 def _measures(texts: Sequence[str]) -> list[Measure]:
     """The measures, each once, and all of them computed here."""
-    from .evaluate import measures_of
-    from .provider import CWLAProvider
+    from .evaluate import computed_here
 
-    provider = CWLAProvider()
-    wanted = {str(measure): measure for measure in measures_of(texts)}
-    for measure in wanted.values():
-        if not provider.supports(measure):
-            raise errors.UnknownSpec(
-                f"{measure} is a measure of ir_measures that is not computed here: `pyterrier-cwla measures` lists all"
-                " that are."
-            )
-    return list(wanted.values())
+    return list({str(measure): measure for measure in computed_here(texts)}.values())
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ def _table(table: Any, name: str | None) -> Lengths:
         if None in found:
             raise BadParameter(f"a table of lengths has columns doc_id and doc_length; this one has {some(names, 8)}.")
         ids, words = (table[c] for c in found)
-    elif hasattr(table, "index"):
+    elif hasattr(table, "index") and hasattr(table, "dtype"):
         ids, words = table.index, table
     else:
         raise BadParameter(
@@ -160,19 +160,18 @@ def words_of_rows(metric: Any, rows: Any) -> Array:
 
 
 def words_of_pool(metric: Any, rankings: Any) -> Array:
-    """The words of all judged documents with gain, in the order of the pool; ideal rankings need them."""
+    """The words of all judged documents, in the order of the pool; ideal rankings need them."""
     if metric.lengths is None or rankings.rows is None:
-        raise MissingLength(
-            "norm='ideal' needs the length of every relevant document, retrieved or not: give lengths=."
-        )
+        raise MissingLength("norm='ideal' needs the length of every judged document, retrieved or not: give lengths=.")
     judgments = rankings.rows.judgments
     columns, order = judgments.columns, np.arange(len(judgments.columns))[judgments.pool_order]
     words = metric.lengths.words(columns.doc_id)[order]
-    needed = metric.gains(rankings.pool.grade) > 0
-    known = _without_holes(
+    # In time-biased gain what gains nothing comes last in the ideal, where nobody's time matters any more.
+    only_gains = metric.C.name == "decay" and metric.A.name == "etg"
+    needed = metric.gains(rankings.pool.grade) > 0 if only_gains else np.ones(len(words), bool)
+    return _without_holes(
         words, needed, metric, lambda at: (columns.query_id[order[at]].as_py(), columns.doc_id[order[at]].as_py())
     )
-    return np.where(needed, known, 0.0)
 
 
 def _without_holes(words: Array, needed: Array, metric: Any, describe: Any) -> Array:
@@ -187,6 +186,10 @@ def _without_holes(words: Array, needed: Array, metric: Any, describe: Any) -> A
         return words
     if metric.missing == "mean":
         known = words[~holes]
+        if metric.lengths is not None and needed.any() and not len(known):
+            raise MissingLength(
+                f"none of {int(needed.sum()):,} documents is in the table of lengths: are the ids of the same kind?"
+            )
         mean = metric.lengths.mean if metric.lengths is not None else known.mean() if len(known) else np.nan
         if np.isnan(mean):
             raise MissingLength("no document has a length, so that there is no mean to take for the others.")

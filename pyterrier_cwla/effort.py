@@ -64,4 +64,4 @@ def given(documents: Any) -> Any:
     >>> score([1, 1], efforts=[1, 3], C="prec(2)", A="avg", end="stop")
     0.5
     """
-    raise UnknownEffort("the effort of unseen items is asked for: give unseen=.")
+    raise UnknownEffort

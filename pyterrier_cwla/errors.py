@@ -45,7 +45,8 @@ def some(values: Iterable[object], most: int = 3) -> str:
 def near(name: str, known: Iterable[str]) -> str:
     """What the user may have meant: ``Near: 'rbp'.``, or all there is where nothing is near."""
     known = sorted(known)
-    matches = difflib.get_close_matches(name, known, cutoff=0.5)
+    lower = {one.lower(): one for one in known}
+    matches = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, cutoff=0.5)]
     if matches:
         return f"Near: {some(matches)}."
     return f"There is: {', '.join(known)}." if len(known) <= 20 else f"There are {len(known):,}, such as {some(known)}."

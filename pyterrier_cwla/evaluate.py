@@ -20,8 +20,24 @@ from .provider import CWLAEvaluator, CWLAProvider, prepare, their_metric
 
 
 def measures_of(texts: Iterable[Any]) -> list[Measure]:
-    """Measures from text or objects; an unknown name is an error with its near matches."""
+    """Measures from text or objects, or one; an unknown name is an error with its near matches."""
+    texts = [texts] if isinstance(texts, str | Measure) else texts
     return [text if isinstance(text, Measure) else _parsed(str(text)) for text in texts]
+
+
+def computed_here(measures: Iterable[Any]) -> list[Measure]:
+    """Measures from text or objects, all of which this package computes."""
+    wanted = measures_of(measures)
+    provider = CWLAProvider()
+    for measure in wanted:
+        if not provider.supports(measure):
+            if measure.NAME in THEIRS:
+                their_metric(measure)  # says which parameter is out of range
+            raise UnknownSpec(
+                f"{measure} is a measure of ir_measures that is not computed here: `pyterrier-cwla measures` lists all"
+                " that are."
+            )
+    return wanted
 
 
 def _parsed(text: str) -> Measure:
@@ -81,16 +97,12 @@ def evaluate(
     run
     run  0.8333                                 0.625
     """
-    wanted = measures_of(measures)
-    provider = CWLAProvider()
-    for measure in wanted:
-        if not provider.supports(measure):
-            if measure.NAME in THEIRS:
-                their_metric(measure)  # says which parameter is out of range
-            raise UnknownSpec(f"{measure} is not computed here; ir_measures.calc_aggregate may know a provider for it.")
+    wanted = computed_here(measures)
     judgments = prepare(loaded(qrels, "qrels"))
     evaluator = CWLAEvaluator(wanted, judgments)
     named = runs if isinstance(runs, Mapping) and not _is_run(runs) else {"run": runs}
+    if not named:
+        raise BadRun("there is no run to evaluate.")
     tables = []
     for name, run in named.items():
         with _naming(name if named is runs else None):
@@ -114,7 +126,8 @@ def _naming(run: str | None) -> Iterator[None]:
     except (BadParameter, BadRun, MissingLength, NoFiniteValue) as error:
         if run is None:
             raise
-        raise type(error)(f"{run}: {error}") from error
+        kind = NoFiniteValue if isinstance(error, NoFiniteValue) else type(error)
+        raise kind(f"{run}: {error}") from error
 
 
 def _is_run(runs: Mapping) -> bool:

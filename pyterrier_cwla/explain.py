@@ -21,7 +21,7 @@ from .view import View, before
 from .walk import Walk
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """A score and where it comes from.
 
@@ -60,10 +60,14 @@ class Explanation:
 
         return plot_explanation(self, ax, depth)
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         totals = "  ".join(f"{name} {value:.4f}" for name, value in self.totals.items() if not np.isnan(value))
-        table = self.table.to_string(index=False, na_rep="", float_format=lambda v: f"{v:.4f}")
-        return f"{self.measure} of query {self.query}\n{table}\n{totals}"
+        table = self.table.head(20).to_string(index=False, na_rep="", float_format=lambda v: f"{v:.4f}")
+        more = f"\n… {len(self.table) - 20} more ranks in .table" if len(self.table) > 20 else ""
+        return f"{self.measure} of query {self.query}\n{table}{more}\n{totals}"
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -86,6 +90,8 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation:
     if isinstance(measure, _Residual) or not CWLAProvider().supports(measure) or measure.NAME in COUNTS:
         raise BadParameter(f"{measure} follows no user model here, so that there are no ranks to explain.")
     judgments = prepare(qrels)
+    if not isinstance(query, str):
+        raise BadParameter(f"the query {query!r} must be a string, as ids are: {str(query)!r}.")
     if query not in judgments.index:
         raise BadParameter(f"no query {query!r} in the judgments. {near(str(query), judgments.qids)}")
     metric = measure.metric if isinstance(measure, CWLAMeasure) else their_metric(measure, judgments)

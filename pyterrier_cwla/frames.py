@@ -42,7 +42,9 @@ def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Column
     named = _named_columns(data, what, value, error)
     missing = [name for name in ("query_id", "doc_id", value) if name not in named]
     if missing:
-        raise error(f"the {what} have no column {missing[0]!r}; there is {some(named, 8)}.")
+        raise error(
+            f"the {what} {'has' if what == 'run' else 'have'} no column {missing[0]!r}; there is {some(named, 8)}."
+        )
     values = numbers(named[value], value, what, error)
     lengths = named.get("doc_length") if value == "score" else None
     return Columns(
@@ -59,6 +61,8 @@ def _named_columns(data: Any, what: str, value: str, error: type[CWLAError]) -> 
         return dict(
             zip(("query_id", "doc_id", value), zip(*pairs, strict=True) if pairs else ((), (), ()), strict=True)
         )
+    if hasattr(data, "collect"):  # a lazy frame
+        data = data.collect()
     if isinstance(data, pa.Table | pa.RecordBatch):
         return {_PYTERRIER.get(name, name): data[name] for name in data.column_names}
     if hasattr(data, "columns") and hasattr(data, "__getitem__"):  # pandas, polars
@@ -116,6 +120,8 @@ def numbers(column: Any, name: str, what: str, error: type[CWLAError]) -> np.nda
         column = column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()
     try:
         values = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+        if values.dtype.kind == "b":
+            values = values.astype(np.int64)
         if values.dtype.kind not in "iuf":
             if not all(isinstance(v, int | float | np.number | type(None)) for v in values):
                 raise TypeError

@@ -53,7 +53,7 @@ def _by_falling_gain(metric: Any, pool: Pool) -> Rankings:
     place[falling] = np.arange(len(falling))
     counts = np.bincount(query * len(grades) + place[level], minlength=pool.queries * len(grades))
     n = np.bincount(pool.query, minlength=pool.queries)  # those without gain come last
-    relevant = counts.reshape(pool.queries, -1).sum(axis=1)
+    relevant = counts.reshape(pool.queries, len(grades)).sum(axis=1)
     rank = np.arange(len(query)) - np.repeat(np.cumsum(relevant) - relevant, relevant) + 1
     in_order = np.repeat(np.tile(grades[falling], pool.queries), counts)
     return Rankings.of_hits(n, np.repeat(np.arange(pool.queries), relevant), rank, in_order, pool)

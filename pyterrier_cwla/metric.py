@@ -55,6 +55,11 @@ class Metric:
     # ---- what the parts say of themselves
 
     @property
+    def built_in(self) -> bool:
+        """Whether results may be kept: a user's own function may read what changes."""
+        return all(part.built_in for part in (self.C, self.A, self.gain, self.effort))
+
+    @property
     def uniform(self) -> bool:
         """Every document costs one: the effort of a rank is the rank."""
         return bool(self.effort.fact("uniform"))
@@ -154,6 +159,8 @@ class Metric:
         if self.norm == "all":
             return rankings.pool.totals(self.gains, (self.gain.key, self.max_rel))
         if self.norm == "ideal":
+            if not self.built_in:
+                return self._ideal_scores(rankings)
             return rankings.pool.remembered(("ideal", self.key), lambda: self._ideal_scores(rankings))
         nothing = Rankings.of_gains([[]], efforts=lambda queries, width: np.zeros((len(queries), width)))
         return np.full(len(rankings), self._unlimited().raw(nothing, background=self.best[0])[0])
@@ -310,7 +317,7 @@ class Metric:
         if np.any((e < 0) | ~np.isfinite(e), where=retrieved):
             raise BadParameter(f"effort={str(self.effort)!r} gives a negative or infinite effort.")
         if self.unseen_effort is None and self._asks_for_unseen_efforts and not retrieved.all():
-            raise UnknownEffort("what an unseen document costs decides this value: give unseen= (its effort).")
+            raise UnknownEffort
         return np.where(retrieved, e, self.unseen_effort or 0.0)
 
     @property
@@ -332,9 +339,18 @@ class Metric:
         return total
 
 
-@lru_cache(maxsize=256)
 def rank_weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:
-    """What a gain of 1 at each of the ranks 1..n adds to the score: the metric itself, on n rankings with one gain."""
+    """What a gain of 1 at each of the ranks 1..n adds to the score; kept where the functions are ours."""
+    return _kept_weights(C, A, end, n) if C.built_in and A.built_in else _weights(C, A, end, n)
+
+
+@lru_cache(maxsize=256)
+def _kept_weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:
+    return _weights(C, A, end, n)
+
+
+def _weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:
+    """The metric itself, on n rankings with one gain each."""
     from .catalogue import PLAIN
 
     metric = replace(PLAIN, C=C, A=A, end=end)

@@ -15,7 +15,8 @@ def plot_explanation(explanation: Any, ax: Any = None, depth: int | None = None)
     """Who is still there at each rank, what lies there, and how the score grows; on matplotlib axes.
 
     Grey bars are gains, the blue steps the share of users who see the rank (V), and the red line, on the right axis,
-    the score collected so far; what it lacks at the last rank comes from items that were not retrieved.
+    the score so far: gains as far as they count, or (where the aggregation is no weighted sum of gains) what those who
+    have left took with them.
     """
     pyplot = _pyplot()
     if ax is None:
@@ -23,7 +24,10 @@ def plot_explanation(explanation: Any, ax: Any = None, depth: int | None = None)
     table = explanation.table if depth is None else explanation.table.head(depth)
     rank = table["rank"].to_numpy()
     scale = 1 / explanation.divisor if explanation.divisor > 0 else 0.0
-    collected = np.cumsum(table["L·A"].to_numpy()) * scale
+    credited = table["gain"] * table["discount"]
+    if credited.isna().any():  # A is no weighted sum of gains: what those who left took with them
+        credited = table["L·A"] * scale
+    collected = np.cumsum(credited.to_numpy())
     ax.bar(rank, table["gain"], width=0.8, color=_GAIN)
     ax.step(rank, table["V"], where="mid", color=_STAY, linewidth=1.8)
     ax.xaxis.get_major_locator().set_params(integer=True)
@@ -38,7 +42,7 @@ def plot_explanation(explanation: Any, ax: Any = None, depth: int | None = None)
     for axes in (ax, right):
         axes.spines["top"].set_visible(False)
     white = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
-    middle = int(np.argmin(np.abs(table["V"].to_numpy() - 0.6)))
+    middle = min(int(np.argmin(np.abs(table["V"].to_numpy() - 0.6))), len(table) * 2 // 3)
     ax.annotate("still there (V)", (rank[middle], table["V"].iloc[middle]), xytext=(6, 6), textcoords="offset points",
                 color=_STAY, bbox=white)  # fmt: skip
     best = int(table["gain"].to_numpy().argmax())

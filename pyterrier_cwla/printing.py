@@ -21,6 +21,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from .errors import BadParameter
 from .explain import Explanation
 from .listing import KINDS, Entry, formula_of
 
@@ -40,10 +41,13 @@ class Format(StrEnum):
 
     @classmethod
     def of(cls, path: Path) -> Format:
-        """The format that a file's name asks for; a table where it asks for none."""
-        return {".csv": cls.csv, ".jsonl": cls.jsonl, ".parquet": cls.parquet, ".tex": cls.latex}.get(
-            path.suffix.lower(), cls.table
-        )
+        """The format that a file's name asks for."""
+        known = {".csv": cls.csv, ".jsonl": cls.jsonl, ".parquet": cls.parquet, ".tex": cls.latex, ".txt": cls.table}
+        if path.suffix.lower() not in known:
+            raise BadParameter(
+                f"-o {path}: the name must end in {', '.join(known)}, or --format must say what to write."
+            )
+        return known[path.suffix.lower()]
 
 
 def screen(file: IO[str] | None = None) -> Console:

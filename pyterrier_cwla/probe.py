@@ -25,6 +25,7 @@ def reads(spec: Spec) -> frozenset[str]:
                 seen.add(name)
             return super().__getattribute__(name)
 
+    Watched.__name__ = View.__name__  # what a user reads in an error
     i = np.arange(1.0, 13)[None, :]
     r = np.array([[0, 1, 0.5, 0, 0, 0.25, 0, 1, 0, 0, 0.5, 0]])
     watched = Watched(i, r, r, lambda _: np.array([[4.0]]), np.ones_like(r))

@@ -14,8 +14,8 @@ from ir_measures.measures.base import _NOT_PROVIDED
 
 from .align import Judgments
 from .catalogue import THEIRS
-from .errors import BadParameter, CWLAError
-from .frames import Columns, judgment_columns
+from .errors import BadParameter, CWLAError, NoFiniteValue
+from .frames import judgment_columns
 from .judgments import COUNTS
 from .measures import MEASURES, CWLAMeasure, _Residual
 from .metric import Metric
@@ -74,21 +74,34 @@ class CWLAEvaluator(providers.Evaluator):
         super().__init__(measures, judgments.qids)
         self.judgments = judgments
         self._work = [(measure, *_work(measure, judgments)) for measure in measures]
+        by_text: dict[str, Metric] = {}
+        for measure in measures:
+            if (
+                isinstance(measure, CWLAMeasure)
+                and by_text.setdefault(str(measure), measure.metric).key != measure.metric.key
+            ):
+                raise BadParameter(
+                    f"two measures are called {measure} and differ: one has a function or a table that was redefined"
+                    " since; give it another name."
+                )
 
     def table(self, run: Any) -> dict[Measure, np.ndarray]:
         """Per measure one value per judged query, in the order of ``qrel_qids``; 0 where the run has no such query."""
-        columns = run if isinstance(run, Columns) else None
         rows: dict[bool, Rankings] = {}
         values: dict[Measure, np.ndarray] = {}
         for measure, work, all_judged in self._work:
             if all_judged not in rows:
                 first = next(iter(rows.values()), None)
                 if first is None:
-                    rows[all_judged] = self.judgments.align(run if columns is None else columns, all_judged)
+                    rows[all_judged] = self.judgments.align(run, all_judged)
                 else:
                     rows[all_judged] = first.rows.rankings(all_judged)
             rankings = rows[all_judged]
-            values[measure] = np.where(rankings.n > 0, work(rankings), 0.0)
+            try:
+                found = work(rankings)
+            except NoFiniteValue as error:
+                raise NoFiniteValue(f"{measure}: {error}") from None
+            values[measure] = np.where(rankings.n > 0, found, 0.0)
         return values
 
     def _iter_calc(self, run: Any) -> Iterator[ir_measures.Metric]:

@@ -111,7 +111,7 @@ class Rankings:
 
     def words(self, metric: Any, queries: Array, width: int) -> Array:
         if self.rows is None:
-            raise BadRun("documents have no lengths here: give lengths=, a table of words by document.")
+            raise BadRun("documents have no lengths here: give efforts=, a number for each item.")
         return self.rows.words(metric, queries, width)
 
 

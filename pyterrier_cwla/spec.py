@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from .errors import BadParameter, UnknownSpec, near
+from .errors import BadParameter, CWLAError, UnknownSpec, near
 
 #: What each kind of function is called in a measure, for the errors.
 ROLES = {"gain": "gain", "effort": "effort", "continuation": "C", "aggregation": "A", "discount": "discount"}
@@ -278,7 +278,17 @@ class Spec:
         values = dict(self.values)
         many = next((p.name for p in self.part.parameters if p.many), None)
         rest = values.pop(many) if many else ()
-        return self.part.function(*inputs, *rest, **values, **more)
+        if self.part.built_in:
+            return self.part.function(*inputs, *rest, **values, **more)
+        try:
+            return self.part.function(*inputs, *rest, **values, **more)
+        except CWLAError:
+            raise
+        except Exception as error:  # a user's own function: say whose error it is
+            raise BadParameter(
+                f"{ROLES[self.part.kind]}={str(self)!r} fails: {error}. It is given arrays, one value for each query"
+                " and rank (for C and A i, r, G, e, E, best, total, … of the view): use numpy.where instead of if."
+            ) from error
 
     def fact(self, name: str) -> Any:
         """What the decorator was told about the function, with this spec's parameters."""
@@ -309,6 +319,11 @@ class Spec:
         return hash(self.key)
 
     @property
+    def built_in(self) -> bool:
+        """Whether the function and all in its parameters are ours: a user's own may read what changes."""
+        return self.part.built_in and all(v.built_in for _, v in self.values if isinstance(v, Spec))
+
+    @property
     def key(self) -> tuple:
         """What caches use: the functions themselves, since a notebook may give an old name a new function."""
         inner = tuple(v.key for _, v in self.values if isinstance(v, Spec))
@@ -336,7 +351,10 @@ def parse(text: str | Spec | Part, kind: str, names: Mapping[str, Any] | None = 
             raise UnknownSpec(f"{role}={str(text)!r}: {role} must be a {kind}, and this is of kind {text.part.kind}.")
         return text
     if not isinstance(text, str):
-        raise UnknownSpec(f"{role} must be a {kind}, as text or as a decorated function, not {text!r}.")
+        raise UnknownSpec(
+            f"{role} must be {'an' if kind[0] in 'ae' else 'a'} {kind}, as text or as a decorated function,"
+            f" not {text!r}."
+        )
     where = f"{role}={_shortened(text)!r}"
     try:
         tree = _tree(text)

@@ -14,6 +14,11 @@ from .errors import NoFiniteValue
 class UnknownEffort(NoFiniteValue):
     """What an unseen document costs is asked for, and not known."""
 
+    def __init__(self) -> None:
+        super().__init__(
+            "what an unseen document costs decides this value: give unseen=, its effort (such as 12 seconds)."
+        )
+
 
 class Documents:
     """What an effort may read of documents: ``grade`` (0 where unjudged or judged with less) and ``words``."""
@@ -25,7 +30,7 @@ class Documents:
     @cached_property
     def words(self) -> Any:
         if self._words is None:
-            raise UnknownEffort("the words of an unseen document are asked for: give unseen= (its effort).")
+            raise UnknownEffort
         return self._words()
 
 
@@ -136,7 +141,7 @@ class Beyond(View):
     @property
     def e(self) -> Any:
         if self.unseen is None:
-            raise UnknownEffort("what an unseen document costs decides this value: give unseen= (its effort).")
+            raise UnknownEffort
         return self.unseen
 
     @cached_property
@@ -169,7 +174,7 @@ class Beyond(View):
         return self.seen.fading(delta)[..., -1:] * kept + self.background * more
 
     def discounted(self, phi: Callable[[Any], Any]) -> Any:
-        self._refuse_endless_gain("discounted gain has no closed form: give a cutoff (@k)")
+        self._refuse_endless_gain("discounted gain has no closed form: give end='stop', or a rank as end=")
         return self.seen.discounted(phi)[..., -1:] + 0 * self.m
 
     def at_least(self, rel: float | None) -> View:

@@ -86,8 +86,8 @@ class Walk:
         """Where all leave in the end but so late that V⁺ is infinite, nothing per item is defined."""
         if (np.isinf(items) & ~self._stay).any():
             raise NoFiniteValue(
-                f"C={str(self.metric.C)!r} has an infinite V⁺, so A={str(self.metric.A)!r} is not defined: give k, a"
-                " cutoff (@k), or end='stop'."
+                f"C={str(self.metric.C)!r} has an infinite V⁺, so A={str(self.metric.A)!r} is not defined: give"
+                " C a k, or end='stop', or a rank as end=."
             )
 
     # ---- beyond the list
@@ -164,13 +164,13 @@ class Walk:
         else:
             raise NoFiniteValue(
                 f"C={str(self.metric.C)!r} with A={str(self.metric.A)!r} is not smooth far beyond the list: if C jumps"
-                " there, say where, with @continuation(depth=lambda …: k); else give a cutoff (@k), or end='stop'."
+                " there, say where, with @continuation(depth=lambda …: k); else give end='stop', or a rank as end=."
             )
         if A is None and not vanish_only and self.metric.C.fact("vanishes"):
             return np.full(self.reach.shape, np.inf)
         raise NoFiniteValue(
             f"under C={str(self.metric.C)!r} the share of users who are still there does not go to 0, or too slowly to"
-            " sum: give a cutoff (@k), a k that ends C, or end='stop'."
+            " sum: give C a k, or end='stop', or a rank as end=."
         )
 
     def _sum(self, nodes: Grid, A: Spec | None, vanish_only: bool) -> Array | None:

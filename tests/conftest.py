@@ -25,4 +25,6 @@ def pytest_terminal_summary(terminalreporter):
     mine = {r.nodeid: r.skipped for r in reports if "real_data" in r.keywords and (r.when == "call" or not r.passed)}
     if mine:
         skipped = sum(mine.values())
-        terminalreporter.write_line(f"real data: {len(mine) - skipped} ran, {skipped} skipped")
+        terminalreporter.write_line(
+            f"real data ({DATA}, set by PYTERRIER_CWLA_DATA): {len(mine) - skipped} ran, {skipped} skipped"
+        )

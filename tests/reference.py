@@ -8,8 +8,8 @@ a power or a logarithm; `test_reference.py` holds these against mpmath at high p
 import cmath
 import math
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 
 def score(

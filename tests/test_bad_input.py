@@ -286,7 +286,7 @@ def test_an_ideal_ranking_needs_the_lengths_of_what_was_not_retrieved():
         ("Residual(measure='AP')", BadParameter, ["a measure of this package, such as 'TBG', not 'AP'"]),
         ("TBGG", UnknownSpec, ["no measure 'TBGG'", "Near: 'TBG'"]),
         ("TBG(", UnknownSpec, ["cannot read the measure 'TBG('"]),
-        ("SetF", UnknownSpec, ["SetF is not computed here"]),
+        ("SetF", UnknownSpec, ["SetF is a measure of ir_measures that is not computed here"]),
     ],
 )  # fmt: skip
 def test_a_measure_that_cannot_be(measure, error, words):
@@ -361,3 +361,29 @@ def test_a_topic_in_common_is_enough(recwarn):
     more = pd.concat([GOOD_RUN, run(("302", "b", 1.0))])
     ir_measures.cwla.calc_aggregate([AP, RBP], GOOD_QRELS, more)
     assert not [w for w in recwarn if "in common" in str(w.message)]
+
+
+def test_two_tables_under_one_name_are_not_mixed_up():
+    one = TBG(lengths=register_lengths("same_name", {"a": 1, "b": 1}))
+    other = TBG(lengths=register_lengths("same_name", {"a": 900, "b": 900}))
+    assert "two measures are called TBG(lengths='same_name')" in complaint_of(
+        BadParameter, ir_measures.cwla.evaluator, [one, other], GOOD_QRELS
+    )
+
+
+def test_true_and_false_are_grades():
+    frame = qrels(("a", 1), ("b", 0)).astype({"relevance": bool})
+    assert evaluate(frame, GOOD_RUN, ["AP"]).equals(evaluate(qrels(("a", 1), ("b", 0)), GOOD_RUN, ["AP"]))
+
+
+def test_a_table_that_has_none_of_the_documents_has_no_mean_for_them():
+    measure = TBG(lengths={"of another collection": 5}, missing="mean")
+    assert "none of" in complaint_of(MissingLength, evaluate, GOOD_QRELS, GOOD_RUN, [measure])
+
+
+def test_an_ideal_ranking_takes_the_time_of_documents_without_gain():
+    judged = qrels(("a", 1), ("b", 1), ("n", 0))
+    run = pd.DataFrame({"query_id": "301", "doc_id": ["a", "b", "n"], "score": [3.0, 2.0, 1.0]})
+    measure = CWLA(C="prec(3)", A="erg", gain="clicksave", effort="time", unseen=20, norm="ideal",
+                   lengths={"a": 100, "b": 300, "n": 5000})  # fmt: skip
+    assert evaluate(judged, run, [measure]).iloc[0, 0] == pytest.approx(1)

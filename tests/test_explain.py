@@ -101,3 +101,7 @@ def test_html_is_escaped():
     html = explain(qrels, {"<q>": {"<b>a</b>": 1.0}}, "<q>", "RR")._repr_html_()
     assert "<b>a</b>" not in html
     assert "<q>" not in html
+
+
+def test_a_long_explanation_prints_its_first_ranks():
+    assert "… 10 more ranks in .table" in str(explain_gains([1] * 30, C="rbp(0.5)", A="erg"))

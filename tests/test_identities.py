@@ -257,8 +257,9 @@ def test_continuations_that_are_other_continuations(r, A, end):
     for one, other in [("rbp(0)", "prec(1)"), ("dcg(1)", "prec(1)"), ("cascade(1)", "rr"), ("fixed(1,1)", "prec(3)")]:
         assert score(r, C=one, A=A, end=end) == near(score(r, C=other, A=A, end=end))
     assert score(r, C="decay(1)", A=A, end=end) == near(score(r, C="rbp(0.5)", A=A, end=end))
-    assert score(r, C="ap1(ranking)", A=A, end=end) == near(score(r, C="ap1", A=A, end=end))
-    assert score(r, C="ap2(ranking)", A=A, end=end) == near(score(r, C="ap2", A=A, end=end))
+    if not isinstance(end, int) or end >= len(r):  # where nothing is cut off, the ranking's gain is all there is
+        assert score(r, C="ap1(ranking)", A=A, end=end) == near(score(r, C="ap1", A=A, end=end))
+        assert score(r, C="ap2(ranking)", A=A, end=end) == near(score(r, C="ap2", A=A, end=end))
 
 
 @some

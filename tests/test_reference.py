@@ -6,7 +6,6 @@ import random
 
 import mpmath
 import pytest
-
 import reference
 from reference import residual, score, v_plus, weights
 
