@@ -250,6 +250,15 @@ def test_many_rankings_of_many_lengths_in_one_call(C):
         assert_as_the_reference(setting, cases)
 
 
+def test_the_best_gain_is_that_of_the_highest_grade():
+    """Where several grades gain the same, whom they satisfy decides: here only grades from 2 on."""
+    same = {"C": "rr(2)", "A": "etg", "gain": "binary"}
+    assert score([1, None], **same) == 0
+    assert score([1, 3], **same) == 2
+    assert residual([1, None], max_rel=3, **same) == 2
+    assert residual([1, None], max_rel=1, **same) == 0
+
+
 CLAIRVOYANT = ("ap1", "ap2")
 
 

@@ -54,7 +54,7 @@ def test_a_users_function_that_fails_is_named():
     def scalar(view):
         return 0.9 if view.r > 0 else 0.5
 
-    with pytest.raises(CWLAError, match="C='scalar' fails: The truth value.*use numpy.where"):
+    with pytest.raises(CWLAError, match="C='scalar' fails: The truth value"):
         score([1, 0, 1], C="scalar", A="etg")
 
 

@@ -295,6 +295,19 @@ def test_a_redefined_function_gets_its_own_results():
     assert results[0] != results[1]
 
 
+def test_a_function_that_reads_what_changes_elsewhere_gets_new_results():
+    """A notebook changes a number that a function reads."""
+    told = {"p": 0.5}
+
+    @continuation(settles=True)
+    def as_told(view):
+        return told["p"]
+
+    assert score([1, 0, 1], C="as_told", A="etg") == 1.25
+    told["p"] = 0.25
+    assert score([1, 0, 1], C="as_told", A="etg") == 1.0625
+
+
 def test_the_facts_of_a_redefinition_count():
     @continuation
     def leaps(view):
