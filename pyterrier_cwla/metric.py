@@ -281,10 +281,10 @@ class Metric:
             hits = rankings.start[queries + 1] - rankings.start[queries]
             leaves = np.where(rankings.last_hit[queries] == last, hits, width) - 1
         i = np.repeat(last[:, None].astype(float), width, axis=1)
-        grade = np.zeros(i.shape, rankings.grade.dtype)
-        i[row, column], grade[row, column] = rankings.rank[at], rankings.grade[at]
-        r = np.zeros(i.shape)
-        r[row, column] = rankings.gains(self)[at]
+        grade, r = np.zeros(i.shape, rankings.grade.dtype), np.zeros(i.shape)
+        place = row * width + column
+        i.ravel()[place], grade.ravel()[place] = rankings.rank[at], rankings.grade[at]
+        r.ravel()[place] = rankings.gains(self)[at]
         return View(i, r, grade, self._totals(rankings, queries)), leaves
 
     def _all_columns(
@@ -297,7 +297,8 @@ class Metric:
         best = self.best if background else (0.0, 0.0)
         r = np.full((len(queries), width), best[0])
         grade = np.full(r.shape, best[1], float if background else rankings.grade.dtype)
-        grade[row, column], r[row, column] = rankings.grade[at], rankings.gains(self)[at]
+        place = row * width + column
+        grade.ravel()[place], r.ravel()[place] = rankings.grade[at], rankings.gains(self)[at]
         e = None if self.uniform else self._efforts(rankings, queries, row, column, at, width)
         leaves = None
         if self.end != "open":
