@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from .frames import Columns, judgment_columns, run_columns
 from .rankings import Array, Pool, Rankings
 
 _SMALL = 10_000  # frames of up to so many rows are checked for duplicates in full
-_PIECE = 1 << 20  # rows that are matched at a time
+_PIECE = 1 << 19  # rows that are matched at a time
 
 
 class Judgments:
@@ -84,11 +84,15 @@ class _Side:
         if isinstance(self.documents, pa.ChunkedArray):
             self.documents = pa.concat_arrays([*self.documents.chunks, pa.array([], pa.large_string())])
         # All judgments are looked up, so that a relevant document shows that is also judged otherwise.
-        known, code = self._known(columns.doc_id)
-        pairs = self._pairs(judgments.row_query[known], code)
-        mine = slice(None) if all_judged else columns.value[known] > 0
-        self.pairs = Index(pairs[mine])
+        number = _places(columns.doc_id, self.documents)
+        known = np.flatnonzero(number >= 0)
+        pairs = self._pairs(judgments.row_query[known], number[known])
+        self.number = number[self.rows]
+        self.pairs = Index(self._pairs(judgments.row_query[self.rows], self.number))
         self._no_pair_twice(judgments, known, pairs)
+        query = judgments.row_query[self.rows]
+        self.by_query = np.argsort(query, kind="stable")
+        self.first = np.searchsorted(query[self.by_query], np.arange(len(judgments.qids) + 1))
 
     def _no_pair_twice(self, judgments: Judgments, known: Array, pairs: Array) -> None:
         in_order = np.sort(pairs)
@@ -102,25 +106,37 @@ class _Side:
     def _pairs(self, query: Array, code: Array) -> Array:
         return query * max(len(self.documents), 1) + code
 
-    def _known(self, documents: Any) -> tuple[Array, Array]:
-        """Which of these documents are here, and their numbers."""
-        code = _numpy(pc.index_in(documents, value_set=self.documents).fill_null(-1))
-        known = np.flatnonzero(code >= 0)
-        return known, code[known]
+    def match(self, rows: Rows) -> tuple[Array, Array]:
+        """Which documents of a run are judged for their query: their rows, and the places of their pairs.
 
-    def match(self, documents: Any, queries_of: Callable[[Array], Array]) -> tuple[Array, Array]:
-        """Which of these documents are judged for their query: their places, and the places of their pairs."""
-        places, pairs = [], []
-        piece = max(_PIECE, 16 * len(self.documents))
-        for offset in range(0, len(documents), piece):
-            hit, code = self._known(documents.slice(offset, piece))
-            hit += offset
-            query = queries_of(hit)
-            at = self.pairs.get_indexer(np.where(query < 0, -1, self._pairs(query, code)))
+        So many queries at a time that what is judged for them stays in cache.
+        """
+        places, pairs = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        bounds = [0, *(np.flatnonzero(np.diff(rows.starts // _PIECE)) + 1).tolist(), len(rows.starts)]
+        for a, b in pairwise(bounds if len(rows.starts) else []):
+            start, end = int(rows.starts[a]), int(rows.ends[b - 1])
+            documents = rows.columns.doc_id.slice(start, end - start)
+            if len(bounds) == 2:  # all at once
+                number = _places(documents, self.documents)
+                hit = np.flatnonzero(number >= 0)
+                number = number[hit]
+            else:
+                asked = np.unique(rows.query[a:b][rows.query[a:b] >= 0])
+                mine = self.by_query[_ranges(self.first[asked], self.first[asked + 1])]
+                place = _places(documents, self.documents.take(pa.array(mine)))
+                hit = np.flatnonzero(place >= 0)
+                number = self.number[mine[place[hit]]]
+            hit += start
+            query = rows.query[rows.segment(hit)]
+            at = self.pairs.get_indexer(np.where(query < 0, -1, self._pairs(query, number)))
             places.append(hit[at >= 0])
             pairs.append(at[at >= 0])
-        nothing = np.zeros(0, np.int64)
-        return np.concatenate([nothing, *places]), np.concatenate([nothing, *pairs])
+        return np.concatenate(places), np.concatenate(pairs)
+
+
+def _places(documents: Any, among: Any) -> Array:
+    """Where each document first stands among these, or -1."""
+    return _numpy(pc.index_in(documents, value_set=among).fill_null(-1))
 
 
 class Rows:
@@ -157,13 +173,13 @@ class Rows:
     def rankings(self, all_judged: bool = False) -> Rankings:
         """Which judged documents are at which ranks."""
         side = self.judgments.side(all_judged)
-        row, pair = side.match(self.columns.doc_id, lambda hit: self.query[self._segment(hit)])
+        row, pair = side.match(self)
         twice = np.flatnonzero(np.bincount(pair, minlength=1) > 1)
         if len(twice):
             self._refuse_twice(int(row[np.flatnonzero(pair == twice[0])[1]]))
         if not self._ordered:
             self._settle_ties(row)
-        segment = self._segment(row)
+        segment = self.segment(row)
         query, rank = self.query[segment], self._place(row) - self.starts[segment] + 1
         place = query * (int(rank.max(initial=0)) + 1) + rank
         order = slice(None) if (place[1:] > place[:-1]).all() else np.argsort(place)
@@ -172,7 +188,7 @@ class Rows:
         n[self.query[judged]] = (self.ends - self.starts)[judged]
         return Rankings.of_hits(n, query[order], rank[order], side.grade[pair[order]], self.judgments.pool, rows=self)
 
-    def _segment(self, row: Array) -> Array:
+    def segment(self, row: Array) -> Array:
         """In which query's rows these rows, in ascending order, are."""
         before = np.searchsorted(row, np.append(self.starts, len(self.columns)))
         return np.repeat(np.arange(len(self.starts)), np.diff(before))
@@ -190,7 +206,7 @@ class Rows:
             if np.isnan(score).any():
                 row = int(np.flatnonzero(np.isnan(score))[0])
                 raise BadRun(f"{self._describe(row)} has the score NaN: every document needs a number to be ranked by.")
-            unsorted = np.unique(self._segment(np.flatnonzero(~descends)))
+            unsorted = np.unique(self.segment(np.flatnonzero(~descends)))
             rows = _ranges(starts[unsorted], self.ends[unsorted])
             places = np.empty(len(rows), np.int64)
             done = 0
@@ -214,7 +230,7 @@ class Rows:
         score = self.score  # in rank order up to ties
         if hits is None:
             same = np.flatnonzero(score[1:] == score[:-1])
-            same = same[self._segment(same) == self._segment(same + 1)]
+            same = same[self.segment(same) == self.segment(same + 1)]
             tied = np.union1d(same, same + 1)
         else:
             tied = self._tied_with(np.sort(self._place(hits)))
@@ -222,7 +238,7 @@ class Rows:
             return
         row_at = tied if self._moved is None else self._rows_at(tied)
         new_group = np.ones(len(tied), bool)
-        new_group[1:] = (np.diff(tied) > 1) | (score[tied[1:]] != score[tied[:-1]]) | (np.diff(self._segment(tied)) > 0)
+        new_group[1:] = (np.diff(tied) > 1) | (score[tied[1:]] != score[tied[:-1]]) | (np.diff(self.segment(tied)) > 0)
         table = pa.table({"group": np.cumsum(new_group), "document": self.columns.doc_id.take(pa.array(row_at))})
         order = pc.sort_indices(table, sort_keys=[("group", "ascending"), ("document", "descending")]).to_numpy()
         self._move(row_at[order], tied)
@@ -230,7 +246,7 @@ class Rows:
     def _tied_with(self, place: Array) -> Array:
         """The places whose score ties with one of these, within its query."""
         score, last = self.score, len(self.score) - 1
-        segment = self._segment(place)
+        segment = self.segment(place)
         up = (place > self.starts[segment]) & (score[np.maximum(place - 1, 0)] == score[place])
         down = (place < self.ends[segment] - 1) & (score[np.minimum(place + 1, last)] == score[place])
         if not (up | down).any():
@@ -238,7 +254,7 @@ class Rows:
         segments = np.unique(segment[up | down])
         rows = _ranges(self.starts[segments], self.ends[segments])
         group = np.cumsum(
-            np.concatenate([[True], (score[rows[1:]] != score[rows[:-1]]) | (np.diff(self._segment(rows)) > 0)])
+            np.concatenate([[True], (score[rows[1:]] != score[rows[:-1]]) | (np.diff(self.segment(rows)) > 0)])
         )
         wanted = np.zeros(group[-1] + 1, bool)
         wanted[group[np.searchsorted(rows, place[up | down])]] = True

@@ -146,7 +146,7 @@ class Setting:
         for query, case in enumerate(cases):
             judged = [(f"d{query}.{rank}", grade) for rank, grade in enumerate(case.grades) if grade is not None]
             judged += [(f"u{query}.{number}", grade) for number, grade in enumerate(case.judged[len(judged) :])]
-            qrels += [(f"q{query}", *pair) for pair in judged or [("nowhere", 0)]]
+            qrels += [(f"q{query}", *pair) for pair in judged]
             run += [(f"q{query}", f"d{query}.{rank}", -float(rank)) for rank in range(len(case.grades))]
             lengths |= {f"d{query}.{rank}": words for rank, words in enumerate(case.words)}
             lengths |= {docno: words for (docno, _), words in zip(judged, case.judged_words, strict=True)}
@@ -158,19 +158,17 @@ class Setting:
 def random_setting(rng: random.Random, C: str, A: str, end: Any, effort: str) -> Setting:
     gain = rng.choice([gain for gain in GAINS if gain != "raw" or effort != "time"])
     norms = ["none", "none", "all", "ideal"]
-    if effort == "time" and (CONTINUATIONS[C][0], A) != ("decay", "etg"):
-        norms.remove("ideal")  # which is for time-biased gain, and asks for lengths of relevant documents alone
     if effort != "given" and (CONTINUATIONS[C][0], A) == ("decay", "etg"):
         norms.append("unlimited")
     unseen = rng.choice([None, 0.5, 7, 60]) if effort in ("given", "time") else None
     return Setting(C, A, end, effort, gain, rng.choice(norms), rng.choice([None, None, 1, 3, 10]), unseen)
 
 
-def random_case(rng: random.Random, setting: Setting, longest: int = 60) -> Case:
+def random_case(rng: random.Random, setting: Setting, length: int | None = None) -> Case:
     """Mostly short; sparse or dense in gain; with unjudged items, and with gain that was not retrieved."""
-    n = rng.choice([0, 1, 2, 3, rng.randint(0, 12), rng.randint(0, 12), rng.randint(8, longest)])
+    n = rng.choice([0, 1, 2, 3, rng.randint(0, 12), rng.randint(0, 12), rng.randint(8, 60)])
     framed = setting.effort == "time"
-    n = max(n, int(framed))  # a query without rows is missing from a run
+    n = length or max(n, int(framed))  # a query without rows is missing from a run
     rate, unjudged = rng.choice([0, 0.1, 0.3, 0.7, 1]), rng.choice([0, 0, 0.3])
 
     def grade() -> float:
@@ -185,6 +183,8 @@ def random_case(rng: random.Random, setting: Setting, longest: int = 60) -> Case
     elsewhere = [] if setting.effort == "given" and setting.norm == "ideal" else range(rng.choice([0, 0, 1, 3]))
     judged = [(g, w) for g, w in zip(grades, words, strict=True) if g is not None]
     judged += [(grade(), rng.randint(1, 2000)) for _ in elsewhere]
+    if framed and not judged:
+        judged = [(0, 100)]  # a query without judgments is none
     return Case(grades, [g for g, _ in judged], words, [w for _, w in judged])
 
 
@@ -246,7 +246,8 @@ def test_many_rankings_of_many_lengths_in_one_call(C):
     rng = random.Random(f"many {C}")
     for end in ("open", "stop"):
         setting = random_setting(rng, C, rng.choice(list(AGGREGATIONS)), end, rng.choice(["unit", "given"]))
-        cases = [random_case(rng, setting, longest=2000 if number % 20 == 0 else 30) for number in range(60)]
+        lengths = [rng.randint(200, 2000) if number % 20 == 0 else None for number in range(60)]
+        cases = [random_case(rng, setting, length) for length in lengths]
         assert_as_the_reference(setting, cases)
 
 

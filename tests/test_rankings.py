@@ -287,3 +287,17 @@ def test_judgments_that_change_in_place_are_read_again():
     before = per_query(["AP"], qrels, run)
     qrels.loc[:, "relevance"] = 0
     assert set(per_query(["AP"], qrels, run).values()) == {0.0} != set(before.values())
+
+
+def test_large_runs_are_matched_piece_by_piece(monkeypatch):
+    """The same values, whatever number of rows is matched at a time."""
+    frames = collection(3, queries=40, depth=30)
+    shuffled = frames.run.sample(frac=1, random_state=2)
+    measures = [ir_measures.AP, ir_measures.nDCG, ir_measures.RR, ir_measures.Judged @ 10]
+    whole = [ir_measures.cwla.calc(measures, frames.qrels, run) for run in (frames.run, shuffled)]
+    for rows in (1, 7, 64, 500):
+        monkeypatch.setattr("pyterrier_cwla.align._PIECE", rows)
+        assert [ir_measures.cwla.calc(measures, frames.qrels, run) for run in (frames.run, shuffled)] == whole
+        scattered = frames.qrels.sample(frac=1, random_state=3)
+        means = ir_measures.cwla.calc_aggregate(measures, scattered, shuffled)
+        assert means == pytest.approx(whole[0].aggregated)
