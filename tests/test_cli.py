@@ -20,7 +20,7 @@ from pyterrier_cwla.errors import CWLAError
 
 pytest.importorskip("typer", reason="the command line is the extra [cli]")
 
-from pyterrier_cwla import commands, listing, printing
+from pyterrier_cwla import commands, listing, spec, printing
 from pyterrier_cwla.cli import main
 
 DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -415,7 +415,8 @@ def test_names_are_found_as_people_write_them(prints, asked, found):
 
 
 def test_every_entry_can_be_shown(prints):
-    for entry in listing.entries():
+    own = {name for parts in spec.TABLES.values() for name, part in parts.items() if not part.built_in}
+    for entry in (entry for entry in listing.entries() if entry.name not in own):  # other tests have parts of their own
         assert entry.says
         assert prints("measures", entry.name)
 

@@ -283,10 +283,11 @@ def test_endless_means_under_dcg_are_refused(A):
 def test_what_costs_nothing_is_seen_for_ever():
     """Under decay nobody leaves at an item without effort, so that those who see unseen ones never do."""
     same = {"efforts": [1, 1], "C": "decay(1)", "A": "etg"}
-    assert score([1, 0], unseen=0, **same) == 0.75
-    assert score([1, 0], unseen=0.01, **same) == 1
-    assert score([1, 0], **same) == 1
-    assert score([1, 0], end="stop", **same) == 1
+    for second in (0, None):
+        assert score([1, second], unseen=0, **same) == 0.75
+        assert score([1, second], unseen=0.01, **same) == 1
+        assert score([1, second], **same) == 1
+        assert score([1, second], end="stop", **same) == 1
 
 
 # ---- functions that do not keep to the rules of a view
