@@ -20,7 +20,7 @@ from pyterrier_cwla.errors import CWLAError
 
 pytest.importorskip("typer", reason="the command line is the extra [cli]")
 
-from pyterrier_cwla import commands, listing, spec, printing
+from pyterrier_cwla import commands, listing, printing, spec
 from pyterrier_cwla.cli import main
 
 DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[2] / "shared" / "data"))
