@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -90,9 +91,14 @@ class _Side:
         self.number = number[self.rows]
         self.pairs = Index(self._pairs(judgments.row_query[self.rows], self.number))
         self._no_pair_twice(judgments, known, pairs)
-        query = judgments.row_query[self.rows]
-        self.by_query = np.argsort(query, kind="stable")
-        self.first = np.searchsorted(query[self.by_query], np.arange(len(judgments.qids) + 1))
+        self.judgments = judgments
+
+    @cached_property
+    def by_query(self) -> tuple[Array, Array]:
+        """The pairs in order of their queries, and where each query's begin."""
+        query = self.judgments.row_query[self.rows]
+        order = np.argsort(query, kind="stable")
+        return order, np.searchsorted(query[order], np.arange(len(self.judgments.qids) + 1))
 
     def _no_pair_twice(self, judgments: Judgments, known: Array, pairs: Array) -> None:
         in_order = np.sort(pairs)
@@ -122,7 +128,8 @@ class _Side:
                 number = number[hit]
             else:
                 asked = np.unique(rows.query[a:b][rows.query[a:b] >= 0])
-                mine = self.by_query[_ranges(self.first[asked], self.first[asked + 1])]
+                order, first = self.by_query
+                mine = order[_ranges(first[asked], first[asked + 1])]
                 place = _places(documents, self.documents.take(pa.array(mine)))
                 hit = np.flatnonzero(place >= 0)
                 number = self.number[mine[place[hit]]]
