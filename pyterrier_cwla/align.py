@@ -23,29 +23,48 @@ _PIECE = 1 << 19  # rows that are matched at a time
 class Judgments:
     """Judgments, prepared once for all runs that are aligned with them."""
 
-    def __init__(self, qrels: Any, check: bool = False) -> None:
+    def __init__(self, qrels: Any, check: bool = False, qids: list[str] | None = None) -> None:
         columns = qrels if isinstance(qrels, Columns) else judgment_columns(qrels)
         starts, names = _queries(columns)
-        if len(set(names)) < len(names):
+        if len(set(names)) < len(names) and not _several_intents(columns):
             columns = _said_once(columns)
             starts, names = _queries(columns)
         self.columns = columns
         if columns.value.dtype.kind == "f" and np.isnan(columns.value).any():
             row = int(np.flatnonzero(np.isnan(columns.value))[0])
             raise BadJudgments(f"{self.describe(row)} has no relevance (NaN).")
-        self.qids = list(dict.fromkeys(names))
+        self.qids = list(dict.fromkeys(names)) if qids is None else qids
         self.index = {qid: number for number, qid in enumerate(self.qids)}
         sizes = np.diff(np.append(starts, len(columns)))
         self.row_query = np.repeat(np.array([self.index[name] for name in names], np.int64), sizes)
-        scattered = len(names) > len(self.qids)
+        scattered = (np.diff(self.row_query) < 0).any()
         self.pool_order = np.argsort(self.row_query, kind="stable") if scattered else slice(None)
         self.relevant = np.flatnonzero(columns.value > 0)
-        self.pool = Pool(len(self.qids), self.row_query[self.pool_order], columns.value[self.pool_order])
+        self.pool = Pool(
+            len(self.qids), self.row_query[self.pool_order], columns.value[self.pool_order], judgments=self
+        )
         if not scattered:
             self.pool.positive = self.row_query[self.relevant], columns.value[self.relevant]
         self._sides: dict[bool, _Side] = {}
-        if check or len(columns) <= _SMALL:
+        if check or (len(columns) <= _SMALL and not _several_intents(columns)):
             self.side(all_judged=True)
+
+    @cached_property
+    def intents(self) -> dict[str, Judgments]:
+        """The judgments of each intent (the qrels' column ``iteration``), over the same queries."""
+        if self.columns.iteration is None:
+            raise BadJudgments(
+                "the judgments have no column 'iteration', which says the intent that each is for: read diversity"
+                " judgments with ir_measures.read_trec_qrels, or add the column."
+            )
+        encoded = pc.dictionary_encode(self.columns.iteration)
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.combine_chunks()
+        codes = encoded.indices.to_numpy()
+        return {
+            name: Judgments(_taken(self.columns, np.flatnonzero(codes == code)), qids=self.qids)
+            for code, name in enumerate(encoded.dictionary.to_pylist())
+        }
 
     def describe(self, row: int) -> str:
         columns = self.columns
@@ -71,6 +90,26 @@ class Judgments:
         """A run's rankings: as trec_eval orders them, score in float32 descending, ties by document id descending."""
         columns = run if isinstance(run, Columns) else run_columns(run)
         return Rows(self, columns, check).rankings(all_judged)
+
+    def aligned(self, run: Any) -> Aligned:
+        return Aligned(self, run)
+
+
+class Aligned:
+    """One run, aligned with its judgments as far and as often as measures ask for."""
+
+    def __init__(self, judgments: Judgments, run: Any) -> None:
+        self.judgments = judgments
+        self.rows = Rows(judgments, run if isinstance(run, Columns) else run_columns(run))
+        self._found: dict[tuple, Rankings] = {}
+
+    def rankings(self, all_judged: bool = False, intent: str | None = None) -> Rankings:
+        """The rankings with their relevant documents, or all judged ones, by all judgments or those of one intent."""
+        key = (all_judged, intent)
+        if key not in self._found:
+            judgments = self.judgments if intent is None else self.judgments.intents[intent]
+            self._found[key] = self.rows.rankings(all_judged, judgments)
+        return self._found[key]
 
 
 class _Side:
@@ -107,7 +146,8 @@ class _Side:
         double = double[np.isin(double, self.pairs)] if len(double) else double
         if len(double):
             row = int(known[np.flatnonzero(pairs == double[0])[1]])
-            raise BadJudgments(f"{judgments.describe(row)} is judged twice: keep one row.")
+            intents = " (for intents, use IntentAware)" if _several_intents(judgments.columns) else ""
+            raise BadJudgments(f"{judgments.describe(row)} is judged twice{intents}: keep one row.")
 
     def _pairs(self, query: Array, code: Array) -> Array:
         return query * max(len(self.documents), 1) + code
@@ -177,9 +217,10 @@ class Rows:
             self._no_document_twice()
         self._flat: dict[Any, Array] = {}
 
-    def rankings(self, all_judged: bool = False) -> Rankings:
-        """Which judged documents are at which ranks."""
-        side = self.judgments.side(all_judged)
+    def rankings(self, all_judged: bool = False, judgments: Judgments | None = None) -> Rankings:
+        """Which judged documents are at which ranks; ``judgments`` may be others, of the same queries."""
+        judgments = judgments or self.judgments
+        side = judgments.side(all_judged)
         row, pair = side.match(self)
         twice = np.flatnonzero(np.bincount(pair, minlength=1) > 1)
         if len(twice):
@@ -193,7 +234,7 @@ class Rows:
         n = np.zeros(len(self.judgments.qids), np.int64)
         judged = self.query >= 0
         n[self.query[judged]] = (self.ends - self.starts)[judged]
-        return Rankings.of_hits(n, query[order], rank[order], side.grade[pair[order]], self.judgments.pool, rows=self)
+        return Rankings.of_hits(n, query[order], rank[order], side.grade[pair[order]], judgments.pool, rows=self)
 
     def segment(self, row: Array) -> Array:
         """In which query's rows these rows, in ascending order, are."""
@@ -297,25 +338,33 @@ class Rows:
 
     # ---- what only some metrics ask for
 
-    def words(self, metric: Any, queries: Array, width: int) -> Array:
-        """Words of the documents at ranks 1..width of these queries; 0 where nothing was retrieved."""
+    @cached_property
+    def first(self) -> Array:
+        """Where each judged query's rows begin."""
+        first = np.zeros(len(self.judgments.qids), np.int64)
+        first[self.query[self.query >= 0]] = self.starts[self.query >= 0]
+        return first
+
+    def words(self, metric: Any) -> Array:
+        """Words of all documents, query after query in rank order."""
         key = (metric.lengths, metric.missing)
         if key not in self._flat:
             from .documents import words_of_rows
 
             self._flat[key] = self.in_rank_order(words_of_rows(metric, self))
-        flat = self._flat[key]
-        first = np.zeros(len(self.judgments.qids), np.int64)
-        n = np.zeros(len(first), np.int64)
-        judged = self.query >= 0
-        first[self.query[judged]], n[self.query[judged]] = self.starts[judged], (self.ends - self.starts)[judged]
-        rank = np.arange(width)[None, :]
-        inside = rank < n[queries][:, None]
-        return (
-            np.where(inside, flat[np.where(inside, first[queries][:, None] + rank, 0)], 0.0)
-            if len(flat)
-            else np.zeros(inside.shape)
-        )
+        return self._flat[key]
+
+    def repeats(self, duplicates: Any, listed: Array | None = None) -> Array:
+        """Which rows, in rank order, are duplicates of an earlier one of their ranking (of its rows in ``listed``)."""
+        key = ("clusters", duplicates)
+        if key not in self._flat:
+            self._flat[key] = self.in_rank_order(duplicates.clusters(self.columns.doc_id, self.columns.duplicate_of))
+        listed = np.arange(len(self.columns)) if listed is None else listed
+        cluster = self._flat[key][listed]
+        _, first = np.unique(self.segment(listed) * (int(cluster.max(initial=0)) + 1) + cluster, return_index=True)
+        repeats = np.zeros(len(self.columns), bool)
+        repeats[np.delete(listed, first)] = True
+        return repeats
 
     # ---- errors
 
@@ -329,6 +378,10 @@ class Rows:
         row = twice(self.columns.query_id, self.columns.doc_id)
         if row is not None:
             self._refuse_twice(row)
+
+
+def _several_intents(columns: Columns) -> bool:
+    return columns.iteration is not None and len(columns.iteration.unique()) > 1
 
 
 def _said_once(columns: Columns) -> Columns:
@@ -388,10 +441,11 @@ def _ranges(starts: Array, ends: Array) -> Array:
 
 def _taken(columns: Columns, order: Array) -> Columns:
     rows = pa.array(order)
-    lengths = columns.doc_length
+    lengths, originals = columns.doc_length, columns.duplicate_of
     return Columns(
         columns.query_id.take(rows),
         columns.doc_id.take(rows),
         columns.value[order],
         None if lengths is None else lengths[order],
+        None if originals is None else originals.take(rows),
     )

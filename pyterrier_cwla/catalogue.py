@@ -31,7 +31,7 @@ class Row:
     parameters: tuple[Parameter, ...] = ()
     cuts: bool = True  # whether @k cuts the ranking; otherwise the cutoff is a parameter of C
 
-    def metric(self, values: Mapping[str, Any], lengths: Any = None) -> Metric:
+    def metric(self, values: Mapping[str, Any], lengths: Any = None, duplicates: Any = None) -> Metric:
         """The metric with these parameters, given as far as they are not defaults."""
         known = {p.name: p for p in self.parameters}
         for name in values:
@@ -42,11 +42,11 @@ class Row:
             raise BadParameter(f"{self.name} needs {', '.join(f'{name}=' for name in missing)}.")
         named = {
             p.name: p.check(values[p.name], f"{self.name}({p.name}={values[p.name]!r})")
-            if p.name in values and isinstance(p.allowed, In | OneOf)
+            if p.name in values and isinstance(p.allowed, In | OneOf | Flag)
             else values.get(p.name, p.default)
             for p in self.parameters
         }
-        parts = {
+        parts: dict[str, Any] = {
             role: parse(self._text(text, named), kind, named)
             for role, kind, text in (
                 ("C", "continuation", self.C),
@@ -64,6 +64,9 @@ class Row:
             unseen=named.get("unseen"),
             lengths=lengths,
             missing=named.get("missing", "error"),
+            judged_only=named.get("judged_only", False),
+            duplicates=duplicates,
+            duplicate_gain=named.get("duplicate_gain", "keep"),
         )
 
     @staticmethod
@@ -98,6 +101,25 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Clusters:
+    """A parameter that is a table of duplicates."""
+
+    def __str__(self) -> str:
+        return "a table of duplicates: a name, a path, a dict, a Series or a DataFrame, or 'run' for the run's column"
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A parameter that is True or False."""
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, bool)
+
+    def __str__(self) -> str:
+        return "True or False"
+
+
+@dataclass(frozen=True)
 class End:
     """A parameter that says where the list ends."""
 
@@ -114,6 +136,9 @@ _FRAME = (
     Parameter("unseen", In("[0, inf)"), None),
     Parameter("lengths", Table(), None),
     Parameter("missing", OneOf("error", "mean"), "error"),
+    Parameter("judged_only", Flag(), False),
+    Parameter("duplicates", Clusters(), None),
+    Parameter("duplicate_gain", OneOf("keep", "none"), "keep"),
     _CUTOFF,
 )
 _REL = Parameter("rel", In("[1, inf)", whole=True), 1)

@@ -163,7 +163,7 @@ def words_of_pool(metric: Any, rankings: Any) -> Array:
     """The words of all judged documents, in the order of the pool; ideal rankings need them."""
     if metric.lengths is None or rankings.rows is None:
         raise MissingLength("norm='ideal' needs the length of every judged document, retrieved or not: give lengths=.")
-    judgments = rankings.rows.judgments
+    judgments = rankings.pool.judgments
     columns, order = judgments.columns, np.arange(len(judgments.columns))[judgments.pool_order]
     words = metric.lengths.words(columns.doc_id)[order]
     # In time-biased gain what gains nothing comes last in the ideal, where nobody's time matters any more.

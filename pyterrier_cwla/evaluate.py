@@ -15,8 +15,8 @@ from ir_measures.measures import Measure
 from .catalogue import THEIRS
 from .errors import BadParameter, BadRun, CWLAError, MissingLength, NoFiniteValue, UnknownSpec, near
 from .judgments import COUNTS
-from .measures import MEASURES, CWLAMeasure
-from .provider import CWLAEvaluator, CWLAProvider, prepare, their_metric
+from .measures import MEASURES, CWLAMeasure, metric_of
+from .provider import CWLAEvaluator, CWLAProvider, prepare
 
 
 def measures_of(texts: Iterable[Any]) -> list[Measure]:
@@ -32,7 +32,7 @@ def computed_here(measures: Iterable[Any]) -> list[Measure]:
     for measure in wanted:
         if not provider.supports(measure):
             if measure.NAME in THEIRS:
-                their_metric(measure)  # says which parameter is out of range
+                metric_of(measure)  # says which parameter is out of range
             raise UnknownSpec(
                 f"{measure} is a measure of ir_measures that is not computed here: `pyterrier-cwla measures` lists all"
                 " that are."

@@ -12,9 +12,9 @@ import pandas as pd
 from .errors import BadParameter, NoFiniteValue, near
 from .evaluate import measures_of
 from .judgments import COUNTS
-from .measures import CWLAMeasure, _Residual
+from .measures import Wrapper, metric_of
 from .metric import Metric
-from .provider import CWLAProvider, prepare, their_metric
+from .provider import CWLAProvider, prepare
 from .rankings import Rankings
 from .spec import parse
 from .view import View, before
@@ -87,14 +87,14 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation:
     1.0
     """
     (measure,) = measures_of([measure])
-    if isinstance(measure, _Residual) or not CWLAProvider().supports(measure) or measure.NAME in COUNTS:
+    if isinstance(measure, Wrapper) or not CWLAProvider().supports(measure) or measure.NAME in COUNTS:
         raise BadParameter(f"{measure} follows no user model here, so that there are no ranks to explain.")
     judgments = prepare(qrels)
     if not isinstance(query, str):
         raise BadParameter(f"the query {query!r} must be a string, as ids are: {str(query)!r}.")
     if query not in judgments.index:
         raise BadParameter(f"no query {query!r} in the judgments. {near(str(query), judgments.qids)}")
-    metric = measure.metric if isinstance(measure, CWLAMeasure) else their_metric(measure, judgments)
+    metric = metric_of(measure, judgments.pool.highest)
     if metric.max_rel is not None:
         judgments.check_grades(metric.max_rel)
     rankings = judgments.align(run, all_judged=True)
@@ -105,6 +105,8 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation:
     segment = int(np.flatnonzero(rows.query == number)[0])
     order = rows.in_rank_order(np.arange(len(rows.columns)))[rows.starts[segment] : rows.ends[segment]]
     names = rows.columns.doc_id.take(order).to_pylist()
+    if metric.judged_only:
+        names = [names[rank - 1] for rank in rankings.condensed.listed_ranks(number).tolist()]
     return explained(metric, rankings, number, measure=str(measure), query=query, names=names)
 
 
@@ -113,8 +115,7 @@ def explained(
 ) -> Explanation:
     """The explanation of one aligned ranking."""
     one = np.array([number])
-    cut = rankings.first(metric.k) if metric.k is not None else rankings
-    cut = cut.first(metric.end) if isinstance(metric.end, int) else cut
+    cut = metric.cut(rankings)
     n = int(cut.n[number])
     depth = metric.C.fact("depth")
     width = max(n, 1, metric.end if isinstance(metric.end, int) else (depth() if depth else None) or 1)

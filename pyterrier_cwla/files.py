@@ -37,9 +37,12 @@ def read_run(path: AnyPath) -> pa.Table:
 def read_qrels(path: AnyPath) -> pa.Table:
     """Reads judgments: a TREC file (topic iteration docno relevance) or Parquet, compressed or not.
 
-    Returns query_id, doc_id, relevance. Raises MalformedFile, also where a pair is judged twice.
+    Returns query_id, doc_id, relevance, and iteration where it tells several intents apart. Raises MalformedFile, also
+    where a pair is judged twice (for the same intent).
     """
     table, place = _read(path, _QRELS)
+    if "iteration" in table.column_names and len(table["iteration"].unique()) == 1:
+        table = table.drop_columns("iteration")
     _refuse_repeats(table, place, "document {doc_id!r} is judged twice for query {query_id!r}")
     return table
 
@@ -86,6 +89,7 @@ class _Kind:
 _TYPES = {
     "query_id": pa.string(),
     "doc_id": pa.string(),
+    "iteration": pa.string(),
     "score": pa.float64(),
     "relevance": pa.int64(),
     "doc_length": pa.float64(),
@@ -97,8 +101,9 @@ _RUN = _Kind(
     optional="doc_length",
 )
 _QRELS = _Kind(
-    fields={"topic": "query_id", "iteration": "", "docno": "doc_id", "relevance": "relevance"},
-    names=_IDS | {"relevance": "relevance", "label": "relevance"},
+    fields={"topic": "query_id", "iteration": "iteration", "docno": "doc_id", "relevance": "relevance"},
+    names=_IDS | {"relevance": "relevance", "label": "relevance", "iteration": "iteration"},
+    optional="iteration",
 )
 _LENGTHS = _Kind(
     fields={"docno": "doc_id", "words": "doc_length"},
@@ -307,8 +312,9 @@ def _first_repeat(table: pa.Table) -> int | None:
     """The row that repeats the query and the document of an earlier one."""
     documents = table["doc_id"].cast(pa.large_string()).combine_chunks()
     order, queries = None, np.zeros(len(documents), np.int32)
-    if "query_id" in table.column_names:
-        queries = table["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()
+    for column in {"query_id", "iteration"} & {*table.column_names}:
+        codes = table[column].combine_chunks().dictionary_encode().indices.to_numpy()
+        queries = np.unique(queries * (int(codes.max()) + 1) + codes, return_inverse=True)[1].astype(np.int32)
     starts = _starts(queries)
     if len(starts) > queries.max() + 1:
         order = np.argsort(queries, kind="stable")

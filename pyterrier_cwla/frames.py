@@ -23,6 +23,10 @@ class Columns:
     doc_id: Any
     value: np.ndarray
     doc_length: np.ndarray | None = None
+    duplicate_of: Any = None
+    """Of a run: the document that each repeats, null where none, as Arrow strings."""
+    iteration: Any = None
+    """Of judgments: the intent that each is for, as Arrow strings."""
 
     def __len__(self) -> int:
         return len(self.value)
@@ -46,13 +50,26 @@ def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Column
             f"the {what} {'has' if what == 'run' else 'have'} no column {missing[0]!r}; there is {some(named, 8)}."
         )
     values = numbers(named[value], value, what, error)
-    lengths = named.get("doc_length") if value == "score" else None
+    of_run = value == "score"
+    lengths = named.get("doc_length") if of_run else None
+    originals = named.get("duplicate_of") if of_run else None
+    intents = None if of_run else named.get("iteration")
     return Columns(
         strings(named["query_id"], "query_id", what, error),
         strings(named["doc_id"], "doc_id", what, error),
         values,
         None if lengths is None else numbers(lengths, "doc_length", what, error),
+        None if originals is None else strings(originals, "duplicate_of", what, error, holes=True),
+        None if intents is None else _as_text(intents),
     )
+
+
+def _as_text(column: Any) -> Any:
+    """Names of intents, which may have been read as numbers, as Arrow strings."""
+    if hasattr(column, "to_arrow"):
+        column = column.to_arrow()
+    array = column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column, from_pandas=True)
+    return pc.fill_null(pc.cast(array, pa.large_string()), "")
 
 
 def _named_columns(data: Any, what: str, value: str, error: type[CWLAError]) -> dict[str, Any]:
@@ -78,8 +95,8 @@ def _named_columns(data: Any, what: str, value: str, error: type[CWLAError]) -> 
     raise error(f"the {what} must be a DataFrame, a dict of dicts or named tuples, not {type(data).__name__}.")
 
 
-def strings(column: Any, name: str, what: str, error: type[CWLAError]) -> Any:
-    """A column of ids as Arrow strings, without a copy where it is one already."""
+def strings(column: Any, name: str, what: str, error: type[CWLAError], holes: bool = False) -> Any:
+    """A column of ids as Arrow strings, without a copy where it is one already; only with ``holes`` may some lack."""
     try:
         if isinstance(column, pa.Array | pa.ChunkedArray):
             array = column
@@ -104,7 +121,7 @@ def strings(column: Any, name: str, what: str, error: type[CWLAError]) -> Any:
                 " .astype(str) on both sides."
             )
         array = pc.cast(array, pa.large_string())
-    if array.null_count:
+    if array.null_count and not holes:
         row = int(np.flatnonzero(pc.is_null(array).to_numpy(zero_copy_only=False))[0])
         raise error(f"{name} of the {what} is missing in row {row}.")
     return array if pa.types.is_large_string(array.type) else pc.cast(array, pa.large_string())

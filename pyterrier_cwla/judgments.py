@@ -47,6 +47,9 @@ def judged(rankings: Rankings, cutoff: int | None = None) -> Array:
     return np.divide(hits, cut.n, out=np.zeros(len(hits)), where=cut.n > 0)
 
 
+#: Those that ask for more than the relevant documents.
+NEED_ALL_JUDGED = {"Judged"}
+
 #: What ir_measures calls them.
 COUNTS: dict[str, Callable[..., Any]] = {
     "NumQ": num_q,

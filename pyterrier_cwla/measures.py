@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import ir_measures
-from ir_measures.measures import Measure, ParamInfo
+import numpy as np
+from ir_measures.measures import MeanAgg, Measure, ParamInfo
 
-from .catalogue import OURS, End, Row, SpecOf, Table
+from .catalogue import OURS, THEIRS, Clusters, End, Row, SpecOf, Table
 from .documents import bind
 from .errors import BadParameter, near
+from .intents import IntentWeights, Weights, bind_weights
+from .judgments import COUNTS
 from .metric import Metric
-from .spec import Parameter, float_or_int, parse
+from .spec import In, Parameter, float_or_int, parse, written
 
 
 class CWLAMeasure(Measure):
@@ -54,13 +57,18 @@ class CWLAMeasure(Measure):
         if isinstance(parameter.allowed, Table):
             self._bound[parameter.name] = table = bind(value)
             return table.name
+        if isinstance(parameter.allowed, Clusters):
+            from .duplicates import bind_duplicates
+
+            self._bound[parameter.name] = clusters = bind_duplicates(value)
+            return clusters.name
         if isinstance(parameter.allowed, End):
             return value if isinstance(value, str) else float_or_int(value)
         return parameter.check(value, where)
 
     def _prepare(self) -> None:
-        lengths = self._bound.get("lengths")
-        self._metric = self.ROW.metric({**self.params, **self._bound}, lengths)
+        tables = (self._bound.get(name) for name in ("lengths", "duplicates"))
+        self._metric = self.ROW.metric({**self.params, **self._bound}, *tables)
 
     @property
     def metric(self) -> Metric:
@@ -75,6 +83,9 @@ class CWLAMeasure(Measure):
 
     def __call__(self, **kwargs: Any) -> CWLAMeasure:
         return type(self)(**{**self.params, **self._bound, **kwargs})
+
+    def _param_repr(self, v: Any) -> str:
+        return written(v) if isinstance(v, dict) else repr(v)
 
     def __repr__(self) -> str:
         if self._text is None:
@@ -122,36 +133,86 @@ def _types(parameter: Parameter) -> Any:
 _CWLA, _TBG = (_measure_class(OURS[name]) for name in ("CWLA", "TBG"))
 
 
-class _Residual(CWLAMeasure):
+def metric_of(measure: Measure, highest: int | None = None) -> Metric:
+    """The metric that a measure of ours, or one of ir_measures' own, means; ``highest`` is the judgments' top grade."""
+    if isinstance(measure, CWLAMeasure):
+        return measure.metric
+    row = THEIRS[str(measure.NAME)]
+    given = {name: value for name, value in measure.params.items() if name in {p.name for p in row.parameters}}
+    if measure.NAME == "RBP" and "rel" not in given and highest is not None and highest > 1:
+        raise BadParameter(
+            f"{measure} without rel= is graded, and ir_measures' RBP has no highest grade: write"
+            f" CWLA(C='rbp({measure['p']})',A='erg',max_rel={highest})."
+        )
+    return row.metric(given)
+
+
+class Wrapper(CWLAMeasure):
+    """A measure of another measure, ``measure=``, that is computed here."""
+
+    __name__: str
+    ROW = None  # type: ignore[assignment]
+    MORE: tuple[Parameter, ...] = ()
+
+    @classmethod
+    def _parameters(cls) -> tuple[Parameter, ...]:
+        return (Parameter("measure"), *cls.MORE)
+
+    def _canonical(self, parameter: Parameter, value: Any) -> Any:
+        if parameter.name != "measure":
+            return super()._canonical(parameter, value)
+        inner = ir_measures.parse_measure(value) if isinstance(value, str) else value
+        if not isinstance(inner, Measure) or not self._takes(inner):
+            raise BadParameter(f"{self.__name__}(measure=…) takes {self.TAKES}, not {value!r}.")
+        self._bound["measure"] = inner
+        return str(inner)
+
+    TAKES = "a measure that is computed here, such as 'TBG' or 'AP'"
+
+    def _takes(self, inner: Measure) -> bool:
+        return isinstance(inner, CWLAMeasure) or inner.NAME in {*THEIRS, *COUNTS}
+
+    def _prepare(self) -> None:
+        self.inner  # noqa: B018  (an error now where there is no measure)
+
+    @property
+    def inner(self) -> Measure:
+        if "measure" not in self._bound:
+            raise BadParameter(f"{self.__name__} needs measure=, such as {self.__name__}(measure='TBG').")
+        return self._bound["measure"]
+
+    @property
+    def metric(self) -> Metric:
+        """The metric behind the wrapped measure."""
+        return metric_of(innermost(self))
+
+
+def innermost(measure: Measure) -> Measure:
+    """What is left when all wrappers are taken off."""
+    return innermost(measure.inner) if isinstance(measure, Wrapper) else measure
+
+
+def _wrapper(**info: ParamInfo) -> dict[str, ParamInfo]:
+    return {"measure": ParamInfo(dtype=str, required=True, desc="a measure"), **info}
+
+
+class _Residual(Wrapper):
     """How much higher the score could be: that if every unjudged and unseen item had the best gain, minus the score.
 
     Moffat and Zobel (2008), section 3.4. ``residual_is_a_bound`` of the measure's metric says whether no judgment can
     lift the score by more.
     """
 
-    __name__ = "Residual"
-    NAME = "Residual"
-    PRETTY_NAME = "Residual"
+    __name__ = NAME = PRETTY_NAME = "Residual"
     SHORT_DESC = "How much higher the score could be if every unjudged and unseen item had the best gain."
-    SUPPORTED_PARAMS = {"measure": ParamInfo(dtype=str, required=True, desc="a measure of this package")}
+    SUPPORTED_PARAMS = _wrapper()
+    TAKES = "a measure that follows a user model, such as 'TBG' or 'RBP(rel=1)'"
 
-    @classmethod
-    def _parameters(cls) -> tuple[Parameter, ...]:
-        return (Parameter("measure"),)
-
-    def _canonical(self, parameter: Parameter, value: Any) -> Any:
-        inner = ir_measures.parse_measure(value) if isinstance(value, str) else value
-        if not isinstance(inner, CWLAMeasure) or isinstance(inner, _Residual):
-            raise BadParameter(f"Residual(measure=…) takes a measure of this package, such as 'TBG', not {value!r}.")
-        self._bound["measure"] = inner
-        return str(inner)
+    def _takes(self, inner: Measure) -> bool:
+        return inner.NAME in THEIRS or (isinstance(inner, CWLAMeasure) and not isinstance(inner, Wrapper))
 
     def _prepare(self) -> None:
-        if "measure" not in self._bound:
-            raise BadParameter("Residual needs measure=, such as Residual(measure='TBG').")
-        self._metric = self._bound["measure"].metric
-        assert self._metric is not None
-        self._metric.best  # noqa: B018  (an error now where there is no best gain)
+        self.metric.best  # noqa: B018  (an error now where there is no best gain)
 
     @property
     def is_a_bound(self) -> bool:
@@ -159,5 +220,64 @@ class _Residual(CWLAMeasure):
         return self.metric.residual_is_a_bound
 
 
-CWLA, TBG, Residual = _CWLA(), _TBG(), _Residual()
-MEASURES: dict[str, CWLAMeasure] = {str(measure.NAME): measure for measure in (CWLA, TBG, Residual)}
+class _GeometricMean(Wrapper):
+    """The geometric mean over the queries of another measure: low scores weigh more.
+
+    GM = exp((1/|Q|) Σ_q ln max(M_q, floor)). The value of a query is ln max(M_q, floor), as trec_eval has it for its
+    gm_map; so whatever averages by itself, as PyTerrier's experiments do, shows ln GM.
+
+    Robertson (2006), On GMAP.
+    """
+
+    __name__ = NAME = PRETTY_NAME = "GeometricMean"
+    SHORT_DESC = "The geometric mean over the queries of another measure: low scores weigh more."
+    MORE = (Parameter("floor", In("(0, 1]"), 1e-5),)
+    SUPPORTED_PARAMS = _wrapper(floor=ParamInfo(dtype=(int, float), default=1e-5, desc="what lower scores count as"))
+
+    def _takes(self, inner: Measure) -> bool:
+        return super()._takes(inner) and not isinstance(inner, _GeometricMean)
+
+    def per_query(self, values: np.ndarray) -> np.ndarray:
+        return np.log(np.maximum(values, self["floor"]))
+
+    def aggregator(self) -> Any:
+        return _GeometricMeanOfLogs()
+
+
+class _GeometricMeanOfLogs(MeanAgg):
+    def result(self) -> float:
+        return float(np.exp(super().result()))
+
+
+class _IntentAware(Wrapper):
+    """The expected score of another measure over the intents that a query may have.
+
+    M_IA = Σ_t P(t|q)·M_t, M_t the score by the judgments of intent t alone, which the qrels' column ``iteration``
+    tells apart. ``weights="uniform"``: every intent of which anything is relevant is as likely.
+
+    Agrawal et al. (2009); Chapelle et al. (2009), section 7.5.
+    """
+
+    __name__ = NAME = PRETTY_NAME = "IntentAware"
+    SHORT_DESC = "The expected score of another measure over the intents that a query may have."
+    MORE = (Parameter("weights", Weights(), "uniform"),)
+    SUPPORTED_PARAMS = _wrapper(weights=ParamInfo(dtype=str, default="uniform", desc=str(Weights())))
+
+    def _canonical(self, parameter: Parameter, value: Any) -> Any:
+        if parameter.name != "weights":
+            return super()._canonical(parameter, value)
+        self._bound["weights"] = weights = bind_weights(value)
+        return weights.name
+
+    def _takes(self, inner: Measure) -> bool:
+        return super()._takes(inner) and not isinstance(inner, _GeometricMean | _IntentAware)
+
+    @property
+    def weights(self) -> IntentWeights:
+        return self._bound.get("weights") or bind_weights("uniform")
+
+
+CWLA, TBG, Residual, GeometricMean, IntentAware = _CWLA(), _TBG(), _Residual(), _GeometricMean(), _IntentAware()
+MEASURES: dict[str, CWLAMeasure] = {
+    str(measure.NAME): measure for measure in (CWLA, TBG, Residual, GeometricMean, IntentAware)
+}

@@ -28,7 +28,9 @@ class Metric:
 
     ``end`` is "open" (an infinite list; unseen items gain nothing), "stop" (everybody leaves at the last item), or a
     rank at which everybody leaves, retrieved or not. ``k`` keeps the first k items of a ranking. ``unseen`` is the
-    effort of an unseen item where the effort function cannot tell.
+    effort of an unseen item where the effort function cannot tell. ``judged_only`` takes what is not judged out of the
+    rankings first. ``duplicates``, a table of clusters, says which documents repeat an earlier one of their ranking:
+    they have no words to read, and (``duplicate_gain="none"``) gain nothing.
     """
 
     C: Spec
@@ -42,6 +44,9 @@ class Metric:
     unseen: float | None = None
     lengths: Any = field(default=None, compare=False)
     missing: str = "error"
+    judged_only: bool = False
+    duplicates: Any = field(default=None, compare=False)
+    duplicate_gain: str = "keep"
 
     def __post_init__(self) -> None:
         if self.norm not in NORMS:
@@ -132,7 +137,15 @@ class Metric:
 
     @property
     def _rest(self) -> tuple:
-        return (self.norm, self.end, self.k, self.max_rel, self.unseen, self.lengths, self.missing)
+        return (
+            *(self.norm, self.end, self.k, self.max_rel, self.unseen, self.lengths, self.missing),
+            *(self.judged_only, self.duplicates, self.duplicate_gain),
+        )
+
+    @property
+    def idle_duplicates(self) -> Any:
+        """The clusters of which only the first in a ranking gains anything, or None."""
+        return self.duplicates if self.duplicate_gain == "none" else None
 
     # ---- scores
 
@@ -174,14 +187,12 @@ class Metric:
     def _ideal_scores(self, rankings: Rankings) -> Array:
         from .ideal import ideal_ranking
 
-        return replace(self, norm="none").raw(ideal_ranking(self, rankings))
+        plain = replace(self, norm="none", judged_only=False, duplicates=None)
+        return plain.raw(ideal_ranking(self, rankings))
 
     def raw(self, rankings: Rankings, background: float = 0.0) -> Array:
         """Σ L(i)·A(i) per query, unseen and (where not 0) unjudged items gaining ``background``."""
-        if self.k is not None:
-            rankings = rankings.first(self.k)
-        if isinstance(self.end, int):
-            rankings = rankings.first(self.end)
+        rankings = self.cut(rankings)
         try:
             return self._summed(rankings, background)
         except UnknownEffort:
@@ -190,6 +201,15 @@ class Metric:
             if not np.allclose(cheap, dear, rtol=1e-10, atol=1e-12):
                 raise
             return cheap
+
+    def cut(self, rankings: Rankings) -> Rankings:
+        """What the metric looks at: without the unjudged if it wants so, down to k or to where everybody leaves."""
+        if self.judged_only:
+            rankings = rankings.condensed
+        for last in (self.k, self.end):
+            if isinstance(last, int):
+                rankings = rankings.first(last)
+        return rankings
 
     def _summed(self, rankings: Rankings, background: float) -> Array:
         if self.uniform and not background:
@@ -267,7 +287,7 @@ class Metric:
 
     def _hit_columns(self, rankings: Rankings, queries: Array, width: int, _: float) -> tuple[View, Array | None]:
         # AP, RR and their like see the same hits, and so the same G, best, …
-        key = (self.gain.key, self.max_rel, self.end, int(queries[0]), len(queries))
+        key = (self.gain.key, self.max_rel, self.idle_duplicates, self.end, int(queries[0]), len(queries))
         if key not in rankings.views:
             rankings.views[key] = self._hits_only(rankings, queries, width)
         return rankings.views[key]
@@ -283,7 +303,7 @@ class Metric:
         i = np.repeat(last[:, None].astype(float), width, axis=1)
         grade, r = np.zeros(i.shape, rankings.grade.dtype), np.zeros(i.shape)
         place = row * width + column
-        i.ravel()[place], grade.ravel()[place] = rankings.rank[at], rankings.grade[at]
+        i.ravel()[place], grade.ravel()[place] = rankings.rank[at], rankings.grades(self)[at]
         r.ravel()[place] = rankings.gains(self)[at]
         return View(i, r, grade, self._totals(rankings, queries)), leaves
 
@@ -298,7 +318,7 @@ class Metric:
         r = np.full((len(queries), width), best[0])
         grade = np.full(r.shape, best[1], float if background else rankings.grade.dtype)
         place = row * width + column
-        grade.ravel()[place], r.ravel()[place] = rankings.grade[at], rankings.gains(self)[at]
+        grade.ravel()[place], r.ravel()[place] = rankings.grades(self)[at], rankings.gains(self)[at]
         e = None if self.uniform else self._efforts(rankings, queries, row, column, at, width)
         leaves = None
         if self.end != "open":

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import ir_measures
 import numpy as np
 from ir_measures import CalcResults, providers
 from ir_measures.measures import Measure, SumAgg
-from ir_measures.measures.base import _NOT_PROVIDED
 
-from .align import Judgments
+from .align import Aligned, Judgments
 from .catalogue import THEIRS
 from .errors import BadParameter, CWLAError, NoFiniteValue
 from .frames import judgment_columns
-from .judgments import COUNTS
-from .measures import MEASURES, CWLAMeasure, _Residual
+from .intents import IntentWeights
+from .judgments import COUNTS, NEED_ALL_JUDGED
+from .measures import MEASURES, CWLAMeasure, Wrapper, _GeometricMean, _IntentAware, _Residual, innermost, metric_of
 from .metric import Metric
-from .rankings import Rankings
+from .rankings import Array, Rankings
 
 #: What ir_measures' default pipeline computes only where Perl or cwl_eval are installed; we come last in it.
 _NOT_EVERYWHERE = ("RBP", "ERR", "nDCG", "SDCG", "INST", "INSQ")
@@ -38,6 +39,8 @@ class CWLAProvider(providers.Provider):
 
     def supports(self, measure: Measure) -> bool:
         measure.validate_params()
+        if isinstance(measure, Wrapper):
+            return CWLAProvider().supports(measure.inner)
         if isinstance(measure, CWLAMeasure):
             return True
         if not self.full and measure.NAME not in _NOT_EVERYWHERE:
@@ -52,7 +55,7 @@ class CWLAProvider(providers.Provider):
         if any(name not in known and value != measure.SUPPORTED_PARAMS[name].default for name, value in given.items()):
             return False
         try:
-            return their_metric(measure) is not None
+            return metric_of(measure) is not None
         except CWLAError:  # a parameter out of the range in which the equations hold
             return False
 
@@ -61,9 +64,11 @@ class CWLAProvider(providers.Provider):
 
     def run_inputs(self, measures: Iterable[Measure]) -> list[str]:
         inputs = ["query_id", "doc_id", "score"]
-        own = (m.metric for m in measures if isinstance(m, CWLAMeasure))
-        if any(metric.needs_words and metric.lengths is None for metric in own):
+        metrics = [m.metric for m in map(innermost, measures) if isinstance(m, CWLAMeasure)]
+        if any(metric.needs_words and metric.lengths is None for metric in metrics):
             inputs.append("doc_length")
+        if any(metric.duplicates is not None and metric.duplicates.name == "run" for metric in metrics):
+            inputs.append("duplicate_of")
         return inputs
 
 
@@ -73,9 +78,9 @@ class CWLAEvaluator(providers.Evaluator):
     def __init__(self, measures: list[Measure], judgments: Judgments) -> None:
         super().__init__(measures, judgments.qids)
         self.judgments = judgments
-        self._work = [(measure, *_work(measure, judgments)) for measure in measures]
+        self._work = [(measure, _work(measure, judgments)) for measure in measures]
         by_text: dict[str, Metric] = {}
-        for measure in measures:
+        for measure in map(innermost, measures):
             if (
                 isinstance(measure, CWLAMeasure)
                 and by_text.setdefault(str(measure), measure.metric).key != measure.metric.key
@@ -87,21 +92,13 @@ class CWLAEvaluator(providers.Evaluator):
 
     def table(self, run: Any) -> dict[Measure, np.ndarray]:
         """Per measure one value per judged query, in the order of ``qrel_qids``; 0 where the run has no such query."""
-        rows: dict[bool, Rankings] = {}
+        aligned = self.judgments.aligned(run)
         values: dict[Measure, np.ndarray] = {}
-        for measure, work, all_judged in self._work:
-            if all_judged not in rows:
-                first = next(iter(rows.values()), None)
-                if first is None:
-                    rows[all_judged] = self.judgments.align(run, all_judged)
-                else:
-                    rows[all_judged] = first.rows.rankings(all_judged)
-            rankings = rows[all_judged]
+        for measure, work in self._work:
             try:
-                found = work(rankings)
+                values[measure] = work(aligned)
             except NoFiniteValue as error:
                 raise NoFiniteValue(f"{measure}: {error}") from None
-            values[measure] = np.where(rankings.n > 0, found, 0.0)
         return values
 
     def _iter_calc(self, run: Any) -> Iterator[ir_measures.Metric]:
@@ -126,44 +123,44 @@ class CWLAEvaluator(providers.Evaluator):
 
 
 def _aggregated(measure: Measure, values: np.ndarray) -> float:
+    aggregator = measure.aggregator()
     if not len(values):
-        return measure.aggregator().result()
-    return float(values.sum()) if isinstance(measure.aggregator(), SumAgg) else float(values.mean())
+        return aggregator.result()
+    if isinstance(aggregator, SumAgg):
+        return float(values.sum())
+    mean = float(values.mean())
+    return float(np.exp(mean)) if isinstance(measure, _GeometricMean) else mean
 
 
-def _work(measure: Measure, judgments: Judgments) -> tuple[Any, bool]:
-    """The function from rankings to values, and whether it asks for all judged documents."""
-    if isinstance(measure, CWLAMeasure):
-        metric = _checked(measure.metric, judgments)
-        return (metric.residual, True) if isinstance(measure, _Residual) else (metric.score, False)
+def _work(measure: Measure, judgments: Judgments, intent: str | None = None) -> Callable[[Aligned], Array]:
+    """The function from an aligned run to values, by all judgments or those of one intent."""
+    if isinstance(measure, _GeometricMean):
+        inner = _work(measure.inner, judgments)
+        return lambda aligned: measure.per_query(inner(aligned))
+    if isinstance(measure, _IntentAware):
+        return _over_intents(measure.inner, measure.weights, judgments)
     if measure.NAME in COUNTS:
-        count = COUNTS[measure.NAME]
-        values = {
-            name: measure[name]
-            for name in ("rel", "cutoff")
-            if name in measure.SUPPORTED_PARAMS and measure[name] is not _NOT_PROVIDED
-        }
-        return (lambda rankings: count(rankings, **values)), measure.NAME == "Judged"
-    return _checked(their_metric(measure, judgments), judgments).score, False
+        supported = {name: value for name, value in measure.params.items() if name in ("rel", "cutoff")}
+        score: Callable[[Rankings], Array] = partial(COUNTS[measure.NAME], **supported)
+        all_judged = measure.NAME in NEED_ALL_JUDGED
+    else:
+        metric = metric_of(innermost(measure), judgments.pool.highest)
+        if metric.max_rel is not None:
+            judgments.check_grades(metric.max_rel)
+        score = metric.residual if isinstance(measure, _Residual) else metric.score
+        all_judged = metric.judged_only or isinstance(measure, _Residual)
+
+    def values(aligned: Aligned) -> Array:
+        rankings = aligned.rankings(all_judged, intent)
+        return np.where(rankings.n > 0, score(rankings), 0.0)
+
+    return values
 
 
-def their_metric(measure: Measure, judgments: Judgments | None = None) -> Metric:
-    """The metric that one of ir_measures' own measures means."""
-    row = THEIRS[str(measure.NAME)]
-    given = {name: value for name, value in measure.params.items() if name in {p.name for p in row.parameters}}
-    graded = measure.NAME == "RBP" and "rel" not in given
-    if graded and judgments is not None and judgments.pool.grade.max(initial=0) > 1:
-        raise BadParameter(
-            f"{measure} without rel= is graded, and ir_measures' RBP has no highest grade: write"
-            f" CWLA(C='rbp({measure['p']})',A='erg',max_rel={judgments.pool.grade.max()})."
-        )
-    return row.metric(given)
-
-
-def _checked(metric: Metric, judgments: Judgments) -> Metric:
-    if metric.max_rel is not None:
-        judgments.check_grades(metric.max_rel)
-    return metric
+def _over_intents(measure: Measure, weights: IntentWeights, judgments: Judgments) -> Callable[[Aligned], Array]:
+    intents = judgments.intents
+    works = [(P, _work(measure, intents[intent], intent)) for intent, P in weights.of(judgments).items()]
+    return lambda aligned: sum((P * work(aligned) for P, work in works), np.zeros(len(judgments.qids)))
 
 
 def prepare(qrels: Any) -> Judgments:
@@ -174,7 +171,8 @@ def prepare(qrels: Any) -> Judgments:
     columns = judgment_columns(qrels)
     where = tuple(
         (buffer.address, buffer.size, chunk.offset, len(chunk))
-        for ids in (columns.query_id, columns.doc_id)
+        for ids in (columns.query_id, columns.doc_id, columns.iteration)
+        if ids is not None
         for chunk in (ids.chunks if hasattr(ids, "chunks") else [ids])
         for buffer in chunk.buffers()
         if buffer is not None

@@ -21,6 +21,7 @@ class Pool:
     queries: int
     query: Array  # ascending
     grade: Array
+    judgments: Any = None
     memory: dict = field(default_factory=dict)
 
     def remembered(self, key: Any, make: Callable[[], Any]) -> Any:
@@ -33,6 +34,10 @@ class Pool:
         """Query and grade of what is judged above 0: all that can gain anything."""
         above = self.grade > 0
         return (self.query, self.grade) if above.all() else (self.query[above], self.grade[above])
+
+    @property
+    def highest(self) -> int:
+        return int(self.grade.max(initial=0))
 
     def totals(self, worth: Callable[[Array], Array], key: Any) -> Array:
         """Σ worth(grade) over all judgments of each query, retrieved or not, uncut."""
@@ -56,6 +61,8 @@ class Rankings:
     pool: Pool
     rows: Any = None
     efforts: Callable[[Array, int], Array] | None = None
+    listed_rank: Array | None = None
+    """Of a condensed ranking: the ranks that its items had."""
     views: dict = field(default_factory=dict)
     _gains: dict = field(default_factory=dict)
 
@@ -93,7 +100,23 @@ class Rankings:
             return self
         keep = self.rank <= k
         cut = Rankings.of_hits(np.minimum(self.n, k), self.query[keep], self.rank[keep], self.grade[keep], self.pool)
-        return replace(cut, rows=self.rows, efforts=self.efforts)
+        listed = None if self.listed_rank is None else self.listed_rank[keep]
+        return replace(cut, rows=self.rows, efforts=self.efforts, listed_rank=listed)
+
+    @cached_property
+    def condensed(self) -> Rankings:
+        """The rankings without what is not judged, which makes room for the rest to move up.
+
+        They must hold all judged documents. A grade below 0 is trec_eval's mark of what is not judged.
+        """
+        keep = self.grade >= 0
+        query = self.query[keep]
+        n = np.bincount(query, minlength=len(self))
+        rank = np.arange(len(query)) - (np.cumsum(n) - n)[query] + 1
+        if self.efforts is not None:
+            raise BadRun("judged_only takes no efforts=: leave the unjudged items out of gains and efforts yourself.")
+        condensed = Rankings.of_hits(n, query, rank, self.grade[keep], self.pool)
+        return replace(condensed, rows=self.rows, listed_rank=self.rank[keep])
 
     def hits_of(self, queries: Array) -> tuple[Array, Array, Array]:
         """Where the hits of these queries are, the row of each in the selection, and its number within its query."""
@@ -102,17 +125,55 @@ class Rankings:
         number = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
         return np.repeat(self.start[queries], counts) + number, row, number
 
+    def listed_ranks(self, number: int) -> Array:
+        """The ranks that the items of one query's condensed ranking had before."""
+        assert self.listed_rank is not None
+        return self.listed_rank[self.start[number] : self.start[number + 1]]
+
     def gains(self, metric: Any) -> Array:
         """The gains of the hits."""
-        key = (metric.gain.key, metric.max_rel)
+        key = (metric.gain.key, metric.max_rel, metric.idle_duplicates)
         if key not in self._gains:
-            self._gains[key] = metric.gains(self.grade)
+            self._gains[key] = metric.gains(self.grades(metric))
         return self._gains[key]
 
+    def grades(self, metric: Any) -> Array:
+        """The grades of the hits as far as they are worth something: 0 for duplicates that gain nothing."""
+        if metric.idle_duplicates is None:
+            return self.grade
+        return np.where(self._repeats(metric.idle_duplicates)[self._place_of_hits], 0, self.grade)
+
     def words(self, metric: Any, queries: Array, width: int) -> Array:
+        """The words of the items at ranks 1..width of these queries; 0 for duplicates and where nothing stands."""
+        key = ("words", metric.lengths, metric.missing, metric.duplicates)
+        if key not in self.views:
+            flat = self._rows.words(metric)
+            read = flat if metric.duplicates is None else np.where(self._repeats(metric.duplicates), 0.0, flat)
+            self.views[key] = np.append(read, 0.0)
+        flat = self.views[key]
+        inside = np.arange(width)[None, :] < self.n[queries][:, None]
+        place = self._rows.first[queries][:, None] + np.arange(width)[None, :]
+        if self.listed_rank is not None:
+            at, row, column = self.hits_of(queries)
+            at, row, column = (values[column < width] for values in (at, row, column))
+            place[row, column] = self._place_of_hits[at]
+        return flat[np.where(inside, place, -1)]
+
+    def _repeats(self, duplicates: Any) -> Array:
+        listed = None if self.listed_rank is None else self._place_of_hits
+        return self._rows.repeats(duplicates, listed)
+
+    @cached_property
+    def _place_of_hits(self) -> Array:
+        """Where the hits stand among all rows in rank order."""
+        rank = self.rank if self.listed_rank is None else self.listed_rank
+        return self._rows.first[self.query] + rank - 1
+
+    @property
+    def _rows(self) -> Any:
         if self.rows is None:
             raise BadRun("documents have no lengths here: give efforts=, a number for each item.")
-        return self.rows.words(metric, queries, width)
+        return self.rows
 
 
 def summed(query: Array, values: Array, queries: int) -> Array:

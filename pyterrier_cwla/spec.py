@@ -112,7 +112,7 @@ class Parameter:
             value = _number(value)
             if value is not None and value in self.allowed:
                 return value
-        elif isinstance(self.allowed, OneOf) and value in self.allowed:
+        elif hasattr(self.allowed, "__contains__") and value in self.allowed:
             return value
         raise BadParameter(f"{where}: {self.name} must be {self.allowed}.")
 
@@ -175,7 +175,7 @@ class Part:
     def signature(self) -> str:
         """As it is written in a measure: ``rbp(phi)``, ``decay(half_life=224)``."""
         inside = ", ".join(
-            f"*{p.name}" if p.many else p.name if p.required else f"{p.name}={_written(p.default)}"
+            f"*{p.name}" if p.many else p.name if p.required else f"{p.name}={written(p.default)}"
             for p in self.parameters
         )
         return f"{self.name}({inside})" if inside else self.name
@@ -298,16 +298,16 @@ class Spec:
         return lambda *inputs: fact(*inputs, **dict(self.values))
 
     def __str__(self) -> str:
-        written, by_name = [], False
+        words, by_name = [], False
         for parameter in self.part.parameters:
             value = self[parameter.name]
             if parameter.many:
-                written += [_written(v) for v in value]
+                words += [written(v) for v in value]
             elif value == parameter.default:
                 by_name = True
             else:
-                written.append(f"{parameter.name}={_written(value)}" if by_name else _written(value))
-        return f"{self.name}({','.join(written)})" if written else self.name
+                words.append(f"{parameter.name}={written(value)}" if by_name else written(value))
+        return f"{self.name}({','.join(words)})" if words else self.name
 
     def __repr__(self) -> str:
         return str(self)
@@ -330,7 +330,7 @@ class Spec:
         return (self.part.function, str(self), inner)
 
 
-def _written(value: Any) -> str:
+def written(value: Any) -> str:
     if isinstance(value, dict):
         return "{" + ",".join(f"{k}:{v}" for k, v in value.items()) + "}"
     return str(value)

@@ -283,7 +283,7 @@ def test_an_ideal_ranking_needs_the_lengths_of_what_was_not_retrieved():
         ("TBG(p_save=2)", BadParameter, ["p_save must be a number in [0, 1]"]),
         ("TBG(missing='zero')", BadParameter, ["missing must be 'error' or 'mean'"]),
         ("Residual", BadParameter, ["Residual needs measure="]),
-        ("Residual(measure='AP')", BadParameter, ["a measure of this package, such as 'TBG', not 'AP'"]),
+        ("Residual(measure='Rprec')", BadParameter, ["a measure that follows a user model", "not 'Rprec'"]),
         ("TBGG", UnknownSpec, ["no measure 'TBGG'", "Near: 'TBG'"]),
         ("TBG(", UnknownSpec, ["cannot read the measure 'TBG('"]),
         ("SetF", UnknownSpec, ["SetF is a measure of ir_measures that is not computed here"]),
