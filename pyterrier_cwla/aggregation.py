@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from .spec import BelowOne, Named, NotNegative, Probability, decorator
+from .spec import BelowOne, Named, NotNegative, Positive, Probability, decorator
 
 aggregation = decorator(
     "aggregation",
@@ -14,7 +14,8 @@ aggregation = decorator(
 
     Facts that make it faster or exact, all optional: ``linear=True``: A is linear in the gains; ``even=True``: beyond
     the list A changes by the same amount with every item (or not at all); ``rises=True``: A never falls when a gain
-    rises.
+    rises; ``stays=True``: what gains nothing changes nothing; ``credit=lambda effort, …``: A is the sum of the gains,
+    of each the share that this function of its effort gives.
 
     >>> from pyterrier_cwla import aggregation, score
     >>> @aggregation
@@ -38,7 +39,7 @@ discount = decorator(
 )
 
 
-@aggregation(linear=True, even=True, rises=True)
+@aggregation(linear=True, even=True, rises=True, stays=True)
 def etg(view: Any) -> Any:
     """All that was found: expected total gain.
 
@@ -88,7 +89,7 @@ def avg(view: Any) -> Any:
     return _rate(view.G, view.E)
 
 
-@aggregation(even=True, rises=True)
+@aggregation(even=True, rises=True, stays=True)
 def max(view: Any) -> Any:
     """The best item seen.
 
@@ -154,7 +155,7 @@ def effort(view: Any) -> Any:
     return view.E
 
 
-@aggregation(linear=True, even=True, rises=True)
+@aggregation(linear=True, even=True, rises=True, stays=True)
 def utility(view: Any, phi: Annotated[Any, Named("discount")]) -> Any:
     """All that was found, each item worth less the deeper it lay.
 
@@ -166,6 +167,26 @@ def utility(view: Any, phi: Annotated[Any, Named("discount")]) -> Any:
     0.5
     """
     return view.discounted(phi)
+
+
+def _while_reading(effort: Any, half_life: float) -> Any:
+    """The mean of 2^(−t/h) over the time t from 0 to the effort."""
+    decays = np.asarray(effort) * (np.log(2) / half_life)
+    return np.divide(-np.expm1(-decays), decays, out=np.ones_like(decays), where=decays > 0)
+
+
+@aggregation(linear=True, even=True, rises=True, stays=True, credit=_while_reading)
+def smeared(view: Any, half_life: Positive = 224) -> Any:
+    """All that was found, each gain coming in evenly over its item's effort while users under decay(half_life) leave.
+
+    A(i) = Σ_{j≤i} r_j·(h/(e_j·ln 2))·(1 − 2^(−e_j/h)).
+
+    Source: Smucker and Clarke (2012), Eq. 2.
+
+    >>> round(score([1], efforts=[224], C="decay", A="smeared", unseen=1), 4)
+    0.7213
+    """
+    return view.credited(lambda effort: _while_reading(effort, half_life))
 
 
 @discount

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from . import aggregation, continuation, effort, gain  # noqa: F401  (fill the tables that the rows below refer to)
+from . import continuation, gain  # noqa: F401  (fill the tables that the rows below refer to)
+from .aggregation import utility
+from .effort import time
 from .errors import BadParameter, near
 from .metric import NORMS, Metric
 from .spec import TABLES, In, OneOf, Parameter, Spec, parse
@@ -30,6 +32,8 @@ class Row:
     max_rel: int | None = None
     parameters: tuple[Parameter, ...] = ()
     cuts: bool = True  # whether @k cuts the ranking; otherwise the cutoff is a parameter of C
+    units: str = ""
+    range: str = ""
 
     def metric(self, values: Mapping[str, Any], lengths: Any = None, duplicates: Any = None) -> Metric:
         """The metric with these parameters, given as far as they are not defaults."""
@@ -160,24 +164,148 @@ CWLA = Row(
     ),
 )
 
+_SECONDS = tuple(p.name for p in time.parameters[:-1])
+_CREDIT = Parameter("credit", OneOf("arrival", "smeared"), "arrival")
+
+
+def _credited(given: Mapping[str, Any]) -> str:
+    return "smeared(half_life)" if given["credit"] == "smeared" else "etg"
+
+
 TBG = Row(
     "TBG",
     says="Time-biased gain: relevant documents that users save, of whom half have left after half_life seconds.",
-    source="Smucker and Clarke (2012), Eq. 3 and Table 1",
+    source="Smucker and Clarke (2012), Eq. 3 and Table 1; Eq. 2 with credit='smeared'",
     gain="clicksave(p_click_relevant, p_save, rel)",
-    effort="time(summary_seconds, seconds_per_word, seconds_per_document, p_click_relevant, p_click_nonrelevant, rel)",
+    effort=f"time({', '.join(_SECONDS)}, rel)",
     C="decay(half_life)",
-    A="etg",
+    A=_credited,
+    units="documents saved",
     parameters=(
         *_of_part("continuation", "decay", ("half_life",)),
-        *_of_part("effort", "time", tuple(p.name for p in effort.time.parameters[:-1])),
+        *_of_part("effort", "time", _SECONDS),
         *_of_part("gain", "clicksave", ("p_save", "rel")),
+        _CREDIT,
         *_FRAME,
     ),
 )
 
+_BY_GRADE = ("summary_seconds", "p_click", "seconds")
+_EFFORT = Parameter("effort", SpecOf("effort"), "unit")
+_PER_EFFORT = "gain per unit of effort"
+_ADAPTIVE = (_EFFORT, *(p for p in _FRAME if p.name in ("unseen", "lengths", "missing", "judged_only")))
+_MAX_REL = Parameter("max_rel", _HIGHEST)
+_P = Parameter("p", In("[0, 1)"), 0.8)
+_K = Parameter("cutoff", In("[1, inf)", whole=True))
+_GAIN = Parameter("gain", SpecOf("gain"), "exponential")
+_THRESHOLDS = Parameter("gain", SpecOf("gain"), "threshold(0.4, 0.6)")
+_JIANG = "Jiang and Allan (2016)"
+
+
+def _adaptive(
+    name: str, says: str, source: str, C: str, A: str, worth: Text, *own: Parameter, cutoff: Any = _CUTOFF, **more: Any
+) -> Row:
+    """A metric of Jiang and Allan: gain over effort, on what was retrieved."""
+    return Row(
+        *(name, says, f"{_JIANG}, {source}", C, A, worth, _effort_given),
+        end="stop" if A == "erg" else "open",
+        units=_PER_EFFORT,
+        parameters=(*own, *_ADAPTIVE, cutoff),
+        **more,
+    )
+
+
+def _effort_given(given: Mapping[str, Any]) -> Any:
+    return given["effort"]
+
+
+def _gain_given(given: Mapping[str, Any]) -> Any:
+    return given["gain"]
+
+
+_IFT_SOURCE = "Azzopardi, Thomas and Craswell (2018)"
+_IFT = (Parameter("gain", SpecOf("gain"), "linear"), _EFFORT, *_FRAME)
+_CARTERETTE = "Carterette (2011)"
+
+
+def _preset(name: str, says: str, source: str, A: str) -> Row:
+    """One of Carterette's classes, for any C."""
+    return Row(
+        name,
+        says,
+        f"{_CARTERETTE}, {source}; Moffat et al. (2022), section 3",
+        lambda given: given["C"],
+        A,
+        _gain_given,
+        parameters=(Parameter("C", SpecOf("continuation")), Parameter("gain", SpecOf("gain"), "linear"), *_FRAME),
+    )
+
+
 #: The metrics that this package adds to those of ir_measures.
-OURS = {row.name: row for row in (CWLA, TBG)}
+OURS = {
+    row.name: row
+    for row in (
+        CWLA,
+        TBG,
+        Row("GradedTBG", "Time-biased gain with clicks, saves and reading times for every grade.",
+            f"{_JIANG}, section 5.1; Smucker and Clarke (2012), Eq. 3", "decay(half_life)", _credited,
+            "clicksave_by_grade(p_click, p_save)", f"grade_time({', '.join(_BY_GRADE)})", units="documents saved",
+            parameters=(Parameter("half_life", In("(0, inf)"), 31), *_of_part("effort", "grade_time", _BY_GRADE),
+                        *_of_part("gain", "clicksave_by_grade", ("p_save",)), _CREDIT, *_FRAME)),
+        Row("UMeasure", "What is gained before patience runs out: a gain counts for those who last to its item's end.",
+            "Sakai and Dou (2013)", "patience(T)", "etg", _gain_given, _effort_given, units="gain",
+            parameters=(Parameter("T", In("(0, inf)")), Parameter("effort", SpecOf("effort"), "grade_time"), _GAIN,
+                        *_FRAME)),
+        _adaptive("AdaptiveP", "Relevant documents among the first k, per effort.", "Eq. 7 and Table 1",
+                  "prec(cutoff)", "erg", "binary(rel)", _REL, cutoff=_K, cuts=False),
+        _adaptive("AdaptiveGP", "Graded precision: the gain of the first k, per effort.", "Table 1",
+                  "prec(cutoff)", "erg", _gain_given, _THRESHOLDS, cutoff=_K, cuts=False),
+        _adaptive("AdaptiveAP", "Average precision, each precision per effort.", "Table 1",
+                  "ap2(rel=rel)", "avg", "binary(rel)", _REL),
+        _adaptive("AdaptiveGAP", "Graded average precision, each precision per effort.", "Eq. 3",
+                  "ap2(rel=1)", "avg", _gain_given, _THRESHOLDS, norm="mean"),
+        _adaptive("AdaptiveRBP", "Rank-biased precision over what was retrieved, per effort.", "Table 1",
+                  "rbp(p)", "erg", "binary(rel)", _P, _REL),
+        _adaptive("AdaptiveGRBP", "Graded rank-biased precision over what was retrieved, per effort.", "Table 1",
+                  "rbp(p)", "erg", _gain_given, _P, _THRESHOLDS),
+        _adaptive("AdaptiveRR", "One over the effort to the first relevant document.", "Eq. 7",
+                  "rr(rel=rel)", "err", "binary(rel)", _REL),
+        _adaptive("AdaptiveERR", "One over the effort to where a user stops who is satisfied sooner or later.", "Eq. 4",
+                  "rr", "err", "exponential", _MAX_REL),
+        _adaptive("AdaptiveDCG", "Discounted gain per discounted effort.", "Eq. 5",
+                  "dcg(cutoff)", "erg", "burges", cuts=False),
+        _adaptive("AdaptivenDCG", "Discounted gain per discounted effort, over that of the judgments by falling grade.",
+                  "section 2.3", "dcg(cutoff)", "erg", "burges", norm="ideal", cuts=False),
+        Row("Cascade", "The utility of the rank at which a user is satisfied, of whom some give up after every item.",
+            "Chapelle et al. (2009), sections 4 and 7.2", "cascade(gamma)",
+            lambda given: utility(given["phi"]), _gain_given, end="stop", units="utility",
+            parameters=(Parameter("gamma", In("[0, 1]"), 1), Parameter("phi", SpecOf("discount"), "reciprocal"), _GAIN,
+                        Parameter("max_rel", _HIGHEST, None), Parameter("judged_only", Flag(), False), _CUTOFF)),
+        Row("DynamicBPM", "Bejeweled player: goes on while gain is wanted and effort is left; finds move both limits.",
+            "Zhang et al. (2017)", "bpm(T, K, h_b, h_c, m)", "erg", _gain_given, _effort_given,
+            units=_PER_EFFORT,
+            parameters=(*_of_part("continuation", "bpm", ("T", "K")), Parameter("h_b", In("[0, inf)"), 1),
+                        Parameter("h_c", In("[0, inf)"), 1), Parameter("m", In("[0, inf)"), 0.5),
+                        Parameter("gain", SpecOf("gain"), "linear"), _EFFORT, *_FRAME)),
+        Row("IFTGoal", "Information foraging: leaves the more readily the nearer the wanted gain is.", _IFT_SOURCE,
+            "ift_goal(T, b1, R1)", "erg", _gain_given, _effort_given, units=_PER_EFFORT,
+            parameters=(*_of_part("continuation", "ift_goal", ("T", "b1", "R1")), *_IFT)),
+        Row("IFTRate", "Information foraging: leaves the more readily the slower gain comes.", _IFT_SOURCE,
+            "ift_rate(A, b2, R2)", "erg", _gain_given, _effort_given, units=_PER_EFFORT,
+            parameters=(*_of_part("continuation", "ift_rate", ("A", "b2", "R2")), *_IFT)),
+        Row("IFT", "Information foraging by goal and by rate.", _IFT_SOURCE,
+            "product(ift_goal(T, b1, R1), ift_rate(A, b2, R2))", "erg", _gain_given, _effort_given,
+            units=_PER_EFFORT,
+            parameters=(*_of_part("continuation", "ift_goal", ("T", "b1", "R1")),
+                        *_of_part("continuation", "ift_rate", ("A", "b2", "R2")), *_IFT)),
+        _preset("ExpectedUtility", "Carterette's model 1: the gain of the last item seen.", "Model 1", "fin"),
+        _preset("ExpectedTotalUtility", "Carterette's model 2: all that was found.", "Model 2", "etg"),
+        Row("ExpectedEffort", "Carterette's model 3: one over the rank at which a relevant document satisfies.",
+            f"{_CARTERETTE}, Model 3", "carterette3(theta)", "err", "binary(rel)", units="1/rank",
+            parameters=(Parameter("theta", In("[0, 1]"), 0.5), _REL, *_FRAME)),
+        _preset("ExpectedAverageUtility", "Carterette's model 4: the average of what was seen.", "Model 4", "avg"),
+    )
+}  # fmt: skip
 
 
 def _ndcg_gain(given: Mapping[str, Any]) -> str:
@@ -191,14 +319,13 @@ def _rbp_gain(given: Mapping[str, Any]) -> str:
     return "binary(rel)" if given["rel"] is not None else "binary"
 
 
-_P = Parameter("p", In("[0, 1)"), 0.8)
-_K = Parameter("cutoff", In("[1, inf)", whole=True))
 _T = Parameter("T", In("[0.5, inf)"), 1.0)
 _GRADES = (Parameter("min_rel", In("[0, inf)"), 0), Parameter("max_rel", _HIGHEST))
 _LOG2 = Parameter("dcg", OneOf("log2"), "log2")
 _SEES_1000 = 1000  # cwl_eval sums over so many ranks
 
 _IR = "ir_measures"
+_NERR = "Azzopardi, Mackenzie and Moffat (2021)"
 
 #: What ir_measures' own names mean, with ir_measures' own numbers.
 THEIRS = {
@@ -224,6 +351,18 @@ THEIRS = {
         Row("INST", "INST, over 1000 ranks.", "Moffat et al. (2022), Eq. 13", "inst(T)", "erg", "linear(min_rel)",
             end=_SEES_1000, parameters=(_T, *_GRADES)),
         Row("INSQ", "INSQ, over 1000 ranks.", "Moffat, Scholer and Thomas (2012)", "insq(T)", "erg",
+            "linear(min_rel)", end=_SEES_1000, parameters=(_T, *_GRADES)),
+        Row("BPM", "Bejeweled player: goes on while gain is wanted, down to rank k.", "Zhang et al. (2017)",
+            "bpm(T, cutoff)", "erg", "linear(min_rel)", end=_SEES_1000, cuts=False,
+            parameters=(_K, Parameter("T", In("(0, inf)"), 1.0), *_GRADES)),
+        Row("NERR8", "ERR's user on the first k items, at a rate of gain.", _NERR, "product(rr, prec(cutoff))", "erg",
+            "linear(min_rel)", end=_SEES_1000, parameters=(_K, *_GRADES), cuts=False),
+        Row("NERR9", "ERR's user who goes on from rank i with i/(i+1), on the first k items.", _NERR,
+            "product(rr, carterette1(cutoff))", "erg", "linear(min_rel)", end=_SEES_1000, parameters=(_K, *_GRADES),
+            cuts=False),
+        Row("NERR10", "ERR's user with the patience of RBP.", _NERR, "product(rr, rbp(p))", "erg", "linear(min_rel)",
+            end=_SEES_1000, parameters=(Parameter("p", In("[0, 1)"), 0.9), *_GRADES)),
+        Row("NERR11", "ERR's user with the patience of INSQ.", _NERR, "product(rr, insq(T))", "erg",
             "linear(min_rel)", end=_SEES_1000, parameters=(_T, *_GRADES)),
         Row("ERR", "Expected reciprocal rank, with grades up to 4 as in gdeval.", "Chapelle et al. (2009), Eq. 5",
             "rr", "err", "exponential", max_rel=4, parameters=(_CUTOFF,)),

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from .spec import BelowOne, Grade, In, OneOf, Positive, Probability, Rank, decorator
+from .spec import BelowOne, Grade, In, Named, NotNegative, OneOf, Positive, Probability, Rank, decorator
 from .view import before
 
 continuation = decorator(
@@ -15,8 +15,10 @@ continuation = decorator(
 
     Facts that make it faster or exact, all optional: ``settles=True``: beyond the list C does not change with the
     rank; ``passes=True``: C is 1 at every item without gain; ``vanishes=True``: V goes to 0 though slowly;
-    ``depth=lambda k: k``: a rank at which C jumps; ``items_beyond=lambda view, V, …``: ΣV(j) over the ranks after the
-    list in closed form, given the view of its last rank and V(n+1).
+    ``leaves=True``: whatever comes, all leave sooner or later, if every item costs something; ``depth=lambda k: k``: a
+    rank at which C jumps; ``items_beyond=lambda view, V, …``: ΣV(j) over the ranks after the list in closed form, given
+    the view of its last rank and V(n+1). ``survival=True``: the function gives V(i) itself, the share of users who get
+    to see item i; its first may be below 1, and the others leave with nothing.
 
     >>> from pyterrier_cwla import continuation, score
     >>> @continuation
@@ -45,7 +47,7 @@ def prec(view: Any, k: Rank) -> Any:
     return (view.i < k).astype(float)
 
 
-@continuation(settles=True)
+@continuation(settles=True, leaves=True)
 def rbp(view: Any, phi: BelowOne) -> Any:
     """Goes on with the same probability after every item.
 
@@ -193,7 +195,7 @@ def insq(view: Any, T: Wanted) -> Any:
     return ((y - 1) / y) ** 2
 
 
-@continuation(settles=True)
+@continuation(settles=True, leaves=True)
 def decay(view: Any, half_life: Positive = 224) -> Any:
     """Half of the users are gone after half_life, counted in effort (seconds where effort is time).
 
@@ -234,6 +236,138 @@ def carterette2(view: Any, k: Rank, rel: Grade | None = None) -> Any:
     """
     seen = view.at_least(rel)
     return np.where(view.i < k, np.where(seen.r == 0, 1.0, seen.G / (seen.G + 1)), 0.0)
+
+
+@continuation(settles=True, passes=True)
+def carterette3(view: Any, theta: Probability, rel: Grade | None = None) -> Any:
+    """Leaves with the same probability at every item that gains something, and at no other.
+
+    C(i) = 1 − θ where r_i > 0, else 1. Adaptive. (The paper prints 0 instead of 1.)
+
+    Source: Carterette (2011), Model 3; Moffat et al. (2022), section 3.
+
+    >>> score([0, 1, 1], C="carterette3(0.5)", A="err")
+    0.3333333333333333
+    """
+    return np.where(view.at_least(rel).r > 0, 1 - theta, 1.0)
+
+
+def _product_of_facts(name: str, first: Any, second: Any) -> Any:
+    one, other = first.fact(name), second.fact(name)
+    if name in ("settles", "passes"):
+        return one and other
+    if name in ("vanishes", "leaves"):  # nobody is there whom either has lost
+        return one or other
+    if name == "depth" and (one or other):
+        return lambda: max(depth() for depth in (one, other) if depth)
+    if name == "items_beyond":  # of gains alone, as one is that lets pass what gains nothing: the other decides
+        return other if first.fact("passes") else one if second.fact("passes") else None
+    return None
+
+
+@continuation(of_parts=_product_of_facts)
+def product(
+    view: Any, first: Annotated[Any, Named("continuation")], second: Annotated[Any, Named("continuation")]
+) -> Any:
+    """Goes on where two reasons to leave both fail.
+
+    C(i) = C₁(i)·C₂(i).
+
+    Source: Azzopardi, Mackenzie and Moffat (2021).
+
+    >>> round(score([0.5, 1], C="product(rr, rbp(0.8))", A="erg"), 4)
+    0.6429
+    """
+    return first(view) * second(view)
+
+
+def _bpm_beyond(view: Any, V: Any, T: float, K: float, h_b: float, h_c: float, m: float) -> Any:
+    """How many items are seen until the limits, which fall with every one, are met: the first rank at which C is 0."""
+    n, G, E, e = (np.asarray(values, float) for values in (view.i, view.G, view.E, view.beyond([[1.0]]).e))
+    n, G, E = n[..., -1:], G[..., -1:], E[..., -1:]
+    moved = G - m * (n - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_gain = np.where(h_b * m > 0, (T + h_b * moved - G) / (h_b * m), np.where(T + h_b * moved > G, np.inf, 1))
+        by_effort = np.where(e + h_c * m > 0, (K + h_c * moved - E) / (e + h_c * m), np.inf)
+        items = np.maximum(np.ceil(np.minimum(by_gain, by_effort)), 1)
+    if np.isfinite(items).all():  # a quotient may be rounded over a whole number: ask C itself
+        for step, goes_on in ((-1, 0.0), (0, 1.0)):
+            odd = bpm.function(view.beyond(np.maximum(items + step, 1)), T, K, h_b, h_c, m) == goes_on
+            items = np.where(odd, np.maximum(items + (step or 1), 1), items)
+    return V * items
+
+
+@continuation(items_beyond=_bpm_beyond)
+def bpm(view: Any, T: Positive, K: Positive, h_b: NotNegative = 0, h_c: NotNegative = 0, m: NotNegative = 0.5) -> Any:
+    """Goes on while it wants more gain and has effort left; both limits may move with what was found.
+
+    C(i) = 1 while G(i) < T_i and E(i) < K_i, else 0; T_i = T + h_b·Σ_{j<i}(r_j − m), K_i = K + h_c·Σ_{j<i}(r_j − m).
+    Static where h_b and h_c are 0, dynamic otherwise. Adaptive.
+
+    Source: Zhang et al. (2017).
+
+    >>> score([0, 1, 1], C="bpm(1, 10)", A="erg")
+    0.5
+    """
+    moved = view.G_before - m * (view.i - 1)
+    return ((T + h_b * moved > view.G) & (K + h_c * moved > view.E)).astype(float)
+
+
+@continuation(settles=True)
+def ift_goal(view: Any, T: Positive, b1: Positive = 0.9, R1: NotNegative = 10) -> Any:
+    """Forages for gain T, and leaves the more readily the nearer it is.
+
+    C(i) = 1 − 1/(1 + b₁·exp((T − G(i))·R₁)). Adaptive.
+
+    Source: Azzopardi, Thomas and Craswell (2018).
+
+    >>> round(score([1, 0, 1], C="ift_goal(1, 0.9, 1)", A="erg"), 4)
+    0.6908
+    """
+    return _logistic(np.log(b1) + (T - view.G) * R1)
+
+
+@continuation
+def ift_rate(view: Any, A: NotNegative, b2: Positive = 0.9, R2: NotNegative = 10) -> Any:
+    """Forages as long as gain comes fast enough, at a rate of A for each unit of effort.
+
+    C(i) = 1/(1 + b₂·exp((A − G(i)/E(i))·R₂)). Adaptive.
+
+    Source: Azzopardi, Thomas and Craswell (2018).
+
+    >>> round(score([1, 0, 1], C="ift_rate(0.2, 0.9, 1)", A="erg"), 4)
+    0.5124
+    """
+    rate = np.divide(view.G, view.E, out=np.zeros(np.broadcast_shapes(view.G.shape, view.E.shape)), where=view.E > 0)
+    return _logistic((rate - A) * R2 - np.log(b2))
+
+
+def _logistic(x: Any) -> Any:
+    from scipy.special import expit
+
+    return expit(x)
+
+
+def _patience_beyond(view: Any, V: Any, T: float) -> Any:
+    """Σ_m max(0, V − (m−1)·e/T) over the items after the list."""
+    step = np.asarray(view.beyond([[1.0]]).e, float) / T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        m = np.where(step > 0, np.ceil(V / step), np.where(V > 0, np.inf, 0.0))
+        return np.where(np.isinf(m), np.inf, m * V - step * m * (m - 1) / 2)
+
+
+@continuation(survival=True, items_beyond=_patience_beyond, leaves=True)
+def patience(view: Any, T: Positive) -> Any:
+    """Has patience for anything up to T, all as likely, and gains from an item only if it lasts to the item's end.
+
+    V(i) = max(0, 1 − E(i)/T). Static. Whoever has none for the first item leaves with nothing.
+
+    Source: Sakai and Dou (2013); Jiang and Allan (2016), section 5.1.
+
+    >>> score([1, 0, 1], C="patience(4)", A="etg")
+    1.0
+    """
+    return np.maximum(0.0, 1 - view.E / T)
 
 
 @continuation(settles=True, depth=lambda values: len(values))

@@ -7,13 +7,14 @@ from typing import Annotated, Any
 import numpy as np
 
 from .errors import BadJudgments, BadParameter
-from .spec import Grade, Grades, NotNegative, OneOf, Probability, decorator
+from .spec import Grade, Grades, NotNegative, OneOf, Probabilities, Probability, decorator
 
 gain = decorator(
     "gain",
     """Makes a function of grades a gain; a second input named ``max_rel`` gets the measure's highest grade.
 
-    It is called with an array of grades, all above 0, and returns as many gains.
+    It is called with an array of grades, all above 0, and returns as many gains. One optional fact, ``grades=lambda …:
+    [1, 2]``: the grades it knows, of which the highest gain is taken where a measure gives no max_rel.
 
     >>> from pyterrier_cwla import gain, score
     >>> @gain
@@ -97,7 +98,11 @@ def burges(grade: Any) -> Any:
     return np.exp2(grade) - 1
 
 
-@gain
+def _grades_of_table(gains: dict, others: str) -> list | None:
+    return [grade for grade in gains if grade > 0] if others == "error" else None
+
+
+@gain(grades=_grades_of_table)
 def table(
     grade: Any, gains: Annotated[dict, Grades()], others: Annotated[str, OneOf("error", "grade")] = "error"
 ) -> Any:
@@ -108,14 +113,39 @@ def table(
     >>> table({1: 0.2, 2: 1})([2, 1])
     array([1. , 0.2])
     """
-    grade = np.asarray(grade)
-    missing = [g for g in np.unique(grade).tolist() if g not in gains]
     if others == "grade":
-        gains = {**{g: g for g in missing}, **gains}
-    elif missing:
-        raise BadJudgments(f"gain table({gains}) has no gain for grade {missing[0]:g}; add it to the table.")
-    levels = np.array(sorted(gains), float)
-    return np.array([gains[g] for g in sorted(gains)], float)[np.searchsorted(levels, grade)]
+        gains = {**{g: g for g in np.unique(grade).tolist()}, **gains}
+    return looked_up(grade, gains, "gain table")
+
+
+def looked_up(grade: Any, numbers: dict, where: str) -> Any:
+    """The number of each grade; a grade that has none is an error."""
+    grade = np.asarray(grade)
+    found = np.full(grade.shape, np.nan)
+    for level, number in numbers.items():
+        found[grade == level] = number
+    if np.isnan(found).any():
+        raise BadJudgments(f"{where}({numbers}) has nothing for grade {grade[np.isnan(found)][0]:g}; add it there.")
+    return found
+
+
+@gain(grades=lambda weights: list(range(1, len(weights) + 1)))
+def threshold(grade: Any, *weights: Probability) -> Any:
+    """The probability that a user takes a document of this grade for relevant.
+
+    r = Σ_{s≤g} weights[s−1], weights[s−1] the share of users for whom relevance begins at grade s. Range [0, 1].
+
+    Source: Robertson, Kanoulas and Yilmaz (2010); Jiang and Allan (2016), Eq. 3.
+
+    >>> threshold(0.4, 0.6)([1, 2])
+    array([0.4, 1. ])
+    """
+    if sum(weights) > 1 + 1e-9:
+        raise BadParameter(
+            f"gain threshold{weights}: the weights sum to {sum(weights):g}, and shares of users may not."
+        )
+    sums = np.cumsum(weights)
+    return looked_up(grade, {s + 1: share for s, share in enumerate(sums.tolist())}, "gain threshold")
 
 
 @gain
@@ -130,3 +160,21 @@ def clicksave(grade: Any, p_click: Probability = 0.64, p_save: Probability = 0.7
     array([0.4928])
     """
     return p_click * p_save * binary.function(grade, rel)
+
+
+_P_CLICK = {0: 0.26, 1: 0.5, 2: 0.55}
+_P_SAVE = {1: 0.2, 2: 0.8}
+
+
+@gain(grades=lambda p_click, p_save: [grade for grade in p_save if grade > 0])
+def clicksave_by_grade(grade: Any, p_click: Probabilities = _P_CLICK, p_save: Probabilities = _P_SAVE) -> Any:
+    """The probability that a document is clicked and then saved, grade by grade.
+
+    r = P(C=1|g)·P(S=1|g). Range [0, 1].
+
+    Source: Jiang and Allan (2016), Table 2 and section 5.1.
+
+    >>> clicksave_by_grade()([1, 2])
+    array([0.1 , 0.44])
+    """
+    return looked_up(grade, p_click, "p_click=") * looked_up(grade, p_save, "p_save=")

@@ -17,8 +17,8 @@ Array = np.ndarray
 def ideal_ranking(metric: Any, rankings: Rankings) -> Rankings:
     """All judged documents of each query by falling gain.
 
-    Where C decays with effort and A is the total gain, an order that is best: by g/(1 − 2^(−e/h)), largest first,
-    and with a cutoff the best k of them (dynamic programme).
+    Where C decays with effort and A is the total gain, an order that is best: by g/(1 − 2^(−e/h)), largest first, g the
+    gain as it is credited, and with a cutoff the best k of them (dynamic programme).
     """
     pool = rankings.pool
     if metric.uniform:
@@ -27,7 +27,9 @@ def ideal_ranking(metric: Any, rankings: Rankings) -> Rankings:
     gains = metric.gains(pool.grade)
     effort = pool_efforts(metric, rankings)
     worth = gains
-    if metric.C.name == "decay" and metric.A.name == "etg":
+    if metric.decays:
+        credit = metric.A.fact("credit")
+        gains = gains if credit is None else gains * credit(effort)
         stays = np.exp2(-effort / metric.C["half_life"])
         with np.errstate(divide="ignore", invalid="ignore"):
             worth = np.where(gains > 0, gains / (1 - stays), 0.0)

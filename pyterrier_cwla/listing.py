@@ -33,6 +33,7 @@ _NORMS = {
     "none": "Nothing: the score is Σ L·A.",
     "ideal": "What the best ranking of the judged documents gets.",
     "all": "The query's total gain, retrieved or not.",
+    "mean": "The mean gain of the query's relevant documents, retrieved or not.",
     "unlimited": "What an unlimited supply of the best documents, of no length, gets.",
 }
 

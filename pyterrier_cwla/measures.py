@@ -40,7 +40,7 @@ class CWLAMeasure(Measure):
                 value = self._canonical(parameter, params[name])
                 if value != parameter.default:
                     self.params[name] = value
-        if not any(p.required and p.name not in self.params for p in known.values()):
+        if params and not any(p.required and p.name not in self.params for p in known.values()):
             self._prepare()
 
     @classmethod
@@ -130,7 +130,8 @@ def _types(parameter: Parameter) -> Any:
     return (*kinds, type(None)) if parameter.default is None else kinds
 
 
-_CWLA, _TBG = (_measure_class(OURS[name]) for name in ("CWLA", "TBG"))
+_NAMED = {name: _measure_class(row) for name, row in OURS.items()}
+globals().update({f"_{name}": kind for name, kind in _NAMED.items()})  # where pickle looks for them
 
 
 def metric_of(measure: Measure, highest: int | None = None) -> Metric:
@@ -277,7 +278,14 @@ class _IntentAware(Wrapper):
         return self._bound.get("weights") or bind_weights("uniform")
 
 
-CWLA, TBG, Residual, GeometricMean, IntentAware = _CWLA(), _TBG(), _Residual(), _GeometricMean(), _IntentAware()
+CWLA, TBG = _NAMED["CWLA"](), _NAMED["TBG"]()
+Residual, GeometricMean, IntentAware = _Residual(), _GeometricMean(), _IntentAware()
 MEASURES: dict[str, CWLAMeasure] = {
-    str(measure.NAME): measure for measure in (CWLA, TBG, Residual, GeometricMean, IntentAware)
+    name: kind()
+    for name, kind in {
+        **_NAMED,
+        "Residual": _Residual,
+        "GeometricMean": _GeometricMean,
+        "IntentAware": _IntentAware,
+    }.items()
 }

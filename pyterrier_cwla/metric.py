@@ -16,7 +16,7 @@ from .spec import Spec
 from .view import Documents, UnknownEffort, View
 from .walk import Walk
 
-NORMS = ("none", "ideal", "all", "unlimited")
+NORMS = ("none", "ideal", "all", "mean", "unlimited")
 _CELLS = 1 << 16  # queries × ranks that are worked on at a time, so that they stay in cache
 _DEEPEST = 4096  # weights are kept for ranks down to here
 Array = np.ndarray
@@ -74,6 +74,11 @@ class Metric:
         return not self.uniform and "words" in effort_reads(self.effort)
 
     @property
+    def decays(self) -> bool:
+        """Users leave with effort alone, and count all gains: the case with an exact ideal ranking."""
+        return self.C.name == "decay" and (self.A.name == "etg" or self.A.fact("credit") is not None)
+
+    @property
     def rank_only(self) -> bool:
         """C depends on ranks (and efforts) alone: no gain moves a user."""
         return reads(self.C) <= {"i", "e", "E"}
@@ -96,8 +101,9 @@ class Metric:
     def best(self) -> tuple[float, float]:
         """The best gain there can be, and the highest grade that has it."""
         rels = [value for spec in (self.gain, self.C) for name, value in spec.values if name == "rel" and value]
-        if self.gain.name == "table" and self.gain["others"] == "error":
-            grades = np.array([g for g in self.gain["gains"] if 0 < g <= (self.max_rel or g)])
+        known = self.gain.fact("grades") and self.gain.fact("grades")()
+        if known:
+            grades = np.array([g for g in known if g <= (self.max_rel or g)])
         elif self.max_rel is not None:
             grades = np.append(np.arange(1, self.max_rel), self.max_rel)
         elif any(name == "rel" for name, _ in self.gain.values):
@@ -169,8 +175,12 @@ class Metric:
 
     def divisor(self, rankings: Rankings) -> Array:
         """N per query."""
-        if self.norm == "all":
-            return rankings.pool.totals(self.gains, (self.gain.key, self.max_rel))
+        if self.norm in ("all", "mean"):
+            totals = rankings.pool.totals(self.gains, (self.gain.key, self.max_rel))
+            if self.norm == "all":
+                return totals
+            relevant = rankings.pool.totals(lambda grade: np.ones(len(grade)), "relevant")
+            return np.divide(totals, relevant, out=np.zeros(len(totals)), where=relevant > 0)
         if self.norm == "ideal":
             if not self.built_in:
                 return self._ideal_scores(rankings)
@@ -282,7 +292,7 @@ class Metric:
     @property
     def _settled_after_hits(self) -> bool:
         """Efforts after the last hit do not matter where A stays and all who go on leave, sooner or later."""
-        stays = self.A.name in ("etg", "max", "utility") and self.C.name in ("decay", "rbp")
+        stays = bool(self.A.fact("stays")) and bool(self.C.fact("leaves"))
         return self.uniform or (stays and self.unseen_effort != 0)
 
     def _hit_columns(self, rankings: Rankings, queries: Array, width: int, _: float) -> tuple[View, Array | None]:

@@ -57,9 +57,7 @@ def check_probabilities(spec: Spec, C: Any) -> None:
     """C must be a probability; and a user's own is shown the end of a list at its first use."""
     if C.size and not (C.min() >= 0 and C.max() <= 1):
         odd = np.asarray(C)[~((C >= 0) & (C <= 1))].flat[0]
-        why = (
-            "; gains above 1 do that, so use gain='linear' or 'exponential' with max_rel=" if spec.part.built_in else ""
-        )
+        why = "; gains above 1 do that, so use gain='linear' or 'exponential' with max_rel=" if spec.built_in else ""
         raise BadParameter(f"C={str(spec)!r} must give probabilities from 0 to 1, and gave {odd:g}{why}.")
 
 

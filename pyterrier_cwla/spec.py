@@ -66,12 +66,16 @@ class Named:
 
 @dataclass(frozen=True)
 class Grades:
-    """A map from grades to gains: ``{1: 0.3, 2: 1}``."""
+    """A map from grades to numbers: ``{1: 0.3, 2: 1}``."""
+
+    what: str = "gains of 0 or more"
+    highest: float = _MOST
 
     def __str__(self) -> str:
-        return "a map from grades to gains of 0 or more, such as {1: 0.3, 2: 1}"
+        return f"a map from grades to {self.what}, such as {{1: 0.3, 2: 1}}"
 
 
+Probabilities = Annotated[dict, Grades("probabilities", 1)]
 Probability = Annotated[float, In("[0, 1]")]
 BelowOne = Annotated[float, In("[0, 1)")]
 Positive = Annotated[float, In("(0, inf)")]
@@ -106,7 +110,7 @@ class Parameter:
             return parse(value, self.allowed.kind)
         if isinstance(self.allowed, Grades) and isinstance(value, Mapping):
             pairs = {float_or_int(k): float_or_int(v) for k, v in value.items()}
-            if min(pairs.values(), default=0) >= 0:
+            if all(0 <= number <= self.allowed.highest for number in pairs.values()):
                 return dict(sorted(pairs.items()))
         if isinstance(self.allowed, In):
             value = _number(value)
@@ -291,7 +295,12 @@ class Spec:
             ) from error
 
     def fact(self, name: str) -> Any:
-        """What the decorator was told about the function, with this spec's parameters."""
+        """What the decorator was told about the function, with this spec's parameters.
+
+        A function of functions has one fact, ``of_parts``, which makes each from those of its parts.
+        """
+        if "of_parts" in self.part.facts:
+            return self.part.facts["of_parts"](name, **dict(self.values))
         fact = self.part.facts.get(name)
         if not callable(fact):
             return fact

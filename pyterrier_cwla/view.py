@@ -42,8 +42,8 @@ class View:
     ``i``  the rank, from 1 · ``r``  the gain of item i · ``G``  Σ_{j≤i} r_j, ``G_before``  Σ_{j<i} r_j ·
     ``e``  the effort of item i · ``E``  Σ_{j≤i} e_j · ``best``  max_{j≤i} r_j · ``grade``  the grade of item i ·
     ``total``  the query's total gain over all judgments · ``found``  the ranking's total gain ·
-    ``fading(δ)``  F(i) = δF(i−1) + r_i · ``discounted(φ)``  Σ_{j≤i} r_j φ(j) · ``expected_effort``  Σ_j V(j)e_j
-    (for aggregations) · ``at_least(rel)``  the same view with r_i = [grade ≥ rel].
+    ``fading(δ)``  F(i) = δF(i−1) + r_i · ``discounted(φ)``  Σ_{j≤i} r_j φ(j) · ``credited(s)``  Σ_{j≤i} r_j s(e_j) ·
+    ``expected_effort``  Σ_j V(j)e_j (for aggregations) · ``at_least(rel)``  the same view with r_i = [grade ≥ rel].
 
     Never take cumulative sums yourself: beyond the end of the list the same names are answered in closed form.
     """
@@ -115,6 +115,9 @@ class View:
     def discounted(self, phi: Callable[[Any], Any]) -> Any:
         return np.cumsum(self.r * phi(self.i), axis=-1)
 
+    def credited(self, share: Callable[[Any], Any]) -> Any:
+        return np.cumsum(self.r * share(self.e), axis=-1)
+
     def at_least(self, rel: float | None) -> View:
         if rel is None:
             return self
@@ -176,6 +179,10 @@ class Beyond(View):
     def discounted(self, phi: Callable[[Any], Any]) -> Any:
         self._refuse_endless_gain("discounted gain has no closed form: give end='stop', or a rank as end=")
         return self.seen.discounted(phi)[..., -1:] + 0 * self.m
+
+    def credited(self, share: Callable[[Any], Any]) -> Any:
+        seen = self.seen.credited(share)[..., -1:] + 0 * self.m
+        return seen + self.background * share(self.e) * self.m if self.background else seen
 
     def at_least(self, rel: float | None) -> View:
         return self if rel is None else self.seen.at_least(rel).beyond(self.m)

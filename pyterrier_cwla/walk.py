@@ -26,10 +26,10 @@ class Walk:
 
     def __init__(self, metric: Metric, view: View, leaves: Array | None = None) -> None:
         self.metric, self.view = metric, view
-        C = _matrix(metric.C(view))
-        if not (metric.C.part.built_in and metric.rank_only):
+        C, first = self._of_survival() if metric.C.fact("survival") else (_matrix(metric.C(view)), 1.0)
+        if not (metric.C.built_in and metric.rank_only):
             check_probabilities(metric.C, C)
-        if not metric.C.part.built_in:
+        if not metric.C.built_in:
             try_out(metric.C)
         if leaves is not None:
             C = np.array(np.broadcast_to(C, view.r.shape))
@@ -37,11 +37,22 @@ class Walk:
         elif C.shape[-1] < view.r.shape[-1]:
             C = np.broadcast_to(C, (len(C), view.r.shape[-1]))
         self.C = C
-        self.V = np.ones(C.shape)
+        self.V = np.broadcast_to(first, C.shape).copy()
         np.cumprod(C[:, :-1], axis=-1, out=self.V[:, 1:])
+        if np.ndim(first):
+            self.V[:, 1:] *= first
         self.reach = self.V[:, -1:] * C[:, -1:]
         me = ref(self)  # weakly, so that chunks are freed as they are done
         view.spend = lambda: me().expected_effort  # type: ignore[union-attr]
+
+    def _of_survival(self) -> tuple[Array, Array]:
+        """C and V(1) where V is what the function gives."""
+        V = np.broadcast_to(_matrix(self.metric.C(self.view)), self.view.r.shape)
+        after = (
+            np.zeros((len(V), 1)) if self.metric.end == "stop" else _matrix(self.metric.C(self.view.beyond([[1.0]])))
+        )
+        later = np.concatenate([V[:, 1:], np.broadcast_to(after, (len(V), 1))], axis=1)
+        return _ratio(later, V), V[:, :1]
 
     @cached_property
     def L(self) -> Array:
@@ -49,7 +60,7 @@ class Walk:
 
     @cached_property
     def A(self) -> Array:
-        if not self.metric.A.part.built_in:
+        if not self.metric.A.built_in:
             try_out(self.metric.A)
         return _matrix(self.metric.A(self.view))
 
@@ -94,6 +105,9 @@ class Walk:
 
     def goes_on(self, m: Any) -> Array:
         """C at the m-th ranks after the list."""
+        if self.metric.C.fact("survival"):
+            V, later = (_matrix(self.metric.C(self.view.beyond(rank))) for rank in (m, np.asarray(m) + 1))
+            return _ratio(later, V)
         return _matrix(self.metric.C(self.view.beyond(m)))
 
     @cached_property
@@ -202,6 +216,10 @@ class Walk:
                 steady = left * np.abs(last - felt[:, -17:-16]) <= allowed
                 whole, rest = whole + np.where(steady & ~stay, rest, 0.0), np.where(steady, 0.0, rest)
         return whole if np.all(stay | (np.abs(rest) <= allowed)) else None
+
+
+def _ratio(later: Array, V: Array) -> Array:
+    return np.divide(later, V, out=np.zeros(np.broadcast_shapes(later.shape, V.shape)), where=V > 0)
 
 
 def _matrix(values: Any) -> Array:

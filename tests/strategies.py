@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from pyterrier_cwla.spec import TABLES, In, Named, OneOf, Part, Spec
+from pyterrier_cwla.spec import TABLES, Grades, In, Named, OneOf, Part, Spec
 
 BUILT_IN = {kind: {name: part for name, part in parts.items() if part.built_in} for kind, parts in list(TABLES.items())}
 
@@ -31,6 +31,8 @@ def _values(allowed: object) -> st.SearchStrategy:
         return specs(allowed.kind)
     if isinstance(allowed, OneOf):
         return st.sampled_from(allowed.names)
+    if isinstance(allowed, Grades):
+        return st.fixed_dictionaries({grade: numbers(0, min(allowed.highest, 60)) for grade in range(4)})
     assert isinstance(allowed, In), allowed
     low, high = (float(end) for end in allowed.interval[1:-1].split(","))
     low, high = max(low, 0.0), min(high, 20.0 if allowed.whole else 60.0)
@@ -60,3 +62,13 @@ def continuations(*names: str) -> st.SearchStrategy[Spec]:
 
 def aggregations(*names: str) -> st.SearchStrategy[Spec]:
     return specs("aggregation", names)
+
+
+#: Continuations that no gain moves.
+STATIC = {"prec", "rbp", "dcg", "insq", "decay", "carterette1", "patience", "fixed"}
+
+
+def is_static(C: Spec) -> bool:
+    if C.name == "product":
+        return is_static(C["first"]) and is_static(C["second"])
+    return C.name in STATIC
