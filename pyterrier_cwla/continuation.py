@@ -259,7 +259,7 @@ def _product_of_facts(name: str, first: Any, second: Any) -> Any:
     if name in ("vanishes", "leaves"):  # nobody is there whom either has lost
         return one or other
     if name == "depth" and (one or other):
-        return lambda: max(depth() for depth in (one, other) if depth)
+        return lambda: max(depth() or 1 for depth in (one, other) if depth)
     if name == "items_beyond":  # of gains alone, as one is that lets pass what gains nothing: the other decides
         return other if first.fact("passes") else one if second.fact("passes") else None
     return None

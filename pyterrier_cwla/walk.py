@@ -133,7 +133,7 @@ class Walk:
         """Σ L(j)·A(j) over the ranks after the list."""
         C, A = self.metric.C, self.metric.A
         nobody = np.zeros(self.reach.shape)
-        if not self._open or (not self.reach.any() and C.fact("items_beyond") is None):
+        if not self._open or not (self.reach.any() or (C.fact("items_beyond") and self.items_beyond.any())):
             return nobody
         if not A.fact("even"):
             return nobody if self._all_stay or not self.reach.any() else self._at_nodes(A)
