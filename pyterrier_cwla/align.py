@@ -88,19 +88,19 @@ class Judgments:
 
     def align(self, run: Any, all_judged: bool = False, check: bool = False) -> Rankings:
         """A run's rankings: as trec_eval orders them, score in float32 descending, ties by document id descending."""
-        columns = run if isinstance(run, Columns) else run_columns(run)
-        return Rows(self, columns, check).rankings(all_judged)
+        return self.rows(run, check).rankings(all_judged)
 
-    def aligned(self, run: Any) -> Aligned:
-        return Aligned(self, run)
+    def rows(self, run: Any, check: bool = False) -> Rows:
+        """A run's rows, in order, to be matched with judgments."""
+        return Rows(self, run if isinstance(run, Columns) else run_columns(run), check)
 
 
 class Aligned:
-    """One run, aligned with its judgments as far and as often as measures ask for."""
+    """Runs, aligned with their judgments as far and as often as measures ask for, and stacked."""
 
-    def __init__(self, judgments: Judgments, run: Any) -> None:
-        self.judgments = judgments
-        self.rows = Rows(judgments, run if isinstance(run, Columns) else run_columns(run))
+    def __init__(self, runs: list[Rows]) -> None:
+        self.runs = runs
+        self.judgments = runs[0].judgments
         self._found: dict[tuple, Rankings] = {}
 
     def rankings(self, all_judged: bool = False, intent: str | None = None) -> Rankings:
@@ -108,7 +108,7 @@ class Aligned:
         key = (all_judged, intent)
         if key not in self._found:
             judgments = self.judgments if intent is None else self.judgments.intents[intent]
-            self._found[key] = self.rows.rankings(all_judged, judgments)
+            self._found[key] = Rankings.stacked([run.rankings(all_judged, judgments) for run in self.runs])
         return self._found[key]
 
 

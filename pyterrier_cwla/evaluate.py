@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import ir_measures
+import numpy as np
 import pandas as pd
 from ir_measures.measures import Measure
 
+from .align import Judgments, Rows
 from .catalogue import THEIRS
 from .errors import BadParameter, BadRun, CWLAError, MissingLength, NoFiniteValue, UnknownSpec, near
 from .judgments import COUNTS
 from .measures import MEASURES, CWLAMeasure, metric_of
 from .provider import CWLAEvaluator, CWLAProvider, prepare
+
+_TOGETHER = 1 << 19  # rows of several runs that are scored at once
 
 
 def measures_of(texts: Iterable[Any]) -> list[Measure]:
@@ -103,19 +107,41 @@ def evaluate(
     named = runs if isinstance(runs, Mapping) and not _is_run(runs) else {"run": runs}
     if not named:
         raise BadRun("there is no run to evaluate.")
-    tables = []
-    for name, run in named.items():
-        with _naming(name if named is runs else None):
-            run = loaded(run, "run")
-            if check:
-                judgments.align(run, check=True)
-            values = evaluator.table(run) if by_query else evaluator.calc_aggregate(run)
-        table = pd.DataFrame({str(m): values[m] if by_query else [values[m]] for m in wanted})
-        if by_query:
-            table.insert(0, "query_id", judgments.qids)
-        table.insert(0, "run", name)
-        tables.append(table)
-    return pd.concat(tables, ignore_index=True).set_index(["run", "query_id"] if by_query else "run")
+    names: list[Any] = []
+    columns: dict[str, list] = {str(m): [] for m in wanted}
+    for group in _groups(judgments, named, check, named is runs):
+        names += group
+        for values in _scored(evaluator, group, named is runs):
+            for m, value in (values if by_query else evaluator.means(values)).items():
+                columns[str(m)].append(value)
+    if not by_query:
+        return pd.DataFrame(columns, index=pd.Index(names, name="run"))
+    index = pd.MultiIndex.from_product([names, judgments.qids], names=["run", "query_id"])
+    return pd.DataFrame({m: np.concatenate(values) for m, values in columns.items()}, index=index)
+
+
+def _groups(judgments: Judgments, runs: Mapping, check: bool, many: bool) -> Iterator[dict[str, Rows]]:
+    """The runs' rows, as many runs at a time as are worth scoring together."""
+    group: dict[str, Rows] = {}
+    for name, run in runs.items():
+        with _naming(name if many else None):
+            group[name] = judgments.rows(loaded(run, "run"), check)
+        if sum(len(rows.columns) for rows in group.values()) > _TOGETHER:
+            yield group
+            group = {}
+    if group:
+        yield group
+
+
+def _scored(evaluator: CWLAEvaluator, group: dict[str, Rows], many: bool) -> list[dict[Measure, Any]]:
+    try:
+        return evaluator.tables(list(group.values()))
+    except CWLAError:  # say of which run
+        found = []
+        for name, rows in group.items():
+            with _naming(name if many else None):
+                found += evaluator.tables([rows])
+        return found
 
 
 @contextmanager

@@ -13,7 +13,8 @@ Array = np.ndarray
 
 
 def _relevant(rankings: Rankings, rel: int) -> Array:
-    return summed(rankings.pool.query, rankings.pool.grade >= rel, len(rankings))
+    pool = rankings.pool
+    return rankings.of_pool(summed(pool.query, pool.grade >= rel, pool.queries))
 
 
 def num_q(rankings: Rankings) -> Array:

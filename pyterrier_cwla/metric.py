@@ -177,14 +177,15 @@ class Metric:
         """N per query."""
         if self.norm in ("all", "mean"):
             totals = rankings.pool.totals(self.gains, (self.gain.key, self.max_rel))
-            if self.norm == "all":
-                return totals
-            relevant = rankings.pool.totals(lambda grade: np.ones(len(grade)), "relevant")
-            return np.divide(totals, relevant, out=np.zeros(len(totals)), where=relevant > 0)
+            if self.norm == "mean":
+                relevant = rankings.pool.totals(lambda grade: np.ones(len(grade)), "relevant")
+                totals = np.divide(totals, relevant, out=np.zeros(len(totals)), where=relevant > 0)
+            return rankings.of_pool(totals)
         if self.norm == "ideal":
             if not self.built_in:
-                return self._ideal_scores(rankings)
-            return rankings.pool.remembered(("ideal", self.key), lambda: self._ideal_scores(rankings))
+                return rankings.of_pool(self._ideal_scores(rankings))
+            ideal = rankings.pool.remembered(("ideal", self.key), lambda: self._ideal_scores(rankings))
+            return rankings.of_pool(ideal)
         nothing = Rankings.of_gains([[]], efforts=lambda queries, width: np.zeros((len(queries), width)))
         return np.full(len(rankings), self._unlimited().raw(nothing, background=self.best[0])[0])
 
@@ -365,7 +366,7 @@ class Metric:
         def total(rel: float | None) -> Array:
             worth = self.gains if rel is None else lambda grade: (np.asarray(grade) >= rel).astype(float)
             key = (self.gain.key, self.max_rel) if rel is None else rel
-            return rankings.pool.totals(worth, key)[queries][:, None]
+            return rankings.of_pool(rankings.pool.totals(worth, key))[queries][:, None]
 
         return total
 

@@ -12,7 +12,7 @@ import numpy as np
 from ir_measures import CalcResults, providers
 from ir_measures.measures import Measure, SumAgg
 
-from .align import Aligned, Judgments
+from .align import Aligned, Judgments, Rows
 from .catalogue import THEIRS
 from .errors import BadParameter, CWLAError, NoFiniteValue
 from .frames import judgment_columns
@@ -90,16 +90,24 @@ class CWLAEvaluator(providers.Evaluator):
                     " since; give it another name."
                 )
 
-    def table(self, run: Any) -> dict[Measure, np.ndarray]:
+    def table(self, run: Any) -> dict[Measure, Array]:
         """Per measure one value per judged query, in the order of ``qrel_qids``; 0 where the run has no such query."""
-        aligned = self.judgments.aligned(run)
-        values: dict[Measure, np.ndarray] = {}
+        return self.tables([self.judgments.rows(run)])[0]
+
+    def tables(self, runs: list[Rows]) -> list[dict[Measure, Array]]:
+        """The same of several runs, all scored at once: what NumPy costs by the call is then paid but once."""
+        aligned = Aligned(runs)
+        values: dict[Measure, Array] = {}
         for measure, work in self._work:
             try:
-                values[measure] = work(aligned)
+                values[measure] = work(aligned).reshape(len(runs), -1)
             except NoFiniteValue as error:
                 raise NoFiniteValue(f"{measure}: {error}") from None
-        return values
+        return [{measure: found[number] for measure, found in values.items()} for number in range(len(runs))]
+
+    def means(self, table: dict[Measure, Array]) -> dict[Measure, float]:
+        """The aggregate of each measure."""
+        return {measure: _aggregated(measure, values) for measure, values in table.items()}
 
     def _iter_calc(self, run: Any) -> Iterator[ir_measures.Metric]:
         return self.iter_calc(run)
@@ -110,7 +118,7 @@ class CWLAEvaluator(providers.Evaluator):
                 yield ir_measures.Metric(qid, measure, value)
 
     def calc_aggregate(self, run: Any) -> dict[Measure, float]:
-        return {measure: _aggregated(measure, values) for measure, values in self.table(run).items()}
+        return self.means(self.table(run))
 
     def calc(self, run: Any) -> CalcResults:
         table = self.table(run)
@@ -119,7 +127,7 @@ class CWLAEvaluator(providers.Evaluator):
             for measure, values in table.items()
             for qid, value in zip(self.judgments.qids, values.tolist(), strict=True)
         ]
-        return CalcResults({m: _aggregated(m, values) for m, values in table.items()}, metrics)
+        return CalcResults(self.means(table), metrics)
 
 
 def _aggregated(measure: Measure, values: np.ndarray) -> float:
@@ -160,7 +168,7 @@ def _work(measure: Measure, judgments: Judgments, intent: str | None = None) -> 
 def _over_intents(measure: Measure, weights: IntentWeights, judgments: Judgments) -> Callable[[Aligned], Array]:
     intents = judgments.intents
     works = [(P, _work(measure, intents[intent], intent)) for intent, P in weights.of(judgments).items()]
-    return lambda aligned: sum((P * work(aligned) for P, work in works), np.zeros(len(judgments.qids)))
+    return lambda aligned: sum(aligned.rankings().of_pool(P) * work(aligned) for P, work in works)
 
 
 def prepare(qrels: Any) -> Judgments:

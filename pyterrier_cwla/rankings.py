@@ -63,6 +63,8 @@ class Rankings:
     efforts: Callable[[Array, int], Array] | None = None
     listed_rank: Array | None = None
     """Of a condensed ranking: the ranks that its items had."""
+    topic: Array | None = None
+    """Where the rankings of several runs are stacked: the query of the pool that each is for."""
     views: dict = field(default_factory=dict)
     _gains: dict = field(default_factory=dict)
 
@@ -87,6 +89,26 @@ class Rankings:
         judged = ~np.isnan(flat)
         return cls.of_hits(n, query[judged], rank[judged], flat[judged], pool, **more)
 
+    @classmethod
+    def stacked(cls, runs: Sequence[Rankings]) -> Rankings:
+        """The rankings of several runs by the same judgments, run after run, so that all are scored at once."""
+        if len(runs) == 1:
+            return runs[0]
+        queries = len(runs[0])
+        return cls.of_hits(
+            np.concatenate([run.n for run in runs]),
+            np.concatenate([run.query + queries * number for number, run in enumerate(runs)]),
+            np.concatenate([run.rank for run in runs]),
+            np.concatenate([run.grade for run in runs]),
+            runs[0].pool,
+            rows=StackedRows([run.rows for run in runs]),
+            topic=np.tile(np.arange(queries), len(runs)),
+        )
+
+    def of_pool(self, values: Array) -> Array:
+        """What is known of each query of the pool, for each ranking."""
+        return values if self.topic is None else values[self.topic]
+
     @cached_property
     def last_hit(self) -> Array:
         last = np.zeros(len(self), np.int64)
@@ -99,9 +121,13 @@ class Rankings:
         if self.n.max(initial=0) <= k:
             return self
         keep = self.rank <= k
-        cut = Rankings.of_hits(np.minimum(self.n, k), self.query[keep], self.rank[keep], self.grade[keep], self.pool)
         listed = None if self.listed_rank is None else self.listed_rank[keep]
-        return replace(cut, rows=self.rows, efforts=self.efforts, listed_rank=listed)
+        return self._with(np.minimum(self.n, k), keep, self.rank[keep], listed_rank=listed)
+
+    def _with(self, n: Array, keep: Array, rank: Array, **more: Any) -> Rankings:
+        """The same with some of the hits, at these ranks."""
+        fewer = Rankings.of_hits(n, self.query[keep], rank, self.grade[keep], self.pool, **more)
+        return replace(fewer, rows=self.rows, efforts=self.efforts, topic=self.topic)
 
     @cached_property
     def condensed(self) -> Rankings:
@@ -115,8 +141,7 @@ class Rankings:
         rank = np.arange(len(query)) - (np.cumsum(n) - n)[query] + 1
         if self.efforts is not None:
             raise BadRun("judged_only takes no efforts=: leave the unjudged items out of gains and efforts yourself.")
-        condensed = Rankings.of_hits(n, query, rank, self.grade[keep], self.pool)
-        return replace(condensed, rows=self.rows, listed_rank=self.rank[keep])
+        return self._with(n, keep, rank, listed_rank=self.rank[keep])
 
     def hits_of(self, queries: Array) -> tuple[Array, Array, Array]:
         """Where the hits of these queries are, the row of each in the selection, and its number within its query."""
@@ -174,6 +199,29 @@ class Rankings:
         if self.rows is None:
             raise BadRun("documents have no lengths here: give efforts=, a number for each item.")
         return self.rows
+
+
+class StackedRows:
+    """The rows of several runs, run after run."""
+
+    def __init__(self, runs: Sequence[Any]) -> None:
+        self.runs = runs
+        self.ends = np.cumsum([len(rows.columns) for rows in runs])
+
+    @cached_property
+    def first(self) -> Array:
+        return np.concatenate([rows.first + end - len(rows.columns) for rows, end in zip(self.runs, self.ends)])
+
+    def words(self, metric: Any) -> Array:
+        return np.concatenate([rows.words(metric) for rows in self.runs])
+
+    def repeats(self, duplicates: Any, listed: Array | None = None) -> Array:
+        repeats, start = [], 0
+        for rows, end in zip(self.runs, self.ends.tolist()):
+            mine = None if listed is None else listed[(listed >= start) & (listed < end)] - start
+            repeats.append(rows.repeats(duplicates, mine))
+            start = end
+        return np.concatenate(repeats)
 
 
 def summed(query: Array, values: Array, queries: int) -> Array:
