@@ -1,10 +1,14 @@
 """Metrics that model users and time, for ir_measures, PyTerrier and scikit-learn."""
 
+from typing import TYPE_CHECKING, Any
+
 from ._version import __version__
 from .aggregation import aggregation, discount
+from .announce import announce
 from .arrays import explain_gains, residual, score
 from .continuation import continuation
-from .documents import register_lengths
+from .documents import Lengths, lengths_of_index, lengths_of_texts, register_lengths
+from .duplicates import Duplicates, find_duplicates, register_duplicates
 from .effort import effort
 from .errors import CWLAError
 from .evaluate import evaluate
@@ -13,7 +17,9 @@ from .gain import gain
 from .measures import CWLA, TBG, Residual
 from .provider import CWLAProvider, register
 from .spec import parse
-from .terrier import announce
+
+if TYPE_CHECKING:
+    from .terrier import DocLength, DuplicateOf
 
 __all__ = [
     "__version__",
@@ -21,7 +27,11 @@ __all__ = [
     "TBG",
     "CWLAError",
     "CWLAProvider",
+    "DocLength",
+    "DuplicateOf",
+    "Duplicates",
     "Explanation",
+    "Lengths",
     "Residual",
     "aggregation",
     "continuation",
@@ -30,8 +40,12 @@ __all__ = [
     "evaluate",
     "explain",
     "explain_gains",
+    "find_duplicates",
     "gain",
+    "lengths_of_index",
+    "lengths_of_texts",
     "parse",
+    "register_duplicates",
     "register_lengths",
     "residual",
     "score",
@@ -39,3 +53,12 @@ __all__ = [
 
 register()
 announce()
+
+
+def __getattr__(name: str) -> Any:
+    """The transformers, which need PyTerrier, when they are first asked for."""
+    if name in ("DocLength", "DuplicateOf"):
+        from . import terrier
+
+        return getattr(terrier, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,10 +15,11 @@ continuation = decorator(
 
     Facts that make it faster or exact, all optional: ``settles=True``: beyond the list C does not change with the
     rank; ``passes=True``: C is 1 at every item without gain; ``vanishes=True``: V goes to 0 though slowly;
-    ``leaves=True``: whatever comes, all leave sooner or later, if every item costs something; ``depth=lambda k: k``: a
-    rank at which C jumps; ``items_beyond=lambda view, V, …``: ΣV(j) over the ranks after the list in closed form, given
-    the view of its last rank and V(n+1). ``survival=True``: the function gives V(i) itself, the share of users who get
-    to see item i; its first may be below 1, and the others leave with nothing.
+    ``leaves=True``: whatever comes, all leave sooner or later, if every item costs something; ``last=lambda k: k``: the
+    rank after which nobody sees an item; ``depth=lambda k: k``: a rank at which C jumps in another way;
+    ``items_beyond=lambda view, V, …``: ΣV(j) over the ranks after the list in closed form, given the view of its last
+    rank and V(n+1). ``survival=True``: the function gives V(i) itself, the share of users who get to see item i; its
+    first may be below 1, and the others leave with nothing.
 
     >>> from pyterrier_cwla import continuation, score
     >>> @continuation
@@ -33,7 +34,7 @@ Wanted = Annotated[float, In("[0.5, inf)")]
 Total = Annotated[str, OneOf("judged", "ranking")]
 
 
-@continuation(settles=True, depth=lambda k: k)
+@continuation(settles=True, last=lambda k: k)
 def prec(view: Any, k: Rank) -> Any:
     """Reads exactly k items.
 
@@ -61,7 +62,7 @@ def rbp(view: Any, phi: BelowOne) -> Any:
     return phi
 
 
-@continuation(vanishes=True, depth=lambda k: k)
+@continuation(vanishes=True, last=lambda k: k)
 def dcg(view: Any, k: Rank | None = None) -> Any:
     """Goes on ever more readily, so that rank i is seen by 1/log2(i+1) of the users.
 
@@ -209,7 +210,7 @@ def decay(view: Any, half_life: Positive = 224) -> Any:
     return np.exp2(-view.e / half_life)
 
 
-@continuation(settles=True, depth=lambda k: k)
+@continuation(settles=True, last=lambda k: k)
 def carterette1(view: Any, k: Rank) -> Any:
     """Goes on ever more readily, so that rank i is seen by 1/i of the users, down to rank k.
 
@@ -223,7 +224,7 @@ def carterette1(view: Any, k: Rank) -> Any:
     return np.where(view.i < k, view.i / (view.i + 1), 0.0)
 
 
-@continuation(settles=True, depth=lambda k, rel: k)
+@continuation(settles=True, last=lambda k, rel: k)
 def carterette2(view: Any, k: Rank, rel: Grade | None = None) -> Any:
     """Goes on after every item without gain, and after the others the more readily the more was found.
 
@@ -258,8 +259,9 @@ def _product_of_facts(name: str, first: Any, second: Any) -> Any:
         return one and other
     if name in ("vanishes", "leaves"):  # nobody is there whom either has lost
         return one or other
-    if name == "depth" and (one or other):
-        return lambda: max(depth() or 1 for depth in (one, other) if depth)
+    if name in ("last", "depth") and (one or other):
+        ranks = [rank for rank in (fact() for fact in (one, other) if fact) if rank]
+        return lambda: (min(ranks) if name == "last" else max(ranks)) if ranks else None
     if name == "items_beyond":  # of gains alone, as one is that lets pass what gains nothing: the other decides
         return other if first.fact("passes") else one if second.fact("passes") else None
     return None
@@ -370,7 +372,7 @@ def patience(view: Any, T: Positive) -> Any:
     return np.maximum(0.0, 1 - view.E / T)
 
 
-@continuation(settles=True, depth=lambda values: len(values))
+@continuation(settles=True, last=lambda values: len(values) + 1)
 def fixed(view: Any, *values: Probability) -> Any:
     """Goes on with the probabilities given, one a rank; whoever goes on after the last sees one more item.
 

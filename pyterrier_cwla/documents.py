@@ -1,142 +1,135 @@
-"""How long documents are: tables of words by document id, bound to measures by name, path or content."""
+"""How long documents are: tables of words by document id, from files, texts and indexes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cached_property, lru_cache
-from pathlib import Path
+from array import array
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .errors import BadParameter, MissingLength, near, some
+from .errors import BadParameter, MissingLength, some
 from .frames import numbers, strings
+from .tables import DocumentTable
+from .texts import Split, bar, documents, tokeniser_named
 
 Array = np.ndarray
-_NAMED: dict[str, Lengths] = {}
-_IDS, _WORDS = ("doc_id", "docno", "id"), ("doc_length", "words", "length")
 
 
-class Lengths:
-    """Words by document id. A table from a file is read when it is first asked for."""
+class Lengths(DocumentTable):
+    """Words by document id, as ``TBG(lengths=…)`` takes them.
 
-    def __init__(self, name: str, doc_id: Any = None, words: Array | None = None, path: str | None = None) -> None:
-        self.name, self.path = name, path
-        self._given = (doc_id, words)
+    >>> Lengths.of({"d1": 100, "d2": 350}).mean
+    225.0
+    """
 
-    @cached_property
-    def _columns(self) -> tuple[Any, Array]:
-        if self.path is None:
-            return self._given  # type: ignore[return-value]
-        from .files import read_lengths
-
-        table = read_lengths(self.path)
-        return strings(table["doc_id"], "doc_id", "lengths", MissingLength), table["doc_length"].to_numpy()
+    what, values = "lengths", ("doc_length", "words", "length")
 
     def __len__(self) -> int:
         return len(self._columns[1])
-
-    def __repr__(self) -> str:
-        return f"<lengths {self.name!r}>"
 
     @cached_property
     def mean(self) -> float:
         return float(self._columns[1].mean())
 
     def words(self, doc_id: Any) -> Array:
-        """The words of these documents; NaN where the table has none."""
+        """The words of these documents [rows, Arrow strings]; NaN where the table has none."""
         ids, words = self._columns
         at = pc.fill_null(pc.index_in(doc_id, value_set=ids), -1)
         at = at.to_numpy(zero_copy_only=False) if isinstance(at, pa.Array) else at.to_numpy()
         return np.append(words, np.nan)[at]
 
+    @classmethod
+    def _checked(cls, doc_id: Any, values: Any, column: str) -> tuple[Any, Array]:
+        words = np.array(numbers(values, column, cls.what, BadParameter), float)
+        if len(words) and not (np.isfinite(words).all() and words.min() >= 0):
+            odd = int(np.flatnonzero(~(np.isfinite(words) & (words >= 0)))[0])
+            raise BadParameter(
+                f"the length of {doc_id[odd].as_py()!r} is {words[odd]:g}: lengths are words, 0 or more."
+            )
+        return doc_id, words
+
+    @classmethod
+    def _content(cls, columns: Any) -> tuple[str, Any, Array]:
+        return "table", columns[0], columns[1].view(np.uint64)
+
+    @staticmethod
+    def _read(path: str) -> tuple[Any, Array]:
+        from .files import read_lengths
+
+        table = read_lengths(path)
+        return strings(table["doc_id"], "doc_id", "lengths", MissingLength), table["doc_length"].to_numpy()
+
+    def _rows(self) -> pa.Table:
+        return pa.table(dict(zip(("docno", "doc_length"), self._columns, strict=True)))
+
+
+bind = Lengths.bind
+
 
 def register_lengths(name: str, table: Any) -> Lengths:
     """Gives a table of lengths a name that measures can use: ``TBG(lengths="robust04")``.
 
-    ``table`` is a path (CSV, TSV, Parquet; docno and words), a dict, a Series indexed by document id, or a DataFrame
-    with columns doc_id (or docno) and doc_length (or words).
+    ``table`` is a path (CSV, TSV, Parquet; docno and words), a dict, a Series indexed by document id, a DataFrame with
+    columns doc_id (or docno) and doc_length (or words), or what ``lengths_of_texts`` or ``lengths_of_index`` made.
 
     >>> from pyterrier_cwla import register_lengths
     >>> register_lengths("two", {"d1": 100, "d2": 350})
     <lengths 'two'>
     """
-    if not name.isidentifier():
-        raise BadParameter(f"a table's name is a word, such as 'robust04', not {name!r}.")
-    _NAMED[name] = _table(table, name)
-    return _NAMED[name]
+    return Lengths.register(name, table)
 
 
-def bind(lengths: Any) -> Lengths:
-    """The table that a measure's ``lengths=`` means: a name, a path, or a table itself, then named by its content."""
-    if isinstance(lengths, Lengths):
-        return lengths
-    if isinstance(lengths, str | Path):
-        name = str(lengths)
-        if name in _NAMED:
-            return _NAMED[name]
-        if Path(name).is_file():
-            return _of_file(name, Path(name).stat().st_mtime_ns)
-        raise BadParameter(
-            f"lengths={name!r} is neither a file nor the name of a table. {near(name, _NAMED) if _NAMED else ''}"
-            " register_lengths(name, table) names one."
-        )
-    table = _table(lengths, None)
-    return _NAMED.setdefault(table.name, table)
+def lengths_of_texts(
+    texts: Any, tokeniser: str | Split = "whitespace", fields: Sequence[str] | None = None, progress: bool = True
+) -> Lengths:
+    """Counts the words of texts: a table for ``lengths=``, for ``register_lengths``, or to ``save``.
+
+    ``texts`` is a dict or Series of texts by document id; a DataFrame with columns doc_id (or docno) and text, such as
+    a PyTerrier pipeline returns; an ir_datasets dataset; or an iterable of named tuples or dicts, such as
+    ``docs_iter()``. ``fields`` names the columns or fields that make up the text (without it ``text``, or what
+    ir_datasets takes for it). A word is what ``tokeniser`` says: "whitespace" (runs of what is not blank), "words"
+    (runs of letters and digits), or a function from a text to the list of its words. ``about`` of the table states it.
+
+    Raises BadParameter, naming the document, where a text is missing or a document has two of different lengths.
+
+    >>> from pyterrier_cwla import lengths_of_texts
+    >>> made = lengths_of_texts({"d1": "Time-biased gain.", "d2": ""})
+    >>> made.mean, made.about
+    (1.0, {'tokeniser': 'whitespace', 'documents': 2})
+    >>> lengths_of_texts({"d1": "Time-biased gain."}, tokeniser="words").mean
+    3.0
+    """
+    name, split = tokeniser_named(tokeniser)
+    ids, words = [], array("d")
+    for doc_id, text in documents(texts, fields, progress, "counting words"):
+        ids.append(doc_id)
+        words.append(len(split(text)))
+    return Lengths.of(_two_columns(ids, words), about={"tokeniser": name, "documents": len(ids)})
 
 
-@lru_cache(maxsize=4)
-def _of_file(path: str, changed: int) -> Lengths:
-    """One table for all measures that name the same file, until it changes."""
-    return Lengths(path, path=path)
+def lengths_of_index(index: Any, progress: bool = True) -> Lengths:
+    """The lengths that a Terrier index knows: a table for ``lengths=``, for ``register_lengths``, or to ``save``.
+
+    ``index`` is a ``pt.terrier.TerrierIndex`` or the Java index that ``pt.IndexFactory.of`` returns; it needs ``docno``
+    among its metadata. Terrier counts the words that it indexed: without stopwords, unless it was told to keep them.
+    """
+    java = index.index_obj() if hasattr(index, "index_obj") else index
+    if not hasattr(java, "getDocumentIndex"):
+        raise BadParameter(f"a Terrier index knows lengths, and this is a {type(index).__name__}.")
+    entries, meta, size = java.getDocumentIndex(), java.getMetaIndex(), java.getCollectionStatistics()
+    ids, words = [], array("d")
+    for number in bar(range(size.getNumberOfDocuments()), progress, "reading the index"):
+        ids.append(meta.getItem("docno", number))
+        words.append(entries.getDocumentLength(number))
+    return Lengths.of(_two_columns(ids, words), about={"tokeniser": "Terrier index", "documents": len(ids)})
 
 
-def _table(table: Any, name: str | None) -> Lengths:
-    if isinstance(table, str | Path):
-        return Lengths(name or str(table), path=str(table))
-    if isinstance(table, Lengths):
-        return Lengths(name or table.name, *table._columns)
-    if isinstance(table, Mapping):
-        ids, words = list(table), list(table.values())
-    elif hasattr(table, "columns") or isinstance(table, pa.Table):
-        names = list(table.column_names if isinstance(table, pa.Table) else table.columns)
-        found = [next((c for c in wanted if c in names), None) for wanted in (_IDS, _WORDS)]
-        if None in found:
-            raise BadParameter(f"a table of lengths has columns doc_id and doc_length; this one has {some(names, 8)}.")
-        ids, words = (table[c] for c in found)
-    elif hasattr(table, "index") and hasattr(table, "dtype"):
-        ids, words = table.index, table
-    else:
-        raise BadParameter(
-            f"lengths= takes a name, a path, a dict, a Series or a DataFrame, not {type(table).__name__}."
-        )
-    return _checked(
-        name,
-        strings(ids, "doc_id", "lengths", BadParameter),
-        np.array(numbers(words, "doc_length", "lengths", BadParameter), float),
-    )
-
-
-def _checked(name: str | None, ids: Any, words: Array) -> Lengths:
-    if len(words) and not (np.isfinite(words).all() and words.min() >= 0):
-        odd = int(np.flatnonzero(~(np.isfinite(words) & (words >= 0)))[0])
-        raise BadParameter(f"the length of {ids[odd].as_py()!r} is {words[odd]:g}: lengths are words, 0 or more.")
-    if pc.count_distinct(ids).as_py() < len(ids):
-        seen = pc.value_counts(ids)
-        double = seen.field("values").filter(pc.greater(seen.field("counts"), 1))[0].as_py()
-        raise BadParameter(f"the lengths have {double!r} twice: keep one row of each document.")
-    return Lengths(name or _content_name(ids, words), ids, words)
-
-
-def _content_name(ids: Any, words: Array) -> str:
-    """A name that depends on the content alone, not on its order."""
-    from pandas.util import hash_array
-
-    keys = hash_array(np.asarray(ids.to_pylist(), object))
-    each = hash_array(keys ^ words.view(np.uint64))
-    return f"table_{np.add.reduce(each, dtype=np.uint64):016x}"
+def _two_columns(ids: list[str], words: array[float]) -> pa.Table:
+    return pa.table({"doc_id": pa.array(ids, pa.large_string()), "words": np.array(words)})
 
 
 def words_of_rows(metric: Any, rows: Any) -> Array:
@@ -167,8 +160,7 @@ def words_of_pool(metric: Any, rankings: Any) -> Array:
     columns, order = judgments.columns, np.arange(len(judgments.columns))[judgments.pool_order]
     words = metric.lengths.words(columns.doc_id)[order]
     # In time-biased gain what gains nothing comes last in the ideal, where nobody's time matters any more.
-    only_gains = metric.C.name == "decay" and metric.A.name == "etg"
-    needed = metric.gains(rankings.pool.grade) > 0 if only_gains else np.ones(len(words), bool)
+    needed = metric.gains(rankings.pool.grade) > 0 if metric.decays else np.ones(len(words), bool)
     return _without_holes(
         words, needed, metric, lambda at: (columns.query_id[order[at]].as_py(), columns.doc_id[order[at]].as_py())
     )

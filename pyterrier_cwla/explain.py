@@ -117,8 +117,9 @@ def explained(
     one = np.array([number])
     cut = metric.cut(rankings)
     n = int(cut.n[number])
-    depth = metric.C.fact("depth")
-    width = max(n, 1, metric.end if isinstance(metric.end, int) else (depth() if depth else None) or 1)
+    width = max(
+        n, 1, metric.end if isinstance(metric.end, int) else max(metric.rank_at("last"), metric.rank_at("depth"))
+    )
     view, leaves = metric._all_columns(cut, one, width, 0.0)
     walk = Walk(metric, view, leaves)
     divisor = 1.0 if metric.norm == "none" else float(metric.divisor(rankings)[number])

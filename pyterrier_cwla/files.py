@@ -1,4 +1,4 @@
-"""Reads runs, judgments and document lengths from text, gzip, zstd and Parquet files, and says where they are wrong."""
+"""Reads runs, judgments, lengths and duplicates from text, gzip, zstd and Parquet, and says where they are wrong."""
 
 import csv
 import os
@@ -24,7 +24,8 @@ AnyPath = str | os.PathLike[str]
 def read_run(path: AnyPath) -> pa.Table:
     """Reads a run: a TREC file (topic Q0 docno rank score tag) or Parquet, compressed or not.
 
-    Returns query_id, doc_id, score, and doc_length where a Parquet file has it, in the order of the file.
+    Returns query_id, doc_id, score, and doc_length and duplicate_of where a Parquet file has them, in the order of the
+    file.
 
     Raises MalformedFile, with file and line, for whatever is not a run: a NaN score and a document twice in a
     query's ranking are among it, infinite scores are not.
@@ -62,6 +63,19 @@ def read_lengths(path: AnyPath) -> pa.Table:
     return table
 
 
+def read_duplicates(path: AnyPath) -> pa.Table:
+    """Reads which documents repeat others: two columns as for lengths, docno and duplicate_of or (by a header) cluster.
+
+    Returns doc_id and either; nothing, or in text an empty field, stands where a document repeats none. Raises
+    MalformedFile, also where a document stands twice.
+    """
+    table, place = _read(path, _DUPLICATES)
+    if table.num_columns < 2:
+        raise MalformedFile(f"{os.fsdecode(path)}: no column duplicate_of or cluster.")
+    _refuse_repeats(table, place, "document {doc_id!r} stands there for a second time")
+    return table
+
+
 def find_runs(directory: AnyPath) -> list[Path]:
     """The files of a directory, sorted by name; hidden ones and folders are no runs."""
     try:
@@ -83,7 +97,8 @@ class _Kind:
     """The fields of a line of text and the column that each becomes: "" for those that nobody needs."""
     names: dict[str, str]
     """The column names that Parquet files and header lines may use for our columns, ours first."""
-    optional: str = ""
+    optional: tuple[str, ...] = ()
+    """Columns that Parquet files may lack, or leave empty."""
 
 
 _TYPES = {
@@ -93,22 +108,29 @@ _TYPES = {
     "score": pa.float64(),
     "relevance": pa.int64(),
     "doc_length": pa.float64(),
+    "duplicate_of": pa.string(),
+    "cluster": pa.string(),
 }
 _IDS = {"query_id": "query_id", "doc_id": "doc_id", "qid": "query_id", "docno": "doc_id"}
 _RUN = _Kind(
     fields={"topic": "query_id", "Q0": "", "docno": "doc_id", "rank": "", "score": "score", "tag": ""},
-    names=_IDS | {"score": "score", "doc_length": "doc_length"},
-    optional="doc_length",
+    names=_IDS | {"score": "score", "doc_length": "doc_length", "duplicate_of": "duplicate_of"},
+    optional=("doc_length", "duplicate_of"),
 )
 _QRELS = _Kind(
     fields={"topic": "query_id", "iteration": "iteration", "docno": "doc_id", "relevance": "relevance"},
     names=_IDS | {"relevance": "relevance", "label": "relevance", "iteration": "iteration"},
-    optional="iteration",
+    optional=("iteration",),
 )
+_DOCUMENTS = {"doc_id": "doc_id", "docno": "doc_id", "id": "doc_id"}
 _LENGTHS = _Kind(
     fields={"docno": "doc_id", "words": "doc_length"},
-    names={"doc_id": "doc_id", "docno": "doc_id", "id": "doc_id"}
-    | {"doc_length": "doc_length", "length": "doc_length", "words": "doc_length"},
+    names=_DOCUMENTS | {"doc_length": "doc_length", "length": "doc_length", "words": "doc_length"},
+)
+_DUPLICATES = _Kind(
+    fields={"docno": "doc_id", "duplicate_of": "duplicate_of"},
+    names=_DOCUMENTS | {"duplicate_of": "duplicate_of", "cluster": "cluster"},
+    optional=("duplicate_of", "cluster"),
 )
 _MARKS = {"gzip": (".gz", b"\x1f\x8b"), "zstd": (".zst", b"\x28\xb5\x2f\xfd"), "parquet": (".parquet", b"PAR1")}
 
@@ -127,7 +149,7 @@ def _read(path: AnyPath, kind: _Kind) -> tuple[pa.Table, Place]:
             place = partial(_in_text, path, data)
     except (OSError, pa.ArrowException) as error:
         raise MalformedFile(f"{path}: {getattr(error, 'strerror', None) or error}") from error
-    if not table.num_rows:
+    if not table.num_rows and kind is not _DUPLICATES:  # where nothing is repeated
         raise _empty(path, kind)
     _refuse_missing(table, place, kind)
     return table, place
@@ -155,7 +177,7 @@ def _parquet(path: str, kind: _Kind) -> pa.Table:
         if name in schema.names:
             found.setdefault(column, name)
     for column in kind.names.values():
-        if column not in found and column != kind.optional:
+        if column not in found and column not in kind.optional:
             names = " or ".join(name for name, meant in kind.names.items() if meant == column)
             raise MalformedFile(f"{path}: no column {names}. There is: {', '.join(schema.names)}.")
     for column, name in found.items():
@@ -181,7 +203,7 @@ def _text(path: str, data: bytes, kind: _Kind) -> tuple[pa.Table, bytes]:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise MalformedFile(f"{path}: not UTF-8 but UTF-16. Save it again as UTF-8.")
     fields, delimiter = kind.fields, " "
-    if kind is _LENGTHS:
+    if kind is _LENGTHS or kind is _DUPLICATES:
         fields, delimiter, data = _without_header(data, kind)
     if not data or data.isspace():
         raise _empty(path, kind)
@@ -200,7 +222,7 @@ def _without_header(data: bytes, kind: _Kind) -> tuple[dict[str, str], str, byte
     delimiter = next((d for d in "\t," if d.encode() in first.group()), " ")
     names = [name.strip().lower() for name in _cells(first.group(), delimiter, errors="replace")]
     columns = [kind.names.get(name, "") for name in names]
-    if sorted(columns) != sorted(kind.fields.values()):
+    if "doc_id" not in columns or not len({*columns} - {""}) == len(columns) == len(kind.fields):
         return kind.fields, delimiter, data
     return dict(zip(names, columns)), delimiter, data[: first.start()] + data[first.end() :]
 
@@ -296,7 +318,7 @@ def _in_parquet(path: str, row: int) -> str:
 def _refuse_missing(table: pa.Table, place: Place, kind: _Kind) -> None:
     for column in table.column_names:
         row = pc.index(pc.is_null(table[column], nan_is_null=True), True).as_py()
-        if row >= 0 and column != kind.optional:
+        if row >= 0 and column not in kind.optional:
             value = "NaN" if table[column][row].is_valid else "null"
             raise MalformedFile(f"{place(row)}: {column} is {value} for {_pair(table, row)}")
 
@@ -316,7 +338,7 @@ def _first_repeat(table: pa.Table) -> int | None:
         codes = table[column].combine_chunks().dictionary_encode().indices.to_numpy()
         queries = np.unique(queries * (int(codes.max()) + 1) + codes, return_inverse=True)[1].astype(np.int32)
     starts = _starts(queries)
-    if len(starts) > queries.max() + 1:
+    if len(starts) > queries.max(initial=0) + 1:
         order = np.argsort(queries, kind="stable")
         documents, starts = documents.take(pa.array(order)), _starts(queries[order])
     sizes = np.diff(starts, append=len(documents))

@@ -10,6 +10,7 @@ from ir_measures.measures import MeanAgg, Measure, ParamInfo
 
 from .catalogue import OURS, THEIRS, Clusters, End, Row, SpecOf, Table
 from .documents import bind
+from .duplicates import bind_duplicates
 from .errors import BadParameter, near
 from .intents import IntentWeights, Weights, bind_weights
 from .judgments import COUNTS
@@ -58,8 +59,6 @@ class CWLAMeasure(Measure):
             self._bound[parameter.name] = table = bind(value)
             return table.name
         if isinstance(parameter.allowed, Clusters):
-            from .duplicates import bind_duplicates
-
             self._bound[parameter.name] = clusters = bind_duplicates(value)
             return clusters.name
         if isinstance(parameter.allowed, End):

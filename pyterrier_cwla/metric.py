@@ -283,12 +283,21 @@ class Metric:
 
     def _ranks_that_matter(self, rankings: Rankings, background: float) -> Array:
         """Down to where the list is explicit; at the open end what follows the last hit is as good as unseen."""
+        last = self.rank_at("last")
         if self.end == "stop":
-            return rankings.n
-        if isinstance(self.end, int):
-            return np.full(len(rankings), self.end)
-        deepest = rankings.last_hit if self._settled_after_hits and not background else rankings.n
-        return np.maximum(deepest, self.C.fact("depth")() or 1 if self.C.fact("depth") else 1)
+            widths = rankings.n
+        elif isinstance(self.end, int):
+            widths = np.full(len(rankings), self.end)
+        else:
+            deepest = rankings.last_hit if self._settled_after_hits and not background else rankings.n
+            widths = np.maximum(deepest, max(last, self.rank_at("depth"), 1))
+        looks_ahead = (reads(self.C) | reads(self.A)) & {"found", "discounted"}
+        return np.minimum(widths, last) if last and not looks_ahead else widths
+
+    def rank_at(self, fact: str) -> int:
+        """The rank that a continuation names as its last, or where it jumps; 0 where it names none."""
+        rank = self.C.fact(fact)
+        return (rank() or 0) if rank else 0
 
     @property
     def _settled_after_hits(self) -> bool:
@@ -333,7 +342,8 @@ class Metric:
         e = None if self.uniform else self._efforts(rankings, queries, row, column, at, width)
         leaves = None
         if self.end != "open":
-            leaves = (rankings.n[queries] if self.end == "stop" else np.full(len(queries), width)) - 1
+            n = rankings.n[queries] if self.end == "stop" else np.full(len(queries), width)
+            leaves = np.minimum(n, width) - 1
         i = np.arange(1.0, width + 1)[None, :]
         return View(i, r, grade, self._totals(rankings, queries), e, self.unseen_effort, *best), leaves
 

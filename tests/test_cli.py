@@ -123,9 +123,9 @@ def test_scores_are_those_of_the_package(files, prints):
     """Full precision: every digit of the float comes back."""
     measures = ["nDCG@10", "AP(rel=2)", MAX, "Judged@2", "NumRel"]
     found = records(prints("evaluate", "qrels.txt", "runs", *flags(measures), "--format", "jsonl"))
-    expected = pyterrier_cwla.evaluate("qrels.txt", {"bad": "runs/bad.run", "good": "runs/good.txt"}, measures)
+    expected = [pyterrier_cwla.evaluate("qrels.txt", f"runs/{run}", measures) for run in ("bad.run", "good.txt")]
     assert [row.pop("run") for row in found] == ["bad", "good"]
-    assert found == expected.to_dict("records")
+    assert found == [table.to_dict("records")[0] for table in expected]
 
 
 def test_scores_by_query(files, prints):
@@ -205,10 +205,9 @@ def test_lengths_are_bound_to_measures_that_need_them(files, prints, cli):
     own = "TBG(lengths='short.tsv')"
     arguments = ("evaluate", "qrels.txt", "runs", *flags(["AP", "TBG", own]), "--lengths", "words.tsv")
     found = records(prints(*arguments, "--format", "jsonl"))
-    expected = pyterrier_cwla.evaluate(
-        "qrels.txt", {"bad": "runs/bad.run", "good": "runs/good.txt"}, ["AP", "TBG(lengths='words.tsv')", own]
-    )
-    assert [list(row.values())[1:] for row in found] == expected.to_numpy().tolist()
+    measures = ["AP", "TBG(lengths='words.tsv')", own]
+    expected = [pyterrier_cwla.evaluate("qrels.txt", f"runs/{run}", measures) for run in ("bad.run", "good.txt")]
+    assert [list(row.values())[1:] for row in found] == [table.to_numpy()[0].tolist() for table in expected]
     assert list(found[0]) == ["run", "AP", "TBG", own]
     assert "TBG: with the lengths of words.tsv." in prints(*arguments)
 
@@ -402,7 +401,7 @@ def test_one_of_them_with_its_formula(prints):
                  "In a measure: C='rbp(phi)'", "Source: Moffat and Zobel (2008)"):  # fmt: skip
         assert text in out
     out = prints("measures", "TBG")
-    for text in ("C(i) = 2^(−e_i/h)", "half_life=224", "Source: Smucker and Clarke (2012), Eq. 3 and Table 1."):
+    for text in ("C(i) = 2^(−e_i/h)", "half_life=224", "Source: Smucker and Clarke (2012), Eq. 3 and Table 1", "Unit: documents saved."):
         assert text in out
 
 

@@ -167,22 +167,22 @@ def test_passes(name, data, r, more):
 @settings(deadline=None, max_examples=40)
 @given(data=st.data(), r=gains(12, 1), more=numbers(0, 2))
 def test_settles(name, data, r, more):
-    """Beyond the list, and beyond its depth, C does not change with the rank."""
+    """Beyond the list, and beyond its last rank, C does not change with the rank."""
     spec = data.draw(continuations(name))
-    depth = spec.fact("depth")
-    r = r + [0] * max((depth() if depth else 0) - len(r), 0)
+    last = replace(PLAIN, C=spec).rank_at("last")
+    r = r + [0] * max(last - len(r), 0)
     C = values(spec, view([r], sum(r) + more).beyond(BEYOND))
     assert (np.ptp(C, axis=1) == 0).all()
 
 
-@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.get("depth")])
+@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.get("last")])
 @settings(deadline=None, max_examples=20)
 @given(data=st.data(), r=gains(30, 30))
 def test_depth(name, data, r):
     """From the rank after the depth on, C jumps no more: nobody is there, or (dcg without k) it is smooth."""
     spec = data.draw(continuations(name))
-    if spec.fact("depth")() is not None:
-        assert (values(spec, view([r]))[0, spec.fact("depth")() :] == 0).all()
+    if spec.fact("last")() is not None:
+        assert (values(spec, view([r]))[0, spec.fact("last")() - 1 :] == 0).all()
 
 
 def test_vanishes():

@@ -1,0 +1,183 @@
+"""Tables of what is known of documents: the forms they come in, the names measures know them by, and their files."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ._version import __version__
+from .errors import BadParameter, near, some
+from .frames import strings
+
+IDS = ("doc_id", "docno", "id")
+_KEY = b"pyterrier_cwla"
+
+
+class DocumentTable(ABC):
+    """Something known of documents, under the name that measures know it by.
+
+    A table from a file is read when it is first asked for.
+    """
+
+    what: ClassVar[str]
+    """As in ``lengths=``."""
+    values: ClassVar[tuple[str, ...]]
+    """The names that the column beside the document ids may have, ours first."""
+    reserved: ClassVar[str] = ""
+    """A name that no table can have."""
+    _named: ClassVar[dict[str, Any]]
+
+    def __init_subclass__(cls) -> None:
+        cls._named = {}
+
+    def __init__(
+        self, name: str, columns: Any = None, path: str | None = None, about: dict[str, Any] | None = None
+    ) -> None:
+        self.name, self.path = name, path
+        self._given, self._about = columns, about or {}
+
+    @classmethod
+    def of(cls, table: Any, name: str | None = None, about: dict[str, Any] | None = None) -> Self:
+        """A table from any of its forms, named by its content where no name is given."""
+        if isinstance(table, str | Path):
+            return cls(name or str(table), path=str(table))
+        if isinstance(table, cls):
+            return cls(name or table.name, table._columns, about=table.about)
+        ids, values, column = cls._pairs(table)
+        doc_id = strings(ids, "doc_id", cls.what, BadParameter)
+        if pc.count_distinct(doc_id).as_py() < len(doc_id):
+            seen = pc.value_counts(doc_id)
+            double = seen.field("values").filter(pc.greater(seen.field("counts"), 1))[0].as_py()
+            raise BadParameter(f"the {cls.what} have {double!r} twice: keep one row of each document.")
+        columns = cls._checked(doc_id, values, column)
+        return cls(name or cls._content_name(columns), columns, about=about)
+
+    @classmethod
+    def register(cls, name: str, table: Any) -> Self:
+        """Makes the table known to measures by this name."""
+        if not name.isidentifier() or name == cls.reserved:
+            other = f" and other than {cls.reserved!r}" if cls.reserved else ""
+            raise BadParameter(f"a table's name is a word, such as 'robust04'{other}, not {name!r}.")
+        cls._named[name] = cls.of(table, name)
+        return cls._named[name]
+
+    @classmethod
+    def bind(cls, table: Any) -> Self:
+        """The table that a measure's parameter means: a name, a path, or a table itself, then named by its content."""
+        if isinstance(table, cls):
+            if table.path is None:
+                cls._named.setdefault(table.name, table)
+            return table
+        if isinstance(table, str | Path):
+            name = str(table)
+            if name in cls._named:
+                return cls._named[name]
+            if Path(name).is_file():
+                return _of_file(cls, name, Path(name).stat().st_mtime_ns)
+            raise BadParameter(
+                f"{cls.what}={name!r} is neither a file nor the name of a table. "
+                f"{near(name, cls._named) if cls._named else ''} register_{cls.what}(name, table) names one."
+            )
+        made = cls.of(table)
+        return cls._named.setdefault(made.name, made)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Reads a saved table, or any other file that measures take; errors show at once. Its name is its path."""
+        if not Path(path).is_file():
+            raise BadParameter(f"{path}: there is no such file.")
+        table = cls.bind(Path(path))
+        len(table)
+        return table
+
+    def save(self, path: str | Path) -> None:
+        """Writes one Parquet file, which says in its metadata how the table was made (``about``)."""
+        import pyarrow.parquet
+
+        rows = self._rows()
+        metadata = {_KEY: json.dumps(self.about | {"table": self.what, "version": __version__})}
+        pyarrow.parquet.write_table(rows.replace_schema_metadata(metadata), path)
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """How the table was made: tokeniser, number of documents, and more; empty for a table as it was given."""
+        return self._about if self.path is None else _about_file(self.path)
+
+    @cached_property
+    def _columns(self) -> Any:
+        return self._given if self.path is None else self._read(self.path)
+
+    def __repr__(self) -> str:
+        return f"<{self.what} {self.name!r}>"
+
+    @classmethod
+    def _pairs(cls, table: Any) -> tuple[Any, Any, str]:
+        """Document ids, their values, and the name of the values' column."""
+        if isinstance(table, Mapping):
+            return list(table), list(table.values()), cls.values[0]
+        if hasattr(table, "columns") or isinstance(table, pa.Table):
+            names = list(table.column_names if isinstance(table, pa.Table) else table.columns)
+            ids, values = (next((c for c in wanted if c in names), None) for wanted in (IDS, cls.values))
+            if ids is None or values is None:
+                raise BadParameter(
+                    f"a table of {cls.what} has columns doc_id and {cls.values[0]}; this one has {some(names, 8)}."
+                )
+            return table[ids], table[values], values
+        if hasattr(table, "index") and hasattr(table, "dtype"):
+            return table.index, table, cls.values[0]
+        raise BadParameter(
+            f"{cls.what}= takes a name, a path, a dict, a Series or a DataFrame, not {type(table).__name__}."
+        )
+
+    @classmethod
+    def _content_name(cls, columns: Any) -> str:
+        """A name that depends on the content alone, not on its order."""
+        from pandas.util import hash_array
+
+        prefix, ids, values = cls._content(columns)
+        keys = hash_array(np.asarray(ids.to_pylist(), object))
+        return f"{prefix}_{np.add.reduce(hash_array(keys ^ values), dtype=np.uint64):016x}"
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @classmethod
+    @abstractmethod
+    def _checked(cls, doc_id: Any, values: Any, column: str) -> Any:
+        """What is kept, from the ids as Arrow strings and the values as they were given under this column's name."""
+
+    @classmethod
+    @abstractmethod
+    def _content(cls, columns: Any) -> tuple[str, Any, np.ndarray]:
+        """How names by content begin, the document ids, and 64 bits of each one's value."""
+
+    @staticmethod
+    @abstractmethod
+    def _read(path: str) -> Any: ...
+
+    @abstractmethod
+    def _rows(self) -> pa.Table: ...
+
+
+@lru_cache(maxsize=8)
+def _of_file(kind: type[DocumentTable], path: str, changed: int) -> Any:
+    """One table for all measures that name the same file, until it changes."""
+    return kind(path, path=path)
+
+
+def _about_file(path: str) -> dict[str, Any]:
+    import pyarrow.parquet
+
+    try:
+        metadata = pyarrow.parquet.read_schema(path).metadata or {}
+    except pa.ArrowInvalid:  # a file of text
+        return {}
+    return json.loads(metadata.get(_KEY, b"{}"))

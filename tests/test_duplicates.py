@@ -1,0 +1,366 @@
+"""Duplicates: tables of clusters in every form, and near-duplicates found in texts, against plain loops."""
+
+import pickle
+import re
+import sys
+from collections import defaultdict
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+import tqdm.auto
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pyterrier_cwla
+from pyterrier_cwla import Duplicates, find_duplicates, register_duplicates
+from pyterrier_cwla.duplicates import bind_duplicates
+from pyterrier_cwla.errors import BadParameter, CWLAError, MalformedFile
+from pyterrier_cwla.files import read_run
+from pyterrier_cwla.shingles import _bands
+
+TABLE = {"d2": "d1", "d3": "d1", "d5": "d4"}
+IDS = ["d1", "d2", "d3", "d4", "d5", "d6", "d7"]
+
+
+def strings(values):
+    return pa.array(values, pa.large_string())
+
+
+def partition(codes):
+    """The rows of each cluster."""
+    clusters = defaultdict(set)
+    for row, code in enumerate(codes):
+        clusters[code].add(row)
+    return {frozenset(rows) for rows in clusters.values()}
+
+
+def of(duplicates, ids=IDS):
+    """The clusters of these documents, without those that are alone."""
+    found = partition(duplicates.clusters(strings(ids)).tolist())
+    return {frozenset(ids[row] for row in rows) for rows in found if len(rows) > 1}
+
+
+def complaint(call, *args, error=BadParameter, **kwargs):
+    with pytest.raises(error) as caught:
+        call(*args, **kwargs)
+    return str(caught.value)
+
+
+def merged(pairs, everyone):
+    """Clusters by plain loops: as long as two share a member they are one."""
+    clusters = [{one} for one in everyone] + [set(pair) for pair in pairs]
+    while meeting := next(((a, b) for a, b in combinations(clusters, 2) if a & b), None):
+        clusters = [c for c in clusters if c not in meeting] + [meeting[0] | meeting[1]]
+    return {frozenset(cluster) for cluster in clusters}
+
+
+# ---- tables
+
+
+@pytest.fixture
+def forms(tmp_path):
+    """The same table in every form."""
+    frame = pd.DataFrame({"docno": TABLE.keys(), "duplicate_of": TABLE.values()})
+    clusters = pd.DataFrame({"docno": IDS, "cluster": ["d4", "d4", "d4", "x", "x", "d1", None]})
+    (tmp_path / "plain.txt").write_text("d2 d1\nd3  d1\nd5 d4\n")
+    (tmp_path / "tabs.tsv").write_text("docno\tduplicate_of\nd2\td1\nd3\td1\nd5\td4\nd1\t\n")
+    frame.to_csv(tmp_path / "commas.csv", index=False)
+    (tmp_path / "clusters.csv").write_text("cluster,docno\n1,d1\n1,d2\n1,d3\nx,d4\nx,d5\n,d6\n,d7\n")
+    frame.to_parquet(tmp_path / "frame.parquet")
+    clusters.to_parquet(tmp_path / "clusters.parquet")
+    register_duplicates("as_named", TABLE)
+    return [
+        TABLE,
+        pd.Series(TABLE),
+        frame,
+        frame.rename(columns={"docno": "doc_id"}),
+        pl.DataFrame(frame),
+        pa.Table.from_pandas(frame),
+        clusters,
+        clusters.assign(cluster=[7, 7, 7, 8, 8, 9, 10]),
+        clusters.assign(cluster=clusters.cluster.astype("category")),
+        pl.DataFrame(clusters),
+        "as_named",
+        Duplicates.of(TABLE),
+        *sorted(tmp_path.iterdir()),
+        str(tmp_path / "plain.txt"),
+    ]
+
+
+def test_tables_in_every_form_say_the_same(forms):
+    for form in forms:
+        table = bind_duplicates(form)
+        assert of(table) == {frozenset({"d1", "d2", "d3"}), frozenset({"d4", "d5"})}, form
+        assert len(table) == 3
+        assert table.originals(strings(IDS)).to_pylist() == [None, "d1", "d1", None, "d4", None, None]
+
+
+@given(st.dictionaries(*[st.sampled_from("abcdefgh")] * 2), st.lists(st.sampled_from("abcdefghxy")))
+def test_what_repeats_the_same_by_any_way_is_one_cluster(table, documents):
+    clusters = merged(table.items(), "abcdefghxy")
+    expected = [next(c for c in clusters if document in c) for document in documents]
+    for ids in (strings(documents), pa.chunked_array([strings(documents)[:2], strings(documents)[2:]])):
+        assert partition(Duplicates.of(table).clusters(ids).tolist()) == partition(expected)
+    codes = Duplicates.of(table).clusters(strings(documents))
+    assert codes.dtype == np.int64
+    assert (codes >= 0).all()
+
+
+@given(st.dictionaries(*[st.sampled_from("abcdefgh")] * 2))
+def test_an_original_is_of_the_same_cluster_and_repeats_nothing(table):
+    duplicates, ids = Duplicates.of(table), list("abcdefghxy")
+    originals = dict(zip(ids, duplicates.originals(strings(ids)).to_pylist(), strict=True))
+    alone = set(ids) - set().union(*of(duplicates, ids))
+    assert len(duplicates) == sum(original is not None for original in originals.values())
+    for document, original in originals.items():
+        if original is not None:
+            assert originals[original] is None
+            assert any({document, original} <= cluster for cluster in of(duplicates, ids))
+        else:
+            assert document in alone or document in originals.values()
+
+
+def test_names_of_clusters_are_not_those_of_documents():
+    """Clusters may be numbered as documents are: here 1 is also a document, of cluster 2 or not in the table."""
+    frame = pd.DataFrame({"docno": ["5", "7", "1", "9"], "cluster": ["1", "1", "2", "2"]})
+    expected = {frozenset({"5", "7"}), frozenset({"1", "9"})}
+    assert of(Duplicates.of(frame), ["1", "2", "5", "7", "9"]) == expected
+    assert of(Duplicates.of(frame[:2]), ["1", "2", "5", "7", "9"]) == {frozenset({"5", "7"})}
+
+
+def test_the_run_s_own_column():
+    run, originals = bind_duplicates("run"), strings([None, "d1", None, "gone", "gone", None])
+    ids = strings(["d1", "d2", "d3", "d4", "d5", "d1"])
+    assert partition(run.clusters(ids, originals)) == {frozenset({0, 1, 5}), frozenset({2}), frozenset({3, 4})}
+    assert "has none: add one" in complaint(run.clusters, ids)
+    assert partition(run.clusters(ids, pc.fill_null(originals, ""))) == partition(run.clusters(ids, originals))
+    assert bind_duplicates("run") is run
+    assert partition(pickle.loads(pickle.dumps(run)).clusters(ids, originals)) == partition(
+        run.clusters(ids, originals)
+    )
+
+
+def test_the_column_of_a_run_from_a_file(tmp_path):
+    run = pd.DataFrame({"qid": "1", "docno": ["a", "b", "c"], "score": [3.0, 2, 1], "duplicate_of": [None, "a", None]})
+    run.to_parquet(tmp_path / "run.parquet")
+    found = read_run(tmp_path / "run.parquet")["duplicate_of"]
+    assert found.to_pylist() == [None, "a", None]
+    assert partition(bind_duplicates("run").clusters(strings(["a", "b", "c"]), found.cast(pa.large_string()))) == {
+        *(frozenset({0, 1}), frozenset({2}))
+    }
+
+
+def test_other_tables_do_not_look_at_the_run_s_column():
+    ids = strings(["d1", "d2", "d6"])
+    assert partition(Duplicates.of(TABLE).clusters(ids, strings(["d6"] * 3))) == {frozenset({0, 1}), frozenset({2})}
+
+
+def test_a_table_without_a_name_is_named_by_its_content():
+    name = bind_duplicates(TABLE).name
+    assert name.startswith("duplicates_")
+    assert bind_duplicates(dict(reversed(TABLE.items()))) is bind_duplicates(TABLE)
+    assert bind_duplicates(TABLE | {"d6": "d6", "d7": None}).name == name
+    assert bind_duplicates(TABLE | {"d6": "d4"}).name != name != bind_duplicates({}).name
+    found = bind_duplicates(find_duplicates({"e1": "some words", "e2": "some words"}))
+    assert bind_duplicates(found.name) is found
+
+
+def test_tables_that_are_none(tmp_path):
+    assert "have 'a' twice" in complaint(bind_duplicates, pd.Series(["b", "c"], index=["a", "a"]))
+    assert "3 is of type int" in complaint(bind_duplicates, {"a": 3})
+    assert "duplicates='no.tsv' is neither a file nor the name" in complaint(bind_duplicates, "no.tsv")
+    assert "doc_id and duplicate_of" in complaint(bind_duplicates, pd.DataFrame({"docno": ["a"]}))
+    assert "duplicates= takes a name, a path" in complaint(bind_duplicates, 3)
+    register_duplicates("cranfield", TABLE)
+    assert "Near: 'cranfield'" in complaint(bind_duplicates, "cranfeld")
+    assert "other than 'run'" in complaint(register_duplicates, "run", TABLE)
+    assert "not 'two words'" in complaint(register_duplicates, "two words", TABLE)
+    (tmp_path / "twice.tsv").write_text("d2\td1\nd2\td3\n")
+    (tmp_path / "three.tsv").write_text("d2\td1\td0\n")
+    pq.write_table(pa.table({"docno": ["d1"], "words": ["d2"]}), tmp_path / "words.parquet")
+    for name, message in {
+        "twice.tsv": "twice.tsv:2: document 'd2' stands there for a second time",
+        "three.tsv": "three.tsv:1: expected 2 fields (docno duplicate_of), found 3",
+        "words.parquet": "no column duplicate_of or cluster",
+    }.items():
+        assert message in complaint(Duplicates.load, tmp_path / name, error=MalformedFile)
+
+
+def test_one_file_keeps_what_was_found(tmp_path):
+    texts = {"d1": "a b c", "d2": "x y z", "d3": "A b, c"}
+    for number, some in enumerate((texts, {"d1": "a b c"})):
+        path = tmp_path / f"{number}.parquet"
+        found = find_duplicates(some)
+        found.save(path)
+        loaded = Duplicates.load(path)
+        assert of(loaded) == of(found)
+        assert loaded.about == {
+            **{"similarity": 1.0, "shingle": 10, "tokeniser": "words", "documents": len(some)},
+            **{"table": "duplicates", "version": pyterrier_cwla.__version__},
+        }
+    assert pq.read_table(tmp_path / "0.parquet").to_pydict() == {"docno": ["d3"], "duplicate_of": ["d1"]}
+
+
+# ---- found in texts
+
+
+def shingles(text, size):
+    words = re.findall(r"\w+", text.lower())
+    if not words:
+        return set()
+    return {tuple(words[at : at + size]) for at in range(max(len(words) - size, 0) + 1)}
+
+
+def all_pairs(texts, similarity, size):
+    """Every text with every other."""
+    sets = {document: shingles(text, size) for document, text in texts.items()}
+    alike = [
+        (a, b)
+        for a, b in combinations(sets, 2)
+        if sets[a] and sets[b] and len(sets[a] & sets[b]) / len(sets[a] | sets[b]) >= similarity
+    ]
+    return {cluster for cluster in merged(alike, texts) if len(cluster) > 1}
+
+
+def generated_texts(seed, n=60):
+    """Texts of 0 to 40 words, two thirds of them copies of an earlier one with some words changed, none, or doubled."""
+    rng = np.random.default_rng(seed)
+    texts = [[]]
+    for _ in range(n):
+        kind, old = rng.integers(6), [*texts[rng.integers(len(texts))]]
+        if kind < 2 or not old:
+            old = rng.choice(list("abcdefghijklmnop"), rng.integers(0, 40)).tolist()
+        elif kind < 4:
+            for _ in range(rng.integers(1, 4)):
+                old[rng.integers(len(old))] = str(rng.choice(list("abcdefghijklmnop")))
+        elif kind == 4:
+            old = old * 2
+        texts.append(old)
+    case = [str.upper, str.lower]
+    return {f"d{at}": case[at % 2](", ".join(words)) for at, words in enumerate(texts)}
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 10])
+@pytest.mark.parametrize("similarity", [1.0, 0.9, 0.75, 0.5, 0.3])
+def test_duplicates_are_those_that_comparing_all_pairs_finds(similarity, size):
+    """Resemblance |S(a) ∩ S(b)| / |S(a) ∪ S(b)| (Broder 1997); 1 is the definition of Smucker and Clarke (2012)."""
+    found = 0
+    for seed in range(5):
+        texts = generated_texts(seed)
+        expected = all_pairs(texts, similarity, size)
+        assert of(find_duplicates(texts, similarity, size, progress=False), [*texts]) == expected
+        found += len(expected)
+    assert found > 10
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.lists(st.sampled_from("abc"), max_size=6).map(" ".join), max_size=8),
+    st.sampled_from([1.0, 2 / 3, 0.5, 0.25]),
+    st.integers(1, 4),
+)
+def test_few_short_texts(texts, similarity, size):
+    """Here many pairs lie at the threshold itself."""
+    texts = {f"d{at}": text for at, text in enumerate(texts)}
+    found = find_duplicates(texts, similarity, size, progress=False)
+    assert of(found, [*texts]) == all_pairs(texts, similarity, size)
+
+
+@pytest.mark.parametrize("similarity", [1.0, 0.6])
+def test_the_original_is_the_first_and_the_order_changes_nothing_else(similarity):
+    texts = generated_texts(7)
+    backwards = dict(reversed(texts.items()))
+    for order in (texts, backwards):
+        found, place = find_duplicates(order, similarity, 2), list(order)
+        originals = dict(zip(order, found.originals(strings([*order])).to_pylist(), strict=True))
+        for cluster in of(found, [*order]):
+            first = min(cluster, key=place.index)
+            assert {originals[d] for d in cluster} == {None, first}
+            assert originals[first] is None
+    assert of(find_duplicates(texts, similarity, 2), IDS) == of(find_duplicates(backwards, similarity, 2), IDS)
+    assert find_duplicates(texts, similarity, 2).name == find_duplicates(texts, similarity, 2).name
+
+
+def test_containment_is_no_duplicate():
+    """All shingles of the second text are in the first, but not the other way round."""
+    texts = {"long": "one two three four", "short": "two three"}
+    assert of(find_duplicates(texts, shingle=2), [*texts]) == set()
+    assert len(find_duplicates(texts, shingle=2, similarity=1 / 3)) == 1
+
+
+def test_what_a_word_is_decides():
+    texts = {"d1": "Time-biased gain", "d2": "time biased gain!"}
+    assert len(find_duplicates(texts)) == 1
+    assert len(find_duplicates(texts, tokeniser="whitespace")) == 0
+    assert len(find_duplicates(texts, tokeniser=lambda text: text[:0])) == 0
+    assert find_duplicates(texts, tokeniser="whitespace").about["tokeniser"] == "whitespace"
+
+
+def test_texts_without_words_repeat_nothing():
+    assert len(find_duplicates({"d1": "", "d2": "", "d3": " . "})) == 0
+    assert len(find_duplicates({})) == len(find_duplicates({}, 0.5)) == 0
+    assert of(find_duplicates({"d1": "", "d2": "a", "d3": "", "d4": "a"}, 0.5)) == {frozenset({"d2", "d4"})}
+
+
+def test_hardly_a_pair_can_be_overlooked():
+    """A pair of similarity s shares none of b bands of r hashes with probability (1 − s^r)^b."""
+    for similarity in np.linspace(0.1, 1, 91):
+        bands, size = _bands(similarity)
+        assert bands * size <= 256
+        assert (1 - similarity**size) ** bands <= 1e-9
+
+
+def test_what_cannot_be_searched():
+    assert "similarity=0 is out of range" in complaint(find_duplicates, {}, 0)
+    assert "similarity=1.5 is out of range" in complaint(find_duplicates, {}, 1.5)
+    assert "shingle=0 is out of range" in complaint(find_duplicates, {}, shingle=0)
+    assert "no tokeniser 'word'. Near: 'words'." in complaint(find_duplicates, {}, tokeniser="word")
+    assert "have 'a' twice" in complaint(find_duplicates, [{"docno": "a", "text": "x"}] * 2)
+
+
+def test_without_datasketch_only_what_is_exactly_alike_is_found(monkeypatch):
+    monkeypatch.setitem(sys.modules, "datasketch", None)
+    texts = {"d1": "a b", "d2": "a b", "d3": "a c"}
+    assert len(find_duplicates(texts)) == 1
+    assert "pip install 'pyterrier-cwla[duplicates]'" in complaint(find_duplicates, texts, 0.9, error=CWLAError)
+
+
+def test_long_work_shows_how_far_it_is(monkeypatch):
+    shown = []
+
+    def recorded(items, says, total, disable, **others):
+        shown.append((says, total, disable))
+        return items
+
+    monkeypatch.setattr(tqdm.auto, "tqdm", recorded)
+    find_duplicates({"d1": "a b", "d2": "a b", "d3": "a c"}, 0.5)
+    assert shown == [("reading", 3, False), ("comparing", 2, False)]
+
+
+@pytest.fixture(scope="module")
+def vaswani(data):
+    raw = (data / "vaswani" / "doc-text.trec").read_text()
+    return dict(re.findall(r"<DOCNO>(.*?)</DOCNO>\n(.*?)</DOC>", raw, re.DOTALL))
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("similarity, size", [(1.0, 10), (0.8, 3)])
+def test_the_near_duplicates_of_vaswani(vaswani, similarity, size):
+    """Against all pairs that share a shingle; within a minute."""
+    sets = {document: shingles(text, size) for document, text in vaswani.items()}
+    having, shared = defaultdict(list), defaultdict(int)
+    for document, some in sets.items():
+        for shingle in some:
+            for other in having[shingle]:
+                shared[other, document] += 1
+            having[shingle].append(document)
+    alike = [(a, b) for (a, b), both in shared.items() if both / (len(sets[a]) + len(sets[b]) - both) >= similarity]
+    found = find_duplicates(vaswani, similarity, size, progress=False)
+    assert of(found, [*vaswani]) == set(merged(alike, {d for pair in alike for d in pair}))
+    assert len(found) >= 10
