@@ -63,6 +63,8 @@ def erg(view: Any) -> Any:
 
 def _rate(gain: Any, effort: Any) -> Any:
     """Gain per effort; 0 where nothing was gained, even if nothing was spent."""
+    if np.min(effort, initial=np.inf) > 0:
+        return gain / effort
     nothing = np.zeros(np.broadcast_shapes(np.shape(gain), np.shape(effort)))
     return np.divide(gain, effort, out=nothing, where=np.asarray(gain) > 0)
 

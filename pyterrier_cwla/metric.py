@@ -17,7 +17,7 @@ from .view import Documents, UnknownEffort, View
 from .walk import Walk
 
 NORMS = ("none", "ideal", "all", "mean", "unlimited")
-_CELLS = 1 << 16  # queries × ranks that are worked on at a time, so that they stay in cache
+_CELLS = 1 << 17  # queries × ranks that are worked on at a time, so that they stay in cache
 _DEEPEST = 4096  # weights are kept for ranks down to here
 Array = np.ndarray
 
@@ -125,6 +125,16 @@ class Metric:
         except UnknownEffort:
             return None
 
+    @cached_property
+    def flat_effort(self) -> float | None:
+        """What costs whatever is not relevant, seen or unseen, where the grade alone decides what a document costs."""
+        if self.uniform:
+            return 1.0
+        reads_grade_alone = effort_reads(self.effort) <= {"grade"} and self.effort.name != "given"
+        if not reads_grade_alone or self.unseen_effort != float(np.max(self.effort(Documents(np.zeros(1))))):
+            return None
+        return self.unseen_effort
+
     @property
     def residual_is_a_bound(self) -> bool:
         """Whether no judgment can lift the score by more than its residual: known for pairs monotone in gain."""
@@ -223,12 +233,12 @@ class Metric:
         return rankings
 
     def _summed(self, rankings: Rankings, background: float) -> Array:
-        if self.uniform and not background:
-            if self.A.fact("linear") and self.rank_only:
+        if not background:
+            if self.uniform and self.A.fact("linear") and self.rank_only:
                 scores = self._by_weights(rankings)
                 if scores is not None:
                     return scores
-            if self.C.fact("passes"):
+            if self.flat_effort is not None and self.C.fact("passes"):
                 return self._by_chunks(rankings, self._hit_columns)
         return self._by_chunks(rankings, self._all_columns, background)
 
@@ -303,11 +313,12 @@ class Metric:
     def _settled_after_hits(self) -> bool:
         """Efforts after the last hit do not matter where A stays and all who go on leave, sooner or later."""
         stays = bool(self.A.fact("stays")) and bool(self.C.fact("leaves"))
-        return self.uniform or (stays and self.unseen_effort != 0)
+        return self.flat_effort is not None or (stays and self.unseen_effort != 0)
 
     def _hit_columns(self, rankings: Rankings, queries: Array, width: int, _: float) -> tuple[View, Array | None]:
         # AP, RR and their like see the same hits, and so the same G, best, …
-        key = (self.gain.key, self.max_rel, self.idle_duplicates, self.end, int(queries[0]), len(queries))
+        what = (self.gain.key, self.max_rel, self.idle_duplicates, self.effort.key, self.end)
+        key = (*what, int(queries[0]), len(queries))
         if key not in rankings.views:
             rankings.views[key] = self._hits_only(rankings, queries, width)
         return rankings.views[key]
@@ -325,7 +336,12 @@ class Metric:
         place = row * width + column
         i.ravel()[place], grade.ravel()[place] = rankings.rank[at], rankings.grades(self)[at]
         r.ravel()[place] = rankings.gains(self)[at]
-        return View(i, r, grade, self._totals(rankings, queries)), leaves
+        if self.uniform:
+            return View(i, r, grade, self._totals(rankings, queries)), leaves
+        e = np.full(i.shape, self.flat_effort)
+        e.ravel()[place] = self._effort_of(rankings.grade[at])
+        E = self.flat_effort * i + np.cumsum(e - self.flat_effort, axis=1)
+        return View(i, r, grade, self._totals(rankings, queries), e, self.unseen_effort, E=E), leaves
 
     def _all_columns(
         self, rankings: Rankings, queries: Array, width: int, background: float
@@ -336,9 +352,14 @@ class Metric:
         at, row, column = at[inside], row[inside], column[inside]
         best = self.best if background else (0.0, 0.0)
         r = np.full((len(queries), width), best[0])
-        grade = np.full(r.shape, best[1], float if background else rankings.grade.dtype)
         place = row * width + column
-        grade.ravel()[place], r.ravel()[place] = rankings.grades(self)[at], rankings.gains(self)[at]
+        r.ravel()[place] = rankings.gains(self)[at]
+
+        def grade() -> Array:
+            grades = np.full(r.shape, best[1], float if background else rankings.grade.dtype)
+            grades.ravel()[place] = rankings.grades(self)[at]
+            return grades
+
         e = None if self.uniform else self._efforts(rankings, queries, row, column, at, width)
         leaves = None
         if self.end != "open":
@@ -348,19 +369,34 @@ class Metric:
         return View(i, r, grade, self._totals(rankings, queries), e, self.unseen_effort, *best), leaves
 
     def _efforts(self, rankings: Rankings, queries: Array, row: Array, column: Array, at: Array, width: int) -> Array:
+        grades_alone = effort_reads(self.effort) <= {"grade"}
         if rankings.efforts is not None:
             e = rankings.efforts(queries, width)
+        elif grades_alone:
+            e = np.full((len(queries), width), self._effort_of(np.zeros(1))[0])
+            e[row, column] = self._effort_of(rankings.grade[at])
         else:
             grade = np.zeros((len(queries), width))
             grade[row, column] = np.maximum(rankings.grade[at], 0)
             documents = Documents(grade, lambda: rankings.words(self, queries, width))
             e = np.broadcast_to(np.asarray(self.effort(documents), float), grade.shape)
-        retrieved = np.arange(width)[None, :] < rankings.n[queries][:, None]
-        if np.any((e < 0) | ~np.isfinite(e), where=retrieved):
-            raise BadParameter(f"effort={str(self.effort)!r} gives a negative or infinite effort.")
-        if self.unseen_effort is None and self._asks_for_unseen_efforts and not retrieved.all():
+        if not grades_alone or rankings.efforts is not None:
+            self._refuse_odd_efforts(e, where=np.arange(width)[None, :] < rankings.n[queries][:, None])
+        if rankings.n[queries].min(initial=width) >= width:
+            return e
+        if self.unseen_effort is None and self._asks_for_unseen_efforts:
             raise UnknownEffort
-        return np.where(retrieved, e, self.unseen_effort or 0.0)
+        return np.where(np.arange(width)[None, :] < rankings.n[queries][:, None], e, self.unseen_effort or 0.0)
+
+    def _effort_of(self, grade: Array) -> Array:
+        """The efforts of documents of these grades, where nothing else decides."""
+        e = np.broadcast_to(np.asarray(self.effort(Documents(np.maximum(grade, 0))), float), grade.shape)
+        self._refuse_odd_efforts(e)
+        return e
+
+    def _refuse_odd_efforts(self, e: Array, where: Any = True) -> None:
+        if np.any((e < 0) | ~np.isfinite(e), where=where):
+            raise BadParameter(f"effort={str(self.effort)!r} gives a negative or infinite effort.")
 
     @property
     def _asks_for_unseen_efforts(self) -> bool:

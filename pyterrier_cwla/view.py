@@ -58,12 +58,18 @@ class View:
         unseen: float | None = 1.0,
         background: float = 0.0,
         background_grade: float = 0.0,
+        E: Any = None,
     ) -> None:
-        self.i, self.r, self.grade = i, r, grade
+        self.i, self.r = i, r
+        self._grade, self._E = grade, E  # E where there are ranks between the columns
         self.totals, self.unseen = totals, unseen
         self.background, self.background_grade = background, background_grade  # of what is unseen
         self._e = e
         self.spend: Callable[[], Any] | None = None  # what expected_effort is; the framework knows it once V is known
+
+    @cached_property
+    def grade(self) -> Any:
+        return self._grade() if callable(self._grade) else self._grade
 
     @property
     def e(self) -> Any:
@@ -71,7 +77,16 @@ class View:
 
     @cached_property
     def E(self) -> Any:
+        if self._E is not None:
+            return self._E
         return self.i if self._e is None else np.cumsum(self._e, axis=-1)
+
+    @property
+    def steps(self) -> Any:
+        """What is spent from one column to the next."""
+        if self._e is not None and self._E is None:
+            return self._e
+        return self.E - before(self.E)
 
     @cached_property
     def G(self) -> Any:
@@ -116,16 +131,19 @@ class View:
         return np.cumsum(self.r * phi(self.i), axis=-1)
 
     def credited(self, share: Callable[[Any], Any]) -> Any:
-        return np.cumsum(self.r * share(self.e), axis=-1)
+        r, e = np.broadcast_arrays(self.r, self.e)
+        credited = np.zeros(r.shape)
+        gains = np.nonzero(r)
+        credited[gains] = r[gains] * share(e[gains])
+        return np.cumsum(credited, axis=-1)
 
     def at_least(self, rel: float | None) -> View:
         if rel is None:
             return self
         binary = (self.grade >= rel).astype(float)
         beyond = float(self.background > 0 and self.background_grade >= rel)
-        return View(
-            self.i, binary, self.grade, lambda _: self.totals(rel), self._e, self.unseen, beyond, self.background_grade
-        )
+        known = self._e, self.unseen, beyond, self.background_grade, self._E
+        return View(self.i, binary, self.grade, lambda _: self.totals(rel), *known)
 
     def beyond(self, m: Any) -> Beyond:
         """The view of the m-th ranks after the last one."""

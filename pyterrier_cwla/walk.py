@@ -85,7 +85,7 @@ class Walk:
     @cached_property
     def expected_effort(self) -> Array:
         """Σ V(i)·e_i, [queries × 1]; infinite where users never leave."""
-        spent = (self.V * (self.view.E - before(self.view.E))).sum(axis=-1, keepdims=True)
+        spent = (self.V * self.view.steps).sum(axis=-1, keepdims=True)
         items = self.items_beyond
         self._refuse_endless_means(items)
         if not items.any():
@@ -138,6 +138,8 @@ class Walk:
         if not A.fact("even"):
             return nobody if self._all_stay or not self.reach.any() else self._at_nodes(A)
         leaving = np.where(self._stay, 0.0, self.reach)
+        if A.fact("stays") and not self.view.background:
+            return leaving * self.A[:, -1:]
         first, second = (_matrix(A(self.view.beyond([[m]]))) for m in (1.0, 2.0))
         step = second - first
         if not step.any():
