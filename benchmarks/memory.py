@@ -7,6 +7,7 @@ import ctypes
 import gc
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -38,14 +39,21 @@ def main() -> None:
     warm = workloads.build("S", chosen.seed).fresh(columns)
     contestant.prepare(names, warm.qrels)(warm.runs[0])
     workload = workloads.build("M", chosen.seed).fresh(columns)
+    peak = peak_above(lambda: contestant.prepare(names, workload.qrels)(workload.runs[0]))
+    if peak is not None:
+        print(int(workload.runs[0].memory_usage(deep=True).sum()), peak)
+
+
+def peak_above(work: Callable[[], object]) -> int | None:
+    """By how many bytes the memory peak rises while this works; None where the system keeps no such mark."""
     _give_back()
     try:
         RESET.write_text("5")
     except OSError:
-        return
+        return None
     before = _status("VmRSS")
-    contestant.prepare(names, workload.qrels)(workload.runs[0])
-    print(int(workload.runs[0].memory_usage(deep=True).sum()), _status("VmHWM") - before)
+    work()
+    return _status("VmHWM") - before
 
 
 def _give_back() -> None:

@@ -14,9 +14,11 @@ from .errors import CWLAError
 from .evaluate import evaluate
 from .explain import Explanation, explain
 from .gain import gain
-from .measures import CWLA, TBG, Residual
+from .intents import register_intent_weights
+from .measures import CWLA, MEASURES, TBG, Residual
 from .provider import CWLAProvider, register
 from .spec import parse
+from .stops import stop_distribution
 
 if TYPE_CHECKING:
     from .terrier import DocLength, DuplicateOf
@@ -46,11 +48,15 @@ __all__ = [
     "lengths_of_texts",
     "parse",
     "register_duplicates",
+    "register_intent_weights",
     "register_lengths",
     "residual",
     "score",
+    "stop_distribution",
 ]
 
+globals().update(MEASURES)  # every named measure, as `from pyterrier_cwla import AdaptiveERR`
+__all__ += [name for name in MEASURES if name not in __all__]
 register()
 announce()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -391,14 +392,15 @@ def _said_once(columns: Columns) -> Columns:
     n = int(like_first[1]) if len(like_first) > 1 else len(columns)
     copies = [Columns(query.slice(a, n), document.slice(a, n), grade[a : a + n]) for a in range(0, len(columns), n)]
     first = copies[0]
-    if any(
+    if len(copies) == 1 or any(
         len(copy) < n
         or not (copy.query_id.equals(first.query_id) and copy.doc_id.equals(first.doc_id))
         or not np.array_equal(copy.value, first.value)
         for copy in copies[1:]
     ):
         return columns
-    return first
+    intent = columns.iteration
+    return first if intent is None else replace(first, iteration=intent.slice(0, n))
 
 
 def twice(query_id: Any, doc_id: Any) -> int | None:

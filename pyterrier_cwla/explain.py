@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from ir_measures.measures import Measure
 
+from .align import Judgments
 from .errors import BadParameter, NoFiniteValue, near
 from .evaluate import measures_of
 from .judgments import COUNTS
@@ -87,16 +89,12 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation:
     1.0
     """
     (measure,) = measures_of([measure])
-    if isinstance(measure, Wrapper) or not CWLAProvider().supports(measure) or measure.NAME in COUNTS:
-        raise BadParameter(f"{measure} follows no user model here, so that there are no ranks to explain.")
     judgments = prepare(qrels)
+    metric = followed(measure, judgments)
     if not isinstance(query, str):
         raise BadParameter(f"the query {query!r} must be a string, as ids are: {str(query)!r}.")
     if query not in judgments.index:
         raise BadParameter(f"no query {query!r} in the judgments. {near(str(query), judgments.qids)}")
-    metric = metric_of(measure, judgments.pool.highest)
-    if metric.max_rel is not None:
-        judgments.check_grades(metric.max_rel)
     rankings = judgments.align(run, all_judged=True)
     number = judgments.index[query]
     if not rankings.n[number]:
@@ -110,6 +108,16 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation:
     return explained(metric, rankings, number, measure=str(measure), query=query, names=names)
 
 
+def followed(measure: Measure, judgments: Judgments) -> Metric:
+    """The user model behind a measure, for judgments that it can score."""
+    if isinstance(measure, Wrapper) or not CWLAProvider().supports(measure) or measure.NAME in COUNTS:
+        raise BadParameter(f"{measure} follows no user model here: there are no ranks to look at.")
+    metric = metric_of(measure, judgments.pool.highest)
+    if metric.max_rel is not None:
+        judgments.check_grades(metric.max_rel)
+    return metric
+
+
 def explained(
     metric: Metric, rankings: Rankings, number: int, measure: str = "", query: str = "", names: list[str] | None = None
 ) -> Explanation:
@@ -120,7 +128,7 @@ def explained(
     width = max(
         n, 1, metric.end if isinstance(metric.end, int) else max(metric.rank_at("last"), metric.rank_at("depth"))
     )
-    view, leaves = metric._all_columns(cut, one, width, 0.0)
+    view, leaves = metric.columns(cut, one, width)
     walk = Walk(metric, view, leaves)
     divisor = 1.0 if metric.norm == "none" else float(metric.divisor(rankings)[number])
     at, _, _ = cut.hits_of(one)

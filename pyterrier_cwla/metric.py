@@ -240,7 +240,7 @@ class Metric:
                     return scores
             if self.flat_effort is not None and self.C.fact("passes"):
                 return self._by_chunks(rankings, self._hit_columns)
-        return self._by_chunks(rankings, self._all_columns, background)
+        return self._by_chunks(rankings, self.columns, background)
 
     # First way: where C depends on the rank alone and A is linear, every rank has a weight, once for all queries.
 
@@ -343,9 +343,10 @@ class Metric:
         E = self.flat_effort * i + np.cumsum(e - self.flat_effort, axis=1)
         return View(i, r, grade, self._totals(rankings, queries), e, self.unseen_effort, E=E), leaves
 
-    def _all_columns(
-        self, rankings: Rankings, queries: Array, width: int, background: float
+    def columns(
+        self, rankings: Rankings, queries: Array, width: int, background: float = 0.0
     ) -> tuple[View, Array | None]:
+        """Ranks 1 to width of these queries, and the last that each user sees (None where the list has no end)."""
         at, row, _ = rankings.hits_of(queries)
         column = rankings.rank[at] - 1
         inside = column < width
@@ -435,4 +436,4 @@ def _weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:
     one_each = Rankings.of_hits(np.full(n, n), np.arange(n), np.arange(1, n + 1), np.ones(n))
     if isinstance(end, int):
         one_each = one_each.first(end)
-    return metric._by_chunks(one_each, metric._all_columns)
+    return metric._by_chunks(one_each, metric.columns)

@@ -168,7 +168,7 @@ def _work(measure: Measure, judgments: Judgments, intent: str | None = None) -> 
 def _over_intents(measure: Measure, weights: IntentWeights, judgments: Judgments) -> Callable[[Aligned], Array]:
     intents = judgments.intents
     works = [(P, _work(measure, intents[intent], intent)) for intent, P in weights.of(judgments).items()]
-    return lambda aligned: sum(aligned.rankings().of_pool(P) * work(aligned) for P, work in works)
+    return lambda aligned: sum(np.tile(P, len(aligned.runs)) * work(aligned) for P, work in works)
 
 
 def prepare(qrels: Any) -> Judgments:

@@ -30,7 +30,7 @@ def aligned(lists, elsewhere=()):
 
 def ways(metric: Metric, rankings: Rankings) -> dict:
     """The scores by every way that applies."""
-    found = {"dense": lambda: metric._by_chunks(rankings, metric._all_columns)}
+    found = {"dense": lambda: metric._by_chunks(rankings, metric.columns)}
     if metric.C.fact("passes"):
         found["hits"] = lambda: metric._by_chunks(rankings, metric._hit_columns)
     if metric.A.fact("linear") and metric.rank_only:

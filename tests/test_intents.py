@@ -1,0 +1,195 @@
+"""Intent-aware measures: Σ_t P(t|q)·M_t (Chapelle et al., 2009, section 7.5), each M_t by the judgments of one intent."""
+
+import pickle
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pytest
+import reference
+from generated import collection
+from ir_measures import AP_IA, ERR_IA, INST, P_IA, RR
+
+import pyterrier_cwla
+from pyterrier_cwla import CWLA, TBG, GeometricMean, IntentAware, evaluate, register_intent_weights
+from pyterrier_cwla.errors import BadJudgments, BadParameter
+
+HALF = "CWLA(C='rr',A='err',gain='table({1:0.5})')"
+
+
+def diversity(seed: int, grades=(0, 0, 1)) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A run and judgments of one to four intents a query, some intents of which nothing is relevant."""
+    frames = collection(seed, queries=9, ties=False, lengths=True)
+    rng = np.random.default_rng(seed)
+    rows = []
+    for query in map(str, range(1, 9)):
+        for intent in range(1 + int(query) % 4):
+            documents = rng.permutation([f"d{number}" for number in range(60)])[:20]
+            rows += [(query, document, int(rng.choice(grades)) * (intent < 3), str(intent)) for document in documents]
+    qrels = pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance", "iteration"])
+    return frames.run, qrels.sample(frac=1, random_state=seed).reset_index(drop=True)
+
+
+def ndeval(measure, qrels, run) -> dict[str, float]:
+    """It wants topics and intents one after the other."""
+    frames = qrels.sort_values(["query_id", "iteration"]), run.sort_values(["query_id", "score"], ascending=[True, False])
+    return {m.query_id: m.value for m in ir_measures.pyndeval.iter_calc([measure], *frames)}
+
+
+def by_query(qrels, run, measure) -> dict[str, float]:
+    return evaluate(qrels, run, [measure], by_query=True).droplevel("run").iloc[:, 0].to_dict()
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("k", [5, 10, 20])  # what ndeval reports
+def test_err_ia(seed, k):
+    """ndeval's ERR-IA has R = 1/2 for what is relevant, and divides by what a list gets that serves all intents at
+    every rank: Σ_{i≤k} (1/i)·(1/2)^i. Else it is the mean over the intents of ERR."""
+    run, qrels = diversity(seed)
+    ours = by_query(qrels, run, IntentAware(measure=f"{HALF}@{k}"))
+    whole = sum(0.5**i / i for i in range(1, k + 1))
+    theirs = ndeval(ERR_IA @ k, qrels, run)
+    assert {query for query, value in ours.items() if value > 0} <= {*theirs}
+    for query, value in theirs.items():
+        assert ours[query] / whole == pytest.approx(value, abs=1e-9)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [(AP_IA, "AP"), (P_IA @ 5, "P@5")])
+def test_ap_ia_and_p_ia(theirs, ours):
+    run, qrels = diversity(5)
+    found = by_query(qrels, run, f"IntentAware(measure='{ours}')")
+    for query, value in ndeval(theirs, qrels, run).items():
+        assert found[query] == pytest.approx(value, abs=1e-9)
+
+
+def slow(qrels, run, weights, **parts) -> dict[str, float]:
+    """Loops over queries, intents and ranks."""
+    values = {}
+    for query in qrels.query_id.unique():
+        judged = qrels[qrels.query_id == query]
+        mine = run[run.query_id == query]
+        rows = sorted(zip(np.float32(mine.score), mine.doc_id, mine.doc_length, strict=True), reverse=True)
+        total = 0.0
+        for intent in judged.iteration.unique():
+            grades = dict(zip(*judged[judged.iteration == intent][["doc_id", "relevance"]].to_numpy().T, strict=True))
+            if rows:
+                listed = [grades.get(document) for _, document, _ in rows]
+                words = [length for _, _, length in rows]
+                total += weights[query].get(intent, 0) * reference.score(
+                    listed, judged=[*grades.values()], words=words, **parts
+                )
+        values[query] = total
+    return values
+
+
+def uniform(qrels) -> dict[str, dict[str, float]]:
+    relevant = qrels[qrels.relevance > 0].groupby("query_id").iteration.unique()
+    return {query: {t: 1 / len(relevant[query]) for t in relevant[query]} for query in relevant.index}
+
+
+def given(qrels, seed=1) -> dict[str, dict[str, float]]:
+    rng = np.random.default_rng(seed)
+    intents = qrels.groupby("query_id").iteration.unique()
+    shares = {query: rng.dirichlet(np.ones(len(intents[query]))) for query in intents.index}
+    return {query: dict(zip(intents[query], shares[query].tolist(), strict=True)) for query in intents.index}
+
+
+CASES = {
+    "TBG": (TBG, {"C": ("decay", {}), "A": ("etg", {}), "gain": ("clicksave", {}), "effort": ("time", {})}),
+    "INST": (
+        CWLA(C="inst(2)", A="erg", max_rel=3),
+        {"C": ("inst", {"T": 2}), "A": ("erg", {}), "gain": ("linear", {}), "max_rel": 3},
+    ),
+    "ERR": (
+        CWLA(C="rr", A="err", gain="exponential", max_rel=3),
+        {"C": ("rr", {}), "A": ("err", {}), "gain": ("exponential", {}), "max_rel": 3},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("make", [uniform, given])
+def test_any_measure_of_ours(name, make):
+    run, qrels = diversity(11, grades=(-1, 0, 0, 1, 2, 3))
+    weights = {query: {} for query in qrels.query_id.unique()} | make(qrels)
+    measure, parts = CASES[name]
+    found = by_query(qrels, run, IntentAware(measure=measure, weights="uniform" if make is uniform else weights))
+    assert found == pytest.approx(slow(qrels, run, weights, **parts), abs=1e-10)
+    assert max(found.values()) > 0
+
+
+def test_forms_of_weights_are_one_measure():
+    run, qrels = diversity(2)
+    weights = given(qrels)
+    frame = pd.DataFrame(
+        [(query, intent, p) for query, intents in weights.items() for intent, p in intents.items()],
+        columns=["qid", "intent", "weight"],
+    )
+    measures = [IntentAware(measure="RR", weights=form) for form in (weights, frame)]
+    assert measures[0] == measures[1]
+    named = IntentAware(measure="RR", weights=register_intent_weights("of_tests", weights).name)
+    assert str(named) == "IntentAware(measure='RR',weights='of_tests')"
+    values = [by_query(qrels, run, measure) for measure in (*measures, named, pickle.loads(pickle.dumps(measures[0])))]
+    assert values[0] == values[1] == values[2] == values[3]
+
+
+@pytest.mark.parametrize("measure", [IntentAware(measure="TBG @ 10"), IntentAware(measure=INST(max_rel=3))])
+def test_identity(measure):
+    assert ir_measures.parse_measure(str(measure)) == measure
+    assert pickle.loads(pickle.dumps(measure)) == measure
+
+
+def test_all_routes_agree(tmp_path):
+    """ir_measures with frames and named tuples, our own evaluate with frames and a file whose second column tells the
+    intent, alone and beside other measures."""
+    run, qrels = diversity(3)
+    measure = IntentAware(measure="RR")
+    expected = evaluate(qrels, run, [measure]).iloc[0, 0]
+    assert expected > 0
+    assert ir_measures.calc_aggregate([measure], qrels, run)[measure] == expected
+    tuples = [ir_measures.Qrel(*row) for row in qrels.itertuples(index=False)]
+    assert tuples[0]._fields[-1] == "iteration"
+    scored = [ir_measures.ScoredDoc(*row) for row in run[["query_id", "doc_id", "score"]].itertuples(index=False)]
+    assert measure.calc_aggregate(tuples, scored) == pytest.approx(expected, abs=1e-12)
+    lines = [f"{q} {t} {d} {g}\n" for q, d, g, t in qrels.itertuples(index=False)]
+    (tmp_path / "qrels").write_text("".join(lines))
+    assert evaluate(tmp_path / "qrels", run, [measure]).iloc[0, 0] == expected
+    several = evaluate(
+        qrels, {"a": run, "b": run.head(100)}, [measure, "GeometricMean(measure=\"IntentAware(measure='RR')\")"]
+    )
+    assert several.iloc[0, 0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_one_intent_is_the_measure_itself():
+    frames = collection(7)
+    qrels = frames.qrels.assign(iteration="0")
+    for measure in ("AP", "RR@10", "NumRel", CWLA(C="inst(1)", A="max", max_rel=3)):
+        alone, aware = (by_query(qrels, frames.run, m) for m in (measure, IntentAware(measure=measure)))
+        some_relevant = {*frames.qrels[frames.qrels.relevance > 0].query_id}
+        assert {q: v for q, v in alone.items() if q in some_relevant} == {q: aware[q] for q in some_relevant}
+
+
+def test_errors():
+    run, qrels = diversity(1)
+    with pytest.raises(BadJudgments, match=r"is judged twice \(for intents, use IntentAware\)"):
+        evaluate(qrels, run, ["AP"])
+    with pytest.raises(BadJudgments, match="have no column 'iteration'"):
+        evaluate(
+            qrels.drop(columns="iteration").drop_duplicates(["query_id", "doc_id"]), run, [IntentAware(measure=RR)]
+        )
+    weights = given(qrels)
+    with pytest.raises(BadParameter, match="topic '3': the probabilities of its intents sum to"):
+        IntentAware(measure=RR, weights=weights | {"3": {"0": 0.5}})
+    with pytest.raises(BadParameter, match="weight -1: every intent"):
+        IntentAware(measure=RR, weights={"3": {"0": -1, "1": 2}})
+    with pytest.raises(BadJudgments, match="say nothing of 1 of 8 topics"):
+        evaluate(qrels, run, [IntentAware(measure=RR, weights={q: w for q, w in weights.items() if q != "3"})])
+    with pytest.raises(BadJudgments, match="topic '3': the judged intent '1' has no weight"):
+        evaluate(qrels, run, [IntentAware(measure=RR, weights=weights | {"3": {"0": 1}})])
+    with pytest.raises(BadParameter, match="no table of intents' probabilities 'uniformly'"):
+        IntentAware(measure=RR, weights="uniformly")
+    with pytest.raises(BadParameter, match="IntentAware"):
+        IntentAware(measure=GeometricMean(measure=RR))
+    with pytest.raises(BadParameter, match="a table of intents has columns"):
+        register_intent_weights("odd", pd.DataFrame({"qid": ["1"], "p": [1.0]}))
+    assert isinstance(pyterrier_cwla.MEASURES["IntentAware"], type(IntentAware))
