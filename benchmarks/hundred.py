@@ -7,6 +7,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -74,7 +75,7 @@ def together(repeats: int) -> Table:
     runs = {path.name: read_run(path) for path in find_runs(DATA / "runs")}
     rows = sum(run.num_rows for run in runs.values())
     times = {
-        what: _median(lambda some=some: pyterrier_cwla.evaluate(qrels, runs, some), repeats, what)
+        what: _median(partial(pyterrier_cwla.evaluate, qrels, runs, some), repeats, what)
         for what, some in (("alignment alone (NumQ)", ["NumQ", "Judged"]), (f"{len(measures)} measures", measures))
     }
     alone, whole = times.values()
@@ -106,12 +107,17 @@ def each(repeats: int) -> Table:
     rows = []
     for text, measure in zip(PER_ROW, measures_of(PER_ROW), strict=True):
         metric: Metric = metric_of(measure)
-        median = _median(lambda m=metric: m.score(Rankings.of_hits(n, query, ranks.ravel(), grade)), repeats, text)
+        median = _median(partial(_fresh, metric, n, query, ranks.ravel(), grade), repeats, text)
         rows.append((text, "rank alone" if metric.rank_only and metric.uniform else "gains or efforts",
                      f"{median / n.sum() * 1e9:.1f}"))  # fmt: skip
     title = "One measure more"
     notes = [f"{QUERIES:,} queries x {RETRIEVED} retrieved, {RELEVANT} of them relevant; aligned before; one thread."]
     return Table(title, ("measure", "C and effort depend on", "ns a row"), rows, notes)
+
+
+def _fresh(metric: Metric, n: np.ndarray, query: np.ndarray, rank: np.ndarray, grade: np.ndarray) -> np.ndarray:
+    """Scores rankings that nothing is remembered of."""
+    return metric.score(Rankings.of_hits(n, query, rank, grade))
 
 
 def _median(work: Callable[[], object], repeats: int, what: str) -> float:

@@ -33,7 +33,7 @@ class Row:
     parameters: tuple[Parameter, ...] = ()
     cuts: bool = True  # whether @k cuts the ranking; otherwise the cutoff is a parameter of C
     units: str = ""
-    range: str = ""
+    range: str = "[0, 1]"
 
     def metric(self, values: Mapping[str, Any], lengths: Any = None, duplicates: Any = None) -> Metric:
         """The metric with these parameters, given as far as they are not defaults."""
@@ -155,6 +155,7 @@ CWLA = Row(
     A=lambda given: given["A"],
     gain=lambda given: given["gain"],
     effort=lambda given: given["effort"],
+    range="that of the gain, or of the aggregation: [0, ∞) for etg",
     parameters=(
         Parameter("C", SpecOf("continuation")),
         Parameter("A", SpecOf("aggregation")),
@@ -181,6 +182,7 @@ TBG = Row(
     C="decay(half_life)",
     A=_credited,
     units="documents saved",
+    range="[0, ∞), [0, 1] with norm='ideal' or 'unlimited'",
     parameters=(
         *_of_part("continuation", "decay", ("half_life",)),
         *_of_part("effort", "time", _SECONDS),
@@ -210,6 +212,7 @@ def _adaptive(
         *(name, says, f"{_JIANG}, {source}", C, A, worth, _effort_given),
         end="stop" if A == "erg" else "open",
         units=_PER_EFFORT,
+        range="[0, ∞)" if worth == "burges" else "[0, 1] under unit effort, else [0, 1/(least effort)]",
         parameters=(*own, *_ADAPTIVE, cutoff),
         **more,
     )
@@ -237,6 +240,7 @@ def _preset(name: str, says: str, source: str, A: str) -> Row:
         lambda given: given["C"],
         A,
         _gain_given,
+        range="[0, ∞)" if A == "etg" else "[0, 1]",
         parameters=(Parameter("C", SpecOf("continuation")), Parameter("gain", SpecOf("gain"), "linear"), *_FRAME),
     )
 
@@ -249,11 +253,12 @@ OURS = {
         TBG,
         Row("GradedTBG", "Time-biased gain with clicks, saves and reading times for every grade.",
             f"{_JIANG}, section 5.1; Smucker and Clarke (2012), Eq. 3", "decay(half_life)", _credited,
-            "clicksave_by_grade(p_click, p_save)", f"grade_time({', '.join(_BY_GRADE)})", units="documents saved",
+            "clicksave_by_grade(p_click, p_save)", f"grade_time({', '.join(_BY_GRADE)})",
+            units="documents saved", range="[0, ∞)",
             parameters=(Parameter("half_life", In("(0, inf)"), 31), *_of_part("effort", "grade_time", _BY_GRADE),
                         *_of_part("gain", "clicksave_by_grade", ("p_save",)), _CREDIT, *_FRAME)),
         Row("UMeasure", "What is gained before patience runs out: a gain counts for those who last to its item's end.",
-            "Sakai and Dou (2013)", "patience(T)", "etg", _gain_given, _effort_given, units="gain",
+            "Sakai and Dou (2013)", "patience(T)", "etg", _gain_given, _effort_given, units="gain", range="[0, ∞)",
             parameters=(Parameter("T", In("(0, inf)")), Parameter("effort", SpecOf("effort"), "grade_time"), _GAIN,
                         *_FRAME)),
         _adaptive("AdaptiveP", "Relevant documents among the first k, per effort.", "Eq. 7 and Table 1",

@@ -199,8 +199,9 @@ def _wrapper(**info: ParamInfo) -> dict[str, ParamInfo]:
 class _Residual(Wrapper):
     """How much higher the score could be: that if every unjudged and unseen item had the best gain, minus the score.
 
-    Moffat and Zobel (2008), section 3.4. ``residual_is_a_bound`` of the measure's metric says whether no judgment can
-    lift the score by more.
+    ``residual_is_a_bound`` of the measure's metric says whether no judgment can lift the score by more.
+
+    Source: Moffat and Zobel (2008), section 3.4.
     """
 
     __name__ = NAME = PRETTY_NAME = "Residual"
@@ -226,7 +227,7 @@ class _GeometricMean(Wrapper):
     GM = exp((1/|Q|) Σ_q ln max(M_q, floor)). The value of a query is ln max(M_q, floor), as trec_eval has it for its
     gm_map; so whatever averages by itself, as PyTerrier's experiments do, shows ln GM.
 
-    Robertson (2006), On GMAP.
+    Source: Robertson (2006).
     """
 
     __name__ = NAME = PRETTY_NAME = "GeometricMean"
@@ -255,7 +256,7 @@ class _IntentAware(Wrapper):
     M_IA = Σ_t P(t|q)·M_t, M_t the score by the judgments of intent t alone, which the qrels' column ``iteration``
     tells apart. ``weights="uniform"``: every intent of which anything is relevant is as likely.
 
-    Agrawal et al. (2009); Chapelle et al. (2009), section 7.5.
+    Source: Agrawal et al. (2009); Chapelle et al. (2009), section 7.5.
     """
 
     __name__ = NAME = PRETTY_NAME = "IntentAware"
