@@ -133,6 +133,7 @@ class End:
 
 _HIGHEST = In("(0, inf)")
 _CUTOFF = Parameter("cutoff", In("[1, inf)", whole=True), None)
+_JUDGED_ONLY = Parameter("judged_only", Flag(), False)
 _FRAME = (
     Parameter("norm", OneOf(*NORMS), "none"),
     Parameter("end", End(), "open"),
@@ -140,7 +141,7 @@ _FRAME = (
     Parameter("unseen", In("[0, inf)"), None),
     Parameter("lengths", Table(), None),
     Parameter("missing", OneOf("error", "mean"), "error"),
-    Parameter("judged_only", Flag(), False),
+    _JUDGED_ONLY,
     Parameter("duplicates", Clusters(), None),
     Parameter("duplicate_gain", OneOf("keep", "none"), "keep"),
     _CUTOFF,
@@ -285,7 +286,7 @@ OURS = {
             "Chapelle et al. (2009), sections 4 and 7.2", "cascade(gamma)",
             lambda given: utility(given["phi"]), _gain_given, end="stop", units="utility",
             parameters=(Parameter("gamma", In("[0, 1]"), 1), Parameter("phi", SpecOf("discount"), "reciprocal"), _GAIN,
-                        Parameter("max_rel", _HIGHEST, None), Parameter("judged_only", Flag(), False), _CUTOFF)),
+                        Parameter("max_rel", _HIGHEST, None), _JUDGED_ONLY, _CUTOFF)),
         Row("DynamicBPM", "Bejeweled player: goes on while gain is wanted and effort is left; finds move both limits.",
             "Zhang et al. (2017)", "bpm(T, K, h_b, h_c, m)", "erg", _gain_given, _effort_given,
             units=_PER_EFFORT,
@@ -337,18 +338,19 @@ THEIRS = {
     row.name: row
     for row in (
         Row("AP", "Average precision.", "Moffat et al. (2022), Eq. 11", "ap2", "avg", "binary(rel)",
-            parameters=(_REL, _CUTOFF)),
+            parameters=(_REL, _JUDGED_ONLY, _CUTOFF)),
         Row("P", "Precision at k.", "Moffat et al. (2022), Eq. 7", "prec(cutoff)", "erg", "binary(rel)",
-            parameters=(_REL, _K), cuts=False),
+            parameters=(_REL, _JUDGED_ONLY, _K), cuts=False),
         Row("R", "Recall at k.", _IR, "prec(cutoff)", "etg", "binary(rel)", norm="all",
-            parameters=(_REL, _K), cuts=False),
+            parameters=(_REL, _JUDGED_ONLY, _K), cuts=False),
         Row("RR", "Reciprocal rank.", "Moffat et al. (2022), Eq. 12", "rr", "err", "binary(rel)",
-            parameters=(_REL, _CUTOFF)),
+            parameters=(_REL, _JUDGED_ONLY, _CUTOFF)),
         Row("Success", "Whether the first k hold anything relevant.", "Moffat et al. (2022), Table 3", "prec(cutoff)",
-            "max", "binary(rel)", parameters=(_REL, _K), cuts=False),
+            "max", "binary(rel)", parameters=(_REL, _JUDGED_ONLY, _K), cuts=False),
         Row("nDCG", "Discounted cumulative gain over that of the best ranking.", "Järvelin and Kekäläinen (2002)",
             "dcg(cutoff)", "etg", _ndcg_gain, norm="ideal", cuts=False,
-            parameters=(_CUTOFF, Parameter("dcg", OneOf("log2", "exp-log2"), "log2"), Parameter("gains", None, None))),
+            parameters=(Parameter("dcg", OneOf("log2", "exp-log2"), "log2"), Parameter("gains", None, None),
+                        _JUDGED_ONLY, _CUTOFF)),
         Row("SDCG", "Discounted cumulative gain over that of k best documents.", "Moffat et al. (2022), Table 3",
             "dcg(cutoff)", "erg", "linear(min_rel)", parameters=(_K, _LOG2, *_GRADES), cuts=False),
         Row("RBP", "Rank-biased precision, over 1000 ranks.", "Moffat and Zobel (2008)", "rbp(p)", "erg", _rbp_gain,

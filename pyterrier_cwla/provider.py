@@ -19,7 +19,6 @@ from .frames import judgment_columns
 from .intents import IntentWeights
 from .judgments import COUNTS, NEED_ALL_JUDGED
 from .measures import MEASURES, CWLAMeasure, Wrapper, _GeometricMean, _IntentAware, _Residual, innermost, metric_of
-from .metric import Metric
 from .rankings import Array, Rankings
 
 #: What ir_measures' default pipeline computes only where Perl or cwl_eval are installed; we come last in it.
@@ -47,7 +46,7 @@ class CWLAProvider(providers.Provider):
             return False
         given = measure.params
         if measure.NAME in COUNTS:
-            return not given.get("judged_only") and given.get("rel", 1) >= 1
+            return given.get("rel", 1) >= 1
         row = THEIRS.get(str(measure.NAME))
         if row is None or (given.get("gains") and (min(given["gains"]) <= 0 or given.get("dcg", "log2") != "log2")):
             return False
@@ -79,14 +78,12 @@ class CWLAEvaluator(providers.Evaluator):
         super().__init__(measures, judgments.qids)
         self.judgments = judgments
         self._work = [(measure, _work(measure, judgments)) for measure in measures]
-        by_text: dict[str, Metric] = {}
-        for measure in map(innermost, measures):
-            if (
-                isinstance(measure, CWLAMeasure)
-                and by_text.setdefault(str(measure), measure.metric).key != measure.metric.key
-            ):
+        by_text: dict[str, Any] = {}
+        for part in (part for measure in measures for part in _layers(measure)):
+            content = _named_only(part)
+            if by_text.setdefault(str(part), content) != content:
                 raise BadParameter(
-                    f"two measures are called {measure} and differ: one has a function or a table that was redefined"
+                    f"two measures are called {part} and differ: one has a function or a table that was redefined"
                     " since; give it another name."
                 )
 
@@ -130,6 +127,19 @@ class CWLAEvaluator(providers.Evaluator):
         return CalcResults(self.means(table), metrics)
 
 
+def _layers(measure: Measure) -> Iterator[Measure]:
+    yield measure
+    if isinstance(measure, Wrapper):
+        yield from _layers(measure.inner)
+
+
+def _named_only(measure: Measure) -> Any:
+    """The functions and tables of a measure, of which its text tells no more than names."""
+    if isinstance(measure, _IntentAware):
+        return measure.weights.table
+    return measure.metric.key if isinstance(measure, CWLAMeasure) and not isinstance(measure, Wrapper) else None
+
+
 def _aggregated(measure: Measure, values: np.ndarray) -> float:
     aggregator = measure.aggregator()
     if not len(values):
@@ -140,7 +150,7 @@ def _aggregated(measure: Measure, values: np.ndarray) -> float:
     return float(np.exp(mean)) if isinstance(measure, _GeometricMean) else mean
 
 
-def _work(measure: Measure, judgments: Judgments, intent: str | None = None) -> Callable[[Aligned], Array]:
+def _work(measure: Measure, judgments: Judgments, intent: int | None = None) -> Callable[[Aligned], Array]:
     """The function from an aligned run to values, by all judgments or those of one intent."""
     if isinstance(measure, _GeometricMean):
         inner = _work(measure.inner, judgments)
@@ -149,8 +159,10 @@ def _work(measure: Measure, judgments: Judgments, intent: str | None = None) -> 
         return _over_intents(measure.inner, measure.weights, judgments)
     if measure.NAME in COUNTS:
         supported = {name: value for name, value in measure.params.items() if name in ("rel", "cutoff")}
-        score: Callable[[Rankings], Array] = partial(COUNTS[measure.NAME], **supported)
-        all_judged = measure.NAME in NEED_ALL_JUDGED
+        count: Callable[[Rankings], Array] = partial(COUNTS[measure.NAME], **supported)
+        judged_only = bool(measure.params.get("judged_only"))
+        score = (lambda rankings: count(rankings.condensed)) if judged_only else count
+        all_judged = judged_only or measure.NAME in NEED_ALL_JUDGED
     else:
         metric = metric_of(innermost(measure), judgments.pool.highest)
         if metric.max_rel is not None:
@@ -166,9 +178,14 @@ def _work(measure: Measure, judgments: Judgments, intent: str | None = None) -> 
 
 
 def _over_intents(measure: Measure, weights: IntentWeights, judgments: Judgments) -> Callable[[Aligned], Array]:
-    intents = judgments.intents
-    works = [(P, _work(measure, intents[intent], intent)) for intent, P in weights.of(judgments).items()]
-    return lambda aligned: sum(np.tile(P, len(aligned.runs)) * work(aligned) for P, work in works)
+    works = [_work(measure, own, number) for number, (_, own) in enumerate(judgments.intents)]
+    P = weights.of(judgments)
+
+    def values(aligned: Aligned) -> Array:
+        scores = np.zeros(len(aligned.runs) * len(judgments.qids))
+        return sum((np.tile(p, len(aligned.runs)) * work(aligned) for p, work in zip(P, works, strict=True)), scores)
+
+    return values
 
 
 def prepare(qrels: Any) -> Judgments:
