@@ -205,6 +205,9 @@ _THRESHOLDS = Parameter("gain", SpecOf("gain"), "threshold(0.4, 0.6)")
 _JIANG = "Jiang and Allan (2016)"
 
 
+_PER_LEAST = "[0, 1] under unit effort, else [0, 1/(least effort)]"
+
+
 def _adaptive(
     name: str, says: str, source: str, C: str, A: str, worth: Text, *own: Parameter, cutoff: Any = _CUTOFF, **more: Any
 ) -> Row:
@@ -213,9 +216,8 @@ def _adaptive(
         *(name, says, f"{_JIANG}, {source}", C, A, worth, _effort_given),
         end="stop" if A == "erg" else "open",
         units=_PER_EFFORT,
-        range="[0, ∞)" if worth == "burges" else "[0, 1] under unit effort, else [0, 1/(least effort)]",
         parameters=(*own, *_ADAPTIVE, cutoff),
-        **more,
+        **{"range": "[0, ∞)" if worth == "burges" else _PER_LEAST} | more,
     )
 
 
@@ -269,7 +271,8 @@ OURS = {
         _adaptive("AdaptiveAP", "Average precision, each precision per effort.", "Table 1",
                   "ap2(rel=rel)", "avg", "binary(rel)", _REL),
         _adaptive("AdaptiveGAP", "Graded average precision, each precision per effort.", "Eq. 3",
-                  "ap2(rel=1)", "avg", _gain_given, _THRESHOLDS, norm="mean"),
+                  "ap2(rel=1)", "avg", _gain_given, _THRESHOLDS, norm="mean",
+                  range="[0, ∞), above 1 where the best documents come first"),
         _adaptive("AdaptiveRBP", "Rank-biased precision over what was retrieved, per effort.", "Table 1",
                   "rbp(p)", "erg", "binary(rel)", _P, _REL),
         _adaptive("AdaptiveGRBP", "Graded rank-biased precision over what was retrieved, per effort.", "Table 1",
@@ -289,19 +292,19 @@ OURS = {
                         Parameter("max_rel", _HIGHEST, None), _JUDGED_ONLY, _CUTOFF)),
         Row("DynamicBPM", "Bejeweled player: goes on while gain is wanted and effort is left; finds move both limits.",
             "Zhang et al. (2017)", "bpm(T, K, h_b, h_c, m)", "erg", _gain_given, _effort_given,
-            units=_PER_EFFORT,
+            units=_PER_EFFORT, range=_PER_LEAST,
             parameters=(*_of_part("continuation", "bpm", ("T", "K")), Parameter("h_b", In("[0, inf)"), 1),
                         Parameter("h_c", In("[0, inf)"), 1), Parameter("m", In("[0, inf)"), 0.5),
                         Parameter("gain", SpecOf("gain"), "linear"), _EFFORT, *_FRAME)),
         Row("IFTGoal", "Information foraging: leaves the more readily the nearer the wanted gain is.", _IFT_SOURCE,
-            "ift_goal(T, b1, R1)", "erg", _gain_given, _effort_given, units=_PER_EFFORT,
+            "ift_goal(T, b1, R1)", "erg", _gain_given, _effort_given, units=_PER_EFFORT, range=_PER_LEAST,
             parameters=(*_of_part("continuation", "ift_goal", ("T", "b1", "R1")), *_IFT)),
         Row("IFTRate", "Information foraging: leaves the more readily the slower gain comes.", _IFT_SOURCE,
-            "ift_rate(A, b2, R2)", "erg", _gain_given, _effort_given, units=_PER_EFFORT,
+            "ift_rate(A, b2, R2)", "erg", _gain_given, _effort_given, units=_PER_EFFORT, range=_PER_LEAST,
             parameters=(*_of_part("continuation", "ift_rate", ("A", "b2", "R2")), *_IFT)),
         Row("IFT", "Information foraging by goal and by rate.", _IFT_SOURCE,
             "product(ift_goal(T, b1, R1), ift_rate(A, b2, R2))", "erg", _gain_given, _effort_given,
-            units=_PER_EFFORT,
+            units=_PER_EFFORT, range=_PER_LEAST,
             parameters=(*_of_part("continuation", "ift_goal", ("T", "b1", "R1")),
                         *_of_part("continuation", "ift_rate", ("A", "b2", "R2")), *_IFT)),
         _preset("ExpectedUtility", "Carterette's model 1: the gain of the last item seen.", "Model 1", "fin"),
