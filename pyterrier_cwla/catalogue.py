@@ -156,6 +156,7 @@ CWLA = Row(
     A=lambda given: given["A"],
     gain=lambda given: given["gain"],
     effort=lambda given: given["effort"],
+    units="those of the aggregation",
     range="that of the gain, or of the aggregation: [0, ∞) for etg",
     parameters=(
         Parameter("C", SpecOf("continuation")),
@@ -195,7 +196,7 @@ TBG = Row(
 
 _BY_GRADE = ("summary_seconds", "p_click", "seconds")
 _EFFORT = Parameter("effort", SpecOf("effort"), "unit")
-_PER_EFFORT = "gain per unit of effort"
+_PER_EFFORT, _PER_DOCUMENT = "gain per unit of effort", "gain per document"
 _ADAPTIVE = (_EFFORT, *(p for p in _FRAME if p.name in ("unseen", "lengths", "missing", "judged_only")))
 _MAX_REL = Parameter("max_rel", _HIGHEST)
 _P = Parameter("p", In("[0, 1)"), 0.8)
@@ -215,9 +216,8 @@ def _adaptive(
     return Row(
         *(name, says, f"{_JIANG}, {source}", C, A, worth, _effort_given),
         end="stop" if A == "erg" else "open",
-        units=_PER_EFFORT,
         parameters=(*own, *_ADAPTIVE, cutoff),
-        **{"range": "[0, ∞)" if worth == "burges" else _PER_LEAST} | more,
+        **{"units": _PER_EFFORT, "range": "[0, ∞)" if worth == "burges" else _PER_LEAST} | more,
     )
 
 
@@ -243,6 +243,7 @@ def _preset(name: str, says: str, source: str, A: str) -> Row:
         lambda given: given["C"],
         A,
         _gain_given,
+        units=_PER_DOCUMENT if A == "avg" else "gain",
         range="[0, ∞)" if A == "etg" else "[0, 1]",
         parameters=(Parameter("C", SpecOf("continuation")), Parameter("gain", SpecOf("gain"), "linear"), *_FRAME),
     )
@@ -278,13 +279,13 @@ OURS = {
         _adaptive("AdaptiveGRBP", "Graded rank-biased precision over what was retrieved, per effort.", "Table 1",
                   "rbp(p)", "erg", _gain_given, _P, _THRESHOLDS),
         _adaptive("AdaptiveRR", "One over the effort to the first relevant document.", "Eq. 7",
-                  "rr(rel=rel)", "err", "binary(rel)", _REL),
+                  "rr(rel=rel)", "err", "binary(rel)", _REL, units="1/effort"),
         _adaptive("AdaptiveERR", "One over the effort to where a user stops who is satisfied sooner or later.", "Eq. 4",
-                  "rr", "err", "exponential", _MAX_REL),
+                  "rr", "err", "exponential", _MAX_REL, units="1/effort"),
         _adaptive("AdaptiveDCG", "Discounted gain per discounted effort.", "Eq. 5",
                   "dcg(cutoff)", "erg", "burges", cuts=False),
         _adaptive("AdaptivenDCG", "Discounted gain per discounted effort, over that of the judgments by falling grade.",
-                  "section 2.3", "dcg(cutoff)", "erg", "burges", norm="ideal", cuts=False),
+                  "section 2.3", "dcg(cutoff)", "erg", "burges", norm="ideal", cuts=False, units="share of the ideal"),
         Row("Cascade", "The utility of the rank at which a user is satisfied, of whom some give up after every item.",
             "Chapelle et al. (2009), sections 4 and 7.2", "cascade(gamma)",
             lambda given: utility(given["phi"]), _gain_given, end="stop", units="utility",
@@ -341,41 +342,42 @@ THEIRS = {
     row.name: row
     for row in (
         Row("AP", "Average precision.", "Moffat et al. (2022), Eq. 11", "ap2", "avg", "binary(rel)",
-            parameters=(_REL, _JUDGED_ONLY, _CUTOFF)),
+            units=_PER_DOCUMENT, parameters=(_REL, _JUDGED_ONLY, _CUTOFF)),
         Row("P", "Precision at k.", "Moffat et al. (2022), Eq. 7", "prec(cutoff)", "erg", "binary(rel)",
-            parameters=(_REL, _JUDGED_ONLY, _K), cuts=False),
+            units=_PER_DOCUMENT, parameters=(_REL, _JUDGED_ONLY, _K), cuts=False),
         Row("R", "Recall at k.", _IR, "prec(cutoff)", "etg", "binary(rel)", norm="all",
-            parameters=(_REL, _JUDGED_ONLY, _K), cuts=False),
+            units="share of the relevant documents", parameters=(_REL, _JUDGED_ONLY, _K), cuts=False),
         Row("RR", "Reciprocal rank.", "Moffat et al. (2022), Eq. 12", "rr", "err", "binary(rel)",
-            parameters=(_REL, _JUDGED_ONLY, _CUTOFF)),
+            units="1/documents", parameters=(_REL, _JUDGED_ONLY, _CUTOFF)),
         Row("Success", "Whether the first k hold anything relevant.", "Moffat et al. (2022), Table 3", "prec(cutoff)",
-            "max", "binary(rel)", parameters=(_REL, _JUDGED_ONLY, _K), cuts=False),
+            "max", "binary(rel)", units="share of the topics", parameters=(_REL, _JUDGED_ONLY, _K), cuts=False),
         Row("nDCG", "Discounted cumulative gain over that of the best ranking.", "Järvelin and Kekäläinen (2002)",
             "dcg(cutoff)", "etg", _ndcg_gain, norm="ideal", cuts=False,
+            units="share of the ideal",
             parameters=(Parameter("dcg", OneOf("log2", "exp-log2"), "log2"), Parameter("gains", None, None),
                         _JUDGED_ONLY, _CUTOFF)),
         Row("SDCG", "Discounted cumulative gain over that of k best documents.", "Moffat et al. (2022), Table 3",
-            "dcg(cutoff)", "erg", "linear(min_rel)", parameters=(_K, _LOG2, *_GRADES), cuts=False),
+            "dcg(cutoff)", "erg", "linear(min_rel)", units=_PER_DOCUMENT, parameters=(_K, _LOG2, *_GRADES), cuts=False),
         Row("RBP", "Rank-biased precision, over 1000 ranks.", "Moffat and Zobel (2008)", "rbp(p)", "erg", _rbp_gain,
-            end=_SEES_1000, parameters=(_P, Parameter("rel", _REL.allowed, None), _CUTOFF)),
+            end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_P, Parameter("rel", _REL.allowed, None), _CUTOFF)),
         Row("INST", "INST, over 1000 ranks.", "Moffat et al. (2022), Eq. 13", "inst(T)", "erg", "linear(min_rel)",
-            end=_SEES_1000, parameters=(_T, *_GRADES)),
+            end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_T, *_GRADES)),
         Row("INSQ", "INSQ, over 1000 ranks.", "Moffat, Scholer and Thomas (2012)", "insq(T)", "erg",
-            "linear(min_rel)", end=_SEES_1000, parameters=(_T, *_GRADES)),
+            "linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_T, *_GRADES)),
         Row("BPM", "Bejeweled player: goes on while gain is wanted, down to rank k.", "Zhang et al. (2017)",
             "bpm(T, cutoff)", "erg", "linear(min_rel)", end=_SEES_1000, cuts=False,
-            parameters=(_K, Parameter("T", In("(0, inf)"), 1.0), *_GRADES)),
+            units=_PER_DOCUMENT, parameters=(_K, Parameter("T", In("(0, inf)"), 1.0), *_GRADES)),
         Row("NERR8", "ERR's user on the first k items, at a rate of gain.", _NERR, "product(rr, prec(cutoff))", "erg",
-            "linear(min_rel)", end=_SEES_1000, parameters=(_K, *_GRADES), cuts=False),
+            "linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_K, *_GRADES), cuts=False),
         Row("NERR9", "ERR's user who goes on from rank i with i/(i+1), on the first k items.", _NERR,
-            "product(rr, carterette1(cutoff))", "erg", "linear(min_rel)", end=_SEES_1000, parameters=(_K, *_GRADES),
-            cuts=False),
+            "product(rr, carterette1(cutoff))", "erg", "linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT,
+            parameters=(_K, *_GRADES), cuts=False),
         Row("NERR10", "ERR's user with the patience of RBP.", _NERR, "product(rr, rbp(p))", "erg", "linear(min_rel)",
-            end=_SEES_1000, parameters=(Parameter("p", In("[0, 1)"), 0.9), *_GRADES)),
+            end=_SEES_1000, units=_PER_DOCUMENT, parameters=(Parameter("p", In("[0, 1)"), 0.9), *_GRADES)),
         Row("NERR11", "ERR's user with the patience of INSQ.", _NERR, "product(rr, insq(T))", "erg",
-            "linear(min_rel)", end=_SEES_1000, parameters=(_T, *_GRADES)),
+            "linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_T, *_GRADES)),
         Row("ERR", "Expected reciprocal rank, with grades up to 4 as in gdeval.", "Chapelle et al. (2009), Eq. 5",
-            "rr", "err", "exponential", max_rel=4, parameters=(_CUTOFF,)),
+            "rr", "err", "exponential", max_rel=4, units="1/documents", parameters=(_CUTOFF,)),
     )
 }  # fmt: skip
 

@@ -130,8 +130,9 @@ def find_duplicates(
     """Finds the documents whose texts share all their shingles, or nearly all.
 
     A shingle is ``shingle`` words in a row, and S(d) the set of those of a text; a shorter text is one shingle. Two
-    documents are duplicates where their resemblance |S(a) ∩ S(b)| / |S(a) ∪ S(b)| is at least ``similarity``, and so
-    are two duplicates of a third; the first of them in ``texts`` is the original. A text without words repeats nothing.
+    documents are duplicates where their resemblance ``|S(a) ∩ S(b)| / |S(a) ∪ S(b)|`` is at least ``similarity``, and
+    so are two duplicates of a third; the first of them in ``texts`` is the original. A text without words repeats
+    nothing.
 
     The default, 1, is the definition of Smucker and Clarke (2012), "the highest possible similarity …, i.e. all shared
     shingles are identical", and exact. They do not say how long their shingles are; Broder's (1997) have ten words.

@@ -18,31 +18,46 @@ def _relevant(rankings: Rankings, rel: int) -> Array:
 
 
 def num_q(rankings: Rankings) -> Array:
-    """One for every query that was answered."""
+    """One for every query that was answered.
+
+    Unit: queries.
+    """
     return np.ones(len(rankings))
 
 
 def num_rel(rankings: Rankings, rel: int = 1) -> Array:
-    """How many documents are judged with at least rel."""
+    """How many documents are judged with at least rel.
+
+    Unit: documents.
+    """
     return _relevant(rankings, rel)
 
 
 def num_ret(rankings: Rankings, rel: int | None = None) -> Array:
-    """How many documents were retrieved; with rel, how many of at least that grade."""
+    """How many documents were retrieved; with rel, how many of at least that grade.
+
+    Unit: documents.
+    """
     if rel is None:
         return rankings.n.astype(float)
     return summed(rankings.query, rankings.grade >= rel, len(rankings))
 
 
 def r_precision(rankings: Rankings, rel: int = 1) -> Array:
-    """The share of relevant documents among the first R, R the number of relevant documents."""
+    """The share of relevant documents among the first R, R the number of relevant documents.
+
+    Range [0, 1].
+    """
     R = _relevant(rankings, rel)
     early = (rankings.grade >= rel) & (rankings.rank <= R[rankings.query])
     return _share(summed(rankings.query, early, len(R)), R)
 
 
 def judged(rankings: Rankings, cutoff: int | None = None) -> Array:
-    """The share of judged documents among the first cutoff, or among all retrieved."""
+    """The share of judged documents among the first cutoff, or among all retrieved.
+
+    Range [0, 1].
+    """
     cut = rankings if cutoff is None else rankings.first(cutoff)
     hits = summed(cut.query, np.ones(len(cut.query)), len(cut))
     return _share(hits, cut.n)

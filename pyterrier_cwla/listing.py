@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +17,7 @@ from .catalogue import THEIRS, Row, SpecOf
 from .errors import UnknownSpec, near
 from .judgments import COUNTS
 from .measures import MEASURES, CWLAMeasure
-from .spec import TABLES, In, Named, Parameter
+from .spec import TABLES, In, Named, Parameter, Part
 
 #: The kinds of things there are, and the question that each answers.
 KINDS = {
@@ -35,6 +36,47 @@ _NORMS = {
     "all": "The query's total gain, retrieved or not.",
     "mean": "The mean gain of the query's relevant documents, retrieved or not.",
     "unlimited": "What an unlimited supply of the best documents, of no length, gets.",
+}
+_KINDS_OF = {"C": "continuation", "A": "aggregation"}
+_ENDS = {
+    "open": "The list is infinite: users go on beyond what was retrieved, where nothing is gained.",
+    "stop": "Everybody leaves at the last retrieved item.",
+}
+
+#: What a parameter means that stands in many measures, or whose function says it by its symbol.
+_MEANS = {
+    "gain": "what a grade is worth",
+    "effort": "what a document costs",
+    "norm": "what the score is divided by",
+    "end": "where the list ends",
+    "cutoff": "the k of @k",
+    "rel": "the lowest grade that is relevant",
+    "min_rel": "the highest grade that gains nothing",
+    "max_rel": "the highest grade of the judgments",
+    "unseen": "the effort of a document that was not retrieved, where effort cannot tell",
+    "lengths": "the words of each document; without it, the run's doc_length",
+    "missing": "what to do without a document's length: error, or the mean of the others",
+    "judged_only": "whether unjudged documents are taken out of the rankings first",
+    "duplicates": "which documents repeat others, and so have no words to read",
+    "duplicate_gain": "whether a duplicate gains what its grade does, or nothing",
+    "half_life": "the effort after which half of the users have left",
+    "summary_seconds": "the time that a summary takes, T_S",
+    "seconds_per_word": "the time that a word takes, a",
+    "seconds_per_document": "the time that a document takes beyond its words, b",
+    "p_click_relevant": "P(C=1|R=1)",
+    "p_click_nonrelevant": "P(C=1|R=0)",
+    "p_click": "P(C=1|g), grade by grade",
+    "p_save": "P(S=1|R=1), or P(S=1|g), grade by grade",
+    "seconds": "the time that a document of each grade takes",
+    "credit": "whether a gain comes when its document is reached, or evenly while it is read",
+}
+
+#: What a docstring tells apart from its first line and its formula.
+_FIELDS = {
+    "example": r"^(>>> .*?)(?=\n\s*\n(?!>>> )|\Z)",
+    "source": r"^Source: (.*?)\.?$(?=\n\s*\n|\Z)",
+    "units": r"\s*\bUnit: ([^.]+)\.",
+    "range": r"\s*\bRange ([\[(].*?[\])])\.",
 }
 
 
@@ -59,6 +101,11 @@ class Given:
         if parameter.many:
             return cls(f"*{parameter.name}", allowed.replace("a number", "numbers"), True)
         return cls(parameter.name, allowed.replace("inf", "∞"), parameter.required, default)
+
+    @property
+    def means(self) -> str:
+        """What it means, where it means the same in all that have it."""
+        return _MEANS.get(self.name, "")
 
     @property
     def written(self) -> str:
@@ -86,6 +133,9 @@ class Entry:
     source: str = ""
     parameters: tuple[Given, ...] = ()
     formula: str = ""
+    units: str = ""
+    range: str = ""
+    example: str = ""
     parts: Mapping[str, str] | None = None
     """For measures: their gain, effort, C, A, normaliser and end, as the language writes them."""
 
@@ -126,7 +176,6 @@ def _measures() -> Iterator[Entry]:
 def _of_row(kind: str, row: Row) -> Entry:
     parameters = tuple(Given.of(p) for p in row.parameters)
     named = {p.name: p.default for p in row.parameters if not p.required}
-    parts = {role: _chosen(row, getattr(row, role), named) for role in ("gain", "effort", "C", "A", "norm", "end")}
     return Entry(
         kind,
         row.name,
@@ -135,18 +184,32 @@ def _of_row(kind: str, row: Row) -> Entry:
         row.source,
         parameters,
         "M = Σ L(i)·A(i) / N",
-        parts,
+        row.units,
+        row.range,
+        parts={role: _chosen(row, role, named) for role in ("gain", "effort", "C", "A", "norm", "end")},
     )
 
 
-def _chosen(row: Row, choice: Any, named: Mapping[str, Any]) -> str:
-    """One of a row's five choices in words, with its default where a parameter makes it."""
-    if not callable(choice):
-        return str(choice)
+def _chosen(row: Row, role: str, named: Mapping[str, Any]) -> str:
+    """One of a row's choices as text, with its default where a parameter makes it."""
+    choice = getattr(row, role)
     try:
-        return str(choice(named))
+        text = str(choice(named) if callable(choice) else choice)
     except KeyError:
         return "as given"
+    return _by_name(role, text)
+
+
+def _by_name(role: str, text: str) -> str:
+    """Says which parameter is which where a measure calls it otherwise: ``rbp(p)`` is ``rbp(phi=p)``."""
+    part = TABLES.get(_KINDS_OF.get(role, role), {}).get(text.split("(")[0])
+    call = ast.parse(text, mode="eval").body
+    if part is None or not isinstance(call, ast.Call):
+        return text
+    given = list(zip(part.parameters, call.args, strict=False))
+    if any(isinstance(v, ast.Name) and not isinstance(p.allowed, Named) and p.name != v.id for p, v in given):
+        call.args, call.keywords = [], [*(ast.keyword(p.name, v) for p, v in given), *call.keywords]
+    return ast.unparse(call)
 
 
 def _of_declaration(measure: Measure, name: str) -> Entry:
@@ -162,12 +225,20 @@ def _of_declaration(measure: Measure, name: str) -> Entry:
         if parameter != "judged_only"
     )
     kind = "measure" if isinstance(measure, CWLAMeasure) else "ir_measures"
-    document = inspect.cleandoc(type(measure).__doc__ or "").split("\n\n") if kind == "measure" else []
-    source = next((p.split(". ")[0].rstrip(".") for p in document[1:] if re.search(r"\(\d{4}\)", p)), "")
-    says = getattr(measure, "SHORT_DESC", "")
-    if name in COUNTS:
-        says = inspect.cleandoc(COUNTS[name].__doc__ or says)
-    return Entry(kind, name, f"{name}{_cutoff(parameters)}", says, source, parameters)
+    document = COUNTS[name].__doc__ if name in COUNTS else type(measure).__doc__
+    return Entry(kind, name, f"{name}{_cutoff(parameters)}", parameters=parameters, **_read(document))
+
+
+def _read(document: str | None) -> dict[str, Any]:
+    """What a docstring says in its first line, its example, source, units and range; all the rest is its formula."""
+    says, _, rest = inspect.cleandoc(document or "").partition("\n")
+    found = {"says": says.replace("``", "")}
+    for name, pattern in _FIELDS.items():
+        match = re.search(pattern, rest, re.M | re.S)
+        text = match.group(1) if match else ""
+        found[name] = text if name == "example" else " ".join(text.split())
+        rest = rest.replace(match.group(0), "", 1) if match else rest
+    return {**found, "formula": rest.strip()}
 
 
 def _cutoff(parameters: Iterable[Given]) -> str:
@@ -182,20 +253,13 @@ def _theirs() -> Iterator[Entry]:
 
 
 def _language() -> Iterator[Entry]:
-    for kind, parts in TABLES.items():
-        for part in parts.values():
-            document = re.sub(
-                r"\n*^Source:.*?(?=\n\s*\n|\Z)", "", inspect.cleandoc(part.__doc__ or ""), flags=re.M | re.S
-            )
-            yield Entry(
-                kind,
-                part.name,
-                part.signature(),
-                part.says.replace("``", ""),
-                part.source.rstrip("."),
-                tuple(Given.of(p) for p in part.parameters),
-                document.partition("\n")[2].strip(),
-            )
+    for parts in TABLES.values():
+        yield from map(_of_part, parts.values())
+
+
+def _of_part(part: Part) -> Entry:
+    parameters = tuple(Given.of(p) for p in part.parameters)
+    return Entry(part.kind, part.name, part.signature(), parameters=parameters, **_read(part.__doc__))
 
 
 def _norms() -> Iterator[Entry]:
@@ -205,18 +269,22 @@ def _norms() -> Iterator[Entry]:
         yield Entry("norm", name, name, _NORMS.get(name, ""))
 
 
-def formula_of(role: str, text: str) -> tuple[str, str]:
-    """What a part of a measure says, and its formula: the first paragraph of its docstring after the first line."""
-    kind = {"C": "continuation", "A": "aggregation"}.get(role, role)
-    name = text.split("(")[0]
-    if kind == "norm":
-        return _NORMS.get(name, ""), ""
-    part = TABLES.get(kind, {}).get(name)
+def made_of(role: str, text: str) -> list[Entry]:
+    """The functions that a part of a measure is made of, as it is written there: the outermost first."""
+    if role == "end":
+        return [Entry(role, text, text, _ENDS.get(text, f"Everybody leaves at rank {text}, retrieved or not."))]
+    if role == "norm":
+        return [entry for entry in _norms() if entry.name == text]
+    kind = _KINDS_OF.get(role, role)
+    part = TABLES.get(kind, {}).get(text.split("(")[0])
     if part is None:
-        return "", ""
-    paragraphs = inspect.cleandoc(part.__doc__ or "").split("\n\n")
-    formula = paragraphs[1] if len(paragraphs) > 1 and not paragraphs[1].startswith(("Source:", ">>>")) else ""
-    return part.says.replace("``", ""), " ".join(formula.split())
+        return []
+    found = [_of_part(part)]
+    call = ast.parse(text, mode="eval").body
+    for parameter, inner in zip(part.parameters, getattr(call, "args", ()), strict=False):
+        if isinstance(parameter.allowed, Named):
+            found += made_of(parameter.allowed.kind, ast.unparse(inner))
+    return found
 
 
-__all__ = ["KINDS", "Entry", "Given", "entries", "find", "formula_of"]
+__all__ = ["KINDS", "Entry", "Given", "entries", "find", "made_of"]

@@ -23,7 +23,7 @@ from rich.text import Text
 
 from .errors import BadParameter
 from .explain import Explanation
-from .listing import KINDS, Entry, formula_of
+from .listing import KINDS, Entry, made_of
 
 _UNLIMITED = 100_000  # columns of a file or a pipe: nothing is folded there
 _PROSE = 100  # no line of prose is longer
@@ -408,29 +408,34 @@ def _row(entry: Entry, wide: bool) -> list[Text]:
 
 
 def print_entry(entry: Entry) -> None:
-    """Everything about one: formula, parts, parameters, source."""
+    """Everything about one: formula, units, range, example, parts, parameters, source."""
     console = _readable()
     prose(console, f"{entry.signature}: {entry.says}", "bold")
-    if entry.formula:
+    if entry.formula or entry.units or entry.range:
         console.print()
-        for line in entry.formula.split("\n"):
-            if line.startswith(">>>"):
-                console.print(Text(f"  {line}", style="cyan"), soft_wrap=True)
-            else:
-                prose(console, line, "", 2)
+    for paragraph in filter(None, entry.formula.split("\n\n")):
+        prose(console, " ".join(paragraph.split()), "", 2)
+    for name, value in (("Unit", entry.units), ("Range", entry.range)):
+        if value:
+            prose(console, f"{name}: {value}.", "", 2)
+    if entry.example:
+        console.print()
+        for line in entry.example.split("\n"):
+            console.print(Text(f"  {line}", style="cyan"), soft_wrap=True)
     if entry.parts:
         table = _two_columns("bold", "")
         for role, choice in entry.parts.items():
-            says, formula = formula_of(role, choice)
-            table.add_row(
-                role, Text("\n").join([Text(choice, style="cyan"), *map(Text, filter(None, (says, formula)))])
-            )
+            lines: list[str] = []
+            for part in made_of(role, choice):
+                lines += [f"{part.name}: {part.says}" if lines else part.says, *part.formula.split("\n\n")[:1]]
+            table.add_row(role, Text("\n").join([Text(choice, style="cyan"), *map(Text, filter(None, lines))]))
         console.print()
         _print_indented(console, table)
     if entry.parameters:
         table = _two_columns("cyan", "")
         for parameter in entry.parameters:
-            table.add_row(Text(parameter.written), Text(parameter.allowed))
+            means = f"{parameter.means}: " if parameter.means else ""
+            table.add_row(Text(parameter.written), Text(means + parameter.allowed))
         console.print()
         _print_indented(console, table)
     console.print()

@@ -401,7 +401,12 @@ def test_one_of_them_with_its_formula(prints):
                  "In a measure: C='rbp(phi)'", "Source: Moffat and Zobel (2008)"):  # fmt: skip
         assert text in out
     out = prints("measures", "TBG")
-    for text in ("C(i) = 2^(−e_i/h)", "half_life=224", "Source: Smucker and Clarke (2012), Eq. 3 and Table 1", "Unit: documents saved."):
+    for text in (
+        "C(i) = 2^(−e_i/h)",
+        "half_life=224",
+        "Source: Smucker and Clarke (2012), Eq. 3 and Table 1",
+        "Unit: documents saved.",
+    ):
         assert text in out
 
 
@@ -590,7 +595,7 @@ def test_measures_that_are_wrong(files, says, measure, line):
         (("explain", "qrels.txt", "runs/good.txt", "-m", "Judged", "-q", "q1"), "Judged follows no user model"),
         (("explain", "qrels.txt", "runs/good.txt", "-m", "AP", "-q", "q1", "--plot", "x.gif"), "--plot x.gif: "),
         (("explain", "qrels.txt", "runs", "-m", "Residual(measure='TBG')", "-q", "q1"), "Residual(measure='TBG') is a"),
-        (("measures", "Bpref"), "Bpref is a measure of ir_measures that is not computed here."),
+        (("measures", "SetF"), "SetF is a measure of ir_measures that is not computed here."),
         (("measures", "rbpp"), "nothing has the name 'rbpp'. Near: 'rbp'"),
         (("measures", "zzzz"), "nothing has the name 'zzzz'. `pyterrier-cwla measures` lists all there is."),
         (("demo", "--topics", "1"), "Invalid value for '--topics'"),

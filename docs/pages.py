@@ -1,0 +1,406 @@
+"""Writes the pages that follow from the catalogue: one a measure, one a kind of function, and the public names.
+
+``python docs/pages.py`` refreshes ``pyterrier_cwla/pt_docs``, which the package carries; Sphinx asks for the same pages
+with pictures. What the pages say are the records that ``pyterrier-cwla measures`` prints, and each example is run when
+its page is written.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from markup import escaped, indented, mathematics, numbers, page, table, title
+
+import pyterrier_cwla
+from pyterrier_cwla import CWLAError, Explanation, explain
+from pyterrier_cwla.evaluate import measures_of
+from pyterrier_cwla.listing import KINDS, Entry, Given, entries, made_of
+from pyterrier_cwla.measures import metric_of
+from pyterrier_cwla.probe import reads
+from pyterrier_cwla.spec import TABLES, In
+
+HERE = Path(__file__).parent
+SHIPPED = HERE.parent / "pyterrier_cwla" / "pt_docs"
+_GENERATED = ".. Written by docs/pages.py: change docs/ or the package itself, and run it again.\n\n"
+
+#: The page of each kind of function.
+PARTS = {
+    "gain": "gains",
+    "effort": "efforts",
+    "continuation": "continuations",
+    "aggregation": "aggregations",
+    "discount": "discounts",
+    "norm": "normalisers",
+}
+_ROLES = {"gain": "gain r", "effort": "effort e", "C": "continuation C", "A": "aggregation A", "norm": "normaliser N",
+          "end": "end of the list"}  # fmt: skip
+
+#: What required parameters are in the examples, where any number of their range would make a dull one.
+_VALUES: dict[str, Any] = {"cutoff": 5, "max_rel": 2, "C": "rbp(0.8)", "A": "max", "T": 2, "K": 8, "measure": "AP"}
+_VALUES_OF: dict[str, dict[str, Any]] = {
+    "UMeasure": {"T": 240},
+    "IFT": {"A": 0.2},
+    "IFTRate": {"A": 0.2},
+    "Residual": {"measure": "AdaptiveRBP"},
+}
+_WHERE_NEEDED = {"max_rel": 2, "rel": 1, "lengths": "words", "unseen": 12}
+_RUN = 'run = {topic: {f"d{i}": 1 / i for i in range(1, 11)} for topic in ("1", "2")}'
+_QRELS = """\
+qrels = {"1": {"d1": 0, "d2": 1, "d3": 0, "d4": 2, "d6": 0, "d7": 1, "d8": 0,
+               "d9": 2, "d10": 0, "d11": 2},
+         "2": {"d1": 2, "d2": 0, "d3": 0, "d5": 1, "d12": 1}}"""
+_INTENTS = """\
+import pandas as pd
+qrels = pd.DataFrame({"query_id": ["1", "1", "1", "2"],
+                      "iteration": ["fruit", "fruit", "firm", "firm"],
+                      "doc_id": ["d2", "d4", "d3", "d1"], "relevance": [1, 2, 1, 1]})"""
+_WORDS = 'words = register_lengths("words", {f"d{i}": 200 + 100 * (i % 4) for i in range(1, 13)})'
+_RANKS = 10  # of the example's first topic, that are shown
+
+
+def written(pictures: bool = False) -> dict[str, str]:
+    """The pages that are generated, as reStructuredText, by their paths."""
+    known = [entry for entry in entries() if entry.kind not in TABLES or TABLES[entry.kind][entry.name].built_in]
+    measures = [entry for entry in known if entry.kind in ("measure", "ir_measures")]
+    pages = {"measures/index.rst": _measures_page(measures), "api.rst": _api_page()}
+    for entry in measures:
+        pages[f"measures/{entry.name}.rst"] = _measure_page(entry, measures, pictures)
+    for kind, name in PARTS.items():
+        pages[f"parts/{name}.rst"] = _parts_page(kind, [e for e in known if e.kind == kind], measures)
+    return {path: _GENERATED + text for path, text in pages.items()}
+
+
+def shipped() -> dict[str, str]:
+    """What the package carries: the pages written by hand, but for the benchmarks, and those generated."""
+    pages = {path.name: _GENERATED + path.read_text() for path in sorted(HERE.glob("*.rst"))}
+    pages["index.rst"] = pages["index.rst"].replace("   benchmarks\n", "")
+    return {**pages, **written()}
+
+
+def write(pages: Mapping[str, str], folder: Path) -> None:
+    """Writes pages into a folder, in whose subfolders nothing else is left."""
+    for within in {Path(name).parent for name in pages} - {Path()}:
+        shutil.rmtree(folder / within, ignore_errors=True)
+        (folder / within).mkdir(parents=True)
+    for name, text in pages.items():
+        (folder / name).write_text(text)
+
+
+# ---- measures
+
+
+def _measures_page(measures: Sequence[Entry]) -> str:
+    parts = [
+        title("Measures", "="),
+        "Each page has the formula with its parts, units, range, parameters, source, an example that is run when the"
+        " page is written, and, where a user model is behind the measure, what each rank weighs. On the command line"
+        " ``pyterrier-cwla measures`` prints the same, and :doc:`../guide` says which measure answers which question.",
+    ]
+    groups = {
+        "Measures of this package": [e for e in measures if e.kind == "measure" and e.parts],
+        "Measures of other measures": [e for e in measures if e.kind == "measure" and not e.parts],
+        "Measures of ir_measures, at ir_measures' values": [e for e in measures if e.kind == "ir_measures" and e.parts],
+        "Without a user model": [e for e in measures if e.kind == "ir_measures" and not e.parts],
+    }
+    for head, group in groups.items():
+        with_parts = bool(group and group[0].parts)
+        rows = [["Measure", "What it says", *(["User C, feeling A"] if with_parts else [])]]
+        for entry in group:
+            made = [f"``{entry.parts['C']}``, ``{entry.parts['A']}``"] if entry.parts else []
+            rows.append([f":doc:`{entry.name}`", mathematics(entry.says), *made])
+        parts += [title(head), table(rows, (20, 50, 30) if with_parts else (20, 80))]
+    parts.append(".. toctree::\n   :hidden:\n\n" + "\n".join(f"   {entry.name}" for entry in measures))
+    return page(parts)
+
+
+def _measure_page(entry: Entry, measures: Sequence[Entry], pictures: bool) -> str:
+    example = _Example(entry)
+    parts = [f".. _{_anchor(entry)}:", title(entry.name, "="), mathematics(entry.says), _facts(entry, example.texts[0])]
+    if entry.parts:
+        parts += [*_formula(entry.parts), *_weights(example, pictures)]
+    elif entry.formula:
+        parts += [title("Formula"), *map(mathematics, entry.formula.split("\n\n"))]
+    if entry.parameters:
+        parts += [title("Parameters"), _parameters(entry)]
+    parts += [title("Example"), example.shown]
+    return page([*parts, *_relatives(entry, measures)])
+
+
+def _facts(entry: Entry, text: str) -> str:
+    theirs = "of ir_measures, which computes the same number" if entry.kind == "ir_measures" else ""
+    facts = {
+        "Unit": entry.units,
+        "Range": entry.range,
+        "Needs": ", ".join(_needs(text)) if entry.parts else "",
+        "Name": theirs,
+        "Source": "" if entry.source == "ir_measures" else entry.source,
+    }
+    return "\n".join(f":{name}: {mathematics(value)}" for name, value in facts.items() if value)
+
+
+def _needs(text: str) -> list[str]:
+    metric = metric_of(measures_of([text])[0])
+    grades = "judgments" if metric.gain.name in ("binary", "clicksave") else "graded judgments"
+    whole = metric.norm in ("ideal", "all", "mean") or "total" in reads(metric.C)
+    lengths = ["the lengths of documents in words"] if metric.needs_words else []
+    return [f"{grades} of all that is relevant, retrieved or not" if whole else grades, *lengths]
+
+
+def _formula(chosen: Mapping[str, str]) -> list[str]:
+    rows = [["Part", "Here", "What it says"]]
+    for role, text in chosen.items():
+        found = made_of(role, text)
+        paragraphs = [
+            line for part in found for line in (mathematics(part.says), mathematics(part.formula.split("\n\n")[0]))
+        ]
+        here = f":ref:`{text} <{_anchor(found[0])}>`" if found and role != "end" else f"``{text}``"
+        rows.append([_ROLES[role], here, "\n\n".join(filter(None, paragraphs))])
+    whole = "M = Σ_i L(i)·A(i)" + ("" if chosen["norm"] == "none" else " / N")
+    survival = any(TABLES[p.kind][p.name].facts.get("survival") for p in made_of("C", chosen["C"]))
+    users = "L(i) = V(i) − V(i+1)" if survival else "V(1) = 1, V(i+1) = V(i)·C(i), L(i) = V(i)·(1 − C(i))"
+    return [
+        title("Formula"),
+        f".. rst-class:: cwla-formula\n\n{mathematics(whole)}",
+        f"with {mathematics(users)} (:doc:`../frame`), and these parts:",
+        table(rows, (22, 27, 51)),
+    ]
+
+
+def _parameters(entry: Entry) -> str:
+    rows = [["Name", "Default", "What it may be"]]
+    for given in entry.parameters:
+        users = [text.split("(")[0] for text in (entry.parts or {}).values() if given.name in re.findall(r"\w+", text)]
+        means = given.means or (f"of {' and '.join(users)}" if users else "")
+        allowed = f"{means}: {given.allowed}" if means else given.allowed
+        rows.append([f"``{given.name}``", "" if given.required else f"``{given.default!r}``", escaped(allowed)])
+    return table(rows, (24, 20, 56))
+
+
+def _relatives(entry: Entry, measures: Sequence[Entry]) -> list[str]:
+    """Measures that share the user, or the feeling."""
+    lines = []
+    for role, sentence in (("C", "The same user"), ("A", "The same feeling on leaving")):
+        mine = _head(entry, role)
+        others = [
+            f":doc:`{other.name}`" for other in measures if other != entry and mine and _head(other, role) == mine
+        ]
+        if others:
+            lines.append(f"* {sentence}, :ref:`{mine} <{_anchor(made_of(role, mine)[0])}>`: {', '.join(others)}")
+    return [title("Relatives"), "\n".join(lines)] if lines else []
+
+
+def _head(entry: Entry, role: str) -> str:
+    """The name of a function that a measure is made of, or nothing where it is given with the measure."""
+    text = entry.parts[role] if entry.parts else ""
+    return text.split("(")[0] if made_of(role, text) else ""
+
+
+# ---- examples
+
+
+class _Example:
+    """A measure at work: with parameters that it can be computed with, also by other efforts, on two topics."""
+
+    def __init__(self, entry: Entry) -> None:
+        required = {given.name: _value(given, entry.name) for given in entry.parameters if given.required}
+        efforts = [g.name for g in entry.parameters if g.name == "effort" and g.default == "unit"]
+        variants = [{}, *({"effort": effort} for effort in ("ratio(4)", "grade_time") if efforts)]
+        self.qrels = _INTENTS if entry.name == "IntentAware" else _QRELS
+        self.names: dict[str, Any] = {}
+        exec(f"from pyterrier_cwla import evaluate, register_lengths\n{self.qrels}\n{_RUN}\n{_WORDS}", self.names)
+        optional = [g.name for g in entry.parameters if g.name in _WHERE_NEEDED and not g.required]
+        values = dict(self._computable(entry.name, {**required, **variant}, optional) for variant in variants)
+        first, *others = values
+        self.texts = [first, *(text for text in others if values[text] != values[first])]
+
+    def _computable(self, name: str, given: Mapping[str, Any], optional: Sequence[str]) -> tuple[str, float]:
+        """The measure as text, with as few as will do of the parameters needed only sometimes; and its value."""
+        reason: CWLAError | None = None
+        for more in (some for count in range(len(optional) + 1) for some in combinations(optional, count)):
+            text = measure_text(name, {**given, **{option: _WHERE_NEEDED[option] for option in more}})
+            try:
+                return text, self.names["evaluate"](self.names["qrels"], self.names["run"], [text]).iloc[0, 0]
+            except CWLAError as error:
+                reason = reason or error
+        raise reason or KeyError(name)
+
+    @property
+    def shown(self) -> str:
+        """The code, with what it answers."""
+        with_words = any("lengths=" in text for text in self.texts)
+        listed = ",\n            ".join(f'"{text}"' for text in self.texts)
+        lines = [
+            f"from pyterrier_cwla import evaluate{', register_lengths' if with_words else ''}",
+            *(self.qrels, _RUN, *([_WORDS] if with_words else [])),
+            f"measures = [{listed}]",
+            'evaluate(qrels, {"bm25": run}, measures).T.round(4)',
+        ]
+        return session("\n".join(lines))
+
+    def explanation(self, text: str) -> Explanation:
+        return explain(self.names["qrels"], self.names["run"], "1", text)
+
+
+def _value(given: Given, measure: str) -> Any:
+    """A value for a required parameter."""
+    known = {**_VALUES, **_VALUES_OF.get(measure, {})}
+    interval = re.search(r"[\[(][^\[(,]*, [^\])]*[\])]", given.allowed.replace("∞", "inf"))
+    allowed = In(interval.group(0)) if interval else None
+    if given.name in known and (allowed is None or known[given.name] in allowed):
+        return known[given.name]
+    if allowed is None:
+        raise KeyError(f"{measure}: give _VALUES an example of {given.name}, which may be {given.allowed}")
+    return next(number for number in (2, 1, 0.5) if number in allowed)
+
+
+def measure_text(name: str, given: Mapping[str, Any]) -> str:
+    """A measure as it is written: its name, its parameters, and its cutoff."""
+    inside = ",".join(f"{key}={value!r}" for key, value in given.items() if key != "cutoff")
+    return f"{name}({inside})".replace("()", "") + (f"@{given['cutoff']}" if "cutoff" in given else "")
+
+
+def session(code: str) -> str:
+    """Runs code, and shows it as at the prompt, with what it answers."""
+    names: dict[str, Any] = {}
+    shown = []
+    for statement in ast.parse(code).body:
+        source = ast.get_source_segment(code, statement) or ""
+        shown += [f"{'...' if number else '>>>'} {line}" for number, line in enumerate(source.split("\n"))]
+        if isinstance(statement, ast.Expr):
+            shown.append(repr(eval(source, names)))
+        else:
+            exec(source, names)
+    return "\n".join(shown)
+
+
+# ---- what the ranks weigh
+
+#: What a rank weighs: of these columns of an explanation the first that has numbers, and how it is read.
+_WEIGHTS = {
+    "discount": (
+        "discount (score per gain)",
+        "The discount is what a gain of 1 at a rank adds to the score, as long as users stay as they are.",
+    ),
+    "W": (
+        "W(i) (share of attention)",
+        "W(i) is the share of all attention that falls on a rank; the score is no weighted sum of the gains.",
+    ),
+    "V": (
+        "V(i) (share of users)",
+        "V(i) is the share of users who see a rank; the score is no weighted sum of the gains.",
+    ),
+}
+
+
+def _weight_of(explanation: Explanation) -> str:
+    ranks = explanation.table.head(_RANKS)
+    return next((name for name in _WEIGHTS if ranks[name].notna().all() and ranks[name].any()), "V")
+
+
+def _weights(example: _Example, pictures: bool) -> list[str]:
+    explanations = [(re.sub(r".*effort='([^']*)'.*", r"\1", text), example.explanation(text)) for text in example.texts]
+    ranks = explanations[0][1].table.head(_RANKS)
+    column = _weight_of(explanations[0][1])
+    axis, sentence = _WEIGHTS[column]
+    shown = [title("Weights"), f"The first topic of the example below, under ``{example.texts[0]}``. {sentence}"]
+    if pictures:
+        from pictures import weights
+
+        beside = f"; the line is that of ``{example.texts[1]}``" if len(explanations) > 1 else ""
+        shown[-1] += f" Bars are dark where something is gained{beside}."
+        shown.append(".. raw:: html\n\n" + indented(weights(explanations[:2], column, axis, _RANKS)))
+    heads = {"rank": "rank", "grade": "grade", "gain": "gain", "effort": "effort", "V": "V(i)", "W": "W(i)"}
+    if (ranks["effort"] == 1).all():
+        heads.pop("effort")
+    if not ranks["W"].sum() > 0:  # V⁺ is infinite, or not known
+        heads.pop("W")
+    if column == "discount":
+        heads["discount"] = "discount"
+    rows = [[_number(record[name]) for name in heads] for record in ranks.to_dict("records")]
+    return [*shown, ".. rst-class:: cwla-weights\n\n" + numbers([list(heads.values()), *rows])]
+
+
+def _number(value: float) -> str:
+    return "–" if value != value else f"{value:.4f}".rstrip("0").rstrip(".")
+
+
+# ---- gains, efforts, continuations, …
+
+
+def _parts_page(kind: str, parts: Sequence[Entry], measures: Sequence[Entry]) -> str:
+    name, _, question = KINDS[kind].partition(": ")
+    role = {"continuation": "C", "aggregation": "A"}.get(kind, kind)
+    shown = [title(PARTS[kind].capitalize(), "="), f"{mathematics(name[0].upper() + name[1:])}: {question}"]
+    if kind in TABLES:
+        shown.append(
+            f"In a measure, {'utility(φ)' if kind == 'discount' else role + '='} takes any of these as text, and those"
+            " that you write (:doc:`../own`)."
+        )
+    rows = [["Name", "What it says"], *([f":ref:`{p.name} <{_anchor(p)}>`", mathematics(p.says)] for p in parts)]
+    shown.append(table(rows, (25, 75)))
+    for part in parts:
+        users = [
+            f":doc:`../measures/{measure.name}`"
+            for measure in measures
+            if any(made.kind == kind and made.name == part.name
+                   for role, text in (measure.parts or {}).items() for made in made_of(role, text))
+        ]  # fmt: skip
+        shown += [f".. _{_anchor(part)}:", title(part.name), mathematics(part.says) if part.formula else ""]
+        shown += [mathematics(paragraph) for paragraph in (part.formula or part.says).split("\n\n")]
+        facts = {
+            "Written": f"``{part.signature}``" if kind in TABLES else f'``norm="{part.name}"``',
+            "Parameters": ", ".join(f"``{p.written}`` ({escaped(p.allowed)})" for p in part.parameters),
+            "Unit": escaped(part.units),
+            "Range": escaped(part.range),
+            "Source": escaped(part.source),
+            "Used by": ", ".join(users),
+        }
+        shown.append("\n".join(f":{head}: {fact}" for head, fact in facts.items() if fact))
+        if part.example:
+            what = " import score" if "score(" in part.example else f".{kind} import {part.name}"
+            shown.append(f">>> from pyterrier_cwla{what}\n{part.example}")
+    return page(shown)
+
+
+def _anchor(entry: Entry) -> str:
+    return f"cwla-{entry.kind}-{entry.name}".replace("_", "-")
+
+
+# ---- the public names
+
+
+def _api_page() -> str:
+    public = {name: getattr(pyterrier_cwla, name) for name in pyterrier_cwla.__all__ if not name.startswith("_")}
+    functions = [name for name, thing in public.items() if inspect.isroutine(thing)]
+    classes = [name for name, thing in public.items() if inspect.isclass(thing)]
+    groups = {
+        "Functions": [_auto("function", name) for name in functions if name not in TABLES],
+        "Decorators": [_auto("function", name) for name in functions if name in TABLES],
+        "Classes": [_auto("class", name) for name in classes],
+        "What functions of your own may read": [_auto("class", f"view.{name}") for name in ("View", "Documents")],
+    }
+    shown = [
+        title("API reference", "="),
+        "What ``import pyterrier_cwla`` offers. The measures have pages of their own: :doc:`measures/index`; so"
+        f" have the functions that they are made of: {', '.join(f':doc:`parts/{name}`' for name in PARTS.values())}.",
+    ]
+    for head, documented in groups.items():
+        shown += [title(head), *documented]
+    return page(shown)
+
+
+def _auto(what: str, name: str) -> str:
+    return f".. auto{what}:: pyterrier_cwla.{name}" + ("\n   :members:" if what == "class" else "")
+
+
+if __name__ == "__main__":
+    pages = shipped()
+    shutil.rmtree(SHIPPED, ignore_errors=True)
+    write(pages, SHIPPED)

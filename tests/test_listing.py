@@ -1,0 +1,93 @@
+"""The records of what there is, read off docstrings and the catalogue; the command line and the pages show them."""
+
+import pytest
+
+from pyterrier_cwla import gain, listing
+
+
+def entry(kind, name):
+    return next(entry for entry in listing.entries() if (entry.kind, entry.name) == (kind, name))
+
+
+def test_a_docstring_is_read_field_by_field():
+    @gain
+    def halved(grade):
+        """Half of the grade.
+
+        r = g/2, as ``grade``. Range [0, ∞). Unit: halves.
+
+        Second paragraph.
+
+        Source: Somebody (2020),
+        Eq. 1.
+
+        >>> halved()([2])
+        array([1.])
+
+        >>> 1 + 1
+        2
+        """
+        return grade / 2
+
+    found = entry("gain", "halved")
+    assert found.says == "Half of the grade."
+    assert found.formula == "r = g/2, as ``grade``.\n\nSecond paragraph."
+    assert (found.range, found.units, found.source) == ("[0, ∞)", "halves", "Somebody (2020), Eq. 1")
+    assert found.example == ">>> halved()([2])\narray([1.])\n\n>>> 1 + 1\n2"
+
+
+def test_a_docstring_of_one_line_and_none_at_all():
+    @gain
+    def terse(grade):
+        """What it is."""
+        return grade
+
+    @gain
+    def silent(grade):
+        return grade
+
+    assert entry("gain", "terse").record() == {
+        "kind": "gain", "name": "terse", "signature": "terse", "says": "What it is.", "parameters": ()}  # fmt: skip
+    assert entry("gain", "silent").says == ""
+
+
+@pytest.mark.parametrize(
+    ("role", "text", "found"),
+    [
+        ("C", "rbp(phi=p)", ["rbp"]),
+        ("C", "product(ift_goal(T, b1, R1), rr)", ["product", "ift_goal", "rr"]),
+        ("A", "utility(reciprocal)", ["utility", "reciprocal"]),
+        ("gain", "threshold(0.4, 0.6)", ["threshold"]),
+        ("norm", "ideal", ["ideal"]),
+        ("C", "as given", []),
+    ],
+)
+def test_what_a_part_is_made_of(role, text, found):
+    assert [part.name for part in listing.made_of(role, text)] == found
+
+
+def test_where_a_list_ends_is_said_in_words():
+    (thousand,) = listing.made_of("end", "1000")
+    assert thousand.says == "Everybody leaves at rank 1000, retrieved or not."
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "text"),
+    [
+        ("AdaptiveRBP", "C", "rbp(phi=p)"),
+        ("TBG", "C", "decay(half_life)"),
+        ("TBG", "gain", "clicksave(p_click=p_click_relevant, p_save=p_save, rel=rel)"),
+        ("Cascade", "A", "utility(reciprocal)"),
+        ("CWLA", "C", "as given"),
+        ("CWLA", "gain", "linear"),
+    ],
+)
+def test_parts_say_which_parameter_is_which(name, role, text):
+    assert entry("measure", name).parts[role] == text
+
+
+def test_every_measure_says_what_it_is():
+    for found in listing.entries():
+        if found.kind in ("measure", "ir_measures"):
+            assert found.says.endswith("."), found.name
+            assert found.parts or found.kind == "ir_measures" or found.formula, found.name
