@@ -16,7 +16,9 @@ from .explain import Explanation, explain
 from .gain import gain
 from .intents import register_intent_weights
 from .measures import CWLA, MEASURES, TBG, Residual
+from .plots import plot_stops
 from .provider import CWLAProvider, register
+from .sessions import esNDCG, evaluate_sessions, nsDCG, sDCG
 from .spec import parse
 from .stops import stop_distribution
 
@@ -39,18 +41,23 @@ __all__ = [
     "continuation",
     "discount",
     "effort",
+    "esNDCG",
     "evaluate",
+    "evaluate_sessions",
     "explain",
     "explain_gains",
     "find_duplicates",
     "gain",
     "lengths_of_index",
     "lengths_of_texts",
+    "nsDCG",
     "parse",
+    "plot_stops",
     "register_duplicates",
     "register_intent_weights",
     "register_lengths",
     "residual",
+    "sDCG",
     "score",
     "stop_distribution",
 ]

@@ -51,21 +51,34 @@ class Judgments:
             self.side(all_judged=True)
 
     @cached_property
-    def intents(self) -> dict[str, Judgments]:
-        """The judgments of each intent (the qrels' column ``iteration``), over the same queries."""
+    def intents(self) -> list[tuple[dict[int, str], Judgments]]:
+        """The judgments of every query's first intent (the qrels' column ``iteration``), of its second, and so on.
+
+        With each: what the queries call that intent, by their numbers. How intents are named across queries so costs
+        nothing.
+        """
         if self.columns.iteration is None:
             raise BadJudgments(
-                "the judgments have no column 'iteration', which says the intent that each is for: read diversity"
-                " judgments with ir_measures.read_trec_qrels, or add the column."
+                "the judgments tell no intents apart: they have no column 'iteration' (in a TREC file the second field,"
+                " which must differ somewhere)."
             )
         encoded = pc.dictionary_encode(self.columns.iteration)
         if isinstance(encoded, pa.ChunkedArray):
             encoded = encoded.combine_chunks()
-        codes = encoded.indices.to_numpy()
-        return {
-            name: Judgments(_taken(self.columns, np.flatnonzero(codes == code)), qids=self.qids)
-            for code, name in enumerate(encoded.dictionary.to_pylist())
-        }
+        names = encoded.dictionary.to_pylist()
+        pairs, of_row = np.unique(self.row_query * len(names) + encoded.indices.to_numpy(), return_inverse=True)
+        query = pairs // max(len(names), 1)
+        nth = np.arange(len(pairs)) - np.searchsorted(query, query)
+        intents = []
+        for number in range(nth.max(initial=-1) + 1):
+            called = {int(pair // len(names)): names[pair % len(names)] for pair in pairs[nth == number]}
+            rows = np.flatnonzero(nth[of_row] == number)
+            intents.append((called, self.only(rows)))
+        return intents
+
+    def only(self, rows: Array) -> Judgments:
+        """Some of these judgments, over the same queries."""
+        return Judgments(_taken(self.columns, rows), qids=self.qids)
 
     def describe(self, row: int) -> str:
         columns = self.columns
@@ -104,11 +117,11 @@ class Aligned:
         self.judgments = runs[0].judgments
         self._found: dict[tuple, Rankings] = {}
 
-    def rankings(self, all_judged: bool = False, intent: str | None = None) -> Rankings:
+    def rankings(self, all_judged: bool = False, intent: int | None = None) -> Rankings:
         """The rankings with their relevant documents, or all judged ones, by all judgments or those of one intent."""
         key = (all_judged, intent)
         if key not in self._found:
-            judgments = self.judgments if intent is None else self.judgments.intents[intent]
+            judgments = self.judgments if intent is None else self.judgments.intents[intent][1]
             self._found[key] = Rankings.stacked([run.rankings(all_judged, judgments) for run in self.runs])
         return self._found[key]
 

@@ -24,6 +24,10 @@ class BadJudgments(CWLAError):
     """Judgments that cannot be used: a pair twice, a grade above max_rel, ids that are not strings."""
 
 
+class BadSessions(CWLAError):
+    """Sessions that cannot be evaluated: a query twice or without a place, nothing judged."""
+
+
 class MissingLength(CWLAError):
     """A document whose length is needed and not known."""
 

@@ -60,16 +60,19 @@ def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Column
         values,
         None if lengths is None else numbers(lengths, "doc_length", what, error),
         None if originals is None else strings(originals, "duplicate_of", what, error, holes=True),
-        None if intents is None else _as_text(intents),
+        None if intents is None else _as_text(intents, error),
     )
 
 
-def _as_text(column: Any) -> Any:
+def _as_text(column: Any, error: type[CWLAError]) -> Any:
     """Names of intents, which may have been read as numbers, as Arrow strings."""
     if hasattr(column, "to_arrow"):
         column = column.to_arrow()
-    array = column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column, from_pandas=True)
-    return pc.fill_null(pc.cast(array, pa.large_string()), "")
+    try:
+        array = column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column, from_pandas=True)
+        return pc.fill_null(pc.cast(array, pa.large_string()), "")
+    except (pa.ArrowException, TypeError):
+        raise error("iteration of the judgments must be strings or whole numbers, one kind in all rows.") from None
 
 
 def _named_columns(data: Any, what: str, value: str, error: type[CWLAError]) -> dict[str, Any]:

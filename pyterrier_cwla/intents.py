@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,34 +34,31 @@ class IntentWeights:
     def __repr__(self) -> str:
         return f"<intent weights {self.name!r}>"
 
-    def of(self, judgments: Judgments) -> dict[str, Array]:
-        """The probability of each intent, one array over the queries for every intent that is judged."""
+    def of(self, judgments: Judgments) -> list[Array]:
+        """The probability of every query's first intent, of its second, …, in the order of ``judgments.intents``."""
         if self.table is None:
-            relevant = {
-                intent: np.bincount(own.pool.positive[0], minlength=len(judgments.qids)) > 0
-                for intent, own in judgments.intents.items()
-            }
-            intents = np.maximum(sum(relevant.values(), np.zeros(len(judgments.qids))), 1)
-            return {intent: some_relevant / intents for intent, some_relevant in relevant.items()}
-        unknown = [qid for qid in judgments.qids if qid not in {query for query, _ in self.table}]
+            relevant = [
+                np.bincount(own.pool.positive[0], minlength=len(judgments.qids)) > 0 for _, own in judgments.intents
+            ]
+            intents = np.maximum(sum(relevant, np.zeros(len(judgments.qids))), 1)
+            return [some_relevant / intents for some_relevant in relevant]
+        weighted = {query for query, _ in self.table}
+        unknown = [qid for qid in judgments.qids if qid not in weighted]
         if unknown:
             raise BadJudgments(
                 f"the weights {self.name!r} say nothing of {len(unknown):,} of {len(judgments.qids):,} topics"
                 f" ({some(unknown)}): every judged topic needs the probabilities of its intents."
             )
-        weights = {}
-        for intent, own in judgments.intents.items():
-            weights[intent] = np.array([self.table.get((qid, intent), 0.0) for qid in judgments.qids])
-            lacking = [
-                judgments.qids[query]
-                for query in np.unique(own.pool.query).tolist()
-                if (judgments.qids[query], intent) not in self.table
-            ]
-            if lacking:
-                raise BadJudgments(
-                    f"topic {lacking[0]!r}: the judged intent {intent!r} has no weight in {self.name!r}: give it one, 0"
-                    " where nobody means it."
-                )
+        weights = [np.zeros(len(judgments.qids)) for _ in judgments.intents]
+        for P, (called, _) in zip(weights, judgments.intents, strict=True):
+            for query, intent in called.items():
+                qid = judgments.qids[query]
+                if (qid, intent) not in self.table:
+                    raise BadJudgments(
+                        f"topic {qid!r}: the judged intent {intent!r} has no weight in {self.name!r}: give it one, 0"
+                        " where nobody means it."
+                    )
+                P[query] = self.table[qid, intent]
         return weights
 
 
@@ -91,13 +87,13 @@ def bind_weights(weights: Any) -> IntentWeights:
     """What ``weights=`` means: uniform, a registered name, or a table itself, then named by its content."""
     if isinstance(weights, IntentWeights):
         return weights
-    if isinstance(weights, str | Path):
+    if isinstance(weights, str):
         if weights == "uniform":
             return _UNIFORM
         if weights in _NAMED:
-            return _NAMED[str(weights)]
+            return _NAMED[weights]
         raise BadParameter(
-            f"no table of intents' probabilities {str(weights)!r}. {near(str(weights), ['uniform', *_NAMED])}"
+            f"no table of intents' probabilities {weights!r}. {near(weights, ['uniform', *_NAMED])}"
             " register_intent_weights(name, table) names one."
         )
     table = _table(weights)
@@ -106,8 +102,12 @@ def bind_weights(weights: Any) -> IntentWeights:
 
 
 def _table(table: Any) -> dict[tuple[str, str], float]:
-    if isinstance(table, Mapping):
+    if hasattr(table, "to_pandas"):  # polars, Arrow
+        table = table.to_pandas()
+    if isinstance(table, Mapping) and all(isinstance(intents, Mapping) for intents in table.values()):
         rows = [(query, intent, p) for query, intents in table.items() for intent, p in intents.items()]
+    elif not hasattr(table, "columns"):
+        raise BadParameter(f"intents' probabilities are {{query: {{intent: p}}}} or a DataFrame, not {table!r:.80}.")
     else:
         names = {"qid": "query_id", "intent": "iteration"}
         columns = {names.get(name, name): list(table[name]) for name in table.columns}
@@ -119,7 +119,8 @@ def _table(table: Any) -> dict[tuple[str, str], float]:
     found: dict[tuple[str, str], float] = {}
     sums: dict[str, float] = {}
     for query, intent, weight in rows:
-        if not isinstance(query, str) or not weight >= 0 or (query, str(intent)) in found:
+        one = isinstance(query, str) and isinstance(weight, int | float | np.number) and weight >= 0
+        if not one or (query, str(intent)) in found:
             raise BadParameter(
                 f"topic {query!r}, intent {intent!r}: weight {weight!r}: every intent of a topic (a string) has one"
                 " probability."

@@ -270,6 +270,8 @@ class _IntentAware(Wrapper):
         self._bound["weights"] = weights = bind_weights(value)
         return weights.name
 
+    TAKES = "a measure that is computed here and itself no mean over intents or queries, such as 'TBG' or 'AP'"
+
     def _takes(self, inner: Measure) -> bool:
         return super()._takes(inner) and not isinstance(inner, _GeometricMean | _IntentAware)
 

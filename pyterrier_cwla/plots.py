@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import CWLAError
+from .errors import BadParameter, CWLAError
 
 _STAY, _GAIN, _SCORE = "#1b6ca8", "#c9c9c9", "#b5451b"
 
@@ -54,6 +54,38 @@ def plot_explanation(explanation: Any, ax: Any = None, depth: int | None = None)
                    ha="right", color=_SCORE, bbox=white)  # fmt: skip
     about = f" of query {explanation.query}" if explanation.query else ""
     ax.set_title(f"{explanation.measure}{about}", fontsize=10, loc="left")
+    return ax
+
+
+def plot_stops(stops: Any, ax: Any = None) -> Any:
+    """Where users stop: the mean of the rows that :func:`stop_distribution` returns, on matplotlib axes.
+
+    Blue bars are the share of users who stop at a rank; what stands beside them is the share of those who leave before
+    the first item, if any do, and of those who go on.
+    """
+    if not len(stops):
+        raise BadParameter("there are no queries to draw.")
+    pyplot = _pyplot()
+    if ax is None:
+        _, ax = pyplot.subplots(figsize=(7, 3.2), layout="constrained")
+    share = stops.mean()
+    ranks = share.iloc[1:-1]
+    ax.bar(ranks.index.astype(int), ranks, width=0.8, color=_STAY)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set_xlabel("rank (documents)")
+    ax.set_ylabel("share of users who stop here")
+    ax.set_xlim(0.4, len(ranks) + 0.6)
+    ax.set_ylim(0, 1.2 * max(float(ranks.max()), 1e-9))
+    ax.spines[["top", "right"]].set_visible(False)
+    sides = {
+        "left": (0.02, "{:.1%} leave before the first", share.iloc[0]),
+        "right": (0.98, "{:.1%} go on", share.iloc[-1]),
+    }
+    for side, (x, text, users) in sides.items():
+        if users >= 5e-4:
+            ax.text(x, 0.98, text.format(users), transform=ax.transAxes, ha=side, va="top", color="#555555")
+    whose = f"mean of {len(stops):,} queries" if len(stops) > 1 else f"query {stops.index[0]}"
+    ax.set_title(f"{stops.attrs.get('measure', '')} · {whose}".lstrip(" ·"), fontsize=10, loc="left")
     return ax
 
 

@@ -93,14 +93,18 @@ class CWLAEvaluator(providers.Evaluator):
 
     def tables(self, runs: list[Rows]) -> list[dict[Measure, Array]]:
         """The same of several runs, all scored at once: what NumPy costs by the call is then paid but once."""
-        aligned = Aligned(runs)
+        values = {measure: found.reshape(len(runs), -1) for measure, found in self.values(Aligned(runs)).items()}
+        return [{measure: found[number] for measure, found in values.items()} for number in range(len(runs))]
+
+    def values(self, aligned: Aligned) -> dict[Measure, Array]:
+        """Per measure one value per query, run after run."""
         values: dict[Measure, Array] = {}
         for measure, work in self._work:
             try:
-                values[measure] = work(aligned).reshape(len(runs), -1)
+                values[measure] = work(aligned)
             except NoFiniteValue as error:
                 raise NoFiniteValue(f"{measure}: {error}") from None
-        return [{measure: found[number] for measure, found in values.items()} for number in range(len(runs))]
+        return values
 
     def means(self, table: dict[Measure, Array]) -> dict[Measure, float]:
         """The aggregate of each measure."""

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .errors import BadParameter
 from .evaluate import loaded, measures_of
 from .explain import followed
+from .measures import IntentAware
 from .metric import Metric
 from .provider import prepare
 from .rankings import Array, Rankings
@@ -19,11 +21,14 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
     """The probability to stop at each rank, query by query: L(i) = V(i)·(1 − C(i)).
 
     One row for each judged query that the run answers. Column 0: users who leave before the first item (under a C that
-    says so); columns 1 to ``depth`` (by default the length of the longest ranking): those who stop there; "later":
-    those who go on, to ranks below or for ever. Every row sums to 1. ``.mean()`` is the distribution over all queries.
+    says so); columns 1 to ``depth`` (by default as far as the longest ranking counts): those who stop there; "later":
+    those who go on, to ranks below, for ever, or to unseen items of unknown effort that C asks for. Every row sums
+    to 1. ``.mean()`` is the distribution over all queries, and :func:`plot_stops` draws it.
 
     ``qrels`` and ``run`` are as :func:`evaluate` takes them; ``measure`` is one that follows a user model. Under ERR
-    this is the probability that a user is satisfied at rank r (Chapelle et al., 2009, Algorithm 2).
+    this is the probability that a user is satisfied at rank r (Chapelle et al., 2009, Algorithm 2). Under an
+    intent-aware measure it is that of all users, Σ_t P(t|q)·L_t(i) (there in section 7.5); those whose intent is not
+    judged, or has nothing relevant in it, find nothing.
 
     Raises BadParameter for a measure that follows no user model.
 
@@ -37,13 +42,23 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
     Source: Moffat et al. (2022), Eq. 5.
     """
     (measure,) = measures_of([measure])
+    if depth is not None and (not isinstance(depth, int) or depth < 1):
+        raise BadParameter(f"depth={depth!r}: give a rank, 1 or more.")
     judgments = prepare(loaded(qrels, "qrels"))
-    metric = followed(measure, judgments)
-    rankings = metric.cut(judgments.align(loaded(run, "run"), all_judged=metric.judged_only))
-    depth = depth or max(int(rankings.n.max(initial=0)), 1)
-    stops = stops_of(metric, rankings, depth)
-    index = pd.Index(judgments.qids, name="query_id")
-    return pd.DataFrame(stops, index=index, columns=[*range(depth + 1), "later"])[rankings.n > 0]
+    users, judged = [np.ones(len(judgments.qids))], [judgments]
+    aware = isinstance(measure, type(IntentAware))
+    metric = followed(measure.inner if aware else measure, judgments)
+    if aware:
+        users, judged = measure.weights.of(judgments), [own for _, own in judgments.intents]
+        users.append(np.maximum(1 - sum(users, np.zeros(len(judgments.qids))), 0))
+        judged.append(judgments.only(np.zeros(0, np.int64)))
+    rows = judgments.rows(loaded(run, "run"))
+    seen = [metric.cut(rows.rankings(metric.judged_only, own)) for own in judged]
+    depth = depth or max(1, *(int(rankings.n.max(initial=0)) for rankings in seen))
+    stops = sum(share[:, None] * stops_of(metric, rankings, depth) for share, rankings in zip(users, seen, strict=True))
+    table = pd.DataFrame(stops, pd.Index(judgments.qids, name="query_id"), [*range(depth + 1), "later"])
+    table.attrs["measure"] = str(measure)
+    return table[np.isin(np.arange(len(table)), rows.query)]
 
 
 _CELLS = 1 << 17  # queries × ranks that are worked on at a time
@@ -52,10 +67,11 @@ _CELLS = 1 << 17  # queries × ranks that are worked on at a time
 def stops_of(metric: Metric, rankings: Rankings, depth: int) -> Array:
     """The shares of users who stop at ranks 0 (before the first) to depth, and later, [queries × (depth + 2)]."""
     stops = np.zeros((len(rankings), depth + 2))
-    width = max(depth, int(rankings.n.max(initial=0)))
+    width = metric.end if isinstance(metric.end, int) else max(depth, int(rankings.n.max(initial=0)))
+    shown = min(depth, width)
     for queries in np.array_split(np.arange(len(rankings)), len(rankings) * width // _CELLS + 1):
         walk = Walk(metric, *metric.columns(rankings, queries, width))
         stops[queries, 0] = 1 - walk.V[:, 0]
-        stops[queries, 1:-1] = np.broadcast_to(walk.L, (len(queries), width))[:, :depth]
+        stops[queries, 1 : shown + 1] = np.broadcast_to(walk.L, (len(queries), width))[:, :shown]
     stops[:, -1] = np.maximum(1 - stops[:, :-1].sum(axis=1), 0)
     return stops
