@@ -46,6 +46,7 @@ def hundred() -> list[str]:
     ]
     return [
         *("AP", "AP(rel=2)", "RR", "RR(rel=2)", "nDCG", "nDCG(dcg='exp-log2')", "Rprec", "NumRet", "NumRel"),
+        *("nDCG@100", "AP@100", "R@100", "Judged"),
         *(f"{name}@{k}" for name in ("P", "R", "Success", "nDCG", "AP", "RR", "ERR", "Judged") for k in (5, 10, 20)),
         *("Bpref", "infAP", "nDCG(judged_only=True)", "AP(judged_only=True)", "GeometricMean(measure='AP')"),
         *(f"RBP(p={p},rel={rel})" for p in (0.5, 0.8, 0.95) for rel in (1, 2)),

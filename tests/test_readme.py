@@ -10,8 +10,9 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README, re.S)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_code_runs_block_after_block(capsys):
+def test_the_code_runs_block_after_block(capsys, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib").use("Agg")
+    monkeypatch.chdir(tmp_path)
     names = {}
     for block in BLOCKS:
         exec(compile(block, "README.md", "exec"), names)
