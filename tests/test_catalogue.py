@@ -367,6 +367,24 @@ def test_no_order_beats_the_smeared_ideal(seed):
     assert found.max() == pytest.approx(1, abs=1e-12)
 
 
+def test_u_measure_by_text_length():
+    """Sakai and Dou (2013): gain discounted by the words read up to the end of its document."""
+    frames = collection(13, grades=(-1, 0, 1, 2), lengths=True)
+    whole = "UMeasure(T=9000,max_rel=2,effort='reading')"
+    some = "UMeasure(T=2500,max_rel=2,effort='reading(30,0.2,p_click_nonrelevant=0)')"
+    found = evaluate(frames.qrels, frames.run, [whole, some], by_query=True).loc["run"]
+    for query, grades, _, words in ranked(frames):
+        expected = []
+        for T, cost in ((9000, lambda grade, n: n), (2500, lambda grade, n: 30 + b(grade) * 0.2 * n)):
+            total = position = 0.0
+            for grade, n in zip(grades, words, strict=True):
+                position += cost(grade, n)
+                total += satisfied(grade) * max(0, 1 - position / T)
+            expected.append(total)
+        assert found.loc[query].tolist() == pytest.approx(expected, abs=1e-10)
+    assert (found > 0).any().all()
+
+
 # ---- duplicates
 
 
