@@ -234,3 +234,29 @@ def test_uniform():
     """Unit effort alone costs one for every document."""
     assert [n for n, part in BUILT_IN["effort"].items() if part.facts.get("uniform")] == ["unit"]
     assert BUILT_IN["effort"]["unit"]()(None) == 1.0
+
+
+@pytest.mark.parametrize("A", AGGREGATIONS)
+@pytest.mark.parametrize("C", CONTINUATIONS)
+@settings(deadline=None, max_examples=8)
+@given(data=st.data())
+def test_ways_agree_where_grades_cost_effort(C, A, data):
+    """Hits alone, with what lies between them at the cost of what is not relevant, as every rank by itself."""
+    grades = st.lists(st.sampled_from([0.0, 0.0, 1.0, 2.0]), max_size=25)
+    lists = data.draw(st.lists(grades, min_size=1, max_size=4))
+    elsewhere = data.draw(
+        st.lists(st.lists(st.sampled_from([1.0, 2.0]), max_size=3), min_size=len(lists), max_size=len(lists))
+    )
+    costs = {grade: data.draw(numbers(0.1, 3)) for grade in (0, 1, 2)}
+    effort, gain = BUILT_IN["effort"]["by_grade"](costs), BUILT_IN["gain"]["table"]({1: 0.5, 2: 1})
+    C, A = data.draw(continuations(C)), data.draw(aggregations(A))
+    metric = replace(PLAIN, C=C, A=A, effort=effort, gain=gain, end=data.draw(ends()))
+    rankings = cut(metric, aligned(lists, elsewhere))
+    assert metric.flat_effort == costs[0]
+    explicit = _or_none(lambda: metric._by_chunks(rankings, metric.columns))
+    found = _or_none(lambda: metric.raw(rankings))
+    assert (found is None) == (explicit is None)
+    if found is not None:
+        np.testing.assert_allclose(found, explicit, rtol=1e-9, atol=1e-11)
+    assert replace(metric, unseen=costs[0]).flat_effort == costs[0]
+    assert replace(metric, unseen=costs[0] + 1).flat_effort is None
