@@ -375,7 +375,8 @@ class Rows:
             self._flat[key] = self.in_rank_order(duplicates.clusters(self.columns.doc_id, self.columns.duplicate_of))
         listed = np.arange(len(self.columns)) if listed is None else listed
         cluster = self._flat[key][listed]
-        _, first = np.unique(self.segment(listed) * (int(cluster.max(initial=0)) + 1) + cluster, return_index=True)
+        segment = np.searchsorted(self.starts, listed, side="right")
+        _, first = np.unique(segment * (int(cluster.max(initial=0)) + 1) + cluster, return_index=True)
         repeats = np.zeros(len(self.columns), bool)
         repeats[np.delete(listed, first)] = True
         return repeats

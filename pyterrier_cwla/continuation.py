@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from .errors import BadParameter
 from .spec import BelowOne, Grade, In, Named, NotNegative, OneOf, Positive, Probability, Rank, decorator
 from .view import before
 
@@ -19,7 +20,7 @@ continuation = decorator(
     rank after which nobody sees an item; ``depth=lambda k: k``: a rank at which C jumps in another way;
     ``items_beyond=lambda view, V, …``: ΣV(j) over the ranks after the list in closed form, given the view of its last
     rank and V(n+1). ``survival=True``: the function gives V(i) itself, the share of users who get to see item i; its
-    first may be below 1, and the others leave with nothing.
+    first may be below 1, and the others leave with nothing. ``alone=True``: it cannot be a factor of ``product``.
 
     >>> from pyterrier_cwla import continuation, score
     >>> @continuation
@@ -88,7 +89,7 @@ def _reciprocal(i: Any) -> Any:
     return 1 / i
 
 
-@continuation(settles=True, passes=True, items_beyond=_ap1_beyond)
+@continuation(settles=True, passes=True, items_beyond=_ap1_beyond, alone=True)
 def ap1(view: Any, R: Total = "judged", rel: Grade | None = None) -> Any:
     """Knows what is still to come, and goes on in proportion to it.
 
@@ -273,13 +274,16 @@ def product(
 ) -> Any:
     """Goes on where two reasons to leave both fail.
 
-    C(i) = C₁(i)·C₂(i).
+    C(i) = C₁(i)·C₂(i). ap1, whose missing gain lies at infinity, and patience, which gives V, cannot be factors.
 
     Source: Azzopardi, Mackenzie and Moffat (2021).
 
     >>> round(score([0.5, 1], C="product(rr, rbp(0.8))", A="erg"), 4)
     0.6429
     """
+    for factor in (first, second):
+        if factor.fact("alone") or factor.fact("survival"):
+            raise BadParameter(f"{factor.name} says more than who goes on, and so cannot be a factor of product(…).")
     return first(view) * second(view)
 
 
@@ -358,7 +362,7 @@ def _patience_beyond(view: Any, V: Any, T: float) -> Any:
         return np.where(np.isinf(m), np.inf, m * V - step * m * (m - 1) / 2)
 
 
-@continuation(survival=True, items_beyond=_patience_beyond, leaves=True)
+@continuation(survival=True, items_beyond=_patience_beyond, leaves=True, alone=True)
 def patience(view: Any, T: Positive) -> Any:
     """Has patience for anything up to T, all as likely, and gains from an item only if it lasts to the item's end.
 

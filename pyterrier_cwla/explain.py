@@ -125,6 +125,8 @@ def explained(
     one = np.array([number])
     cut = metric.cut(rankings)
     n = int(cut.n[number])
+    if not n and metric.end == "stop":
+        raise BadParameter(f"nothing that was retrieved for query {query!r} is judged, so that nobody sees anything.")
     width = max(
         n, 1, metric.end if isinstance(metric.end, int) else max(metric.rank_at("last"), metric.rank_at("depth"))
     )

@@ -73,5 +73,7 @@ def stops_of(metric: Metric, rankings: Rankings, depth: int) -> Array:
         walk = Walk(metric, *metric.columns(rankings, queries, width))
         stops[queries, 0] = 1 - walk.V[:, 0]
         stops[queries, 1 : shown + 1] = np.broadcast_to(walk.L, (len(queries), width))[:, :shown]
+    if metric.end == "stop":
+        stops[rankings.n == 0] = np.eye(1, depth + 2)  # of nothing nobody sees anything
     stops[:, -1] = np.maximum(1 - stops[:, :-1].sum(axis=1), 0)
     return stops

@@ -48,9 +48,12 @@ class Walk:
     def _of_survival(self) -> tuple[Array, Array]:
         """C and V(1) where V is what the function gives."""
         V = np.broadcast_to(_matrix(self.metric.C(self.view)), self.view.r.shape)
-        after = (
-            np.zeros((len(V), 1)) if self.metric.end == "stop" else _matrix(self.metric.C(self.view.beyond([[1.0]])))
-        )
+        after = np.zeros((1, 1))
+        if self._open:
+            try:
+                after = _matrix(self.metric.C(self.view.beyond([[1.0]])))
+            except UnknownEffort:  # as far as is known, nobody leaves at the last item
+                after = V[:, -1:]
         later = np.concatenate([V[:, 1:], np.broadcast_to(after, (len(V), 1))], axis=1)
         return _ratio(later, V), V[:, :1]
 
@@ -153,11 +156,13 @@ class Walk:
     def _stay(self) -> Array:
         """Who goes on for ever, [queries × 1]: those never leave and contribute nothing."""
         C = self.metric.C
-        if C.fact("settles"):
-            try:
+        try:
+            if C.fact("settles"):
                 return self.goes_on([[1.0]]) >= 1
-            except UnknownEffort:
-                return np.zeros((1, 1), bool)  # every further item costs something, so that all leave in the end
+            if C.fact("survival"):
+                return np.isinf(self.items_beyond)
+        except UnknownEffort:
+            return np.zeros((1, 1), bool)  # every further item costs something, so that all leave in the end
         if C.fact("items_beyond") is None and not C.fact("vanishes") and self.reach.any():
             return np.isinf(self._at_nodes(None, vanish_only=True))
         return np.zeros((1, 1), bool)

@@ -458,3 +458,35 @@ def test_errors(text, words):
 def test_a_grade_that_a_map_lacks():
     with pytest.raises(BadJudgments, match="has nothing for grade 3; add it"):
         evaluate({"q": {"a": 3}}, {"q": {"a": 1.0}}, ["AdaptiveGRBP(effort='by_grade({0:1,1:2,2:3})')"])
+
+
+def test_what_is_no_factor_of_a_product():
+    for C in ("product(rr, ap1)", "product(ap1, rr)", "product(rbp(0.5), patience(4))"):
+        with pytest.raises(BadParameter, match="cannot be a factor"):
+            score([1, 0, 1], C=C, A="etg")
+
+
+def test_users_whom_nothing_more_costs_anything_never_leave():
+    """patience: half of them are there after the first item, and see the rest for nothing for ever."""
+    assert score([1], C="patience(4)", A="etg", efforts=[2], unseen=0) == 0
+    assert score([1], C="patience(4)", A="etg", efforts=[2], unseen=1) == 0.5
+
+
+def test_condensed_duplicates_in_any_order_of_topics():
+    """Judgments and run may know the topics in different orders, and runs are scored together."""
+    frames = collection(21, lengths=True, shuffled=False)
+    clusters = {f"d{i}": f"d{i % 5}" for i in range(60)}
+    measure = TBG(judged_only=True, duplicates=clusters, duplicate_gain="none")
+    turned = frames.run.iloc[::-1]
+    found = evaluate(frames.qrels, {"a": frames.run, "b": turned}, [measure], by_query=True)
+    np.testing.assert_allclose(found.loc["a"], found.loc["b"], atol=1e-12)
+    for query, grades, documents, words in ranked(frames):
+        seen, read, gains, left = set(), [], [], []
+        for grade, document, length in zip(grades, documents, words, strict=True):
+            if grade is not None and grade >= 0:
+                again = clusters[document] in seen
+                seen.add(clusters[document])
+                left.append(grade)
+                read.append(0 if again else length)
+                gains.append(0.64 * 0.77 if grade >= 1 and not again else 0)
+        assert found.loc[("a", query)].iloc[0] == pytest.approx(tbg_by_hand(left, read, gains=gains), abs=1e-10)
