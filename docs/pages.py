@@ -38,6 +38,7 @@ PARTS = {
     "aggregation": "aggregations",
     "discount": "discounts",
     "norm": "normalisers",
+    "session": "sessions",
 }
 _ROLES = {"gain": "gain r", "effort": "effort e", "C": "continuation C", "A": "aggregation A", "norm": "normaliser N",
           "end": "end of the list"}  # fmt: skip
@@ -355,7 +356,7 @@ def _parts_page(kind: str, parts: Sequence[Entry], measures: Sequence[Entry]) ->
         shown += [f".. _{_anchor(part)}:", title(part.name), mathematics(part.says) if part.formula else ""]
         shown += [mathematics(paragraph) for paragraph in (part.formula or part.says).split("\n\n")]
         facts = {
-            "Written": f"``{part.signature}``" if kind in TABLES else f'``norm="{part.name}"``',
+            "Written": f'``norm="{part.name}"``' if kind == "norm" else f"``{part.signature}``",
             "Parameters": ", ".join(f"``{p.written}`` ({escaped(p.allowed)})" for p in part.parameters),
             "Unit": escaped(part.units),
             "Range": escaped(part.range),

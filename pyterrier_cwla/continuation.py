@@ -283,7 +283,10 @@ def product(
     """
     for factor in (first, second):
         if factor.fact("alone") or factor.fact("survival"):
-            raise BadParameter(f"{factor.name} says more than who goes on, and so cannot be a factor of product(…).")
+            raise BadParameter(
+                f"C='product({first},{second})': {factor.name} says more than who goes on, and so cannot be a factor of"
+                f" a product; use C='{factor}' alone."
+            )
     return first(view) * second(view)
 
 
@@ -300,7 +303,7 @@ def _bpm_beyond(view: Any, V: Any, T: float, K: float, h_b: float, h_c: float, m
         for step, goes_on in ((-1, 0.0), (0, 1.0)):
             odd = bpm.function(view.beyond(np.maximum(items + step, 1)), T, K, h_b, h_c, m) == goes_on
             items = np.where(odd, np.maximum(items + (step or 1), 1), items)
-    return V * items
+    return np.where(V > 0, V * np.where(V > 0, items, 0), 0)
 
 
 @continuation(items_beyond=_bpm_beyond)
@@ -316,14 +319,16 @@ def bpm(view: Any, T: Positive, K: Positive, h_b: NotNegative = 0, h_c: NotNegat
     0.5
     """
     moved = view.G_before - m * (view.i - 1)
-    return ((T + h_b * moved > view.G) & (K + h_c * moved > view.E)).astype(float)
+    wanted = T + h_b * moved - view.G
+    left = (K + h_c * moved) * (1 - 1e-12) - view.E  # K=6.3 is 21 efforts of 0.3, however these are summed
+    return ((wanted > 0) & (left > 0)).astype(float)
 
 
 @continuation(settles=True)
 def ift_goal(view: Any, T: Positive, b1: Positive = 0.9, R1: NotNegative = 10) -> Any:
     """Forages for gain T, and leaves the more readily the nearer it is.
 
-    C(i) = 1 − 1/(1 + b₁·exp((T − G(i))·R₁)). Adaptive.
+    C(i) = 1 − 1/(1 + b₁·exp((T − G(i))·R₁)). Adaptive. (1 in floats, so that nobody leaves, where T − G(i) > 37/R₁.)
 
     Source: Azzopardi, Thomas and Craswell (2018).
 
@@ -376,7 +381,7 @@ def patience(view: Any, T: Positive) -> Any:
     return np.maximum(0.0, 1 - view.E / T)
 
 
-@continuation(settles=True, last=lambda values: len(values) + 1)
+@continuation(settles=True, last=lambda values: len(values) + (not values or values[-1] > 0))
 def fixed(view: Any, *values: Probability) -> Any:
     """Goes on with the probabilities given, one a rank; whoever goes on after the last sees one more item.
 

@@ -159,6 +159,8 @@ def words_of_pool(metric: Any, rankings: Any) -> Array:
     judgments = rankings.pool.judgments
     columns, order = judgments.columns, np.arange(len(judgments.columns))[judgments.pool_order]
     words = metric.lengths.words(columns.doc_id)[order]
+    if metric.duplicates is not None and metric.duplicate_gain == "keep":  # a bound: any copy may be read for nothing
+        words = np.where(metric.duplicates.repeated(columns.doc_id)[order], 0.0, words)
     # In time-biased gain what gains nothing comes last in the ideal, where nobody's time matters any more.
     needed = metric.gains(rankings.pool.grade) > 0 if metric.decays else np.ones(len(words), bool)
     return _without_holes(

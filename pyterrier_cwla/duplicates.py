@@ -64,6 +64,14 @@ class Duplicates(DocumentTable):
         found = original.take(pa.array(codes, mask=codes < 0))
         return pc.if_else(pc.not_equal(found, doc_id), found, None)
 
+    def repeated(self, doc_id: Any) -> Array:
+        """Which of these documents have a copy [rows]."""
+        if self.name == RUN:
+            raise BadParameter(
+                "norm='ideal' asks which judged documents have copies, retrieved or not: give duplicates= a table."
+            )
+        return self._places(doc_id) >= 0
+
     def _places(self, doc_id: Any) -> Array:
         return _numpy(pc.fill_null(pc.index_in(doc_id, value_set=self._columns[0]), -1))
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from .gain import looked_up
+from .gain import P_CLICK, looked_up
 from .spec import Grade, Grades, NotNegative, Positive, Probabilities, Probability, decorator
 from .view import UnknownEffort
 
@@ -58,7 +58,6 @@ def time(
     return summary_seconds + click * (seconds_per_word * documents.words + seconds_per_document)
 
 
-_P_CLICK = {0: 0.26, 1: 0.5, 2: 0.55}
 _SECONDS = {0: 20.6, 1: 37.1, 2: 60.3}
 
 
@@ -66,7 +65,7 @@ _SECONDS = {0: 20.6, 1: 37.1, 2: 60.3}
 def grade_time(
     documents: Any,
     summary_seconds: NotNegative = 4.4,
-    p_click: Probabilities = _P_CLICK,
+    p_click: Probabilities = P_CLICK,
     seconds: Annotated[dict, Grades("seconds")] = _SECONDS,
 ) -> Any:
     """Reads the summary, and if it is clicked the document, for as long as documents of its grade are read.
@@ -78,8 +77,8 @@ def grade_time(
     >>> score([1], C="prec(1)", A="effort", effort="grade_time", end="stop")
     22.950000000000003
     """
-    return summary_seconds + looked_up(documents.grade, p_click, "p_click=") * looked_up(
-        documents.grade, seconds, "seconds="
+    return summary_seconds + looked_up(documents.grade, p_click, "p_click") * looked_up(
+        documents.grade, seconds, "seconds"
     )
 
 

@@ -104,7 +104,7 @@ def evaluate(
     wanted = computed_here(measures)
     judgments = prepare(loaded(qrels, "qrels"))
     evaluator = CWLAEvaluator(wanted, judgments)
-    named = runs if isinstance(runs, Mapping) and not _is_run(runs) else {"run": runs}
+    named = runs if is_runs(runs) else {"run": runs}
     if not named:
         raise BadRun("there is no run to evaluate.")
     names: list[Any] = []
@@ -156,10 +156,12 @@ def _naming(run: str | None) -> Iterator[None]:
         raise kind(f"{run}: {error}") from error
 
 
-def _is_run(runs: Mapping) -> bool:
-    """Whether a dict is a run (scores by document by query) and not runs by name."""
+def is_runs(runs: Any) -> bool:
+    """Whether this is a dict of runs by name, and not itself a run (scores by document by query)."""
+    if not isinstance(runs, Mapping):
+        return False
     first = next(iter(runs.values()), None)
-    return isinstance(first, Mapping) and not any(isinstance(v, Mapping) for v in first.values())
+    return not isinstance(first, Mapping) or any(isinstance(v, Mapping) for v in first.values())
 
 
 def loaded(data: Any, what: str) -> Any:

@@ -12,7 +12,7 @@ from ir_measures.measures import Measure
 
 from .align import Judgments
 from .errors import BadParameter, NoFiniteValue, near
-from .evaluate import measures_of
+from .evaluate import loaded, measures_of
 from .judgments import COUNTS
 from .measures import Wrapper, metric_of
 from .metric import Metric
@@ -89,13 +89,13 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation:
     1.0
     """
     (measure,) = measures_of([measure])
-    judgments = prepare(qrels)
+    judgments = prepare(loaded(qrels, "qrels"))
     metric = followed(measure, judgments)
     if not isinstance(query, str):
         raise BadParameter(f"the query {query!r} must be a string, as ids are: {str(query)!r}.")
     if query not in judgments.index:
         raise BadParameter(f"no query {query!r} in the judgments. {near(str(query), judgments.qids)}")
-    rankings = judgments.align(run, all_judged=True)
+    rankings = judgments.align(loaded(run, "run"), all_judged=True)
     number = judgments.index[query]
     if not rankings.n[number]:
         raise BadParameter(f"the run has no documents for query {query!r}.")

@@ -125,7 +125,7 @@ def looked_up(grade: Any, numbers: dict, where: str) -> Any:
     for level, number in numbers.items():
         found[grade == level] = number
     if np.isnan(found).any():
-        raise BadJudgments(f"{where}({numbers}) has nothing for grade {grade[np.isnan(found)][0]:g}; add it there.")
+        raise BadJudgments(f"{where} {numbers} has nothing for grade {grade[np.isnan(found)][0]:g}; add it there.")
     return found
 
 
@@ -162,12 +162,12 @@ def clicksave(grade: Any, p_click: Probability = 0.64, p_save: Probability = 0.7
     return p_click * p_save * binary.function(grade, rel)
 
 
-_P_CLICK = {0: 0.26, 1: 0.5, 2: 0.55}
+P_CLICK = {0: 0.26, 1: 0.5, 2: 0.55}
 _P_SAVE = {1: 0.2, 2: 0.8}
 
 
 @gain(grades=lambda p_click, p_save: [grade for grade in p_save if grade > 0])
-def clicksave_by_grade(grade: Any, p_click: Probabilities = _P_CLICK, p_save: Probabilities = _P_SAVE) -> Any:
+def clicksave_by_grade(grade: Any, p_click: Probabilities = P_CLICK, p_save: Probabilities = _P_SAVE) -> Any:
     """The probability that a document is clicked and then saved, grade by grade.
 
     r = P(C=1|g)·P(S=1|g). Range [0, 1].
@@ -177,4 +177,4 @@ def clicksave_by_grade(grade: Any, p_click: Probabilities = _P_CLICK, p_save: Pr
     >>> clicksave_by_grade()([1, 2])
     array([0.1 , 0.44])
     """
-    return looked_up(grade, p_click, "p_click=") * looked_up(grade, p_save, "p_save=")
+    return looked_up(grade, p_click, "p_click") * looked_up(grade, p_save, "p_save")

@@ -22,6 +22,8 @@ def ideal_ranking(metric: Any, rankings: Rankings) -> Rankings:
     """
     pool = rankings.pool
     if metric.uniform:
+        if not metric.gain.built_in:
+            return _by_falling_gain(metric, pool)
         key = ("ideal ranking", metric.gain.key, metric.max_rel)
         return pool.remembered(key, lambda: _by_falling_gain(metric, pool))
     gains = metric.gains(pool.grade)

@@ -119,12 +119,13 @@ def _table(table: Any) -> dict[tuple[str, str], float]:
     found: dict[tuple[str, str], float] = {}
     sums: dict[str, float] = {}
     for query, intent, weight in rows:
-        one = isinstance(query, str) and isinstance(weight, int | float | np.number) and weight >= 0
-        if not one or (query, str(intent)) in found:
-            raise BadParameter(
-                f"topic {query!r}, intent {intent!r}: weight {weight!r}: every intent of a topic (a string) has one"
-                " probability."
-            )
+        where = f"topic {query!r}, intent {intent!r}"
+        if not isinstance(query, str):
+            raise BadParameter(f"{where}: topics must be strings, as ids are: {str(query)!r}.")
+        if not isinstance(weight, int | float | np.number) or not weight >= 0:
+            raise BadParameter(f"{where}: weight {weight!r}: a probability must be a number, 0 or more.")
+        if (query, str(intent)) in found:
+            raise BadParameter(f"{where} has two weights: every intent of a topic has one.")
         found[query, str(intent)] = float(weight)
         sums[query] = sums.get(query, 0.0) + float(weight)
     for query, total in sums.items():

@@ -76,10 +76,7 @@ def bpref(rankings: Rankings, rel: int = 1) -> Array:
     R = _relevant(rankings, rel)
     N = rankings.of_pool(summed(pool.query, _not_relevant(pool.grade, rel), pool.queries))
     above = _above(rankings, _not_relevant(grade, rel))
-    most = np.minimum(R, N)[rankings.query]
-    lost = np.divide(
-        np.minimum(above, R[rankings.query]), most, out=np.zeros(len(above)), where=(above > 0) & (most > 0)
-    )
+    lost = _share(np.minimum(above, R[rankings.query]), np.minimum(R, N)[rankings.query])
     return _share(summed(rankings.query, np.where(grade >= rel, 1 - lost, 0.0), len(R)), R)
 
 
@@ -97,9 +94,8 @@ def inf_ap(rankings: Rankings, rel: int = 1) -> Array:
     others = _above(rankings, _not_relevant(grade, rel))
     in_pool = _above(rankings, np.ones(len(grade), bool))
     inferred = 1 / p + in_pool / p * (relevant + _EPSILON) / (relevant + others + 2 * _EPSILON)
-    worth = np.where(grade >= rel, np.where(p == 1, 1.0, inferred), 0.0)
     R = _relevant(rankings, rel)
-    return _share(summed(rankings.query, worth, len(R)), R)
+    return _share(summed(rankings.query, np.where(grade >= rel, inferred, 0.0), len(R)), R)
 
 
 _EPSILON = 1e-5

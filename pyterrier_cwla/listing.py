@@ -6,7 +6,7 @@ import ast
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import ir_measures
@@ -17,12 +17,14 @@ from .catalogue import THEIRS, Row, SpecOf
 from .errors import UnknownSpec, near
 from .judgments import COUNTS
 from .measures import MEASURES, CWLAMeasure
+from .sessions import esNDCG, nsDCG, sDCG
 from .spec import TABLES, In, Named, Parameter, Part
 
 #: The kinds of things there are, and the question that each answers.
 KINDS = {
     "measure": "Measures of this package",
     "ir_measures": "Measures of ir_measures that are computed here, at ir_measures' values",
+    "session": "measures of sessions: what did the queries of a session find together? evaluate_sessions computes them",
     "gain": "gain r: what is a grade worth?",
     "effort": "effort e: what does it cost to examine a document?",
     "continuation": "continuation C(i): does the user go on from rank i?",
@@ -114,10 +116,10 @@ class Given:
     @property
     def briefly(self) -> str:
         """Name, default and range in one breath: ``rel=1 in [1, ∞), whole``, ``missing='error' (or 'mean')``."""
-        allowed = re.sub(r" of the language, or your own$|: .*|^a number ?|^numbers ?", "", self.allowed)
+        allowed = re.sub(r" of the language, or your own$|(, such as .*)|: .*|^a number ?|^numbers ?", "", self.allowed)
         allowed = re.sub(r"^a whole number in (.*)", r"in \1, whole", allowed)
         if isinstance(self.default, str) and allowed.startswith("'"):
-            others = [choice for choice in re.split(", | or ", allowed) if choice != repr(self.default)]
+            others = [choice for choice in re.split(", or |, | or ", allowed) if choice != repr(self.default)]
             allowed = f"(or {', '.join(others)})" if others else ""
         return f"{self.written} {allowed}".rstrip()
 
@@ -145,7 +147,7 @@ class Entry:
 
 def entries() -> list[Entry]:
     """All there is, kind by kind."""
-    return [*_measures(), *_theirs(), *_language(), *_norms()]
+    return [*_measures(), *_theirs(), *_sessions(), *_language(), *_norms()]
 
 
 def find(name: str) -> list[Entry]:
@@ -171,6 +173,11 @@ def _measures() -> Iterator[Entry]:
             yield _of_row("measure", row)
         else:
             yield _of_declaration(measure, str(name))
+
+
+def _sessions() -> Iterator[Entry]:
+    for measure in (sDCG, nsDCG, esNDCG):
+        yield replace(_of_declaration(measure, str(measure.NAME)), kind="session")
 
 
 def _of_row(kind: str, row: Row) -> Entry:
@@ -222,7 +229,6 @@ def _of_declaration(measure: Measure, name: str) -> Entry:
             None if info.default is _NOT_PROVIDED else info.default,
         )
         for parameter, info in measure.SUPPORTED_PARAMS.items()
-        if parameter != "judged_only"
     )
     kind = "measure" if isinstance(measure, CWLAMeasure) else "ir_measures"
     document = COUNTS[name].__doc__ if name in COUNTS else type(measure).__doc__

@@ -11,7 +11,7 @@ from ir_measures.measures import MeanAgg, Measure, ParamInfo
 from .catalogue import OURS, THEIRS, Clusters, End, Row, SpecOf, Table
 from .documents import bind
 from .duplicates import bind_duplicates
-from .errors import BadParameter, near
+from .errors import BadParameter, UnknownSpec, near
 from .intents import IntentWeights, Weights, bind_weights
 from .judgments import COUNTS
 from .metric import Metric
@@ -161,7 +161,7 @@ class Wrapper(CWLAMeasure):
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
         if parameter.name != "measure":
             return super()._canonical(parameter, value)
-        inner = ir_measures.parse_measure(value) if isinstance(value, str) else value
+        inner = _inner(value) if isinstance(value, str) else value
         if not isinstance(inner, Measure) or not self._takes(inner):
             raise BadParameter(f"{self.__name__}(measure=…) takes {self.TAKES}, not {value!r}.")
         self._bound["measure"] = inner
@@ -185,6 +185,14 @@ class Wrapper(CWLAMeasure):
     def metric(self) -> Metric:
         """The metric behind the wrapped measure."""
         return metric_of(innermost(self))
+
+
+def _inner(text: str) -> Measure:
+    try:
+        return ir_measures.parse_measure(text)
+    except NameError:
+        word = text.split("(")[0].split("@")[0].strip()
+        raise UnknownSpec(f"no measure {word!r}. {near(word, ir_measures.measures.registry)}") from None
 
 
 def innermost(measure: Measure) -> Measure:

@@ -30,7 +30,8 @@ class Metric:
     rank at which everybody leaves, retrieved or not. ``k`` keeps the first k items of a ranking. ``unseen`` is the
     effort of an unseen item where the effort function cannot tell. ``judged_only`` takes what is not judged out of the
     rankings first. ``duplicates``, a table of clusters, says which documents repeat an earlier one of their ranking:
-    they have no words to read, and (``duplicate_gain="none"``) gain nothing.
+    they have no words to read, and (``duplicate_gain="none"``) gain nothing. With duplicates the ideal is only a bound,
+    in which whatever has a copy costs no reading.
     """
 
     C: Spec
@@ -137,7 +138,12 @@ class Metric:
 
     @property
     def residual_is_a_bound(self) -> bool:
-        """Whether no judgment can lift the score by more than its residual: known for pairs monotone in gain."""
+        """Whether no judgment can lift the score by more than its residual: known for pairs monotone in gain.
+
+        Not of condensed lists, in which a document that gets judged moves all below it.
+        """
+        if self.judged_only:
+            return False
         rises = bool(self.A.fact("rises")) and self.norm in ("none", "unlimited")
         if self.rank_only and (self.uniform or "grade" not in effort_reads(self.effort)):
             return rises
@@ -186,7 +192,7 @@ class Metric:
     def divisor(self, rankings: Rankings) -> Array:
         """N per query."""
         if self.norm in ("all", "mean"):
-            totals = rankings.pool.totals(self.gains, (self.gain.key, self.max_rel))
+            totals = rankings.pool.totals(self.gains, (self.gain.key, self.max_rel), self.gain.built_in)
             if self.norm == "mean":
                 relevant = rankings.pool.totals(lambda grade: np.ones(len(grade)), "relevant")
                 totals = np.divide(totals, relevant, out=np.zeros(len(totals)), where=relevant > 0)
@@ -413,7 +419,8 @@ class Metric:
         def total(rel: float | None) -> Array:
             worth = self.gains if rel is None else lambda grade: (np.asarray(grade) >= rel).astype(float)
             key = (self.gain.key, self.max_rel) if rel is None else rel
-            return rankings.of_pool(rankings.pool.totals(worth, key))[queries][:, None]
+            keep = self.gain.built_in or rel is not None
+            return rankings.of_pool(rankings.pool.totals(worth, key, keep))[queries][:, None]
 
         return total
 

@@ -63,6 +63,8 @@ def plot_stops(stops: Any, ax: Any = None) -> Any:
     Blue bars are the share of users who stop at a rank; what stands beside them is the share of those who leave before
     the first item, if any do, and of those who go on.
     """
+    if "later" not in getattr(stops, "columns", ()):
+        raise BadParameter("plot_stops draws what stop_distribution(qrels, run, measure) returns.")
     if not len(stops):
         raise BadParameter("there are no queries to draw.")
     pyplot = _pyplot()

@@ -224,6 +224,7 @@ def register() -> None:
         ir_measures.measures.registry[name] = measure
         setattr(ir_measures, name, measure)
         setattr(ir_measures.measures, name, measure)
+    ir_measures.measures.registry["GMAP"] = MEASURES["GeometricMean"](measure="AP")
     ir_measures.cwla = providers.register(CWLAProvider())  # type: ignore[attr-defined]
     others = [p for p in ir_measures.DefaultPipeline.providers if p.NAME != CWLAProvider.NAME]
     ir_measures.DefaultPipeline.providers[:] = [*others, CWLAProvider(full=False)]

@@ -39,10 +39,14 @@ class Pool:
     def highest(self) -> int:
         return int(self.grade.max(initial=0))
 
-    def totals(self, worth: Callable[[Array], Array], key: Any) -> Array:
-        """Σ worth(grade) over all judgments of each query, retrieved or not, uncut."""
+    def totals(self, worth: Callable[[Array], Array], key: Any, keep: bool = True) -> Array:
+        """Σ worth(grade) over all judgments of each query, retrieved or not, uncut; kept where worth cannot change."""
         query, grade = self.positive
-        return self.remembered(("total", key), lambda: summed(query, worth(grade), self.queries))
+
+        def total() -> Array:
+            return summed(query, worth(grade), self.queries)
+
+        return self.remembered(("total", key), total) if keep else total()
 
 
 @dataclass

@@ -16,7 +16,7 @@ from ir_measures.measures import ParamInfo
 from .align import Aligned, Judgments
 from .catalogue import PLAIN
 from .errors import BadParameter, BadSessions, some
-from .evaluate import computed_here, loaded, measures_of
+from .evaluate import computed_here, is_runs, loaded, measures_of
 from .frames import strings
 from .ideal import ideal_ranking
 from .measures import CWLAMeasure
@@ -52,6 +52,8 @@ def evaluate_sessions(
 
     Source: Jiang and Allan (2016), section 4, for the mean over a session's queries.
     """
+    if is_runs(run):
+        raise BadParameter("evaluate_sessions takes one run at a time, not a dict of runs.")
     wanted = measures_of(measures)
     of_queries = computed_here(m for m in wanted if not isinstance(m, SessionMeasure))
     asked = _asked(sessions, judged_by)
@@ -161,7 +163,7 @@ class _nsDCG(_sDCG):
 
 
 class _esNDCG(SessionMeasure):
-    """Expected session nDCG: users may leave every list, and after every list the session, as they like.
+    """Expected session nDCG: users may leave every list, and after every list the session.
 
     A user goes on from a result to the next with P_down, and from a list to the next query with P_reform; whoever
     gets to the end of the last list stops there. The n documents that were read, in order, have the nDCG
@@ -280,7 +282,7 @@ def _asked(sessions: Any, judged_by: str) -> Asked:
         strings(table[name], name, "sessions", BadSessions)
     _check_order(table)
     number, names = pd.factorize(table["session"])
-    table = table.iloc[np.lexsort((table["order"], number))]
+    table = table.iloc[np.lexsort((table["order"].rank(), number))]
     start = np.append(0, np.cumsum(np.bincount(number)))
     return Asked(pd.Index(names, name="session"), start, table["query_id"].tolist(), table[judged_by].tolist())
 

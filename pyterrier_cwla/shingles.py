@@ -18,7 +18,7 @@ _PERMUTATIONS, _SEED, _MISSED = 256, 1, 1e-9
 
 def check_similarity(similarity: float) -> None:
     """Refuses a similarity outside the range in which MinHash overlooks nothing."""
-    if not 0.1 <= similarity <= 1:
+    if not isinstance(similarity, int | float) or not 0.1 <= similarity <= 1:
         raise BadParameter(f"similarity={similarity!r} is out of range: it must be in [0.1, 1].")
 
 
@@ -26,8 +26,8 @@ class ShingleSets:
     """Texts as sets of numbers, one for each different shingle."""
 
     def __init__(self, split: Split, size: int) -> None:
-        if size < 1:
-            raise BadParameter(f"shingle={size!r} is out of range: it must be in [1, inf).")
+        if not isinstance(size, int) or size < 1:
+            raise BadParameter(f"shingle={size!r}: it must be a whole number of words, 1 or more.")
         self._split, self._size = split, size
         self._vocabulary: defaultdict[str, int] = defaultdict(count(1).__next__)  # 0 is what follows the last word
         self._words, self._ends = array("q"), array("q", [0])

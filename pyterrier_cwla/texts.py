@@ -59,6 +59,8 @@ def documents(
             f" {type(texts).__name__}."
         )
     for doc_id, text in bar(texts, progress, says, total):
+        if not isinstance(doc_id, str):
+            raise BadParameter(f"the document id {doc_id!r} must be a string, as ids are: {str(doc_id)!r}.")
         if not isinstance(text, str):
             raise BadParameter(f"the text of {doc_id!r} is a {type(text).__name__}, not a str.")
         yield doc_id, text

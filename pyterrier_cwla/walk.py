@@ -9,7 +9,7 @@ from weakref import ref
 import numpy as np
 
 from .errors import NoFiniteValue
-from .probe import check_probabilities, try_out
+from .probe import check_probabilities, reads, try_out
 from .spec import Spec
 from .tail import Grid, NotSmooth, grid
 from .view import UnknownEffort, View, before
@@ -52,8 +52,10 @@ class Walk:
         if self._open:
             try:
                 after = _matrix(self.metric.C(self.view.beyond([[1.0]])))
-            except UnknownEffort:  # as far as is known, nobody leaves at the last item
-                after = V[:, -1:]
+            except UnknownEffort:
+                if not self.metric.A.fact("stays"):
+                    raise
+                after = V[:, -1:]  # as far as is known, nobody leaves at the last item; all is as it was beyond it
         later = np.concatenate([V[:, 1:], np.broadcast_to(after, (len(V), 1))], axis=1)
         return _ratio(later, V), V[:, :1]
 
@@ -121,11 +123,18 @@ class Walk:
             return np.where(self._open, closed(self.view, self.reach), 0.0)
         if not self.reach.any():
             return np.zeros(self.reach.shape)
-        if self.metric.C.fact("settles"):
+        if self._settles:
             c = self.goes_on([[1.0]])
             with np.errstate(divide="ignore", invalid="ignore"):
                 return np.where(self.reach > 0, self.reach / (1 - c), 0.0)
         return self._at_nodes(None)
+
+    @property
+    def _settles(self) -> bool:
+        """Whether C is the same at all ranks after the list: gain that lies there moves those who sum it up."""
+        C = self.metric.C
+        sums = {"G", "G_before", "total", "found", "discounted", "fading"}
+        return bool(C.fact("settles")) and not (self.view.background and reads(C) & sums)
 
     @property
     def _open(self) -> bool:
@@ -144,22 +153,24 @@ class Walk:
         if A.fact("stays") and not self.view.background:
             return leaving * self.A[:, -1:]
         first, second = (_matrix(A(self.view.beyond([[m]]))) for m in (1.0, 2.0))
-        step = second - first
+        with np.errstate(invalid="ignore"):  # A may be infinite where nobody is left
+            at_once = np.where(leaving > 0, leaving * first, 0.0)
+            step = np.where(np.isfinite(first), second - first, 0.0)
         if not step.any():
-            return leaving * first
+            return at_once
         items = self.items_beyond
         self._refuse_endless_means(items)
         with np.errstate(invalid="ignore"):
-            return leaving * first + np.where(np.isinf(items), 0.0, step * (items - leaving))
+            return at_once + np.where(np.isinf(items), 0.0, step * (items - leaving))
 
     @cached_property
     def _stay(self) -> Array:
         """Who goes on for ever, [queries × 1]: those never leave and contribute nothing."""
         C = self.metric.C
         try:
-            if C.fact("settles"):
+            if self._settles:
                 return self.goes_on([[1.0]]) >= 1
-            if C.fact("survival"):
+            if C.fact("items_beyond") is not None:
                 return np.isinf(self.items_beyond)
         except UnknownEffort:
             return np.zeros((1, 1), bool)  # every further item costs something, so that all leave in the end
@@ -169,7 +180,7 @@ class Walk:
 
     @property
     def _all_stay(self) -> bool:
-        return bool(self.metric.C.fact("settles")) and bool(np.all(self._stay | (self.reach == 0)))
+        return self._settles and bool(np.all(self._stay | (self.reach == 0)))
 
     def _at_nodes(self, A: Spec | None, vanish_only: bool = False) -> Array:
         """ΣV, or ΣL·A, over the ranks beyond, from the values at sparse nodes."""

@@ -145,7 +145,9 @@ def residual(
 
 
 def normaliser(grades, *, C, A, gain, effort, max_rel, end, k, norm, judged, words, judged_words, unseen):
-    """N: 1 (none), the total gain (all), the score of the ideal ranking (ideal), or TBG's unlimited supply (unlimited)."""
+    """N: 1 (none), the total gain (all), the gain of a mean relevant document (mean: GAP's E(N_r)/N_r), the score of the
+    ideal ranking (ideal), or TBG's unlimited supply (unlimited).
+    """
     if judged is None:
         kept = [i for i, grade in enumerate(grades) if grade is not None]
         judged = [grades[i] for i in kept]
@@ -154,18 +156,23 @@ def normaliser(grades, *, C, A, gain, effort, max_rel, end, k, norm, judged, wor
         return 1.0
     if norm == "all":
         return math.fsum(gain_of(grade, gain, max_rel) for grade in judged)
+    if norm == "mean":
+        relevant = [grade for grade in judged if grade > 0]
+        return math.fsum(gain_of(grade, gain, max_rel) for grade in relevant) / len(relevant) if relevant else 0.0
     if norm == "unlimited":
         return _unlimited(C, A, gain, effort, max_rel)
     if norm != "ideal":
         raise ValueError(f"no normaliser {norm!r}")
     if judged_words is None:
         judged_words = [None] * len(judged)
-    if C[0] == "decay" and A[0] == "etg":
+    if C[0] == "decay" and A[0] in ("etg", "smeared"):
         pairs = [
             (gain_of(grade, gain, max_rel), effort_of(grade, length, effort))
             for grade, length in zip(judged, judged_words, strict=True)
             if gain_of(grade, gain, max_rel) > 0
         ]
+        if A[0] == "smeared":
+            pairs = [(g * while_reading(e, **A[1]), e) for g, e in pairs]
         cuts = [cut for cut in (k, end) if isinstance(cut, int)]
         return best_decayed_gain(pairs, min(cuts, default=len(pairs)), **C[1])
     order = sorted(range(len(judged)), key=lambda i: -judged[i])  # stable: equal grades keep their order
@@ -246,11 +253,21 @@ def clicksave(grade, max_rel, p_click=0.64, p_save=0.77, rel=1):
     return p_click * p_save if grade >= rel else 0.0
 
 
-GAINS = {f.__name__: f for f in (binary, linear, exponential, raw, table, clicksave)}
+def threshold(grade, max_rel, weights):
+    """The share of users for whom relevance begins at this grade or below (003, Eq. 3)."""
+    return math.fsum(weights[:grade])
+
+
+def clicksave_by_grade(grade, max_rel, p_click, p_save):
+    """P_click(g)·P_save(g) (003, section 5.1)."""
+    return p_click[grade] * p_save[grade]
+
+
+GAINS = {f.__name__: f for f in (binary, linear, exponential, raw, table, clicksave, threshold, clicksave_by_grade)}
 
 
 def best_gain(gain, max_rel):
-    """The gain of max_rel; 1 for binary; clicksave's product."""
+    """The gain of max_rel; 1 for binary; clicksave's product; the best there is where grades are listed."""
     name, parameters = gain
     if name == "binary":
         return 1.0
@@ -258,6 +275,10 @@ def best_gain(gain, max_rel):
         return parameters.get("p_click", 0.64) * parameters.get("p_save", 0.77)
     if name == "table" and max_rel is None:
         return float(max(parameters["map"].values()))
+    if name == "threshold" and max_rel is None:
+        return math.fsum(parameters["weights"])
+    if name == "clicksave_by_grade" and max_rel is None:
+        return max(p * parameters["p_click"][grade] for grade, p in parameters["p_save"].items())
     return gain_of(_known(max_rel, "max_rel"), gain, max_rel)
 
 
@@ -287,7 +308,29 @@ def time(
     return summary_seconds + p_click * (seconds_per_word * _known(length, "words") + seconds_per_document)
 
 
-EFFORTS = {"unit": unit, "time": time}
+def grade_time(grade, length, summary_seconds, p_click, seconds):
+    """T_S + P_click(g)·T_click(g); an unjudged document or one of a negative grade is one of grade 0 (003, Eq. 6)."""
+    g = max(grade or 0, 0)
+    return summary_seconds + p_click[g] * seconds[g]
+
+
+def by_grade(grade, length, efforts):
+    """As given for the grade."""
+    return efforts[max(grade or 0, 0)]
+
+
+def ratio(grade, length, times, rel=1):
+    """1 for a relevant document, 1/times for another (003, section 3.1)."""
+    return 1 if grade is not None and grade >= rel else 1 / times
+
+
+def reading(grade, length, summary_words=0, share=1, p_click_relevant=1, p_click_nonrelevant=1, rel=1):
+    """Words of the summary, and of what is read of the document if it is clicked (Sakai and Dou, 2013)."""
+    p_click = p_click_relevant if grade is not None and grade >= rel else p_click_nonrelevant
+    return summary_words + p_click * share * _known(length, "words")
+
+
+EFFORTS = {f.__name__: f for f in (unit, time, grade_time, by_grade, ratio, reading)}
 
 
 def _known(value, name):
@@ -321,6 +364,11 @@ class Walk:
         """V(n+1): who goes on beyond the list."""
         return self.V[self.n]
 
+    def spent(self, i):
+        """E(i)."""
+        beyond = i - self.n
+        return self.paid[min(i, self.n)] + (beyond * self.unseen_effort() if beyond > 0 else 0.0)
+
     def seen_gain(self, i):
         return self.x[i - 1] if i <= self.n else self.beyond_x
 
@@ -338,6 +386,9 @@ class Walk:
 
     def __post_init__(self):
         self.prefix = [0.0]
+        self.paid = [0.0]
+        for e in self.e:
+            self.paid.append(self.paid[-1] + e)
         self.later = [self.unretrieved]  # Σ_{j>i} x_j with what is unretrieved
         self.later_by_rank = [0.0]  # Σ_{j>i} x_j/j: at infinity the unretrieved weighs nothing
         for x in self.x:
@@ -347,6 +398,8 @@ class Walk:
             self.later_by_rank.insert(0, self.later_by_rank[0] + self.x[i - 1] / i)
         self.C = [go_on(self, i) for i in range(1, self.n + 1)]
         self.V = [1.0 if self.last != 0 else 0.0]
+        if self.continuation[0] == "patience" and self.last != 0:
+            self.V = [patience_left(self, 1, **self.continuation[1])]
         for c in self.C:
             self.V.append(self.V[-1] * c)  # Eq. 1
 
@@ -362,8 +415,8 @@ def _walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen, best=
     if end != "open" and end != "stop":
         grades = grades[:end]
     lengths = words[: len(grades)] if words is not None else [None] * len(grades)
-    if unseen is None and effort[0] == "unit":
-        unseen = 1.0
+    if unseen is None and effort[0] not in ("time", "reading"):
+        unseen = effort_of(0, None, effort)
 
     def as_seen(grade):
         return gain_of(grade, gain, max_rel) if rel is None else float(grade is not None and grade >= rel)
@@ -473,13 +526,57 @@ def carterette2(walk, i, k):
     return 1 if walk.seen_gain(i) == 0 else walk.found(i) / (walk.found(i) + 1)
 
 
+def carterette3(walk, i, theta):
+    """1 − θ where r_i > 0, else 1 (Carterette's model 3)."""
+    return 1 - theta if walk.seen_gain(i) > 0 else 1
+
+
+def product(walk, i, first, second):
+    """C₁(i)·C₂(i)."""
+    return math.prod(CONTINUATIONS[name](walk, i, **parameters) for name, parameters in (first, second))
+
+
+def bpm(walk, i, T, K, h_b=0, h_c=0, m=0.5):
+    """1 while G(i) < T and E(i) < K, the limits moved by every item before i (Zhang et al., 2017)."""
+    moved = walk.found(i - 1) - m * (i - 1)
+    if walk.found(i) >= T + h_b * moved:
+        return 0
+    return 1 if walk.spent(i) < K + h_c * moved else 0
+
+
+def ift_goal(walk, i, T, b1=0.9, R1=10):
+    """1 − 1/(1 + b₁·exp((T − G(i))·R₁))."""
+    odds = b1 * math.exp((T - walk.found(i)) * R1)
+    return odds / (1 + odds)
+
+
+def ift_rate(walk, i, A, b2=0.9, R2=10):
+    """1/(1 + b₂·exp((A − G(i)/E(i))·R₂))."""
+    G, E = walk.found(i), walk.spent(i)
+    return 1 / (1 + b2 * math.exp((A - (G / E if E else 0.0)) * R2))
+
+
+def patience(walk, i, T):
+    """V(i+1)/V(i) with V(i) = max(0, 1 − E(i)/T) (Sakai and Dou, 2013)."""
+    here = patience_left(walk, i, T)
+    return patience_left(walk, i + 1, T) / here if here else 0
+
+
+def patience_left(walk, i, T):
+    return max(0.0, 1 - walk.spent(i) / T)
+
+
 def fixed(walk, i, values):
     """As given; 0 after the last value."""
     return values[i - 1] if i <= len(values) else 0
 
 
 CONTINUATIONS = {
-    f.__name__: f for f in (prec, rbp, dcg, ap1, ap2, rr, cascade, inst, insq, decay, carterette1, carterette2, fixed)
+    f.__name__: f
+    for f in (
+        *(prec, rbp, dcg, ap1, ap2, rr, cascade, inst, insq, decay, carterette1, carterette2, carterette3),
+        *(product, bpm, ift_goal, ift_rate, patience, fixed),
+    )
 }
 
 
@@ -538,6 +635,16 @@ def utility(r, e, phi):
     return [math.fsum(paid[:i]) for i in range(1, len(r) + 1)]
 
 
+def smeared(r, e, half_life=224):
+    """Σ_{j≤i} r_j·mean of D over the reading of j (TBG, Eq. 2)."""
+    return etg([gain * while_reading(cost, half_life) for gain, cost in zip(r, e)], e)
+
+
+def while_reading(e, half_life=224):
+    """(1/e)·∫_0^e 2^(−t/h) dt."""
+    return (1 - 2 ** (-e / half_life)) * half_life / (e * math.log(2)) if e else 1.0
+
+
 AGGREGATIONS = {
     "etg": etg,
     "err": err,
@@ -549,6 +656,7 @@ AGGREGATIONS = {
     "items": items,
     "effort": spent,
     "utility": utility,
+    "smeared": smeared,
 }
 
 
@@ -717,6 +825,15 @@ def utility_beyond(walk, tail, phi):
     return tail.each(lambda m: utility(walk.r + [b] * m, None, phi)[-1])
 
 
+def smeared_beyond(walk, tail, half_life=224):
+    """As etg, of the credited gains."""
+    b = walk.beyond_r and walk.beyond_r * while_reading(walk.unseen_effort(), half_life)
+    if b and tail.endless:
+        raise ValueError(f"the gain of endless best items under {walk.continuation[0]} is infinite")
+    found = smeared(walk.r, walk.e, half_life)[-1] if walk.n else 0.0
+    return found + (b * tail.views() if b else 0.0)
+
+
 BEYOND = {
     "etg": etg_beyond,
     "err": err_beyond,
@@ -728,6 +845,7 @@ BEYOND = {
     "items": items_beyond,
     "effort": effort_beyond,
     "utility": utility_beyond,
+    "smeared": smeared_beyond,
 }
 
 
@@ -757,6 +875,20 @@ def _tail(walk):
         return finite_tail(walk)
     if name in ("ap1", "ap2"):
         return NEVER
+    if name == "carterette3":
+        c = 1 - parameters["theta"] if b > 0 else 1
+        return NEVER if c == 1 else geometric_tail(lambda: c)
+    if name == "product":
+        names = {parameters["first"][0], parameters["second"][0]}
+        if names == {"rr", "insq"} and b == 0:
+            return square_tail(walk.n + 2 * dict(parameters.values())["insq"]["T"])
+        return finite_tail(walk)
+    if name == "bpm":
+        return finite_tail(walk) if _player_stops(walk, **parameters) else NEVER
+    if name == "patience":
+        return NEVER if walk.unseen == 0 else finite_tail(walk)
+    if name in ("ift_goal", "ift_rate"):
+        return finite_tail(walk)
     if name == "rbp":
         return geometric_tail(lambda: parameters["phi"])
     if name in ("rr", "cascade"):
@@ -781,15 +913,23 @@ def _tail(walk):
     return gamma_tail(y, 1 - b)
 
 
+def _player_stops(walk, T, K, h_b=0, h_c=0, m=0.5):
+    """Whether a limit comes nearer with every unseen item, or is met at the first."""
+    if walk.unseen is None or go_on(walk, walk.n + 1) == 0:
+        return True
+    b = walk.beyond_r
+    return h_b * (b - m) < b or h_c * (b - m) < walk.unseen
+
+
 NEVER = Tail(views=lambda: math.inf, fading=None, inverse=None, leave=False)
 
 
 def finite_tail(walk):
-    """Rank by rank until nobody is left."""
+    """Rank by rank until nobody is left, or of those who get beyond the list fewer than 1e-25."""
 
     def seen():
         v, i = [1.0], walk.n + 1
-        while c := go_on(walk, i):
+        while v[-1] > 1e-25 and (c := go_on(walk, i)):
             v.append(v[-1] * c)
             i += 1
         return v

@@ -1,6 +1,7 @@
 """The named metrics against loops over the papers' own equations, which know nothing of C, W, L and A."""
 
 import math
+from itertools import permutations
 
 import ir_measures
 import numpy as np
@@ -9,11 +10,14 @@ import pytest
 from generated import collection
 from scipy.integrate import quad
 
-from pyterrier_cwla import CWLA, MEASURES, TBG, evaluate, score
-from pyterrier_cwla.errors import BadJudgments, BadParameter
+from pyterrier_cwla import CWLA, MEASURES, TBG, evaluate, gain, score
+from pyterrier_cwla.errors import BadJudgments, BadParameter, NoFiniteValue
 
 MAX = 2
-EFFORTS = {"unit": (1, 1, 1), "ratio(4)": (0.25, 1, 1), "by_grade({0:0.3,1:0.6,2:1})": (0.3, 0.6, 1)}
+#: The seconds of Table 2, grade by grade.
+SECONDS = [4.4 + 0.26 * 20.6, 4.4 + 0.5 * 37.1, 4.4 + 0.55 * 60.3]
+EFFORTS = {"unit": (1, 1, 1), "ratio(4)": (0.25, 1, 1), "by_grade({0:0.3,1:0.6,2:1})": (0.3, 0.6, 1),
+           "grade_time": SECONDS}  # fmt: skip
 SHARES = (0.4, 0.6)
 
 
@@ -115,9 +119,6 @@ ADAPTIVE = {
     "AdaptiveDCG(effort='{}')": DCG,
     "AdaptivenDCG(effort='{}')": nDCG,
 }
-
-#: The seconds of Table 2, grade by grade.
-SECONDS = [4.4 + 0.26 * 20.6, 4.4 + 0.5 * 37.1, 4.4 + 0.55 * 60.3]
 
 
 def graded_tbg(grades, judged, h=31):
@@ -350,21 +351,37 @@ def test_smeared_time_biased_gain():
     assert (found.iloc[:, 1] <= found.iloc[:, 0]).all()
 
 
+def in_all_orders(documents):
+    return {str(order): {"q": {d: -float(i) for i, d in enumerate(order)}} for order in permutations(documents)}
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_no_order_beats_the_smeared_ideal(seed):
-    """Brute force over the orders of five documents."""
-    from itertools import permutations
-
+    """Brute force over the orders of five documents, also where only the first few count."""
     rng = np.random.default_rng(seed)
-    documents = {f"d{i}": (int(rng.integers(0, 3)), float(rng.integers(0, 4000))) for i in range(5)}
-    qrels = {"q": {d: grade for d, (grade, _) in documents.items()}}
-    lengths = {d: words for d, (_, words) in documents.items()}
-    best = TBG(credit="smeared", lengths=lengths, norm="ideal", half_life=20)
-    if not any(grade for grade, _ in documents.values()):
-        return
-    runs = {str(order): {"q": {d: float(-rank) for rank, d in enumerate(order)}} for order in permutations(documents)}
-    found = evaluate(qrels, runs, [best]).iloc[:, 0]
-    assert found.max() == pytest.approx(1, abs=1e-12)
+    grades = dict(zip("abcde", [1, *rng.integers(0, 3, 4).tolist()], strict=True))
+    lengths = {d: float(words) for d, words in zip(grades, rng.integers(0, 4000, 5), strict=True)}
+    reading = TBG(credit="smeared", lengths=lengths, norm="ideal", half_life=20)
+    impatient = CWLA(C="decay(9)", A="smeared(40)", gain="linear", max_rel=2, effort="time", norm="ideal")(
+        lengths=lengths
+    )
+    graded = [MEASURES["GradedTBG"](credit=credit, norm="ideal") for credit in ("arrival", "smeared")]
+    best = [reading, impatient, impatient(end=2), *graded]
+    best += [measure @ k for measure in (reading, impatient, *graded) for k in (1, 2, 3)]
+    found = evaluate({"q": grades}, in_all_orders(grades), best)
+    assert found.max().tolist() == pytest.approx([1] * len(best), abs=1e-12)
+
+
+@pytest.mark.parametrize("duplicate_gain", ["keep", "none"])
+@pytest.mark.parametrize("credit", ["arrival", "smeared"])
+def test_no_order_with_duplicates_beats_the_ideal(credit, duplicate_gain):
+    """DESIGN.md, section 3: with duplicates, which cost no reading, the ideal is a bound."""
+    grades = {"a": 1, "b": 1, "c": 1, "d": 0, "e": 1}
+    lengths = {"a": 3000.0, "b": 3000.0, "c": 2000.0, "d": 10.0, "e": 3000.0}
+    same = {"duplicates": {"b": "a", "e": "a"}, "duplicate_gain": duplicate_gain}
+    best = TBG(lengths=lengths, norm="ideal", half_life=30, credit=credit, **same)
+    found = evaluate({"q": grades}, in_all_orders(grades), [best, best @ 2])
+    assert (found.max() <= 1 + 1e-12).all()
 
 
 def test_u_measure_by_text_length():
@@ -472,6 +489,66 @@ def test_users_whom_nothing_more_costs_anything_never_leave():
     assert score([1], C="patience(4)", A="etg", efforts=[2], unseen=1) == 0.5
 
 
+PRODUCTS = {
+    "product(rr, rbp(0.7))": "cascade(0.7)",
+    "product(rbp(0.9), rbp(0.5))": "rbp(0.45)",
+    "product(decay(4), decay(12))": "decay(3)",
+    "product(prec(3), prec(5))": "prec(3)",
+    "product(prec(4), carterette1(20))": "carterette1(4)",
+    "product(dcg, prec(7))": "dcg(7)",
+    "product(rr(rel=2), carterette3(0))": "rr(rel=2)",
+    "product(carterette3(0), ap2(R=ranking))": "ap2(R=ranking)",
+    "product(insq(2), carterette3(0))": "insq(2)",
+    "product(carterette3(0), bpm(1.2, 9.3, 0.5, 1, 0.3))": "bpm(1.2, 9.3, 0.5, 1, 0.3)",
+    "product(product(rr, insq(2)), ap2(rel=1))": "product(ap2(rel=1), product(insq(2), rr))",
+    "product(bpm(1.2, 9.3), dcg)": "product(dcg, bpm(1.2, 9.3))",
+    "product(ift_goal(1, 0.9, 2), inst(1))": "product(inst(1), ift_goal(1, 0.9, 2))",
+}
+
+
+@pytest.mark.parametrize("C", PRODUCTS)
+def test_products_that_are_other_continuations(C):
+    lists, judged = [[2, 0, 1, 0, 0, 1, 2], [], [0, 0], [0, 1, 0]], [[2, 2, 1, 1, 1], [2], [1, 0], [1, 0]]
+    for A in ("etg", "erg", "err", "avg", "max", "fgt(0.8)", "items", "effort", "utility(log2)"):
+        for end in ("open", "stop", 4, 30):
+            for effort in ("unit", "ratio(4)"):
+                same = {"A": A, "end": end, "effort": effort, "judged": judged, "max_rel": 2, "gain": "exponential"}
+                try:
+                    expected = score(lists, C=PRODUCTS[C], **same)
+                except NoFiniteValue:
+                    with pytest.raises(NoFiniteValue):
+                        score(lists, C=C, **same)
+                else:
+                    assert score(lists, C=C, **same) == pytest.approx(expected, abs=1e-10), same
+
+
+@pytest.mark.parametrize("credit", ["arrival", "smeared"])
+def test_an_unlimited_supply_of_the_best_grade(credit):
+    """000, section 4: N = g/(1 − 2^(−T_x/h)), T_x the seconds of a document of grade 2; smeared, g is credited as such."""
+    h, qrels, run = 31, {"q": {"a": 1, "b": 2}}, {"q": {"x": 3.0, "a": 2.0, "b": 1.0}}
+    g = 0.44 if credit == "arrival" else quad(lambda t: 0.44 / SECONDS[2] * 2 ** (-t / h), 0, SECONDS[2])[0]
+    plain, over_N = (MEASURES["GradedTBG"](credit=credit, norm=norm) for norm in ("none", "unlimited"))
+    found = evaluate(qrels, run, [plain, over_N]).iloc[0]
+    assert found.iloc[1] == pytest.approx(found.iloc[0] * (1 - 2 ** (-SECONDS[2] / h)) / g, abs=1e-10)
+
+
+FREE = {"effort": "by_grade({0: 0, 1: 1})"}
+
+
+def test_players_whom_nothing_more_costs_anything_never_leave():
+    """bpm: what is not relevant is free, so neither limit is ever met; whoever never leaves contributes 0."""
+    for A in ("etg", "erg", "avg", "max", "err", "fgt(0.5)", "effort"):
+        assert score([1, 0, 0], C="bpm(10, 100)", A=A, **FREE) == 0, A
+    assert score([1, 0, 0], C="bpm(10, 2)", A="etg", efforts=[1, 0, 0], unseen=1) == 1
+
+
+def test_a_player_who_has_left_sees_no_more():
+    """The effort that is left ends with the first item, or the gain that is wanted is found there."""
+    for C in ("bpm(10, 1)", "bpm(1, 10)", "product(bpm(10, 100), rr)", "product(rr, bpm(10, 100))"):
+        for A, expected in {"items": 1, "effort": 1, "etg": 1, "erg": 1, "avg": 1, "err": 1}.items():
+            assert score([1, 0], C=C, A=A, **FREE) == pytest.approx(expected), (C, A)
+
+
 def test_condensed_duplicates_in_any_order_of_topics():
     """Judgments and run may know the topics in different orders, and runs are scored together."""
     frames = collection(21, lengths=True, shuffled=False)
@@ -490,3 +567,22 @@ def test_condensed_duplicates_in_any_order_of_topics():
                 read.append(0 if again else length)
                 gains.append(0.64 * 0.77 if grade >= 1 and not again else 0)
         assert found.loc[("a", query)].iloc[0] == pytest.approx(tbg_by_hand(left, read, gains=gains), abs=1e-10)
+
+
+def test_a_users_gain_may_change_between_calls():
+    """What the judgments keep of a gain is only of those that cannot change."""
+    worth = {1: 0.1, 2: 0.3}
+
+    @gain
+    def of_the_day(grade):
+        return np.array([worth[g] for g in np.asarray(grade).tolist()])
+
+    qrels, run = {"q": {"a": 2, "b": 1}}, {"q": {"a": 2.0, "b": 1.0}}
+    measures = [CWLA(C="prec(2)", A="etg", gain=of_the_day, norm=norm) for norm in ("none", "all", "mean", "ideal")]
+    assert evaluate(qrels, run, measures).iloc[0].tolist() == pytest.approx([0.4, 1, 2, 1])
+    worth.update({1: 4, 2: 1})
+    assert evaluate(qrels, run, measures).iloc[0].tolist() == pytest.approx([5, 1, 2, 1])
+
+
+def test_gmap_is_a_name_for_the_geometric_mean_of_ap():
+    assert str(ir_measures.parse_measure("GMAP")) == "GeometricMean(measure='AP')"

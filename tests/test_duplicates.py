@@ -319,7 +319,7 @@ def test_hardly_a_pair_can_be_overlooked():
 def test_what_cannot_be_searched():
     assert "similarity=0 is out of range" in complaint(find_duplicates, {}, 0)
     assert "similarity=1.5 is out of range" in complaint(find_duplicates, {}, 1.5)
-    assert "shingle=0 is out of range" in complaint(find_duplicates, {}, shingle=0)
+    assert "shingle=0: it must be a whole number" in complaint(find_duplicates, {}, shingle=0)
     assert "no tokeniser 'word'. Near: 'words'." in complaint(find_duplicates, {}, tokeniser="word")
     assert "have 'a' twice" in complaint(find_duplicates, [{"docno": "a", "text": "x"}] * 2)
 

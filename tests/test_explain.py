@@ -75,6 +75,100 @@ def test_the_effective_discount_of_err():
     assert discounts.tolist() == pytest.approx([math.prod(1 - x for x in R[:i]) / (i + 1) for i in range(4)])
 
 
+GRADES = [None, 1, 0, 2, -1, 1, 0, 2, None, 1]
+JUDGED = {f"d{i}": grade for i, grade in enumerate(GRADES) if grade is not None} | {"lost": 2, "elsewhere": 1}
+RANKED = {f"d{i}": -float(i) for i in range(len(GRADES))}
+TIMES = {"unit": (1, 1, 1), "ratio(4)": (0.25, 1, 1), "by_grade({0:0.3,1:0.6,2:1})": (0.3, 0.6, 1),
+         "grade_time": (4.4 + 0.26 * 20.6, 4.4 + 0.5 * 37.1, 4.4 + 0.55 * 60.3)}  # fmt: skip
+SATISFIED = [0, 0.25, 0, 0.75, 0, 0.25, 0, 0.75, 0, 0.25]  # (2^g − 1)/4
+RELEVANT = [0, 1, 0, 1, 0, 1, 0, 1, 0, 1]
+EXAMINED = {  # P_examine(i) of the rows of M1, and what their score is divided by
+    "AdaptiveP(effort='{}')@7": lambda i: float(i <= 7),
+    "AdaptiveGP(effort='{}')@7": lambda i: float(i <= 7),
+    "AdaptiveRBP(p=0.6,effort='{}')": lambda i: 0.6 ** (i - 1),
+    "AdaptiveGRBP(p=0.9,effort='{}')": lambda i: 0.9 ** (i - 1),
+    "AdaptiveDCG(effort='{}')": lambda i: 1 / math.log2(i + 1),
+    "AdaptiveDCG(effort='{}')@7": lambda i: float(i <= 7) / math.log2(i + 1),
+}
+STOPPED = {  # P_stop(i) of those of M2: of 7 relevant documents each is the last wanted by as many
+    "AdaptiveAP(effort='{}')": ([b / 7 for b in RELEVANT], 1.0),
+    "AdaptiveGAP(effort='{}')": ([b / 7 for b in RELEVANT], (4 * 0.4 + 3 * 1) / 7),
+}
+FIRST = {  # those whose gain is that of the last item alone: the share that gets there
+    "AdaptiveRR(effort='{}')": RELEVANT,
+    "AdaptiveERR(effort='{}',max_rel=2)": SATISFIED,
+}
+
+
+def explained(text, effort):
+    explanation = explain({"q": JUDGED}, {"q": RANKED}, "q", text.format(effort))
+    table = explanation.table
+    assert (table["gain"] * table["discount"]).sum() == pytest.approx(explanation.score, abs=1e-12)
+    (said,) = evaluate({"q": JUDGED}, {"q": RANKED}, [text.format(effort)]).iloc[0]
+    assert explanation.score == pytest.approx(said, abs=1e-12)
+    assert said > 0
+    return table["discount"].iloc[: len(GRADES)].tolist()
+
+
+@pytest.mark.parametrize("effort", TIMES)
+def test_the_effective_discounts_of_every_adaptive_row(effort):
+    """Jiang and Allan (2016), Eq. 8: P_examine(i)/E(effort) for M1, Σ_{j≥i} P_stop(j)/e_stop(j) for M2."""
+    e = [TIMES[effort][max(grade or 0, 0)] for grade in GRADES]
+    E = [sum(e[: i + 1]) for i in range(len(e))]
+    for text, examined in EXAMINED.items():
+        examine = [examined(i) for i in range(1, len(e) + 1)]
+        expected = sum(p * cost for p, cost in zip(examine, e, strict=True))
+        assert explained(text, effort) == pytest.approx([p / expected for p in examine], abs=1e-12), text
+    for text, (stop, N) in STOPPED.items():
+        discounts = [sum(stop[j] / E[j] for j in range(i, len(e))) / N for i in range(len(e))]
+        assert explained(text, effort) == pytest.approx(discounts, abs=1e-12), text
+    for text, leave in FIRST.items():
+        discounts = [math.prod(1 - s for s in leave[:i]) / E[i] for i in range(len(e))]
+        assert explained(text, effort) == pytest.approx(discounts, abs=1e-12), text
+    dcg, ndcg = (np.array(explained(f"Adaptive{name}(effort='{{}}')", effort)) for name in ("DCG", "nDCG"))
+    best = sorted((max(grade, 0) for grade in JUDGED.values()), reverse=True)
+    top = sum((2**grade - 1) / math.log2(i + 1) for i, grade in enumerate(best, 1))
+    assert ndcg == pytest.approx(
+        dcg / top * sum(TIMES[effort][grade] / math.log2(i + 1) for i, grade in enumerate(best, 1)), abs=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GradedTBG",
+        "GradedTBG(credit='smeared')",
+        "UMeasure(T=150,max_rel=2)",
+        "Cascade(gamma=0.9,phi='log2',max_rel=2)",
+        "DynamicBPM(T=1.2,K=6.3,max_rel=2)",
+        "DynamicBPM(T=0.4,K=2.5,max_rel=2,effort='ratio(4)')",
+        "IFTGoal(T=1,R1=2,max_rel=2)",
+        "IFTRate(A=0.2,max_rel=2,effort='ratio(4)')",
+        "IFT(T=1,A=0.2,max_rel=2)",
+        "ExpectedUtility(C='rbp(0.8)',max_rel=2)",
+        "ExpectedTotalUtility(C='dcg(7)',max_rel=2)",
+        "ExpectedAverageUtility(C='ap2',gain='binary')",
+        "CWLA(C='product(rr,insq(1))',A='erg',max_rel=2,judged_only=True)",
+        "CWLA(C='fixed(0.9,1,0.5,0.7)',A='avg',max_rel=2,effort='ratio(2)')",
+        "NERR8(max_rel=2)@5",
+        "NERR11(max_rel=2)",
+    ],
+)
+def test_gains_times_discounts_are_the_score_of_other_rows(text):
+    explained(text, "")
+
+
+def test_the_effective_discount_of_time_biased_gain_while_reading():
+    """Smucker and Clarke (2012), Eq. 2: what a gain counts is the mean of D over the time its document takes."""
+    table = explain(QRELS, RUN, "1", TBG(lengths=LENGTHS, credit="smeared")).table
+    expected, T = [], 0.0
+    for e in table["effort"]:
+        steps = [T + e * (step + 0.5) / 20_000 for step in range(20_000)]
+        expected.append(math.fsum(2 ** (-t / 224) for t in steps) / 20_000)
+        T += e
+    assert table["discount"].tolist() == pytest.approx(expected, abs=1e-10)
+
+
 def test_what_is_no_weighted_sum_has_no_discount():
     assert explain_gains([1, 0.5], C="rbp(0.5)", A="max").table["discount"].isna().all()
 

@@ -277,7 +277,7 @@ def test_errors():
     weights = given(qrels)
     with pytest.raises(BadParameter, match="topic '3': the probabilities of its intents sum to"):
         IntentAware(measure=RR, weights=weights | {"3": {"0": 0.5}})
-    with pytest.raises(BadParameter, match="weight -1: every intent"):
+    with pytest.raises(BadParameter, match="weight -1: a probability must be"):
         IntentAware(measure=RR, weights={"3": {"0": -1, "1": 2}})
     with pytest.raises(BadJudgments, match="say nothing of 1 of 8 topics"):
         evaluate(qrels, run, [IntentAware(measure=RR, weights={q: w for q, w in weights.items() if q != "3"})])
@@ -291,7 +291,7 @@ def test_errors():
         with pytest.raises(BadParameter, match=r"are {query: {intent: p}} or a DataFrame, not"):
             IntentAware(measure=RR, weights=odd)
     for odd in ("1", None, float("nan")):
-        with pytest.raises(BadParameter, match=r"topic '3', intent '0': weight .*: every intent"):
+        with pytest.raises(BadParameter, match=r"topic '3', intent '0': weight"):
             IntentAware(measure=RR, weights={"3": {"0": odd}})
     with pytest.raises(BadParameter, match="a table of intents has columns"):
         register_intent_weights("odd", pd.DataFrame({"qid": ["1"], "p": [1.0]}))

@@ -17,6 +17,8 @@ from pyterrier_cwla import esNDCG, evaluate, evaluate_sessions, nsDCG, sDCG
 from pyterrier_cwla.align import _Side
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadSessions, UnknownSpec
 
+pytestmark = pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
+
 # ---- the equations, as loops over the grades of each query's results, and the grades judged for the topic
 
 
@@ -139,7 +141,8 @@ def test_a_session_of_one_query_has_its_ndcg(log, k):
     """With b = 2 the discount is nDCG's; and so it is for a user who reads everything."""
     qrels, run, sessions = log
     alone = {name: queries[:1] for name, queries in sessions.items()}
-    found = evaluate_sessions(qrels, run, alone, [nsDCG(cutoff=k), ir_measures.nDCG(dcg="exp-log2", cutoff=k)])
+    ndcg = ir_measures.nDCG(dcg="exp-log2")
+    found = evaluate_sessions(qrels, run, alone, [nsDCG(cutoff=k), ndcg @ k if k else ndcg])
     assert found.iloc[:, 0].tolist() == pytest.approx(found.iloc[:, 1].tolist(), abs=1e-12)
 
 
@@ -149,7 +152,7 @@ def test_who_reads_everything_reads_one_long_list(log):
     qrels, run, sessions = log
     found = evaluate_sessions(qrels, run, sessions, [esNDCG(p_down=1, p_reform=1)]).iloc[:, 0]
     assert found.tolist() == pytest.approx(
-        [slow_path(sum(lists, []), judged, "log2") for lists, judged in lists_of(*log)], abs=1e-12
+        [slow_path([*itertools.chain(*lists)], judged, "log2") for lists, judged in lists_of(*log)], abs=1e-12
     )
 
 
@@ -178,10 +181,18 @@ def test_a_session_by_hand():
 def test_long_lists_are_read_as_deep_as_anybody_does():
     rng = np.random.default_rng(3)
     judged = {f"d{i}": int(rng.integers(0, 3)) for i in range(400)}
-    run = {q: {f"d{i}": float(s) for i, s in enumerate(rng.permutation(400))} for q in ("q1", "q2")}
-    found = evaluate_sessions({"s": judged}, run, {"s": ["q1", "q2"]}, [esNDCG, esNDCG @ 90]).loc["s"]
-    lists, _ = next(lists_of({"s": judged}, run, {"s": ["q1", "q2"]}))
-    assert found.tolist() == pytest.approx([slow_esndcg(lists, [*judged.values()], k=90)] * 2, abs=1e-12)
+    log = {"s": judged}, {q: {d: float(rng.random()) for d in judged} for q in ("q1", "q2")}, {"s": ["q1", "q2"]}
+    found = evaluate_sessions(*log, [esNDCG(p_down=0.3), esNDCG(p_down=0.3) @ 30]).loc["s"]
+    lists, _ = next(lists_of(*log))
+    assert found.tolist() == pytest.approx([slow_esndcg(lists, judged.values(), p_down=0.3, k=30)] * 2, abs=1e-12)
+
+
+def test_many_sessions_are_worked_on_in_parts(monkeypatch):
+    run, qrels = collection(5, queries=40, grades=(0, 1, 2))
+    sessions = {"1": ["1", "40"]} | {name: [name] for name in map(str, range(2, 40))}
+    found = evaluate_sessions(qrels, run, sessions, [esNDCG])
+    monkeypatch.setattr("pyterrier_cwla.sessions._CELLS", 100)
+    pd.testing.assert_frame_equal(evaluate_sessions(qrels, run, sessions, [esNDCG]), found, rtol=1e-13)
 
 
 # ---- the table of sessions
@@ -209,7 +220,7 @@ def test_tables_in_any_form_and_order(log):
     assert list(found.columns) == [str(ir_measures.parse_measure(text)) for text in MEASURES]
     assert found.gt(0).all(axis=None)
     shuffled = table.sample(frac=1, random_state=1)
-    when = pd.to_datetime("2024-05-01") + pd.to_timedelta(shuffled["order"], "min")
+    when = pd.to_datetime("2024-05-01").tz_localize("UTC") + pd.to_timedelta(shuffled["order"], "min")
     forms = [
         shuffled,
         shuffled.assign(order=when),
@@ -254,7 +265,7 @@ def test_judgments_of_topics_and_of_queries(log):
     same = evaluate_sessions(by_query, run, table, MEASURES[:-1], judged_by="query_id")
     pd.testing.assert_frame_equal(same, found[same.columns])
     with pytest.raises(BadSessions, match=r"esNDCG compares .* one topic, and session 's0' has those of '2', '3', '4'"):
-        evaluate_sessions(by_query, run, table, [esNDCG], judged_by="qid" if "qid" in table else "query_id")
+        evaluate_sessions(by_query, run, table.rename(columns={"query_id": "qid"}), [esNDCG], judged_by="qid")
 
 
 def test_the_run_is_matched_with_its_judgments_once(log, monkeypatch):
@@ -263,10 +274,6 @@ def test_the_run_is_matched_with_its_judgments_once(log, monkeypatch):
     monkeypatch.setattr(_Side, "match", lambda self, rows: calls.append(1) or match(self, rows))
     evaluate_sessions(*log, MEASURES)
     assert len(calls) == 1
-
-
-def broken(table, **columns):
-    return table.assign(**columns)
 
 
 @pytest.mark.parametrize(
