@@ -229,11 +229,11 @@ def test_every_correlation_of_table_3(log):
 @pytest.mark.real_data
 def test_every_error_of_table_3(log):
     """The partitions are drawn: a mean of 100 folds moves by 0.001 (standard deviation), and that of many is on average
-    0.001 above the printed one. A quarter of all draws has all 41 errors to 0.002; seed 9 is the first."""
+    0.001 above the printed one. (A single draw has all 41 to 0.002 in a quarter of the cases.)"""
     *_, printed = zip(*table_3())
     table = scores(log, [text for text, *_ in table_3()])
-    assert nrmse(table, log.ratings, seed=9).tolist() == pytest.approx(list(printed), abs=0.002)
     draws = np.array([nrmse(table, log.ratings, seed) for seed in range(100)])
+    assert draws.mean(axis=0).tolist() == pytest.approx(list(printed), abs=0.002)
     assert (draws.min(axis=0) <= np.array(printed) + 0.0005).all()
     assert (draws.max(axis=0) >= np.array(printed) - 0.0005).all()
 
