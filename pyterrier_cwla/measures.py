@@ -11,7 +11,7 @@ from ir_measures.measures import MeanAgg, Measure, ParamInfo
 from .catalogue import OURS, THEIRS, Clusters, End, Row, SpecOf, Table
 from .documents import bind
 from .duplicates import bind_duplicates
-from .errors import BadParameter, UnknownSpec, near
+from .errors import BadParameter, CWLAError, UnknownSpec, near
 from .intents import IntentWeights, Weights, bind_weights
 from .judgments import COUNTS
 from .metric import Metric
@@ -67,7 +67,12 @@ class CWLAMeasure(Measure):
 
     def _prepare(self) -> None:
         tables = (self._bound.get(name) for name in ("lengths", "duplicates"))
-        self._metric = self.ROW.metric({**self.params, **self._bound}, *tables)
+        try:
+            self._metric = self.ROW.metric({**self.params, **self._bound}, *tables)
+        except CWLAError as error:
+            if self.__name__ in str(error):
+                raise
+            raise type(error)(f"{self}: {error}") from None
 
     @property
     def metric(self) -> Metric:

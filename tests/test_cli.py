@@ -548,7 +548,7 @@ def test_judgments_that_are_wrong(files, says, text, place):
 @pytest.mark.parametrize(
     ("measure", "line"),
     [
-        ("CWLA(C='rbp(0.8)',A='max')", "gain='linear' needs max_rel="),
+        ("CWLA(C='rbp(0.8)',A='max')", "CWLA(C='rbp(0.8)',A='max'): gain='linear' needs max_rel="),
         ("CWLA(C='rpb(0.8)',A='max',max_rel=3)", "no continuation 'rpb' in C='rpb(0.8)'. Near: 'rbp'."),
         ("CWLA(C='rbp(0.8)',A='maxx',max_rel=3)", "no aggregation 'maxx' in A='maxx'. Near: 'max'."),
         ("CWLA(C='rbp(1.5)',A='max',max_rel=3)", "C='rbp(1.5)': phi must be a number in [0, 1)."),
