@@ -15,7 +15,9 @@ aggregation = decorator(
     Facts that make it faster or exact, all optional: ``linear=True``: A is linear in the gains; ``even=True``: beyond
     the list A changes by the same amount with every item (or not at all); ``rises=True``: A never falls when a gain
     rises; ``stays=True``: what gains nothing changes nothing; ``credit=lambda effort, …``: A is the sum of the gains,
-    of each the share that this function of its effort gives.
+    of each the share that this function of its effort gives; ``terms=lambda i, r, e, C, …: (φ, w)``: where all leave,
+    Σ L(i)·A(i) is Σ V(i)·φ(i)·w_i, φ of the rank alone and w of the item, its gain, effort and C (over Σ V(i)·e_i where
+    A reads ``expected_effort``); learning to rank is faster by it.
 
     >>> from pyterrier_cwla import aggregation, score
     >>> @aggregation
@@ -39,7 +41,11 @@ discount = decorator(
 )
 
 
-@aggregation(linear=True, even=True, rises=True, stays=True)
+def _gains(i: Any, r: Any, e: Any, C: Any) -> tuple[Any, Any]:
+    return 1.0, r
+
+
+@aggregation(linear=True, even=True, rises=True, stays=True, terms=_gains)
 def etg(view: Any) -> Any:
     """All that was found: expected total gain.
 
@@ -50,7 +56,7 @@ def etg(view: Any) -> Any:
     return view.G
 
 
-@aggregation(linear=True, even=True, rises=True)
+@aggregation(linear=True, even=True, rises=True, terms=_gains)
 def erg(view: Any) -> Any:
     """All that was found, over what all users together spend: expected rate of gain.
 
@@ -69,7 +75,7 @@ def _rate(gain: Any, effort: Any) -> Any:
     return np.divide(gain, effort, out=nothing, where=np.asarray(gain) > 0)
 
 
-@aggregation(rises=True)
+@aggregation(rises=True, terms=lambda i, r, e, C: (1 / i, 1 - C))
 def err(view: Any) -> Any:
     """The less the more was spent.
 
@@ -157,7 +163,9 @@ def effort(view: Any) -> Any:
     return view.E
 
 
-@aggregation(linear=True, even=True, rises=True, stays=True)
+@aggregation(
+    linear=True, even=True, rises=True, stays=True, terms=lambda i, r, e, C, phi: (np.broadcast_to(phi(i), i.shape), r)
+)
 def utility(view: Any, phi: Annotated[Any, Named("discount")]) -> Any:
     """All that was found, each item worth less the deeper it lay.
 
@@ -177,7 +185,14 @@ def _while_reading(effort: Any, half_life: float) -> Any:
     return np.divide(-np.expm1(-decays), decays, out=np.ones_like(decays), where=decays > 0)
 
 
-@aggregation(linear=True, even=True, rises=True, stays=True, credit=_while_reading)
+@aggregation(
+    linear=True,
+    even=True,
+    rises=True,
+    stays=True,
+    credit=_while_reading,
+    terms=lambda i, r, e, C, half_life: (1.0, r * _while_reading(e, half_life)),
+)
 def smeared(view: Any, half_life: Positive = 224) -> Any:
     """All that was found, each gain coming in evenly over its item's effort while users under decay(half_life) leave.
 

@@ -16,6 +16,10 @@ class BadParameter(CWLAError):
     """A parameter that is missing, unknown, or out of its range."""
 
 
+class NotPassed(BadParameter):
+    """What has to be known of each row, its query, document or length, and was not passed."""
+
+
 class BadRun(CWLAError):
     """A run that cannot be evaluated: NaN scores, a document twice, ids that are not strings."""
 
@@ -38,6 +42,14 @@ class NoFiniteValue(CWLAError):
 
 class MalformedFile(CWLAError):
     """A file that does not hold what it should; names file and line."""
+
+
+class CannotScore(BaseException):
+    """Rows that no scorer can score, whatever a model predicts: no query ids, one query only, no lengths.
+
+    Not an ``Exception``, for scikit-learn turns those into NaN and a warning, after which a search goes on and chooses
+    a model by nothing.
+    """
 
 
 def some(values: Iterable[object], most: int = 3) -> str:

@@ -343,11 +343,11 @@ class Metric:
         i.ravel()[place], grade.ravel()[place] = rankings.rank[at], rankings.grades(self)[at]
         r.ravel()[place] = rankings.gains(self)[at]
         if self.uniform:
-            return View(i, r, grade, self._totals(rankings, queries)), leaves
+            return View(i, r, grade, self.totals_of(rankings, queries)), leaves
         e = np.full(i.shape, self.flat_effort)
-        e.ravel()[place] = self._effort_of(rankings.grade[at])
+        e.ravel()[place] = self.effort_of(rankings.grade[at])
         E = self.flat_effort * i + np.cumsum(e - self.flat_effort, axis=1)
-        return View(i, r, grade, self._totals(rankings, queries), e, self.unseen_effort, E=E), leaves
+        return View(i, r, grade, self.totals_of(rankings, queries), e, self.unseen_effort, E=E), leaves
 
     def columns(
         self, rankings: Rankings, queries: Array, width: int, background: float = 0.0
@@ -373,35 +373,35 @@ class Metric:
             n = rankings.n[queries] if self.end == "stop" else np.full(len(queries), width)
             leaves = np.minimum(n, width) - 1
         i = np.arange(1.0, width + 1)[None, :]
-        return View(i, r, grade, self._totals(rankings, queries), e, self.unseen_effort, *best), leaves
+        return View(i, r, grade, self.totals_of(rankings, queries), e, self.unseen_effort, *best), leaves
 
     def _efforts(self, rankings: Rankings, queries: Array, row: Array, column: Array, at: Array, width: int) -> Array:
         grades_alone = effort_reads(self.effort) <= {"grade"}
         if rankings.efforts is not None:
             e = rankings.efforts(queries, width)
         elif grades_alone:
-            e = np.full((len(queries), width), self._effort_of(np.zeros(1))[0])
-            e[row, column] = self._effort_of(rankings.grade[at])
+            e = np.full((len(queries), width), self.effort_of(np.zeros(1))[0])
+            e[row, column] = self.effort_of(rankings.grade[at])
         else:
             grade = np.zeros((len(queries), width))
             grade[row, column] = np.maximum(rankings.grade[at], 0)
             documents = Documents(grade, lambda: rankings.words(self, queries, width))
             e = np.broadcast_to(np.asarray(self.effort(documents), float), grade.shape)
         if not grades_alone or rankings.efforts is not None:
-            self._refuse_odd_efforts(e, where=np.arange(width)[None, :] < rankings.n[queries][:, None])
+            self.refuse_odd_efforts(e, where=np.arange(width)[None, :] < rankings.n[queries][:, None])
         if rankings.n[queries].min(initial=width) >= width:
             return e
         if self.unseen_effort is None and self._asks_for_unseen_efforts:
             raise UnknownEffort
         return np.where(np.arange(width)[None, :] < rankings.n[queries][:, None], e, self.unseen_effort or 0.0)
 
-    def _effort_of(self, grade: Array) -> Array:
+    def effort_of(self, grade: Array) -> Array:
         """The efforts of documents of these grades, where nothing else decides."""
         e = np.broadcast_to(np.asarray(self.effort(Documents(np.maximum(grade, 0))), float), grade.shape)
-        self._refuse_odd_efforts(e)
+        self.refuse_odd_efforts(e)
         return e
 
-    def _refuse_odd_efforts(self, e: Array, where: Any = True) -> None:
+    def refuse_odd_efforts(self, e: Array, where: Any = True) -> None:
         if np.any((e < 0) | ~np.isfinite(e), where=where):
             raise BadParameter(f"effort={str(self.effort)!r} gives a negative or infinite effort.")
 
@@ -415,7 +415,7 @@ class Metric:
         of_C = {"E"} if self.end == "open" else efforts
         return self.end != "stop" and bool(reads(self.A) & efforts or reads(self.C) & of_C)
 
-    def _totals(self, rankings: Rankings, queries: Array) -> Callable[[float | None], Array]:
+    def totals_of(self, rankings: Rankings, queries: Array) -> Callable[[float | None], Array]:
         def total(rel: float | None) -> Array:
             worth = self.gains if rel is None else lambda grade: (np.asarray(grade) >= rel).astype(float)
             key = (self.gain.key, self.max_rel) if rel is None else rel

@@ -25,6 +25,13 @@ def reads(spec: Spec) -> frozenset[str]:
                 seen.add(name)
             return super().__getattribute__(name)
 
+        def at_least(self, rel: float | None) -> View:
+            so_far = set(seen)
+            binary = super().at_least(rel)
+            seen.intersection_update(so_far)  # the function counts, not how a view is made
+            binary.__class__ = Watched
+            return binary
+
     Watched.__name__ = View.__name__  # what a user reads in an error
     i = np.arange(1.0, 13)[None, :]
     r = np.array([[0, 1, 0.5, 0, 0, 0.25, 0, 1, 0, 0, 0.5, 0]])

@@ -1,0 +1,196 @@
+"""Rows as learners have them, a label and a prediction each, become a run and its judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .align import Judgments
+from .errors import BadJudgments, BadParameter, BadRun, NotPassed, some
+from .frames import Columns
+
+Array = np.ndarray
+
+#: What may be known of each row beside features and label: by keyword, or as levels of an index.
+KNOWN = ("qid", "docno", "doc_length", "judged")
+
+
+def known_of_rows(X: Any, y: Any, given: Mapping[str, Any]) -> dict[str, Array]:
+    """What is known of each row: as given by keyword, else the level of that name of the index of ``y`` or ``X``."""
+    rows = _rows(X if X is not None else y)
+    known = {}
+    for name in KNOWN:
+        values = given.get(name)
+        if values is None:
+            values = next((found for found in (_level(y, name), _level(X, name)) if found is not None), None)
+        if values is None:
+            continue
+        values = np.asarray(values)
+        if values.shape != (rows,):
+            raise BadParameter(
+                f"{name} has {_counted(values)}, and there are {rows:,} rows: give one {name} for each row"
+                + (" (not the sizes of groups)." if name == "qid" else ".")
+            )
+        known[name] = values
+    return known
+
+
+def _rows(data: Any) -> int:
+    return int(data.shape[0]) if hasattr(data, "shape") else len(data)
+
+
+def _counted(values: Array) -> str:
+    return f"{len(values):,} values" if values.ndim == 1 else f"the shape {values.shape}"
+
+
+def _level(data: Any, name: str) -> Any:
+    index: Any = getattr(data, "index", None)
+    return index.get_level_values(name) if name in (getattr(index, "names", None) or ()) else None
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Labelled rows, each a document of a query.
+
+    ``label``: the grade, NaN where unjudged · ``qid``, ``docno``: of any type · ``doc_length``: in words · ``judged``:
+    False where the label is none. Without ``docno`` every row is a document of its own, and of equal scores the
+    earlier row comes first; with it ties are settled as trec_eval does, by id, descending.
+    """
+
+    label: Array
+    qid: Array
+    docno: Array | None = None
+    doc_length: Array | None = None
+    judged: Array | None = None
+
+    @classmethod
+    def of(cls, label: Any, known: Mapping[str, Array]) -> Samples:
+        """From labels, and what :func:`known_of_rows` found, ``qid`` included."""
+        if label is None:
+            raise BadJudgments("there are no labels: y must be the grade of each row.")
+        if known.get("qid") is None:
+            raise NotPassed(
+                "qid is missing, so that no one knows which rows are of one query: pass qid=, one value for each row,"
+                " or give y (or X) an index with the level 'qid'."
+            )
+        return cls(labels(label), **known)
+
+    def __post_init__(self) -> None:
+        for name in KNOWN:
+            values = getattr(self, name)
+            if values is not None and len(values) != len(self.label):
+                raise BadParameter(f"{name} has {_counted(values)}, and there are {len(self.label):,} labels.")
+        for name in ("qid", "docno"):
+            ids = getattr(self, name)
+            if ids is not None and (holes := np.flatnonzero(pd.isna(ids))).size:
+                raise BadParameter(f"row {holes[0]} has no {name}.")
+
+    @cached_property
+    def is_judged(self) -> Array:
+        """Which rows have a label that counts."""
+        known = ~np.isnan(self.label)
+        return known if self.judged is None else known & _flags(self.judged)
+
+    @cached_property
+    def judgments(self) -> Judgments:
+        """The judgments of the rows that were judged."""
+        kept = self.label[self.is_judged]
+        rows = pa.array(np.flatnonzero(self.is_judged))
+        return Judgments(Columns(self.query_id.take(rows), self.doc_id.take(rows), whole(kept)), check=True)
+
+    @cached_property
+    def query_id(self) -> Any:
+        return _text(self.qid)
+
+    @cached_property
+    def doc_id(self) -> Any:
+        return _text(self.docno) if self.docno is not None else _row_ids(len(self.label))
+
+    def run(self, score: Any) -> Columns:
+        """The rows as a run with these scores."""
+        score = scores(score)
+        if score.shape != self.label.shape:
+            raise BadRun(f"there are {_counted(score)} for {len(self.label):,} rows: give one score for each row.")
+        if np.isnan(score).any():
+            row = int(np.argmax(np.isnan(score)))
+            raise BadRun(f"row {row} has the score NaN: every row needs a number to be ranked by.")
+        return Columns(self.query_id, self.doc_id, score, self._words)
+
+    @cached_property
+    def _words(self) -> Array | None:
+        if self.doc_length is None:
+            return None
+        try:
+            return np.asarray(self.doc_length, float)
+        except (TypeError, ValueError):
+            raise BadParameter(f"doc_length must be numbers of words, and these are {some(self.doc_length)}.") from None
+
+
+def labels(values: Any) -> Array:
+    """Labels as floats: grades, NaN where unjudged, TREC's −1 and −2; no other number is below 0."""
+    try:
+        found = np.array(values, float)
+    except (TypeError, ValueError):
+        raise BadJudgments(f"labels must be grades, and these are {some(values)}.") from None
+    if found.ndim == 2 and found.shape[1] == 1:
+        found = found[:, 0]
+    if found.ndim != 1:
+        raise BadJudgments(f"labels must be one number for each row, and these have the shape {found.shape}.")
+    odd = np.flatnonzero(np.isinf(found) | ((found < 0) & ~np.isin(found, (-1.0, -2.0))))
+    if len(odd):
+        raise BadJudgments(
+            f"row {odd[0]} has the label {found[odd[0]]:g}: gains are finite and not negative (of grades, TREC's -1 and"
+            " -2 count as not relevant)."
+        )
+    return found
+
+
+def scores(values: Any) -> Array:
+    """Predictions as floats, one for each row."""
+    try:
+        found = np.asarray(values, float)
+    except (TypeError, ValueError):
+        raise BadRun(f"scores must be one number for each row, and these are {some(values)}.") from None
+    return found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
+
+
+def whole(values: Array) -> Array:
+    """Whole numbers as integers, others as they are."""
+    return values.astype(np.int64) if np.array_equal(values, np.rint(values)) else values
+
+
+@lru_cache(maxsize=32)  # a search scores the same folds again and again
+def _row_ids(n: int) -> Any:
+    """Ids for rows that have none: each names its row, and they fall, so that of equal scores the earlier is first."""
+    rows = np.arange(n)
+    falling = pc.utf8_lpad(_text(rows[::-1]), len(str(n)), padding="0")
+    row, close, nothing = (pa.scalar(text, pa.large_string()) for text in (" (row ", ")", ""))
+    return pc.binary_join_element_wise(falling, row, _text(rows), close, nothing)
+
+
+def _flags(judged: Array) -> Array:
+    if judged.dtype.kind != "b":
+        known = np.array([not pd.isna(flag) and flag in (0, 1) for flag in judged.tolist()], bool)
+        if not known.all():
+            row = int(np.argmin(known))
+            raise BadParameter(f"judged must be True or False, and row {row} has {judged[row]!r}.")
+    return judged.astype(bool)
+
+
+def _text(ids: Array) -> Any:
+    """Ids of any type as Arrow strings; whole floats as integers are."""
+    if ids.dtype.kind == "f":
+        ids = whole(ids)
+    if ids.dtype.kind in "iuf":
+        return pc.cast(pa.array(ids), pa.large_string())
+    try:
+        return pa.array(ids, pa.large_string())
+    except (pa.ArrowInvalid, pa.ArrowTypeError):  # of other types than strings
+        return pa.array([str(i) for i in ids.tolist()], pa.large_string())

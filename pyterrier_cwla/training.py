@@ -1,0 +1,150 @@
+"""Training rows as boosters have them, query after query: checked, with gain and effort, as matrices in rank order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from ir_measures.measures import Measure
+
+from .documents import words_of_rows
+from .errors import BadJudgments, BadParameter
+from .measures import metric_of
+from .metric import Metric
+from .rankings import Array, Pool
+from .samples import Samples
+from .swaps import Ranked, way_to_swap
+from .view import Documents
+
+_CELLS = 1 << 16  # queries × ranks that are worked on at a time, so that they stay in cache
+
+
+@dataclass
+class TrainingRows:
+    """Rows whose queries stand together, as the gradients need them."""
+
+    y: Array
+    sizes: Array
+    """How many rows each query has."""
+    metric: Metric
+    gain: Array
+    grade: Array
+    effort: Array | None
+    """None where it is uniform. Like gain and grade it has one number more than there are rows, for none."""
+    scale: Array
+    """1/N of each query, 0 where N is 0."""
+    pool: Pool
+
+    @classmethod
+    def of(cls, measure: Measure, y: Array, sizes: Array, doc_length: Any, docno: Any) -> TrainingRows:
+        """Raises what is wrong with labels, ids and lengths."""
+        samples = samples_of_groups(y, sizes, doc_length, docno)
+        if np.isnan(samples.label).any():
+            raise BadJudgments(f"row {int(np.isnan(samples.label).argmax())} has no label: leave unjudged rows out.")
+        judgments = samples.judgments
+        metric = metric_of(measure, judgments.pool.highest)
+        if metric.max_rel is not None:
+            judgments.check_grades(metric.max_rel)
+        rows = judgments.rows(samples.run(np.zeros(len(y))))
+        grade = np.maximum(samples.label, 0)
+        effort = None
+        if not metric.uniform:
+            documents = Documents(grade, lambda: words_of_rows(metric, rows))
+            effort = np.array(np.broadcast_to(np.asarray(metric.effort(documents), float), grade.shape))
+            metric.refuse_odd_efforts(effort)
+            judgments.pool.memory["efforts"] = effort
+        N = metric.divisor(rows.rankings(all_judged=True)) if metric.norm != "none" else np.ones(len(sizes))
+        return cls(
+            y.copy(),
+            sizes,
+            metric,
+            np.append(metric.gains(grade), 0),
+            np.append(grade, 0),
+            None if effort is None else np.append(effort, 0),
+            np.divide(1, N, out=np.zeros(len(N)), where=N > 0),
+            judgments.pool,
+        )
+
+    @cached_property
+    def start(self) -> Array:
+        return np.cumsum(self.sizes) - self.sizes
+
+    @cached_property
+    def way(self) -> Any:
+        """The way in which changes by swaps are found."""
+        return way_to_swap(self.metric, int(self.sizes.max(initial=0)))
+
+    @cached_property
+    def chunks(self) -> list[tuple[Array, Array]]:
+        """Queries of about the same size, as many at a time as stay in cache, and their rows [queries × ranks].
+
+        Where there is no row stands the number of all rows.
+        """
+        order = np.argsort(self.sizes, kind="stable")
+        chunks, done = [], 0
+        while done < len(order):
+            ahead = self.sizes[order[done : done + _CELLS]]
+            fits = int(np.searchsorted(ahead * np.arange(1, len(ahead) + 1), _CELLS, side="right"))
+            queries = order[done : done + max(fits, 1)]
+            column, size = np.arange(self.sizes[queries[-1]])[None, :], self.sizes[queries][:, None]
+            chunks.append((queries, np.where(column < size, self.start[queries][:, None] + column, len(self.y))))
+            done += len(queries)
+        return chunks
+
+    def ranked(self, queries: Array, rows: Array, pred: Array, dtype: Any) -> tuple[Array, Ranked, Array]:
+        """The rows of a chunk by falling predictions, their rankings, and the predictions, in that order.
+
+        Where there is no row stands the last prediction of the query.
+        """
+        scores = np.append(pred, -np.inf)[rows]
+        order = np.argsort(-scores, axis=1, kind="stable")
+        rows, scores = (np.take_along_axis(values, order, axis=1) for values in (rows, scores))
+        n = self.sizes[queries]
+        scores = np.maximum(scores, np.take_along_axis(scores, n[:, None] - 1, axis=1)).astype(dtype)
+        effort = None if self.effort is None else self.effort[rows].astype(dtype)
+        ranked = Ranked(n, self.gain[rows].astype(dtype), self.grade[rows], effort, queries, self.pool)
+        return rows, ranked, scores
+
+
+def sizes_of_groups(group: Any, rows: int) -> Array:
+    """How many rows each query has, checked."""
+    if group is None:
+        raise BadParameter("the sizes of groups are missing: fit with group=, how many rows each query has.")
+    sizes = np.asarray(group, np.int64)
+    if sizes.sum() != rows or (sizes < 1).any():
+        raise BadParameter(
+            f"the groups have {sizes.sum():,} rows together, and there are {rows:,}: group says how many rows each"
+            " query has, in their order (a query id for each row goes to GroupedRanker)."
+        )
+    return sizes
+
+
+def predictions(pred: Any, rows: int) -> Array:
+    """Predictions, checked."""
+    pred = np.asarray(pred, float)
+    if pred.shape != (rows,):
+        raise BadParameter(f"there are predictions of shape {pred.shape} for {rows:,} rows: one score a row ranks it.")
+    return pred
+
+
+def groups_of_matrix(data: Any) -> tuple[Array, Any]:
+    """The sizes of the groups of XGBoost's matrix, and the weight of each row."""
+    bounds = data.get_uint_info("group_ptr")
+    if len(bounds) < 2:
+        raise BadParameter("the DMatrix has no queries: give it group= or qid=.")
+    sizes = np.diff(bounds.astype(np.int64))
+    weight = data.get_weight()
+    return sizes, np.repeat(weight, sizes) if len(weight) else None
+
+
+def samples_of_groups(y: Array, sizes: Array, doc_length: Any, docno: Any) -> Samples:
+    """Rows whose queries stand together, and are called by their numbers."""
+    known = {"qid": np.repeat(np.arange(len(sizes)), sizes)}
+    for name, values in (("doc_length", doc_length), ("docno", docno)):
+        if values is not None:
+            known[name] = np.asarray(values)
+            if known[name].shape != y.shape:
+                raise BadParameter(f"{name} has {len(known[name]):,} values, and there are {len(y):,} rows.")
+    return Samples.of(y, known)
