@@ -1,0 +1,204 @@
+"""Rankers that learn a measure stand in PyTerrier's pipelines, and know what the measure asks of each document."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+from ir_measures import nDCG
+from sklearn.exceptions import NotFittedError
+
+from pyterrier_cwla import TBG, demo
+from pyterrier_cwla.errors import BadJudgments, BadParameter, CWLAError
+from pyterrier_cwla.ltr import LearnedRanker
+
+pytest.importorskip("bm25s", reason="the demo retrieves with bm25s")
+lightgbm = pytest.importorskip("lightgbm", reason="rankers are LightGBM's")
+from pyterrier_cwla.objectives import EvalMeasure, LambdaMART  # noqa: E402
+from pyterrier_cwla.rankers import GroupedRanker  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:The argument .eval_set. is deprecated")
+
+COLLECTION = demo.collection(seed=4, documents=500, topics=24)
+TOPICS, QRELS = COLLECTION.topics, COLLECTION.qrels
+TRAIN, VALID, TEST = TOPICS[:12], TOPICS[12:18], TOPICS[18:]
+INDEX = demo._Index.of(COLLECTION.documents)
+
+
+class Features(pt.Transformer):
+    """BM25's score with and without length, and the logarithm of the length."""
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        if not len(inp):
+            return inp.assign(features=np.zeros((0, 0)).tolist())
+        other = demo.BM25(INDEX, b=0.0)(inp[["qid", "query"]].drop_duplicates())[["qid", "docno", "score"]]
+        other = inp[["qid", "docno"]].merge(other, on=["qid", "docno"], how="left")["score"]
+        features = np.column_stack([inp["score"], other, np.log(inp["doc_length"])])
+        return inp.assign(features=list(features))
+
+
+CANDIDATES = (demo.BM25(INDEX) % 60) >> Features()
+RESULTS = CANDIDATES(TRAIN)
+
+
+def lgbm(**given):
+    return lightgbm.LGBMRanker(**{"n_estimators": 30, "min_child_samples": 5, "verbosity": -1, "n_jobs": 1, **given})
+
+
+def grouped(objective=TBG, **given):
+    return GroupedRanker(lgbm(), objective=objective, **given)
+
+
+def grades(results, qrels=QRELS):
+    """By a loop, 0 for what is not judged."""
+    known = {(qid, docno): label for qid, docno, label in qrels[["qid", "docno", "label"]].itertuples(index=False)}
+    return np.array([known.get(pair, 0) for pair in zip(results.qid, results.docno, strict=True)])
+
+
+def value(pipeline, topics, measure=TBG):
+    qrels = QRELS[QRELS.qid.isin(topics.qid)]
+    return pt.Experiment([pipeline], topics, qrels, [measure], names=["it"])[str(measure)][0]
+
+
+# ---- by PyTerrier's own learner
+
+
+@pytest.mark.parametrize("measure", [nDCG @ 10, "CWLA(C='rr',A='err',gain='exponential',max_rel=3)"], ids=str)
+def test_pt_ltr_learns_with_our_objective(measure):
+    learner = lgbm(objective=LambdaMART(measure), metric="None")
+    pipeline = CANDIDATES >> pt.ltr.apply_learned_model(learner, form="ltr")
+    pipeline.fit(TRAIN, QRELS, VALID, QRELS)
+    rows = RESULTS.assign(label=grades(RESULTS)).sort_values("qid")  # as PyTerrier sorts
+    alone = lgbm(objective=LambdaMART(measure), metric="None")
+    alone.fit(np.stack(rows.features), rows.label, group=rows.groupby("qid", sort=False).size())
+    test = CANDIDATES(TEST)
+    expected = alone.predict(np.stack(test.features))
+    np.testing.assert_array_equal(pipeline(TEST).score, expected)
+    assert len(set(expected)) > 10
+    measure = LambdaMART(measure).measure
+    assert value(pipeline, TRAIN, measure) > value(CANDIDATES, TRAIN, measure)
+
+
+def test_pt_ltr_stops_early_on_our_measure():
+    stop = lightgbm.early_stopping(5, verbose=False)
+    learner = lgbm(objective=LambdaMART("ERR"), metric="None", n_estimators=200)
+    given = {"eval_metric": EvalMeasure("nDCG@10"), "callbacks": [stop]}
+    pipeline = CANDIDATES >> pt.ltr.apply_learned_model(learner, form="ltr", fit_kwargs=given)
+    pipeline.fit(TRAIN, QRELS, VALID, QRELS)
+    (curve,) = learner.evals_result_["valid_0"].values()
+    assert learner.best_iteration_ == int(np.argmax(curve)) + 1 <= len(curve) - 5 < 195
+
+
+# ---- by LearnedRanker
+
+
+@pytest.mark.parametrize("objective", [TBG, TBG(half_life=60), nDCG @ 5, None], ids=str)
+def test_a_pipeline_is_fitted_as_its_ranker_is_on_arrays(objective):
+    pipeline = CANDIDATES >> LearnedRanker(grouped(objective))
+    pipeline.fit(TRAIN, QRELS)
+    alone = grouped(objective).fit(
+        np.stack(RESULTS.features),
+        grades(RESULTS),
+        qid=RESULTS.qid.to_numpy(),
+        docno=RESULTS.docno.to_numpy(),
+        doc_length=RESULTS.doc_length.to_numpy(),
+    )
+    found, test = pipeline(TEST), CANDIDATES(TEST)
+    np.testing.assert_array_equal(found.score, alone.predict(np.stack(test.features)))
+    assert found.docno.tolist() == test.docno.tolist()
+    for _, ranking in found.groupby("qid"):
+        assert sorted(ranking["rank"]) == list(range(len(ranking)))
+        assert ranking.sort_values("rank").score.is_monotonic_decreasing
+
+
+def test_time_biased_gain_is_learned_in_a_pipeline():
+    """On training topics it rises, and more than by learning nDCG, which does not see how long reading takes."""
+    of = {}
+    for objective in (TBG(half_life=60), nDCG):
+        of[objective] = CANDIDATES >> LearnedRanker(grouped(objective))
+        of[objective].fit(TRAIN, QRELS)
+    timed, untimed = (value(pipeline, TRAIN, TBG(half_life=60)) for pipeline in of.values())
+    assert timed > untimed > value(CANDIDATES, TRAIN, TBG(half_life=60))
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_early_stopping_watches_what_an_experiment_finds(library):
+    if library == "xgboost":
+        ranker = pytest.importorskip("xgboost").XGBRanker(n_estimators=100, n_jobs=1)
+    else:
+        ranker = lgbm(n_estimators=100)
+    learned = LearnedRanker(GroupedRanker(ranker, objective=TBG, early_stopping_rounds=10))
+    pipeline = CANDIDATES >> learned
+    pipeline.fit(TRAIN, QRELS, VALID, QRELS)
+    curve = learned.ranker.evals_result_["validation_0"]["TBG"]
+    assert learned.ranker.best_iteration_ == np.argmax(curve) + 1 == len(curve) - 10
+    written = 5e-7 if library == "xgboost" else 1e-12  # XGBoost reads the values back from text of six digits
+    assert value(pipeline, VALID) == pytest.approx(max(curve), rel=0, abs=written)
+    assert set(pipeline(VALID).columns) == {*CANDIDATES(VALID).columns, "rank", "score"}
+
+
+def test_the_order_of_the_rows_does_not_matter():
+    one, other = (LearnedRanker(grouped()) for _ in range(2))
+    one.fit(RESULTS, QRELS)
+    other.fit(RESULTS.sample(frac=1, random_state=1), pd.concat([QRELS, QRELS]).sample(frac=1, random_state=2))
+    test = CANDIDATES(TEST)
+    np.testing.assert_array_equal(one(test).score, other(test).score)
+
+
+def test_features_of_a_union_keep_the_lengths():
+    union = pt.Transformer.identity() ** pt.apply.doc_score(lambda row: row["doc_length"])
+    pipeline = (demo.BM25(INDEX) % 20) >> union >> LearnedRanker(grouped())
+    pipeline.fit(TRAIN[:6], QRELS)
+    assert pipeline[-1].ranker.n_features_in_ == 2
+    assert value(pipeline, TRAIN[:6]) > 0
+
+
+def test_it_pickles_and_says_what_it_adds():
+    learned = LearnedRanker(grouped())
+    test = CANDIDATES(TEST)
+    with pytest.raises(NotFittedError):
+        learned(test)
+    columns = ["qid", "docno", "features"]
+    assert pt.inspect.transformer_inputs(learned) == [["qid", "docno", "features"]]
+    assert pt.inspect.transformer_outputs(learned, columns) == [*columns, "score", "rank"]
+    assert learned.fit(RESULTS, QRELS) is learned
+    assert pickle.loads(pickle.dumps(learned))(test).equals(learned(test))
+    assert repr(learned).startswith("LearnedRanker(GroupedRanker(")
+
+
+def test_a_measure_that_needs_lengths_says_so():
+    with pytest.raises(CWLAError, match="needs the length of every document: pass doc_length="):
+        LearnedRanker(grouped()).fit(RESULTS.drop(columns="doc_length"), QRELS)
+    unlike = RESULTS.drop(columns="doc_length")
+    table = TBG(lengths=COLLECTION.documents.set_index("docno").doc_length)
+    test = CANDIDATES(TEST)
+    by_table = LearnedRanker(grouped(table)).fit(unlike, QRELS)(test)
+    np.testing.assert_array_equal(by_table.score, LearnedRanker(grouped()).fit(RESULTS, QRELS)(test).score)
+
+
+@pytest.mark.parametrize(
+    "results, qrels, error, message",
+    [
+        (RESULTS[:0], QRELS, BadParameter, "no training results"),
+        (
+            RESULTS,
+            QRELS.assign(qid="x" + QRELS.qid),
+            BadJudgments,
+            "no training result is judged: .* '1', .* of 'x1', ",
+        ),
+        (RESULTS, pd.concat([QRELS, QRELS[:1].assign(label=9)]), BadJudgments, "two different labels in the training"),
+        (RESULTS.drop(columns="features"), QRELS, pt.validate.InputValidationError, "features"),
+        (RESULTS, QRELS.drop(columns="label"), BadJudgments, "training qrels have no column 'label'; there is 'qid', "),
+    ],
+)
+def test_rows_that_cannot_be_learned_from(results, qrels, error, message):
+    with pytest.raises(error, match=message):
+        LearnedRanker(grouped()).fit(results, qrels)
+
+
+def test_validation_needs_judgments():
+    with pytest.raises(BadParameter, match="give qrels_va="):
+        LearnedRanker(grouped()).fit(RESULTS, QRELS, CANDIDATES(VALID))
+    with pytest.raises(BadJudgments, match="no validation result is judged"):
+        LearnedRanker(grouped()).fit(RESULTS, QRELS, CANDIDATES(VALID), QRELS[QRELS.qid.isin(TEST.qid)])
