@@ -26,9 +26,9 @@ class LambdaMART:
     """LambdaMART for any metric that follows a user model: an objective for LightGBM and for XGBoost.
 
     λ_ij = −σ·|ΔM_ij| / (1 + e^{σ(s_i − s_j)}), for each pair of a query's documents of which i should be above j, and
-    |ΔM_ij| the change of the metric when the two change places. ``pairs="gain"``: of two documents the one of the
-    greater gain should be above; ``pairs="all"``: of equal gains, too, whichever is better above (time-biased gain
-    prefers the sooner read).
+    |ΔM_ij| the change of the metric when the two change places. The document of the greater gain should be above, and
+    of equal gains that which is better above: time-biased gain prefers the sooner read (``pairs="gain"`` leaves these
+    pairs out).
 
     ``measure``  a measure, or its text · ``truncation_level``  one of the two is above this rank ·
     ``sigmoid``  σ · ``norm``  LightGBM's: |ΔM| over 0.01 + |s_i − s_j|, and a query's gradients by log2(1+Σ|λ|)/Σ|λ| ·
@@ -57,7 +57,7 @@ class LambdaMART:
         truncation_level: int = 30,
         sigmoid: float = 1.0,
         norm: bool = True,
-        pairs: str = "gain",
+        pairs: str = "all",
         doc_length: Any = None,
         docno: Any = None,
     ) -> None:

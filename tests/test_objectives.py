@@ -149,8 +149,8 @@ def test_equals_change_places_freely_and_better_ones_are_pulled_up():
 def test_of_equal_gains_the_sooner_read_is_pulled_up_where_all_pairs_count():
     given = ([0, 1, 0], [3.0, 2.0, 1.0], [3])  # to whom reads down to the relevant one, only what is above it costs
     words = [900, 100, 10]
-    gain = LambdaMART("TBG", norm=False, doc_length=words).gradients(*given)[0]
-    both = LambdaMART("TBG", norm=False, pairs="all", doc_length=words).gradients(*given)[0]
+    gain = LambdaMART("TBG", norm=False, pairs="gain", doc_length=words).gradients(*given)[0]
+    both = LambdaMART("TBG", norm=False, doc_length=words).gradients(*given)[0]
     assert both[0] > gain[0]
     assert both[2] < gain[2]
     assert both[1] == gain[1]
