@@ -62,29 +62,30 @@ def _widened(e: Array, width: int) -> Array:
 def way_to_swap(metric: Metric, longest: int) -> Callable[[Metric, Ranked, int], Changes]:
     """The way in which the changes of this metric are found, for rankings of up to so many items.
 
-    Ranks have fixed weights; or the score is made of sums over items; or C and A know no more of the past than its
-    sums; or all is scored anew.
+    Ranks have fixed weights; or the score is made of sums over items; or C and A know which items came so far and not
+    their order; or all is scored anew.
     """
     terms, by_rank = metric.A.fact("terms"), reads(metric.C) <= {"i"}
     if metric.uniform and metric.rank_only and metric.A.fact("linear"):
         return by_rank_weights
-    if metric.C.fact("survival"):
-        return by_scoring_anew
-    if terms is not None and (metric.uniform or "E" not in reads(metric.A)):
+    survival = metric.C.fact("survival")
+    if not survival and terms is not None and (metric.uniform or "E" not in reads(metric.A)):
         if by_rank and metric.A.fact("linear") and everybody_leaves(metric):
             return by_sums
         if reads(metric.C) <= {"r", "e", "grade", "at_least"} and _ends_well(metric, longest):
             return by_sums
-    last = last_that_counts(metric)
-    sums_alone = (reads(metric.C) | reads(metric.A)) <= _SUMS
-    if sums_alone and metric.flat_effort is not None and (last is None or longest <= last):
+    if survival and not (metric.A.fact("linear") and terms and everybody_leaves(metric)):
+        return by_scoring_anew
+    reads_both = reads(metric.C) | (set() if survival else reads(metric.A))
+    cut_before_the_end = isinstance(metric.end, int) and metric.k is not None and metric.k < min(metric.end, longest)
+    if reads_both <= _SET and metric.flat_effort is not None and not cut_before_the_end:
         return by_paths
     return by_scoring_anew
 
 
-#: What a view tells of the past when it tells no more than sums.
-_SUMS = {"i", "r", "grade", "e", "at_least", "G", "G_before", "E", "total", "expected_effort"}
-_SUMS |= {"totals", "spend", "background"}  # what is behind these
+#: What a view tells of the items so far when it tells nothing of their order.
+_SET = {"i", "r", "grade", "e", "at_least", "G", "G_before", "E", "best", "total", "expected_effort"}
+_SET |= {"totals", "spend", "background"}  # what is behind these
 _MOST_GRADES = 16
 
 
@@ -214,11 +215,11 @@ def _with_products(V: Array, c: Array, phi: Array, w: Array, depth: int) -> Chan
         Q[:, a] = 1
 
 
-# ---- C and A read sums: a user at rank b does not know in which order the items before came
+# ---- C and A know which items came so far, and not in which order
 
 
 class Standing(View):
-    """The same ranks, at each of which an item takes its own item's place; the sums down to the rank are as before."""
+    """The same ranks, at each of which an item takes the place of its own, and all down to the rank are as before."""
 
     def __init__(self, seen: View, r: float, grade: float, e: Any) -> None:
         super().__init__(seen.i, np.full_like(seen.r, r), np.full(seen.r.shape, grade), seen.totals, e, seen.unseen)
@@ -237,6 +238,10 @@ class Standing(View):
     def E(self) -> Any:
         return self.seen.E
 
+    @property
+    def best(self) -> Any:
+        return self.seen.best
+
     def at_least(self, rel: float | None) -> View:
         if rel is None:
             return self
@@ -250,22 +255,22 @@ def by_paths(metric: Metric, ranked: Ranked, depth: int) -> Changes:
     """
     grades, level = np.unique(ranked.grade, return_inverse=True)
     paths = _Paths(metric, ranked)
-    ends = paths.beyond()
+    ends = paths.beyond(paths.seen)
     if len(grades) > _MOST_GRADES or not all(np.isfinite(end).all() for end in ends):
         yield from by_scoring_anew(metric, ranked, depth)
         return
     level, r = level.reshape(ranked.grade.shape), metric.gains(grades).astype(ranked.r.dtype)
-    width = ranked.r.shape[1]
+    width, shown = ranked.r.shape[1], paths.shown
     C, parts = paths.of(paths.seen)
     arriving = [_arriving(C, part, end) for part, end in zip(parts, ends)]
     standing = [paths.of(paths.standing(grade, gain)) for grade, gain in zip(grades, r)]
     at_b = [  # what a user adds from b on, by the grade of x
-        np.stack([(parts_b[one] + C_b * U[:, 1:])[:, :width] for C_b, parts_b in standing])
+        np.stack([(parts_b[one] + C_b * U[:, 1:])[:, :shown] for C_b, parts_b in standing])
         for one, U in enumerate(arriving)
     ]
-    V = before_product(C[:, :width])
+    V = before_product(C[:, :shown])
     whole = [U[:, :1] for U in arriving]
-    for a in range(depth):
+    for a in range(min(depth, shown)):
         of_x = level[:, a]
         from_b = [by_grade[of_x, np.arange(len(of_x)), a + 1 :] for by_grade in at_b]
         found = [np.zeros((len(of_x), width - a - 1), ranked.r.dtype) for _ in ends]
@@ -273,11 +278,18 @@ def by_paths(metric: Metric, ranked: Ranked, depth: int) -> Changes:
             of_y = level[:, a + 1 :] == number
             if not of_y.any():
                 continue
-            C_y, parts_y = paths.of(paths.replaced(a, grade, gain), a)
+            view = paths.replaced(a, grade, gain)
+            C_y, parts_y = paths.of(view, a)
             Q = before_product(C_y)
-            for values, part, tail in zip(found, parts_y, from_b):
-                passed = np.cumsum(Q * part, axis=1)[:, :-1]
-                np.copyto(values, passed + Q[:, 1:] * tail, where=of_y)
+            tails_y = paths.beyond(view) if shown < width else ends
+            for values, part, tail, end in zip(found, parts_y, from_b, tails_y):
+                passed = np.cumsum(Q * part, axis=1)
+                inside = shown - a - 1
+                np.copyto(values[:, :inside], passed[:, :-1] + Q[:, 1:] * tail, where=of_y[:, :inside])
+                if shown < width:  # x leaves the part of the list that counts
+                    np.copyto(
+                        values[:, inside:], passed[:, -1:] + Q[:, -1:] * C_y[:, -1:] * end, where=of_y[:, inside:]
+                    )
         more = [V[:, a : a + 1] * (values - U[:, a : a + 1]) for values, U in zip(found, arriving)]
         if len(more) == 1:
             yield a, more[0]
@@ -295,16 +307,17 @@ def _arriving(C: Array, part: Array, end: Array) -> Array:
 
 
 class _Paths:
-    """Rankings, and those in which one item is another, as views."""
+    """Rankings, and those in which one item is another, as views of what counts."""
 
     def __init__(self, metric: Metric, ranked: Ranked) -> None:
         self.metric, self.ranked = metric, ranked
         self.rate = "expected_effort" in reads(metric.A)
-        width = ranked.r.shape[1]
-        last = metric.end if isinstance(metric.end, int) else width
-        self.leaves = ranked.n if metric.end == "stop" else np.full(len(ranked.n), last)
-        more = ((0, 0), (0, max(last - width, 0)))  # down to where everybody leaves
-        self.seen = self._view(np.pad(ranked.grade, more), np.pad(ranked.r, more))
+        self.shown = min(ranked.r.shape[1], last_that_counts(metric) or ranked.r.shape[1])
+        self.grade, self.r = ranked.grade[:, : self.shown], ranked.r[:, : self.shown]
+        last = metric.end if isinstance(metric.end, int) else self.shown
+        self.leaves = np.minimum(ranked.n, self.shown) if metric.end == "stop" else np.full(len(ranked.n), last)
+        more = ((0, 0), (0, last - self.shown))  # down to where everybody leaves
+        self.seen = self._view(np.pad(self.grade, more), np.pad(self.r, more))
 
     def _view(self, grade: Array, r: Array) -> View:
         i = np.arange(1, r.shape[1] + 1, dtype=r.dtype)[None, :]
@@ -314,40 +327,61 @@ class _Paths:
         return view
 
     def _e(self, grade: Array) -> Array | None:
-        return None if self.metric.uniform else self.metric.effort_of(grade).astype(self.ranked.r.dtype)
+        return None if self.metric.uniform else self.metric.effort_of(grade).astype(self.r.dtype)
 
     def standing(self, grade: float, r: float) -> View:
         """At each rank an item of this grade in its own item's place, all else as it was."""
         return Standing(self.seen, r, grade, self._e(np.full(self.seen.r.shape, grade)))
 
     def replaced(self, a: int, grade: float, r: float) -> View:
-        """At rank a an item of this grade, which moves the sums from there on."""
-        grades, gains = self.ranked.grade.copy(), self.ranked.r.copy()
+        """At rank a an item of this grade, after which all users have seen another set of items."""
+        grades, gains = self.grade.copy(), self.r.copy()
         grades[:, a], gains[:, a] = grade, r
         return self._view(grades, gains)
 
     def of(self, view: View, start: int = 0) -> tuple[Array, list[Array]]:
-        """C, and what users add who leave at each rank; of gain per effort, that of the gain and that of the effort."""
-        shape, dtype = view.r.shape, view.r.dtype
-        C = np.broadcast_to(np.asarray(self.metric.C(view), dtype), shape)[:, start:]
-        check_probabilities(self.metric.C, C)
-        if self.metric.end != "open":
-            C = np.where(np.arange(start + 1, shape[1] + 1)[None, :] < self.leaves[:, None], C, dtype.type(0))
-        A = np.broadcast_to(np.asarray(self.metric.A(view), dtype), shape)[:, start:]
-        leaving = (1 - C) * A
-        if not np.isfinite(leaving).all():  # A may be infinite where nobody leaves
-            leaving[C >= 1] = 0
-        return C, [leaving, np.broadcast_to(np.asarray(view.e, dtype), shape)[:, start:]] if self.rate else [leaving]
+        """C, and what a user adds at each rank; of gain per effort, to the gain and to the effort.
 
-    def beyond(self) -> list[Array]:
-        """What a user adds who arrives after the last rank."""
-        nothing = np.zeros((len(self.leaves), 1), self.seen.r.dtype)
+        Where C is given as V, what is added is already that of the users who are there, and so C is 1.
+        """
+        C = self._broadcast(self.metric.C(view), view)
+        check_probabilities(self.metric.C, C)
+        e = self._broadcast(view.e, view)
+        if self.metric.C.fact("survival"):
+            phi, w = self.metric.A.fact("terms")(view.i, view.r, view.e, None)
+            V = np.where(self._goes_on(view, 0), C, C.dtype.type(0))
+            parts, C = [V * phi * w, V * e], np.ones_like(C)
+        else:
+            if self.metric.end != "open":
+                C = np.where(self._goes_on(view, 1), C, C.dtype.type(0))
+            A = self._broadcast(self.metric.A(view), view)
+            leaving = (1 - C) * A
+            if not np.isfinite(leaving).all():  # A may be infinite where nobody leaves
+                leaving[C >= 1] = 0
+            parts = [leaving, e]
+        return C[:, start:], [part[:, start:] for part in (parts if self.rate else parts[:1])]
+
+    def _broadcast(self, values: Any, view: View) -> Array:
+        return np.broadcast_to(np.asarray(values, view.r.dtype), view.r.shape)
+
+    def _goes_on(self, view: View, ahead: int) -> Array:
+        """Whether everybody has not left, so many ranks further on."""
+        if self.metric.end == "open":
+            return np.ones((1, 1), bool)
+        return np.arange(1 + ahead, view.r.shape[1] + 1 + ahead)[None, :] <= self.leaves[:, None]
+
+    def beyond(self, view: View) -> list[Array]:
+        """What a user adds who arrives after the last rank (where C is given as V: what all add)."""
+        nothing = np.zeros((len(self.leaves), 1), view.r.dtype)
         tails = [nothing, nothing]
         if self.metric.end == "open":
-            walk = Walk(self.metric, self.seen)
-            self.seen.spend = lambda: 1.0
-            walk.reach = np.ones_like(nothing)
-            tails = [walk.score_beyond + nothing]
+            walk = Walk(self.metric, view)
+            view.spend = lambda: 1.0
+            if self.metric.C.fact("survival"):
+                tails = [nothing]
+            else:
+                walk.reach = np.ones_like(nothing)
+                tails = [walk.score_beyond + nothing]
             tails += [walk.items_beyond * (self.metric.unseen_effort or 0) + nothing] if self.rate else []
         return tails if self.rate else tails[:1]
 

@@ -68,7 +68,11 @@ MEASURES = [
     "Cascade(max_rel=3)", "Cascade(gamma=0.7,max_rel=3)@4", "AdaptiveRBP(effort='ratio(4)')",
     "AdaptiveAP(effort='ratio(4)')", "AdaptiveDCG(effort='ratio(4)')@5", "AdaptivenDCG(effort='ratio(4)')@5",
     "AdaptiveERR(max_rel=3,effort='ratio(4)')", "AdaptiveP(effort='ratio(4)')@3", "IFT(T=2,A=0.2,max_rel=3)",
-    "CWLA(C='rbp(0.8)',A='max',max_rel=3)", "CWLA(C='inst(1)',A='pe(0.5)',max_rel=3)",
+    "CWLA(C='rbp(0.8)',A='max',max_rel=3)", "CWLA(C='inst(1)',A='pe(0.5)',max_rel=3)", "CWLA(C='inst(2)',A='erg',max_rel=3)@3",
+    "CWLA(C='inst(1)',A='max',max_rel=3)@3", "CWLA(C='patience(9)',A='erg',max_rel=3)",
+    "CWLA(C='patience(4)',A='erg',effort='ratio(4)',max_rel=3)@3", "CWLA(C='inst(1)',A='avg',max_rel=3,end='stop')@4",
+    "CWLA(C='inst(1)',A='fgt(0.5)',max_rel=3)", "Success(rel=2)@3", "CWLA(C='ap1',A='erg',max_rel=3)",
+    "CWLA(C='bpm(1,3)',A='max',max_rel=3,effort='ratio(4)')@4", "CWLA(C='inst(1)',A='erg',max_rel=3,end=12)@4",
 ]  # fmt: skip
 
 
@@ -116,11 +120,17 @@ def test_the_way_that_is_fast_enough_is_taken():
         assert way(measure) is by_rank_weights
     for measure in ("ERR", "ERR@10", "RR", "TBG", "TBG@10", "Cascade(max_rel=2)", "AdaptiveGRBP(effort='ratio(4)')"):
         assert way(measure) is by_sums
-    for measure in ("INST(max_rel=2)", "AP", "AdaptiveGAP(effort='ratio(4)')", "CWLA(C='rr',A='etg',gain='binary')"):
+    for measure in (
+        *("INST(max_rel=2)", "AP", "AP@10", "AdaptiveGAP(effort='ratio(4)')", "CWLA(C='rr',A='etg',gain='binary')"),
+        *(
+            "CWLA(C='rbp(0.8)',A='max',max_rel=2)",
+            "CWLA(C='inst(1)',A='pe(0.5)',max_rel=2)",
+            "UMeasure(T=99,max_rel=2)",
+        ),
+    ):
         assert way(measure) is by_paths
-    for measure in ("CWLA(C='rbp(0.8)',A='max',max_rel=2)", "AP@10", "UMeasure(T=99,max_rel=2)"):
+    for measure in ("CWLA(C='inst(1)',A='fgt(0.5)',max_rel=2)", "UMeasure(T=99,max_rel=2,effort='reading')"):
         assert way(measure) is by_scoring_anew
-    assert way("AP@10", longest=10) is by_paths
 
 
 def test_a_users_own_functions_are_learned_from_too():
