@@ -56,6 +56,12 @@ Qrels = Annotated[
     Path,
     typer.Argument(metavar="QRELS", help="Judgments: a TREC file or Parquet, compressed or not.", show_default=False),
 ]
+Runs = Annotated[
+    list[Path],
+    typer.Argument(metavar="RUN", help="Runs in the same formats, or directories of them.", show_default=False),
+]
+FormatName = Annotated[Format | None, typer.Option("--format", help="Without it, what the name of FILE says.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write.")]
 Measures = Annotated[
     list[str] | None,
     typer.Option("--measure", "-m", metavar="MEASURE", help="A measure, such as nDCG@10; give -m once for each."),
@@ -90,10 +96,7 @@ def _everything(
 @app.command()
 def evaluate(
     qrels: Qrels,
-    runs: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN", help="Runs in the same formats, or directories of them.", show_default=False),
-    ],
+    runs: Runs,
     measures: Measures = None,
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
@@ -101,18 +104,14 @@ def evaluate(
     residuals: Annotated[
         bool, typer.Option("--residuals", help="How much higher each score of ours could be, were all judged.")
     ] = False,
-    form: Annotated[Format | None, typer.Option("--format", help="Without it, what the name of FILE says.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write.")] = None,
+    form: FormatName = None,
+    output: Output = None,
 ) -> None:
     """Scores runs: a line for each run, a column for each measure.
 
     Example: pyterrier-cwla evaluate qrels.txt runs/ -m nDCG@10 -m TBG --lengths words.tsv
     """
-    form = form or (Format.of(output) if output else Format.table)
-    if form is Format.parquet and output is None:
-        raise errors.BadParameter("--format parquet needs a file: -o FILE.")
-    if output is not None and not output.parent.is_dir():
-        raise errors.BadParameter(f"{output}: there is no directory {str(output.parent)!r}.")
+    form = _format(form, output)
     files = _named_runs(runs)
     wanted = _measures(measures or DEFAULTS)
     bound = _Bound.of(wanted, lengths, missing)
@@ -127,6 +126,55 @@ _ABOUT_DEFAULTS = (
     "Without -m: nDCG@10, AP, RR, and RBP with p=0.8; grade 1 and above is relevant for the last three."
     " -m chooses others, `pyterrier-cwla measures` lists them."
 )
+
+
+@app.command()
+def compare(
+    qrels: Qrels,
+    runs: Runs,
+    measures: Measures = None,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The run to compare the others with, by the name of its file.")
+    ] = None,
+    lengths: LengthsFile = None,
+    missing: WhereMissing = None,
+    test: Annotated[
+        str, typer.Option(metavar="TEST", help="What says which are significant: t, wilcoxon or randomisation.")
+    ] = "t",
+    correction: Annotated[
+        str, typer.Option(metavar="NAME", help="For all comparisons of the table: holm, bonferroni, fdr_bh …, or none.")
+    ] = "holm",
+    confidence: Annotated[float, typer.Option(help="Of the intervals; the rest is the level of the test.")] = 0.95,
+    resamples: Annotated[int, typer.Option(help="Of the bootstrap and of the randomisation test.")] = 10_000,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same intervals and p-values.")] = 0,
+    form: FormatName = None,
+    output: Output = None,
+) -> None:
+    """Compares runs: intervals, differences to a baseline, significance, and a table for a paper (--format latex).
+
+    Example: pyterrier-cwla compare qrels.txt runs/ -m nDCG@10 -m AP --baseline bm25 -o table.tex
+    """
+    from .compare import compare as compared
+    from .printing import write_comparison
+
+    form = _format(form, output)
+    files = _named_runs(runs)
+    bound = _Bound.of(_measures(measures or DEFAULTS), lengths, missing)
+    judgments = _judgments(qrels)
+    with _busy("Reading, scoring and comparing …"):
+        found = compared(
+            judgments,
+            files,
+            dict(zip(map(str, bound.wanted), bound.measures, strict=True)),
+            baseline,
+            confidence=confidence,
+            test=test,
+            correction=None if correction == "none" else correction,
+            resamples=resamples,
+            seed=seed,
+        )
+    found.about.update(qrels=str(qrels), **_origin_of(bound))
+    write_comparison(found, [*bound.notes, *([] if measures else [_ABOUT_DEFAULTS])], form, output)
 
 
 @app.command()
@@ -236,6 +284,16 @@ def demo(
 
 
 # ---- what goes in
+
+
+def _format(form: Format | None, output: Path | None) -> Format:
+    """What to write, and whether there is a place for it."""
+    form = form or (Format.of(output) if output else Format.table)
+    if form is Format.parquet and output is None:
+        raise errors.BadParameter("--format parquet needs a file: -o FILE.")
+    if output is not None and not output.parent.is_dir():
+        raise errors.BadParameter(f"{output}: there is no directory {str(output.parent)!r}.")
+    return form
 
 
 def _measures(texts: Sequence[str]) -> list[Measure]:
@@ -396,11 +454,15 @@ def _scores(
         "measures": {column.name: str(m) for column, m in zip(columns, measures, strict=True)},
         "residuals": {column.name: column.residual for column in columns if column.residual},
     }
-    if bound.lengths is not None:
-        with open(bound.lengths, "rb") as file_of_lengths:
-            digest = hashlib.file_digest(file_of_lengths, "sha256").hexdigest()
-        origin["lengths"] = {"path": str(bound.lengths), "sha256": digest}
-    return Scores(pd.concat(tables, ignore_index=True), columns, notes, origin)
+    return Scores(pd.concat(tables, ignore_index=True), columns, notes, origin | _origin_of(bound))
+
+
+def _origin_of(bound: _Bound) -> dict[str, Any]:
+    """Which table of lengths saved results were computed with."""
+    if bound.lengths is None:
+        return {}
+    with open(bound.lengths, "rb") as file:
+        return {"lengths": {"path": str(bound.lengths), "sha256": hashlib.file_digest(file, "sha256").hexdigest()}}
 
 
 def _about_queries(queries: int, silent: list[tuple[str, int]], by_query: bool) -> str:

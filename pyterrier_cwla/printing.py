@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -16,13 +16,16 @@ import numpy as np
 import pandas as pd
 from ir_measures.measures import Measure, SumAgg
 from rich import box
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from .comparison import BOLD, Cell, Comparison
 from .errors import BadParameter
 from .explain import Explanation
+from .latex import escaped, table_row, tabular
 from .listing import KINDS, Entry, made_of
 
 _UNLIMITED = 100_000  # columns of a file or a pipe: nothing is folded there
@@ -131,7 +134,7 @@ class Scores:
         """Writes to a file, or to stdout; then the notes go to stderr, unless they stand under a table."""
         if form is Format.parquet:
             assert path is not None
-            self._parquet(path)
+            _write_parquet(self.table, self.origin, path)
         elif path is None:
             self._text(form, None)
         else:
@@ -149,33 +152,17 @@ class Scores:
             self._print(screen(file))
             return
         stream = file or sys.stdout
-        if form is Format.csv:
-            self.table.to_csv(stream, index=False, lineterminator="\n")
-        elif form is Format.jsonl:
-            stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in self.table.to_dict("records"))
-        else:
+        if form is Format.latex:
             stream.write(self._latex())
-
-    def _parquet(self, path: Path) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet
-
-        table = pa.Table.from_pandas(self.table, preserve_index=False)
-        metadata = {**(table.schema.metadata or {}), b"pyterrier_cwla": json.dumps(self.origin, ensure_ascii=False)}
-        pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), path)
+        else:
+            _write_rows(self.table, form, stream)
 
     def _latex(self) -> str:
         names = ["run", "query"] if self.by_query else ["run"]
-        lines = [
-            "% \\usepackage{booktabs}",
-            f"\\begin{{tabular}}{{{'l' * len(names)}{'r' * len(self.columns)}}}",
-            "\\toprule",
-            " & ".join([*names, *(_escaped(column.name) for column in self.columns)]) + " \\\\",
-            "\\midrule",
-            *(" & ".join(_escaped(cell) for cell in cells) + " \\\\" for cells in self._cells()),
-            "\\bottomrule",
-            "\\end{tabular}",
-        ]
+        head = [*names, *(escaped(column.name) for column in self.columns)]
+        body = (table_row(map(escaped, cells)) for cells in self._cells())
+        alignment = "l" * len(names) + "r" * len(self.columns)
+        lines = ["% \\usepackage{booktabs}", *tabular(alignment, head, body)]
         return "\n".join(lines) + "\n"
 
     def _cells(self) -> Iterable[list[str]]:
@@ -244,10 +231,125 @@ class Scores:
         return table
 
 
-def _escaped(text: str) -> str:
-    """Text as LaTeX prints it."""
-    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "∞": r"$\infty$"}
-    return "".join(special.get(c, f"\\{c}" if c in "&%$#_{}" else c) for c in text)
+# ---- a comparison of runs
+
+_P_OF = {"t": "t-test", "wilcoxon": "Wilcoxon", "randomisation": "random"}
+#: What goes next where the terminal is narrow, and what a note calls it.
+_CALLED = {"effect": "d_z", "interval": "intervals of scores", "difference_interval": "intervals of Δ"}
+
+
+def write_comparison(found: Comparison, notes: Sequence[str], form: Format, path: Path | None) -> None:
+    """Writes a comparison to a file, or to stdout; then the notes go to stderr, unless they stand with the table."""
+    if form is Format.parquet:
+        assert path is not None
+        _write_parquet(found.table, found.about, path)
+    elif path is None:
+        _write_comparison(found, notes, form, sys.stdout, None)
+    else:
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            _write_comparison(found, notes, form, file, file)
+    if form is not Format.table:
+        for text in [*(found.of_queries if form is not Format.latex else ()), *notes]:
+            note(text)
+
+
+def _write_comparison(
+    found: Comparison, notes: Sequence[str], form: Format, stream: IO[str], file: IO[str] | None
+) -> None:
+    if form is Format.table:
+        console = screen(file)
+        console.print(found)
+        for text in notes:
+            prose(console, text)
+    elif form is Format.latex:
+        stream.write(found.to_latex())
+    else:  # JSON has null for what is not there
+        rows = found.table if form is Format.csv else found.table.astype(object).where(found.table.notna(), None)
+        _write_rows(rows, form, stream)
+
+
+def comparison_tables(found: Comparison, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+    """For each measure a table of all runs, with as many columns as there is room for, and what a reader must know."""
+    cells, columns, left_out = found.cells(), _all_columns(found), []
+    widths = {name: max(cell_len(_of_cell(cell, name).plain) for cell in cells.values()) for name in columns}
+    unlimited, widest = options.update(max_width=_UNLIMITED), max(20, options.max_width // 5)
+
+    def table_of(measure: str, gap: int) -> Table:
+        """All of them have columns of the same widths."""
+        table = plain_table(gap=gap)
+        height = max(map(len, columns.values()))
+        table.add_column(_head(["run"], height), overflow="fold", max_width=widest)
+        for name, head in columns.items():
+            table.add_column(_head(head, height), justify="right", no_wrap=True, min_width=widths[name])
+        for run in found.runs:
+            baseline = Text("\nbaseline" if run == found.about["baseline"] else "", style="dim")
+            table.add_row(Text(str(run)) + baseline, *(_of_cell(cells[run, measure], name) for name in columns))
+        return table
+
+    def width(gap: int) -> int:
+        return Measurement.get(console, unlimited, table_of(found.measures[0], gap)).maximum
+
+    for name in ("", *(test for test in _P_OF if test != found.about["test"]), *_CALLED):
+        if columns.pop(name, None):
+            left_out.append(_CALLED.get(name, f"p by {name}"))
+        gap = 2 if width(2) <= options.max_width else 1
+        if width(gap) <= options.max_width:
+            break
+    for measure in found.measures:
+        yield Text(measure, style="bold")
+        yield Text()
+        yield table_of(measure, gap)
+        yield Text()
+    for text in _explaining(found, columns, left_out):
+        yield Text("\n").join(Text(text, style="dim").wrap(console, min(options.max_width, _PROSE)))
+
+
+def _all_columns(found: Comparison) -> dict[str, tuple[str, ...]]:
+    """The columns there are, and their heads."""
+    interval = (f"{100 * found.about['confidence']:g}%", "interval")
+    columns: dict[str, tuple[str, ...]] = {"score": ("score",), "interval": interval}
+    if found.about["baseline"] is not None:
+        columns |= {"difference": ("Δ",), "difference_interval": interval, "effect": ("d_z",)}
+        columns |= {test: ("p", name) for test, name in _P_OF.items()}
+    return columns
+
+
+def _of_cell(cell: Cell, column: str) -> Text:
+    if column == "score":
+        return Text.assemble((cell.score, "bold" if cell.best else ""), cell.symbol or " ")
+    return Text(cell.p.get(column, "") if column in _P_OF else getattr(cell, column))
+
+
+def _explaining(found: Comparison, columns: Iterable[str], left_out: Sequence[str]) -> Iterator[str]:
+    yield from found.notes("score" if {"interval", "difference_interval"} & set(columns) else None)
+    yield BOLD
+    if "difference" in columns:
+        yield f"Δ: the score minus that of {found.about['baseline']}."
+    if "effect" in columns:
+        yield "d_z: the mean over the standard deviation of the queries' differences."
+    if found.about["correction"] is not None and any(test in columns for test in _P_OF):
+        yield "All p-values are the corrected ones; the table has the others too."
+    if "randomisation" in columns and found.about["test"] != "randomisation" and found.out_of_reach:
+        yield found.out_of_reach
+    if left_out:
+        yield f"Left out at this width: {', '.join(left_out)}."
+
+
+def _write_rows(table: pd.DataFrame, form: Format, stream: IO[str]) -> None:
+    """CSV, or a line of JSON for each row."""
+    if form is Format.csv:
+        table.to_csv(stream, index=False, lineterminator="\n")
+    else:
+        stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_dict("records"))
+
+
+def _write_parquet(table: pd.DataFrame, origin: dict[str, Any], path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    columns = pa.Table.from_pandas(table, preserve_index=False)
+    metadata = {**(columns.schema.metadata or {}), b"pyterrier_cwla": json.dumps(origin, ensure_ascii=False)}
+    pyarrow.parquet.write_table(columns.replace_schema_metadata(metadata), path)
 
 
 # ---- an explanation

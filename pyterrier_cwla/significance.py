@@ -1,0 +1,169 @@
+"""What scores over queries tell of systems: bootstrap intervals, paired tests, effect sizes, and corrections for many.
+
+Arrays in, arrays out; the last axis is that of the queries, in the same order everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .errors import CWLAError
+
+Array = np.ndarray
+
+#: The tests, as a sentence names them.
+TESTS = {
+    "t": "a paired t-test",
+    "wilcoxon": "Wilcoxon's signed-rank test",
+    "randomisation": "a paired randomisation test",
+}
+
+#: The corrections for many comparisons, statsmodels' names first.
+CORRECTIONS = {
+    "bonferroni": "Bonferroni",
+    "sidak": "Šidák",
+    "holm": "Holm",
+    "holm-sidak": "Holm-Šidák",
+    "simes-hochberg": "Hochberg",
+    "hommel": "Hommel",
+    "fdr_bh": "Benjamini-Hochberg, false discovery rate",
+    "fdr_by": "Benjamini-Yekutieli, false discovery rate",
+}
+
+_CELLS = 1 << 22  # numbers that are resampled at a time
+_FEW = 13  # queries whose 2^n signs are all tried where ranks may be tied, as scipy does
+
+
+def without_noise(differences: Array, largest: float) -> Array:
+    """Differences in units of about the largest score, without what floats add to them: they may be 0, and may tie."""
+    return np.round(differences / _unit(largest), 13)
+
+
+def _unit(largest: float) -> float:
+    """The power of 2 above a number: to divide by it changes no digit."""
+    return float(np.ldexp(1.0, int(np.frexp(largest)[1])))
+
+
+def intervals(
+    scores: Array, statistic: Callable[[Array], Array], confidence: float, resamples: int, seed: int
+) -> tuple[Array, Array]:
+    """Lower and upper ends of the percentile bootstrap's intervals.
+
+    ``statistic``: from means [runs, resamples] to whatever is to be bounded [things, resamples]. Queries are
+    resampled, for all runs the same ones, so that a difference of two runs is one between the same queries. The
+    intervals are a little short where queries are few: with 30, those of 95 % cover 90 to 94 % in simulations.
+
+    Source: Efron and Tibshirani (1993), chapter 13.
+    """
+    from scipy.stats import bootstrap
+
+    n = scores.shape[-1]
+    grain = _unit(float(np.abs(scores).max())) * 2.0**-40
+    scores = np.round(scores / grain) * grain  # whose sums are exact, and so the same for runs that score the same
+
+    def of_resamples(drawn: Array, axis: int) -> Array:
+        many = len(drawn)
+        times = np.bincount((drawn + n * np.arange(many)[:, None]).ravel(), minlength=many * n).reshape(many, n)
+        return statistic(scores @ times.T.astype(float) / n)
+
+    found = bootstrap(
+        (np.arange(n),),
+        of_resamples,
+        n_resamples=resamples,
+        batch=max(1, _CELLS // n),
+        vectorized=True,
+        confidence_level=confidence,
+        method="percentile",
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
+    return found.low, found.high
+
+
+def t_test(differences: Array) -> Array:
+    """Two-sided p-values of the paired t-test, scipy's ``ttest_rel``.
+
+    Where all differences are 0 there is nothing to reject: p = 1. Where all are the same and not 0, t is infinite and
+    p = 0.
+    """
+    from scipy.stats import ttest_1samp
+
+    p = np.where(differences.any(axis=-1), 0.0, 1.0)
+    vary = np.ptp(differences, axis=-1) > 0
+    if vary.any():
+        p[vary] = ttest_1samp(differences[vary], 0.0, axis=-1).pvalue
+    return p
+
+
+def wilcoxon_test(differences: Array) -> Array:
+    """Two-sided p-values of Wilcoxon's signed-rank test.
+
+    Queries on which both score the same are left out (scipy's ``zero_method="wilcox"``). Of the others, up to 13 make
+    an exact test over all their signs; more are left to scipy's ``wilcoxon(method="auto")``: exact up to 50 without
+    ties, else the normal approximation, corrected for ties. p = 1 where all differences are 0.
+
+    Source: Wilcoxon (1945).
+    """
+    from scipy.stats import rankdata, wilcoxon
+
+    p = np.ones(len(differences))
+    changed = np.count_nonzero(differences, axis=-1)
+    for count in np.unique(changed[changed > 1]):  # a single sign says nothing: p = 1
+        rows = np.flatnonzero(changed == count)
+        some = differences[rows]
+        some = some[some != 0].reshape(len(rows), count)
+        if count <= _FEW:
+            p[rows] = randomisation_test(np.sign(some) * rankdata(np.abs(some), axis=-1), 2**count, seed=0)
+        else:  # one by one: for an array, scipy takes one decision between exact and approximate for all
+            p[rows] = [wilcoxon(one).pvalue for one in some]
+    return p
+
+
+def randomisation_test(differences: Array, resamples: int, seed: int) -> Array:
+    """Two-sided p-values of the paired randomisation test: how often do random signs make as large a mean?
+
+    All 2^n signs are tried where these are no more than ``resamples``: p is the share of them that do. Else random
+    signs are, the same for all comparisons, and the signs as they are count as one more: no p is below
+    2/(``resamples`` + 1).
+
+    Source: Fisher (1935); Smucker et al. (2007).
+    """
+    from scipy.stats import permutation_test
+
+    n = differences.shape[-1]
+    return permutation_test(
+        (np.ones(n),),
+        lambda signs, axis: np.round(signs @ differences.T, 10),  # equal sums tie, in whatever order they were added
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=resamples,
+        batch=max(1, _CELLS // n),
+        rng=np.random.default_rng(seed),
+    ).pvalue
+
+
+def effect_sizes(differences: Array) -> Array:
+    """Cohen's d_z: the mean difference over the standard deviation of the differences (n − 1), so that t = d_z·√n.
+
+    0 where all differences are 0, ±∞ where they are all the same otherwise. There is no correction for small samples:
+    Hedges' factor, 1 − 3/(4n − 5), is 0.97 for 30 queries and 0.98 for 50.
+
+    Source: Cohen (1988), section 2.3.5.
+    """
+    spread = np.where(np.ptp(differences, axis=-1) > 0, differences.std(axis=-1, ddof=1), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(differences.any(axis=-1), differences.mean(axis=-1) / spread, 0.0)
+
+
+def corrected(p: Array, correction: str) -> Array:
+    """p-values corrected as one family, whatever the shape of the array."""
+    try:
+        from statsmodels.stats.multitest import multipletests
+    except ImportError:
+        raise CWLAError(
+            "corrections for many comparisons need statsmodels: pip install 'pyterrier-cwla[stats]'; or write"
+            " correction=None."
+        ) from None
+    with np.errstate(divide="ignore"):  # Šidák's log(1 − p) where p = 1
+        return multipletests(p.ravel(), method=correction)[1].reshape(p.shape)
