@@ -1,0 +1,613 @@
+"""A ranker that takes the query of each row: the libraries' own numbers, in scikit-learn's searches."""
+
+import pickle
+import sys
+import warnings
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lightgbm import LGBMRanker
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.datasets import load_svmlight_file
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, GroupKFold, GroupShuffleSplit, cross_val_predict, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_dataframe_column_names_consistency, parametrize_with_checks
+from xgboost import XGBRanker
+
+from pyterrier_cwla import TBG, CWLAError
+from pyterrier_cwla.errors import BadJudgments, BadParameter, CannotScore, MissingLength, NotPassed, UnknownSpec
+from pyterrier_cwla.objectives import EvalMeasure, LambdaMART
+from pyterrier_cwla.rankers import EXPECTED_FAILED_CHECKS, GroupedRanker
+
+LIGHTGBM = LGBMRanker(n_estimators=8, num_leaves=7, min_child_samples=5, n_jobs=1, verbosity=-1)
+XGBOOST = XGBRanker(n_estimators=8, max_depth=3, n_jobs=1)
+BOTH = pytest.mark.parametrize("ranker", [LIGHTGBM, XGBOOST], ids=["lightgbm", "xgboost"])
+
+
+class Rows:
+    """Scattered rows of 18 queries with 1 to 40 documents, grades 0 to 3 that features tell in part."""
+
+    def __init__(self, seed=0, sizes=None):
+        rng = np.random.default_rng(seed)
+        sizes = [1, 2, 40, *rng.integers(5, 30, 15)] if sizes is None else sizes
+        rows = sum(sizes)
+        qid = np.repeat(np.arange(len(sizes)), sizes)
+        scattered = rng.permutation(rows)
+        self.qid = np.array([f"q{number:02}" for number in qid])[scattered]
+        self.docno = np.array([f"d{number}" for number in rng.permutation(rows)])
+        self.doc_length = rng.integers(0, 2000, rows).astype(float)
+        self.X = rng.normal(size=(rows, 4))
+        self.y = np.clip(np.rint(self.X[:, 0] + 0.7 * rng.normal(size=rows) + 0.8), 0, 3)
+
+    def known(self, *names):
+        return {name: getattr(self, name) for name in names or ("qid",)}
+
+    def indexed(self, *names):
+        """Labels with what is known of the rows as levels of their index."""
+        names = names or ("qid",)
+        return pd.Series(self.y, index=pd.MultiIndex.from_arrays([getattr(self, name) for name in names], names=names))
+
+    @property
+    def order(self):
+        """Rows by query, as a user would sort them by hand."""
+        return np.argsort(self.qid, kind="stable")
+
+    @property
+    def order_by_docno(self):
+        """Queries ascending, and in each of them docnos falling."""
+        rows = sorted(range(len(self.y)), key=lambda row: self.docno[row], reverse=True)
+        return np.array(sorted(rows, key=lambda row: self.qid[row]))
+
+    @property
+    def sizes(self):
+        return [int((self.qid == q).sum()) for q in sorted(set(self.qid))]
+
+
+ROWS, OTHER = Rows(1), Rows(2)
+
+
+def trained(ranker, rows=ROWS, names=("qid",), **options):
+    return GroupedRanker(ranker, **options).fit(rows.X, rows.y, **rows.known(*names))
+
+
+def measured(measure, rows, scores):
+    """The mean of a measure by ir_measures, of rows with docnos."""
+    run = pd.DataFrame({"query_id": rows.qid, "doc_id": rows.docno, "score": scores, "doc_length": rows.doc_length})
+    qrels = pd.DataFrame({"query_id": rows.qid, "doc_id": rows.docno, "relevance": rows.y.astype(int)})
+    measure = ir_measures.parse_measure(measure) if isinstance(measure, str) else measure
+    return ir_measures.calc_aggregate([measure], qrels, run)[measure]
+
+
+# ---- the libraries' own numbers
+
+
+@BOTH
+def test_predictions_are_those_of_the_wrapped_ranker_given_sorted_rows_and_groups(ranker):
+    own = clone(ranker).fit(ROWS.X[ROWS.order], ROWS.y[ROWS.order], group=ROWS.sizes)
+    np.testing.assert_array_equal(trained(ranker).predict(OTHER.X), own.predict(OTHER.X))
+
+
+def test_weights_go_along_with_their_rows():
+    weight = np.random.default_rng(3).uniform(0.1, 2, len(ROWS.y))
+    own = clone(LIGHTGBM).fit(
+        ROWS.X[ROWS.order], ROWS.y[ROWS.order], group=ROWS.sizes, sample_weight=weight[ROWS.order]
+    )
+    ours = GroupedRanker(LIGHTGBM).fit(ROWS.X, ROWS.y, qid=ROWS.qid, sample_weight=weight)
+    np.testing.assert_array_equal(ours.predict(OTHER.X), own.predict(OTHER.X))
+
+
+@pytest.mark.parametrize("objective", [None, "nDCG@10"])
+def test_xgboost_weighs_queries(objective):
+    weight = np.random.default_rng(3).uniform(0.1, 2, len(ROWS.sizes))
+    of_row = dict(zip(sorted(set(ROWS.qid)), weight, strict=True))
+    X, y = ROWS.X[ROWS.order], ROWS.y[ROWS.order]
+    ours = GroupedRanker(XGBOOST, objective=objective)
+    ours.fit(ROWS.X, ROWS.y, qid=ROWS.qid, sample_weight=[of_row[q] for q in ROWS.qid])
+    if objective is None:
+        own = clone(XGBOOST).fit(X, y, group=ROWS.sizes, sample_weight=weight)
+        np.testing.assert_array_equal(ours.predict(OTHER.X), own.predict(OTHER.X))
+    else:
+        own = by_hand(X, y, ROWS.sizes, LambdaMART(objective), weight=weight)
+        np.testing.assert_array_equal(ours.predict(OTHER.X), own.predict(xgboost.DMatrix(OTHER.X)))
+    assert not np.array_equal(ours.predict(OTHER.X), trained(XGBOOST, objective=objective).predict(OTHER.X))
+
+
+def test_xgboost_says_which_query_has_rows_of_different_weight():
+    with pytest.raises(BadParameter, match="query 'q02' has rows of different sample_weight"):
+        GroupedRanker(XGBOOST).fit(
+            ROWS.X, ROWS.y, qid=ROWS.qid, sample_weight=1 + np.arange(len(ROWS.y)) * (ROWS.qid == "q02")
+        )
+
+
+@BOTH
+def test_grades_of_trec_below_0_are_not_relevant(ranker):
+    marked = np.where((ROWS.y == 0) & (ROWS.X[:, 1] > 0), -1, ROWS.y)
+    assert marked.min() == -1
+    ours = GroupedRanker(ranker).fit(ROWS.X, marked, qid=ROWS.qid)
+    np.testing.assert_array_equal(ours.predict(OTHER.X), trained(ranker).predict(OTHER.X))
+
+
+@BOTH
+def test_sparse_features_and_lists_are_as_good_as_arrays(ranker):
+    X = np.where(np.abs(ROWS.X) < 0.5, np.nan if ranker is XGBOOST else 0, ROWS.X)
+    expected = GroupedRanker(ranker).fit(X, ROWS.y, qid=ROWS.qid).predict(X)
+    stored = sparse.csr_array(np.nan_to_num(X))  # to XGBoost what is not stored is missing
+    np.testing.assert_array_equal(GroupedRanker(ranker).fit(stored, ROWS.y, qid=ROWS.qid).predict(stored), expected)
+    as_lists = GroupedRanker(ranker).fit(X.tolist(), ROWS.y.tolist(), qid=ROWS.qid.tolist())
+    np.testing.assert_array_equal(as_lists.predict(X.tolist()), expected)
+
+
+def test_categories_of_a_data_frame_reach_lightgbm():
+    frame = pd.DataFrame(ROWS.X, columns=list("abcd"))
+    frame["kind"] = pd.Categorical(np.where(ROWS.y > 1, "report", "memo"), categories=["memo", "report"])
+    ours = GroupedRanker(LIGHTGBM).fit(frame, ROWS.y, qid=ROWS.qid)
+    own = clone(LIGHTGBM).fit(frame.iloc[ROWS.order], ROWS.y[ROWS.order], group=ROWS.sizes)
+    np.testing.assert_array_equal(ours.predict(frame), own.predict(frame))
+    assert ours.ranker_.feature_importances_[4] > 0
+    assert ours.feature_names_in_.tolist() == ["a", "b", "c", "d", "kind"]
+
+
+def test_what_xgboost_holds_for_missing_and_for_categories_holds_with_measures_too():
+    holes = np.where(np.abs(ROWS.X) < 0.3, -9.0, ROWS.X)
+    marked = GroupedRanker(clone(XGBOOST).set_params(missing=-9.0), objective="ERR").fit(holes, ROWS.y, qid=ROWS.qid)
+    as_nan = np.where(holes == -9, np.nan, holes)
+    plain = GroupedRanker(XGBOOST, objective="ERR").fit(as_nan, ROWS.y, qid=ROWS.qid)
+    np.testing.assert_array_equal(marked.predict(holes), plain.predict(as_nan))
+
+    kinds = pd.Categorical(np.where(np.isin(ROWS.y, (0, 2)), "even", "odd"))
+    frame = pd.DataFrame({"kind": kinds, "a": ROWS.X[:, 1]})
+    ours = GroupedRanker(clone(XGBOOST).set_params(enable_categorical=True), objective="ERR")
+    ours.fit(frame, ROWS.y, qid=ROWS.qid)
+    assert ours.ranker_.feature_importances_[0] > 0.5
+
+
+# ---- the order of rows
+
+
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([LIGHTGBM, XGBOOST, clone(LIGHTGBM).set_params(subsample=0.6, subsample_freq=1)]),
+    st.sampled_from([None, "nDCG@5"]),
+)
+@settings(max_examples=8, deadline=None)
+def test_with_docnos_no_shuffle_of_the_rows_changes_a_bit(seed, ranker, objective):
+    rows = Rows(seed, sizes=np.random.default_rng(seed).integers(1, 30, 8))
+    first = trained(ranker, rows, ("qid", "docno"), objective=objective).predict(rows.X)
+    mixed = np.random.default_rng(seed).permutation(len(rows.y))
+    second = GroupedRanker(ranker, objective=objective)
+    second.fit(rows.X[mixed], rows.y[mixed], qid=rows.qid[mixed], docno=rows.docno[mixed])
+    np.testing.assert_array_equal(second.predict(rows.X[mixed]), first[mixed])
+
+
+@BOTH
+def test_with_docnos_rows_are_as_trec_eval_settles_ties(ranker):
+    order = ROWS.order_by_docno
+    own = clone(ranker).fit(ROWS.X[order], ROWS.y[order], group=ROWS.sizes)
+    ours = trained(ranker, names=("qid", "docno"))
+    np.testing.assert_array_equal(ours.predict(OTHER.X), own.predict(OTHER.X))
+    assert not np.array_equal(ours.predict(OTHER.X), trained(ranker).predict(OTHER.X)), "the order matters"
+
+
+def test_docnos_that_are_numbers_sort_as_text():
+    """As trec_eval compares them: '9' is above '10'."""
+    numbers = np.arange(len(ROWS.y))
+    as_numbers = GroupedRanker(LIGHTGBM).fit(ROWS.X, ROWS.y, qid=ROWS.qid, docno=numbers)
+    as_text = GroupedRanker(LIGHTGBM).fit(ROWS.X, ROWS.y, qid=ROWS.qid, docno=numbers.astype(str))
+    np.testing.assert_array_equal(as_numbers.predict(ROWS.X), as_text.predict(ROWS.X))
+
+
+@BOTH
+def test_without_docnos_queries_may_be_scattered_as_long_as_their_rows_keep_their_order(ranker):
+    together = GroupedRanker(ranker).fit(ROWS.X[ROWS.order], ROWS.y[ROWS.order], qid=ROWS.qid[ROWS.order])
+    np.testing.assert_array_equal(together.predict(ROWS.X), trained(ranker).predict(ROWS.X))
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        lambda numbers: numbers.astype(float),
+        lambda numbers: np.array([f"topic {n:03}" for n in numbers]),
+        lambda numbers: pd.Categorical(numbers),
+        lambda numbers: numbers.tolist(),
+        lambda numbers: np.array([str(n) if n > 5 else int(n) for n in numbers], object),
+    ],
+    ids=["floats", "text", "categories", "a list", "numbers and text"],
+)
+def test_ids_of_any_type_name_queries(named):
+    qid = named(np.array([int(q[1:]) for q in ROWS.qid]))
+    ours = GroupedRanker(LIGHTGBM).fit(ROWS.X, ROWS.y, qid=qid)
+    np.testing.assert_array_equal(ours.predict(ROWS.X), trained(LIGHTGBM).predict(ROWS.X))
+    assert ours.score(ROWS.X, ROWS.y, qid=qid) == pytest.approx(ours.score(ROWS.X, ROWS.y, qid=ROWS.qid), abs=1e-12)
+
+
+def test_one_query_is_enough_to_learn_from():
+    rows = Rows(4, sizes=[60])
+    assert trained(LIGHTGBM, rows).score(rows.X, rows.y, qid=rows.qid) > 0.9
+
+
+# ---- what is known of rows
+
+
+@BOTH
+@pytest.mark.parametrize("of_X", [False, True])
+def test_the_index_says_what_is_not_passed(ranker, of_X):
+    names = ("qid", "docno", "doc_length")
+    expected = trained(ranker, names=names, objective="TBG").predict(ROWS.X)
+    y = ROWS.indexed(*names)
+    X = pd.DataFrame(ROWS.X, index=y.index) if of_X else ROWS.X
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ours = GroupedRanker(ranker, objective="TBG").fit(X, ROWS.y if of_X else y)
+        np.testing.assert_array_equal(ours.predict(X), expected)
+    assert ours.score(X, ROWS.y if of_X else y) == ours.score(X, ROWS.y, **ROWS.known(*names))
+
+
+def test_the_score_is_the_mean_over_queries_that_ir_measures_finds():
+    ours = trained(LIGHTGBM, names=("qid", "docno"))
+    assert ours.score(OTHER.X, OTHER.indexed("qid", "docno")) == pytest.approx(
+        measured("nDCG", OTHER, ours.predict(OTHER.X)), abs=1e-12
+    )
+    ours.set_params(eval_measure=TBG)
+    assert ours.score(OTHER.X, OTHER.y, **OTHER.known("qid", "docno", "doc_length")) == pytest.approx(
+        measured(TBG, OTHER, ours.predict(OTHER.X)), abs=1e-12
+    )
+
+
+# ---- scikit-learn
+
+
+def _checked(ranker, **more):
+    return GroupedRanker(clone(ranker).set_params(n_estimators=5, **more), single_query=True)
+
+
+@parametrize_with_checks(
+    [
+        _checked(LIGHTGBM, min_child_samples=1, label_gain=list(range(300))),  # the checks' labels go beyond 31
+        _checked(XGBOOST, ndcg_exp_gain=False),
+    ],
+    expected_failed_checks=lambda estimator: EXPECTED_FAILED_CHECKS[type(estimator.ranker).__name__],
+    xfail_strict=True,
+)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+def test_columns_are_checked_by_name():
+    check_dataframe_column_names_consistency("GroupedRanker", _checked(LIGHTGBM, min_child_samples=1))
+
+
+def test_scikit_learn_never_splits_a_query_and_scores_by_all():
+    """The folds by hand."""
+    ours = GroupedRanker(LIGHTGBM, eval_measure="nDCG@10")
+    y = ROWS.indexed("qid", "docno")
+    found = cross_validate(ours, ROWS.X, y, groups=ROWS.qid, cv=GroupKFold(3))["test_score"]
+    for value, (train, test) in zip(found, GroupKFold(3).split(ROWS.X, groups=ROWS.qid), strict=True):
+        order = [row for row in ROWS.order_by_docno if row in set(train)]
+        sizes = np.unique(ROWS.qid[order], return_counts=True)[1]
+        own = clone(LIGHTGBM).fit(ROWS.X[order], ROWS.y[order], group=sizes)
+        left = Rows()
+        left.qid, left.docno, left.y, left.doc_length = (
+            values[test] for values in (ROWS.qid, ROWS.docno, ROWS.y, ROWS.doc_length)
+        )
+        assert value == pytest.approx(measured("nDCG@10", left, own.predict(ROWS.X[test])), abs=1e-12)
+
+
+@pytest.mark.parametrize("ranker, n_jobs", [(LIGHTGBM, 1), (XGBOOST, 2)], ids=["lightgbm", "xgboost in workers"])
+def test_cross_validation_takes_queries_by_metadata_routing_by_parameters_and_by_index(ranker, n_jobs):
+    def scores(estimator, y=ROWS.y, **options):
+        return cross_validate(estimator, ROWS.X, y, cv=GroupKFold(3), n_jobs=n_jobs, error_score="raise", **options)[
+            "test_score"
+        ]
+
+    names = ("qid", "docno", "doc_length")
+    ours = GroupedRanker(ranker, objective="TBG")
+    expected = scores(ours, ROWS.indexed(*names), groups=ROWS.qid)
+    piped = make_pipeline(StandardScaler(with_mean=False, with_std=False), ours)
+    np.testing.assert_array_equal(scores(piped, ROWS.indexed(*names), groups=ROWS.qid), expected)
+    with config_context(enable_metadata_routing=True):
+        params = {**ROWS.known(*names), "groups": ROWS.qid}
+        np.testing.assert_array_equal(scores(ours, params=params), expected)
+        np.testing.assert_array_equal(scores(piped, params=params), expected)
+        np.testing.assert_array_equal(scores(ours, ROWS.indexed(*names), params={"groups": ROWS.qid}), expected)
+    if n_jobs == 1:
+        predicted = cross_val_predict(piped, ROWS.X, ROWS.y, groups=ROWS.qid, cv=GroupKFold(3), params={
+            f"groupedranker__{name}": getattr(ROWS, name) for name in names
+        })  # fmt: skip
+        own = cross_val_predict(ours, ROWS.X, ROWS.y, groups=ROWS.qid, cv=GroupKFold(3), params=ROWS.known(*names))
+        np.testing.assert_array_equal(predicted, own)
+
+
+def test_a_grid_reaches_the_parameters_of_the_wrapped_ranker():
+    grid = {"groupedranker__ranker__n_estimators": [1, 20], "groupedranker__objective": [None, "nDCG@5"]}
+    search = GridSearchCV(make_pipeline(StandardScaler(), GroupedRanker(LIGHTGBM)), grid, cv=GroupKFold(3), n_jobs=2)
+    with config_context(enable_metadata_routing=True):
+        search.fit(ROWS.X, ROWS.y, qid=ROWS.qid, groups=ROWS.qid)
+    best = search.best_estimator_[-1]
+    assert best.ranker_.n_estimators == search.best_params_["groupedranker__ranker__n_estimators"]
+    assert len(set(search.cv_results_["mean_test_score"])) == 4
+    assert search.best_score_ > 0.8
+
+
+def test_a_search_stops_where_queries_are_missing_and_chooses_nothing_by_chance():
+    """scikit-learn would take the error for a NaN, with a warning."""
+    with pytest.raises(CannotScore, match="qid is missing"):
+        cross_validate(GroupedRanker(LIGHTGBM), ROWS.X, ROWS.y, groups=ROWS.qid, cv=GroupKFold(3), params=ROWS.known())
+    with pytest.raises(CannotScore, match="TBG needs the length of every document"):
+        cross_validate(
+            GroupedRanker(LIGHTGBM, eval_measure="TBG"), ROWS.X, ROWS.indexed(), groups=ROWS.qid, cv=GroupKFold(3)
+        )
+
+
+@BOTH
+@pytest.mark.parametrize("objective", [None, "TBG"])
+def test_copies_and_pickles_predict_the_same(ranker, objective):
+    options = dict(objective=objective, early_stopping_rounds=2, validation_fraction=0.3, random_state=1)
+    ours = trained(ranker, names=("qid", "docno", "doc_length"), **options)
+    again = pickle.loads(pickle.dumps(ours))
+    np.testing.assert_array_equal(again.predict(OTHER.X), ours.predict(OTHER.X))
+    refitted = clone(ours)
+    with pytest.raises(NotFittedError):
+        refitted.predict(OTHER.X)
+    refitted.fit(ROWS.X, ROWS.y, **ROWS.known("qid", "docno", "doc_length"))
+    np.testing.assert_array_equal(refitted.predict(OTHER.X), ours.predict(OTHER.X))
+    assert not hasattr(ranker, "n_features_in_"), "the given ranker is left as it was"
+
+
+def test_a_trained_ranker_carries_no_documents():
+    """Else it would be as large as the data it was trained on."""
+    ours = trained(LIGHTGBM, names=("qid", "docno", "doc_length"), objective="TBG")
+    assert str(ours.ranker_.objective.measure) == "TBG"
+    assert ours.ranker_.objective.docno is ours.ranker_.objective.doc_length is None
+    assert len(pickle.dumps(ours)) < 2 * len(pickle.dumps(trained(LIGHTGBM)))
+
+
+# ---- measures as objectives
+
+
+def by_hand(X, y, sizes, objective, rounds=8, weight=None):
+    """XGBoost's own training with an objective, on sorted rows."""
+    data = xgboost.DMatrix(X, y, group=sizes, weight=weight)
+    parameters = {"max_depth": 3, "base_score": 0.0, "nthread": 1, "disable_default_eval_metric": True}
+    return xgboost.train({**parameters, "objective": "rank:ndcg"}, data, rounds, obj=objective.xgboost)
+
+
+@pytest.mark.parametrize("objective", ["TBG", LambdaMART("TBG", pairs="all", truncation_level=3)], ids=str)
+def test_an_objective_sees_the_documents_of_the_sorted_rows(objective):
+    order = ROWS.order_by_docno
+    X, y, length = ROWS.X[order], ROWS.y[order], ROWS.doc_length[order]
+    bound = (LambdaMART(objective) if isinstance(objective, str) else objective).bound(doc_length=length)
+    names = ("qid", "docno", "doc_length")
+    own = clone(LIGHTGBM).set_params(objective=bound, metric="None").fit(X, y, group=ROWS.sizes)
+    ours = trained(LIGHTGBM, names=names, objective=objective)
+    np.testing.assert_array_equal(ours.predict(OTHER.X), own.predict(OTHER.X))
+    booster = by_hand(X, y, ROWS.sizes, bound)
+    ours = trained(XGBOOST, names=names, objective=objective)
+    np.testing.assert_array_equal(ours.predict(OTHER.X), booster.predict(xgboost.DMatrix(OTHER.X)))
+
+
+@BOTH
+def test_a_measure_with_a_table_of_lengths_needs_docnos_only(ranker):
+    table = TBG(lengths=dict(zip(ROWS.docno, ROWS.doc_length, strict=True)))
+    by_table = trained(ranker, names=("qid", "docno"), objective=table)
+    by_column = trained(ranker, names=("qid", "docno", "doc_length"), objective=TBG)
+    np.testing.assert_array_equal(by_table.predict(OTHER.X), by_column.predict(OTHER.X))
+
+
+@BOTH
+@pytest.mark.parametrize("measure", ["nDCG@5", "ERR", "CWLA(C='rbp(0.5)',A='erg',max_rel=3)"])
+def test_learning_a_measure_raises_it(ranker, measure):
+    untrained = measured(measure, ROWS, np.zeros(len(ROWS.y)))
+    ours = trained(ranker, objective=measure)
+    assert ours.score(ROWS.X, ROWS.y, qid=ROWS.qid) > untrained + 0.1
+    assert measured(measure, OTHER, ours.predict(OTHER.X)) > measured(measure, OTHER, np.zeros(len(OTHER.y))) + 0.1
+
+
+# ---- early stopping
+
+VALIDATING = [
+    pytest.param(dict(objective="nDCG@5"), "nDCG@5", id="the objective's measure"),
+    pytest.param(dict(eval_measure="TBG"), TBG, id="another measure"),
+    pytest.param(dict(objective="ERR", eval_measure="TBG"), TBG, id="objective and another measure"),
+]
+
+
+@BOTH
+@pytest.mark.parametrize("options, measure", VALIDATING)
+def test_training_stops_where_the_measure_of_validation_queries_is_best(ranker, options, measure):
+    ours = GroupedRanker(clone(ranker).set_params(n_estimators=60), early_stopping_rounds=4, **options)
+    names = ("qid", "docno", "doc_length")
+    known = {f"eval_{name}": values for name, values in OTHER.known(*names).items()}
+    ours.fit(ROWS.X, ROWS.y, **ROWS.known(*names), eval_X=OTHER.X, eval_y=OTHER.y, **known)
+    (values,) = ours.evals_result_["validation_0"].values()
+    best = ours.best_iteration_
+    assert list(ours.evals_result_["validation_0"]) == [str(measure)]
+    assert best == 1 + int(np.argmax(values))
+    assert len(values) == best + 4 < 60
+    digits = 1e-9 if ranker is LIGHTGBM else 5.1e-7  # XGBoost writes six behind the point
+    assert values[best - 1] == pytest.approx(measured(measure, OTHER, ours.predict(OTHER.X)), abs=digits)
+    shorter = GroupedRanker(clone(ranker).set_params(n_estimators=best), **options).fit(
+        ROWS.X, ROWS.y, **ROWS.known(*names)
+    )
+    np.testing.assert_array_equal(shorter.predict(OTHER.X), ours.predict(OTHER.X))
+    assert shorter.best_iteration_ == best
+    assert shorter.evals_result_ == {}
+
+
+@BOTH
+@pytest.mark.parametrize("options", [{}, dict(objective="nDCG@5")], ids=["own", "nDCG@5"])
+def test_a_fraction_of_the_queries_is_held_out_whole(ranker, options):
+    """The same as passing those queries by hand."""
+    common = dict(early_stopping_rounds=3, **options)
+    ours = trained(ranker, validation_fraction=0.25, random_state=5, **common)
+    queries = ROWS.qid[ROWS.order]
+    train, held = next(GroupShuffleSplit(1, test_size=0.25, random_state=5).split(queries, groups=queries))
+    assert not set(queries[train]) & set(queries[held])
+    assert len(set(queries[held])) == round(0.25 * len(ROWS.sizes) + 0.5)
+    train, held = ROWS.order[train], ROWS.order[held]
+    by_hand = GroupedRanker(ranker, **common).fit(
+        ROWS.X[train], ROWS.y[train], qid=ROWS.qid[train],
+        eval_X=ROWS.X[held], eval_y=pd.Series(ROWS.y[held], index=pd.Index(ROWS.qid[held], name="qid")),
+    )  # fmt: skip
+    np.testing.assert_array_equal(ours.predict(OTHER.X), by_hand.predict(OTHER.X))
+    assert ours.evals_result_ == by_hand.evals_result_
+    assert ours.best_iteration_ == by_hand.best_iteration_
+
+
+@BOTH
+def test_a_measure_of_any_name_validates(ranker):
+    """XGBoost splits its line of values at colons and spaces."""
+    measure = "nDCG(gains={2:3,3:7})@5"
+    ours = trained(ranker, eval_measure=measure, validation_fraction=0.4, random_state=0)
+    assert list(ours.evals_result_["validation_0"]) == [measure]
+    assert len(ours.evals_result_["validation_0"][measure]) == 8 == ours.best_iteration_
+
+
+@BOTH
+def test_validation_knows_grades_below_0(ranker):
+    """To bpref a document of the grade -1 is not judged, and one of the grade 0 is not relevant."""
+    junk = Rows(5)
+    junk.y = np.where((junk.y == 0) & (junk.X[:, 1] > 0), -1, junk.y)
+    ours = GroupedRanker(ranker, eval_measure="Bpref").fit(
+        ROWS.X, ROWS.y, qid=ROWS.qid, eval_X=junk.X, eval_y=junk.indexed("qid", "docno")
+    )
+    last = ours.evals_result_["validation_0"]["Bpref"][-1]
+    assert last == pytest.approx(measured("Bpref", junk, ours.predict(junk.X)), abs=5.1e-7)
+    junk.y = np.maximum(junk.y, 0)
+    assert last != pytest.approx(measured("Bpref", junk, ours.predict(junk.X)), abs=1e-3)
+
+
+@pytest.mark.parametrize("objective", [None, "ERR"])
+def test_early_stopping_set_in_the_wrapped_ranker_holds(objective):
+    options = dict(objective=objective, eval_measure="ERR", validation_fraction=0.4, random_state=0)
+    inside = trained(clone(XGBOOST).set_params(n_estimators=60, early_stopping_rounds=2), **options)
+    outside = trained(clone(XGBOOST).set_params(n_estimators=60), early_stopping_rounds=2, **options)
+    assert inside.evals_result_ == outside.evals_result_
+    assert inside.best_iteration_ == outside.best_iteration_ < 60
+
+
+@BOTH
+def test_the_rankers_own_metric_validates_where_no_measure_is_given(ranker):
+    own = clone(ranker).set_params(n_estimators=60)
+    order, left = ROWS.order, OTHER.order
+    ours = GroupedRanker(own, early_stopping_rounds=4).fit(
+        ROWS.X, ROWS.y, qid=ROWS.qid, eval_X=OTHER.X, eval_y=OTHER.y, eval_qid=OTHER.qid
+    )
+    if ranker is LIGHTGBM:
+        from lightgbm import early_stopping
+
+        own.fit(
+            ROWS.X[order], ROWS.y[order], group=ROWS.sizes, eval_X=OTHER.X[left], eval_y=OTHER.y[left],
+            eval_group=[OTHER.sizes], callbacks=[early_stopping(4, verbose=False)],
+        )  # fmt: skip
+        assert ours.best_iteration_ == own.best_iteration_
+    else:
+        own.set_params(early_stopping_rounds=4).fit(
+            ROWS.X[order], ROWS.y[order], group=ROWS.sizes,
+            eval_set=[(OTHER.X[left], OTHER.y[left])], eval_group=[OTHER.sizes],
+        )  # fmt: skip
+        assert ours.best_iteration_ == own.best_iteration + 1
+    np.testing.assert_array_equal(ours.predict(OTHER.X), own.predict(OTHER.X))
+
+
+def test_a_pipeline_transforms_validation_rows_with_metadata_routing():
+    """By scikit-learn's transform_input."""
+    options = dict(objective="nDCG@5", early_stopping_rounds=3)
+    scale = StandardScaler().fit(ROWS.X)
+    by_hand = GroupedRanker(LIGHTGBM, **options).fit(
+        scale.transform(ROWS.X), ROWS.y, qid=ROWS.qid,
+        eval_X=scale.transform(OTHER.X), eval_y=OTHER.y, eval_qid=OTHER.qid,
+    )  # fmt: skip
+    with config_context(enable_metadata_routing=True):
+        piped = make_pipeline(StandardScaler(), GroupedRanker(LIGHTGBM, **options), transform_input=["eval_X"])
+        piped.fit(ROWS.X, ROWS.y, qid=ROWS.qid, eval_X=OTHER.X, eval_y=OTHER.y, eval_qid=OTHER.qid)
+        np.testing.assert_array_equal(piped.predict(OTHER.X), by_hand.predict(scale.transform(OTHER.X)))
+    assert piped[-1].evals_result_ == by_hand.evals_result_
+
+
+# ---- errors
+
+N = len(ROWS.y)
+HOLE = np.where(np.arange(N) == 7, np.nan, ROWS.y)
+BAD = [
+    ({}, dict(qid=None), NotPassed, r"query of each row is missing: pass qid=.*level 'qid'.*set_fit_request"),
+    ({}, dict(qid=ROWS.qid[1:]), BadParameter, rf"qid has {N - 1} values, and there are {N} rows"),
+    ({}, dict(qid=ROWS.sizes), BadParameter, r"not the sizes of groups"),
+    ({}, dict(qid=np.where(np.arange(N) == 3, np.nan, 1.0)), BadParameter, "row 3 has no qid"),
+    ({}, dict(docno=[None, *ROWS.docno[1:]]), BadParameter, "row 0 has no docno"),
+    ({}, dict(y=HOLE), BadJudgments, r"row 7 is not judged.*leave out the 1 "),
+    ({}, dict(y=ROWS.y - 3), BadJudgments, "has the label -3"),
+    ({}, dict(y=ROWS.y[1:]), BadParameter, rf"qid has {N} values, and there are {N - 1} labels"),
+    ({}, dict(y=None), BadJudgments, "requires y to be passed"),
+    ({}, dict(sample_weight=np.ones(N - 1)), ValueError, "sample_weight.shape"),
+    ({}, dict(sample_weight=-np.ones(N)), ValueError, "Negative values"),
+    ({}, dict(eval_X=OTHER.X), BadJudgments, "the validation rows: .*requires y"),
+    ({}, dict(eval_X=OTHER.X, eval_y=OTHER.y), NotPassed, "the validation rows: the query of each row is missing"),
+    ({}, dict(eval_X=OTHER.X[:, 1:], eval_y=OTHER.y, eval_qid=OTHER.qid), ValueError, "X has 3 features"),
+    ({}, dict(eval_qid=OTHER.qid), BadParameter, "describe the rows of eval_X="),
+    (dict(objective="TBG"), {}, NotPassed, r"TBG needs the length of every document: pass doc_length="),
+    (dict(objective="TBG"), dict(doc_length=np.where(np.arange(N) == 5, np.nan, 9.0)), MissingLength, rf"1 of {N} have none \(topic '{ROWS.qid[5]}': '.*row 5\)'\)"),
+    (dict(objective=TBG(lengths={"d0": 9.0})), {}, NotPassed, "in a table: pass docno="),
+    (dict(eval_measure="TBG", validation_fraction=0.3), {}, NotPassed, "TBG needs the length"),
+    (dict(objective=LambdaMART("ERR", docno=ROWS.docno)), {}, BadParameter, "its own doc_length or docno"),
+    (dict(objective="nDGC"), {}, UnknownSpec, "no measure 'nDGC'. Near: 'nDCG'"),
+    (dict(objective=print), {}, BadParameter, "must be a measure, a LambdaMART, or None"),
+    (dict(eval_measure="nDGC"), {}, UnknownSpec, "no measure 'nDGC'"),
+    (dict(early_stopping_rounds=5), {}, BadParameter, "needs queries to validate on"),
+    (dict(early_stopping_rounds=0, validation_fraction=0.5), {}, BadParameter, "a whole number from 1"),
+    (dict(validation_fraction=1.0), {}, BadParameter, "above 0 and below 1"),
+    (dict(validation_fraction=0.5), dict(qid=np.zeros(N)), BadParameter, "there is only one"),
+    (
+        dict(validation_fraction=0.5), dict(eval_X=OTHER.X, eval_y=OTHER.y, eval_qid=OTHER.qid),
+        BadParameter, "give one of the two",
+    ),
+    (dict(ranker=StandardScaler()), {}, BadParameter, "must be a lightgbm.LGBMRanker or an xgboost.XGBRanker"),
+    (dict(ranker=xgboost.XGBRegressor()), {}, BadParameter, "must be a lightgbm.LGBMRanker"),
+]  # fmt: skip
+
+
+@BOTH
+@pytest.mark.parametrize("options, passed, kind, text", BAD, ids=[case[3][:40] for case in BAD])
+def test_an_error_says_what_is_wrong_and_where(ranker, options, passed, kind, text):
+    ours = GroupedRanker(**{"ranker": ranker, **options})
+    with pytest.raises(kind, match=text):
+        ours.fit(**{"X": ROWS.X, "y": ROWS.y, "qid": ROWS.qid, **passed})
+
+
+def test_the_default_is_lightgbms_ranker_and_says_where_to_get_it(monkeypatch):
+    rows = Rows(3, sizes=[25, 20])  # few, for the default takes all processors for a hundred trees
+    ours, own = GroupedRanker(), LGBMRanker(verbosity=-1)
+    own.fit(rows.X[rows.order], rows.y[rows.order], group=rows.sizes)
+    np.testing.assert_array_equal(ours.fit(rows.X, rows.y, qid=rows.qid).predict(OTHER.X), own.predict(OTHER.X))
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    with pytest.raises(CWLAError, match=r"pip install 'pyterrier-cwla\[lightgbm\]'"):
+        ours.fit(ROWS.X, ROWS.y, qid=ROWS.qid)
+
+
+# ---- real data
+
+
+@pytest.mark.real_data
+@BOTH
+@pytest.mark.parametrize("objective", [None, "nDCG@10"])
+def test_folds_of_lightgbms_example_are_ranked_far_better_than_by_chance(data, ranker, objective):
+    folder = data / "lightgbm-lambdarank"
+    X, y = load_svmlight_file(folder / "rank.train")
+    sizes = np.loadtxt(folder / "rank.train.query", dtype=int)
+    qid = pd.Index(np.repeat(np.arange(len(sizes)), sizes), name="qid")
+    mixed = np.random.default_rng(0).permutation(len(y))
+    X, y, qid = X[mixed], y[mixed], qid[mixed]
+    ours = GroupedRanker(clone(ranker).set_params(n_estimators=15), objective=objective, eval_measure="nDCG@10")
+    found = cross_validate(ours, X, pd.Series(y, index=qid), groups=qid, cv=GroupKFold(3))["test_score"]
+    by_chance = EvalMeasure("nDCG@10").value(y[np.argsort(qid)], np.zeros(len(y)), np.bincount(qid))
+    assert by_chance == pytest.approx(0.68, abs=0.02)
+    assert found.mean() > 0.77
+    assert found.min() > by_chance + 0.03
