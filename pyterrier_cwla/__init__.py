@@ -6,16 +6,20 @@ from ._version import __version__
 from .aggregation import aggregation, discount
 from .announce import announce
 from .arrays import explain_gains, residual, score
+from .compare import compare
+from .comparison import Comparison
 from .continuation import continuation
 from .documents import Lengths, lengths_of_index, lengths_of_texts, register_lengths
 from .duplicates import Duplicates, find_duplicates, register_duplicates
 from .effort import effort
-from .errors import CWLAError
+from .errors import CannotScore, CWLAError
 from .evaluate import evaluate
 from .explain import Explanation, explain
 from .gain import gain
 from .intents import register_intent_weights
+from .label_scores import cwla_score, err_score, measure_score, tbg_score
 from .measures import CWLA, MEASURES, TBG, Residual
+from .objectives import EvalMeasure, LambdaMART
 from .plots import plot_stops
 from .provider import CWLAProvider, register
 from .sessions import esNDCG, evaluate_sessions, nsDCG, sDCG
@@ -23,7 +27,26 @@ from .spec import parse
 from .stops import stop_distribution
 
 if TYPE_CHECKING:
+    from .held_out import out_of_fold
+    from .ltr import LearnedRanker
+    from .rankers import GroupedRanker
+    from .scorers import get_scorer, get_scorer_names, scorer
     from .terrier import DocLength, DuplicateOf
+    from .tuning import KFoldStudySearch, StudySearch
+
+#: What needs PyTerrier or scikit-learn is imported when it is first asked for: its module.
+_LATER = {
+    "DocLength": "terrier",
+    "DuplicateOf": "terrier",
+    "GroupedRanker": "rankers",
+    "KFoldStudySearch": "tuning",
+    "LearnedRanker": "ltr",
+    "StudySearch": "tuning",
+    "get_scorer": "scorers",
+    "get_scorer_names": "scorers",
+    "out_of_fold": "held_out",
+    "scorer": "scorers",
+}
 
 __all__ = [
     "__version__",
@@ -31,16 +54,27 @@ __all__ = [
     "TBG",
     "CWLAError",
     "CWLAProvider",
+    "CannotScore",
+    "Comparison",
     "DocLength",
     "DuplicateOf",
     "Duplicates",
+    "EvalMeasure",
     "Explanation",
+    "GroupedRanker",
+    "KFoldStudySearch",
+    "LambdaMART",
+    "LearnedRanker",
     "Lengths",
     "Residual",
+    "StudySearch",
     "aggregation",
+    "compare",
     "continuation",
+    "cwla_score",
     "discount",
     "effort",
+    "err_score",
     "esNDCG",
     "evaluate",
     "evaluate_sessions",
@@ -48,9 +82,13 @@ __all__ = [
     "explain_gains",
     "find_duplicates",
     "gain",
+    "get_scorer",
+    "get_scorer_names",
     "lengths_of_index",
     "lengths_of_texts",
+    "measure_score",
     "nsDCG",
+    "out_of_fold",
     "parse",
     "plot_stops",
     "register_duplicates",
@@ -59,7 +97,9 @@ __all__ = [
     "residual",
     "sDCG",
     "score",
+    "scorer",
     "stop_distribution",
+    "tbg_score",
 ]
 
 globals().update(MEASURES)  # every named measure, as `from pyterrier_cwla import AdaptiveERR`
@@ -69,9 +109,10 @@ announce()
 
 
 def __getattr__(name: str) -> Any:
-    """The transformers, which need PyTerrier, when they are first asked for."""
-    if name in ("DocLength", "DuplicateOf"):
-        from . import terrier
+    """What waits in ``_LATER``."""
+    if name in _LATER:
+        from importlib import import_module
 
-        return getattr(terrier, name)
+        found = globals()[name] = getattr(import_module(f".{_LATER[name]}", __name__), name)
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
