@@ -392,6 +392,8 @@ class _Paths:
 def by_scoring_anew(metric: Metric, ranked: Ranked, depth: int) -> Changes:
     """Every swapped ranking is scored; pairs of equal items are left out."""
     score = metric.raw(ranked.rankings)
+    if metric.unseen_effort is None:  # then it did not matter
+        metric = replace(metric, unseen=1.0)
     width = ranked.r.shape[1]
     for a in range(depth):
         change = np.zeros((len(score), width - a - 1))
