@@ -22,6 +22,9 @@ PACKAGES = (
     "pytrec-eval-terrier",
     "cwl-eval",
     "ranx",
+    "scikit-learn",
+    "lightgbm",
+    "optuna",
 )
 
 
