@@ -12,7 +12,7 @@ from ir_measures.measures import Measure
 from .errors import BadJudgments, BadParameter, CWLAError, NotPassed, UnknownSpec
 from .evaluate import measures_of
 from .frames import Columns
-from .measures import CWLA, TBG, CWLAMeasure, innermost
+from .measures import CWLA, TBG, CWLAMeasure, Wrapper, innermost
 from .provider import CWLAEvaluator, CWLAProvider
 from .samples import Samples, scores
 
@@ -150,12 +150,25 @@ def per_query(measures: list[Measure], samples: Samples, score: Any) -> dict[Mea
     if not samples.judgments.qids:
         raise BadJudgments("no row is judged, so that there is nothing to score.")
     run = samples.run(score)
-    ours = [measure for measure in measures if CWLAProvider().supports(measure)]
-    for measure in ours:
-        _check_known(measure, samples)
-    values = CWLAEvaluator(ours, samples.judgments).table(run) if ours else {}
+    ours = {}
+    for measure in measures:
+        if CWLAProvider().supports(measure):
+            _check_known(measure, samples)
+            ours[with_lengths_of_rows(measure, samples)] = measure
+    found = CWLAEvaluator(list(ours), samples.judgments).table(run) if ours else {}
+    values = {ours[measure]: values for measure, values in found.items()}
     theirs = [measure for measure in measures if measure not in values]
     return {**values, **_by_ir_measures(theirs, samples, run)}
+
+
+def with_lengths_of_rows(measure: Measure, samples: Samples) -> Measure:
+    """The measure with the rows as its table of lengths, where its ideal ranking asks for the lengths of all judged."""
+    if isinstance(measure, Wrapper):
+        return measure(measure=with_lengths_of_rows(measure.inner, samples))
+    if not isinstance(measure, CWLAMeasure) or samples.doc_length is None:
+        return measure
+    asks = measure.metric.norm == "ideal" and measure.metric.needs_words and measure.metric.lengths is None
+    return measure(lengths=samples.lengths) if asks else measure
 
 
 def aggregate(measure: Measure, values: Array) -> float:

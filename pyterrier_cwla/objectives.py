@@ -11,6 +11,7 @@ from ir_measures.measures import Measure
 from .errors import BadParameter
 from .evaluate import computed_here
 from .judgments import COUNTS
+from .label_scores import with_lengths_of_rows
 from .measures import Wrapper, metric_of
 from .provider import CWLAEvaluator
 from .rankings import Array
@@ -232,7 +233,8 @@ class EvalMeasure:
         """The measure over all queries."""
         samples, evaluator = self._prepared(np.asarray(y), group)
         rows = evaluator.judgments.rows(samples.run(predictions(pred, len(samples.label))))
-        return evaluator.means(evaluator.tables([rows])[0])[self.measure]
+        [value] = evaluator.means(evaluator.tables([rows])[0]).values()
+        return value
 
     def __deepcopy__(self, memo: Any) -> EvalMeasure:
         return self
@@ -247,8 +249,8 @@ class EvalMeasure:
                 return samples, evaluator
         known = {name: _of_these(name, getattr(self, name), len(y)) for name in ("doc_length", "docno")}
         samples = samples_of_groups(y, sizes, **known)
-        evaluator = CWLAEvaluator([self.measure], samples.judgments)
-        self._known.append((y.copy(), sizes, samples, evaluator))
+        evaluator = CWLAEvaluator([with_lengths_of_rows(self.measure, samples)], samples.judgments)
+        self._known = [(y.copy(), sizes, samples, evaluator), *self._known[:3]]
         return samples, evaluator
 
 
@@ -269,7 +271,7 @@ def _learnable(measure: Any) -> Measure:
     (found,) = computed_here([measure])
     if isinstance(found, Wrapper) or found.NAME in COUNTS:
         raise BadParameter(
-            f"{found} follows no user model, so that LambdaMART has no ΔM for it: give its inner measure."
+            f"{found} follows no user model, so that LambdaMART has no ΔM for it: give a measure such as TBG."
         )
     metric = metric_of(found)
     if metric.duplicates is not None or metric.judged_only:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .align import Judgments
+from .documents import Lengths
 from .errors import BadJudgments, BadParameter, BadRun, NotPassed, some
 from .frames import Columns
 
@@ -122,6 +123,12 @@ class Samples:
             row = int(np.argmax(np.isnan(score)))
             raise BadRun(f"row {row} has the score NaN: every row needs a number to be ranked by.")
         return Columns(self.query_id, self.doc_id, score, self._words)
+
+    @cached_property
+    def lengths(self) -> Lengths:
+        """The words of the rows' documents, of those that have any."""
+        known = pd.DataFrame({"doc_id": self.doc_id.to_pandas(), "words": self._words}).dropna().drop_duplicates()
+        return Lengths.of(known)
 
     @cached_property
     def _words(self) -> Array | None:

@@ -38,6 +38,7 @@ from pyterrier_cwla import CWLA, TBG, Residual, continuation, evaluate, register
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, CannotScore, CWLAError, NotPassed, UnknownSpec
 from pyterrier_cwla.held_out import out_of_fold
 from pyterrier_cwla.label_scores import cwla_score, err_score, measure_score, tbg_score
+from pyterrier_cwla.objectives import EvalMeasure
 from pyterrier_cwla.scorers import get_scorer, get_scorer_names, predicted, scorer
 
 RBP = CWLA(C="rbp(0.8)", A="erg", max_rel=3)
@@ -737,3 +738,19 @@ def test_what_cannot_be_scored_stops_a_search_in_two_processes(several):
     search = GridSearchCV(Column(), {"column": [0, 1]}, cv=GroupKFold(3), scoring=scoring, n_jobs=2, refit=False)
     with pytest.raises(CannotScore, match="qid is missing"):
         search.fit(rows.X, rows.label, groups=rows.qid)
+
+
+@pytest.mark.parametrize("measure", ["TBG(norm='ideal')", "GeometricMean(measure=\"TBG(norm='ideal')@5\")"])
+def test_ideal_rankings_are_made_of_the_rows_where_these_have_lengths(measure):
+    rng = np.random.default_rng(5)
+    qid, words = np.repeat(["a", "b", "c"], 9), rng.integers(10, 900, 27)
+    grades, score = rng.integers(0, 2, 27), rng.permutation(27) * 1.0
+    docno = [f"d{row}" for row in range(27)]
+    table = pd.DataFrame({"docno": docno, "words": words})
+    register_lengths("of_the_rows", table)
+    bound = measure.replace("norm=", "lengths='of_the_rows',norm=")
+    qrels = pd.DataFrame({"query_id": qid, "doc_id": docno, "relevance": grades})
+    run = pd.DataFrame({"query_id": qid, "doc_id": docno, "score": score})
+    expected = evaluate(qrels, run, [bound]).iloc[0, 0]
+    assert measure_score(measure, grades, score, groups=qid, doc_length=words) == pytest.approx(expected, rel=1e-12)
+    assert EvalMeasure(measure, doc_length=words).value(grades, score, [9, 9, 9]) == pytest.approx(expected, rel=1e-12)
