@@ -4,8 +4,8 @@ All that could be chosen is fixed here, before anything is trained:
 
 * Data: `lightgbm-lambdarank`, training and test queries together, 251 of them, grades 0 to 4.
 * Lengths: the data has none. Each row gets round(exp(5.8 + 0.9·z)) words, z standard normal with seed 0, independent of
-  its grade and features (median 330 words); log(words) is one more feature, for both sides, as it is in every collection
-  made for learning to rank.
+  its grade and features (median 330 words); log(words) is one more feature, for both sides, as it is in collections made
+  for learning to rank.
 * Folds: five, of whole queries, shuffled by the seed; seeds 0 to 4, which also seed LightGBM's bagging. Every query is
   scored by the model of the fold in which it was held out.
 * Training: the parameters of LightGBM's own example for this data (100 trees, 31 leaves, rate 0.1, 50 rows a leaf,
@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.stats import bootstrap, ttest_rel
@@ -30,7 +31,8 @@ from benchmarks.report import Table, keep, progress, show
 from pyterrier_cwla.label_scores import measure_score
 from pyterrier_cwla.objectives import LambdaMART
 
-DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[2] / "shared" / "data")) / "lightgbm-lambdarank"
+SHARED = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[2] / "shared" / "data"))
+DATA = SHARED / "lightgbm-lambdarank"
 MEASURES = {
     "TBG": "TBG",
     "ERR": "ERR",
@@ -38,7 +40,7 @@ MEASURES = {
     "INST": "INST(T=1,max_rel=4)",
 }
 SEEDS, FOLDS, LEVEL = range(5), 5, 30
-LIGHTGBM = {
+LIGHTGBM: dict[str, Any] = {
     "n_estimators": 100, "num_leaves": 31, "learning_rate": 0.1, "min_child_samples": 50, "subsample": 0.9,
     "subsample_freq": 1, "n_jobs": 1, "verbose": -1, "deterministic": True, "force_row_wise": True,
 }  # fmt: skip
@@ -71,11 +73,11 @@ def held_out(measure: str | None, seed: int) -> np.ndarray:
     predicted = np.zeros(len(y))
     for train, test in GroupKFold(FOLDS, shuffle=True, random_state=seed).split(X, y, query):
         _, sizes = np.unique(query[train], return_counts=True)
-        if measure is None:
-            objective = {"objective": "lambdarank", "lambdarank_truncation_level": LEVEL}
-        else:
-            objective = {"objective": LambdaMART(measure, truncation_level=LEVEL, doc_length=words[train])}
-        ranker = LGBMRanker(**LIGHTGBM, **objective, random_state=seed, metric="None")
+        objective: Any = "lambdarank"
+        if measure is not None:
+            objective = LambdaMART(measure, truncation_level=LEVEL, doc_length=words[train])
+        options = {**LIGHTGBM, "objective": objective, "lambdarank_truncation_level": LEVEL, "random_state": seed}
+        ranker = LGBMRanker(**options, metric="None")
         predicted[test] = ranker.fit(X[train], y[train], group=sizes).predict(X[test])
     return predicted
 
