@@ -4,7 +4,7 @@ All that could be chosen is fixed here, before anything is trained:
 
 * Data: `lightgbm-lambdarank`, training and test queries together, 251 of them, grades 0 to 4.
 * Lengths: the data has none. Each row gets round(exp(5.8 + 0.9·z)) words, z standard normal with seed 0, independent of
-  its grade and features (median 330 words); log(words) is one more feature, for both sides, as it is in collections made
+  its grade and features (median 330 words); log(words) is one more feature, for both sides, as in collections made
   for learning to rank.
 * Folds: five, of whole queries, shuffled by the seed; seeds 0 to 4, which also seed LightGBM's bagging. Every query is
   scored by the model of the fold in which it was held out.
