@@ -153,7 +153,8 @@ class LambdaMART:
                 else:
                     weight[equal] = 0
             p = apart * self.sigmoid
-            np.exp(p, out=p)
+            with np.errstate(over="ignore"):  # far apart, nothing pulls
+                np.exp(p, out=p)
             p += 1
             np.reciprocal(p, out=p)  # that the lower of the two is the better one
             if self.norm:

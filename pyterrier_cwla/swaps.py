@@ -108,7 +108,7 @@ def _ends_well(metric: Metric, longest: int) -> bool:
     """Whether what lies after the last item that counts adds the same whatever changes places before it."""
     last = last_that_counts(metric)
     whole = last is None or longest <= last
-    if metric.A.name == "err":
+    if not metric.A.fact("linear"):
         return whole or (metric.end == "open" and _goes_on_beyond(metric) == 1)
     if "expected_effort" in reads(metric.A):
         stops = metric.end == "stop" or (isinstance(metric.end, int) and metric.end == last)

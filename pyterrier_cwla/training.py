@@ -126,6 +126,9 @@ def predictions(pred: Any, rows: int) -> Array:
     pred = np.asarray(pred, float)
     if pred.shape != (rows,):
         raise BadParameter(f"there are predictions of shape {pred.shape} for {rows:,} rows: one score a row ranks it.")
+    if not np.isfinite(pred).all():
+        row = int(np.argmin(np.isfinite(pred)))
+        raise BadParameter(f"the prediction for row {row} is {pred[row]}: a smaller learning rate may keep them finite.")
     return pred
 
 

@@ -156,6 +156,13 @@ def test_of_equal_gains_the_sooner_read_is_pulled_up_where_all_pairs_count():
     assert both[1] == gain[1]
 
 
+def test_predictions_far_apart_neither_pull_nor_overflow():
+    gradient, hessian = LambdaMART("ERR", norm=False).gradients([2, 0, 1], [1e4, 0.0, -1e4], [3])
+    assert np.isfinite([gradient, hessian]).all()
+    assert gradient[0] == 0  # the best is far above both
+    assert gradient[2] == -gradient[1] < 0
+
+
 def test_labels_may_be_any_gains():
     gains = [0.25, 0.0, 1.75, 0.5]
     objective = LambdaMART("CWLA(C='rbp(0.5)',A='etg',gain='raw')")
@@ -289,6 +296,7 @@ def test_what_cannot_be_learned_from_is_one_clear_error(measure, options, error,
         ([0, 1, 2], [0, 0, 0], None, BadParameter, "group"),
         ([0, 1, 2], [0, 0, 0], [3, 0], BadParameter, "how many rows each query has"),
         ([0, 1, 2], [0, 0], [3], BadParameter, "one score a row"),
+        ([0, 1, 2], [0, np.nan, 0], [3], BadParameter, "prediction for row 1 is nan"),
         ([0, -0.5, 2], [0, 0, 0], [3], BadJudgments, "row 1 has the label -0.5"),
         ([0, np.nan, 2], [0, 0, 0], [3], BadJudgments, "row 1 has no label"),
         (["a", "b", "c"], [0, 0, 0], [3], BadJudgments, "labels must be grades"),
