@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.report import Table, keep, progress, seconds, show
+from pyterrier_cwla.measures import metric_of
 from pyterrier_cwla.objectives import LambdaMART
+from pyterrier_cwla.swaps import way_to_swap
 
 QUERIES, DOCUMENTS, FEATURES = 2000, 100, 50
 LEVELS = (10, 30)
@@ -82,7 +84,7 @@ def iterations(repeats: int, threads: int) -> Table:
             ratio = statistics.median(a / b for a, b in zip(own, base))
             taken[name] += [seconds(statistics.median(own)), f"{ratio:.1f}"]
             if name != "lambdarank":
-                ways[name] = WAYS[objectives[name]._rows.way.__name__]
+                ways[name] = WAYS[way_to_swap(metric_of(objectives[name].measure), DOCUMENTS).__name__]
     columns = ["objective", "way"]
     for level in LEVELS:
         columns += [f"iteration, level {level}", "times lambdarank"]

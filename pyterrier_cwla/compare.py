@@ -15,7 +15,7 @@ from .comparison import Comparison
 from .errors import BadJudgments, BadParameter, BadRun, near, some
 from .evaluate import computed_here, evaluate, is_runs
 from .measures import _GeometricMean
-from .provider import _aggregated
+from .provider import aggregated
 from .significance import (
     CORRECTIONS,
     TESTS,
@@ -109,7 +109,7 @@ def compare(
             " run. Are their ids the same on both sides?"
         )
     reference = None if baseline is None else names.index(baseline)
-    columns = {"score": np.array([[_aggregated(wanted[name], row) for row in scores[name]] for name in wanted]).T}
+    columns = {"score": np.array([[aggregated(wanted[name], row) for row in scores[name]] for name in wanted]).T}
     ends = [
         _intervals(values, _aggregate(wanted[name], len(queries)), reference, confidence, resamples, seed)
         for name, values in scores.items()

@@ -99,8 +99,8 @@ class Comparison:
     def out_of_reach(self) -> str:
         """A sentence where the randomisation test cannot find anything, however large the differences are."""
         lowest, many = self.about["lowest_p"], self.about["comparisons"]
-        per_family = self.about["correction"] is not None and not self.about["correction"].startswith("fdr")
-        factor = many if per_family else 1
+        # Of the others the correction of the lowest p hangs on how many are low.
+        factor = many if self.about["correction"] in ("bonferroni", "sidak", "holm", "holm-sidak") else 1
         if lowest * factor < self.about["alpha"]:
             return ""
         times = f", {min(1.0, lowest * factor):.2g} when corrected for {many:,} comparisons" if factor > 1 else ""

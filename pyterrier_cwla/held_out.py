@@ -17,10 +17,11 @@ from ir_measures.measures import Measure
 from sklearn.model_selection import GroupKFold, check_cv, cross_validate
 from sklearn.utils import _safe_indexing, indexable
 
-from .errors import BadParameter, some
-from .label_scores import aggregate, computable, per_query
+from .errors import BadParameter, NotPassed, some
+from .label_scores import computable, per_query
+from .provider import aggregated
 from .samples import KNOWN, Samples, known_of_rows
-from .scorers import Scorer, predicted
+from .scorers import Scorer, how_to_pass, predicted
 
 Array = np.ndarray
 
@@ -81,7 +82,10 @@ def out_of_fold(
     wanted, given = computable(measures), dict(params or {})
     routed = sklearn.get_config()["enable_metadata_routing"]
     known = known_of_rows(X, y, {name: given.get(name) for name in KNOWN} if routed else {})
-    samples = Samples.of(y, known)
+    try:
+        samples = Samples.of(y, known)
+    except NotPassed as error:
+        raise NotPassed(f"{error}{how_to_pass()}") from error
     per_query(wanted, samples, np.zeros(len(samples.label)))  # says now what no model could be scored by
     folds = _folds(cv, X, y, samples, groups)
     fold = _fold_of_rows(folds, samples)
@@ -100,7 +104,7 @@ def out_of_fold(
     values = per_query(wanted, samples, prediction)
     return OutOfFold(
         _table(values, samples, fold),
-        pd.Series({str(measure): aggregate(measure, found) for measure, found in values.items()}),
+        pd.Series({str(measure): aggregated(measure, found) for measure, found in values.items()}),
         pd.Series({str(measure): float(np.mean(done[f"test_{measure}"])) for measure in wanted}),
         prediction,
         done["estimator"],

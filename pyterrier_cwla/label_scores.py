@@ -13,7 +13,7 @@ from .errors import BadJudgments, BadParameter, CWLAError, NotPassed, UnknownSpe
 from .evaluate import measures_of
 from .frames import Columns
 from .measures import CWLA, TBG, CWLAMeasure, Wrapper, innermost
-from .provider import CWLAEvaluator, CWLAProvider
+from .provider import CWLAEvaluator, CWLAProvider, aggregated
 from .samples import Samples, scores
 
 Array = np.ndarray
@@ -51,7 +51,7 @@ def measure_score(
     samples, score, qids = _paired(y_true, y_score, groups, doc_length, docno)
     values = per_query([one], samples, score)[one]
     if average:
-        return aggregate(one, values)
+        return aggregated(one, values)
     found = dict(zip(samples.judgments.qids, values.tolist(), strict=True))
     return np.array([found.get(qid, np.nan) for qid in qids])
 
@@ -171,14 +171,6 @@ def with_lengths_of_rows(measure: Measure, samples: Samples) -> Measure:
     return measure(lengths=samples.lengths) if asks else measure
 
 
-def aggregate(measure: Measure, values: Array) -> float:
-    """The mean, or what else ir_measures makes of a measure's values."""
-    aggregator = measure.aggregator()
-    for value in values.tolist():
-        aggregator.add(value)
-    return float(aggregator.result())
-
-
 def _check_known(measure: Measure, samples: Samples) -> None:
     """What a measure needs to know of documents must be there, with a word on how it gets there."""
     inner = innermost(measure)
@@ -256,7 +248,9 @@ def _paired(y_true: Any, y_score: Any, groups: Any, doc_length: Any, docno: Any)
 def _flat(values: Any, name: str) -> tuple[Array, list[int] | None]:
     """All values one after the other and, of a matrix or of lists, how many each query has."""
     values = values.to_numpy() if hasattr(values, "to_numpy") else values
-    if not isinstance(values, np.ndarray):
+    if np.isscalar(values):
+        raise BadParameter(f"{name} is one value: give a list for each query, or one array with groups=.")
+    if not isinstance(values, np.ndarray) or values.dtype == object:
         values = list(values)
         nested = [hasattr(one, "__len__") and not isinstance(one, str) for one in values]
         if any(nested):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ class LearnedRanker(pt.Estimator):
     """
 
     def __init__(self, ranker: Any) -> None:
+        if "qid" not in inspect.signature(ranker.fit).parameters:
+            raise BadParameter(f"{type(ranker).__name__} takes no queries of rows: give GroupedRanker(…) of it.")
         self.ranker = ranker
 
     def fit(

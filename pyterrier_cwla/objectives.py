@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from copy import copy
 from typing import Any
 
@@ -17,7 +18,7 @@ from .provider import CWLAEvaluator
 from .rankings import Array
 from .samples import Samples
 from .spec import In, OneOf, Parameter
-from .swaps import Ranked, last_that_counts
+from .swaps import Ranked, by_paths, equal_gains_are_equal, last_that_counts
 from .training import TrainingRows, groups_of_matrix, predictions, samples_of_groups, sizes_of_groups
 
 _SMALLEST = 0.01  # LightGBM's: by how much scores that are equal differ
@@ -91,8 +92,14 @@ class LambdaMART:
     def __deepcopy__(self, memo: Any) -> LambdaMART:
         return self  # LightGBM copies its parameters again and again, and these hold an array for all rows
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_rows": None}  # made anew where it is trained with
+
     def __repr__(self) -> str:
-        return f"LambdaMART({str(self.measure)!r}, truncation_level={self.truncation_level})"
+        defaults = inspect.signature(type(self)).parameters
+        options = {name: getattr(self, name) for name in ("truncation_level", "sigmoid", "norm", "pairs")}
+        own = [f"{name}={value!r}" for name, value in options.items() if value != defaults[name].default]
+        return f"LambdaMART({', '.join([repr(str(self.measure)), *own])})"
 
     def gradients(self, y: Any, pred: Any, group: Any, weight: Any = None) -> tuple[Array, Array]:
         """The first and second derivative of the loss by each row's prediction, [rows].
@@ -104,10 +111,13 @@ class LambdaMART:
         pred = predictions(pred, len(rows.y))
         gradient, hessian = np.zeros(len(pred) + 1), np.zeros(len(pred) + 1)
         for queries, place in rows.chunks:
-            place, ranked, scores = rows.ranked(queries, place, pred, np.float32)
+            dtype = np.float64 if rows.way is by_paths else np.float32  # C may jump where a sum reaches a limit
+            place, ranked, scores = rows.ranked(queries, place, pred, dtype)
             gradient[place], hessian[place] = self._lambdas(rows, ranked, scores)
         gradient, hessian = gradient[:-1], hessian[:-1]
         if weight is not None:
+            if np.shape(weight) != np.shape(pred):
+                raise BadParameter(f"there are weights of shape {np.shape(weight)} for {len(pred):,} rows.")
             gradient, hessian = gradient * weight, hessian * weight
         return gradient, hessian
 
@@ -130,7 +140,7 @@ class LambdaMART:
         return found
 
     def _lambdas(self, rows: TrainingRows, ranked: Ranked, s: Array) -> tuple[Array, Array]:
-        r, width = ranked.r, ranked.r.shape[1]
+        r, width = ranked.r.astype(s.dtype), ranked.r.shape[1]
         inside = np.arange(width)[None, :] < ranked.n[:, None]
         ragged = not inside.all()
         scale = rows.scale[ranked.topic][:, None].astype(r.dtype)
@@ -146,7 +156,7 @@ class LambdaMART:
             if ragged:
                 weight *= inside[:, a + 1 :]
             wrong = r_b > r_a
-            if not rows.metric.uniform:  # then equal gains are equal
+            if not equal_gains_are_equal(rows.metric):
                 equal = r_a == r_b
                 if self.pairs == "all":
                     wrong |= equal & (change > 0)
@@ -200,26 +210,23 @@ class EvalMeasure:
     Any measure that is computed here. ``doc_length`` (words of each row) or ``docno`` (for the measure's own table) are
     those of the rows that are evaluated; where several sets are, a list of them: the one with as many rows is taken.
     The object is the ``eval_metric`` of LightGBM's estimators; ``.lightgbm`` is the ``feval`` of ``lightgbm.train`` and
-    ``.xgboost`` the ``custom_metric`` of ``xgboost.train`` (which needs ``maximize=True`` to stop early).
+    ``.xgboost`` the ``custom_metric`` of ``xgboost.train`` (which needs ``maximize=True`` to stop early). Of a cost,
+    such as A='effort', ``greater_is_better=False`` lets less be better.
 
     >>> EvalMeasure("RR")([0, 1, 1, 0], [2.0, 1.0, 2.0, 1.0], None, [2, 2])
     ('RR', 0.75, True)
     """
 
-    def __init__(self, measure: Any, *, doc_length: Any = None, docno: Any = None) -> None:
+    def __init__(
+        self, measure: Any, *, doc_length: Any = None, docno: Any = None, greater_is_better: bool = True
+    ) -> None:
         (self.measure,) = computed_here([measure])
-        self.doc_length, self.docno = doc_length, docno
+        self.doc_length, self.docno, self.greater_is_better = doc_length, docno, greater_is_better
         self._known: list[tuple[Array, Array, Samples, CWLAEvaluator]] = []
 
-    def bound(self, doc_length: Any = None, docno: Any = None) -> EvalMeasure:
-        """The same measure for other rows."""
-        other = copy(self)
-        other.doc_length, other.docno, other._known = doc_length, docno, []
-        return other
-
     def __call__(self, y: Any, pred: Any, weight: Any, group: Any) -> tuple[str, float, bool]:
-        """Name, value, and that higher is better. Queries count alike, whatever the weights of their rows."""
-        return str(self.measure), self.value(y, pred, group), True
+        """Name, value, and whether higher is better. Queries count alike, whatever the weights of their rows."""
+        return str(self.measure), self.value(y, pred, group), self.greater_is_better
 
     def lightgbm(self, pred: Any, data: Any) -> tuple[str, float, bool]:
         """The ``feval`` of ``lightgbm.train``."""
@@ -239,6 +246,9 @@ class EvalMeasure:
 
     def __deepcopy__(self, memo: Any) -> EvalMeasure:
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_known": []}
 
     def __repr__(self) -> str:
         return f"EvalMeasure({str(self.measure)!r})"

@@ -263,8 +263,11 @@ def _write_comparison(
             prose(console, text)
     elif form is Format.latex:
         stream.write(found.to_latex())
-    else:  # JSON has null for what is not there
-        rows = found.table if form is Format.csv else found.table.astype(object).where(found.table.notna(), None)
+    else:  # JSON has null for what is not there, and no infinite numbers
+        rows = found.table
+        if form is not Format.csv:
+            rows = rows.replace([np.inf, -np.inf], np.nan).astype(object)
+            rows = rows.where(rows.notna(), None)
         _write_rows(rows, form, stream)
 
 

@@ -29,6 +29,7 @@ def reads(spec: Spec) -> frozenset[str]:
             so_far = set(seen)
             binary = super().at_least(rel)
             seen.intersection_update(so_far)  # the function counts, not how a view is made
+            seen.update(["grade"] if rel is not None else [])
             binary.__class__ = Watched
             return binary
 

@@ -108,7 +108,7 @@ class CWLAEvaluator(providers.Evaluator):
 
     def means(self, table: dict[Measure, Array]) -> dict[Measure, float]:
         """The aggregate of each measure."""
-        return {measure: _aggregated(measure, values) for measure, values in table.items()}
+        return {measure: aggregated(measure, values) for measure, values in table.items()}
 
     def _iter_calc(self, run: Any) -> Iterator[ir_measures.Metric]:
         return self.iter_calc(run)
@@ -144,7 +144,8 @@ def _named_only(measure: Measure) -> Any:
     return measure.metric.key if isinstance(measure, CWLAMeasure) and not isinstance(measure, Wrapper) else None
 
 
-def _aggregated(measure: Measure, values: np.ndarray) -> float:
+def aggregated(measure: Measure, values: np.ndarray) -> float:
+    """What is made of a measure's values of all queries: their mean, sum or geometric mean."""
     aggregator = measure.aggregator()
     if not len(values):
         return aggregator.result()

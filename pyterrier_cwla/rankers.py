@@ -162,7 +162,6 @@ class GroupedRanker(BaseEstimator):
         Queries count alike: ``sample_weight`` is here for Pipelines, which pass None on.
         """
         check_is_fitted(self)
-        X = _features(self, X, reset=False)
         known = self._known(X, y, {"qid": qid, "docno": docno, "doc_length": doc_length})
         if sample_weight is not None:
             known["sample_weight"] = sample_weight

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 import ir_measures
@@ -16,7 +17,8 @@ from sklearn.base import is_classifier
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from .errors import BadJudgments, BadParameter, BadRun, CannotScore, CWLAError, NotPassed, some
-from .label_scores import aggregate, computable, per_query
+from .label_scores import computable, per_query
+from .provider import aggregated
 from .samples import KNOWN, Samples, known_of_rows, scores
 
 Array = np.ndarray
@@ -40,7 +42,7 @@ class Scorer:
         score = predicted(estimator, X)
         samples.run(score)  # NaN is the model's fault, which scikit-learn's error_score is for
         with self._or_never():
-            value = aggregate(self.measure, per_query([self.measure], samples, score)[self.measure])
+            value = aggregated(self.measure, per_query([self.measure], samples, score)[self.measure])
         return value if self.greater_is_better else -value
 
     def set_score_request(self, **requests: Any) -> Scorer:
@@ -87,7 +89,7 @@ class Scorer:
         try:
             yield
         except CWLAError as error:
-            raise CannotScore(f"{self!r}: {error}{_hint() if isinstance(error, NotPassed) else ''}") from error
+            raise CannotScore(f"{self!r}: {error}{how_to_pass() if isinstance(error, NotPassed) else ''}") from error
 
 
 def scorer(measure: Any, min_queries: int = 2, greater_is_better: bool = True) -> Scorer:
@@ -117,9 +119,9 @@ def scorer(measure: Any, min_queries: int = 2, greater_is_better: bool = True) -
     0.4928
     """
     [one] = computable([measure])
-    if not isinstance(min_queries, int) or min_queries < 1:
+    if not isinstance(min_queries, Integral) or isinstance(min_queries, bool) or min_queries < 1:
         raise BadParameter(f"min_queries must be a whole number of 1 or more, not {min_queries!r}.")
-    return Scorer(one, min_queries, greater_is_better)
+    return Scorer(one, int(min_queries), greater_is_better)
 
 
 def get_scorer(scoring: Any) -> Any:
@@ -176,7 +178,8 @@ def _needs_nothing(name: str) -> bool:
     return True
 
 
-def _hint() -> str:
+def how_to_pass() -> str:
+    """How scorers get what is known of rows, as scikit-learn is set."""
     if sklearn.get_config()["enable_metadata_routing"]:
         return " (Metadata routing is on: pass what is known of rows by keyword, as params={'qid': qid, …}.)"
     return (

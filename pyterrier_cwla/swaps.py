@@ -19,14 +19,15 @@ from .walk import Walk
 #: For a rank a, from 0: the changes [queries × ranks after a] of M·N, where a changes places with each of these ranks.
 Changes = Iterator[tuple[int, Array]]
 _AT_ONCE = 1 << 17  # swapped rankings × ranks that are scored at a time
+_MOST_GRADES = 16  # with more, there is no gain in scoring once a grade
 
 
 @dataclass
 class Ranked:
     """Rankings as matrices ``[queries × ranks]``: in each row ``n`` items in their order, then nothing.
 
-    ``r``: gains · ``grade`` · ``e``: efforts, or None where the effort is uniform or follows from the grade.
-    ``topic``: the query of the pool that each is for.
+    ``r``: gains · ``grade`` · ``e``: efforts, or None where the effort is uniform · ``topic``: the query of the pool
+    that each is for · ``dtype``: of what is computed for pairs.
     """
 
     n: Array
@@ -35,6 +36,7 @@ class Ranked:
     e: Array | None
     topic: Array
     pool: Pool
+    dtype: Any = float
 
     @cached_property
     def rankings(self) -> Rankings:
@@ -60,40 +62,80 @@ def _widened(e: Array, width: int) -> Array:
 
 
 def way_to_swap(metric: Metric, longest: int) -> Callable[[Metric, Ranked, int], Changes]:
-    """The way in which the changes of this metric are found, for rankings of up to so many items.
-
-    Ranks have fixed weights; or the score is made of sums over items; or C and A know which items came so far and not
-    their order; or all is scored anew.
-    """
-    terms, by_rank = metric.A.fact("terms"), reads(metric.C) <= {"i"}
-    if metric.uniform and metric.rank_only and metric.A.fact("linear"):
+    """The first of four ways that suits this metric, for rankings of up to so many items; the last always does."""
+    if _ranks_have_weights(metric):
         return by_rank_weights
-    survival = metric.C.fact("survival")
-    if not survival and terms is not None and (metric.uniform or "E" not in reads(metric.A)):
-        if by_rank and metric.A.fact("linear") and everybody_leaves(metric):
-            return by_sums
-        if reads(metric.C) <= {"r", "e", "grade", "at_least"} and _ends_well(metric, longest):
-            return by_sums
-    if survival and not (metric.A.fact("linear") and terms and everybody_leaves(metric)):
-        return by_scoring_anew
-    reads_both = reads(metric.C) | (set() if survival else reads(metric.A))
-    cut_before_the_end = isinstance(metric.end, int) and metric.k is not None and metric.k < min(metric.end, longest)
-    if reads_both <= _SET and metric.flat_effort is not None and not cut_before_the_end:
+    if _is_made_of_sums(metric, longest):
+        return by_sums
+    if _forgets_the_order(metric, longest):
         return by_paths
     return by_scoring_anew
+
+
+def last_that_counts(metric: Metric) -> int | None:
+    """The last rank of an item that counts."""
+    cuts = [cut for cut in (metric.k, metric.end) if isinstance(cut, int)]
+    return min(cuts) if cuts else None
+
+
+def equal_gains_are_equal(metric: Metric) -> bool:
+    """Whether nothing changes when items of the same gain change places."""
+    return metric.uniform and "grade" not in reads(metric.C) | reads(metric.A)
+
+
+def _ranks_have_weights(metric: Metric) -> bool:
+    return metric.uniform and metric.rank_only and bool(metric.A.fact("linear"))
+
+
+def _is_made_of_sums(metric: Metric, longest: int) -> bool:
+    """Whether M·N = Σ V(i)·φ(i)·w_i, or a ratio of two such, V fixed or a product of what each item decides."""
+    C, A, last = metric.C, metric.A, last_that_counts(metric)
+    if C.fact("survival") or A.fact("terms") is None or ("E" in reads(A) and not metric.uniform):
+        return False
+    if reads(C) <= {"i"}:
+        return bool(A.fact("linear")) and _everybody_leaves(metric)
+    if not reads(C) <= {"r", "e", "grade", "at_least"}:
+        return False
+    whole = last is None or longest <= last  # else items come into what counts, and V after it changes
+    if not A.fact("linear"):
+        return whole or (metric.end == "open" and _goes_on_beyond(metric) == 1)
+    if "expected_effort" in reads(A) and not (whole or metric.end in ("stop", last)):
+        return False
+    return _everybody_leaves(metric)
 
 
 #: What a view tells of the items so far when it tells nothing of their order.
 _SET = {"i", "r", "grade", "e", "at_least", "G", "G_before", "E", "best", "total", "expected_effort"}
 _SET |= {"totals", "spend", "background"}  # what is behind these
-_MOST_GRADES = 16
 
 
-def everybody_leaves(metric: Metric) -> bool:
+def _forgets_the_order(metric: Metric, longest: int) -> bool:
+    """Whether C and A know which items came so far, and not in which order, and the grade decides what an item is."""
+    C, A, last = metric.C, metric.A, last_that_counts(metric)
+    survival, terms = C.fact("survival"), A.fact("terms") is not None
+    if metric.flat_effort is None or not reads(C) <= _SET:
+        return False
+    if survival and not (A.fact("linear") and terms and _everybody_leaves(metric)):
+        return False
+    if not survival and not (reads(A) <= _SET and (terms or "expected_effort" not in reads(A))):
+        return False
+    return last is None or longest <= last or _explicit(metric, last) <= last
+
+
+def _explicit(metric: Metric, shown: int) -> int:
+    """The ranks that have to be looked at one by one, of rankings of which so many count."""
+    if isinstance(metric.end, int):
+        return metric.end
+    return max(shown, metric.rank_at("last"), metric.rank_at("depth")) if metric.end == "open" else shown
+
+
+def _everybody_leaves(metric: Metric) -> bool:
     """Whether all leave in the end, so that Σ L(i)·G(i) = Σ V(i)·r_i."""
     C = metric.C
-    if metric.end != "open" or metric.rank_at("last") or any(C.fact(fact) for fact in ("leaves", "vanishes")):
+    if metric.end != "open" or metric.rank_at("last") or C.fact("vanishes"):
         return True
+    if C.fact("leaves"):
+        return metric.unseen_effort != 0
     return bool(C.fact("settles")) and _goes_on_beyond(metric) < 1
 
 
@@ -102,24 +144,6 @@ def _goes_on_beyond(metric: Metric) -> float:
     nothing = np.zeros((1, 1))
     seen = View(nothing + 1, nothing, nothing, lambda _: nothing, nothing + 1, metric.unseen_effort or 1.0)
     return float(np.max(metric.C(seen.beyond([[1.0]]))))
-
-
-def _ends_well(metric: Metric, longest: int) -> bool:
-    """Whether what lies after the last item that counts adds the same whatever changes places before it."""
-    last = last_that_counts(metric)
-    whole = last is None or longest <= last
-    if not metric.A.fact("linear"):
-        return whole or (metric.end == "open" and _goes_on_beyond(metric) == 1)
-    if "expected_effort" in reads(metric.A):
-        stops = metric.end == "stop" or (isinstance(metric.end, int) and metric.end == last)
-        return (whole or stops) and everybody_leaves(metric)
-    return everybody_leaves(metric)
-
-
-def last_that_counts(metric: Metric) -> int | None:
-    """The last rank of an item that counts."""
-    cuts = [cut for cut in (metric.k, metric.end) if isinstance(cut, int)]
-    return min(cuts) if cuts else None
 
 
 # ---- ranks have weights: M·N = Σ weight(i)·r_i
@@ -136,7 +160,7 @@ def by_rank_weights(metric: Metric, ranked: Ranked, depth: int) -> Changes:
             weights[ranked.n == n, : min(n, shown)] = rank_weights(metric.C, metric.A, "stop", min(n, shown))
     else:
         weights[:, :shown] = rank_weights(metric.C, metric.A, metric.end, 1 << (shown - 1).bit_length())[:shown]
-    return _with_fixed_weights(weights.astype(ranked.r.dtype), ranked.r, depth)
+    return _with_fixed_weights(weights.astype(ranked.dtype), ranked.r.astype(ranked.dtype), depth)
 
 
 def _with_fixed_weights(weights: Array, w: Array, depth: int) -> Changes:
@@ -150,25 +174,28 @@ def _with_fixed_weights(weights: Array, w: Array, depth: int) -> Changes:
 def by_sums(metric: Metric, ranked: Ranked, depth: int) -> Changes:
     """V is fixed, or the product of what the items before decide."""
     r = ranked.r
-    i = np.arange(1.0, r.shape[1] + 1, dtype=r.dtype)[None, :]
+    i = np.arange(1.0, r.shape[1] + 1)[None, :]
     view = View(i, r, ranked.grade, lambda _: None, ranked.e)
-    C = np.broadcast_to(np.asarray(metric.C(view), r.dtype), r.shape)
+    C = np.broadcast_to(np.asarray(metric.C(view), float), r.shape)
     check_probabilities(metric.C, C)
-    e = np.broadcast_to(np.asarray(view.e, r.dtype), r.shape)
+    e = np.broadcast_to(np.asarray(view.e, float), r.shape)
     phi, w = metric.A.fact("terms")(i, r, e, C)
-    shown = (i <= (last_that_counts(metric) or np.inf)).astype(r.dtype)
+    shown = i <= (last_that_counts(metric) or np.inf)
     fixed = reads(metric.C) <= {"i"}
     V = before_product(C)
 
     def changes(phi: Any, w: Array) -> Changes:
-        phi = np.broadcast_to(np.asarray(phi * shown, r.dtype), (1, r.shape[1]))
-        return _with_fixed_weights(V * phi, w, depth) if fixed else _with_products(V, C, phi, w, depth)
+        phi = np.broadcast_to(phi * shown, i.shape)
+        if fixed:
+            return _with_fixed_weights(*(values.astype(ranked.dtype) for values in (V * phi, w)), depth)
+        return _with_products(*(values.astype(ranked.dtype) for values in (V, C, phi, w)), depth)
 
     if "expected_effort" not in reads(metric.A):
         yield from changes(phi, w)
         return
     gain = (V * phi * shown * w).sum(axis=1, keepdims=True)
-    spent = replace(metric, A=EFFORT()).raw(ranked.rankings)[:, None].astype(r.dtype)  # Σ V(i)·e_i, beyond the list too
+    spent = replace(metric, A=EFFORT()).raw(ranked.rankings)[:, None]  # Σ V(i)·e_i, beyond the list too
+    gain, spent = gain.astype(ranked.dtype), spent.astype(ranked.dtype)
     for (a, more), (_, dearer) in zip(changes(phi, w), changes(1.0, e), strict=True):
         yield a, _rate(gain + more, spent + dearer) - _rate(gain, spent)
 
@@ -314,9 +341,9 @@ class _Paths:
         self.rate = "expected_effort" in reads(metric.A)
         self.shown = min(ranked.r.shape[1], last_that_counts(metric) or ranked.r.shape[1])
         self.grade, self.r = ranked.grade[:, : self.shown], ranked.r[:, : self.shown]
-        last = metric.end if isinstance(metric.end, int) else self.shown
+        last = _explicit(metric, self.shown)
         self.leaves = np.minimum(ranked.n, self.shown) if metric.end == "stop" else np.full(len(ranked.n), last)
-        more = ((0, 0), (0, last - self.shown))  # down to where everybody leaves
+        more = ((0, 0), (0, last - self.shown))
         self.seen = self._view(np.pad(self.grade, more), np.pad(self.r, more))
 
     def _view(self, grade: Array, r: Array) -> View:
@@ -392,8 +419,6 @@ class _Paths:
 def by_scoring_anew(metric: Metric, ranked: Ranked, depth: int) -> Changes:
     """Every swapped ranking is scored; pairs of equal items are left out."""
     score = metric.raw(ranked.rankings)
-    if metric.unseen_effort is None:  # then it did not matter
-        metric = replace(metric, unseen=1.0)
     width = ranked.r.shape[1]
     for a in range(depth):
         change = np.zeros((len(score), width - a - 1))

@@ -10,7 +10,7 @@ import numpy as np
 from ir_measures.measures import Measure
 
 from .documents import words_of_rows
-from .errors import BadJudgments, BadParameter
+from .errors import BadJudgments, BadParameter, MissingLength
 from .measures import metric_of
 from .metric import Metric
 from .rankings import Array, Pool
@@ -50,6 +50,8 @@ class TrainingRows:
         rows = judgments.rows(samples.run(np.zeros(len(y))))
         grade = np.maximum(samples.label, 0)
         effort = None
+        if metric.needs_words and metric.lengths is None and doc_length is None:
+            raise MissingLength(f"{measure} needs the words of every training row: give LambdaMART doc_length=.")
         if not metric.uniform:
             documents = Documents(grade, lambda: words_of_rows(metric, rows))
             effort = np.array(np.broadcast_to(np.asarray(metric.effort(documents), float), grade.shape))
@@ -103,8 +105,8 @@ class TrainingRows:
         rows, scores = (np.take_along_axis(values, order, axis=1) for values in (rows, scores))
         n = self.sizes[queries]
         scores = np.maximum(scores, np.take_along_axis(scores, n[:, None] - 1, axis=1)).astype(dtype)
-        effort = None if self.effort is None else self.effort[rows].astype(dtype)
-        ranked = Ranked(n, self.gain[rows].astype(dtype), self.grade[rows], effort, queries, self.pool)
+        effort = None if self.effort is None else self.effort[rows]
+        ranked = Ranked(n, self.gain[rows], self.grade[rows], effort, queries, self.pool, dtype)
         return rows, ranked, scores
 
 
@@ -112,7 +114,11 @@ def sizes_of_groups(group: Any, rows: int) -> Array:
     """How many rows each query has, checked."""
     if group is None:
         raise BadParameter("the sizes of groups are missing: fit with group=, how many rows each query has.")
-    sizes = np.asarray(group, np.int64)
+    sizes = np.asarray(group)
+    if sizes.dtype.kind not in "iu" or sizes.ndim != 1:
+        sizes = np.zeros(0, int)
+    if not rows:
+        raise BadParameter("there are no rows.")
     if sizes.sum() != rows or (sizes < 1).any():
         raise BadParameter(
             f"the groups have {sizes.sum():,} rows together, and there are {rows:,}: group says how many rows each"
@@ -126,9 +132,12 @@ def predictions(pred: Any, rows: int) -> Array:
     pred = np.asarray(pred, float)
     if pred.shape != (rows,):
         raise BadParameter(f"there are predictions of shape {pred.shape} for {rows:,} rows: one score a row ranks it.")
-    if not np.isfinite(pred).all():
-        row = int(np.argmin(np.isfinite(pred)))
-        raise BadParameter(f"the prediction for row {row} is {pred[row]}: a smaller learning rate may keep them finite.")
+    small = np.abs(pred) < np.finfo(np.float32).max
+    if not small.all():
+        row = int(np.argmin(small))
+        raise BadParameter(
+            f"the prediction for row {row} is {pred[row]}: a smaller learning rate may keep them finite."
+        )
     return pred
 
 
@@ -139,6 +148,10 @@ def groups_of_matrix(data: Any) -> tuple[Array, Any]:
         raise BadParameter("the DMatrix has no queries: give it group= or qid=.")
     sizes = np.diff(bounds.astype(np.int64))
     weight = data.get_weight()
+    if len(weight) not in (0, len(sizes)):
+        raise BadParameter(
+            f"XGBoost weighs queries: the DMatrix has {len(weight):,} weights for {len(sizes):,} of them."
+        )
     return sizes, np.repeat(weight, sizes) if len(weight) else None
 
 
@@ -149,5 +162,5 @@ def samples_of_groups(y: Array, sizes: Array, doc_length: Any, docno: Any) -> Sa
         if values is not None:
             known[name] = np.asarray(values)
             if known[name].shape != y.shape:
-                raise BadParameter(f"{name} has {len(known[name]):,} values, and there are {len(y):,} rows.")
+                raise BadParameter(f"{name} has {known[name].size:,} values, and there are {len(y):,} rows.")
     return Samples.of(y, known)

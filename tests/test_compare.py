@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+from contextlib import redirect_stdout
 from fractions import Fraction
 from html.parser import HTMLParser
 from math import inf, sqrt
@@ -769,3 +770,36 @@ def test_real_runs(data, folder, names, suffix, queries):
             assert row.difference_low <= row.difference <= row.difference_high
     better = {row.run for row in found.table.itertuples() if row.measure == "AP" and row.p_t_corrected < 0.05}
     assert names[-1] in better
+
+
+@pytest.mark.parametrize(("correction", "says"), [("holm", True), ("hommel", False), ("simes-hochberg", False)])
+def test_what_randomisation_cannot_reach_is_said_where_it_is_known(correction, says):
+    """By Hochberg and Hommel, several lowest p-values keep each other low."""
+    judged = {str(q): {"a": 1, "b": 0} for q in range(6)}
+    worse = {q: {"a": 1.0, "b": 2.0} for q in judged}
+    better = {f"r{n}": {q: {"a": 2.0, "b": 1.0} for q in judged} for n in range(4)}
+    found = compare(
+        judged, {"worse": worse, **better}, ["RR"], baseline="worse", test="randomisation", correction=correction
+    )
+    assert bool(found.out_of_reach) == says
+    assert (found.table["p_randomisation_corrected"].min() < 0.05) != says
+
+
+def test_json_has_no_infinite_numbers(files):
+    run = {q: {"a": 1.0, "b": 2.0} for q in map(str, range(6))}
+    judged = {q: {"a": 1, "b": 0} for q in run}
+    better = {q: {"a": 2.0, "b": 1.0} for q in run}
+    assert np.isinf(compare(judged, {"x": run, "y": better}, ["RR"], baseline="x").table["effect"]).any()
+    (files / "all.txt").write_text("".join(f"{q} 0 a 1\n{q} 0 b 0\n" for q in run))
+    for name, scores in {"x": run, "y": better}.items():
+        lines = [f"{q} Q0 {d} 1 {score} {name}\n" for q, of_q in scores.items() for d, score in of_q.items()]
+        (files / f"{name}.run").write_text("".join(lines))
+    from pyterrier_cwla.cli import main
+
+    out = io.StringIO()
+    with pytest.raises(SystemExit), redirect_stdout(out):
+        main(["compare", "all.txt", "x.run", "y.run", "-m", "RR", "--baseline", "x", "--format", "jsonl"])
+    assert [json.loads(line, parse_constant=pytest.fail)["effect"] for line in out.getvalue().splitlines()] == [
+        None,
+        None,
+    ]

@@ -197,6 +197,11 @@ def test_rows_that_cannot_be_learned_from(results, qrels, error, message):
         LearnedRanker(grouped()).fit(results, qrels)
 
 
+def test_a_ranker_without_queries_is_refused():
+    with pytest.raises(BadParameter, match=r"give GroupedRanker\(…\) of it"):
+        LearnedRanker(lightgbm.LGBMRanker())
+
+
 def test_validation_needs_judgments():
     with pytest.raises(BadParameter, match="give qrels_va="):
         LearnedRanker(grouped()).fit(RESULTS, QRELS, CANDIDATES(VALID))

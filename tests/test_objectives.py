@@ -63,14 +63,21 @@ def lambdas_by_loops(objective, y, pred, sizes, gain):
 
 @pytest.mark.parametrize("pairs", ["gain", "all"])
 @pytest.mark.parametrize("norm", [True, False])
-@pytest.mark.parametrize("measure", [NDCG, "ERR", "TBG", "INST(max_rel=3)", "CWLA(C='rbp(0.8)',A='max',max_rel=3)"])
+@pytest.mark.parametrize(
+    "measure",
+    [
+        *(NDCG, "ERR", "TBG", "INST(max_rel=3)", "CWLA(C='rbp(0.8)',A='max',max_rel=3)"),
+        "CWLA(C='rr(rel=2)',A='err',gain='binary')",  # of equal gains, one satisfies
+        "CWLA(C='bpm(1,6)',A='etg',max_rel=3)",  # three thirds are enough, to the last digit
+    ],
+)
 def test_gradients_are_sums_over_pairs(measure, norm, pairs):
     _X, y, words, sizes = rows(queries=12, most=9)
     pred = np.random.default_rng(1).choice([-1.0, 0.0, 0.25, 2.0], len(y))
     objective = LambdaMART(measure, truncation_level=4, sigmoid=1.5, norm=norm, pairs=pairs, doc_length=words)
     found = objective.gradients(y, pred, sizes)
     assert np.abs(found[0]).max() > 1e-3
-    gain = np.minimum(y, 1) if measure == "TBG" else y
+    gain = np.minimum(y, 1) if measure == "TBG" or "binary" in measure else y
     for values, expected in zip(found, lambdas_by_loops(objective, y, pred, sizes, gain)):
         np.testing.assert_allclose(values, expected, rtol=2e-5, atol=2e-6)  # they are made in float32
 
@@ -193,6 +200,14 @@ def test_an_objective_travels():
     assert copy.deepcopy(objective) is objective
     metric = pickle.loads(pickle.dumps(EvalMeasure("TBG", doc_length=words)))
     assert metric.value(y, X[:, 0], sizes) == EvalMeasure("TBG", doc_length=words).value(y, X[:, 0], sizes)
+    assert repr(LambdaMART("ERR", norm=False, sigmoid=2)) == "LambdaMART('ERR', sigmoid=2, norm=False)"
+
+
+def test_what_was_trained_with_does_not_travel():
+    objective = LambdaMART("ERR")
+    before = len(pickle.dumps(objective))
+    objective.gradients(np.zeros(10_000), np.zeros(10_000), [10_000])
+    assert len(pickle.dumps(objective)) == before
 
 
 # ---- what is reported after every round
@@ -216,6 +231,14 @@ def test_the_measure_of_a_round_is_that_of_evaluate(measure):
     assert higher
     assert value == pytest.approx(evaluate(*as_frames(y, pred, sizes), [measure]).iloc[0, 0], rel=1e-12)
     assert EvalMeasure(name).measure == EvalMeasure(measure).measure
+
+
+def test_of_costs_less_is_better():
+    cost = "CWLA(C='rr',A='items',gain='exponential',max_rel=3,end='stop')"
+    metric = EvalMeasure(cost, greater_is_better=False)
+    best, worst = metric([3, 0, 0], [3.0, 2.0, 1.0], None, [3]), metric([0, 0, 3], [3.0, 2.0, 1.0], None, [3])
+    assert best[1] < worst[1]
+    assert not best[2]
 
 
 def test_lightgbm_stops_early_by_it():
@@ -294,6 +317,8 @@ def test_what_cannot_be_learned_from_is_one_clear_error(measure, options, error,
     [
         ([0, 1, 2], [0, 0, 0], [2], BadParameter, "2 rows together, and there are 3"),
         ([0, 1, 2], [0, 0, 0], None, BadParameter, "group"),
+        ([0, 1, 2], [0, 0, 0], ["a", "a", "a"], BadParameter, "how many rows each query has"),
+        ([], [], [], BadParameter, "there are no rows"),
         ([0, 1, 2], [0, 0, 0], [3, 0], BadParameter, "how many rows each query has"),
         ([0, 1, 2], [0, 0], [3], BadParameter, "one score a row"),
         ([0, 1, 2], [0, np.nan, 0], [3], BadParameter, "prediction for row 1 is nan"),
@@ -316,3 +341,7 @@ def test_sets_that_cannot_be_told_apart_are_an_error():
         metric.value([0, 1, 0], [1, 2, 3], [3])
     with pytest.raises(BadParameter, match="has no queries"):
         LambdaMART("ERR").xgboost(np.zeros(2), xgboost.DMatrix(np.zeros((2, 1)), [0, 1]))
+    with pytest.raises(BadParameter, match="XGBoost weighs queries"):
+        LambdaMART("ERR").xgboost(np.zeros(2), xgboost.DMatrix(np.zeros((2, 1)), [0, 1], qid=[7, 7], weight=[1, 2]))
+    with pytest.raises(BadParameter, match="weights of shape"):
+        LambdaMART("ERR").gradients([0, 1], [0, 0], [2], weight=[1])

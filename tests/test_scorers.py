@@ -301,11 +301,16 @@ def test_one_name_may_serve_splitter_and_scorer(routing):
         ours.set_score_request(quid="groups")
 
 
-def test_inside_a_pipeline_whose_steps_know_no_index():
+@pytest.mark.parametrize("routed", [False, True])
+def test_inside_a_pipeline_whose_steps_know_no_index(routed):
     rows = Rows(9)
     pipeline = make_pipeline(FunctionTransformer(lambda X: np.asarray(X)), StandardScaler(), Ridge())
     X = pd.DataFrame(rows.X, columns=list("abc"))
-    found = cross_val_score(pipeline, X, rows.y, groups=rows.qid, cv=GroupKFold(3), scoring=scorer(TBG))
+    y, known = (
+        (rows.label, {"params": {**rows.known, "groups": rows.qid}}) if routed else (rows.y, {"groups": rows.qid})
+    )
+    with sklearn.config_context(enable_metadata_routing=routed):
+        found = cross_val_score(pipeline, X, y, cv=GroupKFold(3), scoring=scorer(TBG), **known)
     assert found == pytest.approx(folds_by_hand(rows, make_pipeline(StandardScaler(), Ridge()), TBG, GroupKFold(3)))
 
 
@@ -591,6 +596,13 @@ def test_array_functions_are_scikit_learns_kind(routing):
     )
 
 
+def test_lists_may_be_the_cells_of_a_series():
+    lists = [[0, 1, 2], [1, 0]], [[3.0, 1.0, 2.0], [1.0, 2.0]]
+    assert measure_score("ERR", *map(pd.Series, lists)) == measure_score("ERR", *lists)
+    cells = (np.array([*one, None], object)[:-1] for one in lists)
+    assert measure_score("ERR", *cells) == measure_score("ERR", *lists)
+
+
 def test_parameters_of_err():
     assert err_score([[4, 0, 1]], [[3, 2, 1]]) == measure_score("ERR", [[4, 0, 1]], [[3, 2, 1]])
     assert err_score([[0, 1]], [[2, 1]], max_rel=1, k=1) == 0
@@ -612,6 +624,7 @@ def test_parameters_of_err():
         ([[np.nan, np.nan]], [[2, 1]], {}, BadJudgments, "no row is judged"),
         ([[4, 0]], [[2, 1]], {}, BadJudgments, r"topic '0': '1 \(row 0\)' has grade 4"),
         (np.ones((2, 2, 2)), np.ones((2, 2, 2)), {}, BadParameter, "shape"),
+        (1, 1, {}, BadParameter, "y_true is one value"),
         ([[1, 0]], [[2, 1]], {"measure": "TBG"}, NotPassed, "pass doc_length="),
         ([[1, 0]], [[2, 1]], {"measure": "TBG", "doc_length": [[1, np.nan]]}, CWLAError, r"\(row 1\)"),
         ([[1, 0]], [[2, 1]], {"measure": "TBG", "doc_length": [["a", "b"]]}, BadParameter, "numbers of words"),
@@ -701,8 +714,8 @@ def test_out_of_fold_says_what_cannot_be_scored_before_it_fits():
             raise AssertionError("fitted")
 
     rows = Rows(25)
-    with pytest.raises(NotPassed, match="qid is missing"):
-        out_of_fold(Never(), rows.X, rows.label, "AP")
+    with pytest.raises(NotPassed, match=r"qid is missing.*Metadata routing is off"):
+        out_of_fold(Never(), rows.X, rows.label, "AP", params={"qid": rows.qid})
     with pytest.raises(NotPassed, match="pass doc_length="):
         out_of_fold(Never(), rows.X, pd.Series(rows.label, pd.Index(rows.qid, name="qid")), ["AP", TBG])
     with pytest.raises(BadJudgments, match="above max_rel=3"):
@@ -729,6 +742,21 @@ def test_a_notebooks_own_function_goes_along_to_other_processes():
     for copy in (deepcopy(ours), clone(ours, safe=False), cloudpickle.loads(cloudpickle.dumps(ours))):
         assert repr(copy) == "scorer(\"CWLA(C='weary',A='etg',max_rel=3)\")"
         assert copy(Column(), rows.X, rows.y) == ours(Column(), rows.X, rows.y)
+
+
+@pytest.mark.parametrize("routed", [False, True])
+def test_a_search_in_two_processes_finds_what_one_finds(routed):
+    rows = Rows(13)
+    y, known = (rows.label, {**rows.known, "groups": rows.qid}) if routed else (rows.y, {"groups": rows.qid})
+    with sklearn.config_context(enable_metadata_routing=routed):
+        one, two = (
+            GridSearchCV(Column(), {"column": [0, 1, 2]}, cv=GroupKFold(3), scoring=scorer(TBG), n_jobs=n_jobs)
+            .fit(rows.X, y, **known)
+            .cv_results_["mean_test_score"]
+            .tolist()
+            for n_jobs in (None, 2)
+        )
+    assert one == two
 
 
 @pytest.mark.parametrize("several", [False, True])
