@@ -182,20 +182,20 @@ def by_sums(metric: Metric, ranked: Ranked, depth: int) -> Changes:
     phi, w = metric.A.fact("terms")(i, r, e, C)
     shown = i <= (last_that_counts(metric) or np.inf)
     fixed = reads(metric.C) <= {"i"}
-    V = before_product(C)
+    V, dtype = before_product(C), ranked.dtype
 
     def changes(phi: Any, w: Array) -> Changes:
         phi = np.broadcast_to(phi * shown, i.shape)
         if fixed:
-            return _with_fixed_weights(*(values.astype(ranked.dtype) for values in (V * phi, w)), depth)
-        return _with_products(*(values.astype(ranked.dtype) for values in (V, C, phi, w)), depth)
+            return _with_fixed_weights((V * phi).astype(dtype), w.astype(dtype), depth)
+        return _with_products(V.astype(dtype), C.astype(dtype), phi.astype(dtype), w.astype(dtype), depth)
 
     if "expected_effort" not in reads(metric.A):
         yield from changes(phi, w)
         return
     gain = (V * phi * shown * w).sum(axis=1, keepdims=True)
     spent = replace(metric, A=EFFORT()).raw(ranked.rankings)[:, None]  # Σ V(i)·e_i, beyond the list too
-    gain, spent = gain.astype(ranked.dtype), spent.astype(ranked.dtype)
+    gain, spent = gain.astype(dtype), spent.astype(dtype)
     for (a, more), (_, dearer) in zip(changes(phi, w), changes(1.0, e), strict=True):
         yield a, _rate(gain + more, spent + dearer) - _rate(gain, spent)
 

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from pyterrier_cwla import evaluate, register_lengths
+from pyterrier_cwla import evaluate, register_lengths, training
 from pyterrier_cwla.errors import BadJudgments, BadParameter, MissingLength, UnknownSpec
 from pyterrier_cwla.objectives import EvalMeasure, LambdaMART
 
@@ -140,6 +140,16 @@ def test_weights_are_of_rows_in_lightgbm_and_of_queries_in_xgboost():
         np.testing.assert_allclose(values, expected * of_rows)
     for values, expected in zip(objective(y, pred, None, sizes), plain):
         np.testing.assert_array_equal(values, expected)
+
+
+def test_gradients_are_the_same_for_any_number_of_threads(monkeypatch):
+    monkeypatch.setattr(training, "_CELLS", 200)  # so that there are chunks to share
+    X, y, words, sizes = rows()
+    for measure in ("TBG", "INST(max_rel=3)", "CWLA(C='inst(1)',A='fgt(0.5)',max_rel=3)"):
+        one, two = (LambdaMART(measure, doc_length=words, threads=n).gradients(y, X[:, 0], sizes) for n in (1, 2))
+        np.testing.assert_array_equal(one, two)
+    with pytest.raises(BadParameter, match="threads must be"):
+        LambdaMART("ERR", threads=0)
 
 
 def test_equals_change_places_freely_and_better_ones_are_pulled_up():
