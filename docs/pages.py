@@ -398,7 +398,10 @@ def _api_page() -> str:
 
 
 def _auto(what: str, name: str) -> str:
-    return f".. auto{what}:: pyterrier_cwla.{name}" + ("\n   :members:" if what == "class" else "")
+    members = "\n   :members:"
+    if name == "GroupedRanker":  # scikit-learn writes these methods, and refers to its own pages
+        members += "\n   :exclude-members: set_fit_request, set_score_request"
+    return f".. auto{what}:: pyterrier_cwla.{name}" + (members if what == "class" else "")
 
 
 if __name__ == "__main__":

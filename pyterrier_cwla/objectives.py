@@ -28,13 +28,14 @@ _SMALLEST = 0.01  # LightGBM's: by how much scores that are equal differ
 class LambdaMART:
     """LambdaMART for any metric that follows a user model: an objective for LightGBM and for XGBoost.
 
-    λ_ij = −σ·|ΔM_ij| / (1 + e^{σ(s_i − s_j)}), for each pair of a query's documents of which i should be above j, and
-    |ΔM_ij| the change of the metric when the two change places. The document of the greater gain should be above, and
-    of equal gains that which is better above: time-biased gain prefers the sooner read (``pairs="gain"`` leaves these
+    ``λ_ij = −σ·|ΔM_ij| / (1 + e^{σ(s_i − s_j)})`` for each pair of a query's documents of which i should be above j,
+    with ΔM_ij the change of the metric when the two change places. The document of the greater gain should be above,
+    and of equal gains that which is better above: time-biased gain prefers the sooner read (``pairs="gain"`` leaves these
     pairs out).
 
     ``measure``  a measure, or its text · ``truncation_level``  one of the two is above this rank ·
-    ``sigmoid``  σ · ``norm``  LightGBM's: |ΔM| over 0.01 + |s_i − s_j|, and a query's gradients by log2(1+Σ|λ|)/Σ|λ| ·
+    ``sigmoid``  σ · ``norm``  LightGBM's: ``|ΔM| / (0.01 + |s_i − s_j|)``, and a query's gradients times
+    ``log2(1 + Σ|λ|) / Σ|λ|`` ·
     ``threads``  how many work at the gradients, which are the same for any number ·
     ``doc_length``  words of each training row, where the metric needs them, or ``docno``, for the measure's own table.
     Rows of a query stand together, as both libraries have it. Labels are grades, and any floats where the gain takes
@@ -45,7 +46,7 @@ class LambdaMART:
 
     Raises BadParameter, BadJudgments or MissingLength, as data or measure ask.
 
-    Source: Burges (2010), section 7; |ΔM| by the equations of each metric.
+    Source: Burges (2010), section 7; ΔM by the equations of each metric.
 
     >>> import numpy as np
     >>> objective = LambdaMART("ERR", norm=False)
