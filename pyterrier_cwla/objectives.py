@@ -30,8 +30,8 @@ class LambdaMART:
 
     ``λ_ij = −σ·|ΔM_ij| / (1 + e^{σ(s_i − s_j)})`` for each pair of a query's documents of which i should be above j,
     with ΔM_ij the change of the metric when the two change places. The document of the greater gain should be above,
-    and of equal gains that which is better above: time-biased gain prefers the sooner read (``pairs="gain"`` leaves these
-    pairs out).
+    and of equal gains that which is better above: time-biased gain prefers the sooner read (``pairs="gain"`` leaves
+    these pairs out).
 
     ``measure``  a measure, or its text · ``truncation_level``  one of the two is above this rank ·
     ``sigmoid``  σ · ``norm``  LightGBM's: ``|ΔM| / (0.01 + |s_i − s_j|)``, and a query's gradients times
