@@ -35,14 +35,14 @@ def ideal_ranking(metric: Any, rankings: Rankings) -> Rankings:
         stays = np.exp2(-effort / metric.C["half_life"])
         with np.errstate(divide="ignore", invalid="ignore"):
             worth = np.where(gains > 0, gains / (1 - stays), 0.0)
-        cuts = [cut for cut in (metric.k, metric.end) if isinstance(cut, int)]
-        if cuts:
+        last = metric.last_that_counts
+        if last is not None:
             chosen = np.zeros(len(gains), bool)
             start = np.searchsorted(pool.query, np.arange(pool.queries + 1))
             for a, b in pairwise(start.tolist()):
                 order = a + np.argsort(-worth[a:b], kind="stable")
                 order = order[gains[order] > 0]
-                chosen[order[best_choice(gains[order], stays[order], min(cuts))]] = True
+                chosen[order[best_choice(gains[order], stays[order], last)]] = True
             worth = np.where(chosen, worth, -1.0)
     order = np.lexsort((-pool.grade, -worth, pool.query))
     return _ranked(pool, pool.query[order], pool.grade[order], effort[order])

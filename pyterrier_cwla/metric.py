@@ -154,6 +154,11 @@ class Metric:
         )
 
     @property
+    def last_that_counts(self) -> int | None:
+        """The last rank of an item that counts, where k or end says so."""
+        return min((cut for cut in (self.k, self.end) if isinstance(cut, int)), default=None)
+
+    @property
     def key(self) -> tuple:
         return (self.C.key, self.A.key, self.gain.key, self.effort.key, *self._rest)
 
@@ -288,14 +293,7 @@ class Metric:
         order = np.argsort(widths, kind="stable")
         if self.end == "stop":
             order = order[rankings.n[order] > 0]  # nobody sees anything of an empty list
-        done = 0
-        while done < len(order):
-            ahead = widths[order[done : done + _CELLS]]
-            # The last of the chunk is the widest: as many rows as fit at its width.
-            fits = int(np.searchsorted(ahead * np.arange(1, len(ahead) + 1), _CELLS, side="right"))
-            queries = order[done : done + max(fits, 1)]
-            yield queries, int(widths[queries[-1]])
-            done += len(queries)
+        yield from packed(order, widths, _CELLS)
 
     def _ranks_that_matter(self, rankings: Rankings, background: float) -> Array:
         """Down to where the list is explicit; at the open end what follows the last hit is as good as unseen."""
@@ -423,6 +421,18 @@ class Metric:
             return rankings.of_pool(rankings.pool.totals(worth, key, keep))[queries][:, None]
 
         return total
+
+
+def packed(order: Array, widths: Array, cells: int) -> Iterator[tuple[Array, int]]:
+    """Queries in an order by rising widths, as many at a time as fit into the cells, each time with the greatest."""
+    done = 0
+    while done < len(order):
+        ahead = widths[order[done : done + cells]]
+        # The last of the chunk is the widest: as many rows as fit at its width.
+        fits = int(np.searchsorted(ahead * np.arange(1, len(ahead) + 1), cells, side="right"))
+        queries = order[done : done + max(fits, 1)]
+        yield queries, int(widths[queries[-1]])
+        done += len(queries)
 
 
 def rank_weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:

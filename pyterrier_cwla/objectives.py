@@ -19,7 +19,7 @@ from .provider import CWLAEvaluator
 from .rankings import Array
 from .samples import Samples
 from .spec import In, OneOf, Parameter
-from .swaps import Ranked, by_paths, equal_gains_are_equal, last_that_counts
+from .swaps import Ranked, by_paths, equal_gains_are_equal
 from .training import TrainingRows, groups_of_matrix, predictions, samples_of_groups, sizes_of_groups
 
 _SMALLEST = 0.01  # LightGBM's: by how much scores that are equal differ
@@ -156,7 +156,8 @@ class LambdaMART:
         differ = s[:, :1] != np.take_along_axis(s, np.maximum(ranked.n - 1, 0)[:, None], axis=1)
         closest = np.where(differ, _SMALLEST, 1).astype(r.dtype)
         gradient, hessian, total = np.zeros_like(r), np.zeros_like(r), np.zeros_like(scale)
-        depth = min(self.truncation_level, width - 1, last_that_counts(rows.metric) or width)
+        depth = min(self.truncation_level, width - 1, rows.metric.last_that_counts or width)
+        by_gain_alone = equal_gains_are_equal(rows.metric)
         for a, change in rows.way(rows.metric, ranked, depth):
             r_a, r_b = r[:, a : a + 1], r[:, a + 1 :]
             apart = s[:, a : a + 1] - s[:, a + 1 :]
@@ -165,7 +166,7 @@ class LambdaMART:
             if ragged:
                 weight *= inside[:, a + 1 :]
             wrong = r_b > r_a
-            if not equal_gains_are_equal(rows.metric):
+            if not by_gain_alone:
                 equal = r_a == r_b
                 if self.pairs == "all":
                     wrong |= equal & (change > 0)

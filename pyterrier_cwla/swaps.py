@@ -72,12 +72,6 @@ def way_to_swap(metric: Metric, longest: int) -> Callable[[Metric, Ranked, int],
     return by_scoring_anew
 
 
-def last_that_counts(metric: Metric) -> int | None:
-    """The last rank of an item that counts."""
-    cuts = [cut for cut in (metric.k, metric.end) if isinstance(cut, int)]
-    return min(cuts) if cuts else None
-
-
 def equal_gains_are_equal(metric: Metric) -> bool:
     """Whether nothing changes when items of the same gain change places."""
     return metric.uniform and "grade" not in reads(metric.C) | reads(metric.A)
@@ -89,7 +83,7 @@ def _ranks_have_weights(metric: Metric) -> bool:
 
 def _is_made_of_sums(metric: Metric, longest: int) -> bool:
     """Whether M·N = Σ V(i)·φ(i)·w_i, or a ratio of two such, V fixed or a product of what each item decides."""
-    C, A, last = metric.C, metric.A, last_that_counts(metric)
+    C, A, last = metric.C, metric.A, metric.last_that_counts
     if C.fact("survival") or A.fact("terms") is None or ("E" in reads(A) and not metric.uniform):
         return False
     if reads(C) <= {"i"}:
@@ -111,7 +105,7 @@ _SET |= {"totals", "spend", "background"}  # what is behind these
 
 def _forgets_the_order(metric: Metric, longest: int) -> bool:
     """Whether C and A know which items came so far, and not in which order, and the grade decides what an item is."""
-    C, A, last = metric.C, metric.A, last_that_counts(metric)
+    C, A, last = metric.C, metric.A, metric.last_that_counts
     survival, terms = C.fact("survival"), A.fact("terms") is not None
     if metric.flat_effort is None or not reads(C) <= _SET:
         return False
@@ -153,7 +147,7 @@ def by_rank_weights(metric: Metric, ranked: Ranked, depth: int) -> Changes:
     """C depends on the rank alone and A is linear: (weight_a − weight_b)·(r_b − r_a)."""
     width = ranked.r.shape[1]
     weights = np.zeros((1, width))
-    shown = min(width, last_that_counts(metric) or width)
+    shown = min(width, metric.last_that_counts or width)
     if metric.end == "stop":
         weights = np.zeros(ranked.r.shape)
         for n in np.unique(ranked.n).tolist():
@@ -180,7 +174,7 @@ def by_sums(metric: Metric, ranked: Ranked, depth: int) -> Changes:
     check_probabilities(metric.C, C)
     e = np.broadcast_to(np.asarray(view.e, float), r.shape)
     phi, w = metric.A.fact("terms")(i, r, e, C)
-    shown = i <= (last_that_counts(metric) or np.inf)
+    shown = i <= (metric.last_that_counts or np.inf)
     fixed = reads(metric.C) <= {"i"}
     V, dtype = before_product(C), ranked.dtype
 
@@ -339,7 +333,7 @@ class _Paths:
     def __init__(self, metric: Metric, ranked: Ranked) -> None:
         self.metric, self.ranked = metric, ranked
         self.rate = "expected_effort" in reads(metric.A)
-        self.shown = min(ranked.r.shape[1], last_that_counts(metric) or ranked.r.shape[1])
+        self.shown = min(ranked.r.shape[1], metric.last_that_counts or ranked.r.shape[1])
         self.grade, self.r = ranked.grade[:, : self.shown], ranked.r[:, : self.shown]
         last = _explicit(metric, self.shown)
         self.leaves = np.minimum(ranked.n, self.shown) if metric.end == "stop" else np.full(len(ranked.n), last)

@@ -12,7 +12,7 @@ from ir_measures.measures import Measure
 from .documents import words_of_rows
 from .errors import BadJudgments, BadParameter, MissingLength
 from .measures import metric_of
-from .metric import Metric
+from .metric import Metric, packed
 from .rankings import Array, Pool
 from .samples import Samples
 from .swaps import Ranked, way_to_swap
@@ -84,15 +84,10 @@ class TrainingRows:
 
         Where there is no row stands the number of all rows.
         """
-        order = np.argsort(self.sizes, kind="stable")
-        chunks, done = [], 0
-        while done < len(order):
-            ahead = self.sizes[order[done : done + _CELLS]]
-            fits = int(np.searchsorted(ahead * np.arange(1, len(ahead) + 1), _CELLS, side="right"))
-            queries = order[done : done + max(fits, 1)]
-            column, size = np.arange(self.sizes[queries[-1]])[None, :], self.sizes[queries][:, None]
+        chunks = []
+        for queries, width in packed(np.argsort(self.sizes, kind="stable"), self.sizes, _CELLS):
+            column, size = np.arange(width)[None, :], self.sizes[queries][:, None]
             chunks.append((queries, np.where(column < size, self.start[queries][:, None] + column, len(self.y))))
-            done += len(queries)
         return chunks
 
     def ranked(self, queries: Array, rows: Array, pred: Array, dtype: Any) -> tuple[Array, Ranked, Array]:
