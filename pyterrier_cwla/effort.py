@@ -55,7 +55,8 @@ def time(
     Source: Smucker and Clarke (2012), Eq. 4 and Table 1.
     """
     click = np.where(documents.grade >= rel, p_click_relevant, p_click_nonrelevant)
-    return summary_seconds + click * (seconds_per_word * documents.words + seconds_per_document)
+    reading = seconds_per_word * documents.words if seconds_per_word else 0.0  # no word takes time: no lengths needed
+    return summary_seconds + click * (reading + seconds_per_document)
 
 
 _SECONDS = {0: 20.6, 1: 37.1, 2: 60.3}

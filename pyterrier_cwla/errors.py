@@ -32,6 +32,10 @@ class BadSessions(CWLAError):
     """Sessions that cannot be evaluated: a query twice or without a place, nothing judged."""
 
 
+class BadLog(CWLAError):
+    """A log that cannot be used: missing columns, negative times, clicks on what was not seen, saves without a click."""
+
+
 class MissingLength(CWLAError):
     """A document whose length is needed and not known."""
 
