@@ -138,15 +138,15 @@ _MARKS = {"gzip": (".gz", b"\x1f\x8b"), "zstd": (".zst", b"\x28\xb5\x2f\xfd"), "
 def _read(path: AnyPath, kind: _Kind) -> tuple[pa.Table, Place]:
     path = os.fsdecode(path)
     try:
-        packing = _packing(path)
+        packing = packing_of(path)
         if packing == "parquet":
             table = _parquet(path, kind)
-            place: Place = partial(_in_parquet, path)
+            place: Place = partial(in_parquet, path)
         else:
             with pa.input_stream(path, compression=packing) as stream:
                 data = stream.read()
             table, data = _text(path, data, kind)
-            place = partial(_in_text, path, data)
+            place = partial(in_text, path, data)
     except (OSError, pa.ArrowException) as error:
         raise MalformedFile(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     if not table.num_rows and kind is not _DUPLICATES:  # where nothing is repeated
@@ -155,7 +155,7 @@ def _read(path: AnyPath, kind: _Kind) -> tuple[pa.Table, Place]:
     return table, place
 
 
-def _packing(path: str) -> str | None:
+def packing_of(path: str) -> str | None:
     with open(path, "rb") as file:
         head = file.read(4)
     return next((name for name, (end, mark) in _MARKS.items() if path.endswith(end) or head.startswith(mark)), None)
@@ -210,7 +210,7 @@ def _text(path: str, data: bytes, kind: _Kind) -> tuple[pa.Table, bytes]:
     try:
         return _split_by_arrow(_single_spaced(data) if delimiter == " " else data, fields, delimiter), data
     except pa.ArrowInvalid as error:
-        _explain(path, data, fields, delimiter, error)
+        refuse_text(path, data, fields, delimiter, error)
 
 
 def _without_header(data: bytes, kind: _Kind) -> tuple[dict[str, str], str, bytes]:
@@ -266,7 +266,7 @@ def _split_by_arrow(data: bytes, fields: dict[str, str], delimiter: str) -> pa.T
     return table.rename_columns(list(needed.values())).select([c for c in _TYPES if c in needed.values()])
 
 
-def _explain(path: str, data: bytes, fields: dict[str, str], delimiter: str, error: Exception) -> NoReturn:
+def refuse_text(path: str, data: bytes, fields: dict[str, str], delimiter: str, error: Exception) -> NoReturn:
     """Walks the lines in Python, now that something is known to be wrong, and raises at the first that is."""
     for number, line in enumerate(data.splitlines(), 1):
         if not line.strip():
@@ -306,12 +306,12 @@ def _reads_as(cell: str, kind: pa.DataType) -> bool:
     return True
 
 
-def _in_text(path: str, data: bytes, row: int) -> str:
+def in_text(path: str, data: bytes, row: int) -> str:
     numbers = (number for number, line in enumerate(data.splitlines(), 1) if line.strip())
     return f"{path}:{next(islice(numbers, row, None))}"
 
 
-def _in_parquet(path: str, row: int) -> str:
+def in_parquet(path: str, row: int) -> str:
     return f"{path}: row {row + 1}"
 
 

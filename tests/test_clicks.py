@@ -1,0 +1,239 @@
+"""Click metrics against loops over the clicks of each session."""
+
+import math
+from collections import Counter
+from statistics import mean
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyterrier_cwla import evaluate
+from pyterrier_cwla.behaviour.adapters import chiir24_log
+from pyterrier_cwla.behaviour.clicks import click_metrics, weighted_correlation
+from pyterrier_cwla.behaviour.log import InteractionLog
+from pyterrier_cwla.errors import BadLog, BadParameter
+
+NAMES = ["QCTR", "UCTR", "MaxRR", "MeanRR", "MinRR", "PLC", "SS"]
+UNJUDGED = float("nan")
+
+
+def slow_metrics(clicked, grades, good):
+    """FORMULAS.md, of the clicked ranks of one session and the grades of its list."""
+    if not clicked:
+        return [0.0] * 7
+    reciprocal = [1 / rank for rank in clicked]
+    success = any(grades[rank - 1] >= good for rank in clicked)
+    return [
+        len(clicked),
+        1.0,
+        max(reciprocal),
+        mean(reciprocal),
+        min(reciprocal),
+        len(clicked) / max(clicked),
+        float(success),
+    ]
+
+
+@st.composite
+def sessions(draw):
+    """Sessions of two topics, most of them with one of few lists; ranks may be missing, and grades unknown."""
+    grades = {t: {d: draw(st.sampled_from([0, 1, 2, 3, UNJUDGED])) for d in "abcde"} for t in "qr"}
+    found = []
+    for number in range(draw(st.integers(1, 8))):
+        topic = draw(st.sampled_from("qr"))
+        documents = draw(st.sampled_from(["abcd", "abce", "bacd", "abcde", "abc"]))
+        left_out = draw(st.sampled_from([0, 0, 0, 2, 5]))
+        clicked = draw(st.sets(st.integers(1, len(documents)))) - {left_out}
+        found.append((f"u{number % 3}", f"s{number}", topic, documents, left_out, sorted(clicked)))
+    return grades, found
+
+
+def as_log(grades, found):
+    return InteractionLog.of(
+        [
+            dict(user=u, session=s, topic=t, rank=r, docno=d, clicked=r in clicked, grade=grades[t][d])
+            for u, s, t, documents, left_out, clicked in found
+            for r, d in enumerate(documents, 1)
+            if r != left_out
+        ]
+    )
+
+
+@given(sessions(), st.integers(1, 5), st.sampled_from([1, 2]), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_click_metrics_are_those_of_a_loop(given_sessions, depth, good, judged_only):
+    grades, found = given_sessions
+    log = as_log(grades, found)
+    whole, reasons = {}, Counter()
+    for user, session, topic, documents, left_out, clicked in found:
+        top = documents[:depth]
+        if len(top) < depth or left_out in range(1, depth + 1):
+            reasons[f"not all of the top {depth} in the log"] += 1
+        elif judged_only and any(math.isnan(grades[topic][d]) for d in top):
+            reasons[f"not all of the top {depth} judged"] += 1
+        else:
+            of_list = [grades[topic][d] for d in top]
+            whole[user, session] = (topic, top, slow_metrics([r for r in clicked if r <= depth], of_list, good))
+    if not log.has("grade"):
+        with pytest.raises(BadLog, match="no column 'grade'"):
+            click_metrics(log, depth, good, judged_only)
+        return
+    if not whole:
+        with pytest.raises(BadLog, match="no session is left"):
+            click_metrics(log, depth, good, judged_only)
+        return
+    metrics = click_metrics(log, depth, good, judged_only)
+    assert metrics.excluded == reasons
+    assert len(metrics.sessions) == len(whole)
+    lists = {}
+    for row in metrics.sessions.to_dict("records"):
+        topic, top, expected = whole[row["user"], row["session"]]
+        assert [row[name] for name in NAMES] == pytest.approx(expected)
+        assert lists.setdefault(row["configuration"], (topic, top)) == (topic, top)
+    assert len(set(lists.values())) == len(lists) == len(metrics.configurations)
+    for name, row in metrics.configurations.iterrows():
+        of = [values for topic, top, values in whole.values() if (topic, top) == lists[name]]
+        assert (row["topic"], row["n"]) == (lists[name][0], len(of))
+        assert [row[metric] for metric in NAMES] == pytest.approx([mean(column) for column in zip(*of)])
+        run = metrics.run[metrics.run["query_id"] == name].sort_values("score", ascending=False)
+        assert "".join(run["doc_id"]) == lists[name][1]
+    for _, of_topic in metrics.configurations.groupby("topic", sort=False):
+        assert of_topic["n"].is_monotonic_decreasing
+        assert [name.split("/")[1] for name in of_topic.index] == [str(i + 1) for i in range(len(of_topic))]
+
+
+def test_the_metrics_of_one_session_by_hand():
+    """Clicks at ranks 2, 4 and 5 of 6; at depth 4 the one at 5 does not count."""
+    grades = {"q": dict(zip("abcdef", [3, 0, 3, 1, 2, 0]))}
+    log = as_log(grades, [("u", "s", "q", "abcdef", 0, [2, 4, 5])])
+    six = click_metrics(log, depth=6, good=2).configurations.iloc[0]
+    assert six[NAMES].tolist() == pytest.approx([3, 1, 1 / 2, 19 / 60, 1 / 5, 3 / 5, 1])
+    four = click_metrics(log, depth=4, good=2).configurations.iloc[0]
+    assert four[NAMES].tolist() == pytest.approx([2, 1, 1 / 2, 3 / 8, 1 / 4, 1 / 2, 0])
+    assert click_metrics(log, depth=4, good=1).configurations.iloc[0]["SS"] == 1
+    assert "SS" not in click_metrics(log, depth=4).configurations
+
+
+def test_the_most_frequent_list_of_a_topic_is_its_first():
+    grades = {"q": dict.fromkeys("abcde", 1)}
+    found = [("u", f"s{i}", "q", documents, 0, []) for i, documents in enumerate(["bacd", "abcd", "abcd", "abce"])]
+    metrics = click_metrics(as_log(grades, found), depth=4)
+    assert metrics.configurations["n"].to_dict() == {"q/1": 2, "q/2": 1, "q/3": 1}
+    assert metrics.sessions["configuration"].tolist() == ["q/2", "q/1", "q/1", "q/3"]
+    assert click_metrics(as_log(grades, found), depth=2).configurations["n"].to_dict() == {"q/1": 3, "q/2": 1}
+
+
+def test_evaluate_scores_the_configurations():
+    """By hand: ERR@2 with max_rel=4 is 3/16 + 1/2 · 1/16 · 13/16 for grades 2, 1, and their like the other way round."""
+    grades = {"q": dict(a=2, b=1, c=2)}
+    found = [("u", "s1", "q", "abc", 0, [1]), ("u", "s2", "q", "bac", 0, []), ("v", "s1", "q", "abc", 0, [])]
+    metrics = click_metrics(as_log(grades, found), depth=2)
+    scores = evaluate(metrics.qrels, metrics.run, ["ERR@2", "nDCG@2"], by_query=True).loc["run"]
+    assert scores["ERR@2"].to_dict() == pytest.approx({"q/1": 3 / 16 + 13 / 512, "q/2": 1 / 16 + 45 / 512})
+    ideal = 2 + 2 / math.log2(3)  # c, below the depth, is among the judgments
+    assert scores["nDCG@2"]["q/1"] == pytest.approx((2 + 1 / math.log2(3)) / ideal)
+    table = metrics.configurations.join(scores)
+    assert weighted_correlation(table["ERR@2"], table["UCTR"], table["n"]) == pytest.approx(1.0)
+
+
+def test_lengths_go_along_with_the_run():
+    log = as_log({"q": dict(a=2, b=1, c=2)}, [("u", "s1", "q", "abc", 0, [1])])
+    rows = log.rows.assign(words=[100, 50, 10])
+    metrics = click_metrics(InteractionLog.of(rows), depth=2)
+    assert metrics.run["doc_length"].tolist() == [100, 50]
+    assert evaluate(metrics.qrels, metrics.run, ["TBG"]).notna().all(axis=None)
+
+
+def test_what_is_left_out_is_said():
+    grades = {"q": dict(a=1, b=0, c=UNJUDGED)}
+    found = [
+        ("u", "1", "q", "ab", 0, [1]),
+        ("u", "2", "q", "ac", 0, [1]),
+        ("u", "3", "q", "ab", 1, []),
+        ("v", "1", "q", "a", 0, []),
+    ]
+    metrics = click_metrics(as_log(grades, found), depth=2)
+    assert repr(metrics).splitlines()[:2] == [
+        "Click metrics of 1 configuration (top 2) of 1 topic in 1 session.",
+        "Left out: 3 sessions (not all of the top 2 in the log: 2; not all of the top 2 judged: 1).",
+    ]
+    assert len(click_metrics(as_log(grades, found), depth=2, judged_only=False).sessions) == 2
+
+
+def test_errors_of_click_metrics():
+    log = as_log({"q": dict(a=1, b=0)}, [("u", "1", "q", "ab", 0, [1])])
+    for depth in (0, 2.5, "2"):
+        with pytest.raises(BadParameter, match="depth="):
+            click_metrics(log, depth)
+    with pytest.raises(BadLog, match=r"no session is left.*\{'not all of the top 3 in the log': 1\}"):
+        click_metrics(log, 3)
+    plain = InteractionLog.of(log.rows.drop(columns="grade"))
+    with pytest.raises(BadLog, match="judged_only=False"):
+        click_metrics(plain, 2)
+    with pytest.raises(BadLog, match="good asks for them"):
+        click_metrics(plain, 2, good=1, judged_only=False)
+    metrics = click_metrics(plain, 2, judged_only=False)
+    assert metrics.qrels.empty
+    assert metrics.configurations["QCTR"].tolist() == [1]
+
+
+values = st.integers(-1000, 1000).map(lambda n: n / 8)
+
+
+@given(st.lists(st.tuples(values, values, st.integers(0, 6)), min_size=2, max_size=12))
+@settings(deadline=None)
+def test_the_weighted_correlation_is_numpy_s_with_each_pair_as_often_as_it_counts(triples):
+    x, y, n = map(np.array, zip(*triples))
+    if n.sum() == 0:
+        with pytest.raises(BadParameter, match="not all 0"):
+            weighted_correlation(x, y, n)
+        return
+    repeated = np.repeat(x, n), np.repeat(y, n)
+    if np.ptp(repeated[0]) == 0 or np.ptp(repeated[1]) == 0:
+        assert math.isnan(weighted_correlation(x, y, n))
+        return
+    found = weighted_correlation(x, y, n)
+    assert found == pytest.approx(np.corrcoef(*repeated)[0, 1], abs=1e-9)
+    covariance = np.cov(x, y, fweights=n)
+    assert found == pytest.approx(covariance[0, 1] / math.sqrt(covariance[0, 0] * covariance[1, 1]), abs=1e-9)
+    assert weighted_correlation(3 * x - 1, -y, n / 7) == pytest.approx(-found, abs=1e-9)
+
+
+def test_correlations_of_tiny_and_huge_numbers_are_found():
+    x, y, n = np.array([1.0, 2, 4]), np.array([3.0, 1, 7]), np.array([1.0, 2, 3])
+    assert weighted_correlation(x * 1e-200, y * 1e200, n) == pytest.approx(weighted_correlation(x, y, n), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "columns, message",
+    [
+        (([1, 2], [1, 2], [1]), "columns of one length"),
+        (([[1, 2]], [[1, 2]], [[1, 1]]), "columns of one length"),
+        (([1, UNJUDGED], [1, 2], [1, 1]), "must be finite"),
+        (([1, 2], [1, 2], [1, -1]), "not be negative"),
+    ],
+)
+def test_what_has_no_weighted_correlation(columns, message):
+    with pytest.raises(BadParameter, match=message):
+        weighted_correlation(*columns)
+
+
+@pytest.mark.real_data
+def test_click_metrics_of_the_study(data):
+    """Its lists are shuffled for each user: nearly each session has its own, and they add up to the sessions."""
+    log = chiir24_log(data / "chiir24-satisfaction")
+    metrics = click_metrics(log, depth=5, good=1)
+    assert metrics.configurations["n"].sum() == len(metrics.sessions)
+    assert len(metrics.sessions) + sum(metrics.excluded.values()) == len(log.sessions)
+    top = log.rows[log.rows["rank"] <= 5].groupby(["user", "session"])
+    whole = top.size() == 5
+    assert len(metrics.sessions) == whole.sum()
+    assert metrics.sessions["QCTR"].sum() == top["clicked"].sum()[whole].sum()
+    scores = evaluate(metrics.qrels, metrics.run, ["ERR@5", "P@5"], by_query=True).loc["run"]
+    table = metrics.configurations.join(scores)
+    each = metrics.sessions.join(scores, on="configuration")
+    expected = np.corrcoef(table.loc[each["configuration"], "SS"], each["P@5"])[0, 1]
+    assert weighted_correlation(table["P@5"], table["SS"], table["n"]) == pytest.approx(expected)
+    assert expected > 0.2
