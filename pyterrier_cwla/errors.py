@@ -33,7 +33,7 @@ class BadSessions(CWLAError):
 
 
 class BadLog(CWLAError):
-    """A log that cannot be used: missing columns, negative times, clicks on what was not seen, saves without a click."""
+    """A log that cannot be used: missing columns, negative times, clicks on the unseen, saves without a click."""
 
 
 class MissingLength(CWLAError):

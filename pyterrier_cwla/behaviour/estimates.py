@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -39,8 +40,11 @@ def over_users(
     """Ends of the percentile bootstrap's intervals of whatever follows from sums over users.
 
     ``sums`` [sums × users]: each user's share. ``statistic``: from totals [sums × resamples], over as many users as
-    there are, to the numbers that are to be bounded [numbers × resamples]. One user has no interval: NaN.
+    there are, to the numbers that are to be bounded [numbers × resamples]. One user has no interval: NaN; nor has a
+    number that some resample leaves undefined.
     """
+    from scipy.stats import DegenerateDataWarning
+
     sums = np.asarray(sums, float)
     users = sums.shape[1]
     if users < 2:
@@ -48,5 +52,6 @@ def over_users(
         return nothing, nothing
     scale = np.abs(sums).max(axis=1, keepdims=True)
     scale[scale == 0] = 1.0  # each sum in its own unit, so that none is lost beside a large one
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateDataWarning)  # which speaks of BCa
         return intervals(sums / scale, lambda means: statistic(means * scale * users), confidence, resamples, seed)

@@ -1,0 +1,543 @@
+"""Click models: what results attract, what satisfies, and who goes on, from clicks alone."""
+
+from itertools import product
+from math import log
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize
+
+from pyterrier_cwla import CWLA, TBG, evaluate
+from pyterrier_cwla.behaviour.adapters import chiir24_log
+from pyterrier_cwla.behaviour.behaviour_plots import plot_positions, plot_relevance
+from pyterrier_cwla.behaviour.cascade import cascade_from_clicks, dbn_from_clicks
+from pyterrier_cwla.behaviour.click_lists import UNJUDGED
+from pyterrier_cwla.behaviour.log import InteractionLog
+from pyterrier_cwla.behaviour.position import position_model, survival_of_lists
+from pyterrier_cwla.errors import BadLog, BadParameter
+
+A, S, GAMMA = {0: 0.3, 1: 0.5, 2: 0.7}, {0: 0.2, 1: 0.5, 2: 0.8}, 0.85
+
+
+def simulated(seed, sessions=600, users=60, ranks=8, a=A, s=S, gamma=GAMMA, grades=(0, 0, 0, 1, 1, 2), documents=60):
+    """A log of users who do what the dynamic Bayesian network says."""
+    rng = np.random.default_rng(seed)
+    documents = {f"d{number}": grades[number % len(grades)] for number in range(documents)}
+    rows = []
+    for session in range(sessions):
+        examines = True
+        for rank, docno in enumerate(rng.permutation(list(documents))[:ranks], start=1):
+            grade = documents[docno]
+            clicked = bool(examines and rng.random() < a[grade])
+            satisfied = clicked and rng.random() < s[grade]
+            examines = examines and not satisfied and rng.random() < gamma
+            rows.append((f"u{session % users}", f"s{session}", "t", rank, str(docno), clicked, float(grade)))
+    return of_rows(rows)
+
+
+def of_rows(rows):
+    return InteractionLog.of(
+        pd.DataFrame(rows, columns=["user", "session", "topic", "rank", "docno", "clicked", "grade"])
+    )
+
+
+def lists_of(log):
+    """(grade, clicked) of each list from its first rank; None where a rank is missing."""
+    lists = {}
+    for row in log.rows.itertuples():
+        ranks = lists.setdefault((row.user, row.session), [])
+        ranks += [None] * (row.rank - 1 - len(ranks)) + [(row.grade, row.clicked)]
+    return lists.values()
+
+
+def probability(results, a, s, gamma):
+    """Of the clicks of one list: the sum over who examined, who was satisfied and who gave up, path by path."""
+    total = 0.0
+    for path in product(("satisfied", "gives up", "goes on"), repeat=len(results)):
+        p, examines = 1.0, True
+        for result, event in zip(results, path):
+            grade, clicked = result or (None, False)
+            attracts, satisfies = (a[grade], s[grade]) if result else (0.0, 0.0)
+            if not examines:
+                p *= float(not clicked and event == "gives up")  # one name for what does not happen
+                continue
+            p *= attracts if clicked else 1 - attracts
+            leaves = satisfies if clicked else 0.0
+            p *= {"satisfied": leaves, "gives up": (1 - leaves) * (1 - gamma), "goes on": (1 - leaves) * gamma}[event]
+            examines = event == "goes on"
+        total += p
+    return total
+
+
+def values(numbers):
+    return {name: estimate.value for name, estimate in numbers.items()}
+
+
+def small(gap=False):
+    log = simulated(3, sessions=60, users=6, ranks=5)
+    return log.only(~((log.rows["rank"] == 3) & ~log.rows["clicked"])) if gap else log
+
+
+@pytest.mark.parametrize("gap", [False, True])
+@pytest.mark.parametrize("gamma", [None, 0.7])
+def test_the_likelihood_is_the_sum_over_all_hidden_paths_and_its_maximum_is_found(gap, gamma):
+    log_ = small(gap)
+    model = dbn_from_clicks(log_, gamma=gamma, gaps="passed", resamples=20)
+    parameters = values(model.attraction), values(model.satisfaction), model.gamma.value
+
+    def likelihood(a, s, gamma):
+        return sum(log(probability(results, a, s, gamma)) for results in lists_of(log_))
+
+    assert model.log_likelihood[-1] == pytest.approx(likelihood(*parameters), abs=1e-6)
+    assert model.converged
+    for which, name in ((0, 0), (0, 2), (1, 1), (1, 2)):
+        for step in (-0.01, 0.01):
+            moved = [dict(parameters[0]), dict(parameters[1]), parameters[2]]
+            moved[which][name] = min(max(moved[which][name] + step, 1e-9), 1 - 1e-9)
+            assert likelihood(*moved) < model.log_likelihood[-1] + 1e-5
+    if gamma is None:
+        for step in (-0.01, 0.01):
+            assert likelihood(*parameters[:2], parameters[2] + step) < model.log_likelihood[-1]
+    else:
+        assert model.gamma.value == gamma
+        assert np.isnan(model.gamma.low)
+
+
+def test_the_log_likelihood_rises_at_each_step_of_em():
+    for fit in (dbn_from_clicks, cascade_from_clicks):
+        steps = fit(simulated(5, sessions=200), resamples=20).log_likelihood
+        assert len(steps) > 5
+        assert (np.diff(steps) > -1e-9 * abs(steps[0])).all()
+        assert steps[-1] > steps[0] + 1
+
+
+def test_parameters_are_recovered_within_their_own_intervals():
+    """In 30 logs of 60 users; an interval of 95 % may miss a few."""
+    truth = {("a", g): p for g, p in A.items()} | {("s", g): p for g, p in S.items()} | {"gamma": GAMMA}
+    truth |= {("R", g): A[g] * S[g] for g in A}
+    hits = dict.fromkeys(truth, 0)
+    for seed in range(30):
+        model = dbn_from_clicks(simulated_fast(seed, sessions=400, ranks=6), resamples=150)
+        found = {"a": model.attraction, "s": model.satisfaction, "R": model.relevance}
+        for name, p in truth.items():
+            estimate = model.gamma if name == "gamma" else found[name[0]][name[1]]
+            hits[name] += p in estimate
+    assert min(hits.values()) >= 0.85 * 30, hits
+    assert sum(hits.values()) >= 0.9 * 30 * len(hits), hits
+
+
+def simulated_fast(seed, sessions=600, users=60, ranks=8):
+    """As ``simulated``, all sessions at a time."""
+    rng = np.random.default_rng(seed)
+    number = rng.permuted(np.tile(np.arange(60), (sessions, 1)), axis=1)[:, :ranks]
+    grade = np.array([0, 0, 0, 1, 1, 2])[number % 6]
+    a, s = np.array([*A.values()])[grade], np.array([*S.values()])[grade]
+    examines, clicked = np.ones(sessions, bool), np.zeros((sessions, ranks), bool)
+    for rank in range(ranks):
+        clicked[:, rank] = examines & (rng.random(sessions) < a[:, rank])
+        satisfied = clicked[:, rank] & (rng.random(sessions) < s[:, rank])
+        examines = examines & ~satisfied & (rng.random(sessions) < GAMMA)
+    session = np.repeat(np.arange(sessions), ranks)
+    frame = pd.DataFrame({
+        "user": np.char.add("u", (session % users).astype(str)), "session": np.char.add("s", session.astype(str)), "topic": "t",
+        "rank": np.tile(np.arange(1, ranks + 1), sessions), "docno": np.char.add("d", number.ravel().astype(str)),
+        "clicked": clicked.ravel(), "grade": grade.ravel().astype(float),
+    })  # fmt: skip
+    return InteractionLog.of(frame)
+
+
+def test_intervals_are_those_of_fits_to_resampled_users():
+    """Against the bootstrap in full: users drawn with replacement, and every log fitted anew."""
+    log_ = simulated_fast(1, sessions=400, ranks=6)
+    model = dbn_from_clicks(log_, resamples=2000)
+    rng, rows, refits = np.random.default_rng(0), log_.rows, []
+    by_user = [part for _, part in rows.groupby("user")]
+    for _ in range(25):
+        drawn = [by_user[u].assign(user=f"u{k}") for k, u in enumerate(rng.integers(len(by_user), size=len(by_user)))]
+        again = dbn_from_clicks(InteractionLog.of(pd.concat(drawn)), resamples=2)
+        refits.append([again.gamma.value, *values(again.satisfaction).values(), *values(again.attraction).values()])
+    spread = np.std(refits, axis=0)
+    widths = [e.high - e.low for e in (model.gamma, *model.satisfaction.values(), *model.attraction.values())]
+    assert np.array(widths) / (2 * 1.96 * spread) == pytest.approx(np.ones(7), abs=0.3)
+
+
+def test_the_plain_cascade_without_giving_up_is_a_share_of_what_was_examined():
+    log_ = simulated(7, sessions=200, s=dict.fromkeys(S, 1.0), gamma=1.0)
+    model = cascade_from_clicks(log_, gamma=1)
+    for grade in A:
+        shown = clicks = 0
+        for results in lists_of(log_):
+            for its, clicked in results:
+                shown += its == grade
+                clicks += clicked and its == grade
+                if clicked:
+                    break
+        assert model.attraction[grade].value == pytest.approx(clicks / shown, abs=1e-9)
+        assert model.relevance[grade] == model.attraction[grade]
+        assert model.satisfaction[grade].value == 1
+        assert A[grade] in model.relevance[grade]
+    assert model.C == "cascade(1)" or model.C == "cascade(1.0)"
+
+
+def test_the_plain_cascade_with_giving_up_has_the_maximum_that_an_optimiser_finds():
+    log_ = simulated(8, sessions=100, users=20, ranks=3, s=dict.fromkeys(S, 1.0))
+    model = cascade_from_clicks(log_, resamples=50)
+    ones = dict.fromkeys(S, 1.0)
+    lists = pd.Series([tuple(results) for results in lists_of(log_)]).value_counts()
+
+    def loss(x):
+        p = 1 / (1 + np.exp(-x))
+        return -sum(n * log(probability(results, dict(zip(S, p)), ones, p[3])) for results, n in lists.items())
+
+    best = minimize(loss, np.zeros(4), method="L-BFGS-B")
+    assert -best.fun == pytest.approx(model.log_likelihood[-1], abs=1e-3)
+    found = 1 / (1 + np.exp(-best.x))
+    assert [*values(model.attraction).values(), model.gamma.value] == pytest.approx(found, abs=2e-3)
+
+
+def test_the_plain_cascade_says_how_many_lists_have_clicks_that_it_cannot_explain():
+    log_ = simulated(9, sessions=50)
+    several = (log_.rows.groupby("session")["clicked"].sum() > 1).sum()
+    assert f"{several} of 50 lists" in " ".join(cascade_from_clicks(log_, resamples=20).notes)
+
+
+def test_what_was_learnt_is_a_measure():
+    """Chapelle et al. (2009), section 7.1: Σ_r γ^(r−1) R_r Π_{i<r}(1 − R_i)."""
+    model = dbn_from_clicks(simulated(2), resamples=20)
+    gamma, R = float(f"{model.gamma.value:.4g}"), {g: float(f"{e.value:.4g}") for g, e in model.relevance.items()}
+    assert model.gain == f"table({ {g: R[g] for g in (1, 2)} })"
+    qrels, run = {"q": {"a": 2, "b": 1}}, {"q": {"b": 3.0, "x": 2.0, "a": 1.0}}
+    found = evaluate(qrels, run, [model.measure(), model.measure("utility(reciprocal)")]).iloc[0].tolist()
+    at_3 = gamma**2 * R[2] * (1 - R[1])
+    assert found == pytest.approx([R[1] + at_3, R[1] + at_3 / 3], abs=1e-12)
+    err = evaluate(qrels, run, [CWLA(C="rr", A="err", gain=model.gain)]).iloc[0, 0]
+    assert err == pytest.approx(R[1] + (1 - R[1]) * R[2] / 3, abs=1e-12)
+
+
+def test_unjudged_results_have_parameters_of_their_own():
+    log_ = simulated(4)
+    rows = log_.rows.assign(grade=log_.rows["grade"].replace(1.0, np.nan))
+    model, known = dbn_from_clicks(InteractionLog.of(rows), resamples=20), dbn_from_clicks(log_, resamples=20)
+    assert list(model.attraction) == [0, 2, UNJUDGED]
+    assert model.relevance[UNJUDGED].value == pytest.approx(known.relevance[1].value, abs=1e-6)
+    assert "1:" not in model.gain
+    assert any(f"R(0) = {known.relevance[0].value:.3g} is not in the gain" in note for note in known.notes)
+    table = known.table
+    assert table["grade"].tolist() == [0, 1, 2]
+    assert table["shown"].sum() == len(log_.rows)
+    assert table["clicks"].sum() == log_.rows["clicked"].sum()
+
+
+# ---- documents
+
+
+def test_the_relevance_of_documents_is_the_most_probable_one():
+    """Against an optimiser of the brute-force likelihood with the Beta priors."""
+    log_ = tiny()
+    model = dbn_from_clicks(log_, gamma=0.8, resamples=2)
+    found = model.predicted(prior=4).table
+    documents, centre = found["docno"].tolist(), dict(zip(found["docno"], found["grade"]))
+    a0, s0 = values(model.attraction), values(model.satisfaction)
+    lists = [tuple(zip(part["docno"], part["clicked"])) for _, part in log_.rows.groupby("session")]
+    results = pd.Series(lists).value_counts()
+
+    def loss(x):
+        p = 1 / (1 + np.exp(-x))
+        a, s = dict(zip(documents, p)), dict(zip(documents, p[len(documents) :]))
+        prior = sum(
+            4 * (m[centre[d]] * log(q[d]) + (1 - m[centre[d]]) * log(1 - q[d]))
+            for d in documents
+            for m, q in ((a0, a), (s0, s))
+        )
+        return -prior - sum(n * log(probability(one, a, s, 0.8)) for one, n in results.items())
+
+    best = minimize(loss, np.zeros(2 * len(documents)), method="L-BFGS-B", options={"ftol": 1e-13})
+    p = 1 / (1 + np.exp(-best.x))
+    assert found["a"].tolist() == pytest.approx(p[: len(documents)], abs=1e-4)
+    assert found["s"].tolist() == pytest.approx(p[len(documents) :], abs=1e-4)
+    assert found["relevance"].tolist() == pytest.approx((found["a"] * found["s"]).tolist())
+
+    first, h = documents.index("d1"), 1e-4  # the curvature in a and s of the first document, by differences
+    by_difference = []
+    for at in (first, first + len(documents)):
+        points = []
+        for step in (-h, 0, h):
+            q = p.copy()
+            q[at] += step
+            points.append(loss(np.log(q / (1 - q))))
+        by_difference.append((points[0] - 2 * points[1] + points[2]) / h**2)
+    a, s = p[first], p[first + len(documents)]
+    assert found["error"][first] == pytest.approx(np.sqrt(s**2 / by_difference[0] + a**2 / by_difference[1]), rel=0.01)
+
+
+def tiny():
+    return simulated(12, sessions=60, users=5, ranks=3, grades=(0, 2), documents=4)
+
+
+def test_unjudged_documents_get_the_grade_whose_relevance_is_nearest():
+    log_ = simulated_fast(6, sessions=2000)
+    hidden = {"d5", "d11", "d0", "d6"}  # two of grade 2, two of grade 0
+    rows = log_.rows.assign(grade=log_.rows["grade"].mask(log_.rows["docno"].isin(hidden)))
+    model = dbn_from_clicks(InteractionLog.of(rows), resamples=2)
+    predicted = model.predicted()
+    table = predicted.table.set_index("docno")
+    assert table["sessions"].sum() == len(rows)
+    assert abs(table.loc["d5"].relevance - A[2] * S[2]) < 3 * table.loc["d5"].error
+    assert table.loc["d5"].error < 0.15
+    judged = log_.rows[~log_.rows["docno"].isin(hidden)].drop_duplicates("docno")
+    qrels = pd.DataFrame({"query_id": "t", "doc_id": judged["docno"], "relevance": judged["grade"].astype(int)})
+    more = predicted.judgments(qrels)
+    new = more.iloc[len(qrels) :].set_index("doc_id")["relevance"]
+    assert more.iloc[: len(qrels)].values.tolist() == qrels.values.tolist()
+    assert {*new.index} == hidden
+    assert new["d5"] == new["d11"] == 2
+    assert new["d0"] < 2 > new["d6"]
+    assert sum(more.attrs["added"].values()) == 4
+    assert more.attrs["added"][2] == 2
+    assert len(predicted.judgments(qrels, least=10_000)) == len(qrels)
+    run = {"t": {"d5": 2.0, "d0": 1.0}}
+    assert evaluate(more, run, ["P@1"]).iloc[0, 0] == 1
+    assert evaluate(qrels, run, ["P@1"]).iloc[0, 0] == 0
+    as_dict = predicted.judgments({"t": dict(zip(qrels["doc_id"], qrels["relevance"]))})
+    assert as_dict["relevance"].tolist() == more["relevance"].tolist()
+    assert len(predicted.judgments(qrels.assign(iteration="0"))) == len(more)
+    with pytest.raises(BadLog, match="do not tell intents apart"):
+        predicted.judgments(qrels.assign(iteration=qrels["doc_id"]))
+
+
+def test_a_document_with_few_observations_stays_near_its_grade():
+    model = dbn_from_clicks(simulated(2), resamples=2)
+    table = model.predicted(prior=1e6).table
+    for row in table.itertuples():
+        assert row.relevance == pytest.approx(model.relevance[int(row.grade)].value, abs=1e-3)
+    loose = model.predicted(prior=1).table
+    assert loose["relevance"].std() > table["relevance"].std()
+    assert (loose["error"] > table["error"]).all()
+    with pytest.raises(BadParameter, match="prior=0"):
+        model.predicted(prior=0)
+
+
+# ---- what a log cannot tell
+
+
+def test_what_is_not_told_is_an_error_or_a_note():
+    log_ = simulated(2, sessions=100)
+    rows = log_.rows
+    with pytest.raises(BadLog, match="no clicks"):
+        dbn_from_clicks(InteractionLog.of(rows.assign(clicked=False)))
+    with pytest.raises(BadLog, match="no grades"):
+        dbn_from_clicks(InteractionLog.of(rows.assign(grade=np.nan)))
+    down_to_click = rows.groupby("session")["clicked"].transform(lambda c: c[::-1].cummax()[::-1])
+    last_only = InteractionLog.of(rows[down_to_click & (rows.groupby("session")["clicked"].transform("sum") == 1)])
+    with pytest.raises(BadLog, match="below its last click"):
+        dbn_from_clicks(last_only)
+    top = log_.only(rows["rank"] == 1)
+    with pytest.raises(BadLog, match="γ cannot be told"):
+        cascade_from_clicks(top)
+    assert np.isnan(cascade_from_clicks(top, gamma=1, resamples=10).gamma.low)
+    with pytest.raises(BadParameter, match="gamma="):
+        cascade_from_clicks(log_, gamma=1.5)
+    with pytest.raises(BadParameter, match="gaps='mend'"):
+        cascade_from_clicks(log_, gaps="mend")
+
+
+def test_grades_that_are_never_clicked_or_with_nothing_below_are_named():
+    rows = simulated(2, sessions=300).rows
+    never = dbn_from_clicks(
+        InteractionLog.of(rows.assign(clicked=rows["clicked"] & (rows["grade"] != 1))), resamples=20
+    )
+    assert never.attraction[1].value == 0 == never.relevance[1].value
+    assert np.isnan(never.satisfaction[1].value)
+    assert "grade 1 are never clicked" in " ".join(never.notes)
+    assert never.gain.startswith("table({1: 0")
+    last_only = rows[(rows["grade"] != 2) | (rows["rank"] == 8)]
+    model = dbn_from_clicks(InteractionLog.of(last_only), gaps="closed", resamples=20)
+    assert np.isnan(model.satisfaction[2].value)
+    assert np.isnan(model.relevance[2].value)
+    assert "clicks on grade 2 nothing is shown" in " ".join(model.notes)
+    with pytest.raises(BadLog, match="grade 2 is not to be had"):
+        _ = model.gain
+
+
+def test_gaps_are_refused_or_mean_what_the_caller_says():
+    log_ = small(gap=True)
+    with pytest.raises(BadLog, match="gaps='passed'") as error:
+        dbn_from_clicks(log_)
+    assert "above rank 4 of session" in str(error.value)
+    closed = log_.rows.assign(rank=log_.rows.groupby("session").cumcount() + 1)
+    expected = dbn_from_clicks(InteractionLog.of(closed), resamples=20)
+    assert dbn_from_clicks(log_, gaps="closed", resamples=20).gamma == expected.gamma
+
+
+def test_sessions_that_were_cut_off_are_left_out_and_counted():
+    log_ = simulated(2, sessions=100)
+    cut = log_.rows["session"].isin(["s1", "s2"])
+    model = dbn_from_clicks(InteractionLog.of(log_.rows.assign(cut_off=cut)), resamples=20)
+    assert model.sessions == 98
+    assert any("2 sessions left out: cut off" in note for note in model.notes)
+    assert model.gamma == dbn_from_clicks(log_.only(~cut), resamples=20).gamma
+
+
+# ---- the position model
+
+
+def positions(seed, b, sessions=600, users=60, documents=30, attract=None):
+    """A log of lists in random order, clicked with probability a·b."""
+    rng = np.random.default_rng(seed)
+    a = rng.uniform(0.2, 0.9, documents) if attract is None else np.asarray(attract)
+    shown = rng.permuted(np.tile(np.arange(documents), (sessions, 1)), axis=1)[:, : len(b)]
+    clicked = rng.random(shown.shape) < a[shown] * np.asarray(b)
+    session = np.repeat(np.arange(sessions), len(b))
+    frame = pd.DataFrame({
+        "user": np.char.add("u", (session % users).astype(str)), "session": np.char.add("s", session.astype(str)), "topic": "t",
+        "rank": np.tile(np.arange(1, len(b) + 1), sessions), "docno": np.char.add("d", shown.ravel().astype(str)),
+        "clicked": clicked.ravel(), "grade": (a[shown] > 0.5).astype(float).ravel(),
+    })  # fmt: skip
+    return InteractionLog.of(frame), a
+
+
+def test_examination_falls_with_rank_as_it_did():
+    b = 0.7 ** np.arange(6)
+    hits = np.zeros(6)
+    for seed in range(30):
+        log_, a = positions(seed, b)
+        model = position_model(log_, resamples=200)
+        hits += (model.table["low"] <= b) & (b <= model.table["high"])
+        assert model.converged
+    assert (hits[1:] >= 0.85 * 30).all(), hits
+    assert hits[1:].sum() >= 0.9 * 30 * 5, hits
+    assert (np.diff(model.log_likelihood) > -1e-9 * abs(model.log_likelihood[0])).all()
+    known = model.attraction.sort_values("docno", key=lambda d: d.str[1:].astype(int))["a"]
+    assert np.corrcoef(known, a)[0, 1] > 0.9
+
+
+def test_the_position_model_is_the_most_probable_one():
+    """Against an optimiser of Σ c·ln(ab) + (n − c)·ln(1 − ab), click by click."""
+    log_, _ = positions(3, [1.0, 0.6, 0.35], sessions=60, users=10, documents=4, attract=[0.3, 0.5, 0.6, 0.8])
+    model = position_model(log_, resamples=20)
+    cells = log_.rows.groupby(["docno", "rank"])["clicked"].agg(["sum", "size"])
+    documents = sorted(log_.rows["docno"].unique())
+
+    def loss(x):
+        total = 0.0
+        for (docno, rank), (c, n) in cells.iterrows():
+            eta = x[documents.index(docno)] + (x[3 + rank - 1] if rank > 1 else 0.0)
+            total -= c * eta + (n - c) * log(max(1 - np.exp(eta), 1e-12))
+        return total
+
+    best = minimize(loss, [-0.5] * 4 + [-0.5, -1.0], bounds=[(-5, -1e-6)] * 4 + [(-5, 1)] * 2)
+    assert model.log_likelihood[-1] == pytest.approx(-best.fun, abs=1e-4)
+    assert model.table["b"].tolist() == pytest.approx([1, *np.exp(best.x[4:])], abs=1e-3)
+    assert model.attraction["a"].tolist() == pytest.approx(np.exp(best.x[:4]), abs=1e-3)
+
+
+def test_intervals_of_the_position_model_are_those_of_fits_to_resampled_users():
+    log_, _ = positions(5, [1.0, 0.6, 0.35], sessions=200, users=40, documents=8)
+    model = position_model(log_, resamples=2000)
+    rng, refits = np.random.default_rng(0), []
+    by_user = [part for _, part in log_.rows.groupby("user")]
+    for _ in range(25):
+        drawn = [by_user[u].assign(user=f"u{k}") for k, u in enumerate(rng.integers(len(by_user), size=len(by_user)))]
+        refits.append(position_model(InteractionLog.of(pd.concat(drawn)), resamples=2).table["b"].to_numpy()[1:])
+    widths = (model.table["high"] - model.table["low"]).to_numpy()[1:]
+    assert widths / (2 * 1.96 * np.std(refits, axis=0)) == pytest.approx(np.ones(2), abs=0.25)
+
+
+def test_documents_at_one_rank_each_cannot_tell_ranks_from_documents():
+    log_, _ = positions(5, [1.0, 0.6], sessions=100)
+    fixed = log_.rows.assign(docno="d" + log_.rows["rank"].astype(str), grade=0.0)
+    with pytest.raises(BadLog, match="no document that was clicked stood at rank 1 and, in another list"):
+        position_model(InteractionLog.of(fixed))
+    by_grade = position_model(InteractionLog.of(fixed), of=("grade",), resamples=20)
+    rates = fixed.groupby("rank")["clicked"].mean()
+    assert by_grade.table["b"][1] == pytest.approx(rates[2] / rates[1], abs=1e-6)
+    with pytest.raises(BadLog, match="no clicks"):
+        position_model(InteractionLog.of(fixed.assign(clicked=False)))
+    with pytest.raises(BadLog, match="nothing was clicked at rank 1"):
+        position_model(InteractionLog.of(log_.rows.assign(clicked=log_.rows["clicked"] & (log_.rows["rank"] == 2))))
+    with pytest.raises(BadLog, match="no column 'colour'"):
+        position_model(log_, of=("colour",))
+
+
+def test_ranks_that_nothing_ties_to_the_first_are_named():
+    log_, _ = positions(5, [1.0, 0.6], sessions=100)
+    rows = log_.rows
+    apart = rows.assign(rank=rows["rank"] + 4, docno="x" + rows["docno"], session="x" + rows["session"])
+    model = position_model(InteractionLog.of(pd.concat([rows, apart])), resamples=20)
+    assert model.table["rank"].tolist() == [1, 2, 5, 6]
+    assert model.table["b"].isna().tolist() == [False, False, True, True]
+    assert "ranks 5, 6" in " ".join(model.notes)
+    assert model.table["b"][1] == position_model(log_, resamples=20).table["b"][1]
+
+
+def test_survival_under_metrics_is_the_mean_over_the_lists_of_the_log():
+    """Against loops: ERR's V of each list; a list ends, and what it lacks gains nothing."""
+    log_ = small(gap=True)
+    found = survival_of_lists(log_, ["AdaptiveERR(max_rel=2)", "RBP(p=0.7,rel=1)", "CWLA(C='rr',A='err',max_rel=2)"], 7)
+    V = np.zeros(7)
+    for results in lists_of(log_):
+        still = 1.0
+        for rank in range(7):
+            V[rank] += still
+            grade = (results[rank] or (0, 0))[0] if rank < len(results) else 0
+            still *= 1 - (2**grade - 1) / 4
+    linear = np.zeros(7)
+    for results in lists_of(log_):
+        still = 1.0
+        for rank in range(7):
+            linear[rank] += still
+            still *= 1 - ((results[rank] or (0, 0))[0] if rank < len(results) else 0) / 2
+    lists = len(lists_of(log_))
+    assert found["RBP(p=0.7,rel=1)"].tolist() == pytest.approx(0.7 ** np.arange(7))
+    assert found.iloc[:, 0].tolist() == pytest.approx(V / lists)
+    assert found.iloc[:, 2].tolist() == pytest.approx(linear / lists)
+    with pytest.raises(BadParameter, match="no user model"):
+        survival_of_lists(log_, ["Rprec"], 3)
+    with pytest.raises(BadParameter, match="depth=0"):
+        survival_of_lists(log_, ["RBP"], 0)
+
+
+def test_survival_under_time_reads_the_words_of_the_log():
+    """V(2) of time-biased gain: 2^(−e/h), e = 4.4 + P(C)·(0.018·words + 7.8)."""
+    rows = [
+        dict(user="u", session="s", topic="t", rank=r, docno=f"d{r}", clicked=True, grade=g, words=w)
+        for r, g, w in [(1, 1, 500), (2, 0, 100)]
+    ]
+    found = survival_of_lists(InteractionLog.of(rows), [TBG], 2).iloc[:, 0]
+    assert found.tolist() == pytest.approx([1, 2 ** (-(4.4 + 0.64 * (0.018 * 500 + 7.8)) / 224)])
+    with pytest.raises(BadLog, match="needs the words of every result"):
+        survival_of_lists(InteractionLog.of([{**row, "words": None} for row in rows]), [TBG], 2)
+
+
+def test_pictures_show_what_was_found():
+    pytest.importorskip("matplotlib")
+    log_, _ = positions(1, 0.7 ** np.arange(6))
+    model = position_model(log_, resamples=20)
+    ax = plot_positions(model, ["RBP(p=0.7,rel=1)", "AdaptiveERR(max_rel=1)"], depth=6)
+    heights = ax.containers[0][0].get_ydata()
+    assert heights.tolist() == pytest.approx(model.table["b"].tolist())
+    texts = {text.get_text() for text in ax.texts}
+    assert {"V of RBP(p=0.7,rel=1)", "V of AdaptiveERR(max_rel=1)"} <= texts
+    assert "600 sessions of 60 users" in ax.get_title(loc="left")
+    ax = plot_relevance(dbn_from_clicks(simulated(2), resamples=20))
+    assert [text.get_text() for text in ax.texts] == ["R = a·s", "a: clicked if examined", "s: satisfied if clicked"]
+    with pytest.raises(BadParameter, match="too many to tell apart"):
+        plot_positions(model, [f"RBP(p=0.{k},rel=1)" for k in range(1, 8)])
+
+
+@pytest.mark.real_data
+def test_a_study_with_shuffled_lists(data):
+    """Lists there were shuffled for each user; results that a user had met before have no row."""
+    log_ = chiir24_log(data / "chiir24-satisfaction")
+    with pytest.raises(BadLog, match="4,208 results are missing above the last rows of 747 of 1,366 lists"):
+        dbn_from_clicks(log_)
+    passed, closed = (dbn_from_clicks(log_, gaps=gaps, resamples=50) for gaps in ("passed", "closed"))
+    assert passed.log_likelihood[-1] > closed.log_likelihood[-1] + 10
+    assert passed.attraction[1].low > passed.attraction[0].high
+    assert passed.satisfaction[0].value == 0 == passed.relevance[0].value
+    assert any("s of grade 0 = 0" in note for note in passed.notes)
+    assert passed.satisfaction[1].high < 0.06  # who has to find all that there is does not leave with one document
+    model = position_model(log_, depth=20, resamples=50)
+    assert model.table["b"].notna().all()
+    assert model.table["b"][19] < 0.75 < model.table["b"][4]
