@@ -339,7 +339,7 @@ def test_users_jump_and_a_log_may_have_gaps_in_its_ranks():
 def test_what_says_nothing_is_as_if_it_were_not_there():
     log = InteractionLog.of(base().assign(words=UNKNOWN, seen=None, duplicate=""))
     assert not {"words", "seen", "duplicate"} & set(log.rows)
-    assert "Not known: seen (all are taken as seen), words, duplicate." in repr(log)
+    assert "Not known: seen (all are taken as seen), clicks, words, duplicate." in repr(log)
 
 
 def test_saved_may_be_empty_and_seconds_zero_where_nothing_was_clicked():
@@ -357,6 +357,7 @@ def test_a_log_says_what_it_knows():
         "Known: user, session, topic, rank, docno, clicked, grade (6 of 7 results), seen, saved,"
         " summary_seconds (6 of 7 results), document_seconds, words (6 of 7 results), duplicate,"
         " time (6 of 7 results), cut_off.",
+        "Not known: clicks.",
     ]
     assert log.users.tolist() == ["ann", "bob"]
     assert len(log) == 7

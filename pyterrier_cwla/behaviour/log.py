@@ -32,6 +32,7 @@ COLUMNS = {
     "clicked": "whether the document was opened",
     "grade": "its relevance grade; empty where unjudged",
     "seen": "whether the user saw the result; without it, whatever has a row was seen",
+    "clicks": "how often the document was opened, where that is counted",
     "saved": "whether the user saved the document, or judged it relevant",
     "summary_seconds": "seconds on the summaries until this result was clicked or passed",
     "document_seconds": "seconds on the document; empty where not opened",
@@ -46,7 +47,7 @@ SESSION = ["user", "session"]
 
 _IDS = ("user", "session", "topic", "docno")
 _TRUTHS = ("clicked", "saved", "seen", "duplicate", "cut_off")
-_AMOUNTS = ("summary_seconds", "document_seconds", "words", "time")
+_AMOUNTS = ("clicks", "summary_seconds", "document_seconds", "words", "time")
 _KEY = b"pyterrier_cwla"
 _TRUTH = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
 _UNKNOWN = ("", "NA", "NaN", "nan")
@@ -86,8 +87,8 @@ class InteractionLog:
         >>> InteractionLog.of(rows)
         A log of 1 user, 1 session, 2 results, 1 clicked.
         Known: user, session, topic, rank, docno, clicked.
-        Not known: grade, seen (all are taken as seen), saved, summary_seconds, document_seconds, words, duplicate,
-        time, cut_off.
+        Not known: grade, seen (all are taken as seen), clicks, saved, summary_seconds, document_seconds, words,
+        duplicate, time, cut_off.
         One user: nothing here has an interval.
         """
         frame = frame_of(rows)
@@ -358,6 +359,13 @@ class _Check:
                 "a click on what was not seen",
                 "Whatever was clicked was seen.",
                 ("clicked", "seen"),
+            )
+        if "clicks" in self.rows:
+            self.refuse(
+                self.rows["clicks"].notna() & ((self.rows["clicks"] > 0) != self.rows["clicked"]),
+                "clicks and clicked do not agree",
+                "What was clicked was opened once or more often, and nothing else was.",
+                ("clicks", "clicked"),
             )
         if "saved" in self.rows:
             self.refuse(
