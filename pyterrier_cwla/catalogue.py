@@ -41,6 +41,9 @@ class Row:
         for name in values:
             if name not in known:
                 raise BadParameter(f"{self.name} has no parameter {name!r}. {near(name, known)}")
+        if values.get("calibration") is not None:
+            own = known["calibration"].allowed.parameters
+            values = {**values, **values["calibration"].values(self.name, own, values)}
         missing = [p.name for p in self.parameters if p.required and p.name not in values]
         if missing:
             raise BadParameter(f"{self.name} needs {', '.join(f'{name}=' for name in missing)}.")
@@ -110,6 +113,16 @@ class Clusters:
 
     def __str__(self) -> str:
         return "a table of duplicates: a name, a path, a dict, a Series or a DataFrame, or 'run' for the run's column"
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A parameter that is a calibration: these other parameters have their values from it, where they are not given."""
+
+    parameters: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "a calibration from a log: a file that one was saved to, or what calibrate returned"
 
 
 @dataclass(frozen=True)
@@ -189,6 +202,7 @@ TBG = Row(
         *_of_part("continuation", "decay", ("half_life",)),
         *_of_part("effort", "time", _SECONDS),
         *_of_part("gain", "clicksave", ("p_save", "rel")),
+        Parameter("calibration", Calibrated(("half_life", *_SECONDS, "p_save", "rel")), None),
         _CREDIT,
         *_FRAME,
     ),
@@ -260,7 +274,9 @@ OURS = {
             "clicksave_by_grade(p_click, p_save)", f"grade_time({', '.join(_BY_GRADE)})",
             units="documents saved", range="[0, ∞)",
             parameters=(Parameter("half_life", In("(0, inf)"), 31), *_of_part("effort", "grade_time", _BY_GRADE),
-                        *_of_part("gain", "clicksave_by_grade", ("p_save",)), _CREDIT, *_FRAME)),
+                        *_of_part("gain", "clicksave_by_grade", ("p_save",)),
+                        Parameter("calibration", Calibrated(("half_life", *_BY_GRADE, "p_save")), None), _CREDIT,
+                        *_FRAME)),
         Row("UMeasure", "What is gained before patience runs out: a gain counts for those who last to its item's end.",
             "Sakai and Dou (2013)", "patience(T)", "etg", _gain_given, _effort_given, units="gain", range="[0, ∞)",
             parameters=(Parameter("T", In("(0, inf)")), Parameter("effort", SpecOf("effort"), "grade_time"), _GAIN,

@@ -70,6 +70,7 @@ _MEANS = {
     "p_click": "P(C=1|g), grade by grade",
     "p_save": "P(S=1|R=1), or P(S=1|g), grade by grade",
     "seconds": "the time that a document of each grade takes",
+    "calibration": "a log's own values for the times, probabilities and half-life that are not given",
     "credit": "whether a gain comes when its document is reached, or evenly while it is read",
 }
 

@@ -8,7 +8,8 @@ import ir_measures
 import numpy as np
 from ir_measures.measures import MeanAgg, Measure, ParamInfo
 
-from .catalogue import OURS, THEIRS, Clusters, End, Row, SpecOf, Table
+from .behaviour.bound import bind_calibration
+from .catalogue import OURS, THEIRS, Calibrated, Clusters, End, Row, SpecOf, Table
 from .documents import bind
 from .duplicates import bind_duplicates
 from .errors import BadParameter, CWLAError, UnknownSpec, near
@@ -36,10 +37,11 @@ class CWLAMeasure(Measure):
         for name in params:
             if name not in known:
                 raise BadParameter(f"{self.__name__} has no parameter {name!r}. {near(name, known)}")
+        calibrated = known["calibration"].allowed.parameters if params.get("calibration") is not None else ()
         for name, parameter in known.items():
             if name in params:
                 value = self._canonical(parameter, params[name])
-                if value != parameter.default:
+                if value != parameter.default or name in calibrated:
                     self.params[name] = value
         if params and not any(p.required and p.name not in self.params for p in known.values()):
             self._prepare()
@@ -61,6 +63,9 @@ class CWLAMeasure(Measure):
         if isinstance(parameter.allowed, Clusters):
             self._bound[parameter.name] = clusters = bind_duplicates(value)
             return clusters.name
+        if isinstance(parameter.allowed, Calibrated):
+            self._bound[parameter.name] = calibration = bind_calibration(value)
+            return calibration.name
         if isinstance(parameter.allowed, End):
             return value if isinstance(value, str) else float_or_int(value)
         return parameter.check(value, where)
@@ -93,7 +98,10 @@ class CWLAMeasure(Measure):
 
     def __repr__(self) -> str:
         if self._text is None:
-            self._text = super().__repr__()
+            # As ir_measures writes it, but with the defaults that are kept because a calibration says otherwise.
+            given = ",".join(f"{k}={self._param_repr(v)}" for k, v in self.params.items() if k != self.AT_PARAM)
+            cutoff = f"@{self.params[self.AT_PARAM]}" if self.AT_PARAM in self.params else ""
+            self._text = f"{self.__name__}({given}){cutoff}" if given else f"{self.__name__}{cutoff}"
         return self._text
 
     def __eq__(self, other: object) -> bool:

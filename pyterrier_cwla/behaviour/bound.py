@@ -1,0 +1,73 @@
+"""Calibrations as measures know them: under a name, with the values that they give to a measure's parameters."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadParameter, near
+
+_NAMED: dict[str, BoundCalibration] = {}
+
+
+@dataclass(frozen=True)
+class BoundCalibration:
+    """A calibration's values under the name that a measure's text has for it: a path, or a name by content."""
+
+    name: str
+    plain: dict[str, Any]
+    graded: dict[str, Any]
+
+    def values(self, measure: str, names: Collection[str], given: Collection[str]) -> dict[str, Any]:
+        """What it gives to a measure's parameters of these names; those that are given are not asked for."""
+        known = self.graded if "p_click" in names else self.plain
+        lacking = [name for name in names if name not in known and name not in given]
+        if lacking:
+            more = ", ".join(f"{name}=…" for name in lacking)
+            raise BadParameter(
+                f"{measure}(calibration={self.name!r}): its log did not tell {', '.join(lacking)}; give what it is:"
+                f" {measure}(calibration={self.name!r}, {more})."
+            )
+        return {name: known[name] for name in names if name in known and name not in given}
+
+
+def bind_calibration(value: Any) -> BoundCalibration:
+    """The calibration that a measure's parameter means: the path of a saved one, or what ``calibrate`` returned."""
+    from .calibration import Calibration
+
+    if isinstance(value, BoundCalibration):
+        return value
+    if isinstance(value, Calibration):
+        content = json.dumps([value.parameters(), value.graded_parameters()], sort_keys=True)
+        name = f"calibration_{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+        return _NAMED.setdefault(name, _bound(name, value))
+    if not isinstance(value, str | Path):
+        raise BadParameter(
+            f"calibration= takes a file that calibrate(…).save wrote, or what calibrate returned, not"
+            f" {type(value).__name__}."
+        )
+    if str(value) in _NAMED:
+        return _NAMED[str(value)]
+    if not Path(value).is_file():
+        raise BadParameter(
+            f"calibration={str(value)!r} is no file; calibrate(log).save(path) writes one."
+            f"{' ' + near(str(value), _NAMED) if _NAMED else ''}"
+        )
+    return _of_file(str(value), Path(value).stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=8)
+def _of_file(path: str, changed: int) -> BoundCalibration:
+    """One for all measures that name the same file, until it changes."""
+    from .calibration import Calibration
+
+    return _bound(path, Calibration.load(path))
+
+
+def _bound(name: str, calibration: Any) -> BoundCalibration:
+    return BoundCalibration(name, {"rel": 1, **calibration.parameters()}, calibration.graded_parameters())

@@ -1,0 +1,109 @@
+"""TBG(calibration=…) and GradedTBG(calibration=…): a log's own numbers, by a file's name or as an object."""
+
+import pickle
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyterrier_cwla import MEASURES, TBG, CWLAError, evaluate
+from pyterrier_cwla.behaviour import calibrate
+from pyterrier_cwla.errors import MalformedFile
+
+GradedTBG = MEASURES["GradedTBG"]
+QRELS = {"q": {"a": 2, "b": 0, "c": 1, "d": 0}}
+RUN = {"q": {"a": 4.0, "b": 3.0, "c": 2.0, "e": 1.0}}
+WORDS = {document: 100.0 * number for number, document in enumerate("abcde", 1)}
+
+
+def rows(users=30, seed=0):
+    """What users did with ten results each."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for user in range(users):
+        time = 0.0
+        for rank in range(1, 11):
+            grade, words = int(rng.integers(0, 3)), int(rng.integers(50, 900))
+            clicked = bool(rng.random() < (0.3, 0.6, 0.8)[grade])
+            time += 4
+            made.append(dict(
+                user=f"u{user}", session="1", topic="t", rank=rank, docno=f"{user}-{rank}", clicked=clicked, grade=grade,
+                saved=clicked and bool(rng.random() < 0.6), summary_seconds=4.0 * rng.exponential(), words=words,
+                document_seconds=8 + 0.02 * words if clicked else np.nan, time=time,
+            ))  # fmt: skip
+            time += 8 + 0.02 * words if clicked else 0
+    return pd.DataFrame(made)
+
+
+@pytest.fixture(scope="module")
+def calibration():
+    return calibrate(rows(), min_clicks=0, resamples=50)
+
+
+@pytest.fixture
+def path(calibration, tmp_path):
+    calibration.save(tmp_path / "calibration.json")
+    return str(tmp_path / "calibration.json")
+
+
+def value(measure):
+    return evaluate(QRELS, RUN, [measure]).iloc[0, 0]
+
+
+def test_a_file_by_its_name_is_the_measure_with_its_numbers(calibration, path):
+    measure = ir_measures.parse_measure(f"TBG(calibration={path!r},missing='mean')")(lengths=WORDS)
+    assert value(measure) == value(calibration.measure(lengths=WORDS)) != value(TBG(lengths=WORDS))
+    assert ir_measures.parse_measure(str(TBG(calibration=path))) == TBG(calibration=path)
+    assert str(TBG(calibration=path)) == f"TBG(calibration={path!r})"
+    assert value(GradedTBG(calibration=path)) == value(calibration.graded_measure()) != value(GradedTBG)
+
+
+def test_a_calibration_itself_is_named_by_its_content(calibration, path):
+    measure = TBG(calibration=calibration, lengths=WORDS)
+    assert value(measure) == value(TBG(calibration=path, lengths=WORDS))
+    assert ir_measures.parse_measure(str(measure)) == measure
+    assert value(pickle.loads(pickle.dumps(measure))) == value(measure)
+    assert str(TBG(calibration=calibration)) == str(TBG(calibration=calibrate(rows(), min_clicks=0, resamples=50)))
+    assert str(TBG(calibration=calibration)) != str(
+        TBG(calibration=calibrate(rows(seed=1), min_clicks=0, resamples=50))
+    )
+
+
+def test_what_is_given_counts_even_where_it_is_what_the_measure_has_by_default(calibration):
+    given = {**calibration.parameters(), "half_life": 224}
+    mixed = TBG(calibration=calibration, half_life=224, lengths=WORDS)
+    assert "half_life=224" in str(mixed)
+    assert value(mixed) == value(TBG(**given, lengths=WORDS)) != value(TBG(calibration=calibration, lengths=WORDS))
+    assert mixed.metric.C == TBG().metric.C
+    assert TBG(half_life=224, calibration=None) == TBG()
+
+
+def test_relevance_begins_where_it_began_in_the_log():
+    calibration = calibrate(rows(), min_clicks=0, resamples=10, rel=2)
+    assert TBG(calibration=calibration).metric.gain["rel"] == 2
+    assert TBG(calibration=calibration, rel=1).metric.gain["rel"] == 1
+
+
+def test_what_the_log_did_not_tell_has_to_be_given():
+    calibration = calibrate(rows().drop(columns=["time", "summary_seconds"]), resamples=10)
+    with pytest.raises(CWLAError, match=r"did not tell half_life, summary_seconds; .*summary_seconds=…\)"):
+        TBG(calibration=calibration)
+    measure = TBG(calibration=calibration, half_life=100, summary_seconds=4.4)
+    assert (measure.metric.C["half_life"], measure.metric.effort["summary_seconds"]) == (100, 4.4)
+
+
+def test_a_log_without_lengths_makes_a_measure_that_asks_for_none():
+    measure = TBG(calibration=calibrate(rows().drop(columns=["words"]), min_clicks=0, resamples=10))
+    assert not measure.metric.needs_words
+    assert value(measure) > 0
+
+
+def test_whatever_is_no_calibration_is_an_error_that_says_so(tmp_path):
+    with pytest.raises(CWLAError, match="is no file"):
+        TBG(calibration="nowhere.json")
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(MalformedFile, match=r"other\.json"):
+        TBG(calibration=tmp_path / "other.json")
+    with pytest.raises(CWLAError, match="not dict"):
+        TBG(calibration={"half_life": 3})
