@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .position import PositionModel, position_model
     from .preference import Preference, prefer
     from .simulation import Simulation, simulate, simulated_log
+    from .simulation_plots import plot_users
 
 #: Where each public name is: imported when it is first asked for, so that evaluating a run waits for none of this.
 _PLACES = {
@@ -37,6 +38,7 @@ _PLACES = {
     "position": ("PositionModel", "position_model"),
     "preference": ("Preference", "prefer"),
     "simulation": ("Simulation", "simulate", "simulated_log"),
+    "simulation_plots": ("plot_users",),
 }
 _LATER = {name: place for place, names in _PLACES.items() for name in names}
 

@@ -1,0 +1,86 @@
+"""Pictures of simulated users: how what they gain, spend and see is spread around its mean. Needs matplotlib."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import BadParameter, near
+from ..plots import _GAIN, _SCORE, _STAY, _pyplot
+from .courses import WHAT
+
+if TYPE_CHECKING:
+    from .simulation import Simulation
+
+_BARS = 60
+
+
+def plot_users(
+    simulation: Simulation, what: str = "score", query: str | None = None, run: str | None = None, ax: Any = None
+) -> Any:
+    """The share of users by gain, time, items or score, of one query or of all, on matplotlib axes.
+
+    The blue line is the users' mean; the red one, where ``what`` is the score, the measure itself. The highest percent
+    of the users is in the last bar. Needs users that were kept (``simulate(…, keep=True)``).
+    """
+    if what not in WHAT:
+        raise BadParameter(f"no {what!r} of a user. {near(what, WHAT)}")
+    users = simulation.users(query, run)
+    values = users[what].to_numpy()
+    endless = ~np.isfinite(values)
+    if endless.all():
+        raise BadParameter(f"the {what} of every user is infinite: there is nothing to draw.")
+    pyplot = _pyplot()
+    if ax is None:
+        _, ax = pyplot.subplots(figsize=(7, 3.2), layout="constrained")
+    finite = values[~endless]
+    bars = _bars(finite)
+    gap = bars[1] - bars[0]
+    in_bars = np.minimum(finite, bars[-1] - gap / 2)
+    ax.hist(in_bars, bars, weights=np.full(len(finite), 1 / len(values)), color=_GAIN, rwidth=0.9)
+    if finite.max() > bars[-1]:
+        last = np.mean(in_bars >= bars[-2]) * len(finite) / len(values)
+        ax.annotate("and more", (bars[-1] - gap / 2, last), xytext=(0, 3), textcoords="offset points",
+                    ha="center", fontsize=8, color="#555555")  # fmt: skip
+    found = simulation.by_query.loc[[pair for pair in simulation.kept if pair in set(users.index.droplevel("user"))]]
+    marks = [("mean", float(found[what].mean()), _STAY, "-")]
+    if what == "score":
+        marks.append(("the measure", float(found["analytic"].mean()), _SCORE, "--"))
+    marks = [mark for mark in marks if np.isfinite(mark[1])]
+    right = len(marks) < 2 or marks[0][1] >= marks[1][1]
+    for (name, value, colour, line), left in zip(marks, (not right, right), strict=False):
+        ax.axvline(value, color=colour, linestyle=line, linewidth=1.6)
+        ax.annotate(
+            f"{name} {value:.4g}",
+            (value, 0.97),
+            xycoords=("data", "axes fraction"),
+            xytext=(-4 if left else 4, 0),
+            textcoords="offset points",
+            ha="right" if left else "left",
+            va="top",
+            color=colour,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
+        )
+    units = {"gain": "gain", "items": "documents seen", "score": "score that a user leaves with"}
+    ax.set_xlabel(units.get(what, f"time ({simulation.unit})" if simulation.unit == "seconds" else simulation.unit))
+    ax.set_ylabel("share of users")
+    if ax.get_ylim()[1] > 0:
+        ax.set_ylim(0, 1.18 * ax.get_ylim()[1])
+    ax.spines[["top", "right"]].set_visible(False)
+    if endless.any():
+        ax.text(0.99, 0.8, f"{endless.mean():.1%} without end", transform=ax.transAxes, ha="right", color="#555555")
+    whose = f"query {query}" if query is not None else f"{len(found):,} {'queries' if len(found) > 1 else 'query'}"
+    ax.set_title(
+        f"{simulation.name} · {users.index[0][0]} · {whose}, {simulation.n_users:,} users each", fontsize=10, loc="left"
+    )
+    return ax
+
+
+def _bars(values: Any) -> Any:
+    """Edges of equal bars up to the last percent; whole numbers stand in the middle of theirs."""
+    low, top = float(values.min()), float(np.quantile(values, 0.99, method="higher"))
+    if (values == np.round(values)).all():
+        width = max(1.0, np.ceil((top - low + 1) / _BARS))
+        return low - 0.5 + width * np.arange(np.floor((top - low) / width) + 2)
+    return np.linspace(low, top if top > low else low + 1, _BARS + 1)
