@@ -36,6 +36,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         import typer
     except ModuleNotFoundError:
         return _say("pyterrier-cwla needs typer and rich. Install them: pip install 'pyterrier-cwla[cli]'")
+    from .behaviour import commands  # noqa: F401  (adds its commands)
     from .commands import app
 
     # typer has no name of its own for a wrong option or argument: what stands above its public BadParameter is that.

@@ -1,4 +1,4 @@
-"""Where the real data is, and how many of the tests that need it ran."""
+"""Where the real data is, how many of the tests that need it ran, and the command line in one process."""
 
 import os
 from pathlib import Path
@@ -18,6 +18,49 @@ def data() -> Path:
     if not DATA.is_dir():
         pytest.skip(f"no real data at {DATA}; PYTERRIER_CWLA_DATA names the folder that has it")
     return DATA
+
+
+@pytest.fixture
+def cli(capsys):
+    """Runs a command: exit code, stdout, stderr."""
+
+    from pyterrier_cwla.cli import main
+
+    def run(*arguments):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return ended.value.code, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def prints(cli):
+    """What a command prints where nothing is wrong."""
+
+    def run(*arguments):
+        code, out, err = cli(*arguments)
+        assert (code, "Traceback" in err) == (0, False), err
+        return out
+
+    return run
+
+
+@pytest.fixture
+def says(cli):
+    """The one line that a command has to say where something is wrong."""
+
+    def run(*arguments):
+        code, out, err = cli(*arguments)
+        assert code == 2
+        assert out == ""
+        assert err.endswith("\n")
+        assert err.count("\n") == 1, err
+        return err.rstrip("\n")
+
+    return run
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -21,7 +21,6 @@ from pyterrier_cwla.errors import CWLAError
 pytest.importorskip("typer", reason="the command line is the extra [cli]")
 
 from pyterrier_cwla import commands, listing, printing, spec
-from pyterrier_cwla.cli import main
 
 DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[2] / "shared" / "data"))
 DL19 = DATA / "dl19"
@@ -69,47 +68,6 @@ def files(tmp_path, monkeypatch):
     }.items():
         Path(name).write_text(text)
     return tmp_path
-
-
-@pytest.fixture
-def cli(capsys):
-    """Runs a command: exit code, stdout, stderr."""
-
-    def run(*arguments):
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return ended.value.code, captured.out, captured.err
-
-    return run
-
-
-@pytest.fixture
-def prints(cli):
-    """What a command prints where nothing is wrong."""
-
-    def run(*arguments):
-        code, out, err = cli(*arguments)
-        assert (code, "Traceback" in err) == (0, False), err
-        return out
-
-    return run
-
-
-@pytest.fixture
-def says(cli):
-    """The one line that a command has to say where something is wrong."""
-
-    def run(*arguments):
-        code, out, err = cli(*arguments)
-        assert code == 2
-        assert out == ""
-        assert err.endswith("\n")
-        assert err.count("\n") == 1, err
-        return err.rstrip("\n")
-
-    return run
 
 
 def records(text):

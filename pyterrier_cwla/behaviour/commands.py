@@ -1,0 +1,218 @@
+"""The commands ``calibrate`` and ``simulate``."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .. import errors
+from ..commands import (
+    FormatName,
+    LengthsFile,
+    Output,
+    Qrels,
+    Runs,
+    WhereMissing,
+    _Bound,
+    _busy,
+    _format,
+    _judgments,
+    _measures,
+    _named_runs,
+    _origin_of,
+    _speaking_of,
+    app,
+)
+
+if TYPE_CHECKING:
+    from .calibration import Calibration
+    from .log import InteractionLog
+
+
+class Source(StrEnum):
+    """What a log is kept as."""
+
+    log = "log"
+    chiir24 = "chiir24"
+
+
+class Depth(StrEnum):
+    """How deep users looked."""
+
+    clicked = "clicked"
+    seen = "seen"
+
+
+class Sampling(StrEnum):
+    """How users are drawn."""
+
+    plain = "plain"
+    antithetic = "antithetic"
+    stratified = "stratified"
+
+
+Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")]
+
+
+@app.command()
+def calibrate(
+    log: Annotated[
+        Path,
+        typer.Argument(
+            metavar="LOG",
+            help="A log, a row for each result that a user saw: CSV, TSV or Parquet.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to keep the calibration, as JSON.")
+    ] = None,
+    source: Annotated[
+        Source, typer.Option("--from", help="What LOG is: a file in our format, or the folder of chiir24-satisfaction.")
+    ] = Source.log,
+    exclude: Annotated[
+        bool, typer.Option("--exclude-broken", help="Leave out sessions that cannot be true, and say how many.")
+    ] = False,
+    by: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="One calibration for each value, such as topic; printed only.")
+    ] = None,
+    rel: Annotated[int, typer.Option(min=1, help="The lowest grade that is relevant.")] = 1,
+    depth: Annotated[
+        Depth, typer.Option(help="Whether users looked down to their last click, or at all that the log has.")
+    ] = Depth.clicked,
+    min_clicks: Annotated[int, typer.Option(min=0, help="Half-life: sessions with fewer clicks are left out.")] = 5,
+    max_seconds: Annotated[float, typer.Option(help="Half-life: longer sessions are left out.")] = 1800,
+    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    resamples: Annotated[int, typer.Option(min=1, help="Of the bootstrap over users.")] = 1000,
+    seed: Seed = 0,
+    pictures: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Also draw reading times, survival and progress, as SVG.")
+    ] = None,
+) -> None:
+    """Calibrates time-biased gain from a log: every parameter with its interval.
+
+    Example: pyterrier-cwla calibrate log.csv -o calibration.json, and then -m "TBG(calibration='calibration.json')"
+    """
+    from ..printing import note
+    from .calibration import calibrate as calibrated
+
+    if by is not None and (output or pictures):
+        raise errors.BadParameter("--by prints several calibrations, -o and --pictures keep one: leave either out.")
+    if output is not None and not output.parent.is_dir():
+        raise errors.BadParameter(f"{output}: there is no directory {str(output.parent)!r}.")
+    with _busy("Reading the log …"):
+        read = _log(log, source, exclude)
+    with _busy(f"Calibrating, with {resamples:,} resamples of the users …"):
+        found = calibrated(
+            read,
+            by=by,
+            rel=rel,
+            depth=str(depth),
+            min_clicks=min_clicks,
+            max_seconds=max_seconds,
+            confidence=confidence,
+            resamples=resamples,
+            seed=seed,
+        )
+    print(found)
+    if output is not None:
+        found.save(output)
+        note(f"Kept in {output}: -m \"TBG(calibration='{output}')\"")
+    if pictures is not None:
+        _draw(found, read, pictures)
+
+
+def _log(path: Path, source: Source, exclude: bool) -> InteractionLog:
+    from .adapters import chiir24_log
+    from .log import InteractionLog
+
+    if source is Source.chiir24:
+        return chiir24_log(path)
+    if not path.is_file():
+        kept = " A folder is read with --from chiir24." if path.is_dir() else ""
+        raise errors.MalformedFile(f"{path}: there is no such file.{kept}")
+    return InteractionLog.read(path, broken="exclude" if exclude else "error")
+
+
+def _draw(found: Calibration, log: InteractionLog, folder: Path) -> None:
+    """The pictures that the log has the numbers for; the others are said to be missing."""
+    from ..plots import _pyplot
+    from ..printing import note
+
+    _pyplot().switch_backend("Agg")
+    folder.mkdir(parents=True, exist_ok=True)
+    drawings: dict[str, Any] = {
+        "reading_times": found.plot_reading_times,
+        "survival": found.plot_survival,
+        "progress": lambda: found.plot_progress(log),
+    }
+    for name, draw in drawings.items():
+        try:
+            draw().figure.savefig(folder / f"{name}.svg", bbox_inches="tight")
+        except errors.CWLAError as error:
+            note(f"No picture of {name.replace('_', ' ')}: {error}")
+
+
+@app.command()
+def simulate(
+    qrels: Qrels,
+    runs: Runs,
+    measure: Annotated[
+        str, typer.Option("--measure", "-m", metavar="MEASURE", help="The measure.", show_default=False)
+    ],
+    users: Annotated[int, typer.Option(min=1, help="How many for each query.")] = 10_000,
+    seed: Seed = 0,
+    reading: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="How reading times scatter: fixed, exponential, gamma(shape) or lognormal(sigma)."
+        ),
+    ] = "fixed",
+    sampling: Annotated[
+        Sampling, typer.Option(help="Antithetic and stratified draws have smaller errors.")
+    ] = Sampling.plain,
+    lengths: LengthsFile = None,
+    missing: WhereMissing = None,
+    by_query: Annotated[bool, typer.Option("--by-query", help="One line for each run and query.")] = False,
+    form: FormatName = None,
+    output: Output = None,
+) -> None:
+    """Simulates users of a measure: what they gain, how long they take, and how many items they see.
+
+    Example: pyterrier-cwla simulate qrels.txt bm25.txt -m TBG --lengths words.tsv --users 10000
+    """
+    from ..files import read_run
+    from ..printing import Column, Scores
+    from .simulation import simulate as simulated
+
+    form = _format(form, output)
+    files = _named_runs(runs)
+    bound = _Bound.of(_measures([measure]), lengths, missing)
+    judgments = _judgments(qrels)
+    with _speaking_of(qrels, runs[0] if len(files) == 1 else None):
+        found = simulated(
+            judgments,
+            {name: read_run(file) for name, file in files.items()},
+            bound.measures[0],
+            users=users,
+            seed=seed,
+            reading=reading,
+            sampling=str(sampling),
+            progress=sys.stderr.isatty(),
+        )
+    table = found.by_query if by_query else found.mean
+    shown = [*(f"{what}{more}" for what in ("gain", "time", "items") for more in ("", "_sd", "_50%")), "score", "error",
+             "analytic", "never"]  # fmt: skip
+    columns = [
+        Column(name, tuple(name.replace("_sd", " sd").replace("_50%", " median").split()))
+        for name in (shown if form == "table" else table.columns)
+    ]
+    notes = [f"{found.title}: {found._made}.", *found.notes, *bound.notes]
+    origin = {"version": found.version, "qrels": str(qrels), "measure": found.measure, "users": users, "seed": seed,
+              "reading": reading, "sampling": str(sampling)}  # fmt: skip
+    table = table[[column.name for column in columns]].reset_index()
+    Scores(table, columns, notes, origin | _origin_of(bound)).write(form, output)

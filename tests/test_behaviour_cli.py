@@ -1,0 +1,133 @@
+"""The commands ``calibrate`` and ``simulate``: what they print and keep is what the package computes."""
+
+import json
+
+import pandas as pd
+import pytest
+from test_calibrated_measures import rows
+
+from pyterrier_cwla import TBG, evaluate
+
+pytest.importorskip("typer", reason="the command line is the extra [cli]")
+
+from pyterrier_cwla.behaviour import Calibration, InteractionLog, calibrate, simulate
+
+QRELS = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 0\nq2 0 d4 1\n"
+RUN = "q1 Q0 d1 1 9 good\nq1 Q0 d2 2 8 good\nq2 Q0 d4 1 3 good\nq2 Q0 d1 2 2 good\n"
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path, monkeypatch):
+    """A directory with a log, judgments, a run and lengths; commands run in it."""
+    for name in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    rows().to_csv("log.csv", index=False)
+    for name, text in {
+        "qrels.txt": QRELS,
+        "good.txt": RUN,
+        "words.tsv": "docno\twords\nd1\t90\nd2\t300\nd4\t80\n",
+    }.items():
+        (tmp_path / name).write_text(text)
+
+
+def test_a_calibration_is_printed_and_kept_and_is_a_measure(prints):
+    out = prints(
+        "calibrate", "log.csv", "-o", "calibration.json", "--resamples", 50, "--min-clicks", 2, "--depth", "seen"
+    )
+    expected = calibrate(InteractionLog.read("log.csv"), resamples=50, min_clicks=2, depth="seen")
+    assert out == f"{expected}\n"
+    assert Calibration.load("calibration.json").parameters() == expected.parameters()
+    measure = "TBG(calibration='calibration.json')"
+    scores = json.loads(
+        prints("evaluate", "qrels.txt", "good.txt", "-m", measure, "--lengths", "words.tsv", "--format", "jsonl")
+    )
+    words = {"d1": 90, "d2": 300, "d4": 80}
+    assert scores[measure] == evaluate("qrels.txt", "good.txt", [expected.measure(lengths=words)]).iloc[0, 0]
+
+
+def test_calibrations_by_topic_stand_side_by_side(prints, says):
+    half = rows().assign(topic=lambda log: log["user"].map(lambda user: f"t{len(user) - 1}"))
+    half.to_csv("log.csv", index=False)
+    out = prints("calibrate", "log.csv", "--by", "topic", "--resamples", 20)
+    assert out == f"{calibrate(InteractionLog.read('log.csv'), by='topic', resamples=20)}\n"
+    assert "leave either out" in says("calibrate", "log.csv", "--by", "topic", "-o", "calibration.json")
+
+
+def test_pictures_are_drawn_of_what_the_log_tells(prints, cli, tmp_path):
+    pytest.importorskip("matplotlib")
+    prints("calibrate", "log.csv", "--resamples", 20, "--pictures", "pictures")
+    assert sorted(path.name for path in (tmp_path / "pictures").iterdir()) == [
+        "progress.svg", "reading_times.svg", "survival.svg",
+    ]  # fmt: skip
+    clicks_only = rows()[["user", "session", "topic", "rank", "docno", "clicked"]]
+    clicks_only.to_csv("clicks.csv", index=False)
+    code, _, err = cli("calibrate", "clicks.csv", "--resamples", 20, "--pictures", "fewer")
+    assert code == 0
+    assert "No picture of reading times" in err
+
+
+def test_a_broken_log_is_one_line_that_names_the_row_or_sessions_left_out_and_counted(says, prints):
+    broken = rows()
+    broken.loc[17, "summary_seconds"] = -3
+    broken.to_csv("log.csv", index=False)
+    message = says("calibrate", "log.csv")
+    assert "log.csv" in message
+    assert "-3" in message
+    assert "u1" in message
+    assert "29 users" in prints("calibrate", "log.csv", "--exclude-broken", "--resamples", 20)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.csv"], "nowhere.csv"),
+        (["."], "--from chiir24"),
+        (["log.csv", "-o", "no/where.json"], "no directory"),
+        (["log.csv", "--depth", "deep"], "--depth"),
+        (["log.csv", "--confidence", "2"], "confidence"),
+    ],
+)
+def test_what_cannot_be_calibrated_is_said_in_one_line(says, arguments, message):
+    assert message in says("calibrate", *arguments)
+
+
+def test_simulated_users_are_those_of_the_package(prints, tmp_path):
+    options = [
+        "-m",
+        "TBG(unseen=12)",
+        "--lengths",
+        "words.tsv",
+        "--users",
+        200,
+        "--seed",
+        7,
+        "--reading",
+        "exponential",
+    ]
+    table = prints("simulate", "qrels.txt", "good.txt", *options, "--sampling", "stratified")
+    assert "200 users of TBG" in " ".join(table.split())
+    prints(
+        "simulate", "qrels.txt", "good.txt", *options, "--sampling", "stratified", "--by-query", "-o", "users.parquet"
+    )
+    words = {"d1": 90, "d2": 300, "d4": 80}
+    expected = simulate("qrels.txt", {"good": "good.txt"}, f"TBG(unseen=12,lengths='{tmp_path}/words.tsv')", users=200,
+                        seed=7, reading="exponential", sampling="stratified")  # fmt: skip
+    kept = pd.read_parquet("users.parquet").set_index(["run", "query_id"])
+    pd.testing.assert_frame_equal(kept, expected.by_query, check_index_type=False)
+    scores = evaluate("qrels.txt", "good.txt", [TBG(unseen=12, lengths=words)], by_query=True)
+    assert kept["analytic"].to_list() == scores.iloc[:, 0].to_list()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-m", "Bpref"], "no user model"),
+        (["-m", "TBG"], "--lengths FILE"),
+        (["-m", "AP", "--users", "0"], "--users"),
+        (["-m", "AP", "--sampling", "odd"], "--sampling"),
+        (["-m", "TBG(seconds_per_word=0)", "--reading", "slowly"], "slowly"),
+    ],
+)
+def test_whom_nobody_can_simulate_is_said_in_one_line(says, arguments, message):
+    assert message in says("simulate", "qrels.txt", "good.txt", *arguments)
