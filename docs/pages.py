@@ -19,7 +19,7 @@ from typing import Any
 from markup import escaped, indented, mathematics, numbers, page, table, title
 
 import pyterrier_cwla
-from pyterrier_cwla import CWLAError, Explanation, explain
+from pyterrier_cwla import CWLAError, Explanation, behaviour, explain
 from pyterrier_cwla.evaluate import measures_of
 from pyterrier_cwla.listing import KINDS, Entry, Given, entries, made_of
 from pyterrier_cwla.measures import metric_of
@@ -386,6 +386,10 @@ def _api_page() -> str:
         "Decorators": [_auto("function", name) for name in functions if name in TABLES],
         "Classes": [_auto("class", name) for name in classes],
         "What functions of your own may read": [_auto("class", f"view.{name}") for name in ("View", "Documents")],
+        "Behaviour: pyterrier_cwla.behaviour": [
+            _auto("class" if inspect.isclass(getattr(behaviour, name)) else "function", f"behaviour.{name}")
+            for name in behaviour.__all__
+        ],
     }
     shown = [
         title("API reference", "="),
