@@ -27,7 +27,7 @@ Array = np.ndarray
 WHAT = ("gain", "time", "items", "score")
 _STEP = 16  # ranks: users are taken down by multiples of so many
 _FAR = 1 << 16  # ranks below the list that are looked at
-_CELLS = 1 << 18  # users × ranks that are worked on at a time
+_CELLS = 1 << 16  # users × ranks that are worked on at a time
 
 
 @dataclass(frozen=True)
@@ -158,9 +158,9 @@ class Course:
     def _walk(self, luck: Luck, users: Array, width: int) -> Walk:
         """Some users on their way down to a rank."""
         assert self.habits is not None
-        habits = self.habits.first(width)
+        habits = self.habits.first(width).light()
         lived = habits.lived(luck.draws(width, users), self.reading)
-        return self._walk_of(lived.saved.astype(float), habits.summary + lived.read)
+        return self._walk_of(lived.saved.astype(np.float32), habits.summary + lived.read)
 
     def _rows(self, walk: Walk, rows: Array) -> Walk:
         return self._walk_of(walk.view.r[rows], walk.view.e[rows])

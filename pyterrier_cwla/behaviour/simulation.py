@@ -136,7 +136,8 @@ def simulate(
     ``reading``: how reading times scatter around their means, "fixed", "exponential", "gamma(shape)" or
     "lognormal(sigma)". ``sampling``: "plain"; "antithetic", users in pairs of opposite luck; "stratified", patience
     spread evenly over the users. Both make errors smaller. ``keep``: keep every user, for ``.users()`` and ``.plot()``.
-    The draws follow from seed, query and the user's number alone: all runs meet the same users, one call or many.
+    The draws follow from seed, query and the user's number alone: all runs meet the same users, one call or many. Times
+    of users who click have seven digits.
 
     Past the list (``end="open"``) users see items that gain nothing and cost what an unseen item costs. Where that is
     not known they are followed to the list's end, and time and items are those of the list. Who never leaves has an

@@ -19,7 +19,7 @@ from ..spec import Spec
 
 Array = np.ndarray
 
-BLOCK = 4096  # users who share a stream of draws; even, since antithetic users come in pairs
+BLOCK = 1 << 15  # users who share a stream of draws; even, since antithetic users come in pairs
 _STEP = np.float32(2.0**-24)  # between neighbouring draws
 SAMPLINGS = ("plain", "antithetic", "stratified")
 _PIECE = 16  # ranks that are drawn at a time
@@ -147,6 +147,10 @@ class Habits:
         one = self._each(lambda values: values[row])
         return replace(one, click=one.click.astype(np.float32), save=one.save.astype(np.float32))
 
+    def light(self) -> Habits:
+        """All in the precision of the draws, which is less to move about."""
+        return self._each(lambda values: values.astype(np.float32))
+
     def first(self, width: int) -> Habits:
         """The habits for ranks 1 to ``width``."""
         return self._each(lambda values: values[..., :width])
@@ -159,20 +163,14 @@ class Habits:
 
         A draw below P(click) is a click, and its place below is uniform again; so is its place below or above P(save).
         """
-        clicked = draws < self.click
-        saved = draws < self.click * self.save
+        saves = self.click * self.save
+        clicked, saved = draws < self.click, draws < saves
         if reading.name == "fixed":
-            return Lived(clicked, saved, np.where(clicked, self.document, 0.0))
-        places = np.flatnonzero(clicked)
-        column = places % draws.shape[1]
-        click, save = self.click[column], self.save[column]
-        rest = draws.ravel()[places] / click
-        kept = saved.ravel()[places]
-        low, high = np.where(kept, np.float32(0), save), np.where(kept, save, np.float32(1))
-        rest = np.clip((rest - low) / np.maximum(high - low, _STEP), 0, 1 - _STEP)
-        read = np.zeros(draws.shape)
-        read.ravel()[places] = reading.quantile(rest) * self.document[column]
-        return Lived(clicked, saved, read)
+            return Lived(clicked, saved, np.where(clicked, self.document, np.float32(0)))
+        kept, left = (1 / np.maximum(share, _STEP) for share in (saves, self.click - saves))
+        place = np.where(saved, draws * kept, (draws - saves) * left)
+        np.clip(place, 0, 1 - _STEP, out=place)
+        return Lived(clicked, saved, np.where(clicked, reading.quantile(place) * self.document, np.float32(0)))
 
 
 @dataclass(frozen=True)
@@ -247,10 +245,8 @@ class Luck:
     def __init__(self, query: str, block: int, users: int, seed: int, sampling: str) -> None:
         self.here = min(BLOCK, users - block * BLOCK)
         self.mirrored = sampling == "antithetic"
-        key = int.from_bytes(sha256(query.encode()).digest()[:16], "big")
-        streams = np.random.SeedSequence([seed, key, block]).spawn(2)
-        of_patience, self._of_items = (np.random.Generator(np.random.SFC64(stream)) for stream in streams)
-        self.patience = of_patience.random(BLOCK)[: self.here]
+        self._key = [seed, int.from_bytes(sha256(query.encode()).digest()[:16], "big"), block]
+        self.patience = self._stream(0).random(self.here)
         if self.mirrored:
             self.patience[1::2] = 1 - 2.0**-53 - self.patience[::2]
         elif sampling == "stratified":
@@ -261,10 +257,17 @@ class Luck:
         """Uniform draws, multiples of 2⁻²⁴ in [0, 1), of some users for ranks 1 to ``width``, [users × width]."""
         while len(self._drawn) * _PIECE < width:
             self._drawn.append(self._piece())
-        return np.concatenate([piece[users] for piece in self._drawn[: -(-width // _PIECE)]], axis=1)[:, :width]
+        draws = np.empty((len(users), -(-width // _PIECE) * _PIECE), np.float32)
+        for number, start in enumerate(range(0, width, _PIECE)):
+            draws[:, start : start + _PIECE] = self._drawn[number][users]
+        return draws[:, :width]
+
+    def _stream(self, number: int) -> np.random.Generator:
+        """One stream for the patience and one for each piece: its first draws are those of the first users."""
+        return np.random.Generator(np.random.SFC64(np.random.SeedSequence([*self._key, number])))
 
     def _piece(self) -> Array:
-        drawn = self._of_items.random((BLOCK, _PIECE), np.float32)[: self.here]
+        drawn = self._stream(1 + len(self._drawn)).random((self.here, _PIECE), np.float32)
         if self.mirrored:
             drawn[1::2] = 1 - _STEP - drawn[::2]
         return drawn
