@@ -560,7 +560,7 @@ def _on_generated(seed: int, documents: int, topics: int, baseline: str | None) 
         table = demonstration.run(seed, documents, topics, baseline)
     except ImportError as error:
         raise errors.CWLAError(str(error)) from error
-    about = f"{_count(topics, 'topic')}, {_count(documents, 'generated document')} (seed {seed})."
+    about = f"{errors.many(topics, 'topic')}, {errors.many(documents, 'generated document')} (seed {seed})."
     return _experiment(table, demonstration.measures(3), baseline, about)
 
 
@@ -587,7 +587,7 @@ def _on_files(
     labels = _in_pyterrier(read_qrels(qrels))
     topics = labels[["qid"]].drop_duplicates().assign(query="")
     compared = demonstration.compare(systems, topics, labels, table, str(missing or "error"), timed, baseline)
-    about = f"{_count(len(topics), 'topic')}, {_count(len(systems), 'run')} from {directory}."
+    about = f"{errors.many(len(topics), 'topic')}, {errors.many(len(systems), 'run')} from {directory}."
     if not timed:
         about += " Time-biased gain would need the lengths of documents: --lengths FILE."
     numbered = topics["qid"].str.isdigit().all()
@@ -628,10 +628,6 @@ def _experiment(table: pd.DataFrame, measures: Sequence[Measure], baseline: str 
         remark(table),
     ]
     return Experiment(table, shown, baseline, [line for line in notes if line])
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _timed(measures: Sequence[Measure]) -> bool:

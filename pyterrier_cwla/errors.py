@@ -70,3 +70,8 @@ def near(name: str, known: Iterable[str]) -> str:
     if matches:
         return f"Near: {some(matches)}."
     return f"There is: {', '.join(known)}." if len(known) <= 20 else f"There are {len(known):,}, such as {some(known)}."
+
+
+def many(number: int, what: str) -> str:
+    """How many of what: ``1 row``, ``1,200 rows``."""
+    return f"{number:,} {what}" + "s" * (number != 1)

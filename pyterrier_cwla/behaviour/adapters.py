@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..errors import BadLog, BadParameter, MalformedFile, near, some
+from ..errors import BadLog, BadParameter, MalformedFile, many, near, some
 from ..files import AnyPath
 from ..frames import judgment_columns, strings
-from .log import InteractionLog, frame_of, many
+from .log import InteractionLog, frame_of
 
 _IMPRESSIONS = (
     *("id", "user", "topic_id", "query", "qid", "doc_id", "rank", "click", "time_spent", "actual_qrel_value"),

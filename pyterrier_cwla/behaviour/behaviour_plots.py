@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..errors import BadParameter
-from ..plots import _GAIN, _SCORE, _STAY, _pyplot
-from .log import many
+from ..errors import BadParameter, many
+from ..plots import GAIN, GREY, SCORE, STAY, apart, axes_of
 from .position import survival_of_lists
 
-_GREY = "#555555"
 _LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
@@ -23,7 +21,7 @@ def plot_positions(model: Any, measures: Any = (), depth: int = 10, ax: Any = No
     lists. Chapelle et al. (2009), Figure 1.
     """
     table = model.beside(measures, depth)
-    ax = _axes(ax)
+    ax = axes_of(ax)
     _dots(ax, table.index.to_numpy(), table["b"], table["low"], table["high"])
     _lines(ax, table.drop(columns=["b", "low", "high"]), "V of ")
     _label(ax, "$b_p$, from clicks", table["high"].fillna(table["b"]))
@@ -45,8 +43,8 @@ def plot_continuing(found: Any, measures: Any = (), depth: int = 20, ax: Any = N
     V = survival_of_lists(found.log, measures, depth + 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         C = pd.DataFrame(V.to_numpy()[1:] / V.to_numpy()[:-1], index=table.index, columns=V.columns)
-    ax = _axes(ax)
-    ax.plot(table.index, table["smoothed"], color=_GAIN, linewidth=5, zorder=0, solid_capstyle="round")
+    ax = axes_of(ax)
+    ax.plot(table.index, table["smoothed"], color=GAIN, linewidth=5, zorder=0, solid_capstyle="round")
     _dots(ax, table.index.to_numpy(), table["C"], table["low"], table["high"])
     _lines(ax, C, "C of ")
     _label(ax, f"C(i), from {found.source}", table["low"].fillna(table["C"]), below=True)
@@ -65,15 +63,16 @@ def plot_relevance(model: Any, ax: Any = None) -> Any:
     Bars are R(g) with the ends of its interval; circles what attracts (a), triangles what satisfies once clicked (s).
     """
     table = model.table
-    ax = _axes(ax)
+    ax = axes_of(ax)
     x = np.arange(len(table))
-    ax.bar(x, table["R"], width=0.5, color=_GAIN)
+    ax.bar(x, table["R"], width=0.5, color=GAIN)
     names = {"a": "a: clicked if examined", "s": "s: satisfied if clicked", "R": "R = a·s"}
-    looks = {"a": (-0.12, _STAY, "o"), "s": (0.12, _SCORE, "^"), "R": (0.0, _GREY, "")}
+    looks = {"a": (-0.12, STAY, "o"), "s": (0.12, SCORE, "^"), "R": (0.0, GREY, "")}
     for name, (shift, colour, mark) in looks.items():
         _dots(ax, x + shift, table[name], table[f"{name} low"], table[f"{name} high"], colour, mark)
     ends = [(max(float(table[name].iloc[-1]), 0.05), name) for name in names if np.isfinite(table[name].iloc[-1])]
-    for height, name in _apart(ends, 0.1):
+    ends.sort()
+    for height, (_, name) in zip(apart([end[0] for end in ends], 0.1), ends, strict=True):
         ax.annotate(names[name], (x[-1] + 0.27, height), va="center", color=looks[name][1])
     ax.set_xticks(x, [str(grade) for grade in table["grade"]])
     ax.set_xlim(-0.6, len(table) - 0.1)
@@ -87,19 +86,19 @@ def plot_relevance(model: Any, ax: Any = None) -> Any:
 def plot_grade_efforts(efforts: Any, ax: Any = None) -> Any:
     """Seconds to examine a result of each grade, on its summary and on the document; on matplotlib axes."""
     table = efforts.table
-    ax = _axes(ax)
+    ax = axes_of(ax)
     x = np.arange(len(table))
-    ax.bar(x, table["t_summary"], width=0.5, color=_GREY)
+    ax.bar(x, table["t_summary"], width=0.5, color=GREY)
     reading = table["t"] - table["t_summary"]
-    ax.bar(x, reading, width=0.5, bottom=table["t_summary"], color=_GAIN)
+    ax.bar(x, reading, width=0.5, bottom=table["t_summary"], color=GAIN)
     _dots(ax, x, table["t"], table["t low"], table["t high"], mark="")
     last = len(table) - 1
     middles = {"summary": table["t_summary"][last] / 2, "document,\nif clicked": table["t"][last] - reading[last] / 2}
     for text, height in middles.items():
-        ax.annotate(text, (x[last] + 0.25, height), xytext=(4, 0), textcoords="offset points", va="center", color=_GREY)
+        ax.annotate(text, (x[last] + 0.25, height), xytext=(4, 0), textcoords="offset points", va="center", color=GREY)
     for at, seconds, share in zip(x, table["t"], table["relative"], strict=True):
         ax.annotate(f"{seconds:.1f} s ({share:.2f})", (at - 0.02, seconds), xytext=(0, 3), textcoords="offset points",
-                    ha="right", color=_GREY)  # fmt: skip
+                    ha="right", color=GREY)  # fmt: skip
     ax.set_xticks(x, [str(grade) for grade in table["grade"]])
     ax.set_xlim(-0.6, last + 0.9)
     ax.set_ylim(0, 1.15 * float(np.nanmax(table["t high"].fillna(table["t"]))))
@@ -109,14 +108,7 @@ def plot_grade_efforts(efforts: Any, ax: Any = None) -> Any:
     return ax
 
 
-def _axes(ax: Any) -> Any:
-    if ax is None:
-        _, ax = _pyplot().subplots(figsize=(7, 3.2), layout="constrained")
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
-
-
-def _dots(ax: Any, x: Any, y: Any, low: Any, high: Any, colour: str = _STAY, mark: str = "o") -> None:
+def _dots(ax: Any, x: Any, y: Any, low: Any, high: Any, colour: str = STAY, mark: str = "o") -> None:
     y = np.asarray(y, float)
     ends = np.vstack([y - np.asarray(low, float), np.asarray(high, float) - y])
     ends = np.maximum(np.nan_to_num(ends), 0)  # no interval: no line
@@ -134,19 +126,13 @@ def _lines(ax: Any, curves: pd.DataFrame, what: str) -> None:
         curve = curves[name].dropna()
         look = {"color": str(0.15 * number), "linestyle": _LINES[number]}
         ax.plot(curve.index, curve, **look, linewidth=1.4, zorder=1)
-        ends.append((float(curve.iloc[-1]), (f"{what}{name}", curve.index[-1], look["color"])))
+        ends.append((float(curve.iloc[-1]), f"{what}{name}", curve.index[-1], look["color"]))
     bottom, top = ax.get_ylim()
-    for height, (text, rank, colour) in _apart(ends, 0.075 * (top - bottom)):
+    ends.sort()
+    heights = apart([end[0] for end in ends], 0.075 * (top - bottom))
+    for height, (_, text, rank, colour) in zip(heights, ends, strict=True):
         ax.annotate(text, (rank, height), xytext=(8, 0), textcoords="offset points", va="center", color=colour,
                     fontsize=9, annotation_clip=False)  # fmt: skip
-
-
-def _apart(ends: list[tuple[float, Any]], gap: float) -> list[tuple[float, Any]]:
-    """Labels by rising height, none nearer to the one below it than this."""
-    placed: list[tuple[float, Any]] = []
-    for height, label in sorted(ends, key=lambda end: end[0]):
-        placed.append((max(height, placed[-1][0] + gap) if placed else height, label))
-    return placed
 
 
 def _label(ax: Any, text: str, heights: pd.Series, below: bool = False) -> None:
@@ -155,7 +141,7 @@ def _label(ax: Any, text: str, heights: pd.Series, below: bool = False) -> None:
         at = known.index[len(known) // 2]
         white = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
         ax.annotate(text, (at, known[at]), xytext=(0, -14 if below else 8), textcoords="offset points", ha="center",
-                    color=_STAY, bbox=white, zorder=4)  # fmt: skip
+                    color=STAY, bbox=white, zorder=4)  # fmt: skip
 
 
 def _of(found: Any) -> str:

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..errors import BadLog, BadParameter, near
-from ..plots import _GAIN, _SCORE, _STAY, _pyplot
+from ..errors import BadLog, BadParameter, many, near
+from ..plots import GAIN, GREY, SCORE, STAY, axes_of
 
 Array = np.ndarray
 
-_GREY = "#555555"
 _VIEWS = 15  # in a point of the picture of reading times
 _MOST_POINTS = 300
 _FEWEST = 5  # sessions behind a point of the picture of progress
@@ -45,24 +44,24 @@ def plot_reading_times(calibration: Any, ax: Any = None) -> Any:
     points, reading = calibration.points, calibration.reading
     if not len(points) or reading is None:
         raise BadParameter("there are no reading times to draw: the log has no lengths, or no seconds on documents.")
-    ax = _axes(ax)
+    ax = axes_of(ax)
     first, again = points[~points.duplicate], points[points.duplicate]
-    ax.scatter(first.words, first.seconds, s=14, color=_GAIN, edgecolor="#8a8a8a", linewidth=0.4)
+    ax.scatter(first.words, first.seconds, s=14, color=GAIN, edgecolor="#8a8a8a", linewidth=0.4)
     ends = np.array([0.0, float(points.words.max()) * 1.02])
     a, b = (calibration[name].value for name in ("seconds_per_word", "seconds_per_document"))
-    ax.plot(ends, a * ends + b, color=_STAY, linewidth=1.8)
+    ax.plot(ends, a * ends + b, color=STAY, linewidth=1.8)
     ax.set_xlim(0, ends[1])
     ax.set_ylim(0, 1.12 * max(float(points.seconds.max()), a * ends[1] + b))
-    _label(ax, f"first views: {a:.3g}·l + {b:.3g}", ends[1] * 0.98, a * ends[1] * 0.98 + b, _STAY, (0, 6), "right")
+    _label(ax, f"first views: {a:.3g}·l + {b:.3g}", ends[1] * 0.98, a * ends[1] * 0.98 + b, STAY, (0, 6), "right")
     if len(again):
-        ax.scatter(again.words, again.seconds, s=16, color=_SCORE, marker="^")
+        ax.scatter(again.words, again.seconds, s=16, color=SCORE, marker="^")
         mean = reading.duplicate_mean
-        ax.plot(ends, [mean, mean], color=_SCORE, linewidth=1.4, linestyle="--")
-        _label(ax, f"duplicates: {mean:.3g}", ends[1] * 0.98, mean, _SCORE, (0, 5), "right")
+        ax.plot(ends, [mean, mean], color=SCORE, linewidth=1.4, linestyle="--")
+        _label(ax, f"duplicates: {mean:.3g}", ends[1] * 0.98, mean, SCORE, (0, 5), "right")
     ax.set_xlabel("length (words)")
     ax.set_ylabel("time on the document (seconds)")
     views = int(points.views.sum())
-    ax.set_title(f"{views:,} views by {_count(calibration.about['users'], 'user')}, about"
+    ax.set_title(f"{views:,} views by {many(calibration.about['users'], 'user')}, about"
                  f" {round(views / len(points)):,} in a point · adjusted R² {reading.adjusted_r_squared:.2f}",
                  fontsize=10, loc="left")  # fmt: skip
     return ax
@@ -172,10 +171,10 @@ def _predicted(session: Array, effort: Array, count: int, seconds: Array) -> Arr
 def plot_progress(calibration: Any, log: Any, ax: Any = None, by: str | None = None) -> Any:
     """The rank that users reach in time: steps as observed, dashes as T(k) has it; at most four groups, the largest."""
     table = progress(calibration, log, by)
-    ax = _axes(ax)
+    ax = axes_of(ax)
     largest = table.groupby("group")["sessions"].max().sort_values(ascending=False, kind="stable")
     names = list(largest.index[:4])
-    shades = (_STAY, _SCORE, _GREY, "#7a9a3a")
+    shades = (STAY, SCORE, GREY, "#7a9a3a")
     labels, top = [], 2.0
     for name, colour in zip(sorted(names), shades):
         one = table[(table["group"] == name) & (table["sessions"] >= max(_FEWEST, 0.2 * largest[name]))]
@@ -200,7 +199,7 @@ def plot_progress(calibration: Any, log: Any, ax: Any = None, by: str | None = N
     ax.set_xlabel("time (seconds)")
     ax.set_ylabel("rank reached (documents)")
     groups = f", by {by}" + (f" (4 of {len(largest):,})" if len(largest) > 4 else "") if by else ""
-    sessions = _count(int(largest.sum()), "session")
+    sessions = many(int(largest.sum()), "session")
     ax.set_title(f"{sessions}{groups}: observed, and T(k) dashed", fontsize=10, loc="left")
     return ax
 
@@ -214,7 +213,7 @@ def plot_survival(calibration: Any, ax: Any = None) -> Any:
     curve = calibration.curve
     if "half_life" in calibration.missing or not len(curve):
         raise BadParameter(f"there is no half-life to draw: {calibration.missing.get('half_life', 'nobody left')}.")
-    ax = _axes(ax)
+    ax = axes_of(ax)
     h = calibration["half_life"].value
     begin = float(curve.seconds.iloc[0])
     end = float(max(curve.seconds.iloc[-1], 1.5 * h))
@@ -224,36 +223,25 @@ def plot_survival(calibration: Any, ax: Any = None) -> Any:
     later = t[t >= begin]
     for other in calibration.shapes:
         if other.shape != "exponential" and np.isfinite(other.half_life):
-            ax.plot(later, low + (high - low) * other.share(later, begin, limit), color=_GAIN, linewidth=1)
+            ax.plot(later, low + (high - low) * other.share(later, begin, limit), color=GAIN, linewidth=1)
     observed = low + (high - low) * curve.share.to_numpy()
-    ax.step(curve.seconds, observed, where="post", color=_GREY, linewidth=1.4)
-    ax.plot(t, 0.5 ** (t / h), color=_STAY, linewidth=1.8)
-    ax.plot([h, h, 0], [0, 0.5, 0.5], color=_STAY, linewidth=0.8, linestyle=":")
+    ax.step(curve.seconds, observed, where="post", color=GREY, linewidth=1.4)
+    ax.plot(t, 0.5 ** (t / h), color=STAY, linewidth=1.8)
+    ax.plot([h, h, 0], [0, 0.5, 0.5], color=STAY, linewidth=0.8, linestyle=":")
     ax.text(
-        0.98, 0.95, f"half-life {calibration['half_life']} s", transform=ax.transAxes, ha="right", va="top", color=_STAY
+        0.98, 0.95, f"half-life {calibration['half_life']} s", transform=ax.transAxes, ha="right", va="top", color=STAY
     )
-    ax.text(0.98, 0.85, "observed", transform=ax.transAxes, ha="right", va="top", color=_GREY)
+    ax.text(0.98, 0.85, "observed", transform=ax.transAxes, ha="right", va="top", color=GREY)
     ax.set_xlim(0, end)
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("time since the query (seconds)")
     ax.set_ylabel("share of users still there")
     thin = "; thin: other shapes" if len(calibration.shapes) > 1 else ""
-    whose = f"{_count(calibration['half_life'].n, 'session')} of {_count(calibration.about['users'], 'user')}"
+    whose = f"{many(calibration['half_life'].n, 'session')} of {many(calibration.about['users'], 'user')}"
     ax.set_title(whose + thin, fontsize=10, loc="left")
-    return ax
-
-
-def _axes(ax: Any) -> Any:
-    if ax is None:
-        _, ax = _pyplot().subplots(figsize=(7, 3.2), layout="constrained")
-    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
 def _label(ax: Any, text: str, x: float, y: float, colour: str, offset: tuple[int, int], side: str = "left") -> None:
     white = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
     ax.annotate(text, (x, y), xytext=offset, textcoords="offset points", ha=side, color=colour, bbox=white)
-
-
-def _count(many: int, what: str) -> str:
-    return f"{many:,} {what}{'' if many == 1 else 's'}"

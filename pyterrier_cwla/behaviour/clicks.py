@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..errors import BadLog, BadParameter
-from .log import SESSION, InteractionLog, many
+from ..errors import BadLog, BadParameter, many
+from .log import SESSION, InteractionLog
 
 Array = np.ndarray
 

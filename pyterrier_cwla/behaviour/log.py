@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from ..errors import BadLog, BadParameter, MalformedFile, near, some
+from ..errors import BadLog, BadParameter, MalformedFile, many, near, some
 from ..files import AnyPath, in_parquet, in_text, packing_of, refuse_text
 from ..frames import strings
 
@@ -197,10 +197,6 @@ class InteractionLog:
         return column if known == all_ else f"{column} ({known:,} of {all_:,} {what})"
 
 
-def many(number: int, what: str) -> str:
-    return f"{number:,} {what}" + "s" * (number != 1)
-
-
 # ---- what is a log and what is not
 
 
@@ -333,12 +329,12 @@ class _Check:
             self.rows[column] = values.loc[self.rows.index]
 
     def sessions(self) -> None:
-        for column, many in (("topic", "topics"), ("cut_off", "values of cut_off")):
+        for column, plural in (("topic", "topics"), ("cut_off", "values of cut_off")):
             if column in self.rows:
                 first = self.rows.groupby(SESSION, sort=False)[column].transform("first")
                 self.refuse(
                     self.rows[column] != first,
-                    f"a session with two {many}",
+                    f"a session with two {plural}",
                     f"A session is one search: {column} is the same in all its rows.",
                     (column,),
                     SESSION,

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..plots import _GAIN, _STAY, _pyplot
+from ..plots import GAIN, GREY, STAY, apart, axes_of
 
-_GREY = "#555555"
 _NAMED = 10  # runs that have their names beside their lines
 
 
@@ -16,7 +15,7 @@ def plot_ranks(progress: Any, ax: Any = None) -> Any:
     """Maximum, mean and minimum rank at each time over all runs and topics, on matplotlib axes."""
     ax, shown, x = _axes(progress, ax)
     found = shown["rank"]
-    ax.fill_between(x, found["min"], found["max"], color=_GAIN, alpha=0.5, linewidth=0)
+    ax.fill_between(x, found["min"], found["max"], color=GAIN, alpha=0.5, linewidth=0)
     widest = int(np.argmax((found["max"] - found["min"]).to_numpy()))
     labels = {
         "max": ("maximum", (-4, 4), "right"),
@@ -24,7 +23,7 @@ def plot_ranks(progress: Any, ax: Any = None) -> Any:
         "min": ("minimum", (4, -9), "left"),
     }
     for column, (label, shift, side) in labels.items():
-        colour, style = (_STAY, "-") if column == "mean" else (_GREY, ":")
+        colour, style = (STAY, "-") if column == "mean" else (GREY, ":")
         ax.plot(x, found[column], style, color=colour, linewidth=1.8)
         at = x[widest], found[column].iloc[widest]
         ax.annotate(label, at, xytext=shift, textcoords="offset points", ha=side, color=colour)
@@ -39,13 +38,12 @@ def plot_gains(progress: Any, ax: Any = None) -> Any:
     ax, shown, x = _axes(progress, ax)
     found = progress.by("run")["gain"]["mean"].unstack("run").loc[shown.index]
     last = found.iloc[-1].sort_values()
-    colours = [*(str(grey) for grey in np.linspace(0.6, 0.0, len(last))[:-1]), _STAY]
+    colours = [*(str(grey) for grey in np.linspace(0.6, 0.0, len(last))[:-1]), STAY]
     for number, (name, colour) in enumerate(zip(last.index, colours, strict=True)):
         ax.plot(x, found[name], ["-", "--", "-.", ":"][number % 4], color=colour, linewidth=1.6)
     highest = float(found.to_numpy().max())
     if len(last) <= _NAMED:
-        heights = np.maximum.accumulate(last.to_numpy() - 0.07 * highest * np.arange(len(last)))
-        heights += 0.07 * highest * np.arange(len(last))  # none nearer to the one below than a line of text
+        heights = apart(last, 0.07 * highest)
         for name, height, colour in zip(last.index, heights, colours, strict=True):
             ax.annotate(str(name), (x[-1], height), xytext=(5, 0), textcoords="offset points", va="center", fontsize=9,
                         color=colour, annotation_clip=False)  # fmt: skip
@@ -58,8 +56,7 @@ def plot_gains(progress: Any, ax: Any = None) -> Any:
 
 def _axes(progress: Any, ax: Any) -> tuple[Any, Any, Any]:
     """Axes, what is shown of all runs and topics (until all lists are over), and its times: seconds in minutes."""
-    if ax is None:
-        _, ax = _pyplot().subplots(figsize=(7, 3.4), layout="constrained")
+    ax = axes_of(ax)
     shown = progress.by()
     over = np.flatnonzero(shown["ended", "mean"].to_numpy() >= 1)
     shown = shown.iloc[: over[0] + 1] if len(over) else shown
@@ -67,7 +64,6 @@ def _axes(progress: Any, ax: Any) -> tuple[Any, Any, Any]:
     x = shown.index.to_numpy() / (60 if in_minutes else 1)
     ax.set_xlabel("time (minutes)" if in_minutes else f"effort ({progress.unit})")
     ax.set_xlim(x[0], x[-1] if len(x) > 1 else x[0] + 1)
-    ax.spines[["top", "right"]].set_visible(False)
     return ax, shown, x
 
 

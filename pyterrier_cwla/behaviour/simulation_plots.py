@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import BadParameter, near
-from ..plots import _GAIN, _SCORE, _STAY, _pyplot
+from ..plots import GAIN, GREY, SCORE, STAY, axes_of
 from .courses import WHAT
 
 if TYPE_CHECKING:
@@ -31,22 +31,20 @@ def plot_users(
     endless = ~np.isfinite(values)
     if endless.all():
         raise BadParameter(f"the {what} of every user is infinite: there is nothing to draw.")
-    pyplot = _pyplot()
-    if ax is None:
-        _, ax = pyplot.subplots(figsize=(7, 3.2), layout="constrained")
+    ax = axes_of(ax)
     finite = values[~endless]
     bars = _bars(finite)
     gap = bars[1] - bars[0]
     in_bars = np.minimum(finite, bars[-1] - gap / 2)
-    ax.hist(in_bars, bars, weights=np.full(len(finite), 1 / len(values)), color=_GAIN, rwidth=0.9)
+    ax.hist(in_bars, bars, weights=np.full(len(finite), 1 / len(values)), color=GAIN, rwidth=0.9)
     if finite.max() > bars[-1]:
         last = np.mean(in_bars >= bars[-2]) * len(finite) / len(values)
         ax.annotate("and more", (bars[-1] - gap / 2, last), xytext=(0, 3), textcoords="offset points",
-                    ha="center", fontsize=8, color="#555555")  # fmt: skip
+                    ha="center", fontsize=8, color=GREY)  # fmt: skip
     found = simulation.by_query.loc[[pair for pair in simulation.kept if pair in set(users.index.droplevel("user"))]]
-    marks = [("mean", float(found[what].mean()), _STAY, "-")]
+    marks = [("mean", float(found[what].mean()), STAY, "-")]
     if what == "score":
-        marks.append(("the measure", float(found["analytic"].mean()), _SCORE, "--"))
+        marks.append(("the measure", float(found["analytic"].mean()), SCORE, "--"))
     marks = [mark for mark in marks if np.isfinite(mark[1])]
     right = len(marks) < 2 or marks[0][1] >= marks[1][1]
     for (name, value, colour, line), left in zip(marks, (not right, right), strict=False):
@@ -67,9 +65,8 @@ def plot_users(
     ax.set_ylabel("share of users")
     if ax.get_ylim()[1] > 0:
         ax.set_ylim(0, 1.18 * ax.get_ylim()[1])
-    ax.spines[["top", "right"]].set_visible(False)
     if endless.any():
-        ax.text(0.99, 0.8, f"{endless.mean():.1%} without end", transform=ax.transAxes, ha="right", color="#555555")
+        ax.text(0.99, 0.8, f"{endless.mean():.1%} without end", transform=ax.transAxes, ha="right", color=GREY)
     whose = f"query {query}" if query is not None else f"{len(found):,} {'queries' if len(found) > 1 else 'query'}"
     ax.set_title(
         f"{simulation.name} · {users.index[0][0]} · {whose}, {simulation.n_users:,} users each", fontsize=10, loc="left"
