@@ -124,7 +124,7 @@ def _groups(judgments: Judgments, runs: Mapping, check: bool, many: bool) -> Ite
     """The runs' rows, as many runs at a time as are worth scoring together."""
     group: dict[str, Rows] = {}
     for name, run in runs.items():
-        with _naming(name if many else None):
+        with naming(name if many else None):
             group[name] = judgments.rows(loaded(run, "run"), check)
         if sum(len(rows.columns) for rows in group.values()) > _TOGETHER:
             yield group
@@ -139,13 +139,13 @@ def _scored(evaluator: CWLAEvaluator, group: dict[str, Rows], many: bool) -> lis
     except CWLAError:  # say of which run
         found = []
         for name, rows in group.items():
-            with _naming(name if many else None):
+            with naming(name if many else None):
                 found += evaluator.tables([rows])
         return found
 
 
 @contextmanager
-def _naming(run: str | None) -> Iterator[None]:
+def naming(run: str | None) -> Iterator[None]:
     """Says of which run an error speaks, where there may be many."""
     try:
         yield
@@ -162,6 +162,13 @@ def is_runs(runs: Any) -> bool:
         return False
     first = next(iter(runs.values()), None)
     return not isinstance(first, Mapping) or any(isinstance(v, Mapping) for v in first.values())
+
+
+def one_run(run: Any) -> Any:
+    """What is one run, and not runs by name."""
+    if is_runs(run):
+        raise BadRun(f"this takes one run, and was given {len(run):,} by name: give one of them.")
+    return loaded(run, "run")
 
 
 def loaded(data: Any, what: str) -> Any:

@@ -100,6 +100,7 @@ def _named_columns(data: Any, what: str, value: str, error: type[CWLAError]) -> 
 
 def strings(column: Any, name: str, what: str, error: type[CWLAError], holes: bool = False) -> Any:
     """A column of ids as Arrow strings, without a copy where it is one already; only with ``holes`` may some lack."""
+    both = " on both sides" if what in ("run", "judgments") else ""
     try:
         if isinstance(column, pa.Array | pa.ChunkedArray):
             array = column
@@ -113,7 +114,7 @@ def strings(column: Any, name: str, what: str, error: type[CWLAError], holes: bo
         odd = next(v for v in column if not isinstance(v, str))
         raise error(
             f"{name} of the {what} must be strings, and {odd!r} is of type {type(odd).__name__}: convert the column"
-            " with .astype(str) on both sides."
+            f" with .astype(str){both}."
         ) from None
     if pa.types.is_dictionary(array.type):
         array = pc.cast(array, array.type.value_type)
@@ -121,7 +122,7 @@ def strings(column: Any, name: str, what: str, error: type[CWLAError], holes: bo
         if len(array) and array.null_count < len(array):
             raise error(
                 f"{name} of the {what} must be strings, and this column is {array.type}: convert it with"
-                " .astype(str) on both sides."
+                f" .astype(str){both}."
             )
         array = pc.cast(array, pa.large_string())
     if array.null_count and not holes:

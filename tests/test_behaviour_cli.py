@@ -131,3 +131,14 @@ def test_simulated_users_are_those_of_the_package(prints, tmp_path):
 )
 def test_whom_nobody_can_simulate_is_said_in_one_line(says, arguments, message):
     assert message in says("simulate", "qrels.txt", "good.txt", *arguments)
+
+
+def test_users_follow_one_measure_at_a_time(says):
+    assert "give -m once" in says("simulate", "qrels.txt", "good.txt", "-m", "AP", "-m", "ERR")
+
+
+def test_a_broken_log_is_excluded_by_the_options_own_name(says):
+    broken = rows()
+    broken.loc[17, "summary_seconds"] = -3
+    broken.to_csv("log.csv", index=False)
+    assert "--exclude-broken leaves out" in says("calibrate", "log.csv")

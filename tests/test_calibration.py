@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 from generated_logs import TABLE_1, generated_log
 
+from pyterrier_cwla import TBG
+from pyterrier_cwla.behaviour import simulated_log
 from pyterrier_cwla.behaviour.calibration import Calibration, calibrate
 from pyterrier_cwla.behaviour.calibration_plots import progress, reading_points
 from pyterrier_cwla.behaviour.log import InteractionLog
@@ -377,9 +379,87 @@ def test_what_cannot_be_asked_is_an_error(asked, error, said):
         calibrate(SMALL, **asked)
 
 
-def test_an_empty_log_is_an_error():
-    with pytest.raises(BadLog, match="nothing to calibrate from"):
-        calibrate(SMALL.only(np.zeros(len(SMALL), bool)))
+# ---- what is not said, or cannot be
+
+
+def test_summaries_without_seconds_are_said():
+    rows = SMALL.rows.copy()
+    rows.loc[rows.index[::2], "summary_seconds"] = np.nan
+    assert any("have no seconds on the summary" in note for note in calibrate(rows, resamples=10, shapes=()).notes)
+
+
+def test_groups_do_not_split_sessions_and_every_user_has_a_class():
+    with pytest.raises(BadLog, match="several values of it"):
+        calibrate(SMALL, by="rank")
+    users = SMALL.users.tolist()
+    with pytest.raises(BadLog, match="have none"):
+        calibrate(SMALL, by=dict.fromkeys(users, "slow") | {users[0]: None})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda file: file["table"][0].update(n=10**30),
+        lambda file: file["table"][0].update(n=-5),
+        lambda file: file["table"][0].update(low=9, high=1),
+        lambda file: file["about"].update(last_rank=True),
+        lambda file: file["about"].update(users=-1),
+        lambda file: file["shapes"][0].update(shape="odd"),
+        lambda file: file["shapes"][0].update(parameters=[]),
+    ],
+)
+def test_a_file_with_numbers_that_cannot_be_is_refused(change, tmp_path):
+    file = calibrate(SMALL, resamples=10).as_dict()
+    change(file)
+    (tmp_path / "odd.json").write_text(json.dumps(file))
+    with pytest.raises(MalformedFile, match=r"odd\.json"):
+        Calibration.load(tmp_path / "odd.json")
+
+
+def test_a_file_of_brackets_alone_is_refused(tmp_path):
+    (tmp_path / "deep.json").write_text("[" * 200_000)
+    with pytest.raises(MalformedFile, match="no JSON"):
+        Calibration.load(tmp_path / "deep.json")
+
+
+# ---- the end of the lists
+
+
+def test_who_comes_to_the_end_of_the_list_is_not_taken_to_have_left():
+    """Half of TBG's users would see more than 20 results: a list of 8 ends for most before they leave."""
+    rng = np.random.default_rng(0)
+    words = {f"d{i}": int(rng.integers(50, 1500)) for i in range(8)}
+    run = {f"t{t}": {f"d{i}": -float(r) for r, i in enumerate(rng.permutation(8))} for t in range(20)}
+    qrels = {topic: {d: int(rng.random() < 0.4) for d in found} for topic, found in run.items()}
+    log = simulated_log(qrels, run, TBG(lengths=words), users=60)
+    asked = dict(depth="seen", min_clicks=0, resamples=200, shapes=())
+    known = calibrate(log, **asked)["half_life"]
+    unknown = InteractionLog.of(log.rows.drop(columns="cut_off"))
+    wrong, told = calibrate(unknown, **asked), calibrate(unknown, last_rank=8, **asked)
+    assert 224 in known
+    assert 224 in told["half_life"]
+    assert wrong["half_life"].high < 112
+    assert any("end at rank 8, the deepest of the log" in note for note in wrong.notes)
+    assert not any("the deepest of the log" in note for note in told.notes)
+    assert told.about["last_rank"] == 8
+    with pytest.raises(BadParameter, match="last_rank=0"):
+        calibrate(unknown, last_rank=0)
+
+
+def test_another_shape_that_fits_far_better_is_named():
+    """Log-normal times of leaving, with many short ones and a few long, and exponential ones."""
+
+    def notes(last_click):
+        first, second = (
+            pd.DataFrame({"user": [f"u{n}" for n in range(400)], "session": "1", "topic": "t", "rank": rank,
+                          "docno": f"d{rank}", "clicked": True, "time": time})
+            for rank, time in ((1, 0.0), (2, last_click))
+        )  # fmt: skip
+        return calibrate(pd.concat([first, second]), min_clicks=1, max_seconds=1e9, until="click", resamples=20).notes
+
+    rng = np.random.default_rng(0)
+    assert any("log-normal curve fits far better" in note for note in notes(np.exp(rng.normal(4, 1.5, 400))))
+    assert not any("fits far better" in note for note in notes(rng.exponential(300, 400)))
 
 
 # ---- groups

@@ -302,6 +302,11 @@ def test_unjudged_documents_get_the_grade_whose_relevance_is_nearest():
     as_dict = predicted.judgments({"t": dict(zip(qrels["doc_id"], qrels["relevance"]))})
     assert as_dict["relevance"].tolist() == more["relevance"].tolist()
     assert len(predicted.judgments(qrels.assign(iteration="0"))) == len(more)
+    elsewhere = predicted.judgments(qrels.assign(query_id="other"))
+    assert len(elsewhere) == len(qrels)  # nothing of a topic that the qrels do not have
+    theirs = qrels.rename(columns={"query_id": "qid", "doc_id": "docno", "relevance": "label"})
+    assert list(predicted.judgments(theirs).columns) == ["qid", "docno", "label"]
+    assert predicted.judgments(theirs)["label"].tolist() == more["relevance"].tolist()
     with pytest.raises(BadLog, match="do not tell intents apart"):
         predicted.judgments(qrels.assign(iteration=qrels["doc_id"]))
 
@@ -541,3 +546,16 @@ def test_a_study_with_shuffled_lists(data):
     model = position_model(log_, depth=20, resamples=50)
     assert model.table["b"].notna().all()
     assert model.table["b"][19] < 0.75 < model.table["b"][4]
+
+
+def test_survival_under_time_is_that_of_the_lists_that_are_known_so_far_down():
+    rows = [
+        dict(user="u", session=f"{n}", topic="t", rank=r, docno=f"d{r}", clicked=False, grade=0, words=100)
+        for n in (1, 3, 3)
+        for r in range(1, n + 1)
+    ]
+    log_ = InteractionLog.of(pd.DataFrame(rows).drop_duplicates())
+    step = 2 ** (-(4.4 + 0.39 * (0.018 * 100 + 7.8)) / 224)
+    assert survival_of_lists(log_, [TBG], 3).iloc[:, 0].tolist() == pytest.approx([1, step, step**2])
+    with pytest.raises(BadLog, match="no list of the log comes down to rank 4: give a depth of 3"):
+        survival_of_lists(log_, [TBG], 4)

@@ -5,6 +5,7 @@ from collections import Counter
 from statistics import mean
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -237,3 +238,10 @@ def test_click_metrics_of_the_study(data):
     expected = np.corrcoef(table.loc[each["configuration"], "SS"], each["P@5"])[0, 1]
     assert weighted_correlation(table["P@5"], table["SS"], table["n"]) == pytest.approx(expected)
     assert expected > 0.2
+
+
+def test_columns_in_different_orders_are_no_pairs():
+    x, y = pd.Series([1.0, 2, 3], list("abc")), pd.Series([1.0, 3, 2], list("abc"))
+    assert weighted_correlation(x, y, [4, 1, 1]) == pytest.approx(weighted_correlation([1, 2, 3], [1, 3, 2], [4, 1, 1]))
+    with pytest.raises(BadParameter, match="different indices"):
+        weighted_correlation(x, y.iloc[::-1], [4, 1, 1])

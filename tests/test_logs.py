@@ -301,7 +301,7 @@ def test_ids_that_are_numbers_are_refused(column):
 def test_a_missing_column_is_named_with_what_comes_near(column):
     with pytest.raises(BadLog, match=f"no column '{column}'.*Near: '{column}_x'"):
         InteractionLog.of(base().rename(columns={column: f"{column}_x"}))
-    with pytest.raises(BadLog, match=f"no column '{column}'.*There is no other column"):
+    with pytest.raises(BadLog, match=f"no column '{column}'.*There is '(user|session)', "):
         InteractionLog.of(base().drop(columns=column))
 
 
@@ -320,8 +320,10 @@ def test_a_misspelt_column_is_refused_and_a_foreign_one_kept():
 def test_an_empty_log_is_refused():
     with pytest.raises(BadLog, match="the log is empty"):
         InteractionLog.of(base().iloc[:0])
-    with pytest.raises(BadLog, match="no column 'user'"):
+    with pytest.raises(BadLog, match="the log is empty"):
         InteractionLog.of([])
+    with pytest.raises(BadLog, match="chooses none"):
+        InteractionLog.of(base()).only(np.zeros(7, bool))
     with pytest.raises(BadParameter, match="broken='drop' must be 'error' or 'exclude'"):
         InteractionLog.of(base(), broken="drop")
 
@@ -473,6 +475,7 @@ def test_the_study_s_log_has_every_impression_and_every_opened_document(data):
     assert rows["document_seconds"].notna().sum() == 5_713
     assert not log.excluded
     assert log.notes == (
+        "A row says that a result's page was opened, not that the user looked at it.",
         "Clicked more than once: 308 rows (clicks has the counts).",
         "Opened under a later query than the one they are noted under: 399 documents.",
         "Clicked and not opened (seconds not known, not saved): 51 rows.",
@@ -552,6 +555,7 @@ def test_a_study_in_miniature(tmp_path):
     ]
     assert log.rows["document_seconds"].tolist() == pytest.approx([30, UNKNOWN, 700, UNKNOWN, UNKNOWN], nan_ok=True)
     assert log.notes == (
+        "A row says that a result's page was opened, not that the user looked at it.",
         "Clicked more than once: 1 row (clicks has the counts).",
         "Opened under a later query than the one they are noted under: 1 document.",
         "Clicked and not opened (seconds not known, not saved): 1 row.",

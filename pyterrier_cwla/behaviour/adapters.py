@@ -88,6 +88,7 @@ def chiir24_log(folder: AnyPath) -> InteractionLog:
     later = int((was_opened & (rows["qid"] != rows["qid_opened"])).sum())
     unopened, unplaced = int(((rows["click"] > 0) & ~was_opened).sum()), len(opened) - int(was_opened.sum())
     notes = [
+        "A row says that a result's page was opened, not that the user looked at it.",
         f"Clicked more than once: {many(int((rows['click'] > 1).sum()), 'row')} (clicks has the counts).",
         f"Opened under a later query than the one they are noted under: {many(later, 'document')}.",
         f"Clicked and not opened (seconds not known, not saved): {many(unopened, 'row')}.",

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..errors import BadLog, BadParameter, some
-from .estimates import Array, Estimate, over_users
+from ..errors import BadLog, BadParameter, many, some
+from .estimates import Array, Estimate, over_users, printed
 from .leaving import numbered_sessions
-from .log import InteractionLog
+from .log import InteractionLog, as_log
 from .rates import pooled
 
 
@@ -29,6 +29,9 @@ class GradeEfforts:
     """t(r)/t(r_max), in units of the highest grade's effort."""
     users: int
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return printed(f"Efforts by grade of {many(self.users, 'user')}, in seconds", self.table, self.notes)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -54,7 +57,7 @@ class GradeEfforts:
 
 
 def grade_efforts(
-    log: InteractionLog,
+    log: Any,
     summary_seconds: float | None = None,
     confidence: float = 0.95,
     resamples: int = 1000,
@@ -84,6 +87,7 @@ def grade_efforts(
 
     Source: Jiang and Allan (2016), Eq. 6 and Table 2.
     """
+    log = as_log(log)
     rows = log.rows
     if not log.has("grade"):
         raise BadLog("efforts by grade need grades: the log has no column 'grade'.")

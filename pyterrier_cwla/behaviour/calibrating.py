@@ -14,9 +14,12 @@ from .estimates import over_users
 from .leaving import as_the_paper, events_of, numbered_sessions, stays
 from .log import InteractionLog
 from .rates import Ratio, Reading, least_squares, line, line_sums, pooled, unweighted, weighted
-from .survival import Stays, fit, grid, half_life, survival_curve, where_score_is_0
+from .survival import Fit, Stays, fit, grid, half_life, survival_curve, where_score_is_0
 
 Array = np.ndarray
+
+_MANY_AT_END = 0.05  # of the sessions
+_FAR_BETTER = 10  # in AIC
 
 
 class _Found:
@@ -114,6 +117,7 @@ def estimated(log: InteractionLog, asked: dict[str, Any], shapes: tuple[str, ...
         found.notes.append("One user: there is nobody to resample, and so no interval.")
     corrected = leaving["corrected"][0] if leaving else None
     fits = tuple(fit(corrected, shape) for shape in shapes) if corrected is not None else ()
+    _say_how_it_fits(fits, found)
     curve = pd.DataFrame(columns=list(CURVE), dtype=float)
     if corrected is not None:
         curve = survival_curve(corrected)  # a picture needs no more than some hundred of its steps
@@ -139,7 +143,8 @@ def _say_what_lacks(looks: _Looks, found: _Found) -> None:
         if gaps:
             found.notes.append(
                 f"{gaps:,} of {len(looks.last):,} sessions lack rows above their last click: P(C|R) is taken over those"
-                " that are there, and too high if the others were seen and not clicked."
+                " that are there, and too high if the others were seen and not clicked; T_S over all these ranks, and"
+                " too low if the others took time, too."
             )
         after = int((looks.seen & ~looks.to_last).sum())
         if after and looks.judged.any():
@@ -168,6 +173,12 @@ def _summary_seconds(looks: _Looks, found: _Found) -> None:
         return
     seconds = looks.floats("summary_seconds")
     timed = np.bincount(looks.session, ~np.isnan(seconds))[looks.session] > 0
+    untimed = int((looks.looked_at & np.isnan(seconds) & timed).sum())
+    if untimed:
+        found.notes.append(
+            f"{untimed:,} results looked at have no seconds on the summary in sessions that have some: taken as none of"
+            " their own, which is right where those of the next result include them; else T_S is too low."
+        )
     spent, ranks = looks.by_user(looks.looked_at, np.nan_to_num(seconds)), looks.by_user(timed, looks.summaries)
     found.add("summary_seconds", "unweighted", unweighted(spent, ranks), ranks.sum())
     if not found.add("summary_seconds", "weighted", pooled(spent, ranks), ranks.sum(), used=True):
@@ -294,14 +305,27 @@ def _reading(looks: _Looks, found: _Found) -> tuple[Reading | None, pd.DataFrame
     return reading, points, line_sums(looks.user[fitted], looks.users, words[fitted], seconds[fitted])
 
 
+def _say_how_it_fits(fits: tuple[Fit, ...], found: _Found) -> None:
+    by_shape = {one.shape: one.aic for one in fits if np.isfinite(one.aic)}
+    if "exponential" in by_shape:
+        best = min(by_shape, key=lambda shape: by_shape[shape])
+        if by_shape[best] < by_shape["exponential"] - _FAR_BETTER:
+            found.notes.append(
+                f"A {best} curve fits far better than a half-life (AIC {by_shape[best]:,.0f} against"
+                f" {by_shape['exponential']:,.0f}): these users do not leave at one rate; see plot_survival()."
+            )
+
+
 def _leaving(
     log: InteractionLog, asked: dict[str, Any], found: _Found
 ) -> tuple[dict[str, tuple[Stays, float]], dict[str, int]]:
     """Sessions and their half-life in both ways, if there is one; and the sessions left out of the corrected one."""
-    chosen = {key: asked[key] for key in ("until", "min_clicks", "max_seconds", "beyond")}
+    chosen = {key: asked[key] for key in ("until", "min_clicks", "max_seconds", "beyond", "last_rank")}
     if not log.has("time"):
         if not (log.has("summary_seconds") and log.has("document_seconds")):
-            found.missing["half_life"] = "the log has no column 'time'"
+            found.missing["half_life"] = (
+                "the log has no column 'time', nor both 'summary_seconds' and 'document_seconds', to add up"
+            )
             return {}, {}
         found.notes.append(
             "The log has no column 'time': users are taken to go down the list, so that seconds on summaries and"
@@ -320,10 +344,20 @@ def _leaving(
     if "half_life" in found.missing:
         return {}, corrected.excluded
     ways = {"corrected": (corrected, h)}
-    if asked["min_clicks"] >= 1:
-        plain = as_the_paper(events, asked["min_clicks"], asked["max_seconds"])
-        h = half_life(plain)
-        ways |= {} if np.isnan(h) else {"as the paper": (plain, h)}
+    plain = as_the_paper(events, max(asked["min_clicks"], 1), asked["max_seconds"])
+    h = half_life(plain)
+    ways |= {} if np.isnan(h) else {"as the paper": (plain, h)}
+    if corrected.excluded:
+        reasons = "; ".join(f"{many:,} {reason}" for reason, many in corrected.excluded.items())
+        found.notes.append(f"h is of {len(corrected):,} sessions. Left out: {reasons}.")
+    last = int(events.deepest.max())
+    at_end = float(np.mean((events.deepest == last) & ~events.cut_off))
+    if asked["last_rank"] is None and at_end >= _MANY_AT_END:
+        found.notes.append(
+            f"{at_end:.0%} of the sessions end at rank {last}, the deepest of the log. If nothing was shown below it,"
+            f" that is no sign of leaving, and h is too short: say last_rank={last}, or mark those who were not done as"
+            " cut_off."
+        )
     if not log.has("cut_off"):
         found.notes.append(
             "The log has no column 'cut_off': every session is taken to have ended because its user left."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from .calibrating import estimated
 from .calibration_files import COLUMNS, NUMBERS, checked, plain
 from .estimates import Estimate
 from .leaving import check
-from .log import InteractionLog
+from .log import SESSION, InteractionLog, as_log
 from .rates import Reading
 from .survival import SHAPES, Fit
 
@@ -199,7 +199,7 @@ class Calibration:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
             raise MalformedFile(f"{path}: {error.strerror or error}; a calibration is what save(path) wrote.") from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise MalformedFile(f"{path}: no JSON ({error}); a calibration is what save(path) wrote.") from None
         return cls.from_dict(content, str(path))
 
@@ -268,6 +268,7 @@ def calibrate(
     depth: str = "clicked",
     until: str = "end",
     beyond: str = "censor",
+    last_rank: int | None = None,
     shapes: Sequence[str] = tuple(SHAPES),
     confidence: float = 0.95,
     resamples: int = 1000,
@@ -286,13 +287,15 @@ def calibrate(
     ``depth="clicked"``, as in the paper and as all logs of clicks allow it: users looked at all summaries down to the
     last one they clicked. Since that one always counts as a click, P(C|R) is too high, the more so the fewer summaries
     a session has. ``depth="seen"``: at those that the log says were seen, the last clicked or not; then P(C|R) is
-    unbiased, and worth asking for where the log tells.
+    unbiased, if they were really looked at: where whole pages count as seen it is too low.
 
-    h is fitted by maximum likelihood (see ``stays`` for ``min_clicks``, ``max_seconds``, ``until`` and ``beyond``,
-    which concern nothing else), in two ways: "as the paper" (time to the last click, sessions under 30 minutes, from
-    their beginning), and "corrected", which the metric gets. The latter knows that sessions with five clicks are those
-    of users who stayed that long, that those over 30 minutes were still there then, and that users leave after their
-    last click. ``shapes``: the curves that are fitted for comparison.
+    h is fitted by maximum likelihood, to sessions with ``min_clicks`` clicks, in two ways: "as the paper" (time to the
+    last click, sessions up to ``max_seconds``, from their beginning), and "corrected", which the metric gets. The
+    latter knows that users with five clicks stayed that long; that longer sessions were still there at ``max_seconds``
+    (``beyond="censor"``; "condition" leaves them out and knows that it does, "exclude" just leaves them out); that who
+    was cut off, or came to ``last_rank``, the end of the lists, might have gone on; and that users leave after their
+    last click, during the last item (``until="click"``: at the last click). ``shapes``: the curves that are fitted for
+    comparison.
 
     Raises BadLog for a log without rows, BadParameter for parameters out of their range.
 
@@ -308,17 +311,20 @@ def calibrate(
     >>> found.missing["half_life"]
     'no session is left to estimate it from (2 fewer than 5 clicks)'
     """
-    log = log if isinstance(log, InteractionLog) else InteractionLog.of(log)
+    log = as_log(log)
     if not len(log):
         raise BadLog("the log has no rows: there is nothing to calibrate from.")
     _check(depth, shapes, confidence, resamples, rel)
     check(until, min_clicks, max_seconds, beyond)
+    if last_rank is not None and not (isinstance(last_rank, int) and last_rank >= 1):
+        raise BadParameter(f"last_rank={last_rank!r} must be a whole number from 1, or None.")
     asked = {
         "min_clicks": min_clicks,
         "max_seconds": float(max_seconds),
         "rel": rel,
         "depth": depth,
         "until": until,
+        "last_rank": last_rank,
         "beyond": beyond,
         "confidence": confidence,
         "resamples": resamples,
@@ -328,7 +334,8 @@ def calibrate(
         return Calibration(**estimated(log, asked, tuple(shapes)))
     name, group = _groups(log, by)
     found = Calibrations(
-        (key, Calibration(**estimated(log.only(group == key), asked, tuple(shapes)))) for key in sorted(group.unique())
+        (key, Calibration(**estimated(replace(log.only(group == key), excluded={}), asked, tuple(shapes))))
+        for key in sorted(group.unique(), key=str)
     )
     found.by = name
     return found
@@ -354,16 +361,21 @@ def _groups(log: InteractionLog, by: Any) -> tuple[str, pd.Series]:
     if isinstance(by, str):
         if by not in rows:
             raise BadParameter(f"the log has no column {by!r} to calibrate by. {near(by, rows.columns)}")
-        if rows[by].isna().any():
-            raise BadLog(f"by={by!r}: {int(rows[by].isna().sum()):,} rows of the log have no {by}.")
-        return by, rows[by]
-    if not isinstance(by, Mapping | pd.Series):
+        name, group = by, rows[by]
+        mixed = int((rows.groupby(SESSION)[by].nunique() > 1).sum())
+        if mixed:
+            raise BadLog(f"by={by!r}: {mixed:,} sessions have several values of it; it must be one for a session.")
+    elif isinstance(by, Mapping | pd.Series):
+        classes = dict(by.items())
+        lacking = sorted(set(rows["user"]) - set(classes))
+        if lacking:
+            raise BadParameter(f"by= has no class for {len(lacking):,} users: {some(lacking)}.")
+        name, group = getattr(by, "name", None) or "class of users", rows["user"].map(classes)
+    else:
         raise BadParameter(f"by={by!r} must be a column of the log, or a dict or Series from users to classes.")
-    classes = dict(by.items())
-    lacking = sorted(set(rows["user"]) - set(classes))
-    if lacking:
-        raise BadParameter(f"by= has no class for {len(lacking):,} users: {some(lacking)}.")
-    return getattr(by, "name", None) or "class of users", rows["user"].map(classes)
+    if group.isna().any():
+        raise BadLog(f"by={name!r}: {int(group.isna().sum()):,} rows of the log have none.")
+    return name, group
 
 
 def _plain(grade: float) -> float:

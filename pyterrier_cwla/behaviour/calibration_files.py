@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
@@ -12,7 +13,7 @@ import pandas as pd
 
 from ..errors import MalformedFile, near
 from .rates import Reading
-from .survival import Fit
+from .survival import SHAPES, Fit
 
 #: What a calibration knows: the parameter, its symbol, and what it says. Those of time-biased gain come first.
 NUMBERS = {
@@ -37,8 +38,8 @@ FORMAT, VERSION = "calibration of time-biased gain (pyterrier_cwla)", 1
 _DTYPES = {"name": str, "way": str, "used": bool, "n": np.int64}
 _NUMBER = "a number"
 _ABOUT = {"package": str, "users": int, "sessions": int, "rows": int, "min_clicks": int, "max_seconds": _NUMBER,
-          "rel": _NUMBER, "depth": str, "until": str, "beyond": str, "confidence": _NUMBER, "resamples": int,
-          "seed": int}  # fmt: skip
+          "rel": _NUMBER, "depth": str, "until": str, "beyond": str, "last_rank": int | None,
+          "confidence": _NUMBER, "resamples": int, "seed": int}  # fmt: skip
 TABLE = {"name": str, "grade": _NUMBER, "way": str, "used": bool, "value": _NUMBER, "low": _NUMBER, "high": _NUMBER,
           "error": _NUMBER, "n": int}  # fmt: skip
 _READING = {field.name: int if "views" in field.name else _NUMBER for field in fields(Reading)}
@@ -93,10 +94,7 @@ def checked(content: Any, where: str) -> dict[str, Any]:
         "missing": read.texts(content["missing"], "missing"),
         "notes": tuple(read.strings(content["notes"], "notes")),
         "reading": None if reading is None else Reading(**read.record(reading, "reading", _READING)),
-        "shapes": tuple(
-            Fit(**{**one, "parameters": tuple(read.numbers(one["parameters"], "shapes.parameters"))})
-            for one in read.records(content["shapes"], "shapes", _FIT)
-        ),
+        "shapes": tuple(read.fit(one) for one in read.records(content["shapes"], "shapes", _FIT)),
         "points": pd.DataFrame(read.records(content["points"], "points", _POINTS), columns=list(_POINTS)),
         "curve": pd.DataFrame(read.records(content["curve"], "curve", CURVE), columns=list(CURVE)),
     }
@@ -133,6 +131,8 @@ class _Reader:
                 name == "half_life" and value == 0
             ):
                 raise self.wrong(f"{place}: {name} is {value!r}, out of its range.")
+            if row["low"] > row["high"]:
+                raise self.wrong(f"{place}: the interval of {name} begins above its end.")
             key = (name, None if np.isnan(row["grade"]) else row["grade"])
             if row["used"] and key in used:
                 raise self.wrong(f"{place}: {name} is used twice.")
@@ -160,12 +160,20 @@ class _Reader:
         if kind == _NUMBER:
             if value is None:
                 return math.nan
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
                 raise self.wrong(f"{place} must be a number, not {value!r}.")
             return value
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise self.wrong(f"{place} must be of type {kind.__name__}, not {value!r}.")
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise self.wrong(f"{place} must be of type {getattr(kind, '__name__', kind)}, not {value!r}.")
+        if isinstance(value, int) and not 0 <= value < 2**63:
+            raise self.wrong(f"{place} is {value}, out of its range.")
         return value
+
+    def fit(self, record: dict[str, Any]) -> Fit:
+        shape, parameters = record["shape"], tuple(self.numbers(record["parameters"], "shapes.parameters"))
+        if shape not in SHAPES or len(parameters) != (1 if shape == "exponential" else 2):
+            raise self.wrong(f"shapes: no curve has the shape {shape!r} with {len(parameters)} parameters.")
+        return Fit(**{**record, "parameters": parameters})
 
     def numbers(self, values: Any, place: str) -> list[float]:
         return [self._value(value, place, _NUMBER) for value in values]

@@ -237,7 +237,7 @@ def plot_survival(calibration: Any, ax: Any = None) -> Any:
     ax.set_xlabel("time since the query (seconds)")
     ax.set_ylabel("share of users still there")
     thin = "; thin: other shapes" if len(calibration.shapes) > 1 else ""
-    whose = f"{many(calibration['half_life'].n, 'session')} of {many(calibration.about['users'], 'user')}"
+    whose = many(calibration["half_life"].n, "session")
     ax.set_title(whose + thin, fontsize=10, loc="left")
     return ax
 

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..errors import BadLog, BadParameter, some
+from ..errors import BadLog, BadParameter, many, some
 from .click_lists import UNJUDGED, ClickedLists, Sums, em, listed
 from .click_relevance import PredictedRelevance, predicted
-from .estimates import Array, Estimate, over_users
-from .log import InteractionLog
+from .estimates import Array, Estimate, over_users, printed
+from .log import InteractionLog, as_log
 
 _INSIDE = 1e-6  # an estimate that is nearer to 0 or 1 lies on the border, where there is no interval
 
 
 def dbn_from_clicks(
-    log: InteractionLog,
+    log: Any,
     gamma: float | None = None,
     gaps: str = "error",
     confidence: float = 0.95,
@@ -60,6 +60,7 @@ def dbn_from_clicks(
 
     Source: Chapelle and Zhang (2009), section 3; Chapelle et al. (2009), sections 3, 7.1 and 7.2.
     """
+    log = as_log(log)
     lists, log = _lists_of(log, gaps)
     groups = len(lists.names)
     if not lists.sums(np.full(2 * groups + 1, 0.5)).of[groups : 2 * groups].any():
@@ -72,7 +73,7 @@ def dbn_from_clicks(
 
 
 def cascade_from_clicks(
-    log: InteractionLog,
+    log: Any,
     gamma: float | None = None,
     gaps: str = "error",
     confidence: float = 0.95,
@@ -94,6 +95,7 @@ def cascade_from_clicks(
 
     Source: Craswell et al. (2008); Chapelle et al. (2009), sections 3 and 7.1.
     """
+    log = as_log(log)
     lists, log = _lists_of(log, gaps)
     several = int((lists.clicked.sum(axis=0) > 1).sum())
     if several:
@@ -128,6 +130,13 @@ class ClickModel:
     _lists: ClickedLists = field(repr=False)
     _log: InteractionLog = field(repr=False)
     _theta: Array = field(repr=False)
+
+    def __repr__(self) -> str:
+        return printed(
+            f"Clicks of {many(self.sessions, 'session')} of {many(self.users, 'user')}; γ = {self.gamma}",
+            self.table,
+            self.notes,
+        )
 
     @property
     def table(self) -> pd.DataFrame:

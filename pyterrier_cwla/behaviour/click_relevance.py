@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..errors import BadLog
+from ..errors import BadLog, many
 from ..evaluate import loaded
 from ..frames import judgment_columns
 from .click_lists import UNJUDGED, ClickedLists, Sums, em
-from .estimates import Array
+from .estimates import Array, printed
+
+_PYTERRIERS = {"query_id": "qid", "doc_id": "docno", "relevance": "label"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,21 +26,26 @@ class PredictedRelevance:
     """R(g) of the grades that the log has."""
     converged: bool
 
+    def __repr__(self) -> str:
+        return printed(f"Relevance of {many(len(self.table), 'document')}", self.table.head(20))
+
     def judgments(self, qrels: Any, least: int = 1) -> pd.DataFrame:
         """The qrels, with what is not judged in them at the grade whose R(g) is nearest to its own relevance.
 
-        Documents that fewer than ``least`` sessions showed stay unjudged. ``.attrs["added"]`` says how many were added
-        at each grade. The result goes wherever qrels go: into any measure.
+        Documents that fewer than ``least`` sessions showed stay unjudged, and nothing is added of topics that the qrels
+        do not have. ``.attrs["added"]`` says how many were added at each grade. The result has the columns' names that
+        the qrels have, and goes wherever they go.
 
         Raises BadLog where the qrels are of several intents, which clicks do not tell apart.
         """
-        given = judgment_columns(loaded(qrels, "qrels"))
+        qrels = loaded(qrels, "qrels")
+        given = judgment_columns(qrels)
         judged = pd.DataFrame({"query_id": given.query_id, "doc_id": given.doc_id, "relevance": given.value})
         if given.iteration is not None and len(given.iteration.unique()) > 1:
             raise BadLog("clicks do not tell intents apart: give the judgments of one intent at a time.")
         if not self.by_grade:
             raise BadLog("R(g) is known of no grade, so that a predicted relevance is like none: the log needs grades.")
-        shown = self.table[self.table["sessions"] >= least]
+        shown = self.table[(self.table["sessions"] >= least) & self.table["topic"].isin(judged["query_id"].astype(str))]
         known = pd.MultiIndex.from_frame(judged[["query_id", "doc_id"]].astype(str))
         new = shown[~pd.MultiIndex.from_frame(shown[["topic", "docno"]].astype(str)).isin(known)]
         new = new[new["relevance"].notna()]
@@ -47,7 +54,7 @@ class PredictedRelevance:
         added = pd.DataFrame({"query_id": new["topic"], "doc_id": new["docno"], "relevance": nearest})
         both = pd.concat([judged.astype({"query_id": str, "doc_id": str}), added], ignore_index=True)
         both.attrs["added"] = added["relevance"].value_counts().sort_index().to_dict()
-        return both
+        return both.rename(columns=_PYTERRIERS) if "qid" in getattr(qrels, "columns", ()) else both
 
 
 def predicted(model: Any, prior: float) -> PredictedRelevance:

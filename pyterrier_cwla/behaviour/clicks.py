@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import BadLog, BadParameter, many
-from .log import SESSION, InteractionLog
+from .log import SESSION, InteractionLog, as_log
 
 Array = np.ndarray
 
@@ -43,9 +43,7 @@ class ClickMetrics:
         return "\n".join([*lines, self.configurations.to_string(max_rows=10)])
 
 
-def click_metrics(
-    log: InteractionLog, depth: int = 10, good: float | None = None, judged_only: bool = True
-) -> ClickMetrics:
+def click_metrics(log: Any, depth: int = 10, good: float | None = None, judged_only: bool = True) -> ClickMetrics:
     """Click metrics of the first ``depth`` results of each session, and their means over equal lists.
 
     ``QCTR`` is the number of clicks, ``UCTR`` 1 if there is one, ``MaxRR``, ``MeanRR`` and ``MinRR`` are the maximum,
@@ -75,6 +73,7 @@ def click_metrics(
 
     Source: Chapelle et al. (2009), section 6.1.
     """
+    log = as_log(log)
     if not (isinstance(depth, int | np.integer) and depth >= 1):
         raise BadParameter(f"depth={depth!r} must be a whole number from 1.")
     graded = log.has("grade")
@@ -113,13 +112,17 @@ def weighted_correlation(x: Any, y: Any, n: Any) -> float:
 
     C = Σ nᵢ(xᵢ−m_x)(yᵢ−m_y) / √(Σ nᵢ(xᵢ−m_x)² · Σ nᵢ(yᵢ−m_y)²), m_x = Σ nᵢxᵢ / Σ nᵢ. ``n`` need not be whole.
 
-    Raises BadParameter for lengths that differ, values that are not finite, and weights below 0 or all 0.
+    Raises BadParameter for lengths that differ, Series in different orders, values that are not finite, and weights
+    below 0 or all 0.
 
     >>> round(weighted_correlation([1, 2, 3], [1, 3, 2], [4, 1, 1]), 4)
     0.7143
 
     Source: Chapelle et al. (2009), section 6.1.
     """
+    indices = [values.index for values in (x, y, n) if isinstance(values, pd.Series)]
+    if any(len(index) == len(indices[0]) and not index.equals(indices[0]) for index in indices):
+        raise BadParameter("x, y and n have different indices: bring them into one order, as with y.reindex(x.index).")
     columns = [np.asarray(values, float) for values in (x, y, n)]
     if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1:
         raise BadParameter(f"x, y and n must be columns of one length, not {', '.join(str(c.shape) for c in columns)}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -85,7 +86,10 @@ def calibrate(
         Depth, typer.Option(help="Whether users looked down to their last click, or at all that the log has.")
     ] = Depth.clicked,
     min_clicks: Annotated[int, typer.Option(min=0, help="Half-life: sessions with fewer clicks are left out.")] = 5,
-    max_seconds: Annotated[float, typer.Option(help="Half-life: longer sessions are left out.")] = 1800,
+    max_seconds: Annotated[float, typer.Option(help="Half-life: of longer sessions, only that they were.")] = 1800,
+    last_rank: Annotated[
+        int | None, typer.Option(min=1, help="Half-life: the rank at which lists end, whoever wants to go on.")
+    ] = None,
     confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
     resamples: Annotated[int, typer.Option(min=1, help="Of the bootstrap over users.")] = 1000,
     seed: Seed = 0,
@@ -114,6 +118,7 @@ def calibrate(
             depth=str(depth),
             min_clicks=min_clicks,
             max_seconds=max_seconds,
+            last_rank=last_rank,
             confidence=confidence,
             resamples=resamples,
             seed=seed,
@@ -135,7 +140,10 @@ def _log(path: Path, source: Source, exclude: bool) -> InteractionLog:
     if not path.is_file():
         kept = " A folder is read with --from chiir24." if path.is_dir() else ""
         raise errors.MalformedFile(f"{path}: there is no such file.{kept}")
-    return InteractionLog.read(path, broken="exclude" if exclude else "error")
+    try:
+        return InteractionLog.read(path, broken="exclude" if exclude else "error")
+    except errors.BadLog as error:
+        raise errors.BadLog(str(error).replace("broken='exclude'", "--exclude-broken")) from error
 
 
 def _draw(found: Calibration, log: InteractionLog, folder: Path) -> None:
@@ -162,7 +170,7 @@ def simulate(
     qrels: Qrels,
     runs: Runs,
     measure: Annotated[
-        str, typer.Option("--measure", "-m", metavar="MEASURE", help="The measure.", show_default=False)
+        list[str], typer.Option("--measure", "-m", metavar="MEASURE", help="The measure.", show_default=False)
     ],
     users: Annotated[int, typer.Option(min=1, help="How many for each query.")] = 10_000,
     seed: Seed = 0,
@@ -191,9 +199,11 @@ def simulate(
 
     form = _format(form, output)
     files = _named_runs(runs)
-    bound = _Bound.of(_measures([measure]), lengths, missing)
+    if len(measure) > 1:
+        raise errors.BadParameter("users follow one measure at a time: give -m once.")
+    bound = _Bound.of(_measures(measure), lengths, missing)
     judgments = _judgments(qrels)
-    with _speaking_of(qrels, runs[0] if len(files) == 1 else None):
+    with _speaking_of(qrels, runs[0]) if len(files) == 1 else nullcontext():
         found = simulated(
             judgments,
             {name: read_run(file) for name, file in files.items()},
@@ -206,12 +216,13 @@ def simulate(
         )
     table = found.by_query if by_query else found.mean
     shown = [*(f"{what}{more}" for what in ("gain", "time", "items") for more in ("", "_sd", "_50%")), "score", "error",
-             "analytic", "never"]  # fmt: skip
+             "analytic", "nothing", "never"]  # fmt: skip
     columns = [
         Column(name, tuple(name.replace("_sd", " sd").replace("_50%", " median").split()))
         for name in (shown if form == "table" else table.columns)
     ]
-    notes = [f"{found.title}: {found._made}.", *found.notes, *bound.notes]
+    over = [] if by_query else ["Means over the queries, also of medians and of standard deviations (sd)."]
+    notes = [f"{found.title}: {found._made}.", *over, *found.notes, *bound.notes]
     origin = {"version": found.version, "qrels": str(qrels), "measure": found.measure, "users": users, "seed": seed,
               "reading": reading, "sampling": str(sampling)}  # fmt: skip
     table = table[[column.name for column in columns]].reset_index()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..errors import BadLog, BadParameter
-from .estimates import Array, over_users
+from ..errors import BadLog, BadParameter, many
+from .estimates import Array, over_users, printed
 from .leaving import numbered_sessions
-from .log import InteractionLog
+from .log import InteractionLog, as_log
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +26,13 @@ class Continuing:
     notes: tuple[str, ...]
     log: InteractionLog = field(repr=False)
 
+    def __repr__(self) -> str:
+        return printed(
+            f"C(i) from {self.source}, {many(self.sessions, 'session')} of {many(self.users, 'user')}",
+            self.table,
+            self.notes,
+        )
+
     def spec(self, depth: int | None = None) -> str:
         """The smoothed C(1), C(2), … as a continuation, ``"fixed(0.9, 0.8)"``: to be used as ``CWLA(C=…)``.
 
@@ -36,7 +44,7 @@ class Continuing:
 
 
 def continuing_from_views(
-    log: InteractionLog,
+    log: Any,
     last_rank: int | None = None,
     prior: float = 10,
     confidence: float = 0.95,
@@ -68,13 +76,14 @@ def continuing_from_views(
 
     Source: Moffat et al. (2022), section 2, for C(i).
     """
+    log = as_log(log)
     rows = log.rows
     seen = rows["seen"].to_numpy(bool) if log.has("seen") else np.ones(len(rows), bool)
     return _continuing(log, seen, "views", last_rank, prior, (confidence, resamples, seed), ())
 
 
 def continuing_from_last_clicks(
-    log: InteractionLog,
+    log: Any,
     last_rank: int | None = None,
     prior: float = 10,
     confidence: float = 0.95,
@@ -90,6 +99,7 @@ def continuing_from_last_clicks(
 
     Source: Moffat, Thomas and Scholer (2013).
     """
+    log = as_log(log)
     clicked = log.rows["clicked"].to_numpy(bool)
     notes = ("the last click lies above where users stop looking: C is too low, most of all near the end of the lists",)
     return _continuing(log, clicked, "last clicks", last_rank, prior, (confidence, resamples, seed), notes)

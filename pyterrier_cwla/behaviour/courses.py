@@ -11,7 +11,7 @@ import numpy as np
 
 from ..align import Judgments
 from ..errors import BadJudgments, BadParameter, BadRun
-from ..evaluate import is_runs, loaded, measures_of
+from ..evaluate import is_runs, loaded, measures_of, naming
 from ..explain import followed
 from ..metric import Metric
 from ..probe import reads
@@ -122,7 +122,8 @@ class Course:
     def sessions(self, luck: Luck, speeds: Array, limit: float) -> dict[str, Array]:
         """What these users do, a row for each item that each sees of what was retrieved, as columns of a log.
 
-        ``speeds`` [users] are factors on their seconds; whoever is not done after ``limit`` seconds is cut off.
+        ``speeds`` [users] are factors on their seconds; whoever is not done after ``limit`` seconds, or at the end of
+        the list, is cut off.
         """
         assert self.habits is not None
         habits = self.habits.first(self.n)
@@ -132,6 +133,7 @@ class Course:
         done = np.cumsum(walk.view.e, axis=1)
         decided = done - read  # when the summary was read, and the document clicked or passed
         wanted = np.less(luck.patience[:, None], walk.V)
+        goes_on = luck.patience < walk.reach[:, 0]  # to where nothing was retrieved
         user, place = np.nonzero(wanted & (decided <= limit))
         in_time = np.minimum(done, limit)
         clicked = lived.clicked[user, place]
@@ -143,7 +145,7 @@ class Course:
             "summary_seconds": np.broadcast_to(summary, done.shape)[user, place],
             "document_seconds": np.where(clicked, (in_time - decided)[user, place], np.nan),
             "time": decided[user, place],
-            "cut_off": (wanted & (done > limit)).any(axis=1)[user],
+            "cut_off": ((wanted & (done > limit)).any(axis=1) | goes_on)[user],
         }
 
     def _guessed(self, patience: Array) -> Array:
@@ -288,10 +290,13 @@ class Task:
             raise BadRun("there is no run to simulate users on.")
         if not judgments.qids:
             raise BadJudgments("there are no judged queries to simulate users on.")
-        rows = {str(name): judgments.rows(loaded(run, "run")) for name, run in named.items()}
         evaluator = CWLAEvaluator([measure], judgments)
-        analytic = {name: evaluator.tables([some])[0][measure] for name, some in rows.items()}
-        rankings = {name: some.rankings(all_judged=True) for name, some in rows.items()}
+        analytic, rankings = {}, {}
+        for name, run in named.items():
+            with naming(str(name) if named is runs else None):
+                rows = judgments.rows(loaded(run, "run"))
+                analytic[str(name)] = evaluator.tables([rows])[0][measure]
+                rankings[str(name)] = rows.rankings(all_judged=True)
         return cls(measure, metric, judgments, rankings, analytic, users, seed, chance, sampling)
 
     @property
@@ -382,6 +387,8 @@ def _check(users: int, seed: int, sampling: str) -> None:
 
 def progressing(queries: list[str], progress: bool) -> Iterable[str]:
     """The queries, with a progress bar where they take more than a second."""
+    if not progress:
+        return queries
     from tqdm.auto import tqdm
 
-    return tqdm(queries, "simulating", leave=False, unit=" queries", delay=1, disable=not progress)
+    return tqdm(queries, "simulating", leave=False, unit=" queries", delay=1)

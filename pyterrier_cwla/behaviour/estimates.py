@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from ..errors import many
 from ..significance import intervals
 
 Array = np.ndarray
@@ -27,11 +29,18 @@ class Estimate:
     n: int = 0
 
     def __contains__(self, value: float) -> bool:
-        return self.low <= value <= self.high
+        rounding = 1e-9 * abs(value)
+        return self.low - rounding <= value <= self.high + rounding
 
     def __str__(self) -> str:
         known = np.isfinite(self.low) and np.isfinite(self.high)
         return f"{self.value:.3g} [{self.low:.3g}, {self.high:.3g}]" if known else f"{self.value:.3g}"
+
+
+def printed(title: str, table: Any, notes: Sized = ()) -> str:
+    """How what was estimated prints: a line, its table, and that there are notes."""
+    lines = [title, table.to_string(index=False, float_format=lambda value: f"{value:.4g}")]
+    return "\n".join([*lines, *([f"({many(len(notes), 'note')}: see .notes)"] if notes else [])])
 
 
 def over_users(

@@ -29,6 +29,8 @@ class Events(NamedTuple):
     """The number of the session's user."""
     clicks_in_all: Array
     cut_off: Array
+    deepest: Array
+    """The rank of the last result that the session has."""
     session: Array
     """The number of the event's session; a result clicked or passed at a known time is an event."""
     clicked: Array
@@ -59,6 +61,7 @@ def stays(
     min_clicks: int = 5,
     max_seconds: float = 1800,
     beyond: str = "censor",
+    last_rank: int | None = None,
 ) -> Stays:
     """When the user of each session left, as far as the log tells.
 
@@ -69,11 +72,12 @@ def stays(
     ``until="click"``: the user left at the last click; the paper's proxy, which misses what came after: with the
     paper's values (Table 1) half-lives come out 3 % too short.
 
-    A session that was cut off is right-censored. One with fewer than ``min_clicks`` clicks is left out; so others are
-    known only because their users were still there for that click: they enter (``entry``) at its time (with
-    ``until="end"``, where its item began). One that is longer than ``max_seconds``: ``beyond="censor"`` keeps it as one
-    who was still there then; ``"condition"`` leaves it out, and takes the others as seen because they were shorter
-    (``limit``); ``"exclude"`` leaves it out, as if that said nothing.
+    A session that was cut off is right-censored; so is one that came to ``last_rank``, the end of the lists, when that
+    item began: nothing tells whether its user would have gone on. One with fewer than ``min_clicks`` clicks is left
+    out; so others are known only because their users were still there for that click: they enter (``entry``) at its
+    time (with ``until="end"``, where its item began). One that is longer than ``max_seconds``: ``beyond="censor"``
+    keeps it as one who was still there then; ``"condition"`` leaves it out, and takes the others as seen because they
+    were shorter (``limit``); ``"exclude"`` leaves it out, as if that said nothing.
 
     Raises BadLog where the log has no times.
 
@@ -85,7 +89,8 @@ def stays(
     lower, upper, entry = (_last_clicks if until == "click" else _last_items)(events, min_clicks)
     upper = np.where(upper - lower < _NOISE, lower, upper)
     reached = upper
-    lower, upper = np.where(cut, reached, lower), np.where(cut, np.inf, upper)
+    at_end = events.deepest >= (np.inf if last_rank is None else last_rank)
+    lower, upper = np.where(cut, reached, lower), np.where(cut | at_end, np.inf, upper)
     known = np.isfinite(lower) & np.isfinite(entry)
     long = reached > max_seconds
     excluded = {
@@ -167,13 +172,17 @@ def events_of(log: InteractionLog) -> Events:
     cut_off = np.zeros(len(user), bool)
     if log.has("cut_off"):
         cut_off[sessions] = rows["cut_off"]
+    deepest = np.zeros(len(user), np.int64)
+    seen = rows["seen"].to_numpy(bool) if log.has("seen") else np.ones(len(rows), bool)
+    np.maximum.at(deepest, sessions[seen], rows["rank"].to_numpy()[seen])
     session, clicked, time, read = sessions[kept], clicked[kept], time[kept], read[kept]
     end = pd.Series(time + np.nan_to_num(read)).groupby(session).cummax().to_numpy()
     first = np.append(True, session[1:] != session[:-1])[: len(session)]
     begin = np.where(first, 0.0, np.append(0.0, end[:-1])[: len(end)])
     clicks = np.cumsum(clicked)
     before = np.maximum.accumulate(np.where(first, clicks - clicked, 0)) if len(clicks) else clicks
-    return Events(user, clicks_in_all, cut_off, session, clicked, begin, time, end, ~np.isnan(read), clicks - before)
+    complete, clicks = ~np.isnan(read), clicks - before
+    return Events(user, clicks_in_all, cut_off, deepest, session, clicked, begin, time, end, complete, clicks)
 
 
 def _last_clicks(events: Events, min_clicks: int) -> tuple[Array, Array, Array]:

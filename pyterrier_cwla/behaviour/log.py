@@ -120,7 +120,10 @@ class InteractionLog:
 
     def only(self, which: Any) -> InteractionLog:
         """The log of some rows: ``which`` is a boolean for each."""
-        return replace(self, rows=self.rows[np.asarray(which, bool)].reset_index(drop=True))
+        rows = self.rows[np.asarray(which, bool)].reset_index(drop=True)
+        if rows.empty:
+            raise BadLog("only(…) chooses none of the log's rows.")
+        return replace(self, rows=rows)
 
     @cached_property
     def users(self) -> pd.Index:
@@ -200,6 +203,11 @@ class InteractionLog:
 # ---- what is a log and what is not
 
 
+def as_log(log: Any) -> InteractionLog:
+    """A log as it is, or one of rows that make one."""
+    return log if isinstance(log, InteractionLog) else InteractionLog.of(log)
+
+
 def frame_of(rows: Any) -> pd.DataFrame:
     if hasattr(rows, "collect"):  # a lazy frame
         rows = rows.collect()
@@ -252,10 +260,11 @@ def _check_columns(given: pd.DataFrame, what: str) -> None:
     missing = [name for name in NEEDED if name not in names]
     if missing:
         others = [str(name) for name in names if name not in COLUMNS]
-        hint = near(missing[0], others) if others else "There is no other column."
-        raise BadLog(
-            f"the {what} has no column {missing[0]!r} ({COLUMNS[missing[0]]}). {hint} It needs {some(NEEDED, 6)}."
-        )
+        if not names:
+            raise BadLog(f"the {what} is empty: it has no columns.")
+        hint = near(missing[0], others) if others else f"There is {some(names, 8)}."
+        lacking = f"{missing[0]!r} ({COLUMNS[missing[0]]})" if len(missing) == 1 else some(missing, 6)
+        raise BadLog(f"the {what} has no column {lacking}. {hint} It needs {some(NEEDED, 6)}.")
     absent = {name.lower(): name for name in COLUMNS if name not in names}
     for name in names:
         if name not in COLUMNS:

@@ -11,12 +11,13 @@ import numpy as np
 import pandas as pd
 
 from ..errors import BadParameter
-from ..evaluate import is_runs, loaded, measures_of
+from ..evaluate import is_runs, loaded, measures_of, one_run
 from ..explain import followed
 from ..metric import Metric, packed
 from ..provider import prepare
 from ..rankings import Array, Rankings
 from ..view import before
+from .estimates import printed
 
 _CELLS = 1 << 17  # queries × ranks that are worked on at a time
 _HALF_MINUTES = tuple(range(0, 1801, 30))
@@ -33,6 +34,11 @@ class Progress:
     table: pd.DataFrame
     measure: str
     unit: str
+
+    def __repr__(self) -> str:
+        return printed(
+            f"{self.measure}: how far users get, over all runs and topics; time in {self.unit}", self.by().reset_index()
+        )
 
     def by(self, *names: str) -> pd.DataFrame:
         """Maximum, mean and minimum of rank and gain at each time, over all else than what is named.
@@ -120,7 +126,7 @@ def times_to_ranks(qrels: Any, run: Any, measure: Any = "TBG", depth: int = 10) 
     (measure,) = measures_of([measure])
     judgments = prepare(loaded(qrels, "qrels"))
     metric = followed(measure, judgments)
-    rankings = metric.cut(judgments.align(loaded(run, "run"), all_judged=metric.judged_only)).first(depth)
+    rankings = metric.cut(judgments.align(one_run(run), all_judged=metric.judged_only)).first(depth)
     queries = np.flatnonzero(rankings.n > 0)
     T = np.full((len(rankings), depth), np.nan)
     for chunk, width in packed(queries[np.argsort(rankings.n[queries], kind="stable")], rankings.n, _CELLS):

@@ -16,7 +16,8 @@ def plot_ranks(progress: Any, ax: Any = None) -> Any:
     ax, shown, x = _axes(progress, ax)
     found = shown["rank"]
     ax.fill_between(x, found["min"], found["max"], color=GAIN, alpha=0.5, linewidth=0)
-    widest = int(np.argmax((found["max"] - found["min"]).to_numpy()))
+    spread = (found["max"] - found["min"]).to_numpy()
+    widest = int(np.argmax(spread))
     labels = {
         "max": ("maximum", (-4, 4), "right"),
         "mean": ("mean", (6, -10), "left"),
@@ -25,8 +26,9 @@ def plot_ranks(progress: Any, ax: Any = None) -> Any:
     for column, (label, shift, side) in labels.items():
         colour, style = (STAY, "-") if column == "mean" else (GREY, ":")
         ax.plot(x, found[column], style, color=colour, linewidth=1.8)
-        at = x[widest], found[column].iloc[widest]
-        ax.annotate(label, at, xytext=shift, textcoords="offset points", ha=side, color=colour)
+        if spread.any():
+            at = x[widest], found[column].iloc[widest]
+            ax.annotate(label, at, xytext=shift, textcoords="offset points", ha=side, color=colour)
     ax.set_ylim(0)
     ax.set_ylabel("rank reached (documents)")
     ax.set_title(_title(progress), fontsize=10, loc="left")

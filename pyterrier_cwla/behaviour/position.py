@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..errors import BadLog, BadParameter, some
+from ..errors import BadLog, BadParameter, many, some
 from ..evaluate import measures_of
 from ..judgments import COUNTS
 from ..measures import Wrapper, metric_of
@@ -18,9 +18,9 @@ from ..provider import CWLAProvider
 from ..rankings import Pool, Rankings
 from ..stops import stops_of
 from ..view import Documents
-from .estimates import Array, over_users
+from .estimates import Array, over_users, printed
 from .leaving import numbered_sessions
-from .log import InteractionLog
+from .log import InteractionLog, as_log
 
 _TOLERANCE, _MOST_STEPS = 1e-8, 20_000
 _BORDER = 1e-6
@@ -45,6 +45,11 @@ class PositionModel:
     notes: tuple[str, ...]
     log: InteractionLog = field(repr=False)
 
+    def __repr__(self) -> str:
+        return printed(
+            f"Position model of {many(self.sessions, 'session')} of {many(self.users, 'user')}", self.table, self.notes
+        )
+
     def beside(self, measures: Any, depth: int | None = None) -> pd.DataFrame:
         """b_p beside the share V(p) of users who get to see rank p, under each measure: one row a rank.
 
@@ -57,7 +62,7 @@ class PositionModel:
 
 
 def position_model(
-    log: InteractionLog,
+    log: Any,
     depth: int | None = None,
     of: Sequence[str] = ("topic", "docno"),
     confidence: float = 0.95,
@@ -93,6 +98,7 @@ def position_model(
 
     Source: Craswell et al. (2008), examination model; Chapelle et al. (2009), section 3 and Figure 1.
     """
+    log = as_log(log)
     rows = log.rows if depth is None else log.rows[log.rows["rank"] <= depth]
     if not rows["clicked"].any():
         raise BadLog("the log has no clicks" + (f" down to rank {depth}." if depth else "."))
@@ -258,12 +264,15 @@ class _Grid:
 # ---- what metrics say
 
 
-def survival_of_lists(log: InteractionLog, measures: Any, depth: int) -> pd.DataFrame:
+def survival_of_lists(log: Any, measures: Any, depth: int) -> pd.DataFrame:
     """V(i), the share of users who get to see rank i, under each measure: the mean over the lists of a log.
 
     One row a rank, 1 to ``depth``; one column a measure. Grades are the log's; what a list lacks or has unjudged gains
     nothing, as in a run, and the total gain of a topic is that over all its documents in the log. A measure that needs
-    lengths takes the log's ``words``.
+    lengths takes the log's ``words``. Where effort is not that of a document each, the mean is over the lists that the
+    log has down to ``depth``: of the others nobody knows what came next, and what it cost.
+
+    Raises BadLog where there is none of these.
 
     >>> rows = [dict(user="u", session="s", topic="t", rank=r, docno=f"d{r}", clicked=False, grade=g)
     ...         for r, g in [(1, 0), (2, 1), (3, 0)]]
@@ -276,6 +285,7 @@ def survival_of_lists(log: InteractionLog, measures: Any, depth: int) -> pd.Data
 
     Source: Moffat et al. (2022), Eq. 2; Chapelle et al. (2009), Figure 1.
     """
+    log = as_log(log)
     if not isinstance(depth, int) or depth < 1:
         raise BadParameter(f"depth={depth!r}: give a rank, 1 or more.")
     rankings = _rankings(log)
@@ -315,6 +325,11 @@ def _survival(metric: Metric, log: InteractionLog, rankings: Rankings, depth: in
     elif not metric.uniform:
         rankings = replace(rankings, efforts=_efforts(metric, log, rankings), views={})
     stops = stops_of(metric, metric.cut(rankings), depth)
+    if not metric.uniform:
+        known = rankings.n >= depth
+        if not known.any():
+            raise BadLog(f"no list of the log comes down to rank {depth}: give a depth of {rankings.n.max()} or less.")
+        stops = stops[known]
     return 1 - np.cumsum(stops[:, :depth], axis=1).mean(axis=0)
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 from .._version import __version__
 from ..errors import BadParameter, near
+from ..evaluate import one_run
 from .courses import WHAT, Task, progressing
 from .log import NEEDED, InteractionLog
 from .users import clicks, standard_error
@@ -25,8 +26,8 @@ class Simulation:
 
     ``by_query``: a row for each run and judged query, with ``gain``, ``time``, ``items`` and ``score`` (the means), the
     same with ``_sd`` and with ``_5%`` … (quantiles), ``error`` (the simulation's standard error of the mean score),
-    ``analytic`` (what :func:`pyterrier_cwla.evaluate` gives), ``beyond`` (the share who went on past what was
-    retrieved) and ``never`` (the share who never leave).
+    ``nothing`` (the share of users who gain nothing), ``analytic`` (what :func:`pyterrier_cwla.evaluate` gives),
+    ``beyond`` (the share who went on past what was retrieved) and ``never`` (the share who never leave).
     """
 
     measure: str
@@ -45,7 +46,7 @@ class Simulation:
     def mean(self) -> pd.DataFrame:
         """The means over the queries, a row for each run; ``error`` is that of the mean over these queries."""
         groups = self.by_query.groupby(level="run", sort=False)
-        mean = groups.mean()
+        mean = groups.agg(lambda column: column.mean(skipna=False))  # what one query leaves undefined is not known
         mean["error"] = groups["error"].agg(lambda errors: float(np.linalg.norm(errors.to_numpy())) / len(errors))
         return mean
 
@@ -204,8 +205,8 @@ def simulated_log(
     ``time_limit``: seconds after which sessions are ``cut_off``: results are in the log whose summary was finished by
     then, and a document that was being read has its seconds until then, and is not saved.
 
-    Users see what was retrieved, and nothing beyond. Whoever leaves before the first result has no session; the log's
-    notes say how many.
+    Users see what was retrieved, and nothing beyond: who would have gone on is ``cut_off`` at its end. Whoever leaves
+    before the first result has no session; the log's notes say how many.
 
     >>> from pyterrier_cwla import TBG
     >>> from pyterrier_cwla.behaviour.simulation import simulated_log
@@ -216,7 +217,7 @@ def simulated_log(
 
     Source: Smucker and Clarke (2012), sections 3 and 4.
     """
-    task = Task.of(qrels, {"run": run}, measure, users, seed, reading, "plain")
+    task = Task.of(qrels, {"run": one_run(run)}, measure, users, seed, reading, "plain")
     if not clicks(task.metric) or task.metric.effort.name == "reading":
         raise BadParameter(
             f"{task.measure}: a log is of clicks and seconds; give a measure with a gain 'clicksave…' and an"
@@ -262,6 +263,11 @@ def _notes(task: Task, by_query: pd.DataFrame) -> tuple[str, ...]:
         )
     if never:
         notes.append(f"{never:.1%} of the users never leave: they see infinitely many items, and score nothing.")
+    if clicks(task.metric) and task.metric.decays:
+        notes.append(
+            "The score lies above the measure (analytic), which discounts by expected times: Jensen's inequality;"
+            " expected_saves is exact."
+        )
     return tuple(notes)
 
 
@@ -282,4 +288,5 @@ def _statistics(lived: Array, shares: Array, sampling: str) -> dict[str, float]:
     for place, what in enumerate(WHAT):
         row |= {what: means[place], f"{what}_sd": spreads[place]}
         row |= {f"{what}_{100 * share:g}%": level for share, level in zip(shares, levels[:, place], strict=True)}
-    return {**row, "error": standard_error(lived[WHAT.index("score")], sampling)}
+    nothing = float(np.mean(lived[WHAT.index("gain")] == 0))
+    return {**row, "error": standard_error(lived[WHAT.index("score")], sampling), "nothing": nothing}

@@ -41,16 +41,17 @@ def plot_users(
         last = np.mean(in_bars >= bars[-2]) * len(finite) / len(values)
         ax.annotate("and more", (bars[-1] - gap / 2, last), xytext=(0, 3), textcoords="offset points",
                     ha="center", fontsize=8, color=GREY)  # fmt: skip
-    found = simulation.by_query.loc[[pair for pair in simulation.kept if pair in set(users.index.droplevel("user"))]]
+    name = users.index[0][0]
+    found = simulation.by_query.loc[[pair for pair in simulation.kept if pair[0] == name and query in (None, pair[1])]]
     marks = [("mean", float(found[what].mean()), STAY, "-")]
     if what == "score":
         marks.append(("the measure", float(found["analytic"].mean()), SCORE, "--"))
     marks = [mark for mark in marks if np.isfinite(mark[1])]
     right = len(marks) < 2 or marks[0][1] >= marks[1][1]
-    for (name, value, colour, line), left in zip(marks, (not right, right), strict=False):
+    for (label, value, colour, line), left in zip(marks, (not right, right), strict=False):
         ax.axvline(value, color=colour, linestyle=line, linewidth=1.6)
         ax.annotate(
-            f"{name} {value:.4g}",
+            f"{label} {value:.4g}",
             (value, 0.97),
             xycoords=("data", "axes fraction"),
             xytext=(-4 if left else 4, 0),
@@ -68,9 +69,7 @@ def plot_users(
     if endless.any():
         ax.text(0.99, 0.8, f"{endless.mean():.1%} without end", transform=ax.transAxes, ha="right", color=GREY)
     whose = f"query {query}" if query is not None else f"{len(found):,} {'queries' if len(found) > 1 else 'query'}"
-    ax.set_title(
-        f"{simulation.name} · {users.index[0][0]} · {whose}, {simulation.n_users:,} users each", fontsize=10, loc="left"
-    )
+    ax.set_title(f"{simulation.name} · {name} · {whose}, {simulation.n_users:,} users each", fontsize=10, loc="left")
     return ax
 
 
