@@ -169,7 +169,7 @@ class Habits:
             return Lived(clicked, saved, np.where(clicked, self.document, np.float32(0)))
         kept, left = (1 / np.maximum(share, _STEP) for share in (saves, self.click - saves))
         place = np.where(saved, draws * kept, (draws - saves) * left)
-        np.clip(place, 0, 1 - _STEP, out=place)
+        place = np.where(place < 1, place, np.float32(0.5))  # of what is not clicked: any will do
         return Lived(clicked, saved, np.where(clicked, reading.quantile(place) * self.document, np.float32(0)))
 
 
