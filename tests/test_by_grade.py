@@ -140,3 +140,16 @@ def test_a_study_without_lengths(data):
     assert efforts.p_click[0].value == pytest.approx(0.199, abs=5e-4)
     assert efforts.p_click[1].value == pytest.approx(0.353, abs=5e-4)
     assert efforts.relative[0].high < 1
+
+
+def test_what_was_seen_has_to_have_grades_and_seconds_on_summaries():
+    rows = [
+        dict(user=f"u{n}", session="s", topic="t", rank=r, docno=f"d{r}", clicked=r == 1, seen=r == 1,
+             grade=None if r == 1 else 1, document_seconds=20.0 if r == 1 else None, summary_seconds=None if r == 1 else 3)
+        for n in range(3) for r in (1, 2)
+    ]  # fmt: skip
+    with pytest.raises(BadLog, match="no result that was seen has one"):
+        grade_efforts(rows, 4.4)
+    apart = [{**row, "session": str(row["rank"]), "grade": 1} for row in rows]
+    with pytest.raises(BadLog, match="give summary_seconds="):
+        grade_efforts(apart)

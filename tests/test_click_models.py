@@ -559,3 +559,46 @@ def test_survival_under_time_is_that_of_the_lists_that_are_known_so_far_down():
     assert survival_of_lists(log_, [TBG], 3).iloc[:, 0].tolist() == pytest.approx([1, step, step**2])
     with pytest.raises(BadLog, match="no list of the log comes down to rank 4: give a depth of 3"):
         survival_of_lists(log_, [TBG], 4)
+
+
+def test_the_position_model_is_the_maximum_also_where_an_attraction_is_1():
+    """Against a direct optimiser: the likelihood is concave in ln a and ln b."""
+    from scipy.optimize import minimize
+
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        a, b = rng.uniform(0.5, 1, 4).round(1), np.array([1, 0.9, 0.6])
+        rows = [
+            dict(user=f"u{s}", session="s", topic="t", rank=p + 1, docno=f"d{d}", clicked=bool(rng.random() < a[d] * b[p]))
+            for s in range(30) for p, d in enumerate(rng.permutation(4)[:3])
+        ]  # fmt: skip
+        item, rank = (np.array([row[key] for row in rows]) for key in ("docno", "rank"))
+        item, clicked = np.unique(item, return_inverse=True)[1], np.array([row["clicked"] for row in rows])
+
+        def loss(x, item=item, rank=rank, clicked=clicked):
+            p = np.minimum(np.exp(x[item] + x[4:][rank - 1]), 1 - 1e-12)
+            return -np.where(clicked, np.log(p), np.log1p(-p)).sum()
+
+        best = minimize(loss, np.full(7, -0.5), method="L-BFGS-B", bounds=[(-20, 0)] * 7, options={"ftol": 1e-14})
+        model = position_model(InteractionLog.of(rows), resamples=2)
+        assert model.log_likelihood[-1] == pytest.approx(-best.fun, abs=1e-4)
+
+
+def test_an_estimate_on_the_border_has_no_interval_and_few_views_are_said():
+    """What is always clicked at rank 1 and at rank 2 leaves no doubt that both were examined."""
+
+    def model(sessions):
+        rows = [
+            dict(user=f"u{s % 10}", session=f"{s}", topic="t", rank=rank, docno=docno, clicked=docno == "a" or s % 3 > 0)
+            for s in range(sessions) for rank, docno in ((1, "ab"[s % 2]), (2, "ba"[s % 2]))
+        ]  # fmt: skip
+        return position_model(rows, resamples=50)
+
+    found = model(80)
+    second = found.table.set_index("rank").loc[2]
+    assert second["b"] == pytest.approx(1, abs=1e-4)
+    assert np.isnan([second["low"], second["high"]]).all()
+    assert any("border of what it can be" in note for note in found.notes)
+    assert not any("views of a clicked document are few" in note for note in found.notes)
+    assert any("10 views of a clicked document are few" in note for note in model(10).notes)
+    assert found.attraction.set_index("docno").loc["a", "a"] == pytest.approx(1, abs=1e-4)

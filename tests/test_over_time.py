@@ -107,3 +107,10 @@ def test_pictures_have_minutes_on_the_time_axis_and_names_beside_the_lines():
     assert "2 runs" in ranks.get_title(loc="left")
     lines = {line.get_linestyle(): line.get_ydata() for line in ranks.lines}
     assert np.array_equal(lines["-"], found.by()["rank"]["mean"].iloc[: len(lines["-"])])
+
+
+def test_runs_without_a_result_are_refused():
+    qrels = {"q": {"a": 1}, "r": {"b": 1}}
+    for runs, topic in (({}, None), ({"q": {"a": 1.0}}, "r"), ({"other": {"a": 1.0}}, None)):
+        with pytest.raises(CWLAError, match="no run has a result"):
+            progress(qrels, runs, "TBG(seconds_per_word=0)", topic=topic)

@@ -103,6 +103,8 @@ def grade_efforts(
     seen = rows["seen"].to_numpy(bool) if log.has("seen") else np.ones(len(rows), bool)
     grade = rows["grade"].clip(lower=0).to_numpy(float)
     grades = np.unique(grade[seen & ~np.isnan(grade)])
+    if not len(grades):
+        raise BadLog("efforts by grade need grades: no result that was seen has one.")
     clicked = rows["clicked"].to_numpy(bool)
     seconds = rows["document_seconds"].to_numpy(float)
     timed = clicked & ~np.isnan(seconds)
@@ -122,6 +124,8 @@ def grade_efforts(
         on_summaries, (session, _) = rows["summary_seconds"].to_numpy(float), numbered_sessions(log)
         known = np.bincount(session, ~np.isnan(on_summaries))[session] > 0  # only sums over a session are known
         summary = pooled(by_user(seen & known, np.nan_to_num(on_summaries)), by_user(seen & known))
+        if np.isnan(summary.value):
+            raise BadLog("no result that was seen is in a session with 'summary_seconds': give summary_seconds=.")
     else:  # the same for whoever is resampled
         summary = pooled(summary_seconds * np.ones(len(names)), np.ones(len(names)))
     ratios = [summary, *clicks, *times]

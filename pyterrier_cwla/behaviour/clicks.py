@@ -152,7 +152,9 @@ def _whole(rows: pd.DataFrame, depth: int, judged_only: bool) -> tuple[pd.DataFr
     excluded = {reason: sessions for reason, sessions in reasons.items() if sessions}
     rows = rows[top & number.map(whole & judged)]
     if rows.empty:
-        raise BadLog(f"no session is left ({excluded}): take a smaller depth, or judged_only=False.")
+        why = "; ".join(f"{sessions:,} have {reason}" for reason, sessions in excluded.items())
+        way_out = " or judged_only=False" if judged_only and (whole & ~judged).any() else ""
+        raise BadLog(f"no session is left ({why}): take a smaller depth{way_out}.")
     return rows, excluded
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..errors import BadParameter
+from ..errors import BadParameter, BadRun
 from ..evaluate import is_runs, loaded, measures_of, one_run
 from ..explain import followed
 from ..metric import Metric, packed
@@ -106,6 +106,8 @@ def progress(
         index = pd.MultiIndex.from_product([[name], names, times], names=["run", "query_id", "time"])
         columns = {"rank": rank.ravel(), "gain": gain.ravel(), "ended": ended.ravel()}
         pieces.append(pd.DataFrame(columns, index=index))
+    if not any(len(piece) for piece in pieces):
+        raise BadRun(f"no run has a result for {'a judged query' if topic is None else f'topic {topic!r}'}.")
     return Progress(pd.concat(pieces), str(measure), unit_of(metric))
 
 

@@ -24,6 +24,10 @@ from .log import InteractionLog, as_log
 
 _TOLERANCE, _MOST_STEPS = 1e-8, 20_000
 _BORDER = 1e-6
+_BELOW_ONE = 1 - 1e-9
+_NEAR_ONE = 1e-4  # what EM comes to of an estimate that should be 1
+_FLAT = 1e10  # condition of an information that tells some combination of ranks nothing
+_FEW = 30  # views of a document
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +84,8 @@ def position_model(
     clicked lead from rank 1 to rank p, standing at one and at the other: otherwise b_p is NaN and a note names p, and
     where that is so of all ranks it is an error. Documents without a click say nothing of ranks, and have a = 0.
 
-    Intervals: the bootstrap over users of the first Newton step from the estimate, all a_u fitted again at each.
+    Intervals: the bootstrap over users of the first Newton step from the estimate, all a_u fitted again at each. With
+    few views of each document they are too narrow (some ten: half of those of 95 % miss), which a note says.
 
     Raises BadLog where there are no clicks, or no rank but the first can be told.
 
@@ -104,15 +109,22 @@ def position_model(
         raise BadLog("the log has no clicks" + (f" down to rank {depth}." if depth else "."))
     of = list(of)
     unknown = [name for name in of if name not in rows]
-    if unknown or rows[of].isna().any(axis=None):
-        what = f"no column {unknown[0]!r}" if unknown else "rows in which one of these is missing"
-        raise BadLog(f"of={of!r}: the log has {what}.")
+    if unknown:
+        raise BadLog(f"of={of!r}: the log has no column {unknown[0]!r}.")
+    lacking = rows[of].isna().any(axis=1)
+    if lacking.any():
+        raise BadLog(
+            f"of={of!r}: {int(lacking.sum()):,} rows lack one of these; leave them out, as with"
+            f" log.only(log.rows[{of[0]!r}].notna())."
+        )
     number = rows.groupby(of, sort=True).ngroup().to_numpy()
     cells, cell = np.unique(np.column_stack([number, rows["rank"].to_numpy()]), axis=0, return_inverse=True)
     clicked = rows["clicked"].to_numpy(bool)
     grid = _Grid.of(cells, np.bincount(cell), np.bincount(cell, clicked))
     told = grid.ranks_told()
     ranks = grid.ranks
+    if len(ranks) == 1:
+        raise BadLog("all results stood at one rank, so that there is no other to compare it with.")
     if ranks[told].tolist() == [1] or not told.any():
         raise BadLog(
             f"no document that was clicked stood at rank 1 and, in another list, at a different rank, so that what"
@@ -138,7 +150,20 @@ def position_model(
     for name, values in (("b", b / first), ("low", low), ("high", high)):
         table[name] = np.nan
         table.loc[told, name] = values
-    a_of = a * first
+    unsure = fitted.ranks[np.isnan(low)]
+    if len(unsure):
+        notes.append(
+            f"ranks {some(unsure.tolist())}: b is most likely on the border of what it can be, or the log does not tell"
+            " it: no interval"
+        )
+    clicked_items = np.bincount(fitted.item, fitted.clicks, minlength=len(a)) > 0
+    each = float(fitted.views[clicked_items[fitted.item]].sum() / clicked_items.sum())
+    if each < _FEW:
+        notes.append(
+            f"{each:.0f} views of a clicked document are few for an attraction of its own: b comes out near 1, and its"
+            " intervals too narrow; of=('grade',) has results of a grade attract alike"
+        )
+    a_of = np.where(a > 1 - 1e-8, 1.0, a) * first
     a_of[np.bincount(fitted.item, fitted.clicks, minlength=len(a)) == 0] = 0.0
     a_of[np.bincount(fitted.item, minlength=len(a)) == 0] = np.nan
     attraction = rows[of].drop_duplicates().sort_values(of, ignore_index=True)
@@ -202,10 +227,12 @@ class _Grid:
             silent = (n - c) / np.maximum(1 - p, 1e-300)
             attracted = np.bincount(item, c + silent * (a[item] - p), self.items)
             examined = np.bincount(rank, c + silent * (b[rank] - p))
-            new_b = examined / shown
-            a = np.divide(attracted, seen, out=np.zeros(self.items), where=seen > 0)
-            moved = np.abs(new_b / new_b[0] - b / b[0]).max()
-            b = new_b
+            # Never 1 itself, which EM does not leave again, even where it should.
+            new_b = np.minimum(examined / shown, _BELOW_ONE)
+            new_a = np.divide(attracted, seen, out=np.zeros(self.items), where=seen > 0)
+            new_a = np.minimum(new_a, _BELOW_ONE)
+            moved = max(np.abs(new_b - b).max(), np.abs(new_a - a).max())
+            a, b = new_a, new_b
             if moved < _TOLERANCE:
                 return a, b, np.array(steps), True
         return a, b, np.array(steps), False
@@ -221,8 +248,8 @@ class _Grid:
         from scipy.sparse import csr_array
 
         p = a[self.item] * b[self.rank]
-        free_a = (a > 0) & (a < 1 - _BORDER)
-        free_b = (b > _BORDER) & (b < 1 - _BORDER)
+        free_a = (a > 0) & (a < 1 - _NEAR_ONE)
+        free_b = (b > _BORDER) & (b < 1 - _NEAR_ONE)
         if free_b.all() and free_a[a > 0].all():
             free_b[0] = False  # nothing else fixes the scale
         weight = self.views * p / np.maximum(1 - p, 1e-12)
@@ -234,7 +261,10 @@ class _Grid:
         at = np.flatnonzero(free_b)
         if not len(at):
             return np.full((2, len(b)), np.nan)[0], np.full(len(b), np.nan)
-        inverse = np.linalg.pinv(whole[np.ix_(at, at)])
+        information = whole[np.ix_(at, at)]
+        if np.linalg.cond(information) > _FLAT:
+            return np.full(len(b), np.nan), np.full(len(b), np.nan)
+        inverse = np.linalg.pinv(information)
 
         place = np.full(int(cell.max()) + 1, -1)
         place[self.cell] = np.arange(len(self.cell))
@@ -257,7 +287,7 @@ class _Grid:
         low, high = over_users(shares, moved, *bootstrap)
         ends = np.append(1.0, low), np.append(1.0, high)
         for end in ends:
-            end[b <= _BORDER] = np.nan
+            end[1:][((b <= _BORDER) | (b >= 1 - _NEAR_ONE))[1:]] = np.nan
         return ends
 
 
