@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyterrier_cwla.behaviour.adapters import chiir24_log, click_log
-from pyterrier_cwla.behaviour.log import COLUMNS, InteractionLog
+from pyterrier_cwla.behaviour.log import InteractionLog
+from pyterrier_cwla.behaviour.log_checks import COLUMNS
 from pyterrier_cwla.errors import BadLog, BadParameter, MalformedFile
 
 UNKNOWN = float("nan")

@@ -13,7 +13,8 @@ import pandas as pd
 from ..errors import BadLog, BadParameter, MalformedFile, many, near, some
 from ..files import AnyPath
 from ..frames import judgment_columns, strings
-from .log import InteractionLog, frame_of
+from .log import InteractionLog
+from .log_checks import frame_of
 
 _IMPRESSIONS = (
     *("id", "user", "topic_id", "query", "qid", "doc_id", "rank", "click", "time_spent", "actual_qrel_value"),

@@ -17,7 +17,8 @@ from .calibrating import estimated
 from .calibration_files import COLUMNS, NUMBERS, checked, plain
 from .estimates import Estimate
 from .leaving import check
-from .log import SESSION, InteractionLog, as_log
+from .log import InteractionLog, as_log
+from .log_checks import SESSION
 from .rates import Reading
 from .survival import SHAPES, Fit
 

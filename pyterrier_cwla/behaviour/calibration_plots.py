@@ -80,9 +80,9 @@ def progress(calibration: Any, log: Any, by: str | None = None, seconds: Any = N
     Source: Smucker and Clarke (2012), Eq. 4 and Figure 2.
     """
     from .leaving import elapsed, numbered_sessions
-    from .log import InteractionLog
+    from .log import as_log
 
-    log = log if isinstance(log, InteractionLog) else InteractionLog.of(log)
+    log = as_log(log)
     rows = log.rows
     session, _ = numbered_sessions(log)
     group = _groups(rows, session, by, calibration.about["rel"])

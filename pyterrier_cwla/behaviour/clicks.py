@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ..errors import BadLog, BadParameter, many
-from .log import SESSION, InteractionLog, as_log
+from .log import InteractionLog, as_log
+from .log_checks import SESSION
 
 Array = np.ndarray
 

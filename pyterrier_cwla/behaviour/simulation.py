@@ -14,7 +14,8 @@ from .._version import __version__
 from ..errors import BadParameter, near
 from ..evaluate import one_run
 from .courses import WHAT, Task, progressing
-from .log import NEEDED, InteractionLog
+from .log import InteractionLog
+from .log_checks import NEEDED
 from .users import clicks, standard_error
 
 Array = np.ndarray
