@@ -9,6 +9,8 @@ import numpy as np
 from .errors import BadParameter, CWLAError
 
 STAY, GAIN, SCORE, GREY = "#1b6ca8", "#c9c9c9", "#b5451b", "#555555"
+ON_WHITE = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
+"""The box of a label that lies on lines."""
 
 
 def plot_explanation(explanation: Any, ax: Any = None, depth: int | None = None) -> Any:
@@ -39,17 +41,16 @@ def plot_explanation(explanation: Any, ax: Any = None, depth: int | None = None)
     right.set_ylabel("score so far", color=SCORE)
     for axes in (ax, right):
         axes.spines["top"].set_visible(False)
-    white = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
     middle = min(int(np.argmin(np.abs(table["V"].to_numpy() - 0.6))), len(table) * 2 // 3)
     ax.annotate("still there (V)", (rank[middle], table["V"].iloc[middle]), xytext=(6, 6), textcoords="offset points",
-                color=STAY, bbox=white)  # fmt: skip
+                color=STAY, bbox=ON_WHITE)  # fmt: skip
     best = int(table["gain"].to_numpy().argmax())
     ax.annotate("gain", (rank[best], table["gain"].iloc[best]), xytext=(0, 3), textcoords="offset points",
                 ha="center" if best else "left", color=GREY)  # fmt: skip
     whole = np.isclose(collected[-1], explanation.score, atol=5e-4)
     reached = f"score {explanation.score:.3f}" if whole else f"{collected[-1]:.3f} of {explanation.score:.3f}"
     right.annotate(reached, (rank[-1], collected[-1]), xytext=(0, -15), textcoords="offset points",
-                   ha="right", color=SCORE, bbox=white)  # fmt: skip
+                   ha="right", color=SCORE, bbox=ON_WHITE)  # fmt: skip
     about = f" of query {explanation.query}" if explanation.query else ""
     ax.set_title(f"{explanation.measure}{about}", fontsize=10, loc="left")
     return ax

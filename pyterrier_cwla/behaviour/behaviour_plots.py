@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import BadParameter, many
-from ..plots import GAIN, GREY, SCORE, STAY, apart, axes_of
+from ..plots import GAIN, GREY, ON_WHITE, SCORE, STAY, apart, axes_of
 from .position import survival_of_lists
 
 _LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
@@ -139,9 +139,8 @@ def _label(ax: Any, text: str, heights: pd.Series, below: bool = False) -> None:
     known = heights.dropna()
     if len(known):
         at = known.index[len(known) // 2]
-        white = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
         ax.annotate(text, (at, known[at]), xytext=(0, -14 if below else 8), textcoords="offset points", ha="center",
-                    color=STAY, bbox=white, zorder=4)  # fmt: skip
+                    color=STAY, bbox=ON_WHITE, zorder=4)  # fmt: skip
 
 
 def _of(found: Any) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import BadLog, BadParameter, many, some
+from ..spec import float_or_int
 from .estimates import Array, Estimate, over_users, printed
 from .leaving import numbered_sessions
 from .log import InteractionLog, as_log
@@ -100,7 +101,7 @@ def grade_efforts(
     if summary_seconds is not None and not 0 <= summary_seconds < np.inf:
         raise BadParameter(f"summary_seconds={summary_seconds!r}: give seconds, 0 or more.")
     user, names = pd.factorize(rows["user"])
-    seen = rows["seen"].to_numpy(bool) if log.has("seen") else np.ones(len(rows), bool)
+    seen = log.seen
     grade = rows["grade"].clip(lower=0).to_numpy(float)
     grades = np.unique(grade[seen & ~np.isnan(grade)])
     if not len(grades):
@@ -117,7 +118,7 @@ def grade_efforts(
         alike = seen & (grade == one)
         clicks.append(pooled(by_user(alike & clicked), by_user(alike)))
         times.append(pooled(by_user(alike & timed, seconds), by_user(alike & timed)))
-    silent = [_plain(g) for g, ratio in zip(grades, times) if np.isnan(ratio.value)]
+    silent = [float_or_int(g) for g, ratio in zip(grades, times) if np.isnan(ratio.value)]
     if silent:
         raise BadLog(f"of grade {some(silent)} no result was clicked for a known time, so that t_click is not known.")
     if summary_seconds is None:
@@ -149,7 +150,7 @@ def grade_efforts(
     n = np.array([r.bottom.sum() for r in ratios] + [c.bottom.sum() for c in clicks] * 2)
     n[0] = n[0] if summary_seconds is None else 0
     all_of = [Estimate(float(v), float(a), float(b), int(c)) for v, a, b, c in zip(value, low, high, n, strict=True)]
-    labels = [_plain(g) for g in grades]
+    labels = [float_or_int(g) for g in grades]
     p_click, reading, total, relative = (
         dict(zip(labels, all_of[at : at + many], strict=True)) for at in range(1, 1 + 4 * many, many)
     )
@@ -167,7 +168,3 @@ def _notes(log: InteractionLog, seen: Array, grade: Array, clicked: Array, timed
 
 def _written(numbers: dict[float, Estimate], digits: int) -> str:
     return "{" + ", ".join(f"{g}: {round(e.value, digits):g}" for g, e in numbers.items()) + "}"
-
-
-def _plain(grade: float) -> float | int:
-    return int(grade) if float(grade).is_integer() else float(grade)

@@ -71,7 +71,7 @@ class _Looks:
         """Of each session: M, the rank of the last click."""
         np.maximum.at(self.last, self.session[self.clicked], rank[self.clicked])
         self.to_last = rank <= self.last[self.session]
-        self.seen = rows["seen"].to_numpy(bool) if log.has("seen") else np.ones(len(rows), bool)
+        self.seen = log.seen
         self.looked_at = self.to_last if depth == "clicked" else self.seen
         self.on_document = np.where(self.clicked, self.floats("document_seconds"), np.nan)
         self.read = ~np.isnan(self.on_document)
@@ -334,8 +334,8 @@ def _leaving(
     events = events_of(log)
     corrected = stays(events, **chosen)
     h = half_life(corrected)
+    reasons = "; ".join(f"{many:,} {reason}" for reason, many in corrected.excluded.items())
     if not len(corrected):
-        reasons = "; ".join(f"{many:,} {reason}" for reason, many in corrected.excluded.items())
         found.missing["half_life"] = f"no session is left to estimate it from ({reasons})"
     elif not corrected.left.any():
         found.missing["half_life"] = f"all {len(corrected):,} sessions were cut off before their users left"
@@ -347,8 +347,7 @@ def _leaving(
     plain = as_the_paper(events, max(asked["min_clicks"], 1), asked["max_seconds"])
     h = half_life(plain)
     ways |= {} if np.isnan(h) else {"as the paper": (plain, h)}
-    if corrected.excluded:
-        reasons = "; ".join(f"{many:,} {reason}" for reason, many in corrected.excluded.items())
+    if reasons:
         found.notes.append(f"h is of {len(corrected):,} sessions. Left out: {reasons}.")
     last = int(events.deepest.max())
     at_end = float(np.mean((events.deepest == last) & ~events.cut_off))

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import BadLog, BadParameter, MalformedFile, near, some
+from ..spec import float_or_int
 from .calibrating import estimated
 from .calibration_files import COLUMNS, NUMBERS, checked, plain
 from .estimates import Estimate
@@ -82,7 +83,7 @@ class Calibration:
         }
         for name, source in (("p_click", "p_click"), ("seconds", "seconds"), ("p_save", "p_save_by_grade")):
             some_rows = rows[rows["name"] == source]
-            numbers = {_plain(g): float(v) for g, v in zip(some_rows["grade"], some_rows["value"], strict=True)}
+            numbers = {float_or_int(g): float(v) for g, v in zip(some_rows["grade"], some_rows["value"], strict=True)}
             if numbers:
                 found[name] = numbers
         return found
@@ -377,7 +378,3 @@ def _groups(log: InteractionLog, by: Any) -> tuple[str, pd.Series]:
     if group.isna().any():
         raise BadLog(f"by={name!r}: {int(group.isna().sum()):,} rows of the log have none.")
     return name, group
-
-
-def _plain(grade: float) -> float:
-    return int(grade) if float(grade).is_integer() else float(grade)

@@ -46,7 +46,7 @@ _READING = {field.name: int if "views" in field.name else _NUMBER for field in f
 _FIT = {field.name: {"shape": str, "parameters": list}.get(field.name, _NUMBER) for field in fields(Fit)}
 _POINTS = {"words": _NUMBER, "seconds": _NUMBER, "views": int, "duplicate": bool}
 CURVE = {"seconds": _NUMBER, "share": _NUMBER, "at_risk": int}
-_TOP = {"format": str, "version": int, "about": dict, "excluded": dict, "missing": dict, "notes": list,
+_TOP: dict[str, Any] = {"format": str, "version": int, "about": dict, "excluded": dict, "missing": dict, "notes": list,
         "reading": (dict, type(None)), "shapes": list, "table": list, "points": list, "curve": list}  # fmt: skip
 
 
@@ -117,7 +117,7 @@ class _Reader:
             raise self.wrong(f"a calibration of version {version!r}; this package reads version {VERSION}.")
         self._keys(content, "", _TOP)
         for key, kind in _TOP.items():
-            if not isinstance(content[key], kind):  # type: ignore[arg-type]
+            if not isinstance(content[key], kind):
                 raise self.wrong(f"{key} is of the wrong kind.")
 
     def table(self, rows: list[dict[str, Any]]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import BadLog, BadParameter, many, near
-from ..plots import GAIN, GREY, SCORE, STAY, axes_of
+from ..plots import GAIN, GREY, ON_WHITE, SCORE, STAY, apart, axes_of
 
 Array = np.ndarray
 
@@ -192,9 +192,9 @@ def plot_progress(calibration: Any, log: Any, ax: Any = None, by: str | None = N
     ax.set_ylim(0, 1.05 * top)
     right = max(x for _, x, *_ in labels)
     ax.set_xlim(0, 1.25 * right)
-    height = -np.inf
-    for y, _, text, colour in sorted(labels):
-        height = max(y, height + 0.08 * top)
+    labels.sort()
+    heights = apart([label[0] for label in labels], 0.08 * top)
+    for height, (_, _, text, colour) in zip(heights, labels, strict=True):
         _label(ax, text, right, height, colour, (8, -4))
     ax.set_xlabel("time (seconds)")
     ax.set_ylabel("rank reached (documents)")
@@ -243,5 +243,4 @@ def plot_survival(calibration: Any, ax: Any = None) -> Any:
 
 
 def _label(ax: Any, text: str, x: float, y: float, colour: str, offset: tuple[int, int], side: str = "left") -> None:
-    white = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
-    ax.annotate(text, (x, y), xytext=offset, textcoords="offset points", ha=side, color=colour, bbox=white)
+    ax.annotate(text, (x, y), xytext=offset, textcoords="offset points", ha=side, color=colour, bbox=ON_WHITE)

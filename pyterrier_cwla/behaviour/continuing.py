@@ -77,9 +77,7 @@ def continuing_from_views(
     Source: Moffat et al. (2022), section 2, for C(i).
     """
     log = as_log(log)
-    rows = log.rows
-    seen = rows["seen"].to_numpy(bool) if log.has("seen") else np.ones(len(rows), bool)
-    return _continuing(log, seen, "views", last_rank, prior, (confidence, resamples, seed), ())
+    return _continuing(log, log.seen, "views", last_rank, prior, (confidence, resamples, seed), ())
 
 
 def continuing_from_last_clicks(

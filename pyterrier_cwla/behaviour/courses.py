@@ -17,6 +17,7 @@ from ..metric import Metric
 from ..probe import reads
 from ..provider import CWLAEvaluator, prepare
 from ..rankings import Rankings
+from ..texts import bar
 from ..view import UnknownEffort, View
 from ..walk import Walk
 from .users import BLOCK, SAMPLINGS, Luck, Reading, clicks, habits_of, reading_of
@@ -386,9 +387,5 @@ def _check(users: int, seed: int, sampling: str) -> None:
 
 
 def progressing(queries: list[str], progress: bool) -> Iterable[str]:
-    """The queries, with a progress bar where they take more than a second."""
-    if not progress:
-        return queries
-    from tqdm.auto import tqdm
-
-    return tqdm(queries, "simulating", leave=False, unit=" queries", delay=1)
+    """The queries, with a progress bar; without one, tqdm is not even imported, which may warn in notebooks."""
+    return bar(queries, progress, "simulating", unit="queries") if progress else queries

@@ -173,8 +173,7 @@ def events_of(log: InteractionLog) -> Events:
     if log.has("cut_off"):
         cut_off[sessions] = rows["cut_off"]
     deepest = np.zeros(len(user), np.int64)
-    seen = rows["seen"].to_numpy(bool) if log.has("seen") else np.ones(len(rows), bool)
-    np.maximum.at(deepest, sessions[seen], rows["rank"].to_numpy()[seen])
+    np.maximum.at(deepest, sessions[log.seen], rows["rank"].to_numpy()[log.seen])
     session, clicked, time, read = sessions[kept], clicked[kept], time[kept], read[kept]
     end = pd.Series(time + np.nan_to_num(read)).groupby(session).cummax().to_numpy()
     first = np.append(True, session[1:] != session[:-1])[: len(session)]

@@ -88,6 +88,11 @@ class InteractionLog:
             raise BadLog("only(…) chooses none of the log's rows.")
         return replace(self, rows=rows)
 
+    @property
+    def seen(self) -> np.ndarray:
+        """Whether the user saw each row's result: the column, or, without it, all."""
+        return self.rows["seen"].to_numpy(bool) if self.has("seen") else np.ones(len(self), bool)
+
     @cached_property
     def users(self) -> pd.Index:
         """The users, in the order of the rows."""

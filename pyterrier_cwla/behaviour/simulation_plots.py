@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import BadParameter, near
-from ..plots import GAIN, GREY, SCORE, STAY, axes_of
+from ..plots import GAIN, GREY, ON_WHITE, SCORE, STAY, axes_of
 from .courses import WHAT
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def plot_users(
             ha="right" if left else "left",
             va="top",
             color=colour,
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
+            bbox=ON_WHITE,
         )
     units = {"gain": "gain", "items": "documents seen", "score": "score that a user leaves with"}
     ax.set_xlabel(units.get(what, f"time ({simulation.unit})" if simulation.unit == "seconds" else simulation.unit))

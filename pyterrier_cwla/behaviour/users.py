@@ -54,7 +54,9 @@ def _exponential() -> Reading:
 def _gamma(shape: float) -> Reading:
     from scipy.special import gammaincinv
 
-    exact = lambda u: gammaincinv(shape, u) / shape  # noqa: E731
+    def exact(u: Array) -> Array:
+        return gammaincinv(shape, u) / shape
+
     return Reading(f"gamma({shape:g})", _tabled(exact), lambda s: (1 + s / shape) ** -shape)
 
 
@@ -63,7 +65,9 @@ def _lognormal(sigma: float) -> Reading:
 
     nodes, weights = np.polynomial.hermite_e.hermegauss(180)
     values, weights = np.exp(sigma * nodes - sigma**2 / 2), weights / weights.sum()
-    exact = lambda u: np.exp(sigma * ndtri(np.maximum(u, _STEP / 2)) - sigma**2 / 2)  # noqa: E731
+
+    def exact(u: Array) -> Array:
+        return np.exp(sigma * ndtri(np.maximum(u, _STEP / 2)) - sigma**2 / 2)
 
     def laplace(s: Array) -> Array:
         return np.exp(-np.asarray(s, float)[..., None] * values) @ weights
