@@ -91,7 +91,7 @@ def compare(
     3  other      RR   0.866  0.182          0.363
     """
     _check(confidence, test, correction, resamples, seed)
-    wanted = _named(measures)
+    wanted = measures_by_name(measures)
     names = list(runs) if is_runs(runs) else ["run"]
     if baseline is not None:
         _check_baseline(baseline, names)
@@ -173,7 +173,8 @@ def _check_baseline(baseline: Any, names: list[Any]) -> None:
         raise BadParameter(f"{baseline!r} is the only run: there is nothing to compare with it.")
 
 
-def _named(measures: Iterable[Any] | Mapping[str, Any]) -> dict[str, Measure]:
+def measures_by_name(measures: Iterable[Any] | Mapping[str, Any]) -> dict[str, Measure]:
+    """The measures by the names that were given, or by their own texts; all are computed here."""
     if isinstance(measures, Mapping):
         named = dict(zip(measures, computed_here(measures.values()), strict=True))
     else:

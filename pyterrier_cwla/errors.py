@@ -36,6 +36,10 @@ class BadLog(CWLAError):
     """A log that cannot be used: missing columns, negative times, clicks on the unseen, saves without a click."""
 
 
+class BadRatings(CWLAError):
+    """Ratings that cannot be used: missing columns, values that are no numbers, lists that nothing is judged for."""
+
+
 class MissingLength(CWLAError):
     """A document whose length is needed and not known."""
 

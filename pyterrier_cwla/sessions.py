@@ -11,7 +11,7 @@ import ir_measures
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from ir_measures.measures import ParamInfo
+from ir_measures.measures import Measure, ParamInfo
 
 from .align import Aligned, Judgments
 from .catalogue import PLAIN
@@ -52,24 +52,35 @@ def evaluate_sessions(
 
     Source: Jiang and Allan (2016), section 4, for the mean over a session's queries.
     """
-    if is_runs(run):
-        raise BadParameter("evaluate_sessions takes one run at a time, not a dict of runs.")
     wanted = measures_of(measures)
-    of_queries = computed_here(m for m in wanted if not isinstance(m, SessionMeasure))
-    asked = _asked(sessions, judged_by)
-    judgments = _judgments(prepare(loaded(qrels, "qrels")), asked)
-    aligned = Aligned([judgments.rows(loaded(run, "run"))])
-    evaluator = CWLAEvaluator(of_queries, judgments)
-    scores = evaluator.values(aligned)
-    means = [evaluator.means({m: scores[m][a:b] for m in of_queries}) for a, b in pairwise(asked.start.tolist())]
-    columns: dict[str, Any] = {}
-    for measure in wanted:
-        if isinstance(measure, SessionMeasure):
-            found = aligned.rankings()
-            columns[str(measure)] = measure.score(asked, found, ideal_ranking(PLAIN, found))
-        else:
-            columns[str(measure)] = [mean[measure] for mean in means]
-    return pd.DataFrame(columns, index=asked.sessions)
+    return SessionRun(qrels, run, sessions, judged_by).scores({str(measure): measure for measure in wanted})
+
+
+class SessionRun:
+    """A run's sessions, aligned with their judgments once, to be scored by many measures."""
+
+    def __init__(self, qrels: Any, run: Any, sessions: Any, judged_by: str = "session") -> None:
+        if is_runs(run):
+            raise BadParameter("sessions are those of one run at a time, not of a dict of runs.")
+        self.asked = _asked(sessions, judged_by)
+        self.judgments = _judgments(prepare(loaded(qrels, "qrels")), self.asked)
+        self.aligned = Aligned([self.judgments.rows(loaded(run, "run"))])
+
+    def scores(self, measures: Mapping[str, Measure]) -> pd.DataFrame:
+        """One row a session, one column a measure, by the names that they have here."""
+        asked = self.asked
+        of_queries = computed_here(m for m in measures.values() if not isinstance(m, SessionMeasure))
+        evaluator = CWLAEvaluator(of_queries, self.judgments)
+        scores = evaluator.values(self.aligned)
+        means = [evaluator.means({m: scores[m][a:b] for m in of_queries}) for a, b in pairwise(asked.start.tolist())]
+        columns: dict[str, Any] = {}
+        for name, measure in measures.items():
+            if isinstance(measure, SessionMeasure):
+                found = self.aligned.rankings()
+                columns[name] = measure.score(asked, found, ideal_ranking(PLAIN, found))
+            else:
+                columns[name] = [mean[measure] for mean in means]
+        return pd.DataFrame(columns, index=asked.sessions)
 
 
 @dataclass(frozen=True)

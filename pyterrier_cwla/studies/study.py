@@ -1,0 +1,76 @@
+"""What every study has in common: tables, pictures with their data, and what was found, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table of a study: what it is called, what a reader must know of it, and the numbers."""
+
+    title: str
+    caption: str
+    frame: pd.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A picture of a study: how it is drawn on matplotlib axes (None: new ones), and the numbers that it shows."""
+
+    title: str
+    caption: str
+    draw: Callable[[Any], Any]
+    data: pd.DataFrame
+    size: tuple[float, float] = (7.0, 3.6)
+    """Width and height in inches."""
+
+
+class Study:
+    """What a study found. Subclasses are frozen dataclasses that say what stands in the tables and pictures.
+
+    ``about``: what to report with it: the package's version, the canonical measures, seeds, sizes, a hash of the input.
+    """
+
+    title: str = ""
+    about: dict[str, Any]
+
+    def tables(self) -> dict[str, Table]:
+        """The tables by the names of their files."""
+        raise NotImplementedError
+
+    def pictures(self) -> dict[str, Picture]:
+        """The pictures by the names of their files."""
+        raise NotImplementedError
+
+    def findings(self) -> list[str]:
+        """What was found, a sentence each, with its uncertainty."""
+        raise NotImplementedError
+
+    def limits(self) -> list[str]:
+        """What must not be concluded from it, a sentence each."""
+        return []
+
+    def report(self, folder: str | Path) -> Path:
+        """Writes tables (Parquet, CSV), pictures (SVG, PNG) and one HTML page that holds all of it; its path."""
+        from .report import write_report
+
+        return write_report(self, folder)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return "\n".join([self.title, *(f"  · {sentence}" for sentence in [*self.findings(), *self.limits()])])
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<li>{escape(sentence)}</li>" for sentence in [*self.findings(), *self.limits()])
+        return f"<p><b>{escape(self.title)}</b></p><ul>{lines}</ul>"
