@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -80,8 +81,11 @@ class Pieces:
     def _kept(self, name: str) -> Piece | None:
         if self.folder is None or not self._path(name).is_file():
             return None
-        with np.load(self._path(name), allow_pickle=False) as kept:
-            return dict(kept)
+        try:
+            with np.load(self._path(name), allow_pickle=False) as kept:
+                return dict(kept)
+        except (OSError, EOFError, ValueError, BadZipFile):  # broken since: done again
+            return None
 
     def _path(self, name: str) -> Path:
         assert self.folder is not None

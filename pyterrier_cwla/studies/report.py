@@ -1,0 +1,143 @@
+"""Writes a study to a folder: tables, pictures, and one HTML page that holds all of it and needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ..errors import CWLAError
+from .study import Picture, Study, Table
+
+_MOST = 300  # rows of a table that stand in the page; files have them all
+_LOOKS = {"svg.hashsalt": "pyterrier_cwla", "svg.fonttype": "path"}  # equal pictures are equal files
+
+
+def write_report(study: Study, folder: str | Path) -> Path:
+    """Writes ``tables/*.parquet`` and ``.csv``, ``pictures/*.svg`` and ``.png``, ``about.json``, and ``report.html``.
+
+    Needs matplotlib and jinja2. Returns the path of the page.
+    """
+    template = _template()
+    folder = Path(folder)
+    for name in ("tables", "pictures"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    tables = {name: _written(table, folder / "tables" / name) for name, table in study.tables().items()}
+    pictures = {name: _drawn(picture, folder / "pictures" / name) for name, picture in study.pictures().items()}
+    about = json.dumps(study.about, indent=1, default=str, ensure_ascii=False)
+    (folder / "about.json").write_text(about + "\n", encoding="utf-8")
+    script = files(__package__).joinpath("report.js").read_text("utf-8")
+    page = template.render(
+        study=study,
+        about={name: _said(value) for name, value in study.about.items()},
+        tables=tables,
+        pictures=pictures,
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        style=files(__package__).joinpath("report.css").read_text("utf-8"),
+    )
+    path = folder / "report.html"
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def _template() -> Any:
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError:
+        raise CWLAError("reports need jinja2: pip install 'pyterrier-cwla[studies]'.") from None
+    # All that stands in the page is escaped, but for style and script, which are ours.
+    environment = Environment(loader=PackageLoader(__package__, "."), autoescape=True, undefined=StrictUndefined)
+    return environment.get_template("report.html")
+
+
+class _Cell(NamedTuple):
+    text: str
+    key: str
+    """What the column is sorted by."""
+    number: bool
+
+
+class _Shown(NamedTuple):
+    """A table as the page has it."""
+
+    title: str
+    caption: str
+    columns: list[str]
+    rows: list[list[_Cell]]
+    total: int
+
+
+def _written(table: Table, path: Path) -> _Shown:
+    frame = table.frame
+    named = frame.index.names != [None]
+    frame = frame.reset_index() if named else frame.reset_index(drop=True)
+    frame.columns = [" ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame.columns]
+    frame.to_parquet(path.with_suffix(".parquet"), index=False)
+    frame.to_csv(path.with_suffix(".csv"), index=False)
+    columns = [_cells(frame[name].head(_MOST)) for name in frame]
+    rows = [list(row) for row in zip(*columns, strict=True)]
+    return _Shown(table.title, table.caption, list(frame.columns), rows, len(frame))
+
+
+def _cells(column: pd.Series) -> list[_Cell]:
+    if pd.api.types.is_bool_dtype(column):
+        return [_Cell("yes" if value else "no", str(int(value)), False) for value in column]
+    if pd.api.types.is_integer_dtype(column):
+        return [_Cell(f"{value:,}", str(value), True) for value in column]
+    if pd.api.types.is_float_dtype(column):
+        return [_Cell(_decimal(value), "" if np.isnan(value) else repr(float(value)), True) for value in column]
+    return [_Cell(str(value), str(value), False) for value in column]
+
+
+def _decimal(value: float) -> str:
+    """Four decimals, or what a smaller number needs to be seen."""
+    if np.isnan(value):
+        return "–"
+    if np.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    small = 0 < abs(value) < 5e-5
+    text = f"{value:.1e}" if small else f"{value:,.4f}".rstrip("0").rstrip(".") if value % 1 == 0 else f"{value:,.4f}"
+    return text.replace("-", "−", 1) if value < 0 else text
+
+
+class _Figure(NamedTuple):
+    title: str
+    caption: str
+    source: str
+    """The SVG as a data URI."""
+
+
+def _drawn(picture: Picture, path: Path) -> _Figure:
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise CWLAError("reports need matplotlib: pip install 'pyterrier-cwla[studies]'.") from None
+    with rc_context(_LOOKS):
+        figure = Figure(figsize=picture.size, layout="constrained")
+        picture.draw(figure.subplots())
+        svg = io.BytesIO()
+        figure.savefig(svg, format="svg", metadata={"Date": None}, bbox_inches="tight")
+        figure.savefig(path.with_suffix(".png"), dpi=200, bbox_inches="tight")
+    path.with_suffix(".svg").write_bytes(svg.getvalue())
+    encoded = base64.b64encode(svg.getvalue()).decode()
+    return _Figure(picture.title, picture.caption, f"data:image/svg+xml;base64,{encoded}")
+
+
+def _said(value: Any) -> str:
+    """What ``about`` says, to be read: lists and dicts in a line."""
+    if isinstance(value, dict):
+        return (
+            ", ".join(name if str(name) == str(said) else f"{name}: {said}" for name, said in value.items()) or "none"
+        )
+    if isinstance(value, list | tuple | set):
+        return ", ".join(map(str, value)) or "none"
+    return "none" if value is None else str(value)

@@ -1,0 +1,75 @@
+"""Long computations in pieces: kept when they are done, taken from there again, never mixed."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from pyterrier_cwla import CWLAError
+from pyterrier_cwla.studies.pieces import Pieces, fingerprint
+
+NAMES = ["seed 0", "seed 1", "seed/2", "seed 3"]
+
+
+def square(name, log=None, fail=()):
+    if name in fail:
+        raise KeyboardInterrupt
+    if log is not None:
+        log.append(name)
+    return {"value": np.array([float(name[-1]) ** 2]), "name": np.array(name)}
+
+
+def values(pieces):
+    return [(str(piece["name"]), piece["value"].tolist()) for piece in pieces]
+
+
+ALL = [(name, [float(name[-1]) ** 2]) for name in NAMES]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("keep", [False, True])
+def test_pieces_come_in_the_order_of_their_names(keep, jobs, tmp_path):
+    pieces = Pieces({"input": 1}, tmp_path if keep else None, progress=False, jobs=jobs)
+    assert values(pieces.each(NAMES, square, "squaring")) == ALL
+    assert any(tmp_path.iterdir()) == keep
+
+
+def test_an_interrupted_study_goes_on_where_it_was(tmp_path):
+    log = []
+    with pytest.raises(KeyboardInterrupt):
+        Pieces({"input": 1}, tmp_path, progress=False).each(NAMES, partial(square, log=log, fail=["seed/2"]), "s")
+    assert log == NAMES[:2]
+    log.clear()
+    assert values(Pieces({"input": 1}, tmp_path, progress=False).each(NAMES, partial(square, log=log), "s")) == ALL
+    assert log == NAMES[2:]
+
+
+@pytest.mark.parametrize("other", [{"input": 2}, {"input": 1, "seed": 0}])
+def test_what_was_kept_for_another_input_is_not_used(other, tmp_path):
+    Pieces({"input": 1}, tmp_path, progress=False).each(NAMES, square, "s")
+    log = []
+    Pieces(other, tmp_path, progress=False).each(NAMES, partial(square, log=log), "s")
+    assert log == NAMES
+    log.clear()
+    Pieces({"input": 1}, tmp_path, progress=False).each(NAMES, partial(square, log=log), "s")
+    assert log == []
+
+
+def test_a_piece_that_was_cut_off_is_done_again(tmp_path):
+    pieces = Pieces({"input": 1}, tmp_path, progress=False)
+    pieces.each(NAMES, square, "s")
+    for number, kept in enumerate(sorted(tmp_path.rglob("*.npz"))):
+        kept.write_bytes(kept.read_bytes()[: number * 60])
+    assert values(pieces.each(NAMES, square, "s")) == ALL
+
+
+def test_fingerprints_tell_contents_apart():
+    a = np.arange(6.0)
+    different = [[a], [a.reshape(2, 3)], [a.astype(int)], [a, a], [a, "x"], [a, {"x": 1}], [a, {"x": "1"}], [a + 1e-15]]
+    assert len({fingerprint(*parts) for parts in different}) == len(different)
+    assert fingerprint(a, {"x": 1, "y": 2}) == fingerprint(a.copy(), {"y": 2, "x": 1})
+
+
+def test_jobs_are_a_number_of_processes():
+    with pytest.raises(CWLAError, match="jobs=0"):
+        Pieces({}, jobs=0)

@@ -1,0 +1,145 @@
+"""The page of a study, opened in a browser; and the files beside it."""
+
+import json
+import shutil
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyterrier_cwla.studies import Picture, Study, Table
+
+HOSTILE = ["<script>window.hacked = 1</script>", '"><img src=x onerror="window.hacked = 2">', "R&D 'run' {{ 7 * 7 }}"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hostile(Study):
+    """A study whose runs are named to break pages."""
+
+    title: str = f"A study of {HOSTILE[0]}"
+    about: dict = field(default_factory=lambda: {"runs": HOSTILE, "seed": 0, HOSTILE[1]: {HOSTILE[0]: HOSTILE[2]}})
+
+    def tables(self):
+        scores = pd.DataFrame({"run": HOSTILE, "τ": [0.5, -2.0, np.nan], "p": [np.inf, 1e-9, 0.25], "n": [3, 20, 100],
+                               HOSTILE[1]: [True, False, True]})  # fmt: skip
+        long = pd.DataFrame({"run": [f"run {i}" for i in range(1000)], "score": np.arange(1000) / 7})
+        wide = pd.DataFrame(np.arange(60.0).reshape(2, 30), columns=[f"measure number {i}" for i in range(30)])
+        return {
+            "scores": Table("Scores", f"Of {HOSTILE[1]}.", scores),
+            "long": Table("Long", "A thousand runs.", long.set_index("run")),
+            "wide": Table("Wide", "Thirty measures.", wide),
+        }
+
+    def pictures(self):
+        data = self.tables()["scores"].frame
+
+        def draw(ax):
+            ax.bar(data["run"], data["n"])
+            ax.set_title(HOSTILE[0])
+            return ax
+
+        return {"bars": Picture("Bars", f"Bars of {HOSTILE[1]}.", draw, data)}
+
+    def findings(self):
+        return [f"{HOSTILE[0]} is above {HOSTILE[1]}.", "x" * 300]
+
+    def limits(self):
+        return [HOSTILE[2]]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    return Hostile().report(tmp_path_factory.mktemp("study"))
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (program and driver):
+        pytest.skip("no chromium and chromedriver on this machine")
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    folder = tmp_path_factory.mktemp("profile")
+    for flag in ("headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-sync",
+                 "disable-background-networking", "disable-component-update", "disable-dev-shm-usage",
+                 f"user-data-dir={folder}"):  # fmt: skip
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    with webdriver.Chrome(options, webdriver.ChromeService(driver)) as opened:
+        yield opened
+
+
+def column(browser, table, number):
+    cells = browser.find_elements("css selector", f"#table-{table} tbody td:nth-child({number + 1})")
+    return [cell.text for cell in cells]
+
+
+def test_the_files(page):
+    folder = page.parent
+    names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    tables = [f"tables/{name}.{kind}" for name in ("long", "scores", "wide") for kind in ("csv", "parquet")]
+    assert names == sorted(["about.json", "pictures/bars.png", "pictures/bars.svg", "report.html", *tables])
+    scores = Hostile().tables()["scores"].frame
+    pd.testing.assert_frame_equal(pd.read_parquet(folder / "tables/scores.parquet"), scores)
+    pd.testing.assert_frame_equal(pd.read_csv(folder / "tables/scores.csv"), scores, check_dtype=False)
+    assert pd.read_parquet(folder / "tables/long.parquet")["run"].tolist()[-1] == "run 999"
+    assert json.loads((folder / "about.json").read_text("utf-8"))["runs"] == HOSTILE
+
+
+def test_the_page_needs_nothing_else(page):
+    text = page.read_text("utf-8")
+    assert "http" not in text.replace("http-equiv", "")
+    assert not any(name in text for name in HOSTILE)
+    assert text.count("<script") == 1
+
+
+def test_equal_studies_make_equal_pages(page, tmp_path):
+    assert Hostile().report(tmp_path).read_bytes() == page.read_bytes()
+
+
+def test_the_page_in_a_browser(page, browser):
+    browser.get(page.as_uri())
+    assert browser.get_log("browser") == []
+    assert browser.execute_script("return [window.hacked === undefined, document.scripts.length]") == [True, 1]
+    assert browser.title == browser.find_element("tag name", "h1").text == f"A study of {HOSTILE[0]}"
+    assert column(browser, "scores", 0) == HOSTILE
+    assert HOSTILE[2] in browser.find_element("id", "findings").text
+    pictures = "return Array.from(document.images, image => [image.complete, image.naturalWidth > 100, image.alt])"
+    assert browser.execute_script(pictures) == [[True, True, f"Bars: Bars of {HOSTILE[1]}."]]
+
+
+def test_tables_are_sorted_by_their_heads(page, browser):
+    browser.get(page.as_uri())
+    heads = browser.find_elements("css selector", "#table-scores th button")
+    for number, rising in [(1, ["−2", "0.5000", "–"]), (2, ["1.0e-09", "0.2500", "∞"]), (3, ["3", "20", "100"])]:
+        heads[number].click()
+        assert column(browser, "scores", number) == rising
+        assert heads[number].find_element("xpath", "..").get_attribute("aria-sort") == "ascending"
+        heads[number].click()
+        falling = [text for text in rising[::-1] if text != "–"]
+        assert column(browser, "scores", number) == falling + ["–"] * (3 - len(falling))
+    assert len(browser.find_elements("css selector", "th[aria-sort]")) == 1
+    assert "The first 300 of 1,000 rows" in browser.find_element("id", "table-long").text
+
+
+@pytest.mark.parametrize("width", [400, 1600])
+def test_the_page_is_readable_at_any_width(page, browser, width):
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        browser.get(page.as_uri())
+        root = "document.documentElement"
+        seen, needed = browser.execute_script(f"return [{root}.clientWidth, {root}.scrollWidth]")
+        assert width - 20 <= seen == needed, "but for the scroll bar"
+        smallest = (
+            "return Math.min(...Array.from(document.querySelectorAll('main *'),"
+            " one => parseFloat(getComputedStyle(one).fontSize)))"
+        )
+        assert browser.execute_script(smallest) >= 14
+        shown = browser.execute_script("return Array.from(document.images, image => image.clientWidth)")
+        assert all(36 * 16 <= one <= 48 * 16 for one in shown), "letters of pictures stay legible"
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
