@@ -14,12 +14,13 @@ import shutil
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from markup import escaped, indented, mathematics, numbers, page, table, title
 
 import pyterrier_cwla
-from pyterrier_cwla import CWLAError, Explanation, behaviour, explain
+from pyterrier_cwla import CWLAError, Explanation, behaviour, explain, studies
 from pyterrier_cwla.evaluate import measures_of
 from pyterrier_cwla.listing import KINDS, Entry, Given, entries, made_of
 from pyterrier_cwla.measures import metric_of
@@ -386,10 +387,8 @@ def _api_page() -> str:
         "Decorators": [_auto("function", name) for name in functions if name in TABLES],
         "Classes": [_auto("class", name) for name in classes],
         "What functions of your own may read": [_auto("class", f"view.{name}") for name in ("View", "Documents")],
-        "Behaviour: pyterrier_cwla.behaviour": [
-            _auto("class" if inspect.isclass(getattr(behaviour, name)) else "function", f"behaviour.{name}")
-            for name in behaviour.__all__
-        ],
+        "Behaviour: pyterrier_cwla.behaviour": _package("behaviour", behaviour),
+        "Studies: pyterrier_cwla.studies": _package("studies", studies),
     }
     shown = [
         title("API reference", "="),
@@ -399,6 +398,11 @@ def _api_page() -> str:
     for head, documented in groups.items():
         shown += [title(head), *documented]
     return page(shown)
+
+
+def _package(name: str, package: ModuleType) -> list[str]:
+    things = {thing: getattr(package, thing) for thing in package.__all__}
+    return [_auto("class" if inspect.isclass(things[thing]) else "function", f"{name}.{thing}") for thing in things]
 
 
 def _auto(what: str, name: str) -> str:
