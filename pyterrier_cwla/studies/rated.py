@@ -19,6 +19,8 @@ from ..sessions import SessionMeasure, SessionRun
 
 Array = np.ndarray
 
+_FEWEST = 3  # ratings: a correlation of two is 1 or −1
+
 
 class _Lists:
     """Lists of one run, each a query, aligned with their judgments once."""
@@ -32,14 +34,27 @@ class _Lists:
         found = CWLAEvaluator(list(measures.values()), self.judgments).values(self.aligned)
         return pd.DataFrame({name: found[measure] for name, measure in measures.items()}, index=self.judgments.qids)
 
+    def results(self) -> pd.Series:
+        """How many results each list has."""
+        return pd.Series(self.aligned.rankings().n, self.judgments.qids)
+
+
+class _Sessions(SessionRun):
+    def results(self) -> pd.Series:
+        """How many results each session has, its queries together."""
+        return pd.Series(self.asked.summed(self.aligned.rankings().n), self.asked.sessions)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rated:
-    """What users were shown, and how they rated it.
+    """What users were shown, and how they rated it: made by ``lists``, ``sessions`` or ``preferences``.
 
     ``what``: "list", "session" or "pair" · ``table``: a row for each rating: ``rating`` (of pairs the preference, 1 for
-    the first, −1 for the second, 0 for neither), ``n``, how often it counts (impressions), and all other columns that
-    were given: properties to split by · ``shown``: what scores the lists or sessions.
+    the first, −1 for the second, 0 for neither), ``n``, how often it counts (impressions), ``user``, who gave it, and
+    all other columns that were given: properties to split by · ``shown``: what scores the lists or sessions.
+
+    No rating is left out: one that is no number, or is of something that nothing is judged for, is an error
+    (:class:`BadRatings`). A list for which the run has no results scores 0, and is counted in ``empty``.
     """
 
     what: str
@@ -50,42 +65,86 @@ class Rated:
     def lists(cls, qrels: Any, run: Any, ratings: Any) -> Rated:
         """Ratings of lists: a frame with ``query_id`` and ``rating``, or a dict or Series of ratings by query.
 
-        Every list is a query of the run and of the judgments; a list may be rated by several users. A column ``n`` says
-        how often a row counts; further columns are properties to split by.
+        Every list is a query of the run and of the judgments; a list may be rated by several users, whom a column
+        ``user`` tells apart. A column ``n`` says how often a row counts, above 0; further columns are properties to
+        split by.
+
+        Raises BadRatings for missing columns, ratings that are no finite numbers, lists that nothing is judged for or
+        none of which the run has, and fewer than three ratings.
+
+        >>> qrels = {q: {"a": 1, "b": 0} for q in "123"}
+        >>> run = {"1": {"a": 2.0, "b": 1.0}, "2": {"b": 2.0, "a": 1.0}, "3": {"b": 1.0}}
+        >>> rated = Rated.lists(qrels, run, {"1": 5, "2": 3, "3": 1})
+        >>> rated
+        <ratings of 3 lists: 1: 1, 3: 1, 5: 1>
+        >>> rated.scores(["RR"]).assign(rating=rated.ratings)
+            RR  rating
+        0  1.0     5.0
+        1  0.5     3.0
+        2  0.0     1.0
         """
         table = _frame(ratings, "query_id")
         shown = _Lists(qrels, run)
-        _known(table["query_id"], shown.judgments.qids, "rated list")
-        return cls("list", _checked(table), shown)
+        _judged(table["query_id"], shown.judgments.qids, "rated list")
+        return cls("list", _checked(table), shown)._not_all_empty()
 
     @classmethod
     def sessions(cls, qrels: Any, run: Any, sessions: Any, ratings: Any, judged_by: str = "session") -> Rated:
         """Ratings of sessions: a frame with ``session`` and ``rating``, or a dict or Series of ratings by session.
 
         ``sessions`` and ``judged_by`` as :func:`pyterrier_cwla.evaluate_sessions` takes them: the score of a session is
-        the mean over its queries.
+        the mean over its queries, or by a measure of sessions. Further columns, and errors, as for ``lists``.
+
+        >>> qrels = {s: {"a": 1, "b": 0} for s in ("s1", "s2", "s3")}
+        >>> run = {"q1": {"a": 1.0}, "q2": {"b": 1.0}, "q3": {"b": 2.0, "a": 1.0}, "q4": {"b": 1.0}}
+        >>> sessions = {"s1": ["q1", "q2"], "s2": ["q3"], "s3": ["q4"]}
+        >>> rated = Rated.sessions(qrels, run, sessions, {"s1": 5, "s2": 4, "s3": 1})
+        >>> rated.scores(["RR"])["RR"].tolist()
+        [0.5, 0.5, 0.0]
         """
         table = _frame(ratings, "session")
-        shown = SessionRun(qrels, run, sessions, judged_by)
-        _known(table["session"], shown.asked.sessions, "rated session")
-        return cls("session", _checked(table), shown)
+        shown = _Sessions(qrels, run, sessions, judged_by)
+        unknown = table["session"][~table["session"].isin(shown.asked.sessions)].unique()
+        if len(unknown):
+            raise BadRatings(
+                f"{many(len(unknown), 'rated session')} ({some(unknown)}) {'is' if len(unknown) == 1 else 'are'} not"
+                f" among the sessions, which are {some(shown.asked.sessions)}: say which queries they have."
+            )
+        return cls("session", _checked(table), shown)._not_all_empty()
 
     @classmethod
     def preferences(cls, qrels: Any, run: Any, preferences: Any) -> Rated:
         """Preferences between two lists: a frame with ``first``, ``second`` (queries of the run) and ``preference``.
 
-        Above 0 the first is preferred, below 0 the second, and 0 is a tie; only the sign counts.
+        Above 0 the first is preferred, below 0 the second, and 0 is neither; only the sign counts. Further columns, and
+        errors, as for ``lists``; a list that is compared with itself is an error, too.
+
+        >>> qrels = {q: {"a": 1, "b": 0} for q in "123"}
+        >>> run = {"1": {"a": 2.0, "b": 1.0}, "2": {"b": 2.0, "a": 1.0}, "3": {"b": 1.0}}
+        >>> pairs = pd.DataFrame({"first": ["1", "2", "3"], "second": ["2", "3", "1"], "preference": [0.3, 0, -1]})
+        >>> rated = Rated.preferences(qrels, run, pairs)
+        >>> rated.scores(["RR"]).assign(rating=rated.ratings)
+            RR  rating
+        0  0.5     1.0
+        1  0.5     0.0
+        2 -1.0    -1.0
         """
         table = _frame(preferences, "first", "second", rating="preference").rename(columns={"preference": "rating"})
         shown = _Lists(qrels, run)
         for name in ("first", "second"):
-            _known(table[name], shown.judgments.qids, "compared list")
+            _judged(table[name], shown.judgments.qids, "compared list")
+        same = table["first"][table["first"] == table["second"]]
+        if len(same):
+            raise BadRatings(f"{many(len(same), 'pair')} ({some(same)}) compares a list with itself: leave it out.")
         checked = _checked(table)
-        return cls("pair", checked.assign(rating=np.sign(checked["rating"])), shown)
+        return cls("pair", checked.assign(rating=np.sign(checked["rating"])), shown)._not_all_empty()
 
     def scores(self, measures: Iterable[Any] | Mapping[str, Any]) -> pd.DataFrame:
         """A row for each rating, a column for each measure: the score of the list or session, or of pairs the first
-        list's minus the second's."""
+        list's minus the second's.
+
+        Raises BadParameter where a measure has no finite score for something that was rated.
+        """
         if isinstance(measures, Mapping):
             named = dict(zip(measures, measures_of(measures.values()), strict=True))
         else:
@@ -99,11 +158,21 @@ class Rated:
             found = scores.loc[self.table["first"]].to_numpy() - scores.loc[self.table["second"]].to_numpy()
         else:
             found = scores.loc[self.table["query_id" if self.what == "list" else "session"]].to_numpy()
+        infinite = ~np.isfinite(found)
+        if infinite.any():
+            row, column = np.argwhere(infinite)[0]
+            raise BadParameter(
+                f"{list(named)[column]} has no finite score for {many(int(infinite[:, column].sum()), 'rating')}"
+                f" (first: {self.table.iloc[row].to_dict()})."
+            )
         return pd.DataFrame(found, self.table.index, list(named))
 
     def only(self, rows: Any) -> Rated:
-        """Some of the ratings, by a mask or row numbers."""
-        return replace(self, table=self.table[rows] if _is_mask(rows) else self.table.iloc[rows])
+        """Some of the ratings, by a mask over all of them or by row numbers; at least three."""
+        rows = np.asarray(rows)
+        if rows.dtype == bool and len(rows) != len(self):
+            raise BadParameter(f"the mask has {len(rows):,} values for {many(len(self), 'rating')}.")
+        return replace(self, table=_checked(self.table.iloc[np.flatnonzero(rows) if rows.dtype == bool else rows]))
 
     @property
     def ratings(self) -> Array:
@@ -114,6 +183,31 @@ class Rated:
         """How often each rating counts, or None where all count once."""
         return self.table["n"].to_numpy(float) if "n" in self.table else None
 
+    @property
+    def users(self) -> Array | None:
+        """Of each rating the number of the user who gave it, or None where that is not known or all are of one user."""
+        if "user" not in self.table or self.table["user"].nunique() < 2:
+            return None
+        return pd.factorize(self.table["user"])[0]
+
+    @property
+    def empty(self) -> int:
+        """Of how many ratings the list or session, or one list of the pair, has no results, and so scores 0."""
+        results = self.shown.results()
+        columns = {"list": ["query_id"], "session": ["session"], "pair": ["first", "second"]}[self.what]
+        return int(
+            (results.loc[self.table[columns].to_numpy().ravel()].to_numpy() == 0).reshape(len(self), -1).any(1).sum()
+        )
+
+    def _not_all_empty(self) -> Rated:
+        if self.empty == len(self):
+            lists = {"list": "lists", "session": "sessions", "pair": "pairs of lists"}[self.what]
+            raise BadRatings(
+                f"the run has no results for any of the {len(self):,} rated {lists}: are their ids the same on both"
+                " sides?"
+            )
+        return self
+
     def __len__(self) -> int:
         return len(self.table)
 
@@ -121,10 +215,6 @@ class Rated:
         values, counts = np.unique(self.ratings, return_counts=True)
         kinds = ", ".join(f"{value:g}: {count:,}" for value, count in zip(values, counts, strict=True))
         return f"<ratings of {many(len(self), self.what)}: {kinds if len(values) <= 9 else f'{len(values)} values'}>"
-
-
-def _is_mask(rows: Any) -> bool:
-    return np.asarray(rows).dtype == bool
 
 
 def _frame(ratings: Any, *ids: str, rating: str = "rating") -> pd.DataFrame:
@@ -139,14 +229,19 @@ def _frame(ratings: Any, *ids: str, rating: str = "rating") -> pd.DataFrame:
     for name in (*ids, rating):
         if name not in table:
             raise BadRatings(f"the ratings have no column {name!r}; there is {some(table.columns, 8)}.")
-    for name in ids:
-        strings(table[name], name, "ratings", BadRatings)
     if not len(table):
         raise BadRatings("there are no ratings.")
+    for name in ids:
+        strings(table[name], name, "ratings", BadRatings)
+    if "user" in table and table["user"].isna().any():
+        raise BadRatings(
+            f"{many(int(table['user'].isna().sum()), 'rating')} of {len(table):,} have no 'user': name all, or drop the"
+            " column (then all ratings count as independent)."
+        )
     return table.reset_index(drop=True)
 
 
-def _known(names: pd.Series, known: Iterable[str], what: str) -> None:
+def _judged(names: pd.Series, known: Iterable[str], what: str) -> None:
     unknown = names[~names.isin(list(known))].unique()
     if len(unknown):
         raise BadRatings(
@@ -155,12 +250,12 @@ def _known(names: pd.Series, known: Iterable[str], what: str) -> None:
 
 
 def _checked(table: pd.DataFrame) -> pd.DataFrame:
-    """Ratings and counts are finite numbers."""
-    for name, lowest in (("rating", -np.inf), ("n", 0.0)):
+    """Ratings and counts are finite numbers, and there are enough of them."""
+    for name, above in (("rating", -np.inf), ("n", 0.0)):
         if name not in table:
             continue
         values = pd.to_numeric(table[name], errors="coerce").to_numpy(float)
-        wrong = np.flatnonzero(~np.isfinite(values) | (values < lowest))
+        wrong = np.flatnonzero(~np.isfinite(values) | (values <= above))
         if len(wrong):
             row = table.iloc[wrong[0]]
             raise BadRatings(
@@ -168,6 +263,6 @@ def _checked(table: pd.DataFrame) -> pd.DataFrame:
                 f" (first: {row.to_dict()}): leave {'it' if len(wrong) == 1 else 'them'} out, or mend."
             )
         table = table.assign(**{name: values})
-    if len(table) < 3:
+    if len(table) < _FEWEST:
         raise BadRatings(f"{many(len(table), 'rating')}: a correlation needs at least three.")
     return table

@@ -1,0 +1,106 @@
+"""The C × A grid of Moffat et al. (2022), and the cells that tell no rankings apart."""
+
+import numpy as np
+import pytest
+
+from pyterrier_cwla import aggregation, continuation, score
+from pyterrier_cwla.errors import BadParameter, UnknownSpec
+from pyterrier_cwla.studies.crossing import AGGREGATIONS, continuations, grid
+
+
+def of_kind(metrics, kind):
+    return {(c.partition("(")[0], a.partition("(")[0]) for (c, a), found in metrics.kinds.items() if found == kind}
+
+
+TABLE_3_X = {(c, "err") for c in ("prec", "rbp", "dcg")}
+TABLE_3_XX = {("ap2", "etg"), ("ap2", "fin")}
+
+
+@pytest.mark.parametrize("parameters", [{}, {"k": 3, "phi": 0.5, "T": 1}], ids=["Table 4", "Table 5"])
+def test_exactly_the_cells_of_the_papers_table_3_are_found(parameters):
+    """With binary satisfaction, as the tables were computed."""
+    metrics = grid(continuations(**parameters, rel=1), max_rel=4)
+    assert (of_kind(metrics, "X"), of_kind(metrics, "XX")) == (TABLE_3_X, TABLE_3_XX)
+
+
+def test_expected_total_gain_of_the_satisfied_does_not_depend_on_the_order():
+    """By Eq. 12, rr + etg is 1 − Π(1 − r_i)·(1 + Σ r_i): one cell more than the paper's Table 3 has.
+
+    Σ V(i)·r_i = 1 − V(∞), less what those have found who never leave, V(∞)·Σ r_i.
+    """
+    metrics = grid(["rr"], max_rel=4)
+    assert (of_kind(metrics, "X"), of_kind(metrics, "XX")) == (set(), {("rr", "etg")})
+    gains = [0.25, 0, 0.5, 0.75]
+    assert score(gains, C="rr", A="etg") == pytest.approx(1 - 0.75 * 0.5 * 0.25 * (1 + 1.5), abs=1e-12)
+
+
+def test_with_binary_gains_more_cells_are_the_same_for_all_orders():
+    """Whoever stops at the only kind of gain there is takes 1 away, wherever it is."""
+    assert of_kind(grid(["ap1('ranking')", "rr"], ["max", "fin", "pe(0.5)"], max_rel=1), "") == set()
+
+
+def test_the_grid_of_tables_4_and_5():
+    metrics = grid(max_rel=3)
+    assert len(metrics) == len(metrics.C) * len(metrics.A) == 56
+    assert list(metrics) == [(c, a) for c in metrics.C for a in AGGREGATIONS]
+    assert [metrics.canonical[c] for c in metrics.C] == ["erg", "erg", "erg", "erg", "err", "erg", "avg"]
+    assert str(metrics["rbp(0.8)", "max"]) == "CWLA(C='rbp(0.8)',A='max',max_rel=3)"
+    assert metrics.named["rbp(0.8) + max"] is metrics["rbp(0.8)", "max"]
+
+
+def test_options_are_those_of_every_measure():
+    metrics = grid(["rbp(0.8)"], ["erg"], gain="exponential", max_rel=2, end="stop", cutoff=9)
+    assert str(*metrics.values()) == "CWLA(C='rbp(0.8)',A='erg',gain='exponential',end='stop',max_rel=2)@9"
+
+
+def test_users_own_functions_are_probed_like_the_others():
+    @continuation
+    def probed_far(view, k: float = 60):
+        return (view.i < k).astype(float)
+
+    @aggregation
+    def probed_constant(view):
+        return np.ones_like(view.i)
+
+    metrics = grid([probed_far, "rbp(0.5)"], ["etg", probed_constant], max_rel=2)
+    kinds = {cell: kind for cell, kind in metrics.kinds.items() if kind}
+    # Of k alone nothing tells: 24 documents are all seen, in whatever order.
+    assert kinds == {
+        ("probed_far", "etg"): "XX",
+        ("probed_far", "probed_constant"): "X",
+        ("rbp(0.5)", "probed_constant"): "X",
+    }
+
+
+def test_a_continuation_that_names_its_last_rank_is_probed_beyond_it():
+    assert of_kind(grid(["prec(60)"], ["etg"], max_rel=2), "") == {("prec", "etg")}
+
+
+def test_the_time_that_documents_take_keeps_a_score_from_being_constant():
+    """1/E(i) differs with what is read, so that rbp + err tells rankings apart."""
+    assert of_kind(grid(["rbp(0.5)"], ["err"], max_rel=1, effort="time", unseen=10), "") == {("rbp", "err")}
+
+
+def test_another_canonical_metric_or_one_for_ones_own():
+    given = {"rbp": "max", "insq(2)": "erg"}
+    metrics = grid(["rbp(0.8)", "rbp(0.5)", "insq(2.0)", "insq(3)"], ["erg", "max"], canonical=given, max_rel=1)
+    assert metrics.canonical == {"rbp(0.8)": "max", "rbp(0.5)": "max", "insq(2)": "erg"}
+    assert grid(["rbp(0.8)"], ["max"], max_rel=1).canonical == {}
+
+
+@pytest.mark.parametrize(
+    "arguments, options, error, message",
+    [
+        (["rbp(0.8)"], {}, BadParameter, "C of a grid are several: write C=['rbp(0.8)', …]."),
+        ([["rbp(.8)", "rbp(0.8)"]], {}, BadParameter, "C has 'rbp(0.8)' twice."),
+        ([["rbp(0.8)"], []], {}, BadParameter, "the grid has no A."),
+        ([["rpb(0.8)"]], {}, UnknownSpec, "Near: 'rbp'"),
+        ([["rbp(0.8)"]], {"canonical": {"rr": "err"}}, BadParameter, "the grid has no C='rr'"),
+        ([["rbp(0.8)"], ["erg"]], {"canonical": {"rbp": "max"}}, BadParameter, "the grid has no A='max'; there is 'erg'."),
+        ([["rbp(0.8)"]], {"max_rel": None}, BadParameter, "needs max_rel="),
+    ],
+)  # fmt: skip
+def test_what_is_no_grid(arguments, options, error, message):
+    with pytest.raises(error) as raised:
+        grid(*arguments, **{"max_rel": 1, **options})
+    assert message in str(raised.value)

@@ -1,0 +1,220 @@
+"""Correlations of resamples, what each rating moves, and tests of the difference of two dependent correlations."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import kendalltau, pearsonr, spearmanr
+
+from pyterrier_cwla.behaviour.clicks import weighted_correlation
+from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.studies.dependent import clustered_error, difference_test, influence, williams_test
+from pyterrier_cwla.studies.weighted import resample_counts, weighted_agreement, weighted_pearson, weighted_ranks
+
+SCIPY = {"pearson": pearsonr, "spearman": spearmanr, "tau_b": kendalltau}
+
+
+def resampled(coefficient, x, y, counts):
+    if coefficient == "pearson":
+        return weighted_pearson(x, y, counts)
+    return weighted_ranks(x, y, counts)[coefficient == "tau_b"]
+
+
+def ratings_and_scores(seed, n=40, levels=5):
+    """Ordinal ratings, and two measures with ties that follow them."""
+    rng = np.random.default_rng(seed)
+    worth = rng.normal(size=n)
+    y = np.digitize(worth + 0.5 * rng.normal(size=n), np.linspace(-1, 1, levels - 1)).astype(float)
+    x = np.round(worth + rng.normal(size=(2, n)), 1)
+    return x, y
+
+
+# ---- resamples
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 3)), min_size=3, max_size=12))
+def test_counts_are_as_good_as_copies(rows):
+    """Of a sample in which each rating stands as often as it counts, scipy has the same coefficients."""
+    x, y, n = np.array(rows, float).T
+    copies = [np.repeat(values, n.astype(int)) for values in (x, y)]
+    varies = n.sum() > 1 and all(np.ptp(values) > 0 for values in copies)
+    for name, function in SCIPY.items():
+        if n.sum() == 0:
+            continue
+        found = np.ravel(resampled(name, x, y, n[:, None]))[0]
+        assert np.isfinite(found) == varies
+        if varies:
+            assert found == pytest.approx(function(*copies).statistic, abs=1e-12), name
+
+
+def test_many_resamples_are_cut_into_parts(monkeypatch):
+    x, y = ratings_and_scores(1)
+    counts = resample_counts(len(y), None, 50, seed=3)
+    whole = weighted_ranks(x[0], y, counts)
+    monkeypatch.setattr("pyterrier_cwla.studies.weighted._CELLS", 1000)
+    for found, expected in zip(weighted_ranks(x[0], y, counts), whole, strict=True):
+        assert found.tolist() == expected.tolist()
+
+
+def test_ratings_are_drawn_with_their_users():
+    users = np.array([0, 1, 1, 2, 0])
+    counts = resample_counts(5, users, 500, seed=0)
+    assert (counts[0] == counts[4]).all()
+    assert (counts[1] == counts[2]).all()
+    assert (counts[[0, 1, 3]].sum(axis=0) == 3).all()
+    assert counts.mean(axis=1) == pytest.approx([1] * 5, abs=0.15)
+    assert (resample_counts(5, None, 500, seed=0).sum(axis=0) == 5).all()
+
+
+def test_a_coefficient_of_what_does_not_vary_is_nan():
+    counts = np.array([[1.0, 2.0], [1.0, 0.0], [1.0, 0.0]])
+    assert np.isnan(weighted_pearson([0.1 + 0.2, 0.3, 0.3], [1, 2, 3], counts)).all()
+    assert np.isnan(weighted_pearson([1, 2, 3], [1, 2, 3], counts)).tolist() == [False, True]
+    for found in weighted_ranks([0.1 + 0.2, 0.3, 0.3], [1, 2, 3], counts):
+        assert np.isnan(found).all()
+
+
+def test_agreement_counts_signs_and_a_tie_of_scores_half():
+    x, y = [0.2, -0.1, 0.0, 1e-12, 0.5], np.array([1, 1, -1, 1, 0])
+    assert weighted_agreement(x, y, np.ones((5, 1)))[0] == pytest.approx((1 + 0 + 0.5 + 0.5) / 4)
+    assert weighted_agreement(x, y, np.array([[3.0], [1], [0], [0], [9]]))[0] == pytest.approx(3 / 4)
+
+
+# ---- what each rating moves
+
+
+@pytest.mark.parametrize("coefficient", list(SCIPY))
+def test_influences_are_derivatives(coefficient):
+    """∂/∂w_i, by a rating that counts a little more and a little less."""
+    x, y = ratings_and_scores(2, n=25)
+    for row in x:
+        h = 1e-5
+        steps = [np.ravel(resampled(coefficient, row, y, 1 + sign * h * np.eye(len(y)))) for sign in (1, -1)]
+        found = influence(row, y, coefficient)
+        assert found == pytest.approx((steps[0] - steps[1]) / (2 * h), abs=1e-8)
+        assert found.sum() == pytest.approx(0, abs=1e-12)
+
+
+def test_influences_of_the_weighted_correlation_are_derivatives_by_ratings_that_count_n_times():
+    x, y = ratings_and_scores(3, n=20)
+    n = np.random.default_rng(3).integers(1, 50, len(y)).astype(float)
+    h = 1e-5
+    steps = [[weighted_correlation(x[0], y, n * (1 + sign * h * row)) for row in np.eye(len(y))] for sign in (1, -1)]
+    assert influence(x[0], y, "pearson", n) == pytest.approx((np.array(steps[0]) - steps[1]) / (2 * h), abs=1e-8)
+
+
+@pytest.mark.parametrize("coefficient", list(SCIPY))
+def test_the_standard_error_is_about_the_jackknife_s_and_the_bootstrap_s(coefficient):
+    """The jackknife in loops, each rating left out in turn; the bootstrap with 2,000 resamples."""
+    x, y = ratings_and_scores(4, n=80)
+    one, other = (
+        np.array([SCIPY[coefficient](np.delete(row, i), np.delete(y, i)).statistic for i in range(len(y))]) for row in x
+    )
+    left_out = one - other
+    jackknife = np.sqrt((len(y) - 1) * ((left_out - left_out.mean()) ** 2).mean())
+    counts = resample_counts(len(y), None, 2000, seed=1)
+    bootstrap = np.std(
+        np.ravel(resampled(coefficient, x[0], y, counts)) - np.ravel(resampled(coefficient, x[1], y, counts))
+    )
+    moved = influence(x, y, coefficient)
+    found = clustered_error(moved[0] - moved[1])
+    assert found == pytest.approx(jackknife, rel=0.05)
+    assert found == pytest.approx(bootstrap, rel=0.08)
+
+
+@pytest.mark.parametrize("coefficient", list(SCIPY))
+def test_the_standard_error_over_users_is_about_the_bootstrap_s_over_users(coefficient):
+    rng = np.random.default_rng(5)
+    users = np.repeat(np.arange(60), 4)
+    lenient = rng.normal(size=60)[users]
+    worth = rng.normal(size=240)
+    y = np.round(worth + 2 * lenient)
+    x = np.stack([worth + rng.normal(size=240), worth + lenient + rng.normal(size=240)])
+    counts = resample_counts(240, users, 1500, seed=1)
+    bootstrap = [np.std(np.ravel(resampled(coefficient, row, y, counts))) for row in x]
+    assert clustered_error(influence(x, y, coefficient), users) == pytest.approx(bootstrap, rel=0.1)
+
+
+def test_many_pairs_are_looked_at_in_parts(monkeypatch):
+    x, y = ratings_and_scores(6)
+    whole = influence(x, y, "tau_b")
+    monkeypatch.setattr("pyterrier_cwla.studies.dependent._CELLS", 100)
+    assert influence(x, y, "tau_b").tolist() == whole.tolist()
+
+
+def test_constant_scores_have_no_influences():
+    for coefficient in SCIPY:
+        assert np.isnan(influence([1, 1, 1], [1, 2, 3], coefficient)).all()
+
+
+def test_coefficients_that_there_are_not():
+    with pytest.raises(BadParameter, match="Near: 'tau_b'"):
+        influence([1, 2, 3], [1, 2, 3], "tau_a")
+    with pytest.raises(BadParameter, match="has no weights here"):
+        influence([1, 2, 3], [1, 2, 3], "tau_b", np.ones(3))
+
+
+# ---- tests of differences
+
+
+def slow_williams(r12, r13, r23, n):
+    """Steiger (1980): r12 and r13 share the first variable."""
+    D = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
+    mean = (r12 + r13) / 2
+    return (r12 - r13) * ((n - 1) * (1 + r23) / (2 * (n - 1) / (n - 3) * D + mean**2 * (1 - r23) ** 3)) ** 0.5
+
+
+def test_williams_test_is_the_formula_for_arrays():
+    r12, r13, r23 = np.array([0.4, 0.1, -0.3]), np.array([0.5, 0.3, 0.1]), np.array([0.1, 0.9, 0.2])
+    found, p = williams_test(r12, r13, r23, 50)
+    assert found == pytest.approx([slow_williams(*of, 50) for of in zip(r12, r13, r23)])
+    turned, same = williams_test(r13, r12, r23, 50)
+    assert turned == pytest.approx(-found)
+    assert same == pytest.approx(p)
+
+
+def test_equal_correlations_have_nothing_to_reject():
+    assert williams_test(0.5, 0.5, 1.0, 20)[1] == 1
+    assert difference_test([0.0, 1e-17], np.zeros((2, 9))).tolist() == [1, 1]
+    with pytest.raises(BadParameter, match="at least four ratings, not 3"):
+        williams_test(0.5, 0.4, 0.1, 3)
+
+
+def test_williams_test_keeps_its_level():
+    """2,000 samples of 30 with equal true correlations: 5 % ± 4 standard errors of 0.005."""
+    rng = np.random.default_rng(7)
+    y, a, b = rng.normal(size=(3, 2000, 30))
+    x, z = y + a, y + 0.5 * a + np.sqrt(0.75) * b
+    r = [[np.corrcoef(*of)[0, 1] for of in zip(*pair)] for pair in ((x, y), (z, y), (x, z))]
+    assert (williams_test(*r, 30)[1] < 0.05).mean() == pytest.approx(0.05, abs=0.02)
+
+
+@pytest.mark.parametrize("coefficient", ["spearman", "tau_b"])
+def test_the_difference_test_keeps_its_level(coefficient):
+    """250 samples of 60 with equal true correlations: 5 % ± 4 standard errors of 0.014."""
+    rejected = 0
+    for seed in range(250):
+        x, y = ratings_and_scores(seed, n=60)
+        value = [SCIPY[coefficient](row, y).statistic for row in x]
+        moved = influence(x, y, coefficient)
+        rejected += difference_test(value[0] - value[1], moved[0] - moved[1]) < 0.05
+    assert rejected / 250 < 0.05 + 4 * 0.014
+    assert rejected > 0
+
+
+def test_only_the_test_over_users_keeps_its_level_where_users_differ():
+    """Some users like what one measure counts, others what the other does; on average the measures are as good."""
+    rejected = np.zeros(2)
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        users = np.repeat(np.arange(40), 5)
+        x = rng.normal(size=(2, 200))
+        y = x.sum(axis=0) + rng.normal(size=40)[users] * (x[0] - x[1])
+        value = [kendalltau(row, y).statistic for row in x]
+        moved = influence(x, y)
+        for place, who in enumerate((users, None)):
+            rejected[place] += difference_test(value[0] - value[1], moved[0] - moved[1], who) < 0.05
+    over_users, over_ratings = rejected / 200
+    assert over_users == pytest.approx(0.05, abs=0.05)
+    assert over_ratings > 0.15
