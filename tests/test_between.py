@@ -1,0 +1,202 @@
+"""Agreement of measures against scipy and loops, the order of the heat map, and labels that cover nothing."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau, t
+
+from pyterrier_cwla import evaluate
+from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.files import find_runs, read_qrels, read_run
+from pyterrier_cwla.studies.between import AGREEMENTS, metric_agreement
+from pyterrier_cwla.studies.between_plots import plot_agreement, plot_scatter
+from pyterrier_cwla.studies.correlation import rbo, tau
+from pyterrier_cwla.studies.looks import label_ends, label_points, measure_look, wrapped
+from pyterrier_cwla.studies.resampling import times_drawn
+
+MEASURES = ["nDCG@10", "AP", "RR", "Bpref"]
+
+
+def systems(runs=8, queries=10, documents=20, seed=0):
+    rng = np.random.default_rng(seed)
+    rel = {str(q): {f"d{d}": int(rng.choice(3, p=[0.6, 0.25, 0.15])) for d in range(documents)} for q in range(queries)}
+    return rel, {
+        f"run{r}": {q: {d: r * grade / 8 + rng.normal() for d, grade in of.items()} for q, of in rel.items()}
+        for r in range(runs)
+    }
+
+
+@pytest.fixture(scope="module")
+def study():
+    return metric_agreement(*systems(), MEASURES, resamples=100)
+
+
+def test_correlations_are_those_of_the_means_that_evaluate_gives(study):
+    means = evaluate(*systems(), MEASURES)
+    assert list(zip(study.table["measure"], study.table["other"], strict=True)) == list(combinations(MEASURES, 2))
+    for row in study.table.itertuples():
+        x, y = means[row.measure], means[row.other]
+        assert row.tau_b == pytest.approx(kendalltau(x, y).statistic, abs=1e-12)
+        assert row.tau_ap == pytest.approx(float(tau(x, y, "ap") + tau(y, x, "ap")) / 2)
+        assert row.rbo == pytest.approx(float(rbo(x, y)))
+
+
+def test_intervals_are_of_the_bootstraps_standard_error_with_the_same_resamples_for_all(study):
+    by_query = evaluate(*systems(), MEASURES, by_query=True)
+    resampled = []
+    for times in times_drawn(10, 100, 0).T:
+        chosen = np.repeat(np.arange(10), times.astype(int))
+        means = {m: [by_query.loc[f"run{r}", m].to_numpy()[chosen].mean() for r in range(8)] for m in MEASURES}
+        resampled.append([kendalltau(means[x], means[y]).statistic for x, y in combinations(MEASURES, 2)])
+    resampled = np.array(resampled)
+    half = t.ppf(0.975, 9) * resampled.std(axis=0, ddof=1)
+    found = study.table["tau_b"].to_numpy()
+    assert study.table["tau_b_low"].to_numpy() == pytest.approx(np.maximum(found - half, -1), abs=1e-9)
+    assert study.table["tau_b_high"].to_numpy() == pytest.approx(np.minimum(found + half, 1), abs=1e-9)
+    lowest = study.table["tau_b"].idxmin()
+    above = t.ppf(0.975, 9) * (resampled - resampled[:, [lowest]]).std(axis=0, ddof=1)
+    expected = study.table["tau_b"] - study.table["tau_b"][lowest] <= above
+    assert study.table["as_low"].tolist() == expected.tolist()
+    assert study.table["as_low"][lowest]
+
+
+def test_intervals_hold_what_was_found_and_stay_where_correlations_are(study):
+    for kind in AGREEMENTS:
+        low, high = study.table[f"{kind}_low"], study.table[f"{kind}_high"]
+        assert ((low <= study.table[kind]) & (study.table[kind] <= high) & (high <= 1)).all()
+    assert (study.table["rbo_low"] >= 0).all()
+
+
+def test_the_scale_of_a_measure_changes_nothing():
+    qrels, runs = systems()
+    found = metric_agreement(qrels, runs, {"one": "AP", "same": "AP"}, resamples=100).table
+    assert found.loc[0, ["tau_b", "tau_b_low", "tau_b_high", "rbo"]].tolist() == pytest.approx([1, 1, 1, 1])
+
+
+def test_the_matrix_puts_alike_measures_together(study):
+    square = study.matrix("tau_b")
+    assert sorted(square) == sorted(MEASURES)
+    assert np.diag(square).tolist() == [1] * 4
+    assert np.array_equal(square, square.T)
+    best = study.table.loc[study.table["tau_b"].idxmax()]
+    places = [list(square).index(best[column]) for column in ("measure", "other")]
+    assert abs(places[0] - places[1]) == 1
+    cells = study.cells("tau_b")
+    assert len(cells) == 12
+    assert all(square.loc[cell.row, cell.column] == cell.tau_b for cell in cells.itertuples())
+
+
+def test_outliers_are_the_runs_whose_ranks_differ_most(study):
+    data = study.scatter("AP", "RR", k=2)
+    means = evaluate(*systems(), MEASURES)
+    ranks = means[["AP", "RR"]].rank(ascending=False)
+    assert data["labelled"].tolist() == [True, True] + [False] * 6
+    assert data["shift"].tolist() == [ranks.loc[run, "AP"] - ranks.loc[run, "RR"] for run in data["run"]]
+    assert data["shift"].abs().is_monotonic_decreasing
+    assert data["shift"].abs().iloc[0] == (ranks["AP"] - ranks["RR"]).abs().max()
+
+
+def test_a_measure_that_scores_all_runs_the_same_correlates_with_none():
+    qrels, runs = systems(runs=4)
+    found = metric_agreement(qrels, runs, ["AP", "RR", "NumRel"], resamples=100)
+    assert found.table["tau_b"].isna().tolist() == [False, True, True]
+    assert found.table["tau_b_low"].isna().tolist() == [False, True, True]
+    assert found.findings()[0].startswith("AP and RR order the runs with τ_b 0.333, 95 % interval")
+    assert len(found.matrix()) == 3
+    nothing = metric_agreement(qrels, runs, {"one": "NumRel", "two": "NumRet"}, resamples=100)
+    assert nothing.findings() == ["No two measures can be correlated: each scores all runs the same."]
+
+
+def test_the_study_says_what_it_found(study):
+    row = study.table.loc[study.table["tau_b"].idxmin()]
+    said = str(study)
+    assert f"{row['measure']} and {row['other']} order the runs with τ_b {row['tau_b']:.3f}, 95 % interval" in said
+    assert "the least alike of 6 pairs" in said
+    first = study.scatter(row["measure"], row["other"]).iloc[0]
+    assert f"{first['run']} ({first['rank_x']:g} by {row['measure']}, {first['rank_y']:g} by {row['other']})" in said
+
+
+@pytest.mark.parametrize("width", [7.0, 3.3])
+def test_pictures_show_the_numbers_that_stand_beside_them(study, width):
+    figure = pytest.importorskip("matplotlib.figure")
+    for picture in study.pictures().values():
+        drawn = figure.Figure(figsize=(width, 3), layout="constrained")
+        assert "8 runs, 10 queries" in picture.draw(drawn.subplots()).get_title(loc="left")
+    ax = plot_agreement(study, "rbo", figure.Figure().subplots())
+    cells = study.cells("rbo")
+    assert sorted(text.get_text() for text in ax.texts) == sorted(f"{value:.2f}" for value in cells["rbo"])
+    ax = plot_scatter(study, "AP", "RR", k=3, ax=figure.Figure().subplots())
+    data = study.scatter("AP", "RR", k=3)
+    assert {text.get_text() for text in ax.texts} == set(data.loc[data["labelled"], "run"])
+    assert sum(len(line.get_xdata()) for line in ax.get_lines()) == 8
+
+
+def test_labels_of_points_cover_each_other_nowhere():
+    figure = pytest.importorskip("matplotlib.figure").Figure(figsize=(5, 3.5), layout="constrained")
+    ax = figure.subplots()
+    points = np.random.default_rng(0).normal(size=(30, 2))
+    ax.plot(*points.T, "o")
+    points[:3] = points[0] + [[0, 0], [0.01, 0], [0, 0.01]]
+    label_points(ax, {f"system {number}": tuple(point) for number, point in enumerate(points[:6])}, points, "black")
+    figure.draw_without_rendering()
+    Text = pytest.importorskip("matplotlib.text").Text
+    boxes = [Text.get_window_extent(text) for text in ax.texts]
+    assert len(boxes) == 6
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    frame = ax.get_window_extent().padded(1)
+    assert all((box.min >= frame.min).all() and (box.max <= frame.max).all() for box in boxes)
+
+
+def test_labels_at_the_ends_of_lines_stand_apart_and_within_the_picture():
+    figure = pytest.importorskip("matplotlib.figure").Figure(figsize=(3.3, 2.5), layout="constrained")
+    ax = figure.subplots()
+    curves = {f"a measure {n}": ([0, 1, 2], [0, 1, 5 + n / 100]) for n in range(7)}
+    curves["cut"] = ([0, 1, 2], [0, 2, np.nan])
+    looks = {name: measure_look(number) for number, name in enumerate(curves)}
+    for name, (x, y) in curves.items():
+        ax.plot(x, y, **looks[name])
+    label_ends(ax, {**curves, "nothing": ([0], [np.nan])}, {**looks, "nothing": looks["cut"]})
+    figure.draw_without_rendering()
+    Text = pytest.importorskip("matplotlib.text").Text
+    boxes = {text.get_text(): Text.get_window_extent(text) for text in ax.texts}
+    assert set(boxes) == set(curves)
+    assert not any(one.overlaps(other) for one, other in combinations(boxes.values(), 2))
+    assert all(box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1 for box in boxes.values())
+    assert boxes["cut"].y0 < min(box.y0 for name, box in boxes.items() if name != "cut")
+
+
+def test_measures_differ_in_grey_and_in_colour():
+    looks = [measure_look(number) for number in range(24)]
+    assert len({str((look["linestyle"], look["marker"])) for look in looks[:8]}) == 8
+    assert len({str(look) for look in looks}) == 24
+
+
+def test_long_names_are_broken_after_commas():
+    assert wrapped("CWLA(C='rbp(0.8)',A='max',max_rel=2)") == "CWLA(C='rbp(0.8)',\nA='max',max_rel=2)"
+    assert wrapped("nDCG@10") == "nDCG@10"
+
+
+def test_what_cannot_be_is_said(study):
+    qrels, runs = systems()
+    with pytest.raises(BadParameter, match="'AP' is the only measure"):
+        metric_agreement(qrels, runs, ["AP"])
+    with pytest.raises(BadParameter, match="at least 3 by name, not 2 runs"):
+        metric_agreement(qrels, {name: runs[name] for name in ("run0", "run1")}, MEASURES)
+    with pytest.raises(BadParameter, match=r"no agreement 'tau'\. Near: 'tau_"):
+        study.matrix("tau")
+    with pytest.raises(BadParameter, match=r"no measure 'MAP' in this study\. Near: 'AP'"):
+        study.scatter("MAP", "RR")
+    with pytest.raises(BadParameter, match="k=-1"):
+        study.scatter("AP", "RR", k=-1)
+
+
+@pytest.mark.real_data
+def test_runs_of_trec_covid_correlate_as_scipy_says(data):
+    folder = data / "trec-covid-r1"
+    qrels = read_qrels(folder / "qrels.txt")
+    runs = {path.name: read_run(path) for path in find_runs(folder / "runs")[:20]}
+    found = metric_agreement(qrels, runs, MEASURES, resamples=100).table
+    means = evaluate(qrels, runs, MEASURES).round(10)
+    expected = [kendalltau(means[x], means[y]).statistic for x, y in combinations(MEASURES, 2)]
+    assert found["tau_b"].tolist() == pytest.approx(expected, abs=1e-12)

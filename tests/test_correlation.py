@@ -1,0 +1,203 @@
+"""Rank correlations against scipy, loops straight from the definitions, and all ways to break ties."""
+
+from itertools import combinations, permutations, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import kendalltau
+
+from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.studies import correlation
+from pyterrier_cwla.studies.correlation import kendall_distance, rbo, tau
+
+
+def pairs_of(least=2, most=9, values=4):
+    """Two lists of scores of the same things, with many ties."""
+    scores = st.integers(0, values - 1)
+    return st.integers(least, most).flatmap(
+        lambda n: st.tuples(*[st.lists(scores, min_size=n, max_size=n) for _ in range(2)])
+    )
+
+
+def shuffled(n, number, seed=0):
+    """Pairs of orders without ties."""
+    rng = np.random.default_rng(seed)
+    return rng.permuted(np.tile(np.arange(float(n)), (2, number, 1)), axis=-1)
+
+
+def counts(x, y):
+    """Pairs that are ordered alike, oppositely, tied in one only, tied in both."""
+    alike = opposite = one = both = 0
+    for i, j in combinations(range(len(x)), 2):
+        if x[i] == x[j] and y[i] == y[j]:
+            both += 1
+        elif x[i] == x[j] or y[i] == y[j]:
+            one += 1
+        elif (x[i] > x[j]) == (y[i] > y[j]):
+            alike += 1
+        else:
+            opposite += 1
+    return alike, opposite, one, both
+
+
+def order(scores):
+    return sorted(range(len(scores)), key=lambda thing: -scores[thing])
+
+
+def ap_of(x, y):
+    """Yilmaz et al. (2008), Eq. 4, without ties."""
+    ranked, n = order(x), len(x)
+    total = 0.0
+    for i in range(2, n + 1):
+        right = sum(y[above] > y[ranked[i - 1]] for above in ranked[: i - 1])
+        total += right / (i - 1)
+    return 2 / (n - 1) * total - 1
+
+
+def rbo_of(x, y, p, k):
+    """Webber et al. (2010), Eq. 23, without ties."""
+    one, other = order(x), order(y)
+    agreement = [len(set(one[:d]) & set(other[:d])) / d for d in range(1, k + 1)]
+    return agreement[-1] * p**k + (1 - p) / p * sum(a * p**d for d, a in enumerate(agreement, 1))
+
+
+def broken(scores):
+    """All orders without ties that agree with these scores."""
+    found = []
+    for places in permutations(range(len(scores))):  # a thing's place, the best at 0
+        if all(places[i] < places[j] for i, j in permutations(range(len(scores)), 2) if scores[i] > scores[j]):
+            found.append([-place for place in places])
+    return found
+
+
+@given(pairs_of())
+def test_tau_b_is_that_of_scipy(xy):
+    assert tau(*xy) == pytest.approx(kendalltau(*xy).statistic, abs=1e-12, nan_ok=True)
+
+
+@given(pairs_of())
+def test_tau_a_and_the_distance_count_pairs(xy):
+    alike, opposite, one, both = counts(*xy)
+    if len(set(xy[0])) > 1 or len(set(xy[1])) > 1:
+        assert tau(*xy, "a") == pytest.approx((alike - opposite) / (alike + opposite + one + both), abs=1e-14)
+    assert kendall_distance(*xy) == opposite + one / 2
+    assert kendall_distance(*xy, tied=0) == opposite
+
+
+def test_tau_a_is_the_distance_of_the_paper_where_nothing_ties():
+    """The paper on incomplete judgments: τ = 1 − 4K/(n(n − 1))."""
+    x, y = shuffled(30, 20)
+    assert tau(x, y, "a") == pytest.approx(1 - 4 * kendall_distance(x, y) / (30 * 29))
+    assert tau(x, y, "a") == pytest.approx(tau(x, y, "b"))
+
+
+def test_ap_correlation_without_ties_is_its_definition():
+    x, y = shuffled(12, 25)
+    expected = [ap_of(*row) for row in zip(x, y, strict=True)]
+    assert tau(x, y, "ap") == pytest.approx(expected, abs=1e-12)
+    assert tau(x, y, "ap_symmetric") == pytest.approx((tau(x, y, "ap") + tau(y, x, "ap")) / 2)
+    assert np.ptp(tau(x, y, "ap") - tau(y, x, "ap")) > 0.1, "it is not symmetric"
+
+
+@given(pairs_of(most=4, values=3))
+def test_ap_correlation_and_overlap_with_ties_are_means_over_all_ways_to_break_them(xy):
+    ways = list(product(*map(broken, xy)))
+    assert rbo(*xy, p=0.8) == pytest.approx(np.mean([rbo_of(*way, 0.8, len(xy[0])) for way in ways]), abs=1e-12)
+    if len(set(xy[0])) > 1 or len(set(xy[1])) > 1:
+        assert tau(*xy, "ap") == pytest.approx(np.mean([ap_of(*way) for way in ways]), abs=1e-12)
+
+
+@pytest.mark.parametrize(("p", "depth"), [(0.5, None), (0.9, None), (0.9, 5), (0.98, 12)])
+def test_overlap_without_ties_is_its_definition(p, depth):
+    x, y = shuffled(12, 25)
+    expected = [rbo_of(*row, p, depth or 12) for row in zip(x, y, strict=True)]
+    assert rbo(x, y, p, depth) == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_same_order_overlaps_wholly_and_disjoint_tops_not_at_all():
+    x = np.arange(40.0)
+    assert rbo(x, 3 * x + 1) == pytest.approx(1.0, abs=1e-12)
+    assert rbo(x, -x, depth=20) == pytest.approx(0.0, abs=1e-12)
+    assert 0 < rbo(x, -x, depth=21) < 0.02
+
+
+@pytest.mark.parametrize("kind", ["a", "b", "ap", "ap_symmetric"])
+def test_the_same_order_has_one_and_the_opposite_minus_one(kind):
+    x = np.random.default_rng(0).normal(size=(3, 20))
+    assert tau(x, np.exp(x), kind) == pytest.approx(1.0)
+    assert tau(x, -x, kind) == pytest.approx(-1.0)
+
+
+@pytest.mark.parametrize("kind", ["a", "ap"])
+def test_an_error_at_the_top_costs_ap_more_than_one_at_the_bottom(kind):
+    x, top, bottom = [4, 3, 2, 1], [3, 4, 2, 1], [4, 3, 1, 2]
+    assert (tau(x, top, kind) < tau(x, bottom, kind)) == (kind == "ap")
+
+
+@pytest.mark.parametrize("kind", ["a", "b", "ap", "ap_symmetric"])
+def test_two_constants_have_no_correlation(kind):
+    assert np.isnan(tau([1, 1, 1], [2, 2, 2], kind))
+    assert np.isnan(tau([1, 1, 1], [1, 2, 3], kind)) == (kind == "b")
+
+
+def test_nan_among_the_scores_makes_nan_of_that_row_only():
+    x = np.array([[1.0, 2, 3], [1, np.nan, 3]])
+    for found in (tau(x, [1, 2, 3], "b"), tau(x, [1, 2, 3], "ap"), kendall_distance(x, [1, 2, 3]), rbo(x, [1, 2, 3])):
+        assert np.isnan(found).tolist() == [False, True]
+
+
+def test_infinite_scores_are_the_best_and_the_worst():
+    assert tau([np.inf, 1, -np.inf], [3, 2, 1], "ap") == 1
+    assert tau([np.inf, 1, -np.inf], [3, 2, 1], "b") == 1
+    assert rbo([np.inf, 1, -np.inf], [3, 2, 1]) == pytest.approx(1)
+
+
+def test_noise_in_the_last_digits_makes_no_order():
+    assert tau([0.3, 0.1 + 0.2, 0.5], [1, 2, 3]) == tau([0.3, 0.3, 0.5], [1, 2, 3])
+
+
+@given(pairs_of(least=3), st.integers(0, 2**32 - 1))
+def test_the_order_in_which_things_are_given_does_not_matter(xy, seed):
+    x, y = np.array(xy, float)
+    moved = np.random.default_rng(seed).permutation(len(x))
+    for kind in ("a", "b", "ap"):
+        assert tau(x, y, kind) == pytest.approx(tau(x[moved], y[moved], kind), abs=1e-12, nan_ok=True)
+    assert rbo(x, y) == pytest.approx(rbo(x[moved], y[moved]), abs=1e-12)
+
+
+@pytest.mark.parametrize("of", [tau, kendall_distance, rbo, lambda x, y: tau(x, y, "ap")])
+def test_leading_axes_broadcast_and_cutting_into_rows_changes_nothing(of, monkeypatch):
+    rng = np.random.default_rng(3)
+    x, y = rng.integers(0, 6, (4, 1, 15)), rng.normal(size=(3, 15))
+    expected = [[float(of(a[0], b)) for b in y] for a in x]
+    monkeypatch.setattr(correlation, "_CELLS", 30)
+    found = of(x, y)
+    assert found.shape == (4, 3)
+    assert found == pytest.approx(np.array(expected), abs=1e-14)
+    assert of(x[0, 0], y[0]).shape == ()
+
+
+@pytest.mark.parametrize("values", [2, 5, 1000])
+def test_long_lists_that_scipy_sorts_agree_with_looking_at_all_pairs(values, monkeypatch):
+    rng = np.random.default_rng(4)
+    x, y = rng.integers(0, values, (2, 5, 60))
+    x[4] = 1
+    expected = [tau(x, y, "a"), tau(x, y, "b"), kendall_distance(x, y)]
+    monkeypatch.setattr(correlation, "_LONG", 10)
+    for found, wanted in zip([tau(x, y, "a"), tau(x, y, "b"), kendall_distance(x, y)], expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_what_cannot_be_correlated_is_said():
+    with pytest.raises(BadParameter, match="no τ of kind 'c'"):
+        tau([1, 2], [1, 2], "c")
+    with pytest.raises(BadParameter, match=r"\(3,\) and \(2,\).*same two or more"):
+        tau([1, 2, 3], [1, 2])
+    with pytest.raises(BadParameter, match="two or more things"):
+        rbo([1], [1])
+    with pytest.raises(BadParameter, match="between 0 and 1"):
+        rbo([1, 2], [1, 2], p=1)
+    with pytest.raises(BadParameter, match="from 1 to the 2 things"):
+        rbo([1, 2], [1, 2], depth=3)

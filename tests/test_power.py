@@ -1,0 +1,290 @@
+"""Discriminative power against scipy, loops straight from Sakai's algorithm, all resamples, and what noise must give."""
+
+import pickle
+from functools import partial
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+import pytest
+from joblib import parallel_config
+from scipy.stats import t, ttest_rel, wilcoxon
+
+from pyterrier_cwla import evaluate
+from pyterrier_cwla.errors import BadJudgments, BadParameter
+from pyterrier_cwla.files import find_runs, read_qrels, read_run
+from pyterrier_cwla.significance import randomisation_test, without_noise
+from pyterrier_cwla.studies import power
+from pyterrier_cwla.studies.all_pairs import bootstrap_test, pairs_tested, resampled_power
+from pyterrier_cwla.studies.power import POWER_TESTS, discriminative_power
+from pyterrier_cwla.studies.resampling import times_drawn
+
+MEASURES = ["nDCG@10", "AP", "RR"]
+quietly = partial(discriminative_power, correction=None, resamples=200, progress=False)
+
+
+def systems(runs=5, queries=12, documents=20, seed=0):
+    """Runs of rising quality, and the first of them a second time."""
+    rng = np.random.default_rng(seed)
+    rel = {str(q): {f"d{d}": int(rng.choice(3, p=[0.6, 0.25, 0.15])) for d in range(documents)} for q in range(queries)}
+    found = {
+        f"run{r}": {q: {d: r * grade / 3 + rng.normal() for d, grade in of.items()} for q, of in rel.items()}
+        for r in range(runs)
+    }
+    return rel, {**found, "again": found["run0"]}
+
+
+def scores(runs=6, queries=20, seed=0):
+    """Scores [runs × queries] that floats hold exactly, with ties and a run twice."""
+    rng = np.random.default_rng(seed)
+    found = np.round(256 * np.clip(rng.normal(0.5, 0.2, (runs, queries)) + 0.04 * np.arange(runs)[:, None], 0, 1)) / 256
+    found[-1] = found[0]
+    return found
+
+
+@pytest.fixture(scope="module")
+def study():
+    return quietly(*systems(), MEASURES, correction="holm")
+
+
+def sakai(z, resamples, alpha):
+    """Sakai (2006), Figures 1 and 5, of one pair: p, and the difference needed. ``resamples``: lists of queries."""
+
+    def t_of(values):
+        mean, spread = np.mean(values), np.std(values, ddof=1)
+        if spread < 1e-12:
+            return 0.0 if abs(mean) < 1e-12 else np.inf
+        return abs(mean) / (spread / np.sqrt(len(values)))
+
+    w = z - np.mean(z)
+    ts = [t_of(w[chosen]) for chosen in resamples]
+    p = np.mean([found >= t_of(z) * (1 - 1e-9) for found in ts])
+    b = sorted(range(len(ts)), key=lambda i: ts[i])[-int(len(ts) * alpha)]
+    return p, abs(np.mean(w[resamples[b]]))
+
+
+def test_t_and_wilcoxon_are_those_of_scipy():
+    found, values = pairs_tested("one", {"one": scores()}, 0.05, 100, 0), scores()
+    for number, (i, j) in enumerate(combinations(range(6), 2)):
+        if (i, j) == (0, 5):
+            assert [found[f"p_{test}"][number] for test in POWER_TESTS] == [1, 1, 1, 1], "the same run"
+            continue
+        assert found["p_t"][number] == pytest.approx(ttest_rel(values[i], values[j]).pvalue, abs=1e-12)
+        z = values[i] - values[j]
+        assert found["p_wilcoxon"][number] == pytest.approx(wilcoxon(z[z != 0]).pvalue, abs=1e-12)
+
+
+def test_the_randomisation_test_is_that_of_compare_with_the_same_signs_for_each_pair():
+    values = scores()
+    found = pairs_tested("one", {"one": values}, 0.05, 500, 3)["p_randomisation"]
+    differences = [without_noise(values[i] - values[j], 1.0)[None] for i, j in combinations(range(6), 2)]
+    assert found.tolist() == [float(randomisation_test(z, 500, 3)[0]) for z in differences]
+
+
+def test_the_bootstrap_test_is_sakais_algorithm():
+    """The same resamples, one pair after another, one resample after another."""
+    values, resamples, alpha = scores(queries=15), 300, 0.1
+    z = np.array([values[i] - values[j] for i, j in combinations(range(5), 2)])
+    drawn = [np.repeat(np.arange(15), times.astype(int)) for times in times_drawn(15, resamples, 7).T]
+    p, needed = bootstrap_test(z, resamples, 7, alpha)
+    expected = np.array([sakai(of_pair, drawn, alpha) for of_pair in z])
+    assert p == pytest.approx(expected[:, 0], abs=1e-12)
+    assert needed == pytest.approx(expected[:, 1], abs=1e-12)
+
+
+@pytest.mark.parametrize("z", [[0.1, 0.2, 0.3, 0.5], [0.25, -0.1, 0.3, 0.2], [0, 0, 0, 0.7], [0.5, 0.5, 0.5, 0.25]])
+def test_the_bootstrap_test_comes_near_to_all_resamples(z):
+    """Of 4 queries there are 256; those whose t is infinite, or is as large as that of z, among them."""
+    exact, _ = sakai(np.array(z), [list(chosen) for chosen in product(range(4), repeat=4)], 0.05)
+    p, _ = bootstrap_test(np.array([z]), 20_000, 1)
+    assert p[0] == pytest.approx(exact, abs=4 * np.sqrt(max(exact * (1 - exact), 1e-4) / 20_000))
+
+
+def test_where_all_queries_differ_by_the_same_t_is_infinite():
+    found = pairs_tested("one", {"one": np.array([[0.3] * 9, [0.2] * 9, [0.3] * 9])}, 0.05, 100, 0)
+    assert found["p_t"].tolist() == [0, 1, 0]
+    assert found["p_bootstrap"].tolist() == [0, 1, 0]
+    assert np.isnan(found["needed"]).all()
+    assert found["same"].tolist() == [False, True, False]
+    assert found["resampled"] == pytest.approx(np.full(100, 2 / 3))
+
+
+def test_cutting_into_pieces_and_the_scale_change_nothing(monkeypatch):
+    z = scores()[:3] - scores()[3:]
+    expected = bootstrap_test(z, 150, 0)
+    monkeypatch.setattr("pyterrier_cwla.studies.all_pairs._CELLS", 1)
+    np.testing.assert_allclose(bootstrap_test(z, 150, 0), expected, rtol=1e-13)
+    one = pairs_tested("one", {"one": scores()}, 0.05, 150, 0)
+    thousand = pairs_tested("one", {"one": 1000 * scores()}, 0.05, 150, 0)
+    assert thousand["needed"] == pytest.approx(1000 * one["needed"], nan_ok=True)
+    assert thousand["p_bootstrap"].tolist() == one["p_bootstrap"].tolist()
+
+
+def test_noise_has_the_power_of_the_level():
+    """Runs of the same quality: each test rejects about 5 % of the pairs, and 20 % at a level of 20 %."""
+    found = [
+        pairs_tested("one", {"one": np.random.default_rng(seed).normal(size=(16, 25))}, 0.05, 400, seed)
+        for seed in range(8)
+    ]
+    for test in POWER_TESTS:
+        p = np.concatenate([piece[f"p_{test}"] for piece in found])
+        assert len(p) == 960
+        assert np.mean(p < 0.05) == pytest.approx(0.05, abs=0.025), test
+        assert np.mean(p < 0.2) == pytest.approx(0.2, abs=0.05), test
+
+
+def test_the_interval_is_of_the_t_tests_share_in_each_resample():
+    values, times = scores(), times_drawn(20, 60, 5)
+    found = resampled_power(np.array([values[i] - values[j] for i, j in combinations(range(6), 2)]), 0.05, times)
+    expected = []
+    for drawn in times.T.astype(int):
+        some = values[:, np.repeat(np.arange(20), drawn)]
+        p = [1.0 if (some[i] == some[j]).all() else ttest_rel(some[i], some[j]).pvalue
+             for i, j in combinations(range(6), 2)]  # fmt: skip
+        expected.append(np.mean(np.array(p) < 0.05))
+    assert np.ptp(expected) > 0.1
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_intervals_are_of_the_bootstraps_standard_error(study):
+    qrels, runs = systems()
+    by_query = evaluate(qrels, runs, MEASURES, by_query=True)
+    pairs = list(combinations(runs, 2))
+    resampled = {}
+    for name in MEASURES:
+        differences = [by_query.loc[i, name].to_numpy() - by_query.loc[j, name].to_numpy() for i, j in pairs]
+        resampled[name] = resampled_power(without_noise(np.array(differences), 1.0), 0.05, times_drawn(12, 200, 0))
+        row = study.table.set_index("measure").loc[name]
+        half = t.ppf(0.975, 11) * resampled[name].std(ddof=1)
+        assert [row["t_low"], row["t_high"]] == pytest.approx([max(row["t"] - half, 0), min(row["t"] + half, 1)])
+    for row in study.contrasts.itertuples():
+        half = t.ppf(0.975, 11) * (resampled[row.measure] - resampled[row.other]).std(ddof=1)
+        assert [row.low, row.high] == pytest.approx([row.difference - half, row.difference + half])
+
+
+def test_the_study_tests_the_scores_that_evaluate_gives(study):
+    qrels, runs = systems()
+    by_query = evaluate(qrels, runs, MEASURES, by_query=True)
+    for row in study.pairs.itertuples():
+        one, other = by_query.loc[row.first, row.measure], by_query.loc[row.second, row.measure]
+        assert row.difference == pytest.approx(one.mean() - other.mean(), abs=1e-12)
+        same = np.abs(one - other).max() < 1e-12
+        assert row.p_t == pytest.approx(1.0 if same else ttest_rel(one, other).pvalue, abs=1e-10)
+    assert study.table["pairs"].tolist() == [15, 15, 15]
+    assert (study.table["same"] >= 1).all()
+    for name, test in product(MEASURES, POWER_TESTS):
+        p = study.pairs.loc[study.pairs["measure"] == name, f"p_{test}"]
+        assert study.table.set_index("measure").loc[name, test] == (p < 0.05).mean()
+
+
+def test_intervals_hold_the_power_and_contrasts_hold_the_differences(study):
+    table = study.table.set_index("measure")
+    assert (table["t_low"] <= table["t"]).all()
+    assert (table["t"] <= table["t_high"]).all()
+    assert (table["t_corrected"] <= table["t"]).all()
+    for row in study.contrasts.itertuples():
+        assert row.difference == pytest.approx(table.loc[row.measure, "t"] - table.loc[row.other, "t"])
+        assert row.low <= row.difference <= row.high
+        assert study.differ(row.other, row.measure) == study.differ(row.measure, row.other) == (row.low * row.high > 0)
+
+
+def test_the_difference_needed_is_the_largest_and_the_median_over_pairs(study):
+    for name, needed in study.pairs.groupby("measure")["needed"]:
+        row = study.table.set_index("measure").loc[name]
+        assert (row["needed"], row["needed_median"]) == (needed.max(), needed.median())
+
+
+def test_achieved_levels_are_sorted_and_their_shares_rise_to_the_power(study):
+    for test in POWER_TESTS:
+        for name, of in study.achieved(test).groupby("measure"):
+            assert of["p"].is_monotonic_increasing
+            assert of["place"].tolist() == list(range(1, 16))
+            levels = study.levels(test).query("measure == @name").set_index("level")["share"]
+            assert levels.is_monotonic_increasing
+            assert levels[0.05] == study.table.set_index("measure").loc[name, test]
+
+
+def test_a_study_that_was_broken_off_is_taken_up_again(tmp_path, monkeypatch):
+    expected = quietly(*systems(), [*MEASURES, "P@5"])
+    quietly(*systems(), MEASURES[:2], keep=tmp_path)
+    done = []
+    monkeypatch.setattr(power, "pairs_tested", lambda name, **of: done.append(name) or pairs_tested(name, **of))
+    found = quietly(*systems(), [*MEASURES, "P@5"], keep=tmp_path)
+    assert [name.split()[0] for name in done] == ["RR", "P@5"]
+    pd.testing.assert_frame_equal(found.table, expected.table)
+    pd.testing.assert_frame_equal(found.pairs, expected.pairs)
+    quietly(*systems(), MEASURES[:1], keep=tmp_path, seed=1)
+    assert len(done) == 3, "another seed makes other pieces"
+
+
+def test_two_at_a_time_find_what_one_finds(study, monkeypatch):
+    """As processes would: what each of them gets is pickled. (To start some takes seconds, so these are threads.)"""
+    monkeypatch.setattr(power, "partial", lambda of, **given: pickle.loads(pickle.dumps(partial(of, **given))))
+    with parallel_config("threading"):
+        found = quietly(*systems(), MEASURES, jobs=2)
+    pd.testing.assert_frame_equal(found.pairs, study.pairs)
+    pd.testing.assert_frame_equal(found.contrasts, study.contrasts)
+
+
+def test_the_study_says_what_it_found(study):
+    said = str(study)
+    best = study.shares().iloc[0]
+    assert f"{best['measure']} has the most power" in said
+    assert f"{best['measure']} {best['t']:.1%} (95 % interval {best['t_low']:.1%} to {best['t_high']:.1%})" in said
+    assert "After Holm over all pairs" in said
+    assert "count as not told apart: nDCG@10 1, AP 1, RR" in said
+    assert "Holm" not in str(quietly(*systems(), ["AP"]))
+
+
+@pytest.mark.parametrize("width", [7.0, 3.3])
+def test_pictures_show_the_numbers_that_stand_beside_them(study, width):
+    figure = pytest.importorskip("matplotlib.figure")
+    for name, picture in study.pictures().items():
+        drawn = figure.Figure(figsize=(width, 3), layout="constrained")
+        ax = picture.draw(drawn.subplots())
+        drawn.draw_without_rendering()
+        assert ax.get_title(loc="left") == "15 pairs of 6 runs, 12 queries"
+        if name == "power":
+            assert [tick.get_text() for tick in ax.get_yticklabels()] == picture.data["measure"].tolist()
+            assert ax.get_lines()[0].get_xdata() == pytest.approx(100 * picture.data["t"])
+        else:
+            assert ax.get_lines()[1].get_ydata() == pytest.approx(
+                100 * picture.data.query("measure == 'AP'")["share"].to_numpy()
+            )
+            assert {text.get_text() for text in ax.texts} == set(MEASURES)
+
+
+def test_what_cannot_be_is_said():
+    qrels, runs = systems()
+    with pytest.raises(BadParameter, match=r"alpha=1\.5 must be between 0 and 1"):
+        quietly(qrels, runs, ["AP"], alpha=1.5)
+    with pytest.raises(BadParameter, match=r"resamples=200 are too few for alpha=0\.001: give 1,000 or more"):
+        quietly(qrels, runs, ["AP"], alpha=0.001)
+    with pytest.raises(BadParameter, match="give at least 2 by name, not 1 run"):
+        quietly(qrels, {"one": runs["run0"]}, ["AP"])
+    with pytest.raises(BadJudgments, match="at least three queries"):
+        quietly({q: qrels[q] for q in "01"}, runs, ["AP"])
+    with pytest.raises(BadParameter, match="no correction 'holmes'"):
+        quietly(qrels, runs, ["AP"], correction="holmes")
+
+
+def test_questions_that_have_no_answer_are_said(study):
+    with pytest.raises(BadParameter, match="no test 'boot'"):
+        study.levels("boot")
+    with pytest.raises(BadParameter, match="no two measures 'MAP', 'AP'"):
+        study.differ("MAP", "AP")
+
+
+@pytest.mark.real_data
+def test_runs_of_trec_covid_have_the_p_values_of_scipy(data):
+    folder = data / "trec-covid-r1"
+    qrels = read_qrels(folder / "qrels.txt")
+    runs = {path.name: read_run(path) for path in find_runs(folder / "runs")[:6]}
+    found = discriminative_power(qrels, runs, MEASURES, resamples=500, progress=False)
+    by_query = evaluate(qrels, runs, MEASURES, by_query=True)
+    for row in found.pairs.itertuples():
+        one, other = (by_query.loc[name, row.measure].round(12) for name in (row.first, row.second))
+        if (one != other).any():
+            assert row.p_t == pytest.approx(ttest_rel(one, other).pvalue, abs=1e-9)
+            z = np.round(one - other, 11)
+            assert row.p_wilcoxon == pytest.approx(wilcoxon(z[z != 0]).pvalue, abs=1e-12)
