@@ -1,0 +1,249 @@
+"""Fits parameters of measures to what users say, and tells what of the gain remains on users who were not fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .._version import __version__
+from ..errors import BadParameter, many, near
+from .fitted import OBJECTIVES, Fit
+from .pieces import Piece, Pieces, fingerprint
+from .rated import Rated
+from .search import Search
+from .template import Range, Template, Values
+from .weighted import weighted_agreement, weighted_pearson, weighted_ranks
+
+Array = np.ndarray
+
+_TOGETHER = 128  # candidates that are scored at a time
+_SLICE = 81  # values of a parameter on its curve
+
+
+def fit(
+    template: str | Callable[..., Any] | Template,
+    ranges: Mapping[str, Any],
+    rated: Rated,
+    objective: str = "pearson",
+    default: Mapping[str, Any] | None = None,
+    where: Callable[..., bool] | None = None,
+    cv: int = 10,
+    repeats: int = 10,
+    most: int = 4000,
+    seed: int = 0,
+    keep: str | Path | None = None,
+    progress: bool = True,
+    jobs: int = 1,
+) -> Fit:
+    """Fits parameters of a measure to ratings, sessions' ratings or preferences.
+
+    ``template``: a text with a ``$name`` for each parameter, such as ``"TBG(half_life=$h)"`` or
+    ``"CWLA(C='rr',A='err',gain='table({1:$r1,2:$r2})')"``, or a function of the parameters that returns a measure ·
+    ``ranges``: by name ``(low, high)`` for numbers (on a logarithmic scale where high is 100 times low or more, given
+    to four digits), ``range(1, 301)`` for whole ones, or a list of values · ``objective``: "pearson", "spearman",
+    "tau_b", "nrmse" or, of preferences, "agreement" · ``default``: values to compare with · ``where``: a condition,
+    such as ``lambda s1, s2: s1 <= s2`` · ``most``: candidates that are scored at most.
+
+    What is found on the ratings that it was chosen by is too good. So the search is done again without each of ``cv``
+    folds, ``repeats`` times: parameters are chosen by the other folds, and held against this one. Ratings of one user
+    stay together, where users are known (a column ``user``), so that the folds are users who were not fitted to. The
+    gain over the default is that of fitted measures on held-out folds, with a t-test corrected for what folds share
+    (Nadeau and Bengio, 2003).
+
+    Each candidate is scored once, and chosen by every fold that it suits (see ``search.Search``); ``keep``: a folder in
+    which scores are kept as they are computed · ``jobs``: processes, which pay off where one candidate takes long to
+    score (thousands of lists).
+
+    Raises BadParameter for names that do not go together, ranges, and objectives that the ratings do not have.
+
+    >>> qrels = {q: {"a": 1, "b": 2} for q in "123456"}
+    >>> lists = {"1": "ab", "2": "ba", "3": "a", "4": "b", "5": "xa", "6": "xb"}
+    >>> run = {q: {d: -rank for rank, d in enumerate(docs)} for q, docs in lists.items()}
+    >>> rated = Rated.lists(qrels, run, {"1": 4, "2": 5, "3": 2, "4": 4, "5": 1, "6": 2})
+    >>> text = "CWLA(C='rbp($p)',A='erg',max_rel=2)"
+    >>> found = fit(text, {"p": [0.2, 0.5, 0.8]}, rated, default={"p": 0.8}, cv=2, repeats=1, progress=False)
+    >>> found.values, found.measure
+    ({'p': 0.5}, CWLA(C='rbp(0.5)',A='erg',max_rel=2))
+
+    Source: Jiang and Allan (2016), section 5.1, for parameters that maximise Pearson's r; Chapelle et al. (2009),
+    section 7.1, for values of grades and of utility that maximise correlation or agreement.
+    """
+    template = template if isinstance(template, Template) else Template(template)
+    spans = {name: Range.of(given, name) for name, given in ranges.items()}
+    _check(template, spans, rated, objective, default, cv, repeats, most)
+    identity = {"study": "fit", "template": str(template), "input": input_hash(rated), "what": rated.what}
+    scored = _Scored(template, rated, Pieces(identity, keep, progress, jobs))
+    train = _folds(rated, cv, repeats, seed)
+    samples = np.concatenate([np.ones((len(rated), 1)), train], axis=1)
+    search = Search(spans, lambda values: _worth(objective, scored(values), rated, samples), where, most, seed)
+    inside = default is not None and all(default[name] in span for name, span in spans.items())
+    search.run([dict(default)] if default is not None and inside else [])
+    best = search.best()
+    reached = len(search.values) >= most
+    search.most += _SLICE * len(spans)
+    search.try_values(
+        [{**search.values[best[0]], name: v} for name, span in spans.items() for v in span.grid(_SLICE)]
+    )  # each parameter's curve; if one of these is better, so much the better
+    best = search.best()
+    sign = -1 if objective == "nrmse" else 1
+    candidates = pd.DataFrame(search.values).assign(value=sign * search.found[:, 0])
+    folds = pd.DataFrame(
+        {
+            "repeat": np.repeat(np.arange(1, repeats + 1), cv),
+            "fold": np.tile(np.arange(1, cv + 1), repeats),
+            "ratings": (train == 0).sum(axis=0),
+            **{name: [search.values[number][name] for number in best[1:]] for name in spans},
+            "chosen_by": sign * search.found[best[1:], np.arange(1, samples.shape[1])],
+        }
+    )
+    scores = scored([search.values[number] for number in best[1:]])
+    folds["held_out"] = _held_out(objective, scores, rated, train)
+    values, default_value = search.values[best[0]], None
+    if default is not None:
+        of_default = scored([dict(default)])
+        folds["default"] = _held_out(objective, np.repeat(of_default, len(folds), axis=0), rated, train)
+        default_value = sign * float(_worth(objective, of_default, rated, samples[:, :1])[0, 0])
+    about = {
+        "version": __version__,
+        "template": str(template),
+        "measure": str(template.measure(values)),
+        "ranges": {name: str(span) for name, span in spans.items()},
+        "objective": objective,
+        "value": sign * float(search.found[best[0], 0]),
+        "default": None if default is None else dict(default),
+        "default_value": default_value,
+        "ratings": len(rated),
+        "what": rated.what,
+        "users": None if rated.users is None else int(rated.users.max()) + 1,
+        "folds": cv,
+        "repeats": repeats,
+        "folds_by": "rating" if rated.users is None else "user",
+        "candidates": len(candidates),
+        "most_reached": reached,
+        "left_out": rated.table.attrs.get("left_out", {}),
+        "seed": seed,
+        "input": identity["input"],
+    }
+    return Fit(values, template.measure(values), spans, candidates, folds, about)
+
+
+def input_hash(rated: Rated) -> str:
+    """A hash of what was shown, how it is judged, and how it was rated."""
+    found = rated.shown.aligned.rankings(True)
+    table = rated.table.to_json(orient="split", double_precision=15)
+    return fingerprint(
+        rated.what, table, found.n, found.query, found.rank, found.grade, rated.shown.judgments.pool.grade
+    )
+
+
+class _Scored:
+    """Scores of candidates, [candidates × ratings]: computed some at a time, and kept."""
+
+    def __init__(self, template: Template, rated: Rated, pieces: Pieces) -> None:
+        self.pieces, self.compute = pieces, partial(_scores, template, rated)
+
+    def __call__(self, values: list[Values]) -> Array:
+        parts = {fingerprint(part): part for part in _in_parts(values)}
+        compute = partial(_of_name, parts, self.compute)
+        return np.concatenate([p["scores"] for p in self.pieces.each(list(parts), compute, "fitting", "candidates")])
+
+
+def _in_parts(values: list[Values]) -> list[list[Values]]:
+    return [values[at : at + _TOGETHER] for at in range(0, len(values), _TOGETHER)]
+
+
+def _of_name(parts: dict[str, list[Values]], compute: Callable[[list[Values]], Piece], name: str) -> Piece:
+    return compute(parts[name])
+
+
+def _scores(template: Template, rated: Rated, values: list[Values]) -> Piece:
+    measures = {str(number): template.measure(of) for number, of in enumerate(values)}
+    known = {id(cache): set(cache) for cache in _caches(rated)}
+    scores = rated.scores(measures).to_numpy().T
+    for cache in _caches(rated):  # gains, ideals and totals of candidates that nobody asks for again
+        for key in cache.keys() - known.get(id(cache), set()):
+            del cache[key]
+    return {"scores": np.ascontiguousarray(scores)}
+
+
+def _caches(rated: Rated) -> list[dict]:
+    """What rankings and judgments remember of measures that were scored."""
+    shown = rated.shown
+    of_rankings = [cache for found in shown.aligned._found.values() for cache in (found._gains, found.views)]
+    return [shown.judgments.pool.memory, *of_rankings]
+
+
+def _folds(rated: Rated, cv: int, repeats: int, seed: int) -> Array:
+    """Whether each rating is chosen by, [ratings × folds]: whole users in a fold, if they are known."""
+    from sklearn.model_selection import GroupKFold, KFold
+
+    groups, columns = rated.users, []
+    for repeat in np.random.SeedSequence(seed).generate_state(repeats).tolist():
+        kind = KFold if groups is None else GroupKFold
+        splits = kind(cv, shuffle=True, random_state=repeat).split(np.zeros(len(rated)), groups=groups)
+        columns += [np.isin(np.arange(len(rated)), chosen) for chosen, _ in splits]
+    return np.array(columns, float).T.reshape(len(rated), -1)
+
+
+def _worth(objective: str, scores: Array, rated: Rated, samples: Array) -> Array:
+    """The objective of candidates for samples, [candidates × samples]; of NRMSE its negative."""
+    y = rated.ratings
+    counts = samples if rated.weights is None else samples * rated.weights[:, None]
+    if objective == "pearson":
+        return weighted_pearson(scores, y, counts)
+    if objective == "nrmse":  # a regression leaves 1 − r² of the variance
+        share = counts / counts.sum(axis=0)
+        spread = np.sqrt(np.maximum((y**2) @ share - (y @ share) ** 2, 0))
+        r = np.nan_to_num(weighted_pearson(scores, y, counts))
+        return -spread * np.sqrt(1 - r**2) / np.ptp(y)
+    if objective == "agreement":
+        return np.array([weighted_agreement(row, y, counts) for row in scores])
+    which = 0 if objective == "spearman" else 1
+    return np.array([weighted_ranks(row, y, counts)[which] for row in scores])
+
+
+def _held_out(objective: str, scores: Array, rated: Rated, train: Array) -> Array:
+    """How good the scores of each fold, [folds × ratings], are on its held-out ratings."""
+    if objective != "nrmse":
+        rows = zip(scores, (1 - train).T)
+        return np.array([_worth(objective, row[None], rated, test[:, None])[0, 0] for row, test in rows])
+    y, weights = rated.ratings, np.ones(len(rated)) if rated.weights is None else rated.weights
+    errors = []
+    for row, chosen in zip(scores, train.T > 0):
+        w = weights * chosen
+        x0, y0 = np.average(row, weights=w), np.average(y, weights=w)
+        spread = (w * (row - x0) ** 2).sum()
+        slope = (w * (row - x0) * (y - y0)).sum() / spread if spread > 0 else 0.0
+        error = (y0 + slope * (row - x0) - y)[~chosen]
+        errors.append(np.sqrt(np.average(error**2, weights=weights[~chosen])) / np.ptp(y))
+    return np.array(errors)
+
+
+def _check(
+    template: Template, spans: Mapping[str, Range], rated: Rated, objective: str, default: Any, cv: int, repeats: int,
+    most: int,
+) -> None:  # fmt: skip
+    if not spans:
+        raise BadParameter("there is nothing to fit: give ranges={'h': (5, 500)}, or others.")
+    template.check(list(spans))
+    if objective not in OBJECTIVES:
+        raise BadParameter(f"no objective {objective!r}. {near(str(objective), OBJECTIVES)}")
+    if (objective == "agreement") != (rated.what == "pair"):
+        goes = "agreement" if rated.what == "pair" else "pearson, spearman, tau_b or nrmse"
+        raise BadParameter(f"objective={objective!r} is not one of ratings of {rated.what}s: give {goes}.")
+    if default is not None and set(default) != set(spans):
+        raise BadParameter(f"default must have a value for each of {', '.join(spans)}, not {dict(default)!r}.")
+    units = len(rated) if rated.users is None else int(rated.users.max()) + 1
+    kind = "rating" if rated.users is None else "user"
+    for name, value, least in (("cv", cv, 2), ("repeats", repeats, 1), ("most", most, 2)):
+        if not isinstance(value, int | np.integer) or value < least:
+            raise BadParameter(f"{name}={value!r} must be a whole number from {least}.")
+    if cv > units:
+        raise BadParameter(f"{many(units, kind)} cannot be split into {cv} folds: give cv={max(2, units // 2)}.")
+    if np.ptp(rated.ratings) == 0:
+        raise BadParameter("all ratings are the same, so that there is nothing to fit to.")

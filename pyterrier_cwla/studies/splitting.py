@@ -1,0 +1,243 @@
+"""Correlation of measures with ratings in parts of the ratings: by length of the query, frequency, user, interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .._version import __version__
+from ..errors import BadParameter, BadRatings, many, near
+from .fitting import input_hash
+from .rated import Rated
+from .varying import COEFFICIENTS, ends
+from .study import Picture, Study, Table
+from .weighted import resample_counts, weighted_pearson, weighted_ranks
+
+Array = np.ndarray
+
+_FEWEST = 3  # ratings of a part: a correlation of two is 1 or −1
+
+
+def splits(
+    rated: Rated,
+    measures: Iterable[Any] | Mapping[str, Any],
+    by: str,
+    bins: int | None = None,
+    coefficient: str = "pearson",
+    resamples: int = 1000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Splits:
+    """Correlations of measures with ratings in each part of the ratings.
+
+    ``by``: a column of ``rated.table``: each of its values is a part, or, with ``bins``, so many parts of about the
+    same number of ratings, from the lowest values to the highest (equal values are never parted, so that there may be
+    fewer) · ``coefficient``: "pearson" or "spearman", weighted by ``n`` where ratings have it. Intervals are those of
+    the percentile bootstrap over ratings, or over users with all that they rated, where users are known. Parts of fewer
+    than 3 ratings are left out, and counted.
+
+    For Pearson's r there is also ``within``: the correlation of what scores and ratings have above the mean of their
+    part. *Amalgamation*: the correlation over all can be above those in all parts (parts that users like better score
+    higher as a whole), below them, or of the other sign; ``within`` does not compare parts with each other.
+
+    Clicks in place of ratings: with ``found`` of :func:`pyterrier_cwla.behaviour.clicks.click_metrics`,
+    ``Rated.lists(found.qrels, found.run, ratings)``, ``ratings`` its ``configurations`` with the columns ``query_id``,
+    ``rating`` (such as MeanRR) and ``n``.
+
+    Raises BadParameter for a column that there is not, BadRatings where no part has enough ratings.
+
+    >>> qrels = {str(q): {"a": 1} for q in range(6)}
+    >>> run = {str(q): {"x": 2.0, "a": 3.0 if q % 3 == 0 else 1.0} for q in range(6)}
+    >>> ratings = pd.DataFrame({"query_id": list("012345"), "rating": [3, 1, 2, 5, 4, 3], "words": [1, 1, 1, 2, 2, 2]})
+    >>> found = splits(Rated.lists(qrels, run, ratings), ["RR"], by="words", resamples=100)
+    >>> found.table[["part", "ratings", "correlation"]].round(3)
+         part  ratings  correlation
+    0     all        6        0.548
+    1  within        6        0.866
+    2       1        3        0.866
+    3       2        3        0.866
+
+    Source: Chapelle et al. (2009), section 6.3: Tables 4 and 5, Figure 4; Good and Mittal (1987) for amalgamation.
+    """
+    if by not in rated.table or by == "rating":
+        known = [name for name in rated.table if name not in ("rating", "n")]
+        raise BadParameter(f"the ratings have no column {by!r} to split by. {near(str(by), map(str, known))}")
+    if coefficient not in COEFFICIENTS:
+        raise BadParameter(f"no coefficient {coefficient!r}. {near(str(coefficient), COEFFICIENTS)}")
+    if rated.what == "pair":
+        raise BadParameter("preferences have no correlation: Rated.only(mask) takes a part of them.")
+    if not isinstance(resamples, int | np.integer) or resamples < 100:
+        raise BadParameter(f"resamples={resamples!r} must be a whole number, and at least 100.")
+    if not 0 < confidence < 1:
+        raise BadParameter(f"confidence={confidence!r} must be between 0 and 1, such as 0.95.")
+    names, part = _parts(rated.table[by], by, bins)
+    sizes = np.bincount(part[part >= 0], minlength=len(names))
+    if not (sizes >= _FEWEST).any():
+        raise BadRatings(f"no part by {by!r} has {_FEWEST} ratings: bins= puts neighbouring numbers together.")
+    scores = rated.scores(measures)
+    y, weights = rated.ratings, np.ones(len(rated)) if rated.weights is None else rated.weights
+    drawn = resample_counts(len(y), rated.users, resamples, seed)
+    counts = np.column_stack([np.ones(len(y)), drawn]) * weights[:, None]
+    columns: dict[Any, tuple[int, Array]] = {"all": (len(y), _correlated(scores, y, counts, coefficient))}
+    if coefficient == "pearson":
+        inside = np.isin(part, np.flatnonzero(sizes >= _FEWEST))
+        columns["within"] = (int(inside.sum()), _within(scores.to_numpy().T, y, counts * inside[:, None], part))
+    for number, name in enumerate(names):
+        if sizes[number] >= _FEWEST:
+            mine = part == number
+            columns[name] = (int(sizes[number]), _correlated(scores[mine], y[mine], counts[mine], coefficient))
+    rows = []
+    for name, (size, found) in columns.items():
+        low, high = ends(found[:, 1:], confidence)
+        rows.append(
+            pd.DataFrame(
+                {
+                    "part": name,
+                    "ratings": size,
+                    "measure": list(scores),
+                    "correlation": found[:, 0],
+                    "low": low,
+                    "high": high,
+                }
+            )
+        )
+    small = sizes < _FEWEST
+    about = {
+        "version": __version__,
+        "measures": list(scores),
+        "by": by,
+        "bins": bins,
+        "coefficient": coefficient,
+        "what": rated.what,
+        "ratings": len(rated),
+        "users": None if rated.users is None else int(rated.users.max()) + 1,
+        "resampled": "ratings" if rated.users is None else "users",
+        "resamples": resamples,
+        "confidence": confidence,
+        "seed": seed,
+        "small_parts": int(small.sum()),
+        "in_small_parts": int(sizes[small].sum()),
+        "unknown": int((part < 0).sum()),
+        "left_out": rated.table.attrs.get("left_out", {}),
+        "input": input_hash(rated),
+    }
+    return Splits(pd.concat(rows, ignore_index=True), about)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Splits(Study):
+    """What :func:`splits` found: a row for each part and measure; parts "all" and "within" are of all ratings."""
+
+    table: pd.DataFrame
+    about: dict[str, Any]
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        return f"{COEFFICIENTS[self.about['coefficient']]} with ratings by {self.about['by']}"
+
+    @property
+    def parts(self) -> pd.DataFrame:
+        """The rows of the parts alone."""
+        return self.table[~self.table["part"].isin(["all", "within"])].reset_index(drop=True)
+
+    def matrix(self) -> pd.DataFrame:
+        """Measures in rows, parts in columns."""
+        columns = list(dict.fromkeys(self.table["part"]))
+        return self.table.pivot(index="measure", columns="part", values="correlation").loc[
+            self.about["measures"], columns
+        ]
+
+    def tables(self) -> dict[str, Table]:
+        return {"splits": Table(self.title, self._caption(), self.table.astype({"part": str}))}
+
+    def pictures(self) -> dict[str, Picture]:
+        from .splits_plots import plot_splits
+
+        height = (
+            3.6 if self.about["bins"] else max(2.0, 0.8 + 0.12 * len(self.parts) + 0.1 * self.parts["part"].nunique())
+        )
+        return {"splits": Picture(self.title, self._caption(), partial(plot_splits, self), self.parts, (7.0, height))}
+
+    def findings(self) -> list[str]:
+        found = []
+        for name, rows in self.parts.groupby("measure", sort=False):
+            low, high = rows.loc[rows["correlation"].idxmin()], rows.loc[rows["correlation"].idxmax()]
+            overall = self.table[self.table["measure"] == name].set_index("part")
+            within = f", {overall.loc['within', 'correlation']:.3f} within parts" if "within" in overall.index else ""
+            found.append(
+                f"{name}: {overall.loc['all', 'correlation']:.3f} over all{within}; lowest for {self.about['by']} ="
+                f" {low['part']} ({low['correlation']:.3f}, {low['low']:.3f} to {low['high']:.3f}), highest for"
+                f" {high['part']} ({high['correlation']:.3f}, {high['low']:.3f} to {high['high']:.3f})."
+            )
+            if (rows["correlation"] < overall.loc["all", "correlation"]).all():
+                found.append(f"{name}: in every part the correlation is below that over all (amalgamation).")
+        return found
+
+    def limits(self) -> list[str]:
+        about = self.about
+        small, unknown = about["in_small_parts"], about["unknown"]
+        return [
+            "Intervals are those of single parts; the lowest and the highest of many parts lie apart by chance alone.",
+            "A correlation over all also compares parts with each other, which differ in more than measures see.",
+            *([f"Left out, fewer than {_FEWEST} to a part: {many(small, 'rating')}."] if small else []),
+            *([f"In no part, {about['by']} not known: {many(unknown, 'rating')}."] if unknown else []),
+        ]
+
+    def _caption(self) -> str:
+        about = self.about
+        users = "" if about["users"] is None else f" of {many(about['users'], 'user')}"
+        return (
+            f"{many(about['ratings'], 'rated ' + about['what'])}{users}; {about['confidence']:.0%} intervals:"
+            f" percentile bootstrap, {about['resamples']:,} resamples of {about['resampled']}, seed {about['seed']}."
+        )
+
+
+def _parts(column: pd.Series, by: str, bins: int | None) -> tuple[list[Any], Array]:
+    """Names of parts, and the number of the part of each rating; −1 where the property is not known."""
+    if bins is None:
+        part, names = pd.factorize(column, sort=True)
+        return [name.item() if isinstance(name, np.generic) else name for name in names], part
+    if not isinstance(bins, int | np.integer) or bins < 2:
+        raise BadParameter(f"bins={bins!r} must be a whole number from 2.")
+    if not pd.api.types.is_numeric_dtype(column):
+        raise BadParameter(f"{by!r} is no column of numbers, and has no bins.")
+    # Half of those that are tied with a rating count as below it: ties go where their middle is.
+    below = ((column.rank() - 0.5) / column.notna().sum()).to_numpy()
+    found, part = np.unique((below[~np.isnan(below)] * bins).astype(int), return_inverse=True)
+    codes = np.full(len(column), -1)
+    codes[~np.isnan(below)] = part
+    ends_of = column.groupby(codes).agg(["min", "max"]).loc[range(len(found))].to_numpy()
+    return [f"{low:g} to {high:g}" if low < high else f"{low:g}" for low, high in ends_of], codes
+
+
+def _correlated(scores: pd.DataFrame, y: Array, counts: Array, coefficient: str) -> Array:
+    """[measures × samples]; NaN where a sample has none of these ratings."""
+    x = scores.to_numpy().T
+    there = counts.sum(axis=0) > 0
+    found = np.full((len(x), counts.shape[1]), np.nan)
+    if coefficient == "pearson":
+        found[:, there] = weighted_pearson(x, y, counts[:, there])
+    else:
+        found[:, there] = [weighted_ranks(row, y, counts[:, there])[0] for row in x]
+    return found
+
+
+def _within(x: Array, y: Array, counts: Array, part: Array) -> Array:
+    """Σ of the parts' covariances over the root of Σ of their variances, [measures × samples]."""
+    x, y = x - x.mean(axis=1, keepdims=True), y - y.mean()
+    above, of_x, of_y = (np.zeros((len(x), counts.shape[1])) for _ in range(3))
+    for number in np.unique(part[part >= 0]):
+        mine = part == number
+        w, a, b = counts[mine], x[:, mine], y[mine]
+        n = np.maximum(w.sum(axis=0), 1e-300)
+        mean_a, mean_b = (a @ w) / n, (b @ w) / n
+        above += (a * b) @ w - n * mean_a * mean_b
+        of_x += (a * a) @ w - n * mean_a**2
+        of_y += (b * b) @ w - n * mean_b**2
+    below = np.sqrt(np.maximum(of_x, 0) * np.maximum(of_y, 0))
+    return np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 1e-13)

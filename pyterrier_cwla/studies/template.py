@@ -1,0 +1,125 @@
+"""Measures with open parameters: a text with ``$name`` in it, or a function, and the ranges in which values lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from string import Template as Text
+from typing import Any
+
+import numpy as np
+from ir_measures.measures import Measure
+
+from ..errors import BadParameter, CWLAError, near, some
+from ..evaluate import computed_here, measures_of
+from ..sessions import SessionMeasure
+
+Array = np.ndarray
+Values = dict[str, Any]
+
+_DIGITS = 4  # that a searched number has: its uncertainty is larger by far
+
+
+@dataclass(frozen=True)
+class Template:
+    """A measure as a function of parameters.
+
+    ``source``: a text with a ``$name`` for each parameter, such as ``"RBP(p=$phi,rel=1)"`` (``string.Template``, since
+    specs have braces of their own), or a function that takes the parameters by name and returns a measure or its text.
+
+    >>> Template("TBG(half_life=$h)").measure({"h": 31})
+    TBG(half_life=31)
+    """
+
+    source: str | Callable[..., Any]
+
+    def measure(self, values: Mapping[str, Any]) -> Measure:
+        """The measure with these values; an error names them."""
+        try:
+            made = Text(self.source).substitute(values) if isinstance(self.source, str) else self.source(**values)
+            measure = measures_of([made])[0]
+            return measure if isinstance(measure, SessionMeasure) else computed_here([measure])[0]
+        except CWLAError as error:
+            raise type(error)(f"with {said(values)}: {error}") from error
+
+    def check(self, names: Sequence[str]) -> None:
+        """Each parameter has a place in the text, and each place a parameter."""
+        if not isinstance(self.source, str):
+            if not callable(self.source):
+                raise BadParameter(f"a template is a text with $names or a function, not {self.source!r}.")
+            return
+        text = Text(self.source)
+        if not text.is_valid():
+            raise BadParameter(f"{self.source!r}: a parameter is written $name, and a dollar $$.")
+        places = text.get_identifiers()
+        for name in places:
+            if name not in names:
+                raise BadParameter(f"{self.source!r} has ${name}, and no range is given for it. {near(name, names)}")
+        for name in names:
+            if name not in places:
+                raise BadParameter(f"{self.source!r} has no ${name}; it has {some(f'${p}' for p in places) or 'none'}.")
+
+    def __str__(self) -> str:
+        return self.source if isinstance(self.source, str) else getattr(self.source, "__qualname__", repr(self.source))
+
+
+@dataclass(frozen=True)
+class Range:
+    """Where the values of a parameter lie: numbers between two ends, or one of a list.
+
+    Places are numbers from 0 to 1: of numbers the way from the lower end to the upper one, of their logarithms where
+    the upper is 100 times the lower or more; of a list the number of the value.
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+    choices: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(cls, given: Any, name: str) -> Range:
+        """From (low, high), a ``range`` of whole numbers, or a list of values."""
+        if isinstance(given, Range):
+            return given
+        if isinstance(given, tuple) and len(given) == 2 and all(isinstance(end, int | float) for end in given):
+            if not (np.isfinite(given).all() and given[0] < given[1]):
+                raise BadParameter(f"the range of {name}, {given!r}, must go from a number to a higher one.")
+            return cls(float(given[0]), float(given[1]))
+        if isinstance(given, range | list | np.ndarray):
+            choices = tuple(v.item() if isinstance(v, np.generic) else v for v in given)
+            if len(set(map(repr, choices))) == len(choices) > 0:
+                return cls(choices=choices)
+            raise BadParameter(f"the values of {name} must be several, each once, not {given!r}.")
+        raise BadParameter(
+            f"the range of {name} is (low, high) for numbers, range(…) for whole ones, or a list of values; not"
+            f" {given!r}."
+        )
+
+    @property
+    def log(self) -> bool:
+        return not self.choices and self.low > 0 and self.high / self.low >= 100
+
+    def value(self, place: float) -> Any:
+        """What stands at a place."""
+        if self.choices:
+            return self.choices[min(int(place * len(self.choices)), len(self.choices) - 1)]
+        along = self.low * (self.high / self.low) ** place if self.log else self.low + (self.high - self.low) * place
+        return min(max(float(f"{along:.{_DIGITS}g}"), self.low), self.high)
+
+    def grid(self, points: int) -> list[Any]:
+        """So many values, evenly; of a list all, in order."""
+        return list(self.choices) or list(dict.fromkeys(self.value(place) for place in np.linspace(0, 1, points)))
+
+    def __contains__(self, value: Any) -> bool:
+        return value in self.choices if self.choices else self.low <= value <= self.high
+
+    def __str__(self) -> str:
+        if not self.choices:
+            return f"{self.low:g} to {self.high:g}" + (" (logarithmic)" if self.log else "")
+        if len(self.choices) > 5:
+            return f"{self.choices[0]}, {self.choices[1]}, …, {self.choices[-1]}"
+        return ", ".join(map(str, self.choices))
+
+
+def said(values: Mapping[str, Any]) -> str:
+    """Parameters as one reads them: ``h=31, s1=0.2``."""
+    return ", ".join(f"{name}={value}" for name, value in values.items())

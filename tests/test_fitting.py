@@ -1,0 +1,355 @@
+"""Fitted parameters, against scans, loops and libraries."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from scipy.optimize import differential_evolution
+from sklearn.linear_model import LinearRegression
+
+from pyterrier_cwla import CWLA, discount, evaluate
+from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.studies.fitting import _folds, fit
+from pyterrier_cwla.studies.rated import Rated
+from pyterrier_cwla.studies.rated_data import jiang_ratings
+from pyterrier_cwla.studies.search import Search
+from pyterrier_cwla.studies.template import Range, Template
+
+SECONDS = "by_grade({0:9.8,1:23.0,2:37.6})"
+TBG = f"CWLA(C='decay($h)',A='etg',gain='clicksave_by_grade',effort='{SECONDS}')@9"
+
+
+def made(seed=0, lists=60, users=12, weights=False):
+    """Lists of 6 with grades 0 to 2, rated by users who discount by 0.5 and find grade 1 worth 0.3."""
+    rng = np.random.default_rng(seed)
+    grades = rng.choice([0, 0, 1, 2], (lists, 6))
+    names = [f"q{i}" for i in range(lists)]
+    qrels = {q: {f"d{i}": int(g) for i, g in enumerate(row)} for q, row in zip(names, grades)}
+    run = {q: {f"d{i}": -float(i) for i in range(6)} for q in names}
+    worth = np.array([0, 0.3, 1])[grades] @ 0.5 ** np.arange(6)
+    ratings = pd.DataFrame({"query_id": names, "rating": np.round(2 + 2 * worth + rng.normal(0, 0.5, lists))})
+    if users:
+        ratings["user"] = [f"u{i}" for i in rng.integers(users, size=lists)]
+    if weights:
+        ratings["n"] = rng.integers(1, 9, lists)
+    return Rated.lists(qrels, run, ratings)
+
+
+def preferred(seed=0):
+    """Pairs of the same lists, of which the one with the higher rating is preferred."""
+    rated = made(seed)
+    lists = rated.table
+    first, second = np.random.default_rng(seed).integers(len(lists), size=(2, 80))
+    some = first != second
+    first, second = first[some], second[some]
+    pairs = pd.DataFrame(
+        {
+            "first": lists["query_id"].to_numpy()[first],
+            "second": lists["query_id"].to_numpy()[second],
+            "preference": lists["rating"].to_numpy()[first] - lists["rating"].to_numpy()[second],
+        }
+    )
+    return Rated("pair", pairs.assign(rating=np.sign(pairs["preference"])), rated.shown)
+
+
+def quick(*args, **more):
+    return fit(*args, **{"cv": 3, "repeats": 2, "progress": False, **more})
+
+
+def regression_error(x, y):
+    model = LinearRegression().fit(x[:, None], y)
+    return np.sqrt(np.mean((model.predict(x[:, None]) - y) ** 2)) / np.ptp(y)
+
+
+def agreement(x, y):
+    credits = [0.5 if a == 0 else float((a > 0) == (b > 0)) for a, b in zip(x.round(10), y) if b != 0]
+    return sum(credits) / len(credits)
+
+
+SLOW = {
+    "pearson": lambda x, y: stats.pearsonr(x, y)[0],
+    "spearman": lambda x, y: stats.spearmanr(x, y)[0],
+    "tau_b": lambda x, y: stats.kendalltau(x, y)[0],
+    "nrmse": regression_error,
+    "agreement": agreement,
+}
+
+
+@pytest.mark.parametrize("objective", SLOW)
+def test_every_objective_is_that_of_a_library_and_the_best_candidate_is_chosen(objective):
+    rated = preferred() if objective == "agreement" else made()
+    found = quick("RBP(p=$p,rel=1)", {"p": [0.1, 0.3, 0.5, 0.7, 0.9]}, rated, objective=objective, default={"p": 0.9})
+    expected = {p: SLOW[objective](rated.scores([f"RBP(p={p},rel=1)"]).iloc[:, 0].to_numpy(), rated.ratings)
+                for p in (0.1, 0.3, 0.5, 0.7, 0.9)}  # fmt: skip
+    assert found.candidates.set_index("p")["value"].to_dict() == pytest.approx(expected, abs=1e-9)
+    best = min if objective == "nrmse" else max
+    assert found.about["value"] == pytest.approx(best(expected.values()), abs=1e-9)
+    assert found.values["p"] == best(expected, key=expected.get)
+    assert found.about["default_value"] == pytest.approx(expected[0.9], abs=1e-9)
+
+
+@pytest.mark.parametrize("objective", SLOW)
+def test_folds_choose_without_what_they_are_held_against(objective):
+    """Each fold again, by a scan of all candidates on the other folds and the objective on this one."""
+    rated = preferred(1) if objective == "agreement" else made(1, lists=48)
+    values = [0.05, 0.35, 0.65, 0.95]
+    found = quick("RBP(p=$p,rel=1)", {"p": values}, rated, objective=objective, default={"p": 0.95})
+    train = _folds(rated, 3, 2, 0)
+    scores = {p: rated.scores([f"RBP(p={p},rel=1)"]).iloc[:, 0].to_numpy() for p in values}
+    sign = -1 if objective == "nrmse" else 1
+    for chosen, row in zip(train.T > 0, found.folds.itertuples(), strict=True):
+        y = rated.ratings
+        worth = {p: sign * SLOW[objective](x[chosen], y[chosen]) for p, x in scores.items()}
+        if objective == "nrmse":  # over the range of all ratings
+            worth = {p: value * np.ptp(y[chosen]) / np.ptp(y) for p, value in worth.items()}
+        assert worth[row.p] == pytest.approx(max(worth.values()), abs=1e-9)
+        assert row.chosen_by == pytest.approx(sign * worth[row.p], abs=1e-9)
+        for p, held_out in ((row.p, row.held_out), (0.95, row.default)):
+            x = scores[p]
+            if objective == "nrmse":
+                model = LinearRegression().fit(x[chosen][:, None], y[chosen])
+                expected = np.sqrt(np.mean((model.predict(x[~chosen][:, None]) - y[~chosen]) ** 2)) / np.ptp(y)
+            else:
+                expected = SLOW[objective](x[~chosen], y[~chosen])
+            assert held_out == pytest.approx(expected, abs=1e-9, nan_ok=True)
+
+
+def test_users_are_not_parted_and_every_rating_is_held_out_once_in_a_repeat():
+    rated = made()
+    train = _folds(rated, 3, 2, 0)
+    assert (train.reshape(len(rated), 2, 3).sum(axis=2) == 2).all()
+    for user in np.unique(rated.users):
+        assert (np.ptp(train[rated.users == user], axis=0) == 0).all()
+    assert (_folds(made(users=0), 3, 2, 0).sum(axis=0) == 40).all()
+
+
+def test_weights_count_as_copies_do():
+    rated = made(weights=True, users=0)
+    scores = rated.scores(["RBP(p=0.4,rel=1)"]).iloc[:, 0].to_numpy()
+    n = rated.table["n"].to_numpy(int)
+    for objective in ("pearson", "spearman", "tau_b", "nrmse"):
+        found = quick("RBP(p=$p,rel=1)", {"p": [0.4, 0.6]}, rated, objective=objective).candidates.set_index("p")[
+            "value"
+        ]
+        assert found[0.4] == pytest.approx(SLOW[objective](np.repeat(scores, n), np.repeat(rated.ratings, n)), abs=1e-9)
+
+
+def test_one_parameter_is_found_as_well_as_by_a_fine_scan():
+    rated = made(2)
+    found = quick("RBP(p=$p,rel=1)", {"p": (0.05, 0.95)}, rated)
+    grid = np.linspace(0.05, 0.95, 601)
+    scan = rated.scores({str(p): f"RBP(p={p},rel=1)" for p in grid.tolist()}).corrwith(rated.table["rating"])
+    assert found.about["value"] >= scan.max() - 1e-6
+    assert found.measure == Template("RBP(p=$p,rel=1)").measure(found.values)
+    assert rated.scores([found.measure]).iloc[:, 0].corr(rated.table["rating"]) == pytest.approx(found.about["value"])
+
+
+def test_several_parameters_are_found_as_well_as_by_differential_evolution():
+    rated = made(3)
+    text = "CWLA(C='rbp($p)',A='erg',gain='table({1:$g1,2:1})')"
+    ranges = {"p": (0.05, 0.95), "g1": (0, 1)}
+    found = quick(text, ranges, rated, most=1000)
+
+    def loss(at):
+        measure = Template(text).measure({"p": at[0], "g1": at[1]})
+        return -rated.scores([measure]).iloc[:, 0].corr(rated.table["rating"])
+
+    other = differential_evolution(loss, [(0.05, 0.95), (0, 1)], seed=1, maxiter=6, popsize=5)
+    assert found.about["value"] >= -other.fun - 1e-5
+    assert found.values["g1"] == pytest.approx(0.3, abs=0.2)  # what the ratings were made with
+    assert quick(text, ranges, rated, most=1000).values == found.values
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_search_finds_the_best_of_a_rugged_function(sign):
+    """Against all values of a fine grid; a second sample has another optimum, and in places no value."""
+
+    def worth(values):
+        x, y = (np.array([v[name] for v in values]) for name in "xy")
+        bumps = sign * (np.cos(9 * x) * np.cos(7 * y) - (x - 0.6) ** 2 - (y - 0.3) ** 2)
+        return np.stack([bumps, np.where(x < 0.1, np.nan, x * y - bumps)], axis=1)
+
+    search = Search({"x": Range.of((0, 1), "x"), "y": Range.of((0, 1), "y")}, worth, most=1000)
+    search.run([])
+    grid = [{"x": x, "y": y} for x in np.linspace(0, 1, 201) for y in np.linspace(0, 1, 201)]
+    best = np.nanmax(worth(grid), axis=0)
+    found = search.found[search.best(), [0, 1]]
+    assert found[0] >= best[0] - 1e-4
+    assert found[1] >= best[1] - 0.02
+    assert len(search.values) == len({str(v) for v in search.values}) <= 1000
+
+
+def test_conditions_hold_for_every_candidate():
+    text = "CWLA(C='prec(3)',A='etg',gain='table({1:$g1,2:$g2})')"
+    found = quick(text, {"g1": (0, 1), "g2": (0, 1)}, made(), where=lambda g1, g2: g1 <= g2, most=700)
+    assert (found.candidates["g1"] <= found.candidates["g2"]).all()
+    assert len(found.candidates) > 300
+    with pytest.raises(BadParameter, match="none of the values"):
+        quick(text, {"g1": (0, 1), "g2": (0, 1)}, made(), where=lambda g1, g2: g1 > 2)
+
+
+@discount
+def values_by_rank(i, second, third):
+    return np.where(i == 1, 1.0, np.where(i == 2, second, np.where(i == 3, third, 0.0)))
+
+
+def test_values_of_a_discount_and_choices_are_fitted_by_a_function():
+    """φ of utility (Chapelle et al., section 7.1), rank by rank, and which aggregation."""
+
+    def measure(a, second):
+        A = f"utility(values_by_rank({second},0))" if a == "utility" else a
+        return CWLA(C="rr", A=A, max_rel=2, gain="exponential")
+
+    rated = made(4)
+    found = quick(measure, {"a": ["utility", "err"], "second": [0.0, 0.25, 0.5, 0.75, 1.0]}, rated)
+    expected = {
+        (a, s): rated.scores([measure(a, s)]).iloc[:, 0].corr(rated.table["rating"])
+        for a in ("utility", "err")
+        for s in (0.0, 0.25, 0.5, 0.75, 1.0)
+    }
+    assert found.candidates.set_index(["a", "second"])["value"].to_dict() == pytest.approx(expected)
+    assert expected[found.values["a"], found.values["second"]] == max(expected.values())
+
+
+def test_the_gain_on_held_out_folds_is_tested_as_nadeau_and_bengio_say():
+    found = quick("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, made(5), default={"p": 0.9}, cv=5, repeats=3)
+    d = (found.folds["held_out"] - found.folds["default"]).to_numpy()
+    error = np.sqrt((1 / 15 + 1 / 4) * d.var(ddof=1))
+    reach = stats.t.ppf(0.975, 14) * error
+    gain = found.gain
+    assert [gain["held_out"], gain["low"], gain["high"]] == pytest.approx(
+        [d.mean(), d.mean() - reach, d.mean() + reach]
+    )
+    assert gain["p"] == pytest.approx(2 * stats.t.sf(abs(d.mean() / error), 14))
+    assert gain["in_sample"] == pytest.approx(found.about["value"] - found.about["default_value"])
+
+
+def test_a_fit_of_nothing_gains_nothing_on_users_who_were_not_fitted_to():
+    """Ratings without any relation to the lists: the best candidate seems to gain, and held-out folds show that not."""
+    gains = []
+    for seed in range(16):
+        rated = made(seed)
+        noise = np.random.default_rng(seed).permutation(rated.ratings)
+        rated = Rated("list", rated.table.assign(rating=noise), rated.shown)
+        text = "CWLA(C='rbp($p)',A='erg',gain='table({1:$g1,2:1})')"
+        gain = quick(text, {"p": [0.1, 0.5, 0.9], "g1": [0, 0.5, 1]}, rated, default={"p": 0.5, "g1": 0.5}, cv=5).gain
+        gains.append((gain["in_sample"], gain["held_out"]))
+    in_sample, held_out = np.mean(gains, axis=0)
+    assert in_sample > held_out + 0.03
+    assert held_out < 0.02
+
+
+def test_scores_are_kept_and_taken_from_there(tmp_path, monkeypatch):
+    rated, ranges = made(), {"p": [0.1, 0.3, 0.5, 0.9]}
+    first = quick("RBP(p=$p,rel=1)", ranges, rated, keep=tmp_path)
+    side_by_side = quick("RBP(p=$p,rel=1)", ranges, rated, jobs=2)
+    monkeypatch.setattr(Rated, "scores", None)
+    again = quick("RBP(p=$p,rel=1)", ranges, rated, keep=tmp_path)
+    for other in (side_by_side, again):
+        pd.testing.assert_frame_equal(first.candidates, other.candidates)
+        pd.testing.assert_frame_equal(first.folds, other.folds)
+
+
+def test_thousands_of_candidates_leave_nothing_behind():
+    rated = made()
+
+    def remembered():
+        return [len(pickle.dumps(part)) for part in (rated.shown.judgments.pool.memory, rated.shown.aligned._found)]
+
+    text = "CWLA(C='rr',A='etg',gain='table({1:$g,2:1})',norm='ideal')@3"
+    for of in (text, text.removesuffix("@3")):
+        quick(of, {"g": [0.25, 0.75]}, rated)
+        before = remembered()
+        quick(of, {"g": (0, 1)}, rated)
+        assert remembered() == before
+
+
+@pytest.mark.parametrize(
+    ("template", "ranges", "more", "says"),
+    [
+        ("RBP(p=$p,rel=1)", {}, {}, "nothing to fit"),
+        ("RBP(p=$p,rel=1)", {"q": (0, 1)}, {}, r"has \$p, and no range is given for it"),
+        ("RBP(p=$p,rel=1)", {"p": (0, 1), "q": (0, 1)}, {}, r"has no \$q"),
+        ("RBP(p=$p,rel=1)", {"p": (1, 0)}, {}, "must go from a number to a higher one"),
+        ("RBP(p=$p,rel=1)", {"p": 0.5}, {}, r"the range of p is \(low, high\)"),
+        ("RBP(p=$p,rel=1)", {"p": []}, {}, "must be several"),
+        ("RBP(p=$p,rel=1)", {"p": [0.5, 1.5]}, {}, "with p=1.5: "),
+        ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"objective": "person"}, "Near: 'pearson'"),
+        ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"objective": "agreement"}, "not one of ratings of lists"),
+        ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"default": {"q": 1}}, "a value for each of p"),
+        ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"cv": 13}, "12 users cannot be split into 13 folds"),
+        ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"repeats": 0}, "repeats=0"),
+        ("RBP(p=$)", {"p": (0.1, 0.9)}, {}, "written \\$name"),
+        (3, {"p": (0.1, 0.9)}, {}, "a text with \\$names or a function"),
+    ],
+)
+def test_what_does_not_go_together_is_an_error(template, ranges, more, says):
+    with pytest.raises(BadParameter, match=says):
+        quick(template, ranges, made(), **more)
+
+
+def test_scales_and_values_of_ranges():
+    assert Range.of((5, 500), "h").log
+    assert not Range.of((5, 499), "h").log
+    assert Range.of((5, 500), "h").value(0.5) == 50
+    assert Range.of(range(1, 5), "k").grid(100) == [1, 2, 3, 4]
+    assert [Range.of([7, 9], "k").value(place) for place in (0, 0.49, 0.5, 1)] == [7, 7, 9, 9]
+    assert len(Range.of((0, 1), "p").grid(11)) == 11
+    assert 0.3 in Range.of((0.1, 0.3), "p")
+
+
+def test_the_pictures_show_their_data_and_the_findings_their_numbers():
+    found = quick("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, made(), default={"p": 0.8})
+    picture = found.pictures()["parameter_p"]
+    axes = picture.draw(None)
+    x, y = axes.get_lines()[0].get_data()
+    assert (x.tolist(), y.tolist()) == (picture.data["p"].tolist(), picture.data["value"].tolist())
+    assert picture.data["value"].max() == pytest.approx(found.about["value"])
+    assert "60 rated lists" in axes.get_title(loc="left")
+    text = str(found)
+    assert f"{found.gain['held_out']:+.3f}" in text
+    assert set(found.tables()) == {"summary", "parameters", "folds", "candidates"}
+    chosen = quick("CWLA(C='rbp(0.5)',A='erg',gain='$g',max_rel=2)", {"g": ["linear", "binary"]}, made())
+    assert [label.get_text().split()[0] for label in chosen.pictures()["parameter_g"].draw(None).get_xticklabels()] == [
+        "linear",
+        "binary",
+    ]
+
+
+def test_a_fitted_measure_is_one_like_any_other():
+    found = quick("RBP(p=$p,rel=1)", {"p": [0.2, 0.4]}, made())
+    assert evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [found.measure]).shape == (1, 1)
+
+
+def test_an_optimum_at_the_end_of_a_range_is_said():
+    assert any("at an end" in limit for limit in quick("RBP(p=$p,rel=1)", {"p": (0.01, 0.05)}, made()).limits())
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    ("template", "ranges", "printed"),
+    [
+        (TBG, {"h": range(11, 61)}, {"h": 31}),
+        (f"UMeasure(T=$T,max_rel=2,effort='{SECONDS}')@9", {"T": range(81, 131)}, {"T": 99}),
+    ],
+)
+def test_parameters_of_jiang_and_allan_maximise_the_correlation(data, template, ranges, printed):
+    """Section 5.1: the half-life of TBG is 31 s, T of the U-measure 99 s."""
+    found = fit(template, ranges, jiang_ratings(data / "jiang-sessions"), cv=5, repeats=1, progress=False)
+    assert found.values == printed
+    assert found.about["candidates"] == 50
+
+
+@pytest.mark.real_data
+def test_only_the_ratio_of_save_probabilities_matters_to_a_correlation(data):
+    """h, P(S|1) and P(S|2) together: not above what h alone reaches by more than 0.001, and h stays where it is."""
+    text = f"CWLA(C='decay($h)',A='etg',gain='clicksave_by_grade(p_save={{1:$s1,2:$s2}})',effort='{SECONDS}')@9"
+    found = fit(
+        text, {"h": (5, 500), "s1": (0, 1), "s2": (0, 1)}, jiang_ratings(data / "jiang-sessions"), cv=2, repeats=1,
+        where=lambda h, s1, s2: s1 <= s2, most=550, progress=False,
+    )  # fmt: skip
+    assert found.about["value"] == pytest.approx(0.4405, abs=1e-4)
+    assert 28 < found.values["h"] < 35
+    assert 0.2 < found.values["s1"] / found.values["s2"] < 0.32

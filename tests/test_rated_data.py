@@ -1,0 +1,217 @@
+"""Two public datasets of ratings, in generated folders of the same form and in the real ones."""
+
+import gzip
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyterrier_cwla.errors import BadParameter, BadRatings, MalformedFile
+from pyterrier_cwla.studies.rated_data import chiir24_ratings, jiang_ratings
+
+
+def write(folder, **files):
+    for name, lines in files.items():
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def sessions(tmp_path):
+    """Three sessions; the second asks a query without results, the third finds a URL with a quote in it."""
+    return write(
+        tmp_path,
+        session=["SessionID\tUser\tTopic\tPerformance\tDifficulty", "1\tS1\t07\t3\t2", "2\tS1\t08\t1\t5", "3\tS2\t07\t5\t1"],
+        qrels=["SessionID\tURL\tRelevance", "1\ta\t2", "1\tb\t-1", "2\ta\t1", '3\t"q\t1'],
+        results=[
+            "SessionID\tQno\trank\tURL\ttitle\tsnippet",
+            "1\t1\t1\tb\tt\ts",
+            "1\t1\t2\ta\tt\ts",
+            "2\t1\tno results",
+            "2\t2\t1\ta\tt\ts",
+            '3\t1\t1\t"q\tt\ts',
+        ],
+    )  # fmt: skip
+
+
+def test_sessions_are_read_with_their_ratings_and_properties(sessions):
+    rated = jiang_ratings(sessions)
+    assert (rated.what, rated.ratings.tolist()) == ("session", [3, 1, 5])
+    assert rated.table[["user", "topic", "difficulty"]].values.tolist() == [
+        ["S1", "07", 2],
+        ["S1", "08", 5],
+        ["S2", "07", 1],
+    ]
+    assert rated.scores(["RR"])["RR"].tolist() == [0.5, 0.5, 1.0]  # a query without results counts as 0
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "says"),
+    [
+        ("qrels", ["SessionID\tURL", "1\ta"], "no column 'Relevance'"),
+        ("qrels", ["SessionID\tURL\tRelevance", "1\ta\tgood"], r"qrels:2: Relevance is 'good'"),
+        ("results", ["SessionID\tQno\trank\tURL", "1\t1\t1\ta", "1\tx\t2\tb"], r"results:3: Qno is 'x'"),
+        ("results", ["SessionID\tQno\trank\tURL", "1\t1\t1\ta\tb\tc\td"], "results"),
+        ("session", [], "session: cannot be read"),
+    ],
+)
+def test_a_malformed_file_is_named(sessions, name, lines, says):
+    write(sessions, **{name: lines}) if lines else (sessions / name).write_text("")
+    with pytest.raises(MalformedFile, match=says):
+        jiang_ratings(sessions)
+
+
+def test_a_missing_file_and_a_session_rated_twice_are_errors(sessions):
+    path = sessions / "session"
+    path.write_text(path.read_text() + "3\tS2\t07\t4\t1\n")
+    with pytest.raises(BadRatings, match="session '3' is rated twice"):
+        jiang_ratings(sessions)
+    path.unlink()
+    with pytest.raises(MalformedFile, match="No such file"):
+        jiang_ratings(sessions)
+
+
+class Study:
+    """A generated study: each list is shuffled, and its results are noted unless the user has seen them before."""
+
+    def __init__(self, folder, seed=0, users=14):
+        rng = np.random.default_rng(seed)
+        self.truth, self.known, feedback, noted, recorded = {}, {}, [], [], []
+        documents = {(t, q): [f"{t}a-{d}" for d in rng.permutation(16)[:10]] for t in "78" for q in "123"}
+        grade = {f"{t}a-{d}": int(rng.integers(2)) for t in "78" for d in range(16)}
+        for user in range(users):
+            for topic in "78":
+                seen, asked = set(), [*rng.permutation(list("123")), *(["2"] if user == 3 else [])]
+                for number, query in enumerate(asked):
+                    shown = rng.permutation(documents[topic, query]).tolist()
+                    reach = int(rng.integers(2, 11))
+                    rating = int(rng.integers(1, 7))
+                    new = [(rank, doc) for rank, doc in enumerate(shown[:reach], 1) if doc not in seen]
+                    seen.update(shown[:reach])
+                    noted += [(user, topic, query, doc, rank, grade[doc]) for rank, doc in new]
+                    feedback.append((user, topic, query, "text", rating, "BASE", 0.5))
+                    last = number == len(asked) - 1
+                    self.truth[f"{user}/{topic}-{query}"] = (rating, [grade[doc] for doc in shown])  # the latest
+                    again = asked.count(query) > 1
+                    self.known[user, topic, number] = (
+                        None
+                        if again and not last
+                        else (10 if last else next((r for r in range(11) if r + 1 not in dict(new)), 10))
+                    )
+                ranks = json.dumps({doc.replace("-", " "): rank for rank, doc in enumerate(shown, 1)})
+                recorded.append((user, topic, query, ranks))
+        user = ["user", "topic_id", "qid"]
+        self.write(folder, "query_feedback", feedback, [*user, "query", "feedback", "interface_type", "ndcg_10"])
+        self.write(folder, "serp_annotation", noted, [*user, "doc_id", "rank", "actual_qrel_value"])
+        self.write(folder, "topic_annotation", recorded, ["user", "topic", "qid", "dict_shuffled_ranks"])
+        self.folder, self.ratings = folder, len(feedback)
+
+    @staticmethod
+    def write(folder, name, rows, columns):
+        table = pd.DataFrame(rows, columns=columns)
+        table.insert(0, "id", range(len(table)))
+        with gzip.open(folder / f"{name}.csv.gz", "wt") as file:
+            table.sample(frac=1, random_state=1).to_csv(file, index=False)
+
+
+@pytest.mark.parametrize("depth", [1, 4, 10])
+def test_lists_are_what_was_shown_and_all_others_are_counted(tmp_path, depth):
+    study = Study(tmp_path)
+    rated = chiir24_ratings(tmp_path, depth)
+    for row, precision in zip(rated.table.itertuples(), rated.scores([f"P@{depth}"]).iloc[:, 0], strict=True):
+        rating, grades = study.truth[row.query_id]
+        assert (row.rating, precision) == (rating, pytest.approx(sum(grades[:depth]) / depth)), row
+    known = sum(reach is not None and reach >= depth for reach in study.known.values())
+    assert len(rated) == known
+    left_out = rated.table.attrs["left_out"]
+    assert left_out["asked more than once, in another order each time"] == sum(r is None for r in study.known.values())
+    assert len(rated) + sum(left_out.values()) == study.ratings
+
+
+def test_the_ideal_knows_all_that_is_relevant_for_the_topic(tmp_path):
+    Study(tmp_path)
+    rated = chiir24_ratings(tmp_path, 4)
+    counts = rated.scores(["NumRel"])["NumRel"].groupby(rated.table["topic"]).nunique()
+    assert counts.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda folder: (folder / "serp_annotation.csv.gz").unlink(), "no serp_annotation.csv"),
+        (lambda folder: (folder / "topic_annotation.csv.gz").write_bytes(b"no gzip"), "topic_annotation.csv: cannot"),
+        (lambda folder: Study.write(folder, "query_feedback", [(1, "7")], ["user", "topic_id"]), "no column 'qid'"),
+        (
+            lambda f: Study.write(f, "topic_annotation", [(1, "7", "1", "{'x'")], ["user", "topic", "qid", "dict_shuffled_ranks"]),
+            "as JSON",
+        ),
+        (
+            lambda f: Study.write(
+                f, "serp_annotation", [(1, "7", "1", "d", "top", 1)],
+                ["user", "topic_id", "qid", "doc_id", "rank", "actual_qrel_value"],
+            ),
+            "rank is 'top'",
+        ),
+    ],
+)  # fmt: skip
+def test_tables_that_are_not_what_they_should_be_are_named(tmp_path, damage, says):
+    Study(tmp_path, users=2)
+    damage(tmp_path)
+    with pytest.raises(MalformedFile, match=says):
+        chiir24_ratings(tmp_path)
+
+
+def test_recorded_lists_are_known_to_their_end_and_others_as_far_as_they_were_noted(tmp_path):
+    Study(tmp_path, users=3)
+    assert chiir24_ratings(tmp_path, 11).table["number"].tolist() == [3] * 6
+    Study.write(
+        tmp_path, "topic_annotation", [(9, "7", "1", '{"d": 1}')], ["user", "topic", "qid", "dict_shuffled_ranks"]
+    )
+    with pytest.raises(BadRatings, match="no rated list is known down to rank 11: take a smaller depth"):
+        chiir24_ratings(tmp_path, 11)
+    with pytest.raises(BadParameter, match="depth=0"):
+        chiir24_ratings(tmp_path, 0)
+
+
+@pytest.mark.real_data
+def test_the_sessions_of_jiang_and_allan(data):
+    """Section 4 and Table 3."""
+    rated = jiang_ratings(data / "jiang-sessions")
+    assert rated.table["rating"].value_counts().to_dict() == {5: 22, 4: 27, 3: 22, 2: 7, 1: 2}
+    scores = rated.scores(["AdaptiveGRBP(p=0.6,effort='ratio(4)')@9"]).iloc[:, 0]
+    assert round(float(np.corrcoef(scores, rated.ratings)[0, 1]), 3) == 0.463
+    assert rated.table["user"].nunique() == 20
+
+
+@pytest.mark.real_data
+def test_the_lists_of_chiir_2024(data):
+    """1,372 ratings, of which 662 are of lists that are known down to rank 10."""
+    rated = chiir24_ratings(data / "chiir24-satisfaction")
+    assert len(rated) == 662
+    assert list(rated.table.attrs["left_out"].values()) == [183, 199, 328]
+    assert len(rated) + sum(rated.table.attrs["left_out"].values()) == 1372
+    assert (rated.table["user"].nunique(), rated.table["topic"].nunique(), rated.table["query"].nunique()) == (
+        165,
+        4,
+        24,
+    )
+
+
+@pytest.mark.real_data
+def test_recorded_lists_have_the_impressions_at_their_ranks(data):
+    """What the ranks mean: of all queries that a user asked once, noted and recorded ranks are the same."""
+    from pyterrier_cwla.studies.rated_data import _QUERY, _read, _recorded
+
+    folder = data / "chiir24-satisfaction"
+    columns = ("id", *_QUERY, "doc_id", "rank", "original_rank")
+    noted = _read(folder, "serp_annotation", columns)
+    feedback = _read(folder, "query_feedback", ("id", *_QUERY))
+    once = feedback[~feedback.duplicated(_QUERY, keep=False)]
+    both = noted.merge(_recorded(folder), on=[*_QUERY, "doc_id"], suffixes=("", "_recorded")).merge(once, on=_QUERY)
+    anew = noted.sort_values("id").groupby(_QUERY)["rank"].diff() <= 0
+    shuffled = pd.MultiIndex.from_frame(noted.loc[anew.reindex(noted.index), _QUERY])
+    both = both[~pd.MultiIndex.from_frame(both[_QUERY]).isin(shuffled)]
+    assert len(both) > 4000
+    assert (both["rank"] == both["rank_recorded"]).all()
+    assert (both["original_rank"] == both["rank_recorded"]).mean() < 0.05

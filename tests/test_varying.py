@@ -1,0 +1,121 @@
+"""Correlation along a parameter, against libraries and loops, and Figure 1 of Jiang and Allan (2016)."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from test_fitting import made, preferred
+
+from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.studies.rated_data import jiang_ratings
+from pyterrier_cwla.studies.varying import ends, sensitivity
+from pyterrier_cwla.studies.sensitivity_plots import plot_change, plot_sensitivity
+from pyterrier_cwla.studies.weighted import resample_counts
+
+RATIO = "AdaptiveRBP(p=0.6,effort='ratio($e)')"
+
+
+def quick(*args, **more):
+    return sensitivity(*args, **{"resamples": 100, "progress": False, **more})
+
+
+@pytest.mark.parametrize("users", [0, 12])
+def test_every_point_and_band_is_that_of_loops(users):
+    rated, grid = made(users=users), [1, 2.5, 4]
+    found = quick({"RBP": RATIO, "P": "AdaptiveP(effort='ratio($e)')@4"}, {"e": grid}, rated, seed=3)
+    drawn = resample_counts(len(rated), rated.users, 100, 3).astype(int)
+    scores = rated.scores([f"AdaptiveRBP(p=0.6,effort='ratio({e})')" for e in grid]).to_numpy()
+    y = rated.ratings
+    for kind, slow in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
+        loops = [
+            [slow(np.repeat(scores[:, k], n), np.repeat(y, n))[0] for k in range(3)]
+            for n in [np.ones_like(y, int), *drawn.T]
+        ]
+        loops = np.array(loops)
+        rows = found.table[found.table["measure"] == "RBP"]
+        assert rows[kind].tolist() == pytest.approx(loops[0], abs=1e-9)
+        assert rows[f"{kind}_low"].tolist() == pytest.approx(np.quantile(loops[1:], 0.025, axis=0), abs=1e-9)
+        assert rows[f"{kind}_high"].tolist() == pytest.approx(np.quantile(loops[1:], 0.975, axis=0), abs=1e-9)
+        change = loops - loops[:, :1]
+        assert rows[f"{kind}_change"].tolist() == pytest.approx(change[0], abs=1e-9)
+        assert rows[f"{kind}_change_high"].tolist() == pytest.approx(np.quantile(change[1:], 0.975, axis=0), abs=1e-9)
+
+
+def test_weights_count_as_copies_do():
+    rated = made(weights=True, users=0)
+    n = rated.table["n"].to_numpy(int)
+    found = quick(RATIO, {"e": [1, 4]}, rated).table
+    x = rated.scores(["AdaptiveRBP(p=0.6,effort='ratio(4)')"]).iloc[:, 0].to_numpy()
+    expected = stats.spearmanr(np.repeat(x, n), np.repeat(rated.ratings, n))[0]
+    assert found["spearman"][1] == pytest.approx(expected, abs=1e-9)
+
+
+def test_curves_are_kept_and_taken_from_there(tmp_path, monkeypatch):
+    rated = made()
+    first = quick(RATIO, {"e": [1, 4]}, rated, keep=tmp_path)
+    monkeypatch.setattr(type(rated), "scores", None)
+    pd.testing.assert_frame_equal(quick(RATIO, {"e": [1, 4]}, rated, keep=tmp_path).table, first.table)
+
+
+@pytest.mark.parametrize(
+    ("values", "more", "says"),
+    [
+        ({"e": [1, 2], "f": [1, 2]}, {}, "one parameter, not 2 parameters"),
+        ({"e": [1]}, {}, "two values or more"),
+        ({"f": [1, 2]}, {}, r"has \$e, and no range"),
+        ({"e": [1, 2]}, {"resamples": 5}, "resamples=5"),
+        ({"e": [1, 2]}, {"confidence": 95}, "confidence=95"),
+        ({"e": [1, -2]}, {}, "with e=-2"),
+    ],
+)
+def test_what_does_not_go_together_is_an_error(values, more, says):
+    with pytest.raises(BadParameter, match=says):
+        quick(RATIO, values, made(), **more)
+
+
+def test_preferences_have_no_curve_of_correlation():
+    with pytest.raises(BadParameter, match="objective='agreement'"):
+        quick(RATIO, {"e": [1, 2]}, preferred())
+
+
+def test_intervals_without_any_value_are_not_numbers():
+    found = ends(np.array([[np.nan, np.nan], [1.0, 3.0]]), 0.5)
+    assert np.isnan(found[:, 0]).all()
+    assert found[:, 1].tolist() == [1.5, 2.5]
+
+
+def test_pictures_show_their_data_whatever_the_values_are():
+    found = quick({"RBP": RATIO, "P": "AdaptiveP(effort='ratio($e)')@4"}, {"e": [1, 2, 200]}, made())
+    for name, plot, column in (
+        ("sensitivity_pearson", plot_sensitivity, "pearson"),
+        ("change_pearson", plot_change, "pearson_change"),
+    ):
+        axes = found.pictures()[name].draw(None)
+        assert plot(found).get_xlabel() == axes.get_xlabel() == "e"
+        lines = [line for line in axes.get_lines() if len(line.get_xdata()) == 3]
+        for line, (_, rows) in zip(lines, found.pictures()[name].data.groupby("measure", sort=False), strict=True):
+            assert line.get_ydata().tolist() == rows[column].tolist()
+        assert axes.get_xscale() == "log"
+        assert len(axes.collections) == 2  # two bands
+    texts = quick("CWLA(C='$C',A='etg',max_rel=2)@3", {"C": ["rr", "rbp(0.5)"]}, made())
+    axes = plot_sensitivity(texts)
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["rr", "rbp(0.5)"]
+
+
+def test_findings_say_the_change_with_its_interval():
+    found = quick({"RBP": RATIO}, {"e": [1, 4]}, made())
+    best = found.table.loc[found.table["pearson"].idxmax()]
+    assert f"{best['pearson_change']:+.3f}" in found.findings()[0]
+    assert "60 rated lists of 12 users" in found.tables()["sensitivity"].caption
+
+
+@pytest.mark.real_data
+def test_the_curves_begin_and_go_through_what_table_3_prints(data):
+    """Effort ratios 1 (static) and 4; Figure 1."""
+    templates = {
+        "GRBP": "AdaptiveGRBP(p=0.6,effort='ratio($e)')@9",
+        "P": "AdaptiveP(effort='ratio($e)')@9",
+        "ERR": "AdaptiveERR(max_rel=2,effort='ratio($e)')@9",
+    }
+    found = quick(templates, {"e": [1, 4]}, jiang_ratings(data / "jiang-sessions"))
+    assert found.table["pearson"].round(3).tolist() == [0.402, 0.463, 0.326, 0.295, 0.385, 0.427]
