@@ -36,8 +36,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         import typer
     except ModuleNotFoundError:
         return _say("pyterrier-cwla needs typer and rich. Install them: pip install 'pyterrier-cwla[cli]'")
-    from .behaviour import commands  # noqa: F401  (adds its commands)
+    from .behaviour import commands as _behaviour  # noqa: F401  (adds its commands)
     from .commands import app
+    from .studies import commands as _studies  # noqa: F401  (adds its commands)
 
     # typer has no name of its own for a wrong option or argument: what stands above its public BadParameter is that.
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]

@@ -90,7 +90,7 @@ def compare(
     2  other      AP   0.866  0.182          0.363
     3  other      RR   0.866  0.182          0.363
     """
-    _check(confidence, test, correction, resamples, seed)
+    check_settings(confidence, test, correction, resamples, seed)
     wanted = measures_by_name(measures)
     names = list(runs) if is_runs(runs) else ["run"]
     if baseline is not None:
@@ -153,7 +153,7 @@ def compare(
     return Comparison(table, about)
 
 
-def _check(confidence: float, test: str, correction: str | None, resamples: int, seed: int) -> None:
+def check_settings(confidence: float, test: str, correction: str | None, resamples: int, seed: int) -> None:
     if not 0 < confidence < 1:
         raise BadParameter(f"confidence={confidence!r} must be between 0 and 1, such as 0.95.")
     if test not in TESTS:

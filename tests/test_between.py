@@ -10,7 +10,7 @@ from pyterrier_cwla import evaluate
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.files import find_runs, read_qrels, read_run
 from pyterrier_cwla.studies.between import AGREEMENTS, metric_agreement
-from pyterrier_cwla.studies.between_plots import plot_agreement, plot_scatter
+from pyterrier_cwla.studies.between_plots import plot_correlations, plot_scatter
 from pyterrier_cwla.studies.correlation import rbo, tau
 from pyterrier_cwla.studies.looks import label_ends, label_points, measure_look, wrapped
 from pyterrier_cwla.studies.resampling import times_drawn
@@ -123,7 +123,7 @@ def test_pictures_show_the_numbers_that_stand_beside_them(study, width):
     for picture in study.pictures().values():
         drawn = figure.Figure(figsize=(width, 3), layout="constrained")
         assert "8 runs, 10 queries" in picture.draw(drawn.subplots()).get_title(loc="left")
-    ax = plot_agreement(study, "rbo", figure.Figure().subplots())
+    ax = plot_correlations(study, "rbo", figure.Figure().subplots())
     cells = study.cells("rbo")
     assert sorted(text.get_text() for text in ax.texts) == sorted(f"{value:.2f}" for value in cells["rbo"])
     ax = plot_scatter(study, "AP", "RR", k=3, ax=figure.Figure().subplots())

@@ -124,7 +124,7 @@ def test_lists_are_what_was_shown_and_all_others_are_counted(tmp_path, depth):
         assert (row.rating, precision) == (rating, pytest.approx(sum(grades[:depth]) / depth)), row
     known = sum(reach is not None and reach >= depth for reach in study.known.values())
     assert len(rated) == known
-    left_out = rated.table.attrs["left_out"]
+    left_out = rated.left_out
     assert left_out["asked more than once, in another order each time"] == sum(r is None for r in study.known.values())
     assert len(rated) + sum(left_out.values()) == study.ratings
 
@@ -189,8 +189,8 @@ def test_the_lists_of_chiir_2024(data):
     """1,372 ratings, of which 662 are of lists that are known down to rank 10."""
     rated = chiir24_ratings(data / "chiir24-satisfaction")
     assert len(rated) == 662
-    assert list(rated.table.attrs["left_out"].values()) == [183, 199, 328]
-    assert len(rated) + sum(rated.table.attrs["left_out"].values()) == 1372
+    assert list(rated.left_out.values()) == [183, 199, 328]
+    assert len(rated) + sum(rated.left_out.values()) == 1372
     assert (rated.table["user"].nunique(), rated.table["topic"].nunique(), rated.table["query"].nunique()) == (
         165,
         4,

@@ -12,8 +12,8 @@ from test_paper_003 import nrmse as slow_nrmse
 
 from pyterrier_cwla.behaviour.clicks import weighted_correlation
 from pyterrier_cwla.errors import BadParameter, BadRatings
-from pyterrier_cwla.studies.dependent import williams_test
 from pyterrier_cwla.studies.crossing import grid
+from pyterrier_cwla.studies.dependent import williams_test
 from pyterrier_cwla.studies.prediction import corrected_t_test, nrmse
 from pyterrier_cwla.studies.rated import Rated
 from pyterrier_cwla.studies.rated_data import chiir24_ratings
@@ -91,12 +91,12 @@ def test_an_error_does_not_depend_on_the_units_of_the_score():
 
 def test_what_cannot_be_predicted():
     x = np.arange(6.0)[:, None]
-    with pytest.raises(BadParameter, match="6 ratings cannot be split into 10 folds: give folds=3"):
+    with pytest.raises(BadParameter, match="6 ratings cannot be split into 10 folds: give cv=3"):
         nrmse(x, range(6))
     with pytest.raises(BadParameter, match="repeats=0 must be a whole number from 1"):
-        nrmse(x, range(6), folds=2, repeats=0)
+        nrmse(x, range(6), cv=2, repeats=0)
     with pytest.raises(BadRatings, match="all ratings are the same"):
-        nrmse(x, [3] * 6, folds=2)
+        nrmse(x, [3] * 6, cv=2)
 
 
 def test_the_corrected_test_is_the_formula():
@@ -113,7 +113,7 @@ def test_the_paired_test_over_folds_is_too_sure_and_the_corrected_one_is_not():
     for seed in range(120):
         rng = np.random.default_rng(seed)
         y = rng.normal(size=60)
-        errors = nrmse(y[:, None] + rng.normal(size=(60, 2)), y, folds=5, repeats=4, seed=seed)
+        errors = nrmse(y[:, None] + rng.normal(size=(60, 2)), y, cv=5, repeats=4, seed=seed)
         rejected += ttest_rel(*errors.T).pvalue < 0.05, corrected_t_test(errors[:, 0] - errors[:, 1], 1 / 4) < 0.05
     assert rejected[0] / 120 > 0.25
     assert rejected[1] / 120 < 0.12
@@ -428,4 +428,4 @@ def test_users_of_chiir_24_like_what_is_at_the_top(data):
     found = agreement_of(rated, grid(["prec(5)", "rbp(0.8)"], ["erg", "err", "max", "fin"], max_rel=1))
     assert found.marked_cells()["err"].tolist() == ["X", "X"]
     assert (found.ranked["tau_b_low"] > 0).sum() >= 4
-    assert any("are left out" in sentence for sentence in found.limits())
+    assert any("710 ratings left out" in sentence for sentence in found.limits())

@@ -8,8 +8,9 @@ from test_fitting import made, preferred
 
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.studies.rated_data import jiang_ratings
-from pyterrier_cwla.studies.varying import ends, sensitivity
+from pyterrier_cwla.studies.resampling import percentiles
 from pyterrier_cwla.studies.sensitivity_plots import plot_change, plot_sensitivity
+from pyterrier_cwla.studies.varying import sensitivity
 from pyterrier_cwla.studies.weighted import resample_counts
 
 RATIO = "AdaptiveRBP(p=0.6,effort='ratio($e)')"
@@ -79,7 +80,7 @@ def test_preferences_have_no_curve_of_correlation():
 
 
 def test_intervals_without_any_value_are_not_numbers():
-    found = ends(np.array([[np.nan, np.nan], [1.0, 3.0]]), 0.5)
+    found = percentiles(np.array([[np.nan, np.nan], [1.0, 3.0]]), 0.5)
     assert np.isnan(found[:, 0]).all()
     assert found[:, 1].tolist() == [1.5, 2.5]
 

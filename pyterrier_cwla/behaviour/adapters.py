@@ -52,8 +52,8 @@ def chiir24_log(folder: AnyPath) -> InteractionLog:
     Raises MalformedFile where a table or a column is missing, BadLog where a user has a document of a topic twice.
     """
     document, query = ["user", "topic_id", "doc_id"], ["user", "topic_id", "qid"]
-    shown = _table(Path(folder), "serp_annotation", _IMPRESSIONS).sort_values("id", ignore_index=True)
-    opened = _table(Path(folder), "document_annotation", _OPENED)
+    shown = study_table(Path(folder), "serp_annotation", _IMPRESSIONS).sort_values("id", ignore_index=True)
+    opened = study_table(Path(folder), "document_annotation", _OPENED)
     for table, name in ((shown, "impression"), (opened, "opened document")):
         twice = table.duplicated(document)
         if twice.any():
@@ -100,7 +100,7 @@ def chiir24_log(folder: AnyPath) -> InteractionLog:
     return replace(log, notes=tuple(notes))
 
 
-def _table(folder: Path, name: str, columns: Sequence[str]) -> pd.DataFrame:
+def study_table(folder: Path, name: str, columns: Sequence[str]) -> pd.DataFrame:
     path = next((p for p in (folder / f"{name}.csv.gz", folder / f"{name}.csv") if p.is_file()), None)
     if path is None:
         raise MalformedFile(f"{folder}: there is no {name}.csv or {name}.csv.gz in it.")

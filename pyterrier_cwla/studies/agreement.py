@@ -13,6 +13,7 @@ from .correlation import tau
 from .dependent import COEFFICIENTS, difference_test, influence, williams_test
 from .prediction import corrected_t_test
 from .rated import Rated
+from .resampling import percentiles
 from .weighted import resample_counts, weighted_agreement, weighted_pearson, weighted_ranks
 
 Array = np.ndarray
@@ -53,7 +54,7 @@ def agreement_columns(
     return columns
 
 
-def prediction_columns(errors: Array, constant: Array, reference: Array, folds: int, correction: str | None) -> Columns:
+def prediction_columns(errors: Array, constant: Array, reference: Array, cv: int, correction: str | None) -> Columns:
     """NRMSE from errors [folds × measures], and its tests over folds; measures that are ``constant`` have NaN."""
     error = np.where(constant, np.nan, errors.mean(axis=0))
     columns = {"nrmse": error}
@@ -62,7 +63,7 @@ def prediction_columns(errors: Array, constant: Array, reference: Array, folds: 
         tested = np.flatnonzero(np.isfinite(difference))
         by_fold = np.round((errors - errors[:, reference]).T[tested], 12)
         columns["nrmse_difference"] = difference
-        for name, p in (("p_t", t_test(by_fold)), ("p", corrected_t_test(by_fold, 1 / (folds - 1)))):
+        for name, p in (("p_t", t_test(by_fold)), ("p", corrected_t_test(by_fold, 1 / (cv - 1)))):
             found = np.full(len(error), np.nan)
             found[tested] = p
             columns |= (
@@ -106,10 +107,7 @@ def _coefficients(rated: Rated, x: Array, counts: Array) -> Iterator[tuple[str, 
 
 def _interval(name: str, resampled: Array, value: Array, confidence: float) -> Columns:
     """The percentile bootstrap's, of the resamples that have a value."""
-    ends = np.full((2, len(value)), np.nan)
-    there = np.isfinite(value) & np.isfinite(resampled).any(axis=1)
-    if there.any():
-        ends[:, there] = np.nanquantile(resampled[there], [(1 - confidence) / 2, (1 + confidence) / 2], axis=1)
+    ends = np.where(np.isfinite(value), percentiles(resampled, confidence), np.nan)
     return {f"{name}_low": ends[0], f"{name}_high": ends[1]}
 
 

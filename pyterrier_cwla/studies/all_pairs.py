@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..significance import _unit, randomisation_test, t_test, wilcoxon_test, without_noise
+from ..significance import randomisation_test, t_test, unit_of, wilcoxon_test, without_noise
 from .pieces import Piece
 from .resampling import times_drawn
 
@@ -28,7 +28,7 @@ def pairs_tested(name: str, values: Mapping[str, Array], alpha: float, resamples
         "p_wilcoxon": wilcoxon_test(differences),
         "p_randomisation": randomisation_test(differences, resamples, seed),
         "p_bootstrap": p,
-        "needed": needed * _unit(largest),
+        "needed": needed * unit_of(largest),
         "same": np.asarray(~differences.any(axis=-1)),
         "resampled": resampled_power(differences, alpha, times_drawn(scores.shape[-1], min(resamples, _FEWER), seed)),
     }

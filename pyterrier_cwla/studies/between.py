@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from .._version import __version__
-from ..compare import _check
+from ..compare import check_settings
 from ..errors import BadParameter, many, near
-from ..significance import _unit
+from ..significance import unit_of
 from .correlation import rbo, tau
 from .cube import Cube
 from .pieces import fingerprint
@@ -74,7 +74,7 @@ def metric_agreement(
     AP   0.913  1.000  0.913
     RR   0.800  0.913  1.000
     """
-    _check(confidence, "t", None, resamples, seed)
+    check_settings(confidence, "t", None, resamples, seed)
     cube = Cube.of(qrels, runs, measures, least=3)
     names = list(cube.measures)
     if len(names) < 2:
@@ -83,7 +83,7 @@ def metric_agreement(
 
     found = np.array([[of(cube.means[i], cube.means[j]) for i, j in pairs] for _, of in AGREEMENTS.values()])
     lowest = int(np.argmin(np.where(np.isnan(found[0]), np.inf, found[0])))
-    units = np.array([_unit(float(np.abs(of_measure).max())) for of_measure in cube.values])
+    units = np.array([unit_of(float(np.abs(of_measure).max())) for of_measure in cube.values])
     queries = len(cube.queries)
     means = cube.values / units[:, None, None] @ times_drawn(queries, resamples, seed) / queries
     means = np.moveaxis(means, -1, 1)  # [measures × resamples × runs]
@@ -150,7 +150,7 @@ class MetricAgreement(Study):
         return square.iloc[order, order]
 
     def cells(self, kind: str = "tau_b") -> pd.DataFrame:
-        """What :func:`plot_agreement` draws: ``row``, ``column`` and value of each cell off the diagonal."""
+        """What :func:`plot_correlations` draws: ``row``, ``column`` and value of each cell off the diagonal."""
         square = self.matrix(kind)
         found = square.rename_axis(index="row", columns="column").stack().rename(kind).reset_index()
         return found[found["row"] != found["column"]].reset_index(drop=True)
@@ -185,14 +185,14 @@ class MetricAgreement(Study):
         }  # fmt: skip
 
     def pictures(self) -> dict[str, Picture]:
-        from .between_plots import plot_agreement, plot_scatter
+        from .between_plots import plot_correlations, plot_scatter
 
         row = self._sorted().iloc[0]
         x, y, side = row["measure"], row["other"], len(self.scores.columns)
         return {
             "agreement": Picture(
                 "Kendall's τ_b of each two measures", f"Orders of {self._of}. Alike measures stand together.",
-                lambda ax: plot_agreement(self, ax=ax), self.cells(), (2.4 + 0.52 * side, 1.5 + 0.4 * side),
+                lambda ax: plot_correlations(self, ax=ax), self.cells(), (2.4 + 0.52 * side, 1.5 + 0.4 * side),
             ),
             "least_alike": Picture(
                 f"{y} against {x}",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .between import MetricAgreement
 
 
-def plot_agreement(study: MetricAgreement, kind: str = "tau_b", ax: Any = None) -> Any:
+def plot_correlations(study: MetricAgreement, kind: str = "tau_b", ax: Any = None) -> Any:
     """A heat map with the numbers in its cells, alike measures together: what :meth:`MetricAgreement.cells` returns."""
     from matplotlib.colors import LinearSegmentedColormap
 

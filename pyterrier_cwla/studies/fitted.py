@@ -13,6 +13,7 @@ from ir_measures.measures import Measure
 
 from ..errors import many
 from .prediction import corrected_t_test
+from .rated import why_left_out
 from .study import Picture, Study, Table
 from .template import Range, Values, said
 
@@ -185,10 +186,7 @@ class Fit(Study):
             said_limits.append(f"Ratings or scores do not vary on {many(lost, 'fold')}, which do not count.")
         if self.about["most_reached"]:
             said_limits.append(f"The search ended after {many(self.about['candidates'], 'candidate')} (most=).")
-        if self.about["left_out"]:
-            why = "; ".join(f"{number:,} {reason}" for reason, number in self.about["left_out"].items())
-            said_limits.append(f"Ratings that are left out of the data: {why}.")
-        return said_limits
+        return said_limits + why_left_out(self.about["left_out"])
 
     @property
     def _nearly(self) -> float:

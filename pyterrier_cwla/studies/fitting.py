@@ -76,7 +76,7 @@ def fit(
     template = template if isinstance(template, Template) else Template(template)
     spans = {name: Range.of(given, name) for name, given in ranges.items()}
     _check(template, spans, rated, objective, default, cv, repeats, most)
-    identity = {"study": "fit", "template": str(template), "input": input_hash(rated), "what": rated.what}
+    identity = {"study": "fit", "template": str(template), "input": rated.fingerprint(), "what": rated.what}
     scored = _Scored(template, rated, Pieces(identity, keep, progress, jobs))
     train = _folds(rated, cv, repeats, seed)
     samples = np.concatenate([np.ones((len(rated), 1)), train], axis=1)
@@ -125,20 +125,11 @@ def fit(
         "folds_by": "rating" if rated.users is None else "user",
         "candidates": len(candidates),
         "most_reached": reached,
-        "left_out": rated.table.attrs.get("left_out", {}),
+        "left_out": rated.left_out,
         "seed": seed,
         "input": identity["input"],
     }
     return Fit(values, template.measure(values), spans, candidates, folds, about)
-
-
-def input_hash(rated: Rated) -> str:
-    """A hash of what was shown, how it is judged, and how it was rated."""
-    found = rated.shown.aligned.rankings(True)
-    table = rated.table.to_json(orient="split", double_precision=15)
-    return fingerprint(
-        rated.what, table, found.n, found.query, found.rank, found.grade, rated.shown.judgments.pool.grade
-    )
 
 
 class _Scored:

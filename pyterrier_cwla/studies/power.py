@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from .._version import __version__
-from ..compare import _check
+from ..compare import check_settings
 from ..errors import BadJudgments, BadParameter, near, some
 from ..significance import CORRECTIONS, TESTS, corrected
 from .all_pairs import pairs_tested, rank_at
@@ -86,7 +86,7 @@ def discriminative_power(
     """
     if not 0 < alpha < 1:
         raise BadParameter(f"alpha={alpha!r} must be between 0 and 1, such as 0.05.")
-    _check(0.95, "t", correction, resamples, seed)
+    check_settings(0.95, "t", correction, resamples, seed)
     if rank_at(resamples, alpha) < 1:
         raise BadParameter(f"resamples={resamples:,} are too few for alpha={alpha!r}: give {1 / alpha:,.0f} or more.")
     cube = Cube.of(qrels, runs, measures)

@@ -13,9 +13,9 @@ Array = np.ndarray
 
 
 def nrmse(
-    scores: Any, ratings: Any, span: float | None = None, folds: int = 10, repeats: int = 10, seed: int = 0
+    scores: Any, ratings: Any, span: float | None = None, cv: int = 10, repeats: int = 10, seed: int = 0
 ) -> Array:
-    """Errors of predicted ratings over the range of the ratings, [folds · repeats × measures]; the mean is the NRMSE.
+    """Errors of predicted ratings over the range of the ratings, [cv · repeats × measures]; the mean is the NRMSE.
 
     For each fold, a linear regression with intercept of the ratings on one measure's scores [ratings × measures] is
     fitted to the other folds, and NRMSE = √(mean (rating − predicted)²) / ``span``. All measures have the same folds,
@@ -27,21 +27,21 @@ def nrmse(
 
     Source: Jiang and Allan (2016), section 4: 10 random partitions into 10 folds, a scale from 1 to 5 (``span=4``).
 
-    >>> nrmse([[1.0], [2.0], [3.0], [4.0]], [1, 2, 3, 4], folds=2, repeats=1).round(6).tolist()
+    >>> nrmse([[1.0], [2.0], [3.0], [4.0]], [1, 2, 3, 4], cv=2, repeats=1).round(6).tolist()
     [[0.0], [0.0]]
     """
     from sklearn.model_selection import RepeatedKFold
 
     x, y = rounded(scores), np.asarray(ratings, float)[:, None]
-    for name, value, least in (("folds", folds, 2), ("repeats", repeats, 1)):
+    for name, value, least in (("cv", cv, 2), ("repeats", repeats, 1)):
         if not isinstance(value, int | np.integer) or value < least:
             raise BadParameter(f"{name}={value!r} must be a whole number from {least}.")
-    if len(y) < folds:
-        raise BadParameter(f"{len(y)} ratings cannot be split into {folds} folds: give folds={max(2, len(y) // 2)}.")
+    if len(y) < cv:
+        raise BadParameter(f"{len(y)} ratings cannot be split into {cv} folds: give cv={max(2, len(y) // 2)}.")
     span = float(np.ptp(y)) if span is None else span
     if not span > 0:
         raise BadRatings("all ratings are the same, so that there is nothing to predict.")
-    splits = RepeatedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
+    splits = RepeatedKFold(n_splits=cv, n_repeats=repeats, random_state=seed)
     errors = []
     for train, test in splits.split(x):
         x0, y0 = x[train].mean(axis=0), y[train].mean(axis=0)

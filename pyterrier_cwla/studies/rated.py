@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..evaluate import computed_here, loaded, measures_of, one_run
 from ..frames import strings
 from ..provider import CWLAEvaluator, prepare
 from ..sessions import SessionMeasure, SessionRun
+from .pieces import fingerprint
 
 Array = np.ndarray
 
@@ -60,6 +61,8 @@ class Rated:
     what: str
     table: pd.DataFrame
     shown: Any
+    left_out: dict[str, int] = field(default_factory=dict)
+    """By reason, how many ratings whoever read them had to leave out."""
 
     @classmethod
     def lists(cls, qrels: Any, run: Any, ratings: Any) -> Rated:
@@ -174,6 +177,12 @@ class Rated:
             raise BadParameter(f"the mask has {len(rows):,} values for {many(len(self), 'rating')}.")
         return replace(self, table=_checked(self.table.iloc[np.flatnonzero(rows) if rows.dtype == bool else rows]))
 
+    def fingerprint(self) -> str:
+        """A hash of what was shown, how it is judged, and how it was rated."""
+        found, pool = self.shown.aligned.rankings(True), self.shown.judgments.pool
+        table = self.table.to_json(orient="split", double_precision=15)
+        return fingerprint(self.what, table, found.n, found.query, found.rank, found.grade, pool.query, pool.grade)
+
     @property
     def ratings(self) -> Array:
         return self.table["rating"].to_numpy(float)
@@ -215,6 +224,12 @@ class Rated:
         values, counts = np.unique(self.ratings, return_counts=True)
         kinds = ", ".join(f"{value:g}: {count:,}" for value, count in zip(values, counts, strict=True))
         return f"<ratings of {many(len(self), self.what)}: {kinds if len(values) <= 9 else f'{len(values)} values'}>"
+
+
+def why_left_out(left_out: Mapping[str, int]) -> list[str]:
+    """A sentence, if ratings were left out."""
+    why = "; ".join(f"{reason}: {number:,}" for reason, number in left_out.items())
+    return [f"{many(sum(left_out.values()), 'rating')} left out ({why})."] if why else []
 
 
 def _frame(ratings: Any, *ids: str, rating: str = "rating") -> pd.DataFrame:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..behaviour.adapters import _table
+from ..behaviour.adapters import study_table
 from ..errors import BadParameter, BadRatings, MalformedFile, many, near
 from ..files import AnyPath
 from .rated import Rated
@@ -88,7 +89,7 @@ def chiir24_ratings(folder: AnyPath, depth: int = 10) -> Rated:
     * The whole list is recorded of the last query only that a user asked for a topic. Of others there are impressions,
       one for each document *that the user had not been shown before* for the topic, hence gaps in the ranks.
 
-    Left out, and counted in ``table.attrs["left_out"]`` by reason, are ratings of lists that are not known down to
+    Left out, and counted in ``left_out`` by reason, are ratings of lists that are not known down to
     ``depth``: asked more than once in another order, left before that rank, or with gaps. (What stood in a gap cannot
     be told: of 1,165 gaps in lists that are also recorded whole, 103 have a document that was noted nowhere.) What is
     left is thus no random sample: users' first and last queries are more often known than those between.
@@ -148,8 +149,7 @@ def chiir24_ratings(folder: AnyPath, depth: int = 10) -> Rated:
             }
         ),
     )
-    rated.table.attrs["left_out"] = {reason: int(rows.sum()) for reason, rows in reasons.items() if rows.any()}
-    return rated
+    return replace(rated, left_out={reason: int(rows.sum()) for reason, rows in reasons.items() if rows.any()})
 
 
 def _recorded(folder: Path) -> pd.DataFrame:
@@ -178,7 +178,7 @@ def _is_among(rows: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
 
 def _read(folder: Path, name: str, columns: tuple[str, ...]) -> pd.DataFrame:
     try:
-        return _table(folder, name, columns)
+        return study_table(folder, name, columns)
     except (OSError, UnicodeDecodeError, pd.errors.EmptyDataError, pd.errors.ParserError) as error:
         raise MalformedFile(f"{folder}/{name}.csv: cannot be read as a table: {error}") from error
 

@@ -17,7 +17,7 @@ from ..errors import CWLAError
 from .study import Picture, Study, Table
 
 _MOST = 300  # rows of a table that stand in the page; files have them all
-_LOOKS = {"svg.hashsalt": "pyterrier_cwla", "svg.fonttype": "path"}  # equal pictures are equal files
+_LOOKS: Any = {"svg.hashsalt": "pyterrier_cwla", "svg.fonttype": "path"}  # equal pictures are equal files
 
 
 def write_report(study: Study, folder: str | Path) -> Path:

@@ -1,4 +1,4 @@
-"""Queries drawn again: how often each is in each resample, and how wide an interval that makes."""
+"""What is drawn again: how often each query is in each resample, and how wide an interval resamples make."""
 
 from __future__ import annotations
 
@@ -24,3 +24,13 @@ def half_width(resampled: Array, confidence: float, queries: int) -> float:
     from scipy.stats import t
 
     return float(t.ppf((1 + confidence) / 2, queries - 1) * np.std(resampled, ddof=1))
+
+
+def percentiles(drawn: Array, confidence: float) -> Array:
+    """Lower and upper ends of percentile intervals [2 × things] of [things × resamples]; NaN where there are none."""
+    share = (1 - confidence) / 2
+    found = np.full((2, len(drawn)), np.nan)
+    some = ~np.isnan(drawn).all(axis=1)
+    if some.any():
+        found[:, some] = np.nanquantile(drawn[some], [share, 1 - share], axis=1)
+    return found

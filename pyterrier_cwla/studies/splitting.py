@@ -12,10 +12,10 @@ import pandas as pd
 
 from .._version import __version__
 from ..errors import BadParameter, BadRatings, many, near
-from .fitting import input_hash
-from .rated import Rated
-from .varying import COEFFICIENTS, ends
+from .rated import Rated, why_left_out
+from .resampling import percentiles
 from .study import Picture, Study, Table
+from .varying import COEFFICIENTS
 from .weighted import resample_counts, weighted_pearson, weighted_ranks
 
 Array = np.ndarray
@@ -93,7 +93,7 @@ def splits(
             columns[name] = (int(sizes[number]), _correlated(scores[mine], y[mine], counts[mine], coefficient))
     rows = []
     for name, (size, found) in columns.items():
-        low, high = ends(found[:, 1:], confidence)
+        low, high = percentiles(found[:, 1:], confidence)
         rows.append(
             pd.DataFrame(
                 {
@@ -123,8 +123,8 @@ def splits(
         "small_parts": int(small.sum()),
         "in_small_parts": int(sizes[small].sum()),
         "unknown": int((part < 0).sum()),
-        "left_out": rated.table.attrs.get("left_out", {}),
-        "input": input_hash(rated),
+        "left_out": rated.left_out,
+        "input": rated.fingerprint(),
     }
     return Splits(pd.concat(rows, ignore_index=True), about)
 
@@ -186,6 +186,7 @@ class Splits(Study):
             "A correlation over all also compares parts with each other, which differ in more than measures see.",
             *([f"Left out, fewer than {_FEWEST} to a part: {many(small, 'rating')}."] if small else []),
             *([f"In no part, {about['by']} not known: {many(unknown, 'rating')}."] if unknown else []),
+            *why_left_out(about["left_out"]),
         ]
 
     def _caption(self) -> str:

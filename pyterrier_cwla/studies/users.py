@@ -16,7 +16,6 @@ from ..significance import CORRECTIONS
 from .agreement import AGREED, NAMES, WEIGHTED, agreement_columns, prediction_columns
 from .correlation import rounded
 from .crossing import Grid, cell_name
-from .pieces import fingerprint
 from .prediction import nrmse
 from .rated import Rated
 from .users_study import UserAgreement
@@ -34,20 +33,20 @@ def user_agreement(
     correction: str | None = "holm",
     resamples: int = 1000,
     span: float | None = None,
-    folds: int = 10,
+    cv: int = 10,
     repeats: int = 10,
     order_free: str | None = None,
     seed: int = 0,
 ) -> UserAgreement:
     """How well measures agree with ratings of lists or sessions, or with preferences between lists.
 
-    ``measures``: as :meth:`Rated.scores` takes them, or a :func:`~pyterrier_cwla.studies.crossing.grid` · ``coefficient``:
+    ``measures``: as :meth:`Rated.scores` takes them, or a :func:`~pyterrier_cwla.studies.grid` · ``coefficient``:
     the one that pictures and findings speak of: ``"tau_b"``, ``"pearson"``, ``"spearman"``, or ``"weighted"``, where
     ratings have a column ``n``; all are computed · ``baseline``: the name of the measure that the others are compared
     with; of a grid each is compared with the canonical metric of its C · ``confidence``: of intervals; 1 −
     ``confidence`` is the level of significance · ``correction``: for all comparisons of a coefficient together, as
-    :func:`pyterrier_cwla.compare` takes it · ``resamples``: of the bootstrap · ``span``, ``folds``, ``repeats``: of
-    :func:`~pyterrier_cwla.studies.prediction.nrmse`, for ratings of lists or sessions · ``order_free``: whether a cell
+    :func:`pyterrier_cwla.compare` takes it · ``resamples``: of the bootstrap · ``span``, ``cv``, ``repeats``: of
+    :func:`~pyterrier_cwla.studies.nrmse`, for ratings of lists or sessions · ``order_free``: whether a cell
     of a grid that is the same for all orders of the same documents shows its ``"number"`` (without it, for ratings) or
     only ``"XX"`` (for preferences), and then is in no comparison · ``seed``: of resamples and folds.
 
@@ -71,7 +70,7 @@ def user_agreement(
     >>> lists = dict(zip("123456", ["abc", "bac", "acb", "cab", "bca", "cba"]))
     >>> run = {q: {d: -float(i) for i, d in enumerate(docs)} for q, docs in lists.items()}
     >>> rated = Rated.lists(qrels, run, {"1": 5, "2": 3, "3": 5, "4": 2, "5": 3, "6": 1})
-    >>> found = user_agreement(rated, ["RR(rel=2)", "nDCG@3"], baseline="RR(rel=2)", folds=3, resamples=100)
+    >>> found = user_agreement(rated, ["RR(rel=2)", "nDCG@3"], baseline="RR(rel=2)", cv=3, resamples=100)
     >>> found.table[["tau_b", "tau_b_low", "tau_b_high", "tau_b_difference_p"]].round(3)
                tau_b  tau_b_low  tau_b_high  tau_b_difference_p
     measure
@@ -105,13 +104,13 @@ def user_agreement(
         "intervals": f"percentile bootstrap over {'ratings' if rated.users is None else 'users'}",
         "resamples": resamples,
         "seed": seed,
-        "input": fingerprint(scores.to_numpy(), rated.ratings, rated.table.astype(str).to_dict("list"))[:16],
+        "input": rated.fingerprint(),
     }
     if rated.what != "pair":
-        predict = partial(nrmse, ratings=rated.ratings, span=span, folds=folds, repeats=repeats, seed=seed)
-        columns |= prediction_columns(predict(x.T), hidden, reference, folds, correction)
+        predict = partial(nrmse, ratings=rated.ratings, span=span, cv=cv, repeats=repeats, seed=seed)
+        columns |= prediction_columns(predict(x.T), hidden, reference, cv, correction)
         width = float(np.ptp(rated.ratings)) if span is None else span
-        about["nrmse"] = f"{repeats} random partitions into {folds} folds, over a range of {width:g}"
+        about["nrmse"] = f"{repeats} random partitions into {cv} folds, over a range of {width:g}"
         about["nrmse_of_the_mean"] = float(predict(np.zeros((len(rated), 1))).mean())
     return UserAgreement(rated, scores, table.assign(**columns), about, cells, baseline, order_free)
 

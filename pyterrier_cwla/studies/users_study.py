@@ -12,7 +12,7 @@ from ..errors import BadParameter, many, near
 from .agreement import AGREED, NAMES
 from .correlation import rounded
 from .crossing import Grid
-from .rated import Rated
+from .rated import Rated, why_left_out
 from .study import Picture, Study, Table
 
 _FEW_USERS = 20
@@ -267,10 +267,7 @@ class UserAgreement(Study):
             )
         if about["without_results"]:
             sentences.append(f"{many(about['without_results'], 'rating')} are of what has no results, and scores 0.")
-        left_out = self.rated.table.attrs.get("left_out", {})
-        if left_out:
-            why = "; ".join(f"{reason}: {n:,}" for reason, n in left_out.items())
-            sentences.append(f"{many(sum(left_out.values()), 'rating')} are left out ({why}).")
+        sentences += why_left_out(self.rated.left_out)
         constant = list(self.table.index[self.table["kind"] == "X"])
         if constant:
             named = ", ".join(constant[:4]) + (", …" if len(constant) > 4 else "")

@@ -13,9 +13,9 @@ import pandas as pd
 
 from .._version import __version__
 from ..errors import BadParameter, many
-from .fitting import input_hash
 from .pieces import Piece, Pieces
-from .rated import Rated
+from .rated import Rated, why_left_out
+from .resampling import percentiles
 from .study import Picture, Study, Table
 from .template import Template
 from .weighted import resample_counts, weighted_pearson, weighted_ranks
@@ -79,7 +79,7 @@ def sensitivity(
     measures = {name: [t.measure({parameter: value}) for value in grid] for name, t in named.items()}
     identity = {
         "study": "sensitivity",
-        "input": input_hash(rated),
+        "input": rated.fingerprint(),
         "measures": {name: list(map(str, of)) for name, of in measures.items()},
         "resamples": resamples,
         "confidence": confidence,
@@ -107,7 +107,7 @@ def sensitivity(
         "resamples": resamples,
         "confidence": confidence,
         "seed": seed,
-        "left_out": rated.table.attrs.get("left_out", {}),
+        "left_out": rated.left_out,
         "input": identity["input"],
     }
     return Sensitivity(table, about)
@@ -171,6 +171,7 @@ class Sensitivity(Study):
             " on other users.",
             "All points of a curve are of the same ratings: where bands overlap, a change may still be one that all"
             " resamples agree on, which the intervals of changes tell.",
+            *why_left_out(self.about["left_out"]),
         ]
 
     def _caption(self) -> str:
@@ -203,15 +204,5 @@ def _curve(
             found = np.array([weighted_ranks(row, y, counts)[0] for row in scores])
         for what, drawn in ((kind, found), (f"{kind}_change", found - found[0])):
             columns[what] = drawn[:, 0]
-            columns[f"{what}_low"], columns[f"{what}_high"] = ends(drawn[:, 1:], confidence)
+            columns[f"{what}_low"], columns[f"{what}_high"] = percentiles(drawn[:, 1:], confidence)
     return columns
-
-
-def ends(drawn: Array, confidence: float) -> Array:
-    """Lower and upper ends of percentile intervals [2 × things] of [things × resamples]; NaN where there are none."""
-    share = (1 - confidence) / 2
-    found = np.full((2, len(drawn)), np.nan)
-    some = ~np.isnan(drawn).all(axis=1)
-    if some.any():
-        found[:, some] = np.nanquantile(drawn[some], [share, 1 - share], axis=1)
-    return found

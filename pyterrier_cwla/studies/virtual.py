@@ -13,7 +13,7 @@ import pandas as pd
 from .._version import __version__
 from ..errors import BadParameter, BadRatings, near
 from .pieces import fingerprint
-from .varying import ends
+from .resampling import percentiles
 from .study import Picture, Study, Table
 
 Array = np.ndarray
@@ -85,7 +85,7 @@ def virtual_systems(
     products = np.add.reduceat(within[:, :, None] * within[:, None, :], start) / (size - 1)[:, None, None]
     limit = _ratio(products.sum(axis=0)[None], k)[0]
     counts = np.random.default_rng(seed).multinomial(len(size), np.full(len(size), 1 / len(size)), resamples)
-    low, high = ends(_ratio(np.tensordot(counts, products, 1), k).reshape(resamples, -1).T, confidence)
+    low, high = percentiles(_ratio(np.tensordot(counts, products, 1), k).reshape(resamples, -1).T, confidence)
     found = pd.DataFrame(
         {
             "target": np.tile(targets, k),

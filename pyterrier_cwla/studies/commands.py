@@ -1,0 +1,313 @@
+"""The commands ``study robustness``, ``power``, ``agreement``, ``users`` and ``fit``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .. import errors
+from ..commands import LengthsFile, Qrels, Runs, WhereMissing, _Bound, _judgments, _measures, _named_runs, app
+from ..printing import note
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .rated import Rated
+    from .study import Study
+
+study = typer.Typer(
+    help="Which metric to trust: a folder with tables, pictures and one page for the browser.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(study, name="study")
+
+_PARTS = "parts"  # of the folder: what is done, kept until it is asked for again
+
+
+class Published(StrEnum):
+    """Studies whose data can be had."""
+
+    chiir24 = "chiir24"
+    jiang = "jiang"
+
+
+class Coefficient(StrEnum):
+    """By which measures are compared with ratings."""
+
+    tau_b = "tau_b"
+    pearson = "pearson"
+    spearman = "spearman"
+
+
+class Objective(StrEnum):
+    """What a fit makes best."""
+
+    pearson = "pearson"
+    spearman = "spearman"
+    tau_b = "tau_b"
+    nrmse = "nrmse"
+    agreement = "agreement"
+
+
+Folder = Annotated[
+    Path, typer.Option("--output", "-o", metavar="DIR", help="Where to write. What is done is kept there, so that an"
+                       " interrupted study goes on from there.", show_default=False),
+]  # fmt: skip
+Chosen = Annotated[
+    list[str] | None,
+    typer.Option("--measure", "-m", metavar="MEASURE", help="A measure, such as nDCG@10; give -m once for each."),
+]
+Jobs = Annotated[int, typer.Option(help="How many processes work side by side; -1 for as many as there are cores.")]
+Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")]
+Data = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="QRELS RUN RATINGS",
+        help="Judgments, the lists that were shown (each a query of the run), and what users said of them: CSV, TSV or"
+        " Parquet with query_id and rating (of sessions: session and rating; of pairs: first, second and preference)."
+        " With --from: one folder.",
+        show_default=False,
+    ),
+]
+Source = Annotated[Published | None, typer.Option("--from", help="The folder is that of this study.")]
+SessionsFile = Annotated[
+    Path | None, typer.Option("--sessions", metavar="FILE", help="Ratings are of sessions: session, query_id, order.")
+]
+Folds = Annotated[int, typer.Option("--cv", min=2, help="Folds of the cross-validation.")]
+Resamples = Annotated[int, typer.Option(min=100, help="Of the bootstrap.")]
+
+
+@study.command()
+def robustness(
+    qrels: Qrels,
+    runs: Runs,
+    output: Folder,
+    measures: Chosen = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many times judgments are drawn.")] = 10,
+    pairs: Annotated[int, typer.Option(min=0, help="Pairs of runs that are tested; 0 for none.")] = 300,
+    all_runs: Annotated[
+        bool, typer.Option("--all-runs", help="Also runs that retrieve less than 95 % of the maximum.")
+    ] = False,
+    lengths: LengthsFile = None,
+    missing: WhereMissing = None,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+) -> None:
+    """How measures fare where judgments are lost: system rankings, and tests of pairs.
+
+    Example: pyterrier-cwla study robustness qrels.txt runs/ -m nDCG -m infAP -m Bpref -o robustness --jobs 2
+    """
+    from .robustness import robustness as studied
+
+    named = _named(measures or ["Bpref", "infAP", "nDCG", "AP"], lengths, missing)
+    judgments, files = _judgments(qrels), _named_runs(runs)
+    with _kept_in(output) as how:
+        complete = None if all_runs else 0.95
+        found = studied(
+            judgments, files, named, seeds=seeds, pairs=pairs, complete=complete, seed=seed, jobs=jobs, **how
+        )
+        _finish(found, output)
+
+
+@study.command()
+def power(
+    qrels: Qrels,
+    runs: Runs,
+    output: Folder,
+    measures: Chosen = None,
+    alpha: Annotated[float, typer.Option(help="The level of significance.")] = 0.05,
+    resamples: Annotated[int, typer.Option(min=100, help="Random signs, and samples of the bootstrap.")] = 10_000,
+    lengths: LengthsFile = None,
+    missing: WhereMissing = None,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+) -> None:
+    """How many pairs of systems each measure tells apart: three tests, all pairs.
+
+    Example: pyterrier-cwla study power qrels.txt runs/ -m AP -m nDCG@10 -m RR -o power
+    """
+    from .power import discriminative_power
+
+    named = _named(measures or ["AP", "nDCG@10", "P@10", "RR"], lengths, missing)
+    judgments, files = _judgments(qrels), _named_runs(runs)
+    with _kept_in(output) as how:
+        found = discriminative_power(
+            judgments, files, named, alpha=alpha, resamples=resamples, seed=seed, jobs=jobs, **how
+        )
+        _finish(found, output)
+
+
+@study.command()
+def agreement(
+    qrels: Qrels,
+    runs: Runs,
+    output: Folder,
+    measures: Chosen = None,
+    resamples: Resamples = 1000,
+    lengths: LengthsFile = None,
+    missing: WhereMissing = None,
+    seed: Seed = 0,
+) -> None:
+    """Whether measures order systems alike: Kendall's τ, rank-biased overlap, outliers.
+
+    Example: pyterrier-cwla study agreement qrels.txt runs/ -m AP -m nDCG@10 -m Bpref -o agreement
+    """
+    from .between import metric_agreement
+
+    named = _named(measures or ["AP", "nDCG@10", "P@10", "RR"], lengths, missing)
+    judgments, files = _judgments(qrels), _named_runs(runs)
+    _finish(metric_agreement(judgments, files, named, resamples=resamples, seed=seed), output)
+
+
+@study.command()
+def users(
+    data: Data,
+    output: Folder,
+    source: Source = None,
+    sessions: SessionsFile = None,
+    measures: Chosen = None,
+    coefficient: Annotated[Coefficient, typer.Option(help="What measures are compared by.")] = Coefficient.tau_b,
+    resamples: Resamples = 1000,
+    cv: Folds = 10,
+    seed: Seed = 0,
+) -> None:
+    """Whether measures agree with what users said; without -m, every C with every A.
+
+    Example: pyterrier-cwla study users qrels.txt shown.txt ratings.csv -m nDCG@10 -m RR -o users
+    """
+    from .crossing import grid
+    from .users import user_agreement
+
+    rated = _rated(data, source, sessions)
+    wanted: Any = _named(measures, None, None) if measures else grid(max_rel=rated.shown.judgments.pool.highest)
+    found = user_agreement(rated, wanted, coefficient=str(coefficient), resamples=resamples, cv=cv, seed=seed)
+    _finish(found, output)
+
+
+@study.command()
+def fit(
+    data: Data,
+    output: Folder,
+    template: Annotated[
+        str,
+        typer.Option("--template", "-t", metavar="MEASURE", help="A measure with $names in the place of parameters.",
+                     show_default=False),
+    ],
+    ranges: Annotated[
+        list[str],
+        typer.Option("--range", "-r", metavar="NAME=LOW:HIGH", help="Where to look for $NAME: numbers between two,"
+                     " whole ones as NAME=LOW:HIGH:STEP, or some, as NAME=A,B,C; once for each.", show_default=False),
+    ],
+    default: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="The value to compare with; once for each.")
+    ] = None,
+    objective: Annotated[
+        Objective | None, typer.Option(help="What is made best; without it pearson, or agreement of preferences.")
+    ] = None,
+    source: Source = None,
+    sessions: SessionsFile = None,
+    cv: Folds = 10,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+) -> None:  # fmt: skip
+    """Fits parameters of a measure to what users said, and tells what that gains on users who were not asked.
+
+    Example: pyterrier-cwla study fit qrels.txt shown.txt ratings.csv -t 'RBP(rel=1,p=$p)' -r p=0.1:0.99 -o fit
+    """
+    from .fitting import fit as fitted
+
+    rated = _rated(data, source, sessions)
+    aim = str(objective or (Objective.agreement if rated.what == "pair" else Objective.pearson))
+    spans = {name: _range(text, written) for written in ranges for name, text in [_assigned(written)]}
+    values = {name: _number(text) for written in default or [] for name, text in [_assigned(written)]}
+    with _kept_in(output) as how:
+        found = fitted(template, spans, rated, aim, default=values or None, cv=cv, seed=seed, jobs=jobs, **how)
+        _finish(found, output)
+
+
+def _assigned(written: str) -> tuple[str, str]:
+    name, equals, text = written.partition("=")
+    if not (name and equals and text):
+        raise errors.BadParameter(f"{written!r}: write NAME=LOW:HIGH, NAME=LOW:HIGH:STEP or NAME=A,B,C.")
+    return name.removeprefix("$"), text
+
+
+def _range(text: str, written: str) -> Any:
+    if ":" not in text:
+        return [_number(one) for one in text.split(",")]
+    numbers = [_number(one) for one in text.split(":")]
+    if len(numbers) == 2 and not any(isinstance(number, str) for number in numbers):
+        return float(numbers[0]), float(numbers[1])
+    if len(numbers) == 3 and all(isinstance(number, int) for number in numbers) and numbers[2] > 0:
+        return range(numbers[0], numbers[1] + 1, numbers[2])
+    raise errors.BadParameter(f"{written!r}: write NAME=LOW:HIGH, or NAME=LOW:HIGH:STEP with whole numbers.")
+
+
+def _number(text: str) -> Any:
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
+
+
+def _rated(data: list[Path], source: Published | None, sessions: Path | None) -> Rated:
+    from . import rated_data
+    from .rated import Rated
+
+    if source is not None:
+        if len(data) != 1:
+            raise errors.BadParameter(f"--from {source} takes one folder, not {errors.many(len(data), 'path')}.")
+        return getattr(rated_data, f"{source}_ratings")(data[0])
+    if len(data) != 3:
+        raise errors.BadParameter("give QRELS RUN RATINGS, or with --from the folder of a study.")
+    qrels, run, ratings = _judgments(data[0]), data[1], _cells(data[2])
+    if sessions is not None:
+        return Rated.sessions(qrels, run, _cells(sessions), ratings)
+    if "preference" in ratings:
+        return Rated.preferences(qrels, run, ratings)
+    return Rated.lists(qrels, run, ratings)
+
+
+def _cells(path: Path) -> pd.DataFrame:
+    """A file with named columns; numbers where all cells of a column are, but for ids."""
+    import pandas as pd
+
+    from ..behaviour.log_files import read
+
+    table = read(str(path))[0]
+    for name in table.columns.difference(["query_id", "qid", "session", "user", "topic", "first", "second"]):
+        with suppress(ValueError, TypeError):
+            table[name] = pd.to_numeric(table[name])
+    return table
+
+
+def _named(texts: list[str], lengths: Path | None, missing: Any) -> dict[str, Any]:
+    """The measures as they are computed, by the names that they were asked for."""
+    bound = _Bound.of(_measures(texts), lengths, missing)
+    for line in bound.notes:
+        note(line)
+    return dict(zip(map(str, bound.wanted), bound.measures, strict=True))
+
+
+@contextmanager
+def _kept_in(folder: Path) -> Iterator[dict[str, Any]]:
+    """Where pieces are kept, and that whoever interrupts learns of it."""
+    parts = folder / _PARTS
+    try:
+        yield {"keep": parts, "progress": sys.stderr.isatty()}
+    except KeyboardInterrupt:
+        note(f"\nInterrupted. What is done is kept in {parts}: the same command goes on from there.")
+        raise
+
+
+def _finish(found: Study, folder: Path) -> None:
+    page = found.report(folder)
+    print(found)
+    note(f"All of it: {page}")

@@ -1,0 +1,132 @@
+"""The commands of studies: what they write, what they say where something is wrong, and how they go on."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyterrier_cwla.studies import pieces
+
+
+@pytest.fixture(scope="module")
+def collection(tmp_path_factory):
+    """Judgments, eight runs of falling quality, ratings of one run's lists; one run's name is made to break pages."""
+    folder, rng = tmp_path_factory.mktemp("collection"), np.random.default_rng(0)
+    grade = rng.choice([0, 0, 0, 1, 2], (12, 40))
+    rows = [f"q{q} 0 d{d} {grade[q, d]}\n" for q in range(12) for d in range(40)]
+    (folder / "qrels.txt").write_text("".join(rows))
+    (folder / "runs").mkdir()
+    for number, noise in enumerate(np.linspace(0.3, 3, 8)):
+        score = grade + rng.normal(0, noise, grade.shape)
+        name = "<b>r&d" if number == 7 else f"r{number}"
+        rows = [f"q{q} Q0 d{d} 1 {score[q, d]:.4f} x\n" for q in range(12) for d in np.argsort(-score[q])[:30]]
+        (folder / "runs" / f"{name}.txt").write_text("".join(rows))
+    rating = np.clip(np.round(grade[:, :20].mean(axis=1) * 4 + rng.normal(0, 1, 12)), 1, 5)
+    ratings = pd.DataFrame({"query_id": [f"q{q}" for q in range(12)], "rating": rating, "user": list("abcdef") * 2})
+    ratings.to_csv(folder / "ratings.csv", index=False)
+    return folder
+
+
+def arguments(collection, command, output, *more):
+    data = {
+        "users": (collection / "runs" / "r3.txt", collection / "ratings.csv"),
+        "fit": (collection / "runs" / "r3.txt", collection / "ratings.csv"),
+    }.get(command, (collection / "runs",))
+    return "study", command, collection / "qrels.txt", *data, "-o", output, *more
+
+
+COMMANDS = {
+    "robustness": ("-m", "nDCG", "-m", "infAP", "--seeds", "2", "--pairs", "4"),
+    "power": ("-m", "AP", "-m", "nDCG@5", "--resamples", "200"),
+    "agreement": ("-m", "AP", "-m", "nDCG@5", "--resamples", "100"),
+    "users": ("-m", "nDCG@5", "-m", "RR", "--resamples", "100", "--cv", "3"),
+    "fit": ("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.95", "--default", "p=0.8", "--cv", "3"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_study_is_a_folder(command, collection, prints, tmp_path):
+    text = prints(*arguments(collection, command, tmp_path / "new" / "folder", *COMMANDS[command]))
+    folder = tmp_path / "new" / "folder"
+    about = json.loads((folder / "about.json").read_text("utf-8"))
+    page = (folder / "report.html").read_text("utf-8")
+    assert text.count("\n  · ") >= 3
+    assert about["version"]
+    for kind, suffixes in {"tables": (".csv", ".parquet"), "pictures": (".png", ".svg")}.items():
+        files = {path.name for path in (folder / kind).iterdir()}
+        names = {name.rpartition(".")[0] for name in files}
+        assert names
+        assert files == {name + suffix for name in names for suffix in suffixes}
+        assert all(f'id="{kind[:-1]}-{name}"' in page for name in names)
+    assert "<b>r&d" not in page
+
+
+def test_an_interrupted_study_goes_on(collection, cli, prints, tmp_path, monkeypatch):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    prints(*arguments(collection, "power", whole, *COMMANDS["power"]))
+    done, real = [], pieces.Pieces._done
+
+    def tired(self, name, compute):
+        if len(done) == 1:
+            raise KeyboardInterrupt
+        done.append(name)
+        return real(self, name, compute)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pieces.Pieces, "_done", tired)
+        code, out, err = cli(*arguments(collection, "power", parts, *COMMANDS["power"]))
+    assert (code, out) == (130, "")
+    assert "goes on from there" in err
+    assert not (parts / "report.html").exists()
+    again = []
+    monkeypatch.setattr(
+        pieces.Pieces, "_done", lambda self, name, compute: again.append(name) or real(self, name, compute)
+    )
+    prints(*arguments(collection, "power", parts, *COMMANDS["power"]))
+    assert not set(done) & set(again)
+    assert (parts / "report.html").read_bytes() == (whole / "report.html").read_bytes()
+
+
+def test_sessions_and_preferences_are_rated_too(collection, prints, tmp_path):
+    sessions = pd.DataFrame({"session": [f"s{q // 2}" for q in range(12)], "query_id": [f"q{q}" for q in range(12)]})
+    sessions.assign(order=list(range(12))).to_csv(tmp_path / "sessions.csv", index=False)
+    pd.DataFrame({"session": [f"s{s}" for s in range(6)], "rating": [1, 2, 3, 3, 4, 5]}).to_csv(
+        tmp_path / "r.csv", index=False
+    )
+    rows = [f"s{s} 0 d{d} {(s * d) % 3}" for s in range(6) for d in range(40)]
+    (tmp_path / "qrels.txt").write_text("\n".join(rows) + "\n")
+    shown = collection / "runs" / "r3.txt"
+    text = prints("study", "users", tmp_path / "qrels.txt", shown, tmp_path / "r.csv", "--sessions",
+                  tmp_path / "sessions.csv", "-m", "nDCG@5", "-o", tmp_path / "a", "--cv", "3")  # fmt: skip
+    assert "6 session ratings" in text
+    pairs = pd.DataFrame(
+        {"first": ["q0", "q1", "q2", "q3"], "second": ["q4", "q5", "q6", "q7"], "preference": [1, -1, 0, 1]}
+    )
+    pairs.to_csv(tmp_path / "pairs.csv", index=False)
+    text = prints("study", "users", collection / "qrels.txt", shown, tmp_path / "pairs.csv", "-m", "nDCG@5", "-o",
+                  tmp_path / "b", "--resamples", "100")  # fmt: skip
+    assert "4 preferences" in text
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("-t", "RBP(rel=1,p=$p)", "-r", "p"), "'p': write NAME=LOW:HIGH"),
+        (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:x"), "p=0.1:x"),
+        (("-t", "RBP(rel=1,p=$p)", "-r", "q=0.1:0.9"), "q"),
+        (("-t", "RBPP(p=$p)", "-r", "p=0.1:0.9", "--cv", "3"), "RBPP"),
+    ],
+)
+def test_what_is_wrong_with_a_fit_is_one_line(more, message, collection, says, tmp_path):
+    assert message in says(*arguments(collection, "fit", tmp_path / "f", *more))
+
+
+def test_what_is_wrong_with_ratings_is_one_line(collection, says, tmp_path):
+    qrels, shown = collection / "qrels.txt", collection / "runs" / "r3.txt"
+    assert "QRELS RUN RATINGS" in says("study", "users", qrels, shown, "-o", tmp_path / "x")
+    assert "takes one folder" in says("study", "users", qrels, shown, "--from", "jiang", "-o", tmp_path / "x")
+    (tmp_path / "r.csv").write_text("query_id,rating\nq1,4\nq2,none\nq3,2\n")
+    assert "'rating'" in says("study", "users", qrels, shown, tmp_path / "r.csv", "-o", tmp_path / "x")
+    assert "no such file" in says("study", "users", qrels, shown, tmp_path / "none.csv", "-o", tmp_path / "x").lower()
+    assert "at least" in says("study", "power", qrels, shown, "-o", tmp_path / "x")
