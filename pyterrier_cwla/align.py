@@ -39,7 +39,9 @@ class Judgments:
         sizes = np.diff(np.append(starts, len(columns)))
         self.row_query = np.repeat(np.array([self.index[name] for name in names], np.int64), sizes)
         scattered = (np.diff(self.row_query) < 0).any()
-        self.pool_order = np.argsort(self.row_query, kind="stable") if scattered else slice(None)
+        order = np.argsort(self.row_query, kind="stable") if scattered else None
+        self.pool_order = slice(None) if order is None else order
+        self.place_in_pool = None if order is None else np.argsort(order)
         self.relevant = np.flatnonzero(columns.value > 0)
         self.pool = Pool(
             len(self.qids), self.row_query[self.pool_order], columns.value[self.pool_order], judgments=self
@@ -78,7 +80,7 @@ class Judgments:
 
     def only(self, rows: Array) -> Judgments:
         """Some of these judgments, over the same queries."""
-        return Judgments(_taken(self.columns, rows), qids=self.qids)
+        return Judgments(taken(self.columns, rows), qids=self.qids)
 
     def describe(self, row: int) -> str:
         columns = self.columns
@@ -210,7 +212,7 @@ class Rows:
             number = {name: i for i, name in enumerate(dict.fromkeys(names))}
             sizes = np.diff(np.append(starts, len(columns)))
             order = np.argsort(np.repeat([number[name] for name in names], sizes), kind="stable")
-            columns = _taken(columns, order)
+            columns = taken(columns, order)
             starts, names = _queries(columns)
         self.columns, self.names = columns, names
         self.starts = starts
@@ -248,7 +250,11 @@ class Rows:
         n = np.zeros(len(self.judgments.qids), np.int64)
         judged = self.query >= 0
         n[self.query[judged]] = (self.ends - self.starts)[judged]
-        return Rankings.of_hits(n, query[order], rank[order], side.grade[pair[order]], judgments.pool, rows=self)
+        pair = pair[order]
+        judgment = side.rows[pair] if judgments.place_in_pool is None else judgments.place_in_pool[side.rows[pair]]
+        return Rankings.of_hits(
+            n, query[order], rank[order], side.grade[pair], judgments.pool, rows=self, judgment=judgment
+        )
 
     def segment(self, row: Array) -> Array:
         """In which query's rows these rows, in ascending order, are."""
@@ -455,7 +461,8 @@ def _ranges(starts: Array, ends: Array) -> Array:
     return np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
 
 
-def _taken(columns: Columns, order: Array) -> Columns:
+def taken(columns: Columns, order: Array) -> Columns:
+    """These rows of a run or of judgments."""
     rows = pa.array(order)
     lengths, originals = columns.doc_length, columns.duplicate_of
     return Columns(

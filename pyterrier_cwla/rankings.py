@@ -69,6 +69,8 @@ class Rankings:
     """Of a condensed ranking: the ranks that its items had."""
     topic: Array | None = None
     """Where the rankings of several runs are stacked: the query of the pool that each is for."""
+    judgment: Array | None = None
+    """Which judgment of the pool each hit has, where that is known."""
     views: dict = field(default_factory=dict)
     _gains: dict = field(default_factory=dict)
 
@@ -99,6 +101,9 @@ class Rankings:
         if len(runs) == 1:
             return runs[0]
         queries = len(runs[0])
+        judgment = None
+        if all(run.judgment is not None for run in runs):
+            judgment = np.concatenate([run.judgment for run in runs])  # type: ignore[misc]
         return cls.of_hits(
             np.concatenate([run.n for run in runs]),
             np.concatenate([run.query + queries * number for number, run in enumerate(runs)]),
@@ -107,6 +112,7 @@ class Rankings:
             runs[0].pool,
             rows=StackedRows([run.rows for run in runs]),
             topic=np.tile(np.arange(queries), len(runs)),
+            judgment=judgment,
         )
 
     def of_pool(self, values: Array) -> Array:
@@ -128,9 +134,15 @@ class Rankings:
         listed = None if self.listed_rank is None else self.listed_rank[keep]
         return self._with(np.minimum(self.n, k), keep, self.rank[keep], listed_rank=listed)
 
+    def only(self, keep: Array) -> Rankings:
+        """The same rankings with some of the hits, all where they were."""
+        listed = None if self.listed_rank is None else self.listed_rank[keep]
+        return self._with(self.n, keep, self.rank[keep], listed_rank=listed)
+
     def _with(self, n: Array, keep: Array, rank: Array, **more: Any) -> Rankings:
         """The same with some of the hits, at these ranks."""
-        fewer = Rankings.of_hits(n, self.query[keep], rank, self.grade[keep], self.pool, **more)
+        judgment = None if self.judgment is None else self.judgment[keep]
+        fewer = Rankings.of_hits(n, self.query[keep], rank, self.grade[keep], self.pool, judgment=judgment, **more)
         return replace(fewer, rows=self.rows, efforts=self.efforts, topic=self.topic)
 
     @cached_property

@@ -33,15 +33,16 @@ CORRECTIONS = {
 }
 
 _CELLS = 1 << 22  # numbers that are resampled at a time
-_FEW = 13  # queries whose 2^n signs are all tried where ranks may be tied, as scipy does
+_FEW = 13  # queries whose 2^n signs are all tried where ranks are tied, as scipy does
+_TABLED = 50  # queries up to which scipy takes the exact distribution where no ranks are tied
 
 
 def without_noise(differences: Array, largest: float) -> Array:
     """Differences in units of about the largest score, without what floats add to them: they may be 0, and may tie."""
-    return np.round(differences / _unit(largest), 13)
+    return np.round(differences / unit_of(largest), 13)
 
 
-def _unit(largest: float) -> float:
+def unit_of(largest: float) -> float:
     """The power of 2 above a number: to divide by it changes no digit."""
     return float(np.ldexp(1.0, int(np.frexp(largest)[1])))
 
@@ -60,7 +61,7 @@ def intervals(
     from scipy.stats import bootstrap
 
     n = scores.shape[-1]
-    grain = _unit(float(np.abs(scores).max())) * 2.0**-40
+    grain = unit_of(float(np.abs(scores).max())) * 2.0**-40
     scores = np.round(scores / grain) * grain  # whose sums are exact, and so the same for runs that score the same
 
     def of_resamples(drawn: Array, axis: int) -> Array:
@@ -99,24 +100,47 @@ def t_test(differences: Array) -> Array:
 def wilcoxon_test(differences: Array) -> Array:
     """Two-sided p-values of Wilcoxon's signed-rank test.
 
-    Queries on which both score the same are left out (scipy's ``zero_method="wilcox"``). Of the others, up to 13 make
-    an exact test over all their signs; more are left to scipy's ``wilcoxon(method="auto")``: exact up to 50 without
-    ties, else the normal approximation, corrected for ties. p = 1 where all differences are 0.
+    Queries on which both score the same are left out (scipy's ``zero_method="wilcox"``). Of the others, up to 50 make
+    an exact test where their differences do not tie, and up to 13 where they do; more make scipy's normal
+    approximation, corrected for ties: for each comparison what scipy's ``wilcoxon(method="auto")`` gives for it alone.
+    p = 1 where all differences are 0.
 
     Source: Wilcoxon (1945).
     """
-    from scipy.stats import rankdata, wilcoxon
-
     p = np.ones(len(differences))
     changed = np.count_nonzero(differences, axis=-1)
-    for count in np.unique(changed[changed > 1]):  # a single sign says nothing: p = 1
+    for count in np.unique(changed[changed > 1]).tolist():  # a single sign says nothing: p = 1
         rows = np.flatnonzero(changed == count)
-        some = differences[rows]
-        some = some[some != 0].reshape(len(rows), count)
+        step = max(1, _CELLS // (8 * count))  # several arrays of this size are at work in scipy
+        for some_rows in np.split(rows, range(step, len(rows), step)):
+            some = differences[some_rows]
+            p[some_rows] = _signed_ranks(some[some != 0].reshape(-1, count))
+    return p
+
+
+def _signed_ranks(differences: Array) -> Array:
+    """Wilcoxon's p-values of differences of which none is 0.
+
+    For an array, scipy takes one decision between exact and approximate for all: so those with and without ties go
+    there apart.
+    """
+    from scipy.stats import rankdata, wilcoxon
+
+    count = differences.shape[-1]
+    p = np.empty(len(differences))
+    tied = (np.diff(np.sort(np.abs(differences), axis=-1), axis=-1) == 0).any(axis=-1)
+    if not tied.all():
+        p[~tied] = wilcoxon(differences[~tied], axis=-1, method="exact" if count <= _TABLED else "asymptotic").pvalue
+    if tied.any():
+        some = differences[tied]
         if count <= _FEW:
-            p[rows] = randomisation_test(np.sign(some) * rankdata(np.abs(some), axis=-1), 2**count, seed=0)
-        else:  # one by one: for an array, scipy takes one decision between exact and approximate for all
-            p[rows] = [wilcoxon(one).pvalue for one in some]
+            ranks = np.sign(some) * rankdata(np.abs(some), axis=-1)
+            # Nothing but the ranks and their sum decides: each case once.
+            cases = np.column_stack([np.sort(np.abs(ranks), axis=-1), np.abs(ranks.sum(axis=-1))])
+            _, first, case = np.unique(cases, axis=0, return_index=True, return_inverse=True)
+            p[tied] = randomisation_test(ranks[first], 2**count, seed=0)[case]
+        else:
+            p[tied] = wilcoxon(some, axis=-1, method="asymptotic").pvalue
     return p
 
 
@@ -132,15 +156,20 @@ def randomisation_test(differences: Array, resamples: int, seed: int) -> Array:
     from scipy.stats import permutation_test
 
     n = differences.shape[-1]
-    return permutation_test(
-        (np.ones(n),),
-        lambda signs, axis: np.round(signs @ differences.T, 10),  # equal sums tie, in whatever order they were added
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=resamples,
-        batch=max(1, _CELLS // n),
-        rng=np.random.default_rng(seed),
-    ).pvalue
+    step = max(1, _CELLS // min(resamples, 2**n))  # comparisons at a time: each has a number for every resample
+    p = [
+        permutation_test(
+            (np.ones(n),),
+            lambda signs, axis, some=some: np.round(signs @ some.T, 10),  # equal sums tie, however they were added
+            permutation_type="samples",
+            vectorized=True,
+            n_resamples=resamples,
+            batch=max(1, _CELLS // n),
+            rng=np.random.default_rng(seed),  # anew: the same signs for all
+        ).pvalue
+        for some in np.split(differences, range(step, len(differences), step))
+    ]
+    return np.concatenate(p)
 
 
 def effect_sizes(differences: Array) -> Array:

@@ -11,8 +11,8 @@ from pyterrier_cwla.behaviour.log import InteractionLog
 from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.studies.rated import Rated
 from pyterrier_cwla.studies.rated_data import jiang_ratings
-from pyterrier_cwla.studies.splitting import splits
 from pyterrier_cwla.studies.splits_plots import plot_splits
+from pyterrier_cwla.studies.splitting import splits
 from pyterrier_cwla.studies.weighted import resample_counts
 
 RBP = {"RBP": "RBP(p=0.5,rel=1)", "P": "P@2"}

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .fitting import fit
     from .fitting_plots import plot_parameter
     from .holes import f_qrels
+    from .incomplete import grade_weights, robustness, robustness_to_depth
     from .power import Power, discriminative_power
     from .power_plots import plot_levels, plot_power
     from .prediction import nrmse
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from .rated_data import chiir24_ratings, jiang_ratings
     from .robust_groups import GroupsLeftOut, groups_left_out, plot_falls
     from .robust_result import Robustness
-    from .robustness import grade_weights, robustness, robustness_to_depth
     from .robustness_plots import plot_accuracy, plot_differences, plot_g_mean, plot_order
     from .sensitivity_plots import plot_change, plot_sensitivity
     from .splits_plots import plot_splits
@@ -51,7 +51,7 @@ _PLACES = {
     "rated_data": ("chiir24_ratings", "jiang_ratings"),
     "robust_groups": ("GroupsLeftOut", "plot_falls", "groups_left_out"),
     "robust_result": ("Robustness",),
-    "robustness": ("grade_weights", "robustness", "robustness_to_depth"),
+    "incomplete": ("grade_weights", "robustness", "robustness_to_depth"),
     "robustness_plots": ("plot_accuracy", "plot_differences", "plot_g_mean", "plot_order"),
     "sensitivity_plots": ("plot_change", "plot_sensitivity"),
     "splits_plots": ("plot_splits",),

@@ -104,7 +104,7 @@ def robustness(
 
     Example: pyterrier-cwla study robustness qrels.txt runs/ -m nDCG -m infAP -m Bpref -o robustness --jobs 2
     """
-    from .robustness import robustness as studied
+    from .incomplete import robustness as studied
 
     named = _named(measures or ["Bpref", "infAP", "nDCG", "AP"], lengths, missing)
     judgments, files = _judgments(qrels), _named_runs(runs)
