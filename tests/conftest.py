@@ -1,6 +1,7 @@
-"""Where the real data is, how many of the tests that need it ran, and the command line in one process."""
+"""Where the real data is, how many of the tests that need it ran, the command line in one process, and a browser."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,26 @@ def data() -> Path:
     if not DATA.is_dir():
         pytest.skip(f"no real data at {DATA}; PYTERRIER_CWLA_DATA names the folder that has it")
     return DATA
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    """Chromium, without a window; skipped where there is none."""
+    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (program and driver):
+        pytest.skip("no chromium and chromedriver on this machine")
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    folder = tmp_path_factory.mktemp("profile")
+    for flag in ("headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-sync",
+                 "disable-background-networking", "disable-component-update", "disable-dev-shm-usage",
+                 f"user-data-dir={folder}"):  # fmt: skip
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    with webdriver.Chrome(options, webdriver.ChromeService(driver)) as opened:
+        yield opened
 
 
 @pytest.fixture

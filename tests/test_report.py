@@ -1,13 +1,13 @@
 """The page of a study, opened in a browser; and the files beside it."""
 
 import json
-import shutil
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from pyterrier_cwla import CWLAError
 from pyterrier_cwla.studies import Picture, Study, Table
 
 HOSTILE = ["<script>window.hacked = 1</script>", '"><img src=x onerror="window.hacked = 2">', "R&D 'run' {{ 7 * 7 }}"]
@@ -25,7 +25,9 @@ class Hostile(Study):
                                HOSTILE[1]: [True, False, True]})  # fmt: skip
         long = pd.DataFrame({"run": [f"run {i}" for i in range(1000)], "score": np.arange(1000) / 7})
         wide = pd.DataFrame(np.arange(60.0).reshape(2, 30), columns=[f"measure number {i}" for i in range(30)])
+        mixed = pd.DataFrame({"parameter": ["p", "A"], "value": [0.5, "erg"]}).set_index(pd.Index([1, 2], name="value"))
         return {
+            "mixed": Table("Mixed", "Numbers and texts.", mixed),
             "scores": Table("Scores", f"Of {HOSTILE[1]}.", scores),
             "long": Table("Long", "A thousand runs.", long.set_index("run")),
             "wide": Table("Wide", "Thirty measures.", wide),
@@ -53,25 +55,6 @@ def page(tmp_path_factory):
     return Hostile().report(tmp_path_factory.mktemp("study"))
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not (program and driver):
-        pytest.skip("no chromium and chromedriver on this machine")
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    folder = tmp_path_factory.mktemp("profile")
-    for flag in ("headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-sync",
-                 "disable-background-networking", "disable-component-update", "disable-dev-shm-usage",
-                 f"user-data-dir={folder}"):  # fmt: skip
-        options.add_argument(f"--{flag}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    with webdriver.Chrome(options, webdriver.ChromeService(driver)) as opened:
-        yield opened
-
-
 def column(browser, table, number):
     cells = browser.find_elements("css selector", f"#table-{table} tbody td:nth-child({number + 1})")
     return [cell.text for cell in cells]
@@ -80,13 +63,35 @@ def column(browser, table, number):
 def test_the_files(page):
     folder = page.parent
     names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-    tables = [f"tables/{name}.{kind}" for name in ("long", "scores", "wide") for kind in ("csv", "parquet")]
+    tables = [f"tables/{name}.{kind}" for name in ("long", "mixed", "scores", "wide") for kind in ("csv", "parquet")]
     assert names == sorted(["about.json", "pictures/bars.png", "pictures/bars.svg", "report.html", *tables])
     scores = Hostile().tables()["scores"].frame
     pd.testing.assert_frame_equal(pd.read_parquet(folder / "tables/scores.parquet"), scores)
     pd.testing.assert_frame_equal(pd.read_csv(folder / "tables/scores.csv"), scores, check_dtype=False)
     assert pd.read_parquet(folder / "tables/long.parquet")["run"].tolist()[-1] == "run 999"
     assert json.loads((folder / "about.json").read_text("utf-8"))["runs"] == HOSTILE
+
+
+def test_columns_of_numbers_and_texts_are_texts(page):
+    for table in (pd.read_parquet(page.parent / "tables/mixed.parquet"), pd.read_csv(page.parent / "tables/mixed.csv")):
+        assert table.columns.tolist() == ["value_", "parameter", "value"]
+        assert table["value"].tolist() == ["0.5", "erg"]
+
+
+def test_a_folder_holds_one_study(page, tmp_path):
+    for name in ("pictures/old.svg", "tables/old.csv", "tables/notes.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("of another study")
+    Hostile().report(tmp_path)
+    assert not (tmp_path / "pictures/old.svg").exists()
+    assert not (tmp_path / "tables/old.csv").exists()
+    assert (tmp_path / "tables/notes.txt").exists()
+
+
+def test_a_folder_that_cannot_be_is_an_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CWLAError, match="file/study"):
+        Hostile().report(tmp_path / "file" / "study")
 
 
 def test_the_page_needs_nothing_else(page):

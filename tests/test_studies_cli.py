@@ -40,15 +40,15 @@ COMMANDS = {
     "robustness": ("-m", "nDCG", "-m", "infAP", "--seeds", "2", "--pairs", "4"),
     "power": ("-m", "AP", "-m", "nDCG@5", "--resamples", "200"),
     "agreement": ("-m", "AP", "-m", "nDCG@5", "--resamples", "100"),
-    "users": ("-m", "nDCG@5", "-m", "RR", "--resamples", "100", "--cv", "3"),
+    "users": ("-m", "nDCG@5", "-m", "RR", "--baseline", "RR", "--span", "4", "--resamples", "100", "--cv", "3"),
     "fit": ("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.95", "--default", "p=0.8", "--cv", "3"),
 }
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_study_is_a_folder(command, collection, prints, tmp_path):
-    text = prints(*arguments(collection, command, tmp_path / "new" / "folder", *COMMANDS[command]))
+def test_a_study_is_a_folder_with_a_page(command, collection, prints, tmp_path, request):
     folder = tmp_path / "new" / "folder"
+    text = prints(*arguments(collection, command, folder, *COMMANDS[command]))
     about = json.loads((folder / "about.json").read_text("utf-8"))
     page = (folder / "report.html").read_text("utf-8")
     assert text.count("\n  · ") >= 3
@@ -60,6 +60,13 @@ def test_a_study_is_a_folder(command, collection, prints, tmp_path):
         assert files == {name + suffix for name in names for suffix in suffixes}
         assert all(f'id="{kind[:-1]}-{name}"' in page for name in names)
     assert "<b>r&d" not in page
+    browser = request.getfixturevalue("browser")
+    browser.get((folder / "report.html").as_uri())
+    assert browser.get_log("browser") == []
+    pictures = browser.execute_script("return Array.from(document.images, image => image.naturalWidth > 100)")
+    assert pictures == [True] * len(list((folder / "pictures").glob("*.svg")))
+    browser.find_element("css selector", "th button").click()
+    assert len(browser.find_elements("css selector", "th[aria-sort]")) == 1
 
 
 def test_an_interrupted_study_goes_on(collection, cli, prints, tmp_path, monkeypatch):
@@ -129,4 +136,7 @@ def test_what_is_wrong_with_ratings_is_one_line(collection, says, tmp_path):
     (tmp_path / "r.csv").write_text("query_id,rating\nq1,4\nq2,none\nq3,2\n")
     assert "'rating'" in says("study", "users", qrels, shown, tmp_path / "r.csv", "-o", tmp_path / "x")
     assert "no such file" in says("study", "users", qrels, shown, tmp_path / "none.csv", "-o", tmp_path / "x").lower()
+    for command in ("users", "power"):
+        message = says(*arguments(collection, command, qrels / "folder", *COMMANDS[command]))
+        assert "qrels.txt/folder: cannot be written to" in message
     assert "at least" in says("study", "power", qrels, shown, "-o", tmp_path / "x")

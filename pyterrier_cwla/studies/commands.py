@@ -44,6 +44,7 @@ class Coefficient(StrEnum):
     tau_b = "tau_b"
     pearson = "pearson"
     spearman = "spearman"
+    weighted = "weighted"
 
 
 class Objective(StrEnum):
@@ -163,7 +164,8 @@ def agreement(
 
     named = _named(measures or ["AP", "nDCG@10", "P@10", "RR"], lengths, missing)
     judgments, files = _judgments(qrels), _named_runs(runs)
-    _finish(metric_agreement(judgments, files, named, resamples=resamples, seed=seed), output)
+    with _kept_in(output):
+        _finish(metric_agreement(judgments, files, named, resamples=resamples, seed=seed), output)
 
 
 @study.command()
@@ -173,7 +175,15 @@ def users(
     source: Source = None,
     sessions: SessionsFile = None,
     measures: Chosen = None,
-    coefficient: Annotated[Coefficient, typer.Option(help="What measures are compared by.")] = Coefficient.tau_b,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="MEASURE", help="Which of the measures the others are compared with.")
+    ] = None,
+    coefficient: Annotated[
+        Coefficient, typer.Option(help="What measures are compared by; weighted by a column n of the ratings.")
+    ] = Coefficient.tau_b,
+    span: Annotated[
+        float | None, typer.Option(help="From the lowest to the highest rating that could be given, for errors.")
+    ] = None,
     resamples: Resamples = 1000,
     cv: Folds = 10,
     seed: Seed = 0,
@@ -187,8 +197,11 @@ def users(
 
     rated = _rated(data, source, sessions)
     wanted: Any = _named(measures, None, None) if measures else grid(max_rel=rated.shown.judgments.pool.highest)
-    found = user_agreement(rated, wanted, coefficient=str(coefficient), resamples=resamples, cv=cv, seed=seed)
-    _finish(found, output)
+    with _kept_in(output):
+        found = user_agreement(
+            rated, wanted, str(coefficient), baseline=baseline, span=span, resamples=resamples, cv=cv, seed=seed
+        )
+        _finish(found, output)
 
 
 @study.command()
@@ -298,8 +311,12 @@ def _named(texts: list[str], lengths: Path | None, missing: Any) -> dict[str, An
 
 @contextmanager
 def _kept_in(folder: Path) -> Iterator[dict[str, Any]]:
-    """Where pieces are kept, and that whoever interrupts learns of it."""
+    """Where pieces are kept; there must be such a folder, and whoever interrupts learns of it."""
     parts = folder / _PARTS
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise errors.BadParameter(f"-o {folder}: cannot be written to ({error.strerror}).") from error
     try:
         yield {"keep": parts, "progress": sys.stderr.isatty()}
     except KeyboardInterrupt:

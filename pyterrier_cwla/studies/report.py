@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..errors import CWLAError
+from ..errors import BadParameter, CWLAError
 from .study import Picture, Study, Table
 
+_KINDS = (".parquet", ".csv", ".svg", ".png")
 _MOST = 300  # rows of a table that stand in the page; files have them all
 _LOOKS: Any = {"svg.hashsalt": "pyterrier_cwla", "svg.fonttype": "path"}  # equal pictures are equal files
 
@@ -28,7 +29,7 @@ def write_report(study: Study, folder: str | Path) -> Path:
     template = _template()
     folder = Path(folder)
     for name in ("tables", "pictures"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
+        _emptied(folder / name)
     tables = {name: _written(table, folder / "tables" / name) for name, table in study.tables().items()}
     pictures = {name: _drawn(picture, folder / "pictures" / name) for name, picture in study.pictures().items()}
     about = json.dumps(study.about, indent=1, default=str, ensure_ascii=False)
@@ -46,6 +47,17 @@ def write_report(study: Study, folder: str | Path) -> Path:
     path = folder / "report.html"
     path.write_text(page, encoding="utf-8")
     return path
+
+
+def _emptied(folder: Path) -> None:
+    """The folder, without what another study may have left there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadParameter(f"{folder}: cannot be written to ({error.strerror}).") from error
+    for kind in _KINDS:
+        for old in folder.glob(f"*{kind}"):
+            old.unlink()
 
 
 def _template() -> Any:
@@ -77,11 +89,15 @@ class _Shown(NamedTuple):
 
 def _written(table: Table, path: Path) -> _Shown:
     frame = table.frame
-    named = frame.index.names != [None]
-    frame = frame.reset_index() if named else frame.reset_index(drop=True)
+    if frame.index.names == [None]:
+        frame = frame.reset_index(drop=True)
+    else:  # a measure may be called what the index is
+        frame = frame.reset_index(names=[f"{n}_" if n in frame.columns else str(n) for n in frame.index.names])
     frame.columns = [" ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame.columns]
-    frame.to_parquet(path.with_suffix(".parquet"), index=False)
-    frame.to_csv(path.with_suffix(".csv"), index=False)
+    mixed = [name for name in frame if pd.api.types.infer_dtype(frame[name], skipna=True).startswith("mixed")]
+    frame = frame.astype(dict.fromkeys(mixed, str))  # numbers and texts, as of several parameters
+    frame.to_parquet(f"{path}.parquet", index=False)
+    frame.to_csv(f"{path}.csv", index=False)
     columns = [_cells(frame[name].head(_MOST)) for name in frame]
     rows = [list(row) for row in zip(*columns, strict=True)]
     return _Shown(table.title, table.caption, list(frame.columns), rows, len(frame))
@@ -126,8 +142,8 @@ def _drawn(picture: Picture, path: Path) -> _Figure:
         picture.draw(figure.subplots())
         svg = io.BytesIO()
         figure.savefig(svg, format="svg", metadata={"Date": None}, bbox_inches="tight")
-        figure.savefig(path.with_suffix(".png"), dpi=200, bbox_inches="tight")
-    path.with_suffix(".svg").write_bytes(svg.getvalue())
+        figure.savefig(f"{path}.png", dpi=200, bbox_inches="tight")
+    Path(f"{path}.svg").write_bytes(svg.getvalue())
     encoded = base64.b64encode(svg.getvalue()).decode()
     return _Figure(picture.title, picture.caption, f"data:image/svg+xml;base64,{encoded}")
 
