@@ -70,9 +70,11 @@ def bar(
     items: Iterable[Any], progress: bool, says: str, total: int | None = None, unit: str = "documents"
 ) -> Iterable[Any]:
     """The items, with a progress bar where they take more than a second."""
+    if not progress:
+        return items
     from tqdm.auto import tqdm
 
-    return tqdm(items, says, total, leave=False, unit=f" {unit}", delay=1, disable=not progress)
+    return tqdm(items, says, total, leave=False, unit=f" {unit}", delay=1)
 
 
 def _of_frame(frame: Any, fields: Sequence[str]) -> list[tuple[str, str]]:

@@ -95,6 +95,18 @@ def test_an_interrupted_study_goes_on(collection, cli, prints, tmp_path, monkeyp
     assert (parts / "report.html").read_bytes() == (whole / "report.html").read_bytes()
 
 
+def test_other_holes(collection, prints, says, tmp_path):
+    some = ("-m", "AP", "--pairs", "2", "--holes")
+    assert "pool" in prints(*arguments(collection, "robustness", tmp_path / "depth", *some, "depth"))
+    rows = [
+        f"{path.name.removesuffix('.txt')},{'AB'[n % 2]}\n" for n, path in enumerate((collection / "runs").iterdir())
+    ]
+    (tmp_path / "groups.csv").write_text("run,group\n" + "".join(rows))
+    more = ("groups", "--groups", tmp_path / "groups.csv", "--depth", "5")
+    assert "2 groups" in prints(*arguments(collection, "robustness", tmp_path / "groups", *some, *more))
+    assert "needs --groups FILE" in says(*arguments(collection, "robustness", tmp_path / "x", *some, "groups"))
+
+
 def test_sessions_and_preferences_are_rated_too(collection, prints, tmp_path):
     sessions = pd.DataFrame({"session": [f"s{q // 2}" for q in range(12)], "query_id": [f"q{q}" for q in range(12)]})
     sessions.assign(order=list(range(12))).to_csv(tmp_path / "sessions.csv", index=False)
@@ -121,7 +133,13 @@ def test_sessions_and_preferences_are_rated_too(collection, prints, tmp_path):
     [
         (("-t", "RBP(rel=1,p=$p)", "-r", "p"), "'p': write NAME=LOW:HIGH"),
         (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:x"), "p=0.1:x"),
+        (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1-0.9"), "p=0.1-0.9: write NAME=LOW:HIGH"),
+        (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "-r", "p=0.2:0.9"), "give each name once"),
+        (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "--default", "0.8"), "'0.8': write NAME=VALUE"),
         (("-t", "RBP(rel=1,p=$p)", "-r", "q=0.1:0.9"), "q"),
+        (("-t", "RBP(rel=1,p=)", "-r", "p=0.1:0.9"), "single quotes"),
+        (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9"), "give --cv 3"),
+        (("-t", "TBG(half_life=$h)", "-r", "h=20:300", "--cv", "3"), "In a template: TBG(lengths='FILE'"),
         (("-t", "RBPP(p=$p)", "-r", "p=0.1:0.9", "--cv", "3"), "RBPP"),
     ],
 )

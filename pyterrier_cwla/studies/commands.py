@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -28,6 +29,7 @@ study = typer.Typer(
 )
 app.add_typer(study, name="study")
 
+_RANGES = "NAME=LOW:HIGH, NAME=LOW:HIGH:STEP with whole numbers, or NAME=A,B,C"
 _PARTS = "parts"  # of the folder: what is done, kept until it is asked for again
 
 
@@ -36,6 +38,21 @@ class Published(StrEnum):
 
     chiir24 = "chiir24"
     jiang = "jiang"
+
+
+class Holes(StrEnum):
+    """Which judgments are lost."""
+
+    fractions = "fractions"
+    depth = "depth"
+    groups = "groups"
+
+
+class Pool(StrEnum):
+    """What is known of documents whose judgment is lost."""
+
+    whole = "whole"
+    judged = "judged"
 
 
 class Coefficient(StrEnum):
@@ -81,6 +98,9 @@ Source = Annotated[Published | None, typer.Option("--from", help="The folder is 
 SessionsFile = Annotated[
     Path | None, typer.Option("--sessions", metavar="FILE", help="Ratings are of sessions: session, query_id, order.")
 ]
+JudgedBy = Annotated[
+    str, typer.Option(metavar="COLUMN", help="By which column of --sessions the judgments' queries are named.")
+]
 Folds = Annotated[int, typer.Option("--cv", min=2, help="Folds of the cross-validation.")]
 Resamples = Annotated[int, typer.Option(min=100, help="Of the bootstrap.")]
 
@@ -91,6 +111,20 @@ def robustness(
     runs: Runs,
     output: Folder,
     measures: Chosen = None,
+    holes: Annotated[
+        Holes,
+        typer.Option(help="What is lost: random shares of the judgments, what no run has near the top, or what only one"
+                     " group of runs contributed."),
+    ] = Holes.fractions,
+    groups: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Of --holes groups: CSV with run and group.")
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option(min=1, help="Of --holes groups: how deep runs were pooled; without it, whole runs.")
+    ] = None,
+    pool: Annotated[
+        Pool | None, typer.Option(help="Whether infAP knows that what is lost was in the pool (whole) or not (judged).")
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many times judgments are drawn.")] = 10,
     pairs: Annotated[int, typer.Option(min=0, help="Pairs of runs that are tested; 0 for none.")] = 300,
     all_runs: Annotated[
@@ -100,21 +134,38 @@ def robustness(
     missing: WhereMissing = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
-) -> None:
+) -> None:  # fmt: skip
     """How measures fare where judgments are lost: system rankings, and tests of pairs.
 
     Example: pyterrier-cwla study robustness qrels.txt runs/ -m nDCG -m infAP -m Bpref -o robustness --jobs 2
     """
-    from .incomplete import robustness as studied
+    from . import incomplete
+    from .robust_groups import groups_left_out
 
-    named = _named(measures or ["Bpref", "infAP", "nDCG", "AP"], lengths, missing)
+    named = _named(measures, lengths, missing) if measures else dict(incomplete.MEASURES)
     judgments, files = _judgments(qrels), _named_runs(runs)
+    complete = None if all_runs else 0.95
+    more: dict[str, Any] = {} if pool is None else {"pool": str(pool)}
     with _kept_in(output) as how:
-        complete = None if all_runs else 0.95
-        found = studied(
-            judgments, files, named, seeds=seeds, pairs=pairs, complete=complete, seed=seed, jobs=jobs, **how
-        )
+        if holes is Holes.groups:
+            of = _groups(groups)
+            found = groups_left_out(judgments, files, of, named, depth=depth, complete=complete, seed=seed, **more)
+        else:
+            if holes is Holes.fractions:
+                more["seeds"] = seeds
+            study = incomplete.robustness if holes is Holes.fractions else incomplete.robustness_to_depth
+            found = study(judgments, files, named, pairs=pairs, complete=complete, seed=seed, jobs=jobs, **more, **how)
         _finish(found, output)
+
+
+def _groups(path: Path | None) -> dict[str, str]:
+    if path is None:
+        raise errors.BadParameter("--holes groups needs --groups FILE, which says what group each run is of.")
+    table = _cells(path)
+    for name in ("run", "group"):
+        if name not in table:
+            raise errors.BadParameter(f"{path}: no column {name!r}; there is {errors.some(table.columns, 8)}.")
+    return dict(zip(table["run"].astype(str), table["group"].astype(str), strict=True))
 
 
 @study.command()
@@ -174,7 +225,10 @@ def users(
     output: Folder,
     source: Source = None,
     sessions: SessionsFile = None,
+    judged_by: JudgedBy = "session",
     measures: Chosen = None,
+    lengths: LengthsFile = None,
+    missing: WhereMissing = None,
     baseline: Annotated[
         str | None, typer.Option(metavar="MEASURE", help="Which of the measures the others are compared with.")
     ] = None,
@@ -195,8 +249,8 @@ def users(
     from .crossing import grid
     from .users import user_agreement
 
-    rated = _rated(data, source, sessions)
-    wanted: Any = _named(measures, None, None) if measures else grid(max_rel=rated.shown.judgments.pool.highest)
+    rated = _rated(data, source, sessions, judged_by)
+    wanted: Any = _named(measures, lengths, missing) if measures else grid(max_rel=rated.shown.judgments.pool.highest)
     with _kept_in(output):
         found = user_agreement(
             rated, wanted, str(coefficient), baseline=baseline, span=span, resamples=resamples, cv=cv, seed=seed
@@ -226,6 +280,7 @@ def fit(
     ] = None,
     source: Source = None,
     sessions: SessionsFile = None,
+    judged_by: JudgedBy = "session",
     cv: Folds = 10,
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -236,31 +291,43 @@ def fit(
     """
     from .fitting import fit as fitted
 
-    rated = _rated(data, source, sessions)
+    rated = _rated(data, source, sessions, judged_by)
     aim = str(objective or (Objective.agreement if rated.what == "pair" else Objective.pearson))
-    spans = {name: _range(text, written) for written in ranges for name, text in [_assigned(written)]}
-    values = {name: _number(text) for written in default or [] for name, text in [_assigned(written)]}
+    spans = {name: _range(name, text) for name, text in _by_name(ranges, _RANGES).items()}
+    values = {name: _number(text) for name, text in _by_name(default or [], "NAME=VALUE").items()}
+    if "=," in template or "=)" in template:
+        raise errors.BadParameter(f"-t {template!r} has lost its $names to the shell: write it between single quotes.")
     with _kept_in(output) as how:
-        found = fitted(template, spans, rated, aim, default=values or None, cv=cv, seed=seed, jobs=jobs, **how)
+        try:
+            found = fitted(template, spans, rated, aim, default=values or None, cv=cv, seed=seed, jobs=jobs, **how)
+        except errors.MissingLength as error:  # there is no --lengths here
+            raise errors.BadParameter(f"{error} In a template: TBG(lengths='FILE',half_life=$h).") from error
         _finish(found, output)
 
 
-def _assigned(written: str) -> tuple[str, str]:
+def _assigned(written: str, what: str) -> tuple[str, str]:
     name, equals, text = written.partition("=")
     if not (name and equals and text):
-        raise errors.BadParameter(f"{written!r}: write NAME=LOW:HIGH, NAME=LOW:HIGH:STEP or NAME=A,B,C.")
+        raise errors.BadParameter(f"{written!r}: write {what}.")
     return name.removeprefix("$"), text
 
 
-def _range(text: str, written: str) -> Any:
-    if ":" not in text:
+def _by_name(given: list[str], what: str) -> dict[str, str]:
+    found = dict(_assigned(written, what) for written in given)
+    if len(found) < len(given):
+        raise errors.BadParameter(f"{', '.join(given)}: give each name once.")
+    return found
+
+
+def _range(name: str, text: str) -> Any:
+    if "," in text:
         return [_number(one) for one in text.split(",")]
     numbers = [_number(one) for one in text.split(":")]
     if len(numbers) == 2 and not any(isinstance(number, str) for number in numbers):
         return float(numbers[0]), float(numbers[1])
     if len(numbers) == 3 and all(isinstance(number, int) for number in numbers) and numbers[2] > 0:
         return range(numbers[0], numbers[1] + 1, numbers[2])
-    raise errors.BadParameter(f"{written!r}: write NAME=LOW:HIGH, or NAME=LOW:HIGH:STEP with whole numbers.")
+    raise errors.BadParameter(f"{name}={text}: write {_RANGES}.")
 
 
 def _number(text: str) -> Any:
@@ -270,7 +337,7 @@ def _number(text: str) -> Any:
     return text
 
 
-def _rated(data: list[Path], source: Published | None, sessions: Path | None) -> Rated:
+def _rated(data: list[Path], source: Published | None, sessions: Path | None, judged_by: str) -> Rated:
     from . import rated_data
     from .rated import Rated
 
@@ -282,7 +349,7 @@ def _rated(data: list[Path], source: Published | None, sessions: Path | None) ->
         raise errors.BadParameter("give QRELS RUN RATINGS, or with --from the folder of a study.")
     qrels, run, ratings = _judgments(data[0]), data[1], _cells(data[2])
     if sessions is not None:
-        return Rated.sessions(qrels, run, _cells(sessions), ratings)
+        return Rated.sessions(qrels, run, _cells(sessions), ratings, judged_by)
     if "preference" in ratings:
         return Rated.preferences(qrels, run, ratings)
     return Rated.lists(qrels, run, ratings)
@@ -319,6 +386,8 @@ def _kept_in(folder: Path) -> Iterator[dict[str, Any]]:
         raise errors.BadParameter(f"-o {folder}: cannot be written to ({error.strerror}).") from error
     try:
         yield {"keep": parts, "progress": sys.stderr.isatty()}
+    except errors.BadParameter as error:
+        raise errors.BadParameter(re.sub(r"\bcv=(\d)", r"--cv \1", str(error))) from error
     except KeyboardInterrupt:
         note(f"\nInterrupted. What is done is kept in {parts}: the same command goes on from there.")
         raise

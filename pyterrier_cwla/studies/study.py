@@ -68,9 +68,20 @@ class Study:
     def __repr__(self) -> str:
         return str(self)
 
+    def said(self) -> dict[str, list[str]]:
+        """The sentences under their headings."""
+        said = {"What was found": self.findings(), "What not to conclude": self.limits()}
+        return {heading: sentences for heading, sentences in said.items() if sentences}
+
     def __str__(self) -> str:
-        return "\n".join([self.title, *(f"  · {sentence}" for sentence in [*self.findings(), *self.limits()])])
+        lines = [self.title]
+        for heading, sentences in self.said().items():
+            lines += [f"{heading}:", *(f"  · {sentence}" for sentence in sentences)]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        lines = "".join(f"<li>{escape(sentence)}</li>" for sentence in [*self.findings(), *self.limits()])
-        return f"<p><b>{escape(self.title)}</b></p><ul>{lines}</ul>"
+        parts = [f"<p><b>{escape(self.title)}</b></p>"]
+        for heading, sentences in self.said().items():
+            lines = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+            parts.append(f"<p>{heading}</p><ul>{lines}</ul>")
+        return "".join(parts)
