@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -126,6 +128,24 @@ class Aligned:
             judgments = self.judgments if intent is None else self.judgments.intents[intent][1]
             self._found[key] = Rankings.stacked([run.rankings(all_judged, judgments) for run in self.runs])
         return self._found[key]
+
+    @contextmanager
+    def forgetting(self) -> Iterator[None]:
+        """What measures leave behind meanwhile, their gains, totals and ideals, is dropped: of thousands that are
+        scored once, nobody asks for it again."""
+        known = {id(cache): set(cache) for cache in self._remembered()}
+        try:
+            yield
+        finally:
+            for cache in self._remembered():
+                for key in cache.keys() - known.get(id(cache), set()):
+                    del cache[key]
+
+    def _remembered(self) -> list[dict]:
+        rankings = list(self._found.values())
+        rankings += [found.condensed for found in rankings if "condensed" in vars(found)]
+        of_rankings = [cache for found in rankings for cache in (found.pool.memory, found._gains, found.views)]
+        return [self.judgments.pool.memory, *of_rankings]
 
 
 class _Side:

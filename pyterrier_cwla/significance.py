@@ -102,8 +102,9 @@ def wilcoxon_test(differences: Array) -> Array:
 
     Queries on which both score the same are left out (scipy's ``zero_method="wilcox"``). Of the others, up to 50 make
     an exact test where their differences do not tie, and up to 13 where they do; more make scipy's normal
-    approximation, corrected for ties: for each comparison what scipy's ``wilcoxon(method="auto")`` gives for it alone.
-    p = 1 where all differences are 0.
+    approximation, corrected for ties: what scipy's ``wilcoxon(method="auto")`` gives for the differences that are not
+    0. Given more than 13 with zeros among them, scipy approximates even where the others do not tie; but what is left
+    out is no reason not to be exact. p = 1 where all differences are 0.
 
     Source: Wilcoxon (1945).
     """

@@ -1,8 +1,10 @@
 """Agreement of measures against scipy and loops, the order of the heat map, and labels that cover nothing."""
 
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import kendalltau, t
 
@@ -14,6 +16,9 @@ from pyterrier_cwla.studies.between_plots import plot_correlations, plot_scatter
 from pyterrier_cwla.studies.correlation import rbo, tau
 from pyterrier_cwla.studies.looks import label_ends, label_points, measure_look, wrapped
 from pyterrier_cwla.studies.resampling import times_drawn
+from pyterrier_cwla.studies.robust_groups import plot_falls
+from pyterrier_cwla.studies.splits_plots import plot_splits
+from pyterrier_cwla.studies.virtual_plots import plot_virtual_systems
 
 MEASURES = ["nDCG@10", "AP", "RR", "Bpref"]
 
@@ -106,6 +111,74 @@ def test_a_measure_that_scores_all_runs_the_same_correlates_with_none():
     assert len(found.matrix()) == 3
     nothing = metric_agreement(qrels, runs, {"one": "NumRel", "two": "NumRet"}, resamples=100)
     assert nothing.findings() == ["No two measures can be correlated: each scores all runs the same."]
+
+
+def test_only_runs_whose_ranks_differ_are_said_to_be_ranked_differently():
+    qrels, runs = systems(runs=4, seed=1)
+    same = metric_agreement(qrels, runs, {"one": "AP", "two": "AP"}, resamples=100)
+    assert "rank these runs most differently" not in str(same)
+    found = metric_agreement(qrels, runs, ["AP", "RR"], resamples=100)
+    moved = found.scatter("AP", "RR").query("shift != 0").head(3)
+    assert len(moved) == 2
+    names = ", ".join(f"{row.run} ({row.rank_x:g} by AP, {row.rank_y:g} by RR)" for row in moved.itertuples())
+    assert f"AP and RR rank these runs most differently: {names}." in found.findings()
+
+
+def test_queries_that_runs_do_not_answer_are_counted():
+    qrels, runs = systems(runs=4)
+    runs["run1"] = {query: runs["run1"][query] for query in "012"}
+    runs["run2"] = {query: {} if query == "0" else of for query, of in runs["run2"].items()}
+    found = metric_agreement(qrels, runs, ["AP", "RR"], resamples=100)
+    assert found.about["unanswered"] == {"run1": 7, "run2": 1}
+    said = "Queries that a run does not answer score 0: 8 of 40, the runs' queries together: run1 (7), run2 (1)."
+    assert said in found.limits()
+    assert "does not answer" not in str(metric_agreement(*systems(runs=4), ["AP", "RR"], resamples=100))
+
+
+def test_measures_may_be_called_what_columns_are():
+    qrels, runs = systems(runs=5)
+    named = {"run": "AP", "shift": "RR", "measure": "P@5", "rank_x": "nDCG@10", "labelled": "Bpref"}
+    found = metric_agreement(qrels, runs, named, resamples=100)
+    plain = metric_agreement(qrels, runs, list(named.values()), resamples=100)
+    pairs = [("run", "shift"), ("rank_x", "measure"), ("measure", "labelled")]
+    for x, y in pairs:
+        expected = plain.scatter(named[x], named[y])
+        assert found.scatter(x, y).to_numpy().tolist() == expected.to_numpy().tolist()
+        ax = plot_scatter(found, x, y, ax=pytest.importorskip("matplotlib.figure").Figure().subplots())
+        assert sum(len(line.get_xdata()) for line in ax.get_lines()) == 5
+    assert list(found.scatter("run", "measure"))[:3] == ["run", "run_", "measure"]
+
+
+def test_dollars_in_names_are_no_formulas():
+    Figure = pytest.importorskip("matplotlib.figure").Figure
+    qrels, runs = systems(runs=3)
+    named = {r"A$\frac$": "AP", "B$_1$": "RR"}
+    found = metric_agreement(qrels, {f"{run}_$x$": of for run, of in runs.items()}, named, resamples=100)
+    for picture in found.pictures().values():
+        figure = Figure(figsize=picture.size, layout="constrained")
+        ax = picture.draw(figure.subplots())
+        figure.draw_without_rendering()
+    drawn = plot_scatter(found, *named, ax=Figure().subplots())
+    assert all(r"_\$x\$" in text.get_text() for text in drawn.texts)
+    assert r"A\$\frac\$" in drawn.get_xlabel()
+    ax = Figure().subplots()
+    label_ends(ax, {"C$_2$": ([0, 1], [0, 1])}, {"C$_2$": measure_look(0)})
+    assert ax.texts[0].get_text() == r"C\$_2\$"
+
+
+def test_dollars_are_no_formulas_in_pictures_of_other_studies():
+    Figure = pytest.importorskip("matplotlib.figure").Figure
+    numbers = {"low": [0.0], "high": [1.0], "limit": [0.5], "limit_low": [0.0], "limit_high": [1.0], "repeated": [0.4],
+               "across": [0.3], "falls": [1.0], "correlation": [0.5], "ratings": [7], "part": ["P$x$"]}  # fmt: skip
+    rows = pd.DataFrame({"measure": ["A$x$"], **numbers})
+    about = {"measures": ["A$x$"], "targets": ["T$x$"], "repeats": 1, "queries": 2, "configurations": 3, "users": None,
+             "coefficient": "pearson", "bins": None, "by": "B$x$", "ratings": 7, "what": "list"}  # fmt: skip
+    study = SimpleNamespace(about=about, of=lambda target: rows, changes=rows, parts=rows, _sizes="")
+    for plot, names in ((plot_virtual_systems, "AT"), (plot_falls, "A"), (plot_splits, "ABP")):
+        ax = plot(study, ax=Figure().subplots())
+        written = [text.get_text() for text in (*ax.texts, *ax.get_yticklabels(), ax.xaxis.label, ax.yaxis.label)]
+        assert not [text for text in written if "$" in text.replace(r"\$", "")]
+        assert all(any(rf"{name}\$x\$" in text for text in written) for name in names)
 
 
 def test_the_study_says_what_it_found(study):

@@ -190,6 +190,24 @@ def test_long_lists_that_scipy_sorts_agree_with_looking_at_all_pairs(values, mon
         np.testing.assert_array_equal(found, wanted)
 
 
+def test_counts_do_not_overflow_where_things_are_many():
+    x = np.arange(33_000)
+    assert tau(x, x, "ap") == pytest.approx(1, abs=1e-9)
+    for few in (127, 128, 129, 130):  # where the numbers that are counted with change their type
+        assert tau(np.arange(few), np.arange(few), "ap") == pytest.approx(1, abs=1e-12)
+    x = np.arange(100_000)
+    for kind in ("a", "b"):
+        assert tau(x, x, kind) == pytest.approx(1, abs=1e-12)
+        assert tau(x, -x // 2, kind) == pytest.approx(-1, abs=1e-4)
+
+
+def test_an_overlap_is_never_above_one():
+    x = np.arange(30.0)
+    found = np.array([float(rbo(x[:n], x[:n], p)) for n in range(2, 31) for p in (0.5, 0.8, 0.9, 0.95)])
+    assert found.max() == 1
+    assert found.min() > 1 - 1e-12
+
+
 def test_what_cannot_be_correlated_is_said():
     with pytest.raises(BadParameter, match="no τ of kind 'c'"):
         tau([1, 2], [1, 2], "c")

@@ -1,5 +1,6 @@
 """Fitted parameters, against scans, loops and libraries."""
 
+import io
 import pickle
 
 import numpy as np
@@ -8,9 +9,10 @@ import pytest
 from scipy import stats
 from scipy.optimize import differential_evolution
 from sklearn.linear_model import LinearRegression
+from tqdm.auto import tqdm
 
-from pyterrier_cwla import CWLA, discount, evaluate
-from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla import CWLA, continuation, discount, evaluate, register_lengths
+from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.studies.fitting import _folds, fit
 from pyterrier_cwla.studies.rated import Rated
 from pyterrier_cwla.studies.rated_data import jiang_ratings
@@ -136,6 +138,17 @@ def test_weights_count_as_copies_do():
         assert found[0.4] == pytest.approx(SLOW[objective](np.repeat(scores, n), np.repeat(rated.ratings, n)), abs=1e-9)
 
 
+def test_weights_count_where_errors_are_held_out():
+    rated = made(weights=True)
+    found = quick("RBP(p=$p,rel=1)", {"p": [0.4]}, rated, objective="nrmse")
+    x = rated.scores([found.measure]).to_numpy()
+    y, n = rated.ratings, rated.weights
+    for train, error in zip(_folds(rated, 3, 2, 0).T > 0, found.folds["held_out"], strict=True):
+        model = LinearRegression().fit(x[train], y[train], sample_weight=n[train])
+        squares = (model.predict(x[~train]) - y[~train]) ** 2
+        assert error == pytest.approx(np.sqrt(np.average(squares, weights=n[~train])) / np.ptp(y), abs=1e-9)
+
+
 def test_one_parameter_is_found_as_well_as_by_a_fine_scan():
     rated = made(2)
     found = quick("RBP(p=$p,rel=1)", {"p": (0.05, 0.95)}, rated)
@@ -244,12 +257,196 @@ def test_a_fit_of_nothing_gains_nothing_on_users_who_were_not_fitted_to():
 def test_scores_are_kept_and_taken_from_there(tmp_path, monkeypatch):
     rated, ranges = made(), {"p": [0.1, 0.3, 0.5, 0.9]}
     first = quick("RBP(p=$p,rel=1)", ranges, rated, keep=tmp_path)
-    side_by_side = quick("RBP(p=$p,rel=1)", ranges, rated, jobs=2)
-    monkeypatch.setattr(Rated, "scores", None)
+    scored = counted(monkeypatch)
     again = quick("RBP(p=$p,rel=1)", ranges, rated, keep=tmp_path)
-    for other in (side_by_side, again):
-        pd.testing.assert_frame_equal(first.candidates, other.candidates)
-        pd.testing.assert_frame_equal(first.folds, other.folds)
+    assert max(scored) == 2  # what is kept is compared with two
+    pd.testing.assert_frame_equal(first.candidates, again.candidates)
+    pd.testing.assert_frame_equal(first.folds, again.folds)
+
+
+def counted(monkeypatch):
+    """How many measures are scored at a time, from here on."""
+    counts, scores = [], Rated.scores
+    monkeypatch.setattr(Rated, "scores", lambda rated, of: counts.append(len(of)) or scores(rated, of))
+    return counts
+
+
+def of_a_continuation(power):
+    @continuation
+    def fitted_mine(view, a=0.5):
+        return a**power + 0 * view.i
+
+    return "CWLA(C='fitted_mine($p)',A='erg',max_rel=2)", made()
+
+
+def of_a_function(power):
+    return (lambda p: f"RBP(p={p**power},rel=1)"), made()
+
+
+def of_a_function_that_calls_another(power):
+    def inner(p):
+        return p**power
+
+    return (lambda p: f"RBP(p={inner(p)},rel=1)"), made()
+
+
+LENGTHY = "TBG(half_life=$p,lengths='fitted_table')"
+
+
+def of_a_table(seed):
+    rng = np.random.default_rng(seed)
+    register_lengths("fitted_table", {f"d{i}": int(n) for i, n in enumerate(rng.integers(1, 99, 6))})
+    return LENGTHY, made()
+
+
+def of_a_column(seed):
+    rated = made()
+    rows = [(f"q{q}", f"d{i}", -float(i)) for q in range(60) for i in range(6)]
+    run = pd.DataFrame(rows, columns=["query_id", "doc_id", "score"])
+    run["doc_length"] = np.random.default_rng(seed).integers(1, 99, len(run))
+    return "TBG(half_life=$p)", Rated.lists(rated.shown.judgments, run, rated.table)
+
+
+@pytest.mark.parametrize(
+    "what", [of_a_continuation, of_a_function, of_a_function_that_calls_another, of_a_table, of_a_column]
+)
+def test_what_is_kept_is_not_taken_for_what_has_changed_since(tmp_path, what):
+    """Texts of templates stay the same, and what they mean does not."""
+    found, of_lengths = [], what in (of_a_table, of_a_column)
+    ranges = {"p": [20, 60, 200] if of_lengths else [0.1, 0.3, 0.6, 0.9]}
+    for version in (1, 2):
+        template, rated = what(version)
+        plain = quick(template, ranges, rated).candidates
+        pd.testing.assert_frame_equal(quick(template, ranges, rated, keep=tmp_path).candidates, plain)
+        found.append(plain["value"].tolist())
+    assert found[0] != found[1]
+
+
+def test_a_function_that_changed_for_no_probe_is_told_by_its_code(tmp_path):
+    """Between the first and the last candidate, whose scores are compared."""
+    found = []
+    for middle in (1.0, 0.5):
+
+        @continuation
+        def fitted_bump(view, a=0.5, b=middle):
+            return (a if a in (0.1, 0.9) else a * b) + 0 * view.i
+
+        text = "CWLA(C='fitted_bump($p)',A='erg',max_rel=2)"
+        found.append(quick(text, {"p": [0.1, 0.5, 0.9]}, made(), keep=tmp_path).candidates["value"].tolist())
+    assert found[0][::2] == found[1][::2]
+    assert found[0][1] != found[1][1]
+
+
+def test_a_users_own_function_is_known_to_all_processes():
+    template, rated = of_a_continuation(1)
+    ranges = {"p": np.linspace(0.01, 0.99, 300).tolist()}
+    expected = quick(template, ranges, rated, repeats=1).candidates
+    pd.testing.assert_frame_equal(quick(template, ranges, rated, repeats=1, jobs=2).candidates, expected)
+
+
+def test_one_bar_counts_the_candidates(monkeypatch):
+    bars, counts = [], []
+
+    class Bar(tqdm):
+        def __init__(self, *args, **more):
+            super().__init__(*args, **{**more, "delay": 0, "file": io.StringIO()})
+            bars.append(self)
+
+        def update(self, n=1):
+            counts.append(n)
+            super().update(n)
+
+    monkeypatch.setattr("tqdm.auto.tqdm", Bar)
+    found = quick("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, made(), progress=True, most=300)
+    assert (len(bars), bars[0].n, sum(counts)) == (1, len(found.candidates), len(found.candidates))
+    assert bars[0].total >= len(found.candidates)
+    quick("RBP(p=$p,rel=1)", {"p": [0.1, 0.5, 0.9]}, made(), progress=True)
+    assert (bars[1].n, bars[1].total) == (3, 3)
+
+
+def test_a_fold_without_anything_to_choose_by_counts_as_none():
+    """All that varies is of one user, and in one fold: without it there is nothing to choose by."""
+    names = [f"q{i}" for i in range(12)]
+    qrels = {q: {"a": 2, "b": 1} for q in names}
+    orders = [["ab", "ba", "xa", "xb"][i] if i < 4 else "ab" for i in range(12)]
+    run = {q: {d: -float(i) for i, d in enumerate(docs)} for q, docs in zip(names, orders)}
+    ratings = pd.DataFrame(
+        {"query_id": names, "rating": [5, 4, 3, 1, *[2, 3] * 4], "user": ["x"] * 4 + list("yyyyzzzz")}
+    )
+    found = quick(
+        "CWLA(C='rbp($p)',A='erg',max_rel=2)", {"p": [0.2, 0.5]}, Rated.lists(qrels, run, ratings), default={"p": 0.2}
+    )
+    lost = found.folds[found.folds["p"].isna()]
+    assert len(lost) == 2  # one in each repeat
+    assert lost[["chosen_by", "held_out"]].isna().all(axis=None)
+    assert any("without 2 folds, so that nothing is chosen" in limit for limit in found.limits())
+    assert any("do not vary on 4 folds" in limit for limit in found.limits())
+    assert found.parameters()["folds_median"].notna().all()
+    found.pictures()["parameter_1"].draw(None)
+    texts = quick("CWLA(C='$C',A='erg',max_rel=2)", {"C": ["rbp(0.2)", "rbp(0.5)"]}, Rated.lists(qrels, run, ratings))
+    assert texts.folds["C"].isna().sum() == 2
+    texts.pictures()["parameter_1"].draw(None)
+    assert "C = rbp" in str(texts)
+
+
+@pytest.mark.parametrize("p", [[0.2, 0.5], (0.2, 0.5)])
+def test_scores_that_do_not_vary_are_an_error_however_values_are_given(p):
+    with pytest.raises(BadParameter, match="the scores do not vary"):
+        quick("CWLA(C='rbp($p)',A='erg',max_rel=2,gain='table({1:0,2:0})')", {"p": p}, made())
+    with pytest.raises(BadParameter, match="none of the values that were tried is allowed by where="):
+        quick("RBP(p=$p,rel=1)", {"p": p}, made(), where=lambda p: p > 1)
+
+
+def test_preferences_that_are_all_for_the_first_are_fitted_to():
+    rated = preferred()
+    first = Rated("pair", rated.table.assign(rating=1.0), rated.shown)
+    found = quick("RBP(p=$p,rel=1)", {"p": [0.1, 0.9]}, first, objective="agreement")
+    x = first.scores([found.measure]).iloc[:, 0]
+    assert found.about["value"] == pytest.approx(agreement(x, first.ratings))
+    none = Rated("pair", rated.table.assign(rating=0.0), rated.shown)
+    with pytest.raises(BadRatings, match="in none of the pairs a list is preferred"):
+        quick("RBP(p=$p,rel=1)", {"p": [0.1, 0.9]}, none, objective="agreement")
+    same = Rated("list", made().table.assign(rating=3.0), made().shown)
+    with pytest.raises(BadRatings, match="all ratings are the same"):
+        quick("RBP(p=$p,rel=1)", {"p": [0.1, 0.9]}, same)
+
+
+def test_parameters_of_two_kinds_are_reported(tmp_path):
+    ranges = {"p": (0.1, 0.9), "gain": ["linear", "binary"], "max": [1, "2"], "yes": [True, False]}
+    found = quick(
+        lambda p, gain, **_: f"CWLA(C='rbp({p})',A='erg',gain='{gain}',max_rel=2)", ranges, made(), most=150,
+        default={"p": 0.5, "gain": "linear", "max": 1, "yes": True},
+    )  # fmt: skip
+    parameters = found.parameters().set_index("parameter")
+    assert (parameters["fitted"] == [str(value) for value in found.values.values()]).all()
+    assert f"p = {found.values['p']:g}; without single folds" in str(found)
+    for table in found.tables().values():
+        table.frame.to_parquet(tmp_path / "table.parquet")
+    found.report(tmp_path)
+    assert pd.read_parquet(tmp_path / "tables/parameters.parquet")["parameter"].tolist() == list(ranges)
+    assert pd.read_parquet(tmp_path / "tables/candidates.parquet")["p"].dtype == float
+
+
+def test_pictures_are_numbered_whatever_parameters_are_called(tmp_path):
+    def measure(**values):
+        return f"CWLA(C='rbp({values['a/b']})',A='erg',gain='table({{1:{values['a.b']},2:1}})')"
+
+    found = quick(measure, {"a/b": [0.2, 0.5], "a.b": [0.2, 0.5]}, made())
+    assert list(found.pictures()) == ["parameter_1", "parameter_2"]
+    found.report(tmp_path)
+    assert sorted(path.name for path in (tmp_path / "pictures").glob("*.svg")) == ["parameter_1.svg", "parameter_2.svg"]
+
+
+def test_one_user_tells_nothing_of_others_and_weights_are_said():
+    rated = made(users=0, weights=True)
+    one = Rated("list", rated.table.assign(user="x"), rated.shown)
+    assert any(
+        "nothing is known of other users" in limit
+        for limit in quick("RBP(p=$p,rel=1)", {"p": [0.1, 0.9]}, one).limits()
+    )
+    found = quick("RBP(p=$p,rel=1)", {"p": [0.1, 0.9]}, rated)
+    assert not any("other users" in limit for limit in found.limits())
+    assert all("60 rated lists, weighted by n" in table.caption for table in found.tables().values())
 
 
 def test_thousands_of_candidates_leave_nothing_behind():
@@ -259,7 +456,8 @@ def test_thousands_of_candidates_leave_nothing_behind():
         return [len(pickle.dumps(part)) for part in (rated.shown.judgments.pool.memory, rated.shown.aligned._found)]
 
     text = "CWLA(C='rr',A='etg',gain='table({1:$g,2:1})',norm='ideal')@3"
-    for of in (text, text.removesuffix("@3")):
+    whole = text.removesuffix("@3")
+    for of in (text, whole, whole.replace(",norm", ",judged_only=True,norm")):
         quick(of, {"g": [0.25, 0.75]}, rated)
         before = remembered()
         quick(of, {"g": (0, 1)}, rated)
@@ -279,6 +477,8 @@ def test_thousands_of_candidates_leave_nothing_behind():
         ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"objective": "person"}, "Near: 'pearson'"),
         ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"objective": "agreement"}, "not one of ratings of lists"),
         ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"default": {"q": 1}}, "a value for each of p"),
+        ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"default": {"p": "x"}}, "default of p must be a number, not 'x'"),
+        ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"default": {"p": 7}}, "with p=7: "),
         ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"cv": 13}, "12 users cannot be split into 13 folds"),
         ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"repeats": 0}, "repeats=0"),
         ("RBP(p=$)", {"p": (0.1, 0.9)}, {}, "written \\$name"),
@@ -302,7 +502,7 @@ def test_scales_and_values_of_ranges():
 
 def test_the_pictures_show_their_data_and_the_findings_their_numbers():
     found = quick("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, made(), default={"p": 0.8})
-    picture = found.pictures()["parameter_p"]
+    picture = found.pictures()["parameter_1"]
     axes = picture.draw(None)
     x, y = axes.get_lines()[0].get_data()
     assert (x.tolist(), y.tolist()) == (picture.data["p"].tolist(), picture.data["value"].tolist())
@@ -312,7 +512,7 @@ def test_the_pictures_show_their_data_and_the_findings_their_numbers():
     assert f"{found.gain['held_out']:+.3f}" in text
     assert set(found.tables()) == {"summary", "parameters", "folds", "candidates"}
     chosen = quick("CWLA(C='rbp(0.5)',A='erg',gain='$g',max_rel=2)", {"g": ["linear", "binary"]}, made())
-    assert [label.get_text().split()[0] for label in chosen.pictures()["parameter_g"].draw(None).get_xticklabels()] == [
+    assert [label.get_text().split()[0] for label in chosen.pictures()["parameter_1"].draw(None).get_xticklabels()] == [
         "linear",
         "binary",
     ]

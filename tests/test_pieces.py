@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from pyterrier_cwla import CWLAError
-from pyterrier_cwla.studies.pieces import Pieces, fingerprint
+from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.studies.pieces import Pieces, code_of, fingerprint
 
 NAMES = ["seed 0", "seed 1", "seed/2", "seed 3"]
 
@@ -68,6 +69,53 @@ def test_fingerprints_tell_contents_apart():
     different = [[a], [a.reshape(2, 3)], [a.astype(int)], [a, a], [a, "x"], [a, {"x": 1}], [a, {"x": "1"}], [a + 1e-15]]
     assert len({fingerprint(*parts) for parts in different}) == len(different)
     assert fingerprint(a, {"x": 1, "y": 2}) == fingerprint(a.copy(), {"y": 2, "x": 1})
+
+
+@pytest.mark.parametrize("value", [object(), {"a": {1}}, np.array([object()]), [np.array(["x", None])]])
+def test_what_cannot_be_hashed_by_content_has_no_fingerprint(value):
+    with pytest.raises(TypeError, match="no fingerprint"):
+        fingerprint(value)
+
+
+def test_arrays_within_lists_count_in_full():
+    a, b = np.arange(5000), np.arange(5000)
+    b[2500] += 1
+    assert fingerprint([a]) != fingerprint([b])
+    assert fingerprint({"seed": np.int64(3)}) == fingerprint({"seed": 3})
+
+
+def test_functions_are_told_apart_by_what_they_do():
+    def made(step, table):
+        return lambda x, scale=2: (x + step) * scale + table[0]
+
+    table = np.arange(5000.0)
+    other = table.copy()
+    other[2500] = 0
+    functions = [
+        lambda x: x + 1, lambda x: x + 2, lambda x: x - 1, lambda x, y=1: x + y, lambda x, y=2: x + y,
+        lambda x: (lambda y: y + 1)(x), lambda x: (lambda y: y + 2)(x), made(1, table), made(2, table), made(1, other),
+    ]  # fmt: skip
+    assert len({fingerprint(code_of(function)) for function in functions}) == len(functions)
+    assert code_of(made(1, table))[:2] == code_of(made(1, table))[:2]
+
+
+def test_a_folder_that_cannot_be_written_is_named_before_anything_is_computed(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(BadParameter, match=r"keep='.*file' cannot be written"):
+        Pieces({"input": 1}, file)
+    folder = Pieces({"input": 1}, tmp_path).folder
+    (folder / "identity.json").unlink()
+    (folder / "identity.json").mkdir()
+    with pytest.raises(BadParameter, match=r"cannot be written.*Is a directory"):
+        Pieces({"input": 1}, tmp_path)
+
+
+def test_kept_pieces_come_first_and_the_others_as_they_are_done(tmp_path):
+    pieces = Pieces({"input": 1}, tmp_path, progress=False)
+    pieces.each(NAMES[2:], square, "s")
+    found = pieces.done({name: partial(square, name) for name in NAMES})
+    assert [name for name, _ in found] == [*NAMES[2:], *NAMES[:2]]
 
 
 def test_jobs_are_a_number_of_processes():

@@ -7,13 +7,15 @@ from itertools import combinations, product
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from joblib import parallel_config
 from scipy.stats import t, ttest_rel, wilcoxon
 
 from pyterrier_cwla import evaluate
 from pyterrier_cwla.errors import BadJudgments, BadParameter
 from pyterrier_cwla.files import find_runs, read_qrels, read_run
-from pyterrier_cwla.significance import randomisation_test, without_noise
+from pyterrier_cwla.significance import randomisation_test, wilcoxon_test, without_noise
 from pyterrier_cwla.studies import power
 from pyterrier_cwla.studies.all_pairs import bootstrap_test, pairs_tested, resampled_power
 from pyterrier_cwla.studies.power import POWER_TESTS, discriminative_power
@@ -224,6 +226,57 @@ def test_two_at_a_time_find_what_one_finds(study, monkeypatch):
         found = quietly(*systems(), MEASURES, jobs=2)
     pd.testing.assert_frame_equal(found.pairs, study.pairs)
     pd.testing.assert_frame_equal(found.contrasts, study.contrasts)
+
+
+def some_differences(least, most):
+    return st.lists(st.integers(-500, 500).filter(bool), min_size=least, max_size=most)
+
+
+@given(some_differences(1, 8) | some_differences(14, 30), st.integers(0, 10))
+@settings(max_examples=40, deadline=None)
+def test_wilcoxon_is_that_of_scipy_for_the_differences_that_are_not_0(z, zeros):
+    z = np.array(z) / 512
+    for differences in (z, np.append(z, np.zeros(zeros))):
+        assert wilcoxon_test(differences[None])[0] == pytest.approx(wilcoxon(z).pvalue, abs=1e-12)
+
+
+def test_wilcoxon_stays_exact_where_one_of_30_differences_is_0():
+    z = np.random.default_rng(0).normal(size=30)
+    z[3] = 0
+    found = wilcoxon_test(z[None])[0]
+    assert found == pytest.approx(wilcoxon(z[z != 0], method="exact").pvalue, abs=1e-12)
+    assert found != pytest.approx(wilcoxon(z).pvalue, abs=0.005), "which approximates"
+
+
+def test_where_no_pair_is_told_apart_no_measure_has_the_most_power():
+    qrels, runs = systems()
+    same = quietly(qrels, dict.fromkeys(("one", "two", "three"), runs["run0"]), ["AP", "RR"])
+    assert same.findings() == ["All 3 runs score the same on every query, by each measure."]
+    alike = quietly(qrels, {"run": runs["run0"], "worse": worse(runs["run0"])}, ["AP", "RR"])
+    assert "None tells any pair apart." in alike.findings()
+    assert "most power" not in str(alike)
+
+
+def worse(run):
+    """On one query only."""
+    return run | {"0": {doc: -score for doc, score in run["0"].items()}}
+
+
+def test_queries_that_runs_do_not_answer_are_counted():
+    qrels, runs = systems(runs=3)
+    runs["again"] = {"0": runs["again"]["0"]}
+    found = quietly(qrels, runs, ["AP"])
+    said = "Queries that a run does not answer score 0: 11 of 48, the runs' queries together: again (11)."
+    assert said in found.limits()
+
+
+def test_dollars_in_names_are_no_formulas():
+    figure = pytest.importorskip("matplotlib.figure")
+    found = quietly(*systems(runs=2), {r"A$\frac$": "AP", "x_$1$": "RR"})
+    for picture in found.pictures().values():
+        drawn = figure.Figure(figsize=picture.size, layout="constrained")
+        picture.draw(drawn.subplots())
+        drawn.draw_without_rendering()
 
 
 def test_the_study_says_what_it_found(study):

@@ -7,7 +7,7 @@ from test_paper_003 import ADAPTIVE, read, table_3, twin  # noqa: F401
 
 from pyterrier_cwla import evaluate, evaluate_sessions
 from pyterrier_cwla.errors import BadParameter, BadRatings
-from pyterrier_cwla.studies.rated import Rated
+from pyterrier_cwla.studies.rated import Rated, what_was_rated, why_not_all
 
 QRELS = {q: {"a": 2, "b": 0, "c": 1} for q in "1234"}
 RUN = {q: {d: -float(i) for i, d in enumerate(docs)} for q, docs in zip("1234", ["abc", "bac", "cab", "cba"])}
@@ -105,6 +105,29 @@ def test_ratings_that_cannot_be_used(ratings, message):
     assert message in str(error.value)
 
 
+def test_what_one_user_rates_twice_is_an_error():
+    """It would count twice; without users, several ratings of a list are those of several."""
+    ratings = frame(query_id=list("1213"), rating=[1, 2, 3, 4])
+    assert len(Rated.lists(QRELS, RUN, ratings)) == 4
+    assert len(Rated.lists(QRELS, RUN, ratings.assign(user=list("xxyx")))) == 4
+    with pytest.raises(BadRatings, match=r"list '1' is rated twice by user 'x' \(1 such row\): keep one rating\."):
+        Rated.lists(QRELS, RUN, ratings.assign(user=list("xxxx")))
+    pairs = frame(first=list("1231"), second=list("2312"), preference=[1, 0, -1, 1])
+    assert len(Rated.preferences(QRELS, RUN, pairs)) == 4
+    assert len(Rated.preferences(QRELS, RUN, pairs.assign(user="x", first=list("1232"), second=list("2311")))) == 4
+    with pytest.raises(BadRatings, match="pair '1' and '2' is rated twice by user 'x'"):
+        Rated.preferences(QRELS, RUN, pairs.assign(user="x"))
+
+
+def test_a_session_has_one_rating_unless_several_users_gave_them():
+    sessions = {"s": ["1"], "t": ["2"], "u": ["3"]}
+    ratings = frame(session=list("stus"), rating=[1, 2, 3, 4])
+    qrels = dict.fromkeys(sessions, QRELS["1"])
+    with pytest.raises(BadRatings, match=r"session 's' is rated twice .*: keep one rating, or name those who rated it"):
+        Rated.sessions(qrels, RUN, sessions, ratings)
+    assert len(Rated.sessions(qrels, RUN, sessions, ratings.assign(user=list("xxxy")))) == 4
+
+
 def test_a_rated_session_that_is_none():
     with pytest.raises(BadRatings, match=r"1 rated session \('z'\) is not among the sessions, which are 's', 't'"):
         Rated.sessions({"s": {"a": 1}, "t": {"a": 1}}, RUN, {"s": ["1"], "t": ["2"]}, dict(s=1, t=2, z=3))
@@ -125,8 +148,76 @@ def test_masks_are_as_long_as_the_ratings_and_leave_three():
     rated = Rated.lists(QRELS, RUN, {q: int(q) for q in "1234"})
     with pytest.raises(BadParameter, match="the mask has 2 values for 4 ratings"):
         rated.only([True, False])
-    with pytest.raises(BadRatings, match="2 ratings: a correlation needs at least three"):
-        rated.only([True, True, False, False])
+    for few in ([True, True, False, False], [0, 3], []):
+        with pytest.raises(BadRatings, match=r"ratings?: a correlation needs at least three"):
+            rated.only(few)
+    for rows in ([0, 1, 99], [0, 1, -1], [0, 1, 1.5]):
+        with pytest.raises(BadParameter, match=f"there is no row {float(rows[2]):g}|there is no row .*1.5"):
+            rated.only(rows)
+
+
+def session_qrels(*names):
+    return {name: {"a": 1} for name in names}
+
+
+FRAME = pd.DataFrame(
+    [(q, d, s) for q, found in RUN.items() for d, s in found.items()], columns=["qid", "docno", "score"]
+)
+RATINGS = {q: float(q) for q in "1234"}
+
+
+def swapped(of):
+    return of | {"1": of["2"], "2": of["1"]}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            lambda: Rated.lists(swapped(QRELS | {"2": {"a": 1}}), swapped(RUN), dict.fromkeys("123", 1.0)),
+            lambda: Rated.lists(QRELS | {"2": {"a": 1}}, RUN, dict.fromkeys("123", 1.0)),
+        ),
+        (
+            lambda: Rated.sessions(session_qrels(*"stu"), RUN, {"s": ["1", "2"], "t": ["3"], "u": ["4"]}, dict(s=1, t=2, u=3)),
+            lambda: Rated.sessions(session_qrels(*"stu"), RUN, {"s": ["1"], "t": ["2", "3"], "u": ["4"]}, dict(s=1, t=2, u=3)),
+        ),
+        (
+            lambda: Rated.lists(QRELS, FRAME.assign(doc_length=10), RATINGS),
+            lambda: Rated.lists(QRELS, FRAME.assign(doc_length=range(12)), RATINGS),
+        ),
+        (
+            lambda: Rated.lists(QRELS, FRAME.assign(duplicate_of=None), RATINGS),
+            lambda: Rated.lists(QRELS, FRAME.assign(duplicate_of=["a", *[None] * 11]), RATINGS),
+        ),
+        (
+            lambda: Rated.lists({q: {"a": 1} for q in "1234"}, RUN, RATINGS),
+            lambda: Rated.lists({q: {"z": 1} for q in "1234"}, {q: swapped_ids(RUN[q]) for q in "1234"}, RATINGS),
+        ),
+        (
+            lambda: Rated.lists(QRELS, RUN, pd.DataFrame({"query_id": list("123"), "rating": [1, 2, 3]})),
+            lambda: Rated.lists(QRELS, RUN, pd.DataFrame({"query_id": list("123"), "rating": [1, 2, 3], "n": 2.0})),
+        ),
+    ],
+    ids=["names of queries", "sessions", "lengths", "duplicates", "ids of documents", "counts"],
+)  # fmt: skip
+def test_the_fingerprint_tells_all_apart_that_measures_read(one, other):
+    assert one().fingerprint() == one().fingerprint()
+    assert one().fingerprint() != other().fingerprint()
+
+
+def swapped_ids(found):
+    return {{"a": "z"}.get(doc, doc): score for doc, score in found.items()}
+
+
+def test_a_study_says_what_was_rated():
+    rated = Rated.lists(
+        QRELS, RUN, frame(query_id=list("1234"), rating=[1, 2, 3, 4], user=list("xxyy"), n=[1, 1, 2, 3])
+    )
+    assert what_was_rated(rated.about()) == "4 rated lists of 2 users, weighted by n"
+    assert why_not_all(rated.about()) == []
+    assert why_not_all(rated.only([0, 1, 0]).about()) == [
+        "All ratings are of one user: nothing is known of other users."
+    ]
 
 
 def test_measures_that_cannot_be_used():

@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from intervals import ends
+from matplotlib.figure import Figure
 from scipy import stats
 from test_fitting import made, preferred
 
@@ -12,7 +14,7 @@ from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.studies.rated import Rated
 from pyterrier_cwla.studies.rated_data import jiang_ratings
 from pyterrier_cwla.studies.splits_plots import plot_splits
-from pyterrier_cwla.studies.splitting import splits
+from pyterrier_cwla.studies.splitting import _within, splits
 from pyterrier_cwla.studies.weighted import resample_counts
 
 RBP = {"RBP": "RBP(p=0.5,rel=1)", "P": "P@2"}
@@ -47,7 +49,8 @@ def test_every_part_has_the_correlation_of_its_ratings(rated, coefficient, slow)
             assert row["correlation"] == pytest.approx(slow(x[mine], y[mine])[0], abs=1e-9)
             assert row["ratings"] == mine.sum()
             loops = [slow(np.repeat(x[mine], n[mine]), np.repeat(y[mine], n[mine]))[0] for n in drawn.T]
-            assert [row["low"], row["high"]] == pytest.approx(np.quantile(loops, [0.025, 0.975]), abs=1e-9)
+            units = mine.sum() if rated.users is None else len(set(rated.users[mine]))
+            assert [row["low"], row["high"]] == pytest.approx(ends(row["correlation"], loops, units), abs=1e-9)
     assert found.about["unknown"] == 2
     assert any("2 ratings" in limit for limit in found.limits())
 
@@ -87,12 +90,61 @@ def test_bins_have_about_the_same_number_of_ratings_and_part_no_ties(rated):
     assert len(quick(rated, RBP, by="length", bins=10).parts) == 2 * 4  # four values, however many bins
 
 
+def test_parts_may_be_called_as_the_whole_is(rated):
+    kinds = np.array(["all", "within", "other"])[np.arange(60) % 3]
+    named = quick(with_columns(rated, kind=kinds), RBP, by="kind")
+    plain = quick(with_columns(rated, kind=np.array(["a", "b", "c"])[[0, 2, 1]][np.arange(60) % 3]), RBP, by="kind")
+    for column in ("kind", "ratings", "measure"):
+        assert named.table[column].tolist() == plain.table[column].tolist()
+    of_whole = plain.table["kind"] != "part"
+    pd.testing.assert_frame_equal(named.table[of_whole], plain.table[of_whole])
+    assert sorted(named.parts["part"].unique()) == ["all", "other", "within"]
+    assert named.matrix().columns.tolist() == ["all", "within", "all", "other", "within"]
+    assert named.matrix().shape == plain.matrix().shape
+    whole = named.table[(named.table["measure"] == "RBP") & of_whole].set_index("kind")["correlation"]
+    assert f"RBP: {whole['all']:.3f} over all, {whole['within']:.3f} within parts" in named.findings()[0]
+    named.pictures()["splits"].draw(Figure().subplots())
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
+def test_what_is_the_same_within_every_part_has_no_correlation_there(rated, scale):
+    """Not one of rounding, either: three numbers of a third do not sum to their mean exactly."""
+    length = rated.table["length"].to_numpy()
+    flat = np.array([0.1, 0.7, 1 / 3, 0.9, 0.2])[length]
+    varying = flat + np.random.default_rng(0).normal(0, 1, 60)
+    counts = np.random.default_rng(1).multinomial(60, np.full(60, 1 / 60), 50).T.astype(float)
+    found = _within(scale * np.column_stack([flat, varying]), rated.ratings, counts, length)
+    assert np.isnan(found[0]).all()
+    for n, r in zip(counts.T.astype(int), found[1], strict=True):
+        rows = pd.DataFrame({"x": varying, "y": rated.ratings, "part": length}).loc[np.repeat(np.arange(60), n)]
+        above = rows[["x", "y"]] - rows.groupby("part")[["x", "y"]].transform("mean")
+        assert r == pytest.approx(stats.pearsonr(above["x"], above["y"])[0], abs=1e-4 if scale < 1 else 1e-9)
+
+
+def test_what_does_not_vary_has_no_correlation_and_the_findings_say_so(rated):
+    nothing = {"nothing": "CWLA(C='rbp(0.5)',A='erg',gain='table({1:0,2:0})')"}
+    for coefficient in ("pearson", "spearman"):
+        found = quick(rated, nothing, by="kind", coefficient=coefficient)
+        assert found.findings()[0].startswith("nothing: none over all")
+        assert "nan" not in str(found)
+        found.pictures()["splits"].draw(Figure().subplots())
+    found = quick(rated, nothing, by="length", bins=3)
+    found.pictures()["splits"].draw(Figure().subplots())
+
+
+def test_one_user_tells_nothing_of_others_and_weights_are_said(rated):
+    one = with_columns(rated, user="x", n=2.0)
+    found = quick(one, RBP, by="kind")
+    assert any("nothing is known of other users" in limit for limit in found.limits())
+    assert "60 rated lists, weighted by n; 95% intervals" in found.tables()["splits"].caption
+
+
 def test_small_parts_are_left_out_and_counted(rated):
     kinds = ["rare", "rare", *["usual"] * 58]
     found = quick(with_columns(rated, kind=kinds), RBP, by="kind")
     assert found.parts["part"].unique().tolist() == ["usual"]
     assert (found.about["small_parts"], found.about["in_small_parts"]) == (1, 2)
-    assert found.table.query("part == 'within'")["ratings"].tolist() == [58, 58]
+    assert found.table.query("kind == 'within'")["ratings"].tolist() == [58, 58]
     with pytest.raises(BadRatings, match="no part by 'query_id'"):
         quick(rated, RBP, by="query_id")
 
@@ -142,7 +194,7 @@ def test_preferences_are_not_split():
 
 def test_pictures_show_their_data(rated):
     for found, at in ((quick(rated, RBP, by="kind"), "x"), (quick(rated, RBP, by="frequency", bins=4), "y")):
-        axes = found.pictures()["splits"].draw(None)
+        axes = found.pictures()["splits"].draw(Figure().subplots())
         assert plot_splits(found).get_title(loc="left") == axes.get_title(loc="left") == "60 rated lists, 12 users"
         size = found.parts["part"].nunique()
         drawn = [

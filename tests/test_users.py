@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from intervals import ends
 from scipy.stats import kendalltau, pearsonr, spearmanr, ttest_rel
 from scipy.stats import t as student
 from sklearn.linear_model import LinearRegression
@@ -12,8 +13,9 @@ from test_paper_003 import nrmse as slow_nrmse
 
 from pyterrier_cwla.behaviour.clicks import weighted_correlation
 from pyterrier_cwla.errors import BadParameter, BadRatings
+from pyterrier_cwla.studies.agreement import agreement_columns, prediction_columns
 from pyterrier_cwla.studies.crossing import grid
-from pyterrier_cwla.studies.dependent import williams_test
+from pyterrier_cwla.studies.dependent import difference_test, influence, williams_test
 from pyterrier_cwla.studies.prediction import corrected_t_test, nrmse
 from pyterrier_cwla.studies.rated import Rated
 from pyterrier_cwla.studies.rated_data import chiir24_ratings
@@ -97,6 +99,41 @@ def test_what_cannot_be_predicted():
         nrmse(x, range(6), cv=2, repeats=0)
     with pytest.raises(BadRatings, match="all ratings are the same"):
         nrmse(x, [3] * 6, cv=2)
+    with pytest.raises(BadParameter, match="span=0 must be above 0"):
+        nrmse(x, range(6), span=0, cv=2)
+    with pytest.raises(BadParameter, match="3 users cannot be split into 4 folds: give cv=2"):
+        nrmse(x, range(6), cv=4, users=[0, 0, 1, 1, 2, 2])
+
+
+def test_folds_of_whole_users_predict_the_ratings_of_others():
+    """A user who is left out is predicted by the line through the ratings of the others, in loops."""
+    rng = np.random.default_rng(3)
+    users = np.repeat(np.arange(5), 4)
+    x, y = rng.normal(size=20), rng.normal(size=20) + users
+    errors = nrmse(x[:, None], y, cv=5, repeats=2, users=users)[:, 0]
+    expected = []
+    for user in range(5):
+        others = users != user
+        slope, height = np.polyfit(x[others], y[others], 1)
+        expected.append(np.sqrt(np.mean((slope * x[~others] + height - y[~others]) ** 2)) / np.ptp(y))
+    assert sorted(errors[:5]) == pytest.approx(sorted(expected))
+    assert sorted(errors[5:]) == pytest.approx(sorted(expected))
+
+
+def test_the_corrected_test_keeps_its_level_only_with_folds_of_whole_users_where_users_differ():
+    """80 samples of 20 users: some like what one measure counts, others what the other does; on average they are as
+    good."""
+    rejected = np.zeros(2)
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        users = np.repeat(np.arange(20), 10)
+        x = rng.normal(size=(2, 200))
+        y = x.sum(axis=0) + rng.normal(size=20)[users] * (x[0] - x[1])
+        for place, who in enumerate((users, None)):
+            errors = nrmse(x.T, y, cv=8, repeats=2, seed=seed, users=who)
+            rejected[place] += corrected_t_test(errors[:, 0] - errors[:, 1], 1 / 7) < 0.05
+    assert 0.015 < rejected[0] / 80 < 0.12
+    assert rejected[1] / 80 > 0.15
 
 
 def test_the_corrected_test_is_the_formula():
@@ -129,7 +166,30 @@ def test_every_coefficient_is_scipy_s(found):
             assert found.table.loc[measure, [name, f"{name}_p"]].tolist() == pytest.approx([*expected], abs=1e-12)
 
 
-def test_intervals_are_quantiles_of_resampled_users():
+@pytest.mark.parametrize("coefficient", ["pearson", "spearman", "tau_b", "weighted"])
+def test_where_users_are_known_p_values_are_over_users(coefficient):
+    found = agreement_of(rated_lists(users=12, impressions=True), MEASURES)
+    x, rated = found.scores["ERR@5"].to_numpy().round(10), found.rated
+    weights, name = (rated.weights, "pearson") if coefficient == "weighted" else (None, coefficient)
+    value = found.table.loc["ERR@5", coefficient]
+    expected = difference_test(value, influence(x, rated.ratings, name, weights), rated.users)
+    assert found.table.loc["ERR@5", f"{coefficient}_p"] == pytest.approx(float(expected), rel=1e-9)
+
+
+def test_folds_are_of_whole_users_where_these_are_known():
+    rated = rated_lists(users=7)
+    found = agreement_of(rated, MEASURES, repeats=2)
+    x = found.scores.round(10)
+    expected = nrmse(x, rated.ratings, cv=7, repeats=2, users=rated.users).mean(axis=0)
+    assert found.table["nrmse"].tolist() == pytest.approx(expected.tolist())
+    assert found.about["nrmse"].startswith("2 random partitions into 7 folds of whole users")
+    apart = agreement_of(rated_lists(), MEASURES, repeats=2)
+    expected = nrmse(x, rated.ratings, repeats=2).mean(axis=0)
+    assert apart.table["nrmse"].tolist() == pytest.approx(expected.tolist()), "Jiang and Allan's"
+    assert apart.about["nrmse"].startswith("2 random partitions into 10 folds, over")
+
+
+def test_intervals_are_those_of_resampled_users():
     """Drawn in loops: each user with all of their ratings, as often as they are drawn."""
     rated = rated_lists(users=12)
     found = agreement_of(rated, MEASURES, baseline="nDCG@5", seed=3)
@@ -140,11 +200,11 @@ def test_intervals_are_quantiles_of_resampled_users():
         rows = [i for i, user in enumerate(rated.users) for _ in range(counts[user])]
         taus.append([kendalltau(x[measure].iloc[rows], y[rows]).statistic for measure in MEASURES])
     taus = np.array(taus)
-    ends = np.quantile(taus, [0.025, 0.975], axis=0)
-    assert found.table["tau_b_low"].to_numpy() == pytest.approx(ends[0], abs=1e-12)
-    assert found.table["tau_b_high"].to_numpy() == pytest.approx(ends[1], abs=1e-12)
-    ends = np.quantile(taus - taus[:, [2]], [0.025, 0.975], axis=0)
-    assert found.table["tau_b_difference_low"].to_numpy()[:2] == pytest.approx(ends[0, :2], abs=1e-12)
+    for number, (_, row) in enumerate(found.table.iloc[:2].iterrows()):
+        slow = ends(row["tau_b"], taus[:, number], 12)
+        assert [row["tau_b_low"], row["tau_b_high"]] == pytest.approx(slow, abs=1e-9)
+        slow = ends(row["tau_b_difference"], taus[:, number] - taus[:, 2], 12, -2, 2)
+        assert [row["tau_b_difference_low"], row["tau_b_difference_high"]] == pytest.approx(slow, abs=1e-9)
 
 
 def test_pearson_s_difference_is_williams_test_for_independent_ratings(found):
@@ -252,6 +312,25 @@ def test_preferences_agree_with_differences_of_scores():
         assert found.table.loc[measure, "agreement"] == pytest.approx(np.mean(credits), abs=1e-12)
     assert "nrmse" not in found.table
     assert any("have no preference" in sentence for sentence in found.limits())
+
+
+def test_preferences_that_are_all_for_the_first_list_have_a_share_of_agreement():
+    """As where the winner is always named first."""
+    pairs = rated_pairs()
+    turned = pairs.table[pairs.ratings < 0].rename(columns={"first": "second", "second": "first"})
+    table = pd.concat([pairs.table[pairs.ratings > 0], turned]).assign(preference=1)
+    _, qrels, run, *_ = lists()
+    rated = Rated.preferences(qrels, run, table.drop(columns="rating"))
+    found = agreement_of(rated, MEASURES, "agreement", baseline="nDCG@5")
+    expected = agreement_of(pairs, MEASURES).table["agreement"]
+    assert found.table["agreement"].to_numpy() == pytest.approx(expected.to_numpy())
+    assert found.table[["pearson", "spearman", "tau_b", "pearson_p", "tau_b_difference_p"]].isna().all(axis=None)
+    assert found.table["agreement_difference_p"].notna().tolist() == [True, True, False]
+    assert "All preferences are for the same side: there are no correlations." in found.limits()
+    assert "scores everything the same in" not in str(found)
+    assert found.pictures()
+    with pytest.raises(BadRatings, match="preferences are 1: nothing correlates with that"):
+        agreement_of(rated, MEASURES)
 
 
 def test_turning_all_pairs_round_changes_nothing():
@@ -373,6 +452,31 @@ def test_pictures_show_the_numbers_that_are_said(metrics):
         assert heights[-1] == pytest.approx(found.ranked["tau_b"].iloc[0])
 
 
+def test_dollars_in_names_are_no_formulas():
+    from matplotlib.figure import Figure
+
+    found = agreement_of(rated_lists(), {r"A$\frac$": "ERR", "x_$1$": "nDCG@5"})
+    for picture in found.pictures().values():
+        figure = Figure(figsize=picture.size, layout="constrained")
+        picture.draw(figure.subplots())
+        figure.draw_without_rendering()
+
+
+def test_differences_have_no_noise():
+    """Of scores that differ in the last digit of one of them."""
+    rated = rated_lists(n=80)
+    scores = rated.scores(["ERR"])["ERR"].to_numpy().round(10)
+    x = np.stack([scores, scores + 1e-10 * (np.arange(80) == 3)])
+    reference = np.array([-1, 0])
+    found = agreement_columns(rated, x, reference, "pearson", 0.95, None, 100, 0)
+    assert found["pearson"][0] != found["pearson"][1]
+    assert [found[f"pearson_difference{end}"][1] for end in ("", "_low", "_high", "_p")] == [0, 0, 0, 1]
+    errors = nrmse(x.T, rated.ratings)
+    assert np.ptp(errors, axis=1).max() > 0
+    found = prediction_columns(errors, np.zeros(2, bool), reference, 10, None)
+    assert [found[f"nrmse_difference{end}"][1] for end in ("", "_p_t", "_p")] == [0, 1, 1]
+
+
 def test_two_measures_stand_side_by_side(found):
     from matplotlib.figure import Figure
 
@@ -401,6 +505,8 @@ def test_the_report_says_who_was_asked():
     text = str(found)
     assert "9 users are few" in text
     assert "not that several users rated the same lists" in text
+    assert "keeps users together" in str(agreement_of(rated_lists(users=9), MEASURES, baseline="nDCG@5"))
+    assert "not for what ratings of one user have" in str(agreement_of(rated_lists(), MEASURES, baseline="nDCG@5"))
     independent = agreement_of(rated_lists(), MEASURES)
     assert "give the ratings a column 'user'" in str(independent)
     assert all("60 ratings" in table.caption for table in independent.tables().values())

@@ -3,12 +3,16 @@
 import numpy as np
 import pandas as pd
 import pytest
+from intervals import ends
+from matplotlib.figure import Figure
 from scipy import stats
-from test_fitting import made, preferred
+from test_fitting import made, of_a_column, of_a_continuation, of_a_function, of_a_table, preferred
 
 from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.studies import varying
+from pyterrier_cwla.studies.rated import Rated
 from pyterrier_cwla.studies.rated_data import jiang_ratings
-from pyterrier_cwla.studies.resampling import percentiles
+from pyterrier_cwla.studies.resampling import around
 from pyterrier_cwla.studies.sensitivity_plots import plot_change, plot_sensitivity
 from pyterrier_cwla.studies.varying import sensitivity
 from pyterrier_cwla.studies.weighted import resample_counts
@@ -35,11 +39,12 @@ def test_every_point_and_band_is_that_of_loops(users):
         loops = np.array(loops)
         rows = found.table[found.table["measure"] == "RBP"]
         assert rows[kind].tolist() == pytest.approx(loops[0], abs=1e-9)
-        assert rows[f"{kind}_low"].tolist() == pytest.approx(np.quantile(loops[1:], 0.025, axis=0), abs=1e-9)
-        assert rows[f"{kind}_high"].tolist() == pytest.approx(np.quantile(loops[1:], 0.975, axis=0), abs=1e-9)
+        units = len(y) if rated.users is None else len(set(rated.users))
         change = loops - loops[:, :1]
         assert rows[f"{kind}_change"].tolist() == pytest.approx(change[0], abs=1e-9)
-        assert rows[f"{kind}_change_high"].tolist() == pytest.approx(np.quantile(change[1:], 0.975, axis=0), abs=1e-9)
+        for name, found_in, most in ((kind, loops, 1), (f"{kind}_change", change, 2)):
+            slow = [ends(*column, units, -most, most) for column in zip(found_in[0], found_in[1:].T)]
+            assert rows[[f"{name}_low", f"{name}_high"]].to_numpy() == pytest.approx(np.array(slow), abs=1e-9)
 
 
 def test_weights_count_as_copies_do():
@@ -54,8 +59,43 @@ def test_weights_count_as_copies_do():
 def test_curves_are_kept_and_taken_from_there(tmp_path, monkeypatch):
     rated = made()
     first = quick(RATIO, {"e": [1, 4]}, rated, keep=tmp_path)
-    monkeypatch.setattr(type(rated), "scores", None)
+    monkeypatch.setattr(varying, "weighted_pearson", None)
     pd.testing.assert_frame_equal(quick(RATIO, {"e": [1, 4]}, rated, keep=tmp_path).table, first.table)
+
+
+@pytest.mark.parametrize("what", [of_a_continuation, of_a_function, of_a_table, of_a_column])
+def test_what_is_kept_is_not_taken_for_what_has_changed_since(tmp_path, what):
+    found, values = [], {"p": [20, 60, 200] if what in (of_a_table, of_a_column) else [0.1, 0.4, 0.9]}
+    for version in (1, 2):
+        template, rated = what(version)
+        plain = quick({"mine": template}, values, rated).table
+        pd.testing.assert_frame_equal(quick({"mine": template}, values, rated, keep=tmp_path).table, plain)
+        found.append(plain["pearson"].tolist())
+    assert found[0] != found[1]
+
+
+def test_what_does_not_vary_has_no_correlation_and_the_findings_say_so():
+    """With g = 0 nothing gains; ``nothing`` never does."""
+    text = "CWLA(C='rbp(0.5)',A='erg',gain='table({1:$g,2:$g})')"
+    templates = {"some": text, "nothing": lambda g: "CWLA(C='rbp(0.5)',A='erg',gain='table({1:0,2:0})')"}
+    found = quick(templates, {"g": [0, 0.5]}, made())
+    assert "some: with g = 0" in found.findings()[0]
+    assert "highest" in found.findings()[0]
+    assert found.findings()[1] == "nothing: all that was rated scores the same, whatever g is: there is no correlation."
+    for picture in found.pictures().values():
+        picture.draw(Figure().subplots())
+    nothing = quick({"nothing": templates["nothing"]}, {"g": [0, 0.5]}, made())
+    assert "nan" not in str(nothing)
+    for picture in nothing.pictures().values():
+        picture.draw(Figure().subplots())
+
+
+def test_one_user_tells_nothing_of_others_and_weights_are_said():
+    rated = made(users=0, weights=True)
+    one = Rated("list", rated.table.assign(user="x"), rated.shown)
+    found = quick(RATIO, {"e": [1, 4]}, one)
+    assert any("nothing is known of other users" in limit for limit in found.limits())
+    assert "60 rated lists, weighted by n; bands" in found.tables()["sensitivity"].caption
 
 
 @pytest.mark.parametrize(
@@ -80,9 +120,9 @@ def test_preferences_have_no_curve_of_correlation():
 
 
 def test_intervals_without_any_value_are_not_numbers():
-    found = percentiles(np.array([[np.nan, np.nan], [1.0, 3.0]]), 0.5)
+    found = around(np.array([0.5, 0.2]), np.array([[np.nan, 0.1, np.nan], [0.1, np.nan, 0.3]]), 0.95, 3)
     assert np.isnan(found[:, 0]).all()
-    assert found[:, 1].tolist() == [1.5, 2.5]
+    assert found[:, 1] == pytest.approx([max(-1, 0.2 - 4.302653 * 0.02**0.5), min(1, 0.2 + 4.302653 * 0.02**0.5)])
 
 
 def test_pictures_show_their_data_whatever_the_values_are():

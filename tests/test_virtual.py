@@ -1,17 +1,20 @@
 """Algorithm 3 of Chapelle et al. (2009): loops, its limit, and what cannot be drawn from."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from intervals import ends
 
 from pyterrier_cwla import evaluate
 from pyterrier_cwla.behaviour.clicks import click_metrics
 from pyterrier_cwla.behaviour.log import InteractionLog
 from pyterrier_cwla.errors import BadParameter, BadRatings
+from pyterrier_cwla.studies import virtual
 from pyterrier_cwla.studies.virtual import virtual_systems
 from pyterrier_cwla.studies.virtual_plots import plot_virtual_systems
 
@@ -118,7 +121,8 @@ def test_the_interval_is_that_of_resampled_queries():
     for _ in range(400):
         sums = sum(of_query[g] for g in rng.integers(len(of_query), size=len(of_query)))
         drawn.append(sums[0, 1] / np.sqrt(sums[0, 0] * sums[1, 1]))
-    assert [found["limit_low"], found["limit_high"]] == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.06)
+    slow = ends(found["limit"], drawn, len(of_query))
+    assert [found["limit_low"], found["limit_high"]] == pytest.approx(slow, abs=0.06)
 
 
 @given(st.integers(0, 10**6))
@@ -140,6 +144,43 @@ def test_a_measure_that_never_differs_within_a_query_has_no_correlation():
     row = virtual_systems(values, "clicks", measures=["flat"]).table.iloc[0]
     assert np.isnan(row[["repeated", "limit"]].to_numpy(float)).all()
     assert np.isfinite(row["across"])
+
+
+def test_findings_say_what_does_not_vary():
+    values = made().assign(flat=lambda v: pd.factorize(v["topic"])[0] / 3)
+    found = virtual_systems(values, "clicks", measures=["flat", "ERR"])
+    assert found.findings()[0].startswith("clicks: differences are best told by ERR")
+    assert found.findings()[1] == "clicks: flat never differ between lists of the same query."
+    nothing = virtual_systems(values, "flat", measures=["ERR"])
+    assert "there is no correlation of differences" in nothing.findings()[0]
+    assert "nan" not in str(nothing)
+    nothing.pictures()["virtual_systems_1"].draw(None)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e-8, 1e8])
+def test_the_unit_of_values_does_not_matter(scale):
+    values, columns = made(), ["repeated", "limit", "limit_low", "limit_high", "across"]
+    expected = virtual_systems(values, "clicks").table[columns]
+    scaled = values.assign(**{name: scale * values[name] for name in ("ERR", "nDCG", "clicks")})
+    found = virtual_systems(scaled, "clicks").table[columns]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+def test_many_columns_and_queries_are_summed_in_parts(monkeypatch):
+    values = made(5).assign(more=lambda v: v["ERR"] ** 2, clicks2=lambda v: v["clicks"] ** 3)
+    whole = virtual_systems(values, ["clicks", "clicks2"]).table
+    monkeypatch.setattr(virtual, "_CELLS", 7)
+    monkeypatch.setattr(virtual, "_drawn", partial(_drawn_whole, virtual._drawn, monkeypatch))
+    pd.testing.assert_frame_equal(virtual_systems(values, ["clicks", "clicks2"]).table, whole)
+    several = virtual_systems(values, "clicks2", measures=["more"]).table.iloc[0]
+    assert several["limit"] == pytest.approx(slow_limit(values, "more", "clicks2"), abs=1e-12)
+
+
+def _drawn_whole(drawn, monkeypatch, *args):
+    """Draws in one go: what is drawn depends on how much at a time."""
+    with monkeypatch.context() as patch:
+        patch.setattr(virtual, "_CELLS", 1 << 21)
+        return drawn(*args)
 
 
 def test_configurations_of_click_metrics_are_compared():
@@ -166,6 +207,8 @@ def test_configurations_of_click_metrics_are_compared():
         (made(), {"measures": []}, BadRatings, "no column of scores"),
         (made().assign(ERR=np.nan), {}, BadRatings, "'ERR' has 'nan' in row 0"),
         (made().drop_duplicates("topic"), {}, BadRatings, "no query"),
+        (pd.concat([made(), made()[["ERR"]]], axis=1), {}, BadRatings, "more than one column 'ERR'"),
+        (pd.concat([made(), made()[["topic"]]], axis=1), {}, BadRatings, "more than one column 'topic'"),
         (made(), {"repeats": 1}, BadParameter, "repeats=1"),
         (made(), {"confidence": 95}, BadParameter, "confidence=95"),
     ],

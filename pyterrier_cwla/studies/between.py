@@ -16,7 +16,7 @@ from ..compare import check_settings
 from ..errors import BadParameter, many, near
 from ..significance import unit_of
 from .correlation import rbo, tau
-from .cube import Cube
+from .cube import Cube, without_answers
 from .pieces import fingerprint
 from .resampling import half_width, times_drawn
 from .study import Picture, Study, Table
@@ -59,6 +59,8 @@ def metric_agreement(
 
     A correlation is NaN where a measure scores all runs the same, and so is its interval where that is so in a
     resample.
+
+    143 runs by 8 measures take half a minute; time grows with the squares of both numbers.
 
     Raises :class:`BadParameter` for fewer than three runs or two measures.
 
@@ -108,6 +110,7 @@ def metric_agreement(
         "run_names": cube.runs,
         "queries": len(cube.queries),
         "query_ids": cube.queries,
+        "unanswered": cube.unanswered,
         "confidence": confidence,
         "resamples": resamples,
         "seed": seed,
@@ -158,20 +161,22 @@ class MetricAgreement(Study):
     def scatter(self, x: str, y: str, k: int = 5) -> pd.DataFrame:
         """The runs by two measures, those first on whose rank these differ most.
 
-        Columns ``run``, x, y, ``rank_x``, ``rank_y`` (1 is best, ties have their mean), ``shift`` (the ranks that a run
-        gains from x to y) and ``labelled``, of the ``k`` runs with the largest shifts: the outliers. Ranks have no
-        scale, and are what τ is of.
+        Columns ``run``, x, y (with "_" where one is called what another column is), ``rank_x``, ``rank_y`` (1 is best,
+        ties have their mean), ``shift`` (the ranks that a run gains from x to y) and ``labelled``, of the ``k`` runs
+        with the largest shifts: the outliers. Ranks have no scale, and are what τ is of.
         """
         for name in (x, y):
             if name not in self.scores:
                 raise BadParameter(f"no measure {name!r} in this study. {near(str(name), self.scores)}")
         if not isinstance(k, int | np.integer) or k < 0:
             raise BadParameter(f"k={k!r} must be the number of runs to label, 0 or more.")
-        ranks = self.scores[[x, y]].round(10).rank(ascending=False)
-        shift = (ranks[x] - ranks[y]).to_numpy()
-        table = pd.DataFrame({"run": self.scores.index, x: self.scores[x].to_numpy(), y: self.scores[y].to_numpy()})
-        table["rank_x"], table["rank_y"], table["shift"] = ranks[x].to_numpy(), ranks[y].to_numpy(), shift
-        table = table.iloc[np.argsort(-np.abs(shift), kind="stable")].reset_index(drop=True)
+        ranks = {f"rank_{of}": self.scores[name].round(10).rank(ascending=False) for of, name in (("x", x), ("y", y))}
+        own = {"run": self.scores.index, **ranks, "shift": ranks["rank_x"] - ranks["rank_y"]}
+        table = pd.DataFrame(own, self.scores.index)
+        for place, name in enumerate((x, y), 1):
+            free = f"{name}_" if name in [*own, "labelled"] else name
+            table.insert(place, free, self.scores[name], allow_duplicates=True)
+        table = table.iloc[np.argsort(-table["shift"].abs(), kind="stable")].reset_index(drop=True)
         return table.assign(labelled=(np.arange(len(table)) < k) & (table["shift"] != 0))
 
     def tables(self) -> dict[str, Table]:
@@ -230,9 +235,10 @@ class MetricAgreement(Study):
             f" {'; '.join(alike) or 'none'}. Wholly below it: {len(unlike):,} of {many(len(rows), 'pair')}."
         )
         x, y = rows[0].measure, rows[0].other
-        moved = self.scatter(x, y, 3).head(3)
-        moves = ", ".join(f"{row.run} ({row.rank_x:g} by {x}, {row.rank_y:g} by {y})" for row in moved.itertuples())
-        said.append(f"{x} and {y} rank these runs most differently: {moves}.")
+        moved = self.scatter(x, y, 3).query("labelled")
+        moves = [f"{run} ({a:g} by {x}, {b:g} by {y})" for run, a, b in moved[["run", "rank_x", "rank_y"]].to_numpy()]
+        if moves:
+            said.append(f"{x} and {y} rank these runs most differently: {', '.join(moves)}.")
         return said
 
     def limits(self) -> list[str]:
@@ -243,4 +249,5 @@ class MetricAgreement(Study):
             f"Intervals say what {self.about['queries']:,} other queries might show for the same {self.about['runs']:,}"
             " runs; with more queries there is less chance in the orders, and τ is, as a rule, higher. They are not"
             " corrected for being many.",
+            *without_answers(self.about),
         ]

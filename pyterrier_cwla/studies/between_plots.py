@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..plots import GREY, SCORE, STAY, axes_of
-from .looks import label_points, wrapped
+from .looks import label_points, plain, wrapped
 
 if TYPE_CHECKING:
     from .between import MetricAgreement
@@ -46,17 +46,16 @@ def plot_scatter(study: MetricAgreement, x: str, y: str, k: int = 5, ax: Any = N
     returns."""
     ax = axes_of(ax)
     data = study.scatter(x, y, k)
-    named = data[data["labelled"]]
-    rest = data[~data["labelled"]]
-    ax.plot(rest[x], rest[y], linestyle="none", marker="o", markersize=3.5, color=GREY, alpha=0.6, markeredgewidth=0)
-    ax.plot(named[x], named[y], linestyle="none", marker="s", markersize=4.5, color=SCORE)
-    ax.set_xlabel(f"{x} (mean over queries)")
+    points, named = data.iloc[:, 1:3].to_numpy(), data["labelled"].to_numpy()
+    ax.plot(*points[~named].T, linestyle="none", marker="o", markersize=3.5, color=GREY, alpha=0.6, markeredgewidth=0)
+    ax.plot(*points[named].T, linestyle="none", marker="s", markersize=4.5, color=SCORE)
+    ax.set_xlabel(f"{plain(x)} (mean over queries)")
     ax.set_ylabel(f"{wrapped(y)} (mean over queries)")
     rows = study.table
     both = rows[["measure", "other"]].isin([x, y]).all(axis=1)
     found = f" · τ_b = {rows.loc[both, 'tau_b'].iloc[0]:.3f}" if both.any() else ""
     ax.set_title(f"{_title(study)}{found}", fontsize=10, loc="left")
-    label_points(ax, dict(zip(named["run"], zip(named[x], named[y]))), data[[x, y]].to_numpy(), SCORE)
+    label_points(ax, dict(zip(data["run"][named], points[named])), points, SCORE)
     return ax
 
 

@@ -46,7 +46,8 @@ def tau(x: Any, y: Any, kind: str = "b") -> Array:
       those of y, which is 0 for the pairs that are tied.
     * "ap_symmetric": the mean of "ap" for x, y and for y, x.
 
-    Where both have only one value there is no order, and τ is NaN.
+    Where both have only one value there is no order, and τ is NaN. Time grows with n·log n, but of "ap" with n²: 40,000
+    things take some 2 s, 100,000 some 9 s.
 
     Source: Kendall (1945); Yilmaz, Aslam and Robertson (2008), Eq. 4 and section 3; Urbano and Marrero (2017) for ties
     in AP.
@@ -64,7 +65,7 @@ def tau(x: Any, y: Any, kind: str = "b") -> Array:
         found = _by_rows(_ap, x, y)
     else:
         pairs = _pairs(x)
-        untied = (pairs - _tied(x)) * (pairs - _tied(y)) if kind == "b" else np.array(pairs**2)
+        untied = (pairs - _tied(x)) * (pairs - _tied(y)) if kind == "b" else np.array(pairs * pairs)
         with np.errstate(invalid="ignore"):
             found = _agreement(x, y) / np.sqrt(untied)
     nothing = (x == x[..., :1]).all(axis=-1) & (y == y[..., :1]).all(axis=-1)
@@ -112,7 +113,7 @@ def rbo(x: Any, y: Any, p: float = 0.9, depth: int | None = None) -> Array:
         raise BadParameter(f"depth={depth!r} must be a whole number from 1 to the {n:,} things that are ordered.")
 
     found = _by_rows(lambda x, y: _overlap(*_places(x), *_places(y), _weights(p, n, int(k))), x, y)
-    return np.where(_unknown(x, y), np.nan, found)
+    return np.where(_unknown(x, y), np.nan, np.clip(found, 0, 1))  # sums of floats may end a little beyond
 
 
 def _scores(x: Any, y: Any) -> tuple[Array, Array]:
@@ -124,13 +125,21 @@ def _scores(x: Any, y: Any) -> tuple[Array, Array]:
     return x, y
 
 
+def standardised(values: Array, weights: Array | None = None) -> Array:
+    """Less the mean and over the standard deviation along the last axis, NaN where that is 0; ``weights`` sum to 1."""
+    w = np.full(values.shape[-1], 1 / values.shape[-1]) if weights is None else weights
+    values = values - (w * values).sum(axis=-1, keepdims=True)
+    spread = np.sqrt((w * values**2).sum(axis=-1, keepdims=True))
+    return np.divide(values, spread, out=np.full_like(values, np.nan), where=spread > 1e-12)
+
+
 def _unknown(x: Array, y: Array) -> Array:
     return np.isnan(x).any(axis=-1) | np.isnan(y).any(axis=-1)
 
 
-def _pairs(x: Array) -> int:
+def _pairs(x: Array) -> float:
     n = x.shape[-1]
-    return n * (n - 1) // 2
+    return n * (n - 1) / 2  # no integer: the product of two such numbers would be too large for one
 
 
 def _by_rows(of_rows: Callable[[Array, Array], Array], x: Array, y: Array) -> Array:
@@ -164,7 +173,7 @@ def _agreement(x: Array, y: Array) -> Array:
 
 def _signs(x: Array, y: Array) -> Array:
     """For each thing of [n × rows], with how many of those before it its pair is ordered alike, less oppositely."""
-    found = np.zeros(x.shape, np.int16)
+    found = np.zeros(x.shape, np.min_scalar_type(-len(x)))  # the smallest integers that can count so many
     for apart in range(1, len(x)):
         found[apart:] += _sign(x, apart) * _sign(y, apart)
     return found

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from ir_measures import NumRet
 
 from ..compare import measures_by_name
 from ..errors import BadJudgments, BadParameter, many, some
@@ -21,7 +22,8 @@ Array = np.ndarray
 class Cube:
     """Scores [measures × runs × queries], and the runs' means [measures × runs] as :func:`evaluate` shows them.
 
-    A query that a run does not answer scores 0. ``measures``: by name, the canonical text of each.
+    A query that a run does not answer scores 0. ``measures``: by name, the canonical text of each · ``unanswered``: of
+    the runs that answer not all queries, how many they do not.
     """
 
     measures: dict[str, str]
@@ -29,6 +31,7 @@ class Cube:
     queries: list[str]
     values: Array
     means: Array
+    unanswered: dict[str, int]
 
     @classmethod
     def of(
@@ -40,14 +43,29 @@ class Cube:
             raise BadParameter(f"this study compares runs: give at least {least} by name, not {given}.")
         named = measures_by_name(measures)
         names = list(map(str, runs))
-        by_query = evaluate(qrels, runs, list({str(m): m for m in named.values()}.values()), by_query=True)
+        wanted = list({str(m): m for m in [*named.values(), NumRet]}.values())
+        by_query = evaluate(qrels, runs, wanted, by_query=True)
         queries = list(by_query.index.get_level_values("query_id")[: len(by_query) // len(names)])
         if len(queries) < 2:
             raise BadJudgments(f"a study needs at least two judged queries, and there is {some(queries) or 'none'}.")
         values = np.stack([by_query[str(m)].to_numpy(float).reshape(len(names), -1) for m in named.values()])
         means = np.array([[aggregated(m, row) for row in of_runs] for m, of_runs in zip(named.values(), values)])
-        return cls({name: str(m) for name, m in named.items()}, names, queries, values, means)
+        silent = (by_query[str(NumRet)].to_numpy().reshape(len(names), -1) == 0).sum(axis=1)
+        unanswered = {name: int(number) for name, number in zip(names, silent, strict=True) if number}
+        return cls({name: str(m) for name, m in named.items()}, names, queries, values, means, unanswered)
 
     def table(self) -> pd.DataFrame:
         """The means: a row for each run, a column for each measure."""
         return pd.DataFrame(self.means.T, pd.Index(self.runs, name="run"), list(self.measures))
+
+
+def without_answers(about: Mapping[str, Any]) -> list[str]:
+    """A sentence, if runs do not answer all queries: how often that is, and which runs lack most."""
+    lacking = sorted(about["unanswered"].items(), key=lambda item: -item[1])
+    if not lacking:
+        return []
+    named = [f"{run} ({number:,})" for run, number in lacking[:3]] + ["…"] * (len(lacking) > 3)
+    return [
+        f"Queries that a run does not answer score 0: {sum(number for _, number in lacking):,} of"
+        f" {about['runs'] * about['queries']:,}, the runs' queries together: {', '.join(named)}."
+    ]

@@ -7,13 +7,17 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadParameter, near
-from .correlation import rounded
+from .correlation import rounded, standardised
+from .weighted import of_groups
 
 Array = np.ndarray
 
 COEFFICIENTS = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "tau_b": "Kendall's τ_b"}
+
+#: Correlations that differ by less are the same.
+SAME = 1e-10
+
 _CELLS = 1 << 22  # signs of pairs that are looked at at a time
-_SAME = 1e-10  # correlations that differ by less are the same
 
 
 def williams_test(r_xy: Any, r_zy: Any, r_xz: Any, n: int) -> tuple[Array, Array]:
@@ -38,7 +42,7 @@ def williams_test(r_xy: Any, r_zy: Any, r_xz: Any, n: int) -> tuple[Array, Array
     below = 2 * (n - 1) / (n - 3) * np.maximum(D, 0) + ((r_xy + r_zy) / 2) ** 2 * np.maximum(1 - r_xz, 0) ** 3
     with np.errstate(divide="ignore", invalid="ignore"):
         t = (r_xy - r_zy) * np.sqrt((n - 1) * (1 + r_xz) / below)
-    t = np.where(np.abs(r_xy - r_zy) < _SAME, 0.0, t)
+    t = np.where(np.abs(r_xy - r_zy) < SAME, 0.0, t)
     return t, 2 * student.sf(np.abs(t), n - 3)
 
 
@@ -74,15 +78,9 @@ def influence(x: Any, y: Any, coefficient: str = "tau_b", weights: Array | None 
 def _of_values(x: Array, y: Array, weights: Array | None) -> Array:
     w = np.ones(len(y)) if weights is None else np.asarray(weights, float)
     w = w / w.sum()
-    zx, zy = (_standard(values, w) for values in (x, y))
+    zx, zy = (standardised(values, w) for values in (x, y))
     r = (w * zx * zy).sum(axis=-1, keepdims=True)
     return w * (zx * zy - r * (zx**2 + zy**2) / 2)
-
-
-def _standard(values: Array, w: Array) -> Array:
-    values = values - (w * values).sum(axis=-1, keepdims=True)
-    spread = np.sqrt((w * values**2).sum(axis=-1, keepdims=True))
-    return np.divide(values, spread, out=np.full_like(values, np.nan), where=spread > 1e-12)
 
 
 def _of_ranks(x: Array, y: Array) -> Array:
@@ -90,7 +88,7 @@ def _of_ranks(x: Array, y: Array) -> Array:
 
     n = len(y)
     ranks = [rankdata(values) for values in (x, y)]
-    zx, zy = (_standard(rank, np.full(n, 1 / n)) for rank in ranks)
+    zx, zy = (standardised(rank) for rank in ranks)
     rho = (zx * zy).mean()
     moved = [
         _ranks_above(rank, (other - rho * own) / (n * rank.std()))
@@ -141,8 +139,7 @@ def clustered_error(influences: Array, users: Array | None = None) -> Array:
     0.0
     """
     if users is not None:
-        members = (users[:, None] == np.arange(users.max() + 1)).astype(float)
-        influences = influences @ members
+        influences = of_groups(influences.reshape(-1, len(users)).T, users).T.reshape(*influences.shape[:-1], -1)
     G = influences.shape[-1]
     return np.sqrt(G / (G - 1) * (influences**2).sum(axis=-1)) if G > 1 else np.full(influences.shape[:-1], np.nan)
 
@@ -161,4 +158,4 @@ def difference_test(differences: Any, influences: Array, users: Array | None = N
     units = influences.shape[-1] if users is None else int(users.max()) + 1
     with np.errstate(divide="ignore", invalid="ignore"):
         t = differences / clustered_error(influences, users)
-    return np.where(np.abs(differences) < _SAME, 1.0, 2 * student.sf(np.abs(t), units - 1))
+    return np.where(np.abs(differences) < SAME, 1.0, 2 * student.sf(np.abs(t), units - 1))

@@ -12,8 +12,8 @@ import pandas as pd
 from ir_measures.measures import Measure
 
 from ..errors import many
-from .prediction import corrected_t_test
-from .rated import why_left_out
+from .prediction import corrected_error, corrected_t_test
+from .rated import what_was_rated, why_not_all
 from .study import Picture, Study, Table
 from .template import Range, Values, said
 
@@ -57,37 +57,43 @@ class Fit(Study):
             return None
         sign = -1 if self.about["objective"] == "nrmse" else 1
         difference = sign * (self.folds["held_out"] - self.folds["default"]).dropna().to_numpy()
-        mean, error, free = _corrected(difference, 1 / (self.about["folds"] - 1))
-        from scipy.stats import t as student
+        mean = reach = p = np.nan
+        if len(difference):
+            mean = float(difference.mean())
+        if len(difference) > 1:
+            from scipy.stats import t as student
 
-        reach = float(student.ppf(0.975, free)) * error if free > 0 else np.nan
-        return {
-            "in_sample": sign * (self.about["value"] - self.about["default_value"]),
-            "held_out": mean,
-            "low": mean - reach,
-            "high": mean + reach,
-            "p": float(corrected_t_test(difference, 1 / (self.about["folds"] - 1))) if free > 0 else np.nan,
-        }
+            share = 1 / (self.about["folds"] - 1)  # of one fold, of the others
+            reach = float(student.ppf(0.975, len(difference) - 1) * corrected_error(difference, share))
+            p = float(corrected_t_test(difference, share))
+        in_sample = sign * (self.about["value"] - self.about["default_value"])
+        return {"in_sample": in_sample, "held_out": mean, "low": mean - reach, "high": mean + reach, "p": p}
 
     def curve(self, name: str) -> pd.DataFrame:
         """The objective on all ratings along a parameter, the others as fitted."""
-        others = [other for other in self.ranges if other != name]
-        rows = (self.candidates[others] == pd.Series({o: self.values[o] for o in others})).all(axis=1)
-        return self.candidates.loc[rows, [name, "value"]].sort_values(name, ignore_index=True)
+        rows = self.candidates
+        for other in self.ranges:
+            rows = rows if other == name else rows[rows[other] == self.values[other]]
+        order = None if are_numbers(rows[name]) else lambda column: column.map(self.ranges[name].choices.index)
+        return rows[[name, "value"]].sort_values(name, key=order, ignore_index=True)
 
     def parameters(self) -> pd.DataFrame:
         """Of each parameter what was fitted, its spread over folds (5 %, median, 95 %), and what is nearly as good.
 
         ``nearly_low`` and ``nearly_high``: the lowest and highest value among all candidates whose objective is within
-        0.005 (NRMSE: 0.001) of the best, whatever the other parameters are.
+        0.005 (NRMSE: 0.001) of the best, whatever the other parameters are. A column that would have numbers and texts
+        has texts.
         """
+        return _one_kind(pd.DataFrame(self._rows()))
+
+    def _rows(self) -> list[dict[str, Any]]:
         sign = -1 if self.about["objective"] == "nrmse" else 1
         worth = sign * self.candidates["value"]
         nearly = self.candidates[worth >= worth.max() - self._nearly]
         rows = []
         for name in self.ranges:
-            fitted, numbers = self.folds[name], pd.api.types.is_numeric_dtype(self.folds[name])
-            low, middle, high = fitted.quantile([0.05, 0.5, 0.95]) if numbers else (None, fitted.mode()[0], None)
+            fitted, numbers = self.folds[name].dropna(), are_numbers(self.candidates[name])
+            low, middle, high = fitted.quantile([0.05, 0.5, 0.95]) if numbers else (None, _most(fitted), None)
             rows.append(
                 {
                     "parameter": name,
@@ -100,7 +106,7 @@ class Fit(Study):
                     "nearly_high": nearly[name].max() if numbers else None,
                 }
             )
-        return pd.DataFrame(rows)
+        return rows
 
     def tables(self) -> dict[str, Table]:
         where = self._where()
@@ -126,22 +132,22 @@ class Fit(Study):
                 f"Nearly as good: within {self._nearly} of the best on all ratings. {where}",
                 self.parameters(),
             ),
-            "folds": Table("What was chosen without each fold, and how good it is there", where, self.folds),
-            "candidates": Table("All candidates", f"The objective on all ratings. {where}", self.candidates),
+            "folds": Table("What was chosen without each fold, and how good it is there", where, _one_kind(self.folds)),
+            "candidates": Table("All candidates", f"The objective on all ratings. {where}", _one_kind(self.candidates)),
         }  # fmt: skip
 
     def pictures(self) -> dict[str, Picture]:
         from .fitting_plots import plot_parameter
 
         return {
-            f"parameter_{name}": Picture(
+            f"parameter_{number}": Picture(
                 f"{OBJECTIVES[self.about['objective']].capitalize()} along {name}",
                 f"Other parameters as fitted; marks below: what was chosen without each of"
                 f" {many(len(self.folds), 'fold')}. {self._where()}",
                 partial(_draw, plot_parameter, self, name),
-                self.curve(name),
+                _one_kind(self.curve(name)),
             )
-            for name, span in self.ranges.items()
+            for number, name in enumerate(self.ranges, 1)
             if len(self.curve(name)) > 1
         }
 
@@ -157,18 +163,19 @@ class Fit(Study):
                 f" p = {gain['p']:.3f})."
             )
         folds = many(len(self.folds), "fold")
-        for row in self.parameters().itertuples():
-            if pd.api.types.is_numeric_dtype(self.folds[row.parameter]):
+        for row in self._rows():
+            name, fitted = row["parameter"], row["fitted"]
+            if are_numbers(self.candidates[name]):
                 found.append(
-                    f"{row.parameter} = {row.fitted:g}; without single folds {row.folds_low:g} to {row.folds_high:g}"
-                    f" (90 % of {folds}); values from {row.nearly_low:g} to {row.nearly_high:g} come within"
+                    f"{name} = {fitted:g}; without single folds {row['folds_low']:g} to {row['folds_high']:g}"
+                    f" (90 % of {folds}); values from {row['nearly_low']:g} to {row['nearly_high']:g} come within"
                     f" {self._nearly} of the best."
                 )
             else:
-                share = (self.folds[row.parameter] == row.fitted).mean()
+                share = (self.folds[name] == fitted).mean()
                 found.append(
-                    f"{row.parameter} = {row.fitted}, chosen also without {share:.0%} of {folds}; within {self._nearly}"
-                    f" of the best come {row.nearly_low}."
+                    f"{name} = {fitted}, chosen also without {share:.0%} of {folds}; within {self._nearly} of the best"
+                    f" come {row['nearly_low']}."
                 )
         return found
 
@@ -181,31 +188,42 @@ class Fit(Study):
         for name, span in self.ranges.items():
             if not span.choices and self.values[name] in (span.low, span.high):
                 said_limits.append(f"{name} is at an end of its range ({span}): the best may lie beyond.")
-        lost = int(self.folds["held_out"].isna().sum())
+        unchosen = self.folds["chosen_by"].isna()
+        lost = int((self.folds["held_out"].isna() & ~unchosen).sum())
+        if unchosen.any():
+            said_limits.append(
+                f"Ratings or scores do not vary without {many(int(unchosen.sum()), 'fold')}, so that nothing is chosen"
+                " there: these do not count."
+            )
         if lost:
             said_limits.append(f"Ratings or scores do not vary on {many(lost, 'fold')}, which do not count.")
         if self.about["most_reached"]:
             said_limits.append(f"The search ended after {many(self.about['candidates'], 'candidate')} (most=).")
-        return said_limits + why_left_out(self.about["left_out"])
+        return said_limits + why_not_all(self.about)
 
     @property
     def _nearly(self) -> float:
         return _NEARLY.get(self.about["objective"], 0.005)
 
     def _where(self) -> str:
-        users = self.about["users"]
-        of = "" if users is None else f" of {many(users, 'user')}"
         folds = f"{self.about['repeats']} × {self.about['folds']} folds by {self.about['folds_by']}"
-        rated = many(self.about["ratings"], f"rated {self.about['what']}")
-        return f"{rated}{of}; {folds}, seed {self.about['seed']}."
+        return f"{what_was_rated(self.about)}; {folds}, seed {self.about['seed']}."
 
 
-def _corrected(differences: Array, share: float) -> tuple[float, float, int]:
-    """Mean, standard error and degrees of freedom of differences on folds that share what they were chosen by."""
-    J = len(differences)
-    if J < 2:
-        return float(differences.mean()) if J else np.nan, np.nan, 0
-    return float(differences.mean()), float(np.sqrt((1 / J + share) * differences.var(ddof=1))), J - 1
+def are_numbers(column: pd.Series) -> bool:
+    """Whether a parameter has quantiles: yes and no are kinds."""
+    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+
+
+def _most(values: pd.Series) -> Any:
+    """The value that is there most often, if there is any."""
+    return next(iter(values.value_counts().index), None)
+
+
+def _one_kind(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same with texts where a column has things of several kinds, which no file could hold."""
+    mixed = [name for name in frame if frame[name].dtype == object]
+    return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in mixed})
 
 
 def _draw(plot: Callable[..., Any], study: Fit, name: str, ax: Any = None) -> Any:

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from ir_measures.measures import Measure
 
 from .._version import __version__
-from ..errors import BadParameter, many, near
+from ..errors import BadParameter, BadRatings, near
+from ..measures import innermost, metric_of
+from .correlation import rounded
 from .fitted import OBJECTIVES, Fit
-from .pieces import Piece, Pieces, fingerprint
+from .pieces import Piece, Pieces, code_of, fingerprint
+from .prediction import error_on, folds
 from .rated import Rated
 from .search import Search
 from .template import Range, Template, Values
@@ -55,11 +60,15 @@ def fit(
     gain over the default is that of fitted measures on held-out folds, with a t-test corrected for what folds share
     (Nadeau and Bengio, 2003).
 
-    Each candidate is scored once, and chosen by every fold that it suits (see ``search.Search``); ``keep``: a folder in
-    which scores are kept as they are computed · ``jobs``: processes, which pay off where one candidate takes long to
-    score (thousands of lists).
+    Where ratings have a column ``n``, how often each counts, all objectives are weighted by it, in sample and held out.
 
-    Raises BadParameter for names that do not go together, ranges, and objectives that the ratings do not have.
+    Each candidate is scored once, and chosen by every fold that it suits (see ``search.Search``); ``keep``: a folder in
+    which scores are kept as they are computed, and taken from only where the same measures score the same ·
+    ``progress``: counts candidates; where ranges are numbers there may be fewer than the bar is long · ``jobs``:
+    processes, which pay off where one candidate takes long to score (thousands of lists).
+
+    Raises BadParameter for names that do not go together, ranges, and objectives that the ratings do not have,
+    BadRatings where all ratings are the same (of preferences: none).
 
     >>> qrels = {q: {"a": 1, "b": 2} for q in "123456"}
     >>> lists = {"1": "ab", "2": "ba", "3": "a", "4": "b", "5": "xa", "6": "xb"}
@@ -73,40 +82,51 @@ def fit(
     Source: Jiang and Allan (2016), section 5.1, for parameters that maximise Pearson's r; Chapelle et al. (2009),
     section 7.1, for values of grades and of utility that maximise correlation or agreement.
     """
+    from tqdm.auto import tqdm
+
     template = template if isinstance(template, Template) else Template(template)
     spans = {name: Range.of(given, name) for name, given in ranges.items()}
     _check(template, spans, rated, objective, default, cv, repeats, most)
-    identity = {"study": "fit", "template": str(template), "input": rated.fingerprint(), "what": rated.what}
+    about_ratings = rated.about()
+    identity = {"study": "fit", "input": about_ratings["input"]}
+    all_there_are = float(np.prod([len(span.choices) or np.inf for span in spans.values()]))
+    at_most = int(min(most + _SLICE * len(spans), all_there_are))
     scored = _Scored(template, rated, Pieces(identity, keep, progress, jobs))
     train = _folds(rated, cv, repeats, seed)
     samples = np.concatenate([np.ones((len(rated), 1)), train], axis=1)
     search = Search(spans, lambda values: _worth(objective, scored(values), rated, samples), where, most, seed)
     inside = default is not None and all(default[name] in span for name, span in spans.items())
-    search.run([dict(default)] if default is not None and inside else [])
-    best = search.best()
-    reached = len(search.values) >= most
-    search.most += _SLICE * len(spans)
-    search.try_values(
-        [{**search.values[best[0]], name: v} for name, span in spans.items() for v in span.grid(_SLICE)]
-    )  # each parameter's curve; if one of these is better, so much the better
-    best = search.best()
+    with tqdm(
+        desc="fitting", total=at_most, leave=False, unit=" candidates", delay=1, disable=not progress
+    ) as scored.bar:
+        search.run([dict(default)] if default is not None and inside else [])
+        best = search.best()
+        reached = len(search.values) >= most
+        search.most = at_most
+        search.try_values(
+            [{**search.values[best[0]], name: v} for name, span in spans.items() for v in span.grid(_SLICE)]
+        )  # each parameter's curve; if one of these is better, so much the better
+    best, scored.bar = search.best(), None
     sign = -1 if objective == "nrmse" else 1
     candidates = pd.DataFrame(search.values).assign(value=sign * search.found[:, 0])
-    folds = pd.DataFrame(
+    chosen_by = search.found[best[1:], np.arange(1, samples.shape[1])]
+    some = ~np.isnan(chosen_by)  # folds whose other ratings tell candidates apart
+    of_folds = pd.DataFrame(
         {
             "repeat": np.repeat(np.arange(1, repeats + 1), cv),
             "fold": np.tile(np.arange(1, cv + 1), repeats),
             "ratings": (train == 0).sum(axis=0),
-            **{name: [search.values[number][name] for number in best[1:]] for name in spans},
-            "chosen_by": sign * search.found[best[1:], np.arange(1, samples.shape[1])],
+            **{name: pd.Series([search.values[number][name] for number in best[1:]]).where(some) for name in spans},
+            "chosen_by": sign * chosen_by,
         }
     )
-    scores = scored([search.values[number] for number in best[1:]])
-    folds["held_out"] = _held_out(objective, scores, rated, train)
+    numbers, of_fold = np.unique(best[1:], return_inverse=True)
+    scores = scored([search.values[number] for number in numbers])[of_fold]
+    of_folds["held_out"] = np.where(some, _held_out(objective, scores, rated, train), np.nan)
     values, default_value = search.values[best[0]], None
     if default is not None:
         of_default = scored([dict(default)])
-        folds["default"] = _held_out(objective, np.repeat(of_default, len(folds), axis=0), rated, train)
+        of_folds["default"] = _held_out(objective, np.repeat(of_default, len(of_folds), axis=0), rated, train)
         default_value = sign * float(_worth(objective, of_default, rated, samples[:, :1])[0, 0])
     about = {
         "version": __version__,
@@ -117,68 +137,67 @@ def fit(
         "value": sign * float(search.found[best[0], 0]),
         "default": None if default is None else dict(default),
         "default_value": default_value,
-        "ratings": len(rated),
-        "what": rated.what,
-        "users": None if rated.users is None else int(rated.users.max()) + 1,
         "folds": cv,
         "repeats": repeats,
         "folds_by": "rating" if rated.users is None else "user",
         "candidates": len(candidates),
         "most_reached": reached,
-        "left_out": rated.left_out,
         "seed": seed,
-        "input": identity["input"],
+        **about_ratings,
     }
-    return Fit(values, template.measure(values), spans, candidates, folds, about)
+    return Fit(values, template.measure(values), spans, candidates, of_folds, about)
 
 
 class _Scored:
     """Scores of candidates, [candidates × ratings]: computed some at a time, and kept."""
 
     def __init__(self, template: Template, rated: Rated, pieces: Pieces) -> None:
-        self.pieces, self.compute = pieces, partial(_scores, template, rated)
+        self.template, self.rated, self.pieces = template, rated, pieces
+        self.bar: Any = None  # that counts candidates
 
     def __call__(self, values: list[Values]) -> Array:
-        parts = {fingerprint(part): part for part in _in_parts(values)}
-        compute = partial(_of_name, parts, self.compute)
-        return np.concatenate([p["scores"] for p in self.pieces.each(list(parts), compute, "fitting", "candidates")])
+        measures = [self.template.measure(of) for of in values]  # here, where a user's own functions are known
+        parts = [measures[at : at + _TOGETHER] for at in range(0, len(measures), _TOGETHER)]
+        names = [self._name(part) for part in parts]
+        work = {name: partial(_scores, self.rated, part) for name, part in zip(names, parts, strict=True)}
+        found = {}
+        for name, piece in self.pieces.done(work):
+            found[name] = piece["scores"]
+            if self.bar is not None:
+                self.bar.update(len(piece["scores"]))
+        return np.concatenate([found[name] for name in names])
+
+    def _name(self, measures: list[Measure]) -> str:
+        """By texts, users' own functions, and two scores: tables, and what functions call, may change, too."""
+        texts = [str(measure) for measure in measures]
+        if self.pieces.folder is None:
+            return fingerprint(texts)
+        probes = _scores(self.rated, [measures[0], measures[-1]])["scores"]
+        return fingerprint(texts, [_own_functions(measure) for measure in measures], probes)
 
 
-def _in_parts(values: list[Values]) -> list[list[Values]]:
-    return [values[at : at + _TOGETHER] for at in range(0, len(values), _TOGETHER)]
+def _own_functions(measure: Measure) -> list[Any]:
+    """What those functions of a measure do that are not the package's."""
+    inner = innermost(measure)
+    return _codes(metric_of(inner).key) if getattr(inner, "ROW", None) is not None else []
 
 
-def _of_name(parts: dict[str, list[Values]], compute: Callable[[list[Values]], Piece], name: str) -> Piece:
-    return compute(parts[name])
+def _codes(key: tuple) -> list[Any]:
+    package = __name__.split(".")[0] + "."
+    own = [f for f in key if isinstance(f, FunctionType) and not (f.__module__ or "").startswith(package)]
+    return [code_of(f) for f in own] + [_codes(part) for part in key if isinstance(part, tuple)]
 
 
-def _scores(template: Template, rated: Rated, values: list[Values]) -> Piece:
-    measures = {str(number): template.measure(of) for number, of in enumerate(values)}
-    known = {id(cache): set(cache) for cache in _caches(rated)}
-    scores = rated.scores(measures).to_numpy().T
-    for cache in _caches(rated):  # gains, ideals and totals of candidates that nobody asks for again
-        for key in cache.keys() - known.get(id(cache), set()):
-            del cache[key]
-    return {"scores": np.ascontiguousarray(scores)}
-
-
-def _caches(rated: Rated) -> list[dict]:
-    """What rankings and judgments remember of measures that were scored."""
-    shown = rated.shown
-    of_rankings = [cache for found in shown.aligned._found.values() for cache in (found._gains, found.views)]
-    return [shown.judgments.pool.memory, *of_rankings]
+def _scores(rated: Rated, measures: list[Measure]) -> Piece:
+    with rated.shown.aligned.forgetting():
+        scores = rated.scores({str(number): measure for number, measure in enumerate(measures)})
+    return {"scores": np.ascontiguousarray(scores.to_numpy().T)}
 
 
 def _folds(rated: Rated, cv: int, repeats: int, seed: int) -> Array:
     """Whether each rating is chosen by, [ratings × folds]: whole users in a fold, if they are known."""
-    from sklearn.model_selection import GroupKFold, KFold
-
-    groups, columns = rated.users, []
-    for repeat in np.random.SeedSequence(seed).generate_state(repeats).tolist():
-        kind = KFold if groups is None else GroupKFold
-        splits = kind(cv, shuffle=True, random_state=repeat).split(np.zeros(len(rated)), groups=groups)
-        columns += [np.isin(np.arange(len(rated)), chosen) for chosen, _ in splits]
-    return np.array(columns, float).T.reshape(len(rated), -1)
+    rows = np.arange(len(rated))
+    return np.array([np.isin(rows, train) for train, _ in folds(len(rated), rated.users, cv, repeats, seed)], float).T
 
 
 def _worth(objective: str, scores: Array, rated: Rated, samples: Array) -> Array:
@@ -203,16 +222,10 @@ def _held_out(objective: str, scores: Array, rated: Rated, train: Array) -> Arra
     if objective != "nrmse":
         rows = zip(scores, (1 - train).T)
         return np.array([_worth(objective, row[None], rated, test[:, None])[0, 0] for row, test in rows])
-    y, weights = rated.ratings, np.ones(len(rated)) if rated.weights is None else rated.weights
-    errors = []
-    for row, chosen in zip(scores, train.T > 0):
-        w = weights * chosen
-        x0, y0 = np.average(row, weights=w), np.average(y, weights=w)
-        spread = (w * (row - x0) ** 2).sum()
-        slope = (w * (row - x0) * (y - y0)).sum() / spread if spread > 0 else 0.0
-        error = (y0 + slope * (row - x0) - y)[~chosen]
-        errors.append(np.sqrt(np.average(error**2, weights=weights[~chosen])) / np.ptp(y))
-    return np.array(errors)
+    y, weights = rated.ratings[:, None], np.ones(len(rated)) if rated.weights is None else rated.weights
+    x = rounded(scores)[:, :, None]
+    errors = [error_on(~chosen, chosen, row, y, weights)[0] for row, chosen in zip(x, train.T > 0)]
+    return np.array(errors) / np.ptp(y)
 
 
 def _check(
@@ -229,12 +242,15 @@ def _check(
         raise BadParameter(f"objective={objective!r} is not one of ratings of {rated.what}s: give {goes}.")
     if default is not None and set(default) != set(spans):
         raise BadParameter(f"default must have a value for each of {', '.join(spans)}, not {dict(default)!r}.")
-    units = len(rated) if rated.users is None else int(rated.users.max()) + 1
-    kind = "rating" if rated.users is None else "user"
     for name, value, least in (("cv", cv, 2), ("repeats", repeats, 1), ("most", most, 2)):
         if not isinstance(value, int | np.integer) or value < least:
             raise BadParameter(f"{name}={value!r} must be a whole number from {least}.")
-    if cv > units:
-        raise BadParameter(f"{many(units, kind)} cannot be split into {cv} folds: give cv={max(2, units // 2)}.")
-    if np.ptp(rated.ratings) == 0:
-        raise BadParameter("all ratings are the same, so that there is nothing to fit to.")
+    if default is not None:
+        for name, span in spans.items():
+            if not span.choices and not isinstance(default[name], int | float | np.number):
+                raise BadParameter(f"default of {name} must be a number, not {default[name]!r}.")
+        template.measure(default)
+    if rated.what == "pair" and not rated.ratings.any():
+        raise BadRatings("in none of the pairs a list is preferred, so that there is nothing to fit to.")
+    if rated.what != "pair" and np.ptp(rated.ratings) == 0:
+        raise BadRatings("all ratings are the same, so that there is nothing to fit to.")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from ..plots import GREY, ON_WHITE, SCORE, STAY, axes_of
+from .fitted import are_numbers
+from .looks import plain
 
 _SHORT = {
     "pearson": "Pearson's r",
@@ -27,10 +28,11 @@ def plot_parameter(study: Any, name: str, ax: Any = None) -> Any:
     ax = axes_of(ax)
     curve = study.curve(name)
     span, fitted, value = study.ranges[name], study.values[name], study.about["value"]
-    texts = not pd.api.types.is_numeric_dtype(curve[name])
+    texts = not are_numbers(curve[name])
     order = list(span.choices)
     x = curve[name].map(order.index) if texts else curve[name]
-    chosen = study.folds[name].map(order.index) if texts else study.folds[name]
+    chosen = study.folds[name].dropna()
+    chosen = chosen.map(order.index) if texts else chosen
     curve = curve.assign(x=x.astype(float)).sort_values("x")
     if span.log:
         ax.set_xscale("log")
@@ -46,7 +48,7 @@ def plot_parameter(study: Any, name: str, ax: Any = None) -> Any:
     ax.plot([here], [value], "o", color=SCORE, markersize=6, zorder=3)
     middle = (curve["x"].min() * curve["x"].max()) ** 0.5 if span.log else (curve["x"].min() + curve["x"].max()) / 2
     left = here <= middle
-    ax.annotate(f"fitted: {fitted}, {value:.3f}", (here, value), xytext=(6 if left else -6, 6), color=SCORE,
+    ax.annotate(f"fitted: {plain(fitted)}, {value:.3f}", (here, value), xytext=(6 if left else -6, 6), color=SCORE,
                 textcoords="offset points", ha="left" if left else "right", bbox=ON_WHITE, fontsize=9)  # fmt: skip
     default = (study.about["default"] or {}).get(name)
     if default is not None and default in span:
@@ -54,14 +56,15 @@ def plot_parameter(study: Any, name: str, ax: Any = None) -> Any:
         height = min(max(height, low), high)
         ax.plot([place], [height], "X", color=GREY, markersize=7, zorder=3)
         right = place <= middle
-        ax.annotate(f"default: {default}, {study.about['default_value']:.3f}", (place, height), color=GREY,
+        ax.annotate(f"default: {plain(default)}, {study.about['default_value']:.3f}", (place, height), color=GREY,
                     xytext=(7 if right else -7, -14), textcoords="offset points", ha="left" if right else "right",
                     bbox=ON_WHITE, fontsize=9)  # fmt: skip
     if texts:
-        ax.set_xticks(range(len(order)), [f"{choice}\n{(chosen == at).sum()}" for at, choice in enumerate(order)])
+        counted = [f"{plain(choice)}\n{(chosen == at).sum()}" for at, choice in enumerate(order)]
+        ax.set_xticks(range(len(order)), counted)
         ax.set_xlim(-0.5, len(order) - 0.5)
     how = "below: how often chosen" if texts else "marks: chosen"
-    ax.set_xlabel(f"{name} ({how} without each of {len(study.folds):,} folds)")
+    ax.set_xlabel(f"{plain(name)} ({how} without each of {len(study.folds):,} folds)")
     ax.set_ylabel(_SHORT[study.about["objective"]])
     about = study.about
     users = f", {about['users']:,} users" if about["users"] else ""

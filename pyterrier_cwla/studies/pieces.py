@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 from zipfile import BadZipFile
 
@@ -20,16 +22,45 @@ Piece = dict[str, np.ndarray]
 
 
 def fingerprint(*parts: Any) -> str:
-    """A hash of arrays, texts and whatever JSON can write: equal for equal content."""
+    """A hash of arrays, texts and what JSON can write, arrays among it: equal for equal content.
+
+    Raises TypeError for other objects, of which only an address or a part could be hashed.
+    """
     digest = hashlib.sha256()
     for part in parts:
         if isinstance(part, np.ndarray):
+            if part.dtype.hasobject:
+                raise TypeError("an array of objects has no fingerprint: give texts as a list.")
             digest.update(f"{part.dtype.str}{part.shape}".encode())
             digest.update(np.ascontiguousarray(part).tobytes())
         else:
-            digest.update(json.dumps(part, sort_keys=True, default=str).encode())
+            digest.update(json.dumps(part, sort_keys=True, default=_plain).encode())
         digest.update(b"\0")
     return digest.hexdigest()
+
+
+def code_of(function: Any) -> list[Any]:
+    """What a fingerprint can hold of a function: its instructions, constants and names, defaults and closure."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, CodeType):
+            return [value.co_code.hex(), value.co_names, *map(plain, value.co_consts)]
+        if isinstance(value, FunctionType):
+            return code_of(value)
+        return value if isinstance(value, np.ndarray) and not value.dtype.hasobject else repr(value)
+
+    closure = [cell.cell_contents for cell in function.__closure__ or ()]
+    given = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()]
+    return [plain(value) for value in (function.__code__, *given, *closure)]
+
+
+def _plain(value: Any) -> Any:
+    """What JSON cannot write of itself: NumPy's numbers, and arrays by their hash."""
+    if isinstance(value, np.ndarray):
+        return fingerprint(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} has no fingerprint: give numbers, texts, lists, dicts or arrays.")
 
 
 class Pieces:
@@ -37,6 +68,8 @@ class Pieces:
 
     ``identity``: all that the pieces depend on, the hash of the input among it. What is kept under another identity,
     or by another version of the package, is not used. ``keep``: a folder, or None to keep nothing. ``jobs``: processes.
+
+    Raises BadParameter for a folder that cannot be written, before anything is computed.
     """
 
     def __init__(
@@ -47,31 +80,44 @@ class Pieces:
         self.identity = {"version": __version__, **identity}
         self.folder = None if keep is None else Path(keep) / fingerprint(self.identity)[:16]
         self.progress, self.jobs = progress, jobs
+        if self.folder is not None:
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                text = json.dumps(self.identity, indent=1, default=_plain)
+                (self.folder / "identity.json").write_text(text, "utf-8")
+            except OSError as error:
+                raise BadParameter(
+                    f"keep={str(keep)!r} cannot be written ({error.strerror}: {error.filename}): give another folder."
+                ) from error
 
     def each(
         self, names: Sequence[str], compute: Callable[[str], Piece], says: str, unit: str = "pieces"
     ) -> list[Piece]:
         """The pieces of these names, in this order: those that are kept, and the others by ``compute``."""
-        found = {name: piece for name in names if (piece := self._kept(name)) is not None}
-        missing = [name for name in names if name not in found]
-        computed = self._computed(missing, compute)
-        for name, piece in bar(computed, self.progress, says, len(missing), unit):
-            found[name] = piece
+        work = {name: partial(compute, name) for name in names}
+        found = dict(bar(self.done(work), self.progress, says, len(work), unit))
         return [found[name] for name in names]
 
-    def _computed(self, names: Sequence[str], compute: Callable[[str], Piece]) -> Iterable[tuple[str, Piece]]:
-        if self.jobs == 1 or len(names) < 2:
-            return (self._done(name, compute) for name in names)
-        from joblib import Parallel, delayed
+    def done(self, work: Mapping[str, Callable[[], Piece]]) -> Iterator[tuple[str, Piece]]:
+        """Names and pieces as they come: first those that are kept, then those that this work does."""
+        missing = {}
+        for name, compute in work.items():
+            piece = self._kept(name)
+            if piece is None:
+                missing[name] = compute
+            else:
+                yield name, piece
+        if self.jobs == 1 or len(missing) < 2:
+            yield from (self._done(name, compute) for name, compute in missing.items())
+        else:
+            from joblib import Parallel, delayed
 
-        parallel = Parallel(n_jobs=self.jobs, return_as="generator_unordered")
-        return parallel(delayed(self._done)(name, compute) for name in names)
+            parallel = Parallel(n_jobs=self.jobs, return_as="generator_unordered")
+            yield from parallel(delayed(self._done)(name, compute) for name, compute in missing.items())
 
-    def _done(self, name: str, compute: Callable[[str], Piece]) -> tuple[str, Piece]:
-        piece = compute(name)
+    def _done(self, name: str, compute: Callable[[], Piece]) -> tuple[str, Piece]:
+        piece = compute()
         if self.folder is not None:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            (self.folder / "identity.json").write_text(json.dumps(self.identity, indent=1, default=str), "utf-8")
             part = self._path(name).with_suffix(f".{os.getpid()}.part")
             with open(part, "wb") as file:
                 np.savez(file, **piece)  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from ..compare import check_settings
 from ..errors import BadJudgments, BadParameter, near, some
 from ..significance import CORRECTIONS, TESTS, corrected
 from .all_pairs import pairs_tested, rank_at
-from .cube import Cube
+from .cube import Cube, without_answers
 from .pieces import Piece, Pieces, fingerprint
 from .resampling import half_width
 from .study import Picture, Study, Table
@@ -112,6 +112,7 @@ def discriminative_power(
         "pairs": len(first),
         "queries": len(cube.queries),
         "query_ids": cube.queries,
+        "unanswered": cube.unanswered,
         "resamples": resamples,
         "seed": seed,
         "randomisation": "all signs" if exact else "random signs",
@@ -221,6 +222,8 @@ class Power(Study):
 
     def findings(self) -> list[str]:
         about, shares = self.about, self.shares()
+        if (self.table["same"] == about["pairs"]).all():
+            return [f"All {about['runs']:,} runs score the same on every query, by each measure."]
         each = ", ".join(
             f"{row.measure} {row.t:.1%} (95 % interval {row.t_low:.1%} to {row.t_high:.1%})"
             for row in shares.itertuples()
@@ -230,7 +233,9 @@ class Power(Study):
             f" {about['queries']:,} queries tells apart: {each}."
         ]
         best = shares["measure"].iloc[0]
-        if len(shares) > 1:
+        if not shares["t"].any():
+            said.append("None tells any pair apart.")
+        elif len(shares) > 1:
             alike = [name for name in shares["measure"][1:] if not self.differ(best, name)]
             less = [name for name in shares["measure"][1:] if name not in alike]
             said.append(
@@ -281,7 +286,7 @@ class Power(Study):
         if len(same):
             counts = ", ".join(f"{row.measure} {row.same:,}" for row in same.itertuples())
             said.append(f"Pairs that score the same on every query count as not told apart: {counts}.")
-        return said
+        return said + without_answers(about)
 
 
 def _row(piece: Piece, alpha: float, correction: str | None, queries: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,13 @@ Array = np.ndarray
 
 
 def nrmse(
-    scores: Any, ratings: Any, span: float | None = None, cv: int = 10, repeats: int = 10, seed: int = 0
+    scores: Any,
+    ratings: Any,
+    span: float | None = None,
+    cv: int = 10,
+    repeats: int = 10,
+    seed: int = 0,
+    users: Any = None,
 ) -> Array:
     """Errors of predicted ratings over the range of the ratings, [cv · repeats × measures]; the mean is the NRMSE.
 
@@ -21,34 +28,56 @@ def nrmse(
     fitted to the other folds, and NRMSE = √(mean (rating − predicted)²) / ``span``. All measures have the same folds,
     those of scikit-learn's RepeatedKFold. Scores that are constant where the regression is fitted predict the mean.
 
-    ``span``: of the rating scale; without it the highest rating that there is, less the lowest.
+    ``span``: of the rating scale; without it the highest rating that there is, less the lowest · ``users``: of each
+    rating who gave it. Then folds are of whole users (scikit-learn's GroupKFold): what is predicted are the ratings of
+    other users. Without it folds are of ratings, and may have others of the same user on the other side.
 
-    Raises BadParameter for fewer ratings than folds, BadRatings where all ratings are the same.
+    Raises BadParameter for fewer ratings or users than folds, BadRatings where all ratings are the same.
 
-    Source: Jiang and Allan (2016), section 4: 10 random partitions into 10 folds, a scale from 1 to 5 (``span=4``).
+    Source: Jiang and Allan (2016), section 4: 10 random partitions into 10 folds (of sessions, whoever had them), a
+    scale from 1 to 5 (``span=4``).
 
     >>> nrmse([[1.0], [2.0], [3.0], [4.0]], [1, 2, 3, 4], cv=2, repeats=1).round(6).tolist()
     [[0.0], [0.0]]
     """
-    from sklearn.model_selection import RepeatedKFold
-
     x, y = rounded(scores), np.asarray(ratings, float)[:, None]
     for name, value, least in (("cv", cv, 2), ("repeats", repeats, 1)):
         if not isinstance(value, int | np.integer) or value < least:
             raise BadParameter(f"{name}={value!r} must be a whole number from {least}.")
-    if len(y) < cv:
-        raise BadParameter(f"{len(y)} ratings cannot be split into {cv} folds: give cv={max(2, len(y) // 2)}.")
-    span = float(np.ptp(y)) if span is None else span
-    if not span > 0:
+    if span is not None and not span > 0:
+        raise BadParameter(f"span={span!r} must be above 0: the highest that one can rate, less the lowest.")
+    if np.ptp(y) == 0:
         raise BadRatings("all ratings are the same, so that there is nothing to predict.")
-    splits = RepeatedKFold(n_splits=cv, n_repeats=repeats, random_state=seed)
-    errors = []
-    for train, test in splits.split(x):
-        x0, y0 = x[train].mean(axis=0), y[train].mean(axis=0)
-        dx, spread = x[train] - x0, np.ptp(x[train], axis=0) > 0
-        slope = np.divide((dx * (y[train] - y0)).sum(axis=0), (dx**2).sum(axis=0), out=np.zeros(len(x0)), where=spread)
-        errors.append(np.sqrt(((y0 + slope * (x[test] - x0) - y[test]) ** 2).mean(axis=0)))
-    return np.array(errors) / span
+    weights = np.ones(len(y))
+    errors = [error_on(test, train, x, y, weights) for train, test in folds(len(y), users, cv, repeats, seed)]
+    return np.array(errors) / (np.ptp(y) if span is None else span)
+
+
+def error_on(test: Array, train: Array, x: Array, y: Array, weights: Array) -> Array:
+    """√(mean (rating − predicted)²) on ``test``, of regressions that are fitted to ``train`` [measures].
+
+    ``x``: scores [ratings × measures] · ``y``: ratings [ratings × 1] · ``weights``: how often each counts [ratings].
+    """
+    x0, y0 = (np.average(values[train], axis=0, weights=weights[train]) for values in (x, y))
+    dx, spread, w = x[train] - x0, np.ptp(x[train], axis=0) > 0, weights[train][:, None]
+    above, below = (w * dx * (y[train] - y0)).sum(axis=0), (w * dx**2).sum(axis=0)
+    slope = np.divide(above, below, out=np.zeros(len(x0)), where=spread)
+    return np.sqrt(np.average((y0 + slope * (x[test] - x0) - y[test]) ** 2, axis=0, weights=weights[test]))
+
+
+def folds(ratings: int, users: Any, cv: int, repeats: int, seed: int) -> Iterator[tuple[Array, Array]]:
+    """Which ratings are fitted to, and which are predicted."""
+    from sklearn.model_selection import GroupKFold, RepeatedKFold
+
+    units, what = (ratings, "ratings") if users is None else (len(np.unique(users)), "users")
+    if units < cv:
+        raise BadParameter(f"{units} {what} cannot be split into {cv} folds: give cv={max(2, units // 2)}.")
+    rows = np.arange(ratings)
+    if users is None:
+        yield from RepeatedKFold(n_splits=cv, n_repeats=repeats, random_state=seed).split(rows)
+        return
+    for repeat in np.random.SeedSequence(seed).generate_state(repeats).tolist():
+        yield from GroupKFold(cv, shuffle=True, random_state=repeat).split(rows, groups=users)
 
 
 def corrected_t_test(differences: Array, test_share: float) -> Array:
@@ -66,8 +95,12 @@ def corrected_t_test(differences: Array, test_share: float) -> Array:
     """
     from scipy.stats import t as student
 
-    J = differences.shape[-1]
-    error = np.sqrt((1 / J + test_share) * differences.var(axis=-1, ddof=1))
+    J, error = differences.shape[-1], corrected_error(differences, test_share)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = differences.mean(axis=-1) / error
     return np.where(differences.any(axis=-1), 2 * student.sf(np.abs(t), J - 1), 1.0)
+
+
+def corrected_error(differences: Array, test_share: float) -> Array:
+    """The standard error of the mean of differences of folds [… × folds] in :func:`corrected_t_test`."""
+    return np.sqrt((1 / differences.shape[-1] + test_share) * differences.var(axis=-1, ddof=1))

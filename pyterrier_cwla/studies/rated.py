@@ -55,7 +55,8 @@ class Rated:
     all other columns that were given: properties to split by · ``shown``: what scores the lists or sessions.
 
     No rating is left out: one that is no number, or is of something that nothing is judged for, is an error
-    (:class:`BadRatings`). A list for which the run has no results scores 0, and is counted in ``empty``.
+    (:class:`BadRatings`), and so is what the same user rated twice, which would count twice. A list for which the run
+    has no results scores 0, and is counted in ``empty``.
     """
 
     what: str
@@ -73,7 +74,8 @@ class Rated:
         split by.
 
         Raises BadRatings for missing columns, ratings that are no finite numbers, lists that nothing is judged for or
-        none of which the run has, and fewer than three ratings.
+        none of which the run has, a list that a user rated twice, and fewer than three ratings. Without ``user``,
+        several ratings of a list are taken for those of several users.
 
         >>> qrels = {q: {"a": 1, "b": 0} for q in "123"}
         >>> run = {"1": {"a": 2.0, "b": 1.0}, "2": {"b": 2.0, "a": 1.0}, "3": {"b": 1.0}}
@@ -87,6 +89,8 @@ class Rated:
         2  0.0     1.0
         """
         table = _frame(ratings, "query_id")
+        if "user" in table:
+            _once(table, "list", ["query_id"])
         shown = _Lists(qrels, run)
         _judged(table["query_id"], shown.judgments.qids, "rated list")
         return cls("list", _checked(table), shown)._not_all_empty()
@@ -96,7 +100,8 @@ class Rated:
         """Ratings of sessions: a frame with ``session`` and ``rating``, or a dict or Series of ratings by session.
 
         ``sessions`` and ``judged_by`` as :func:`pyterrier_cwla.evaluate_sessions` takes them: the score of a session is
-        the mean over its queries, or by a measure of sessions. Further columns, and errors, as for ``lists``.
+        the mean over its queries, or by a measure of sessions. Further columns, and errors, as for ``lists``; but a
+        session is one user's, so that without ``user`` (of those who rated it) it has one rating.
 
         >>> qrels = {s: {"a": 1, "b": 0} for s in ("s1", "s2", "s3")}
         >>> run = {"q1": {"a": 1.0}, "q2": {"b": 1.0}, "q3": {"b": 2.0, "a": 1.0}, "q4": {"b": 1.0}}
@@ -106,6 +111,7 @@ class Rated:
         [0.5, 0.5, 0.0]
         """
         table = _frame(ratings, "session")
+        _once(table, "session", ["session"])
         shown = _Sessions(qrels, run, sessions, judged_by)
         unknown = table["session"][~table["session"].isin(shown.asked.sessions)].unique()
         if len(unknown):
@@ -120,7 +126,8 @@ class Rated:
         """Preferences between two lists: a frame with ``first``, ``second`` (queries of the run) and ``preference``.
 
         Above 0 the first is preferred, below 0 the second, and 0 is neither; only the sign counts. Further columns, and
-        errors, as for ``lists``; a list that is compared with itself is an error, too.
+        errors, as for ``lists``; a list that is compared with itself is an error, too. A user may compare two lists in
+        either order, in each once.
 
         >>> qrels = {q: {"a": 1, "b": 0} for q in "123"}
         >>> run = {"1": {"a": 2.0, "b": 1.0}, "2": {"b": 2.0, "a": 1.0}, "3": {"b": 1.0}}
@@ -133,6 +140,8 @@ class Rated:
         2 -1.0    -1.0
         """
         table = _frame(preferences, "first", "second", rating="preference").rename(columns={"preference": "rating"})
+        if "user" in table:
+            _once(table, "pair", ["first", "second"])
         shown = _Lists(qrels, run)
         for name in ("first", "second"):
             _judged(table[name], shown.judgments.qids, "compared list")
@@ -173,15 +182,40 @@ class Rated:
     def only(self, rows: Any) -> Rated:
         """Some of the ratings, by a mask over all of them or by row numbers; at least three."""
         rows = np.asarray(rows)
-        if rows.dtype == bool and len(rows) != len(self):
-            raise BadParameter(f"the mask has {len(rows):,} values for {many(len(self), 'rating')}.")
-        return replace(self, table=_checked(self.table.iloc[np.flatnonzero(rows) if rows.dtype == bool else rows]))
+        if rows.dtype == bool:
+            if len(rows) != len(self):
+                raise BadParameter(f"the mask has {len(rows):,} values for {many(len(self), 'rating')}.")
+            rows = np.flatnonzero(rows)
+        wrong = [row for row in rows.tolist() if not (isinstance(row, int) and 0 <= row < len(self))]
+        if wrong:
+            raise BadParameter(
+                f"there is no row {some(wrong)}: rows are numbers from 0 to {len(self) - 1:,}, or a mask."
+            )
+        return replace(self, table=_checked(self.table.iloc[rows.astype(int)]))
 
     def fingerprint(self) -> str:
-        """A hash of what was shown, how it is judged, and how it was rated."""
-        found, pool = self.shown.aligned.rankings(True), self.shown.judgments.pool
+        """A hash of all that was shown, judged and rated: ids, scores, lengths, duplicates, sessions, and the table."""
         table = self.table.to_json(orient="split", double_precision=15)
-        return fingerprint(self.what, table, found.n, found.query, found.rank, found.grade, pool.query, pool.grade)
+        parts: list[Any] = [self.what, table, self.ratings, self.weights]
+        if self.what == "session":
+            asked = self.shown.asked
+            parts += [list(map(str, asked.sessions)), asked.start, asked.queries, asked.judged_as]
+        for columns in (self.shown.judgments.columns, *(rows.columns for rows in self.shown.aligned.runs)):
+            for name, column in vars(columns).items():
+                parts += [name, column if isinstance(column, np.ndarray | None) else column.to_pylist()]
+        return fingerprint(*parts)
+
+    def about(self) -> dict[str, Any]:
+        """What a study says of its ratings: how many of what, by how many users, weighted or not, and their hash."""
+        return {
+            "what": self.what,
+            "ratings": len(self),
+            "users": None if self.users is None else int(self.users.max()) + 1,
+            "of_one_user": "user" in self.table and self.table["user"].nunique() == 1,
+            "weighted": self.weights is not None,
+            "left_out": self.left_out,
+            "input": self.fingerprint(),
+        }
 
     @property
     def ratings(self) -> Array:
@@ -226,6 +260,18 @@ class Rated:
         return f"<ratings of {many(len(self), self.what)}: {kinds if len(values) <= 9 else f'{len(values)} values'}>"
 
 
+def what_was_rated(about: Mapping[str, Any]) -> str:
+    """What :meth:`Rated.about` counts: ``60 rated lists of 12 users, weighted by n``."""
+    users = "" if about["users"] is None else f" of {many(about['users'], 'user')}"
+    return f"{many(about['ratings'], 'rated ' + about['what'])}{users}{', weighted by n' if about['weighted'] else ''}"
+
+
+def why_not_all(about: Mapping[str, Any]) -> list[str]:
+    """Sentences, if ratings were left out or are of one user, from what :meth:`Rated.about` says."""
+    one = ["All ratings are of one user: nothing is known of other users."] if about["of_one_user"] else []
+    return one + why_left_out(about["left_out"])
+
+
 def why_left_out(left_out: Mapping[str, int]) -> list[str]:
     """A sentence, if ratings were left out."""
     why = "; ".join(f"{reason}: {number:,}" for reason, number in left_out.items())
@@ -254,6 +300,19 @@ def _frame(ratings: Any, *ids: str, rating: str = "rating") -> pd.DataFrame:
             " column (then all ratings count as independent)."
         )
     return table.reset_index(drop=True)
+
+
+def _once(table: pd.DataFrame, what: str, ids: list[str]) -> None:
+    """Nobody rates the same twice: it would count twice."""
+    twice = np.flatnonzero(table.duplicated([*ids, "user"] if "user" in table else ids))
+    if len(twice):
+        row = table.iloc[twice[0]]
+        by = f" by user {row['user']!r}" if "user" in table else ""
+        others = "" if "user" in table else ", or name those who rated it in a column 'user'"
+        raise BadRatings(
+            f"{what} {' and '.join(repr(row[name]) for name in ids)} is rated twice{by} ({len(twice):,} such"
+            f" {'row' if len(twice) == 1 else 'rows'}): keep one rating{others}."
+        )
 
 
 def _judged(names: pd.Series, known: Iterable[str], what: str) -> None:

@@ -40,9 +40,6 @@ def jiang_ratings(folder: AnyPath) -> Rated:
     rated = _lines(folder / "session", "SessionID", "User", "Topic", "Performance", "Difficulty")
     judged = _lines(folder / "qrels", "SessionID", "URL", "Relevance")
     found = _lines(folder / "results", "SessionID", "Qno", "rank", "URL")
-    twice = rated["SessionID"].duplicated()
-    if twice.any():
-        raise BadRatings(f"{folder / 'session'}: session {rated['SessionID'][twice.idxmax()]!r} is rated twice.")
     found["query_id"] = found["SessionID"] + "-" + found["Qno"]
     found["order"] = _numbers(found, "Qno", folder / "results")
     results = found[found["rank"] != _NO_RESULTS]

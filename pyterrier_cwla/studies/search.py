@@ -53,6 +53,7 @@ class Search:
         sizes = [len(of.choices) or np.inf for of in self.ranges.values()]
         if np.prod(sizes) <= self.most:
             self.try_values([dict(zip(self.ranges, v)) for v in product(*(r.choices for r in self.ranges.values()))])
+            self._need_some()
             return
         if len(sizes) == 1:
             (name, only), *_ = self.ranges.items()
@@ -63,15 +64,18 @@ class Search:
         step = _WIDEST if len(sizes) > 1 else 0.5 / _SCAN
         while step >= (_FINEST if len(sizes) > 1 else _FINEST / 4):
             for _ in range(_ROUNDS):
-                before = np.nanmax(self.found, axis=0)
+                before = self._highest()
                 self._try(self._around(np.unique([*self.best(), *self._best_in_halves()]), step))
-                if len(self.values) >= self.most or not (np.nanmax(self.found, axis=0) > before + _LITTLE).any():
+                if len(self.values) >= self.most or not (self._highest() > before + _LITTLE).any():
                     break
             step /= 2
 
     def best(self) -> Array:
-        """The number of the best candidate of each sample; of equal ones the first."""
+        """The number of the best candidate of each sample; of equal ones, and where all are NaN, the first."""
         return np.argmax(np.where(np.isnan(self.found), -np.inf, self.found), axis=0)
+
+    def _highest(self) -> Array:
+        return np.fmax.reduce(self.found, axis=0)  # NaN, without a warning, where all are
 
     def _best_in_halves(self) -> list[int]:
         """The best candidate of the first sample with each parameter in its lower, and in its upper half."""
@@ -123,7 +127,7 @@ class Search:
     def _need_some(self) -> None:
         if not self.values:
             raise BadParameter("none of the values that were tried is allowed by where=.")
-        if np.isnan(self.found).all():
+        if np.isnan(self.found[:, 0]).all():
             raise BadParameter("the scores do not vary for any of the values that were tried: nothing to choose by.")
 
 

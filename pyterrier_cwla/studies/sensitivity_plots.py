@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..plots import GREY, axes_of
-from .looks import label_ends, measure_look
+from .looks import label_ends, measure_look, plain
 from .varying import COEFFICIENTS
 
 _FEW = 3  # bands that can be told apart
@@ -42,7 +42,7 @@ def _drawn(study: Any, column: str, ax: Any) -> str:
     values, data = study.about["values"], study.curves(column)
     numbers = all(isinstance(value, int | float) for value in values)
     x = np.array(values if numbers else range(len(values)), float)
-    highest = data.loc[data[column].idxmax(), "measure"]
+    highest = None if data[column].isna().all() else data.loc[data[column].idxmax(), "measure"]
     curves, looks = {}, {}
     few = data["measure"].nunique() <= _FEW
     for number, (name, rows) in enumerate(data.groupby("measure", sort=False)):
@@ -53,14 +53,14 @@ def _drawn(study: Any, column: str, ax: Any) -> str:
             ax.fill_between(x, rows[f"{column}_low"], rows[f"{column}_high"], color=colour, alpha=0.1, linewidth=0)
         ax.plot(*curves[name], linewidth=1.8, **looks[name])
     if not numbers:
-        ax.set_xticks(x, values)
+        ax.set_xticks(x, [plain(value) for value in values])
     elif x.min() > 0 and x.max() / x.min() >= 100:
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter("{x:g}")
     ax.set_xlim(x.min(), x.max())
-    ax.set_xlabel(study.about["parameter"])
+    ax.set_xlabel(plain(study.about["parameter"]))
     about = study.about
     users = f", {about['users']:,} users" if about["users"] else ""
     ax.set_title(f"{about['ratings']:,} rated {about['what']}s{users}", fontsize=10, loc="left")
     label_ends(ax, curves, looks)
-    return "" if few else f"\n(band: {highest})"
+    return "" if few or highest is None else f"\n(band: {plain(highest)})"

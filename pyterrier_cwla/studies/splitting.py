@@ -12,14 +12,17 @@ import pandas as pd
 
 from .._version import __version__
 from ..errors import BadParameter, BadRatings, many, near
-from .rated import Rated, why_left_out
-from .resampling import percentiles
+from .correlation import rounded
+from .rated import Rated, what_was_rated, why_not_all
+from .resampling import around
 from .study import Picture, Study, Table
 from .varying import COEFFICIENTS
 from .weighted import resample_counts, weighted_pearson, weighted_ranks
+from .within import above_group_means
 
 Array = np.ndarray
 
+_CANCELLED = 1e-12  # of sums of squares: as little as that is rounding
 _FEWEST = 3  # ratings of a part: a correlation of two is 1 or −1
 
 
@@ -37,13 +40,14 @@ def splits(
 
     ``by``: a column of ``rated.table``: each of its values is a part, or, with ``bins``, so many parts of about the
     same number of ratings, from the lowest values to the highest (equal values are never parted, so that there may be
-    fewer) · ``coefficient``: "pearson" or "spearman", weighted by ``n`` where ratings have it. Intervals are those of
-    the percentile bootstrap over ratings, or over users with all that they rated, where users are known. Parts of fewer
-    than 3 ratings are left out, and counted.
+    fewer) · ``coefficient``: "pearson" or "spearman", weighted by ``n`` where ratings have it. Intervals are of
+    the bootstrap's standard error over ratings, or over users with all that they rated, where users are known. Parts of
+    fewer than 3 ratings are left out, and counted.
 
-    For Pearson's r there is also ``within``: the correlation of what scores and ratings have above the mean of their
-    part. *Amalgamation*: the correlation over all can be above those in all parts (parts that users like better score
-    higher as a whole), below them, or of the other sign; ``within`` does not compare parts with each other.
+    Rows of ``kind`` "part" are parts, and those of "all" over all ratings. For Pearson's r there is also "within": the
+    correlation of what scores and ratings have above the mean of their part. *Amalgamation*: the correlation over all
+    can be above those in all parts (parts that users like better score higher as a whole), below them, or of the other
+    sign; "within" does not compare parts with each other.
 
     Clicks in place of ratings: with ``found`` of :func:`pyterrier_cwla.behaviour.clicks.click_metrics`,
     ``Rated.lists(found.qrels, found.run, ratings)``, ``ratings`` its ``configurations`` with the columns ``query_id``,
@@ -83,29 +87,22 @@ def splits(
     y, weights = rated.ratings, np.ones(len(rated)) if rated.weights is None else rated.weights
     drawn = resample_counts(len(y), rated.users, resamples, seed)
     counts = np.column_stack([np.ones(len(y)), drawn]) * weights[:, None]
-    columns: dict[Any, tuple[int, Array]] = {"all": (len(y), _correlated(scores, y, counts, coefficient))}
+    found = [("all", "all", np.full(len(y), True), _correlated(scores, y, counts, coefficient))]
     if coefficient == "pearson":
         inside = np.isin(part, np.flatnonzero(sizes >= _FEWEST))
-        columns["within"] = (int(inside.sum()), _within(scores.to_numpy().T, y, counts * inside[:, None], part))
-    for number, name in enumerate(names):
-        if sizes[number] >= _FEWEST:
-            mine = part == number
-            columns[name] = (int(sizes[number]), _correlated(scores[mine], y[mine], counts[mine], coefficient))
+        within = _within(scores.to_numpy()[inside], y[inside], counts[inside], part[inside])
+        found.append(("within", "within", inside, within))
+    for number in np.flatnonzero(sizes >= _FEWEST).tolist():
+        mine = part == number
+        of_part = _correlated(scores[mine], y[mine], counts[mine], coefficient)
+        found.append(("part", names[number], mine, of_part))
     rows = []
-    for name, (size, found) in columns.items():
-        low, high = percentiles(found[:, 1:], confidence)
-        rows.append(
-            pd.DataFrame(
-                {
-                    "part": name,
-                    "ratings": size,
-                    "measure": list(scores),
-                    "correlation": found[:, 0],
-                    "low": low,
-                    "high": high,
-                }
-            )
-        )
+    for kind, name, some, of_kind in found:
+        size = int(some.sum())
+        units = size if rated.users is None else len(np.unique(rated.users[some]))
+        low, high = around(of_kind[:, 0], of_kind[:, 1:], confidence, units)
+        of_measures = {"measure": list(scores), "correlation": of_kind[:, 0], "low": low, "high": high}
+        rows.append(pd.DataFrame({"kind": kind, "part": name, "ratings": size, **of_measures}))
     small = sizes < _FEWEST
     about = {
         "version": __version__,
@@ -113,9 +110,6 @@ def splits(
         "by": by,
         "bins": bins,
         "coefficient": coefficient,
-        "what": rated.what,
-        "ratings": len(rated),
-        "users": None if rated.users is None else int(rated.users.max()) + 1,
         "resampled": "ratings" if rated.users is None else "users",
         "resamples": resamples,
         "confidence": confidence,
@@ -123,15 +117,14 @@ def splits(
         "small_parts": int(small.sum()),
         "in_small_parts": int(sizes[small].sum()),
         "unknown": int((part < 0).sum()),
-        "left_out": rated.left_out,
-        "input": rated.fingerprint(),
+        **rated.about(),
     }
     return Splits(pd.concat(rows, ignore_index=True), about)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Splits(Study):
-    """What :func:`splits` found: a row for each part and measure; parts "all" and "within" are of all ratings."""
+    """What :func:`splits` found: a row for each part and measure, and for each measure over all and within parts."""
 
     table: pd.DataFrame
     about: dict[str, Any]
@@ -143,14 +136,15 @@ class Splits(Study):
     @property
     def parts(self) -> pd.DataFrame:
         """The rows of the parts alone."""
-        return self.table[~self.table["part"].isin(["all", "within"])].reset_index(drop=True)
+        return self.table[self.table["kind"] == "part"].reset_index(drop=True)
 
     def matrix(self) -> pd.DataFrame:
-        """Measures in rows, parts in columns."""
-        columns = list(dict.fromkeys(self.table["part"]))
-        return self.table.pivot(index="measure", columns="part", values="correlation").loc[
-            self.about["measures"], columns
+        """Measures in rows; in columns "all", "within" and then the parts, whatever they are called."""
+        columns = [
+            rows.set_index("measure")["correlation"].rename(part)
+            for (_, part), rows in self.table.groupby(["kind", "part"], sort=False)
         ]
+        return pd.concat(columns, axis=1)
 
     def tables(self) -> dict[str, Table]:
         return {"splits": Table(self.title, self._caption(), self.table.astype({"part": str}))}
@@ -166,15 +160,26 @@ class Splits(Study):
     def findings(self) -> list[str]:
         found = []
         for name, rows in self.parts.groupby("measure", sort=False):
+            whole = self.table[(self.table["measure"] == name) & (self.table["kind"] != "part")]
+            overall = whole.set_index("kind")["correlation"]
+            said = [f"{overall['all']:.3f} over all" if np.isfinite(overall["all"]) else "none over all"]
+            if "within" in overall:
+                said.append(
+                    f"{overall['within']:.3f} within parts" if np.isfinite(overall["within"]) else "none within parts"
+                )
+            if rows["correlation"].isna().all():
+                found.append(
+                    f"{name}: {', '.join(said)}; in no part scores and ratings both vary, so that there is nothing to"
+                    " correlate."
+                )
+                continue
             low, high = rows.loc[rows["correlation"].idxmin()], rows.loc[rows["correlation"].idxmax()]
-            overall = self.table[self.table["measure"] == name].set_index("part")
-            within = f", {overall.loc['within', 'correlation']:.3f} within parts" if "within" in overall.index else ""
             found.append(
-                f"{name}: {overall.loc['all', 'correlation']:.3f} over all{within}; lowest for {self.about['by']} ="
-                f" {low['part']} ({low['correlation']:.3f}, {low['low']:.3f} to {low['high']:.3f}), highest for"
-                f" {high['part']} ({high['correlation']:.3f}, {high['low']:.3f} to {high['high']:.3f})."
+                f"{name}: {', '.join(said)}; lowest for {self.about['by']} = {low['part']} ({low['correlation']:.3f},"
+                f" {low['low']:.3f} to {low['high']:.3f}), highest for {high['part']} ({high['correlation']:.3f},"
+                f" {high['low']:.3f} to {high['high']:.3f})."
             )
-            if (rows["correlation"] < overall.loc["all", "correlation"]).all():
+            if (rows["correlation"] < overall["all"]).all():
                 found.append(f"{name}: in every part the correlation is below that over all (amalgamation).")
         return found
 
@@ -186,15 +191,14 @@ class Splits(Study):
             "A correlation over all also compares parts with each other, which differ in more than measures see.",
             *([f"Left out, fewer than {_FEWEST} to a part: {many(small, 'rating')}."] if small else []),
             *([f"In no part, {about['by']} not known: {many(unknown, 'rating')}."] if unknown else []),
-            *why_left_out(about["left_out"]),
+            *why_not_all(about),
         ]
 
     def _caption(self) -> str:
         about = self.about
-        users = "" if about["users"] is None else f" of {many(about['users'], 'user')}"
         return (
-            f"{many(about['ratings'], 'rated ' + about['what'])}{users}; {about['confidence']:.0%} intervals:"
-            f" percentile bootstrap, {about['resamples']:,} resamples of {about['resampled']}, seed {about['seed']}."
+            f"{what_was_rated(about)}; {about['confidence']:.0%} intervals: bootstrap,"
+            f" {about['resamples']:,} resamples of {about['resampled']}, seed {about['seed']}."
         )
 
 
@@ -229,16 +233,16 @@ def _correlated(scores: pd.DataFrame, y: Array, counts: Array, coefficient: str)
 
 
 def _within(x: Array, y: Array, counts: Array, part: Array) -> Array:
-    """Σ of the parts' covariances over the root of Σ of their variances, [measures × samples]."""
-    x, y = x - x.mean(axis=1, keepdims=True), y - y.mean()
-    above, of_x, of_y = (np.zeros((len(x), counts.shape[1])) for _ in range(3))
-    for number in np.unique(part[part >= 0]):
+    """Σ of the parts' covariances over the root of Σ of their variances, [measures × samples]; NaN where one is 0."""
+    x, y = above_group_means(rounded(x), part).T, above_group_means(rounded(y)[:, None], part)[:, 0]
+    above, of_x, of_y = (x * y) @ counts, (x * x) @ counts, (y * y) @ counts
+    least_x, least_y = _CANCELLED * of_x, _CANCELLED * of_y
+    for number in np.unique(part):
         mine = part == number
         w, a, b = counts[mine], x[:, mine], y[mine]
         n = np.maximum(w.sum(axis=0), 1e-300)
-        mean_a, mean_b = (a @ w) / n, (b @ w) / n
-        above += (a * b) @ w - n * mean_a * mean_b
-        of_x += (a * a) @ w - n * mean_a**2
-        of_y += (b * b) @ w - n * mean_b**2
-    below = np.sqrt(np.maximum(of_x, 0) * np.maximum(of_y, 0))
-    return np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 1e-13)
+        sum_a, sum_b = a @ w, b @ w
+        above, of_x, of_y = above - sum_a * sum_b / n, of_x - sum_a**2 / n, of_y - sum_b**2 / n
+    varies = (of_x > least_x) & (of_y > least_y)
+    return np.divide(above, np.sqrt(of_x * of_y, where=varies, out=np.ones(above.shape)), where=varies,
+                     out=np.full(above.shape, np.nan))  # fmt: skip

@@ -110,7 +110,9 @@ class Range:
         return list(self.choices) or list(dict.fromkeys(self.value(place) for place in np.linspace(0, 1, points)))
 
     def __contains__(self, value: Any) -> bool:
-        return value in self.choices if self.choices else self.low <= value <= self.high
+        if self.choices:
+            return value in self.choices
+        return isinstance(value, int | float | np.number) and bool(self.low <= value <= self.high)
 
     def __str__(self) -> str:
         if not self.choices:

@@ -255,11 +255,11 @@ class UserAgreement(Study):
             )
         elif about["users"] < about["ratings"]:
             sentences.append(
-                "Intervals and tests of differences know which ratings are of one user, but not that several users"
-                " rated the same lists or topics; p-values of a coefficient itself take all ratings as independent."
+                "Intervals and tests know which ratings are of one user, but not that several users rated the same"
+                " lists or topics."
             )
         if about["users"] is not None and about["users"] < _FEW_USERS:
-            sentences.append(f"{many(about['users'], 'user')} are few: intervals are somewhat too short.")
+            sentences.append(f"{many(about['users'], 'user')} are few to say anything of users with.")
         if len(self.table) > 1:
             sentences.append(
                 f"The best of {len(self.table)} measures owes some of its agreement to chance; only the tests that are"
@@ -280,8 +280,9 @@ class UserAgreement(Study):
             )
         if "nrmse_difference_p_t" in self.table:
             sentences.append(
-                "Errors of folds are not independent: the paired t-test over them (p_t) is much too sure; the corrected"
-                " test (p) is the one to believe."
+                "Errors of folds are not independent: the paired t-test over them (p_t) is much too sure. The corrected"
+                " test (p) allows for what folds have in common, roughly, and"
+                + (" not for what ratings of one user have." if about["users"] is None else " keeps users together.")
             )
         if self.rated.weights is not None:
             sentences.append("Only the weighted correlation counts each rating n times; all else counts it once.")
@@ -290,6 +291,8 @@ class UserAgreement(Study):
         if AGREED in self.table:
             ties = float((self.rated.ratings == 0).mean())
             sentences.append(f"{ties:.0%} of the pairs have no preference: the share of agreement is of the others.")
+            if np.ptp(self.rated.ratings) == 0:
+                sentences.append("All preferences are for the same side: there are no correlations.")
         return sentences
 
 

@@ -13,9 +13,9 @@ import pandas as pd
 
 from .._version import __version__
 from ..errors import BadParameter, many
-from .pieces import Piece, Pieces
-from .rated import Rated, why_left_out
-from .resampling import percentiles
+from .pieces import Piece, Pieces, fingerprint
+from .rated import Rated, what_was_rated, why_not_all
+from .resampling import around
 from .study import Picture, Study, Table
 from .template import Template
 from .weighted import resample_counts, weighted_pearson, weighted_ranks
@@ -41,9 +41,12 @@ def sensitivity(
 
     ``templates``: a text with a ``$name`` for the parameter, such as ``"AdaptiveRBP(p=0.8,effort='ratio($e)')@9"``, a
     function of it that returns a measure, or a dict of these by name · ``values``: the parameter's name and what it is
-    to be: ``{"e": range(1, 11)}``. Intervals are those of the percentile bootstrap over ratings, or over users with all
+    to be: ``{"e": range(1, 11)}``. Intervals are of the bootstrap's standard error over ratings, or over users with all
     that they rated, where users are known; all measures and values have the same resamples, so that changes are those
-    on the same ratings.
+    on the same ratings. Where ratings have a column ``n``, how often each counts, coefficients are weighted by it.
+
+    ``keep``: a folder in which correlations are kept, and taken from only where scores and ratings are the same ·
+    ``jobs``: processes, each of which correlates a measure.
 
     Raises BadParameter where names do not go together, and for preferences, which have agreement only.
 
@@ -77,17 +80,23 @@ def sensitivity(
     if not isinstance(resamples, int | np.integer) or resamples < 100:
         raise BadParameter(f"resamples={resamples!r} must be a whole number, and at least 100.")
     measures = {name: [t.measure({parameter: value}) for value in grid] for name, t in named.items()}
+    about_ratings = rated.about()
     identity = {
         "study": "sensitivity",
-        "input": rated.fingerprint(),
-        "measures": {name: list(map(str, of)) for name, of in measures.items()},
+        "input": about_ratings["input"],
         "resamples": resamples,
         "confidence": confidence,
         "seed": seed,
     }
     pieces = Pieces(identity, keep, progress, jobs)
-    compute = partial(_curve, rated, measures, resamples, confidence, seed)
-    found = pieces.each(list(named), compute, "correlating", "measures")
+    scores = [rated.scores({str(k): m for k, m in enumerate(of)}).to_numpy().T.copy() for of in measures.values()]
+    texts = [
+        fingerprint(of) for of in scores
+    ]  # what is kept is known by the scores: a text may mean something else by now
+    compute = partial(
+        _curve, dict(zip(texts, scores)), rated.ratings, rated.weights, rated.users, resamples, confidence, seed
+    )
+    found = pieces.each(texts, compute, "correlating", "measures")
     table = pd.concat(
         [
             pd.DataFrame({"measure": name, parameter: grid, "text": list(map(str, measures[name])), **columns})
@@ -100,15 +109,11 @@ def sensitivity(
         "templates": {name: str(template) for name, template in named.items()},
         "parameter": parameter,
         "values": grid,
-        "what": rated.what,
-        "ratings": len(rated),
-        "users": None if rated.users is None else int(rated.users.max()) + 1,
         "resampled": "ratings" if rated.users is None else "users",
         "resamples": resamples,
         "confidence": confidence,
         "seed": seed,
-        "left_out": rated.left_out,
-        "input": identity["input"],
+        **about_ratings,
     }
     return Sensitivity(table, about)
 
@@ -156,12 +161,20 @@ class Sensitivity(Study):
     def findings(self) -> list[str]:
         p, found = self.about["parameter"], []
         for name, rows in self.table.groupby("measure", sort=False):
+            if rows["pearson"].isna().all():
+                found.append(f"{name}: all that was rated scores the same, whatever {p} is: there is no correlation.")
+                continue
             best, first = rows.loc[rows["pearson"].idxmax()], rows.iloc[0]
+            highest = f"highest, {best['pearson']:.3f}, with {p} = {best[p]}"
+            if np.isnan(first["pearson"]):
+                found.append(
+                    f"{name}: with {p} = {first[p]} all that was rated scores the same; Pearson's r is {highest}."
+                )
+                continue
             found.append(
-                f"{name}: Pearson's r is {first['pearson']:.3f} with {p} = {first[p]}, and highest,"
-                f" {best['pearson']:.3f}, with {p} = {best[p]}: a change of {best['pearson_change']:+.3f}"
-                f" ({self.about['confidence']:.0%}"
-                f" interval {best['pearson_change_low']:+.3f} to {best['pearson_change_high']:+.3f})."
+                f"{name}: Pearson's r is {first['pearson']:.3f} with {p} = {first[p]}, and {highest}: a change of"
+                f" {best['pearson_change']:+.3f} ({self.about['confidence']:.0%} interval"
+                f" {best['pearson_change_low']:+.3f} to {best['pearson_change_high']:+.3f})."
             )
         return found
 
@@ -171,14 +184,13 @@ class Sensitivity(Study):
             " on other users.",
             "All points of a curve are of the same ratings: where bands overlap, a change may still be one that all"
             " resamples agree on, which the intervals of changes tell.",
-            *why_left_out(self.about["left_out"]),
+            *why_not_all(self.about),
         ]
 
     def _caption(self) -> str:
         about = self.about
-        users = "" if about["users"] is None else f" of {many(about['users'], 'user')}"
         return (
-            f"{many(about['ratings'], 'rated ' + about['what'])}{users}; bands: {about['confidence']:.0%} percentile"
+            f"{what_was_rated(about)}; bands: {about['confidence']:.0%} by the"
             f" bootstrap, {about['resamples']:,} resamples of {about['resampled']}, seed {about['seed']}."
         )
 
@@ -188,21 +200,22 @@ def _template(given: str | Callable[..., Any] | Template) -> Template:
 
 
 def _curve(
-    rated: Rated, measures: dict[str, list[Any]], resamples: int, confidence: float, seed: int, name: str
-) -> Piece:
-    """The columns of one measure."""
-    named = {str(number): measure for number, measure in enumerate(measures[name])}
-    scores, y = rated.scores(named).to_numpy().T, rated.ratings
-    counts = np.column_stack([np.ones(len(y)), resample_counts(len(y), rated.users, resamples, seed)])
-    if rated.weights is not None:
-        counts = counts * rated.weights[:, None]
+    scores: dict[str, Array], y: Array, weights: Array | None, users: Array | None, resamples: int, confidence: float,
+    seed: int, name: str,
+) -> Piece:  # fmt: skip
+    """The columns of one measure, from its scores [values × ratings]."""
+    counts = np.column_stack([np.ones(len(y)), resample_counts(len(y), users, resamples, seed)])
+    units = len(y) if users is None else int(users.max()) + 1
+    if weights is not None:
+        counts = counts * weights[:, None]
     columns: Piece = {}
     for kind in COEFFICIENTS:
         if kind == "pearson":
-            found = weighted_pearson(scores, y, counts)
+            found = weighted_pearson(scores[name], y, counts)
         else:
-            found = np.array([weighted_ranks(row, y, counts)[0] for row in scores])
-        for what, drawn in ((kind, found), (f"{kind}_change", found - found[0])):
+            found = np.array([weighted_ranks(row, y, counts)[0] for row in scores[name]])
+        for what, drawn, most in ((kind, found, 1), (f"{kind}_change", found - found[0], 2)):
             columns[what] = drawn[:, 0]
-            columns[f"{what}_low"], columns[f"{what}_high"] = percentiles(drawn[:, 1:], confidence)
+            ends = around(drawn[:, 0], drawn[:, 1:], confidence, units, -most, most)
+            columns[f"{what}_low"], columns[f"{what}_high"] = ends
     return columns

@@ -13,8 +13,9 @@ import pandas as pd
 from .._version import __version__
 from ..errors import BadParameter, BadRatings, near
 from .pieces import fingerprint
-from .resampling import percentiles
+from .resampling import around
 from .study import Picture, Study, Table
+from .within import above_group_means, standardised
 
 Array = np.ndarray
 
@@ -63,7 +64,7 @@ def virtual_systems(
 
     Source: Chapelle et al. (2009), section 6.4 and Algorithm 3.
     """
-    targets = [target] if isinstance(target, str) else list(target)
+    targets = [target] if isinstance(target, str) else list(dict.fromkeys(target))
     table, names = _checked(values, targets, topic, measures)
     for name, value, least in (("repeats", repeats, 10), ("resamples", resamples, 100)):
         if not isinstance(value, int | np.integer) or value < least:
@@ -76,16 +77,14 @@ def virtual_systems(
     left_out = table.loc[~several, topic].nunique()
     table = table[several].sort_values(topic, kind="stable")
     numbers = table[[*names, *targets]].to_numpy(float)
-    numbers = numbers - numbers.mean(axis=0)
-    start, size = _groups(table[topic])
-    drawn = _drawn(numbers, start, size, repeats, seed)
+    codes, start, size = _groups(table[topic])
+    above = above_group_means(numbers, codes)
     k = len(names)
-    in_repeats = _correlations(drawn, k)
-    within = numbers - np.repeat(np.add.reduceat(numbers, start) / size[:, None], size, axis=0)
-    products = np.add.reduceat(within[:, :, None] * within[:, None, :], start) / (size - 1)[:, None, None]
-    limit = _ratio(products.sum(axis=0)[None], k)[0]
-    counts = np.random.default_rng(seed).multinomial(len(size), np.full(len(size), 1 / len(size)), resamples)
-    low, high = percentiles(_ratio(np.tensordot(counts, products, 1), k).reshape(resamples, -1).T, confidence)
+    in_repeats = _correlations(_drawn(above, start, size, repeats, seed), k)
+    products = _products(above, start, size, k)
+    limit = _ratio(products.sum(axis=0), k)
+    drawn = _ratio(_resampled(products, resamples, seed), k).reshape(resamples, -1).T
+    low, high = around(limit.ravel(), drawn, confidence, len(size))
     found = pd.DataFrame(
         {
             "target": np.tile(targets, k),
@@ -94,7 +93,7 @@ def virtual_systems(
             "limit": limit.ravel(),
             "limit_low": low,
             "limit_high": high,
-            "across": _correlations(numbers, k).ravel(),
+            "across": _correlations(standardised(numbers), k).ravel(),
         }
     )
     about = {
@@ -162,12 +161,21 @@ class VirtualSystems(Study):
         for target in self.about["targets"]:
             rows = self.of(target)
             best = rows.iloc[0]
+            if np.isnan(best["limit"]):
+                found.append(
+                    f"{target}: there is no correlation of differences: between lists of the same query, {target} or"
+                    " every measure is always the same."
+                )
+                continue
+            same = rows.loc[rows["limit"].isna(), "measure"]
             found.append(
                 f"{target}: differences are best told by {best['measure']}, with a correlation of {best['limit']:.3f}"
                 f" ({self.about['confidence']:.0%} interval {best['limit_low']:.3f} to {best['limit_high']:.3f};"
                 f" {best['repeated']:.3f} in {self.about['repeats']:,} repetitions); over all configurations it is"
                 f" {best['across']:.3f}."
             )
+            if len(same):
+                found.append(f"{target}: {', '.join(same)} never differ between lists of the same query.")
         return found
 
     def limits(self) -> list[str]:
@@ -186,7 +194,7 @@ class VirtualSystems(Study):
         return (
             f"{about['configurations']:,} configurations of {about['queries']:,} queries with two or more;"
             f" {about['left_out']:,} with one left out; {about['repeats']:,} repetitions; intervals:"
-            f" {about['confidence']:.0%} percentile bootstrap over queries, {about['resamples']:,} resamples; seed"
+            f" {about['confidence']:.0%} bootstrap over queries, {about['resamples']:,} resamples; seed"
             f" {about['seed']}."
         )
 
@@ -200,12 +208,15 @@ def _checked(
     if measures is None:
         kept = values.select_dtypes("number").columns
         measures = [name for name in kept if name not in (*targets, topic, "n", "index")]
-    names = list(measures)
+    names = list(dict.fromkeys(measures))
     for name in (topic, *targets, *names):
         if name not in values:
             raise BadRatings(f"the configurations have no column {name!r}. {near(str(name), map(str, values.columns))}")
     if not names:
         raise BadRatings("the configurations have no column of scores: give measures=['ERR', …].")
+    for name in (topic, *targets, *names):
+        if (values.columns == name).sum() > 1:
+            raise BadRatings(f"the configurations have more than one column {name!r}: keep one.")
     for name in (*targets, *names):
         numbers = pd.to_numeric(values[name], errors="coerce").to_numpy(float)
         if not np.isfinite(numbers).all():
@@ -218,11 +229,11 @@ def _checked(
     return values, names
 
 
-def _groups(topics: pd.Series) -> tuple[Array, Array]:
-    """Where each query's rows begin, and how many there are."""
+def _groups(topics: pd.Series) -> tuple[Array, Array, Array]:
+    """Of each row the number of its query; where each query's rows begin, and how many there are."""
     codes = pd.factorize(topics)[0]
     size = np.bincount(codes)
-    return np.cumsum(size) - size, size
+    return codes, np.cumsum(size) - size, size
 
 
 def _drawn(numbers: Array, start: Array, size: Array, repeats: int, seed: int) -> Array:
@@ -237,15 +248,39 @@ def _drawn(numbers: Array, start: Array, size: Array, repeats: int, seed: int) -
     return differences
 
 
+def _products(above: Array, start: Array, size: Array, k: int) -> Array:
+    """Of each query the variances of its columns, and covariances of measures with targets [queries × (columns + k ×
+    targets)], some queries at a time."""
+    parts = []
+    each = above.shape[1] + k * (above.shape[1] - k)
+    for some in np.array_split(np.arange(len(size)), len(above) * each // _CELLS + 1):
+        if len(some):
+            rows = above[start[some[0]] : start[some[-1]] + size[some[-1]]]
+            sums = np.add.reduceat(_multiplied(rows, k), start[some] - start[some[0]])
+            parts.append(sums / (size[some] - 1)[:, None])
+    return np.concatenate(parts)
+
+
+def _multiplied(rows: Array, k: int) -> Array:
+    """Squares of all columns, and products of the first k with the others."""
+    return np.concatenate([rows**2, (rows[:, :k, None] * rows[:, None, k:]).reshape(len(rows), -1)], axis=1)
+
+
+def _resampled(products: Array, resamples: int, seed: int) -> Array:
+    """Their sums over queries that are drawn anew [resamples × …], some resamples at a time."""
+    rng, queries = np.random.default_rng(seed), len(products)
+    sizes = [len(some) for some in np.array_split(np.arange(resamples), resamples * queries // _CELLS + 1)]
+    return np.concatenate([rng.multinomial(queries, np.full(queries, 1 / queries), n) @ products for n in sizes])
+
+
 def _correlations(columns: Array, k: int) -> Array:
     """Of the first k columns with the others, [measures × targets]; NaN where one does not vary."""
-    columns = columns - columns.mean(axis=0)
-    return _ratio((columns.T @ columns)[None], k)[0]
+    return _ratio(_multiplied(standardised(columns), k).sum(axis=0), k)
 
 
 def _ratio(products: Array, k: int) -> Array:
-    """From sums of products [… × columns × columns] to correlations [… × measures × targets]."""
-    own = np.einsum("...ii->...i", products)
+    """From sums of what ``_multiplied`` makes [… × products] to correlations [… × measures × targets]."""
+    targets = (products.shape[-1] - k) // (k + 1)
+    own, above = products[..., : k + targets], products[..., k + targets :].reshape(*products.shape[:-1], k, targets)
     below = np.sqrt(own[..., :k, None] * own[..., None, k:])
-    above = products[..., :k, k:]
-    return np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 1e-14)
+    return np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0)

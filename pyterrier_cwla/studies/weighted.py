@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from .correlation import rounded
+from .correlation import rounded, standardised
 
 Array = np.ndarray
 
-_CELLS = 1 << 21  # numbers that are worked on at a time
+_CELLS = 1 << 17  # numbers that are worked on at a time: they stay in the processor's cache
+_PAIRS = 1 << 20  # pairs of ratings that are looked at at a time
+_PER_LEVEL = 40  # ratings, below which looking at all pairs is faster than going level by level
+_WHOLE = 1 << 23  # below it, sums of whole numbers are exact in single precision
 
 
 def resample_counts(ratings: int, users: Array | None, resamples: int, seed: int) -> Array:
@@ -31,7 +34,7 @@ def weighted_pearson(x: Any, y: Any, counts: Array) -> Array:
 
     NaN where x or y does not vary. ``counts`` [ratings × resamples] need not be whole.
     """
-    x, y = (_standard(values) for values in (x, y))
+    x, y = (np.nan_to_num(standardised(rounded(values))) for values in (x, y))  # sums of squares lose no digits then
     counts = counts / counts.sum(axis=0)
     mx, my = x @ counts, y @ counts
     covariance = (x * y) @ counts - mx * my
@@ -42,37 +45,61 @@ def weighted_pearson(x: Any, y: Any, counts: Array) -> Array:
 def weighted_ranks(x: Any, y: Any, counts: Array) -> tuple[Array, Array]:
     """Spearman's ρ and Kendall's τ_b of x with y [ratings] in each resample, [resamples]; NaN where one does not vary.
 
-    Both are functions of the table T of how often each score goes with each rating: ρ is Pearson's r of midranks, and
-    τ_b = (concordant − discordant) / √(pairs not tied in x · pairs not tied in y). Copies of one rating are tied.
-    ``counts`` [ratings × resamples] need not be whole.
+    ρ is Pearson's r of midranks, and τ_b = (concordant − discordant) / √(pairs not tied in x · pairs not tied in y).
+    Copies of one rating are tied. ``counts`` [ratings × resamples] need not be whole.
     """
+    score, rating = (np.unique(rounded(values), return_inverse=True)[1] for values in (x, y))
+    if score.max() < rating.max():  # either way round is the same: fewer levels are faster
+        score, rating = rating, score
+    L = int(rating.max()) + 1
+    kinds, kind = np.unique(score * L + rating, return_inverse=True)
+    score, rating, counts = kinds // L, kinds % L, of_groups(counts, kind)  # of those that are the same, together
+    N = counts.sum(axis=0)
+    ranks, spreads, untied = [], [], []
+    for group in (score, rating):
+        n = of_groups(counts, group)
+        rank = np.cumsum(n, axis=0) - (n + N) / 2  # midranks, less their mean
+        ranks.append(rank[group])
+        spreads.append((n * rank**2).sum(axis=0))
+        untied.append(np.maximum(N**2 - (n**2).sum(axis=0), 0))
+    rho = _ratio((counts * ranks[0] * ranks[1]).sum(axis=0), np.sqrt(spreads[0] * spreads[1]))
+    concordant = _by_pairs if len(kinds) < _PER_LEVEL * L else _by_levels
+    return rho, _ratio(concordant(score, rating, counts), np.sqrt(untied[0] * untied[1]))
+
+
+def of_groups(values: Array, group: Array) -> Array:
+    """Sums of the rows of values [things × …] in each group; groups are numbered from 0."""
     from scipy.sparse import csr_array
 
-    score, rating = (np.unique(rounded(values), return_inverse=True)[1] for values in (x, y))
-    G, L = int(score.max()) + 1, int(rating.max()) + 1
-    cells = csr_array((np.ones(len(score)), (score * L + rating, np.arange(len(score)))), (G * L, len(score)))
-    parts = np.array_split(counts, -(-counts.shape[1] * G * L // _CELLS), axis=1)
-    found = [_of_table((cells @ np.ascontiguousarray(part)).reshape(G, L, -1)) for part in parts if part.shape[1]]
-    rho, tau = (np.concatenate(values) for values in zip(*found, strict=True))
-    return rho, tau
+    return csr_array((np.ones(len(group)), (group, np.arange(len(group))))) @ values
 
 
-def _of_table(T: Array) -> tuple[Array, Array]:
-    """ρ and τ_b of tables [scores × ratings × resamples]."""
-    of_score, of_rating = T.sum(axis=1), T.sum(axis=0)
-    N = of_score.sum(axis=0)
-    rx, ry = (np.cumsum(n, axis=0) - (n + N) / 2 for n in (of_score, of_rating))  # midranks, less their mean
-    covariance = ((T * ry).sum(axis=1) * rx).sum(axis=0)
-    rho = _ratio(covariance, np.sqrt((of_score * rx**2).sum(axis=0) * (of_rating * ry**2).sum(axis=0)))
-    concordant = (T * signed_sums(signed_sums(T, 0), 1)).sum(axis=(0, 1))  # each pair twice
-    untied = [np.maximum(N**2 - (n**2).sum(axis=0), 0) for n in (of_score, of_rating)]
-    return rho, _ratio(concordant, np.sqrt(untied[0] * untied[1]))
+def _by_levels(score: Array, rating: Array, counts: Array) -> Array:
+    """Concordant less discordant pairs in each resample, each pair twice; ``score`` rises."""
+    first, end = (np.searchsorted(score, score, side) for side in ("left", "right"))
+    found = np.zeros(counts.shape[1])
+    for part in np.array_split(np.arange(len(found)), min(len(found), counts.size // _CELLS + 1)):
+        of_part = np.ascontiguousarray(counts[:, part])
+        below = np.zeros((len(score) + 1, len(part)))  # of those of lower scores: lower ratings less higher ones
+        for level in range(int(rating.max()) + 1):
+            here = rating == level
+            np.cumsum(np.sign(level - rating)[:, None] * of_part, axis=0, out=below[1:])
+            found[part] += (of_part[here] * (below[first[here]] + below[end[here]] - below[-1])).sum(axis=0)
+    return found
 
 
-def signed_sums(T: Array, axis: int) -> Array:
-    """Of each place along an axis what stands before it, less what stands after it."""
-    so_far = np.cumsum(T, axis=axis)
-    return 2 * so_far - T - np.take(so_far, [-1], axis=axis)
+def _by_pairs(score: Array, rating: Array, counts: Array) -> Array:
+    """The same, of many ratings: the signs of all pairs, some rows at a time, with the counts."""
+    whole = (counts == np.round(counts)).all() and counts.sum(axis=0).max() < _WHOLE
+    others = counts.astype(np.float32 if whole else float)
+    found = np.zeros(counts.shape[1])
+    for rows in np.array_split(np.arange(len(score)), min(len(score), len(score) ** 2 // _PAIRS + 1)):
+        signs = np.full((len(rows), len(score) - rows[0]), 2, others.dtype)
+        for values in (score, rating):
+            signs *= np.sign(values[rows, None] - values[rows[0] :])
+        signs[:, : len(rows)] /= 2  # pairs within these rows come twice
+        found += (counts[rows] * (signs @ others[rows[0] :])).sum(axis=0)
+    return found
 
 
 def weighted_agreement(x: Any, y: Any, counts: Array) -> Array:
@@ -83,14 +110,6 @@ def weighted_agreement(x: Any, y: Any, counts: Array) -> Array:
     preferred = (np.sign(y) != 0).astype(float)
     credit = preferred * (1 + np.sign(rounded(x)) * np.sign(y)) / 2
     return _ratio(credit @ counts, preferred @ counts)
-
-
-def _standard(values: Any) -> Array:
-    """Less the mean and over the standard deviation along the last axis: sums of squares lose no digits then."""
-    values = rounded(values)
-    values = values - values.mean(axis=-1, keepdims=True)
-    spread = values.std(axis=-1, keepdims=True)
-    return np.divide(values, spread, out=np.zeros_like(values), where=spread > 1e-12)
 
 
 def _ratio(above: Array, below: Array) -> Array:
