@@ -103,11 +103,7 @@ def compare(
         )
     scores = {name: by_query[str(m)].to_numpy(float).reshape(len(names), -1) for name, m in wanted.items()}
     answered = by_query[str(NumRet)].to_numpy().reshape(len(names), -1) > 0
-    if (silent := np.flatnonzero(~answered.any(axis=1))).size:
-        raise BadRun(
-            f"{names[silent[0]]}: none of the {len(queries):,} judged queries ({some(queries)}) has a document in this"
-            " run. Are their ids the same on both sides?"
-        )
+    check_answers(answered, names, queries)
     reference = None if baseline is None else names.index(baseline)
     columns = {"score": np.array([[aggregated(wanted[name], row) for row in scores[name]] for name in wanted]).T}
     ends = [
@@ -164,6 +160,15 @@ def check_settings(confidence: float, test: str, correction: str | None, resampl
         raise BadParameter(f"resamples={resamples!r} must be a whole number, and at least {_FEWEST}.")
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise BadParameter(f"seed={seed!r} must be a whole number from 0 on, so that the result can be had again.")
+
+
+def check_answers(answered: Array, names: list[Any], queries: list[str]) -> None:
+    """Every run has a document for some of the judged queries [runs × queries]."""
+    if (silent := np.flatnonzero(~answered.any(axis=1))).size:
+        raise BadRun(
+            f"{names[silent[0]]}: none of the {len(queries):,} judged queries ({some(queries)}) has a document in this"
+            " run. Are their ids the same on both sides?"
+        )
 
 
 def _check_baseline(baseline: Any, names: list[Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -75,6 +76,18 @@ def bar(
     from tqdm.auto import tqdm
 
     return tqdm(items, says, total, leave=False, unit=f" {unit}", delay=1)
+
+
+@contextmanager
+def counted(progress: bool, says: str, total: int, unit: str) -> Iterator[Callable[[int], Any]]:
+    """What a progress bar is told of: so many more are done."""
+    if not progress:
+        yield lambda number: None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(desc=says, total=total, leave=False, unit=f" {unit}", delay=1) as shown:
+        yield shown.update
 
 
 def _of_frame(frame: Any, fields: Sequence[str]) -> list[tuple[str, str]]:

@@ -419,7 +419,7 @@ def test_parameters_of_two_kinds_are_reported(tmp_path):
     )  # fmt: skip
     parameters = found.parameters().set_index("parameter")
     assert (parameters["fitted"] == [str(value) for value in found.values.values()]).all()
-    assert f"p = {found.values['p']:g}; without single folds" in str(found)
+    assert f"p = {found.values['p']:g}; fitted without one fold at a time," in str(found)
     for table in found.tables().values():
         table.frame.to_parquet(tmp_path / "table.parquet")
     found.report(tmp_path)

@@ -13,7 +13,7 @@ from joblib import parallel_config
 from scipy.stats import t, ttest_rel, wilcoxon
 
 from pyterrier_cwla import evaluate
-from pyterrier_cwla.errors import BadJudgments, BadParameter
+from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun
 from pyterrier_cwla.files import find_runs, read_qrels, read_run
 from pyterrier_cwla.significance import randomisation_test, wilcoxon_test, without_noise
 from pyterrier_cwla.studies import power
@@ -341,3 +341,10 @@ def test_runs_of_trec_covid_have_the_p_values_of_scipy(data):
             assert row.p_t == pytest.approx(ttest_rel(one, other).pvalue, abs=1e-9)
             z = np.round(one - other, 11)
             assert row.p_wilcoxon == pytest.approx(wilcoxon(z[z != 0]).pvalue, abs=1e-12)
+
+
+def test_a_run_that_answers_nothing_is_an_error():
+    qrels = {q: {"a": 1, "b": 0} for q in "123"}
+    runs = {"one": {q: {"a": 1.0} for q in "123"}, "other": {q: {"a": 1.0} for q in "xyz"}}
+    with pytest.warns(UserWarning, match="no query in common"), pytest.raises(BadRun, match="other: none of the 3"):
+        discriminative_power(qrels, runs, ["AP"], resamples=100, progress=False)

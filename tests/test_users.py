@@ -272,7 +272,7 @@ def test_what_users_look_at_agrees_best():
     assert found.marks()["first 3"] == "b"
     assert found.table.loc["first 3", "nrmse"] < found.about["nrmse_of_the_mean"]
     text = " ".join(found.findings())
-    assert "1 of 1 measures agree significantly better with users than rank 8, 1 of them after the correction" in text
+    assert "1 of 1 measure agree significantly better with users than rank 8, 1 of them after the correction" in text
 
 
 @pytest.mark.parametrize(

@@ -227,11 +227,12 @@ class MetricAgreement(Study):
             said.append(f"{self._said(rows[-1])}: the most alike.")
         as_low = [f"{row.measure} and {row.other}" for row in rows[1:] if row.as_low]
         if as_low:
-            said.append(f"By these queries, as little alike as the least alike may be: {'; '.join(as_low)}.")
+            named = "; ".join(as_low[:4]) + (f"; and {len(as_low) - 4:,} more" if len(as_low) > 4 else "")
+            said.append(f"These pairs cannot be told from the least alike: {named}.")
         alike = [f"{row.measure} and {row.other}" for row in rows if row.tau_b_low >= _ALIKE]
         unlike = [f"{row.measure} and {row.other}" for row in rows if row.tau_b_high < _ALIKE]
         said.append(
-            f"With the whole interval from τ_b = {_ALIKE:g} on, and so alike in the usual sense:"
+            f"Alike in the usual sense, the whole interval of τ_b from {_ALIKE:g} on:"
             f" {'; '.join(alike) or 'none'}. Wholly below it: {len(unlike):,} of {many(len(rows), 'pair')}."
         )
         x, y = rows[0].measure, rows[0].other
@@ -245,9 +246,9 @@ class MetricAgreement(Study):
         return [
             "That two measures agree does not say that either is right, nor does it where they disagree say which is"
             " wrong.",
-            "τ hangs on the runs: among runs of very different quality any two measures agree, among similar ones few.",
+            "τ depends on the runs: of very different quality, any two measures agree on them; of similar quality, few.",
             f"Intervals say what {self.about['queries']:,} other queries might show for the same {self.about['runs']:,}"
             " runs; with more queries there is less chance in the orders, and τ is, as a rule, higher. They are not"
-            " corrected for being many.",
+            " corrected for the number of pairs.",
             *without_answers(self.about),
         ]

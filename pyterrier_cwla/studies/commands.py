@@ -145,6 +145,7 @@ def robustness(
     named = _named(measures, lengths, missing) if measures else dict(incomplete.MEASURES)
     judgments, files = _judgments(qrels), _named_runs(runs)
     complete = None if all_runs else 0.95
+    found: Study
     more: dict[str, Any] = {} if pool is None else {"pool": str(pool)}
     with _kept_in(output) as how:
         if holes is Holes.groups:

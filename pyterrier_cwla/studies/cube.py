@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from ir_measures import NumRet
 
-from ..compare import measures_by_name
+from ..compare import check_answers, measures_by_name
 from ..errors import BadJudgments, BadParameter, many, some
 from ..evaluate import evaluate, is_runs
 from ..provider import aggregated
@@ -50,8 +50,9 @@ class Cube:
             raise BadJudgments(f"a study needs at least two judged queries, and there is {some(queries) or 'none'}.")
         values = np.stack([by_query[str(m)].to_numpy(float).reshape(len(names), -1) for m in named.values()])
         means = np.array([[aggregated(m, row) for row in of_runs] for m, of_runs in zip(named.values(), values)])
-        silent = (by_query[str(NumRet)].to_numpy().reshape(len(names), -1) == 0).sum(axis=1)
-        unanswered = {name: int(number) for name, number in zip(names, silent, strict=True) if number}
+        answered = by_query[str(NumRet)].to_numpy().reshape(len(names), -1) > 0
+        check_answers(answered, names, queries)
+        unanswered = {name: int(n) for name, n in zip(names, (~answered).sum(axis=1), strict=True) if n}
         return cls({name: str(m) for name, m in named.items()}, names, queries, values, means, unanswered)
 
     def table(self) -> pd.DataFrame:

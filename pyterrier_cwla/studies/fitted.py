@@ -167,15 +167,15 @@ class Fit(Study):
             name, fitted = row["parameter"], row["fitted"]
             if are_numbers(self.candidates[name]):
                 found.append(
-                    f"{name} = {fitted:g}; without single folds {row['folds_low']:g} to {row['folds_high']:g}"
-                    f" (90 % of {folds}); values from {row['nearly_low']:g} to {row['nearly_high']:g} come within"
-                    f" {self._nearly} of the best."
+                    f"{name} = {fitted:.4g}; fitted without one fold at a time, {row['folds_low']:.4g} to"
+                    f" {row['folds_high']:.4g} (90 % of {folds}); values from {row['nearly_low']:.4g} to"
+                    f" {row['nearly_high']:.4g} come within {self._nearly} of the best."
                 )
             else:
                 share = (self.folds[name] == fitted).mean()
                 found.append(
-                    f"{name} = {fitted}, chosen also without {share:.0%} of {folds}; within {self._nearly} of the best"
-                    f" come {row['nearly_low']}."
+                    f"{name} = {fitted}, chosen also in {share:.0%} of the fits without one of {folds}; within"
+                    f" {self._nearly} of the best come {row['nearly_low']}."
                 )
         return found
 

@@ -15,6 +15,7 @@ from ir_measures.measures import Measure
 from .._version import __version__
 from ..errors import BadParameter, BadRatings, near
 from ..measures import innermost, metric_of
+from ..texts import counted
 from .correlation import rounded
 from .fitted import OBJECTIVES, Fit
 from .pieces import Piece, Pieces, code_of, fingerprint
@@ -34,7 +35,7 @@ def fit(
     template: str | Callable[..., Any] | Template,
     ranges: Mapping[str, Any],
     rated: Rated,
-    objective: str = "pearson",
+    objective: str | None = None,
     default: Mapping[str, Any] | None = None,
     where: Callable[..., bool] | None = None,
     cv: int = 10,
@@ -51,8 +52,9 @@ def fit(
     ``"CWLA(C='rr',A='err',gain='table({1:$r1,2:$r2})')"``, or a function of the parameters that returns a measure ·
     ``ranges``: by name ``(low, high)`` for numbers (on a logarithmic scale where high is 100 times low or more, given
     to four digits), ``range(1, 301)`` for whole ones, or a list of values · ``objective``: "pearson", "spearman",
-    "tau_b", "nrmse" or, of preferences, "agreement" · ``default``: values to compare with · ``where``: a condition,
-    such as ``lambda s1, s2: s1 <= s2`` · ``most``: candidates that are scored at most.
+    "tau_b", "nrmse" or, of preferences, "agreement"; without it the first that there is · ``default``: values to
+    compare with · ``where``: a condition, such as ``lambda s1, s2: s1 <= s2`` · ``most``: candidates that are scored at
+    most.
 
     What is found on the ratings that it was chosen by is too good. So the search is done again without each of ``cv``
     folds, ``repeats`` times: parameters are chosen by the other folds, and held against this one. Ratings of one user
@@ -82,10 +84,10 @@ def fit(
     Source: Jiang and Allan (2016), section 5.1, for parameters that maximise Pearson's r; Chapelle et al. (2009),
     section 7.1, for values of grades and of utility that maximise correlation or agreement.
     """
-    from tqdm.auto import tqdm
-
     template = template if isinstance(template, Template) else Template(template)
     spans = {name: Range.of(given, name) for name, given in ranges.items()}
+    if objective is None:
+        objective = "agreement" if rated.what == "pair" else "pearson"
     _check(template, spans, rated, objective, default, cv, repeats, most)
     about_ratings = rated.about()
     identity = {"study": "fit", "input": about_ratings["input"]}
@@ -96,9 +98,7 @@ def fit(
     samples = np.concatenate([np.ones((len(rated), 1)), train], axis=1)
     search = Search(spans, lambda values: _worth(objective, scored(values), rated, samples), where, most, seed)
     inside = default is not None and all(default[name] in span for name, span in spans.items())
-    with tqdm(
-        desc="fitting", total=at_most, leave=False, unit=" candidates", delay=1, disable=not progress
-    ) as scored.bar:
+    with counted(progress, "fitting", at_most, "candidates") as scored.count:
         search.run([dict(default)] if default is not None and inside else [])
         best = search.best()
         reached = len(search.values) >= most
@@ -106,7 +106,7 @@ def fit(
         search.try_values(
             [{**search.values[best[0]], name: v} for name, span in spans.items() for v in span.grid(_SLICE)]
         )  # each parameter's curve; if one of these is better, so much the better
-    best, scored.bar = search.best(), None
+    best, scored.count = search.best(), None
     sign = -1 if objective == "nrmse" else 1
     candidates = pd.DataFrame(search.values).assign(value=sign * search.found[:, 0])
     chosen_by = search.found[best[1:], np.arange(1, samples.shape[1])]
@@ -153,7 +153,7 @@ class _Scored:
 
     def __init__(self, template: Template, rated: Rated, pieces: Pieces) -> None:
         self.template, self.rated, self.pieces = template, rated, pieces
-        self.bar: Any = None  # that counts candidates
+        self.count: Callable[[int], Any] | None = None  # of a bar
 
     def __call__(self, values: list[Values]) -> Array:
         measures = [self.template.measure(of) for of in values]  # here, where a user's own functions are known
@@ -163,8 +163,8 @@ class _Scored:
         found = {}
         for name, piece in self.pieces.done(work):
             found[name] = piece["scores"]
-            if self.bar is not None:
-                self.bar.update(len(piece["scores"]))
+            if self.count is not None:
+                self.count(len(piece["scores"]))
         return np.concatenate([found[name] for name in names])
 
     def _name(self, measures: list[Measure]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..plots import GREY, SCORE, STAY, apart
 
-_COLOURS = (STAY, SCORE, GREY)
+_COLOURS = (STAY, SCORE, GREY, "#3a7d44", "#7b4f9d", "#a8770b", "#1d1d1d", "#2a8c8c")
 _LINES = ("-", "--", ":", "-.", (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)), (0, (6, 2, 2, 2)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _SIZE = 8  # points, of labels
@@ -21,13 +21,13 @@ _LEADER = {"arrowstyle": "-", "linewidth": 0.5, "shrinkA": 1, "shrinkB": 0, "rel
 def measure_look(number: int) -> dict[str, Any]:
     """Colour, line style and marker of the measure of this number: what ``ax.plot`` takes.
 
-    The first 8 differ in grey, by line and by marker; the first 24 in colour.
+    The first 8 differ in colour, and in grey by line and by marker; the first 64 in colour and line together.
 
     >>> measure_look(0)
     {'color': '#1b6ca8', 'linestyle': '-', 'marker': 'o'}
     """
     return {
-        "color": _COLOURS[number % len(_COLOURS)],
+        "color": _COLOURS[(number + number // 8) % len(_COLOURS)],
         "linestyle": _LINES[number % len(_LINES)],
         "marker": _MARKERS[number % len(_MARKERS)],
     }

@@ -253,9 +253,11 @@ class Power(Study):
             + ")."
         )
         if about["correction"]:
-            left = ", ".join(f"{row.measure} {row.t_corrected:.1%}" for row in self.table.itertuples())
+            rows = self.table.sort_values("t_corrected", ascending=False, kind="stable")
+            left = ", ".join(f"{row.measure} {row.t_corrected:.1%}" for row in rows.itertuples())
+            other = f": {rows['measure'].iloc[0]} is ahead there" if rows["measure"].iloc[0] != best else ""
             said.append(
-                f"After {CORRECTIONS[about['correction']]} over all pairs, the t-test still tells apart: {left}."
+                f"After {CORRECTIONS[about['correction']]} over all pairs, the t-test still tells apart: {left}{other}."
             )
         return said
 

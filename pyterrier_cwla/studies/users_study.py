@@ -194,14 +194,15 @@ class UserAgreement(Study):
             first += f", like {many(alike, 'other')} that score alike,"
         least = f"; {last} agrees least" if len(best) > 1 + alike else ""
         sentences = [f"{first} agrees best with users, by {name}{least}."]
+        if self.coefficient != AGREED and best[f"{self.coefficient}_low"].iloc[0] <= 0:
+            sentences[0] += " Its interval holds 0: by these ratings it may not agree with users at all."
         if f"{self.coefficient}_difference" in self.table:
             sentences += self._better()
         if "nrmse" in self.table:
-            predicts = self.table["nrmse"].idxmin()
-            sentences.append(
-                f"{predicts} predicts ratings best, with an NRMSE of {self.table.loc[predicts, 'nrmse']:.3f}; the mean"
-                f" rating alone has {self.about['nrmse_of_the_mean']:.3f}."
-            )
+            predicts, by_mean = self.table["nrmse"].idxmin(), self.about["nrmse_of_the_mean"]
+            error = self.table.loc[predicts, "nrmse"]
+            text = f"{predicts} predicts ratings best, with an NRMSE of {error:.3f}; the mean rating alone has"
+            sentences.append(f"{text} {by_mean:.3f}" + (", which is no worse." if error >= by_mean else "."))
         if AGREED in self.table and self.coefficient != AGREED:
             row = self.table.loc[self.table[AGREED].idxmax()]
             sentences.append(
@@ -214,28 +215,20 @@ class UserAgreement(Study):
         marks, name = self.marks(), f"{self.coefficient}_difference"
         tested = self.table[f"{name}_p"].notna()
         against = "the canonical metric of their row" if self.grid is not None else str(self.baseline)
-        correction = self.about["correction"]
+        correction, of_all = self.about["correction"], many(int(tested.sum()), "measure")
         sentences = []
         for letter, than in (("b", "better"), ("c", "worse")):
             certain, any_ = marks == letter, marks.str.strip("()") == letter
+            how = f"significantly {than} with users than {against}"
             if correction is None:
-                text = (
-                    f"{certain.sum()} of {tested.sum()} measures agree significantly {than} with users than {against}"
-                )
+                text = f"{certain.sum()} of {of_all} agree {how}"
             elif not any_.any():
-                text = f"None of {tested.sum()} measures agrees significantly {than} with users than {against}"
+                text = f"None of {of_all} agrees {how}"
             else:
                 text = (
-                    f"{any_.sum()} of {tested.sum()} measures agree significantly {than} with users than {against},"
-                    f" {certain.sum()} of them after the correction ({correction}) for all comparisons"
+                    f"{any_.sum()} of {of_all} agree {how}, {certain.sum()} of them after the correction ({correction})"
+                    " for all comparisons"
                 )
-            rows = self.table[certain].sort_values(name, ascending=letter == "c")
-            named = [
-                f"{measure} by {abs(row[name]):.3f} [{_ends(row, name, letter == 'c')}]"
-                for measure, row in rows.head(3).iterrows()
-            ]
-            if named:
-                text += f": {'most of all ' if len(rows) > len(named) else ''}{', '.join(named)}"
             sentences.append(f"{text}.")
         return sentences
 
