@@ -1,6 +1,9 @@
 """Robustness to missing judgments, against loops that thin out the judgments and score them anew."""
 
-from itertools import combinations
+import json
+import pickle
+from dataclasses import replace
+from itertools import combinations, product
 from math import inf, log2, sqrt
 
 import matplotlib as mpl
@@ -9,19 +12,23 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from pyterrier_cwla import CWLA, evaluate
+from pyterrier_cwla import CWLA, evaluate, gain
 from pyterrier_cwla.align import Judgments
 from pyterrier_cwla.compare import measures_by_name
 from pyterrier_cwla.errors import BadParameter, BadRun
 from pyterrier_cwla.files import find_runs, read_qrels, read_run
 from pyterrier_cwla.significance import wilcoxon_test
+from pyterrier_cwla.studies import masking as masking_module
+from pyterrier_cwla.studies import robust_pieces, robust_significance
 from pyterrier_cwla.studies import robustness_plots as plots
 from pyterrier_cwla.studies.holes import Depths, Fractions, f_qrels, plain_judgments
 from pyterrier_cwla.studies.incomplete import MEASURES, grade_weights, robustness, robustness_to_depth
 from pyterrier_cwla.studies.masking import Masking, best_ranks, of_pairs
+from pyterrier_cwla.studies.pieces import fingerprint
 from pyterrier_cwla.studies.robust_groups import groups_left_out, plot_falls
 from pyterrier_cwla.studies.robust_order import knee, knee_table
-from pyterrier_cwla.studies.robust_significance import accuracy, g_mean
+from pyterrier_cwla.studies.robust_pieces import Resampling, Work, identity
+from pyterrier_cwla.studies.robust_significance import PairTests, accuracy, g_mean
 
 mpl.use("Agg")
 FEW = (0.1, 0.3, 0.6)
@@ -83,7 +90,7 @@ def test_masked_scores_are_those_of_an_evaluation_by_the_judgments_that_are_left
     kept = np.concatenate([
         Fractions(FEW).kept(pool.query, pool.grade, pool.query, seed),
         np.random.default_rng(seed).random((2, len(pool.grade))) < 0.5,
-    ])  # fmt: skip
+    ])[[0, 1, 2, 3, 4, 5, 5, 0]]  # fmt: skip
     found = scored(masking, kept)
     for level, mask in enumerate(kept):
         expected = evaluate(left(qrels, mask), runs, named.values(), by_query=True)
@@ -210,8 +217,6 @@ def test_intervals_hold_the_estimate_and_differences_are_paired(study):
     one, other = study.above("nDCG", "bpref"), study.above("bpref", "nDCG")
     assert one.difference.to_numpy() == pytest.approx(-other.difference.to_numpy(), abs=1e-12)
     assert one.low.to_numpy() == pytest.approx(-other.high.to_numpy(), abs=1e-12)
-    assert (study.above("AP", "AP")[["difference", "low", "high"]] == 0).all(axis=None)
-    assert set(study.above("AP", "AP").verdict) == {"undecided"}
     accurate = study.tests.above("nDCG", "bpref")
     assert ((accurate.low <= accurate.difference) & (accurate.difference <= accurate.high)).all()
 
@@ -237,6 +242,108 @@ def test_ranks_of_runs_and_their_scores(study):
     assert best.tolist() == [full.iloc[:, 3].idxmax()]
 
 
+def resampled_by_loops(scores, resamples, seed, part):
+    """τ_b of topics drawn anew, each with the holes of a seed: once for each seed."""
+    seeds, levels, measures, _, queries = scores.shape
+    rng = np.random.default_rng([seed, part])
+    topics = rng.integers(queries, size=(resamples, 1, queries))
+    holes = rng.integers(seeds, size=(resamples, seeds, queries))
+    taus = np.empty((resamples, levels, measures, seeds))
+    for r, level, measure, s in np.ndindex(taus.shape):
+        drawn = list(zip(holes[r, s], topics[r, 0]))
+        now = np.mean([scores[hole, level, measure, :, topic] for hole, topic in drawn], axis=0)
+        truly = np.mean([scores[0, -1, measure, :, topic] for _, topic in drawn], axis=0)
+        taus[r, level, measure, s] = stats.kendalltau(now.round(10), truly.round(10)).statistic
+    return taus
+
+
+def test_resampled_topics_by_loops(study):
+    scores = study.order.scores[:2, 1:].copy()
+    scores[:, 0, 0] = np.arange(6) == 2  # all runs tie: τ is not defined
+    scores[0, 0, 0, :, 0] += scores[0, 0, 1, :, 0]
+    found = Resampling(scores, "b", 4, 5)("resamples 3")
+    taus = resampled_by_loops(scores, 4, 5, 3)
+    assert found["tau"] == pytest.approx(np.nanmean(taus, axis=-1), abs=1e-12)
+    np.testing.assert_array_equal(found["undefined"], np.isnan(taus).sum(axis=-1))
+    assert 0 < found["undefined"][:, 0, 0].sum() < 8
+
+
+def test_intervals_of_means_of_levels_and_of_knees_by_loops(study):
+    """Resamples moved to where the estimate is."""
+    order, ends = study.order, (0.025, 0.975)
+    one, other = 2, 0  # nDCG and bpref, up to 30 %
+    difference = np.mean([order.tau[level, one] - order.tau[level, other] for level in (0, 1)])
+    drawn = [np.mean([r[level, one] - r[level, other] for level in (0, 1)]) for r in order.resampled]
+    expected = [difference, *(difference + np.quantile(drawn, ends) - np.mean(drawn))]
+    assert order.mean_above("nDCG", "bpref", 0.3) == pytest.approx(expected, abs=1e-12)
+    levels, knees = (*FEW, 1.0), order.knees()
+    for number in range(4):
+        centre = np.mean(order.resampled[:, :, number], axis=0)
+        found = sorted(
+            next((at for at, t in zip(levels, r[:, number] - centre + order.tau[:, number]) if t > 0.9 + 1e-12), inf)
+            for r in order.resampled
+        )
+        assert knees.low[number] == found[1]  # of 50 the 1.25th and the 48.75th, or the next
+        assert knees.high[number] == found[48]
+
+
+def test_equal_measures_are_not_told_apart():
+    found = robustness(QRELS, RUNS, {"a": "AP", "b": "AP"}, fractions=(0.1,), seeds=2, pairs=8, complete=None, **FAST)
+    for table in (found.above("a", "b"), found.tests.above("a", "b")):
+        assert (table[["difference", "low", "high"]] == 0).all(axis=None)
+        assert table.verdict.tolist() == ["undecided"]
+
+
+def test_orders_with_ties_are_wholly_like_themselves():
+    """Measures of few values: 1 by all judgments, surely, so that each has a knee; τ_a would stay below."""
+    measures = ["Success@10", "P@5", "NumRet(rel=1)", "GeometricMean(measure='AP')"]
+    qrels, runs = generated(1, queries=5, runs=8)
+    found = robustness(qrels, runs, measures, fractions=(0.3,), seeds=2, pairs=0, complete=None, **FAST)
+    last = found.order.table()[lambda table: table.level == 1]
+    assert (last[["tau", "low", "high", "tau_b"]] == 1).all(axis=None)
+    assert last.tau_a.iloc[1] < 1
+    assert np.isfinite(found.order.knees()[["knee", "high"]]).all(axis=None)
+    assert "never" not in str(found)
+    tied = 1 - last.tau_a.iloc[1]
+    assert any(f"P@5 {100 * tied:.3g} %" in said and "left out of τ" in said for said in found.limits())
+    full = evaluate(qrels, runs, measures)
+    shown = found.rankings[lambda table: table.level == 1].pivot(index="run", columns="measure", values="score")
+    np.testing.assert_allclose(shown.loc[full.index, measures], full, atol=1e-12)
+
+
+def test_a_correlation_that_is_not_defined_is_left_out_and_counted():
+    """Only one of three topics tells the runs apart; without it all runs tie."""
+    qrels = {q: {d: int(d < "c") for d in "abcdefghijklm"} for q in "123"}
+    runs = {name: {q: {d: -number for number, d in enumerate(name if q == "1" else "abcd")} for q in qrels}
+            for name in ("abcd", "cabd", "dcab")}  # fmt: skip
+    found = robustness(qrels, runs, ["AP"], fractions=(0.5,), seeds=2, pairs=0, complete=None, **FAST)
+    order = found.order
+    lost = int(order.undefined.sum())
+    assert 0 < lost < 2 * order.resampled.size
+    assert np.isnan(order.resampled[:, 1]).any()
+    assert np.isfinite(order.table()[["tau", "low", "high"]]).all(axis=None)
+    assert order.knees().high.tolist() == [0.5]
+    assert any(f"AP {lost} of {2 * 2 * 51} values" in said for said in found.limits())
+    scores = np.stack([order.scores[0]] * 3)
+    scores[1, 0] = 0.5  # of one seed
+    assert replace(order, scores=scores).tau.tolist() == order.by_seed[0].tolist()
+
+
+def test_a_measure_by_which_all_runs_tie_has_no_order():
+    runs = {name: RUNS[name] for name in ("run0", "run2", "run4")}
+    found = robustness(
+        QRELS, runs, ["AP", "RR", "NumRel"], fractions=(0.3, 0.6), seeds=2, pairs=0, complete=None, **FAST
+    )
+    assert found.order.table()[["tau", "low", "high"]].isna().all(axis=1).tolist() == [False, False, True] * 3
+    assert found.order.knees()[["knee", "low", "high"]].isna().all(axis=1).tolist() == [False, False, True]
+    assert "NumRel undefined" in found.findings()[0]
+    assert "NumRel undefined" in found.findings()[-1]
+    assert any("NumRel 100 % of the pairs" in said for said in found.limits())
+    for picture in found.pictures().values():
+        ax = picture.draw(None)
+        mpl.pyplot.close(ax.figure)
+
+
 def test_knees():
     """Strictly above 0.9, and whether a curve falls below again."""
     levels = (0.1, 0.2, 0.5, 1.0)
@@ -260,13 +367,35 @@ def test_conclusions_by_loops():
     whole = of_pairs(masking.whole, len(QRELS), np.array([[0, 1]]))
     frame = left(QRELS, [d in has[q] for q, some in QRELS.items() for d in some])
     for seed in range(3):
-        kept = Fractions(FEW).kept(whole.pool.query, whole.pool.grade, whole.pool.query, [seed, 1, 0])
+        kept = Fractions(FEW).kept(whole.pool.query, whole.pool.grade, whole.pool.query, [seed, 1])
         for level in range(4):
             scores = evaluate(frame[kept[level]], runs, ["AP", "Bpref"], by_query=True)
             for number, measure in enumerate(["AP", "Bpref"]):
                 d = (scores.loc["run0"] - scores.loc["run5"])[measure].round(12)
                 p = stats.wilcoxon(d[d != 0]).pvalue if (d != 0).sum() > 1 else 1.0
                 assert found.p[seed, level, number, 0] == pytest.approx(p, abs=1e-12)
+
+
+def test_pairs_drawn_anew_by_loops():
+    """Accuracy and g-mean of pairs that are drawn, each with the holes of a seed that is drawn, once for each seed."""
+    p = np.random.default_rng(0).random((2, 2, 1, 5)) ** 3
+    p[:, -1] = p[:1, -1]
+    tests = PairTests((0.1, 1.0), ["m"], p, 0.2, 0.9, 50, 7)
+    accurate, geometric = tests._resampled
+    pairs = np.random.default_rng([7, 3, 0]).integers(5, size=(50, 1, 5))
+    seeds = np.random.default_rng([7, 3, 1]).integers(2, size=(50, 2, 5))
+    for r, level in np.ndindex(50, 2):
+        found = []
+        for s in range(2):
+            C = np.zeros((2, 2))
+            for pair, seed in zip(pairs[r, 0], seeds[r, s]):
+                C[int(p[0, -1, 0, pair] <= 0.2), int(p[seed, level, 0, pair] <= 0.2)] += 1
+            TP, P = (C[0, 0] / n if n else 0.0 for n in (C[0].sum(), C[:, 0].sum()))
+            found.append(((C[0, 0] + C[1, 1]) / 5, sqrt(TP * P) if C.sum() > C[1, 1] else np.nan))
+        assert accurate[r, level, 0] == pytest.approx(np.mean(found, axis=0)[0])
+        assert geometric[r, level, 0] == pytest.approx(np.nanmean(found, axis=0)[1], nan_ok=True)
+    row = tests.table().iloc[0]
+    assert [row.accuracy_low, row.accuracy_high] == pytest.approx(np.quantile(accurate[:, 0, 0], [0.05, 0.95]))
 
 
 def test_the_confusion_by_loops(study):
@@ -296,19 +425,36 @@ def test_accuracy_and_g_mean_of_the_papers_example(cells, accurate):
     assert accuracy(np.array(cells)) == pytest.approx(accurate, abs=5e-4)
     C11, C12, C21, _ = cells
     assert g_mean(np.array(cells)) == pytest.approx(sqrt(C11 / (C11 + C12) * C11 / (C11 + C21)))
-    assert np.isnan(g_mean(np.array([0, 0, 0, 3])))
+    assert np.isnan(g_mean(np.array([0, 0, 0, 3])))  # nothing to find, and no errors
+    assert g_mean(np.array([[0, 1, 1, 3], [0, 0, 1, 3], [0, 1, 0, 3]]).T).tolist() == [0, 0, 0]
+
+
+def test_g_mean_is_the_mean_of_the_seeds_for_which_it_is_defined(study):
+    p = np.full((3, 2, 1, 4), 0.5)
+    p[0] = 0.01  # by the first seed everything differs, always
+    found = PairTests((0.1, 1.0), ["m"], p, 0.05, 0.95, 50, 0).table()
+    assert found[["g_mean", "g_mean_low", "g_mean_high"]].to_numpy().tolist() == [[1.0] * 3] * 2
+    assert found.g_mean_undefined.tolist() == [1, 1]
+    p = study.tests.p.copy()
+    p[0, :, 2] = 0.01
+    limits = replace(study, tests=replace(study.tests, p=p)).limits()
+    assert any("g-mean is not defined" in said and "nDCG 4 of 12 values" in said for said in limits)
 
 
 def test_wilcoxon_is_scipys_row_by_row():
     """Few and many queries, ties and zeros, all decided for each comparison alone."""
     rng = np.random.default_rng(0)
-    for n, rows in ((3, 6), (8, 4), (13, 1), (20, 6), (30, 6), (50, 6), (51, 6), (70, 6)):
+    for n, rows in ((3, 6), (8, 4), (20, 3), (50, 2), (51, 3), (70, 3)):
         clean, tied, some = rng.normal(0.3, 1, (3, rows, n))
         d = np.concatenate([clean, np.round(tied, 1), some * (rng.random((rows, n)) < 0.6), np.zeros((1, n))])
         left = [row[row != 0] for row in d]
         expected = [stats.wilcoxon(row).pvalue if len(row) > 1 else 1.0 for row in left]
         assert wilcoxon_test(d) == pytest.approx(expected, abs=1e-12)
     assert wilcoxon_test(np.zeros((0, 5))).shape == (0,)
+    d = np.round(rng.normal(0.3, 1, 13), 1)  # as many ties as all signs are tried for, which takes scipy seconds
+    ranks = stats.rankdata(np.abs(d))
+    sums, found = np.array(list(product((1, -1), repeat=13))) @ ranks, np.sign(d) @ ranks
+    assert wilcoxon_test(d[None]) == pytest.approx(2 * min((sums <= found).mean(), (sums >= found).mean()), abs=1e-12)
 
 
 # ---- the study as a whole
@@ -318,20 +464,100 @@ def numbers(study):
     return [study.order.scores, study.order.resampled, study.tests.p]
 
 
-def test_started_again_side_by_side_or_at_once_it_is_the_same(study, tmp_path, monkeypatch):
-    """What was done is taken from the folder; more seeds take what there is."""
+def test_started_again_or_at_once_it_is_the_same(study, tmp_path, monkeypatch):
+    """What was done is taken from the folder; more seeds, another level of significance, and no tests take it, too."""
     how = {"fractions": FEW, "pairs": 8, "complete": None, **FAST}
     first = robustness(QRELS, RUNS, seeds=2, keep=tmp_path, **how)
     again = robustness(QRELS, RUNS, seeds=3, keep=tmp_path, **how)
-    beside = robustness(QRELS, RUNS, seeds=3, jobs=2, **how)
-    for one, other, third in zip(*map(numbers, (study, again, beside)), strict=True):
+    for one, other in zip(*map(numbers, (study, again)), strict=True):
         np.testing.assert_array_equal(one, other)
-        np.testing.assert_array_equal(one, third)
     np.testing.assert_array_equal(first.order.scores, study.order.scores[:2])
-    monkeypatch.setattr(Masking, "scores", None)  # nothing is scored any more
+    monkeypatch.setattr(Work, "__call__", None)  # no piece is computed any more
     kept = robustness(QRELS, RUNS, seeds=3, keep=tmp_path, **how)
     np.testing.assert_array_equal(kept.tests.p, study.tests.p)
     assert str(kept) == str(study)
+    monkeypatch.setattr(Resampling, "__call__", None)
+    other = robustness(QRELS, RUNS, seeds=3, keep=tmp_path, **how, alpha=0.2, confidence=0.8)
+    assert (other.tests.rejected != study.tests.rejected).any()
+    other = robustness(QRELS, RUNS, seeds=3, keep=tmp_path, **{**how, "pairs": 0})
+    np.testing.assert_array_equal(other.order.resampled, study.order.resampled)
+
+
+def masking_of(measures=("Bpref", "AP"), qrels=QRELS, runs=RUNS, pool="judged"):
+    return Masking.of(plain_judgments(qrels), runs, measures_by_name(measures), pool)
+
+
+def test_work_is_the_same_in_another_process(study):
+    """To which it is pickled."""
+    work = Work(masking_of(), Fractions(FEW), np.array([[0, 1], [2, 5]]))
+    resampling = Resampling(study.order.scores, "b", 5, 0)
+    for task, name in ((work, "scores 1"), (work, "pairs 1"), (resampling, "resamples 2")):
+        one, other = task(name), pickle.loads(pickle.dumps(task))(name)
+        assert all(np.array_equal(one[what], other[what]) for what in one)
+
+
+def test_numbers_do_not_depend_on_how_much_is_at_work_at_a_time(study, monkeypatch):
+    for module, name in (
+        (masking_module, "_HITS"),
+        (masking_module, "_RANKINGS"),
+        (robust_pieces, "_PAIR_HITS"),
+        (robust_pieces, "_CELLS"),
+        (robust_significance, "_CHUNK"),
+    ):
+        monkeypatch.setattr(module, name, 1)
+    found = robustness(QRELS, RUNS, fractions=FEW, seeds=3, pairs=8, complete=None, **FAST)
+    for one, other in zip(numbers(study), numbers(found), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)  # sums of floats end a little elsewhere
+    for one, other in zip(study.tests._resampled, found.tests._resampled):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_numbers_do_not_depend_on_other_levels_measures_and_tests(study):
+    how = {"seeds": 3, "pairs": 8, "complete": None, **FAST}
+    few = robustness(QRELS, RUNS, {"AP": "AP"}, fractions=FEW[1:2], **how)
+    levels = [1, 3]
+    np.testing.assert_array_equal(few.tests.p[:, :, 0], study.tests.p[:, levels, 3])
+    np.testing.assert_array_equal(few.order.scores[:, :, 0], study.order.scores[:, levels, 3])
+    np.testing.assert_array_equal(few.order.resampled[:, :, 0], study.order.resampled[:, levels, 3])
+
+
+def test_the_identity_of_pieces_is_all_that_they_depend_on():
+    """Among it lengths of documents that no run has, which only ideal rankings read, and what a function does."""
+    top = {n: {q: dict(list(some.items())[:5]) for q, some in run.items()} for n, run in RUNS.items()}
+    got = {d for run in top.values() for some in run.values() for d in some}
+    assert len(got) < len(LENGTHS)
+
+    def known(measure="AP", fractions=FEW, pool="judged", qrels=QRELS, runs=top):
+        return fingerprint(identity(masking_of({"m": measure}, qrels, runs, pool), Fractions(fractions)))
+
+    def timed(lengths):
+        return CWLA(C="decay(60)", A="etg", gain="clicksave", effort="time", lengths=lengths, norm="ideal")
+
+    def worth(of_two):
+        @gain
+        def mine(r):
+            """Grade 2 is worth something else.
+
+            g = …"""
+            return np.where(r > 1, of_two, 0.5)
+
+        return CWLA(C="rbp(0.8)", A="erg", gain=mine)
+
+    others = {d: n if d in got else 10 * n for d, n in LENGTHS.items()}
+    fewer = {q: dict(list(some.items())[:-1]) for q, some in QRELS.items()}
+    found = [
+        known(),
+        known(fractions=(0.1, 0.3)),
+        known(pool="whole"),
+        known(qrels=fewer),
+        known(runs={**top, "run0": top["run1"]}),
+        known(timed(LENGTHS)),
+        known(timed(others)),
+        known(worth(1.0)),
+        known(worth(0.9)),
+    ]
+    assert len(set(found)) == len(found)
+    assert found[0] == known()
 
 
 def test_other_judgments_are_other_pieces(tmp_path):
@@ -342,12 +568,22 @@ def test_other_judgments_are_other_pieces(tmp_path):
     assert (one.order.scores != other.order.scores).any()
 
 
-def test_short_runs_are_left_out_and_named():
+def test_short_runs_are_left_out_and_named(monkeypatch):
+    """And no run is read again for it."""
     short = {**RUNS, "short": {q: dict(list(some.items())[:30]) for q, some in RUNS["run0"].items()}}
+    read = []
+    monkeypatch.setattr(masking_module, "loaded", lambda run, what: read.append(what) or run)
     found = robustness(QRELS, short, ["AP"], fractions=(0.5,), seeds=1, pairs=0, complete=0.8, **FAST)
+    assert len(read) == len(short)
     assert found.about["left_out"] == {"short": 180}
     assert found.runs == list(RUNS)
     assert any("left out: 'short'" in said for said in found.limits())
+    some, masking = (
+        masking_of(SCORED, runs=short).only(list(RUNS)[1:]),
+        masking_of(SCORED, runs=dict(list(RUNS.items())[1:])),
+    )
+    kept = np.random.default_rng(0).random((2, len(masking.whole.pool.grade))) < 0.5
+    np.testing.assert_array_equal(scored(some, kept), scored(masking, kept))
     with pytest.raises(BadRun, match="give complete=None"):
         robustness(QRELS, {n: short[n] for n in ("run0", "short")}, ["AP"], **FAST)
 
@@ -358,22 +594,26 @@ def test_what_it_shows(study):
     assert set(tables) == {"order", "knees_of_order", "differences", "rankings", "tests", "knees_of_accuracy",
                            "confusion"}  # fmt: skip
     assert all(len(shown.frame) and "6 runs, 6 topics, 3 seeds" in shown.caption for shown in tables.values())
+    assert any("infAP is told that they were in the pool (pool='whole')" in said for said in study.limits())
     for picture in pictures.values():
         ax = picture.draw(None)
         assert ax.get_ylabel()
+        assert "infAP is told that they were in the pool (pool='whole')" in picture.caption
+        assert "6 topics, 3 seeds" in ax.get_title(loc="left")
         lines = {tuple(np.round(line.get_ydata(), 9)) for line in ax.lines}
         column = "difference" if "difference" in picture.data else "value"
         for _, rows in picture.data.groupby("measure" if column == "value" else "comparison"):
             assert tuple(np.round(rows[column], 9)) in lines
         mpl.pyplot.close(ax.figure)
     findings = study.findings()
+    assert any("over these pairs and topics?" in said for said in findings)
     assert any(said.startswith("So the order nDCG above infAP above bpref") for said in findings)
     assert sum(said.startswith("Is the test more accurate by") for said in findings) == 3
 
 
 def test_pools_of_some_depth():
     """The pool of all runs, and for a pair that of the two."""
-    found = robustness_to_depth(QRELS, RUNS, depths=(3, 10), pairs=4, complete=None, pool="judged", **FAST)
+    found = robustness_to_depth(QRELS, RUNS, depths=(3, 10), pairs=4, complete=None, **FAST)
     assert found.holes.levels == (3.0, 10.0, inf)
     top = {q: {d: g for d, g in some.items() if any(d in sorted(r.get(q, {}), key=r.get(q, {}).get)[-10:]
            for r in RUNS.values())} for q, some in QRELS.items()}  # fmt: skip
@@ -381,6 +621,15 @@ def test_pools_of_some_depth():
     np.testing.assert_allclose(found.order.means[0, 1].T, expected, atol=1e-12)
     assert "all" in [label.get_text() for label in plots.plot_order(found).get_xticklabels()]
     assert "With a pool of depth 3" in str(found)
+    assert "infAP is not told that they were in the pool (pool='judged')" in str(found)
+    assert json.loads(json.dumps(found.about, allow_nan=False))["levels"] == [3, 10, "all"]
+
+
+def test_a_knee_that_is_only_reached_by_all_judgments():
+    found = robustness_to_depth(QRELS, RUNS, ["AP"], depths=(1,), pairs=0, complete=None, **FAST)
+    assert found.order.tau[0, 0] < 0.9
+    assert any("AP at all judgments" in said for said in found.findings())
+    assert "never" not in str(found)
 
 
 def test_weights_of_grades():
@@ -396,7 +645,7 @@ def test_weights_of_grades():
 def test_groups_by_loops():
     """Each group's own judgments taken out of the frame; ranks by hand."""
     groups = dict(zip(RUNS, "AABBCC"))
-    found = groups_left_out(QRELS, RUNS, groups, depth=10, complete=None, pool="judged", resamples=50)
+    found = groups_left_out(QRELS, RUNS, groups, depth=10, complete=None, resamples=50)
     top = {n: {q: set(sorted(some, key=some.get)[-10:]) for q, some in run.items()} for n, run in RUNS.items()}
     full = evaluate(QRELS, RUNS, MEASURES.values())
     for group in "ABC":
@@ -415,6 +664,9 @@ def test_groups_by_loops():
                 assert row.falls == ranks[1] - ranks[0]
     assert ((found.falls.falls_low <= found.falls.falls) & (found.falls.falls <= found.falls.falls_high)).all()
     assert plot_falls(found).get_xlabel()
+    assert any("infAP is not told that they were in the pool" in said for said in found.limits())
+    other = groups_left_out(QRELS, {**RUNS, "run0": RUNS["run1"]}, groups, ["AP"], complete=None, resamples=50)
+    assert other.about["input"] != found.about["input"]
     assert len(found.findings()) == 1 + len(MEASURES)
 
 
@@ -436,6 +688,56 @@ def test_what_cannot_be_studied(given, says):
         robustness(QRELS, RUNS, **{"progress": False, **given})
     with pytest.raises(BadParameter, match="give at least 2 by name, not 1 run"):
         robustness(QRELS, {"run0": RUNS["run0"]})
+
+
+def test_falls_of_runs_by_loops():
+    """Ranks in resamples of topics, run by run, less by all judgments than without the group's own."""
+    groups = dict(zip(RUNS, "AABBCC"))
+    found = groups_left_out(QRELS, RUNS, groups, ["AP"], depth=10, complete=None, resamples=50, seed=4)
+    top = {n: {q: set(sorted(some, key=some.get)[-10:]) for q, some in run.items()} for n, run in RUNS.items()}
+    by_query = {}
+    for group in ("", *"ABC"):
+        rest = {
+            q: {d: g for d, g in some.items() if {groups[n] for n in RUNS if d in top[n].get(q, ())} != {group}}
+            for q, some in QRELS.items()
+        }
+        by_query[group] = evaluate(rest, RUNS, ["AP"], by_query=True)["AP"].to_numpy().reshape(len(RUNS), -1)
+    times = np.random.default_rng(4).multinomial(6, np.full(6, 1 / 6), 50)
+    falls, moves = [], []
+    for drawn in times:
+        fallen = []
+        for at, name in enumerate(RUNS):
+            full, without = (by_query[of] @ drawn / 6 for of in ("", groups[name]))
+            fallen.append(sum(without > without[at] + 1e-10) - sum(full > full[at] + 1e-10))
+        falls.append(np.mean(fallen))
+        moves.append(np.mean(np.abs(fallen)))
+    row = found.falls.iloc[0]
+    for what, values in (("falls", falls), ("moves", moves)):
+        ends = row[what] + np.quantile(values, [0.025, 0.975]) - np.mean(values)
+        assert [row[f"{what}_low"], row[f"{what}_high"]] == pytest.approx(ends, abs=1e-12)
+
+
+def test_the_claim_of_the_paper_is_contradicted_where_it_is(study):
+    """nDCG made to order the runs oppositely at all levels but the last."""
+    scores, resampled = study.order.scores.copy(), study.order.resampled.copy()
+    scores[:, :-1, 2], resampled[:, :-1, 2] = -scores[:, -1:, 2], -1
+    found = replace(study, order=replace(study.order, scores=scores, resampled=resampled))
+    conclusion = next(said for said in found.findings() if said.startswith("So the order"))
+    assert "as Bompada et al. (2007) found it, is contradicted here: nDCG is below infAP, nDCG is below" in conclusion
+
+
+@pytest.mark.parametrize(
+    ("measure", "says"),
+    [
+        ("nDCG", "found it of binary nDCG (nDCG is graded here)"),
+        ("nDCG@10", "not the claim of Bompada et al., 2007: nDCG@10 is cut, and their nDCG is not"),
+    ],
+)
+def test_the_claim_of_the_paper_is_of_its_own_measures(measure, says):
+    how = {"fractions": (0.1,), "seeds": 1, "pairs": 0, "complete": None, **FAST}
+    assert says in str(robustness(QRELS, RUNS, [measure, "infAP", "Bpref"], **how))
+    binary = {q: {d: int(g > 0) for d, g in some.items()} for q, some in QRELS.items()}
+    assert "graded here" not in str(robustness(binary, RUNS, [measure, "infAP", "Bpref"], **how))
 
 
 def test_levels_are_checked(study):

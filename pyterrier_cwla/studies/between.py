@@ -246,7 +246,7 @@ class MetricAgreement(Study):
         return [
             "That two measures agree does not say that either is right, nor does it where they disagree say which is"
             " wrong.",
-            "τ depends on the runs: of very different quality, any two measures agree on them; of similar quality, few.",
+            "τ depends on the runs: where these differ much any two measures agree, where they differ little few do.",
             f"Intervals say what {self.about['queries']:,} other queries might show for the same {self.about['runs']:,}"
             " runs; with more queries there is less chance in the orders, and τ is, as a rule, higher. They are not"
             " corrected for the number of pairs.",

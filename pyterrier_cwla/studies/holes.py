@@ -39,14 +39,14 @@ class Fractions:
 
     def kept(self, query: Array, grade: Array, first: Array, seed: Any) -> Array:
         """[levels × judgments]: of one random permutation of each topic's relevant and non-relevant ones the first
-        max(1, ⌊fR⌋) and max(10, ⌊fN⌋). Grades below 0 are no judgments, and stay."""
+        max(1, ⌊fR⌋) and max(10, ⌊fN⌋). Grades below 0 are no judgments, and stay. ``seed`` may be a generator, which
+        is then drawn from once for each judgment, however many levels there are."""
         kind = 3 * query + np.sign(grade).astype(int) + 1
         order = np.lexsort((np.random.default_rng(seed).random(len(kind)), kind))
         sizes = np.bincount(kind, minlength=3)
         place = np.empty(len(kind), np.int64)
         place[order] = np.arange(len(kind)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        distinct, of_kind = np.unique(sizes, return_inverse=True)
-        most = np.array([[int(_fraction(f) * n) for n in distinct.tolist()] for f in self.levels])[:, of_kind]
+        most = np.array([share.numerator * sizes // share.denominator for share in map(_fraction, self.levels)])
         most[:, 0::3] = len(kind)
         most[:, 1::3] = np.maximum(most[:, 1::3], LEAST["non-relevant"])
         most[:, 2::3] = np.maximum(most[:, 2::3], LEAST["relevant"])

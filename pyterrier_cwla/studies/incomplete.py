@@ -16,7 +16,7 @@ from ..evaluate import is_runs
 from .correlation import TAUS
 from .holes import FRACTIONS, Depths, Fractions, lacking, plain_judgments
 from .masking import Masking
-from .pieces import Pieces
+from .pieces import Pieces, fingerprint
 from .robust_order import Orders
 from .robust_pieces import Resampling, Work, chosen_pairs, identity
 from .robust_result import Robustness
@@ -38,7 +38,7 @@ def robustness(
     pairs: int | None = 300,
     complete: float | None = 0.95,
     pool: str = "whole",
-    tau: str = "a",
+    tau: str = "b",
     alpha: float = 0.05,
     confidence: float = 0.95,
     resamples: int = 500,
@@ -60,10 +60,12 @@ def robustness(
     always there · ``seeds``: the seeds are ``seed``, ``seed`` + 1, … · ``pairs``: of runs, at random; 0 for no tests,
     None for all pairs · ``complete``: runs that retrieve less than this share of what the run with the most documents
     does are left out, and named; None keeps all · ``pool``: to infAP, documents whose judgment is missing are in the
-    pool and not judged ("whole"), or not in it ("judged"); to others they are not judged · ``tau``: kind of τ, "a" as
-    in the paper or "b" where ties shall not count · ``alpha``: the tests reject at p ≤ alpha · ``confidence``,
-    ``resamples``: of the intervals. Those of τ are of the bootstrap over topics, each with the holes of a random seed ·
-    ``keep``: a folder for what is done, so that the study can be stopped and started again · ``jobs``: processes.
+    pool and not judged ("whole", as in the paper), or not in it ("judged"); to others they are not judged · ``tau``:
+    kind of τ. Where nothing ties, "a" and "b" are the paper's 1 − 4K/(n(n − 1)). "b" leaves out the pairs that tie, so
+    that every order is wholly like itself; "a" counts them as neither, so that coarse measures such as P@5 stay below 1
+    with all judgments · ``alpha``: the tests reject at p ≤ alpha · ``confidence``, ``resamples``: of the intervals.
+    Those of τ are of the bootstrap over topics, each with the holes of a random seed · ``keep``: a folder for what is
+    done, so that the study can be stopped and started again · ``jobs``: processes.
 
     Raises :class:`BadParameter`, :class:`BadRun` or :class:`BadJudgments` where there is nothing to compare.
 
@@ -77,13 +79,13 @@ def robustness(
     >>> runs = {f"noise {n}": run(n) for n in range(1, 6)}
     >>> study = robustness(qrels, runs, ["Bpref", "AP"], fractions=(0.1, 0.5), seeds=2, progress=False)
     >>> study.order.table()[["level", "measure", "tau"]].round(2)
-       level measure  tau
-    0    0.1   Bpref  0.4
-    1    0.1      AP  0.4
-    2    0.5   Bpref  0.7
-    3    0.5      AP  0.8
-    4    1.0   Bpref  1.0
-    5    1.0      AP  1.0
+       level measure   tau
+    0    0.1   Bpref  0.52
+    1    0.1      AP  0.40
+    2    0.5   Bpref  0.70
+    3    0.5      AP  0.80
+    4    1.0   Bpref  1.00
+    5    1.0      AP  1.00
     """
     how = Settings(seeds, pairs, complete, pool, tau, alpha, confidence, resamples, seed)
     return _studied(qrels, runs, measures, Fractions(tuple(fractions)), how, keep, progress, jobs)
@@ -97,8 +99,8 @@ def robustness_to_depth(
     depths: Sequence[int] = DEPTHS,
     pairs: int | None = 300,
     complete: float | None = 0.95,
-    pool: str = "whole",
-    tau: str = "a",
+    pool: str = "judged",
+    tau: str = "b",
     alpha: float = 0.05,
     confidence: float = 0.95,
     resamples: int = 500,
@@ -110,7 +112,8 @@ def robustness_to_depth(
     """How robust measures are where the pool is shallow: what no run has in its first k is not judged.
 
     The same as :func:`robustness` otherwise. Levels are the ``depths`` k, and ∞ for all judgments. Nothing in it is
-    random but the choice of pairs of runs, each of which has its own pool, and the resamples.
+    random but the choice of pairs of runs, each of which has its own pool, and the resamples. By default infAP does not
+    know that what is lost was in a pool (``pool="judged"``): of a shallow pool nobody would.
 
     Source: Zobel (1998); Bompada et al. (2007) for the comparison.
 
@@ -165,8 +168,7 @@ def ready(
             f" {max(retrieved.values()):,} documents of the longest: give complete=None to keep all."
         )
     if short:
-        others = {name: run for name, run in runs.items() if str(name) not in short}
-        masking = Masking.of(judgments, others, masking.measures, pool)
+        masking = masking.only([run for run in masking.runs if run not in short])
     return masking, short
 
 
@@ -210,37 +212,45 @@ def _studied(
 ) -> Robustness:
     masking, short = ready(qrels, runs, measures, how.complete, how.pool)
     pairs = chosen_pairs(len(masking.runs), how.pairs, how.seed)
-    names, known = list(masking.measures), identity(masking, holes, pairs)
+    names, known = list(masking.measures), identity(masking, holes)
     seeds = range(how.seed, how.seed + how.seeds)
-    kinds = ("pairs", "scores") if len(pairs) else ("scores",)
-    wanted = [f"{kind} {seed}" for kind in kinds for seed in seeds]
-    pieces = Pieces(known, keep, progress, jobs).each(wanted, Work(masking, holes, pairs), "scoring with holes")
-    found = dict(zip(wanted, pieces))
-    scores = np.stack([found[f"scores {seed}"]["scores"] for seed in seeds])
-    resampled = _resampled(scores, {**known, **asdict(how)}, how, keep, progress, jobs)
+    work = Work(masking, holes, pairs)
+    pieces = Pieces(known, keep, progress, jobs).each(
+        [f"scores {seed}" for seed in seeds], work, "scoring with holes", "seeds"
+    )
+    scores = np.stack([piece["scores"] for piece in pieces])
+    resampled = _resampled(scores, known, how, keep, progress, jobs)
     tests = None
     if len(pairs):
-        p = np.stack([found[f"pairs {seed}"]["p"] for seed in seeds])
+        pieces = Pieces({**known, "pairs": fingerprint(pairs)}, keep, progress, jobs).each(
+            [f"pairs {seed}" for seed in seeds], work, "testing pairs with holes", "seeds"
+        )
+        p = np.stack([piece["p"] for piece in pieces])
         tests = PairTests(holes.levels, names, p, how.alpha, how.confidence, how.resamples, how.seed)
     about = {
         **asdict(how),
         "version": __version__,
         "measures": known["measures"],
-        "levels": list(holes.levels),
+        "levels": [level if np.isfinite(level) else "all" for level in holes.levels],
         "left_out": short,
         "lacking": lacking(masking.judgments),
         "queries": masking.queries,
         "judgments": len(masking.whole.pool.grade),
+        "highest_grade": masking.whole.pool.highest,
         "pairs": len(pairs),
         "input": known["input"],
     }
-    order = Orders(holes.levels, names, scores, resampled, how.tau, how.confidence)
+    order = Orders(holes.levels, names, scores, *resampled, how.tau, how.confidence)
     return Robustness(about, holes, masking.measures, masking.runs, order, tests)
 
 
-def _resampled(scores: Any, known: dict[str, Any], how: Settings, keep: Any, progress: bool, jobs: int) -> Any:
-    """τ of topics that are drawn anew [resamples × levels × measures]."""
+def _resampled(
+    scores: Any, known: dict[str, Any], how: Settings, keep: Any, progress: bool, jobs: int
+) -> tuple[Any, Any]:
+    """τ of topics that are drawn anew, and for how many seeds it is undefined [resamples × levels × measures]."""
+    known = {**known, "resampling": [how.tau, how.resamples, how.seed, how.seeds]}
     resampling = Resampling(scores, how.tau, -(-how.resamples // _PARTS), how.seed)
     parts = [f"resamples {number}" for number in range(_PARTS)]
     pieces = Pieces(known, keep, progress, jobs).each(parts, resampling, "resampling topics")
-    return np.concatenate([piece["tau"] for piece in pieces])[: how.resamples]
+    tau, undefined = (np.concatenate([piece[what] for piece in pieces]) for what in ("tau", "undefined"))
+    return tau[: how.resamples], undefined[: how.resamples]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,7 @@ from ..errors import BadParameter
 from ..evaluate import loaded, naming
 from ..measures import innermost, metric_of
 from ..provider import CWLAEvaluator
-from ..rankings import Pool, Rankings
+from ..rankings import Pool, Rankings, StackedRows
 from .holes import NOWHERE
 
 Array = np.ndarray
@@ -61,11 +61,29 @@ class Masking:
     def queries(self) -> int:
         return len(self.judgments.qids)
 
+    def only(self, runs: Sequence[str]) -> Masking:
+        """The same with some of the runs."""
+        whole, numbers = self.whole, [self.runs.index(run) for run in runs]
+        which = (np.array(numbers)[:, None] * self.queries + np.arange(self.queries)).ravel()
+        hit, ranking, _ = whole.hits_of(which)
+        assert whole.judgment is not None
+        rankings = Rankings.of_hits(
+            whole.n[which],
+            ranking,
+            whole.rank[hit],
+            whole.grade[hit],
+            whole.pool,
+            rows=None if whole.rows is None else StackedRows([whole.rows.runs[number] for number in numbers]),
+            topic=np.tile(np.arange(self.queries), len(numbers)),
+            judgment=whole.judgment[hit],
+        )
+        return replace(self, runs=list(runs), whole=rankings)
+
     def scores(self, whole: Rankings, kept: Array) -> Array:
         """[measures × levels × rankings] where of the judgments of a pool only some are kept [levels × judgments]."""
-        _, different, again = np.unique(np.packbits(kept, axis=1), axis=0, return_index=True, return_inverse=True)
-        if len(different) < len(kept):  # where little is judged, small shares are the same
-            return self.scores(whole, kept[different])[:, again]
+        new = np.append(True, (kept[1:] != kept[:-1]).any(axis=1))
+        if not new.all():  # where little is judged, small shares are the same
+            return self.scores(whole, kept[new])[:, np.cumsum(new) - 1]
         found = np.empty((len(self.measures), len(kept), len(whole)))
         at_a_time = min(_HITS // max(len(whole.rank), 1), _RANKINGS // max(len(whole), 1))
         for levels in parts(len(kept), at_a_time):

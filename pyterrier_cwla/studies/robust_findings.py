@@ -67,15 +67,28 @@ def _comparisons(study: Robustness) -> list[str]:
         if chain and study.tests is not None:
             tests = study.tests.above(first, second)
             said.append(
-                f"Is the test more accurate by {first} than by {second}? Level by level: {_by_verdict(study, tests)}."
+                f"Is the test more accurate by {first} than by {second}, over these pairs and topics? Level by level:"
+                f" {_by_verdict(study, tests)}."
             )
     if chain:
-        held = all(study.order.mean_above(one, other, low[-1])[1] > 0 for one, other in claims)
+        ends = [study.order.mean_above(one, other, low[-1])[1:] for one, other in claims]
+        holds = all(lower > 0 for lower, _ in ends)
+        against = [f"{one} is below {other}" for (one, other), (_, upper) in zip(claims, ends) if upper < 0]
+        otherwise = f"is contradicted here: {', '.join(against)}" if against else "is not confirmed here"
         said.append(
-            f"So the order {' above '.join(chain)} where judgments are few, as Bompada et al. (2007) found it,"
-            f" {'holds here' if held else 'is not confirmed here'}."
+            f"So the order {' above '.join(chain)} where judgments are few{_as_in_the_paper(study, chain)}"
+            f" {'holds here' if holds else otherwise}."
         )
     return said
+
+
+def _as_in_the_paper(study: Robustness, chain: list[str]) -> str:
+    """Whose claim it is, as far as the measures are those of the paper: uncut, and nDCG of binary judgments."""
+    metric = metric_of(innermost(study.measures[chain[0]]))
+    if metric.k is not None or str(metric.C) != "dcg":
+        return f" (not the claim of Bompada et al., 2007: {chain[0]} is cut, and their nDCG is not)"
+    graded = len(np.unique(metric.gains(np.arange(1, study.about["highest_grade"] + 1)))) > 1
+    return ", as Bompada et al. (2007) found it" + (f" of binary nDCG ({chain[0]} is graded here)," if graded else ",")
 
 
 def papers_chain(measures: dict[str, Any]) -> list[str]:
@@ -113,18 +126,23 @@ def _ranges(study: Robustness, which: np.ndarray) -> str:
 def _knees(study: Robustness) -> list[str]:
     parts = []
     for row in study.order.knees().itertuples():
-        if np.isinf(row.knee):
-            parts.append(f"{row.measure} never")
-            continue
         again = "" if np.isnan(row.falls_again_at) else f", but not at {study.holes.says(row.falls_again_at)}"
-        ends = _range(study, row.low, row.high)
-        parts.append(f"{row.measure} at {study.holes.says(row.knee)}{ends}{again}")
+        ends = f" [{_level(study, row.low)} to {_level(study, row.high)}]" if row.low < row.high else ""
+        parts.append(f"{row.measure} {_knee(study, row.knee)}{ends}{again}")
     return [f"τ is above {KNEE} from the knee on: {', '.join(parts)}."]
 
 
-def _range(study: Robustness, low: float, high: float) -> str:
-    ends = ["never" if np.isinf(end) and study.holes.random else study.holes.says(end) for end in (low, high)]
-    return f" [{' to '.join(ends)}]" if low != high else ""
+def _knee(study: Robustness, knee: float) -> str:
+    at = _level(study, knee)
+    return at if at == "never" or np.isnan(knee) else f"at {at}"
+
+
+def _level(study: Robustness, level: float) -> str:
+    if np.isnan(level):
+        return "undefined"
+    if np.isinf(level):
+        return "never" if study.holes.random else "all judgments"
+    return study.holes.says(level)
 
 
 def _tests(study: Robustness) -> list[str]:
@@ -139,11 +157,11 @@ def _tests(study: Robustness) -> list[str]:
             f" {row.false_positives:.0f} false positives, {row.false_negatives:.0f} false negatives)"
             for row in rows.itertuples()
         )
-        said.append(f"{_at(study, level)}, the test concludes what it does by all judgments for a share of {values}.")
-    knees = ", ".join(
-        f"{row.measure} {'never' if np.isinf(row.knee) else 'at ' + study.holes.says(row.knee)}"
-        for row in study.tests.knees().itertuples()
-    )
+        said.append(
+            f"{_at(study, level)}, the test concludes what it does by all judgments for a share of {values}"
+            " of these pairs."
+        )
+    knees = ", ".join(f"{row.measure} {_knee(study, row.knee)}" for row in study.tests.knees().itertuples())
     truly = study.tests.rejected[0, -1].mean(axis=-1)
     shares = ", ".join(f"{share:.0%} by {name}" for name, share in zip(study.measures, truly))
     said.append(f"Accuracy is above {KNEE} from the knee on: {knees}. By all judgments the pairs differ: {shares}.")
@@ -165,6 +183,14 @@ def limits(study: Robustness) -> list[str]:
             f"{' and holes' if study.holes.random else ''} for these {many(about['queries'], 'topic')}; pairs that"
             " share a run are not independent, so these intervals are too short."
         )
+        undefined = study.tests.table().groupby("measure", sort=False)["g_mean_undefined"].sum()
+        if named := [f"{name} {number:,}" for name, number in undefined.items() if number]:
+            said.append(
+                "g-mean is not defined where every pair differs significantly, with holes and without, and left out of"
+                f" means there: {', '.join(named)} of {study.tests.p.shape[0] * study.tests.p.shape[1]:,} values of"
+                " each measure (levels and seeds)."
+            )
+    said += [*told(about["pool"], study.measures), *_ties(study)]
     if study.holes.random:
         said.append("Holes here are random; real judgments are missing where no system looked.")
     if short := about["left_out"]:
@@ -180,6 +206,38 @@ def limits(study: Robustness) -> list[str]:
     return said
 
 
+def told(pool: str, measures: dict[str, Any]) -> list[str]:
+    """What infAP knows of documents whose judgment is missing, where it is among the measures."""
+    names = [name for name, measure in measures.items() if innermost(measure).NAME == "infAP"]
+    if not names:
+        return []
+    told = "is told" if pool == "whole" else "is not told"
+    return [
+        f"Of documents whose judgment is missing, {' and '.join(names)} {told} that they were in the pool"
+        f" (pool={pool!r})."
+    ]
+
+
+def _ties(study: Robustness) -> list[str]:
+    """Which measures tie runs by all judgments, and where so many tie that τ is not defined."""
+    order, said = study.order, []
+    tied = [f"{name} {100 * share:.3g} %" for name, share in zip(study.measures, order.tied) if share > 0]
+    if tied:
+        left_out = study.about["tau"] == "b"
+        what = "are left out of τ" if left_out else "count as neither right nor wrong, so that τ stays below 1"
+        said.append(f"By all judgments pairs of runs tie, and {what}: {', '.join(tied)} of the pairs.")
+    lost = np.isnan(order.by_seed).sum(axis=(0, 1)) + order.undefined.sum(axis=(0, 1))
+    if lost.any():
+        each = len(order.by_seed) * len(order.levels)
+        of = each * (1 + len(order.resampled))
+        named = ", ".join(f"{name} {number:,}" for name, number in zip(study.measures, lost) if number)
+        said.append(
+            f"τ is not defined where a measure ties all runs, and left out of means and intervals there: {named} of"
+            f" {of:,} values of each measure (levels, seeds and resamples)."
+        )
+    return said
+
+
 def _at(study: Robustness, level: float) -> str:
     if study.holes.random:
         return f"With {study.holes.says(level)} of the judgments"
@@ -187,4 +245,6 @@ def _at(study: Robustness, level: float) -> str:
 
 
 def _with_ends(value: float, low: float, high: float, sign: str = "") -> str:
+    if np.isnan(value):
+        return "undefined"
     return f"{value:{sign}.3f} [{low:{sign}.3f}, {high:{sign}.3f}]"

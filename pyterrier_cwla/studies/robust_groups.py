@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from ir_measures.measures import Measure
 
 from .._version import __version__
 from ..errors import BadParameter, many, some
@@ -16,8 +17,11 @@ from ..plots import GREY, axes_of
 from .correlation import rounded
 from .holes import checked_groups, without_group
 from .incomplete import MEASURES, ready
-from .looks import measure_look
+from .looks import measure_look, plain
 from .masking import Masking
+from .resampling import percentiles
+from .robust_findings import told
+from .robust_pieces import hash_of_input
 from .study import Picture, Study, Table
 
 Array = np.ndarray
@@ -33,6 +37,7 @@ class GroupsLeftOut(Study):
     """
 
     about: dict[str, Any]
+    measures: dict[str, Measure]
     changes: pd.DataFrame
     lost: pd.DataFrame
     falls: pd.DataFrame
@@ -46,17 +51,21 @@ class GroupsLeftOut(Study):
         about = self.about
         return f"{many(about['groups'], 'group')}, {many(about['runs'], 'run')}, {many(about['queries'], 'topic')}"
 
+    @property
+    def _noted(self) -> str:
+        return " ".join([f"{self._sizes}.", *told(self.about["pool"], self.measures)])
+
     def tables(self) -> dict[str, Table]:
         sure = f"{100 * self.about['confidence']:g} % intervals over topics"
         return {
-            "falls": Table("Ranks that runs fall", f"Means over runs; {sure}; {self._sizes}.", self.falls),
-            "changes": Table("Runs", f"With and without the judgments of their group alone; {self._sizes}.",
+            "falls": Table("Ranks that runs fall", f"Means over runs; {sure}; {self._noted}", self.falls),
+            "changes": Table("Runs", f"With and without the judgments of their group alone; {self._noted}",
                              self.changes),
             "lost": Table("Groups", f"What each group alone contributed; {self._sizes}.", self.lost),
         }  # fmt: skip
 
     def pictures(self) -> dict[str, Picture]:
-        about = f"A point for each run; bars are means; {self._sizes}."
+        about = f"A point for each run; bars are means; {self._noted}"
         return {"falls": Picture("Ranks that runs fall", about, partial(plot_falls, self), self.changes)}
 
     def findings(self) -> list[str]:
@@ -81,6 +90,7 @@ class GroupsLeftOut(Study):
             "Who contributed a judgment is not known but inferred: the group whose runs alone have the document"
             + (f" in their first {self.about['depth']}." if self.about["depth"] else " anywhere."),
             "A new system of another kind would have more documents that nobody judged than a run of this collection.",
+            *told(self.about["pool"], self.measures),
         ]
         if short := self.about["left_out"]:
             said.append(f"{many(len(short), 'run')} with few documents left out: {some(short, len(short))}.")
@@ -95,7 +105,7 @@ def groups_left_out(
     *,
     depth: int | None = None,
     complete: float | None = 0.95,
-    pool: str = "whole",
+    pool: str = "judged",
     confidence: float = 0.95,
     resamples: int = 500,
     seed: int = 0,
@@ -104,8 +114,9 @@ def groups_left_out(
 
     For each group, the judgments of documents are lost that only its runs have (in their first ``depth``); all runs are
     scored without them, and the ranks of the group's own are compared with those by all judgments. What no run has is
-    kept. ``groups``: the group of each run, by its name · the others as for :func:`robustness`; intervals are of the
-    bootstrap over topics.
+    kept. ``groups``: the group of each run, by its name · ``pool``: by default infAP does not know that what is lost
+    was in a pool ("judged"): had the group stayed away, it would not have been · the others as for :func:`robustness`;
+    intervals are of the bootstrap over topics.
 
     Raises :class:`BadParameter` where a run has no group, or all have the same.
 
@@ -157,8 +168,10 @@ def groups_left_out(
         "confidence": confidence,
         "resamples": resamples,
         "seed": seed,
+        "input": hash_of_input(masking),
     }
-    return GroupsLeftOut(about, changes, lost, _falls(masking, group, scores, changes, confidence, resamples, seed))
+    falls = _falls(masking, group, scores, changes, confidence, resamples, seed)
+    return GroupsLeftOut(about, masking.measures, changes, lost, falls)
 
 
 def _changes(masking: Masking, groups: list[str], group: Array, scores: Array) -> pd.DataFrame:
@@ -198,7 +211,7 @@ def _falls(
             ("falls", mine.mean(), falls.mean(axis=0)),
             ("moves", np.abs(mine).mean(), np.abs(falls).mean(axis=0)),
         ):
-            low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2]) - drawn.mean()
+            low, high = percentiles(drawn[None], confidence)[:, 0] - drawn.mean()
             row |= {what: value, f"{what}_low": value + low, f"{what}_high": value + high}
         rows.append(row | {"most": mine.max()})
     return pd.DataFrame(rows)
@@ -216,7 +229,7 @@ def plot_falls(study: GroupsLeftOut, ax: Any = None) -> Any:
         ax.plot(falls[order], number + beside, look["marker"], color=look["color"], markersize=3, alpha=0.6)
         ax.plot([falls.mean()] * 2, [number - 0.45, number + 0.45], color=GREY, linewidth=2)
     ax.axvline(0, color=GREY, linewidth=0.8)
-    ax.set_yticks(range(len(measures)), measures)
+    ax.set_yticks(range(len(measures)), [plain(name) for name in measures])
     ax.invert_yaxis()
     ax.set_xlabel("ranks that a run falls without its group's own judgments")
     ax.set_title(study._sizes, fontsize=10, loc="left")

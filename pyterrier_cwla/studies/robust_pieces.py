@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..measures import innermost, metric_of
 from ..significance import wilcoxon_test, without_noise
-from .correlation import tau
+from .correlation import rounded, tau
 from .holes import Depths, Fractions
 from .masking import Masking, best_ranks, of_pairs, parts
 from .pieces import Piece, fingerprint
+from .robust_order import mean_of_known
 
 Array = np.ndarray
 _PAIR_HITS = 1 << 19  # judged documents of pairs of runs, over all levels, that are at work at a time
@@ -44,12 +43,12 @@ class Work:
 
         Every pair has holes of its own.
         """
-        masking, queries = self.masking, self.masking.queries
+        masking, queries, rng = self.masking, self.masking.queries, np.random.default_rng([seed, 1])
         levels, differences = len(self.holes.levels), []
         each = 2 * len(masking.whole.rank) / max(len(masking.runs), 1) * levels
-        for number, some in enumerate(parts(len(self.pairs), int(_PAIR_HITS / max(each, 1)))):
+        for some in parts(len(self.pairs), int(_PAIR_HITS / max(each, 1))):
             whole = of_pairs(masking.whole, queries, self.pairs[some])
-            kept = self.holes.kept(whole.pool.query, whole.pool.grade, best_ranks(whole), [seed, 1, number])
+            kept = self.holes.kept(whole.pool.query, whole.pool.grade, best_ranks(whole), rng)
             values = masking.scores(whole, kept).reshape(len(masking.measures), levels, -1, 2, queries)
             of_part = [without_noise(of[:, :, 0] - of[:, :, 1], np.abs(of).max(initial=0)) for of in values]
             differences.append(np.stack(of_part, axis=1))
@@ -62,7 +61,8 @@ class Resampling:
     """τ to the order by all judgments [resamples × levels × measures], of topics that are drawn anew.
 
     For each topic that is drawn, the holes of one of the seeds are drawn, too: a topic that is drawn twice has then
-    other holes each time, as two topics would. So often as there are seeds, of which τ is the mean.
+    other holes each time, as two topics would. So often as there are seeds, of which τ is the mean; where it is not
+    defined, "undefined" says of how many.
     """
 
     scores: Array  # [seeds × levels × measures × runs × queries]
@@ -74,18 +74,16 @@ class Resampling:
         rng = np.random.default_rng([self.seed, int(name.split()[1])])
         seeds, levels, measures, runs, queries = self.scores.shape
         flat = np.ascontiguousarray(np.moveaxis(self.scores, 0, -2)).reshape(-1, seeds * queries)
-        full = self.scores[0, -1].reshape(-1, queries)
+        drawn = rng.integers(queries, size=(self.resamples, 1, queries))
+        cells = rng.integers(seeds, size=(self.resamples, seeds, queries)) * queries + drawn
         found = []
         for some in parts(self.resamples, _CELLS // (len(flat) * seeds)):
-            drawn = rng.integers(queries, size=(some.stop - some.start, queries))
-            topics = _counts(drawn, queries)
-            cells = rng.integers(seeds, size=(len(drawn), seeds, queries)) * queries + drawn[:, None]
-            with_holes = flat @ _counts(cells.reshape(-1, queries), seeds * queries).T / queries
-            x = np.moveaxis(with_holes.reshape(levels, measures, runs, len(drawn), seeds), 2, -1)
-            y = np.moveaxis((full @ topics.T / queries).reshape(measures, runs, len(drawn)), 1, -1)
-            x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)[None, :, :, None]
-            found.append(np.moveaxis(tau(x, y, self.kind).mean(axis=-1), -1, 0))
-        return {"tau": np.concatenate(found)}
+            times = _counts(cells[some].reshape(-1, queries), seeds * queries)
+            means = (flat @ times.T / queries).reshape(levels, measures, runs, -1, seeds)
+            means = np.ascontiguousarray(means.transpose(3, 0, 1, 4, 2))
+            found.append(tau(means, means[:, -1:], self.kind))  # the last level is the same for all seeds
+        taus = np.concatenate(found)
+        return {"tau": mean_of_known(taus), "undefined": np.isnan(taus).sum(axis=-1)}
 
 
 def _counts(drawn: Array, number: int) -> Array:
@@ -102,34 +100,28 @@ def chosen_pairs(runs: int, number: int | None, seed: int) -> Array:
     return pairs[np.sort(np.random.default_rng([seed, 2]).choice(len(pairs), number, replace=False))]
 
 
-def identity(masking: Masking, holes: Any, pairs: Array) -> dict[str, Any]:
-    """All that the pieces depend on."""
-    whole, documents = masking.whole, []
-    for measure in masking.measures.values():
-        inner = innermost(measure)
-        if whole.rows is None or getattr(inner, "ROW", None) is None:
-            continue
-        metric = metric_of(inner)
-        if metric.needs_words:
-            documents.append(fingerprint(whole.rows.words(metric)))
-        if metric.duplicates is not None:
-            documents.append(fingerprint(whole.rows.repeats(metric.duplicates)))
-    judged = (whole.n, whole.query, whole.rank, whole.grade, whole.judgment, whole.pool.query, whole.pool.grade)
+def identity(masking: Masking, holes: Fractions | Depths) -> dict[str, Any]:
+    """All that scores with holes depend on.
+
+    Scores themselves are a part of it, by all judgments and by about half of them: they tell whatever else a measure
+    reads, such as the lengths of documents that no run retrieved, or a function of the user's own that was changed.
+    """
+    whole = masking.whole
+    half = np.random.default_rng(0).random((1, len(whole.pool.grade))) < 0.5
+    scores = masking.scores(whole, np.concatenate([half, np.ones_like(half)]))
     return {
         "study": "robustness",
         "measures": {name: str(measure) for name, measure in masking.measures.items()},
-        "functions": [_content(measure) for measure in masking.measures.values()],
-        "input": fingerprint(*judged, documents),
+        "input": hash_of_input(masking),
+        "scores": fingerprint(rounded(scores)),
         "runs": masking.runs,
         "holes": [type(holes).__name__, *map(str, holes.levels)],
-        "pairs": fingerprint(pairs),
         "pool": masking.pool,
     }
 
 
-def _content(measure: Any) -> str | None:
-    """A hash of functions that a user wrote: a notebook may redefine them under the same name."""
-    inner = innermost(measure)
-    if getattr(inner, "ROW", None) is None or metric_of(inner).built_in:
-        return None
-    return fingerprint(np.frombuffer(pickle.dumps(inner), np.uint8))
+def hash_of_input(masking: Masking) -> str:
+    """Of judgments, and of where the runs have what is judged."""
+    whole = masking.whole
+    judged = (whole.n, whole.query, whole.rank, whole.grade, whole.judgment, whole.pool.query, whole.pool.grade)
+    return fingerprint(masking.judgments.qids, masking.runs, *judged)

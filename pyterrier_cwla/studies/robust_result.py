@@ -14,6 +14,7 @@ from ..errors import BadParameter, many, near, some
 from ..provider import aggregated
 from .correlation import TAUS
 from .holes import Depths, Fractions
+from .robust_findings import findings, limits, told
 from .robust_order import KNEE, Orders
 from .robust_significance import PairTests
 from .study import Picture, Study, Table
@@ -44,6 +45,11 @@ class Robustness(Study):
         seeds = f", {many(self.about['seeds'], 'seed')}" if self.holes.random else ""
         return f"{many(len(self.runs), 'run')}, {many(self.about['queries'], 'topic')}{seeds}"
 
+    @property
+    def noted(self) -> str:
+        """What stands at the end of captions."""
+        return " ".join([f"{self._sizes}.", *told(self.about["pool"], self.measures)])
+
     def above(self, first: str, second: str) -> pd.DataFrame:
         """Whether one measure keeps the order of runs better than another: at each level the difference of τ, its
         interval (the same resamples for both), and "yes", "no" or "undecided"."""
@@ -54,15 +60,11 @@ class Robustness(Study):
 
     @cached_property
     def rankings(self) -> pd.DataFrame:
-        """The order of runs at each level: a row for each level, measure and run, with its score (the mean over the
-        seeds) and its rank by that; equal scores have the same rank."""
+        """The order of runs at each level: a row for each level, measure and run, with its score (made of each topic's
+        mean over the seeds) and its rank by that; equal scores have the same rank."""
         measures = list(self.measures.values())
-        scores = np.array(
-            [
-                [[[aggregated(m, row) for row in runs] for m, runs in zip(measures, of)] for of in levels]
-                for levels in self.order.scores
-            ]
-        ).mean(axis=0)
+        by_level = self.order.scores.mean(axis=0)
+        scores = np.array([[[aggregated(m, row) for row in runs] for m, runs in zip(measures, of)] for of in by_level])
         names = ["level", "measure", "run"]
         index = pd.MultiIndex.from_product([self.holes.levels, self.measures, self.runs], names=names)
         frame = pd.DataFrame({"score": scores.ravel()}, index).reset_index()
@@ -86,42 +88,42 @@ class Robustness(Study):
         shown = {
             "order": Table(
                 "The order of runs",
-                f"{TAUS[self.about['tau']]} to the order by all judgments, mean over the seeds; {sure}; {self._sizes}.",
+                f"{TAUS[self.about['tau']]} to the order by all judgments, mean over the seeds; {sure}; {self.noted}",
                 self.order.table(),
             ),
             "knees_of_order": Table(
                 "Knees of the order",
                 f"The smallest level with τ strictly above {KNEE}, of the mean curve and of single seeds; low and high:"
-                f" {sure}; {self._sizes}.",
+                f" {sure}; {self.noted}",
                 self.order.knees(),
             ),
             "differences": Table(
                 "Which measure keeps the order better",
                 f"Differences of τ between measures on the same topics and holes; {sure}, each for itself;"
-                f" {self._sizes}.",
+                f" {self.noted}",
                 self._differences(),
             ),
-            "rankings": Table("Runs", f"Scores and ranks of runs at each level; {self._sizes}.", self.rankings),
+            "rankings": Table("Runs", f"Scores and ranks of runs at each level; {self.noted}", self.rankings),
         }
         if self.tests is not None:
-            pairs = f"{many(self.about['pairs'], 'pair')} of runs, {self._sizes}"
+            pairs = f"{many(self.about['pairs'], 'pair')} of runs, {self.noted}"
             level = 0.3 if 0.3 in self.holes.levels else self.holes.levels[len(self.holes.levels) // 2]
             shown |= {
                 "tests": Table(
                     "Tests between runs",
                     f"Wilcoxon's signed-rank test at {self.about['alpha']:g} on the judgments of each pair's own pool:"
                     f" conclusions with holes and without, means over the seeds; intervals over pairs and holes;"
-                    f" {pairs}.",
+                    f" {pairs}",
                     self.tests.table(),
                 ),
                 "knees_of_accuracy": Table(
                     "Knees of accuracy",
-                    f"The smallest level with an accuracy strictly above {KNEE}; {pairs}.",
+                    f"The smallest level with an accuracy strictly above {KNEE}; {pairs}",
                     self.tests.knees(),
                 ),
                 "confusion": Table(
                     f"Confusion at {self.holes.says(level)}",
-                    f"Pairs of runs by what the test concludes, the first seed; {pairs}.",
+                    f"Pairs of runs by what the test concludes, the first seed; {pairs}",
                     self.confusion(level).reset_index(),
                 ),
             }
@@ -143,11 +145,7 @@ class Robustness(Study):
         return pictures(self)
 
     def findings(self) -> list[str]:
-        from .robust_findings import findings
-
         return findings(self)
 
     def limits(self) -> list[str]:
-        from .robust_findings import limits
-
         return limits(self)

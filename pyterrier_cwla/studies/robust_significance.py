@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from .robust_order import knee_table, verdicts
+from .resampling import percentiles
+from .robust_order import knee_table, mean_of_known, verdicts
 
 Array = np.ndarray
 #: H₀ at 100 % first, then with the judgments at hand; the paper's names of the two errors.
@@ -57,43 +57,42 @@ class PairTests:
         holes of one seed."""
         _, seeds, levels, measures, pairs = self._cases.shape
         flat = np.moveaxis(self._cases, 1, -2).reshape(4 * levels * measures, seeds * pairs).astype(np.float32)
-        rng = np.random.default_rng([self.seed, 3])
+        of_pairs, of_seeds = (np.random.default_rng([self.seed, 3, what]) for what in range(2))
         found = []
         step = max(1, _CHUNK // (seeds * seeds * pairs))
         for start in range(0, self.resamples, step):
-            drawn = rng.integers(pairs, size=(min(step, self.resamples - start), 1, pairs))
-            cells = drawn + pairs * rng.integers(seeds, size=(len(drawn), seeds, pairs))
+            drawn = of_pairs.integers(pairs, size=(min(step, self.resamples - start), 1, pairs))
+            cells = drawn + pairs * of_seeds.integers(seeds, size=(len(drawn), seeds, pairs))
             cells = cells.reshape(-1, pairs) + seeds * pairs * np.arange(len(drawn) * seeds)[:, None]
             times = np.bincount(cells.ravel(), minlength=seeds * pairs * len(cells)).astype(np.float32)
             counts = flat @ times.reshape(len(cells), -1).T  # whole numbers, which even these floats hold
             counts = counts.reshape(4, levels, measures, len(drawn), seeds).transpose(0, 3, 4, 1, 2).astype(float)
-            found.append((accuracy(counts).mean(axis=1), g_mean(counts).mean(axis=1)))
+            found.append((accuracy(counts).mean(axis=1), mean_of_known(g_mean(counts), axis=1)))
         accurate, geometric = zip(*found, strict=True)
         return np.concatenate(accurate), np.concatenate(geometric)
 
     def table(self) -> pd.DataFrame:
         """A row for each level and measure: the confusion, accuracy and g-mean, means over the seeds.
 
-        False positives are C(2,1), H₀ rejected by all judgments and accepted now; false negatives C(1,2).
+        False positives are C(2,1), H₀ rejected by all judgments and accepted now; false negatives C(1,2). g-mean is
+        the mean over the seeds for which it is defined; ``g_mean_undefined`` says for how many it is not.
         """
-        ends = [(1 - self.confidence) / 2, (1 + self.confidence) / 2]
         columns = dict(zip(CELLS, self.by_seed.mean(axis=1), strict=True))
         columns["false_positives"], columns["false_negatives"] = columns[CELLS[2]], columns[CELLS[1]]
-        geometric = g_mean(self.by_seed).mean(axis=0)
-        for name, values, resampled in zip(("accuracy", "g_mean"), (self.accuracy, geometric), self._resampled):
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", "All-NaN slice", RuntimeWarning)  # where g-mean is not defined
-                low, high = np.nanquantile(resampled, ends, axis=0)
+        geometric = g_mean(self.by_seed)
+        means = self.accuracy, mean_of_known(geometric, axis=0)
+        for name, values, resampled in zip(("accuracy", "g_mean"), means, self._resampled):
+            low, high = percentiles(resampled.reshape(len(resampled), -1).T, self.confidence)
             columns |= {name: values, f"{name}_low": low, f"{name}_high": high}
+        columns["g_mean_undefined"] = np.isnan(geometric).sum(axis=0)
         index = pd.MultiIndex.from_product([self.levels, self.measures], names=["level", "measure"])
         return pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index).reset_index()
 
     def above(self, first: str, second: str) -> pd.DataFrame:
         """Whether a measure is the more accurate: the difference of accuracy at each level, and yes or no."""
         one, other = self.measures.index(first), self.measures.index(second)
-        ends = [(1 - self.confidence) / 2, (1 + self.confidence) / 2]
         accurate = self._resampled[0]
-        low, high = np.quantile(accurate[:, :, one] - accurate[:, :, other], ends, axis=0)
+        low, high = percentiles((accurate[:, :, one] - accurate[:, :, other]).T, self.confidence)
         difference = self.accuracy[:, one] - self.accuracy[:, other]
         frame = pd.DataFrame({"level": self.levels, "difference": difference, "low": low, "high": high})
         return frame.assign(verdict=verdicts(low, high)).iloc[:-1]
@@ -120,12 +119,16 @@ def accuracy(counts: Array) -> Array:
 
 
 def g_mean(counts: Array) -> Array:
-    """√(TP·P) of counts [4 × …], TP = C₁₁/(C₁₁ + C₁₂), P = C₁₁/(C₁₁ + C₂₁); NaN where H₀ is never accepted.
+    """√(TP·P) of counts [4 × …], TP = C₁₁/(C₁₁ + C₁₂), P = C₁₁/(C₁₁ + C₂₁).
+
+    0 where C₁₁ = 0 and there are errors; NaN where there is nothing to find: H₀ is never accepted, by all judgments or
+    now.
 
     Source: Bompada et al. (2007), section 4.3.
 
     >>> float(g_mean(np.array([62, 5, 22, 176])).round(3))
     0.826
     """
-    with np.errstate(invalid="ignore"):
-        return counts[0] / np.sqrt((counts[0] + counts[1]) * (counts[0] + counts[2]))
+    accepted = (counts[0] + counts[1]) * (counts[0] + counts[2])
+    found = np.where(counts[:3].any(axis=0), 0.0, np.nan)
+    return np.divide(counts[0], np.sqrt(accepted), out=found, where=accepted > 0)

@@ -34,15 +34,13 @@ def plot_order(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
 
 def plot_accuracy(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
     """For which share of pairs of runs the test concludes what it does by all judgments. The paper's Figure 2."""
-    pairs = f"{many(study.about['pairs'], 'pair')} of runs, {many(study.about['queries'], 'topic')}"
     what = "accuracy of the test\n(share of pairs of runs)"
-    return _plot(study, accuracy_curves(study), ax, what, measures, knee=True, counted=pairs)
+    return _plot(study, accuracy_curves(study), ax, what, measures, knee=True, counted=_tested(study))
 
 
 def plot_g_mean(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
     """The geometric mean of the shares of pairs rightly found not to differ. The paper's Figure 2."""
-    pairs = f"{many(study.about['pairs'], 'pair')} of runs, {many(study.about['queries'], 'topic')}"
-    return _plot(study, g_mean_curves(study), ax, "g-mean of the test", measures, knee=False, counted=pairs)
+    return _plot(study, g_mean_curves(study), ax, "g-mean of the test", measures, knee=False, counted=_tested(study))
 
 
 def plot_differences(study: Robustness, ax: Any = None, comparisons: Any = None) -> Any:
@@ -100,7 +98,7 @@ def pictures(study: Robustness) -> dict[str, Picture]:
     drawn = {
         "order": Picture(
             "The order of runs",
-            f"τ to the order by all judgments; {sure} over topics and holes; {_sizes(study)}.",
+            f"τ to the order by all judgments; {sure} over topics and holes; {study.noted}",
             partial(plot_order, study),
             order_curves(study),
         )
@@ -108,12 +106,12 @@ def pictures(study: Robustness) -> dict[str, Picture]:
     if len(study.measures) > 1:
         drawn["differences"] = Picture(
             "Which measure keeps the order better",
-            f"Differences of τ on the same topics and holes; {sure}; {_sizes(study)}.",
+            f"Differences of τ on the same topics and holes; {sure}; {study.noted}",
             partial(plot_differences, study),
             differences(study),
         )
     if study.tests is not None:
-        counted = f"{sure} over {many(study.about['pairs'], 'pair')} of runs and holes; {_sizes(study)}."
+        counted = f"{sure} over {many(study.about['pairs'], 'pair')} of runs and holes; {study.noted}"
         for name, what, draw, curves in (
             ("accuracy", "Accuracy of the test", plot_accuracy, accuracy_curves),
             ("g_mean", "Geometric mean", plot_g_mean, g_mean_curves),
@@ -180,3 +178,8 @@ def _x_axis(study: Robustness, ax: Any, last: int | None = None) -> None:
 def _sizes(study: Robustness) -> str:
     seeds = f", {many(study.about['seeds'], 'seed')}" if study.holes.random else ""
     return f"{many(len(study.runs), 'run')}, {many(study.about['queries'], 'topic')}{seeds}"
+
+
+def _tested(study: Robustness) -> str:
+    seeds = f", {many(study.about['seeds'], 'seed')}" if study.holes.random else ""
+    return f"{many(study.about['pairs'], 'run pair')}, {many(study.about['queries'], 'topic')}{seeds}"
