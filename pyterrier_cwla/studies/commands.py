@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .. import errors
+from ..behaviour.commands import Seed
 from ..commands import LengthsFile, Qrels, Runs, WhereMissing, _Bound, _judgments, _measures, _named_runs, app
 from ..printing import note
 
@@ -83,7 +84,6 @@ Chosen = Annotated[
     typer.Option("--measure", "-m", metavar="MEASURE", help="A measure, such as nDCG@10; give -m once for each."),
 ]
 Jobs = Annotated[int, typer.Option(help="How many processes work side by side; -1 for as many as there are cores.")]
-Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")]
 Data = Annotated[
     list[Path],
     typer.Argument(
