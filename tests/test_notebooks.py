@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from conftest import DATA
 
 NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
