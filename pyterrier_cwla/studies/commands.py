@@ -293,7 +293,7 @@ def fit(
     from .fitting import fit as fitted
 
     rated = _rated(data, source, sessions, judged_by)
-    aim = str(objective or (Objective.agreement if rated.what == "pair" else Objective.pearson))
+    aim = None if objective is None else str(objective)
     spans = {name: _range(name, text) for name, text in _by_name(ranges, _RANGES).items()}
     values = {name: _number(text) for name, text in _by_name(default or [], "NAME=VALUE").items()}
     if "=," in template or "=)" in template:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -144,7 +143,7 @@ class Fit(Study):
                 f"{OBJECTIVES[self.about['objective']].capitalize()} along {name}",
                 f"Other parameters as fitted; marks below: what was chosen without each of"
                 f" {many(len(self.folds), 'fold')}. {self._where()}",
-                partial(_draw, plot_parameter, self, name),
+                partial(plot_parameter, self, name),
                 _one_kind(self.curve(name)),
             )
             for number, name in enumerate(self.ranges, 1)
@@ -224,7 +223,3 @@ def _one_kind(frame: pd.DataFrame) -> pd.DataFrame:
     """The same with texts where a column has things of several kinds, which no file could hold."""
     mixed = [name for name in frame if frame[name].dtype == object]
     return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in mixed})
-
-
-def _draw(plot: Callable[..., Any], study: Fit, name: str, ax: Any = None) -> Any:
-    return plot(study, name, ax)

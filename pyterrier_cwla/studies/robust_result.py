@@ -38,17 +38,23 @@ class Robustness(Study):
     @property
     def title(self) -> str:  # type: ignore[override]
         what = "shallow pools" if isinstance(self.holes, Depths) else "incomplete judgments"
-        return f"Robustness to {what}: {many(len(self.measures), 'measure')}, {self._sizes}"
+        return f"Robustness to {what}: {many(len(self.measures), 'measure')}, {self.sizes}"
 
     @property
-    def _sizes(self) -> str:
+    def sizes(self) -> str:
+        """How many runs, topics and seeds."""
+        return f"{many(len(self.runs), 'run')}, {self.drawn}"
+
+    @property
+    def drawn(self) -> str:
+        """How many topics, and seeds where anything is random."""
         seeds = f", {many(self.about['seeds'], 'seed')}" if self.holes.random else ""
-        return f"{many(len(self.runs), 'run')}, {many(self.about['queries'], 'topic')}{seeds}"
+        return f"{many(self.about['queries'], 'topic')}{seeds}"
 
     @property
     def noted(self) -> str:
         """What stands at the end of captions."""
-        return " ".join([f"{self._sizes}.", *told(self.about["pool"], self.measures)])
+        return " ".join([f"{self.sizes}.", *told(self.about["pool"], self.measures)])
 
     def above(self, first: str, second: str) -> pd.DataFrame:
         """Whether one measure keeps the order of runs better than another: at each level the difference of τ, its

@@ -29,7 +29,7 @@ def plot_order(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
     The grey line is 0.9, above which orders count as the same. The paper's Figures 1 and 3.
     """
     curves = order_curves(study)
-    return _plot(study, curves, ax, "τ to the order by all judgments", measures, knee=True, counted=_sizes(study))
+    return _plot(study, curves, ax, "τ to the order by all judgments", measures, knee=True, counted=study.sizes)
 
 
 def plot_accuracy(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
@@ -60,7 +60,7 @@ def plot_differences(study: Robustness, ax: Any = None, comparisons: Any = None)
     ax.axhline(0, color=GREY, linewidth=0.8)
     _x_axis(study, ax, last=-1)
     ax.set_ylabel("difference of τ")
-    ax.set_title(_sizes(study), fontsize=10, loc="left")
+    ax.set_title(study.sizes, fontsize=10, loc="left")
     label_ends(ax, curves, looks)
     return ax
 
@@ -175,11 +175,5 @@ def _x_axis(study: Robustness, ax: Any, last: int | None = None) -> None:
     ax.set_xlabel("judgments that are kept (%)" if study.holes.random else "depth of the pool (documents per run)")
 
 
-def _sizes(study: Robustness) -> str:
-    seeds = f", {many(study.about['seeds'], 'seed')}" if study.holes.random else ""
-    return f"{many(len(study.runs), 'run')}, {many(study.about['queries'], 'topic')}{seeds}"
-
-
 def _tested(study: Robustness) -> str:
-    seeds = f", {many(study.about['seeds'], 'seed')}" if study.holes.random else ""
-    return f"{many(study.about['pairs'], 'run pair')}, {many(study.about['queries'], 'topic')}{seeds}"
+    return f"{many(study.about['pairs'], 'run pair')}, {study.drawn}"

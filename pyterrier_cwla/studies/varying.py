@@ -13,6 +13,7 @@ import pandas as pd
 
 from .._version import __version__
 from ..errors import BadParameter, many
+from . import dependent
 from .pieces import Piece, Pieces, fingerprint
 from .rated import Rated, what_was_rated, why_not_all
 from .resampling import around
@@ -23,7 +24,7 @@ from .weighted import resample_counts, weighted_pearson, weighted_ranks
 Array = np.ndarray
 
 #: What is drawn, as a sentence names it.
-COEFFICIENTS = {"pearson": "Pearson's r", "spearman": "Spearman's ρ"}
+COEFFICIENTS = {kind: name for kind, name in dependent.COEFFICIENTS.items() if kind != "tau_b"}
 
 
 def sensitivity(
@@ -90,9 +91,8 @@ def sensitivity(
     }
     pieces = Pieces(identity, keep, progress, jobs)
     scores = [rated.scores({str(k): m for k, m in enumerate(of)}).to_numpy().T.copy() for of in measures.values()]
-    texts = [
-        fingerprint(of) for of in scores
-    ]  # what is kept is known by the scores: a text may mean something else by now
+    # What is kept is known by the scores: a text may mean something else by now.
+    texts = [fingerprint(of) for of in scores]
     compute = partial(
         _curve, dict(zip(texts, scores)), rated.ratings, rated.weights, rated.users, resamples, confidence, seed
     )
