@@ -18,7 +18,11 @@ from .walk import Walk
 
 NORMS = ("none", "ideal", "all", "mean", "unlimited")
 _CELLS = 1 << 17  # queries × ranks that are worked on at a time, so that they stay in cache
+_FARTHEST = 1 << 22  # ranks: whoever asks for more is told so, before memory runs out
+_GRADES = 1 << 12  # grades that are asked one by one which gains most
 _DEEPEST = 4096  # weights are kept for ranks down to here
+_USUAL = [n for n in (digit * 10**zeros for zeros in range(4) for digit in range(1, 10)) if n <= _DEEPEST]
+"""How many documents runs are cut at, mostly: rankings of so many have weights of their own at end="stop"."""
 Array = np.ndarray
 
 
@@ -106,7 +110,7 @@ class Metric:
         if known:
             grades = np.array([g for g in known if g <= (self.max_rel or g)])
         elif self.max_rel is not None:
-            grades = np.append(np.arange(1, self.max_rel), self.max_rel)
+            grades = np.append(np.arange(1, min(self.max_rel, _GRADES)), self.max_rel)
         elif any(name == "rel" for name, _ in self.gain.values):
             grades = np.array([max(rels)])
         else:
@@ -225,14 +229,12 @@ class Metric:
     def raw(self, rankings: Rankings, background: float = 0.0) -> Array:
         """Σ L(i)·A(i) per query, unseen and (where not 0) unjudged items gaining ``background``."""
         rankings = self.cut(rankings)
-        try:
-            return self._summed(rankings, background)
-        except UnknownEffort:
-            # What an unseen item costs was asked for; it matters if the scores differ with it.
-            cheap, dear = (replace(self, unseen=cost)._summed(rankings, background) for cost in (1.0, 100.0))
-            if not np.allclose(cheap, dear, rtol=1e-10, atol=1e-12):
-                raise
-            return cheap
+        if not background:
+            if self.uniform and self.A.fact("linear") and self.rank_only:
+                return self._by_weights(rankings)
+            if self.flat_effort is not None and self.C.fact("passes"):
+                return self._by_chunks(rankings, compressed=True)
+        return self._by_chunks(rankings, background=background)
 
     def cut(self, rankings: Rankings) -> Rankings:
         """What the metric looks at: without the unjudged if it wants so, down to k or to where everybody leaves."""
@@ -243,68 +245,93 @@ class Metric:
                 rankings = rankings.first(last)
         return rankings
 
-    def _summed(self, rankings: Rankings, background: float) -> Array:
-        if not background:
-            if self.uniform and self.A.fact("linear") and self.rank_only:
-                scores = self._by_weights(rankings)
-                if scores is not None:
-                    return scores
-            if self.flat_effort is not None and self.C.fact("passes"):
-                return self._by_chunks(rankings, self._hit_columns)
-        return self._by_chunks(rankings, self.columns, background)
+    # A score is the same to the last bit whatever else is scored with it: the way, and the ranks that are explicit,
+    # follow from the ranking alone.
 
     # First way: where C depends on the rank alone and A is linear, every rank has a weight, once for all queries.
 
-    def _by_weights(self, rankings: Rankings) -> Array | None:
-        deepest = int(rankings.rank.max(initial=1))
-        if deepest > _DEEPEST:
-            return None
-        r = rankings.gains(self)
+    def _by_weights(self, rankings: Rankings) -> Array:
+        weighed = np.isin(rankings.n, (0, *_USUAL)) if self.end == "stop" else rankings.last_hit <= _DEEPEST
+        if weighed.all():
+            return summed(rankings.query, rankings.gains(self) * self._worth(rankings), len(rankings))
+        known = rankings.only(weighed[rankings.query])
+        scores = summed(known.query, known.gains(self) * self._worth(known), len(rankings))
+        return np.where(weighed, scores, self._by_chunks(rankings, which=~weighed))
+
+    def _worth(self, rankings: Rankings) -> Array:
+        """What a gain of 1 adds to the score at the rank of each hit."""
         if self.end != "stop":
-            weights = rank_weights(self.C, self.A, self.end, 1 << (deepest - 1).bit_length())
-            return summed(rankings.query, r * weights[rankings.rank - 1], len(rankings))
-        lengths = np.unique(rankings.n)
-        if len(lengths) > 4 or lengths.max(initial=0) > _DEEPEST:
-            return None
-        worth = np.zeros(len(r))
-        for n in lengths[lengths > 0].tolist():
-            mine = rankings.n[rankings.query] == n
-            worth[mine] = rank_weights(self.C, self.A, "stop", n)[rankings.rank[mine] - 1]
-        return summed(rankings.query, r * worth, len(rankings))
+            deepest = 1 << (int(rankings.rank.max(initial=1)) - 1).bit_length()
+            return rank_weights(self.C, self.A, self.end, deepest)[rankings.rank - 1]
+        lengths = np.unique(rankings.n).tolist()
+        if len(lengths) == 1 and lengths[0]:
+            return rank_weights(self.C, self.A, "stop", lengths[0])[rankings.rank - 1]
+        worth, n = np.zeros(len(rankings.rank)), rankings.n[rankings.query]
+        for length in set(lengths) & set(_USUAL):
+            worth[n == length] = rank_weights(self.C, self.A, "stop", length)[rankings.rank[n == length] - 1]
+        return worth
 
     # Second way: where C is 1 at every item without gain, only the others have an L; third way: all ranks.
 
     def _by_chunks(
-        self, rankings: Rankings, columns: Callable[..., tuple[View, Array | None]], background: float = 0.0
+        self, rankings: Rankings, compressed: bool = False, background: float = 0.0, which: Array | None = None
     ) -> Array:
         scores = np.zeros(len(rankings))
-        for queries, width in self._chunks(rankings, compressed=columns == self._hit_columns, background=background):
-            view, leaves = columns(rankings, queries, width, background)
-            scores[queries] = np.broadcast_to(Walk(self, view, leaves).score, (len(queries), 1))[:, 0]
+        for queries, width in self._chunks(rankings, compressed, background, which):
+            try:
+                found = self._walked(rankings, queries, width, compressed, background)
+            except UnknownEffort:
+                # What an unseen item costs was asked for; it matters if the scores differ with it.
+                found, dear = (
+                    replace(self, unseen=cost)._walked(rankings, queries, width, compressed, background)
+                    for cost in (1.0, 100.0)
+                )
+                if not np.allclose(found, dear, rtol=1e-10, atol=1e-12):
+                    raise
+            scores[queries] = np.broadcast_to(found, (len(queries), 1))[:, 0]
         return scores
 
-    def _chunks(self, rankings: Rankings, compressed: bool, background: float) -> Iterator[tuple[Array, int]]:
-        """Queries with about as many columns each, as many at a time as stay in cache."""
+    def _walked(self, rankings: Rankings, queries: Array, width: int, compressed: bool, background: float) -> Array:
         if compressed:
-            widths = np.bincount(rankings.query, minlength=len(rankings)) + 1
-        else:
-            widths = self._ranks_that_matter(rankings, background)
-        widths = np.maximum(widths, 1)
-        order = np.argsort(widths, kind="stable")
+            return Walk(self, *self._hit_columns(rankings, queries, width)).score
+        return Walk(self, *self.columns(rankings, queries, width, background)).score
+
+    def _chunks(
+        self, rankings: Rankings, compressed: bool, background: float, which: Array | None
+    ) -> Iterator[tuple[Array, int]]:
+        """Queries with equally many columns, as many at a time as stay in cache."""
+        n = rankings.n
+        widths = roomy(np.diff(rankings.start) + 1) if compressed else self._ranks_that_matter(rankings, background)
+        if widths.max(initial=0) > _FARTHEST:
+            raise BadParameter(
+                f"{widths.max():,} ranks would have to be looked at one by one, and {_FARTHEST:,} can be: name a lower"
+                f" rank in C={str(self.C)!r}, as end= or as cutoff."
+            )
+        order = np.lexsort((n > 0, widths))  # empty rankings by themselves: all of theirs is unseen
+        keep = np.ones(len(n), bool) if which is None else which
         if self.end == "stop":
-            order = order[rankings.n[order] > 0]  # nobody sees anything of an empty list
-        yield from packed(order, widths, _CELLS)
+            keep = keep & (n > 0)  # nobody sees anything of an empty list
+        order = order[keep[order]]
+        differs = np.flatnonzero((np.diff(widths[order]) != 0) | np.diff(n[order] > 0)) + 1
+        for alike in np.split(order, differs) if len(order) else []:
+            width = int(widths[alike[0]])
+            step = max(_CELLS // width, 1)
+            for first in range(0, len(alike), step):
+                yield alike[first : first + step], width
 
     def _ranks_that_matter(self, rankings: Rankings, background: float) -> Array:
         """Down to where the list is explicit; at the open end what follows the last hit is as good as unseen."""
         last = self.rank_at("last")
         if self.end == "stop":
-            widths = rankings.n
+            widths = roomy(rankings.n)
         elif isinstance(self.end, int):
             widths = np.full(len(rankings), self.end)
         else:
             deepest = rankings.last_hit if self._settled_after_hits and not background else rankings.n
-            widths = np.maximum(deepest, max(last, self.rank_at("depth"), 1))
+            needed = np.maximum(deepest, max(last, self.rank_at("depth"), 1))
+            widths = roomy(needed)
+            if self.unseen_effort is None:  # as far as the list goes, where more would ask what is not known
+                widths = np.minimum(widths, np.maximum(needed, rankings.n))
         looks_ahead = (reads(self.C) | reads(self.A)) & {"found", "discounted"}
         return np.minimum(widths, last) if last and not looks_ahead else widths
 
@@ -319,7 +346,7 @@ class Metric:
         stays = bool(self.A.fact("stays")) and bool(self.C.fact("leaves"))
         return self.flat_effort is not None or (stays and self.unseen_effort != 0)
 
-    def _hit_columns(self, rankings: Rankings, queries: Array, width: int, _: float) -> tuple[View, Array | None]:
+    def _hit_columns(self, rankings: Rankings, queries: Array, width: int) -> tuple[View, Array | None]:
         # AP, RR and their like see the same hits, and so the same G, best, …
         what = (self.gain.key, self.max_rel, self.idle_duplicates, self.effort.key, self.end)
         key = (*what, int(queries[0]), len(queries))
@@ -423,6 +450,18 @@ class Metric:
         return total
 
 
+def roomy(widths: Array) -> Array:
+    """The next of 2, 4, 8 and then four widths an octave (10, 12, 14, 16, 20, …): many queries share one."""
+    widths = np.maximum(widths, 2)
+    step = 1 << np.maximum(np.int64(np.ceil(np.log2(widths))) - 3, 0)
+    return np.where(widths <= 8, power_of_two(widths), -(-widths // step) * step)
+
+
+def power_of_two(widths: Array) -> Array:
+    """The next power of two."""
+    return 1 << np.int64(np.ceil(np.log2(widths)))
+
+
 def packed(order: Array, widths: Array, cells: int) -> Iterator[tuple[Array, int]]:
     """Queries in an order by rising widths, as many at a time as fit into the cells, each time with the greatest."""
     done = 0
@@ -446,11 +485,10 @@ def _kept_weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:
 
 
 def _weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:
-    """The metric itself, on n rankings with one gain each."""
+    """The metric itself, on rankings with one gain each, as long as the next power of two: so n changes no weight."""
     from .catalogue import PLAIN
 
+    rank = np.arange(1, n + 1)
+    length = np.full(n, n) if end == "stop" else power_of_two(rank)
     metric = replace(PLAIN, C=C, A=A, end=end)
-    one_each = Rankings.of_hits(np.full(n, n), np.arange(n), np.arange(1, n + 1), np.ones(n))
-    if isinstance(end, int):
-        one_each = one_each.first(end)
-    return metric._by_chunks(one_each, metric.columns)
+    return metric._by_chunks(metric.cut(Rankings.of_hits(length, rank - 1, rank, np.ones(n))))

@@ -177,7 +177,12 @@ def _work(measure: Measure, judgments: Judgments, intent: int | None = None) -> 
 
     def values(aligned: Aligned) -> Array:
         rankings = aligned.rankings(all_judged, intent)
-        return np.where(rankings.n > 0, score(rankings), 0.0)
+        answered = rankings.answered
+        if answered is rankings:
+            return score(rankings)
+        scores = np.zeros(len(rankings))
+        scores[answered.place] = score(answered)
+        return scores
 
     return values
 

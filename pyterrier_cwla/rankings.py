@@ -71,6 +71,8 @@ class Rankings:
     """Where the rankings of several runs are stacked: the query of the pool that each is for."""
     judgment: Array | None = None
     """Which judgment of the pool each hit has, where that is known."""
+    place: Array | None = None
+    """Where some were left out: the number that each ranking had among all."""
     views: dict = field(default_factory=dict)
     _gains: dict = field(default_factory=dict)
 
@@ -143,7 +145,26 @@ class Rankings:
         """The same with some of the hits, at these ranks."""
         judgment = None if self.judgment is None else self.judgment[keep]
         fewer = Rankings.of_hits(n, self.query[keep], rank, self.grade[keep], self.pool, judgment=judgment, **more)
-        return replace(fewer, rows=self.rows, efforts=self.efforts, topic=self.topic)
+        return replace(fewer, rows=self.rows, efforts=self.efforts, topic=self.topic, place=self.place)
+
+    @cached_property
+    def answered(self) -> Rankings:
+        """The rankings that hold anything, with the ``place`` that each has among all of these."""
+        place = np.flatnonzero(self.n)
+        if len(place) == len(self):
+            return self
+        number = np.cumsum(self.n > 0) - 1
+        return Rankings.of_hits(
+            self.n[place],
+            number[self.query],
+            self.rank,
+            self.grade,
+            self.pool,
+            rows=self.rows,
+            topic=place if self.topic is None else self.topic[place],
+            judgment=self.judgment,
+            place=place,
+        )
 
     @cached_property
     def condensed(self) -> Rankings:
@@ -193,7 +214,7 @@ class Rankings:
             self.views[key] = np.append(read, 0.0)
         flat = self.views[key]
         inside = np.arange(width)[None, :] < self.n[queries][:, None]
-        place = self._rows.first[queries][:, None] + np.arange(width)[None, :]
+        place = self._first_rows[queries][:, None] + np.arange(width)[None, :]
         if self.listed_rank is not None:
             at, row, column = self.hits_of(queries)
             at, row, column = (values[column < width] for values in (at, row, column))
@@ -208,7 +229,12 @@ class Rankings:
     def _place_of_hits(self) -> Array:
         """Where the hits stand among all rows in rank order."""
         rank = self.rank if self.listed_rank is None else self.listed_rank
-        return self._rows.first[self.query] + rank - 1
+        return self._first_rows[self.query] + rank - 1
+
+    @cached_property
+    def _first_rows(self) -> Array:
+        """Where each ranking's rows begin."""
+        return self._rows.first if self.place is None else self._rows.first[self.place]
 
     @property
     def _rows(self) -> Any:

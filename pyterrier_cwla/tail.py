@@ -13,10 +13,6 @@ _POINTS = 16  # in each block (a, 2a]; functions such as i^-p are then followed 
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
 
-class NotSmooth(Exception):
-    """A function jumps between the nodes of a block."""
-
-
 class Grid:
     """Ranks 1..start, then blocks (a, 2a] of Chebyshev points with the matrices that sum over all ranks of a block."""
 
@@ -31,36 +27,45 @@ class Grid:
         rest = values[..., self.start :]
         return [rest[..., _POINTS * j : _POINTS * (j + 1)] for j in range(len(self.sums))]
 
-    def survival(self, C: Any) -> tuple[Any, Any]:
-        """V at the nodes relative to V at the first, and after the last: products of C, in logs over the blocks."""
+    def survival(self, C: Any) -> tuple[Any, Any, Any]:
+        """V at the nodes relative to V at the first, and after the last: products of C, in logs over the blocks.
+
+        And whether C is smooth: between the nodes it may jump.
+        """
         log = np.log(np.maximum(C, 1e-300))
+        smooth = np.ones((len(log), 1), bool)
         for block, spectrum in zip(self.blocks(log), self.spectra, strict=True):
             # The highest coefficients tell: of a smooth function they vanish, of a jump they do not.
-            coefficients = np.abs(block @ spectrum.T)
-            if np.any(coefficients[..., -3:] > 1e-7 * (1e-3 + coefficients.max(axis=-1, keepdims=True))):
-                raise NotSmooth
+            coefficients = np.abs(_sums(block, spectrum))
+            highest = coefficients[..., -3:].max(axis=-1, keepdims=True)
+            smooth &= highest <= 1e-7 * (1e-3 + coefficients.max(axis=-1, keepdims=True))
         explicit = np.cumsum(log[..., : self.start], axis=-1)
         parts = [explicit - log[..., : self.start]]
         reached = explicit[..., -1:]
         for block, sums in zip(self.blocks(log), self.sums, strict=True):
-            parts.append(reached + block @ sums[:-1].T - block)
-            reached = reached + block @ sums[-1:].T
-        return np.exp(np.concatenate(parts, axis=-1)), np.exp(reached)
+            parts.append(reached + _sums(block, sums[:-1]) - block)
+            reached = reached + _sums(block, sums[-1:])
+        return np.exp(np.concatenate(parts, axis=-1)), np.exp(reached), smooth
 
     def total(self, values: Any) -> Any:
         """Σ over all ranks from the first to the end of the last block."""
         whole = values[..., : self.start].sum(axis=-1, keepdims=True)
         for block, sums in zip(self.blocks(values), self.sums, strict=True):
-            whole = whole + block @ sums[-1:].T
+            whole = whole + _sums(block, sums[-1:])
         return whole
 
     def doubt(self, values: Any) -> Any:
         """How far off the total may be: what the highest coefficients of a block add, which a jump makes large."""
         doubts = [
-            np.abs(block @ spectrum[-2:].T).max(axis=-1, keepdims=True) * sums[-1].sum()
+            np.abs(_sums(block, spectrum[-2:])).max(axis=-1, keepdims=True) * sums[-1].sum()
             for block, sums, spectrum in zip(self.blocks(values), self.sums, self.spectra, strict=True)
         ]
         return np.max(doubts, axis=0)
+
+
+def _sums(block: Any, matrix: Any) -> Any:
+    """block @ matrix.T, where each row's last bit does not depend, as with BLAS, on how many rows there are."""
+    return np.einsum("qk,jk->qj", block, matrix)
 
 
 @lru_cache(maxsize=16)

@@ -11,7 +11,7 @@ import numpy as np
 from .errors import NoFiniteValue
 from .probe import check_probabilities, reads, try_out
 from .spec import Spec
-from .tail import Grid, NotSmooth, grid
+from .tail import Grid, grid
 from .view import UnknownEffort, View, before
 
 if TYPE_CHECKING:
@@ -183,33 +183,35 @@ class Walk:
         return self._settles and bool(np.all(self._stay | (self.reach == 0)))
 
     def _at_nodes(self, A: Spec | None, vanish_only: bool = False) -> Array:
-        """ΣV, or ΣL·A, over the ranks beyond, from the values at sparse nodes."""
+        """ΣV, or ΣL·A, over the ranks beyond, from the values at sparse nodes: of each ranking by the first that do."""
+        found, done, far = np.zeros((1, 1)), np.zeros((1, 1), bool), np.zeros((1, 1), bool)
         for start, doublings in ((16, 8), (16, 40), (1024, 34), (16384, 30)):
-            try:
-                found = self._sum(grid(start, doublings), A, vanish_only)
-            except NotSmooth:
-                continue
-            if found is not None:
-                return found
+            sums, smooth, whole = self._sum(grid(start, doublings), A, vanish_only)
+            found = np.where(smooth & whole & ~done, sums, found)
+            done = done | (smooth & whole)
             if start + doublings > 16 + 8:
+                far = far | (smooth & ~done)
+            if (done | far).all():
                 break
         else:
             raise NoFiniteValue(
                 f"C={str(self.metric.C)!r} with A={str(self.metric.A)!r} is not smooth far beyond the list: if C jumps"
                 " there, say where, with @continuation(depth=lambda …: k); else give end='stop', or a rank as end=."
             )
+        if done.all():
+            return found
         if A is None and not vanish_only and self.metric.C.fact("vanishes"):
-            return np.full(self.reach.shape, np.inf)
+            return np.where(done, found, np.inf)
         raise NoFiniteValue(
             f"under C={str(self.metric.C)!r} the share of users who are still there does not go to 0, or too slowly to"
             " sum: give C a k, or end='stop', or a rank as end=."
         )
 
-    def _sum(self, nodes: Grid, A: Spec | None, vanish_only: bool) -> Array | None:
-        """One sum at these nodes; None where the ranks after the last node still count."""
+    def _sum(self, nodes: Grid, A: Spec | None, vanish_only: bool) -> tuple[Array, Array, Array]:
+        """The sum at these nodes; whether it is smooth between them; whether what comes after them does not count."""
         C = self.goes_on(nodes.m)
         C = np.broadcast_to(C, (len(C), nodes.m.shape[1]))
-        survival, left = nodes.survival(C)
+        survival, left, smooth = nodes.survival(C)
         V, left = self.reach * survival, self.reach * left
         stay = (C >= 1).all(axis=-1, keepdims=True)  # whoever never leaves contributes nothing
         if A is None:
@@ -226,14 +228,13 @@ class Walk:
             values = V * (1 - C) * (felt - base)
             whole, rest = nodes.total(values) + base * (self.reach - left), left * last
             allowed = 1e-13 + 1e-10 * np.abs(whole + rest)
-            if np.any(nodes.doubt(values) > 10 * allowed):
-                raise NotSmooth
+            smooth = smooth & (nodes.doubt(values) <= 10 * allowed)
             known = any(self.metric.C.fact(fact) for fact in ("vanishes", "settles", "items_beyond"))
             if known and nodes.m[0, -1] > _FAR:
                 # All leave in the end, and where A hardly changes any more they leave with what it is.
                 steady = left * np.abs(last - felt[:, -17:-16]) <= allowed
                 whole, rest = whole + np.where(steady & ~stay, rest, 0.0), np.where(steady, 0.0, rest)
-        return whole if np.all(stay | (np.abs(rest) <= allowed)) else None
+        return whole, smooth, stay | (np.abs(rest) <= allowed)
 
 
 def _ratio(later: Array, V: Array) -> Array:

@@ -30,9 +30,9 @@ def aligned(lists, elsewhere=()):
 
 def ways(metric: Metric, rankings: Rankings) -> dict:
     """The scores by every way that applies."""
-    found = {"dense": lambda: metric._by_chunks(rankings, metric.columns)}
+    found = {"dense": lambda: metric._by_chunks(rankings)}
     if metric.C.fact("passes"):
-        found["hits"] = lambda: metric._by_chunks(rankings, metric._hit_columns)
+        found["hits"] = lambda: metric._by_chunks(rankings, compressed=True)
     if metric.A.fact("linear") and metric.rank_only:
         found["weights"] = lambda: metric._by_weights(rankings)
     return {name: scores for name, way in found.items() if (scores := _or_none(way)) is not None}
@@ -86,12 +86,12 @@ def test_metrics_that_share_rankings_do_not_disturb_each_other(lists, Cs, end):
             np.testing.assert_array_equal(metric.score(shared), metric.score(aligned(lists)))
 
 
-def test_long_lists_are_evaluated_without_weights_and_hits_at_any_depth_with():
+def test_what_lies_too_deep_for_weights_is_found_rank_by_rank():
     far = np.zeros(5000)
     far[4999] = 1.0
     deep = replace(PLAIN, C=CONTINUATIONS["dcg"]())
-    assert deep._by_weights(aligned([far])) is None
-    assert deep.score(aligned([far])) == pytest.approx(1 / np.log2(5001), rel=1e-12)
+    expected = [1 / np.log2(5001), 1.0]
+    np.testing.assert_allclose(deep.score(aligned([far, [1.0]])), expected, rtol=1e-12)
     err = replace(PLAIN, C=CONTINUATIONS["rr"](), A=AGGREGATIONS["err"]())
     assert err.score(aligned([far])) == pytest.approx(1 / 5000)
 
@@ -253,7 +253,7 @@ def test_ways_agree_where_grades_cost_effort(C, A, data):
     metric = replace(PLAIN, C=C, A=A, effort=effort, gain=gain, end=data.draw(ends()))
     rankings = cut(metric, aligned(lists, elsewhere))
     assert metric.flat_effort == costs[0]
-    explicit = _or_none(lambda: metric._by_chunks(rankings, metric.columns))
+    explicit = _or_none(lambda: metric._by_chunks(rankings))
     found = _or_none(lambda: metric.raw(rankings))
     assert (found is None) == (explicit is None)
     if found is not None:
