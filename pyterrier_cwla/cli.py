@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from .errors import CWLAError, MissingLength
+from .harmless import harmless
+from .whole import NO_ROOM
 
-_WRONG, _INTERRUPTED, _NOBODY_READS = 2, 130, 1
+_WRONG, _INTERRUPTED, _ENDED, _NOBODY_READS = 2, 130, 143, 1
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -19,15 +23,31 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         if hasattr(stream, "reconfigure"):  # a terminal that cannot show V⁺ shows a question mark
             stream.reconfigure(errors="replace")
     try:
-        code = _run(arguments)
-        sys.stdout.flush()
+        with _ended_cleanly():
+            code = _run(arguments)
+            sys.stdout.flush()
     except KeyboardInterrupt:
         code = _INTERRUPTED
     except BrokenPipeError:
         # What is still buffered would raise again when Python closes the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = _NOBODY_READS
+    except OSError as error:
+        code = _say(f"standard output: cannot be written ({error.strerror}).")
     sys.exit(code)
+
+
+@contextlib.contextmanager
+def _ended_cleanly() -> Iterator[None]:
+    """Whoever ends the process by SIGTERM, as batch systems do, ends it as Ctrl-C does: nothing half-written stays."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(_ENDED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -54,10 +74,12 @@ def _run(arguments: Sequence[str] | None) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
+        if error.errno in NO_ROOM and not error.filename:
+            raise
         return _say(f"{error.filename}: {error.strerror}" if error.filename else str(error))
 
 
 def _say(message: str) -> int:
     with contextlib.suppress(BrokenPipeError):
-        print(" ".join(message.split("\n")), file=sys.stderr)
+        print(harmless(" ".join(message.split("\n"))), file=sys.stderr)
     return _WRONG

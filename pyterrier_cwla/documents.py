@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from .errors import BadParameter, MissingLength, some
 from .frames import numbers, strings
+from .ids import places
 from .tables import DocumentTable
 from .texts import Split, bar, documents, tokeniser_named
 
@@ -36,11 +36,9 @@ class Lengths(DocumentTable):
         return float(self._columns[1].mean())
 
     def words(self, doc_id: Any) -> Array:
-        """The words of these documents [rows, Arrow strings]; NaN where the table has none."""
+        """The words of these documents [rows, Arrow strings, in a dictionary or not]; NaN where the table has none."""
         ids, words = self._columns
-        at = pc.fill_null(pc.index_in(doc_id, value_set=ids), -1)
-        at = at.to_numpy(zero_copy_only=False) if isinstance(at, pa.Array) else at.to_numpy()
-        return np.append(words, np.nan)[at]
+        return np.append(words, np.nan)[places(doc_id, ids)]
 
     @classmethod
     def _checked(cls, doc_id: Any, values: Any, column: str) -> tuple[Any, Array]:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from .errors import BadParameter
 from .frames import strings
+from .ids import places, written
 from .shingles import ShingleSets, check_similarity, first_alike
 from .tables import DocumentTable
 from .texts import Split, documents, tokeniser_named
@@ -39,8 +40,8 @@ class Duplicates(DocumentTable):
         """A code of each document's cluster [rows]: two rows have the same where one document repeats the other.
 
         ``doc_id`` and ``duplicate_of``, the run's own column with nulls where nothing is repeated, are Arrow strings
-        [rows]. Only the table "run" looks at the second: there two documents are of one cluster where they name the
-        same original, or one names the other.
+        [rows], ``doc_id`` maybe in a dictionary. Only the table "run" looks at the second: there two documents are of
+        one cluster where they name the same original, or one names the other.
 
         Raises BadParameter where the run's column is asked for and there is none.
         """
@@ -50,11 +51,11 @@ class Duplicates(DocumentTable):
                     "duplicates='run' is the run's column duplicate_of, and it has none: add one"
                     " (pyterrier_cwla.DuplicateOf does), or give duplicates= a table."
                 )
-            return _codes(pc.coalesce(_filled(duplicate_of), doc_id))
+            return _codes(pc.coalesce(_filled(duplicate_of), written(doc_id)))
         _, cluster, original = self._columns
         codes = np.append(cluster, -1)[self._places(doc_id)]
         alone = codes < 0
-        codes[alone] = len(original) + _codes(pc.filter(doc_id, pa.array(alone)))
+        codes[alone] = len(original) + _codes(written(pc.filter(doc_id, pa.array(alone))))
         return codes
 
     def originals(self, doc_id: Any) -> Any:
@@ -73,7 +74,7 @@ class Duplicates(DocumentTable):
         return self._places(doc_id) >= 0
 
     def _places(self, doc_id: Any) -> Array:
-        return _numpy(pc.fill_null(pc.index_in(doc_id, value_set=self._columns[0]), -1))
+        return places(doc_id, self._columns[0])
 
     @classmethod
     def _checked(cls, doc_id: Any, values: Any, column: str) -> tuple[Any, Array, Any]:

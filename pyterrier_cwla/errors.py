@@ -1,7 +1,8 @@
 """The errors a user can meet: each says what is wrong, where, and the way out."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class CWLAError(ValueError):
@@ -52,12 +53,29 @@ class MalformedFile(CWLAError):
     """A file that does not hold what it should; names file and line."""
 
 
+class NotWritten(CWLAError, OSError):
+    """A file that the system does not let us write: no such folder, no right, no space; nothing half of it is left."""
+
+
 class CannotScore(BaseException):
     """Rows that no scorer can score, whatever a model predicts: no query ids, one query only, no lengths.
 
     Not an ``Exception``, for scikit-learn turns those into NaN and a warning, after which a search goes on and chooses
     a model by nothing.
     """
+
+
+@contextmanager
+def speaking_of(qrels: object, run: object) -> Iterator[None]:
+    """Puts the file that an error is about before it, unless it is there already."""
+    try:
+        yield
+    except BadJudgments as error:
+        raise type(error)(f"{qrels}: {error}") from error
+    except (BadRun, MissingLength, NoFiniteValue) as error:
+        if run is None or str(error).startswith(f"{run}: "):
+            raise
+        raise type(error)(f"{run}: {error}") from error
 
 
 def some(values: Iterable[object], most: int = 3) -> str:

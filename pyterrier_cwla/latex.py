@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from .harmless import harmless
+
 _SPECIAL = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -24,7 +26,7 @@ def escaped(text: str) -> str:
     >>> print(escaped("BM25_RM3 & 100%"))
     BM25\_RM3 \& 100\%
     """
-    return "".join(_SPECIAL.get(character, character) for character in text)
+    return "".join(_SPECIAL.get(character, character) for character in harmless(text))
 
 
 def tabular(alignment: str, head: Sequence[str], body: Iterable[str]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import sys
@@ -19,14 +18,18 @@ from rich import box
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.measure import Measurement
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from .comparison import BOLD, Cell, Comparison
 from .errors import BadParameter
 from .explain import Explanation
+from .harmless import harmless
 from .latex import escaped, table_row, tabular
 from .listing import KINDS, Entry, made_of
+from .rows import write_rows, write_text
+from .whole import written
 
 _UNLIMITED = 100_000  # columns of a file or a pipe: nothing is folded there
 _PROSE = 100  # no line of prose is longer
@@ -53,15 +56,32 @@ class Format(StrEnum):
         return known[path.suffix.lower()]
 
 
+class _Screen(Console):
+    """A console on which texts from files do nothing but stand there."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=harmless(segment.text))
+
+
 def screen(file: IO[str] | None = None) -> Console:
     """Where tables go: as wide as the terminal (or COLUMNS) says, and as wide as they are in pipes and files."""
     on_terminal = file is None and ("COLUMNS" in os.environ or sys.stdout.isatty())
-    return Console(file=file, width=None if on_terminal else _UNLIMITED, highlight=False, markup=False, emoji=False)
+    return _Screen(file=file, width=None if on_terminal else _UNLIMITED, highlight=False, markup=False, emoji=False)
 
 
 def note(message: str) -> None:
     """A line beside the results, on stderr."""
-    print(message, file=sys.stderr)
+    print(harmless(message), file=sys.stderr)
+
+
+def note_beside(notes: Sequence[str], columns: Sequence[Column]) -> None:
+    """What a reader of scores should know, on stderr: the notes, and which residuals are bounds."""
+    for line in notes:
+        note(line)
+    for column in columns:
+        if column.residual:
+            note(f"{column.name}: {column.residual}.")
 
 
 def prose(console: Console, text: str, style: str = "dim", indent: int = 0) -> None:
@@ -134,18 +154,14 @@ class Scores:
         """Writes to a file, or to stdout; then the notes go to stderr, unless they stand under a table."""
         if form is Format.parquet:
             assert path is not None
-            _write_parquet(self.table, self.origin, path)
+            write_rows([self.table], form, path, self.origin)
         elif path is None:
             self._text(form, None)
         else:
-            with open(path, "w", encoding="utf-8", newline="\n") as file:
+            with written(path) as place, open(place, "w", encoding="utf-8", newline="\n") as file:
                 self._text(form, file)
         if form is not Format.table:
-            for line in self.notes:
-                note(line)
-            for column in self.columns:
-                if column.residual:
-                    note(f"{column.name}: {column.residual}.")
+            note_beside(self.notes, self.columns)
 
     def _text(self, form: Format, file: IO[str] | None) -> None:
         if form is Format.table:
@@ -155,7 +171,7 @@ class Scores:
         if form is Format.latex:
             stream.write(self._latex())
         else:
-            _write_rows(self.table, form, stream)
+            write_text(self.table, form, stream)
 
     def _latex(self) -> str:
         names = ["run", "query"] if self.by_query else ["run"]
@@ -242,11 +258,11 @@ def write_comparison(found: Comparison, notes: Sequence[str], form: Format, path
     """Writes a comparison to a file, or to stdout; then the notes go to stderr, unless they stand with the table."""
     if form is Format.parquet:
         assert path is not None
-        _write_parquet(found.table, found.about, path)
+        write_rows([found.table], form, path, found.about)
     elif path is None:
         _write_comparison(found, notes, form, sys.stdout, None)
     else:
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
+        with written(path) as place, open(place, "w", encoding="utf-8", newline="\n") as file:
             _write_comparison(found, notes, form, file, file)
     if form is not Format.table:
         for text in [*(found.of_queries if form is not Format.latex else ()), *notes]:
@@ -268,7 +284,7 @@ def _write_comparison(
         if form is not Format.csv:
             rows = rows.replace([np.inf, -np.inf], np.nan).astype(object)
             rows = rows.where(rows.notna(), None)
-        _write_rows(rows, form, stream)
+        write_text(rows, form, stream)
 
 
 def comparison_tables(found: Comparison, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
@@ -336,23 +352,6 @@ def _explaining(found: Comparison, columns: Iterable[str], left_out: Sequence[st
         yield found.out_of_reach
     if left_out:
         yield f"Left out at this width: {', '.join(left_out)}."
-
-
-def _write_rows(table: pd.DataFrame, form: Format, stream: IO[str]) -> None:
-    """CSV, or a line of JSON for each row."""
-    if form is Format.csv:
-        table.to_csv(stream, index=False, lineterminator="\n")
-    else:
-        stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_dict("records"))
-
-
-def _write_parquet(table: pd.DataFrame, origin: dict[str, Any], path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    columns = pa.Table.from_pandas(table, preserve_index=False)
-    metadata = {**(columns.schema.metadata or {}), b"pyterrier_cwla": json.dumps(origin, ensure_ascii=False)}
-    pyarrow.parquet.write_table(columns.replace_schema_metadata(metadata), path)
 
 
 # ---- an explanation

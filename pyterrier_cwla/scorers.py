@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from numbers import Integral
+from sys import getsizeof
 from typing import Any
 
 import ir_measures
@@ -57,6 +58,10 @@ class Scorer:
         for name, alias in self.requests.items():
             routing.score.add_request(param=name, alias=alias)
         return routing
+
+    def __sizeof__(self) -> int:
+        """With the measure's tables: joblib sends what is large to Dask's workers once, and not with every fit."""
+        return super().__sizeof__() + getsizeof(self.measure)
 
     def __repr__(self) -> str:
         more = [f"min_queries={self.min_queries}"] * (self.min_queries != 2)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -14,11 +17,44 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ._version import __version__
-from .errors import BadParameter, near, some
+from .errors import BadParameter, MalformedFile, near, some
+from .fingerprints import of_table
 from .frames import strings
+from .whole import written
 
 IDS = ("doc_id", "docno", "id")
 _KEY = b"pyterrier_cwla"
+
+
+_FILES = ContextVar("files", default=True)
+
+
+@contextmanager
+def without_files() -> Iterator[None]:
+    """Within it, measures name registered tables alone, and no files: for measures that strangers have written.
+
+    Nothing is looked for on the disk then; a path in ``lengths=``, ``duplicates=`` or ``calibration=`` raises
+    BadParameter.
+
+    >>> from pyterrier_cwla import TBG
+    >>> with without_files():
+    ...     TBG(lengths="/etc/passwd")
+    Traceback (most recent call last):
+    ...
+    pyterrier_cwla.errors.BadParameter: lengths='/etc/passwd' names no registered table, and files are not read here.
+    """
+    token = _FILES.set(False)
+    try:
+        yield
+    finally:
+        _FILES.reset(token)
+
+
+def file_is_there(name: str, parameter: str) -> bool:
+    """Whether a measure's parameter is the path of a regular file; BadParameter where none may be."""
+    if not _FILES.get():
+        raise BadParameter(f"{parameter} names no registered table, and files are not read here.")
+    return os.path.isfile(name)
 
 
 class DocumentTable(ABC):
@@ -80,8 +116,8 @@ class DocumentTable(ABC):
             name = str(table)
             if name in cls._named:
                 return cls._named[name]
-            if Path(name).is_file():
-                return _of_file(cls, name, Path(name).stat().st_mtime_ns)
+            if file_is_there(name, f"{cls.what}={name!r}"):
+                return _of_file(cls, name, os.stat(name).st_mtime_ns)
             raise BadParameter(
                 f"{cls.what}={name!r} is neither a file nor the name of a table. "
                 f"{near(name, cls._named) if cls._named else ''} register_{cls.what}(name, table) names one."
@@ -92,7 +128,7 @@ class DocumentTable(ABC):
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Reads a saved table, or any other file that measures take; errors show at once. Its name is its path."""
-        if not Path(path).is_file():
+        if not os.path.isfile(path):
             raise BadParameter(f"{path}: there is no such file.")
         table = cls.bind(Path(path))
         len(table)
@@ -104,7 +140,8 @@ class DocumentTable(ABC):
 
         rows = self._rows()
         metadata = {_KEY: json.dumps(self.about | {"table": self.what, "version": __version__})}
-        pyarrow.parquet.write_table(rows.replace_schema_metadata(metadata), path)
+        with written(path) as place:
+            pyarrow.parquet.write_table(rows.replace_schema_metadata(metadata), place, write_page_checksum=True)
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -114,6 +151,16 @@ class DocumentTable(ABC):
     @cached_property
     def _columns(self) -> Any:
         return self._given if self.path is None else self._read(self.path)
+
+    @cached_property
+    def content(self) -> str:
+        """A hash of what it says of each document, in its order."""
+        return of_table(self._rows())
+
+    def __sizeof__(self) -> int:
+        """With its columns, as far as they are read: what is large goes to a cluster's workers once."""
+        columns = vars(self).get("_columns", self._given) or ()
+        return super().__sizeof__() + sum(getattr(column, "nbytes", 0) for column in columns)
 
     def __repr__(self) -> str:
         return f"<{self.what} {self.name!r}>"
@@ -180,4 +227,10 @@ def _about_file(path: str) -> dict[str, Any]:
         metadata = pyarrow.parquet.read_schema(path).metadata or {}
     except pa.ArrowInvalid:  # a file of text
         return {}
-    return json.loads(metadata.get(_KEY, b"{}"))
+    try:
+        about = json.loads(metadata.get(_KEY, b"{}"))
+    except (ValueError, RecursionError):
+        about = None
+    if not isinstance(about, dict):
+        raise MalformedFile(f"{path}: what its metadata say of how it was made is no JSON object.")
+    return about

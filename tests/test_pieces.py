@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from pyterrier_cwla import CWLAError
+from pyterrier_cwla.codes import code_of
 from pyterrier_cwla.errors import BadParameter
-from pyterrier_cwla.studies.pieces import Pieces, code_of, fingerprint
+from pyterrier_cwla.fingerprints import fingerprint
+from pyterrier_cwla.kept import Kept
+from pyterrier_cwla.pieces import Pieces
 
 NAMES = ["seed 0", "seed 1", "seed/2", "seed 3"]
 
@@ -104,7 +107,7 @@ def test_a_folder_that_cannot_be_written_is_named_before_anything_is_computed(tm
     file.write_text("")
     with pytest.raises(BadParameter, match=r"keep='.*file' cannot be written"):
         Pieces({"input": 1}, file)
-    folder = Pieces({"input": 1}, tmp_path).folder
+    folder = Kept(tmp_path, {"input": 1}).folder
     (folder / "identity.json").unlink()
     (folder / "identity.json").mkdir()
     with pytest.raises(BadParameter, match=r"cannot be written.*Is a directory"):

@@ -17,6 +17,7 @@ from pyterrier_cwla.align import Judgments
 from pyterrier_cwla.compare import measures_by_name
 from pyterrier_cwla.errors import BadParameter, BadRun
 from pyterrier_cwla.files import find_runs, read_qrels, read_run
+from pyterrier_cwla.fingerprints import fingerprint
 from pyterrier_cwla.significance import wilcoxon_test
 from pyterrier_cwla.studies import masking as masking_module
 from pyterrier_cwla.studies import robust_pieces, robust_significance
@@ -24,7 +25,6 @@ from pyterrier_cwla.studies import robustness_plots as plots
 from pyterrier_cwla.studies.holes import Depths, Fractions, f_qrels, plain_judgments
 from pyterrier_cwla.studies.incomplete import MEASURES, grade_weights, robustness, robustness_to_depth
 from pyterrier_cwla.studies.masking import Masking, best_ranks, of_pairs
-from pyterrier_cwla.studies.pieces import fingerprint
 from pyterrier_cwla.studies.robust_groups import groups_left_out, plot_falls
 from pyterrier_cwla.studies.robust_order import knee, knee_table
 from pyterrier_cwla.studies.robust_pieces import Resampling, Work, identity

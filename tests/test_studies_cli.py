@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyterrier_cwla.studies import pieces
+from pyterrier_cwla.kept import Kept
 
 
 @pytest.fixture(scope="module")
@@ -72,24 +72,22 @@ def test_a_study_is_a_folder_with_a_page(command, collection, prints, tmp_path, 
 def test_an_interrupted_study_goes_on(collection, cli, prints, tmp_path, monkeypatch):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     prints(*arguments(collection, "power", whole, *COMMANDS["power"]))
-    done, real = [], pieces.Pieces._done
+    done, real = [], Kept.put
 
-    def tired(self, name, compute):
+    def tired(self, name, piece):
         if len(done) == 1:
             raise KeyboardInterrupt
         done.append(name)
-        return real(self, name, compute)
+        return real(self, name, piece)
 
     with monkeypatch.context() as patched:
-        patched.setattr(pieces.Pieces, "_done", tired)
+        patched.setattr(Kept, "put", tired)
         code, out, err = cli(*arguments(collection, "power", parts, *COMMANDS["power"]))
     assert (code, out) == (130, "")
     assert "goes on from there" in err
     assert not (parts / "report.html").exists()
     again = []
-    monkeypatch.setattr(
-        pieces.Pieces, "_done", lambda self, name, compute: again.append(name) or real(self, name, compute)
-    )
+    monkeypatch.setattr(Kept, "put", lambda self, name, piece: again.append(name) or real(self, name, piece))
     prints(*arguments(collection, "power", parts, *COMMANDS["power"]))
     assert not set(done) & set(again)
     assert (parts / "report.html").read_bytes() == (whole / "report.html").read_bytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +10,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from ..errors import BadLog, BadParameter, MalformedFile, many, near, some
-from ..files import AnyPath
+from ..files import AnyPath, packing_of
 from ..frames import judgment_columns, strings
+from ..room import unpacked
 from .log import InteractionLog
 from .log_checks import frame_of
 
@@ -24,6 +27,8 @@ _OPENED = ("user", "topic_id", "qid", "doc_id", "judgement", "doc_decision_time"
 _TEXT = ("user", "topic_id", "qid", "doc_id", "query", "interface_type")
 _SHOWN = ("user", "query", "time", "rank", "docno", "clicked")
 _CLICK_TIME = "click_time"
+_NO_TABLE = (OSError, pa.ArrowException, UnicodeDecodeError, pd.errors.EmptyDataError, pd.errors.ParserError)
+"""What pandas says of a file that is no table, or is packed and broken."""
 
 
 def chiir24_log(folder: AnyPath) -> InteractionLog:
@@ -55,6 +60,12 @@ def chiir24_log(folder: AnyPath) -> InteractionLog:
     shown = study_table(Path(folder), "serp_annotation", _IMPRESSIONS).sort_values("id", ignore_index=True)
     opened = study_table(Path(folder), "document_annotation", _OPENED)
     for table, name in ((shown, "impression"), (opened, "opened document")):
+        for column in table.columns.difference(_TEXT):
+            numbers = pd.to_numeric(table[column], errors="coerce")
+            odd = table[column][numbers.isna() & table[column].notna()]
+            if len(odd):
+                raise MalformedFile(f"{folder}: {column} of an {name} is {odd.iloc[0]!r}, and must be a number.")
+            table[column] = numbers
         twice = table.duplicated(document)
         if twice.any():
             user, topic, doc = table.loc[twice.idxmax(), document]
@@ -104,7 +115,11 @@ def study_table(folder: Path, name: str, columns: Sequence[str]) -> pd.DataFrame
     path = next((p for p in (folder / f"{name}.csv.gz", folder / f"{name}.csv") if p.is_file()), None)
     if path is None:
         raise MalformedFile(f"{folder}: there is no {name}.csv or {name}.csv.gz in it.")
-    table = pd.read_csv(path, dtype=dict.fromkeys(_TEXT, str))
+    try:
+        content = unpacked(str(path), packing_of(str(path)))
+        table = pd.read_csv(io.BytesIO(content), dtype=dict.fromkeys(_TEXT, str))
+    except _NO_TABLE as error:
+        raise MalformedFile(f"{path}: cannot be read as a table: {error}") from error
     missing = [column for column in columns if column not in table]
     if missing:
         raise MalformedFile(f"{path}: no column {missing[0]!r}. {near(missing[0], map(str, table.columns))}")

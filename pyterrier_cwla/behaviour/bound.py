@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadParameter, near
+from ..tables import file_is_there
 
 _NAMED: dict[str, BoundCalibration] = {}
 
@@ -53,12 +55,12 @@ def bind_calibration(value: Any) -> BoundCalibration:
         )
     if str(value) in _NAMED:
         return _NAMED[str(value)]
-    if not Path(value).is_file():
+    if not file_is_there(str(value), f"calibration={str(value)!r}"):
         raise BadParameter(
             f"calibration={str(value)!r} is no file; calibrate(log).save(path) writes one."
             f"{' ' + near(str(value), _NAMED) if _NAMED else ''}"
         )
-    return _of_file(str(value), Path(value).stat().st_mtime_ns)
+    return _of_file(str(value), os.stat(value).st_mtime_ns)
 
 
 @lru_cache(maxsize=8)

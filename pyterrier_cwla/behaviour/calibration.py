@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ..errors import BadLog, BadParameter, MalformedFile, near, some
+from ..room import unpacked
 from ..spec import float_or_int
+from ..whole import written
 from .calibrating import estimated
-from .calibration_files import COLUMNS, NUMBERS, checked, plain
+from .calibration_files import COLUMNS, NUMBERS, checked, once_each, plain
 from .estimates import Estimate
 from .leaving import check
 from .log import InteractionLog, as_log
@@ -26,6 +28,7 @@ from .survival import SHAPES, Fit
 #: How deep a user looked: down to the last click, as far as logs of clicks tell, or at whatever the log says was seen.
 DEPTHS = ("clicked", "seen")
 
+_HELD = 30  # times the size of a text of JSON is in memory while it is read
 _OF_TBG = tuple(NUMBERS)[:7]
 _EXAMPLE = {"half_life": 224, "summary_seconds": 4.4, "seconds_per_word": 0.018, "seconds_per_document": 7.8,
             "p_click_relevant": 0.64, "p_click_nonrelevant": 0.39, "p_save": 0.77}  # fmt: skip
@@ -189,7 +192,8 @@ class Calibration:
     def save(self, path: Any) -> None:
         """Writes it to a file, as JSON."""
         text = json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False)
-        Path(path).write_text(text + "\n", encoding="utf-8")
+        with written(path) as place:
+            place.write_text(text + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: Any) -> Calibration:
@@ -198,7 +202,7 @@ class Calibration:
         Raises MalformedFile, naming the file and what is wrong, for whatever else.
         """
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            content = json.loads(unpacked(os.fsdecode(path), held=_HELD).decode(), object_pairs_hook=once_each)
         except OSError as error:
             raise MalformedFile(f"{path}: {error.strerror or error}; a calibration is what save(path) wrote.") from None
         except (ValueError, RecursionError) as error:

@@ -74,6 +74,15 @@ def plain(calibration: Any) -> dict[str, Any]:
     )
 
 
+def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; ValueError where it says something twice, of which json would keep the last."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in found if names.count(name) > 1)!r} stands twice")
+    return found
+
+
 def checked(content: Any, where: str) -> dict[str, Any]:
     """The fields of the calibration that ``plain`` made this of.
 

@@ -25,9 +25,10 @@ from ..commands import (
     _measures,
     _named_runs,
     _origin_of,
-    _speaking_of,
     app,
 )
+from ..harmless import harmless
+from ..whole import written
 
 if TYPE_CHECKING:
     from .calibration import Calibration
@@ -123,7 +124,7 @@ def calibrate(
             resamples=resamples,
             seed=seed,
         )
-    print(found)
+    print(harmless(str(found)))
     if output is not None:
         found.save(output)
         note(f"Kept in {output}: -m \"TBG(calibration='{output}')\"")
@@ -160,7 +161,8 @@ def _draw(found: Calibration, log: InteractionLog, folder: Path) -> None:
     }
     for name, draw in drawings.items():
         try:
-            draw().figure.savefig(folder / f"{name}.svg", bbox_inches="tight")
+            with written(folder / f"{name}.svg") as place:
+                draw().figure.savefig(place, bbox_inches="tight")
         except errors.CWLAError as error:
             note(f"No picture of {name.replace('_', ' ')}: {error}")
 
@@ -203,7 +205,7 @@ def simulate(
         raise errors.BadParameter("users follow one measure at a time: give -m once.")
     bound = _Bound.of(_measures(measure), lengths, missing)
     judgments = _judgments(qrels)
-    with _speaking_of(qrels, runs[0]) if len(files) == 1 else nullcontext():
+    with errors.speaking_of(qrels, runs[0]) if len(files) == 1 else nullcontext():
         found = simulated(
             judgments,
             {name: read_run(file) for name, file in files.items()},

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from ..align import Judgments
 from ..errors import BadJudgments, BadParameter, BadRun
 from ..evaluate import is_runs, loaded, measures_of, naming
 from ..explain import followed
+from ..jobs import checked, side_by_side
 from ..metric import Metric
 from ..probe import reads
 from ..provider import CWLAEvaluator, prepare
@@ -337,6 +338,12 @@ class Task:
                     never[run] += np.count_nonzero(outcome.never)
         return lived, beyond, never
 
+    def of_queries(self, of: Callable[[Task, str], Any], progress: bool, jobs: int) -> list[Any]:
+        """What a function is of each query, in their order."""
+        work = {query: partial(of, self, query) for query in self.queries}
+        found = dict(bar(side_by_side(work, checked(jobs)), progress, "simulating", len(work), "queries"))
+        return [found[query] for query in self.queries]
+
     def listed(self, name: str, query: str) -> dict[str, Array]:
         """The documents of a ranking, as columns of a log: docno, grade, and words where the measure reads them."""
         rankings, number = self.cut[name], self.judgments.index[query]
@@ -384,8 +391,3 @@ def _check(users: int, seed: int, sampling: str) -> None:
         raise BadParameter(f"no sampling {sampling!r}: write {', '.join(map(repr, SAMPLINGS))}.")
     if sampling == "antithetic" and users % 2:
         raise BadParameter(f"users={users}: antithetic users come in pairs, so give an even number.")
-
-
-def progressing(queries: list[str], progress: bool) -> Iterable[str]:
-    """The queries, with a progress bar; without one, tqdm is not even imported, which may warn in notebooks."""
-    return bar(queries, progress, "simulating", unit="queries") if progress else queries

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pandas as pd
 from .._version import __version__
 from ..errors import BadParameter
 from ..significance import without_noise
-from .courses import WHAT, Task, progressing
+from .courses import WHAT, Task
 from .estimates import Estimate, over_users
 from .users import standard_error
 
@@ -75,6 +76,7 @@ def prefer(
     confidence: float = 0.95,
     resamples: int = 1000,
     progress: bool = True,
+    jobs: int = 1,
 ) -> Preference:
     """The probability that one of two systems serves a random user better than the other.
 
@@ -103,12 +105,7 @@ def prefer(
         raise BadParameter(f"resamples={resamples!r}: give 1 or more.")
     task = Task.of(qrels, {name: runs[name] for name in runs}, measure, users, seed, reading, sampling)
     names = tuple(task.rankings)
-    rows = []
-    for query in progressing(task.queries, progress):
-        one, other = task.lived(query)[0][:, WHAT.index(what)]
-        better = np.sign(without_noise(one - other, max(float(np.abs([one, other]).max()), 1e-300)))
-        shares = [np.mean(better == sign) for sign in (1, -1, 0)]
-        rows.append([*shares, standard_error(better, sampling)])
+    rows = task.of_queries(partial(_of_query, what=what), progress, jobs)
     table = np.array(rows, float).reshape(-1, 4)
     low, high = over_users(table[:, :3].T, lambda sums: sums / len(table), confidence, resamples, seed)
     estimates = [
@@ -121,3 +118,10 @@ def prefer(
     first, second, ties = estimates
     said = str(task.measure), what, users, seed, confidence
     return Preference((names[0], names[1]), first, second, ties, by_query, error, *said)
+
+
+def _of_query(task: Task, query: str, what: str) -> list[float]:
+    """Shares of users who have more with the first, with the second, and the same; the error of the difference."""
+    one, other = task.lived(query)[0][:, WHAT.index(what)]
+    better = np.sign(without_noise(one - other, max(float(np.abs([one, other]).max()), 1e-300)))
+    return [*(float(np.mean(better == sign)) for sign in (1, -1, 0)), standard_error(better, task.sampling)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import pandas as pd
 from .._version import __version__
 from ..errors import BadParameter, near
 from ..evaluate import one_run
-from .courses import WHAT, Task, progressing
+from .courses import WHAT, Task
 from .log import InteractionLog
 from .log_checks import NEEDED
 from .users import clicks, standard_error
@@ -124,6 +124,7 @@ def simulate(
     quantiles: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95),
     keep: bool = False,
     progress: bool = True,
+    jobs: int = 1,
 ) -> Simulation:
     """Simulates users of a measure on runs, and says what they gain, how long they take and how many items they see.
 
@@ -138,8 +139,8 @@ def simulate(
     ``reading``: how reading times scatter around their means, "fixed", "exponential", "gamma(shape)" or
     "lognormal(sigma)". ``sampling``: "plain"; "antithetic", users in pairs of opposite luck; "stratified", patience
     spread evenly over the users. Both make errors smaller. ``keep``: keep every user, for ``.users()`` and ``.plot()``.
-    The draws follow from seed, query and the user's number alone: all runs meet the same users, one call or many. Times
-    of users who click have seven digits.
+    ``jobs``: processes, which share the queries. The draws follow from seed, query and the user's number alone: all
+    runs meet the same users, one call or many, one process or many. Times of users who click have seven digits.
 
     Past the list (``end="open"``) users see items that gain nothing and cost what an unseen item costs. Where that is
     not known they are followed to the list's end, and time and items are those of the list. Who never leaves has an
@@ -164,14 +165,10 @@ def simulate(
     task, shares = Task.of(qrels, runs, measure, users, seed, reading, sampling), _shares(quantiles)
     found: dict[tuple[str, str], dict[str, float]] = {}
     kept: dict[tuple[str, str], Array] = {}
-    for query in progressing(task.queries, progress):
-        lived, beyond, never = task.lived(query)
-        for number, (run, analytic) in enumerate(task.analytic.items()):
-            row = _statistics(lived[number], shares, sampling)
-            row["analytic"] = float(analytic[task.judgments.index[query]])
-            found[run, query] = {**row, "beyond": beyond[number] / users, "never": never[number] / users}
-            if keep:
-                kept[run, query] = lived[number]
+    of_queries = task.of_queries(partial(_of_query, shares=shares, keep=keep), progress, jobs)
+    for query, (rows, lived) in zip(task.queries, of_queries, strict=True):
+        found |= {(run, query): row for run, row in zip(task.rankings, rows, strict=True)}
+        kept |= dict(zip([(run, query) for run in task.rankings], lived))  # nothing where none is kept
     pairs = [(run, query) for run in task.rankings for query in task.queries]
     index = pd.MultiIndex.from_tuples(pairs, names=["run", "query_id"])
     by_query = pd.DataFrame([found[pair] for pair in pairs], index)
@@ -277,6 +274,16 @@ def _shares(quantiles: Sequence[float]) -> Array:
     if shares.ndim != 1 or not ((shares >= 0) & (shares <= 1)).all():
         raise BadParameter(f"quantiles={quantiles!r}: give shares from 0 to 1, such as (0.25, 0.5, 0.75).")
     return shares
+
+
+def _of_query(task: Task, query: str, shares: Array, keep: bool) -> tuple[list[dict[str, float]], Array]:
+    """A row for each run, and what its users lived through if that is to be kept."""
+    lived, beyond, never = task.lived(query)
+    number, rows = task.judgments.index[query], []
+    for of, analytic, further, staying in zip(lived, task.analytic.values(), beyond, never, strict=True):
+        row = _statistics(of, shares, task.sampling) | {"analytic": float(analytic[number])}
+        rows.append({**row, "beyond": further / task.users, "never": staying / task.users})
+    return rows, lived if keep else lived[:0]
 
 
 def _statistics(lived: Array, shares: Array, sampling: str) -> dict[str, float]:

@@ -14,10 +14,10 @@ import pandas as pd
 from .._version import __version__
 from ..compare import check_settings
 from ..errors import BadParameter, many, near
+from ..fingerprints import fingerprint
 from ..significance import unit_of
 from .correlation import rbo, tau
 from .cube import Cube, without_answers
-from .pieces import fingerprint
 from .resampling import half_width, times_drawn
 from .study import Picture, Study, Table
 

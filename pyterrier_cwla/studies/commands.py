@@ -15,6 +15,7 @@ import typer
 from .. import errors
 from ..behaviour.commands import Seed
 from ..commands import LengthsFile, Qrels, Runs, WhereMissing, _Bound, _judgments, _measures, _named_runs, app
+from ..harmless import harmless
 from ..printing import note
 
 if TYPE_CHECKING:
@@ -396,5 +397,5 @@ def _kept_in(folder: Path) -> Iterator[dict[str, Any]]:
 
 def _finish(found: Study, folder: Path) -> None:
     page = found.report(folder)
-    print(found)
+    print(harmless(str(found)))
     note(f"All of it: {page}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,14 @@ import pandas as pd
 from ir_measures.measures import Measure
 
 from .._version import __version__
+from ..codes import of_measure
 from ..errors import BadParameter, BadRatings, near
-from ..measures import innermost, metric_of
+from ..fingerprints import fingerprint
+from ..kept import Piece
+from ..pieces import Pieces
 from ..texts import counted
 from .correlation import rounded
 from .fitted import OBJECTIVES, Fit
-from .pieces import Piece, Pieces, code_of, fingerprint
 from .prediction import error_on, folds
 from .rated import Rated
 from .search import Search
@@ -168,24 +169,12 @@ class _Scored:
         return np.concatenate([found[name] for name in names])
 
     def _name(self, measures: list[Measure]) -> str:
-        """By texts, users' own functions, and two scores: tables, and what functions call, may change, too."""
+        """By texts, users' own functions, tables, and two scores: what else functions read may change, too."""
         texts = [str(measure) for measure in measures]
-        if self.pieces.folder is None:
+        if self.pieces.kept is None:
             return fingerprint(texts)
         probes = _scores(self.rated, [measures[0], measures[-1]])["scores"]
-        return fingerprint(texts, [_own_functions(measure) for measure in measures], probes)
-
-
-def _own_functions(measure: Measure) -> list[Any]:
-    """What those functions of a measure do that are not the package's."""
-    inner = innermost(measure)
-    return _codes(metric_of(inner).key) if getattr(inner, "ROW", None) is not None else []
-
-
-def _codes(key: tuple) -> list[Any]:
-    package = __name__.split(".")[0] + "."
-    own = [f for f in key if isinstance(f, FunctionType) and not (f.__module__ or "").startswith(package)]
-    return [code_of(f) for f in own] + [_codes(part) for part in key if isinstance(part, tuple)]
+        return fingerprint(texts, [of_measure(measure) for measure in measures], probes)
 
 
 def _scores(rated: Rated, measures: list[Measure]) -> Piece:

@@ -13,10 +13,11 @@ from ..align import Judgments
 from ..compare import measures_by_name
 from ..errors import BadJudgments, BadParameter, BadRun, many, near, some
 from ..evaluate import is_runs
+from ..fingerprints import fingerprint
+from ..pieces import Pieces
 from .correlation import TAUS
 from .holes import FRACTIONS, Depths, Fractions, lacking, plain_judgments
 from .masking import Masking
-from .pieces import Pieces, fingerprint
 from .robust_order import Orders
 from .robust_pieces import Resampling, Work, chosen_pairs, identity
 from .robust_result import Robustness

@@ -18,10 +18,12 @@ import pandas as pd
 from .._version import __version__
 from ..compare import check_settings
 from ..errors import BadJudgments, BadParameter, near, some
+from ..fingerprints import fingerprint
+from ..kept import Piece
+from ..pieces import Pieces
 from ..significance import CORRECTIONS, TESTS, corrected
 from .all_pairs import pairs_tested, rank_at
 from .cube import Cube, without_answers
-from .pieces import Piece, Pieces, fingerprint
 from .resampling import half_width
 from .study import Picture, Study, Table
 

@@ -13,10 +13,10 @@ from ir_measures.measures import Measure
 from ..align import Aligned, Judgments
 from ..errors import BadParameter, BadRatings, many, some
 from ..evaluate import computed_here, loaded, measures_of, one_run
+from ..fingerprints import fingerprint
 from ..frames import strings
 from ..provider import CWLAEvaluator, prepare
 from ..sessions import SessionMeasure, SessionRun
-from .pieces import fingerprint
 
 Array = np.ndarray
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import warnings
 from dataclasses import replace
@@ -15,6 +16,7 @@ import pandas as pd
 from ..behaviour.adapters import study_table
 from ..errors import BadParameter, BadRatings, MalformedFile, many, near
 from ..files import AnyPath
+from ..room import unpacked
 from .rated import Rated
 
 _NO_RESULTS = "no results"
@@ -100,8 +102,8 @@ def chiir24_ratings(folder: AnyPath, depth: int = 10) -> Rated:
     if not (isinstance(depth, int | np.integer) and depth >= 1):
         raise BadParameter(f"depth={depth!r} must be a whole number from 1.")
     folder = Path(folder)
-    feedback = _read(folder, "query_feedback", _FEEDBACK).sort_values("id", ignore_index=True)
-    noted = _read(folder, "serp_annotation", _IMPRESSIONS).sort_values("id", ignore_index=True)
+    feedback = study_table(folder, "query_feedback", _FEEDBACK).sort_values("id", ignore_index=True)
+    noted = study_table(folder, "serp_annotation", _IMPRESSIONS).sort_values("id", ignore_index=True)
     noted["rank"] = _numbers(noted, "rank", folder / "serp_annotation.csv").astype(int)
     recorded = _recorded(folder)
     grades = noted.drop_duplicates(["topic_id", "doc_id"])[["topic_id", "doc_id", "actual_qrel_value"]]
@@ -151,7 +153,7 @@ def chiir24_ratings(folder: AnyPath, depth: int = 10) -> Rated:
 
 def _recorded(folder: Path) -> pd.DataFrame:
     """The lists that are recorded whole: a row for each result, with the rank at which it was shown."""
-    table = _read(folder, "topic_annotation", _LISTS).rename(columns={"topic": "topic_id"})
+    table = study_table(folder, "topic_annotation", _LISTS).rename(columns={"topic": "topic_id"})
     table["topic_id"] = table["topic_id"].astype(str)
     table = table[table["dict_shuffled_ranks"].notna()].reset_index(drop=True)
     try:
@@ -163,7 +165,7 @@ def _recorded(folder: Path) -> pd.DataFrame:
         raise MalformedFile(
             f"{folder}/topic_annotation.csv: dict_shuffled_ranks must hold ranks by document, as JSON."
         ) from error
-    whole["doc_id"] = whole["doc_id"].str.replace(" ", "-")  # as the impressions have them
+    whole["doc_id"] = whole["doc_id"].astype(str).str.replace(" ", "-")  # as the impressions have them
     return whole.reset_index(drop=True)
 
 
@@ -173,19 +175,17 @@ def _is_among(rows: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
     return pd.Series(pd.MultiIndex.from_frame(rows[_QUERY]).isin(theirs), rows.index)
 
 
-def _read(folder: Path, name: str, columns: tuple[str, ...]) -> pd.DataFrame:
-    try:
-        return study_table(folder, name, columns)
-    except (OSError, UnicodeDecodeError, pd.errors.EmptyDataError, pd.errors.ParserError) as error:
-        raise MalformedFile(f"{folder}/{name}.csv: cannot be read as a table: {error}") from error
-
-
 def _lines(path: Path, *columns: str) -> pd.DataFrame:
     """A file of fields between tabs, with a header; a line may have fewer fields than it."""
     try:
         with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):  # of fields without a name
             table = pd.read_csv(
-                path, sep="\t", quoting=csv.QUOTE_NONE, dtype=str, keep_default_na=False, index_col=False
+                io.BytesIO(unpacked(str(path))),
+                sep="\t",
+                quoting=csv.QUOTE_NONE,
+                dtype=str,
+                keep_default_na=False,
+                index_col=False,
             )
     except OSError as error:
         raise MalformedFile(f"{path}: {error.strerror}") from error

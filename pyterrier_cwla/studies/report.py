@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import BadParameter, CWLAError
+from ..whole import written
 from .study import Picture, Study, Table
 
 _KINDS = (".parquet", ".csv", ".svg", ".png")
@@ -28,12 +29,16 @@ def write_report(study: Study, folder: str | Path) -> Path:
     """
     template = _template()
     folder = Path(folder)
+    path = folder / "report.html"
+    if path.is_file():  # of another study; the page comes last, and where it is, all is
+        path.unlink()
     for name in ("tables", "pictures"):
         _emptied(folder / name)
     tables = {name: _written(table, folder / "tables" / name) for name, table in study.tables().items()}
     pictures = {name: _drawn(picture, folder / "pictures" / name) for name, picture in study.pictures().items()}
     about = json.dumps(study.about, indent=1, default=str, ensure_ascii=False)
-    (folder / "about.json").write_text(about + "\n", encoding="utf-8")
+    with written(folder / "about.json") as place:
+        place.write_text(about + "\n", encoding="utf-8")
     script = files(__package__).joinpath("report.js").read_text("utf-8")
     page = template.render(
         study=study,
@@ -44,8 +49,8 @@ def write_report(study: Study, folder: str | Path) -> Path:
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         style=files(__package__).joinpath("report.css").read_text("utf-8"),
     )
-    path = folder / "report.html"
-    path.write_text(page, encoding="utf-8")
+    with written(path) as place:
+        place.write_text(page, encoding="utf-8")
     return path
 
 
@@ -96,8 +101,10 @@ def _written(table: Table, path: Path) -> _Shown:
     frame.columns = [" ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame.columns]
     mixed = [name for name in frame if pd.api.types.infer_dtype(frame[name], skipna=True).startswith("mixed")]
     frame = frame.astype(dict.fromkeys(mixed, str))  # numbers and texts, as of several parameters
-    frame.to_parquet(f"{path}.parquet", index=False)
-    frame.to_csv(f"{path}.csv", index=False)
+    with written(f"{path}.parquet") as place:
+        frame.to_parquet(place, index=False)
+    with written(f"{path}.csv") as place:
+        frame.to_csv(place, index=False)
     columns = [_cells(frame[name].head(_MOST)) for name in frame]
     rows = [list(row) for row in zip(*columns, strict=True)]
     return _Shown(table.title, table.caption, list(frame.columns), rows, len(frame))
@@ -142,8 +149,10 @@ def _drawn(picture: Picture, path: Path) -> _Figure:
         picture.draw(figure.subplots())
         svg = io.BytesIO()
         figure.savefig(svg, format="svg", metadata={"Date": None}, bbox_inches="tight")
-        figure.savefig(f"{path}.png", dpi=200, bbox_inches="tight")
-    Path(f"{path}.svg").write_bytes(svg.getvalue())
+        with written(f"{path}.png") as place:
+            figure.savefig(place, dpi=200, bbox_inches="tight")
+    with written(f"{path}.svg") as place:
+        place.write_bytes(svg.getvalue())
     encoded = base64.b64encode(svg.getvalue()).decode()
     return _Figure(picture.title, picture.caption, f"data:image/svg+xml;base64,{encoded}")
 

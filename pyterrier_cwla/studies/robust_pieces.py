@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..fingerprints import fingerprint
+from ..kept import Piece
 from ..significance import wilcoxon_test, without_noise
 from .correlation import rounded, tau
 from .holes import Depths, Fractions
 from .masking import Masking, best_ranks, of_pairs, parts
-from .pieces import Piece, fingerprint
 from .robust_order import mean_of_known
 
 Array = np.ndarray

@@ -13,8 +13,10 @@ import pandas as pd
 
 from .._version import __version__
 from ..errors import BadParameter, many
+from ..fingerprints import fingerprint
+from ..kept import Piece
+from ..pieces import Pieces
 from . import dependent
-from .pieces import Piece, Pieces, fingerprint
 from .rated import Rated, what_was_rated, why_not_all
 from .resampling import around
 from .study import Picture, Study, Table

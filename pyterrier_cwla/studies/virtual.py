@@ -12,7 +12,7 @@ import pandas as pd
 
 from .._version import __version__
 from ..errors import BadParameter, BadRatings, near
-from .pieces import fingerprint
+from ..fingerprints import fingerprint
 from .resampling import around
 from .study import Picture, Study, Table
 from .within import above_group_means, standardised

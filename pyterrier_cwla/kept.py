@@ -1,0 +1,82 @@
+"""What is done, kept in a folder: piece by piece, each whole or not there, and only for what it was done of."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ._version import __version__
+from .errors import BadParameter, NotWritten
+from .fingerprints import fingerprint, plain
+from .whole import AnyPath, beside, moved, refusing, written
+
+Piece = dict[str, np.ndarray]
+
+
+class Kept:
+    """Pieces by name, in a folder that any number of processes may use at a time.
+
+    ``identity``: all that the pieces depend on beside their names, the hash of the input among it. What is kept under
+    another identity, or by another version of the package or of NumPy, is not there; nor is what is broken since.
+
+    Raises BadParameter for a folder that cannot be written, before anything is computed, and NotWritten where there is
+    no room for a piece.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> Kept(folder, {"seed": 1}).put("the first", {"values": np.arange(3)})
+    >>> Kept(folder, {"seed": 1}).get("the first")
+    {'values': array([0, 1, 2])}
+    >>> Kept(folder, {"seed": 2}).get("the first") is None
+    True
+    """
+
+    def __init__(self, folder: AnyPath, identity: Mapping[str, Any]) -> None:
+        self.keep = folder
+        self.identity = {"version": __version__, "numpy": np.__version__, **identity}
+        self.folder = Path(folder) / fingerprint(self.identity)[:16]
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with written(self.folder / "identity.json") as place:
+                place.write_text(json.dumps(self.identity, indent=1, default=plain), "utf-8")
+        except (OSError, NotWritten) as error:
+            why = error if isinstance(error, NotWritten) else f"{error.strerror}: {error.filename}"
+            raise BadParameter(f"keep={str(folder)!r} cannot be written ({why}): give another folder.") from error
+
+    def get(self, name: str) -> Piece | None:
+        """The piece of this name, if it is there."""
+        try:
+            content = self._path(name).read_bytes()
+        except OSError:
+            return None
+        piece, seal = content[:-_SEAL], content[-_SEAL:]
+        if seal != _seal(name, piece):  # broken since: to be done again
+            return None
+        with np.load(io.BytesIO(piece), allow_pickle=False) as arrays:
+            return dict(arrays)
+
+    def put(self, name: str, piece: Mapping[str, np.ndarray]) -> None:
+        """Keeps a piece under this name."""
+        file = io.BytesIO()
+        np.savez(file, **piece)  # type: ignore[arg-type]
+        place = self._path(name)
+        part, what = beside(place), f"keep={str(self.keep)!r}"
+        with refusing(what, part, way_out="give another folder; what is kept so far stays"), moved(part, place):
+            part.write_bytes(file.getvalue() + _seal(name, file.getvalue()))
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{fingerprint(name)[:24]}.npz"
+
+
+def _seal(name: str, content: bytes) -> bytes:
+    """What stands behind a piece, so that none is taken for whole, or for another, that is not."""
+    return hashlib.sha256(name.encode() + b"\0" + content).digest()
+
+
+_SEAL = len(_seal("", b""))
