@@ -25,16 +25,18 @@ from .provider import CWLAProvider, register
 from .sessions import esNDCG, evaluate_sessions, nsDCG, sDCG
 from .spec import parse
 from .stops import stop_distribution
+from .tables import without_files
 
 if TYPE_CHECKING:
     from .held_out import out_of_fold
     from .ltr import LearnedRanker
     from .rankers import GroupedRanker
     from .scorers import get_scorer, get_scorer_names, scorer
+    from .streaming import stream
     from .terrier import DocLength, DuplicateOf
     from .tuning import KFoldStudySearch, StudySearch
 
-#: What needs PyTerrier or scikit-learn is imported when it is first asked for: its module.
+#: What needs PyTerrier, scikit-learn or Parquet is imported when it is first asked for: its module.
 _LATER = {
     "DocLength": "terrier",
     "DuplicateOf": "terrier",
@@ -46,6 +48,7 @@ _LATER = {
     "get_scorer_names": "scorers",
     "out_of_fold": "held_out",
     "scorer": "scorers",
+    "stream": "streaming",
 }
 
 __all__ = [
@@ -99,7 +102,9 @@ __all__ = [
     "score",
     "scorer",
     "stop_distribution",
+    "stream",
     "tbg_score",
+    "without_files",
 ]
 
 globals().update(MEASURES)  # every named measure, as `from pyterrier_cwla import AdaptiveERR`

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pandas import Index
 
+from . import ids
 from .errors import BadJudgments, BadRun, some
 from .frames import Columns, judgment_columns, run_columns
 from .rankings import Array, Pool, Rankings
 
 _SMALL = 10_000  # frames of up to so many rows are checked for duplicates in full
 _PIECE = 1 << 19  # rows that are matched at a time
+_BLOCK = 1 << 16  # rows that stay in cache
+_forgets = RLock()
 
 
 class Judgments:
@@ -53,6 +57,10 @@ class Judgments:
         self._sides: dict[bool, _Side] = {}
         if check or (len(columns) <= _SMALL and not _several_intents(columns)):
             self.side(all_judged=True)
+
+    def __reduce__(self) -> Any:
+        """What was computed from the judgments stays where it was."""
+        return Judgments, (self.columns, False, self.qids)
 
     @cached_property
     def intents(self) -> list[tuple[dict[int, str], Judgments]]:
@@ -110,7 +118,18 @@ class Judgments:
 
     def rows(self, run: Any, check: bool = False) -> Rows:
         """A run's rows, in order, to be matched with judgments."""
-        return Rows(self, run if isinstance(run, Columns) else run_columns(run), check)
+        rows = Rows(self, run if isinstance(run, Columns) else run_columns(run), check)
+        if self.qids and (rows.query < 0).all():
+            self.warn_of_none(rows.names)
+        return rows
+
+    def warn_of_none(self, names: list[str], run: str = "the run") -> None:
+        """Says that a run answers no judged query."""
+        warnings.warn(
+            f"run and judgments have no query in common: {run} has {some(names) or 'none'}, the judgments"
+            f" {some(self.qids)}.",
+            stacklevel=3,
+        )
 
 
 class Aligned:
@@ -132,18 +151,26 @@ class Aligned:
     @contextmanager
     def forgetting(self) -> Iterator[None]:
         """What measures leave behind meanwhile, their gains, totals and ideals, is dropped: of thousands that are
-        scored once, nobody asks for it again."""
-        known = {id(cache): set(cache) for cache in self._remembered()}
-        try:
-            yield
-        finally:
-            for cache in self._remembered():
-                for key in cache.keys() - known.get(id(cache), set()):
-                    del cache[key]
+        scored once, nobody asks for it again. One thread at a time: others would miss what is dropped."""
+        with _forgets:
+            known = {id(cache): set(cache) for cache in self._remembered()}
+            try:
+                yield
+            finally:
+                for cache in self._remembered():
+                    for key in cache.keys() - known.get(id(cache), set()):
+                        del cache[key]
+
+    def release(self) -> None:
+        """Lets go of the rows, so that their memory is free at once: rankings and what is seen of them refer to each
+        other, and Python looks for such circles only now and then. Nothing can be asked afterwards."""
+        for run in self.runs:
+            vars(run).clear()
 
     def _remembered(self) -> list[dict]:
         rankings = list(self._found.values())
-        rankings += [found.condensed for found in rankings if "condensed" in vars(found)]
+        for kind in ("answered", "condensed"):
+            rankings += [vars(found)[kind] for found in rankings if kind in vars(found)]
         of_rankings = [cache for found in rankings for cache in (found.pool.memory, found._gains, found.views)]
         return [self.judgments.pool.memory, *of_rankings]
 
@@ -160,7 +187,7 @@ class _Side:
         if isinstance(self.documents, pa.ChunkedArray):
             self.documents = pa.concat_arrays([*self.documents.chunks, pa.array([], pa.large_string())])
         # All judgments are looked up, so that a relevant document shows that is also judged otherwise.
-        number = _places(columns.doc_id, self.documents)
+        number = ids.places(columns.doc_id, self.documents)
         known = np.flatnonzero(number >= 0)
         pairs = self._pairs(judgments.row_query[known], number[known])
         self.number = number[self.rows]
@@ -189,37 +216,57 @@ class _Side:
         return query * max(len(self.documents), 1) + code
 
     def match(self, rows: Rows) -> tuple[Array, Array]:
-        """Which documents of a run are judged for their query: their rows, and the places of their pairs.
-
-        So many queries at a time that what is judged for them stays in cache.
-        """
+        """Which documents of a run are judged for their query: their rows, and the places of their pairs."""
         places, pairs = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        bounds = [0, *(np.flatnonzero(np.diff(rows.starts // _PIECE)) + 1).tolist(), len(rows.starts)]
-        for a, b in pairwise(bounds if len(rows.starts) else []):
-            start, end = int(rows.starts[a]), int(rows.ends[b - 1])
-            documents = rows.columns.doc_id.slice(start, end - start)
-            if len(bounds) == 2:  # all at once
-                number = _places(documents, self.documents)
-                hit = np.flatnonzero(number >= 0)
-                number = number[hit]
-            else:
-                asked = np.unique(rows.query[a:b][rows.query[a:b] >= 0])
-                order, first = self.by_query
-                mine = order[_ranges(first[asked], first[asked + 1])]
-                place = _places(documents, self.documents.take(pa.array(mine)))
-                hit = np.flatnonzero(place >= 0)
-                number = self.number[mine[place[hit]]]
-            hit += start
+        found = self._by_dictionary if ids.are_encoded(rows.columns.doc_id) else self._by_name
+        for hit, number in found(rows):
             query = rows.query[rows.segment(hit)]
             at = self.pairs.get_indexer(np.where(query < 0, -1, self._pairs(query, number)))
             places.append(hit[at >= 0])
             pairs.append(at[at >= 0])
         return np.concatenate(places), np.concatenate(pairs)
 
+    def _by_name(self, rows: Rows) -> Iterator[tuple[Array, Array]]:
+        """Rows whose documents are judged for some query, and the documents' numbers.
 
-def _places(documents: Any, among: Any) -> Array:
-    """Where each document first stands among these, or -1."""
-    return _numpy(pc.index_in(documents, value_set=among).fill_null(-1))
+        So many queries at a time that what is judged for them stays in cache.
+        """
+        for some_queries in rows.pieces(_PIECE):
+            start, end = rows.between(some_queries)
+            documents = rows.columns.doc_id.slice(start, end - start)
+            if len(documents) == len(rows.columns):
+                number = ids.places(documents, self.documents)
+                hit = np.flatnonzero(number >= 0)
+                yield hit, number[hit]
+            else:
+                mine = self._judged_for(rows.query[some_queries])
+                place = ids.places(documents, self.documents.take(pa.array(mine)))
+                hit = np.flatnonzero(place >= 0)
+                yield hit + start, self.number[mine[place[hit]]]
+
+    def _by_dictionary(self, rows: Rows) -> Iterator[tuple[Array, Array]]:
+        """The same where each document is a number of a dictionary: that is looked up, and not the rows."""
+        documents = rows.columns.doc_id
+        codes, number_of = documents.indices.to_numpy(), ids.places(documents.dictionary, self.documents)
+        known = np.flatnonzero(number_of >= 0)
+        code_of = np.full(len(self.documents), len(number_of))
+        code_of[number_of[known]] = known
+        judged = np.zeros(len(number_of) + 1, bool)
+        hits = [np.zeros(0, np.int64)]
+        for some_queries in rows.pieces(_BLOCK):
+            start, end = rows.between(some_queries)
+            mine = code_of[self.number[self._judged_for(rows.query[some_queries])]]
+            judged[mine] = True
+            hits.append(np.flatnonzero(judged.take(codes[start:end])) + start)
+            judged[mine] = False
+        hit = np.concatenate(hits)
+        yield hit, number_of[codes[hit]]
+
+    def _judged_for(self, queries: Array) -> Array:
+        """Which of the pairs are of these queries (-1: of none)."""
+        order, first = self.by_query
+        queries = np.unique(queries[queries >= 0])
+        return order[_ranges(first[queries], first[queries + 1])]
 
 
 class Rows:
@@ -240,12 +287,6 @@ class Rows:
         self.query = np.array([judgments.index.get(name, -1) for name in names], np.int64)
         with np.errstate(over="ignore"):
             self.score = np.asarray(columns.value, np.float32)
-        if judgments.qids and (self.query < 0).all():
-            warnings.warn(
-                f"run and judgments have no query in common: the run has {some(names) or 'none'}, the judgments"
-                f" {some(judgments.qids)}.",
-                stacklevel=2,
-            )
         self._moved: tuple[Array, Array] | None = None  # rows that are not at their rank's place, and their places
         self._settle_unsorted()
         self._ordered = False
@@ -275,6 +316,15 @@ class Rows:
         return Rankings.of_hits(
             n, query[order], rank[order], side.grade[pair], judgments.pool, rows=self, judgment=judgment
         )
+
+    def pieces(self, size: int) -> Iterator[slice]:
+        """The queries, so many at a time that they have about so many rows."""
+        bounds = [0, *(np.flatnonzero(np.diff(self.starts // size)) + 1).tolist(), len(self.starts)]
+        return (slice(a, b) for a, b in pairwise(bounds if len(self.starts) else []))
+
+    def between(self, queries: slice) -> tuple[int, int]:
+        """Where the rows of these queries begin and end."""
+        return int(self.starts[queries.start]), int(self.ends[queries.stop - 1])
 
     def segment(self, row: Array) -> Array:
         """In which query's rows these rows, in ascending order, are."""
@@ -327,7 +377,9 @@ class Rows:
         row_at = tied if self._moved is None else self._rows_at(tied)
         new_group = np.ones(len(tied), bool)
         new_group[1:] = (np.diff(tied) > 1) | (score[tied[1:]] != score[tied[:-1]]) | (np.diff(self.segment(tied)) > 0)
-        table = pa.table({"group": np.cumsum(new_group), "document": self.columns.doc_id.take(pa.array(row_at))})
+        table = pa.table(
+            {"group": np.cumsum(new_group), "document": ids.written(self.columns.doc_id.take(pa.array(row_at)))}
+        )
         order = pc.sort_indices(table, sort_keys=[("group", "ascending"), ("document", "descending")]).to_numpy()
         self._move(row_at[order], tied)
 
@@ -376,6 +428,11 @@ class Rows:
         ordered[places] = values[rows]
         return ordered
 
+    @property
+    def answered(self) -> Array:
+        """Which of the judged queries the run answers."""
+        return np.isin(np.arange(len(self.judgments.qids)), self.query)
+
     # ---- what only some metrics ask for
 
     @cached_property
@@ -416,9 +473,34 @@ class Rows:
         raise BadRun(f"{self._describe(row)} is retrieved twice: keep one row of each document.")
 
     def _no_document_twice(self) -> None:
-        row = twice(self.columns.query_id, self.columns.doc_id)
-        if row is not None:
-            self._refuse_twice(row)
+        """In blocks that stay in cache, and exactly only where something looks like it."""
+        for some_queries in self.pieces(_BLOCK if ids.are_encoded(self.columns.doc_id) else _BLOCK // 4):
+            start, end = self.between(some_queries)
+            documents = self.columns.doc_id.slice(start, end - start)
+            sizes = self.ends[some_queries] - self.starts[some_queries]
+            if not _may_repeat(documents, sizes):
+                continue
+            codes, size = ids.numbers(documents)
+            pairs = np.repeat(np.arange(len(sizes)) * size, sizes) + codes
+            _, first = np.unique(pairs, return_index=True)
+            if len(first) < len(pairs):
+                self._refuse_twice(start + int(np.setdiff1d(np.arange(end - start), first)[0]))
+
+
+def _may_repeat(documents: Any, sizes: Array) -> bool:
+    """Whether a document may stand twice in one of these rankings, which follow one another.
+
+    Shorter numbers are sorted faster.
+    """
+    marks, step = ids.marks(documents)
+    exact = marks.dtype.kind == "i"
+    if (sizes == sizes[0]).all():
+        marks = (marks if exact else (marks >> np.uint64(32)).astype(np.uint32)).reshape(len(sizes), -1)
+    else:
+        kind = np.dtype("u8" if not exact else "i4" if len(sizes) * step < 1 << 31 else "i8")
+        marks = marks.astype(kind) + np.repeat(np.arange(len(sizes)).astype(kind) * kind.type(step), sizes)
+    in_order = np.sort(marks)
+    return bool((in_order[..., 1:] == in_order[..., :-1]).any())
 
 
 def _several_intents(columns: Columns) -> bool:
@@ -443,32 +525,13 @@ def _said_once(columns: Columns) -> Columns:
     return first if intent is None else replace(first, iteration=intent.slice(0, n))
 
 
-def twice(query_id: Any, doc_id: Any) -> int | None:
-    """The first row whose pair of ids came before, if any."""
-    codes = [_codes(query_id), _codes(doc_id)]
-    pairs = codes[0] * (int(codes[1].max(initial=0)) + 1) + codes[1]
-    _, first = np.unique(pairs, return_index=True)
-    if len(first) == len(pairs):
-        return None
-    return int(np.setdiff1d(np.arange(len(pairs)), first)[0])
-
-
-def _codes(ids: Any) -> Array:
-    encoded = pc.dictionary_encode(ids)
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.unify_dictionaries()
-        return np.concatenate([c.indices.to_numpy() for c in encoded.chunks] or [np.zeros(0)]).astype(np.int64)
-    return encoded.indices.to_numpy().astype(np.int64)
-
-
 def _queries(columns: Columns) -> tuple[Array, list[str]]:
     """The rows at which another query begins, and its name."""
-    ids = columns.query_id
-    if not len(ids):
+    names = columns.query_id
+    if not len(names):
         return np.zeros(0, np.int64), []
-    differs = pc.not_equal(ids.slice(1), ids.slice(0, len(ids) - 1))
-    starts = np.concatenate([[0], np.flatnonzero(_numpy(differs)) + 1])
-    return starts, ids.take(pa.array(starts)).to_pylist()
+    starts = np.concatenate([[0], np.flatnonzero(ids.changes(names)) + 1])
+    return starts, names.take(pa.array(starts)).to_pylist()
 
 
 def _numpy(array: Any) -> Array:

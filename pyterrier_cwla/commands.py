@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +16,8 @@ import typer
 
 from . import errors
 from ._version import __version__
-from .printing import Column, Experiment, Format, Scores
+from .printing import Column, Experiment, Format, Scores, note, note_beside
+from .whole import written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +35,6 @@ app = typer.Typer(
 )
 
 DEFAULTS = ("nDCG@10", "AP", "RR", "RBP(rel=1)")
-_SUFFIXES = {".gz", ".zst", ".parquet", ".txt", ".run", ".trec", ".res", ".results", ".tsv", ".out"}
 _MANY = 3  # runs; for more there is a progress bar
 
 
@@ -70,6 +70,10 @@ LengthsFile = Annotated[
     Path | None,
     typer.Option("--lengths", metavar="FILE", help="Words by document, for measures that need them."),
 ]
+Keep = Annotated[
+    Path | None,
+    typer.Option("--keep", metavar="DIR", help="Keep there what is done: the same command goes on from there."),
+]
 WhereMissing = Annotated[
     Missing | None, typer.Option("--missing", help="What a document without a length is: an error, or of mean length.")
 ]
@@ -104,6 +108,7 @@ def evaluate(
     residuals: Annotated[
         bool, typer.Option("--residuals", help="How much higher each score of ours could be, were all judged.")
     ] = False,
+    keep: Keep = None,
     form: FormatName = None,
     output: Output = None,
 ) -> None:
@@ -111,15 +116,36 @@ def evaluate(
 
     Example: pyterrier-cwla evaluate qrels.txt runs/ -m nDCG@10 -m TBG --lengths words.tsv
     """
+    import pandas as pd
+
+    from .file_scores import FileScores
+    from .rows import FORMATS, write_rows
+
     form = _format(form, output)
     files = _named_runs(runs)
-    wanted = _measures(measures or DEFAULTS)
-    bound = _Bound.of(wanted, lengths, missing)
-    judgments = _judgments(qrels)
-    scores = _scores(files, qrels, judgments, bound, by_query, residuals)
-    if not measures:
-        scores = replace(scores, notes=[*scores.notes, _ABOUT_DEFAULTS])
-    scores.write(form, output)
+    bound = _Bound.of(_measures(measures or DEFAULTS), lengths, missing)
+    found = FileScores(qrels, _judgments(qrels), list(map(Column.of, bound.wanted)), bound.measures)
+    why_not = found.add_residuals(next(iter(files.values()))) if residuals else []
+    origin: dict[str, Any] = {
+        "version": __version__,
+        "qrels": str(qrels),
+        "measures": {column.name: str(m) for column, m in zip(found.columns, found.measures, strict=True)},
+        "residuals": {column.name: column.residual for column in found.columns if column.residual},
+        **_origin_of(bound),
+    }
+    few_and_watched = len(files) <= _MANY and sys.stderr.isatty()
+    tables = found.tables(_with_progress(files), by_query, keep, few_and_watched)
+    one_by_one = output if by_query and form in FORMATS else None
+    with _going_on_from(keep):
+        if one_by_one is None:
+            table = pd.concat(tables, ignore_index=True)
+        else:
+            write_rows(tables, form, one_by_one, origin)
+    notes = [found.about_queries(by_query), *bound.notes, *why_not, *([] if measures else [_ABOUT_DEFAULTS])]
+    if one_by_one is None:
+        Scores(table, found.columns, notes, origin).write(form, output)
+    else:
+        note_beside(notes, found.columns)
 
 
 _ABOUT_DEFAULTS = (
@@ -217,7 +243,7 @@ def explain(
         raise errors.BadParameter(f"{run}: no documents for query {query!r}.")
     # Other queries matter only where the mean length of the whole run stands in for a missing one.
     whole = missing is Missing.mean and lengths is None
-    with _speaking_of(qrels, run):
+    with errors.speaking_of(qrels, run):
         explained = explanation_of(judgments, table if whole else one_query, query, bound.measures[0])
     name = next(iter(_named_runs([run])))
     title = f"{bound.wanted[0]} of query {query} in {name}: {explained.score:.4f}"
@@ -352,23 +378,13 @@ def _bound(measure: Measure, table: Lengths | None, missing: Missing | None) -> 
 
 
 def _named_runs(paths: Sequence[Path]) -> dict[str, Path]:
-    """The files of the runs by name: the file's name without suffixes, or its path where two would have the same."""
-    from .files import find_runs
+    """The files and datasets of the runs by name."""
+    from .parts import named_runs
 
-    files: list[Path] = []
     for path in paths:
         if not path.exists():
             raise errors.MalformedFile(f"{path}: no such file or directory.{_perhaps_a_measure(str(path))}")
-        files += [file for file in (find_runs(path) if path.is_dir() else [path]) if file not in files]
-    names = [_stem(file) for file in files]
-    return {name if names.count(name) == 1 else str(file): file for name, file in zip(names, files, strict=True)}
-
-
-def _stem(file: Path) -> str:
-    name = file
-    while name.suffix.lower() in _SUFFIXES and name.stem:
-        name = name.with_suffix("")
-    return name.name
+    return named_runs(paths)
 
 
 def _perhaps_a_measure(text: str) -> str:
@@ -385,7 +401,7 @@ def _judgments(path: Path) -> Judgments:
     from .files import read_qrels
     from .provider import prepare
 
-    with _speaking_of(path, None):
+    with errors.speaking_of(path, None):
         return prepare(read_qrels(path))
 
 
@@ -409,52 +425,7 @@ def _queries_of(table: pa.Table, run: Path, judgments: Judgments, qrels: Path) -
     return common
 
 
-@contextmanager
-def _speaking_of(qrels: Path, run: Path | None) -> Iterator[None]:
-    """Puts the file that an error is about before it; errors of reading have it already."""
-    try:
-        yield
-    except errors.BadJudgments as error:
-        raise type(error)(f"{qrels}: {error}") from error
-    except (errors.BadRun, errors.MissingLength, errors.NoFiniteValue) as error:
-        raise type(error)(f"{run}: {error}") from error
-
-
 # ---- scores
-
-
-def _scores(
-    files: dict[str, Path], qrels: Path, judgments: Judgments, bound: _Bound, by_query: bool, residuals: bool
-) -> Scores:
-    import pandas as pd
-
-    from .evaluate import evaluate as evaluated
-    from .files import read_run
-
-    columns = [Column.of(measure) for measure in bound.wanted]
-    measures, notes = list(bound.measures), list(bound.notes)
-    tables, silent = [], []
-    for number, (name, file) in enumerate(_with_progress(files)):
-        run = read_run(file)
-        answered = _queries_of(run, file, judgments, qrels)
-        if answered < len(judgments.qids):
-            silent.append((name, len(judgments.qids) - answered))
-        with _speaking_of(qrels, file):
-            if number == 0 and residuals:
-                columns, measures, why_not = _with_residuals(columns, measures, judgments, run)
-                notes += why_not
-            values = evaluated(judgments, run, measures, by_query=by_query).reset_index()
-        ids = {"run": name} | ({"query_id": values["query_id"]} if by_query else {})
-        scores = {column.name: values[str(m)] for column, m in zip(columns, measures, strict=True)}
-        tables.append(pd.DataFrame({**ids, **scores}))
-    notes.insert(0, _about_queries(len(judgments.qids), silent, by_query))
-    origin: dict[str, Any] = {
-        "version": __version__,
-        "qrels": str(qrels),
-        "measures": {column.name: str(m) for column, m in zip(columns, measures, strict=True)},
-        "residuals": {column.name: column.residual for column in columns if column.residual},
-    }
-    return Scores(pd.concat(tables, ignore_index=True), columns, notes, origin | _origin_of(bound))
 
 
 def _origin_of(bound: _Bound) -> dict[str, Any]:
@@ -465,43 +436,15 @@ def _origin_of(bound: _Bound) -> dict[str, Any]:
         return {"lengths": {"path": str(bound.lengths), "sha256": hashlib.file_digest(file, "sha256").hexdigest()}}
 
 
-def _about_queries(queries: int, silent: list[tuple[str, int]], by_query: bool) -> str:
-    what = f"the {queries:,} judged queries" if queries > 1 else "the one judged query"
-    text = f"{'Scores of' if by_query else 'Means over'} {what}."
-    if silent:
-        some = ", ".join(f"{name} ({lacking})" for name, lacking in silent[:3]) + (", …" if len(silent) > 3 else "")
-        text += f" Queries that a run does not answer score 0: {some}."
-    return text
-
-
-def _with_residuals(
-    columns: list[Column], measures: list[Measure], judgments: Judgments, run: Any
-) -> tuple[list[Column], list[Measure], list[str]]:
-    """Next to each measure of ours its residual, where it has one; and which have none, and why."""
-    from .evaluate import evaluate as evaluated
-    from .measures import CWLAMeasure, Residual
-
-    pairs, notes = [], []
-    for column, measure in zip(columns, measures, strict=True):
-        pairs.append((column, measure))
-        if not isinstance(measure, CWLAMeasure) or "measure" in measure.params:
-            continue
-        try:
-            residual = Residual(measure=measure)
-            evaluated(judgments, run, [residual])
-        except (errors.BadParameter, errors.NoFiniteValue) as error:
-            notes.append(f"No residual of {column.name}: {error}")
-            continue
-        kind = "a bound" if residual.metric.residual_is_a_bound else "not known to be one"
-        name = str(Residual(measure=column.name))
-        pairs.append((Column(name, ("residual:", *_lines(kind)), residual=kind), residual))
-    if not any(isinstance(measure, CWLAMeasure) for measure in measures):
-        notes.append("No residuals: none of these measures is one of this package's.")
-    return [column for column, _ in pairs], [measure for _, measure in pairs], notes
-
-
-def _lines(text: str) -> list[str]:
-    return text.replace("known to", "known\nto").split("\n")
+@contextmanager
+def _going_on_from(folder: Path | None) -> Iterator[None]:
+    """Whoever interrupts learns where that is kept which is done."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if folder is not None:
+            note(f"\nInterrupted. What is done is kept in {folder}: the same command goes on from there.")
+        raise
 
 
 def _with_progress(files: dict[str, Path]) -> Iterator[tuple[str, Path]]:
@@ -534,7 +477,8 @@ def _draw(explained: Any, path: Path, depth: int) -> None:
         import matplotlib
 
         matplotlib.use("Agg")
-        explained.plot(depth=depth).figure.savefig(path, bbox_inches="tight")
+        with written(path) as place:
+            explained.plot(depth=depth).figure.savefig(place, bbox_inches="tight")
     except ModuleNotFoundError as error:
         raise errors.CWLAError(
             f"--plot needs matplotlib. Install it: pip install 'pyterrier-cwla[plots]' ({error})"
@@ -580,7 +524,7 @@ def _on_files(
         run = read_run(file)
         _queries_of(run, file, judgments, qrels)
         if table is not None:
-            with _speaking_of(qrels, file):  # now, because an experiment does not say which run lacks lengths
+            with errors.speaking_of(qrels, file):  # now, because an experiment does not say which run lacks lengths
                 evaluated(judgments, run, [TBG(lengths=table, missing=str(missing or "error"))])
         systems[name] = _in_pyterrier(run)
     timed = table is not None or all("doc_length" in system for system in systems.values())

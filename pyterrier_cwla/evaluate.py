@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ir_measures
 import numpy as np
@@ -16,9 +18,16 @@ from ir_measures.measures import Measure
 from .align import Judgments, Rows
 from .catalogue import THEIRS
 from .errors import BadParameter, BadRun, CWLAError, MissingLength, NoFiniteValue, UnknownSpec, near
+from .fingerprints import fingerprint, of_columns
+from .frames import run_columns
 from .judgments import COUNTS
 from .measures import MEASURES, CWLAMeasure, metric_of
 from .provider import CWLAEvaluator, CWLAProvider, prepare
+from .scored import Scored
+from .spec import shortened
+
+if TYPE_CHECKING:
+    from .resuming import KeptScores
 
 _TOGETHER = 1 << 19  # rows of several runs that are scored at once
 
@@ -26,7 +35,8 @@ _TOGETHER = 1 << 19  # rows of several runs that are scored at once
 def measures_of(texts: Iterable[Any]) -> list[Measure]:
     """Measures from text or objects, or one; an unknown name is an error with its near matches."""
     texts = [texts] if isinstance(texts, str | Measure) else texts
-    return [text if isinstance(text, Measure) else _parsed(str(text)) for text in texts]
+    measures = [text if isinstance(text, Measure) else _parsed(str(text)) for text in texts]
+    return [m if isinstance(m, CWLAMeasure) else _validated(m) for m in measures]
 
 
 def computed_here(measures: Iterable[Any]) -> list[Measure]:
@@ -48,16 +58,17 @@ def _parsed(text: str) -> Measure:
     try:
         measure = ir_measures.parse_measure(text)
     except NameError:
-        name = text.split("(")[0].split("@")[0].strip()
+        name = shortened(text.split("(")[0].split("@")[0].strip())
         known = near(name, _computed())
         raise UnknownSpec(f"no measure {name!r}. {known} `pyterrier-cwla measures` lists all.") from None
     except CWLAError:
         raise
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
         if re.search(r"=\s*-", text):
-            raise BadParameter(f"{text}: no parameter is negative.") from error
+            raise BadParameter(f"{shortened(text)}: no parameter is negative.") from error
+        text = shortened(text)
         raise UnknownSpec(f"cannot read the measure {text!r}: write Name(parameter=value)@cutoff.") from error
-    return measure if isinstance(measure, CWLAMeasure) else _validated(measure)
+    return measure
 
 
 def _computed() -> list[str]:
@@ -72,7 +83,8 @@ def _validated(measure: Measure) -> Measure:
     for name, value in list(measure.params.items()):
         if name not in known:
             raise BadParameter(f"{measure.NAME} has no parameter {name!r}. {near(name, known)}")
-        if not known[name].validate(value) and isinstance(value, int) and known[name].validate(float(value)):
+        small = isinstance(value, int) and abs(value) < 2**53
+        if small and not known[name].validate(value) and known[name].validate(float(value)):
             measure = measure(**{name: float(value)})
     allowed = {p.name: p.allowed for p in THEIRS[measure.NAME].parameters} if measure.NAME in THEIRS else {}
     for name, parameter in known.items():
@@ -86,13 +98,23 @@ def _validated(measure: Measure) -> Measure:
 
 
 def evaluate(
-    qrels: Any, runs: Any, measures: Iterable[Any], by_query: bool = False, check: bool = False
+    qrels: Any,
+    runs: Any,
+    measures: Iterable[Any],
+    by_query: bool = False,
+    check: bool = False,
+    progress: bool = False,
+    keep: str | Path | None = None,
 ) -> pd.DataFrame:
     """Evaluates runs: one row a run (or, ``by_query``, a run and query), one column a measure.
 
     ``runs``: a run, or a dict of runs by name. Runs and ``qrels`` are DataFrames, polars or Arrow tables, dicts of
-    dicts, iterables of ir_measures' named tuples, or paths of files. ``check=True`` looks for documents that are
-    retrieved twice even where they are not relevant and the frame is large.
+    dicts, iterables of ir_measures' named tuples, or paths. A path may be that of a file or folder larger than memory,
+    and of several runs: ``pyterrier_cwla.parts.sources`` says which, and ``stream`` how they are read.
+    ``check=True`` looks for documents that are retrieved twice even where they are not relevant and the frame is large;
+    of files they always are looked for. ``progress=True`` shows a bar while files take long. ``keep``: a folder in
+    which the values of queries are kept, run by run and measure by measure, so that an evaluation that was broken off,
+    or is asked for more measures or runs, goes on from there; what is kept of other contents is not used.
 
     >>> qrels = {"q": {"a": 1, "b": 0, "c": 1}}
     >>> run = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
@@ -104,28 +126,85 @@ def evaluate(
     wanted = computed_here(measures)
     judgments = prepare(loaded(qrels, "qrels"))
     evaluator = CWLAEvaluator(wanted, judgments)
-    named = runs if is_runs(runs) else {"run": runs}
-    if not named:
-        raise BadRun("there is no run to evaluate.")
     names: list[Any] = []
     columns: dict[str, list] = {str(m): [] for m in wanted}
-    for group in _groups(judgments, named, check, named is runs):
-        names += group
-        for values in _scored(evaluator, group, named is runs):
-            for m, value in (values if by_query else evaluator.means(values)).items():
-                columns[str(m)].append(value)
+    for scored in each_scored(evaluator, runs, check, progress, keep):
+        names.append(scored.run)
+        for m, value in (scored.values if by_query else evaluator.means(scored.values)).items():
+            columns[str(m)].append(value)
     if not by_query:
         return pd.DataFrame(columns, index=pd.Index(names, name="run"))
     index = pd.MultiIndex.from_product([names, judgments.qids], names=["run", "query_id"])
     return pd.DataFrame({m: np.concatenate(values) for m, values in columns.items()}, index=index)
 
 
-def _groups(judgments: Judgments, runs: Mapping, check: bool, many: bool) -> Iterator[dict[str, Rows]]:
+def each_scored(
+    evaluator: CWLAEvaluator, runs: Any, check: bool = False, progress: bool = False, keep: Any = None
+) -> Iterator[Scored]:
+    """What each run scores, one after the other: what is kept, and the rest anew."""
+    from .resuming import KeptScores
+
+    kept = None if keep is None else KeptScores(keep, evaluator.judgments, evaluator.measures)
+    names = set()
+    for scored in _each(evaluator, runs, check, progress, kept):
+        if scored.run in names:
+            raise BadRun(f"two runs have the name {scored.run!r}: give them others, runs={{name: run, …}}.")
+        names.add(scored.run)
+        yield scored
+    if not names:
+        raise BadRun("there is no run to evaluate.")
+
+
+def _each(
+    evaluator: CWLAEvaluator, runs: Any, check: bool, progress: bool, kept: KeptScores | None
+) -> Iterator[Scored]:
+    """Frames in groups, and files one after the other."""
+    from .parts import are_paths, sources_of
+    from .streaming import values_of_files
+
+    files = partial(values_of_files, evaluator.measures, evaluator.judgments, progress=progress, kept=kept)
+    if are_paths(runs):
+        yield from files(sources_of(runs))
+        return
+    named, many = (runs, True) if is_runs(runs) else ({"run": runs}, False)
+    for of_files, some_runs in groupby(named.items(), lambda item: are_paths(item[1])):
+        if of_files:
+            yield from files(sources_of(dict(some_runs)))
+        elif kept is not None:
+            for name, run in some_runs:
+                with naming(name if many else None):
+                    yield _resumed(evaluator, name, run, check, kept)
+        else:
+            yield from in_groups(evaluator, some_runs, check, many)
+
+
+def _resumed(evaluator: CWLAEvaluator, name: Any, run: Any, check: bool, kept: KeptScores) -> Scored:
+    columns = run_columns(run)
+
+    def compute(measures: list[Measure]) -> Iterator[Scored]:
+        rows = evaluator.judgments.rows(columns, check)
+        yield Scored(name, CWLAEvaluator(measures, evaluator.judgments).tables([rows])[0], rows.answered)
+
+    return kept.of_runs([name], lambda _: fingerprint(check, of_columns(columns)), compute)[0]
+
+
+def in_groups(
+    evaluator: CWLAEvaluator, runs: Iterable[tuple[str, Any]], check: bool = False, many: bool = True
+) -> Iterator[Scored]:
+    """What runs that are whole score, by name."""
+    for group in _groups(evaluator.judgments, runs, check, many):
+        for (name, rows), values in zip(group.items(), _scored(evaluator, group, many), strict=True):
+            yield Scored(name, values, rows.answered)
+
+
+def _groups(
+    judgments: Judgments, runs: Iterable[tuple[str, Any]], check: bool, many: bool
+) -> Iterator[dict[str, Rows]]:
     """The runs' rows, as many runs at a time as are worth scoring together."""
     group: dict[str, Rows] = {}
-    for name, run in runs.items():
+    for name, run in runs:
         with naming(name if many else None):
-            group[name] = judgments.rows(loaded(run, "run"), check)
+            group[name] = judgments.rows(run, check)
         if sum(len(rows.columns) for rows in group.values()) > _TOGETHER:
             yield group
             group = {}

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from . import ids
 from .errors import BadJudgments, BadRun, CWLAError, some
 
 _PYTERRIER = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
@@ -17,7 +18,7 @@ _PYTERRIER = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a run or of judgments: ids as Arrow strings, numbers as NumPy."""
+    """The columns of a run or of judgments: ids as Arrow strings, of runs also in a dictionary, numbers as NumPy."""
 
     query_id: Any
     doc_id: Any
@@ -54,9 +55,10 @@ def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Column
     lengths = named.get("doc_length") if of_run else None
     originals = named.get("duplicate_of") if of_run else None
     intents = None if of_run else named.get("iteration")
+    as_ids = identifiers if of_run else strings
     return Columns(
-        strings(named["query_id"], "query_id", what, error),
-        strings(named["doc_id"], "doc_id", what, error),
+        as_ids(named["query_id"], "query_id", what, error),
+        as_ids(named["doc_id"], "doc_id", what, error),
         values,
         None if lengths is None else numbers(lengths, "doc_length", what, error),
         None if originals is None else strings(originals, "duplicate_of", what, error, holes=True),
@@ -98,37 +100,53 @@ def _named_columns(data: Any, what: str, value: str, error: type[CWLAError]) -> 
     raise error(f"the {what} must be a DataFrame, a dict of dicts or named tuples, not {type(data).__name__}.")
 
 
+def identifiers(column: Any, name: str, what: str, error: type[CWLAError]) -> Any:
+    """A column of ids as Arrow strings, or as numbers of a dictionary where it is made so and the dictionary short."""
+    array = _arrow(column, name, what, error)
+    if pa.types.is_dictionary(array.type) and _is_string(array.type.value_type) and len(array):
+        array = ids.checked(array)
+        if ids.are_encoded(array):
+            return array
+    return strings(array, name, what, error)
+
+
 def strings(column: Any, name: str, what: str, error: type[CWLAError], holes: bool = False) -> Any:
     """A column of ids as Arrow strings, without a copy where it is one already; only with ``holes`` may some lack."""
-    both = " on both sides" if what in ("run", "judgments") else ""
-    try:
-        if isinstance(column, pa.Array | pa.ChunkedArray):
-            array = column
-        elif hasattr(column, "to_arrow"):
-            array = column.to_arrow()
-        elif str(getattr(column, "dtype", "")) == "object" or isinstance(column, tuple | list):
-            array = pa.array(column, type=pa.large_string(), from_pandas=True)
-        else:
-            array = pa.array(column)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
-        odd = next(v for v in column if not isinstance(v, str))
-        raise error(
-            f"{name} of the {what} must be strings, and {odd!r} is of type {type(odd).__name__}: convert the column"
-            f" with .astype(str){both}."
-        ) from None
+    array = _arrow(column, name, what, error)
     if pa.types.is_dictionary(array.type):
         array = pc.cast(array, array.type.value_type)
     if not _is_string(array.type):
         if len(array) and array.null_count < len(array):
             raise error(
                 f"{name} of the {what} must be strings, and this column is {array.type}: convert it with"
-                f" .astype(str){both}."
+                f" .astype(str){_on_both(what)}."
             )
         array = pc.cast(array, pa.large_string())
     if array.null_count and not holes:
         row = int(np.flatnonzero(pc.is_null(array).to_numpy(zero_copy_only=False))[0])
         raise error(f"{name} of the {what} is missing in row {row}.")
     return array if pa.types.is_large_string(array.type) else pc.cast(array, pa.large_string())
+
+
+def _arrow(column: Any, name: str, what: str, error: type[CWLAError]) -> Any:
+    try:
+        if isinstance(column, pa.Array | pa.ChunkedArray):
+            return column
+        if hasattr(column, "to_arrow"):
+            return column.to_arrow()
+        if str(getattr(column, "dtype", "")) == "object" or isinstance(column, tuple | list):
+            return pa.array(column, type=pa.large_string(), from_pandas=True)
+        return pa.array(column)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
+        odd = next(v for v in column if not isinstance(v, str))
+        raise error(
+            f"{name} of the {what} must be strings, and {odd!r} is of type {type(odd).__name__}: convert the column"
+            f" with .astype(str){_on_both(what)}."
+        ) from None
+
+
+def _on_both(what: str) -> str:
+    return " on both sides" if what in ("run", "judgments") else ""
 
 
 def _is_string(kind: Any) -> bool:

@@ -6,7 +6,6 @@ import json
 import math
 import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -630,20 +629,6 @@ def test_a_reader_that_leaves_is_no_error(files):
         process.stderr.close()
         assert "Traceback" not in err
         assert "BrokenPipe" not in err
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a named pipe to know when the process reads")
-def test_an_interrupt_while_it_reads(files):
-    os.mkfifo("slow.txt")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pyterrier_cwla", "evaluate", "qrels.txt", "slow.txt"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    with open("slow.txt", "wb"):  # goes on when the process has opened the other end
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (130, b"", b"")
 
 
 # ---- real runs

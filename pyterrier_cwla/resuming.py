@@ -1,0 +1,101 @@
+"""Goes on with evaluations where they stopped: the values of queries are kept for each run and measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from ir_measures.measures import Measure
+
+from .align import Judgments
+from .codes import of_measure
+from .errors import CWLAError, MalformedFile
+from .fingerprints import fingerprint, of_columns
+from .kept import Kept
+from .measures import CWLAMeasure, innermost
+from .parts import Source
+from .provider import CWLAEvaluator
+from .scored import Scored
+from .whole import AnyPath
+
+Compute = Callable[[list[Measure]], Iterable[Scored]]
+"""Scores runs by these measures."""
+
+
+class KeptScores:
+    """The values of runs' queries by these measures and judgments, kept in a folder.
+
+    A run is told by its content, not by its name; a measure by its text, its functions and its tables. Nothing is kept
+    of a run that answers none of the judged queries.
+    """
+
+    def __init__(self, keep: AnyPath, judgments: Judgments, measures: Iterable[Measure]) -> None:
+        content = fingerprint(of_columns(judgments.columns), judgments.qids)
+        self.kept = Kept(keep, {"kept": "values of queries", "judgments": content})
+        self._names = {measure: fingerprint(of_measure(measure), _tried_out(measure)) for measure in measures}
+
+    def of_source(self, source: Source, compute: Compute) -> list[Scored]:
+        """What the runs in files score: what is kept, and the rest by ``compute``.
+
+        Raises MalformedFile where a file is changed meanwhile.
+        """
+        state, content = source.state(), source.digest()
+
+        def unchanged(measures: list[Measure]) -> Iterator[Scored]:
+            for scored in compute(measures):
+                if source.state() != state:
+                    raise MalformedFile(f"{source}: was changed while it was read. Evaluate it again.")
+                yield scored
+
+        if source.name is not None:
+            return self.of_runs([source.name], lambda _: content, unchanged)
+        content = fingerprint(content, [part.run for part in source.parts])
+        known = self.kept.get(f"{content} runs")
+        names = [] if known is None else known["runs"].tolist()
+        found = self.of_runs(names, lambda name: f"{content} {name}", unchanged)
+        if known is None:
+            self.kept.put(f"{content} runs", {"runs": np.array([scored.run for scored in found])})
+        return found
+
+    def of_runs(self, names: Iterable[Any], content: Callable[[Any], str], compute: Compute) -> list[Scored]:
+        """The same of runs with these names, whose contents have these hashes; without names, all are computed."""
+        found = {name: self._of(name, content(name)) for name in names}
+        missing = [m for m in self._names if not found or any(m not in scored.values for scored in found.values())]
+        for new in compute(missing) if missing else ():
+            if new.answered.any():
+                self._put(content(new.run), new)
+            values = {**found[new.run].values, **new.values} if new.run in found else new.values
+            found[new.run] = new._replace(values={measure: values[measure] for measure in self._names})
+        return list(found.values())
+
+    def _of(self, run: Any, content: str) -> Scored:
+        answered = self.kept.get(f"{content} answered")
+        if answered is None:
+            return Scored(run, {}, np.zeros(0, bool))
+        pieces = {measure: self.kept.get(f"{content} {name}") for measure, name in self._names.items()}
+        values = {measure: piece["values"] for measure, piece in pieces.items() if piece is not None}
+        return Scored(run, values, answered["answered"])
+
+    def _put(self, content: str, scored: Scored) -> None:
+        self.kept.put(f"{content} answered", {"answered": scored.answered})
+        for measure, values in scored.values.items():
+            self.kept.put(f"{content} {self._names[measure]}", {"values": values})
+
+
+def _tried_out(measure: Measure) -> list[float] | str:
+    """What a measure with functions of a user's own gives for a few documents: functions may read what their code does
+    not tell, such as a file."""
+    inner = innermost(measure)
+    if not isinstance(inner, CWLAMeasure) or inner.metric.built_in:
+        return []
+    highest = inner.metric.max_rel or 3
+    grades = [0, 3, 0, 1, 2, 1, 0, 3, 0]
+    rows = [{"query_id": "q", "doc_id": f"d{at}"} for at in range(len(grades))]
+    qrels = pd.DataFrame(rows).assign(relevance=np.minimum(grades, int(highest)))
+    run = pd.DataFrame(rows).assign(score=range(len(grades), 0, -1), doc_length=range(100, 1000, 100))
+    try:
+        return [*CWLAEvaluator([measure], Judgments(qrels)).table(run)[measure].tolist()]
+    except CWLAError as error:
+        return str(error)

@@ -1,0 +1,300 @@
+"""Evaluations that go on where they stopped: what is kept is used again, and only for what it was done of."""
+
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import pyterrier_cwla
+from pyterrier_cwla import CWLAError, continuation, evaluate
+from pyterrier_cwla.codes import code_of, of_measure
+from pyterrier_cwla.evaluate import computed_here
+from pyterrier_cwla.fingerprints import fingerprint, of_columns, of_strings
+from pyterrier_cwla.frames import run_columns
+from pyterrier_cwla.kept import Kept
+from pyterrier_cwla.provider import CWLAEvaluator
+from pyterrier_cwla.streaming import stream
+
+MEASURES = ["AP", "nDCG@10", "CWLA(C='rbp(0.8)',A='max',max_rel=3)"]
+
+
+@pytest.fixture
+def collection(tmp_path, monkeypatch):
+    """Judgments and a folder with three runs, of text and Parquet."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    Path("runs").mkdir()
+    rows = [(f"q{q}", f"d{d}") for q in range(6) for d in range(20)]
+    for name in "abc":
+        scores = rng.random(len(rows))
+        frame = pd.DataFrame(rows, columns=["query_id", "doc_id"]).assign(score=scores)
+        if name == "c":
+            frame.to_parquet("runs/c.parquet")
+        else:
+            lines = [f"{q} Q0 {d} 0 {s} {name}" for (q, d), s in zip(rows, scores.tolist(), strict=True)]
+            Path(f"runs/{name}.txt").write_text("\n".join(lines) + "\n")
+    lines = [f"{q} 0 {d} {rng.integers(4)}" for q, d in rows[::3]]
+    Path("qrels.txt").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+@pytest.fixture
+def computed(monkeypatch):
+    """How many runs were scored by which measures."""
+    log, real = [], CWLAEvaluator.values
+
+    def values(self, aligned):
+        found = real(self, aligned)
+        log.extend(
+            ",".join(sorted({str(m).split("(")[0].split("@")[0] for m in self.measures}))
+            for one in aligned.runs
+            if len(one.columns)
+        )
+        return found
+
+    monkeypatch.setattr(CWLAEvaluator, "values", values)
+    return log
+
+
+def again(log):
+    found = list(log)
+    log.clear()
+    return found
+
+
+def scored(*, runs="runs", measures=MEASURES, keep="kept", **more):
+    return evaluate("qrels.txt", runs, measures, by_query=True, keep=keep, **more)
+
+
+def test_a_second_call_computes_nothing_and_says_the_same(collection, computed):
+    expected = scored(keep=None)
+    assert again(computed) == ["AP,CWLA,nDCG"] * 3
+    pd.testing.assert_frame_equal(scored(), expected, check_exact=True)
+    assert again(computed) == ["AP,CWLA,nDCG"] * 3
+    pd.testing.assert_frame_equal(scored(), expected, check_exact=True)
+    pd.testing.assert_frame_equal(evaluate("qrels.txt", "runs", MEASURES, keep="kept"), evaluate("qrels.txt", "runs", MEASURES))  # fmt: skip
+    streamed = pd.concat(stream("qrels.txt", "runs", MEASURES, keep="kept")).set_index(["run", "query_id"])
+    pd.testing.assert_frame_equal(streamed, expected, check_exact=True, check_index_type=False)
+
+
+def test_only_what_is_new_or_changed_is_computed(collection, computed):
+    scored()
+    again(computed)
+    pd.testing.assert_frame_equal(scored(measures=["RR", *MEASURES]), scored(measures=["RR", *MEASURES], keep=None))
+    assert again(computed)[:3] == ["RR"] * 3
+    Path("runs/a.txt").write_text(Path("runs/a.txt").read_text().replace("d3 ", "d99 "))
+    expected = scored(keep=None)
+    again(computed)
+    pd.testing.assert_frame_equal(scored(), expected)
+    assert again(computed) == ["AP,CWLA,nDCG"]
+    Path("qrels.txt").write_text(Path("qrels.txt").read_text().replace("d3 1", "d3 0") + "q0 0 dd 1\n")
+    expected = scored(keep=None)
+    again(computed)
+    pd.testing.assert_frame_equal(scored(), expected)
+    assert again(computed) == ["AP,CWLA,nDCG"] * 3
+
+
+def test_a_run_is_told_by_its_content(collection, computed):
+    scored()
+    again(computed)
+    os.rename("runs/a.txt", "runs/z.run")
+    assert scored().index.unique("run").tolist() == ["b", "c", "z"]
+    assert again(computed) == []
+
+
+def test_other_versions_are_others(collection, computed, monkeypatch):
+    scored()
+    again(computed)
+    monkeypatch.setattr("pyterrier_cwla.kept.__version__", "0.0.1")
+    scored()
+    assert len(again(computed)) == 3
+
+
+def test_frames_are_kept_too(collection, computed):
+    frames = {name: pd.DataFrame({"query_id": ["q0", "q0", "q1"], "doc_id": ["d0", "d3", "d6"], "score": [2.0, 1.0, s]})
+              for name, s in (("one", 1.0), ("two", 2.0))}  # fmt: skip
+    expected = scored(runs=frames, keep=None)
+    again(computed)
+    for times in (2, 0):
+        pd.testing.assert_frame_equal(scored(runs=frames), expected, check_exact=True)
+        assert len(again(computed)) == times
+    frames["two"] = frames["two"].assign(score=[2.0, 1.0, 3.0])
+    scored(runs=frames)
+    assert len(again(computed)) == 1
+    scored(runs=frames, check=True)
+    assert len(again(computed)) == 2
+
+
+def test_runs_that_one_file_holds(collection, computed):
+    frame = pd.read_parquet("runs/c.parquet")
+    pd.concat([frame.assign(run="x"), frame.assign(run="y", score=-frame["score"])]).to_parquet("many.parquet")
+    expected = scored(runs="many.parquet", keep=None)
+    again(computed)
+    for computed_again in (True, False):
+        pd.testing.assert_frame_equal(scored(runs="many.parquet"), expected, check_exact=True)
+        assert bool(again(computed)) == computed_again
+
+
+def test_a_run_with_no_query_in_common_is_not_kept(collection):
+    Path("other.txt").write_text("9 Q0 d1 1 1 x\n")
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="no query in common"):
+            scored(runs="other.txt")
+
+
+def test_functions_and_tables_of_measures_count(collection, computed):
+    """What a text does not tell: a function that was redefined, what it reads, a table of lengths."""
+
+    def redefined(source, known):
+        exec(source, known)
+        return continuation(known["mine"])
+
+    def values(part):
+        measure = pyterrier_cwla.CWLA(C=part(), A="erg", max_rel=3)
+        found = scored(runs="runs/a.txt", measures=[measure])
+        pd.testing.assert_frame_equal(found, scored(runs="runs/a.txt", measures=[measure], keep=None))
+        return measure
+
+    header = "import numpy as np\n"
+    sources = [
+        (header + "def mine(view): return 0.5 + 0 * view.i", {}),
+        (header + "def mine(view): return 0.6 + 0 * view.i", {}),
+        (header + "def other(x): return SCALE + 0 * x\ndef mine(view): return other(view.i)", {"SCALE": 0.7}),
+        (header + "def other(x): return SCALE + 0 * x\ndef mine(view): return other(view.i)", {"SCALE": 0.8}),
+    ]
+    codes = {fingerprint(of_measure(values(redefined(*source)))) for source in sources}
+    assert len(codes) == len(sources)
+    for words in (100, 200):
+        table = "\n".join(f"d{d}\t{words + d}" for d in range(20))
+        Path("words.tsv").write_text(table + "\n")
+        os.utime("words.tsv", (words, words))
+        measures = ["TBG(lengths='words.tsv')"]
+        pd.testing.assert_frame_equal(scored(measures=measures), scored(measures=measures, keep=None))
+
+
+def test_a_function_that_reads_a_file_is_tried_out(collection):
+    @continuation
+    def from_file(view):
+        return float(Path("phi.txt").read_text()) + 0 * view.i
+
+    measure = pyterrier_cwla.CWLA(C=from_file(), A="erg", max_rel=3)
+    for phi in ("0.5", "0.8"):
+        Path("phi.txt").write_text(phi)
+        pd.testing.assert_frame_equal(scored(measures=[measure]), scored(measures=[measure], keep=None))
+
+
+def test_broken_pieces_are_done_again(collection, computed):
+    expected = scored()
+    kept = sorted(Path("kept").rglob("*.npz"))
+    rng = np.random.default_rng(0)
+    for number, piece in enumerate(kept):
+        content = bytearray(piece.read_bytes())
+        if number % 3 == 0:
+            piece.write_bytes(content[: rng.integers(len(content))])
+        elif number % 3 == 1:
+            content[rng.integers(len(content))] ^= 1 << rng.integers(8)
+            piece.write_bytes(content)
+        else:
+            kept[number - 1].replace(piece)
+    again(computed)
+    pd.testing.assert_frame_equal(scored(), expected, check_exact=True)
+    assert len(again(computed)) == 3
+    pd.testing.assert_frame_equal(scored(), expected, check_exact=True)
+    assert again(computed) == []
+
+
+def test_every_flipped_bit_of_a_piece_is_noticed(tmp_path):
+    kept = Kept(tmp_path, {})
+    kept.put("piece", {"values": np.arange(3.0)})
+    (path,) = tmp_path.rglob("*.npz")
+    whole = path.read_bytes()
+    for at in range(len(whole)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :])
+        assert kept.get("piece") is None
+    path.write_bytes(whole)
+    assert kept.get("piece")["values"].tolist() == [0, 1, 2]
+
+
+def test_a_folder_that_cannot_be_one(collection, monkeypatch):
+    Path("file").write_text("")
+    with pytest.raises(CWLAError, match=r"keep='file' cannot be written \(.*\): give another folder"):
+        scored(keep="file")
+    if os.geteuid():
+        Path("locked").mkdir(mode=0o500)
+        with pytest.raises(CWLAError, match=r"keep='locked' cannot be written"):
+            scored(keep="locked")
+
+
+def test_columns_have_equal_hashes_where_they_are_equal():
+    ids = ["a", "bc", "", "d", "bc"]
+    forms = [
+        pa.array(ids, pa.large_string()),
+        pa.chunked_array([pa.array(ids[:2], pa.large_string()), pa.array(ids[2:], pa.large_string())]),
+        pa.array(["x", *ids], pa.large_string()).slice(1),
+        pa.array(ids).dictionary_encode(),
+    ]
+    others = [["ab", "c", "", "d", "bc"], ["a", "bc", None, "d", "bc"], ids[:-1], ids[::-1], []]
+    assert len({of_strings(form) for form in forms}) == 1
+    assert len({of_strings(pa.array(other, pa.large_string())) for other in [ids, *others]}) == 1 + len(others)
+    run = pd.DataFrame({"query_id": "q", "doc_id": ids[:2], "score": [2.0, 1.0]})
+    runs = [run, run.assign(score=[2.0, 1.5]), run.assign(doc_length=1.0), run.assign(query_id="p"), run[::-1]]
+    assert len({of_columns(run_columns(one)) for one in runs}) == len(runs)
+
+
+def test_codes_follow_what_functions_read():
+    def made(source, **known):
+        exec(source, known)
+        return known["f"]
+
+    class Table:
+        def __init__(self, value):
+            self.value = value
+
+    frame = pd.DataFrame({"a": np.arange(1000)})
+    other = frame.copy()
+    other.loc[500, "a"] = -1
+    reads = "def f(x): return g(x) + 1"
+    functions = [
+        made(reads, g=abs), made(reads, g=lambda x: x), made(reads, g=lambda x: x + 1), made(reads, g=Table(1)),
+        made(reads, g=Table(2)), made(reads, g=frame), made(reads, g=other), made(reads, g={"a": {1, 2}}),
+        made(reads, g={"a": {1, 3}}), made(reads, g=[made(reads, g=1)]), made(reads, g=[made(reads, g=2)]),
+    ]  # fmt: skip
+    assert len({fingerprint(code_of(f)) for f in functions}) == len(functions)
+    for f in functions:
+        assert fingerprint(code_of(f)) == fingerprint(code_of(f))
+
+    def recursive(n):
+        return recursive(n - 1) if n else made
+
+    assert fingerprint(code_of(recursive))
+
+
+def test_measures_that_are_equal_have_one_code():
+    for measure in computed_here(
+        [*MEASURES, "TBG", "IntentAware(measure='ERR@20')", "Residual(measure='TBG')", "Bpref"]
+    ):
+        assert fingerprint(of_measure(measure)) == fingerprint(of_measure(pickle.loads(pickle.dumps(measure))))
+
+
+def test_the_command_line_keeps_too(collection, prints, computed):
+    arguments = ("evaluate", "qrels.txt", "runs", "-m", "AP", "-m", "nDCG@10", "--format", "csv")
+    expected = prints(*arguments)
+    again(computed)
+    assert prints(*arguments, "--keep", "kept") == expected
+    assert len(again(computed)) == 3
+    assert prints(*arguments, "--keep", "kept") == expected
+    assert again(computed) == []
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "scores.jsonl", "scores.parquet"])
+def test_scores_by_query_are_written_run_by_run(collection, prints, name):
+    prints("evaluate", "qrels.txt", "runs", "-m", "AP", "-m", "nDCG@10", "--by-query", "-o", name)
+    read = {"csv": pd.read_csv, "parquet": pd.read_parquet}.get(
+        name.split(".")[1], lambda p: pd.read_json(p, lines=True)
+    )
+    expected = evaluate("qrels.txt", "runs", ["AP", "nDCG@10"], by_query=True).reset_index()
+    pd.testing.assert_frame_equal(read(name), expected, check_dtype=False)

@@ -1,0 +1,325 @@
+"""Runs in files, however they are cut, give what the same runs give as frames, to the last bit."""
+
+import gzip
+import os
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import CompressedOutputStream
+
+from pyterrier_cwla import evaluate, parts, streaming
+from pyterrier_cwla.errors import BadRun, MalformedFile, MissingLength
+from pyterrier_cwla.parts import sources
+from pyterrier_cwla.streaming import Counts, Scoring, stream
+
+MEASURES = ["nDCG@3", "AP", "RR", "RBP(rel=1)", "CWLA(C='inst(1)',A='erg',max_rel=3)", "GeometricMean(measure='AP')",
+            "Judged@3", "TBG(duplicates='run')"]  # fmt: skip
+pytestmark = pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
+
+
+def _run(rng, queries=12, depth=9):
+    rows = [
+        (f"q{query}", f"d{document}", float(rng.integers(0, 6)), float(rng.integers(1, 400)))
+        for query in rng.permutation(queries)
+        for document in rng.choice(40, rng.integers(1, depth), replace=False)
+    ]
+    frame = pd.DataFrame(rows, columns=["query_id", "doc_id", "score", "doc_length"])
+    repeats = rng.random(len(frame)) < 0.2
+    return frame.assign(duplicate_of=pd.array(np.where(repeats, "d7", None), "str"))
+
+
+def _collection(seed, runs=3):
+    rng = np.random.default_rng(seed)
+    judged = [(f"q{query}", f"d{d}", int(rng.integers(-1, 4))) for query in range(2, 14) for d in range(0, 40, 3)]
+    return pd.DataFrame(judged, columns=["query_id", "doc_id", "relevance"]), {
+        f"run {n}": _run(rng) for n in range(runs)
+    }
+
+
+def _all(runs):
+    return pd.concat([frame.assign(run=name) for name, frame in runs.items()], ignore_index=True)
+
+
+def _write(frame, path, rows=None, **how):
+    pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), path, row_group_size=rows, **how)
+    return path
+
+
+def _text(frame):
+    return "".join(f"{q} Q0 {d} 0 {s} tag\n" for q, d, s in frame[["query_id", "doc_id", "score"]].values)
+
+
+def same(found, expected):
+    pd.testing.assert_frame_equal(found, expected, check_exact=True)
+
+
+def streamed(qrels, runs, measures, like, **how):
+    """All that is streamed, in the order of a table."""
+    frames = pd.concat(stream(qrels, runs, measures, **how))
+    assert len(frames) == len(like)
+    return frames.set_index(["run", "query_id"]).loc[like.index]
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Tables and blocks as small as a test asks for."""
+
+    def pieces(rows, block=32 << 20):
+        monkeypatch.setattr(parts, "ROWS", rows)
+        monkeypatch.setattr(parts, "BLOCK", block)
+
+    return pieces
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.data())
+def test_every_cut_of_a_dataset_gives_the_values_of_frames(tmp_path_factory, data):
+    """Rows in any order, row groups, files, dictionaries and pieces of any size, and few rows kept at a time."""
+    folder = tmp_path_factory.mktemp("cut") / "runs.parquet"
+    folder.mkdir()
+    qrels, runs = _collection(data.draw(st.integers(0, 1000)), runs=2)
+    rows = _all(runs)
+    if data.draw(st.booleans()):
+        rows = rows.sample(frac=1, random_state=data.draw(st.integers(0, 9)))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=3)))
+    for number, (a, b) in enumerate(zip([0, *cuts], [*cuts, len(rows)], strict=True)):
+        how = {"use_dictionary": data.draw(st.booleans()), "data_page_size": data.draw(st.sampled_from([64, 1 << 20]))}
+        _write(rows.iloc[a:b], folder / f"part.{number}.parquet", data.draw(st.integers(3, 200)), **how)
+    expected = evaluate(qrels, runs, MEASURES, by_query=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "ROWS", data.draw(st.sampled_from([12, 40, 1 << 20])))
+        kept = data.draw(st.sampled_from([80, 1_000_000]))
+        same(streamed(qrels, folder, MEASURES, expected, kept=kept), expected)
+
+
+def test_one_table_from_frames_and_from_every_kind_of_file(tmp_path, small):
+    qrels, runs = _collection(1)
+    runs = {name: frame[["query_id", "doc_id", "score"]] for name, frame in runs.items()}
+    measures = MEASURES[:-1]
+    for name, frame in runs.items():
+        (tmp_path / "plain").mkdir(exist_ok=True)
+        (tmp_path / "plain" / f"{name}.run").write_text("﻿" + _text(frame).replace("\n", "\r\n\n"))
+        (tmp_path / "packed").mkdir(exist_ok=True)
+        packed = tmp_path / "packed" / name
+        if name == "run 1":
+            with CompressedOutputStream(f"{packed}.zst", "zstd") as file:
+                file.write(_text(frame).encode())
+        else:
+            packed.with_suffix(".txt.gz").write_bytes(gzip.compress(_text(frame).replace("\n", "\r").encode()))
+        (tmp_path / "parquet").mkdir(exist_ok=True)
+        _write(frame, tmp_path / "parquet" / f"{name}.parquet", 20)
+        (tmp_path / "hive" / f"run={name}").mkdir(parents=True)
+        _write(frame, tmp_path / "hive" / f"run={name}" / "0.parquet")
+    _write(_all(runs), tmp_path / "all.parquet", 30)
+    for by_query, rows, block in ((False, 1 << 20, 1 << 25), (True, 40, 500)):
+        expected = evaluate(qrels, runs, measures, by_query)
+        small(rows, block)
+        for place in ("plain", "packed", "parquet", "hive", "all.parquet"):
+            same(evaluate(qrels, tmp_path / place, measures, by_query), expected)
+        mixed = {"run 0": tmp_path / "plain" / "run 0.run", "run 1": runs["run 1"],
+                     "run 2": str(tmp_path / "parquet" / "run 2.parquet")}  # fmt: skip
+        same(evaluate(qrels, mixed, measures, by_query), expected)
+        same(evaluate(qrels, sorted((tmp_path / "parquet").iterdir()), measures, by_query), expected)
+        alone = evaluate(qrels, runs["run 2"], measures, by_query)
+        same(evaluate(qrels, tmp_path / "parquet" / "run 2.parquet", measures, by_query), alone)
+
+
+def test_ids_in_dictionaries_give_what_strings_give():
+    qrels, runs = _collection(2)
+    expected = evaluate(qrels, runs, MEASURES, by_query=True)
+    ids = ["query_id", "doc_id", "duplicate_of"]
+
+    def encoded(column, words=()):
+        return pa.array([*words, *column], from_pandas=True).dictionary_encode().slice(len(words))
+
+    for forms in (
+        {n: f.astype(dict.fromkeys(ids, "category")) for n, f in runs.items()},
+        {n: pl.from_pandas(f).with_columns(pl.col(ids).cast(pl.Categorical)) for n, f in runs.items()},
+        {n: pa.table({c: encoded(f[c]) if c in ids else f[c] for c in f}) for n, f in runs.items()},
+        {n: pa.table({c: encoded(f[c], ["x", "y"] * 2000) if c in ids else f[c] for c in f}) for n, f in runs.items()},
+        {n: pa.concat_tables([pa.table({c: encoded(g[c]) if c in ids else g[c] for c in g}) for g in (f[:20], f[20:])])
+         for n, f in runs.items()},
+    ):  # fmt: skip
+        same(evaluate(qrels, forms, MEASURES, by_query=True, check=True), expected)
+
+
+def test_a_dictionary_may_hold_a_string_twice():
+    qrels = {"q": {"a": 1}, "r": {"b": 1}}
+    names = pa.array(["a", "b", "a", "b", "c", "d"] + ["e", "f"] * 3)
+    queries = pa.array(["q", "q", "r"])
+    run = pa.table({
+        "query_id": pa.DictionaryArray.from_arrays([0, 1, 0, 1, 1] + [2] * 25, queries),
+        "doc_id": pa.DictionaryArray.from_arrays([5, 2, 4, 7, 10][:4] + [11] + [3] + [4] * 24, names),
+        "score": np.arange(30.0),
+    })  # fmt: skip
+    with pytest.raises(BadRun, match=r"'f' is retrieved twice"):
+        evaluate(qrels, run, ["RR"])
+    whole = run.take([0, 1, 2, 3, 5, 6])
+    assert evaluate(qrels, whole, ["RR"], by_query=True)["RR"].tolist() == [1 / 3, 1 / 2]
+
+
+def test_results_come_as_they_are_ready_and_the_unanswered_last(tmp_path, small):
+    qrels = {f"q{n}": {"a": 1} for n in range(6)}
+    rows = [(f"q{n}", d, s) for n in (3, 0, 1, 2) for d, s in (("a", 1.0), ("b", 2.0))]
+    frame = pd.DataFrame(rows, columns=["query_id", "doc_id", "score"])
+    small(3)
+    batches = list(stream(qrels, _write(frame, tmp_path / "x.parquet", 3), ["RR"]))
+    assert [list(batch["query_id"]) for batch in batches[:2]] == [["q3"], ["q1"]]
+    assert list(batches[-1]["query_id"]) == ["q4", "q5"]
+    assert batches[-1]["RR"].tolist() == [0, 0]
+    assert {*pd.concat(batches)["run"]} == {"x"}
+
+
+def test_no_more_rows_are_kept_than_said(tmp_path, small, monkeypatch):
+    """Queries that are scattered all over come in as many passes as that takes."""
+    qrels, runs = _collection(3, runs=2)
+    rows = _all(runs).sample(frac=1, random_state=0)
+    path = _write(rows, tmp_path / "scattered.parquet", 10)
+    small(10)
+    together, most = pa.concat_tables, []
+    monkeypatch.setattr(pa, "concat_tables", lambda tables: most.append(len(t := together(tables))) or t)
+    expected = evaluate(qrels, runs, ["AP"], by_query=True)
+    same(streamed(qrels, path, ["AP"], expected, kept=30), expected)
+    assert most
+    assert max(most) <= 30
+
+
+def test_counts_of_parts_add_up(tmp_path, small):
+    qrels, runs = _collection(4)
+    small(20)
+    (source,) = sources(_write(_all(runs), tmp_path / "all.parquet", 20))
+    assert source.name is None
+    assert len(source.parts) > 5
+    one, *others = map(Counts.of, source.parts)
+    added = sum(others, one)
+    assert len(added) == len(_all(runs))
+    for name, frame in runs.items():
+        queries, rows = added.of_run(name)
+        assert dict(zip(queries.to_pylist(), rows.tolist(), strict=True)) == frame["query_id"].value_counts().to_dict()
+    scoring = Scoring(["AP"], qrels, added)
+    frames, rests = zip(*(scoring.whole(t) for p in source.parts for t in p.tables(())), strict=True)
+    expected = evaluate(qrels, runs, ["AP"], by_query=True)
+    found = pd.concat([*frames, scoring.together(rests), *map(scoring.unanswered, runs)])
+    same(found.set_index(["run", "query_id"]).loc[expected.index], expected)
+
+
+def test_names_of_runs(tmp_path):
+    qrels, runs = _collection(5, runs=1)
+    (frame,) = runs.values()
+    for folder in ("a", "b", "c.parquet"):
+        (tmp_path / folder).mkdir()
+    for path in ("a/x.parquet", "b/x.parquet", "b/y.parquet", "c.parquet/part.0.parquet"):
+        _write(frame, tmp_path / path)
+    (tmp_path / "c.parquet" / "_SUCCESS").touch()
+    named = [s.name for s in sources([tmp_path / "a", tmp_path / "b", tmp_path / "c.parquet"])]
+    assert named == [str(tmp_path / "a" / "x.parquet"), str(tmp_path / "b" / "x.parquet"), "y", "c"]
+    same(evaluate(qrels, tmp_path / "c.parquet", ["AP"]), evaluate(qrels, frame, ["AP"]))
+    assert sources(tmp_path / "a")[0].digest() == sources(tmp_path / "b")[0].digest()
+    with pytest.raises(BadRun, match="folder of runs"):
+        evaluate(qrels, {"x": tmp_path / "b"}, ["AP"])
+    both = _write(frame.assign(run="y"), tmp_path / "both.parquet")
+    with pytest.raises(BadRun, match="name 'y'"):
+        list(stream(qrels, [tmp_path / "b" / "y.parquet", both], ["AP"]))
+    with pytest.raises(BadRun, match="two runs have the name 'y'"):
+        evaluate(qrels, {"y": frame, "z": both}, ["AP"])
+
+
+def test_missing_lengths_take_the_mean_of_a_run_only_where_it_is_read_whole(tmp_path, small):
+    qrels, runs = _collection(6, runs=1)
+    frame = runs["run 0"].assign(doc_length=lambda f: f["doc_length"].where(f.index % 5 > 0))
+    path = _write(frame, tmp_path / "x.parquet", 10)
+    small(10)
+    same(evaluate(qrels, path, ["TBG(missing='mean')"]), evaluate(qrels, frame, ["TBG(missing='mean')"]))
+    with pytest.raises(MissingLength, match="give lengths="):
+        list(stream(qrels, path, ["TBG(missing='mean')"]))
+
+
+ROWS = pd.DataFrame({"query_id": ["q"] * 6, "doc_id": list("abcdef"), "score": np.arange(6.0)})
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda f: f.assign(score=f["score"].where(f.index != 4)), r"row 5: score is null for query 'q', document 'e'"),
+        (lambda f: f.assign(doc_id=pd.array(f["doc_id"].where(f.index != 3), "str")), r"row 4: doc_id is null"),
+        (lambda f: f.assign(query_id=1), "ids must be strings"),
+        (lambda f: f.drop(columns="doc_id"), "no column doc_id or docno"),
+        (lambda f: f.assign(doc_id=list("abcdea")), "'a' is retrieved twice"),
+        (lambda f: f[:0], "empty"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path, small, change, says):
+    small(2)
+    path = _write(change(ROWS), tmp_path / "x.parquet", 2)
+    with pytest.raises((MalformedFile, BadRun), match=says):
+        list(stream({"q": {"a": 1}}, path, ["AP"]))
+    with pytest.raises((MalformedFile, BadRun), match=says):
+        evaluate({"q": {"a": 1}}, path, ["AP"])
+
+
+def test_a_part_without_a_column_is_named(tmp_path):
+    (tmp_path / "x.parquet").mkdir()
+    _write(ROWS, tmp_path / "x.parquet" / "0.parquet")
+    _write(ROWS.drop(columns="score"), tmp_path / "x.parquet" / "1.parquet")
+    with pytest.raises(MalformedFile, match=r"1\.parquet: no column score"):
+        evaluate({"q": {"a": 1}}, tmp_path / "x.parquet", ["AP"])
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("q Q0 z 1 high tag", r"x\.run:41: score 'high' is no number"),
+        ("q Q0 z 1 nan tag", r"x\.run:41: score is NaN for query 'q', document 'z'"),
+        ("q Q0 z 1", r"x\.run:41: expected 6 fields"),
+        ("q Q0 z 1 2 " + "t" * 700, "a line of more than 300 bytes"),
+        ("q Q0 d1 1 2 tag", "'d1' is retrieved twice"),
+    ],
+)
+def test_what_is_wrong_in_text_is_said_with_its_line(tmp_path, small, line, says):
+    small(10, 300)
+    lines = [f"q Q0 d{n} 1 {n} tag" for n in range(40)]
+    (tmp_path / "x.run").write_text("\n".join([*lines, line, "q Q0 y 1 0 tag\n"]))
+    (tmp_path / "x.run.gz").write_bytes(gzip.compress((tmp_path / "x.run").read_bytes()))
+    for name in ("x.run", "x.run.gz"):
+        with pytest.raises((MalformedFile, BadRun), match=says.replace(r"x\.run", name)):
+            list(stream({"q": {"d1": 1}}, tmp_path / name, ["AP"]))
+
+
+def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path, small):
+    small(2)
+    path = _write(ROWS, tmp_path / "x.parquet", 2)
+    (source,) = sources(path)
+    for other in (ROWS.assign(query_id="r"), ROWS.assign(query_id=list("qqqqrr")), pd.concat([ROWS, ROWS + ROWS])):
+        _write(ROWS, path, 2)
+        reading = streaming.Reading(source, Scoring(["AP"], {"q": {"a": 1}}))
+        _write(other.assign(score=1.0), path, 2)
+        os.utime(path, (0, 0))
+        with pytest.raises(MalformedFile, match="changed meanwhile"):
+            list(reading.scores())
+
+
+def test_a_truncated_file_is_an_error(tmp_path, small):
+    small(2, 300)
+    path = _write(ROWS, tmp_path / "x.parquet", 2)
+    path.write_bytes(path.read_bytes()[:-9])
+    text = "".join(f"q Q0 {n} 1 {n} tag\n" for n in range(5000))
+    packed = tmp_path / "x.run.gz"
+    packed.write_bytes(gzip.compress(text.encode())[:-20])
+    for file in (path, packed):
+        with pytest.raises(MalformedFile, match="x\\."):
+            list(stream({"q": {"a": 1}}, file, ["AP"]))
+
+
+def test_a_run_that_answers_nothing_is_said_once(tmp_path, small):
+    small(2)
+    path = _write(ROWS, tmp_path / "x.parquet", 2)
+    with pytest.warns(UserWarning, match="x has 'q'") as said:
+        (frame,) = stream({"r": {"a": 1}}, path, ["AP"])
+    assert len(said) == 1
+    assert frame.values.tolist() == [["x", "r", 0.0]]
