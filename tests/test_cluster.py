@@ -1,0 +1,392 @@
+"""The same numbers on a Dask cluster as in one process, whatever happens to its workers."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+from dask import dataframe
+from dask.distributed import Client, LocalCluster
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.model_selection import GridSearchCV, GroupKFold
+
+from pyterrier_cwla import (
+    CWLA,
+    TBG,
+    CannotScore,
+    StudySearch,
+    cluster,
+    continuation,
+    demo,
+    evaluate,
+    register_lengths,
+    scorer,
+)
+from pyterrier_cwla.behaviour import prefer, simulate
+from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, MalformedFile, MissingLength, UnknownSpec
+from pyterrier_cwla.studies import discriminative_power, robustness
+
+pytestmark = pytest.mark.xdist_group("cluster")
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    """Two worker processes."""
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=None,
+                     local_directory=str(tmp_path_factory.mktemp("dask"))) as local,
+        Client(local) as connected,
+    ):  # fmt: skip
+        yield connected
+
+
+# ---- studies, simulations and searches
+
+
+def ranker():
+    """Predicts a column of X. Like a notebook's own, it is sent to workers, who cannot import it."""
+
+    class Column(RegressorMixin, BaseEstimator):
+        def __init__(self, column=0):
+            self.column = column
+
+        def fit(self, X, y):
+            self.fitted_ = True
+            return self
+
+        def predict(self, X):
+            return np.asarray(X)[:, self.column]
+
+    return Column()
+
+
+def systems(runs=6, queries=9, seed=0):
+    rng = np.random.default_rng(seed)
+    documents = [f"d{n}" for n in range(12)]
+    qrels = {f"q{q}": dict(zip(documents, map(int, rng.integers(0, 3, 12)))) for q in range(queries)}
+    return qrels, {f"run {n}": {q: dict(zip(documents, rng.random(12).tolist())) for q in qrels} for n in range(runs)}
+
+
+STUDIES = {
+    "power": lambda jobs: discriminative_power(
+        *systems(), ["nDCG", "RR", "ERR"], resamples=100, progress=False, jobs=jobs
+    ).pairs,
+    "robustness": lambda jobs: robustness(
+        *systems(), ["nDCG", "Bpref"], seeds=2, pairs=3, resamples=50, progress=False, jobs=jobs
+    ).tables()["order"].frame,
+    "simulate": lambda jobs: simulate(*systems(2), "ERR", users=500, progress=False, jobs=jobs).by_query,
+    "prefer": lambda jobs: prefer(*systems(2), "ERR", users=500, progress=False, jobs=jobs).by_query,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_studies_and_simulations_find_the_same(study, client):
+    expected = STUDIES[study](1)
+    with cluster.workers(client):
+        found = STUDIES[study](-1)
+    pd.testing.assert_frame_equal(found, expected, check_exact=True)
+
+
+def rows(seed=0, queries=9, each=6):
+    rng = np.random.default_rng(seed)
+    qid = np.repeat([f"q{number}" for number in range(queries)], each)
+    docno = [f"d{number}" for number in range(len(qid))]
+    labels = rng.integers(0, 3, len(qid))
+    X = labels[:, None] + rng.normal(0, 2, (len(qid), 3))
+    words = dict(zip(docno, rng.integers(10, 900, len(qid)).tolist()))
+    return X, pd.Series(labels, pd.MultiIndex.from_arrays([qid, docno], names=["qid", "docno"])), qid, words
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_scikit_learns_search_by_our_scorers(own, client):
+    """A table of lengths that only this process has a name for, and a user that only this process knows."""
+    X, y, qid, words = rows()
+    register_lengths("here_alone", words)
+
+    @continuation
+    def bored(view):
+        return 1 / (1 + view.i)
+
+    scoring = scorer(CWLA(C=bored, A="etg", max_rel=2) if own else "TBG(half_life=120,lengths='here_alone')")
+    search = GridSearchCV(ranker(), {"column": [0, 1, 2]}, cv=GroupKFold(3), scoring=scoring)
+    expected = search.fit(X, y, groups=qid).cv_results_["mean_test_score"]
+    with cluster.workers(client):
+        found = search.fit(X, y, groups=qid).cv_results_["mean_test_score"]
+    assert found.tolist() == expected.tolist()
+    assert len(set(found)) == 3
+
+
+def test_what_cannot_be_scored_stops_a_search(client):
+    X, y, qid, _ = rows()
+    search = GridSearchCV(ranker(), {"column": [0, 1]}, cv=GroupKFold(3), scoring=scorer("TBG"))
+    with cluster.workers(client), pytest.raises(CannotScore, match="doc_length"):
+        search.fit(X, y, groups=qid)
+
+
+@pytest.fixture(scope="module")
+def collection():
+    return demo.collection(documents=120, topics=6)
+
+
+def test_pyterriers_searches_by_our_measures(collection, client):
+    words = {
+        docno: len(text.split()) for docno, text in collection.documents[["docno", "text"]].itertuples(index=False)
+    }
+    bm25 = demo.systems(collection)["BM25"]
+    ask = bm25, {bm25: {"b": [0.1, 0.5, 0.9]}}, collection.topics, collection.qrels, TBG(lengths=words)
+    value, [(_, name, best)] = pt.GridSearch(*ask, return_type="best_setting")
+    with cluster.workers(client):
+        found, [(_, same, setting)] = pt.GridSearch(*ask, jobs=2, return_type="best_setting")
+        assert (found, same, setting) == (value, name, best)
+
+
+def test_our_search_retrieves_on_the_workers(collection, client, monkeypatch):
+    monkeypatch.setattr(pt.java, "parallel_init", lambda *given: __import__("os").environ.update(JAVA_WOULD="run"))
+
+    def found(**given):
+        bm25 = demo.systems(collection)["BM25"]
+        ask = bm25, {bm25: {"b": (0.0, 1.0)}}, collection.topics, collection.qrels
+        return StudySearch(*ask, TBG, trials=4, verbose=False, **given).trials.drop(columns="seconds")
+
+    expected = found()
+    with cluster.workers(client):
+        pd.testing.assert_frame_equal(found(jobs=2), expected, check_exact=True)
+    assert set(client.run(lambda: __import__("os").environ.get("JAVA_WOULD")).values()) == {"run"}
+
+
+# ---- evaluation
+
+QUERIES = [f"q{number:02}" for number in range(24)]
+DOCUMENTS = np.array([f"d{number:03}" for number in range(90)])
+MEASURES = ["nDCG@10", "AP", "ERR@20", "infAP", "GMAP", "NumRel", "TBG(lengths='of_the_cluster')",
+            "INST(T=2,max_rel=2)", "Residual(measure=\"CWLA(C='rbp(0.8)',A='erg',max_rel=2)\")"]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def qrels():
+    """Also of queries that no run answers."""
+    rng = np.random.default_rng(1)
+    register_lengths("of_the_cluster", dict(zip(DOCUMENTS.tolist(), rng.integers(10, 900, 90).tolist())))
+    judged = [(query, doc) for query in [*QUERIES[4:], "x", "y"] for doc in rng.choice(DOCUMENTS, 25, replace=False)]
+    return pd.DataFrame(judged, columns=["query_id", "doc_id"]).assign(relevance=rng.integers(0, 3, len(judged)))
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """Rankings of different lengths, with ties, queries in different orders."""
+
+    def run(rng):
+        sizes = {query: rng.integers(1, 40) for query in rng.permutation(QUERIES)[:-2]}
+        found = [(query, doc) for query, size in sizes.items() for doc in rng.choice(DOCUMENTS, size, replace=False)]
+        return pd.DataFrame(found, columns=["query_id", "doc_id"]).assign(score=rng.integers(0, 30, len(found)) / 3)
+
+    return {name: run(np.random.default_rng(seed)) for seed, name in enumerate(["bm25", "dense", "both"])}
+
+
+@pytest.fixture(scope="module")
+def expected(qrels, runs):
+    return evaluate(qrels, runs, MEASURES, by_query=True), evaluate(qrels, runs, MEASURES)
+
+
+def same(expected, qrels, given, client):
+    by_query, means = expected
+    names = means.index
+    found = cluster.evaluate(qrels, given, MEASURES, client=client)
+    pd.testing.assert_frame_equal(found.loc[names], means, check_exact=True)
+    found = cluster.evaluate(qrels, given, MEASURES, by_query=True, client=client)
+    assert isinstance(found, dataframe.DataFrame)
+    table = found.compute(scheduler=client).set_index(["run", "query_id"])
+    pd.testing.assert_frame_equal(table.loc[by_query.index], by_query, check_exact=True)
+    return found
+
+
+def as_one(runs):
+    return pd.concat([run.assign(run=name) for name, run in runs.items()], ignore_index=True)
+
+
+def as_trec(run, path):
+    columns = run.assign(Q0="Q0", rank=1, tag="tag")[["query_id", "Q0", "doc_id", "rank", "score", "tag"]]
+    columns.to_csv(path, sep=" ", header=False, index=False)
+
+
+@pytest.mark.parametrize("partitions, scattered", [(1, False), (2, False), (5, True)])
+def test_a_dask_data_frame_scores_as_frames_do(partitions, scattered, expected, qrels, runs, client):
+    frame = as_one(runs)
+    if scattered:
+        frame = frame.sample(frac=1, random_state=1)
+    if partitions == 5:
+        frame = frame.rename(columns={"query_id": "qid", "doc_id": "docno"}).astype(
+            {"qid": "category", "docno": object}
+        )
+    same(expected, qrels, dataframe.from_pandas(frame, npartitions=partitions, sort=False), client)
+
+
+def test_threads_of_a_worker_change_nothing(expected, qrels, runs):
+    with Client(
+        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0", set_as_default=False
+    ) as two:
+        same(expected, qrels, dataframe.from_pandas(as_one(runs), npartitions=5, sort=False), two)
+
+
+def test_files_score_as_frames_do_and_results_can_be_written(expected, qrels, runs, client, tmp_path):
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    runs["bm25"].to_parquet(folder / "bm25.parquet", row_group_size=100)
+    as_trec(runs["dense"], folder / "dense.txt")
+    (folder / "both.parquet").mkdir()
+    for number, start in enumerate(range(0, len(runs["both"]), 150)):
+        runs["both"][start : start + 150].to_parquet(folder / "both.parquet" / f"part.{number}.parquet")
+    found = same(expected, qrels, folder, client)
+    found.to_parquet(tmp_path / "results")
+    read = pd.read_parquet(tmp_path / "results")
+    pd.testing.assert_frame_equal(read.set_index(["run", "query_id"]).loc[expected[0].index], expected[0])
+    found = cluster.evaluate(qrels, {"other": folder / "bm25.parquet"}, ["AP"], client=client)
+    assert found.to_dict() == {"AP": {"other": expected[1].loc["bm25", "AP"]}}
+
+
+def test_rows_of_cut_queries_meet_in_as_many_places_as_they_need(expected, qrels, runs, client, monkeypatch):
+    from pyterrier_cwla import cluster_tasks
+
+    monkeypatch.setattr(cluster_tasks, "_CUT", 200)
+    monkeypatch.setattr(cluster_tasks, "_ROWS", 30)
+    frame = as_one(runs).sample(frac=1, random_state=2)
+    found = same(expected, qrels, dataframe.from_pandas(frame, npartitions=7, sort=False), client)
+    assert found.npartitions == 3
+
+
+def test_a_notebooks_own_users_and_tables_go_with_the_measures(qrels, runs, client):
+    @continuation
+    def fickle(view):
+        return 1 / (1 + view.i)
+
+    measures = [CWLA(C=fickle, A="etg", max_rel=2, norm="ideal"), TBG(lengths=dict.fromkeys(DOCUMENTS, 100))]
+    expected = evaluate(qrels, runs, measures)
+    found = cluster.evaluate(qrels, dataframe.from_pandas(as_one(runs), npartitions=3), measures, client=client)
+    pd.testing.assert_frame_equal(found.loc[expected.index], expected, check_exact=True)
+
+
+def test_a_table_of_lengths_that_only_this_machine_has(expected, qrels, runs, client, tmp_path):
+    path = tmp_path / "words.csv"
+    pd.DataFrame({"docno": DOCUMENTS, "words": 100}).to_csv(path, index=False)
+    measures = [TBG(lengths=path)]
+    wanted = evaluate(qrels, runs["bm25"], measures)
+    path.unlink()
+    frame = dataframe.from_pandas(runs["bm25"], npartitions=2)
+    pd.testing.assert_frame_equal(cluster.evaluate(qrels, frame, measures, client=client), wanted, check_exact=True)
+
+
+def test_values_are_kept_and_taken_from_there(expected, qrels, runs, client, tmp_path, monkeypatch):
+    for name, run in runs.items():
+        as_trec(run, tmp_path / f"{name}.txt")
+    files = {name: tmp_path / f"{name}.txt" for name in runs}
+    ask = {"client": client, "keep": tmp_path / "kept"}
+    found = cluster.evaluate(qrels, files, MEASURES[:4], **ask)
+    pd.testing.assert_frame_equal(found, expected[1][found.columns], check_exact=True)
+    pd.testing.assert_frame_equal(cluster.evaluate(qrels, files, MEASURES, **ask), expected[1], check_exact=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster, "tables_of_runs", None)
+        found = cluster.evaluate(qrels, files, MEASURES, by_query=True, **ask).compute(scheduler=client)
+        pd.testing.assert_frame_equal(found.set_index(["run", "query_id"]), expected[0], check_exact=True)
+    with pytest.raises(BadParameter, match="keep= is for runs in files"):
+        cluster.evaluate(qrels, dataframe.from_pandas(runs["bm25"], npartitions=1), MEASURES, **ask)
+
+
+# ---- errors, and workers that die
+
+
+def test_what_is_wrong_is_said_as_in_one_process(qrels, runs, client, tmp_path):
+    run = runs["bm25"]
+
+    def ask(runs, measures=("AP",), qrels=qrels):
+        return cluster.evaluate(qrels, runs, measures, client=client)
+
+    def frame(run, partitions=2):
+        return dataframe.from_pandas(run, npartitions=partitions, sort=False)
+
+    twice = pd.concat([run, run[:1]])
+    with pytest.raises(BadRun, match=rf"topic '{run.query_id[0]}': '{run.doc_id[0]}' is retrieved twice"):
+        ask(frame(twice))
+    with pytest.raises(BadRun, match="has the score NaN"):
+        ask(frame(run.assign(score=run.score.where(run.index != 300))))
+    with pytest.raises(BadRun, match=r"partition \d: query_id .* must be strings"):
+        ask(frame(run.assign(query_id=7)))
+    with pytest.raises(BadRun, match="no column 'score'; there is 'query_id', 'doc_id'"):
+        ask(frame(run[["query_id", "doc_id"]]))
+    with pytest.raises(MissingLength, match="run: the lengths of documents are needed"):
+        ask(frame(run), ["TBG"])
+    with pytest.raises(BadJudgments, match="above max_rel=1"):
+        ask(frame(run), ["CWLA(C='rr',A='max',max_rel=1)"])
+    with pytest.raises(UnknownSpec, match="no measure 'APP'"):
+        ask(frame(run), ["APP"])
+    with pytest.raises(BadRun, match="files or a Dask DataFrame, not DataFrame"):
+        ask(run)
+    with pytest.raises(MalformedFile, match="empty"):
+        ask(frame(run[:0], 1))
+    run.to_parquet(tmp_path / "full.parquet")
+    run[:0].to_parquet(tmp_path / "none.parquet")
+    (tmp_path / "none.txt").write_text("")
+    for empty in ("none.parquet", "none.txt"):
+        with pytest.raises(MalformedFile, match=f"{empty}: empty; there are no rows in it"):
+            ask({"full": tmp_path / "full.parquet", "none": tmp_path / empty})
+    with pytest.raises(MalformedFile, match="No such file"):
+        ask(tmp_path / "nowhere")
+    run.assign(run="one").to_parquet(tmp_path / "a.parquet")
+    for keep in (None, tmp_path / "kept"):
+        with pytest.raises(
+            BadRun, match=r"two runs have the name 'one': one is in .*a.parquet, the other in .*a.parquet"
+        ):
+            cluster.evaluate(qrels, dict.fromkeys("xy", tmp_path / "a.parquet"), ["AP"], keep=keep, client=client)
+    as_trec(run, tmp_path / "run.txt")
+    with open(tmp_path / "run.txt", "a") as file:
+        file.write("q1 Q0 d1 7")
+    with pytest.raises(MalformedFile, match=rf"run.txt:{len(run) + 1}: expected 6 fields .* found 4"):
+        ask(tmp_path / "run.txt")
+    with pytest.warns(UserWarning, match="no query in common"):
+        ask(frame(run.assign(query_id="z" + run.query_id)))
+
+
+def test_without_a_client_or_without_dask_the_error_says_what_to_do():
+    code = """
+import sys
+from pyterrier_cwla import CWLAError, cluster
+assert "dask" not in sys.modules
+def said():
+    try:
+        cluster.evaluate({}, "run.txt", ["AP"])
+    except CWLAError as error:
+        return str(error)
+assert said().startswith("there is no Dask client: make one first")
+sys.modules["distributed"] = None
+assert "pip install 'pyterrier-cwla[cluster]'" in said()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_worker_that_is_killed_changes_no_number(seed, qrels, runs, client):
+    """As `python -m benchmarks.cluster --kill 20` does it with more."""
+
+    @continuation
+    def slow(view):
+        time.sleep(0.003)
+        return view.i / (1 + view.i)
+
+    measures = [*MEASURES, CWLA(C=slow, A="etg", max_rel=2, end="stop")]
+    expected = evaluate(qrels, runs, measures)
+    frame = dataframe.from_pandas(as_one(runs), npartitions=20, sort=False)
+    with suppress(TimeoutError):  # of the one that was killed before
+        client.wait_for_workers(2, timeout=20)
+    rng = np.random.default_rng(seed)
+    pid = rng.choice([*client.run(os.getpid).values()])
+    killer = threading.Timer(rng.uniform(0.1, 1), os.kill, (pid, signal.SIGKILL))
+    killer.start()
+    found = cluster.evaluate(qrels, frame, measures, client=client)
+    assert not killer.is_alive()
+    pd.testing.assert_frame_equal(found.loc[expected.index], expected, check_exact=True)
