@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from .errors import MalformedFile
+from .room import check_file, check_room, has_room, unpacked
 
 AnyPath = str | os.PathLike[str]
 
@@ -30,7 +31,7 @@ def read_run(path: AnyPath) -> pa.Table:
     Raises MalformedFile, with file and line, for whatever is not a run: a NaN score and a document twice in a
     query's ranking are among it, infinite scores are not.
     """
-    table, place = _read(path, _RUN)
+    table, place = _read(path, RUN)
     _refuse_repeats(table, place, "document {doc_id!r} stands twice in the ranking of query {query_id!r}")
     return table
 
@@ -101,7 +102,8 @@ class _Kind:
     """Columns that Parquet files may lack, or leave empty."""
 
 
-_TYPES = {
+TYPES = {
+    "run": pa.string(),
     "query_id": pa.string(),
     "doc_id": pa.string(),
     "iteration": pa.string(),
@@ -112,7 +114,7 @@ _TYPES = {
     "cluster": pa.string(),
 }
 _IDS = {"query_id": "query_id", "doc_id": "doc_id", "qid": "query_id", "docno": "doc_id"}
-_RUN = _Kind(
+RUN = _Kind(
     fields={"topic": "query_id", "Q0": "", "docno": "doc_id", "rank": "", "score": "score", "tag": ""},
     names=_IDS | {"score": "score", "doc_length": "doc_length", "duplicate_of": "duplicate_of"},
     optional=("doc_length", "duplicate_of"),
@@ -132,6 +134,9 @@ _DUPLICATES = _Kind(
     names=_DOCUMENTS | {"duplicate_of": "duplicate_of", "cluster": "cluster"},
     optional=("duplicate_of", "cluster"),
 )
+_MARK = b"\xef\xbb\xbf"  # of UTF-8
+_HEXADECIMAL = (b"0x", b"0X")  # Arrow reads 0x10 as 16
+_FIELDS = re.compile(rb'(?:[^",]*|"(?:[^"]|"")*")(?:,(?:[^",]*|"(?:[^"]|"")*"))*')
 _MARKS = {"gzip": (".gz", b"\x1f\x8b"), "zstd": (".zst", b"\x28\xb5\x2f\xfd"), "parquet": (".parquet", b"PAR1")}
 
 
@@ -143,25 +148,25 @@ def _read(path: AnyPath, kind: _Kind) -> tuple[pa.Table, Place]:
             table = _parquet(path, kind)
             place: Place = partial(in_parquet, path)
         else:
-            with pa.input_stream(path, compression=packing) as stream:
-                data = stream.read()
-            table, data = _text(path, data, kind)
+            table, data = _text(path, unpacked(path, packing), kind)
             place = partial(in_text, path, data)
     except (OSError, pa.ArrowException) as error:
         raise MalformedFile(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     if not table.num_rows and kind is not _DUPLICATES:  # where nothing is repeated
-        raise _empty(path, kind)
-    _refuse_missing(table, place, kind)
+        raise empty(path, kind)
+    refuse_missing(table, place, kind)
     return table, place
 
 
 def packing_of(path: str) -> str | None:
+    """How a file is packed: gzip, zstd or parquet. Raises MalformedFile for what is no regular file."""
+    check_file(path)
     with open(path, "rb") as file:
         head = file.read(4)
     return next((name for name, (end, mark) in _MARKS.items() if path.endswith(end) or head.startswith(mark)), None)
 
 
-def _empty(path: str, kind: _Kind) -> MalformedFile:
+def empty(path: str, kind: _Kind) -> MalformedFile:
     return MalformedFile(f"{path}: empty; expected lines of {_expected(kind.fields)}")
 
 
@@ -169,9 +174,57 @@ def _expected(fields: dict[str, str]) -> str:
     return f"{len(fields)} fields ({' '.join(fields)})"
 
 
+def open_parquet(path: str, **options: Any) -> pa.parquet.ParquetFile:
+    """A Parquet file, of which is checked what can be: its pages where they have sums, and the number of its rows."""
+    file = pa.parquet.ParquetFile(path, page_checksum_verification=True, **options)
+    try:
+        file.schema_arrow.names  # noqa: B018
+    except UnicodeDecodeError as error:
+        raise MalformedFile(f"{path}: broken: the name of a column is not UTF-8.") from error
+    metadata = file.metadata
+    rows = sum(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
+    if rows != metadata.num_rows:
+        raise MalformedFile(f"{path}: broken: {metadata.num_rows:,} rows, and {rows:,} in its row groups.")
+    return file
+
+
 def _parquet(path: str, kind: _Kind) -> pa.Table:
-    file = pa.parquet.ParquetFile(path)
-    schema = file.schema_arrow
+    file = open_parquet(path)
+    found = columns_of(path, file.schema_arrow, kind)
+    check_parquet(path, file, list(found.values()))
+    table = file.read(list(found.values()))
+    table.validate(full=True)
+    return pa.table({column: table[name].cast(TYPES[column]) for column, name in found.items()})
+
+
+def check_parquet(path: str, file: pa.parquet.ParquetFile, names: list[str]) -> None:
+    """Raises MalformedFile where there is no room for these columns, by what the file says of them.
+
+    A dictionary holds a long text once that may stand in each of a thousand million rows.
+    """
+    groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
+    size = sum(group.total_byte_size + 8 * len(names) * group.num_rows for group in groups)
+    check_room(path, size, held=2)
+    texts = [field.name for field in file.schema_arrow if field.name in names and _is_long(field.type)]
+    if has_room(sum(len(texts) * group.total_byte_size * group.num_rows for group in groups), held=2):
+        return
+    encoded = open_parquet(path, read_dictionary=texts, pre_buffer=False)
+    for number, group in enumerate(groups):
+        for first in encoded.iter_batches(1, [number], texts, use_threads=False):
+            for column in first.columns:
+                longest = pc.max(pc.binary_length(getattr(column, "dictionary", column))).as_py()
+                size += (longest or 0) * group.num_rows
+            break
+        check_room(path, size, held=2)
+
+
+def _is_long(kind: pa.DataType) -> bool:
+    """Whether one value may take many bytes."""
+    return is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+
+
+def columns_of(path: str, schema: pa.Schema, kind: _Kind) -> dict[str, str]:
+    """What the file calls each of our columns."""
     found: dict[str, str] = {}
     for name, column in kind.names.items():
         if name in schema.names:
@@ -181,17 +234,15 @@ def _parquet(path: str, kind: _Kind) -> pa.Table:
             names = " or ".join(name for name, meant in kind.names.items() if meant == column)
             raise MalformedFile(f"{path}: no column {names}. There is: {', '.join(schema.names)}.")
     for column, name in found.items():
-        if _TYPES[column] == pa.string() and not _is_text(schema.field(name).type):
+        if TYPES[column] == pa.string() and not is_text(schema.field(name).type):
             raise MalformedFile(
                 f"{path}: column {name!r} holds {schema.field(name).type}, and ids must be strings. "
                 f"Save the file again after df[{name!r}].astype(str)."
             )
-    table = file.read(list(found.values()))
-    table.validate(full=True)
-    return pa.table({column: table[name].cast(_TYPES[column]) for column, name in found.items()})
+    return found
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
@@ -199,23 +250,30 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def _text(path: str, data: bytes, kind: _Kind) -> tuple[pa.Table, bytes]:
     """The table, and the bytes that its rows are lines of: the file without byte order mark and header."""
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise MalformedFile(f"{path}: not UTF-8 but UTF-16. Save it again as UTF-8.")
+    data = unmarked(path, data)
     fields, delimiter = kind.fields, " "
     if kind is _LENGTHS or kind is _DUPLICATES:
         fields, delimiter, data = _without_header(data, kind)
     if not data or data.isspace():
-        raise _empty(path, kind)
+        raise empty(path, kind)
+    if delimiter == ",":
+        _refuse_loose_quotes(path, data)
     try:
-        return _split_by_arrow(_single_spaced(data) if delimiter == " " else data, fields, delimiter), data
+        return split_by_arrow(single_spaced(data) if delimiter == " " else data, fields, delimiter), data
     except pa.ArrowInvalid as error:
         refuse_text(path, data, fields, delimiter, error)
 
 
+def unmarked(path: str, data: bytes) -> bytes:
+    """What begins a file, without a byte order mark."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise MalformedFile(f"{path}: not UTF-8 but UTF-16. Save it again as UTF-8.")
+    return data.removeprefix(_MARK)
+
+
 def _without_header(data: bytes, kind: _Kind) -> tuple[dict[str, str], str, bytes]:
     """Fields in the order of the header, the delimiter, and the data with an empty line for the header."""
-    data = re.sub(rb"(?m)^[ \t\v\f]+(?=\r?\n|\Z)", b"", data)
+    data = re.sub(rb"(?<![^\r\n])[ \t\v\f]+(?=[\r\n]|\Z)", b"", data)
     first = re.search(rb"[^\r\n]+", data)
     if not first:
         return kind.fields, " ", b""
@@ -227,7 +285,17 @@ def _without_header(data: bytes, kind: _Kind) -> tuple[dict[str, str], str, byte
     return dict(zip(names, columns)), delimiter, data[: first.start()] + data[first.end() :]
 
 
-def _single_spaced(data: bytes) -> bytes:
+def _refuse_loose_quotes(path: str, data: bytes) -> None:
+    """A quotation mark without its other half makes one value of what follows, be it lines."""
+    for number, line in enumerate(data.splitlines() if b'"' in data else (), 1):
+        if b'"' in line and not _FIELDS.fullmatch(line):
+            raise MalformedFile(
+                f"{path}:{number}: a quotation mark that neither begins nor ends a field (in one, write it twice):"
+                f" {_shown(line)}"
+            )
+
+
+def single_spaced(data: bytes) -> bytes:
     """Every run of blanks as one space, and none at either end of a line, as a reader of CSV needs it."""
     if any(blank in data for blank in (b"\t", b"\v", b"\f")):
         data = data.translate(bytes.maketrans(b"\t\v\f", b"   "))
@@ -250,25 +318,37 @@ def _has_neighbouring_blanks(data: bytes, block: int = 1 << 18) -> bool:
     return False
 
 
-def _split_by_arrow(data: bytes, fields: dict[str, str], delimiter: str) -> pa.Table:
+def split_by_arrow(data: bytes, fields: dict[str, str], delimiter: str) -> pa.Table:
     needed = {field: column for field, column in fields.items() if column}
+    kinds = {field: TYPES[column] for field, column in needed.items()}
+    hexadecimal = any(mark in data for mark in _HEXADECIMAL)
+    texts = [field for field, kind in kinds.items() if kind == pa.int64() and hexadecimal]
     table = pa.csv.read_csv(
-        pa.BufferReader(data),
+        pa.BufferReader(_MARK + data if data.startswith(_MARK) else data),  # Arrow drops one, and none here is a mark
         pa.csv.ReadOptions(column_names=list(fields)),
         pa.csv.ParseOptions(delimiter=delimiter, quote_char='"' if delimiter == "," else False),
         pa.csv.ConvertOptions(
-            column_types={field: _TYPES[column] for field, column in needed.items()},
+            column_types=kinds | dict.fromkeys(texts, pa.string()),
             include_columns=list(needed),
             null_values=[],
             strings_can_be_null=False,
         ),
     )
-    return table.rename_columns(list(needed.values())).select([c for c in _TYPES if c in needed.values()])
+    for field in texts:
+        if not pc.all(pc.match_substring_regex(table[field], "^-?[0-9]+$")).as_py():
+            raise pa.ArrowInvalid(f"{field} is no integer")
+    table = table.rename_columns(list(needed.values())).select([c for c in TYPES if c in needed.values()])
+    return table.cast(pa.schema({column: TYPES[column] for column in table.column_names}))
 
 
-def refuse_text(path: str, data: bytes, fields: dict[str, str], delimiter: str, error: Exception) -> NoReturn:
-    """Walks the lines in Python, now that something is known to be wrong, and raises at the first that is."""
-    for number, line in enumerate(data.splitlines(), 1):
+def refuse_text(
+    path: str, data: bytes, fields: dict[str, str], delimiter: str, error: Exception, before: int = 0
+) -> NoReturn:
+    """Walks the lines in Python, now that something is known to be wrong, and raises at the first that is.
+
+    ``before`` these there are so many others in the file.
+    """
+    for number, line in enumerate(data.splitlines(), before + 1):
         if not line.strip():
             continue
         try:
@@ -280,9 +360,9 @@ def refuse_text(path: str, data: bytes, fields: dict[str, str], delimiter: str, 
         if len(cells) != len(fields):
             raise MalformedFile(f"{path}:{number}: expected {_expected(fields)}, found {len(cells)}: {_shown(line)}")
         for cell, (field, column) in zip(cells, fields.items()):
-            if column and not _reads_as(cell, _TYPES[column]):
-                what = "integer" if _TYPES[column] == pa.int64() else "number"
-                raise MalformedFile(f"{path}:{number}: {field} {cell!r} is no {what}: {_shown(line)}")
+            if column and not _reads_as(cell, TYPES[column]):
+                what = "integer" if TYPES[column] == pa.int64() else "number"
+                raise MalformedFile(f"{path}:{number}: {field} {_shown(cell.encode())} is no {what}: {_shown(line)}")
     raise MalformedFile(f"{path}: {error}") from error
 
 
@@ -299,6 +379,10 @@ def _shown(line: bytes, most: int = 100) -> str:
 
 
 def _reads_as(cell: str, kind: pa.DataType) -> bool:
+    if kind == pa.string():
+        return True
+    if kind == pa.int64() and any(mark.decode() in cell for mark in _HEXADECIMAL):
+        return False
     try:
         pa.scalar(cell.strip()).cast(kind)
     except pa.ArrowInvalid:
@@ -306,8 +390,8 @@ def _reads_as(cell: str, kind: pa.DataType) -> bool:
     return True
 
 
-def in_text(path: str, data: bytes, row: int) -> str:
-    numbers = (number for number, line in enumerate(data.splitlines(), 1) if line.strip())
+def in_text(path: str, data: bytes, row: int, before: int = 0) -> str:
+    numbers = (number for number, line in enumerate(data.splitlines(), before + 1) if line.strip())
     return f"{path}:{next(islice(numbers, row, None))}"
 
 
@@ -315,7 +399,7 @@ def in_parquet(path: str, row: int) -> str:
     return f"{path}: row {row + 1}"
 
 
-def _refuse_missing(table: pa.Table, place: Place, kind: _Kind) -> None:
+def refuse_missing(table: pa.Table, place: Place, kind: _Kind) -> None:
     for column in table.column_names:
         row = pc.index(pc.is_null(table[column], nan_is_null=True), True).as_py()
         if row >= 0 and column not in kind.optional:

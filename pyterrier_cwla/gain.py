@@ -67,6 +67,8 @@ def exponential(grade: Any, max_rel: float) -> Any:
     >>> exponential()([1, 2], max_rel=2)
     array([0.25, 0.75])
     """
+    if max_rel > 1000:
+        raise BadParameter(f"exponential is 0 in floats for a max_rel of {max_rel}: give one of 1000 or less.")
     return (np.exp2(grade) - 1) / 2.0**max_rel
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from sys import getsizeof
 from typing import Any
 
-import ir_measures
 import numpy as np
 from ir_measures.measures import MeanAgg, Measure, ParamInfo
 
@@ -12,7 +12,7 @@ from .behaviour.bound import bind_calibration
 from .catalogue import OURS, THEIRS, Calibrated, Clusters, End, Row, SpecOf, Table
 from .documents import bind
 from .duplicates import bind_duplicates
-from .errors import BadParameter, CWLAError, UnknownSpec, near
+from .errors import BadParameter, CWLAError, near
 from .intents import IntentWeights, Weights, bind_weights
 from .judgments import COUNTS
 from .metric import Metric
@@ -92,6 +92,9 @@ class CWLAMeasure(Measure):
 
     def __call__(self, **kwargs: Any) -> CWLAMeasure:
         return type(self)(**{**self.params, **self._bound, **kwargs})
+
+    def __sizeof__(self) -> int:
+        return super().__sizeof__() + sum(map(getsizeof, self._bound.values()))
 
     def _param_repr(self, v: Any) -> str:
         return written(v) if isinstance(v, dict) else repr(v)
@@ -174,7 +177,9 @@ class Wrapper(CWLAMeasure):
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
         if parameter.name != "measure":
             return super()._canonical(parameter, value)
-        inner = _inner(value) if isinstance(value, str) else value
+        from .evaluate import measures_of
+
+        inner = measures_of([value])[0] if isinstance(value, str | Measure) else value
         if not isinstance(inner, Measure) or not self._takes(inner):
             raise BadParameter(f"{self.__name__}(measure=…) takes {self.TAKES}, not {value!r}.")
         self._bound["measure"] = inner
@@ -198,14 +203,6 @@ class Wrapper(CWLAMeasure):
     def metric(self) -> Metric:
         """The metric behind the wrapped measure."""
         return metric_of(innermost(self))
-
-
-def _inner(text: str) -> Measure:
-    try:
-        return ir_measures.parse_measure(text)
-    except NameError:
-        word = text.split("(")[0].split("@")[0].strip()
-        raise UnknownSpec(f"no measure {word!r}. {near(word, ir_measures.measures.registry)}") from None
 
 
 def innermost(measure: Measure) -> Measure:

@@ -459,7 +459,7 @@ def roomy(widths: Array) -> Array:
 
 def power_of_two(widths: Array) -> Array:
     """The next power of two."""
-    return 1 << np.int64(np.ceil(np.log2(widths)))
+    return np.exp2(np.ceil(np.log2(widths))).astype(np.int64)
 
 
 def packed(order: Array, widths: Array, cells: int) -> Iterator[tuple[Array, int]]:

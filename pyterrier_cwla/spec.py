@@ -364,7 +364,7 @@ def parse(text: str | Spec | Part, kind: str, names: Mapping[str, Any] | None = 
             f"{role} must be {'an' if kind[0] in 'ae' else 'a'} {kind}, as text or as a decorated function,"
             f" not {text!r}."
         )
-    where = f"{role}={_shortened(text)!r}"
+    where = f"{role}={shortened(text)!r}"
     try:
         tree = _tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -379,7 +379,7 @@ def _tree(text: str) -> ast.expr:
     return ast.parse(text.strip(), mode="eval").body
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
     return text if len(text) <= 200 else text[:200] + "…"
 
 

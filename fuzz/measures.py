@@ -1,0 +1,188 @@
+"""The language of measures: a text is a measure with a stable name and the scores of the slow reference, or an error."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import random
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pyterrier_cwla import register_duplicates, register_intent_weights, register_lengths
+from pyterrier_cwla.align import Aligned, Judgments
+from pyterrier_cwla.catalogue import OURS, THEIRS, Calibrated, Clusters, End, Flag, SpecOf, Table
+from pyterrier_cwla.errors import CWLAError
+from pyterrier_cwla.evaluate import computed_here, measures_of
+from pyterrier_cwla.judgments import COUNTS
+from pyterrier_cwla.measures import MEASURES, CWLAMeasure, innermost, metric_of
+from pyterrier_cwla.provider import CWLAEvaluator
+from pyterrier_cwla.spec import TABLES, Grades, In, Named, OneOf
+
+from . import slow
+from .found import Wrong
+
+EXAMPLES = [text.encode() for text in (
+    "AP", "nDCG@10", "nDCG(dcg='exp-log2')@5", "RBP(p=0.8,rel=1)", "P(rel=2)@5", "ERR@10", "TBG", "TBG(half_life=120)@2",
+    "TBG(lengths='words',norm='ideal')", "TBG(lengths='words',norm='unlimited',missing='mean')", "UMeasure(T=300)",
+    "CWLA(C='rbp(0.8)',A='erg',max_rel=3)", "CWLA(C='inst(1)',A='max',max_rel=2)@20", "Bpref", "infAP", "NumRel(rel=2)",
+    "CWLA(C='product(rr(rel=1),prec(3))',A='pe(0.5)',gain='table({1:0.5,2:1})',norm='ideal')", "GMAP", "Judged@10",
+    "CWLA(C='decay(60)',A='smeared',effort='time',gain='clicksave',lengths='words',end='stop',duplicates='few')",
+    "CWLA(C='fixed(1,0.5,0.25)',A='utility(log2)',gain='threshold(0.4,0.6)',end=3)", "Residual(measure='TBG')",
+    "GeometricMean(measure='AP@5',floor=0.01)", "IntentAware(measure='ERR@20',weights='web')", "AdaptiveGP@3",
+    "Residual(measure=\"CWLA(C='rbp(0.5)',A='etg',max_rel=2)\")", "nDCG(gains={0:0,1:3,2:9})@3",
+)]  # fmt: skip
+_NUMBERS = ["0", "1", "2", "3", "0.5", "0.8", "1.5", "10", "20", "1000", "1e9", "1000000000", "10000000000", "1e-9", "1e308",
+            "1e309", "-1", "-0.0", "0.9999999999999999", "9" * 400, "5e-324", "2**9", "0x10", "1_000", "1j", "True", "None",
+            "'1'", "nan", "inf", "9007199254740993", "1e16", "0.1", "224", "'open'", "'stop'", "()", "[1]", "{}", "{1:1}",
+            "{0:0,1:0.5,2:1}", "{1:0.2,2:0.9}", "{1:1e308,2:1e308}", "{-1:1}", "{1.5:1}", "b'1'", "f'{1}'", "..."]  # fmt: skip
+_NAMES = ["words", "few", "web", "run", "uniform", "/etc/passwd", "../x", "/dev/zero", "/dev/stdin", ".", "", "a\0b", "\ud800",
+          "<script>", "\u2028", "x" * 300, "README.md"]  # fmt: skip
+_ROLES = {"C": "continuation", "A": "aggregation", "gain": "gain", "effort": "effort"}
+TOKENS = [
+    *(name.encode() for name in (*OURS, *THEIRS, *COUNTS, *MEASURES, *(n for parts in TABLES.values() for n in parts))),
+    *(text.encode("utf-8", "surrogatepass") for text in (*_NUMBERS, *_NAMES)),
+    *(p.name.encode() for row in (*OURS.values(), *THEIRS.values()) for p in row.parameters),
+    *(b"(", b")", b"=", b"@", b"'", b'"', b"{", b"}", b":", b"*", b"**", b"lambda:0", b"__import__('os')", b"#", b";", b"\\",
+      b"max_rel=2", b"(" * 500, b"product(" * 90, b"-" * 300, b"[" * 300, b"measure='AP'", b"1," * 2000, b"@10", b"'''"),
+]  # fmt: skip
+
+register_lengths("words", {"a": 100, "b": 0, "c": 350, "d": 20, "e": 3, "u": 70, "x": 500})
+register_duplicates("few", {"c": "a", "e": "d"})
+register_intent_weights("web", {"q1": {"0": 1.0}, "q2": {"0": 1.0}})
+_WORDS = {"a": 100.0, "b": 0.0, "c": 350.0, "d": 20.0, "e": 3.0, "u": 70.0, "x": 500.0}
+_GRADES = {"q1": {"a": 1, "b": 0, "c": 2, "x": 1}, "q2": {"d": 1}}
+_RANKED = {"q1": "aubc", "q2": "ed"}
+_JUDGMENTS = Judgments(
+    pd.DataFrame(
+        [(q, d, g) for q, of in _GRADES.items() for d, g in of.items()], columns=["query_id", "doc_id", "relevance"]
+    )
+)
+_RUN = pd.DataFrame(
+    [(q, d, -float(rank), _WORDS[d]) for q, documents in _RANKED.items() for rank, d in enumerate(documents)],
+    columns=["query_id", "doc_id", "score", "doc_length"],
+)
+_ALIGNED = Aligned([_JUDGMENTS.rows(_RUN)])
+
+
+def one_input(data: bytes) -> bool:
+    """Whether it is a measure."""
+    text = data.decode("utf-8", "surrogateescape")
+    try:
+        measure = computed_here([text])[0]
+    except CWLAError as error:
+        if len(str(error)) > 20_000:
+            raise Wrong(f"an error of {len(str(error)):,} characters") from error
+        return False
+    name = str(measure)
+    again = measures_of([name])[0]
+    if str(again) != name or again != measure or hash(again) != hash(measure):
+        raise Wrong(f"{name!r} is read as {str(again)!r}")
+    if len(data) % 16 == 0 and str(pickle.loads(pickle.dumps(measure))) != name:
+        raise Wrong(f"{name!r} is pickled as another")
+    try:
+        with _ALIGNED.forgetting():
+            found = CWLAEvaluator([measure], _JUDGMENTS).values(_ALIGNED)[measure]
+    except CWLAError:
+        return True
+    if not np.isfinite(found).all():
+        raise Wrong(f"{name!r} is {found}")
+    for qid, value in zip(_JUDGMENTS.qids, found.tolist(), strict=True):
+        expected = _slowly(measure, qid)
+        if expected is not None and not slow.close(value, expected):
+            raise Wrong(f"{name!r} of {qid} is {value!r}, and slowly {expected!r}")
+    return True
+
+
+def _slowly(measure: Any, qid: str) -> float | None:
+    """By the loops, where they know the measure."""
+    layers = [type(measure).__name__.strip("_")] if isinstance(measure, CWLAMeasure) else []
+    if measure.NAME in COUNTS or measure.NAME == "IntentAware":
+        return None
+    if measure.NAME == "GeometricMean":
+        inner = _slowly(measure.inner, qid)
+        return None if inner is None else math.log(max(inner, measure["floor"]))
+    grades = [_GRADES[qid].get(d) for d in _RANKED[qid]]
+    judged, words = list(_GRADES[qid].values()), [_WORDS[d] for d in _RANKED[qid]]
+    metric = metric_of(innermost(measure), 2)
+    try:
+        return slow.score(metric, grades, judged, words, [_WORDS[d] for d in _GRADES[qid]], "Residual" in layers)
+    except (ValueError, KeyError, OverflowError, ZeroDivisionError):  # there is none, or not in these numbers
+        return None
+
+
+# ---- texts
+
+
+def grammar(rng: random.Random) -> bytes:
+    """A measure with parameters in and out of their ranges."""
+    return _measure(rng).encode("utf-8", "surrogatepass")
+
+
+def _measure(rng: random.Random, depth: int = 0) -> str:
+    if rng.random() < 0.15 and depth < 3:
+        inner = _measure(rng, depth + 1)
+        more = {"GeometricMean": ("", ",floor=0.1"), "IntentAware": ("", ",weights='web'"), "Residual": ("",)}
+        name = rng.choice(list(more))
+        return f"{name}(measure={inner!r}{rng.choice(more[name])})"
+    name = rng.choice(["CWLA"] * 10 + [*OURS, *OURS, *THEIRS, *COUNTS])
+    row = OURS.get(name) or THEIRS.get(name)
+    if row is None:
+        return name + rng.choice(("", "@5", "(rel=2)", "(rel=0)@3", "(judged_only=True)"))
+    given = []
+    for parameter in row.parameters:
+        if parameter.name != "cutoff" and (parameter.required or rng.random() < 0.2 or parameter.name == "max_rel"):
+            given.append(f"{parameter.name}={_value(rng, parameter.allowed)}")
+    inside = f"({','.join(given)})" if given else ""
+    return name + inside + (f"@{rng.choice(_NUMBERS[:12])}" if rng.random() < 0.25 else "")
+
+
+def _value(rng: random.Random, allowed: Any) -> str:
+    if rng.random() < 0.03:
+        return rng.choice([*_NUMBERS, *map(repr, _NAMES)])
+    if isinstance(allowed, SpecOf):
+        return repr(_spec(rng, allowed.kind))
+    if isinstance(allowed, Table):
+        return "'words'"
+    if isinstance(allowed, Clusters):
+        return rng.choice(("'few'", "'run'"))
+    if isinstance(allowed, Flag):
+        return rng.choice(("True", "False"))
+    if isinstance(allowed, End):
+        return rng.choice(("'open'", "'stop'", "1", "3", "40"))
+    if isinstance(allowed, Calibrated):
+        return "'nowhere.json'"
+    if isinstance(allowed, OneOf):
+        return repr(rng.choice(allowed.names))
+    return _number(rng, allowed)
+
+
+def _spec(rng: random.Random, kind: str, depth: int = 0) -> str:
+    part = TABLES[kind][rng.choice([name for name, part in TABLES[kind].items() if part.built_in])]
+    given = []
+    for parameter in part.parameters:
+        allowed = parameter.allowed
+        if parameter.many:
+            given += [_number(rng, allowed) for _ in range(rng.randint(1, 6))]
+        elif parameter.required or rng.random() < 0.4:
+            if isinstance(allowed, Named):
+                value = _spec(rng, allowed.kind, depth + 1) if depth < 3 else "rr"
+            elif isinstance(allowed, OneOf):
+                value = rng.choice(allowed.names)
+            else:
+                value = _number(rng, allowed)
+            given.append(f"{parameter.name}={value}")
+    return f"{part.name}({','.join(given)})" if given else part.name
+
+
+def _number(rng: random.Random, allowed: Any) -> str:
+    if rng.random() < 0.05:
+        return rng.choice(_NUMBERS)
+    if isinstance(allowed, Grades):
+        return "{" + ",".join(f"{g}:{round(rng.random(), 2)}" for g in range(rng.randint(0, 1), 3)) + "}"
+    if isinstance(allowed, In) and allowed.whole:
+        return str(rng.choice((1, 1, 2, 3, 5, 10, 100)))
+    if isinstance(allowed, In) and allowed.interval.endswith(("1)", "1]")):
+        return str(rng.choice((0, 0.1, 0.5, 0.8, 0.99, round(rng.random(), 3))))
+    return str(rng.choice((0.5, 1, 1.5, 2, 3, 10, 60, 224, round(rng.random() * 20, 2))))

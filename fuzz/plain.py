@@ -1,0 +1,162 @@
+"""The slow readers: lines, fields and values in plain Python, sharing nothing with the package or with Arrow."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+import zlib
+from collections.abc import Iterator
+
+BLANKS = b" \t\v\f"
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE | re.ASCII)
+_WHOLE = re.compile(r"-?\d+", re.ASCII)
+_DOCUMENTS = {"doc_id", "docno", "id"}
+_SECOND = {
+    "lengths": {"doc_length": "doc_length", "length": "doc_length", "words": "doc_length"},
+    "duplicates": {"duplicate_of": "duplicate_of", "cluster": "cluster"},
+}
+
+
+class Refused(ValueError):
+    """What no reader should take."""
+
+
+def run(data: bytes) -> dict[str, list]:
+    """A run's columns."""
+    rows = []
+    for fields in _fields(data, 6):
+        rows.append((fields[0].decode(), fields[2].decode(), number(fields[4].decode())))
+    _once([row[:2] for row in rows])
+    return _columns(rows, "query_id", "doc_id", "score")
+
+
+def qrels(data: bytes) -> dict[str, list]:
+    """The columns of judgments; the iteration where there are several."""
+    rows = []
+    for fields in _fields(data, 4):
+        rows.append((fields[0].decode(), fields[2].decode(), fields[1].decode(), whole(fields[3].decode())))
+    several = len({row[2] for row in rows}) > 1
+    _once([row[: 3 if several else 2] for row in rows])
+    columns = _columns(rows, "query_id", "doc_id", "iteration", "relevance")
+    return columns if several else {name: values for name, values in columns.items() if name != "iteration"}
+
+
+def pairs(data: bytes, kind: str) -> dict[str, list]:
+    """The columns of lengths or duplicates: documents and the values beside them."""
+    lines = [line for line in _lines(data) if line.strip(BLANKS)]
+    if not lines:
+        raise Refused("nothing in it")
+    delimiter = next((d for d in "\t," if d.encode() in lines[0]), " ")
+    names = next(csv.reader([lines[0].decode(errors="replace")])) if delimiter == "," else _cells(lines[0], delimiter)
+    first = [name.strip().lower() for name in names]
+    at, column = 0, {"lengths": "doc_length", "duplicates": "duplicate_of"}[kind]
+    for place, other in ((0, 1), (1, 0)):
+        if len(first) == 2 and first[place] in _DOCUMENTS and first[other] in _SECOND[kind]:
+            at, column, lines = place, _SECOND[kind][first[other]], lines[1:]
+            break
+    rows = []
+    for line in lines:
+        cells = _cells(line, delimiter)
+        if len(cells) != 2:
+            raise Refused(f"{len(cells)} fields")
+        value: str | float = cells[1 - at]
+        if kind == "lengths":
+            value = number(str(value).strip(" \t"))
+            if not 0 <= value < float("inf"):
+                raise Refused("a length that is none")
+        rows.append((cells[at], value))
+    if not rows:
+        raise Refused("a header alone")
+    _once([row[0] for row in rows])
+    return _columns(rows, "doc_id", column)
+
+
+def unpacked(data: bytes) -> bytes:
+    """What gzip and zstd packed; a text that begins like them is a packed one that is broken."""
+    if data[:4] == b"PAR1":
+        raise Refused("Parquet, and not a whole one")
+    if data[:4] == b"\x28\xb5\x2f\xfd":
+        raise Refused("zstd, and not a whole one")
+    try:
+        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    except (OSError, EOFError, zlib.error) as error:
+        raise Refused(str(error)) from error
+
+
+def number(text: str) -> float:
+    """A number that is not NaN."""
+    if not _NUMBER.fullmatch(text):
+        raise Refused(f"no number: {text!r}")
+    return float(text)
+
+
+def whole(text: str) -> int:
+    """A whole number of 64 bits."""
+    if not _WHOLE.fullmatch(text) or len(text) > 400 or not -(2**63) <= int(text) < 2**63:
+        raise Refused(f"no whole number: {text!r}")
+    return int(text)
+
+
+def _lines(data: bytes) -> list[bytes]:
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise Refused("UTF-16")
+    return re.split(rb"\r\n|\r|\n", data)
+
+
+def _fields(data: bytes, count: int) -> Iterator[list[bytes]]:
+    some = False
+    for line in _lines(data):
+        fields = line.split()
+        if fields and len(fields) != count:
+            raise Refused(f"{len(fields)} fields")
+        if fields:
+            some = True
+            yield fields
+    if not some:
+        raise Refused("nothing in it")
+
+
+def _cells(line: bytes, delimiter: str) -> list[str]:
+    if delimiter == " ":
+        return [cell.decode() for cell in line.split()]
+    text = line.decode()
+    if delimiter == "\t":
+        return text.split("\t")
+    return _quoted(text)
+
+
+def _quoted(text: str) -> list[str]:
+    """Fields between commas; in one that stands in quotation marks, two of them are one."""
+    cells, at = [], 0
+    while True:
+        if text[at : at + 1] == '"':
+            cell, at = "", at + 1
+            while text[at : at + 1] != '"' or text[at + 1 : at + 2] == '"':
+                if at >= len(text):
+                    raise Refused("a quotation that does not end")
+                cell += text[at]
+                at += 1 + (text[at] == '"')
+            at += 1
+        else:
+            end = text.find(",", at)
+            cell = text[at:] if end < 0 else text[at:end]
+            if '"' in cell:
+                raise Refused("a quotation in the midst of a field")
+            at += len(cell)
+        cells.append(cell)
+        if at == len(text):
+            return cells
+        if text[at] != ",":
+            raise Refused("more after a quotation")
+        at += 1
+
+
+def _once(rows: list) -> None:
+    if len(set(rows)) < len(rows):
+        raise Refused("one stands twice")
+
+
+def _columns(rows: list[tuple], *names: str) -> dict[str, list]:
+    return {name: [row[at] for row in rows] for at, name in enumerate(names)}

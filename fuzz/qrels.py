@@ -1,0 +1,20 @@
+"""Judgments as TREC files: ``read_qrels`` reads what a reader of lines and fields reads, or refuses both."""
+
+from pyterrier_cwla.files import read_qrels
+
+from . import plain, texts
+
+EXAMPLES = [
+    b"301 0 FT911-3 1\n301 0 FT911-4 -2\n302 0 FT911-3 0\n",
+    b"\xef\xbb\xbf1\t1\ta\t1\r\n1\t2\ta\t0\r\n\r\n2  1 a 3",
+    b"1 0 a 1\r1 0 b 2\r2 0 a 9223372036854775807",
+    b"1 Q0 a 1\n2 Q0 a 0\n",
+]
+TOKENS = [*texts.IDS, *texts.NUMBERS, *texts.BLANKS, *texts.ENDS]
+WHOLE = [b"0", b"1", b"-1", b"2", b"+2", *texts.NUMBERS]
+grammar = texts.grammar(texts.IDS, [b"0", b"0", b"1", b"\xff", b"2"], texts.IDS, WHOLE)
+
+
+def one_input(data: bytes) -> bool:
+    """Whether it is judgments."""
+    return texts.read_alike(read_qrels, plain.qrels, data)

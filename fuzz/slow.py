@@ -1,0 +1,111 @@
+"""Scores of one ranking by the loops of tests/reference.py, for the metrics that it knows."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from tests import reference
+
+_MOST = 500  # numbers with which the loops come to an end soon
+_KNOWN: dict[str, dict[str, Any]] = {
+    "gain": reference.GAINS,
+    "effort": reference.EFFORTS,
+    "continuation": reference.CONTINUATIONS,
+    "aggregation": reference.AGGREGATIONS,
+}
+_PLAIN = {("table", "gains"): "map"}  # what the reference calls a parameter otherwise
+_LEFT_OUT = {"min_rel": 0, "others": "error"}  # what it has no parameter for, where they are these
+
+
+def score(
+    metric: Any, grades: Sequence[int | None], judged: Sequence[int], words: Sequence[float], judged_words: Sequence[float],
+    residual: bool = False,
+) -> float | None:  # fmt: skip
+    """The score of a ranking with these grades (None: unjudged); None where the reference does not know the metric.
+
+    Raises ValueError where there is none.
+    """
+    parts = {role: _part(getattr(metric, role)) for role in ("C", "A", "gain", "effort")}
+    frame = (metric.k, metric.max_rel, metric.unseen, 0 if isinstance(metric.end, str) else metric.end - 500)
+    if None in parts.values() or metric.duplicates is not None or any(abs(n) > _MOST for n in frame if n is not None):
+        return None
+    if metric.judged_only:  # a grade below 0 is none
+        kept = [at for at, grade in enumerate(grades) if grade is not None and grade >= 0]
+        grades, words = [grades[at] for at in kept], [words[at] for at in kept]
+    options: dict[str, Any] = {
+        **parts, "max_rel": metric.max_rel, "end": metric.end, "k": metric.k, "norm": metric.norm, "judged": judged,
+        "words": words, "judged_words": judged_words, "unseen": None if metric.uniform else metric.unseen,
+    }  # fmt: skip
+    with _soon():
+        reference.normaliser(grades, **options)
+        return (reference.residual if residual else reference.score)(grades, **options)
+    return None
+
+
+class _TooLong(BaseException):
+    pass
+
+
+@contextmanager
+def _soon(seconds: float = 0.2) -> Iterator[None]:
+    """Leaves the loops that would take longer."""
+
+    def leave(*_: object) -> None:
+        raise _TooLong
+
+    before = signal.signal(signal.SIGALRM, leave)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    except _TooLong:
+        pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def close(found: float, slow: float) -> bool:
+    return math.isclose(found, slow, rel_tol=1e-8, abs_tol=1e-9)
+
+
+def _part(spec: Any) -> tuple[str, dict[str, Any]] | None:
+    """A function of the language as the reference writes it, or None where it does not have it."""
+    name = spec.name
+    if spec.part.kind == "discount":
+        return None
+    if (spec.part.kind, name) == ("aggregation", "erg"):
+        return name, {}
+    function = _KNOWN[spec.part.kind].get(name)
+    if function is None or not spec.part.built_in:
+        return None
+    if name == "ift_goal" and spec["T"] * spec["R1"] > 30:  # whether anybody leaves then, floats cannot say
+        return None
+    parameters: dict[str, Any] = {}
+    for parameter, value in spec.values:
+        known = _PLAIN.get((name, parameter), parameter)
+        if _LEFT_OUT.get(parameter, ...) == value or value is None:
+            continue
+        if parameter in _LEFT_OUT or not _moderate(value):
+            return None
+        if hasattr(value, "part"):
+            inner = (value.name, {}) if value.name in ("reciprocal", "log2") else _part(value)
+            if inner is None or "rel" in inner[1] or "R" in inner[1]:  # parts of a product look at gains there
+                return None
+            value = inner[0] if value.part.kind == "discount" else inner
+        parameters[known] = list(value) if isinstance(value, tuple) and parameter in ("values", "weights") else value
+    takes = {*inspect.signature(function).parameters, "rel", "R"}
+    return (name, parameters) if {*parameters} <= takes else None
+
+
+def _moderate(value: Any) -> bool:
+    """Whether sums with this number end soon and say all that nine digits can."""
+    if isinstance(value, Mapping):
+        return all(map(_moderate, [*value, *value.values()]))
+    if isinstance(value, tuple):
+        return len(value) <= 50 and all(map(_moderate, value))
+    return not isinstance(value, int | float) or value == 0 or 1e-3 <= abs(value) <= _MOST

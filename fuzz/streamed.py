@@ -1,0 +1,52 @@
+"""Runs read in blocks of some bytes, or of two rows: what ``evaluate`` makes of a path is what it makes of the whole run."""
+
+from __future__ import annotations
+
+import random
+
+import pandas as pd
+
+from pyterrier_cwla import evaluate, parts
+from pyterrier_cwla.errors import CWLAError
+from pyterrier_cwla.files import read_run
+
+from . import packed, parquet, run
+from .found import Wrong, result_of, scratch
+
+EXAMPLES = [*run.EXAMPLES, *packed.EXAMPLES, *parquet.EXAMPLES[:18]]
+TOKENS = run.TOKENS
+_QRELS = {
+    "1": {"a": 1, "b": 0, "d2": 2},
+    "2": {"a": 1, "d1": 1},
+    "301": {"FT911-3": 2, "d1": 1},
+    "q": {"d3": 1, "d39": 2},
+}
+_MEASURES = ["AP", "nDCG@3", "CWLA(C='rbp(0.8)',A='max',max_rel=2)"]
+
+
+def grammar(rng: random.Random) -> bytes:
+    """A run of lines, plain or packed."""
+    return packed.grammar(rng) if rng.random() < 0.2 else run.grammar(rng)
+
+
+def one_input(data: bytes) -> bool:
+    """Whether it is a run."""
+    path = scratch(data, "input.parquet" if data.startswith(b"PAR1") else "input")
+    whole = result_of(lambda: read_run(path))
+    if not isinstance(whole, CWLAError):
+        whole = result_of(lambda: evaluate(_QRELS, whole, _MEASURES, by_query=True, check=True))
+    usual = parts.BLOCK, parts.ROWS
+    try:
+        for parts.BLOCK, parts.ROWS in (usual, (64, 2)):
+            streamed = result_of(lambda: evaluate(_QRELS, str(path), _MEASURES, by_query=True))
+            if isinstance(streamed, CWLAError) and f"a line of more than {parts.BLOCK:,} bytes" in str(streamed):
+                continue
+            if isinstance(streamed, CWLAError) != isinstance(whole, CWLAError):
+                raise Wrong(f"in blocks of {parts.BLOCK}: {streamed!r:.400}, and whole: {whole!r:.400}")
+            if isinstance(whole, pd.DataFrame) and not streamed.reset_index(drop=True).equals(
+                whole.reset_index(drop=True)
+            ):
+                raise Wrong(f"in blocks of {parts.BLOCK}:\n{streamed}\nand whole:\n{whole}")
+    finally:
+        parts.BLOCK, parts.ROWS = usual
+    return not isinstance(whole, CWLAError)

@@ -1,0 +1,201 @@
+"""The targets of the fuzz folder, some hundred inputs each; and what they have found, which stays mended."""
+
+import gzip
+import importlib
+import json
+
+import ir_measures
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fuzz.__main__ import TARGETS, source
+from pyterrier_cwla import TBG, evaluate
+from pyterrier_cwla.behaviour import Calibration, InteractionLog, calibrate
+from pyterrier_cwla.behaviour.adapters import chiir24_log
+from pyterrier_cwla.documents import Lengths
+from pyterrier_cwla.errors import BadParameter, CWLAError, MalformedFile
+from pyterrier_cwla.evaluate import computed_here
+from pyterrier_cwla.files import read_duplicates, read_lengths, read_qrels, read_run
+
+INPUTS = {"logs": 50, "adapters": 15, "provider": 50, "calibration": 100, "measures": 150, "streamed": 40}
+pytestmark = pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_some_inputs_of_each_target(target):
+    """Longer: python -m fuzz TARGET --inputs 1000000."""
+    one_input, inputs = importlib.import_module(f"fuzz.{target}").one_input, source(target, seed=1)
+    accepted = [one_input(inputs[number]) for number in range(INPUTS.get(target, 200))]
+    assert 0 < sum(accepted) < len(accepted)
+
+
+def test_inputs_are_the_same_wherever_one_begins():
+    assert [source("run", 3)[number] for number in (7, 8)] == [source("run", 3)[number] for number in range(9)][7:]
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(data: bytes, name: str = "file"):
+        (tmp_path / name).write_bytes(data)
+        return tmp_path / name
+
+    return write
+
+
+# ---- files of text
+
+
+@pytest.mark.parametrize(
+    "read, data, where",
+    [
+        (read_qrels, b"1 0 a 0x10\n", ":1: relevance '0x10' is no integer"),  # was read as 16
+        (read_qrels, b"1 0 0xa 1\n1 0 b 0X1\n", ":2: relevance '0X1' is no integer"),
+        (read_lengths, b'id,words\n"a\nb",3\n', ":2: a quotation mark that neither begins nor ends a field"),
+        (
+            read_duplicates,
+            b'id,cluster\nd1,"a\n',
+            ":2: a quotation mark that neither begins nor ends a field",
+        ),  # was 'a'
+        (read_duplicates, b'd1,a\nd2,b"\n', ":2: a quotation mark that neither begins nor ends a field"),
+        (read_lengths, b'"FT9"1-3,250\n', ":1: a quotation mark that neither begins nor ends a field"),  # was FT91-3
+    ],
+)
+def test_what_was_read_as_something_else(file, read, data, where):
+    path = file(data)
+    with pytest.raises(MalformedFile) as refused:
+        read(path)
+    assert str(refused.value).startswith(f"{path}{where}")
+
+
+@pytest.mark.parametrize(
+    "read, data, ids",
+    [
+        (read_duplicates, b"d1\td2\n\r\t\n", ["d1"]),  # the blank line was a document without a name
+        (read_lengths, b"a\t7.5\r \rb\t2\r\n", ["a", "b"]),  # was refused
+        (read_run, b"\v\xef\xbb\xbf1 Q0 a 1 3 t\n", ["a"]),
+        (read_qrels, b"1 0 0x10 1\n", ["0x10"]),
+        (read_lengths, b'"a""b",1\n"c,d",2\n', ['a"b', "c,d"]),
+    ],
+)
+def test_what_is_read_as_it_is_written(file, read, data, ids):
+    assert read(file(data))["doc_id"].to_pylist() == ids
+
+
+def test_a_mark_that_is_none_stays_part_of_the_query(file):
+    """U+FEFF is a byte order mark at the very beginning alone, and there once."""
+    assert read_run(file(b"\v\xef\xbb\xbf1 Q0 a 1 3 t\n"))["query_id"].to_pylist() == ["\ufeff1"]
+    assert read_run(file(b"\xef\xbb\xbf\xef\xbb\xbf1 Q0 a 1 3 t\n"))["query_id"].to_pylist() == ["\ufeff1"]
+
+
+# ---- measures
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("GeometricMean(measure='R')", "R needs cutoff="),  # was an AssertionError of ir_measures
+        ("GeometricMean(measure='NERR11(min_rel=1,max_rel=2)@20')", "no parameter 'cutoff'"),
+        ("IntentAware(measure='NERR11(T=2,max_rel=19.5)')", "max_rel must be"),
+        (f"GeometricMean(measure='NERR10(p={'9' * 400},max_rel=3)')", "p must be"),  # was an OverflowError
+        (f"CWLA(C='decay',A='etg',{'[' * 300}", "cannot read the measure"),  # was a MemoryError of Python's parser
+        (f"TBG(lengths='{'x' * 300}')", "is neither a file nor the name of a table"),  # was an OSError
+        (f"TBG(duplicates='{'x' * 300}')", "is neither a file nor the name of a table"),
+        (f"TBG(calibration='{'x' * 300}')", "is no file"),
+    ],
+)
+def test_a_measure_that_raised_something_else(text, says):
+    with pytest.raises(CWLAError, match="(?s)" + says.replace("(", r"\(")):
+        computed_here([text])
+
+
+def test_a_measure_of_ir_measures_that_lacks_its_cutoff():
+    with pytest.raises(BadParameter, match="R needs cutoff="):
+        evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [ir_measures.R])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["nDCG(judged_only=True)@1000000000", "CWLA(C='prec(1000000000)',A='max',max_rel=1)", "CWLA(C='rr',A='err',gain='binary',end=10000000000)"],
+)  # fmt: skip
+def test_a_rank_beyond_all_lists(text):
+    """Where a user's way is followed rank by rank, such a rank took all memory there is."""
+    try:
+        assert evaluate({"q": {"a": 1, "b": 0}}, {"q": {"a": 1.0, "c": 2.0}}, [text]).iloc[0, 0] >= 0
+    except BadParameter as error:
+        assert "name a lower rank" in str(error)
+
+
+def test_exponents_of_grades_beyond_all_grades():
+    with pytest.raises(CWLAError, match="give one of 1000 or less"):
+        evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["UMeasure(T=0.5,max_rel=1e9,effort='unit')"])
+
+
+def test_a_highest_grade_beyond_all_grades():
+    residual = "Residual(measure=\"CWLA(C='rbp(0.5)',A='erg',max_rel=1e15)\")"
+    assert evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [residual]).iloc[0, 0] == pytest.approx(0.5)
+
+
+# ---- logs and calibrations
+
+
+HEAD = b"user,session,topic,rank,docno,clicked"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [HEAD + b",wor\xcds\na,1,q,1,d,1,3\n", HEAD + b'\n"a"n,1,q,1,d,1\n', HEAD + b',note\na,1,q,1,d,1,"x\n'],
+    ids=["a name that is not UTF-8", "more after a quotation", "a quotation that does not end"],
+)
+def test_a_log_that_is_none(file, data):
+    path = file(data)
+    with pytest.raises(MalformedFile, match="file"):
+        InteractionLog.read(path)
+
+
+@pytest.mark.parametrize(
+    "about", [b"{", b"[]", b'{"excluded": 3}', b'{"excluded": {"x": "y"}}', b'{"notes": "n"}', b"[" * 9999]
+)
+def test_a_log_with_odd_words_about_it(tmp_path, about):
+    rows = {"user": ["a"], "session": ["1"], "topic": ["q"], "rank": [1], "docno": ["d"], "clicked": [True]}
+    pq.write_table(pa.table(rows).replace_schema_metadata({b"pyterrier_cwla": about}), tmp_path / "log.parquet")
+    with pytest.raises(MalformedFile, match="what was saved about the log"):
+        InteractionLog.read(tmp_path / "log.parquet")
+
+
+def test_a_calibration_that_says_something_twice(tmp_path):
+    """The last would be taken, whatever a reader sees first."""
+    log = {
+        "user": ["a", "b"],
+        "session": ["1", "2"],
+        "topic": ["q", "q"],
+        "rank": [1, 1],
+        "docno": ["d", "e"],
+        "clicked": [True, True],
+    }
+    calibrate(log, resamples=5).save(tmp_path / "c.json")
+    text = (tmp_path / "c.json").read_text()
+    (tmp_path / "c.json").write_text(text.replace('"version": 1,', '"version": 1, "version": 1,'))
+    with pytest.raises(MalformedFile, match="'version' stands twice"):
+        Calibration.load(tmp_path / "c.json")
+    with pytest.raises(MalformedFile, match="'version' stands twice"):
+        TBG(calibration=str(tmp_path / "c.json"))
+
+
+def test_tables_of_a_study_that_are_none(tmp_path):
+    for content in (b"", b"id,us\xffer\n", b'id,user\n1,"x\n', b"id\n1,2,3\n4,5\n6,7,8,9\n"):
+        (tmp_path / "serp_annotation.csv").write_bytes(content)
+        with pytest.raises(MalformedFile, match=r"serp_annotation\.csv"):
+            chiir24_log(tmp_path)
+    (tmp_path / "serp_annotation.csv").unlink()
+    (tmp_path / "serp_annotation.csv.gz").write_bytes(gzip.compress(b"id,user\n" * 50)[:-9])
+    with pytest.raises(MalformedFile, match=r"serp_annotation\.csv\.gz"):
+        chiir24_log(tmp_path)
+
+
+def test_words_about_a_table_that_are_no_json(tmp_path):
+    for about in (b"{", json.dumps([1]).encode()):
+        table = pa.table({"docno": ["a"], "doc_length": [3.0]}).replace_schema_metadata({b"pyterrier_cwla": about})
+        pq.write_table(table, tmp_path / "words.parquet")
+        with pytest.raises(MalformedFile, match="of how it was made"):
+            Lengths.load(tmp_path / "words.parquet").about  # noqa: B018

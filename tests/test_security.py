@@ -1,0 +1,382 @@
+"""What comes from strangers (measures, files, ids) executes nothing, opens nothing else, and takes no more than there is."""
+
+import ast
+import gzip
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import pyterrier_cwla
+from pyterrier_cwla import TBG, evaluate, parse, register_lengths, without_files
+from pyterrier_cwla.behaviour import Calibration, InteractionLog, calibrate
+from pyterrier_cwla.errors import BadParameter, CWLAError, MalformedFile, UnknownSpec
+from pyterrier_cwla.evaluate import computed_here
+from pyterrier_cwla.files import read_duplicates, read_lengths, read_qrels, read_run
+from pyterrier_cwla.harmless import harmless
+from pyterrier_cwla.latex import escaped
+from pyterrier_cwla.room import SETTING, free, most
+
+PACKAGE = Path(pyterrier_cwla.__file__).parent
+READERS = (read_run, read_qrels, read_lengths, read_duplicates, InteractionLog.read, Calibration.load)
+
+
+# ---- nothing is executed
+
+#: What runs code or reads objects, and why it may stand where it does.
+ALLOWED = {
+    ("spec.py", "loads"): "functions of a measure that was itself just unpickled: they travel between processes",
+    ("cluster_tasks.py", "loads"): "what this package's own client has sent to its workers",
+}
+FORBIDDEN = {"eval", "exec", "compile", "__import__", "loads", "load", "Unpickler", "system", "popen", "Popen", "spawn", "execv",
+             "literal_eval", "read_pickle", "run_module", "run_path"}  # fmt: skip
+HARMLESS_OWNERS = {"json", "Calibration", "DocumentTable", "Lengths", "Duplicates", "re", "cls"}
+
+
+def calls(path: Path):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Call):
+            function = node.func
+            name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
+            owner = getattr(getattr(function, "value", None), "id", "")
+            yield name, owner, node
+
+
+def test_no_source_of_the_package_executes_text_or_reads_objects():
+    found = {
+        (path.name, name)
+        for path in PACKAGE.rglob("*.py")
+        for name, owner, _ in calls(path)
+        if name in FORBIDDEN and owner not in HARMLESS_OWNERS and not (name == "load" and owner == "np")
+    }
+    assert found == set(ALLOWED), found ^ set(ALLOWED)
+
+
+def test_numpy_reads_no_objects():
+    loads = [
+        node for path in PACKAGE.rglob("*.py") for name, owner, node in calls(path) if (owner, name) == ("np", "load")
+    ]
+    assert loads
+    for node in loads:
+        assert {k.arg: ast.literal_eval(k.value) for k in node.keywords}["allow_pickle"] is False
+
+
+HOSTILE = [
+    "__import__('os').system('touch {mark}')", "CWLA(C=__import__('os').system('touch {mark}'),A='erg')",
+    "CWLA(C='__import__(\"os\").system(\"touch {mark}\")',A='erg',max_rel=1)", "CWLA(C='rbp(open(\"{mark}\",\"w\"))',A='erg')",
+    "CWLA(C='rbp((lambda: 0.5)())',A='erg',max_rel=1)", "CWLA(C='rbp.part.function.__globals__',A='erg',max_rel=1)",
+    "CWLA(C='rbp([x for x in (1,)][0])',A='erg',max_rel=1)", "TBG(lengths=open('{mark}','w'))", "AP.__class__", "AP; import os",
+    "TBG(lengths='{folder}/../../etc/passwd')", "TBG(lengths='/etc/shadow')", "TBG(calibration='/etc/passwd')", "exec('x')",
+    "IntentAware(measure='ERR@20',weights='/etc/passwd')", "CWLA(C='rbp(0.5)',A='erg',gain='table({{1:__import__(\"os\")}})')",
+    "GeometricMean(measure='GeometricMean(measure=\"__import__(1)\")')", "CWLA(C='rbp(phi=0.5,**{{}})',A='erg',max_rel=1)",
+]  # fmt: skip
+AUDITED = """
+import json, sys, warnings
+warnings.simplefilter("ignore")
+from pyterrier_cwla.evaluate import computed_here, evaluate
+from pyterrier_cwla.behaviour import Calibration, calibrate
+from pyterrier_cwla.files import read_lengths
+from pyterrier_cwla import CWLAError, TBG
+folder, measures = sys.argv[1], json.loads(sys.argv[2])
+qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0}}
+
+def go(files):
+    for text in measures:
+        try:
+            evaluate(qrels, run, [text])
+        except CWLAError:
+            pass
+    for read in (read_lengths, Calibration.load):
+        for file in files:
+            try:
+                read(f"{folder}/{file}")
+            except CWLAError:
+                pass
+    evaluate(qrels, run, [f"TBG(lengths='{folder}/good.tsv')"])
+    TBG(calibration=f"{folder}/good.json")
+
+go(["good.tsv", "good.json"])  # so that all modules are there
+seen = []
+sys.addaudithook(lambda event, values: seen.append([event, str(values[0]) if values else ""]))
+go(["good.tsv", "good.json", "bad.tsv", "bad.json", "pickle.tsv"])
+told = list(seen)
+print(json.dumps(told))
+"""
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory):
+    """All that Python is asked to do while hostile measures, lengths and calibrations are read."""
+    folder = tmp_path_factory.mktemp("audited")
+    log = {"user": list("aabb"), "session": list("1122"), "topic": ["q"] * 4, "rank": [1, 2] * 2, "docno": list("xyxy"),
+           "clicked": [True] * 4, "grade": [1, 0, 1, 0], "summary_seconds": [2.0] * 4, "document_seconds": [3.0, 4, 5, 6],
+           "words": [9, 5, 9, 5], "time": [1.0, 5, 2, 9], "saved": [True, False] * 2}  # fmt: skip
+    calibration = calibrate(log, resamples=5, min_clicks=1, shapes=("exponential",)).as_dict()
+    (folder / "good.json").write_text(json.dumps(calibration))
+    (folder / "bad.json").write_text(
+        json.dumps({**calibration, "notes": ["__import__('os')"], "about": {"!!python/object": 1}})
+    )
+    (folder / "good.tsv").write_text("a\t100\n")
+    (folder / "bad.tsv").write_text("a\t__import__('os').system('true')\n")
+    (folder / "pickle.tsv").write_bytes(b"\x80\x04\x95cos\nsystem\n(S'touch x'\ntR.")
+    measures = [text.format(mark=folder / "mark", folder=folder) for text in HOSTILE]
+    program = [sys.executable, "-c", AUDITED, str(folder), json.dumps(measures)]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=100, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder, json.loads(done.stdout.splitlines()[-1])
+
+
+def test_hostile_measures_and_files_execute_nothing(audited):
+    folder, events = audited
+    dangerous = ("exec", "os.system", "os.exec", "os.spawn", "os.posix_spawn", "subprocess.Popen", "socket.connect", "pickle.find_class",
+                 "ctypes.dlopen", "import", "os.remove", "os.rename", "shutil.rmtree", "os.mkdir", "marshal.loads")  # fmt: skip
+    assert [event for event, _ in events if event in dangerous] == []
+    assert not (folder / "mark").exists()
+
+
+def test_hostile_measures_and_files_open_what_they_name_and_nothing_else(audited):
+    folder, events = audited
+    opened = {name for event, name in events if event == "open"}
+    ours = {str(folder / name) for name in ("good.tsv", "good.json", "bad.tsv", "bad.json", "pickle.tsv")}
+    named = {"/etc/passwd", "/etc/shadow", f"{folder}/../../etc/passwd"}
+    assert {name for name in opened if not name.isdigit()} <= ours | named
+    assert ours <= opened
+
+
+# ---- nothing is read that was not given
+
+
+def test_without_files_measures_have_names_alone(tmp_path):
+    (tmp_path / "words.tsv").write_text("a\t1\n")
+    register_lengths("known", {"a": 1})
+    with without_files():
+        assert str(TBG(lengths="known")) == "TBG(lengths='known')"
+        for parameter in ("lengths", "duplicates", "calibration"):
+            with pytest.raises(BadParameter, match="no registered table, and files are not read here"):
+                computed_here([f"TBG({parameter}={str(tmp_path / 'words.tsv')!r})"])
+    assert computed_here([f"TBG(lengths={str(tmp_path / 'words.tsv')!r})"])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
+@pytest.mark.parametrize("read", READERS)
+def test_pipes_and_devices_are_no_files(read, tmp_path):
+    """One that reads a pipe waits for ever, and one that reads /dev/zero until memory ends."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero", "/dev/stdin"):
+        with pytest.raises(MalformedFile, match="no regular file"):
+            read(path)
+
+
+def test_a_measure_that_names_a_device():
+    for text in ("TBG(lengths='/dev/zero')", "TBG(duplicates='/dev/stdin')", "TBG(calibration='/dev/zero')"):
+        with pytest.raises(BadParameter):
+            computed_here([text])
+
+
+def test_errors_show_a_line_and_no_more_of_it_than_fits_one(tmp_path):
+    (tmp_path / "secret").write_text("x" * 5000 + "\n")
+    for read in (read_run, read_qrels, read_lengths, read_duplicates):
+        with pytest.raises(MalformedFile) as refused:
+            read(tmp_path / "secret")
+        assert len(str(refused.value)) < 300 + len(str(tmp_path))
+    (tmp_path / "secret").write_text("1 0 d " + "9" * 5000)
+    with pytest.raises(MalformedFile) as refused:
+        read_qrels(tmp_path / "secret")
+    assert len(str(refused.value)) < 500 + len(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["../../x", "/etc/passwd", "a/b", "nul\0", "", "with blank"])
+def test_names_of_tables_are_words(name):
+    with pytest.raises(BadParameter, match="a table's name is a word"):
+        register_lengths(name, {"a": 1})
+
+
+# ---- nothing takes more memory than there is
+
+
+def bomb(path: Path, kind: str, size: int = 64 << 20) -> Path:
+    if kind == "gzip":
+        path.write_bytes(b"".join([gzip.compress(b"1 Q0 a 1 2 t\n" + b"\n" * (1 << 20))] * (size >> 20)))
+    elif kind == "zstd":
+        with pa.CompressedOutputStream(str(path), "zstd") as stream:
+            for _ in range(size >> 20):
+                stream.write(b"\n" * (1 << 20))
+    else:  # one long name, which every row repeats
+        rows = size >> 10
+        names = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array(["x" * 1024]))
+        table = {"qid": names, "docno": names, "score": np.zeros(rows), "label": np.zeros(rows, int), "words": np.zeros(rows),
+                 "duplicate_of": names, "user": names, "session": names, "topic": names, "rank": np.arange(rows) + 1,
+                 "clicked": np.zeros(rows, bool)}  # fmt: skip
+        pq.write_table(pa.table(table), path, store_schema=False)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["gzip", "zstd", "parquet"])
+def test_what_unpacks_to_more_than_may_be_is_refused(kind, tmp_path, monkeypatch):
+    path = bomb(tmp_path / "bomb", kind)
+    assert path.stat().st_size < 1 << 20
+    monkeypatch.setenv(SETTING, "32M")
+    before = pa.total_allocated_bytes()
+    for read in (read_run, read_qrels, read_lengths, read_duplicates, InteractionLog.read):
+        with pytest.raises(MalformedFile) as refused:
+            read(path)
+        assert re.search(
+            rf"bomb: \d.* or more once it is unpacked \(the file has .*\).* 32.0 MiB here.*{SETTING}=",
+            str(refused.value),
+        )
+    assert pa.total_allocated_bytes() - before < 48 << 20
+    monkeypatch.setenv(SETTING, "4G")
+    if kind == "parquet":
+        with pytest.raises(MalformedFile, match="stands twice"):
+            read_run(path)
+
+
+def test_a_calibration_that_is_too_large(tmp_path, monkeypatch):
+    (tmp_path / "c.json").write_text("[" * (2 << 20))
+    monkeypatch.setenv(SETTING, "1M")
+    with pytest.raises(MalformedFile, match=f"2.0 MiB or more .*{SETTING}"):
+        Calibration.load(tmp_path / "c.json")
+    monkeypatch.delenv(SETTING)
+    with pytest.raises(MalformedFile, match="no JSON"):
+        Calibration.load(tmp_path / "c.json")
+
+
+def test_the_limit_is_what_is_free_or_what_is_said(monkeypatch):
+    monkeypatch.delenv(SETTING, raising=False)
+    assert 0 < most(30) <= most(3) <= free()
+    for said, size in (("1000", 1000), ("3k", 3072), ("500M", 500 << 20), ("2GB", 2 << 30)):
+        monkeypatch.setenv(SETTING, said)
+        assert most() == size
+    for said in ("much", "-1", "1.5G", "9" * 40):
+        monkeypatch.setenv(SETTING, said)
+        with pytest.raises(BadParameter, match=f"{SETTING}="):
+            most()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CWLA(C='" + "product(" * 3000 + "rr" + ",rr)" * 3000 + "',A='erg',max_rel=1)",
+        "CWLA(C='" + "(" * 5000 + "',A='erg')",
+        "CWLA(C='rbp(" + "-" * 5000 + "1)',A='erg',max_rel=1)",
+        "CWLA(C='fixed(" + "0.5," * 1_000_000 + ")',A='erg',max_rel=1)",
+        "CWLA(C='rbp(0." + "9" * 100_000 + ")',A='erg',max_rel=1)",
+        "CWLA(C='prec(" + "9" * 10_000 + ")',A='erg',max_rel=1)",
+        "CWLA(C='rbp(10**10**10)',A='erg',max_rel=1)",
+        "nDCG@" + "9" * 10_000,
+        "nDCG@9" + "*9" * 50_000,
+        "Residual(measure=" * 300 + "'AP'" + ")" * 300,
+        "GeometricMean(measure=" + "[" * 500 + "]" * 500 + ")",
+    ],
+    ids=lambda text: text[:30],
+)
+def test_deep_and_long_measures_are_errors(text):
+    with pytest.raises(CWLAError) as refused:
+        computed_here([text])
+    assert len(str(refused.value)) < 5000
+
+
+def test_a_spec_of_a_million_values():
+    with pytest.raises(UnknownSpec, match="cannot be read"):
+        parse("fixed(" + "1," * 1_000_000 + "1)", "continuation")
+
+
+# ---- what is printed does nothing
+
+ODD = [
+    "<script>alert(1)</script>",
+    'a"b',
+    "a'b",
+    "l\u2028p\u2029",
+    "\x1b[2J\x1b]0;title\x07",
+    "\u202eevil",
+    "a\\b&c_d$e#f%g{h}~^",
+    "=1+1",
+]
+
+
+def test_terminals_are_told_nothing(tmp_path, cli):
+    names = ["a\x1b[2J", "b\x1b]0;title\x07", "c\u202ed", "e\x9b31m"]
+    (tmp_path / "qrels").write_text("".join(f"{name} 0 {name} 1\n" for name in names))
+    for name in names:
+        (tmp_path / f"run {name}").write_text("".join(f"{other} 0 {other} 1 1 t\n" for other in names))
+    runs = [tmp_path / f"run {name}" for name in names]
+    told = [cli("evaluate", tmp_path / "qrels", *runs, "-m", "AP", "--by-query"),
+            cli("explain", tmp_path / "qrels", runs[0], "-q", names[0], "-m", "AP"),
+            cli("evaluate", tmp_path / "qrels", tmp_path / "\x1b[2J", "-m", "AP"),
+            cli("evaluate", tmp_path / "qrels", runs[0], "-m", "AP\x1b[2J"),
+            cli("compare", tmp_path / "qrels", *runs, "-m", "AP")]  # fmt: skip
+    for _, out, err in told:
+        assert not {"\x1b", "\x07", "\u202e", "\x9b"} & {*out, *err}, (out, err)
+    assert "\\x1b[2J" in told[0][1]
+
+
+def test_latex_prints_ids_as_they_are():
+    assert (
+        escaped("a\\b&c_d$e#f%g{h}~^") == r"a\textbackslash{}b\&c\_d\$e\#f\%g\{h\}\textasciitilde{}\textasciicircum{}"
+    )
+    assert escaped("a\rb\x1bc") == r"a\textbackslash{}x0db\textbackslash{}x1bc"
+    assert harmless("tab\tand\nend, \u00e9, \u4e2d") == "tab\tand\nend, \u00e9, \u4e2d"
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_data_for_programs_has_ids_as_they_are(form, tmp_path, cli):
+    """A cell =1+1 stays that, for it is an id: whoever opens CSV in a spreadsheet imports it as text."""
+    ids = [name for name in ODD if " " not in name]
+    (tmp_path / "qrels").write_text("".join(f"{name} 0 d 1\n" for name in ids), encoding="utf-8")
+    (tmp_path / "run").write_text("".join(f"{name} 0 d 1 1 t\n" for name in ids), encoding="utf-8")
+    code, out, _ = cli("evaluate", tmp_path / "qrels", tmp_path / "run", "-m", "AP", "--by-query", "--format", form)
+    assert code == 0
+    stream = io.StringIO(out, newline="")
+    frame = pd.read_csv(stream, dtype=str) if form == "csv" else pd.DataFrame(map(json.loads, out.split("\n")[:-1]))
+    assert frame["query_id"].tolist() == ids
+
+
+def test_pages_of_logs_and_calibrations_are_escaped():
+    rows = [dict(user=f"u{odd}", session="1", topic=odd, rank=1, docno=odd, clicked=True) for odd in ODD]
+    log = InteractionLog.of(pd.DataFrame(rows).assign(**{"<script>": 1}))
+    found = calibrate(log, resamples=5)
+    content = found.as_dict()
+    content["notes"], content["missing"] = ["<script>"], {"half_life": "<script>"}
+    for page in (log._repr_html_(), Calibration.from_dict(content)._repr_html_()):
+        assert "<script>" not in page
+
+
+def test_what_is_kept_lies_in_the_folder_that_was_given(tmp_path, cli):
+    """A measure's or a run's name is hashed, never a path."""
+    (tmp_path / "qrels").write_text("1 0 d 1\n")
+    (tmp_path / "run").write_text("1 0 d 1 1 t\n")
+    kept = tmp_path / "in" / "kept"
+    runs = {"../../escaped": str(tmp_path / "run"), "/etc/escaped": str(tmp_path / "run")}
+    evaluate(str(tmp_path / "qrels"), runs, ["AP", "CWLA(C='rbp(0.5)',A='erg',max_rel=1)"], keep=kept)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path for path in files if kept not in path.parents} == {tmp_path / "qrels", tmp_path / "run"}
+    assert not any("escaped" in path.name for path in files)
+
+
+def test_kept_pieces_with_objects_in_them_are_not_read(tmp_path):
+    from pyterrier_cwla.kept import Kept
+
+    kept = Kept(tmp_path, {"of": "a test"})
+    kept.put("one", {"values": np.arange(3)})
+    path = next(path for path in tmp_path.rglob("*") if path.suffix not in ("", ".json") and path.is_file())
+    with zipfile.ZipFile(path, "w") as file:
+        content = io.BytesIO()
+        np.save(content, np.array([print], object), allow_pickle=True)
+        file.writestr("values.npy", content.getvalue())
+    assert kept.get("one") is None
+
+
+def test_measures_of_strangers_by_their_objects():
+    assert ir_measures.parse_measure("AP") in computed_here([ir_measures.AP])
