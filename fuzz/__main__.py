@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
+import signal
 import sys
 import time
 import traceback
@@ -14,13 +15,16 @@ from datetime import date
 from importlib import import_module
 from typing import Any
 
+from . import place
 from .mutating import Source
 
 TARGETS = (
     *("run", "qrels", "lengths", "duplicates", "packed", "parquet", "streamed"),
     *("measures", "provider", "logs", "adapters", "calibration"),
 )
-_SLOW = 1.0  # seconds of a processor for one small input
+HANG = 10.0  # seconds for one small input
+_SLOW = 1.0  # seconds of a processor
+_COUNTS = ("accepted", "wrong", "slow")
 _SHOWN = 20
 
 
@@ -37,35 +41,41 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):  # threads that hand each other three lines take thrice as long
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     if given.guided:
-        guided(given.target, given.inputs, given.seed, given.seconds)
+        context = multiprocessing.get_context("fork")  # libFuzzer ends its process without a word to Python
+        worker = context.Process(target=guided, args=(given.target, given.inputs, given.seed, given.seconds))
+        worker.start()
+        worker.join()
+        sys.exit(worker.exitcode)
     else:
         plainly(given.target, given.inputs, given.seed, given.first)
 
 
 def plainly(target: str, inputs: int, seed: int, first: int) -> None:
-    """All inputs in a process of its own, of which another takes its place where it crashes."""
-    began, counts = time.perf_counter(), Counter[str]()
-    context = multiprocessing.get_context("fork")
-    at, end = first, first + inputs
-    while at < end:
-        number, told = context.Value("q", at), context.SimpleQueue()
-        worker = context.Process(target=_work, args=(target, seed, at, end, number, told), daemon=True)
+    """All inputs in a process of its own, of which another takes its place where it crashes or hangs."""
+    began, context = time.perf_counter(), multiprocessing.get_context("fork")
+    state = context.RawArray("q", [first, *(0 for _ in _COUNTS)])
+    end, crashes, hangs, stopped = first + inputs, 0, 0, None
+    while state[0] < end:
+        worker = context.Process(target=_work, args=(target, seed, end, state), daemon=True)
         worker.start()
         worker.join()
-        while not told.empty():
-            counts.update(told.get())
-        at = number.value
-        if at < end:  # it crashed, or ran out of memory
-            counts["crash"] += 1
-            print(f"input {at}: the process ended with {worker.exitcode}: {source(target, seed)[at]!r}", flush=True)
-            at += 1
+        at = state[0]
+        hung = worker.exitcode == -signal.SIGALRM
+        if hung and stopped != at:
+            stopped = at  # once more: a process that somebody stops for a while is late, too
+        elif at < end:
+            hangs, crashes = hangs + hung, crashes + (not hung)
+            how = f"it took more than {HANG:g} s" if hung else f"the process ended with {worker.exitcode}"
+            print(f"input {at}: {how}: {source(target, seed)[at]!r}", flush=True)
+            state[0] += 1
     seconds = time.perf_counter() - began
-    wrong = counts["wrong"] + counts["crash"] + counts["slow"]
+    accepted, wrong, slow = state[1:]
+    mistakes = wrong + slow + crashes + hangs
     print(
-        f"{date.today()} | {target} | seed {seed} | {inputs:,} inputs | {counts['accepted']:,} accepted | {wrong} wrong"
-        f" ({counts['crash']} crashes, {counts['slow']} slow) | {inputs / seconds:,.0f} inputs/s"
+        f"{date.today()} | {target} | seed {seed} | {inputs:,} inputs | {accepted:,} accepted | {mistakes} wrong"
+        f" ({crashes} crashes, {hangs} hangs, {slow} slow) | {inputs / seconds:,.0f} inputs/s"
     )
-    sys.exit(bool(wrong))
+    sys.exit(bool(mistakes))
 
 
 def source(target: str, seed: int) -> Source:
@@ -73,28 +83,28 @@ def source(target: str, seed: int) -> Source:
     return Source(module.EXAMPLES, module.TOKENS, getattr(module, "grammar", None), seed)
 
 
-def _work(target: str, seed: int, first: int, end: int, number: Any, told: Any) -> None:
+def _work(target: str, seed: int, end: int, state: Any) -> None:
+    """Counts in memory that outlives it: the number of the input, and _COUNTS."""
     warnings.simplefilter("ignore")
-    one_input, inputs, counts = import_module(f"fuzz.{target}").one_input, source(target, seed), Counter[str]()
+    one_input, inputs = import_module(f"fuzz.{target}").one_input, source(target, seed)
     seen: set[str] = set()
     began = time.perf_counter()
-    for at in range(first, end):
-        number.value = at
+    for at in range(state[0], end):
+        state[0] = at
         data, clock = inputs[at], time.process_time()
+        signal.setitimer(signal.ITIMER_REAL, HANG)  # ends the process, whatever it is at
         try:
-            counts["accepted"] += one_input(data)
+            state[1] += one_input(data)
         except Exception as error:
-            counts["wrong"] += 1
+            state[2] += 1
             _show(at, data, error, seen)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         if time.process_time() - clock > _SLOW:
-            counts["slow"] += 1
+            state[3] += 1
             print(f"input {at}: {time.process_time() - clock:.1f} s: {data[:2000]!r}", flush=True)
         if at % 50_000 == 49_999:
-            told.put(dict(counts))
-            counts.clear()
             print(f"{at + 1:,} after {time.perf_counter() - began:,.0f} s", flush=True)
-    told.put(dict(counts))
-    number.value = end
+    state[0] = end
 
 
 def _show(at: int, data: bytes, error: Exception, seen: set[str]) -> None:
@@ -108,19 +118,21 @@ def _show(at: int, data: bytes, error: Exception, seen: set[str]) -> None:
 
 
 def guided(target: str, inputs: int, seed: int, seconds: int) -> None:
-    """The same, with inputs that reach new branches of the package kept and changed further, by atheris."""
+    """The same, with inputs that reach new branches of the package kept and changed further, by atheris.
+
+    An input that is wrong lies in the current folder afterwards.
+    """
     try:
         import atheris
     except ImportError:
         sys.exit("--guided needs atheris: python -m pip install atheris")
     for name in [name for name in sys.modules if name.split(".")[0] in ("pyterrier_cwla", "fuzz")]:
-        if name not in ("fuzz", "fuzz.__main__"):
+        if name not in ("fuzz", "fuzz.__main__", "fuzz.place"):
             del sys.modules[name]  # to be imported anew, this time with its branches counted
     with atheris.instrument_imports(include=["pyterrier_cwla"]):
         module = import_module(f"fuzz.{target}")
     warnings.simplefilter("ignore")
-    found = import_module("fuzz.found").SCRATCH
-    corpus, counts = found / "corpus", Counter[str]()
+    corpus, counts = place.FOLDER / "corpus", Counter[str]()
     corpus.mkdir()
     examples = source(target, seed)
     for number in range(300):
@@ -133,20 +145,8 @@ def guided(target: str, inputs: int, seed: int, seconds: int) -> None:
             print(f"{counts['inputs']:,} inputs, {counts['accepted']:,} accepted", flush=True)
 
     limit = f"-max_total_time={seconds}" if seconds else f"-runs={inputs}"
-    place = f"-artifact_prefix={found}/"
-    atheris.Setup(
-        [
-            sys.argv[0],
-            limit,
-            place,
-            f"-seed={seed + 1}",
-            "-timeout=10",
-            "-rss_limit_mb=4096",
-            "-max_len=4096",
-            str(corpus),
-        ],
-        test,
-    )
+    options = [limit, f"-seed={seed + 1}", f"-timeout={HANG:.0f}", "-rss_limit_mb=4096", "-max_len=4096"]
+    atheris.Setup([sys.argv[0], *options, str(corpus)], test)
     atheris.Fuzz()
 
 

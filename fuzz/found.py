@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pyterrier_cwla.errors import CWLAError
 
-SCRATCH = Path(tempfile.mkdtemp(prefix="fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
+from . import place
+
+SCRATCH = place.FOLDER
 
 
 class Wrong(AssertionError):

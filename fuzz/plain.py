@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import re
 import zlib
 from collections.abc import Iterator
@@ -76,12 +75,38 @@ def unpacked(data: bytes) -> bytes:
     """What gzip and zstd packed; a text that begins like them is a packed one that is broken."""
     if data[:4] == b"PAR1":
         raise Refused("Parquet, and not a whole one")
-    if data[:4] == b"\x28\xb5\x2f\xfd":
-        raise Refused("zstd, and not a whole one")
     try:
-        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+        if data[:4] == b"\x28\xb5\x2f\xfd":
+            return _of_zstd(data)
+        return _of_gzip(data) if data[:2] == b"\x1f\x8b" else data
     except (OSError, EOFError, zlib.error) as error:
         raise Refused(str(error)) from error
+
+
+def _of_gzip(data: bytes) -> bytes:
+    """Gzip's pieces, one behind the other and nothing else."""
+    found = b""
+    while data:
+        piece = zlib.decompressobj(wbits=31)
+        found += piece.decompress(data)
+        if not piece.eof:
+            raise EOFError("a piece that does not end")
+        data = piece.unused_data
+    return found
+
+
+def _of_zstd(data: bytes) -> bytes:
+    """By the library cramjam; by Arrow, as the package itself, where that is not installed."""
+    try:
+        from cramjam import DecompressionError, zstd
+    except ImportError:
+        import pyarrow as pa
+
+        return pa.input_stream(pa.py_buffer(data), compression="zstd").read()
+    try:
+        return bytes(zstd.decompress(data))
+    except DecompressionError as error:
+        raise OSError(str(error)) from error
 
 
 def number(text: str) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,10 +52,12 @@ def evaluate(
 
     Returns a DataFrame of means, a row for each run. ``by_query``: a Dask DataFrame instead, with the columns run,
     query_id and one for each measure, runs and queries in order; it is computed, and lies on the workers:
-    ``.compute()`` fetches it, ``.to_parquet(folder)`` writes it. Nothing is returned where any part was not evaluated.
+    ``.compute()`` fetches it, ``.to_parquet(folder)`` writes it (partition by partition, so that a folder may be left
+    with some of them where that is broken off). Nothing is returned where any part was not evaluated.
 
-    Raises what :func:`pyterrier_cwla.evaluate` raises, wherever that happened, and CWLAError where Dask is not
-    installed, where there is no client, or where workers die again and again.
+    Raises what :func:`pyterrier_cwla.evaluate` raises, wherever that happened, MissingLength for ``missing="mean"``
+    without ``lengths=`` (no worker knows the mean of a whole run), and CWLAError where Dask is not installed, where
+    there is no client, or where workers die again and again.
 
     >>> import dask.dataframe, pandas as pd
     >>> from dask.distributed import Client
@@ -97,12 +100,12 @@ def workers(client: Client | None = None) -> Iterator[Client]:
     are. Without ``client`` it is the last that was made. What several tasks have in common, such as a study's scores,
     goes to each worker once. Results are the same to the last bit as with one process.
 
-    Raises CWLAError where Dask is not installed, or there is no client.
+    Raises CWLAError where Dask is not installed, where there is no client, or where workers die again and again.
     """
     from joblib import parallel_config
 
     client = _connected(client)
-    with parallel_config("dask", client=client) as config:
+    with _speaking_of_the_dead(), parallel_config("dask", client=client) as config:
         config["backend"]._workers = processes = _Processes(client)
         try:
             yield client
@@ -113,7 +116,7 @@ def workers(client: Client | None = None) -> Iterator[Client]:
 def _given(runs: Any, extras: list[str]) -> InFiles | InFrames:
     if hasattr(runs, "to_delayed"):
         return InFrames(runs, extras)
-    if are_paths(runs) or (isinstance(runs, Mapping) and runs and all(map(are_paths, runs.values()))):
+    if are_paths(runs) or (isinstance(runs, Mapping) and all(isinstance(of, str | PathLike) for of in runs.values())):
         return InFiles(sources_of(runs))
     raise BadRun(
         f"on a cluster runs are files or a Dask DataFrame, not {type(runs).__name__}: give paths, or"
@@ -143,8 +146,11 @@ def _resumed(client: Client, scoring: Scoring, given: InFiles | InFrames, keep: 
     def sent(measures: tuple[Measure, ...]) -> Any:
         return sent_to(client, Scoring(measures, scoring.judgments))
 
-    with ThreadPoolExecutor(2 * len(client.nthreads())) as threads:
+    threads = ThreadPoolExecutor(2 * len(client.nthreads()))
+    try:
         of_sources = [*threads.map(of, given.sources)]
+    finally:
+        threads.shutdown(cancel_futures=True)
     refuse_run_twice([(str(source), [of.run for of in scored]) for source, scored in zip(given.sources, of_sources)])
     return [scored for of_source in of_sources for scored in of_source]
 
@@ -174,19 +180,29 @@ def _ids(pairs: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 @contextmanager
-def _speaking_of_workers() -> Iterator[None]:
-    """Says what happened to workers that are gone."""
-    from distributed import CancelledError, KilledWorker
+def _speaking_of_the_dead() -> Iterator[None]:
+    """Says why workers died, where Dask names but a task."""
+    from distributed import KilledWorker
 
     try:
         yield
-    except CWLAError:
-        raise
     except KilledWorker as error:
         raise CWLAError(
             f"workers died again and again of the same work ({error.task}), which is most often for want of memory:"
             " give each more memory, or fewer threads."
         ) from error
+
+
+@contextmanager
+def _speaking_of_workers() -> Iterator[None]:
+    """The same, and what happened where all are gone."""
+    from distributed import CancelledError
+
+    try:
+        with _speaking_of_the_dead():
+            yield
+    except CWLAError:
+        raise
     except (CancelledError, OSError) as error:
         raise CWLAError(
             f"the cluster was lost ({error}), and nothing was evaluated: connect a client again."

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import pickle
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, groupby
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +22,14 @@ from .frames import run_columns, strings
 from .measures import CWLAMeasure, innermost
 from .parts import Part, Source
 from .provider import aggregated
-from .streaming import Counts, Scoring
+from .streaming import Counts, Scoring, joined
 
 if TYPE_CHECKING:
     from distributed import Client
 
 _CUT = 1 << 20  # rows of queries that are cut, which a task puts together
 _ROWS = 1 << 20  # rows of results in a partition
+_EACH = 8  # tasks for each thread, or fewer
 _TOGETHER = 16  # counts that a task adds up
 _warning = Lock()  # a process has but one list of warnings
 
@@ -41,16 +42,24 @@ class InFiles:
 
     def __init__(self, found: Sequence[Source]) -> None:
         self.sources = found
-        self.states = [source.state() for source in found]
-        self.parts = [part for source in found for part in _placed(source)]
+        self.parts: list[_Parts] = []
 
     def counted(self, client: Client) -> list[Any]:
-        """Futures of the counts of all parts. No two sources may have a run of one name."""
+        """Futures of the counts of some parts each. No two sources may have a run of one name."""
         self.check_rows([source.name for source in self.sources if source.parts])
-        counts = client.map(Counts.of, self.parts, pure=False)
-        rest = iter(counts)
-        of_sources = [(source, [*islice(rest, len(source.parts))]) for source in self.sources]
-        runs = [(str(source), _named(client, source, mine)) for source, mine in of_sources]
+        most = sum(len(source.parts) for source in self.sources)
+        together = -(-most // (_EACH * max(sum(client.nthreads().values()), 1)))
+        counts: list[Any] = []
+        runs: list[tuple[str, Any]] = []
+        self.parts = []
+        for named, some_sources in groupby(self.sources, lambda source: source.name is not None):
+            for alike in [[*some_sources]] if named else [[source] for source in some_sources]:
+                parts = _in_turn([part for source in alike for part in _placed(source)], together)
+                mine = client.map(Counts.of, parts, pure=False)
+                self.parts += parts
+                counts += mine
+                names = [[source.name] for source in alike] if named else [client.submit(_runs, mine, pure=False)]
+                runs += zip(map(str, alike), names, strict=True)
         refuse_run_twice(client.gather(runs))
         return counts
 
@@ -65,13 +74,25 @@ class InFiles:
         return client.map(_scored, self.parts, **how, pure=False)
 
     def check_unchanged(self) -> None:
-        for source, state in zip(self.sources, self.states, strict=True):
-            if source.state() != state:
-                raise _changed(str(source))
+        for source in self.sources:
+            source.check_unchanged()
 
 
-def _named(client: Client, source: Source, counts: list[Any]) -> Any:
-    return [source.name] if source.name is not None else client.submit(_runs, counts, pure=False)
+@dataclass(frozen=True)
+class _Parts:
+    """Parts that a task reads one after the other, since a task costs more than a small file does."""
+
+    parts: tuple[Part, ...]
+
+    def ids(self) -> Iterator[pa.Table]:
+        return chain.from_iterable(part.ids() for part in self.parts)
+
+    def tables(self, extras: Collection[str]) -> Iterator[pa.Table]:
+        return chain.from_iterable(part.tables(extras) for part in self.parts)
+
+
+def _in_turn(parts: list[Part], together: int) -> list[_Parts]:
+    return [_Parts(tuple(parts[at : at + together])) for at in range(0, len(parts), together)]
 
 
 def _placed(source: Source) -> list[Part]:
@@ -123,7 +144,7 @@ class _Frame:
 
     def tables(self, extras: Iterable[str]) -> Iterator[pa.Table]:
         with _of_partition(self.number):
-            columns = run_columns(self.frame)
+            columns = run_columns(self.frame.drop(columns="run", errors="ignore"))
             given = {"doc_length": columns.doc_length, "duplicate_of": columns.duplicate_of}
             ids = _ids(self.frame) | {"doc_id": columns.doc_id, "score": columns.value}
             yield pa.table(ids | {name: given[name] for name in extras if given[name] is not None})
@@ -280,7 +301,7 @@ def _scored(part: Any, sent: _Sent, counts: Counts, bundles: int) -> _Scored:
         results.append(found)
         rests.append(rest)
     if len(rests) > 1:
-        found, rest = scoring.whole(pa.concat_tables(rests))
+        found, rest = scoring.whole(joined(rests))
         results.append(found)
         rests = [rest]
     of_bundles = _in_bundles(rests[0], bundles) if rests and len(rests[0]) else {}

@@ -7,10 +7,10 @@ import hashlib
 import pickle
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from functools import cache, partial
 from pathlib import Path
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 from uuid import uuid4
 
@@ -23,56 +23,72 @@ from .spec import Part, Spec
 from .tables import DocumentTable
 
 
-def code_of(function: FunctionType, inside: tuple = ()) -> list[Any]:
+def code_of(function: FunctionType) -> list[Any]:
     """What a fingerprint can hold of a function: its instructions, defaults and closure, and what those names mean that
     it reads in its module: other functions, classes and values.
 
     What is installed is told by its name and version, and so is this package. What cannot be told is another every
-    time.
+    time. What is met again is told by its number.
     """
-    inside = (*inside, function)
-    given = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()]
-    closure = [cell.cell_contents for cell in function.__closure__ or ()]
-    known = function.__globals__
-    read = {name: known[name] for name in sorted({*_reads(function.__code__)} & {*known})}
-    return [_told(value, inside) for value in (function.__code__, *given, *closure, read)]
+    return _code_of(function, {id(function): (0, function)})
 
 
 def of_measure(measure: Measure) -> list[Any]:
     """The same of a measure: its text, the user's own functions in it, and the contents of its tables."""
+    return _of_measure(measure, {})
+
+
+Met = dict[int, tuple[int, Any]]
+"""What is told already, by id: its number, and itself, so that no other object takes the id."""
+
+
+def _code_of(function: FunctionType, met: Met) -> list[Any]:
+    given = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()]
+    known = function.__globals__
+    read = {name: known[name] for name in sorted({*_reads(function.__code__)} & {*known})}
+    return [_told(value, met) for value in (function.__code__, *given, *(function.__closure__ or ()), *read.items())]
+
+
+def _of_measure(measure: Measure, met: Met) -> list[Any]:
     if isinstance(measure, Wrapper):
         weights = measure.weights.table if isinstance(measure, _IntentAware) else None
-        return [str(measure), of_measure(measure.inner), _told(weights, ())]
+        return [str(measure), _of_measure(measure.inner, met), _told(weights, met)]
     if isinstance(measure, CWLAMeasure):
-        return [str(measure), _of_metric(measure.metric)]
+        return [str(measure), _of_metric(measure.metric, met)]
     return [str(measure)]
 
 
-def _of_metric(metric: Metric) -> list[Any]:
-    return [_told(vars(metric)[name], ()) for name in sorted(metric.__dataclass_fields__)]
+def _of_metric(metric: Metric, met: Met) -> list[Any]:
+    return [_told(vars(metric)[name], met) for name in sorted(metric.__dataclass_fields__)]
 
 
-def _told(value: Any, inside: tuple) -> Any:
-    if any(value is outer for outer in inside):
-        return "itself"
-    inside = (*inside, value)
-
+def _told(value: Any, met: Met) -> Any:
     def each(values: Any) -> list[Any]:
-        return [_told(one, inside) for one in values]
+        return [_told(one, met) for one in values]
 
     match value:
         case None | bool() | int() | float() | complex() | str() | bytes():
             return repr(value)
         case np.ndarray() if not value.dtype.hasobject:
             return value
-        case list() | tuple():
-            return [type(value).__name__, *each(value)]
-        case set() | frozenset():
-            return ["set", *sorted(map(repr, each(value)))]
-        case Mapping():
-            return ["dict", *each(value.items())]
+        case tuple():
+            return ["tuple", *each(value)]
         case CodeType():
             return [value.co_code.hex(), value.co_names, *each(value.co_consts)]
+        case CellType():
+            return _in_cell(value, met)
+        case frozenset():
+            return _of_set(value, met)
+    if id(value) in met:
+        return ["again", met[id(value)][0]]
+    met[id(value)] = (len(met), value)
+    match value:
+        case list():
+            return ["list", *each(value)]
+        case set():
+            return _of_set(value, met)
+        case Mapping():
+            return ["dict", *each(value.items())]
         case Spec():
             return [str(value), *([] if value.built_in else each([value.part, value.values]))]
         case Part():
@@ -80,7 +96,7 @@ def _told(value: Any, inside: tuple) -> Any:
         case DocumentTable():
             return [value.name, value.content]
         case Measure():
-            return of_measure(value)
+            return _of_measure(value, met)
         case partial():
             return each([value.func, value.args, value.keywords])
         case MethodType():
@@ -90,12 +106,25 @@ def _told(value: Any, inside: tuple) -> Any:
         case ModuleType():
             return _settled(value.__name__) or [value.__name__, _digest(Path(value.__file__ or "").read_bytes())]
         case FunctionType():
-            return [*settled, value.__qualname__] if settled else code_of(value, inside[:-1])
+            return [*settled, value.__qualname__] if settled else _code_of(value, met)
         case type():
-            return [*settled, value.__qualname__] if settled else [value.__qualname__, *each(_methods(value))]
-    if settled or not hasattr(value, "__dict__"):
+            return [*settled, value.__qualname__] if settled else [value.__qualname__, *each(_of_class(value))]
+    if settled:
         return _pickled(value)
-    return each([type(value), vars(value)])
+    return each([type(value), vars(value) if hasattr(value, "__dict__") else _pickled(value)])
+
+
+def _of_set(values: Set[Any], met: Met) -> list[Any]:
+    """Each as if it were the first, for a set has another order in every process."""
+    return ["set", *sorted(repr(_told(value, dict(met))) for value in values)]
+
+
+def _in_cell(cell: CellType, met: Met) -> Any:
+    """What a closure holds; nothing where a function is told before what it reads is defined."""
+    try:
+        return _told(cell.cell_contents, met)
+    except ValueError:
+        return "empty"
 
 
 def _reads(code: CodeType) -> Iterator[str]:
@@ -108,10 +137,15 @@ def _reads(code: CodeType) -> Iterator[str]:
             yield from _reads(constant)
 
 
-def _methods(kind: type) -> list[Any]:
-    """What a class can do: its functions, those behind its properties, and what its bases can do."""
-    own = [getattr(value, "fget", None) or getattr(value, "__func__", value) for value in vars(kind).values()]
-    return [*kind.__bases__, *(value for value in own if isinstance(value, FunctionType))]
+def _of_class(kind: type) -> Iterator[Any]:
+    """What a class can do and knows: its bases, its functions and those behind its properties, and its values."""
+    yield from kind.__bases__
+    for name, value in vars(kind).items():
+        behind = (getattr(value, what, None) for what in ("fget", "__func__", "func"))
+        function = next(filter(None, behind), value)
+        made_by_python = name.startswith(("__", "_abc_")) or hasattr(type(value), "__get__")
+        if isinstance(function, FunctionType) or not made_by_python:
+            yield name, function
 
 
 @cache

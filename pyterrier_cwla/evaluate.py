@@ -148,7 +148,7 @@ def each_scored(
     names = set()
     for scored in _each(evaluator, runs, check, progress, kept):
         if scored.run in names:
-            raise BadRun(f"two runs have the name {scored.run!r}: give them others, runs={{name: run, …}}.")
+            raise BadRun(f"two runs have the name {scored.run!r}: give one of them another.")
         names.add(scored.run)
         yield scored
     if not names:

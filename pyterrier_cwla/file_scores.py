@@ -95,7 +95,9 @@ class FileScores:
 
 def _beginning(source: Source) -> pa.Table:
     """The first rows of the first run: as many as are read at a time."""
-    table = next(table for part in source.parts for table in part.tables())
+    table = next((table for part in source.parts for table in part.tables()), None)
+    if table is None:
+        raise source.empty
     return table.filter(pc.equal(table["run"], table["run"][0]))
 
 

@@ -151,11 +151,17 @@ def _read(path: AnyPath, kind: _Kind) -> tuple[pa.Table, Place]:
             table, data = _text(path, unpacked(path, packing), kind)
             place = partial(in_text, path, data)
     except (OSError, pa.ArrowException) as error:
-        raise MalformedFile(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+        raise unreadable(path, error) from error
     if not table.num_rows and kind is not _DUPLICATES:  # where nothing is repeated
         raise empty(path, kind)
     refuse_missing(table, place, kind)
     return table, place
+
+
+def unreadable(path: str, error: Exception) -> MalformedFile:
+    """What the system says of a file, or what Arrow does, of which not all know what it means."""
+    reason = getattr(error, "strerror", None)
+    return MalformedFile(f"{path}: {reason or f'{error}. Is it whole? If not, copy or write it again.'}")
 
 
 def packing_of(path: str) -> str | None:
@@ -235,9 +241,11 @@ def columns_of(path: str, schema: pa.Schema, kind: _Kind) -> dict[str, str]:
             raise MalformedFile(f"{path}: no column {names}. There is: {', '.join(schema.names)}.")
     for column, name in found.items():
         if TYPES[column] == pa.string() and not is_text(schema.field(name).type):
+            there = schema.field(name).type
+            way = "astype(int).astype(str)" if pa.types.is_floating(there) else "astype(str)"
             raise MalformedFile(
-                f"{path}: column {name!r} holds {schema.field(name).type}, and ids must be strings. "
-                f"Save the file again after df[{name!r}].astype(str)."
+                f"{path}: column {name!r} holds {there}, and ids must be strings. Save the file again after"
+                f" df[{name!r}].{way}."
             )
     return found
 
@@ -323,17 +331,23 @@ def split_by_arrow(data: bytes, fields: dict[str, str], delimiter: str) -> pa.Ta
     kinds = {field: TYPES[column] for field, column in needed.items()}
     hexadecimal = any(mark in data for mark in _HEXADECIMAL)
     texts = [field for field, kind in kinds.items() if kind == pa.int64() and hexadecimal]
-    table = pa.csv.read_csv(
-        pa.BufferReader(_MARK + data if data.startswith(_MARK) else data),  # Arrow drops one, and none here is a mark
-        pa.csv.ReadOptions(column_names=list(fields)),
-        pa.csv.ParseOptions(delimiter=delimiter, quote_char='"' if delimiter == "," else False),
-        pa.csv.ConvertOptions(
+    read = partial(
+        pa.csv.read_csv,
+        parse_options=pa.csv.ParseOptions(delimiter=delimiter, quote_char='"' if delimiter == "," else False),
+        convert_options=pa.csv.ConvertOptions(
             column_types=kinds | dict.fromkeys(texts, pa.string()),
             include_columns=list(needed),
             null_values=[],
             strings_can_be_null=False,
         ),
     )
+    data = _MARK + data if data.startswith(_MARK) else data  # Arrow drops one, and none here is a mark
+    options = pa.csv.ReadOptions(column_names=list(fields))
+    try:
+        table = read(pa.BufferReader(data), options)
+    except pa.ArrowInvalid:  # perhaps of a line that is longer than a block
+        options.block_size = min(max(options.block_size, len(data)), 2**31 - 1)
+        table = read(pa.BufferReader(data), options)
     for field in texts:
         if not pc.all(pc.match_substring_regex(table[field], "^-?[0-9]+$")).as_py():
             raise pa.ArrowInvalid(f"{field} is no integer")

@@ -34,7 +34,10 @@ class Columns:
 
 
 def run_columns(run: Any) -> Columns:
-    """A run: DataFrame, polars or Arrow table, dict of dicts, or iterable of named tuples."""
+    """A run: DataFrame, polars or Arrow table, dict of dicts, or iterable of named tuples.
+
+    Raises BadRun where a column ``run`` names several.
+    """
     return _columns(run, "run", "score", BadRun)
 
 
@@ -52,6 +55,8 @@ def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Column
         )
     values = numbers(named[value], value, what, error)
     of_run = value == "score"
+    if of_run and "run" in named:
+        _refuse_several(named["run"])
     lengths = named.get("doc_length") if of_run else None
     originals = named.get("duplicate_of") if of_run else None
     intents = None if of_run else named.get("iteration")
@@ -64,6 +69,16 @@ def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Column
         None if originals is None else strings(originals, "duplicate_of", what, error, holes=True),
         None if intents is None else _as_text(intents, error),
     )
+
+
+def _refuse_several(names: Any) -> None:
+    unique = names.unique() if hasattr(names, "unique") else dict.fromkeys(names)
+    several = unique.to_pylist() if hasattr(unique, "to_pylist") else list(unique)
+    if len(several) > 1:
+        raise BadRun(
+            f"the column 'run' names {len(several):,} runs ({some(several)}), and a frame is one: give them by name,"
+            " dict(tuple(frame.groupby('run'))), or the path of a Parquet file of these rows."
+        )
 
 
 def _as_text(column: Any, error: type[CWLAError]) -> Any:
@@ -83,6 +98,8 @@ def _named_columns(data: Any, what: str, value: str, error: type[CWLAError]) -> 
         return dict(
             zip(("query_id", "doc_id", value), zip(*pairs, strict=True) if pairs else ((), (), ()), strict=True)
         )
+    if hasattr(data, "dask"):
+        raise error(f"the {what} are a Dask DataFrame: pyterrier_cwla.cluster.evaluate takes those of runs.")
     if hasattr(data, "collect"):  # a lazy frame
         data = data.collect()
     if isinstance(data, pa.Table | pa.RecordBatch):

@@ -43,6 +43,11 @@ def written(ids: Any) -> Any:
     return ids.cast(pa.large_string())
 
 
+def longest(ids: Any) -> int:
+    """The bytes of the longest id, of those among them that are in a dictionary and in no row."""
+    return pc.max(pc.binary_length(ids.dictionary if are_encoded(ids) else ids)).as_py() or 0
+
+
 def places(ids: Any, among: Any) -> Array:
     """Where each id first stands among these strings, or -1."""
     if are_encoded(ids):

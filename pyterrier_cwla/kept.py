@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,9 @@ class Kept:
     Raises BadParameter for a folder that cannot be written, before anything is computed, and NotWritten where there is
     no room for a piece.
 
+    Hidden files ``.part-…`` in the folder are pieces that are being written, or that a process began which was killed;
+    those older than a day are removed when a Kept of the same identity is made.
+
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
     >>> Kept(folder, {"seed": 1}).put("the first", {"values": np.arange(3)})
@@ -48,6 +53,10 @@ class Kept:
         except (OSError, NotWritten) as error:
             why = error if isinstance(error, NotWritten) else f"{error.strerror}: {error.filename}"
             raise BadParameter(f"keep={str(folder)!r} cannot be written ({why}): give another folder.") from error
+        for part in self.folder.glob(".part-*"):
+            with suppress(OSError):  # another process removes it, too, or it is not ours
+                if time.time() - part.stat().st_mtime > _DAY:
+                    part.unlink()
 
     def get(self, name: str) -> Piece | None:
         """The piece of this name, if it is there."""
@@ -80,3 +89,4 @@ def _seal(name: str, content: bytes) -> bytes:
 
 
 _SEAL = len(_seal("", b""))
+_DAY = 24 * 60 * 60

@@ -6,10 +6,11 @@ import hashlib
 import math
 import os
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -36,8 +37,9 @@ from .files import (
     split_by_arrow,
     unmarked,
 )
+from .room import SETTING, has_room
 
-ROWS = 1 << 20
+ROWS = 1 << 21
 """About so many rows of a Parquet file are read at a time."""
 _BUFFER = 1 << 20  # bytes
 BLOCK = 32 << 20
@@ -88,15 +90,15 @@ class Source:
     """The run's name; None where the rows name several."""
     parts: tuple[Part, ...]
     path: str
+    paths: tuple[str, ...]
+    """The files, those without rows among them."""
+    seen: tuple[tuple[int, int], ...]
+    """Their state before they were cut into parts."""
 
     @property
     def is_small(self) -> bool:
         """Whether this is one run, in one file, that is best read whole."""
         return self.name is not None and len(self.parts) == 1 and self.parts[0].is_small
-
-    @cached_property
-    def paths(self) -> list[str]:
-        return list(dict.fromkeys(part.path for part in self.parts))
 
     def digest(self) -> str:
         """A hash (SHA-256) of what the files hold, whatever they are called."""
@@ -106,17 +108,28 @@ class Source:
                 whole.update(hashlib.file_digest(file, "sha256").digest())
         return whole.hexdigest()
 
-    def state(self) -> list[tuple[int, int]]:
-        """The size of each file, and when it was changed last."""
-        states = []
-        for path in self.paths:
-            with _opened(path):
-                found = os.stat(path)
-                states.append((found.st_size, found.st_mtime_ns))
-        return states
+    def check_unchanged(self) -> None:
+        """Raises MalformedFile where a file is another than when it was cut into parts."""
+        if _state(self.paths) != self.seen:
+            raise MalformedFile(f"{self}: a file was changed meanwhile. Evaluate it again.")
+
+    @property
+    def empty(self) -> MalformedFile:
+        """What is wrong where there are no rows."""
+        return MalformedFile(f"{self}: empty; there are no rows in it.")
 
     def __str__(self) -> str:
         return self.path
+
+
+def _state(paths: Iterable[str]) -> tuple[tuple[int, int], ...]:
+    """The size of each file, and when it was changed last."""
+    states = []
+    for path in paths:
+        with _opened(path):
+            found = os.stat(path)
+            states.append((found.st_size, found.st_mtime_ns))
+    return tuple(states)
 
 
 def sources(runs: Any) -> list[Source]:
@@ -129,9 +142,16 @@ def sources(runs: Any) -> list[Source]:
     Raises MalformedFile for what is no run, and BadRun where two have one name.
     """
     if isinstance(runs, Mapping):
-        return [_source(os.fsdecode(path), name) for name, path in runs.items()]
+        return [_source(_one_path(path, name), name) for name, path in runs.items()]
     paths = [runs] if isinstance(runs, str | os.PathLike) else list(runs)
     return [_source(str(path), name) for name, path in named_runs(map(Path, paths)).items()]
+
+
+def _one_path(path: Any, name: str) -> str:
+    try:
+        return os.fsdecode(path)
+    except TypeError as error:
+        raise BadRun(f"{name}: a run by name is one path, and not {type(path).__name__}: {path!r}.") from error
 
 
 def are_paths(runs: Any) -> bool:
@@ -149,13 +169,14 @@ def sources_of(runs: Any) -> list[Source]:
 
 def named_runs(paths: Iterable[Path]) -> dict[str, Path]:
     """The runs at these places by name: the file's name without suffixes, or its path where two would have the same."""
-    found: list[Path] = []
+    found: dict[Path, None] = {}
     for path in paths:
         if not path.exists():
             raise MalformedFile(f"{path}: no such file or directory.")
-        found += [run for run in (_runs_in(path) if _holds_runs(path) else [path]) if run not in found]
+        found |= dict.fromkeys(_runs_in(path) if _holds_runs(path) else [path])
     names = [_stem(path) for path in found]
-    return {name if names.count(name) == 1 else str(path): path for name, path in zip(names, found, strict=True)}
+    times = Counter(names)
+    return {name if times[name] == 1 else str(path): path for name, path in zip(names, found, strict=True)}
 
 
 def _holds_runs(path: Path) -> bool:
@@ -179,11 +200,15 @@ def _stem(path: Path) -> str:
 
 def _source(path: str, name: str) -> Source:
     if not os.path.isdir(path):
+        paths: tuple[str, ...] = (path,)
+        seen = _state(paths)
         parts = _parts(path, name)
     elif _holds_runs(Path(path)):
         raise BadRun(f"{name}: {path} is a folder of runs; give the folder itself, or each of its files a name.")
     else:
         files = [file for file in sorted(Path(path).rglob("*")) if _is_data(file.relative_to(path)) and file.is_file()]
+        paths = tuple(map(str, files))
+        seen = _state(paths)
         parts = [part for file in files for part in _parts(str(file), name, _hive_name(file.relative_to(path)))]
         if not files:
             raise MalformedFile(f"{path}: no files in it, and so no run")
@@ -191,7 +216,7 @@ def _source(path: str, name: str) -> Source:
     if len(named) > 1 and None in named:
         without = next(part.path for part in parts if part.run is not None)
         raise MalformedFile(f"{without}: no column run, which other files of the dataset have.")
-    return Source(name if named == {name} else None, tuple(parts), path)
+    return Source(name if named == {name} else None, tuple(parts), path, paths, seen)
 
 
 def _is_data(path: Path) -> bool:
@@ -251,6 +276,7 @@ class _RowGroups(Part):
                 raise MalformedFile(f"{self.path}: was changed while it was read. Evaluate it again.")
             columns = _columns(self.path, file.schema_arrow, self.run)
             columns = {column: name for column, name in columns.items() if column in ("run", *wanted)}
+            self._check_room(file.metadata, [name for column, name in columns.items() if TYPES[column] == pa.string()])
             for table in self._raw(file, list(columns.values())):
                 _validate(table)
                 table = pa.table({column: _as(TYPES[column], table[name]) for column, name in columns.items()})
@@ -258,6 +284,24 @@ class _RowGroups(Part):
                     refuse_missing(table, partial(_in_rows, self.path, before), RUN)
                 before += len(table)
                 yield self._named(table)
+
+    def _check_room(self, metadata: pa.parquet.FileMetaData, texts: list[str]) -> None:
+        """A dictionary holds a long text once that may stand in each row of a table."""
+        groups = [metadata.row_group(group) for group in self.row_groups]
+        if has_room(sum(len(texts) * group.total_byte_size * group.num_rows for group in groups), held=2):
+            return
+        size = 0
+        with open_parquet(self.path, read_dictionary=texts, pre_buffer=False, buffer_size=_BUFFER) as file:
+            for number, group in zip(self.row_groups, groups, strict=True):
+                for first in file.iter_batches(1, [number], texts, use_threads=False):
+                    size += sum(map(ids.longest, first.columns)) * min(group.num_rows, ROWS)
+                    break
+        if not has_room(size, held=2):
+            raise MalformedFile(
+                f"{self.path}: {min(self.rows, ROWS):,} rows, which are read at a time, may take {size:,} bytes once"
+                f" they are unpacked, and there is no room for them. Set another limit, such as"
+                f" {SETTING}={-(-2 * size // (1 << 30))}G, or write the ids shorter."
+            )
 
     def _raw(self, file: pa.parquet.ParquetFile, names: list[str]) -> Iterator[pa.Table]:
         if self._is_large:

@@ -11,7 +11,7 @@ from ir_measures.measures import Measure
 
 from .align import Judgments
 from .codes import of_measure
-from .errors import CWLAError, MalformedFile
+from .errors import CWLAError
 from .fingerprints import fingerprint, of_columns
 from .kept import Kept
 from .measures import CWLAMeasure, innermost
@@ -41,12 +41,11 @@ class KeptScores:
 
         Raises MalformedFile where a file is changed meanwhile.
         """
-        state, content = source.state(), source.digest()
+        content = source.digest()
 
         def unchanged(measures: list[Measure]) -> Iterator[Scored]:
             for scored in compute(measures):
-                if source.state() != state:
-                    raise MalformedFile(f"{source}: was changed while it was read. Evaluate it again.")
+                source.check_unchanged()
                 yield scored
 
         if source.name is not None:
@@ -85,16 +84,16 @@ class KeptScores:
 
 
 def _tried_out(measure: Measure) -> list[float] | str:
-    """What a measure with functions of a user's own gives for a few documents: functions may read what their code does
-    not tell, such as a file."""
+    """What a measure with functions of a user's own gives for a short and a long ranking: functions may read what their
+    code does not tell, such as a file."""
     inner = innermost(measure)
     if not isinstance(inner, CWLAMeasure) or inner.metric.built_in:
         return []
-    highest = inner.metric.max_rel or 3
-    grades = [0, 3, 0, 1, 2, 1, 0, 3, 0]
-    rows = [{"query_id": "q", "doc_id": f"d{at}"} for at in range(len(grades))]
-    qrels = pd.DataFrame(rows).assign(relevance=np.minimum(grades, int(highest)))
-    run = pd.DataFrame(rows).assign(score=range(len(grades), 0, -1), doc_length=range(100, 1000, 100))
+    grades = np.minimum([0, 3, 0, 1, 2, 1, 0, 3, 0], int(inner.metric.max_rel or 3))
+    at = np.r_[:9, :400]
+    rows = pd.DataFrame({"query_id": np.repeat(["short", "long"], [9, 400]), "doc_id": [f"d{rank}" for rank in at]})
+    qrels = rows.assign(relevance=grades[at % 9])
+    run = rows.assign(score=-at, doc_length=100 + 100 * (at % 9))
     try:
         return [*CWLAEvaluator([measure], Judgments(qrels)).table(run)[measure].tolist()]
     except CWLAError as error:

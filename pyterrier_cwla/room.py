@@ -25,6 +25,10 @@ _CGROUPS = (  # where containers are told what they may have, what they have, an
 )  # fmt: skip
 
 
+class NoRoom(MalformedFile):
+    """A file that is larger than may be read whole."""
+
+
 def check_file(path: str) -> int:
     """The bytes of a file. Pipes and devices, which cannot be read twice, or never end, raise MalformedFile."""
     found = os.stat(path)
@@ -57,9 +61,9 @@ def unpacked(path: str, packing: str | None = None, held: int = 3) -> bytes:
 
 
 def check_room(path: str, size: int, held: int = 3) -> None:
-    """Raises MalformedFile where there are more bytes than may be."""
+    """Raises NoRoom, a MalformedFile, where there are more bytes than may be."""
     if not has_room(size, held):
-        raise MalformedFile(
+        raise NoRoom(
             f"{path}: {_said(size)} or more once it is unpacked (the file has {_said(os.path.getsize(path))}), and one"
             f" file that is read whole may have {_said(most(held))} here. A run need not be read whole: give evaluate"
             f" its path. Or set another limit, such as {SETTING}={-(-2 * size // _UNITS['G'])}G."

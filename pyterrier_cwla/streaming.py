@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 from ir_measures.measures import Measure
 
 from . import ids
 from .align import Aligned, Judgments, Rows
 from .errors import BadRun, MalformedFile, MissingLength
 from .evaluate import computed_here, in_groups, loaded, naming
-from .files import read_run
+from .files import is_text, read_run
 from .frames import Columns
 from .measures import CWLAMeasure, innermost
 from .parts import EXTRAS, Part, Source, sources
 from .provider import CWLAEvaluator, CWLAProvider, prepare
 from .resuming import KeptScores
+from .room import SETTING, NoRoom, has_room
 from .scored import Scored
 from .texts import counted
 
@@ -221,7 +221,7 @@ class Scoring:
 
     def together(self, tables: Sequence[pa.Table]) -> pd.DataFrame:
         """The scores of queries whose rows, all of them, are in these tables together."""
-        scores, rest = self.whole(pa.concat_tables(tables))
+        scores, rest = self.whole(joined(tables))
         if len(rest):
             raise _changed(f"{rest['run'][0].as_py()}: query {rest['query_id'][0].as_py()!r} has fewer rows")
         return scores
@@ -345,9 +345,28 @@ def values_of_files(
 def _values_of_small(
     measures: list[Measure], judgments: Judgments, files: Iterable[Source], progress: bool
 ) -> Iterator[Scored]:
-    """What costs more by the run than by the row is done for several runs at once."""
-    runs = ((str(source.name), read_run(source.paths[0])) for source in files)
-    return in_groups(CWLAEvaluator(measures, judgments), runs)
+    """What costs more by the run than by the row is done for several runs at once.
+
+    A file that turns out to be too large for that, once it is unpacked, is read as large ones are.
+    """
+    files, evaluator = iter(files), CWLAEvaluator(measures, judgments)
+    more = True
+    while more:
+        too_large: list[Source] = []
+        yield from in_groups(evaluator, _read_whole(files, too_large))
+        yield from _values_of_large(measures, judgments, too_large, progress)
+        more = bool(too_large)
+
+
+def _read_whole(files: Iterator[Source], too_large: list[Source]) -> Iterator[tuple[str, pa.Table]]:
+    """Runs by name, up to a file for which there is no room."""
+    for source in files:
+        try:
+            run = read_run(source.parts[0].path)
+        except NoRoom:
+            too_large.append(source)
+            return
+        yield str(source.name), run
 
 
 def _values_of_large(
@@ -356,10 +375,9 @@ def _values_of_large(
     if any(needs_whole_run(measure) for measure in measures):
         evaluator = CWLAEvaluator(measures, judgments)
         for source in files:
-            rows = pa.concat_tables(_in_words(table) for part in source.parts for table in part.tables())
-            for run in rows["run"].unique().to_pylist():
+            for run, table in _runs(source):
                 with naming(run):
-                    mine = judgments.rows(rows.filter(pc.equal(rows["run"], run)), check=True)
+                    mine = judgments.rows(table, check=True)
                     yield Scored(run, evaluator.tables([mine])[0], mine.answered)
         return
     scoring = Scoring(measures, judgments)
@@ -376,17 +394,44 @@ def _values_of_large(
             yield Scored(run, of_run, reading.scoring.answered(run))
 
 
+def _runs(source: Source) -> Iterator[tuple[str, pa.Table]]:
+    """The runs of a source, each whole, by name."""
+    tables: list[pa.Table] = []
+    size = 0
+    for part in source.parts:
+        for table in part.tables():
+            tables.append(_in_words(table))
+            size += tables[-1].nbytes
+            if not has_room(size):
+                raise MalformedFile(
+                    f"{source}: {size:,} bytes or more once it is unpacked. missing='mean' takes the mean length of"
+                    " whole runs, and there is no room for them: give lengths=, or set another limit, such as"
+                    f" {SETTING}={-(-2 * size // (1 << 30))}G."
+                )
+    if not any(map(len, tables)):
+        raise source.empty
+    source.check_unchanged()
+    rows = joined(tables)
+    number, runs = _numbered(rows["run"], np.arange(len(rows)))
+    if len(runs) > 1:
+        rows = rows.take(pa.array(np.argsort(number, kind="stable")))
+    ends = np.cumsum(np.bincount(number))
+    for run, start, end in zip(runs.to_pylist(), [0, *ends], ends):
+        yield run, rows.slice(start, end - start)
+
+
 class Reading:
     """The rows of a source: first they are counted, then its tables are scored."""
 
     def __init__(self, source: Source, scoring: Scoring) -> None:
-        self.source, self.state = source, source.state()
+        source.check_unchanged()
+        self.source = source
         self.extras = scoring.extras
         alone = list(islice(self.tables(), 2)) if len(source.parts) == 1 else []
         self.alone = alone if len(alone) == 1 else []
         self.counts = Counts.total(map(Counts.of_table, alone) if self.alone else map(Counts.of, source.parts))
         if not len(self.counts):
-            raise MalformedFile(f"{source}: empty; there are no rows in it.")
+            raise source.empty
         self.scoring = scoring.of(self.counts)
 
     @property
@@ -415,8 +460,9 @@ class Reading:
                         yield from cut.add(rest)
                     rows += len(table)
                     done(len(table))
-                if cut.rows or rows != len(self.counts) or self.source.state() != self.state:
+                if cut.rows or rows != len(self.counts):
                     raise _changed(f"{self.source}: {rows:,} rows, and {len(self.counts):,} were counted")
+                self.source.check_unchanged()
         for run in self.runs:
             unanswered = self.scoring.unanswered(run)
             if len(unanswered):
@@ -447,7 +493,7 @@ class _Cut:
         self.tables.append(table)
         self.rows += len(table)
         if self.ready and 4 * self.ready >= self.rows:
-            scores, rest = self.scoring.whole(pa.concat_tables(self.tables))
+            scores, rest = self.scoring.whole(joined(self.tables))
             self.tables, self.rows, self.ready = [rest], len(rest), 0
             if len(scores):
                 yield scores
@@ -473,11 +519,16 @@ def _numbers(column: pa.ChunkedArray) -> Array:
     return column.chunk(0).to_numpy(zero_copy_only=False) if column.num_chunks == 1 else column.to_numpy()
 
 
+def joined(tables: Iterable[pa.Table]) -> pa.Table:
+    """All rows; what some tables lack, such as lengths, is missing in theirs."""
+    return pa.concat_tables(tables, promote_options="default")
+
+
 def _in_words(table: pa.Table) -> pa.Table:
-    """The table with strings for ids, which need no dictionary any more."""
+    """The table with strings for ids, which need no dictionary any more, and are of one type, whatever the file has."""
     return pa.table(
         {
-            name: ids.written(column) if ids.are_encoded(column) else column
+            name: ids.written(column) if is_text(column.type) else column
             for name, column in zip(table.column_names, table.columns)
         }
     )

@@ -34,7 +34,10 @@ def without_files() -> Iterator[None]:
     """Within it, measures name registered tables alone, and no files: for measures that strangers have written.
 
     Nothing is looked for on the disk then; a path in ``lengths=``, ``duplicates=`` or ``calibration=`` raises
-    BadParameter.
+    BadParameter. It holds for the thread, or the asyncio task, that enters it, and for tasks begun within it.
+
+    **A thread begun within it reads files again**: enter it there, too, or let the thread run in a copy of the context,
+    one copy a thread: ``pool.submit(contextvars.copy_context().run, evaluate, qrels, runs, measures)``.
 
     >>> from pyterrier_cwla import TBG
     >>> with without_files():

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 from .errors import NotWritten
@@ -21,7 +22,8 @@ def written(path: AnyPath) -> Iterator[Path]:
     """Where to write a file that is to be ``path``: it has that name when it is whole, and not before.
 
     What stood there stays until then, and for good where writing fails or is interrupted. What is no file, such as
-    /dev/stdout or a named pipe, is written to directly.
+    /dev/stdout or a named pipe, is written to directly. Where a shell sends /dev/stdout, /dev/stderr or /dev/fd/3 to a
+    file, what is written comes behind what stands there, when it is whole.
 
     Raises NotWritten where the system refuses: no such folder, no right to write there, no space left.
 
@@ -39,6 +41,13 @@ def written(path: AnyPath) -> Iterator[Path]:
         with refusing(path, place):
             yield place
         return
+    descriptor = _descriptor(path)
+    if descriptor is not None and place.exists():
+        with TemporaryDirectory() as folder, refusing(path, place, Path(folder, "part")):
+            yield Path(folder, "part")
+            with open(Path(folder, "part"), "rb") as file, open(descriptor, "wb", closefd=False) as stream:
+                shutil.copyfileobj(file, stream)
+        return
     part = beside(place)
     with refusing(path, place, part), moved(part, place):
         yield part
@@ -46,6 +55,19 @@ def written(path: AnyPath) -> Iterator[Path]:
             os.fsync(file.fileno())
         if place.exists():
             shutil.copymode(place, part)
+
+
+def _descriptor(path: AnyPath) -> int | None:
+    """The number of the open file of this process that /dev/stdout, /dev/fd/3 and their like mean.
+
+    Opened by their name, they would be emptied, and written to from the beginning.
+    """
+    name = os.path.abspath(path)
+    if name in ("/dev/stdout", "/dev/stderr"):
+        return ("/dev/stdout", "/dev/stderr").index(name) + 1
+    folder, number = os.path.split(name)
+    mine = ("/dev/fd", "/proc/self/fd", f"/proc/{os.getpid()}/fd")
+    return int(number) if folder in mine and number.isdecimal() else None
 
 
 def beside(place: Path) -> Path:

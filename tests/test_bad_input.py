@@ -4,6 +4,7 @@ import ir_measures
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from generated import collection
 from ir_measures import AP
@@ -387,3 +388,18 @@ def test_an_ideal_ranking_takes_the_time_of_documents_without_gain():
     measure = CWLA(C="prec(3)", A="erg", gain="clicksave", effort="time", unseen=20, norm="ideal",
                    lengths={"a": 100, "b": 300, "n": 5000})  # fmt: skip
     assert evaluate(judged, run, [measure]).iloc[0, 0] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("form", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "Arrow"])
+def test_a_frame_of_several_runs(form):
+    rows = {"run": ["A", "B"], "query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [1.0, 2.0]}
+    with pytest.raises(BadRun, match=r"the column 'run' names 2 runs \('[AB]', '[AB]'\).*groupby"):
+        evaluate({"q": {"a": 1}}, form(rows), ["RR"])
+    assert evaluate({"q": {"a": 1}}, form(rows | {"run": ["A", "A"]}), ["RR"])["RR"].tolist() == [0.5]
+
+
+def test_a_dask_frame_is_for_the_cluster():
+    dataframe = pytest.importorskip("dask.dataframe")
+    rows = pd.DataFrame({"query_id": ["q"], "doc_id": ["a"], "score": [1.0]})
+    with pytest.raises(BadRun, match=r"Dask DataFrame: pyterrier_cwla\.cluster\.evaluate"):
+        evaluate({"q": {"a": 1}}, dataframe.from_pandas(rows, npartitions=1), ["RR"])

@@ -199,6 +199,15 @@ def test_residuals_stand_next_to_their_measures(files, prints, cli):
     assert "not known" in out
 
 
+@pytest.mark.parametrize("more", [(), ("--residuals",)])
+def test_a_run_without_rows_is_an_error(files, cli, more):
+    nothing = pd.DataFrame({"query_id": [], "doc_id": [], "score": []}).astype({"query_id": "str", "doc_id": "str"})
+    nothing.to_parquet("runs/nothing.parquet")
+    code, _, err = cli("evaluate", "qrels.txt", "runs/nothing.parquet", "-m", MAX, *more)
+    assert code != 0
+    assert "nothing.parquet: empty; there are no rows in it." in err
+
+
 def test_measures_without_a_residual_say_why(files, cli):
     code, _, err = cli("evaluate", "qrels.txt", "runs", *flags(["TBG", MAX]), "--lengths", "words.tsv",
                          "--residuals", "--format", "csv")  # fmt: skip

@@ -4,16 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
-from contextlib import suppress
 
 import numpy as np
 import pandas as pd
 import pyterrier as pt
 import pytest
 from dask import dataframe
-from dask.distributed import Client, LocalCluster
+from dask.distributed import Client, KilledWorker, LocalCluster
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
@@ -21,6 +18,7 @@ from pyterrier_cwla import (
     CWLA,
     TBG,
     CannotScore,
+    CWLAError,
     StudySearch,
     cluster,
     continuation,
@@ -29,9 +27,9 @@ from pyterrier_cwla import (
     register_lengths,
     scorer,
 )
-from pyterrier_cwla.behaviour import prefer, simulate
+from pyterrier_cwla.behaviour import simulate
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, MalformedFile, MissingLength, UnknownSpec
-from pyterrier_cwla.studies import discriminative_power, robustness
+from pyterrier_cwla.studies import robustness
 
 pytestmark = pytest.mark.xdist_group("cluster")
 
@@ -75,14 +73,10 @@ def systems(runs=6, queries=9, seed=0):
 
 
 STUDIES = {
-    "power": lambda jobs: discriminative_power(
-        *systems(), ["nDCG", "RR", "ERR"], resamples=100, progress=False, jobs=jobs
-    ).pairs,
     "robustness": lambda jobs: robustness(
         *systems(), ["nDCG", "Bpref"], seeds=2, pairs=3, resamples=50, progress=False, jobs=jobs
     ).tables()["order"].frame,
     "simulate": lambda jobs: simulate(*systems(2), "ERR", users=500, progress=False, jobs=jobs).by_query,
-    "prefer": lambda jobs: prefer(*systems(2), "ERR", users=500, progress=False, jobs=jobs).by_query,
 }  # fmt: skip
 
 
@@ -196,10 +190,7 @@ def expected(qrels, runs):
 
 
 def same(expected, qrels, given, client):
-    by_query, means = expected
-    names = means.index
-    found = cluster.evaluate(qrels, given, MEASURES, client=client)
-    pd.testing.assert_frame_equal(found.loc[names], means, check_exact=True)
+    by_query, _ = expected
     found = cluster.evaluate(qrels, given, MEASURES, by_query=True, client=client)
     assert isinstance(found, dataframe.DataFrame)
     table = found.compute(scheduler=client).set_index(["run", "query_id"])
@@ -226,6 +217,12 @@ def test_a_dask_data_frame_scores_as_frames_do(partitions, scattered, expected, 
             {"qid": "category", "docno": object}
         )
     same(expected, qrels, dataframe.from_pandas(frame, npartitions=partitions, sort=False), client)
+
+
+def test_means_are_those_of_frames(expected, qrels, runs, client):
+    frame = dataframe.from_pandas(as_one(runs), npartitions=5, sort=False)
+    found = cluster.evaluate(qrels, frame, MEASURES, client=client)
+    pd.testing.assert_frame_equal(found, expected[1], check_exact=True)
 
 
 def test_threads_of_a_worker_change_nothing(expected, qrels, runs):
@@ -321,12 +318,15 @@ def test_what_is_wrong_is_said_as_in_one_process(qrels, runs, client, tmp_path):
         ask(frame(run[["query_id", "doc_id"]]))
     with pytest.raises(MissingLength, match="run: the lengths of documents are needed"):
         ask(frame(run), ["TBG"])
+    with pytest.raises(MissingLength, match="mean length of a whole run"):
+        ask(frame(run), ["TBG(missing='mean')"])
     with pytest.raises(BadJudgments, match="above max_rel=1"):
         ask(frame(run), ["CWLA(C='rr',A='max',max_rel=1)"])
     with pytest.raises(UnknownSpec, match="no measure 'APP'"):
         ask(frame(run), ["APP"])
-    with pytest.raises(BadRun, match="files or a Dask DataFrame, not DataFrame"):
-        ask(run)
+    for given in (run, {"run": run}, {"run": ["a.txt", "b.txt"]}):
+        with pytest.raises(BadRun, match="files or a Dask DataFrame, not "):
+            ask(given)
     with pytest.raises(MalformedFile, match="empty"):
         ask(frame(run[:0], 1))
     run.to_parquet(tmp_path / "full.parquet")
@@ -370,23 +370,26 @@ assert "pip install 'pyterrier-cwla[cluster]'" in said()
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_a_worker_that_is_killed_changes_no_number(seed, qrels, runs, client):
-    """As `python -m benchmarks.cluster --kill 20` does it with more."""
+def test_a_worker_that_is_killed_changes_no_number(seed, qrels, runs, client, tmp_path):
+    """In the middle of its work, once. `python -m benchmarks.cluster --kill 20` does it with more."""
+    killed, here, left = tmp_path / "killed", os.getpid(), [int(np.random.default_rng(seed).integers(1, 40))]
 
     @continuation
-    def slow(view):
-        time.sleep(0.003)
+    def dangerous(view):
+        left[0] -= os.getpid() != here
+        if not left[0] and not killed.exists():
+            killed.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
         return view.i / (1 + view.i)
 
-    measures = [*MEASURES, CWLA(C=slow, A="etg", max_rel=2, end="stop")]
+    measures = [*MEASURES, CWLA(C=dangerous, A="etg", max_rel=2, end="stop")]
     expected = evaluate(qrels, runs, measures)
     frame = dataframe.from_pandas(as_one(runs), npartitions=20, sort=False)
-    with suppress(TimeoutError):  # of the one that was killed before
-        client.wait_for_workers(2, timeout=20)
-    rng = np.random.default_rng(seed)
-    pid = rng.choice([*client.run(os.getpid).values()])
-    killer = threading.Timer(rng.uniform(0.1, 1), os.kill, (pid, signal.SIGKILL))
-    killer.start()
     found = cluster.evaluate(qrels, frame, measures, client=client)
-    assert not killer.is_alive()
+    assert killed.exists()
     pd.testing.assert_frame_equal(found.loc[expected.index], expected, check_exact=True)
+
+
+def test_work_that_kills_every_worker_is_an_error_that_says_so(client):
+    with pytest.raises(CWLAError, match="workers died again and again of the same work"), cluster.workers(client):
+        raise KilledWorker("work", "worker", 3)

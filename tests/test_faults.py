@@ -266,10 +266,47 @@ def test_what_is_no_file_and_links_are_written_as_they_are(tmp_path):
     assert sorted(os.listdir()) == ["link.txt", "real.txt"]
 
 
+@pytest.mark.skipif(not Path("/dev/fd/1").exists(), reason="no /dev/fd")
+@pytest.mark.parametrize("mode", ["w", "a"])
+@pytest.mark.parametrize("name", ["/dev/fd/{}", "/proc/self/fd/{}"])
+def test_a_file_that_a_shell_has_open_is_written_behind_what_stands_there(tmp_path, mode, name):
+    Path("all.csv").write_text("before\n")
+    with open("all.csv", mode) as all_of_it:
+        all_of_it.write("first\n")
+        all_of_it.flush()
+        path = name.format(all_of_it.fileno())
+        if not Path(path).exists():
+            pytest.skip(f"no {path} on this system")
+        with written(path) as place:
+            place.write_text("run,AP\n")
+        with contextlib.suppress(ZeroDivisionError), written(path) as place:
+            place.write_text("half")
+            1 / 0  # noqa: B018
+        all_of_it.write("last\n")
+    assert Path("all.csv").read_text() == ("before\n" if mode == "a" else "") + "first\nrun,AP\nlast\n"
+    assert os.listdir() == ["all.csv"]
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="no /dev/stdout")
+def test_standard_output_that_is_a_file(tmp_path):
+    kept = os.dup(1)
+    with open("all.csv", "wb") as all_of_it:
+        os.dup2(all_of_it.fileno(), 1)
+        try:
+            os.write(1, b"first ")
+            with written("/dev/stdout") as place:
+                place.write_text("AP")
+            os.write(1, b" last")
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
+    assert Path("all.csv").read_text() == "first AP last"
+
+
 # ---- processes that are stopped
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(1))
 def test_killed_evaluations_go_on(tmp_path, seed):
     """``python tests/killed.py 20`` makes more trials, of three kills each."""
     collection(tmp_path)

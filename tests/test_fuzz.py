@@ -3,12 +3,18 @@
 import gzip
 import importlib
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import ir_measures
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import fuzz
+from fuzz import plain
 from fuzz.__main__ import TARGETS, source
 from pyterrier_cwla import TBG, evaluate
 from pyterrier_cwla.behaviour import Calibration, InteractionLog, calibrate
@@ -32,6 +38,57 @@ def test_some_inputs_of_each_target(target):
 
 def test_inputs_are_the_same_wherever_one_begins():
     assert [source("run", 3)[number] for number in (7, 8)] == [source("run", 3)[number] for number in range(9)][7:]
+
+
+STUB = """
+import os, sys, time, types
+import fuzz.__main__ as command
+from fuzz import place
+
+def one_input(data):
+    (place.FOLDER / "input").write_bytes(data)
+    if data == b"3":
+        time.sleep(60)
+    if data == b"6":
+        os.abort()
+    return True
+
+sys.modules["fuzz.stub"] = types.SimpleNamespace(one_input=one_input)
+command.source = lambda target, seed: [str(number).encode() for number in range(10)]
+command.HANG = 0.2
+print(place.FOLDER, flush=True)
+command.plainly("stub", 10, 0, 0)
+"""
+
+
+def test_hangs_and_crashes_are_found_and_nothing_is_left(tmp_path):
+    (tmp_path / "stub.py").write_text(STUB)
+    environment = {**os.environ, "PYTHONPATH": str(Path(fuzz.__file__).parent.parent)}
+    command = [sys.executable, "-S", tmp_path / "stub.py"]
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    folder, *lines = found.stdout.splitlines()
+    assert [line.split(": ")[:2] for line in lines[:-1]] == [
+        ["input 3", "it took more than 0.2 s"],
+        ["input 6", "the process ended with -6"],
+    ]
+    assert "10 inputs | 8 accepted | 2 wrong (1 crashes, 1 hangs, 0 slow)" in lines[-1]
+    assert found.returncode == 1
+    assert not Path(folder).exists()
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lambda text: pa.compress(text, "zstd", asbytes=True)])
+def test_the_slow_reader_unpacks_by_itself(pack, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("as the package does it")
+
+    if pack is not gzip.compress:
+        pytest.importorskip("cramjam", reason="zstd is unpacked by Arrow where cramjam is not installed")
+    monkeypatch.setattr(pa, "input_stream", refuse)
+    packed = pack(b"one ") + pack(b"two")
+    assert plain.unpacked(packed) == b"one two"
+    for broken in (packed[:-1], packed + packed[:5], packed + b"more"):
+        with pytest.raises(plain.Refused):
+            plain.unpacked(broken)
 
 
 @pytest.fixture

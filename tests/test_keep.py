@@ -1,7 +1,12 @@
 """Evaluations that go on where they stopped: what is kept is used again, and only for what it was done of."""
 
+import abc
+import enum
+import json
 import os
 import pickle
+import time
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -187,6 +192,22 @@ def test_a_function_that_reads_a_file_is_tried_out(collection):
         pd.testing.assert_frame_equal(scored(measures=[measure]), scored(measures=[measure], keep=None))
 
 
+def test_the_try_out_goes_deep(collection):
+    """A user who reads on to a rank that stands in a file, far below the first documents."""
+
+    @continuation
+    def to_the_rank(view):
+        return np.where(view.i < int(Path("rank.txt").read_text()), 0.99, 0.1)
+
+    rows = pd.DataFrame({"query_id": "q", "doc_id": [f"d{d}" for d in range(200)]})
+    qrels, run = rows.assign(relevance=[0, 1] * 50 + [0] * 100), rows.assign(score=range(200, 0, -1))
+    measure = pyterrier_cwla.CWLA(C=to_the_rank(), A="erg", max_rel=1, end="stop")
+    for rank in ("20", "150"):
+        Path("rank.txt").write_text(rank)
+        found = [evaluate(qrels, run, [measure], keep=keep).iloc[0, 0] for keep in ("kept", None)]
+        assert found[0] == found[1]
+
+
 def test_broken_pieces_are_done_again(collection, computed):
     expected = scored()
     kept = sorted(Path("kept").rglob("*.npz"))
@@ -217,6 +238,18 @@ def test_every_flipped_bit_of_a_piece_is_noticed(tmp_path):
         assert kept.get("piece") is None
     path.write_bytes(whole)
     assert kept.get("piece")["values"].tolist() == [0, 1, 2]
+
+
+def test_what_a_killed_process_left_is_cleared_away(tmp_path):
+    kept = Kept(tmp_path, {})
+    kept.put("piece", {"values": np.arange(3.0)})
+    day = 24 * 60 * 60
+    for name, age in ((".part-1-ab-old.npz", 2 * day), (".part-2-cd-new.npz", day // 2), ("mine.txt", 2 * day)):
+        (kept.folder / name).write_text("")
+        os.utime(kept.folder / name, (time.time() - age,) * 2)
+    there = {path.name for path in kept.folder.iterdir()}
+    Kept(tmp_path, {})
+    assert there - {path.name for path in kept.folder.iterdir()} == {".part-1-ab-old.npz"}
 
 
 def test_a_folder_that_cannot_be_one(collection, monkeypatch):
@@ -271,6 +304,91 @@ def test_codes_follow_what_functions_read():
         return recursive(n - 1) if n else made
 
     assert fingerprint(code_of(recursive))
+
+
+def test_codes_follow_the_values_of_classes():
+    def reads(kind):
+        return lambda view: kind.DEEP + view
+
+    def settings(deep, **more):
+        return type("Settings", (), {"DEEP": deep, **more})
+
+    def slotted(value):
+        made = type("Slotted", (), {"__slots__": ("x",), "__call__": lambda self: self.x + value})()
+        made.x = 1
+        return made
+
+    functions = [
+        reads(settings(20)), reads(settings(50)), reads(settings(20, table=[1, 2])), reads(settings(20, table=[1, 3])),
+        reads(settings(20, other=settings(1))), reads(settings(20, other=settings(2))), reads(settings(20)()),
+        reads(type("Below", (settings(20),), {})), reads(type("Below", (settings(50),), {})),
+        reads(slotted(1)), reads(slotted(2)),
+    ]  # fmt: skip
+    assert len({fingerprint(code_of(f)) for f in functions}) == len(functions)
+
+    class Odd(abc.ABC):
+        __slots__ = ("slot",)
+        DEEP = 1
+
+        @abc.abstractmethod
+        def asked(self): ...
+
+        @cached_property
+        def cached(self):
+            return 1
+
+        @property
+        def plain(self):
+            return 1
+
+        @classmethod
+        def made(cls):
+            return 1
+
+    class Colour(enum.Enum):
+        DEEP = 1
+
+    for kind in (Odd, Colour):
+        assert fingerprint(code_of(reads(kind))) == fingerprint(code_of(reads(kind)))
+
+
+def test_codes_are_as_long_as_what_they_tell():
+    """Functions that several others call, 40 deep; told on every path, they would take all memory there is."""
+    known = {}
+    calls = [f"def f{at}(v): return f{at + 1}(v) + f{at + 2}(v)" for at in range(40)]
+    exec("\n".join([*calls, "def f40(v): return v", "def f41(v): return v"]), known)
+    told = fingerprint(code_of(known["f0"]))
+    assert len(json.dumps(code_of(known["f0"]))) < 50_000
+    known["f41"] = known["f40"]
+    assert fingerprint(code_of(known["f0"])) != told
+
+
+def test_codes_of_functions_that_read_what_is_not_there_yet():
+    def early(v):
+        return late(v)
+
+    before = fingerprint(code_of(early))
+    assert before == fingerprint(code_of(early))
+
+    def late(v):
+        return v
+
+    assert fingerprint(code_of(early)) != before
+
+
+def test_sets_have_one_code_in_whatever_order():
+    class Same:
+        def __init__(self, *holds):
+            self.holds = holds
+
+        def __hash__(self):
+            return 0
+
+    a, b = Same(1, []), Same(2, [], [])
+    orders = [{a, b}, {b, a}]
+    assert list(orders[0]) != list(orders[1])
+    assert len({fingerprint(code_of(lambda order=order: order)) for order in orders}) == 1
+    assert fingerprint(code_of(lambda order=orders[0]: order)) != fingerprint(code_of(lambda order={a}: order))
 
 
 def test_measures_that_are_equal_have_one_code():

@@ -9,6 +9,8 @@ import re
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 
 import ir_measures
@@ -166,6 +168,19 @@ def test_without_files_measures_have_names_alone(tmp_path):
             with pytest.raises(BadParameter, match="no registered table, and files are not read here"):
                 computed_here([f"TBG({parameter}={str(tmp_path / 'words.tsv')!r})"])
     assert computed_here([f"TBG(lengths={str(tmp_path / 'words.tsv')!r})"])
+
+
+def test_threads_of_without_files_run_in_its_context():
+    def says(results):
+        try:
+            computed_here(["TBG(lengths='none.tsv')"])
+        except BadParameter as error:
+            results.append(str(error))
+
+    with without_files(), ThreadPoolExecutor() as pool:
+        results = []
+        pool.submit(copy_context().run, says, results).result()
+        assert "files are not read here" in results[0]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")

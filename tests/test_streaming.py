@@ -183,7 +183,7 @@ def test_no_more_rows_are_kept_than_said(tmp_path, small, monkeypatch):
     path = _write(rows, tmp_path / "scattered.parquet", 10)
     small(10)
     together, most = pa.concat_tables, []
-    monkeypatch.setattr(pa, "concat_tables", lambda tables: most.append(len(t := together(tables))) or t)
+    monkeypatch.setattr(pa, "concat_tables", lambda tables, **how: most.append(len(t := together(tables, **how))) or t)
     expected = evaluate(qrels, runs, ["AP"], by_query=True)
     same(streamed(qrels, path, ["AP"], expected, kept=30), expected)
     assert most
@@ -240,6 +240,7 @@ def test_missing_lengths_take_the_mean_of_a_run_only_where_it_is_read_whole(tmp_
         list(stream(qrels, path, ["TBG(missing='mean')"]))
 
 
+MEANS = ["TBG(missing='mean')", "AP"]
 ROWS = pd.DataFrame({"query_id": ["q"] * 6, "doc_id": list("abcdef"), "score": np.arange(6.0)})
 
 
@@ -294,14 +295,103 @@ def test_what_is_wrong_in_text_is_said_with_its_line(tmp_path, small, line, says
 def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path, small):
     small(2)
     path = _write(ROWS, tmp_path / "x.parquet", 2)
-    (source,) = sources(path)
     for other in (ROWS.assign(query_id="r"), ROWS.assign(query_id=list("qqqqrr")), pd.concat([ROWS, ROWS + ROWS])):
-        _write(ROWS, path, 2)
+        (source,) = sources(_write(ROWS, path, 2))
         reading = streaming.Reading(source, Scoring(["AP"], {"q": {"a": 1}}))
         _write(other.assign(score=1.0), path, 2)
         os.utime(path, (0, 0))
         with pytest.raises(MalformedFile, match="changed meanwhile"):
             list(reading.scores())
+
+
+@pytest.mark.parametrize("keep", [None, "kept"])
+@pytest.mark.parametrize("suffix", ["run", "parquet"])
+def test_what_is_added_to_a_file_before_its_turn_is_not_left_out(tmp_path, monkeypatch, small, suffix, keep):
+    monkeypatch.chdir(tmp_path)
+    small(2, 40)
+    qrels = {"q": {"a": 1}, "r": {"a": 1}}
+
+    def write(name, frame):
+        if suffix == "parquet":
+            return _write(frame, tmp_path / "runs" / f"{name}.parquet", 2)
+        return (tmp_path / "runs" / f"{name}.run").write_text(_text(frame))
+
+    (tmp_path / "runs").mkdir()
+    write("first", ROWS)
+    write("second", ROWS)
+    batches = stream(qrels, "runs", ["RR"], keep=keep)
+    assert set(next(batches)["run"]) == {"first"}
+    write("second", pd.concat([ROWS, ROWS.assign(query_id="r")]))
+    with pytest.raises(MalformedFile, match=r"second.*changed meanwhile"):
+        list(batches)
+    again = pd.concat(stream(qrels, "runs", ["RR"], keep=keep)).set_index(["run", "query_id"])["RR"]
+    assert again["second"].to_dict() == {"q": 1 / 6, "r": 1 / 6}
+
+
+def test_a_query_may_be_split_over_files_of_other_columns_and_encodings(tmp_path):
+    """In one file a few documents come often, and in another each comes once."""
+    often = pd.DataFrame(
+        [(f"q{q}", f"document-number-{d}", -float(d), 30.0) for q in range(40) for d in range(50)],
+        columns=["query_id", "doc_id", "score", "doc_length"],
+    )
+    once = pd.DataFrame({"query_id": "q1", "doc_id": [f"other-{n}" for n in range(3000)], "score": -np.arange(3e3) / 9,
+                         "duplicate_of": "document-number-3"})  # fmt: skip
+    (tmp_path / "x.parquet").mkdir()
+    for number, frame in enumerate([often, once]):
+        _write(frame, tmp_path / "x.parquet" / f"{number}.parquet")
+    (source,) = sources(tmp_path / "x.parquet")
+    assert len({part.encoded for part in source.parts}) == 2
+    qrels = {"q1": {"other-7": 1, "document-number-3": 2}, "q2": {"document-number-9": 1}}
+    measures, rows = ["RR", "nDCG", "TBG(missing='mean',duplicates='run')"], pd.concat([often, once])
+    for some_measures in (measures[:2], measures):
+        same(evaluate(qrels, tmp_path / "x.parquet", some_measures, True), evaluate(qrels, rows, some_measures, True))
+    with pytest.raises(MissingLength, match=r"3,000 of 3,0\d\d have none"):
+        list(stream(qrels, tmp_path / "x.parquet", ["TBG"]))
+
+
+def test_long_texts_that_many_rows_share_are_no_way_to_fill_memory(tmp_path, small, monkeypatch):
+    monkeypatch.setenv("PYTERRIER_CWLA_READ_LIMIT", "20M")
+    texts, rows = pa.array(["x" * 40_000 + str(n) for n in range(4)]), 3000
+    for column in ("query_id", "doc_id", "duplicate_of"):
+        table = {name: pa.array([f"{n}" for n in range(rows)]) for name in ("query_id", "doc_id", "duplicate_of")}
+        table[column] = pa.DictionaryArray.from_arrays(np.arange(rows, dtype=np.int32) % 4, texts)
+        path = tmp_path / "x.parquet"
+        pq.write_table(pa.table(table | {"score": np.arange(rows)}), path, store_schema=False)
+        assert path.stat().st_size < 200_000
+        for many in (1 << 20, 1000):
+            small(many)
+            with pytest.raises(MalformedFile, match=r"x\.parquet: .*READ_LIMIT="):
+                evaluate({"1": {"1": 1}}, path, ["TBG(duplicates='run')"])
+
+
+def test_a_small_file_that_holds_much_is_read_in_pieces(tmp_path, monkeypatch):
+    """In the order of the files, as if it were none of the small ones."""
+    for name in "abc":
+        long = name == "b"
+        text = "".join(f"q Q0 d{n} 1 {n} t{'t' * 2_000_000 * long}\n" for n in range(4))
+        (tmp_path / f"{name}.run.gz").write_bytes(gzip.compress(text.encode(), 1))
+    monkeypatch.setenv("PYTERRIER_CWLA_READ_LIMIT", "6M")
+    found = evaluate({"q": {"d1": 1}}, tmp_path, ["RR"])
+    assert found["RR"].to_dict() == {"a": 1 / 3, "b": 1 / 3, "c": 1 / 3}
+    assert list(found.index) == ["a", "b", "c"]
+
+
+def test_runs_that_lie_mixed_in_a_file_are_each_whole_for_their_mean(tmp_path, monkeypatch):
+    qrels, runs = _collection(8)
+    rows = _all({n: f.assign(doc_length=f["doc_length"].where(f.index % 5 > 0)) for n, f in runs.items()})
+    rows = rows.sample(frac=1, random_state=1)
+    expected = evaluate(qrels, {n: f.drop(columns="run") for n, f in rows.groupby("run", sort=False)}, MEANS, True)
+    same(evaluate(qrels, path := _write(rows, tmp_path / "x.parquet"), MEANS, True), expected)
+    many = pd.concat([rows.assign(query_id=rows["query_id"] + f".{n}") for n in range(200)])
+    monkeypatch.setenv("PYTERRIER_CWLA_READ_LIMIT", "2M")
+    with pytest.raises(MalformedFile, match=r"missing='mean' .* give lengths="):
+        evaluate(qrels, _write(many, path), MEANS)
+
+
+def test_a_name_stands_for_one_path(tmp_path):
+    path = _write(ROWS, tmp_path / "x.parquet")
+    with pytest.raises(BadRun, match="x: a run by name is one path, and not list"):
+        evaluate({"q": {"a": 1}}, {"x": [path]}, ["RR"])
 
 
 def test_a_truncated_file_is_an_error(tmp_path, small):
