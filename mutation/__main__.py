@@ -1,0 +1,132 @@
+"""``python -m mutation [MODULE …]``: makes the mutants, tries them, and writes what became of them."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import argparse
+import importlib
+import json
+import pickle
+import re
+import time
+from hashlib import sha256
+from pathlib import Path
+
+from . import report
+from .mutants import mutants
+from .trial import PACKAGE, Choice, Outcome, imported, measured, prepare, replaced
+
+MODULES = ["spec", "view", "continuation", "aggregation", "metric", "rankings"]
+LANGUAGE = ("continuation", "aggregation")  # nothing but functions of the language
+TESTS = [
+    *(f"{PACKAGE.name}/{name}.py" for name in (*MODULES, "arrays", "effort", "explain", "gain", "swaps")),
+    *(
+        f"tests/test_{name}.py"
+        for name in re.findall(
+            r"\w+",
+            """
+        arrays spec explain bad_input catalogue by_grade crossing documents stops holes varying virtual duplicates
+        identities open_end three_ways against_reference rankings to_the_last_bit
+        ir_measures swaps mutants
+    """,
+        )
+    ),
+]
+#: These begin other processes, which know nothing of a mutant, or take very long.
+WITHOUT = (
+    "tests/test_spec.py::test_measures_travel_to_the_workers_of_joblib",
+    "tests/test_spec.py::test_a_measure_carries_its_function_to_a_fresh_process",
+    "tests/test_ir_measures.py::test_importing",
+    "tests/test_ir_measures.py::test_the_default_pipeline",
+    "tests/test_rankings.py::test_a_run_of_more_than_a_million_rows_is_the_sum_of_its_parts",
+    "tests/test_swaps.py::test_any_setting_of_the_frame",
+)
+#: What every child would import anew.
+WARM = (
+    "numpy pandas pyarrow pyarrow.compute scipy.special scipy.stats mpmath polars sklearn cloudpickle joblib"
+    " ir_measures IPython requests rich tqdm"
+)
+KEPT = Path("build/mutation")
+RESULTS = Path(KEPT, "results.jsonl")
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(prog="python -m mutation", description=__doc__)
+    options.add_argument("modules", nargs="*", default=MODULES, metavar="MODULE")
+    options.add_argument("--jobs", type=int, default=2, help="how many mutants are tried at a time")
+    options.add_argument("--budget", type=float, default=5, help="seconds of tests that a mutant meets at most")
+    options.add_argument("--examples", type=int, default=4, help="how many examples hypothesis makes at most")
+    options.add_argument("--again", action="store_true", help="try those that survived the last time again")
+    options.add_argument("--list", action="store_true", help="print the mutants, and try none")
+    options.add_argument("--match", default="", help="only those whose changed line has this text")
+    options.add_argument("--report", type=Path, metavar="FILE", help="write the results into this page")
+    asked = options.parse_args()
+    for name in WARM.split():
+        importlib.import_module(name)
+    some = [m for name in asked.modules for m in mutants(PACKAGE / f"{name}.py") if asked.match in m.was]
+    if asked.list:
+        for mutant in some:
+            print(f"{mutant.module}:{mutant.lines.start} {mutant.scope}: {mutant.was} → {mutant.now}")
+        return
+    prepare(asked.examples)
+    KEPT.mkdir(parents=True, exist_ok=True)
+    if asked.again:
+        kept = [line for line in _results().values() if line["outcome"] != "survived"]
+        RESULTS.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in kept))
+    left = [m for m in some if m.key not in _results()]
+    files = [name for name in TESTS if Path(name).exists()]
+    choice = Choice(_tests(files, asked.jobs, asked.examples), asked.budget)
+    print(f"{len(some)} mutants, {len(left)} to try; {len(choice.tests)} tests", flush=True)
+    begun, done = time.time(), 0
+
+    def told(found: Outcome) -> None:
+        nonlocal done
+        done += 1
+        mutant, became, by = found
+        line = {"key": mutant.key, "module": mutant.module, "line": mutant.lines.start, "scope": mutant.scope,
+                "was": mutant.was, "now": mutant.now, "outcome": became, "by": by}  # fmt: skip
+        with RESULTS.open("a") as file:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        print(f"{time.time() - begun:7.1f} {done:5d} {became} {mutant.module}:{mutant.lines.start} {mutant.scope}: "
+              f"{mutant.was} → {mutant.now}  [{by}]", flush=True)  # fmt: skip
+
+    def told_unless_early(found: Outcome) -> None:
+        if found[1] != "survived" or not choice.runs_early(found[0]):
+            told(found)
+
+    quick = [m for m in left if m.inside or m.module in LANGUAGE]
+    if quick:
+        replaced(quick, files, WITHOUT, choice, asked.jobs, told_unless_early)
+    known = _results()
+    imported([m for m in left if m.key not in known], choice, asked.jobs, told)
+    if asked.report:
+        known = _results()
+        page = asked.report.read_text().split(report.MARK)[0]
+        asked.report.write_text(
+            page + report.MARK + "\n" + report.written([known[m.key] for m in some if m.key in known])
+        )
+
+
+def _results() -> dict[str, dict]:
+    """What is known of each mutant; what was found last counts."""
+    lines = map(json.loads, RESULTS.read_text().splitlines()) if RESULTS.exists() else ()
+    return {line["key"]: line for line in lines}
+
+
+def _tests(files: list[str], jobs: int, examples: int) -> dict:
+    """What an unmutated pass tells of the tests, kept until a file changes."""
+    read = sha256()
+    for path in [*sorted(PACKAGE.rglob("*.py")), *sorted(Path("tests").glob("*.py"))]:
+        read.update(path.read_bytes())
+    kept = Path(KEPT, f"tests-{examples}-{read.hexdigest()[:16]}.pickle")
+    if not kept.exists():
+        print("an unmutated pass …", flush=True)
+        kept.write_bytes(pickle.dumps(measured(files, WITHOUT, MODULES, jobs)))
+    return pickle.loads(kept.read_bytes())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""What became of the mutants: a table, and every survivor with what it means."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+KNOWN = Path(__file__).with_name("survivors.toml")
+_KINDS = ("killed", "timeout", "survived")
+MARK = ".. What follows is written by ``python -m mutation --report``.\n"
+
+
+def written(lines: list[dict[str, Any]]) -> str:
+    """The results as reStructuredText, from what is kept of each mutant."""
+    known = tomllib.loads(KNOWN.read_text())["survivors"] if KNOWN.exists() else []
+    survivors = [(line, _reason(line, known)) for line in lines if line["outcome"] == "survived"]
+    return "\n".join([*_table(lines, survivors), *_listed(survivors)]) + "\n"
+
+
+def _reason(line: dict[str, Any], known: list[dict[str, Any]]) -> dict[str, Any]:
+    """What is known of a survivor: its kind (same, speed, or untested), and why."""
+    for reason in known:
+        if reason["module"] == line["module"] and any(
+            case[0] in ("*", line["scope"]) and case[1] in line["was"] and (len(case) < 3 or case[2] in line["now"])
+            for case in reason["cases"]
+        ):
+            return reason
+    return {"same": False, "why": "Not explained yet."}
+
+
+def _table(lines: list[dict[str, Any]], survivors: list) -> Iterator[str]:
+    count = Counter((line["module"], line["outcome"]) for line in lines)
+    same = Counter(line["module"] for line, reason in survivors if reason["same"])
+    yield from (".. list-table::", "   :header-rows: 1", "")
+    rows = [["module", "mutants", "killed", "timed out", "survived", "score", "no mistakes", "score without these"]]
+    modules = list(dict.fromkeys(line["module"] for line in lines))
+    for which in [*([name] for name in modules), modules]:
+        killed, late, survived = (sum(count[name, kind] for name in which) for kind in _KINDS)
+        harmless, found = sum(same[name] for name in which), killed + late
+        all_of_them = found + survived
+        rows.append(
+            [which[0] if len(which) == 1 else "all", f"{all_of_them:,}", f"{killed:,}", str(late), str(survived),
+             f"{found / all_of_them:.1%}", str(harmless), f"{found / max(all_of_them - harmless, 1):.1%}"]
+        )  # fmt: skip
+    for row in rows:
+        yield from (f"   {'* -' if n == 0 else '  -'} {cell}" for n, cell in enumerate(row))
+    yield ""
+
+
+def _listed(survivors: list) -> Iterator[str]:
+    for same, title in ((True, "Survivors that are no mistakes"), (False, "Survivors that are mistakes")):
+        groups: dict[str, list] = {}
+        for line, reason in survivors:
+            if reason["same"] == same:
+                groups.setdefault(reason["why"], []).append(line)
+        if groups:
+            yield from (title, "-" * len(title), "")
+        for why, group in groups.items():
+            yield from (why, "")
+            by_place: dict[tuple, list] = {}
+            for line in group:
+                by_place.setdefault((line["module"], line["scope"], line["was"].split("  # ")[0]), []).append(line)
+            for (module, scope, was), lines in by_place.items():
+                changes = ", ".join(dict.fromkeys(_code(_change(line["was"], line["now"])) for line in lines))
+                yield f"* {module}{f', {scope}' if scope else ''}: {_code(was)}: {changes}"
+            yield ""
+
+
+def _code(text: str) -> str:
+    return f"``{text.strip()}``"
+
+
+def _change(was: str, now: str) -> str:
+    """The words in which two lines differ, with what stands beside them."""
+    a, b = (re.findall(r"\w+\s*|[^\w\s]+\s*", text) for text in (was, now))
+    first = next((n for n, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
+    last = next((n for n, (x, y) in enumerate(zip(a[first:][::-1], b[first:][::-1])) if x != y), 0)
+    begin, end = max(first - 2, 0), max(last - 1, 0)
+    return " → ".join("".join(words[begin : len(words) - end]).strip() for words in (a, b))

@@ -1,0 +1,355 @@
+"""Mutants on trial: each in a forked child, against the tests that run the lines it changes, quickest first."""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import os
+import pickle
+import re
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
+
+import coverage
+import hypothesis
+import pytest
+
+from .mutants import Mutant
+
+PACKAGE = Path("pyterrier_cwla").resolve()
+_OPTIONS = ["-o", "addopts=", "--doctest-modules", "-q", "-s", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist"]
+_EARLY = (f"{PACKAGE.name}/", "tests/test_arrays", "tests/test_spec")  # read and run in no time
+_MEMORY = 6 << 30
+
+
+class Test(NamedTuple):
+    """What an unmutated pass knows of a test: its seconds, and the (module, line) that it runs."""
+
+    seconds: float
+    lines: frozenset
+
+
+# ---- children
+
+
+def forked(tasks: Iterable[Any], jobs: int, work: Callable[[Any], Any]) -> Iterator[tuple[Any, Any, int]]:
+    """What the work gives for each task, each in a child of its own, with the signal that ended it, or 0."""
+    waiting = iter(tasks)
+    running: dict[int, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        while True:
+            while len(running) < jobs and (task := next(waiting, None)) is not None:
+                sys.stdout.flush()
+                pid = os.fork()
+                if pid == 0:
+                    _work(work, task, Path(folder, str(os.getpid())))
+                running[pid] = task
+            if not running:
+                return
+            pid, status = os.wait()
+            answer = Path(folder, str(pid))
+            yield running.pop(pid), pickle.loads(answer.read_bytes()) if answer.exists() else None, status & 127
+            answer.unlink(missing_ok=True)
+
+
+def _work(work: Callable[[Any], Any], task: Any, answer: Path) -> None:
+    try:
+        answer.write_bytes(pickle.dumps(work(task)))
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        os._exit(0)
+
+
+def _silence() -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+
+
+# ---- tests
+
+
+class Session:
+    """A plugin of pytest: collects, and lets the work run what it chooses."""
+
+    def __init__(self, work: Callable[[Session, list], Any]) -> None:
+        self.work, self.failed = work, ""
+        self.answer: Any = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self.answer = self.work(self, session.items)
+        return True
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed = report.nodeid
+
+    def run(self, item: pytest.Item, following: pytest.Item | None) -> None:
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+
+
+def prepare(examples: int) -> None:
+    """Makes hypothesis do the same every time, and little: at most so many examples of each test."""
+    hypothesis.settings.register_profile(
+        "mutation",
+        derandomize=True,
+        database=None,
+        deadline=None,
+        max_examples=examples,
+        phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    hypothesis.settings.load_profile("mutation")
+    as_told = hypothesis.settings.__init__
+
+    def few(self: hypothesis.settings, *given: Any, **more: Any) -> None:
+        if "max_examples" in more:
+            more["max_examples"] = min(more["max_examples"], examples)
+        as_told(self, *given, **more)
+
+    hypothesis.settings.__init__ = few  # type: ignore[method-assign,assignment]
+
+
+def collected(arguments: list[str], work: Callable[[Session, list], Any], without: tuple[str, ...] = ()) -> Session:
+    session = Session(work)
+    rest = [option for name in without for option in ("--deselect", name)]
+    code = pytest.main([*_OPTIONS, *rest, *arguments], plugins=[session])
+    if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.TESTS_FAILED):
+        session.failed = session.failed or "import"
+    return session
+
+
+def measured(files: list[str], without: tuple[str, ...], modules: list[str], jobs: int) -> dict[str, Test]:
+    """Of every test that passes: how long it takes, and which lines it runs; under "" what runs before all tests."""
+
+    def part(number: int) -> dict[str, Test]:
+        _silence()
+        paths = {str(PACKAGE / f"{name}.py"): name for name in modules}
+        coverer = coverage.Coverage(data_file=None, config_file=False, include=list(paths))
+
+        def each(session: Session, items: list) -> dict[str, float]:
+            seconds, caches = {"": 0.0}, _caches()
+            mine = items[number::jobs]
+            for item, following in zip(mine, [*mine[1:], None]):
+                for cache in caches:
+                    cache.cache_clear()
+                coverer.switch_context(item.nodeid)
+                session.failed, begun = "", time.process_time()
+                session.run(item, following)
+                if not session.failed:
+                    seconds[item.nodeid] = time.process_time() - begun
+            return seconds
+
+        coverer.start()
+        seconds = collected(files, each, without).answer
+        coverer.stop()
+        ran: dict[str, set] = {name: set() for name in seconds}
+        for path, module in paths.items():
+            for line, names in coverer.get_data().contexts_by_lineno(path).items():
+                for name in set(names) & set(seconds):
+                    ran[name].add((module, line))
+        return {name: Test(seconds[name], frozenset(ran[name])) for name in seconds}
+
+    return {name: test for _, found, _ in forked(range(jobs), jobs, part) for name, test in found.items()}
+
+
+def _caches() -> list[Any]:
+    """What the package remembers from one test to the next, but the nodes far beyond a list, which nothing changes."""
+    from pyterrier_cwla.tail import grid
+
+    for start, doublings in ((16, 8), (16, 40), (1024, 34), (16384, 30)):
+        grid(start, doublings)  # once for all children
+    modules = [module for name, module in sys.modules.items() if name.split(".")[0] == PACKAGE.name]
+    values = {id(value): value for module in modules for value in vars(module).values()}
+    return [value for value in values.values() if hasattr(value, "cache_clear") and value is not grid]
+
+
+class Choice:
+    """Which tests a mutant meets: those that run its lines, in an order in which it is found soon.
+
+    First what found others in the same function, then what shares words with it, then one of each, the quickest first.
+    """
+
+    def __init__(self, tests: dict[str, Test], budget: float) -> None:
+        self.tests, self.budget = {name: test for name, test in tests.items() if name}, budget
+        self.early = tests[""].lines
+        self.found: Counter = Counter()
+
+    def of(self, mutant: Mutant) -> list[str]:
+        lines = {(mutant.module, line) for line in mutant.lines}
+        able = [name for name, test in self.tests.items() if not mutant.inside or test.lines & lines]
+        seen: Counter = Counter()
+        order, words = [], _words(f"{mutant.scope} {mutant.was}")
+        for name in sorted(able, key=lambda name: self.tests[name].seconds):
+            function = name.split("[")[0]
+            seen[function] += 1
+            bears = len(words & _words(name))
+            order.append((-self.found[mutant.scope, name], -bears, seen[function], self.tests[name].seconds, name))
+        chosen, left = [], self.budget
+        for *_, seconds, name in sorted(order):
+            chosen.append(name)
+            left -= seconds
+            if left < 0:
+                break
+        return chosen
+
+    def runs_early(self, mutant: Mutant) -> bool:
+        """Whether what it changes runs while the package is imported."""
+        return any((mutant.module, line) in self.early for line in mutant.lines)
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[^\W\d_]{3,}", text))
+
+
+def _against(session: Session, items: list, names: list[str], tests: dict[str, Test]) -> str:
+    """The name of the first test that fails, or nothing."""
+    by_name = {item.nodeid: item for item in items}
+    chosen = [by_name[name] for name in names if name in by_name]
+    for item, following in zip(chosen, [*chosen[1:], None]):
+        signal.setitimer(signal.ITIMER_PROF, 10 + 10 * tests[item.nodeid].seconds)  # of its own time, however noisy
+        session.run(item, following)
+        if session.failed:
+            break
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    return session.failed
+
+
+def _limit() -> None:
+    _silence()
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.alarm(1200)
+
+
+# ---- mutants
+
+
+Outcome = tuple[Mutant, str, str]
+"""A mutant, what became of it (killed, timeout, survived), and the test that found it."""
+
+
+def outcome(mutant: Mutant, answer: str | None, ended: int, choice: Choice) -> Outcome:
+    if ended:
+        late = ended in (signal.SIGPROF, signal.SIGALRM, signal.SIGXCPU)
+        return mutant, "timeout" if late else "killed", f"signal {ended}"
+    if answer is None:
+        return mutant, "killed", "import"
+    if answer:
+        choice.found[mutant.scope, answer] += 1
+    return mutant, "killed" if answer else "survived", answer
+
+
+def replaced(some: list[Mutant], files: list[str], without: tuple[str, ...], choice: Choice, jobs: int,
+             told: Callable[[Outcome], None]) -> None:  # fmt: skip
+    """Mutants of functions, which are replaced in a session of pytest that has collected everything."""
+
+    def each(session: Session, items: list) -> None:
+        functions: dict[tuple[str, str], list[FunctionType]] = {}
+        for thing in gc.get_objects():
+            if isinstance(thing, FunctionType) and thing.__code__.co_filename.startswith(str(PACKAGE)):
+                functions.setdefault((thing.__code__.co_filename, thing.__code__.co_qualname), []).append(thing)
+        caches = _caches()
+        gc.freeze()
+
+        def on_trial(mutant: Mutant) -> str:
+            _limit()
+            path = str(PACKAGE / f"{mutant.module}.py")
+            code = compile(mutant.code, path, "exec")
+            if mutant.inside:
+                for function in functions[path, mutant.scope]:
+                    function.__code__ = _code(code, mutant.scope)
+            else:
+                try:
+                    _made_anew(mutant.module, code)
+                except Exception:
+                    return "import"
+            for cache in caches:
+                cache.cache_clear()
+            return _against(session, items, choice.of(mutant), choice.tests)
+
+        for mutant, answer, ended in forked(some, jobs, on_trial):
+            told(outcome(mutant, answer, ended, choice))
+
+    def server(_: int) -> None:
+        collected(files, each, without)
+
+    for _ in forked([0], 1, server):
+        pass
+
+
+def _made_anew(module: str, code: CodeType) -> None:
+    """Runs a module that does nothing but fill the language again, and makes the functions there what the new are."""
+    from pyterrier_cwla.spec import TABLES
+
+    before = {kind: dict(parts) for kind, parts in TABLES.items()}
+    exec(code, {"__name__": f"{PACKAGE.name}.{module}", "__package__": PACKAGE.name})
+    for kind, parts in TABLES.items():
+        for name, part in before[kind].items():
+            vars(part).update(vars(parts[name]))
+        parts.clear()
+        parts.update(before[kind])
+
+
+def _code(module: CodeType, scope: str) -> CodeType:
+    """The code of a function in that of its module."""
+    for inner in module.co_consts:
+        if isinstance(inner, CodeType):
+            if inner.co_qualname == scope:
+                return inner
+            if scope.startswith(f"{inner.co_qualname}."):
+                return _code(inner, scope)
+    raise KeyError(scope)
+
+
+class _Mutated(SourceFileLoader):
+    def __init__(self, name: str, path: str, code: str) -> None:
+        super().__init__(name, path)
+        self.code = code
+
+    def get_code(self, fullname: str) -> CodeType:
+        return compile(self.code, self.path, "exec")
+
+
+class _Finder:
+    """Finds the mutated module before Python finds that of the package."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        self.mutant, self.name = mutant, f"{PACKAGE.name}.{mutant.module}"
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name != self.name:
+            return None
+        path = str(PACKAGE / f"{self.mutant.module}.py")
+        return importlib.util.spec_from_file_location(name, path, loader=_Mutated(name, path, self.mutant.code))
+
+
+def imported(some: list[Mutant], choice: Choice, jobs: int, told: Callable[[Outcome], None]) -> None:
+    """Mutants of what runs while the package is imported, which every child has to do anew."""
+
+    def on_trial(mutant: Mutant) -> str:
+        _limit()
+        sys.meta_path.insert(0, _Finder(mutant))  # type: ignore[arg-type]
+        names = choice.of(mutant)
+        early = [name for name in names if name.startswith(_EARLY)][:60]
+        return next(filter(None, (met(part) for part in (early, [n for n in names if n not in early]) if part)), "")
+
+    def met(names: list[str]) -> str:
+        files = sorted({name.split("::")[0] for name in names})
+        return collected(files, lambda session, items: _against(session, items, names, choice.tests)).failed
+
+    for mutant, answer, ended in forked(some, jobs, on_trial):
+        told(outcome(mutant, answer, ended, choice))

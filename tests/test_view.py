@@ -1,0 +1,143 @@
+"""What a view answers: beyond the list as for items that stand there, and between hits as for all ranks."""
+
+import numpy as np
+import pytest
+
+from pyterrier_cwla import continuation, residual, score
+from pyterrier_cwla.errors import NoFiniteValue
+from pyterrier_cwla.view import View
+
+GRADES = np.array([[1, 0, 2, 0, 1], [0, 0, 0, 2, 0]])
+EFFORTS = np.array([[2, 0.5, 1, 3, 0.25], [1, 1, 2, 0.5, 4]])
+BEST = {"none": (0.0, 0), "best": (0.75, 2)}
+
+#: What may be read of a view.
+NAMES = {
+    **{name: lambda view, name=name: getattr(view, name) for name in ("i", "r", "grade", "e", "E", "G", "best", "G_before")},
+    "fading(0)": lambda view: view.fading(0),
+    "fading(0.5)": lambda view: view.fading(0.5),
+    "fading(1)": lambda view: view.fading(1),
+    "credited": lambda view: view.credited(lambda effort: 1 / (1 + np.asarray(effort))),
+    **{
+        f"at_least({rel}).{name}": lambda view, rel=rel, name=name: getattr(view.at_least(rel), name)
+        for rel in (None, 1, 2, 3)
+        for name in ("i", "r", "grade", "e", "E", "G", "best", "G_before")
+    },
+}  # fmt: skip
+#: What has no value where unseen items gain something for ever.
+ENDLESS = {
+    "discounted": lambda view: view.discounted(lambda i: 1 / i),
+    "total": lambda view: view.total,
+    "found": lambda view: view.found,
+    "at_least(1).total": lambda view: view.at_least(1).total,
+    "at_least(2).found": lambda view: view.at_least(2).found,
+}
+
+
+def totals(rel):
+    return np.array([[9.0], [7.0]]) if rel is None else np.array([[4.0], [3.0]]) / rel
+
+
+def a_view(more=0, best=(0.0, 0), costs=True):
+    """Five items, and as many of the best as asked for, of which each costs 1.5."""
+    r, grade = (np.hstack([values, np.full((2, more), top)]) for values, top in zip((GRADES / 2, GRADES), best))
+    e = np.hstack([EFFORTS, np.full((2, more), 1.5)]) if costs else None
+    return View(np.arange(1.0, 6 + more)[None, :], r, grade, totals, e, 1.5 if costs else 1.0, *best)
+
+
+def spread(values, ranks):
+    return np.broadcast_to(np.asarray(values, float), (2, ranks))
+
+
+@pytest.mark.parametrize("costs", [True, False])
+@pytest.mark.parametrize("best", BEST)
+@pytest.mark.parametrize("name", NAMES)
+def test_beyond_the_list_is_what_items_there_would_be(name, best, costs):
+    """DESIGN.md, section 4: a view of ranks n+m that were not retrieved, of no gain, or (in a residual) of the best."""
+    beyond = a_view(best=BEST[best], costs=costs).beyond(np.array([[1, 2, 3, 4]]))
+    explicit = a_view(4, BEST[best], costs)
+    np.testing.assert_allclose(spread(NAMES[name](beyond), 4), spread(NAMES[name](explicit), 9)[:, 5:], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_what_lies_beyond_changes_no_total(name):
+    beyond, explicit = a_view().beyond(np.array([[1.0, 2.0]])), a_view(2)
+    np.testing.assert_allclose(
+        spread(ENDLESS[name](beyond), 2), spread(ENDLESS[name](explicit), 7 if "disc" in name else 2)[:, -2:]
+    )
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_endless_gain_has_no_total(name):
+    if name != "at_least(2).found":
+        with pytest.raises(NoFiniteValue):
+            ENDLESS[name](a_view(best=(0.75, 2)).beyond(np.array([[1.0]])))
+
+
+def test_between_hits_lie_ranks_without_gain():
+    """What is seen at the hits alone, whose efforts E knows, is what is seen there of all ranks."""
+    r = np.array([[0.5, 0, 0, 0.25, 1, 0, 0.5], [0, 1, 0, 0, 0.5, 0.5, 0]])
+    e = np.where(r > 0, 2.0, 0.3)
+    i = np.arange(1.0, 8)[None, :]
+    hits = np.array([[0, 3, 4, 6], [1, 4, 5, 6]])
+    row = np.array([[0], [1]])
+    whole = View(i, r, r, totals, e)
+    some = View(i.repeat(2, axis=0)[row, hits], r[row, hits], r[row, hits], totals, e[row, hits], E=whole.E[row, hits])
+    for name in ("i", "r", "grade", "e", "E", "G", "best", "G_before", "fading(0)", "fading(0.5)", "fading(1)"):
+        np.testing.assert_allclose(NAMES[name](some), spread(NAMES[name](whole), 7)[row, hits], err_msg=name)
+    np.testing.assert_allclose(whole.steps, e)
+    np.testing.assert_allclose(np.cumsum(some.steps, axis=1), whole.E[row, hits])
+
+
+# ---- what follows for scores
+
+
+@continuation
+def pleased(view):
+    """Leaves the more readily after a document of grade 2."""
+    return np.where(view.grade >= 2, 0.25, 0.5)
+
+
+def test_unseen_items_have_no_grade_and_in_a_residual_the_best():
+    """V⁺ is 1 + ¼·(1 + ½ + …), and 1 + ¼·(1 + ¼ + …) if all that is unseen had grade 2."""
+    same = {"C": "pleased", "A": "items", "gain": "linear", "max_rel": 2}
+    assert score([2], **same) == pytest.approx(1.5)
+    assert residual([2], **same) == pytest.approx(4 / 3 - 1.5)
+
+
+def test_whoever_looks_for_the_best_finds_it_among_the_unseen():
+    """With rr(2) all stop at the first document of grade 2: in a residual at rank 2, where the first unseen one is."""
+    same = {"A": "etg", "gain": "binary", "max_rel": 2}
+    assert score([0], C="rr(2)", **same) == 0
+    assert residual([0], C="rr(2)", **same) == pytest.approx(1)
+    assert residual([0], C="rr(1)", **same) == pytest.approx(1)
+
+
+def test_nothing_gained_for_nothing_is_a_rate_of_nothing():
+    """A(i) = G(i)/E(i), and 0 where nothing was gained, even if nothing was spent."""
+    efforts = {"efforts": [[0, 2]] * 40, "end": "stop"}
+    assert score([[0, 1]] * 40, C="rbp(0.5)", A="avg", **efforts).tolist() == [0.25] * 40
+    assert score([[0, 1]] * 40, C="rbp(0.5)", A="erg", **efforts).tolist() == [0.5] * 40
+    assert score([0, 0], efforts=[0, 0], C="prec(2)", A="erg", end="stop") == 0
+    with pytest.raises(NoFiniteValue):
+        score([1, 0], efforts=[0, 0], C="prec(2)", A="avg", end="stop")
+
+
+@pytest.mark.parametrize(
+    ("phi", "worth"),
+    [
+        ("reciprocal", [1, 1 / 2, 1 / 3, 1 / 4]),
+        ("log2", [1, 0.6309297535714575, 1 / 2, 0.43067655807339306]),
+        ("power(2)", [1, 1 / 4, 1 / 9, 1 / 16]),
+        ("geometric(0.5)", [1, 1 / 2, 1 / 4, 1 / 8]),
+    ],
+)
+def test_what_a_gain_is_worth_at_each_rank(phi, worth):
+    assert score(np.eye(4), C="prec(4)", A=f"utility({phi})").tolist() == pytest.approx(worth, rel=1e-14)
+
+
+def test_what_lies_between_two_hits_is_forgotten_and_paid_for():
+    """By hand: F(4) = ½δ³ + ½ and F(5) = δ·F(4) + 1, δ = ½; and Σ V(i)·e_i = 2·0.5 + 1."""
+    fading = 0.5 * 0.5 + 0.25 * (0.5 / 8 + 0.5) + 0.25 * (0.5 / 16 + 0.25 + 1)
+    assert score([0.5, 0, 0, 0.5, 1], C="rr", A="fgt(0.5)") == pytest.approx(fading, rel=1e-14)
+    assert score([0, 0, 1], C="rr", A="erg", effort="by_grade({0:0.5,1:1})") == pytest.approx(0.5, rel=1e-14)
