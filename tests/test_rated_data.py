@@ -201,12 +201,13 @@ def test_the_lists_of_chiir_2024(data):
 @pytest.mark.real_data
 def test_recorded_lists_have_the_impressions_at_their_ranks(data):
     """What the ranks mean: of all queries that a user asked once, noted and recorded ranks are the same."""
-    from pyterrier_cwla.studies.rated_data import _QUERY, _read, _recorded
+    from pyterrier_cwla.behaviour.adapters import study_table
+    from pyterrier_cwla.studies.rated_data import _QUERY, _recorded
 
     folder = data / "chiir24-satisfaction"
     columns = ("id", *_QUERY, "doc_id", "rank", "original_rank")
-    noted = _read(folder, "serp_annotation", columns)
-    feedback = _read(folder, "query_feedback", ("id", *_QUERY))
+    noted = study_table(folder, "serp_annotation", columns)
+    feedback = study_table(folder, "query_feedback", ("id", *_QUERY))
     once = feedback[~feedback.duplicated(_QUERY, keep=False)]
     both = noted.merge(_recorded(folder), on=[*_QUERY, "doc_id"], suffixes=("", "_recorded")).merge(once, on=_QUERY)
     anew = noted.sort_values("id").groupby(_QUERY)["rank"].diff() <= 0
