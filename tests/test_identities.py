@@ -91,6 +91,12 @@ def test_unretrieved_gain_lies_at_infinity():
     assert explain_gains(r, judged=[*r, 1], C="ap2", A="avg").expected_items == math.inf
 
 
+def test_gain_above_a_threshold_alone_may_be_wanted():
+    """V⁺ of ap1 is R / Σ r_j/j: with rel=2 both count documents of grade 2 or more, retrieved or not."""
+    items = explain_gains([2, 1, 0, 3], judged=[2, 1, 0, 3, 2, 1], C="ap1(rel=2)", A="erg", gain="raw").expected_items
+    assert items == near(3 / (1 + 1 / 4))
+
+
 # ---- total and rate of gain
 
 FINITE = ("prec", "rbp", "inst", "insq", "decay", "carterette1", "carterette2")

@@ -2,13 +2,14 @@
 
 import math
 import warnings
+from fractions import Fraction
 
 import mpmath
 import numpy as np
 import pytest
 from mpmath import mpf
 
-from pyterrier_cwla import aggregation, continuation, score
+from pyterrier_cwla import aggregation, continuation, explain_gains, score
 from pyterrier_cwla.errors import NoFiniteValue
 
 TABLE_1 = [0.7, 0.4, 0.0, 1.0, 0.5, 0.3]
@@ -230,6 +231,23 @@ def test_a_continuation_that_jumps_far_beyond_the_list():
     assert score(TABLE_1, C="announced_leap(30000)", A="avg") == pytest.approx(by_hand, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("C", "V"),
+    [
+        ("prec(30000)", lambda i: 1 + 0 * i),
+        ("dcg(30000)", lambda i: 1 / np.log2(i + 1)),
+        ("carterette1(30000)", lambda i: 1 / i),
+        ("carterette2(30000)", lambda i: 1 + 0 * i),
+        ("product(rbp(0.9999),prec(30000))", lambda i: 0.9999 ** (i - 1)),
+    ],
+)
+def test_a_last_rank_far_beyond_the_list(C, V):
+    """Whoever is still there at rank 30,000 leaves there, however short the list is."""
+    i = np.arange(1.0, 30_001)
+    there = V(i)
+    assert score([0], C=C, A="err") == pytest.approx((-np.diff(there, append=0) / i).sum(), rel=1e-9)
+
+
 @pytest.mark.parametrize("after", [100, 700, 5000])
 def test_an_aggregation_that_jumps(after):
     expected = 1 - 0.999 ** (after - 1)
@@ -311,3 +329,49 @@ def test_own_sums_are_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         score([1, 0, 1], C="patient(2)", A="second_thoughts(0.5)")
+
+
+# ---- limits that move
+
+
+def seen_until_a_limit(r, e, unseen, T, K, h_b, h_c, m):
+    """Zhang et al. (2017): item by item, until G(i) ≥ T_i or E(i) ≥ K_i; infinite where that never is."""
+    G = E = moved = 0
+    for i in range(1, 5000):
+        gain, cost = (r[i - 1], e[i - 1]) if i <= len(r) else (0, unseen)
+        G, E = G + gain, E + cost
+        if G >= T + h_b * moved or E >= K + h_c * moved:
+            return i
+        moved += gain - m
+    return math.inf
+
+
+def test_users_with_limits_on_gain_and_effort_see_as_many_items_as_if_counted():
+    """In quarters, which floats hold exactly, so that it is clear when a limit is met."""
+    rng = np.random.default_rng(1)
+    counted = []
+    for _ in range(200):
+        n = rng.integers(1, 5)
+        r, e = rng.choice([0, 0, 0.25, 0.5, 1], n).tolist(), rng.choice([0, 0.25, 1, 3], n).tolist()
+        unseen = float(rng.choice([0, 0.25, 0.5, 2.5]))
+        T, K = float(rng.integers(1, 40) / 4), float(rng.integers(1, 200) / 4)
+        h_b, h_c, m = (float(rng.choice([0, 0, 0.25, 0.5, 1, 2])) for _ in range(3))
+        counted.append(seen_until_a_limit(r, e, unseen, T, K, h_b, h_c, m))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            said = explain_gains(r, efforts=e, unseen=unseen, C=f"bpm({T},{K},{h_b},{h_c},{m})", A="etg").expected_items
+        assert said == pytest.approx(counted[-1], rel=1e-12), (r, e, unseen, T, K, h_b, h_c, m)
+    assert {min(count, 20) for count in counted} >= {1, 2, 3, 5, 8, 13, 20}
+    assert math.inf in counted
+
+
+def test_efforts_in_tenths_are_counted_as_if_they_were_exact():
+    """K=6.3 is 21 efforts of 0.3, though 21 · 0.3 and 6.3 / 0.3 are others in floats."""
+    rng = np.random.default_rng(2)
+    for _ in range(150):
+        K, unseen, h_c = (Fraction(int(rng.integers(*ends)), 10) for ends in ((1, 400), (1, 9), (0, 3)))
+        e, m = [Fraction(int(rng.integers(1, 9)), 10)], Fraction(int(rng.integers(0, 3)), 2)
+        counted = seen_until_a_limit([0], e, unseen, 9999, K, 0, h_c, m)
+        C = f"bpm(9999,{float(K)},0,{float(h_c)},{float(m)})"
+        said = explain_gains([0], efforts=[float(e[0])], unseen=float(unseen), C=C, A="etg").expected_items
+        assert said == pytest.approx(counted, rel=1e-12), (C, e, unseen)

@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+from dataclasses import FrozenInstanceError
 
 import cloudpickle
 import numpy as np
@@ -17,7 +18,7 @@ from pyterrier_cwla import CWLA, aggregation, continuation, discount, effort, ga
 from pyterrier_cwla.catalogue import PLAIN
 from pyterrier_cwla.errors import BadParameter, CWLAError, UnknownSpec
 from pyterrier_cwla.rankings import Rankings
-from pyterrier_cwla.spec import TABLES, In
+from pyterrier_cwla.spec import TABLES, Grades, In
 
 PARTS = [(kind, name) for kind, parts in BUILT_IN.items() for name in parts if name != "table"]
 rbp = BUILT_IN["continuation"]["rbp"]
@@ -223,6 +224,44 @@ def test_numbers_that_no_float_holds():
             BUILT_IN["continuation"]["prec"](huge)
 
 
+def test_text_of_ten_thousand_characters_is_read_and_no_longer():
+    assert parse("rbp(0.8)".rjust(10_000), "continuation") == rbp(0.8)
+    with pytest.raises(UnknownSpec, match="cannot be read"):
+        parse("rbp(0.8)".rjust(10_001), "continuation")
+
+
+def test_an_error_shows_two_hundred_characters_and_says_so_where_there_are_more():
+    with pytest.raises(UnknownSpec) as error:
+        parse("x" * 200, "continuation")
+    assert f"in C='{'x' * 200}'." in str(error.value)
+    with pytest.raises(UnknownSpec) as error:
+        parse("x" * 201, "continuation")
+    assert f"in C='{'x' * 200}…'." in str(error.value)
+
+
+def test_whole_numbers_that_floats_tell_apart_are_written_as_such():
+    prec = BUILT_IN["continuation"]["prec"]
+    assert str(prec(200.0)) == "prec(200)"
+    assert str(prec(2.0**53 - 1)) == "prec(9007199254740991)"
+    assert str(prec(2.0**53)) == "prec(9007199254740992.0)"
+
+
+def test_nothing_that_describes_a_function_can_be_changed():
+    spec = parse("utility(log2)", "aggregation")
+    described = [*(p.allowed for part in ("ap1", "rbp") for p in BUILT_IN["continuation"][part].parameters)]
+    described += [spec, spec.part.parameters[0], spec.part.parameters[0].allowed, Grades()]
+    for thing in described:
+        name = next(iter(vars(thing)))
+        with pytest.raises(FrozenInstanceError):
+            setattr(thing, name, None)
+
+
+def test_decorators_are_called_what_they_make():
+    for kind, decorate in {"continuation": continuation, "aggregation": aggregation, "discount": discount}.items():
+        assert (decorate.__name__, decorate.__qualname__) == (kind, kind)
+        assert f"@{kind}" in decorate.__doc__
+
+
 # ---- users' own functions
 
 
@@ -403,6 +442,19 @@ def test_functions_of_an_importable_module_are_pickled_by_name():
     spec = halting(0.25)
     assert pickle.loads(pickle.dumps(spec)) == spec
     assert b"cloudpickle" not in pickle.dumps(spec)
+
+
+def test_a_function_that_came_in_a_pickle_may_be_named():
+    """DESIGN.md, section 5: once it is there, by name too."""
+    pickled = pickle.dumps(a_notebooks_function()(0.5))
+    TABLES["continuation"].pop("travelling")
+    spec = pickle.loads(pickled)
+    assert parse("travelling(0.5)", "continuation") == spec
+    assert (spec.part.kind, spec.part.facts, spec.part.signature()) == (
+        "continuation",
+        {"settles": True},
+        "travelling(p=0.5)",
+    )
 
 
 def test_a_pickled_function_does_not_take_the_name_of_a_newer_one():

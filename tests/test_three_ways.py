@@ -8,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import BUILT_IN, aggregations, continuations, ends, gains, is_static, numbers
 
+from pyterrier_cwla import continuation
 from pyterrier_cwla.catalogue import PLAIN
-from pyterrier_cwla.errors import NoFiniteValue
+from pyterrier_cwla.errors import BadParameter, NoFiniteValue
 from pyterrier_cwla.metric import Metric
 from pyterrier_cwla.rankings import Pool, Rankings
+from pyterrier_cwla.spec import parse
 from pyterrier_cwla.view import View
 from pyterrier_cwla.walk import Walk
 
@@ -228,6 +230,64 @@ def test_rank_only(name, data):
     if is_static(spec):
         first, second = (values(spec, view([r], 9)) for r in (data.draw(gains(9, 9)), data.draw(gains(9, 9))))
         np.testing.assert_array_equal(first, second)
+
+
+@continuation(depth=lambda k: k)
+def hurdle(view, k: int):
+    return np.where(view.i < k, 0.9, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("fact", "of_products"),
+    [
+        ("settles", {"rr,rbp(0.5)": True, "rr,insq(2)": False, "insq(2),rr": False, "insq(1),insq(2)": False}),
+        ("passes", {"rr,carterette3(0.5)": True, "rr,rbp(0.5)": False, "rbp(0.5),rr": False, "insq(1),insq(2)": False}),
+        ("leaves", {"rr,rbp(0.5)": True, "decay,rr": True, "rbp(0.5),decay": True, "rr,cascade(1)": False}),
+        ("vanishes", {"rr,dcg": True, "dcg,rr": True, "dcg,dcg": True, "rr,rbp(0.5)": False}),
+    ],
+)
+def test_what_is_so_of_products(fact, of_products):
+    """C stays as it is, or lets pass, where both factors do; users leave in the end where either makes them."""
+    for factors, so in of_products.items():
+        assert bool(parse(f"product({factors})", "continuation").fact(fact)) is so, factors
+
+
+@pytest.mark.parametrize(
+    ("fact", "of_products"),
+    [
+        ("last", {"prec(3),prec(5)": 3, "prec(5),carterette1(3)": 3, "rr,prec(3)": 3, "prec(3),rr": 3, "dcg,prec(4)": 4}),
+        ("last", {"dcg,dcg": 0, "dcg,rr": 0, "rr,rbp(0.5)": 0}),
+        ("depth", {"hurdle(3),hurdle(5)": 5, "hurdle(5),hurdle(3)": 5, "hurdle(3),rr": 3, "rr,hurdle(3)": 3, "rr,rr": 0}),
+    ],
+)  # fmt: skip
+def test_ranks_of_products(fact, of_products):
+    """Nobody sees an item after the first of two last ranks; C jumps until after the second of two hurdles."""
+    for factors, rank in of_products.items():
+        assert replace(PLAIN, C=parse(f"product({factors})", "continuation")).rank_at(fact) == rank, factors
+
+
+@continuation(survival=True)
+def half_at_first(view):
+    return 0.5 / view.i
+
+
+def test_what_gives_v_is_no_factor():
+    for factors in ("half_at_first,rr", "rr,half_at_first"):
+        with pytest.raises(BadParameter, match="half_at_first says more than who goes on, and so cannot be a factor"):
+            replace(PLAIN, C=parse(f"product({factors})", "continuation")).score(aligned([[1, 0]]))
+
+
+@pytest.mark.parametrize("factors", ["rr,insq(2)", "insq(2),rr", "insq(2),carterette3(0.5)", "rbp(0.5),insq(2)"])
+def test_items_beyond_of_products(factors):
+    """Where one factor lets unseen items pass, the other alone says how many are seen; else there is no closed form."""
+    r = [0.5, 0, 0.25]
+    spec = parse(f"product({factors})", "continuation")
+    assert (spec.fact("items_beyond") is None) == ("rbp" in factors)
+    walk = _walk(spec, view([r]))
+    m = np.arange(1.0, 10**5 + 1)[None, :]
+    V = walk.reach * np.cumprod(np.append(1.0, walk.goes_on(m)))
+    rest = V[..., -1] * (len(r) + 2 * 2 + 1e5)
+    assert walk.items_beyond.item() == pytest.approx(V[..., :-1].sum() + rest.item(), rel=1e-6)
 
 
 def test_uniform():

@@ -113,6 +113,14 @@ def test_whoever_looks_for_the_best_finds_it_among_the_unseen():
     assert residual([0], C="rr(1)", **same) == pytest.approx(1)
 
 
+@pytest.mark.parametrize(
+    ("C", "items"), [("carterette2(4,2)", 1 + 1 + 1 / 2 + 1 / 2), ("rr(2)", 2), ("carterette3(1,2)", 2), ("cascade(0.5,2)", 1.5)]
+)  # fmt: skip
+def test_grades_below_the_threshold_are_passed(C, items):
+    """Of grades 1, 2, 0, 2 those of 2 are wanted: who leaves there, or loses interest, does not at the first."""
+    assert score([1, 2, 0, 2], C=C, A="items", gain="linear", max_rel=2) == pytest.approx(items)
+
+
 def test_nothing_gained_for_nothing_is_a_rate_of_nothing():
     """A(i) = G(i)/E(i), and 0 where nothing was gained, even if nothing was spent."""
     efforts = {"efforts": [[0, 2]] * 40, "end": "stop"}
