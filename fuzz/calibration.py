@@ -50,7 +50,7 @@ def grammar(rng: random.Random) -> bytes:
         elif choice < 0.25 and isinstance(parent, list):
             parent.append(place)
         elif choice < 0.6 and isinstance(place, int | float):
-            parent[keys[-1]] = rng.choice((place + 1, place / 2, -place, place * 1000, place))
+            parent[keys[-1]] = rng.choice((place + 1, place // 2, -place, place * 1000, place))
         else:
             parent[keys[-1]] = rng.choice(_ODD)
     return json.dumps(content).encode("utf-8", "surrogatepass")

@@ -182,8 +182,8 @@ def _expected(fields: dict[str, str]) -> str:
 
 def open_parquet(path: str, **options: Any) -> pa.parquet.ParquetFile:
     """A Parquet file, of which is checked what can be: its pages where they have sums, and the number of its rows."""
-    file = pa.parquet.ParquetFile(path, page_checksum_verification=True, **options)
     try:
+        file = pa.parquet.ParquetFile(path, page_checksum_verification=True, **options)
         file.schema_arrow.names  # noqa: B018
     except UnicodeDecodeError as error:
         raise MalformedFile(f"{path}: broken: the name of a column is not UTF-8.") from error
