@@ -3,8 +3,8 @@
 import csv
 import os
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -31,7 +31,12 @@ def read_run(path: AnyPath) -> pa.Table:
     Raises MalformedFile, with file and line, for whatever is not a run: a NaN score and a document twice in a
     query's ranking are among it, infinite scores are not.
     """
-    table, place = _read(path, RUN)
+    return run_with(path, RUN.optional)
+
+
+def run_with(path: AnyPath, extras: Collection[str]) -> pa.Table:
+    """The same with these optional columns: what nobody asks for is not read, and may be broken."""
+    table, place = _read(path, RUN.of(extras))
     _refuse_repeats(table, place, "document {doc_id!r} stands twice in the ranking of query {query_id!r}")
     return table
 
@@ -100,6 +105,11 @@ class _Kind:
     """The column names that Parquet files and header lines may use for our columns, ours first."""
     optional: tuple[str, ...] = ()
     """Columns that Parquet files may lack, or leave empty."""
+
+    def of(self, extras: Collection[str]) -> "_Kind":
+        """The same with these optional columns alone."""
+        names = {name: column for name, column in self.names.items() if column in extras or column not in self.optional}
+        return replace(self, names=names)
 
 
 TYPES = {

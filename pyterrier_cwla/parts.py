@@ -274,7 +274,7 @@ class _RowGroups(Part):
         ):
             if self.row_groups[-1] >= file.metadata.num_row_groups:
                 raise MalformedFile(f"{self.path}: was changed while it was read. Evaluate it again.")
-            columns = _columns(self.path, file.schema_arrow, self.run)
+            columns = _columns(self.path, file.schema_arrow, self.run, wanted)
             columns = {column: name for column, name in columns.items() if column in ("run", *wanted)}
             self._check_room(file.metadata, [name for column, name in columns.items() if TYPES[column] == pa.string()])
             for table in self._raw(file, list(columns.values())):
@@ -348,8 +348,8 @@ def _together(groups: Sequence[int], sizes: Sequence[int], most: int) -> Iterato
         yield tuple(some_groups)
 
 
-def _columns(path: str, schema: pa.Schema, run: str | None) -> dict[str, str]:
-    return columns_of(path, schema, RUN if run is not None else _NAMED_RUNS)
+def _columns(path: str, schema: pa.Schema, run: str | None, wanted: Collection[str] = ()) -> dict[str, str]:
+    return columns_of(path, schema, (RUN if run is not None else _NAMED_RUNS).of(wanted))
 
 
 def _comes_often(file: pa.parquet.ParquetFile, name: str) -> bool:

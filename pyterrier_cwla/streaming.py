@@ -16,7 +16,7 @@ from . import ids
 from .align import Aligned, Judgments, Rows
 from .errors import BadRun, MalformedFile, MissingLength
 from .evaluate import computed_here, in_groups, loaded, naming
-from .files import is_text, read_run
+from .files import is_text, run_with
 from .frames import Columns
 from .measures import CWLAMeasure, innermost
 from .parts import EXTRAS, Part, Source, sources
@@ -188,7 +188,7 @@ class Scoring:
     @property
     def extras(self) -> list[str]:
         """What the measures ask of a run beside ids and scores."""
-        return CWLAProvider().run_inputs(self.measures)[3:]
+        return _extras(self.measures)
 
     def of(self, counts: Counts) -> Scoring:
         """The same scoring of other runs."""
@@ -353,16 +353,20 @@ def _values_of_small(
     more = True
     while more:
         too_large: list[Source] = []
-        yield from in_groups(evaluator, _read_whole(files, too_large))
+        yield from in_groups(evaluator, _read_whole(files, _extras(measures), too_large))
         yield from _values_of_large(measures, judgments, too_large, progress)
         more = bool(too_large)
 
 
-def _read_whole(files: Iterator[Source], too_large: list[Source]) -> Iterator[tuple[str, pa.Table]]:
+def _extras(measures: Iterable[Measure]) -> list[str]:
+    return CWLAProvider().run_inputs(measures)[3:]
+
+
+def _read_whole(files: Iterator[Source], extras: list[str], too_large: list[Source]) -> Iterator[tuple[str, pa.Table]]:
     """Runs by name, up to a file for which there is no room."""
     for source in files:
         try:
-            run = read_run(source.parts[0].path)
+            run = run_with(source.parts[0].path, extras)
         except NoRoom:
             too_large.append(source)
             return

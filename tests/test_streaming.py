@@ -349,6 +349,18 @@ def test_a_query_may_be_split_over_files_of_other_columns_and_encodings(tmp_path
         list(stream(qrels, tmp_path / "x.parquet", ["TBG"]))
 
 
+def test_what_no_measure_asks_for_is_not_read(tmp_path, small):
+    """Neither of a file that is read whole nor of one in pieces: which it is must not matter."""
+    path = _write(_run(np.random.default_rng(0)).assign(duplicate_of=1), tmp_path / "x.parquet")
+    qrels = {"q1": {"d1": 1, "d7": 2}, "q5": {"d4": 1}}
+    expected = evaluate(qrels, pd.read_parquet(path).drop(columns="duplicate_of"), ["RR", "TBG"], True)
+    for rows in (1 << 20, 20):
+        small(rows)
+        same(evaluate(qrels, path, ["RR", "TBG"], True), expected)
+        with pytest.raises(MalformedFile, match="'duplicate_of' holds int64, and ids must be strings"):
+            evaluate(qrels, path, ["RR", "TBG(duplicates='run')"])
+
+
 def test_long_texts_that_many_rows_share_are_no_way_to_fill_memory(tmp_path, small, monkeypatch):
     monkeypatch.setenv("PYTERRIER_CWLA_READ_LIMIT", "20M")
     texts, rows = pa.array(["x" * 40_000 + str(n) for n in range(4)]), 3000
