@@ -17,7 +17,7 @@ from pathlib import Path
 
 from . import report
 from .mutants import mutants
-from .trial import PACKAGE, Choice, Outcome, imported, measured, prepare, replaced
+from .trial import PACKAGE, Choice, Outcome, Test, imported, measured, prepare, replaced
 
 MODULES = ["spec", "view", "continuation", "aggregation", "metric", "rankings"]
 LANGUAGE = ("continuation", "aggregation")  # nothing but functions of the language
@@ -28,9 +28,9 @@ TESTS = [
         for name in re.findall(
             r"\w+",
             """
-        arrays spec explain bad_input catalogue by_grade crossing documents stops holes varying virtual duplicates
-        identities open_end three_ways against_reference rankings to_the_last_bit
-        ir_measures swaps mutants
+        arrays spec view explain bad_input catalogue listing by_grade crossing documents stops holes varying virtual
+        duplicates identities open_end three_ways against_reference rankings to_the_last_bit
+        ir_measures swaps
     """,
         )
     ),
@@ -38,7 +38,6 @@ TESTS = [
 #: These begin other processes, which know nothing of a mutant, or take very long.
 WITHOUT = (
     "tests/test_spec.py::test_measures_travel_to_the_workers_of_joblib",
-    "tests/test_spec.py::test_a_measure_carries_its_function_to_a_fresh_process",
     "tests/test_ir_measures.py::test_importing",
     "tests/test_ir_measures.py::test_the_default_pipeline",
     "tests/test_rankings.py::test_a_run_of_more_than_a_million_rows_is_the_sum_of_its_parts",
@@ -59,7 +58,7 @@ def main() -> None:
     options.add_argument("--jobs", type=int, default=2, help="how many mutants are tried at a time")
     options.add_argument("--budget", type=float, default=5, help="seconds of tests that a mutant meets at most")
     options.add_argument("--examples", type=int, default=4, help="how many examples hypothesis makes at most")
-    options.add_argument("--again", action="store_true", help="try those that survived the last time again")
+    options.add_argument("--again", action="store_true", help="try survivors that are not explained again")
     options.add_argument("--list", action="store_true", help="print the mutants, and try none")
     options.add_argument("--match", default="", help="only those whose changed line has this text")
     options.add_argument("--report", type=Path, metavar="FILE", help="write the results into this page")
@@ -74,7 +73,7 @@ def main() -> None:
     prepare(asked.examples)
     KEPT.mkdir(parents=True, exist_ok=True)
     if asked.again:
-        kept = [line for line in _results().values() if line["outcome"] != "survived"]
+        kept = [line for line in _results().values() if line["outcome"] != "survived" or report.reason(line)["same"]]
         RESULTS.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in kept))
     left = [m for m in some if m.key not in _results()]
     files = [name for name in TESTS if Path(name).exists()]
@@ -116,16 +115,22 @@ def _results() -> dict[str, dict]:
     return {line["key"]: line for line in lines}
 
 
-def _tests(files: list[str], jobs: int, examples: int) -> dict:
-    """What an unmutated pass tells of the tests, kept until a file changes."""
-    read = sha256()
-    for path in [*sorted(PACKAGE.rglob("*.py")), *sorted(Path("tests").glob("*.py"))]:
-        read.update(path.read_bytes())
-    kept = Path(KEPT, f"tests-{examples}-{read.hexdigest()[:16]}.pickle")
-    if not kept.exists():
+def _tests(files: list[str], jobs: int, examples: int) -> dict[str, Test]:
+    """What an unmutated pass tells of the tests, kept until their file or one of the modules changes."""
+    modules = b"".join(Path(PACKAGE, f"{name}.py").read_bytes() for name in MODULES)
+    kept = {name: _place(name, modules, examples) for name in files}
+    missing = [name for name, place in kept.items() if not place.exists()]
+    if missing:
         print("an unmutated pass …", flush=True)
-        kept.write_bytes(pickle.dumps(measured(files, WITHOUT, MODULES, jobs)))
-    return pickle.loads(kept.read_bytes())
+        found = measured(missing, WITHOUT, MODULES, jobs)
+        for name in missing:
+            mine = {test: known for test, known in found.items() if test.split("::")[0] in (name, "")}
+            kept[name].write_bytes(pickle.dumps(mine))
+    return {test: known for place in kept.values() for test, known in pickle.loads(place.read_bytes()).items()}
+
+
+def _place(file: str, modules: bytes, examples: int) -> Path:
+    return Path(KEPT, f"tests-{sha256(b'%d' % examples + modules + Path(file).read_bytes()).hexdigest()[:16]}.pickle")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +17,24 @@ MARK = ".. What follows is written by ``python -m mutation --report``.\n"
 
 def written(lines: list[dict[str, Any]]) -> str:
     """The results as reStructuredText, from what is kept of each mutant."""
-    known = tomllib.loads(KNOWN.read_text())["survivors"] if KNOWN.exists() else []
-    survivors = [(line, _reason(line, known)) for line in lines if line["outcome"] == "survived"]
+    survivors = [(line, reason(line)) for line in lines if line["outcome"] == "survived"]
     return "\n".join([*_table(lines, survivors), *_listed(survivors)]) + "\n"
 
 
-def _reason(line: dict[str, Any], known: list[dict[str, Any]]) -> dict[str, Any]:
-    """What is known of a survivor: its kind (same, speed, or untested), and why."""
-    for reason in known:
-        if reason["module"] == line["module"] and any(
+def reason(line: dict[str, Any]) -> dict[str, Any]:
+    """What is known of a survivor: whether it is the same as what it was made from, and why it survives."""
+    for known in _explained():
+        if known["module"] == line["module"] and any(
             case[0] in ("*", line["scope"]) and case[1] in line["was"] and (len(case) < 3 or case[2] in line["now"])
-            for case in reason["cases"]
+            for case in known["cases"]
         ):
-            return reason
+            return known
     return {"same": False, "why": "Not explained yet."}
+
+
+@cache
+def _explained() -> list[dict[str, Any]]:
+    return tomllib.loads(KNOWN.read_text())["survivors"]
 
 
 def _table(lines: list[dict[str, Any]], survivors: list) -> Iterator[str]:

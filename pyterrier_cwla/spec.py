@@ -165,17 +165,6 @@ class Part:
     def built_in(self) -> bool:
         return self.__module__.startswith(f"{__package__}.")
 
-    @property
-    def says(self) -> str:
-        """The first line of the docstring: what this user does, or feels."""
-        return (self.__doc__ or "").strip().split("\n")[0]
-
-    @property
-    def source(self) -> str:
-        """Where it comes from: the ``Source:`` line of the docstring."""
-        found = re.search(r"Source: (.*?)(?:\n\s*\n|\Z)", self.__doc__ or "", re.S)
-        return " ".join(found.group(1).split()) if found else ""
-
     def signature(self) -> str:
         """As it is written in a measure: ``rbp(phi)``, ``decay(half_life=224)``."""
         inside = ", ".join(
@@ -418,7 +407,8 @@ def _value(node: ast.expr, wanted: Any, where: str, names: Mapping[str, Any]) ->
         return dict(zip(keys, (_value(value, None, where, names) for value in node.values), strict=True))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
         value = node.operand.value
-        return -value if isinstance(value, int | float) and not isinstance(value, bool) else value
+        if type(value) in (int, float):
+            return -value
     if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, str | int | float)):
         return node.value
     raise BadParameter(f"{where}: parameters are numbers, names, or maps such as {{1: 0.5}}.")

@@ -86,6 +86,11 @@ def test_parts_are_called_as_they_are_written():
     assert BUILT_IN["continuation"]["ap1"].signature() == "ap1(R=judged, rel=None)"
 
 
+def test_text_may_refer_to_values():
+    spec = parse("table({1: some, 2: 1})", "gain", {"some": 0.3})
+    assert str(spec) == "table({1:0.3,2:1})"
+
+
 def test_nested_functions_have_their_own_parameters():
     assert score([0, 0, 0, 1], C="prec(4)", A="utility(power(0.5))") == 0.5
     assert score([0, 1], C="prec(2)", A="utility(geometric(0.25))") == 0.25
@@ -141,6 +146,17 @@ def test_unknown_names(kind, text, message):
         ("gain", "table({1: -1})",
          "gain='table({1: -1})': gains must be a map from grades to gains of 0 or more, such as {1: 0.3, 2: 1}."),
         ("gain", "table({1: 1, 1: 2})", "gain='table({1: 1, 1: 2})': every grade is given once."),
+        ("continuation", "fixed(0.5, 2)", "C='fixed(0.5, 2)': values must be a number in [0, 1]."),
+        ("continuation", "rbp(phi=0.8, phi=0.9)",
+         "C='rbp(phi=0.8, phi=0.9)': every parameter is given once, by its name."),
+        ("continuation", "rbp(**{'phi': 0.8})", "C=\"rbp(**{'phi': 0.8})\": every parameter is given once, by its name."),
+        ("aggregation", "utility(phi=power(q=1))",
+         "A='utility(phi=power(q=1))': power(p) has no parameter 'q'. There is: p."),
+        *((kind, text, f"{role}={text!r}: parameters are numbers, names, or maps such as {{1: 0.5}}.")
+          for kind, role, text in (
+              ("continuation", "C", "rbp(phi=[0.8])"), ("continuation", "C", "ap1(-'judged')"),
+              ("continuation", "C", "rbp(-True)"), ("gain", "gain", "table({+1: 2})"), ("gain", "gain", "table({1: [2]})"),
+          )),
     ],
 )  # fmt: skip
 def test_bad_parameters_are_told_what_is_allowed(kind, text, message):
@@ -277,7 +293,6 @@ def test_a_users_function_is_used_by_name_as_a_built_in_one_is():
     assert score([1, 1], C=halting(0.25), A="etg", end="stop") == 1.25
     assert score([1, 1], C=halting, A="etg", end="stop") == 1.5
     assert "C='halting(0.25)'" in str(CWLA(C=halting(0.25), A="etg", max_rel=1))
-    assert halting.says == "Goes on with this probability."
     assert not halting.built_in
 
 
@@ -347,6 +362,24 @@ def test_a_function_that_reads_what_changes_elsewhere_gets_new_results():
     assert score([1, 0, 1], C="as_told", A="etg") == 1.0625
 
 
+def test_a_function_within_one_of_ours_gets_new_results():
+    """Whether it reads what changes, or is another under an old name."""
+    told, specs = {"worth": 1}, []
+    for power in (1, 2):
+
+        @discount
+        def told_discount(i, power=power):
+            return told["worth"] / i**power
+
+        specs.append(parse("utility(told_discount)", "aggregation"))
+        for worth in (1, 3):
+            told["worth"] = worth
+            assert score([0, 1], C="prec(2)", A="utility(told_discount)") == worth / 2**power
+    assert specs[0] != specs[1]
+    assert str(specs[0]) == str(specs[1])
+    assert not specs[0].built_in
+
+
 def test_the_facts_of_a_redefinition_count():
     @continuation
     def leaps(view):
@@ -394,6 +427,13 @@ def a_notebooks_function():
         names,
     )
     return names["travelling"]
+
+
+def test_a_script_s_own_function_is_no_module_s(monkeypatch):
+    """Another process has a ``__main__`` of its own."""
+    part = a_notebooks_function()
+    monkeypatch.setattr(sys.modules["__main__"], part.name, part, raising=False)
+    assert pickle.loads(pickle.dumps(part)) is not part
 
 
 def in_a_fresh_process(pickled, tmp_path):
