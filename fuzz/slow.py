@@ -83,7 +83,7 @@ def _part(spec: Any) -> tuple[str, dict[str, Any]] | None:
     function = _KNOWN[spec.part.kind].get(name)
     if function is None or not spec.part.built_in:
         return None
-    if name == "ift_goal" and spec["T"] * spec["R1"] > 30:  # whether anybody leaves then, floats cannot say
+    if name == "ift_goal" and spec["T"] * spec["R1"] > 18:  # how many leave then, floats say with few digits
         return None
     parameters: dict[str, Any] = {}
     for parameter, value in spec.values:

@@ -11,7 +11,7 @@ from .aggregation import utility
 from .effort import time
 from .errors import BadParameter, near
 from .metric import NORMS, Metric
-from .spec import TABLES, In, OneOf, Parameter, Spec, parse
+from .spec import TABLES, Grades, In, OneOf, Parameter, Spec, float_or_int, parse
 
 Text = str | Callable[[Mapping[str, Any]], str]
 
@@ -336,7 +336,10 @@ OURS = {
 
 def _ndcg_gain(given: Mapping[str, Any]) -> str:
     if given["gains"]:
-        gains = {int(grade): max(worth, 0) for grade, worth in given["gains"].items()}
+        try:
+            gains = {float_or_int(grade): max(float_or_int(worth), 0) for grade, worth in given["gains"].items()}
+        except BadParameter as error:
+            raise BadParameter(f"nDCG: gains must be {Grades('numbers')}; {error}") from None
         return f"table({gains}, others=grade)"
     return "burges" if given["dcg"] == "exp-log2" else "raw"
 

@@ -299,10 +299,8 @@ def _bpm_beyond(view: Any, V: Any, T: float, K: float, h_b: float, h_c: float, m
         by_gain = np.where(h_b * m > 0, (T + h_b * moved - G) / (h_b * m), np.where(T + h_b * moved > G, np.inf, 1))
         by_effort = np.where(e + h_c * m > 0, (K + h_c * moved - E) / (e + h_c * m), np.inf)
         items = np.maximum(np.ceil(np.minimum(by_gain, by_effort)), 1)
-    if np.isfinite(items).all():  # a quotient may be rounded over a whole number: ask C itself
-        for step, goes_on in ((-1, 0.0), (0, 1.0)):
-            odd = bpm.function(view.beyond(np.maximum(items + step, 1)), T, K, h_b, h_c, m) == goes_on
-            items = np.where(odd, np.maximum(items + (step or 1), 1), items)
+    fewer = np.where(np.isfinite(items), np.maximum(items - 1, 1), 1)  # a quotient may be rounded over a whole number
+    items = np.where(bpm.function(view.beyond(fewer), T, K, h_b, h_c, m) == 0, fewer, items)
     return np.where(V > 0, V * np.where(V > 0, items, 0), 0)
 
 
@@ -319,8 +317,9 @@ def bpm(view: Any, T: Positive, K: Positive, h_b: NotNegative = 0, h_c: NotNegat
     0.5
     """
     moved = view.G_before - m * (view.i - 1)
-    wanted = T + h_b * moved - view.G
-    left = (K + h_c * moved) * (1 - 1e-12) - view.E  # K=6.3 is 21 efforts of 0.3, however these are summed
+    as_good_as = 1 - 1e-12  # T=2 is six gains of 1/3, and K=6.3 is 21 efforts of 0.3, however these are summed
+    wanted = (T + h_b * moved) * as_good_as - view.G
+    left = (K + h_c * moved) * as_good_as - view.E
     return ((wanted > 0) & (left > 0)).astype(float)
 
 

@@ -19,6 +19,7 @@ from .walk import Walk
 NORMS = ("none", "ideal", "all", "mean", "unlimited")
 _CELLS = 1 << 17  # queries × ranks that are worked on at a time, so that they stay in cache
 _FARTHEST = 1 << 22  # ranks: whoever asks for more is told so, before memory runs out
+_BEYOND = 1 << 53  # a rank that no list has, which arrays can hold
 _GRADES = 1 << 12  # grades that are asked one by one which gains most
 _DEEPEST = 4096  # weights are kept for ranks down to here
 _USUAL = [n for n in (digit * 10**zeros for zeros in range(4) for digit in range(1, 10)) if n <= _DEEPEST]
@@ -325,7 +326,7 @@ class Metric:
         if self.end == "stop":
             widths = roomy(rankings.n)
         elif isinstance(self.end, int):
-            widths = np.full(len(rankings), self.end)
+            widths = np.full(len(rankings), min(self.end, _BEYOND))
         else:
             deepest = rankings.last_hit if self._settled_after_hits and not background else rankings.n
             needed = np.maximum(deepest, max(last, self.rank_at("depth"), 1))
@@ -338,7 +339,7 @@ class Metric:
     def rank_at(self, fact: str) -> int:
         """The rank that a continuation names as its last, or where it jumps; 0 where it names none."""
         rank = self.C.fact(fact)
-        return (rank() or 0) if rank else 0
+        return min(rank() or 0, _BEYOND) if rank else 0
 
     @property
     def _settled_after_hits(self) -> bool:

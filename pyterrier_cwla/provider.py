@@ -48,15 +48,17 @@ class CWLAProvider(providers.Provider):
         if measure.NAME in COUNTS:
             return given.get("rel", 1) >= 1
         row = THEIRS.get(str(measure.NAME))
-        if row is None or (given.get("gains") and (min(given["gains"]) <= 0 or given.get("dcg", "log2") != "log2")):
+        if row is None:
             return False
         known = {p.name for p in row.parameters}
         if any(name not in known and value != measure.SUPPORTED_PARAMS[name].default for name, value in given.items()):
             return False
         try:
-            return metric_of(measure) is not None
+            metric_of(measure)
         except CWLAError:  # a parameter out of the range in which the equations hold
             return False
+        gains = given.get("gains")
+        return not gains or (min(gains) > 0 and given.get("dcg", "log2") == "log2")
 
     def _evaluator(self, measures: Iterable[Measure], qrels: Any) -> CWLAEvaluator:
         return CWLAEvaluator(list(measures), prepare(qrels))

@@ -6,7 +6,6 @@ import ast
 import importlib
 import inspect
 import pickle
-import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -115,7 +114,7 @@ class Parameter:
         if isinstance(self.allowed, In):
             value = _number(value)
             if value is not None and value in self.allowed:
-                return value
+                return value if self.allowed.whole or abs(value) < 2**53 else float(value)
         elif hasattr(self.allowed, "__contains__") and value in self.allowed:
             return value
         raise BadParameter(f"{where}: {self.name} must be {self.allowed}.")

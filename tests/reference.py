@@ -175,7 +175,7 @@ def normaliser(grades, *, C, A, gain, effort, max_rel, end, k, norm, judged, wor
             pairs = [(g * while_reading(e, **A[1]), e) for g, e in pairs]
         cuts = [cut for cut in (k, end) if isinstance(cut, int)]
         return best_decayed_gain(pairs, min(cuts, default=len(pairs)), **C[1])
-    order = sorted(range(len(judged)), key=lambda i: -judged[i])  # stable: equal grades keep their order
+    order = sorted(range(len(judged)), key=lambda i: (-gain_of(judged[i], gain, max_rel), -judged[i]))  # stable
     return score(
         [judged[i] for i in order],
         C=C,
@@ -267,19 +267,20 @@ GAINS = {f.__name__: f for f in (binary, linear, exponential, raw, table, clicks
 
 
 def best_gain(gain, max_rel):
-    """The gain of max_rel; 1 for binary; clicksave's product; the best there is where grades are listed."""
+    """The highest gain of any grade up to max_rel, or of those that the gain lists."""
     name, parameters = gain
-    if name == "binary":
-        return 1.0
-    if name == "clicksave":
-        return parameters.get("p_click", 0.64) * parameters.get("p_save", 0.77)
-    if name == "table" and max_rel is None:
-        return float(max(parameters["map"].values()))
-    if name == "threshold" and max_rel is None:
-        return math.fsum(parameters["weights"])
-    if name == "clicksave_by_grade" and max_rel is None:
-        return max(p * parameters["p_click"][grade] for grade, p in parameters["p_save"].items())
-    return gain_of(_known(max_rel, "max_rel"), gain, max_rel)
+    if name in ("binary", "clicksave"):
+        return gain_of(parameters.get("rel", 1) if max_rel is None else max_rel, gain, max_rel)
+    listed = {
+        "table": lambda map: [*map],
+        "threshold": lambda weights: range(1, len(weights) + 1),
+        "clicksave_by_grade": lambda p_click, p_save: [*p_save],
+    }
+    if name in listed:
+        grades = [grade for grade in listed[name](**parameters) if max_rel is None or grade <= max_rel]
+    else:
+        grades = [*range(1, math.ceil(_known(max_rel, "max_rel"))), max_rel]
+    return max(gain_of(grade, gain, max_rel) for grade in grades)
 
 
 def effort_of(grade, length, effort):
@@ -539,9 +540,10 @@ def product(walk, i, first, second):
 def bpm(walk, i, T, K, h_b=0, h_c=0, m=0.5):
     """1 while G(i) < T and E(i) < K, the limits moved by every item before i (Zhang et al., 2017)."""
     moved = walk.found(i - 1) - m * (i - 1)
-    if walk.found(i) >= T + h_b * moved:
+    as_good_as = 1 - 1e-12  # six gains of 1/3 are 2, and 21 efforts of 0.3 are 6.3
+    if walk.found(i) >= (T + h_b * moved) * as_good_as:
         return 0
-    return 1 if walk.spent(i) < K + h_c * moved else 0
+    return 1 if walk.spent(i) < (K + h_c * moved) * as_good_as else 0
 
 
 def ift_goal(walk, i, T, b1=0.9, R1=10):

@@ -159,6 +159,9 @@ def test_a_mark_that_is_none_stays_part_of_the_query(file):
         (f"TBG(lengths='{'x' * 300}')", "is neither a file nor the name of a table"),  # was an OSError
         (f"TBG(duplicates='{'x' * 300}')", "is neither a file nor the name of a table"),
         (f"TBG(calibration='{'x' * 300}')", "is no file"),
+        ("nDCG(gains={0:0,1:3j})", "nDCG: gains must be a map from grades to numbers"),  # was a TypeError
+        ("nDCG(gains={'a':1})", "nDCG: gains must be a map from grades to numbers"),
+        ("nDCG(gains={1e999:1})", "nDCG: gains must be a map from grades to numbers"),  # was an OverflowError
     ],
 )
 def test_a_measure_that_raised_something_else(text, says):
@@ -173,7 +176,8 @@ def test_a_measure_of_ir_measures_that_lacks_its_cutoff():
 
 @pytest.mark.parametrize(
     "text",
-    ["nDCG(judged_only=True)@1000000000", "CWLA(C='prec(1000000000)',A='max',max_rel=1)", "CWLA(C='rr',A='err',gain='binary',end=10000000000)"],
+    ["nDCG(judged_only=True)@1000000000", "CWLA(C='prec(1000000000)',A='max',max_rel=1)", "CWLA(C='rr',A='err',gain='binary',end=10000000000)",
+     f"nDCG@1{'0' * 30}", "CWLA(C='carterette2(1e308)',A='etg',max_rel=1)", f"CWLA(C='rr',A='err',max_rel=1,end=1{'0' * 30})"],
 )  # fmt: skip
 def test_a_rank_beyond_all_lists(text):
     """Where a user's way is followed rank by rank, such a rank took all memory there is."""
@@ -186,6 +190,20 @@ def test_a_rank_beyond_all_lists(text):
 def test_exponents_of_grades_beyond_all_grades():
     with pytest.raises(CWLAError, match="give one of 1000 or less"):
         evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["UMeasure(T=0.5,max_rel=1e9,effort='unit')"])
+
+
+def test_whole_numbers_that_no_array_holds():
+    """Were a TypeError of NumPy."""
+    measure = f"CWLA(C='ift_rate(0.2,1{'0' * 300})',A='etg',max_rel=1)"
+    assert evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [measure]).iloc[0, 0] == 1
+
+
+def test_a_gain_of_ir_measures_for_a_grade_that_nobody_gives():
+    """Was that of the whole number below."""
+    judged = {"q": {"a": 1, "b": 2}}
+    found = evaluate(judged, {"q": {"b": 2.0, "a": 1.0}}, [ir_measures.nDCG(gains={1.5: 9, 2: 1}), "nDCG"])
+    assert found.iloc[0, 0] == 1
+    assert found.iloc[0, 1] == 1
 
 
 def test_a_highest_grade_beyond_all_grades():

@@ -365,6 +365,19 @@ def test_users_with_limits_on_gain_and_effort_see_as_many_items_as_if_counted():
     assert math.inf in counted
 
 
+def test_gains_in_tenths_are_counted_as_if_they_were_exact():
+    """T=2 is six gains of 1/3, and a limit of 0.9 that falls by 0.09 an item is met by the eleventh."""
+    assert score([1 / 3] * 9, C="bpm(2, 99)", A="etg") == pytest.approx(2, rel=1e-15)
+    rng = np.random.default_rng(3)
+    for _ in range(150):
+        T, h_b, m = (Fraction(int(rng.integers(*ends)), 10) for ends in ((1, 40), (1, 9), (1, 9)))
+        r = [Fraction(int(gain), 10) for gain in rng.integers(0, 5, rng.integers(1, 5))]
+        counted = seen_until_a_limit(r, [1] * 5000, 1, T, 4000, h_b, 0, m)
+        C = f"bpm({float(T)},4000,{float(h_b)},0,{float(m)})"
+        said = explain_gains([float(gain) for gain in r], C=C, A="etg").expected_items
+        assert said == pytest.approx(counted, rel=1e-12), (C, r)
+
+
 def test_efforts_in_tenths_are_counted_as_if_they_were_exact():
     """K=6.3 is 21 efforts of 0.3, though 21 · 0.3 and 6.3 / 0.3 are others in floats."""
     rng = np.random.default_rng(2)
