@@ -349,6 +349,8 @@ class Metric:
 
     def _hit_columns(self, rankings: Rankings, queries: Array, width: int) -> tuple[View, Array | None]:
         # AP, RR and their like see the same hits, and so the same G, best, …
+        if not (self.gain.built_in and self.effort.built_in):
+            return self._hits_only(rankings, queries, width)
         what = (self.gain.key, self.max_rel, self.idle_duplicates, self.effort.key, self.end)
         key = (*what, int(queries[0]), len(queries))
         if key not in rankings.views:

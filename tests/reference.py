@@ -214,7 +214,7 @@ def _unlimited(C, A, gain, effort, max_rel):
         raise ValueError("norm='unlimited' is for C=decay with A=etg")
     relevant = max_rel if max_rel is not None else effort[1].get("rel", 1)
     t_x = effort_of(relevant, 0, effort)
-    return best_gain(gain, max_rel) / (1 - 2 ** (-t_x / C[1].get("half_life", 224)))
+    return best_gain(gain, max_rel)[0] / (1 - 2 ** (-t_x / C[1].get("half_life", 224)))
 
 
 def gain_of(grade, gain, max_rel):
@@ -267,10 +267,10 @@ GAINS = {f.__name__: f for f in (binary, linear, exponential, raw, table, clicks
 
 
 def best_gain(gain, max_rel):
-    """The highest gain of any grade up to max_rel, or of those that the gain lists."""
+    """The highest gain of any grade up to max_rel, or of those that the gain lists, and the highest grade that has it."""
     name, parameters = gain
-    if name in ("binary", "clicksave"):
-        return gain_of(parameters.get("rel", 1) if max_rel is None else max_rel, gain, max_rel)
+    if name in ("binary", "clicksave") and max_rel is None:
+        return gain_of(parameters.get("rel", 1), gain, max_rel), math.inf
     listed = {
         "table": lambda map: [*map],
         "threshold": lambda weights: range(1, len(weights) + 1),
@@ -280,7 +280,7 @@ def best_gain(gain, max_rel):
         grades = [grade for grade in listed[name](**parameters) if max_rel is None or grade <= max_rel]
     else:
         grades = [*range(1, math.ceil(_known(max_rel, "max_rel"))), max_rel]
-    return max(gain_of(grade, gain, max_rel) for grade in grades)
+    return max((gain_of(grade, gain, max_rel), grade) for grade in grades)
 
 
 def effort_of(grade, length, effort):
@@ -422,10 +422,8 @@ def _walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen, best=
     def as_seen(grade):
         return gain_of(grade, gain, max_rel) if rel is None else float(grade is not None and grade >= rel)
 
-    beyond_r = best_gain(gain, max_rel) if best else 0.0
-    beyond_x = 0.0
-    if best:
-        beyond_x = beyond_r if rel is None else float(max_rel is None or max_rel >= rel)
+    beyond_r, best_grade = best_gain(gain, max_rel) if best else (0.0, 0)
+    beyond_x = beyond_r if rel is None else float(best_grade >= rel)
     unretrieved = 0.0
     if name in ("ap1", "ap2") and whose == "judged":
         # fsum: the same gains in any order give the same sum, so what is missing is exactly 0 where nothing is

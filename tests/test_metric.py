@@ -1,0 +1,273 @@
+"""The frame around the parts: small rankings by plain loops, and what metrics that share rankings must not share."""
+
+import random
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import reference
+
+from pyterrier_cwla import CWLA, continuation, effort, gain, parse, score
+from pyterrier_cwla.align import Judgments
+from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.metric import packed, rank_weights, roomy
+from pyterrier_cwla.rankings import Rankings
+from pyterrier_cwla.view import UnknownEffort
+
+WORDS = {f"d{n}": words for n, words in enumerate([0, 10, 40, 75, 120, 300, 900, 2000])}
+CONTINUATIONS = {
+    "rbp(0.7)": ("rbp", {"phi": 0.7}), "rr(2)": ("rr", {"rel": 2}), "cascade(0.9)": ("cascade", {"gamma": 0.9}),
+    "prec(3)": ("prec", {"k": 3}), "decay(25)": ("decay", {"half_life": 25}), "inst(2)": ("inst", {"T": 2}),
+    "fixed(0.5,1,0.25)": ("fixed", {"values": [0.5, 1, 0.25]}), "bpm(1.2,40)": ("bpm", {"T": 1.2, "K": 40}),
+    "patience(60)": ("patience", {"T": 60}),
+}  # fmt: skip
+AGGREGATIONS = ["etg", "erg", "err", "avg", "max", "fin", "items", "effort", "utility(log2)"]
+GAINS = {
+    "linear": ("linear", {}), "exponential": ("exponential", {}), "binary(2)": ("binary", {"rel": 2}),
+    "table({1:0.8,2:0.8,3:0.2})": ("table", {"map": {1: 0.8, 2: 0.8, 3: 0.2}}),
+}  # fmt: skip
+EFFORTS = {
+    "unit": ("unit", {}), "time": ("time", {}), "time(2,0.05,1)": ("time", {"summary_seconds": 2,
+    "seconds_per_word": 0.05, "seconds_per_document": 1}), "ratio(3)": ("ratio", {"times": 3}),
+}  # fmt: skip
+
+
+def drawn(rng):
+    """Judgments and a run of eight queries: long rankings and short ones, one without a document, some without hits."""
+    qrels, run = {}, {}
+    for number in range(8):
+        qid, documents = f"q{number}", rng.sample(sorted(WORDS), 8)
+        judged = documents[: rng.randint(1, 6)]
+        qrels[qid] = {d: rng.choice([-1, 0, 0, 1, 2, 3]) for d in judged}
+        run[qid] = rng.sample(documents, [0, 1, 2, 8][number % 4])
+    return qrels, run
+
+
+def aligned(qrels, run, all_judged):
+    rows = [(q, d, grade) for q, of in qrels.items() for d, grade in of.items()]
+    ranked = [(q, d, -float(rank)) for q, documents in run.items() for rank, d in enumerate(documents)]
+    judgments = Judgments(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]))
+    return judgments.qids, judgments.align(
+        pd.DataFrame(ranked, columns=["query_id", "doc_id", "score"]), all_judged=all_judged
+    )
+
+
+@pytest.mark.parametrize("what", ["score", "residual"])
+@pytest.mark.parametrize("C", CONTINUATIONS)
+def test_the_frame_is_that_of_loops(C, what):
+    """Every kind of gain, effort, normaliser and end, with the queries of a run beside each other."""
+    rng, compared = random.Random(f"{C} {what}"), 0
+    for number in range(24):
+        A, G, e = rng.choice(AGGREGATIONS), rng.choice([*GAINS]), rng.choice([*EFFORTS])
+        frame = {
+            "norm": rng.choice(["none", "all", "ideal", "mean"] if what == "score" else ["none", "all"]),
+            "end": rng.choice(["open", "stop", 1, 5]), "max_rel": 3,
+            "unseen": None if e == "unit" else rng.choice([1.0, 7.5]),
+        }  # fmt: skip
+        k, judged_only = rng.choice([None, None, 2, 8]), rng.random() < 0.3
+        metric = CWLA(C=C, A=A, gain=G, effort=e, lengths=WORDS, cutoff=k, judged_only=judged_only, **frame).metric
+        qrels, run = drawn(rng)
+        qids, rankings = aligned(qrels, run, what == "residual" or judged_only)
+        if judged_only:  # a grade below 0 is none
+            run = {q: [d for d in documents if qrels[q].get(d, -1) >= 0] for q, documents in run.items()}
+        parts = {"C": CONTINUATIONS[C], "gain": GAINS[G], "effort": EFFORTS[e], "k": k, **frame,
+                 "A": ("utility", {"phi": "log2"}) if A.startswith("utility") else (A, {})}  # fmt: skip
+        try:
+            expected = [
+                getattr(reference, what)(
+                    [qrels[q].get(d) for d in run[q]], judged=[*qrels[q].values()], words=[WORDS[d] for d in run[q]],
+                    judged_words=[WORDS[d] for d in qrels[q]], **parts,
+                )
+                for q in qids
+            ]  # fmt: skip
+        except ValueError:  # infinite
+            continue
+        compared += 1
+        assert getattr(metric, what)(rankings).tolist() == pytest.approx(expected, rel=1e-9, abs=1e-12), (
+            metric,
+            number,
+        )
+    assert compared > 5
+
+
+def pair():
+    return aligned(
+        {"a": {"d1": 1, "d2": 3, "d4": 2}, "b": {"d3": 2, "d6": 1}}, {"a": ["d2", "d5", "d1"], "b": ["d3"]}, True
+    )[1]
+
+
+@pytest.mark.parametrize("C", ["rbp(0.5)", "ap1", "ap1(rel=2)", "ap1(rel=3)", "ap2"])
+@pytest.mark.parametrize("norm", ["none", "all", "mean", "ideal"])
+def test_metrics_that_share_rankings_have_totals_and_ideals_of_their_own(C, norm):
+    rankings = pair()
+    for kind, max_rel in (
+        ("linear", 3),
+        ("linear", 6),
+        ("exponential", 3),
+        ("binary", 3),
+        ("binary(2)", 3),
+        ("raw", 3),
+    ):
+        metric = CWLA(C=C, A="erg", gain=kind, max_rel=max_rel, norm=norm).metric
+        assert metric.score(rankings).tolist() == metric.score(pair()).tolist()
+
+
+@pytest.mark.parametrize("norm", ["all", "mean", "ideal"])
+@pytest.mark.parametrize("C", ["rbp(0.5)", "ap2"])
+def test_a_gain_that_reads_what_changes_gets_new_totals_and_ideals(C, norm):
+    told = {"power": 1}
+
+    @gain
+    def powered(grade):
+        return (grade / 3) ** told["power"]
+
+    rankings, metric = pair(), CWLA(C=C, A="avg", gain="powered", max_rel=3, norm=norm).metric
+    before = metric.score(rankings).tolist()
+    told["power"] = 2
+    after = metric.score(rankings).tolist()
+    assert after == metric.score(pair()).tolist() != before
+
+
+def test_weights_of_a_users_function_are_not_kept():
+    told = {"p": 0.5}
+
+    @continuation
+    def told_to(view):
+        return told["p"]
+
+    weights = []
+    for told["p"] in (0.5, 0.25):
+        weights.append(rank_weights(parse("told_to", "continuation"), parse("etg", "aggregation"), "open", 3).tolist())
+    assert weights == [[1, 0.5, 0.25], [1, 0.25, 0.0625]]
+
+
+def test_an_unlimited_supply_is_one_of_the_best_gain():
+    """Whose grade is another number."""
+    qrels, run = {"a": {"d1": 1, "d2": 3}}, {"a": ["d2", "d5", "d1"]}
+    parts = {"C": "decay(25)", "A": "etg", "gain": "table({1:0.8,2:0.8,3:0.2})", "max_rel": 3, "norm": "unlimited"}
+    found = CWLA(**parts, effort="time", lengths=WORDS).metric.score(aligned(qrels, run, False)[1])
+    expected = reference.score(
+        [3, None, 1], C=CONTINUATIONS["decay(25)"], A=("etg", {}), gain=GAINS[parts["gain"]], effort=EFFORTS["time"],
+        max_rel=3, norm="unlimited", judged=[1, 3], words=[WORDS[d] for d in run["a"]],
+        judged_words=[WORDS[d] for d in qrels["a"]],
+    )  # fmt: skip
+    assert found.tolist() == pytest.approx([expected], rel=1e-12)
+
+
+# ---- efforts
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.inf, np.nan])
+@pytest.mark.parametrize("reads", ["grade", "words"])
+def test_an_effort_that_is_none_is_refused(bad, reads):
+    @effort
+    def odd(documents):
+        return np.where(documents.grade > 2 if reads == "grade" else documents.words > 30, bad, 1.0)
+
+    with pytest.raises(BadParameter, match=r"effort='odd' gives a negative or infinite effort\."):
+        CWLA(C="rbp(0.5)", A="erg", max_rel=3, effort="odd", lengths=WORDS, unseen=1).metric.score(pair())
+
+
+def test_what_follows_a_short_list_has_no_words_to_ask_an_effort_for():
+    @effort
+    def shorter(documents):
+        with np.errstate(divide="ignore"):
+            return 100 / documents.words
+
+    metric = CWLA(C="rbp(0.5)", A="effort", max_rel=3, effort="shorter", lengths=WORDS, end="stop").metric
+    _, rankings = aligned({"a": {"d1": 1}, "b": {"d1": 1}}, {"a": ["d1", "d2", "d4"], "b": ["d4"]}, False)
+    assert metric.score(rankings).tolist() == pytest.approx([10 + 2.5 / 2 + 100 / 120 / 4, 100 / 120])
+
+
+def test_what_costs_nothing_is_allowed():
+    assert score([1, 1], efforts=[0, 1], C="rbp(0.5)", A="effort", end="stop") == 0.5
+
+
+@pytest.mark.parametrize(
+    ("C", "A", "end"),
+    [("rbp(0.5)", "effort", 5), ("rbp(0.5)", "erg", 5), ("rbp(0.5)", "avg", 5), ("patience(60)", "items", 5),
+     ("decay(25)", "items", 5), ("decay(25)", "items", "open"), ("patience(60)", "items", "open"), ("rbp(0.5)", "effort", "open")],
+)  # fmt: skip
+def test_what_unseen_items_cost_is_asked_where_it_decides(C, A, end):
+    metric = {"C": C, "A": A, "max_rel": 3, "effort": "time", "lengths": WORDS, "end": end}
+    with pytest.raises(UnknownEffort, match="give unseen="):
+        CWLA(**metric).metric.score(pair())
+    one, other = (CWLA(**metric, unseen=unseen).metric.score(pair()) for unseen in (2, 3))
+    assert (one != other).all()
+
+
+@pytest.mark.parametrize(
+    ("C", "A", "end"), [("rbp(0.5)", "etg", 5), ("decay(25)", "etg", 5), ("decay(25)", "etg", "open"), ("patience(60)", "items", "stop"),
+                        ("decay(25)", "items", "stop"), ("rbp(0.5)", "effort", "stop")],
+)  # fmt: skip
+def test_what_unseen_items_cost_is_not_asked_where_it_decides_nothing(C, A, end):
+    metric = {"C": C, "A": A, "max_rel": 3, "effort": "time", "lengths": WORDS, "end": end}
+    values = [CWLA(**metric, **given).metric.score(pair()).tolist() for given in ({}, {"unseen": 2}, {"unseen": 300})]
+    assert values[0] == pytest.approx(values[1], rel=1e-12)
+    assert values[1] == pytest.approx(values[2], rel=1e-12)
+
+
+# ---- rankings and chunks of them
+
+
+def test_widths_that_many_queries_share():
+    widths = [0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 13, 16, 17, 20, 21, 33, 100, 1000]
+    assert roomy(np.array(widths)).tolist() == [2, 2, 2, 4, 4, 8, 8, 10, 10, 12, 14, 16, 20, 20, 24, 40, 112, 1024]
+
+
+@pytest.mark.parametrize("cells", [1, 12, 100, 10**6])
+def test_chunks_have_room_for_their_widest(cells):
+    widths = np.random.default_rng(0).integers(1, 30, 50)
+    order = np.argsort(widths, kind="stable")
+    chunks = [(queries.tolist(), width) for queries, width in packed(order, widths, cells)]
+    assert sum((queries for queries, _ in chunks), []) == order.tolist()
+    for number, (queries, width) in enumerate(chunks):
+        assert width == widths[queries].max()
+        assert len(queries) * width <= cells or len(queries) == 1
+        if number + 1 < len(chunks):  # as many as fit
+            following = chunks[number + 1][0][0]
+            assert (len(queries) + 1) * widths[following] > cells
+
+
+def test_rankings_of_several_runs_in_one():
+    qrels, run = drawn(random.Random(1))
+    other = {q: documents[::-1][:3] for q, documents in run.items()}
+    first, second = (aligned(qrels, one, True)[1] for one in (run, other))
+    stack = Rankings.stacked([first, second])
+    metric = CWLA(C="rbp(0.7)", A="erg", max_rel=3, effort="time", lengths=WORDS, unseen=5, norm="ideal").metric
+    assert metric.score(stack).tolist() == [*metric.score(first).tolist(), *metric.score(second).tolist()]
+
+
+def test_a_metric_cannot_be_changed():
+    with pytest.raises(FrozenInstanceError):
+        CWLA(C="rr", A="etg", max_rel=1).metric.norm = "all"
+
+
+def test_what_is_known_of_hits_stays_with_them():
+    qrels = {"a": {"d1": 1, "d2": 0, "d3": -1, "d4": 2}, "b": {"d5": 3}, "c": {"d1": 1, "d6": 2}}
+    _, rankings = aligned(qrels, {"a": ["d4", "d7", "d3", "d1", "d2"], "b": ["d5"], "c": ["d0", "d6", "d1"]}, True)
+    condensed = rankings.condensed
+    some = condensed.first(2)
+    fewer = some.only(np.array([True, False, True, False, True]))
+    for one, ranks, listed in (
+        (rankings, [1, 3, 4, 5, 1, 2, 3], None), (condensed, [1, 2, 3, 1, 1, 2], [1, 4, 5, 1, 2, 3]),
+        (some, [1, 2, 1, 1, 2], [1, 4, 1, 2, 3]), (fewer, [1, 1, 2], [1, 1, 3]),
+    ):  # fmt: skip
+        assert one.rank.tolist() == ranks
+        assert listed is None or one.listed_rank.tolist() == listed
+        assert one.pool.grade[one.judgment].tolist() == one.grade.tolist()
+    assert rankings.first(5) is rankings
+    assert Rankings.stacked([rankings, condensed]).judgment.tolist() == [*rankings.judgment, *condensed.judgment]
+    assert Rankings.stacked([rankings, replace(condensed, judgment=None)]).judgment is None
+
+
+def test_rankings_that_hold_something_are_as_among_all():
+    qrels, run = drawn(random.Random(1))
+    qids, rankings = aligned(qrels, run, True)
+    answered = rankings.answered
+    assert answered.place.tolist() == [number for number, qid in enumerate(qids) if run[qid]]
+    assert answered.pool.grade[answered.judgment].tolist() == answered.grade.tolist()
+    for frame in ({"norm": "ideal"}, {"judged_only": True}, {"cutoff": 2}):
+        metric = CWLA(C="rbp(0.7)", A="erg", max_rel=3, effort="time", lengths=WORDS, unseen=5, **frame).metric
+        assert metric.score(answered).tolist() == metric.score(rankings)[answered.place].tolist()
