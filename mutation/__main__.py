@@ -28,8 +28,8 @@ TESTS = [
         for name in re.findall(
             r"\w+",
             """
-        arrays metric spec view explain bad_input catalogue listing by_grade crossing documents stops holes varying virtual
-        duplicates identities open_end three_ways against_reference rankings judgments to_the_last_bit
+        arrays metric spec view explain bad_input catalogue listing by_grade crossing documents stops holes varying
+        virtual duplicates identities open_end three_ways against_reference rankings judgments to_the_last_bit
         ir_measures swaps
     """,
         )

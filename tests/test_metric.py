@@ -221,7 +221,7 @@ def test_chunks_have_room_for_their_widest(cells):
     widths = np.random.default_rng(0).integers(1, 30, 50)
     order = np.argsort(widths, kind="stable")
     chunks = [(queries.tolist(), width) for queries, width in packed(order, widths, cells)]
-    assert sum((queries for queries, _ in chunks), []) == order.tolist()
+    assert [query for queries, _ in chunks for query in queries] == order.tolist()
     for number, (queries, width) in enumerate(chunks):
         assert width == widths[queries].max()
         assert len(queries) * width <= cells or len(queries) == 1
