@@ -406,7 +406,7 @@ def _value(node: ast.expr, wanted: Any, where: str, names: Mapping[str, Any]) ->
         return dict(zip(keys, (_value(value, None, where, names) for value in node.values), strict=True))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
         value = node.operand.value
-        if type(value) in (int, float):
+        if isinstance(value, int | float) and not isinstance(value, bool):
             return -value
     if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, str | int | float)):
         return node.value
