@@ -144,7 +144,7 @@ class End:
         return "'open', 'stop' or a rank"
 
 
-_HIGHEST = In("(0, inf)")
+_HIGHEST = In("(0, 1e15]")  # by a higher one gains vanish in floats, and so do totals that scores are divided by
 _CUTOFF = Parameter("cutoff", In("[1, inf)", whole=True), None)
 _JUDGED_ONLY = Parameter("judged_only", Flag(), False)
 _FRAME = (

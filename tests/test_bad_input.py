@@ -272,7 +272,7 @@ def test_an_ideal_ranking_needs_the_lengths_of_what_was_not_retrieved():
         ("CWLA(C='rbp(0.8)',A='erg')", BadParameter, ["gain='linear' needs max_rel=, the highest grade"]),
         ("CWLA(C='rbp(0.8)',A='erg',gain='exponential')", BadParameter, ["gain='exponential' needs max_rel="]),
         ("CWLA(A='erg',max_rel=1)", BadParameter, ["CWLA needs C="]),
-        ("CWLA(C='rbp(0.8)',A='erg',max_rel=0)", BadParameter, ["max_rel must be a number in (0, inf)"]),
+        ("CWLA(C='rbp(0.8)',A='erg',max_rel=0)", BadParameter, ["max_rel must be a number in (0, 1e15]"]),
         ("CWLA(C='rbp(0.8)',A='erg',maxrel=1)", BadParameter, ["CWLA has no parameter 'maxrel'", "'max_rel'"]),
         ("CWLA(C='rbp(0.8)',A='erg',max_rel=1,norm='best')", BadParameter, ["norm must be 'none' or 'ideal' or"]),
         ("CWLA(C='rbp(0.8)',A='erg',max_rel=1,end='close')", BadParameter, ["end must be 'open', 'stop' or a rank"]),
