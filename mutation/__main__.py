@@ -119,9 +119,10 @@ def _results() -> dict[str, dict]:
 
 
 def _tests(files: list[str], jobs: int, examples: int) -> dict[str, Test]:
-    """What an unmutated pass tells of the tests, kept until their file or one of the modules changes."""
-    modules = b"".join(Path(PACKAGE, f"{name}.py").read_bytes() for name in MODULES)
-    kept = {name: _place(name, modules, examples) for name in files}
+    """What an unmutated pass tells of the tests, kept until their file, the package or what tests share changes."""
+    shared = [path for path in Path("tests").glob("*.py") if not path.name.startswith("test_")]
+    read = b"".join(path.read_bytes() for path in sorted([*PACKAGE.rglob("*.py"), *shared]))
+    kept = {name: _place(name, read, examples) for name in files}
     missing = [name for name, place in kept.items() if not place.exists()]
     if missing:
         print("an unmutated pass …", flush=True)
@@ -132,8 +133,8 @@ def _tests(files: list[str], jobs: int, examples: int) -> dict[str, Test]:
     return {test: known for place in kept.values() for test, known in pickle.loads(place.read_bytes()).items()}
 
 
-def _place(file: str, modules: bytes, examples: int) -> Path:
-    return Path(KEPT, f"tests-{sha256(b'%d' % examples + modules + Path(file).read_bytes()).hexdigest()[:16]}.pickle")
+def _place(file: str, read: bytes, examples: int) -> Path:
+    return Path(KEPT, f"tests-{sha256(b'%d' % examples + read + Path(file).read_bytes()).hexdigest()[:16]}.pickle")
 
 
 if __name__ == "__main__":

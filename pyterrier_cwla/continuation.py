@@ -198,7 +198,7 @@ def insq(view: Any, T: Wanted) -> Any:
 
 
 @continuation(settles=True, leaves=True)
-def decay(view: Any, half_life: Positive = 224) -> Any:
+def decay(view: Any, half_life: Annotated[float, In("(0, 1e12]")] = 224) -> Any:
     """Half of the users are gone after half_life, counted in effort (seconds where effort is time).
 
     C(i) = 2^(−e_i/h), so that V(i) = 2^(−E(i−1)/h).
@@ -317,9 +317,9 @@ def bpm(view: Any, T: Positive, K: Positive, h_b: NotNegative = 0, h_c: NotNegat
     0.5
     """
     moved = view.G_before - m * (view.i - 1)
-    as_good_as = 1 - 1e-12  # T=2 is six gains of 1/3, and K=6.3 is 21 efforts of 0.3, however these are summed
-    wanted = (T + h_b * moved) * as_good_as - view.G
-    left = (K + h_c * moved) * as_good_as - view.E
+    size = view.G_before + m * (view.i - 1)  # T=2 is six gains of 1/3, and K=6.3 21 efforts of 0.3, however summed
+    wanted = T + h_b * moved - view.G - 1e-12 * (T + h_b * size)
+    left = K + h_c * moved - view.E - 1e-12 * (K + h_c * size)
     return ((wanted > 0) & (left > 0)).astype(float)
 
 

@@ -145,6 +145,8 @@ def words_of_rows(metric: Any, rows: Any) -> Array:
             "the lengths of documents are needed: give lengths= (a table, a path or a name), or a column doc_length in"
             " the run."
         )
+    if metric.missing != "mean":  # what no query needs may have any
+        words = np.where(needed, words, 0.0)
     return _without_holes(
         words, needed, metric, lambda row: (columns.query_id[row].as_py(), columns.doc_id[row].as_py())
     )

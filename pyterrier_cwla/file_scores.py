@@ -20,7 +20,7 @@ from .printing import Column
 from .provider import CWLAEvaluator
 from .resuming import KeptScores
 from .scored import Scored
-from .streaming import values_of_files
+from .streaming import extras_of, values_of_files
 
 
 class FileScores:
@@ -39,7 +39,7 @@ class FileScores:
         source = sources({str(file): file})[0]
         with errors.speaking_of(self.qrels, file):
             self.columns, self.measures, notes = _with_residuals(
-                self.columns, self.measures, self.judgments, _beginning(source)
+                self.columns, self.measures, self.judgments, _beginning(source, extras_of(self.measures))
             )
         return notes
 
@@ -93,9 +93,9 @@ class FileScores:
                 yield scored
 
 
-def _beginning(source: Source) -> pa.Table:
+def _beginning(source: Source, extras: list[str]) -> pa.Table:
     """The first rows of the first run: as many as are read at a time."""
-    table = next((table for part in source.parts for table in part.tables()), None)
+    table = next((table for part in source.parts for table in part.tables(extras)), None)
     if table is None:
         raise source.empty
     return table.filter(pc.equal(table["run"], table["run"][0]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from sys import getsizeof
 from typing import Any
 
@@ -67,7 +68,9 @@ class CWLAMeasure(Measure):
             self._bound[parameter.name] = calibration = bind_calibration(value)
             return calibration.name
         if isinstance(parameter.allowed, End):
-            return value if isinstance(value, str) else float_or_int(value)
+            with suppress(BadParameter):  # which the metric says itself
+                return value if isinstance(value, str) else float_or_int(value)
+            return value
         return parameter.check(value, where)
 
     def _prepare(self) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .errors import BadParameter, UnknownSpec, near
+from .errors import BadParameter, NoFiniteValue, UnknownSpec, near
 from .probe import effort_reads, reads
 from .rankings import Rankings, summed
-from .spec import Spec
+from .spec import Spec, shortened
 from .view import Documents, UnknownEffort, View
 from .walk import Walk
 
@@ -57,9 +57,10 @@ class Metric:
     def __post_init__(self) -> None:
         if self.norm not in NORMS:
             raise UnknownSpec(f"no normaliser norm={self.norm!r}. {near(str(self.norm), NORMS)}")
-        whole = isinstance(self.end, int) and not isinstance(self.end, bool) and self.end >= 1
+        whole = isinstance(self.end, int) and not isinstance(self.end, bool) and 1 <= self.end <= _FARTHEST
         if self.end not in ("open", "stop") and not whole:
-            raise BadParameter(f"end={self.end!r}: end must be 'open', 'stop' or a rank from 1.")
+            end = shortened(repr(self.end))
+            raise BadParameter(f"end={end}: end must be 'open', 'stop' or a rank from 1 to {_FARTHEST:,}.")
         if self.gain.part.wants_max_rel and self.max_rel is None:
             raise BadParameter(f"gain={str(self.gain)!r} needs max_rel=, the highest grade of the judgments.")
 
@@ -106,10 +107,12 @@ class Metric:
     @cached_property
     def best(self) -> tuple[float, float]:
         """The best gain there can be, and the highest grade that has it."""
-        rels = [value for spec in (self.gain, self.C) for name, value in spec.values if name == "rel" and value]
+        rels = [rel for spec in (self.gain, self.C) for rel in _rels(spec)]
         known = self.gain.fact("grades") and self.gain.fact("grades")()
         if known:
             grades = np.array([g for g in known if g <= (self.max_rel or g)])
+            if not len(grades):
+                raise BadParameter(f"gain={str(self.gain)!r} has no grade up to max_rel={self.max_rel}.")
         elif self.max_rel is not None:
             grades = np.append(np.arange(1, min(self.max_rel, _GRADES)), self.max_rel)
         elif any(name == "rel" for name, _ in self.gain.values):
@@ -183,21 +186,29 @@ class Metric:
 
     def score(self, rankings: Rankings) -> Array:
         """One score per query: Σ L(i)·A(i) / N, and 0 where N is 0."""
-        return self.normalised(self.raw(rankings), rankings)
+        metric = self._asked_anew
+        return metric.normalised(metric.raw(rankings), rankings)
 
     def residual(self, rankings: Rankings) -> Array:
         """The score if every unjudged and unseen item had the best gain, minus the score.
 
         Efforts stay as they are. The rankings must hold all judged documents, not just the relevant ones.
         """
-        best = self.raw(rankings, background=self.best[0])
-        return self.normalised(best - self.raw(rankings), rankings)
+        metric = self._asked_anew
+        best = metric.raw(rankings, background=metric.best[0])
+        return metric.normalised(best - metric.raw(rankings), rankings)
+
+    @property
+    def _asked_anew(self) -> Metric:
+        """A metric that does not remember what a user's own functions said before."""
+        return self if self.built_in else replace(self)
 
     def normalised(self, raw: Array, rankings: Rankings) -> Array:
-        if self.norm == "none":
-            return raw
-        N = self.divisor(rankings)
-        return np.divide(raw, N, out=np.zeros_like(raw), where=N > 0)
+        N = np.ones(1) if self.norm == "none" else self.divisor(rankings)
+        score = np.divide(raw, N, out=np.zeros_like(raw), where=N > 0)
+        if not (np.isfinite(score).all() and np.isfinite(N).all()):
+            raise NoFiniteValue("the score, or what it is divided by, is greater than floats can be.")
+        return score
 
     def divisor(self, rankings: Rankings) -> Array:
         """N per query."""
@@ -326,7 +337,7 @@ class Metric:
         if self.end == "stop":
             widths = roomy(rankings.n)
         elif isinstance(self.end, int):
-            widths = np.full(len(rankings), min(self.end, _BEYOND))
+            widths = np.full(len(rankings), self.end)
         else:
             deepest = rankings.last_hit if self._settled_after_hits and not background else rankings.n
             needed = np.maximum(deepest, max(last, self.rank_at("depth"), 1))
@@ -451,6 +462,15 @@ class Metric:
             return rankings.of_pool(rankings.pool.totals(worth, key, keep))[queries][:, None]
 
         return total
+
+
+def _rels(spec: Spec) -> Iterator[int]:
+    """The grades from which on a document is relevant to a function, or to those within it."""
+    for name, value in spec.values:
+        if isinstance(value, Spec):
+            yield from _rels(value)
+        elif name == "rel" and value:
+            yield value
 
 
 def roomy(widths: Array) -> Array:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,13 @@ from .spec import Spec
 from .view import Documents, UnknownEffort, View
 
 
-@lru_cache(maxsize=1024)
+def _kept_of_ours(ask: Callable[[Spec], frozenset[str]]) -> Callable[[Spec], frozenset[str]]:
+    """Keeps the answers for our own functions; a user's may read something else the next time."""
+    kept = lru_cache(maxsize=1024)(ask)
+    return wraps(ask)(lambda spec: kept(spec) if spec.built_in else ask(spec))
+
+
+@_kept_of_ours
 def reads(spec: Spec) -> frozenset[str]:
     """The names of a view that a continuation or aggregation reads, with these parameters."""
     seen: set[str] = set()
@@ -44,7 +51,7 @@ def reads(spec: Spec) -> frozenset[str]:
     return frozenset(seen)
 
 
-@lru_cache(maxsize=1024)
+@_kept_of_ours
 def effort_reads(spec: Spec) -> frozenset[str]:
     """The names of documents that an effort reads: grade, words."""
     seen: set[str] = set()

@@ -8,6 +8,7 @@ import inspect
 import pickle
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -108,9 +109,10 @@ class Parameter:
         if isinstance(self.allowed, Named) and isinstance(value, str | Spec | Part):
             return parse(value, self.allowed.kind)
         if isinstance(self.allowed, Grades) and isinstance(value, Mapping):
-            pairs = {float_or_int(k): float_or_int(v) for k, v in value.items()}
-            if all(0 <= number <= self.allowed.highest for number in pairs.values()):
-                return dict(sorted(pairs.items()))
+            with suppress(BadParameter):
+                pairs = {float_or_int(k): float_or_int(v) for k, v in value.items()}
+                if all(0 <= number <= self.allowed.highest for number in pairs.values()):
+                    return dict(sorted(pairs.items()))
         if isinstance(self.allowed, In):
             value = _number(value)
             if value is not None and value in self.allowed:
@@ -133,7 +135,7 @@ def float_or_int(value: Any) -> Any:
     """A finite number in canonical form, or an error."""
     number = _number(value)
     if number is None:
-        raise BadParameter(f"{value!r} is not a finite number.")
+        raise BadParameter(f"{shortened(repr(value))} is not a finite number.")
     return number
 
 

@@ -187,8 +187,7 @@ class Scoring:
 
     @property
     def extras(self) -> list[str]:
-        """What the measures ask of a run beside ids and scores."""
-        return _extras(self.measures)
+        return extras_of(self.measures)
 
     def of(self, counts: Counts) -> Scoring:
         """The same scoring of other runs."""
@@ -353,12 +352,13 @@ def _values_of_small(
     more = True
     while more:
         too_large: list[Source] = []
-        yield from in_groups(evaluator, _read_whole(files, _extras(measures), too_large))
+        yield from in_groups(evaluator, _read_whole(files, extras_of(measures), too_large))
         yield from _values_of_large(measures, judgments, too_large, progress)
         more = bool(too_large)
 
 
-def _extras(measures: Iterable[Measure]) -> list[str]:
+def extras_of(measures: Iterable[Measure]) -> list[str]:
+    """What measures ask of a run beside ids and scores."""
     return CWLAProvider().run_inputs(measures)[3:]
 
 
@@ -379,7 +379,7 @@ def _values_of_large(
     if any(needs_whole_run(measure) for measure in measures):
         evaluator = CWLAEvaluator(measures, judgments)
         for source in files:
-            for run, table in _runs(source):
+            for run, table in _runs(source, extras_of(measures)):
                 with naming(run):
                     mine = judgments.rows(table, check=True)
                     yield Scored(run, evaluator.tables([mine])[0], mine.answered)
@@ -398,12 +398,12 @@ def _values_of_large(
             yield Scored(run, of_run, reading.scoring.answered(run))
 
 
-def _runs(source: Source) -> Iterator[tuple[str, pa.Table]]:
+def _runs(source: Source, extras: list[str]) -> Iterator[tuple[str, pa.Table]]:
     """The runs of a source, each whole, by name."""
     tables: list[pa.Table] = []
     size = 0
     for part in source.parts:
-        for table in part.tables():
+        for table in part.tables(extras):
             tables.append(_in_words(table))
             size += tables[-1].nbytes
             if not has_room(size):

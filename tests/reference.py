@@ -10,6 +10,7 @@ import math
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 
 def score(
@@ -209,12 +210,12 @@ def best_decayed_gain(pairs, cut, half_life=224):
 
 
 def _unlimited(C, A, gain, effort, max_rel):
-    """g/(1 − 2^(−T_x/h)), T_x the effort of a zero-length document of a relevant grade, g its gain."""
+    """g/(1 − 2^(−T_x/h)), T_x the effort of a zero-length document of the best grade, g its gain."""
     if C[0] != "decay" or A[0] != "etg":
         raise ValueError("norm='unlimited' is for C=decay with A=etg")
-    relevant = max_rel if max_rel is not None else effort[1].get("rel", 1)
-    t_x = effort_of(relevant, 0, effort)
-    return best_gain(gain, max_rel)[0] / (1 - 2 ** (-t_x / C[1].get("half_life", 224)))
+    g, grade = best_gain(gain, max_rel)
+    t_x = effort_of(effort[1].get("rel", 1) if grade == math.inf else grade, 0, effort)
+    return g / (1 - 2 ** (-t_x / C[1].get("half_life", 224)))
 
 
 def gain_of(grade, gain, max_rel):
@@ -537,11 +538,16 @@ def product(walk, i, first, second):
 
 def bpm(walk, i, T, K, h_b=0, h_c=0, m=0.5):
     """1 while G(i) < T and E(i) < K, the limits moved by every item before i (Zhang et al., 2017)."""
-    moved = walk.found(i - 1) - m * (i - 1)
-    as_good_as = 1 - 1e-12  # six gains of 1/3 are 2, and 21 efforts of 0.3 are 6.3
-    if walk.found(i) >= (T + h_b * moved) * as_good_as:
+    T, K, h_b, h_c, m = map(_exact, (T, K, h_b, h_c, m))
+    moved = _exact(walk.found(i - 1)) - m * (i - 1)
+    if _exact(walk.found(i)) >= T + h_b * moved:
         return 0
-    return 1 if walk.spent(i) < (K + h_c * moved) * as_good_as else 0
+    return 1 if _exact(walk.spent(i)) < K + h_c * moved else 0
+
+
+def _exact(number):
+    """The fraction that a float stands for: 1/3, and 6.3 for the sum of 21 times 0.3."""
+    return Fraction(number).limit_denominator(10**7)
 
 
 def ift_goal(walk, i, T, b1=0.9, R1=10):

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 import reference
 
-from pyterrier_cwla import CWLA, continuation, effort, gain, parse, score
+from pyterrier_cwla import CWLA, continuation, effort, gain, parse, residual, score
 from pyterrier_cwla.align import Judgments
-from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.errors import BadParameter, NoFiniteValue
 from pyterrier_cwla.metric import packed, rank_weights, roomy
 from pyterrier_cwla.rankings import Rankings
 from pyterrier_cwla.view import UnknownEffort
@@ -129,6 +129,35 @@ def test_a_gain_that_reads_what_changes_gets_new_totals_and_ideals(C, norm):
     assert after == metric.score(pair()).tolist() != before
 
 
+OWN = {
+    "C": lambda told: continuation(lambda view: 1 - 0.5 * view.r if told["later"] else 0.5 + 0 * view.i),
+    "gain": lambda told: gain(lambda grade: (grade / 3) ** (1 + told["later"])),
+    "effort": lambda told: effort(lambda documents: 2 + told["later"] + (documents.grade > 0)),
+    "effort by words": lambda told: effort(
+        lambda documents: documents.words if told["later"] else 1.0 + 0 * documents.grade
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("what", "C", "A", "value"),
+    [("C", "own", "avg", "score"), ("C", "own", "avg", "residual"), ("gain", "ap2", "avg", "score"),
+     ("gain", "rbp(0.5)", "etg", "residual"), ("effort", "ap2", "avg", "score"), ("effort", "decay(9)", "effort", "score"),
+     ("effort", "decay(9)", "etg", "residual"), ("effort by words", "decay(9)", "etg", "score")],
+)  # fmt: skip
+def test_what_a_users_function_says_and_reads_may_change(what, C, A, value):
+    """Of the same measure, on the same rankings."""
+    told = {"later": False}
+    parts = {"C": C, "A": A, "max_rel": 3, "lengths": WORDS} | {what.split()[0]: OWN[what](told)}
+    parts |= {"unseen": 5} if "words" in what else {}
+    rankings, metric = pair(), CWLA(**parts).metric
+    before = getattr(metric, value)(rankings).tolist()
+    told["later"] = True
+    after = getattr(metric, value)(rankings).tolist()
+    assert after != before
+    assert after == getattr(CWLA(**parts).metric, value)(pair()).tolist()
+
+
 def test_weights_of_a_users_function_are_not_kept():
     told = {"p": 0.5}
 
@@ -206,6 +235,40 @@ def test_what_unseen_items_cost_is_not_asked_where_it_decides_nothing(C, A, end)
     values = [CWLA(**metric, **given).metric.score(pair()).tolist() for given in ({}, {"unseen": 2}, {"unseen": 300})]
     assert values[0] == pytest.approx(values[1], rel=1e-12)
     assert values[1] == pytest.approx(values[2], rel=1e-12)
+
+
+# ---- what floats cannot hold, and what is none
+
+
+@pytest.mark.parametrize(
+    ("frame", "grades"),
+    [({"gain": "table({1:1e308,2:1e308})"}, [1, 2]), ({"gain": "table({1:1e308,2:1e308})", "norm": "ideal"}, [1, 2]),
+     ({"gain": "table({1:1e308,2:1e308})", "norm": "all", "A": "erg"}, [1, 2]), ({"gain": "burges"}, [1023, 1023, 1023]),
+     ({"gain": "table({1:1e-307})", "norm": "all", "A": "items", "C": "prec(1000000000)", "end": 4_000_000}, [1])],
+)  # fmt: skip
+def test_sums_and_quotients_that_no_float_holds_are_errors(frame, grades):
+    with pytest.raises(NoFiniteValue, match=r"greater than floats can be|infinite"):
+        CWLA(**{"C": "prec(3)", "A": "etg"} | frame).metric.score(Rankings.of_gains([grades]))
+
+
+def test_an_end_that_nobody_can_be_followed_to():
+    assert CWLA(C="rr", A="etg", max_rel=1, end=1 << 22).metric.end == 1 << 22
+    for end in ((1 << 22) + 1, 10**400, 0, True, 2.5):
+        with pytest.raises(BadParameter, match=r"end must be 'open', 'stop' or a rank from 1 to 4,194,304") as refused:
+            CWLA(C="rr", A="etg", max_rel=1, end=end)
+        assert len(str(refused.value)) < 1000
+
+
+def test_a_gain_without_a_grade_that_there_may_be():
+    with pytest.raises(BadParameter, match=r"gain='table\({3:1}\)' has no grade up to max_rel=2"):
+        residual([1, None], C="rbp(0.5)", A="etg", gain="table({3:1})", max_rel=2)
+
+
+def test_the_best_of_several_grades_satisfies_whoever_asks_for_a_grade():
+    """Whether rel= is that of C or of a function within it."""
+    for C in ("rr(rel=2)", "product(rr(rel=2),rbp(1e-9))", "product(rbp(0.9),product(rr(rel=2),rbp(0.9)))"):
+        same = {"C": C, "A": "etg", "gain": "binary", "end": 3}
+        assert residual([1, None, 2], **same) == residual([1, None, 2], **same, max_rel=2)
 
 
 # ---- rankings and chunks of them

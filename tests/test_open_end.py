@@ -371,11 +371,12 @@ def test_gains_in_tenths_are_counted_as_if_they_were_exact():
     rng = np.random.default_rng(3)
     for _ in range(150):
         T, h_b, m = (Fraction(int(rng.integers(*ends)), 10) for ends in ((1, 40), (1, 9), (1, 9)))
-        r = [Fraction(int(gain), 10) for gain in rng.integers(0, 5, rng.integers(1, 5))]
+        r = [Fraction(int(gain), 10) for gain in rng.integers(0, 5, rng.integers(1, 5)) * rng.integers(0, 2)]
         counted = seen_until_a_limit(r, [1] * 5000, 1, T, 4000, h_b, 0, m)
         C = f"bpm({float(T)},4000,{float(h_b)},0,{float(m)})"
-        said = explain_gains([float(gain) for gain in r], C=C, A="etg").expected_items
-        assert said == pytest.approx(counted, rel=1e-12), (C, r)
+        for more in range(0, 16, 3):  # items without gain, which the list may show or not
+            said = explain_gains([*map(float, r), *[0.0] * more], C=C, A="etg").expected_items
+            assert said == pytest.approx(counted, rel=1e-12), (C, r, more)
 
 
 def test_efforts_in_tenths_are_counted_as_if_they_were_exact():
@@ -386,5 +387,7 @@ def test_efforts_in_tenths_are_counted_as_if_they_were_exact():
         e, m = [Fraction(int(rng.integers(1, 9)), 10)], Fraction(int(rng.integers(0, 3)), 2)
         counted = seen_until_a_limit([0], e, unseen, 9999, K, 0, h_c, m)
         C = f"bpm(9999,{float(K)},0,{float(h_c)},{float(m)})"
-        said = explain_gains([0], efforts=[float(e[0])], unseen=float(unseen), C=C, A="etg").expected_items
-        assert said == pytest.approx(counted, rel=1e-12), (C, e, unseen)
+        for more in range(0, 16, 3):
+            efforts = [float(e[0]), *[float(unseen)] * more]
+            said = explain_gains([0] * (more + 1), efforts=efforts, unseen=float(unseen), C=C, A="etg").expected_items
+            assert said == pytest.approx(counted, rel=1e-12), (C, e, unseen, more)
