@@ -273,7 +273,7 @@ OURS = {
             f"{_JIANG}, section 5.1; Smucker and Clarke (2012), Eq. 3", "decay(half_life)", _credited,
             "clicksave_by_grade(p_click, p_save)", f"grade_time({', '.join(_BY_GRADE)})",
             units="documents saved", range="[0, ∞)",
-            parameters=(Parameter("half_life", In("(0, 1e12]"), 31), *_of_part("effort", "grade_time", _BY_GRADE),
+            parameters=(Parameter("half_life", In("(0, inf)"), 31), *_of_part("effort", "grade_time", _BY_GRADE),
                         *_of_part("gain", "clicksave_by_grade", ("p_save",)),
                         Parameter("calibration", Calibrated(("half_life", *_BY_GRADE, "p_save")), None), _CREDIT,
                         *_FRAME)),

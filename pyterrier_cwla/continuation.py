@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from .errors import BadParameter
+from .errors import BadParameter, NoFiniteValue
 from .spec import BelowOne, Grade, In, Named, NotNegative, OneOf, Positive, Probability, Rank, decorator
 from .view import before
 
@@ -198,7 +198,7 @@ def insq(view: Any, T: Wanted) -> Any:
 
 
 @continuation(settles=True, leaves=True)
-def decay(view: Any, half_life: Annotated[float, In("(0, 1e12]")] = 224) -> Any:
+def decay(view: Any, half_life: Positive = 224) -> Any:
     """Half of the users are gone after half_life, counted in effort (seconds where effort is time).
 
     C(i) = 2^(−e_i/h), so that V(i) = 2^(−E(i−1)/h).
@@ -208,7 +208,10 @@ def decay(view: Any, half_life: Annotated[float, In("(0, 1e12]")] = 224) -> Any:
     >>> score([0, 1], C="decay(1)", A="etg")
     0.5
     """
-    return np.exp2(-view.e / half_life)
+    C = np.exp2(-view.e / half_life)
+    if np.any((C == 1) & (view.e > 0)):
+        raise NoFiniteValue(f"half_life={half_life}, and small efforts: nobody leaves, as far as floats can say.")
+    return C
 
 
 @continuation(settles=True, last=lambda k: k)

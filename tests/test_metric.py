@@ -251,6 +251,12 @@ def test_sums_and_quotients_that_no_float_holds_are_errors(frame, grades):
         CWLA(**{"C": "prec(3)", "A": "etg"} | frame).metric.score(Rankings.of_gains([grades]))
 
 
+@pytest.mark.parametrize("frame", [{"C": "decay(1e17)"}, {"C": "decay(25)", "unseen": 5e-324, "effort": "time"}])
+def test_users_whom_floats_cannot_tell_from_those_who_never_leave(frame):
+    with pytest.raises(NoFiniteValue, match="nobody leaves, as far as floats can say"):
+        CWLA(**frame, A="etg", max_rel=3, lengths=WORDS).metric.score(pair())
+
+
 def test_an_end_that_nobody_can_be_followed_to():
     assert CWLA(C="rr", A="etg", max_rel=1, end=1 << 22).metric.end == 1 << 22
     for end in ((1 << 22) + 1, 10**400, 0, True, 2.5):
