@@ -237,6 +237,30 @@ def test_what_unseen_items_cost_is_not_asked_where_it_decides_nothing(C, A, end)
     assert values[1] == pytest.approx(values[2], rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("what", "is_bound"),
+    [({}, True), ({"norm": "all"}, False), ({"norm": "ideal"}, False), ({"norm": "unlimited"}, True), ({"judged_only": True}, False),
+     ({"effort": "ratio(3)"}, False), ({"effort": "time"}, False), ({"A": "err"}, True), ({"A": "avg"}, True), ({"C": "ap2"}, False),
+     ({"C": "inst(1)"}, False), ({"C": "rr"}, True), ({"C": "rr", "norm": "unlimited"}, False), ({"C": "rr(2)"}, False),
+     ({"C": "rr", "A": "err"}, True), ({"C": "cascade(0.5)", "A": "err"}, False), ({"C": "cascade(0.5)", "A": "erg"}, True),
+     ({"C": "cascade(0.5)", "A": "utility(log2)"}, True), ({"C": "rr", "effort": "ratio(3)"}, False), ({"C": "rr", "A": "max"}, False)],
+)  # fmt: skip
+def test_where_a_residual_is_said_to_be_a_bound(what, is_bound):
+    assert CWLA(**{"C": "rbp(0.5)", "A": "etg", "max_rel": 3} | what).metric.residual_is_a_bound == is_bound
+
+
+def test_efforts_by_words_alone_leave_a_residual_a_bound_and_need_words():
+    @effort
+    def by_words(documents):
+        return documents.words / 4
+
+    metric = CWLA(C="rbp(0.5)", A="etg", max_rel=3, effort="by_words").metric
+    assert metric.residual_is_a_bound
+    assert metric.needs_words
+    for needs_none in ("unit", "ratio(3)"):
+        assert not CWLA(C="rbp(0.5)", A="etg", max_rel=3, effort=needs_none).metric.needs_words
+
+
 # ---- what floats cannot hold, and what is none
 
 
