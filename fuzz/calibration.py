@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
@@ -48,11 +49,11 @@ def grammar(rng: random.Random) -> bytes:
         if choice < 0.15:
             del parent[keys[-1]]
         elif choice < 0.25 and isinstance(parent, list):
-            parent.append(place)
+            parent.append(deepcopy(place))
         elif choice < 0.6 and isinstance(place, int | float):
             parent[keys[-1]] = rng.choice((place + 1, place // 2, -place, place * 1000, place))
         else:
-            parent[keys[-1]] = rng.choice(_ODD)
+            parent[keys[-1]] = deepcopy(rng.choice(_ODD))  # what is put in may be changed, too
     return json.dumps(content).encode("utf-8", "surrogatepass")
 
 
