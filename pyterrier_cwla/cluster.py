@@ -5,10 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from os import PathLike
+from threading import Lock
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import numpy as np
 import pandas as pd
@@ -55,7 +57,8 @@ def evaluate(
     ``.compute()`` fetches it, ``.to_parquet(folder)`` writes it (partition by partition, so that a folder may be left
     with some of them where that is broken off). Nothing is returned where any part was not evaluated.
 
-    Raises what :func:`pyterrier_cwla.evaluate` raises, wherever that happened, MissingLength for ``missing="mean"``
+    Raises what :func:`pyterrier_cwla.stream` raises of files, wherever that happened, and what
+    :func:`pyterrier_cwla.evaluate` raises of frames; MissingLength for ``missing="mean"``
     without ``lengths=`` (no worker knows the mean of a whole run), and CWLAError where Dask is not installed, where
     there is no client, or where workers die again and again.
 
@@ -116,7 +119,10 @@ def workers(client: Client | None = None) -> Iterator[Client]:
 def _given(runs: Any, extras: list[str]) -> InFiles | InFrames:
     if hasattr(runs, "to_delayed"):
         return InFrames(runs, extras)
-    if are_paths(runs) or (isinstance(runs, Mapping) and all(isinstance(of, str | PathLike) for of in runs.values())):
+    paths = runs.values() if isinstance(runs, Mapping) else runs
+    if are_paths(runs) or (
+        isinstance(runs, Mapping | list | tuple) and all(isinstance(path, str | PathLike) for path in paths)
+    ):
         return InFiles(sources_of(runs))
     raise BadRun(
         f"on a cluster runs are files or a Dask DataFrame, not {type(runs).__name__}: give paths, or"
@@ -131,28 +137,63 @@ def _resumed(client: Client, scoring: Scoring, given: InFiles | InFrames, keep: 
             "keep= is for runs in files: write the Dask DataFrame to Parquet first, and give the folder."
         )
     kept = KeptScores(keep, scoring.judgments, scoring.measures)
+    asking: Any = _Asking(client)
 
     def of(source: Source) -> list[Scored]:
         return kept.of_source(source, partial(compute, source))
 
     def compute(source: Source, measures: list[Measure]) -> Iterator[Scored]:
-        tables = tables_of_runs(client, sent(tuple(measures)), len(scoring.judgments.qids), InFiles([source]))
-        for of_runs, told in (client.submit(values, table, pure=False).result() for table in tables):
+        tables = tables_of_runs(asking, sent(tuple(measures)), len(scoring.judgments.qids), InFiles([source]))
+        for of_runs, told in (asking.submit(values, table, pure=False).result() for table in tables):
             _warn(told)
             for run, found, answered in of_runs:
                 yield Scored(run, {measure: found[str(measure)] for measure in measures}, answered)
 
     @cache
     def sent(measures: tuple[Measure, ...]) -> Any:
-        return sent_to(client, Scoring(measures, scoring.judgments))
+        return sent_to(asking, Scoring(measures, scoring.judgments))
 
     threads = ThreadPoolExecutor(2 * len(client.nthreads()))
     try:
         of_sources = [*threads.map(of, given.sources)]
+    except BaseException:  # Ctrl-C among them, which may have ended the workers that threads wait for
+        asking.no_more()
+        raise
     finally:
-        threads.shutdown(cancel_futures=True)
+        threads.shutdown(wait=False, cancel_futures=True)
     refuse_run_twice([(str(source), [of.run for of in scored]) for source, scored in zip(given.sources, of_sources)])
     return [scored for of_source in of_sources for scored in of_source]
+
+
+class _Asking:
+    """What threads ask of a client, so that all of it can be called off: nobody waits for it any more then."""
+
+    def __init__(self, client: Client) -> None:
+        self.gather, self.nthreads = client.gather, client.nthreads
+        self._client, self._lock, self._off = client, Lock(), False
+        self._asked: WeakSet = WeakSet()
+
+    def submit(self, *what: Any, **how: Any) -> Any:
+        return self._noted(lambda: [self._client.submit(*what, **how)])[0]
+
+    def map(self, *what: Any, **how: Any) -> list[Any]:
+        return self._noted(lambda: self._client.map(*what, **how))
+
+    def _noted(self, ask: Callable[[], list[Any]]) -> list[Any]:
+        from distributed import CancelledError
+
+        with self._lock:
+            if self._off:
+                raise CancelledError
+            futures = ask()
+            self._asked.update(futures)
+            return futures
+
+    def no_more(self) -> None:
+        with self._lock:
+            self._off = True
+            with suppress(Exception):  # the cluster may be gone
+                self._client.cancel([*self._asked])
 
 
 def _of_kept(scored: list[Scored], scoring: Scoring, by_query: bool) -> Any:

@@ -20,7 +20,7 @@ import pyarrow as pa
 from .errors import BadRun, CWLAError, MalformedFile, some
 from .frames import run_columns, strings
 from .measures import CWLAMeasure, innermost
-from .parts import Part, Source
+from .parts import Part, Source, twice
 from .provider import aggregated
 from .streaming import Counts, Scoring, joined
 
@@ -240,7 +240,7 @@ def refuse_run_twice(runs: list[tuple[str, list[str]]]) -> None:
     for source, names in runs:
         for run in names:
             if run in place:
-                raise BadRun(f"two runs have the name {run!r}: one is in {place[run]}, the other in {source}.")
+                raise twice(run, [place[run], source])
             place[run] = source
 
 

@@ -148,11 +148,18 @@ def each_scored(
     names = set()
     for scored in _each(evaluator, runs, check, progress, kept):
         if scored.run in names:
-            raise BadRun(f"two runs have the name {scored.run!r}: give one of them another.")
+            raise _twice(scored.run, runs)
         names.add(scored.run)
         yield scored
     if not names:
         raise BadRun("there is no run to evaluate.")
+
+
+def _twice(run: str, runs: Any) -> BadRun:
+    from .parts import are_paths, holding, sources_of, twice
+
+    files = runs if are_paths(runs) else {name: of for name, of in runs.items() if are_paths(of)}
+    return twice(run, holding(run, sources_of(files)))
 
 
 def _each(
@@ -163,6 +170,8 @@ def _each(
     from .streaming import values_of_files
 
     files = partial(values_of_files, evaluator.measures, evaluator.judgments, progress=progress, kept=kept)
+    if isinstance(runs, list | tuple) and not runs:
+        return
     if are_paths(runs):
         yield from files(sources_of(runs))
         return

@@ -77,20 +77,25 @@ def read_duplicates(path: AnyPath) -> pa.Table:
     """
     table, place = _read(path, _DUPLICATES)
     if table.num_columns < 2:
-        raise MalformedFile(f"{os.fsdecode(path)}: no column duplicate_of or cluster.")
+        raise MalformedFile(f"{os.fsdecode(path)}: no column duplicate_of or cluster, or nothing in it.")
     _refuse_repeats(table, place, "document {doc_id!r} stands there for a second time")
     return table
 
 
 def find_runs(directory: AnyPath) -> list[Path]:
-    """The files of a directory, sorted by name; hidden ones and folders are no runs."""
+    """The files of a directory, sorted by name; hidden ones, ``_SUCCESS`` and its like, and folders are no runs."""
     try:
-        runs = sorted(p for p in Path(directory).iterdir() if p.is_file() and not p.name.startswith("."))
+        runs = sorted(p for p in Path(directory).iterdir() if p.is_file() and is_data(p.name))
     except OSError as error:
         raise MalformedFile(f"{directory}: {error.strerror}") from error
     if not runs:
         raise MalformedFile(f"{directory}: no files in it, and so no runs")
     return runs
+
+
+def is_data(name: str) -> bool:
+    """Whether a file or folder of this name is part of the data, and neither hidden nor a note on them."""
+    return not name.startswith((".", "_"))
 
 
 Place = Callable[[int], str]
@@ -148,6 +153,7 @@ _MARK = b"\xef\xbb\xbf"  # of UTF-8
 _HEXADECIMAL = (b"0x", b"0X")  # Arrow reads 0x10 as 16
 _FIELDS = re.compile(rb'(?:[^",]*|"(?:[^"]|"")*")(?:,(?:[^",]*|"(?:[^"]|"")*"))*')
 _MARKS = {"gzip": (".gz", b"\x1f\x8b"), "zstd": (".zst", b"\x28\xb5\x2f\xfd"), "parquet": (".parquet", b"PAR1")}
+_UNREAD = {"bz2": rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", "xz": rb"\xfd7zXZ\x00", "zip": rb"PK(\x03\x04|\x05\x06)"}
 
 
 def _read(path: AnyPath, kind: _Kind) -> tuple[pa.Table, Place]:
@@ -175,10 +181,15 @@ def unreadable(path: str, error: Exception) -> MalformedFile:
 
 
 def packing_of(path: str) -> str | None:
-    """How a file is packed: gzip, zstd or parquet. Raises MalformedFile for what is no regular file."""
+    """How a file is packed: gzip, zstd or parquet. Raises MalformedFile for other packings, and for no regular file."""
     check_file(path)
     with open(path, "rb") as file:
-        head = file.read(4)
+        head = file.read(10)
+    other = next((name for name, mark in _UNREAD.items() if re.match(mark, head)), None)
+    if other is not None:
+        raise MalformedFile(
+            f"{path}: is packed with {other}, which is not read: unpack it, or pack it with gzip or zstd."
+        )
     return next((name for name, (end, mark) in _MARKS.items() if path.endswith(end) or head.startswith(mark)), None)
 
 
@@ -210,7 +221,20 @@ def _parquet(path: str, kind: _Kind) -> pa.Table:
     check_parquet(path, file, list(found.values()))
     table = file.read(list(found.values()))
     table.validate(full=True)
-    return pa.table({column: table[name].cast(TYPES[column]) for column, name in found.items()})
+    return pa.table({column: converted(path, column, table[name], name) for column, name in found.items()})
+
+
+def converted(path: str, column: str, values: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """A column of a Parquet file, and what it is called there, as ours; large integers as near as numbers come."""
+    kind = TYPES[column]
+    try:
+        return values.cast(kind, safe=not (pa.types.is_integer(values.type) and pa.types.is_floating(kind)))
+    except pa.ArrowException as error:
+        dtype = "int64" if kind == pa.int64() else "float64"
+        raise MalformedFile(
+            f"{path}: column {name!r} holds {values.type}, which does not become {dtype} ({error}). Save the file again"
+            f" with this column as {dtype}."
+        ) from error
 
 
 def check_parquet(path: str, file: pa.parquet.ParquetFile, names: list[str]) -> None:
@@ -243,7 +267,7 @@ def columns_of(path: str, schema: pa.Schema, kind: _Kind) -> dict[str, str]:
     """What the file calls each of our columns."""
     found: dict[str, str] = {}
     for name, column in kind.names.items():
-        if name in schema.names:
+        if name in schema.names and not (column in kind.optional and pa.types.is_null(schema.field(name).type)):
             found.setdefault(column, name)
     for column in kind.names.values():
         if column not in found and column not in kind.optional:

@@ -26,9 +26,11 @@ from .files import (
     RUN,
     TYPES,
     columns_of,
+    converted,
     find_runs,
     in_parquet,
     in_text,
+    is_data,
     open_parquet,
     packing_of,
     refuse_missing,
@@ -137,14 +139,51 @@ def sources(runs: Any) -> list[Source]:
 
     A file is a run, and called as the file is without suffixes; so is a folder whose name ends in .parquet, with all
     the files that are in it. Any other folder holds runs. Where Parquet has a column ``run``, or folders run=NAME, that
-    names the runs. Nothing is read but what a file says of itself.
+    names the runs; a dict's name is that of the run where they name but one. Nothing else is read but what a file says
+    of itself.
 
     Raises MalformedFile for what is no run, and BadRun where two have one name.
     """
     if isinstance(runs, Mapping):
-        return [_source(_one_path(path, name), name) for name, path in runs.items()]
-    paths = [runs] if isinstance(runs, str | os.PathLike) else list(runs)
-    return [_source(str(path), name) for name, path in named_runs(map(Path, paths)).items()]
+        found = [_called(name, _source(_one_path(path, name), name)) for name, path in runs.items()]
+    else:
+        paths = [runs] if isinstance(runs, str | os.PathLike) else list(runs)
+        found = [_source(str(path), name) for name, path in named_runs(map(Path, paths)).items()]
+    if not found:
+        raise BadRun("there is no run to evaluate.")
+    return found
+
+
+def _called(name: str, source: Source) -> Source:
+    """The same under this name, where all rows are of one run, whatever they call it."""
+    if source.name is not None or len(_runs_of(source, 2)) != 1:
+        return source
+    return replace(source, name=name, parts=tuple(replace(part, run=name) for part in source.parts))
+
+
+def _runs_of(source: Source, most: float = math.inf) -> set[str]:
+    """The names of its runs, or of so many of them."""
+    names: set[str] = set() if source.name is None else {source.name}
+    for part in source.parts if source.name is None else ():
+        for table in part.ids():
+            names.update(table["run"].unique().to_pylist())
+            if len(names) >= most:
+                return names
+    return names
+
+
+def holding(run: str, files: Iterable[Source]) -> list[str]:
+    """Which of these have a run of that name."""
+    return [str(source) for source in files if run in _runs_of(source)]
+
+
+def twice(run: str, places: Sequence[str]) -> BadRun:
+    """What is wrong where two runs have one name, and where they are, as far as they are in files."""
+    where = " and ".join(places)
+    return BadRun(
+        f"two runs have the name {run!r}{where and f' (in {where})'}: give one of them another; or, if these are parts"
+        " of one data set, put them into a folder whose name ends in .parquet, and give that."
+    )
 
 
 def _one_path(path: Any, name: str) -> str:
@@ -164,7 +203,7 @@ def are_paths(runs: Any) -> bool:
 def sources_of(runs: Any) -> list[Source]:
     """The same, but what is one run without a name of its own is called "run", as a frame is."""
     one = isinstance(runs, str | os.PathLike) and not _holds_runs(Path(runs))
-    return sources({"run": runs} if one else runs)
+    return [_source(os.fsdecode(runs), "run")] if one else sources(runs)
 
 
 def named_runs(paths: Iterable[Path]) -> dict[str, Path]:
@@ -184,12 +223,12 @@ def _holds_runs(path: Path) -> bool:
 
 
 def _runs_in(folder: Path) -> list[Path]:
-    datasets = [path for path in folder.glob("*.parquet") if path.is_dir()]
+    datasets = [path for path in folder.glob("*.parquet") if path.is_dir() and is_data(path.name)]
     return sorted([*datasets, *find_runs(folder)] if not datasets or _has_files(folder) else datasets)
 
 
 def _has_files(folder: Path) -> bool:
-    return any(path.is_file() and not path.name.startswith(".") for path in folder.iterdir())
+    return any(path.is_file() and is_data(path.name) for path in folder.iterdir())
 
 
 def _stem(path: Path) -> str:
@@ -206,7 +245,11 @@ def _source(path: str, name: str) -> Source:
     elif _holds_runs(Path(path)):
         raise BadRun(f"{name}: {path} is a folder of runs; give the folder itself, or each of its files a name.")
     else:
-        files = [file for file in sorted(Path(path).rglob("*")) if _is_data(file.relative_to(path)) and file.is_file()]
+        files = [
+            file
+            for file in sorted(Path(path).rglob("*"))
+            if all(map(is_data, file.relative_to(path).parts)) and file.is_file()
+        ]
         paths = tuple(map(str, files))
         seen = _state(paths)
         parts = [part for file in files for part in _parts(str(file), name, _hive_name(file.relative_to(path)))]
@@ -217,10 +260,6 @@ def _source(path: str, name: str) -> Source:
         without = next(part.path for part in parts if part.run is not None)
         raise MalformedFile(f"{without}: no column run, which other files of the dataset have.")
     return Source(name if named == {name} else None, tuple(parts), path, paths, seen)
-
-
-def _is_data(path: Path) -> bool:
-    return not any(name.startswith((".", "_")) for name in path.parts)
 
 
 def _hive_name(path: Path) -> str | None:
@@ -279,11 +318,15 @@ class _RowGroups(Part):
             self._check_room(file.metadata, [name for column, name in columns.items() if TYPES[column] == pa.string()])
             for table in self._raw(file, list(columns.values())):
                 _validate(table)
-                table = pa.table({column: _as(TYPES[column], table[name]) for column, name in columns.items()})
+                table = pa.table({column: self._as(column, table[name], name) for column, name in columns.items()})
                 if _has_holes(table):
                     refuse_missing(table, partial(_in_rows, self.path, before), RUN)
                 before += len(table)
                 yield self._named(table)
+
+    def _as(self, column: str, values: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+        encoded = TYPES[column] == pa.string() and pa.types.is_dictionary(values.type)
+        return values if encoded else converted(self.path, column, values, name)
 
     def _check_room(self, metadata: pa.parquet.FileMetaData, texts: list[str]) -> None:
         """A dictionary holds a long text once that may stand in each row of a table."""
@@ -388,10 +431,6 @@ def _has_holes(table: pa.Table) -> bool:
     if "score" in table.column_names and math.isnan(pc.sum(table["score"]).as_py() or 0.0):
         return True
     return any(column.null_count for column in table.columns)
-
-
-def _as(kind: pa.DataType, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column if column.type == kind or pa.types.is_dictionary(column.type) else column.cast(kind)
 
 
 def _in_rows(path: str, before: int, row: int) -> str:

@@ -14,12 +14,12 @@ from ir_measures.measures import Measure
 
 from . import ids
 from .align import Aligned, Judgments, Rows
-from .errors import BadRun, MalformedFile, MissingLength
+from .errors import MalformedFile, MissingLength
 from .evaluate import computed_here, in_groups, loaded, naming
 from .files import is_text, run_with
 from .frames import Columns
 from .measures import CWLAMeasure, innermost
-from .parts import EXTRAS, Part, Source, sources
+from .parts import EXTRAS, Part, Source, sources, twice
 from .provider import CWLAEvaluator, CWLAProvider, prepare
 from .resuming import KeptScores
 from .room import SETTING, NoRoom, has_room
@@ -301,12 +301,12 @@ def stream(
     0  bm25        q  0.5
     """
     scoring = Scoring(measures, loaded(qrels, "qrels"))
-    known: set[str] = set()
+    known: dict[str, Source] = {}
 
     def only_one_of_a_name(source: Source, run: str) -> None:
         if run in known:
-            raise BadRun(f"{source}: there is another run of the name {run!r}: give them others.")
-        known.add(run)
+            raise twice(run, [str(known[run]), str(source)])
+        known[run] = source
 
     of_before = None if keep is None else KeptScores(keep, scoring.judgments, scoring.measures)
     for source in sources(runs):

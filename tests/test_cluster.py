@@ -4,13 +4,15 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from threading import Event
 
 import numpy as np
 import pandas as pd
 import pyterrier as pt
 import pytest
 from dask import dataframe
-from dask.distributed import Client, KilledWorker, LocalCluster
+from dask.distributed import CancelledError, Client, KilledWorker, LocalCluster
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
@@ -295,6 +297,45 @@ def test_values_are_kept_and_taken_from_there(expected, qrels, runs, client, tmp
         cluster.evaluate(qrels, dataframe.from_pandas(runs["bm25"], npartitions=1), MEASURES, **ask)
 
 
+def test_ctrl_c_calls_off_what_others_wait_for_and_what_is_done_stays(qrels, runs, client, tmp_path, monkeypatch):
+    files = {name: tmp_path / f"{name}.txt" for name in runs}
+    for name, path in files.items():
+        as_trec(runs[name], path)
+    first, second, _ = runs
+    asked, left, gate, tables_of_runs = Event(), Event(), str(tmp_path / "gate"), cluster.tables_of_runs
+
+    def opened(gate):
+        while not os.path.exists(gate):
+            time.sleep(0.05)
+
+    def tables(client, sent, queries, given):
+        if given.sources[0].name == first:
+            while not (asked.wait(30) and [*tmp_path.rglob("*.npz")]):
+                time.sleep(0.05)
+            raise KeyboardInterrupt
+        if given.sources[0].name == second:
+            waits = client.submit(opened, gate, pure=False)
+            asked.set()
+            try:
+                return waits.result(20)
+            except CancelledError:
+                left.set()
+                raise
+        return tables_of_runs(client, sent, queries, given)
+
+    monkeypatch.setattr(cluster, "tables_of_runs", tables)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            cluster.evaluate(qrels, files, ["AP"], client=client, keep=tmp_path / "kept")
+        assert left.wait(5)
+    finally:
+        (tmp_path / "gate").touch()
+    monkeypatch.setattr(cluster, "tables_of_runs", None)
+    done = {"both": files["both"]}
+    found = cluster.evaluate(qrels, done, ["AP"], client=client, keep=tmp_path / "kept")
+    pd.testing.assert_frame_equal(found, evaluate(qrels, done, ["AP"]), check_exact=True)
+
+
 # ---- errors, and workers that die
 
 
@@ -337,12 +378,15 @@ def test_what_is_wrong_is_said_as_in_one_process(qrels, runs, client, tmp_path):
             ask({"full": tmp_path / "full.parquet", "none": tmp_path / empty})
     with pytest.raises(MalformedFile, match="No such file"):
         ask(tmp_path / "nowhere")
-    run.assign(run="one").to_parquet(tmp_path / "a.parquet")
+    for name in "ab":
+        run.assign(run="one").to_parquet(tmp_path / f"{name}.parquet")
     for keep in (None, tmp_path / "kept"):
-        with pytest.raises(
-            BadRun, match=r"two runs have the name 'one': one is in .*a.parquet, the other in .*a.parquet"
-        ):
-            cluster.evaluate(qrels, dict.fromkeys("xy", tmp_path / "a.parquet"), ["AP"], keep=keep, client=client)
+        ask_both = {"keep": keep, "client": client}
+        with pytest.raises(BadRun, match=r"two runs have the name 'one' \(in .*a.parquet and .*b.parquet\): give"):
+            cluster.evaluate(qrels, [tmp_path / "a.parquet", tmp_path / "b.parquet"], ["AP"], **ask_both)
+        for none in ([], (), {}):
+            with pytest.raises(BadRun, match="there is no run to evaluate"):
+                cluster.evaluate(qrels, none, ["AP"], **ask_both)
     as_trec(run, tmp_path / "run.txt")
     with open(tmp_path / "run.txt", "a") as file:
         file.write("q1 Q0 d1 7")

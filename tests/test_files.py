@@ -1,8 +1,12 @@
 """Reading runs, judgments and lengths: what comes out, and what is said where a file is wrong."""
 
+import bz2
 import gzip
+import io
+import lzma
 import math
 import os
+import zipfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -240,6 +244,25 @@ def test_a_missing_file_is_named(tmp_path, read):
 @pytest.mark.parametrize("cut", [1, 10, -5, -1])
 def test_a_truncated_file_is_an_error(file, codec, end, cut):
     assert "runcated" in complaint(read_run, file(packed(RUN, codec)[:cut], "run" + end))
+
+
+def zipped(data: bytes) -> bytes:
+    with zipfile.ZipFile(sink := io.BytesIO(), "w") as archive:
+        archive.writestr("run.txt", data)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("name, pack", [("bz2", bz2.compress), ("xz", lzma.compress), ("zip", zipped)])
+@pytest.mark.parametrize("data", [RUN, b""], ids=["run", "nothing"])
+def test_other_packings_are_named(file, name, pack, data):
+    """Of a name that promises another, too."""
+    for suffix in (name, "gz", "txt"):
+        found = complaint(read_run, file(pack(data), f"run.{suffix}"))
+        assert found == f": is packed with {name}, which is not read: unpack it, or pack it with gzip or zstd."
+
+
+def test_a_topic_may_be_called_as_a_packing_begins(file):
+    assert read_run(file(b"BZh9 Q0 a 1 3 t\nPK Q0 a 1 3 t\n"))["query_id"].to_pylist() == ["BZh9", "PK"]
 
 
 def test_a_name_that_promises_another_format_is_an_error(file):

@@ -226,8 +226,73 @@ def test_names_of_runs(tmp_path):
     both = _write(frame.assign(run="y"), tmp_path / "both.parquet")
     with pytest.raises(BadRun, match="name 'y'"):
         list(stream(qrels, [tmp_path / "b" / "y.parquet", both], ["AP"]))
-    with pytest.raises(BadRun, match="two runs have the name 'y'"):
-        evaluate(qrels, {"y": frame, "z": both}, ["AP"])
+    _write(pd.concat([frame.assign(run=name) for name in "yz"]), both)
+    with pytest.raises(BadRun, match=r"two runs have the name 'y' \(in [^ ]*both.parquet\): give one of them another"):
+        evaluate(qrels, {"y": frame, "x": both}, ["AP"])
+
+
+def test_two_parts_of_one_data_set_are_named_with_the_way_out(tmp_path):
+    for name in "ab":
+        _write(ROWS.assign(run="bm25"), tmp_path / f"{name}.parquet")
+    for runs in (tmp_path, [tmp_path / "a.parquet", tmp_path / "b.parquet"]):
+        with pytest.raises(
+            BadRun, match=r"'bm25' \(in .*a\.parquet and .*b\.parquet\): .* folder .* ends in \.parquet"
+        ):
+            evaluate({"q": {"a": 1}}, runs, ["AP"])
+
+
+def test_a_dicts_name_is_that_of_the_run_where_the_column_names_but_one(tmp_path):
+    one = _write(ROWS.assign(run="theirs"), tmp_path / "one.parquet")
+    two = _write(pd.concat([ROWS.assign(run=name) for name in ("a", "b")]), tmp_path / "two.parquet")
+    qrels = {"q": {"a": 1}}
+    assert [*evaluate(qrels, {"ours": one, "theirs": two}, ["AP"]).index] == ["ours", "a", "b"]
+    assert [*pd.concat(stream(qrels, {"ours": one}, ["AP"]))["run"]] == ["ours"]
+    assert [*evaluate(qrels, one, ["AP"]).index] == ["theirs"]
+    assert [*evaluate(qrels, [one], ["AP"]).index] == ["theirs"]
+
+
+def test_no_runs_are_an_error_and_an_empty_frame_is_an_empty_run(tmp_path):
+    qrels = {"q": {"a": 1}}
+    for none in ([], (), {}):
+        for keep in (None, tmp_path):
+            with pytest.raises(BadRun, match="there is no run to evaluate"):
+                evaluate(qrels, none, ["AP"], keep=keep)
+        with pytest.raises(BadRun, match="there is no run to evaluate"):
+            list(stream(qrels, none, ["AP"]))
+    assert evaluate(qrels, ROWS[:0], ["AP"]).to_dict() == {"AP": {"run": 0.0}}
+
+
+def test_notes_on_the_data_are_no_runs(tmp_path):
+    _write(ROWS, tmp_path / "x.parquet")
+    for note in ("_SUCCESS", "_metadata", ".x.crc"):
+        (tmp_path / note).write_bytes(b"PAR1")
+    assert [*evaluate({"q": {"a": 1}}, tmp_path, ["AP"]).index] == ["x"]
+
+
+@pytest.mark.parametrize("rows", [1 << 20, 2])
+def test_numbers_of_other_types_are_those_of_frames_or_an_error_that_names_column_and_type(tmp_path, small, rows):
+    small(rows)
+    qrels, path = {"q": {"a": 1, "f": 2}}, tmp_path / "x.parquet"
+    large = 2**53 + np.arange(6)
+    for score in (large, large.astype(np.uint64), pa.array(large.tolist(), pa.decimal128(20))):
+        table = pa.table({"query_id": ROWS["query_id"], "doc_id": ROWS["doc_id"], "score": score})
+        pq.write_table(table, path, row_group_size=2)
+        same(evaluate(qrels, path, ["AP", "RR"]), evaluate(qrels, ROWS.assign(score=large), ["AP", "RR"]))
+    for values, says in (
+        (["high"] * 6, "string"),
+        ([[1.0]] * 6, "list<"),
+        (pd.to_datetime(["2020-01-01"] * 6).astype("datetime64[us]"), "timestamp[us]"),
+    ):
+        for column in ("score", "doc_length"):
+            _write(ROWS.assign(**{"doc_length": 1.0, column: pd.Series(list(values))}), path, 2)
+            with pytest.raises(MalformedFile, match=rf"x\.parquet: column '{column}' holds .*as float64") as error:
+                evaluate(qrels, path, ["TBG"])
+            assert says in str(error.value)
+            assert "whole" not in str(error.value)
+    _write(ROWS.assign(doc_length=None, duplicate_of=None), path, 2)
+    same(evaluate(qrels, path, ["AP"]), evaluate(qrels, ROWS, ["AP"]))
+    with pytest.raises(MissingLength, match="the lengths of documents are needed"):
+        evaluate(qrels, path, ["TBG"])
 
 
 def test_missing_lengths_take_the_mean_of_a_run_only_where_it_is_read_whole(tmp_path, small):
@@ -353,12 +418,27 @@ def test_what_no_measure_asks_for_is_not_read(tmp_path, small):
     """Neither of a file that is read whole nor of one in pieces: which it is must not matter."""
     path = _write(_run(np.random.default_rng(0)).assign(duplicate_of=1), tmp_path / "x.parquet")
     qrels = {"q1": {"d1": 1, "d7": 2}, "q5": {"d4": 1}}
-    expected = evaluate(qrels, pd.read_parquet(path).drop(columns="duplicate_of"), ["RR", "TBG"], True)
-    for rows in (1 << 20, 20):
-        small(rows)
-        same(evaluate(qrels, path, ["RR", "TBG"], True), expected)
-        with pytest.raises(MalformedFile, match="'duplicate_of' holds int64, and ids must be strings"):
-            evaluate(qrels, path, ["RR", "TBG(duplicates='run')"])
+    for measures in (["RR", "TBG"], ["RR", "TBG(missing='mean')"]):
+        expected = evaluate(qrels, pd.read_parquet(path).drop(columns="duplicate_of"), measures, True)
+        for rows in (1 << 20, 20):
+            small(rows)
+            same(evaluate(qrels, path, measures, True), expected)
+            with pytest.raises(MalformedFile, match="'duplicate_of' holds int64, and ids must be strings"):
+                evaluate(qrels, path, [*measures, "TBG(duplicates='run')"])
+
+
+def test_a_length_that_is_none_matters_where_its_query_is_judged(tmp_path, small):
+    rows = _run(np.random.default_rng(0)).drop(columns="duplicate_of")
+    rows.loc[rows["query_id"] == "q9", "doc_length"] = -1
+    path = _write(rows, tmp_path / "x.parquet")
+    expected = evaluate({"q1": {"d1": 1}}, rows[rows["query_id"] == "q1"], ["TBG"], True)
+    for number in (1 << 20, 20):
+        small(number)
+        same(evaluate({"q1": {"d1": 1}}, path, ["TBG"], True), expected)
+        same(evaluate({"q1": {"d1": 1}}, rows, ["TBG"], True), expected)
+        for measure in ("TBG", "TBG(missing='mean')"):
+            with pytest.raises(MissingLength, match="is -1: lengths are words, 0 or more"):
+                evaluate({"q1": {"d1": 1}, "q9": {"d2": 1}}, path, [measure])
 
 
 def test_long_texts_that_many_rows_share_are_no_way_to_fill_memory(tmp_path, small, monkeypatch):
@@ -394,7 +474,7 @@ def test_runs_that_lie_mixed_in_a_file_are_each_whole_for_their_mean(tmp_path, m
     rows = rows.sample(frac=1, random_state=1)
     expected = evaluate(qrels, {n: f.drop(columns="run") for n, f in rows.groupby("run", sort=False)}, MEANS, True)
     same(evaluate(qrels, path := _write(rows, tmp_path / "x.parquet"), MEANS, True), expected)
-    many = pd.concat([rows.assign(query_id=rows["query_id"] + f".{n}") for n in range(200)])
+    many = pd.concat([rows.assign(query_id=rows["query_id"] + f".{n}") for n in range(400)])
     monkeypatch.setenv("PYTERRIER_CWLA_READ_LIMIT", "2M")
     with pytest.raises(MalformedFile, match=r"missing='mean' .* give lengths="):
         evaluate(qrels, _write(many, path), MEANS)
