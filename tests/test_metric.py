@@ -20,7 +20,12 @@ CONTINUATIONS = {
     "rbp(0.7)": ("rbp", {"phi": 0.7}), "rr(2)": ("rr", {"rel": 2}), "cascade(0.9)": ("cascade", {"gamma": 0.9}),
     "prec(3)": ("prec", {"k": 3}), "decay(25)": ("decay", {"half_life": 25}), "inst(2)": ("inst", {"T": 2}),
     "fixed(0.5,1,0.25)": ("fixed", {"values": [0.5, 1, 0.25]}), "bpm(1.2,40)": ("bpm", {"T": 1.2, "K": 40}),
-    "patience(60)": ("patience", {"T": 60}),
+    "patience(60)": ("patience", {"T": 60}), "ap1": ("ap1", {}), "ap1(ranking)": ("ap1", {"R": "ranking"}),
+    "ap2": ("ap2", {}), "ap2(ranking,2)": ("ap2", {"R": "ranking", "rel": 2}), "dcg(4)": ("dcg", {"k": 4}),
+    "carterette1(3)": ("carterette1", {"k": 3}), "carterette2(4)": ("carterette2", {"k": 4}), "insq(1)": ("insq", {"T": 1}),
+    "carterette3(0.4)": ("carterette3", {"theta": 0.4}), "ift_goal(1,0.9,2)": ("ift_goal", {"T": 1, "b1": 0.9, "R1": 2}),
+    "product(rr,rbp(0.8))": ("product", {"first": ("rr", {}), "second": ("rbp", {"phi": 0.8})}),
+    "product(prec(3),decay(25))": ("product", {"first": ("prec", {"k": 3}), "second": ("decay", {"half_life": 25})}),
 }  # fmt: skip
 AGGREGATIONS = ["etg", "erg", "err", "avg", "max", "fin", "items", "effort", "utility(log2)"]
 GAINS = {
@@ -88,7 +93,7 @@ def test_the_frame_is_that_of_loops(C, what):
             metric,
             number,
         )
-    assert compared > 5
+    assert compared > 5 or what == "residual" and C.startswith("ap")  # nobody who knows the total gain has one
 
 
 def pair():
@@ -268,7 +273,7 @@ def test_efforts_by_words_alone_leave_a_residual_a_bound_and_need_words():
     ("frame", "grades"),
     [({"gain": "table({1:1e308,2:1e308})"}, [1, 2]), ({"gain": "table({1:1e308,2:1e308})", "norm": "ideal"}, [1, 2]),
      ({"gain": "table({1:1e308,2:1e308})", "norm": "all", "A": "erg"}, [1, 2]), ({"gain": "burges"}, [1023, 1023, 1023]),
-     ({"gain": "table({1:1e-307})", "norm": "all", "A": "items", "C": "prec(1000000000)", "end": 4_000_000}, [1])],
+     ({"gain": "table({1:1e-307})", "norm": "all", "A": "items", "C": "prec(9999)", "end": 1000}, [1])],
 )  # fmt: skip
 def test_sums_and_quotients_that_no_float_holds_are_errors(frame, grades):
     with pytest.raises(NoFiniteValue, match=r"greater than floats can be|infinite"):

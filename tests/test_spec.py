@@ -146,6 +146,8 @@ def test_unknown_names(kind, text, message):
         ("gain", "table({1: -1})",
          "gain='table({1: -1})': gains must be a map from grades to gains of 0 or more, such as {1: 0.3, 2: 1}."),
         ("gain", "table({1: 1, 1: 2})", "gain='table({1: 1, 1: 2})': every grade is given once."),
+        ("gain", "table({1: x})",
+         "gain='table({1: x})': gains must be a map from grades to gains of 0 or more, such as {1: 0.3, 2: 1}."),
         ("continuation", "fixed(0.5, 2)", "C='fixed(0.5, 2)': values must be a number in [0, 1]."),
         ("continuation", "rbp(phi=0.8, phi=0.9)",
          "C='rbp(phi=0.8, phi=0.9)': every parameter is given once, by its name."),
