@@ -342,6 +342,17 @@ def test_a_metric_cannot_be_changed():
         CWLA(C="rr", A="etg", max_rel=1).metric.norm = "all"
 
 
+@pytest.mark.parametrize("end", ["open", "stop", 5])
+@pytest.mark.parametrize("parts", [("rbp(0.5)", "erg"), ("ap2", "avg"), ("inst(1)", "max"), ("decay(9)", "effort")])
+def test_no_rankings_have_no_scores_and_empty_ones_have_some(parts, end):
+    C, A = parts
+    for efforts in ("unit", "ratio(3)", "grade_time"):
+        for norm in ("none", "ideal", "all", "mean"):
+            metric = CWLA(C=C, A=A, max_rel=3, end=end, effort=efforts, norm=norm, cutoff=3).metric
+            assert metric.score(Rankings.of_gains([])).tolist() == []
+            assert metric.score(Rankings.of_gains([[], []])).shape == (2,)
+
+
 def test_what_is_known_of_hits_stays_with_them():
     qrels = {"a": {"d1": 1, "d2": 0, "d3": -1, "d4": 2}, "b": {"d5": 3}, "c": {"d1": 1, "d6": 2}}
     _, rankings = aligned(qrels, {"a": ["d4", "d7", "d3", "d1", "d2"], "b": ["d5"], "c": ["d0", "d6", "d1"]}, True)
