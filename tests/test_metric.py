@@ -245,7 +245,8 @@ def test_what_unseen_items_cost_is_not_asked_where_it_decides_nothing(C, A, end)
 @pytest.mark.parametrize(
     ("what", "is_bound"),
     [({}, True), ({"norm": "all"}, False), ({"norm": "ideal"}, False), ({"norm": "unlimited"}, True), ({"judged_only": True}, False),
-     ({"effort": "ratio(3)"}, False), ({"effort": "time"}, False), ({"A": "err"}, True), ({"A": "avg"}, True), ({"C": "ap2"}, False),
+     ({"effort": "ratio(3)"}, False), ({"effort": "time"}, False), ({"C": "ap2"}, False),
+     *(({"A": A}, True) for A in (*AGGREGATIONS, "fgt(0.5)", "pe(0.5)", "smeared(60)")),
      ({"C": "inst(1)"}, False), ({"C": "rr"}, True), ({"C": "rr", "norm": "unlimited"}, False), ({"C": "rr(2)"}, False),
      ({"C": "rr", "A": "err"}, True), ({"C": "cascade(0.5)", "A": "err"}, False), ({"C": "cascade(0.5)", "A": "erg"}, True),
      ({"C": "cascade(0.5)", "A": "utility(log2)"}, True), ({"C": "rr", "effort": "ratio(3)"}, False), ({"C": "rr", "A": "max"}, False)],
