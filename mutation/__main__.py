@@ -64,6 +64,9 @@ def main() -> None:
     options.add_argument("--again", action="store_true", help="try survivors that are not explained again")
     options.add_argument("--list", action="store_true", help="print the mutants, and try none")
     options.add_argument("--match", default="", help="only those whose changed line has this text")
+    options.add_argument(
+        "--tests", nargs="*", default=[""], metavar="TEXT", help="only tests with one of these in their name"
+    )
     options.add_argument("--report", type=Path, metavar="FILE", help="write the results into this page")
     asked = options.parse_args()
     for name in WARM.split():
@@ -78,9 +81,12 @@ def main() -> None:
     if asked.again:
         kept = [line for line in _results().values() if line["outcome"] != "survived" or report.reason(line)["same"]]
         RESULTS.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in kept))
-    left = [m for m in some if m.key not in _results()]
+    known = _results()
+    left = [m for m in some if m.key not in known]
     files = [name for name in TESTS if Path(name).exists()]
-    choice = Choice(_tests(files, asked.jobs, asked.examples), asked.budget)
+    known_tests = _tests(files, asked.jobs, asked.examples)
+    wanted = {name: test for name, test in known_tests.items() if not name or any(text in name for text in asked.tests)}
+    choice = Choice(wanted, asked.budget)
     print(f"{len(some)} mutants, {len(left)} to try; {len(choice.tests)} tests", flush=True)
     begun, done = time.time(), 0
 
