@@ -118,6 +118,13 @@ def test_metrics_that_share_rankings_have_totals_and_ideals_of_their_own(C, norm
         assert metric.score(rankings).tolist() == metric.score(pair()).tolist()
 
 
+def test_metrics_that_share_rankings_have_lengths_of_their_own():
+    rankings, twice = pair(), {document: 2 * words for document, words in WORDS.items()}
+    for lengths in (WORDS, twice):
+        metric = CWLA(C="decay(25)", A="etg", max_rel=3, effort="time", lengths=lengths).metric
+        assert metric.score(rankings).tolist() == metric.score(pair()).tolist()
+
+
 @pytest.mark.parametrize("norm", ["all", "mean", "ideal"])
 @pytest.mark.parametrize("C", ["rbp(0.5)", "ap2"])
 def test_a_gain_that_reads_what_changes_gets_new_totals_and_ideals(C, norm):
