@@ -39,7 +39,7 @@ from .files import (
     split_by_arrow,
     unmarked,
 )
-from .room import SETTING, has_room
+from .room import has_room, limit_for
 
 ROWS = 1 << 21
 """About so many rows of a Parquet file are read at a time."""
@@ -343,7 +343,7 @@ class _RowGroups(Part):
             raise MalformedFile(
                 f"{self.path}: {min(self.rows, ROWS):,} rows, which are read at a time, may take {size:,} bytes once"
                 f" they are unpacked, and there is no room for them. Set another limit, such as"
-                f" {SETTING}={-(-2 * size // (1 << 30))}G, or write the ids shorter."
+                f" {limit_for(size)}, or write the ids shorter."
             )
 
     def _raw(self, file: pa.parquet.ParquetFile, names: list[str]) -> Iterator[pa.Table]:

@@ -66,7 +66,7 @@ def check_room(path: str, size: int, held: int = 3) -> None:
         raise NoRoom(
             f"{path}: {_said(size)} or more once it is unpacked (the file has {_said(os.path.getsize(path))}), and one"
             f" file that is read whole may have {_said(most(held))} here. A run need not be read whole: give evaluate"
-            f" its path. Or set another limit, such as {SETTING}={-(-2 * size // _UNITS['G'])}G."
+            f" its path. Or set another limit, such as {limit_for(size)}."
         )
 
 
@@ -123,3 +123,8 @@ def _said(size: int) -> str:
         if size >= (one := _UNITS[unit.upper()]):
             return f"{size / one:.1f} {unit}iB".replace("ki", "Ki")
     return f"{size:,} bytes"
+
+
+def limit_for(size: int) -> str:
+    """The setting that leaves twice the room for so many bytes, as an error names it."""
+    return f"{SETTING}={-(-2 * size // _UNITS['G'])}G"

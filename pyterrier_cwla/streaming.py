@@ -22,7 +22,7 @@ from .measures import CWLAMeasure, innermost
 from .parts import EXTRAS, Part, Source, sources, twice
 from .provider import CWLAEvaluator, CWLAProvider, prepare
 from .resuming import KeptScores
-from .room import SETTING, NoRoom, has_room
+from .room import NoRoom, has_room, limit_for
 from .scored import Scored
 from .texts import counted
 
@@ -410,7 +410,7 @@ def _runs(source: Source, extras: list[str]) -> Iterator[tuple[str, pa.Table]]:
                 raise MalformedFile(
                     f"{source}: {size:,} bytes or more once it is unpacked. missing='mean' takes the mean length of"
                     " whole runs, and there is no room for them: give lengths=, or set another limit, such as"
-                    f" {SETTING}={-(-2 * size // (1 << 30))}G."
+                    f" {limit_for(size)}."
                 )
     if not any(map(len, tables)):
         raise source.empty
