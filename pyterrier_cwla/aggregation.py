@@ -12,12 +12,20 @@ aggregation = decorator(
     "aggregation",
     """Makes a function of a view (:class:`pyterrier_cwla.view.View`) and parameters an aggregation.
 
-    Facts that make it faster or exact, all optional: ``linear=True``: A is linear in the gains; ``even=True``: beyond
-    the list A changes by the same amount with every item (or not at all); ``rises=True``: A never falls when a gain
-    rises; ``stays=True``: what gains nothing changes nothing; ``credit=lambda effort, …``: A is the sum of the gains,
-    of each the share that this function of its effort gives; ``terms=lambda i, r, e, C, …: (φ, w)``: where all leave,
-    Σ L(i)·A(i) is Σ V(i)·φ(i)·w_i, φ of the rank alone and w of the item, its gain, effort and C (over Σ V(i)·e_i where
-    A reads ``expected_effort``); learning to rank is faster by it.
+    Facts about the function, all optional, make it faster or exact:
+
+    ``linear_in_gain=True``
+        A is linear in the gains.
+    ``affine_beyond_list=True``
+        Beyond the list A changes by the same amount with every item, or not at all.
+    ``monotone_in_gain=True``
+        A never falls when a gain rises.
+    ``constant_without_gain=True``
+        A does not change at an item without gain.
+    ``credit_terms=lambda i, r, e, C, …: (φ, w)``
+        Where all users leave, Σ L(i)·A(i) is Σ V(i)·φ(i)·w_i, divided by Σ V(i)·e_i where A reads ``expected_effort``.
+        φ depends on the rank alone, and w on the gain, effort and C of the item. Where φ is the number 1, the ideal
+        ranking under ``decay`` is exact. Learning to rank is faster.
 
     >>> from pyterrier_cwla import aggregation, score
     >>> @aggregation
@@ -45,7 +53,9 @@ def _gains(i: Any, r: Any, e: Any, C: Any) -> tuple[Any, Any]:
     return 1.0, r
 
 
-@aggregation(linear=True, even=True, rises=True, stays=True, terms=_gains)
+@aggregation(
+    linear_in_gain=True, affine_beyond_list=True, monotone_in_gain=True, constant_without_gain=True, credit_terms=_gains
+)
 def etg(view: Any) -> Any:
     """All that was found: expected total gain.
 
@@ -56,7 +66,7 @@ def etg(view: Any) -> Any:
     return view.G
 
 
-@aggregation(linear=True, even=True, rises=True, terms=_gains)
+@aggregation(linear_in_gain=True, affine_beyond_list=True, monotone_in_gain=True, credit_terms=_gains)
 def erg(view: Any) -> Any:
     """All that was found, over what all users together spend: expected rate of gain.
 
@@ -75,7 +85,7 @@ def _rate(gain: Any, effort: Any) -> Any:
     return np.divide(gain, effort, out=nothing, where=np.asarray(gain) > 0)
 
 
-@aggregation(rises=True, terms=lambda i, r, e, C: (1 / i, 1 - C))
+@aggregation(monotone_in_gain=True, credit_terms=lambda i, r, e, C: (1 / i, 1 - C))
 def err(view: Any) -> Any:
     """The less the more was spent.
 
@@ -86,7 +96,7 @@ def err(view: Any) -> Any:
     return 1 / view.E
 
 
-@aggregation(linear=True, rises=True)
+@aggregation(linear_in_gain=True, monotone_in_gain=True)
 def avg(view: Any) -> Any:
     """The average of what this user saw.
 
@@ -97,7 +107,7 @@ def avg(view: Any) -> Any:
     return _rate(view.G, view.E)
 
 
-@aggregation(even=True, rises=True, stays=True)
+@aggregation(affine_beyond_list=True, monotone_in_gain=True, constant_without_gain=True)
 def max(view: Any) -> Any:
     """The best item seen.
 
@@ -108,7 +118,7 @@ def max(view: Any) -> Any:
     return view.best
 
 
-@aggregation(linear=True, even=True, rises=True)
+@aggregation(linear_in_gain=True, affine_beyond_list=True, monotone_in_gain=True)
 def fin(view: Any) -> Any:
     """The last item seen.
 
@@ -119,7 +129,7 @@ def fin(view: Any) -> Any:
     return view.r
 
 
-@aggregation(linear=True, rises=True)
+@aggregation(linear_in_gain=True, monotone_in_gain=True)
 def fgt(view: Any, delta: Probability) -> Any:
     """What was found, of which a share is forgotten with every item.
 
@@ -130,7 +140,7 @@ def fgt(view: Any, delta: Probability) -> Any:
     return view.fading(delta)
 
 
-@aggregation(even=True, rises=True)
+@aggregation(affine_beyond_list=True, monotone_in_gain=True)
 def pe(view: Any, beta: Probability) -> Any:
     """Peak and end: the best item and the last.
 
@@ -141,7 +151,7 @@ def pe(view: Any, beta: Probability) -> Any:
     return beta * view.best + (1 - beta) * view.r
 
 
-@aggregation(even=True, rises=True)
+@aggregation(affine_beyond_list=True, monotone_in_gain=True)
 def items(view: Any) -> Any:
     """How many items were seen; its score is V⁺ where everybody leaves.
 
@@ -152,7 +162,7 @@ def items(view: Any) -> Any:
     return view.i
 
 
-@aggregation(even=True, rises=True)
+@aggregation(affine_beyond_list=True, monotone_in_gain=True)
 def effort(view: Any) -> Any:
     """What was spent: its score is the expected effort of a user.
 
@@ -164,7 +174,11 @@ def effort(view: Any) -> Any:
 
 
 @aggregation(
-    linear=True, even=True, rises=True, stays=True, terms=lambda i, r, e, C, phi: (np.broadcast_to(phi(i), i.shape), r)
+    linear_in_gain=True,
+    affine_beyond_list=True,
+    monotone_in_gain=True,
+    constant_without_gain=True,
+    credit_terms=lambda i, r, e, C, phi: (np.broadcast_to(phi(i), i.shape), r),
 )
 def utility(view: Any, phi: Annotated[Any, Named("discount")]) -> Any:
     """All that was found, each item worth less the deeper it lay.
@@ -186,12 +200,11 @@ def _while_reading(effort: Any, half_life: float) -> Any:
 
 
 @aggregation(
-    linear=True,
-    even=True,
-    rises=True,
-    stays=True,
-    credit=_while_reading,
-    terms=lambda i, r, e, C, half_life: (1.0, r * _while_reading(e, half_life)),
+    linear_in_gain=True,
+    affine_beyond_list=True,
+    monotone_in_gain=True,
+    constant_without_gain=True,
+    credit_terms=lambda i, r, e, C, half_life: (1.0, r * _while_reading(e, half_life)),
 )
 def smeared(view: Any, half_life: Positive = 224) -> Any:
     """All that was found, each gain coming in evenly over its item's effort while users under decay(half_life) leave.

@@ -14,13 +14,27 @@ continuation = decorator(
     "continuation",
     """Makes a function of a view (:class:`pyterrier_cwla.view.View`) and parameters a continuation.
 
-    Facts that make it faster or exact, all optional: ``settles=True``: beyond the list C does not change with the
-    rank; ``passes=True``: C is 1 at every item without gain; ``vanishes=True``: V goes to 0 though slowly;
-    ``leaves=True``: whatever comes, all leave sooner or later, if every item costs something; ``last=lambda k: k``: the
-    rank after which nobody sees an item; ``depth=lambda k: k``: a rank at which C jumps in another way;
-    ``items_beyond=lambda view, V, …``: ΣV(j) over the ranks after the list in closed form, given the view of its last
-    rank and V(n+1). ``survival=True``: the function gives V(i) itself, the share of users who get to see item i; its
-    first may be below 1, and the others leave with nothing. ``alone=True``: it cannot be a factor of ``product``.
+    Facts about the function, all optional, make it faster or exact:
+
+    ``constant_beyond_list=True``
+        Beyond the list C is the same at every rank.
+    ``ignores_zero_gain=True``
+        C is 1 at every item without gain.
+    ``vanishes=True``
+        V goes to 0, though slowly.
+    ``eventually_leaves=True``
+        Whatever the ranking, V goes to 0 if every item costs something.
+    ``last_rank=lambda k: k``
+        The rank after which nobody sees an item, given the parameters.
+    ``jump_rank=lambda k: k``
+        A rank at which C jumps without being 0 from there on.
+    ``items_beyond=lambda view, V, …``
+        ΣV(j) over the ranks after the list in closed form, given the view of its last rank, V(n+1) and the parameters.
+    ``gives_survival=True``
+        The function gives V(i), the share of users who see item i, instead of C(i). V(1) may be below 1: the other
+        users leave with nothing.
+    ``not_in_products=True``
+        The function cannot be a factor of ``product``.
 
     >>> from pyterrier_cwla import continuation, score
     >>> @continuation
@@ -35,7 +49,7 @@ Wanted = Annotated[float, In("[0.5, inf)")]
 Total = Annotated[str, OneOf("judged", "ranking")]
 
 
-@continuation(settles=True, last=lambda k: k)
+@continuation(constant_beyond_list=True, last_rank=lambda k: k)
 def prec(view: Any, k: Rank) -> Any:
     """Reads exactly k items.
 
@@ -49,7 +63,7 @@ def prec(view: Any, k: Rank) -> Any:
     return (view.i < k).astype(float)
 
 
-@continuation(settles=True, leaves=True)
+@continuation(constant_beyond_list=True, eventually_leaves=True)
 def rbp(view: Any, phi: BelowOne) -> Any:
     """Goes on with the same probability after every item.
 
@@ -63,7 +77,7 @@ def rbp(view: Any, phi: BelowOne) -> Any:
     return phi
 
 
-@continuation(vanishes=True, last=lambda k: k)
+@continuation(vanishes=True, last_rank=lambda k: k)
 def dcg(view: Any, k: Rank | None = None) -> Any:
     """Goes on ever more readily, so that rank i is seen by 1/log2(i+1) of the users.
 
@@ -89,7 +103,7 @@ def _reciprocal(i: Any) -> Any:
     return 1 / i
 
 
-@continuation(settles=True, passes=True, items_beyond=_ap1_beyond, alone=True)
+@continuation(constant_beyond_list=True, ignores_zero_gain=True, items_beyond=_ap1_beyond, not_in_products=True)
 def ap1(view: Any, R: Total = "judged", rel: Grade | None = None) -> Any:
     """Knows what is still to come, and goes on in proportion to it.
 
@@ -109,7 +123,7 @@ def ap1(view: Any, R: Total = "judged", rel: Grade | None = None) -> Any:
     return np.divide(left, left_before, out=nobody_stops, where=left_before > 0)
 
 
-@continuation(settles=True, passes=True)
+@continuation(constant_beyond_list=True, ignores_zero_gain=True)
 def ap2(view: Any, R: Total = "judged", rel: Grade | None = None) -> Any:
     """Has chosen one unit of all the gain there is, and leaves where it is found.
 
@@ -128,7 +142,7 @@ def ap2(view: Any, R: Total = "judged", rel: Grade | None = None) -> Any:
     return np.clip(np.divide(left, left_before, out=nobody_stops, where=left_before > 1e-12 * total), 0, 1)
 
 
-@continuation(settles=True, passes=True)
+@continuation(constant_beyond_list=True, ignores_zero_gain=True)
 def rr(view: Any, rel: Grade | None = None) -> Any:
     """Leaves when satisfied; the gain is the probability of that.
 
@@ -142,7 +156,7 @@ def rr(view: Any, rel: Grade | None = None) -> Any:
     return 1 - view.at_least(rel).r
 
 
-@continuation(settles=True)
+@continuation(constant_beyond_list=True)
 def cascade(view: Any, gamma: Probability, rel: Grade | None = None) -> Any:
     """Leaves when satisfied, and otherwise gives up with probability 1 − γ.
 
@@ -197,7 +211,7 @@ def insq(view: Any, T: Wanted) -> Any:
     return ((y - 1) / y) ** 2
 
 
-@continuation(settles=True, leaves=True)
+@continuation(constant_beyond_list=True, eventually_leaves=True)
 def decay(view: Any, half_life: Positive = 224) -> Any:
     """Half of the users are gone after half_life, counted in effort (seconds where effort is time).
 
@@ -214,7 +228,7 @@ def decay(view: Any, half_life: Positive = 224) -> Any:
     return C
 
 
-@continuation(settles=True, last=lambda k: k)
+@continuation(constant_beyond_list=True, last_rank=lambda k: k)
 def carterette1(view: Any, k: Rank) -> Any:
     """Goes on ever more readily, so that rank i is seen by 1/i of the users, down to rank k.
 
@@ -228,7 +242,7 @@ def carterette1(view: Any, k: Rank) -> Any:
     return np.where(view.i < k, view.i / (view.i + 1), 0.0)
 
 
-@continuation(settles=True, last=lambda k, rel: k)
+@continuation(constant_beyond_list=True, last_rank=lambda k, rel: k)
 def carterette2(view: Any, k: Rank, rel: Grade | None = None) -> Any:
     """Goes on after every item without gain, and after the others the more readily the more was found.
 
@@ -243,7 +257,7 @@ def carterette2(view: Any, k: Rank, rel: Grade | None = None) -> Any:
     return np.where(view.i < k, np.where(seen.r == 0, 1.0, seen.G / (seen.G + 1)), 0.0)
 
 
-@continuation(settles=True, passes=True)
+@continuation(constant_beyond_list=True, ignores_zero_gain=True)
 def carterette3(view: Any, theta: Probability, rel: Grade | None = None) -> Any:
     """Leaves with the same probability at every item that gains something, and at no other.
 
@@ -259,15 +273,15 @@ def carterette3(view: Any, theta: Probability, rel: Grade | None = None) -> Any:
 
 def _product_of_facts(name: str, first: Any, second: Any) -> Any:
     one, other = first.fact(name), second.fact(name)
-    if name in ("settles", "passes"):
+    if name in ("constant_beyond_list", "ignores_zero_gain"):
         return one and other
-    if name in ("vanishes", "leaves"):  # nobody is there whom either has lost
+    if name in ("vanishes", "eventually_leaves"):  # nobody is there whom either has lost
         return one or other
-    if name in ("last", "depth") and (one or other):
+    if name in ("last_rank", "jump_rank") and (one or other):
         ranks = [rank for rank in (fact() for fact in (one, other) if fact) if rank]
-        return lambda: (min(ranks) if name == "last" else max(ranks)) if ranks else None
+        return lambda: (min(ranks) if name == "last_rank" else max(ranks)) if ranks else None
     if name == "items_beyond":  # of gains alone, as one is that lets pass what gains nothing: the other decides
-        return other if first.fact("passes") else one if second.fact("passes") else None
+        return other if first.fact("ignores_zero_gain") else one if second.fact("ignores_zero_gain") else None
     return None
 
 
@@ -285,7 +299,7 @@ def product(
     0.6429
     """
     for factor in (first, second):
-        if factor.fact("alone") or factor.fact("survival"):
+        if factor.fact("not_in_products") or factor.fact("gives_survival"):
             raise BadParameter(
                 f"C='product({first},{second})': {factor.name} says more than who goes on, and so cannot be a factor of"
                 f" a product; use C='{factor}' alone."
@@ -326,7 +340,7 @@ def bpm(view: Any, T: Positive, K: Positive, h_b: NotNegative = 0, h_c: NotNegat
     return ((wanted > 0) & (left > 0)).astype(float)
 
 
-@continuation(settles=True)
+@continuation(constant_beyond_list=True)
 def ift_goal(view: Any, T: Positive, b1: Positive = 0.9, R1: NotNegative = 10) -> Any:
     """Forages for gain T, and leaves the more readily the nearer it is.
 
@@ -369,7 +383,7 @@ def _patience_beyond(view: Any, V: Any, T: float) -> Any:
         return np.where(np.isinf(m), np.inf, m * V - step * m * (m - 1) / 2)
 
 
-@continuation(survival=True, items_beyond=_patience_beyond, leaves=True, alone=True)
+@continuation(gives_survival=True, items_beyond=_patience_beyond, eventually_leaves=True, not_in_products=True)
 def patience(view: Any, T: Positive) -> Any:
     """Has patience for anything up to T, all as likely, and gains from an item only if it lasts to the item's end.
 
@@ -383,7 +397,7 @@ def patience(view: Any, T: Positive) -> Any:
     return np.maximum(0.0, 1 - view.E / T)
 
 
-@continuation(settles=True, last=lambda values: len(values) + (not values or values[-1] > 0))
+@continuation(constant_beyond_list=True, last_rank=lambda values: len(values) + (not values or values[-1] > 0))
 def fixed(view: Any, *values: Probability) -> Any:
     """Goes on with the probabilities given, one a rank; whoever goes on after the last sees one more item.
 

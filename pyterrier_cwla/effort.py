@@ -27,7 +27,7 @@ effort = decorator(
 )
 
 
-@effort(uniform=True)
+@effort(unit_effort=True)
 def unit(documents: Any) -> Any:
     """One for every document: effort counts documents.
 

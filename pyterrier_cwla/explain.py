@@ -128,7 +128,9 @@ def explained(
     if not n and metric.end == "stop":
         raise BadParameter(f"nothing that was retrieved for query {query!r} is judged, so that nobody sees anything.")
     width = max(
-        n, 1, metric.end if isinstance(metric.end, int) else max(metric.rank_at("last"), metric.rank_at("depth"))
+        n,
+        1,
+        metric.end if isinstance(metric.end, int) else max(metric.rank_at("last_rank"), metric.rank_at("jump_rank")),
     )
     view, leaves = metric.columns(cut, one, width)
     walk = Walk(metric, view, leaves)
@@ -198,7 +200,7 @@ def _discounts(walk: Walk) -> np.ndarray:
     width = view.r.shape[1]
     if metric.A.name == "err" and metric.C.name in ("rr", "cascade"):
         return np.broadcast_to(walk.V * walk.A, (1, width))[0]
-    if not metric.A.fact("linear"):
+    if not metric.A.fact("linear_in_gain"):
         return np.full(width, np.nan)
     one_each = View(view.i, np.eye(width), np.eye(width), view.totals, view._e, view.unseen)
     return np.broadcast_to(_SameUsers(walk, one_each).score, (width, 1))[:, 0]

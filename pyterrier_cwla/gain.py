@@ -13,8 +13,10 @@ gain = decorator(
     "gain",
     """Makes a function of grades a gain; a second input named ``max_rel`` gets the measure's highest grade.
 
-    It is called with an array of grades, all above 0, and returns as many gains. One optional fact, ``grades=lambda …:
-    [1, 2]``: the grades it knows, of which the highest gain is taken where a measure gives no max_rel.
+    It is called with an array of grades, all above 0, and returns as many gains. One fact is optional:
+
+    ``known_grades=lambda …: [1, 2]``
+        The grades that it knows. Where a measure gives no max_rel, the best gain is the highest gain of these.
 
     >>> from pyterrier_cwla import gain, score
     >>> @gain
@@ -104,7 +106,7 @@ def _grades_of_table(gains: dict, others: str) -> list | None:
     return [grade for grade in gains if grade > 0] if others == "error" else None
 
 
-@gain(grades=_grades_of_table)
+@gain(known_grades=_grades_of_table)
 def table(
     grade: Any, gains: Annotated[dict, Grades()], others: Annotated[str, OneOf("error", "grade")] = "error"
 ) -> Any:
@@ -131,7 +133,7 @@ def looked_up(grade: Any, numbers: dict, where: str) -> Any:
     return found
 
 
-@gain(grades=lambda weights: list(range(1, len(weights) + 1)))
+@gain(known_grades=lambda weights: list(range(1, len(weights) + 1)))
 def threshold(grade: Any, *weights: Probability) -> Any:
     """The probability that a user takes a document of this grade for relevant.
 
@@ -168,7 +170,7 @@ P_CLICK = {0: 0.26, 1: 0.5, 2: 0.55}
 _P_SAVE = {1: 0.2, 2: 0.8}
 
 
-@gain(grades=lambda p_click, p_save: [grade for grade in p_save if grade > 0])
+@gain(known_grades=lambda p_click, p_save: [grade for grade in p_save if grade > 0])
 def clicksave_by_grade(grade: Any, p_click: Probabilities = P_CLICK, p_save: Probabilities = _P_SAVE) -> Any:
     """The probability that a document is clicked and then saved, grade by grade.
 

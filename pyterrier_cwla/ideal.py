@@ -30,8 +30,7 @@ def ideal_ranking(metric: Any, rankings: Rankings) -> Rankings:
     effort = pool_efforts(metric, rankings)
     worth = gains
     if metric.decays:
-        credit = metric.A.fact("credit")
-        gains = gains if credit is None else gains * credit(effort)
+        _, gains = metric.A.fact("credit_terms")(np.ones(1), gains, effort, None)
         stays = np.exp2(-effort / metric.C["half_life"])
         with np.errstate(divide="ignore", invalid="ignore"):
             worth = np.where(gains > 0, gains / (1 - stays), 0.0)

@@ -74,7 +74,7 @@ class Metric:
     @property
     def uniform(self) -> bool:
         """Every document costs one: the effort of a rank is the rank."""
-        return bool(self.effort.fact("uniform"))
+        return bool(self.effort.fact("unit_effort"))
 
     @property
     def needs_words(self) -> bool:
@@ -83,7 +83,16 @@ class Metric:
     @property
     def decays(self) -> bool:
         """Users leave with effort alone, and count all gains: the case with an exact ideal ranking."""
-        return self.C.name == "decay" and (self.A.name == "etg" or self.A.fact("credit") is not None)
+        return self.C.name == "decay" and self._adds_up
+
+    @property
+    def _adds_up(self) -> bool:
+        """Whether A is a sum of what each item contributes, whatever its rank: φ(i) of its terms is the number 1."""
+        terms = self.A.fact("credit_terms")
+        if terms is None or "expected_effort" in reads(self.A):
+            return False
+        phi, _ = terms(np.ones(1), np.ones(1), np.ones(1), np.zeros(1))
+        return np.ndim(phi) == 0 and bool(phi == 1)
 
     @property
     def rank_only(self) -> bool:
@@ -108,7 +117,7 @@ class Metric:
     def best(self) -> tuple[float, float]:
         """The best gain there can be, and the highest grade that has it."""
         rels = [rel for spec in (self.gain, self.C) for rel in _rels(spec)]
-        known = self.gain.fact("grades") and self.gain.fact("grades")()
+        known = self.gain.fact("known_grades") and self.gain.fact("known_grades")()
         if known:
             grades = np.array([g for g in known if g <= (self.max_rel or g)])
             if not len(grades):
@@ -152,7 +161,7 @@ class Metric:
         """
         if self.judged_only:
             return False
-        rises = bool(self.A.fact("rises")) and self.norm in ("none", "unlimited")
+        rises = bool(self.A.fact("monotone_in_gain")) and self.norm in ("none", "unlimited")
         if self.rank_only and (self.uniform or "grade" not in effort_reads(self.effort)):
             return rises
         satisfied = self.C.name in ("rr", "cascade") and self.C["rel"] is None and self.uniform and self.norm == "none"
@@ -242,9 +251,9 @@ class Metric:
         """Σ L(i)·A(i) per query, unseen and (where not 0) unjudged items gaining ``background``."""
         rankings = self.cut(rankings)
         if not background:
-            if self.uniform and self.A.fact("linear") and self.rank_only:
+            if self.uniform and self.A.fact("linear_in_gain") and self.rank_only:
                 return self._by_weights(rankings)
-            if self.flat_effort is not None and self.C.fact("passes"):
+            if self.flat_effort is not None and self.C.fact("ignores_zero_gain"):
                 return self._by_chunks(rankings, compressed=True)
         return self._by_chunks(rankings, background=background)
 
@@ -333,14 +342,14 @@ class Metric:
 
     def _ranks_that_matter(self, rankings: Rankings, background: float) -> Array:
         """Down to where the list is explicit; at the open end what follows the last hit is as good as unseen."""
-        last = self.rank_at("last")
+        last = self.rank_at("last_rank")
         if self.end == "stop":
             widths = roomy(rankings.n)
         elif isinstance(self.end, int):
             widths = np.full(len(rankings), self.end)
         else:
             deepest = rankings.last_hit if self._settled_after_hits and not background else rankings.n
-            needed = np.maximum(deepest, max(last, self.rank_at("depth"), 1))
+            needed = np.maximum(deepest, max(last, self.rank_at("jump_rank"), 1))
             widths = roomy(needed)
             if self.unseen_effort is None:  # as far as the list goes, where more would ask what is not known
                 widths = np.minimum(widths, np.maximum(needed, rankings.n))
@@ -355,7 +364,7 @@ class Metric:
     @property
     def _settled_after_hits(self) -> bool:
         """Efforts after the last hit do not matter where A stays and all who go on leave, sooner or later."""
-        stays = bool(self.A.fact("stays")) and bool(self.C.fact("leaves"))
+        stays = bool(self.A.fact("constant_without_gain")) and bool(self.C.fact("eventually_leaves"))
         return self.flat_effort is not None or (stays and self.unseen_effort != 0)
 
     def _hit_columns(self, rankings: Rankings, queries: Array, width: int) -> tuple[View, Array | None]:

@@ -78,20 +78,20 @@ def equal_gains_are_equal(metric: Metric) -> bool:
 
 
 def _ranks_have_weights(metric: Metric) -> bool:
-    return metric.uniform and metric.rank_only and bool(metric.A.fact("linear"))
+    return metric.uniform and metric.rank_only and bool(metric.A.fact("linear_in_gain"))
 
 
 def _is_made_of_sums(metric: Metric, longest: int) -> bool:
     """Whether M·N = Σ V(i)·φ(i)·w_i, or a ratio of two such, V fixed or a product of what each item decides."""
     C, A, last = metric.C, metric.A, metric.last_that_counts
-    if C.fact("survival") or A.fact("terms") is None or ("E" in reads(A) and not metric.uniform):
+    if C.fact("gives_survival") or A.fact("credit_terms") is None or ("E" in reads(A) and not metric.uniform):
         return False
     if reads(C) <= {"i"}:
-        return bool(A.fact("linear")) and _everybody_leaves(metric)
+        return bool(A.fact("linear_in_gain")) and _everybody_leaves(metric)
     if not reads(C) <= {"r", "e", "grade", "at_least"}:
         return False
     whole = last is None or longest <= last  # else items come into what counts, and V after it changes
-    if not A.fact("linear"):
+    if not A.fact("linear_in_gain"):
         return whole or (metric.end == "open" and _goes_on_beyond(metric) == 1)
     if "expected_effort" in reads(A) and not (whole or metric.end in ("stop", last)):
         return False
@@ -106,10 +106,10 @@ _SET |= {"totals", "spend", "background"}  # what is behind these
 def _forgets_the_order(metric: Metric, longest: int) -> bool:
     """Whether C and A know which items came so far, and not in which order, and the grade decides what an item is."""
     C, A, last = metric.C, metric.A, metric.last_that_counts
-    survival, terms = C.fact("survival"), A.fact("terms") is not None
+    survival, terms = C.fact("gives_survival"), A.fact("credit_terms") is not None
     if metric.flat_effort is None or not reads(C) <= _SET:
         return False
-    if survival and not (A.fact("linear") and terms and _everybody_leaves(metric)):
+    if survival and not (A.fact("linear_in_gain") and terms and _everybody_leaves(metric)):
         return False
     if not survival and not (reads(A) <= _SET and (terms or "expected_effort" not in reads(A))):
         return False
@@ -120,17 +120,17 @@ def _explicit(metric: Metric, shown: int) -> int:
     """The ranks that have to be looked at one by one, of rankings of which so many count."""
     if isinstance(metric.end, int):
         return metric.end
-    return max(shown, metric.rank_at("last"), metric.rank_at("depth")) if metric.end == "open" else shown
+    return max(shown, metric.rank_at("last_rank"), metric.rank_at("jump_rank")) if metric.end == "open" else shown
 
 
 def _everybody_leaves(metric: Metric) -> bool:
     """Whether all leave in the end, so that Σ L(i)·G(i) = Σ V(i)·r_i."""
     C = metric.C
-    if metric.end != "open" or metric.rank_at("last") or C.fact("vanishes"):
+    if metric.end != "open" or metric.rank_at("last_rank") or C.fact("vanishes"):
         return True
-    if C.fact("leaves"):
+    if C.fact("eventually_leaves"):
         return metric.unseen_effort != 0
-    return bool(C.fact("settles")) and _goes_on_beyond(metric) < 1
+    return bool(C.fact("constant_beyond_list")) and _goes_on_beyond(metric) < 1
 
 
 def _goes_on_beyond(metric: Metric) -> float:
@@ -173,7 +173,7 @@ def by_sums(metric: Metric, ranked: Ranked, depth: int) -> Changes:
     C = np.broadcast_to(np.asarray(metric.C(view), float), r.shape)
     check_probabilities(metric.C, C)
     e = np.broadcast_to(np.asarray(view.e, float), r.shape)
-    phi, w = metric.A.fact("terms")(i, r, e, C)
+    phi, w = metric.A.fact("credit_terms")(i, r, e, C)
     shown = i <= (metric.last_that_counts or np.inf)
     fixed = reads(metric.C) <= {"i"}
     V, dtype = before_product(C), ranked.dtype
@@ -368,8 +368,8 @@ class _Paths:
         C = self._broadcast(self.metric.C(view), view)
         check_probabilities(self.metric.C, C)
         e = self._broadcast(view.e, view)
-        if self.metric.C.fact("survival"):
-            phi, w = self.metric.A.fact("terms")(view.i, view.r, view.e, None)
+        if self.metric.C.fact("gives_survival"):
+            phi, w = self.metric.A.fact("credit_terms")(view.i, view.r, view.e, None)
             V = np.where(self._goes_on(view, 0), C, C.dtype.type(0))
             parts, C = [V * phi * w, V * e], np.ones_like(C)
         else:
@@ -398,7 +398,7 @@ class _Paths:
         if self.metric.end == "open":
             walk = Walk(self.metric, view)
             view.spend = lambda: 1.0
-            if self.metric.C.fact("survival"):
+            if self.metric.C.fact("gives_survival"):
                 tails = [nothing]
             else:
                 walk.reach = np.ones_like(nothing)

@@ -26,7 +26,7 @@ class Walk:
 
     def __init__(self, metric: Metric, view: View, leaves: Array | None = None) -> None:
         self.metric, self.view = metric, view
-        C, first = self._of_survival() if metric.C.fact("survival") else (_matrix(metric.C(view)), 1.0)
+        C, first = self._of_survival() if metric.C.fact("gives_survival") else (_matrix(metric.C(view)), 1.0)
         if not (metric.C.built_in and metric.rank_only):
             check_probabilities(metric.C, C)
         if not metric.C.built_in:
@@ -53,7 +53,7 @@ class Walk:
             try:
                 after = _matrix(self.metric.C(self.view.beyond([[1.0]])))
             except UnknownEffort:
-                if not self.metric.A.fact("stays"):
+                if not self.metric.A.fact("constant_without_gain"):
                     raise
                 after = V[:, -1:]  # as far as is known, nobody leaves at the last item; all is as it was beyond it
         later = np.concatenate([V[:, 1:], np.broadcast_to(after, (len(V), 1))], axis=1)
@@ -110,7 +110,7 @@ class Walk:
 
     def goes_on(self, m: Any) -> Array:
         """C at the m-th ranks after the list."""
-        if self.metric.C.fact("survival"):
+        if self.metric.C.fact("gives_survival"):
             V, later = (_matrix(self.metric.C(self.view.beyond(rank))) for rank in (m, np.asarray(m) + 1))
             return _ratio(later, V)
         return _matrix(self.metric.C(self.view.beyond(m)))
@@ -134,7 +134,7 @@ class Walk:
         """Whether C is the same at all ranks after the list: gain that lies there moves those who sum it up."""
         C = self.metric.C
         sums = {"G", "G_before", "total", "found", "discounted", "fading"}
-        return bool(C.fact("settles")) and not (self.view.background and reads(C) & sums)
+        return bool(C.fact("constant_beyond_list")) and not (self.view.background and reads(C) & sums)
 
     @property
     def _open(self) -> bool:
@@ -147,10 +147,10 @@ class Walk:
         nobody = np.zeros(self.reach.shape)
         if not self._open or not (self.reach.any() or (C.fact("items_beyond") and self.items_beyond.any())):
             return nobody
-        if not A.fact("even"):
+        if not A.fact("affine_beyond_list"):
             return nobody if self._all_stay or not self.reach.any() else self._at_nodes(A)
         leaving = np.where(self._stay, 0.0, self.reach)
-        if A.fact("stays") and not self.view.background:
+        if A.fact("constant_without_gain") and not self.view.background:
             return leaving * self.A[:, -1:]
         first, second = (_matrix(A(self.view.beyond([[m]]))) for m in (1.0, 2.0))
         with np.errstate(invalid="ignore"):  # A may be infinite where nobody is left
@@ -196,7 +196,7 @@ class Walk:
         else:
             raise NoFiniteValue(
                 f"C={str(self.metric.C)!r} with A={str(self.metric.A)!r} is not smooth far beyond the list: if C jumps"
-                " there, say where, with @continuation(depth=lambda …: k); else give end='stop', or a rank as end=."
+                " there, say where, with @continuation(jump_rank=lambda …: k); else give end='stop', or a rank as end=."
             )
         if done.all():
             return found
@@ -229,7 +229,7 @@ class Walk:
             whole, rest = nodes.total(values) + base * (self.reach - left), left * last
             allowed = 1e-13 + 1e-10 * np.abs(whole + rest)
             smooth = smooth & (nodes.doubt(values) <= 10 * allowed)
-            known = any(self.metric.C.fact(fact) for fact in ("vanishes", "settles", "items_beyond"))
+            known = any(self.metric.C.fact(fact) for fact in ("vanishes", "constant_beyond_list", "items_beyond"))
             if known and nodes.m[0, -1] > _FAR:
                 # All leave in the end, and where A hardly changes any more they leave with what it is.
                 steady = left * np.abs(last - felt[:, -17:-16]) <= allowed

@@ -29,7 +29,8 @@ def ends() -> st.SearchStrategy:
 def _values(allowed: object) -> st.SearchStrategy:
     if isinstance(allowed, Named):
         return specs(
-            allowed.kind, tuple(n for n, part in BUILT_IN[allowed.kind].items() if not part.facts.get("alone"))
+            allowed.kind,
+            tuple(n for n, part in BUILT_IN[allowed.kind].items() if not part.facts.get("not_in_products")),
         )
     if isinstance(allowed, OneOf):
         return st.sampled_from(allowed.names)

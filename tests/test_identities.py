@@ -27,7 +27,7 @@ def near(value, **more):
     return pytest.approx(value, **({"rel": 1e-9, "abs": 1e-11} | more))
 
 
-@aggregation(even=True)
+@aggregation(affine_beyond_list=True)
 def certainty(view):
     """A(i) = 1, so that the score is ΣL: the share of users who leave."""
     return 1.0 + 0 * view.i

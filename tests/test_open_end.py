@@ -195,7 +195,7 @@ def leap(view, k: float):
     return np.where(view.i < k, 0.9999, 0.5)
 
 
-@continuation(depth=lambda k: k)
+@continuation(jump_rank=lambda k: k)
 def announced_leap(view, k: int):
     return np.where(view.i < k, 0.9999, 0.5)
 
@@ -217,7 +217,7 @@ def leap_by_hand(gains, k, felt):
 @pytest.mark.parametrize("k", [3, 100, 500, 10_000])
 @pytest.mark.parametrize("C", ["leap", "announced_leap"])
 def test_a_continuation_that_jumps(C, k):
-    """At a rank that is not too deep it is found; with depth= it is known."""
+    """At a rank that is not too deep it is found; with jump_rank= it is known."""
     average = leap_by_hand(TABLE_1, k, lambda i, r: np.cumsum(r) / i)
     assert score(TABLE_1, C=f"{C}({k})", A="avg") == pytest.approx(average, rel=1e-9)
     assert score(TABLE_1, C=f"{C}({k})", A="items") == pytest.approx(leap_by_hand([], k, lambda i, r: i), rel=1e-9)
@@ -225,7 +225,7 @@ def test_a_continuation_that_jumps(C, k):
 
 def test_a_continuation_that_jumps_far_beyond_the_list():
     """An error that says what to do, and no wrong number."""
-    with pytest.raises(NoFiniteValue, match=r"C='leap\(30000\)' .* is not smooth far beyond the list: .*depth="):
+    with pytest.raises(NoFiniteValue, match=r"C='leap\(30000\)' .* is not smooth far beyond the list: .*jump_rank="):
         score(TABLE_1, C="leap(30000)", A="avg")
     by_hand = leap_by_hand(TABLE_1, 30_000, lambda i, r: np.cumsum(r) / i)
     assert score(TABLE_1, C="announced_leap(30000)", A="avg") == pytest.approx(by_hand, rel=1e-9)

@@ -305,7 +305,7 @@ def test_a_built_in_name_cannot_be_taken():
         def rbp(view):
             return 0.5
 
-    @aggregation(linear=True)
+    @aggregation(linear_in_gain=True)
     def prec(view):  # the name of a continuation is no name of an aggregation
         return view.G
 
@@ -320,7 +320,7 @@ def test_a_redefined_function_gets_its_own_results():
     results = []
     for probability, worth in ((0.5, 1), (0.25, 2), (0.5, 1)):
 
-        @continuation(settles=True)
+        @continuation(constant_beyond_list=True)
         def changing(view, p=probability):
             return p
 
@@ -332,7 +332,7 @@ def test_a_redefined_function_gets_its_own_results():
         def changing_gain(grade, w=worth):
             return w * np.asarray(grade)
 
-        @aggregation(linear=True, even=True)
+        @aggregation(linear_in_gain=True, affine_beyond_list=True)
         def changing_total(view, w=worth):
             return w * view.G
 
@@ -355,7 +355,7 @@ def test_a_function_that_reads_what_changes_elsewhere_gets_new_results():
     """A notebook changes a number that a function reads."""
     told = {"p": 0.5}
 
-    @continuation(settles=True)
+    @continuation(constant_beyond_list=True)
     def as_told(view):
         return told["p"]
 
@@ -389,7 +389,7 @@ def test_the_facts_of_a_redefinition_count():
 
     without = score([1], C="leaps", A="avg")
 
-    continuation(depth=lambda: 40)(leaps.function)
+    continuation(jump_rank=lambda: 40)(leaps.function)
     assert score([1], C="leaps", A="avg") == pytest.approx(without, rel=1e-9)
     assert TABLES["continuation"]["leaps"].facts
 
@@ -421,7 +421,7 @@ def a_notebooks_function():
             def half(x):
                 return x / 2
 
-            @continuation(settles=True)
+            @continuation(constant_beyond_list=True)
             def travelling(view, p: Chance = 0.5):
                 """Goes on as readily as it was told to, or half so."""
                 return np.minimum(half(2 * p), 1.0)
@@ -494,7 +494,7 @@ def test_a_function_that_came_in_a_pickle_may_be_named():
     assert parse("travelling(0.5)", "continuation") == spec
     assert (spec.part.kind, spec.part.facts, spec.part.signature()) == (
         "continuation",
-        {"settles": True},
+        {"constant_beyond_list": True},
         "travelling(p=0.5)",
     )
 

@@ -183,7 +183,7 @@ def test_terms_of_an_aggregation_are_its_sum():
         A = parse(text, "aggregation")
         uniform = text == "err"
         view = View(i, r, r, lambda _: None, None if uniform else e)
-        phi, w = A.fact("terms")(i, r, e, C)
+        phi, w = A.fact("credit_terms")(i, r, e, C)
         assert (V * phi * w).sum() == pytest.approx((V * (1 - C) * A(view)).sum(), rel=1e-12)
 
 

@@ -33,9 +33,9 @@ def aligned(lists, elsewhere=()):
 def ways(metric: Metric, rankings: Rankings) -> dict:
     """The scores by every way that applies."""
     found = {"dense": lambda: metric._by_chunks(rankings)}
-    if metric.C.fact("passes"):
+    if metric.C.fact("ignores_zero_gain"):
         found["hits"] = lambda: metric._by_chunks(rankings, compressed=True)
-    if metric.A.fact("linear") and metric.rank_only:
+    if metric.A.fact("linear_in_gain") and metric.rank_only:
         found["weights"] = lambda: metric._by_weights(rankings)
     return {name: scores for name, way in found.items() if (scores := _or_none(way)) is not None}
 
@@ -114,7 +114,7 @@ def values(spec, seen):
     return np.broadcast_to(np.asarray(spec(seen), float), (len(seen.r), np.shape(seen.i)[-1]))
 
 
-@pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.get("linear")])
+@pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.get("linear_in_gain")])
 @settings(deadline=None, max_examples=40)
 @given(data=st.data(), first=gains(9, 9), second=gains(9, 9), a=numbers(0, 3))
 def test_linear(name, data, first, second, a):
@@ -127,11 +127,11 @@ def test_linear(name, data, first, second, a):
 
 
 def test_what_is_not_linear_is_not_said_to_be():
-    others = {name for name, part in AGGREGATIONS.items() if not part.facts.get("linear")}
+    others = {name for name, part in AGGREGATIONS.items() if not part.facts.get("linear_in_gain")}
     assert others == {"err", "max", "pe", "items", "effort"}
 
 
-@pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.get("even")])
+@pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.get("affine_beyond_list")])
 @settings(deadline=None, max_examples=40)
 @given(data=st.data(), r=gains(9, 1))
 def test_even(name, data, r):
@@ -141,7 +141,7 @@ def test_even(name, data, r):
     np.testing.assert_allclose(np.diff(beyond), np.diff(beyond)[:, :1].repeat(7, axis=1), atol=1e-12)
 
 
-@pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.get("rises")])
+@pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.get("monotone_in_gain")])
 @settings(deadline=None, max_examples=40)
 @given(data=st.data(), r=gains(9, 1))
 def test_rises(name, data, r):
@@ -154,7 +154,7 @@ def test_rises(name, data, r):
         assert (values(spec, of(view([raised]))) >= values(spec, of(view([r]))) - 1e-12).all()
 
 
-@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.get("passes")])
+@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.get("ignores_zero_gain")])
 @settings(deadline=None, max_examples=60)
 @given(data=st.data(), r=gains(12, 1), more=numbers(0, 2))
 def test_passes(name, data, r, more):
@@ -165,26 +165,26 @@ def test_passes(name, data, r, more):
     assert (C[(np.array(r) == 0) & (V > 0)] == 1).all()
 
 
-@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.get("settles")])
+@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.get("constant_beyond_list")])
 @settings(deadline=None, max_examples=40)
 @given(data=st.data(), r=gains(12, 1), more=numbers(0, 2))
 def test_settles(name, data, r, more):
     """Beyond the list, and beyond its last rank, C does not change with the rank."""
     spec = data.draw(continuations(name))
-    last = replace(PLAIN, C=spec).rank_at("last")
+    last = replace(PLAIN, C=spec).rank_at("last_rank")
     r = r + [0] * max(last - len(r), 0)
     C = values(spec, view([r], sum(r) + more).beyond(BEYOND))
     assert (np.ptp(C, axis=1) == 0).all()
 
 
-@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.get("last")])
+@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.get("last_rank")])
 @settings(deadline=None, max_examples=20)
 @given(data=st.data(), r=gains(30, 30))
 def test_depth(name, data, r):
     """From the rank after the depth on, C jumps no more: nobody is there, or (dcg without k) it is smooth."""
     spec = data.draw(continuations(name))
-    if spec.fact("last")() is not None:
-        assert (values(spec, view([r]))[0, spec.fact("last")() - 1 :] == 0).all()
+    if spec.fact("last_rank")() is not None:
+        assert (values(spec, view([r]))[0, spec.fact("last_rank")() - 1 :] == 0).all()
 
 
 def test_vanishes():
@@ -232,7 +232,7 @@ def test_rank_only(name, data):
         np.testing.assert_array_equal(first, second)
 
 
-@continuation(depth=lambda k: k)
+@continuation(jump_rank=lambda k: k)
 def hurdle(view, k: int):
     return np.where(view.i < k, 0.9, 0.5)
 
@@ -240,9 +240,15 @@ def hurdle(view, k: int):
 @pytest.mark.parametrize(
     ("fact", "of_products"),
     [
-        ("settles", {"rr,rbp(0.5)": True, "rr,insq(2)": False, "insq(2),rr": False, "insq(1),insq(2)": False}),
-        ("passes", {"rr,carterette3(0.5)": True, "rr,rbp(0.5)": False, "rbp(0.5),rr": False, "insq(1),insq(2)": False}),
-        ("leaves", {"rr,rbp(0.5)": True, "decay,rr": True, "rbp(0.5),decay": True, "rr,cascade(1)": False}),
+        (
+            "constant_beyond_list",
+            {"rr,rbp(0.5)": True, "rr,insq(2)": False, "insq(2),rr": False, "insq(1),insq(2)": False},
+        ),
+        (
+            "ignores_zero_gain",
+            {"rr,carterette3(0.5)": True, "rr,rbp(0.5)": False, "rbp(0.5),rr": False, "insq(1),insq(2)": False},
+        ),
+        ("eventually_leaves", {"rr,rbp(0.5)": True, "decay,rr": True, "rbp(0.5),decay": True, "rr,cascade(1)": False}),
         ("vanishes", {"rr,dcg": True, "dcg,rr": True, "dcg,dcg": True, "rr,rbp(0.5)": False}),
     ],
 )
@@ -255,9 +261,9 @@ def test_what_is_so_of_products(fact, of_products):
 @pytest.mark.parametrize(
     ("fact", "of_products"),
     [
-        ("last", {"prec(3),prec(5)": 3, "prec(5),carterette1(3)": 3, "rr,prec(3)": 3, "prec(3),rr": 3, "dcg,prec(4)": 4}),
-        ("last", {"dcg,dcg": 0, "dcg,rr": 0, "rr,rbp(0.5)": 0}),
-        ("depth", {"hurdle(3),hurdle(5)": 5, "hurdle(5),hurdle(3)": 5, "hurdle(3),rr": 3, "rr,hurdle(3)": 3, "rr,rr": 0}),
+        ("last_rank", {"prec(3),prec(5)": 3, "prec(5),carterette1(3)": 3, "rr,prec(3)": 3, "prec(3),rr": 3, "dcg,prec(4)": 4}),
+        ("last_rank", {"dcg,dcg": 0, "dcg,rr": 0, "rr,rbp(0.5)": 0}),
+        ("jump_rank", {"hurdle(3),hurdle(5)": 5, "hurdle(5),hurdle(3)": 5, "hurdle(3),rr": 3, "rr,hurdle(3)": 3, "rr,rr": 0}),
     ],
 )  # fmt: skip
 def test_ranks_of_products(fact, of_products):
@@ -266,7 +272,7 @@ def test_ranks_of_products(fact, of_products):
         assert replace(PLAIN, C=parse(f"product({factors})", "continuation")).rank_at(fact) == rank, factors
 
 
-@continuation(survival=True)
+@continuation(gives_survival=True)
 def half_at_first(view):
     return 0.5 / view.i
 
@@ -292,7 +298,7 @@ def test_items_beyond_of_products(factors):
 
 def test_uniform():
     """Unit effort alone costs one for every document."""
-    assert [n for n, part in BUILT_IN["effort"].items() if part.facts.get("uniform")] == ["unit"]
+    assert [n for n, part in BUILT_IN["effort"].items() if part.facts.get("unit_effort")] == ["unit"]
     assert BUILT_IN["effort"]["unit"]()(None) == 1.0
 
 

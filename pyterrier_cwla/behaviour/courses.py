@@ -49,7 +49,7 @@ class Course:
         self.metric, self.reading = metric, reading
         self.scale = 1 / divisor if divisor > 0 else 0.0
         self.n = int(rankings.n[number])
-        named = max(metric.rank_at("last"), metric.rank_at("depth"))
+        named = max(metric.rank_at("last_rank"), metric.rank_at("jump_rank"))
         self.width = max(self.n, 1, metric.end if isinstance(metric.end, int) else named)
         one = np.array([number])
         self.view, self.leaves = metric.columns(rankings, one, self.width)
