@@ -21,8 +21,8 @@ from .errors import BadParameter, BadRun, CWLAError, MissingLength, NoFiniteValu
 from .fingerprints import fingerprint, of_columns
 from .frames import run_columns
 from .judgments import COUNTS
-from .measures import MEASURES, CWLAMeasure, metric_of
-from .provider import CWLAEvaluator, CWLAProvider, prepare
+from .measures import MEASURES, CWLAMeasure
+from .provider import CWLAEvaluator, prepare, refuse_unsupported
 from .scored import Scored
 from .spec import shortened
 
@@ -42,15 +42,7 @@ def measures_of(texts: Iterable[Any]) -> list[Measure]:
 def computed_here(measures: Iterable[Any]) -> list[Measure]:
     """Measures from text or objects, all of which this package computes."""
     wanted = measures_of(measures)
-    provider = CWLAProvider()
-    for measure in wanted:
-        if not provider.supports(measure):
-            if measure.NAME in THEIRS:
-                metric_of(measure)  # says which parameter is out of range
-            raise UnknownSpec(
-                f"{measure} is a measure of ir_measures that is not computed here: `pyterrier-cwla measures` lists all"
-                " that are."
-            )
+    refuse_unsupported(wanted)
     return wanted
 
 

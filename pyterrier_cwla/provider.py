@@ -14,7 +14,7 @@ from ir_measures.measures import Measure, SumAgg
 
 from .align import Aligned, Judgments, Rows
 from .catalogue import THEIRS
-from .errors import BadParameter, CWLAError, NoFiniteValue
+from .errors import BadParameter, CWLAError, NoFiniteValue, UnknownSpec
 from .frames import judgment_columns
 from .intents import IntentWeights
 from .judgments import COUNTS, NEED_ALL_JUDGED
@@ -57,11 +57,12 @@ class CWLAProvider(providers.Provider):
             metric_of(measure)
         except CWLAError:  # a parameter out of the range in which the equations hold
             return False
-        gains = given.get("gains")
-        return not gains or (min(gains) > 0 and given.get("dcg", "log2") == "log2")
+        return not given.get("gains") or _supports_gains(given)
 
     def _evaluator(self, measures: Iterable[Measure], qrels: Any) -> CWLAEvaluator:
-        return CWLAEvaluator(list(measures), prepare(qrels))
+        wanted = list(measures)
+        refuse_unsupported(wanted)
+        return CWLAEvaluator(wanted, prepare(qrels))
 
     def run_inputs(self, measures: Iterable[Measure]) -> list[str]:
         inputs = ["query_id", "doc_id", "score"]
@@ -73,8 +74,42 @@ class CWLAProvider(providers.Provider):
         return inputs
 
 
+def _supports_gains(given: dict[str, Any]) -> bool:
+    """Whether nDCG's ``gains`` can be computed here.
+
+    Gains of grades below 1 cannot: unjudged documents would gain as well. trec_eval takes documents of negative gain
+    for unjudged, which matters where the unjudged are left out.
+    """
+    gains, judged_only = given["gains"], given.get("judged_only", False)
+    return min(gains) > 0 and given.get("dcg", "log2") == "log2" and not (judged_only and min(gains.values()) < 0)
+
+
+def refuse_unsupported(measures: Iterable[Measure]) -> None:
+    """Raise an error that names the first measure that is not computed here.
+
+    Raises
+    ------
+    BadParameter
+        If a parameter is out of the range in which the equations hold.
+    UnknownSpec
+        If the measure, or one of its parameters, is supported by other providers of ir_measures only.
+    """
+    provider = CWLAProvider()
+    for measure in measures:
+        if provider.supports(measure):
+            continue
+        inner = innermost(measure)
+        if inner.NAME in THEIRS:
+            metric_of(inner)  # raises the error that names a parameter out of range
+        what = f"{inner}, in {measure}," if inner is not measure else str(measure)
+        raise UnknownSpec(
+            f"{what} is a measure of ir_measures that is not computed here: use ir_measures.calc_aggregate, which asks"
+            " all providers. `pyterrier-cwla measures` lists all that are computed here."
+        )
+
+
 class CWLAEvaluator(providers.Evaluator):
-    """Scores runs: each is aligned once for all measures."""
+    """Scores runs: each is aligned once for all measures, all of which the provider supports."""
 
     def __init__(self, measures: list[Measure], judgments: Judgments) -> None:
         super().__init__(measures, judgments.qids)

@@ -1,5 +1,6 @@
 """Our measures are measures like all others: they print, parse, pickle and compute as ir_measures' own do."""
 
+import itertools
 import os
 import pickle
 import shutil
@@ -16,8 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import AP, ERR, INST, RBP, RR, Judged, NumQ, NumRel, NumRet, P, Rprec, nDCG
 
-from pyterrier_cwla import CWLA, TBG, CWLAProvider, Residual, continuation, register_lengths
-from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla import CWLA, TBG, CWLAError, CWLAProvider, GeometricMean, Residual, continuation, register_lengths
+from pyterrier_cwla.errors import BadParameter, UnknownSpec
+from pyterrier_cwla.measures import CWLAMeasure
 
 # ---- names
 
@@ -430,6 +432,74 @@ def test_a_function_of_ones_own_travels_with_the_measure():
     """
     done = subprocess.run([sys.executable, "-c", script], input=pickle.dumps(measure), capture_output=True, timeout=120)
     assert float(done.stdout) == pytest.approx(0.75), done.stderr.decode()
+
+
+# ---- measures that are not computed here
+
+OTHER_VALUES = {
+    "cutoff": [5], "rel": [0, 2], "judged_only": [True], "p": [0.5], "T": [2.0], "min_rel": [1], "max_rel": [3, 4],
+    "gains": [{0: 1, 1: 4}, {1: 3, 2: 5, 3: 11}, {1: -1}, {3: 0}], "dcg": ["exp-log2"], "recall": [0.3],
+    "alpha": [0.3], "beta": [0.3, 2.0], "relative": [True], "normalize": [False],
+}  # fmt: skip
+REGISTERED = {m.NAME: m for m in ir_measures.measures.registry.values() if not isinstance(m, CWLAMeasure)}
+OTHERS = [p for p in ir_measures.DefaultPipeline.providers if p.NAME != "cwla" and p.is_available()]
+FRAMES = harmless(collection(3, ties=False, shuffled=False))
+
+
+def with_other_parameters(name):
+    """The measure with every combination of its defaults and other values that ir_measures accepts."""
+    measure = REGISTERED[name]
+    known = measure.SUPPORTED_PARAMS
+    values = [([] if info.required else [None]) + OTHER_VALUES[parameter] for parameter, info in known.items()]
+    for chosen in itertools.product(*values):
+        given = {parameter: value for parameter, value in zip(known, chosen, strict=True) if value is not None}
+        if all(known[parameter].validate(value) for parameter, value in given.items()):
+            yield measure(**given)
+
+
+def test_every_parameter_of_ir_measures_has_another_value():
+    assert {parameter for m in REGISTERED.values() for parameter in m.SUPPORTED_PARAMS} == set(OTHER_VALUES)
+
+
+@pytest.mark.parametrize("name", sorted(REGISTERED))
+def test_what_is_supported_is_right_and_what_is_not_is_refused(name):
+    """Each measure of ir_measures, with each combination of parameters."""
+    for measure in with_other_parameters(name):
+        if not ir_measures.cwla.supports(measure):
+            for use in WAYS_TO_USE:
+                with pytest.raises(CWLAError, match=rf"\b{name}\b"):
+                    use(ir_measures.cwla, measure)
+            continue
+        if name == "RBP" and "rel" not in measure.params:
+            with pytest.raises(BadParameter, match="is graded"):
+                per_query(ir_measures.cwla, measure, FRAMES)
+            continue
+        ours = per_query(ir_measures.cwla, measure, FRAMES)
+        other = next((provider for provider in OTHERS if provider.supports(measure)), None)
+        if other is not None:
+            digits = 6e-6 if other.NAME == "gdeval" else 1e-9
+            assert ours == pytest.approx(per_query(other, measure, FRAMES), abs=digits), measure
+
+
+WAYS_TO_USE = [
+    lambda provider, measure: list(provider.iter_calc([measure], FRAMES.qrels, FRAMES.run)),
+    lambda provider, measure: provider.calc([measure], FRAMES.qrels, FRAMES.run),
+    lambda provider, measure: provider.calc_aggregate([measure], FRAMES.qrels, FRAMES.run),
+    lambda provider, measure: provider.evaluator([measure], FRAMES.qrels),
+]
+
+
+@pytest.mark.parametrize("measure", [nDCG(gains={0: 1, 1: 4}), ir_measures.SetF, nDCG(gains={1: -1}, judged_only=True)])
+def test_the_default_pipeline_gives_unsupported_measures_to_other_providers(measure):
+    """In a list with measures of ours, too."""
+    alone = per_query(ir_measures.pytrec_eval, measure, FRAMES)
+    mixed = ir_measures.iter_calc([measure, GRADED_RBP], FRAMES.qrels, FRAMES.run)
+    assert {m.query_id: m.value for m in mixed if m.measure == measure} == pytest.approx(alone)
+
+
+def test_an_unsupported_measure_within_another_is_refused():
+    with pytest.raises(UnknownSpec, match=r"nDCG\(gains=\{0:1\}\), in GeometricMean"):
+        ir_measures.cwla.evaluator([GeometricMean(measure=nDCG(gains={0: 1}))], FRAMES.qrels)
 
 
 # ---- lengths
