@@ -23,6 +23,7 @@ from .significance import (
     corrected,
     effect_sizes,
     intervals,
+    lowest_p_of_randomisation,
     randomisation_test,
     t_test,
     wilcoxon_test,
@@ -60,8 +61,9 @@ def compare(
     * t: the paired t-test.
     * Wilcoxon's signed-rank test leaves out queries on which both runs score the same; it is exact for up to 13 other
       queries, and for up to 50 whose differences do not tie, and else a normal approximation.
-    * The randomisation test swaps the two runs' scores of random queries, and looks how often the difference of means
-      is as large.
+    * The randomisation test swaps the two runs' scores of some queries. p is the share of all ways of swapping with
+      which the difference of means is at least as large in absolute value (two-sided); of B random ways of which this
+      holds for k it is (k + 1)/(B + 1).
     * The effect size is Cohen's d_z, without a correction for small samples.
 
     Two runs that score the same everywhere have difference 0, p = 1 and effect 0; where all queries differ by the same,
@@ -125,7 +127,7 @@ def compare(
             **{name: values.ravel() for name, values in columns.items()},
         }
     )
-    exact = 2 ** len(queries) <= resamples
+    signs, lowest_p = lowest_p_of_randomisation(len(queries), resamples)
     about = {
         "version": __version__,
         "measures": {name: str(measure) for name, measure in wanted.items()},
@@ -143,8 +145,8 @@ def compare(
         "seed": seed,
         "intervals": "percentile bootstrap over queries",
         "wilcoxon": "queries without a difference are left out; exact up to 13 others, or 50 without ties",
-        "randomisation": "all signs" if exact else "random signs",
-        "lowest_p": min(1.0, 2 / 2 ** len(queries) if exact else 2 / (resamples + 1)),
+        "randomisation": signs,
+        "lowest_p": lowest_p,
     }
     return Comparison(table, about)
 

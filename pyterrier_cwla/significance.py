@@ -6,6 +6,7 @@ Arrays in, arrays out; the last axis is that of the queries, in the same order e
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -34,6 +35,9 @@ CORRECTIONS = {
 
 _CELLS = 1 << 22  # numbers that are resampled at a time
 _FEW = 13  # queries whose 2^n signs are all tried where ranks are tied, as scipy does
+_NOISE = (
+    2e-13  # of a difference, which without_noise rounds to 13 digits: sums of n that are equal may be n of it apart
+)
 _TABLED = 50  # queries up to which scipy takes the exact distribution where no ranks are tied
 
 
@@ -146,13 +150,17 @@ def _signed_ranks(differences: Array) -> Array:
 
 
 def randomisation_test(differences: Array, resamples: int, seed: int) -> Array:
-    """Two-sided p-values of the paired randomisation test: how often do random signs make as large a mean?
+    """Two-sided p-values of the paired randomisation test.
 
-    All 2^n signs are tried where these are no more than ``resamples``: p is the share of them that do. Else random
-    signs are, the same for all comparisons, and the signs as they are count as one more: no p is below
-    2/(``resamples`` + 1).
+    p is the share of signs of the differences with which the absolute value of their mean is at least as large as it
+    is with the signs as they are. All 2^n signs are tried where these are no more than ``resamples``. Otherwise
+    ``resamples`` signs are drawn at random, the same for all comparisons, and p = (count + 1)/(resamples + 1): the
+    signs as they are count as one more. See :func:`lowest_p_of_randomisation` for the smallest p.
 
-    Source: Fisher (1935); Smucker et al. (2007).
+    Means that differ by no more than rounding are equal. Differences are in units of about the largest score, as
+    :func:`without_noise` makes them.
+
+    Source: Fisher (1935); Smucker et al. (2007); Phipson and Smyth (2010), for the 1 that is added.
     """
     from scipy.stats import permutation_test
 
@@ -161,16 +169,35 @@ def randomisation_test(differences: Array, resamples: int, seed: int) -> Array:
     p = [
         permutation_test(
             (np.ones(n),),
-            lambda signs, axis, some=some: np.round(signs @ some.T, 10),  # equal sums tie, however they were added
+            partial(_as_large, some, np.abs(some.sum(axis=-1)) - n * _NOISE),
             permutation_type="samples",
             vectorized=True,
             n_resamples=resamples,
             batch=max(1, _CELLS // n),
+            alternative="greater",  # 1 is the largest value, and that of the signs as they are
             rng=np.random.default_rng(seed),  # anew: the same signs for all
         ).pvalue
         for some in np.split(differences, range(step, len(differences), step))
     ]
     return np.concatenate(p)
+
+
+def _as_large(differences: Array, least: Array, signs: Array, axis: int) -> Array:
+    """1.0 where the sum of the differences with these signs is at least ``least`` in absolute value, else 0.0."""
+    return (np.abs(signs @ differences.T) >= least).astype(float)
+
+
+def lowest_p_of_randomisation(queries: int, resamples: int) -> tuple[str, float]:
+    """Which signs :func:`randomisation_test` tries, "all signs" or "random signs", and its smallest possible p.
+
+    >>> lowest_p_of_randomisation(10, 10_000)
+    ('all signs', 0.001953125)
+    >>> lowest_p_of_randomisation(50, 999)
+    ('random signs', 0.001)
+    """
+    if 2**queries <= resamples:
+        return "all signs", min(1.0, 2 / 2**queries)  # the signs as they are, and all of them turned
+    return "random signs", 1 / (resamples + 1)
 
 
 def effect_sizes(differences: Array) -> Array:

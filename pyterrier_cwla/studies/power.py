@@ -21,7 +21,7 @@ from ..errors import BadJudgments, BadParameter, near, some
 from ..fingerprints import fingerprint
 from ..kept import Piece
 from ..pieces import Pieces
-from ..significance import CORRECTIONS, TESTS, corrected
+from ..significance import CORRECTIONS, TESTS, corrected, lowest_p_of_randomisation
 from .all_pairs import pairs_tested, rank_at
 from .cube import Cube, without_answers
 from .resampling import half_width
@@ -103,7 +103,7 @@ def discriminative_power(
     by_name = dict(zip(values, pieces, strict=True))
     found = [by_name[f"{text} {fingerprint(of)}"] for text, of in zip(cube.measures.values(), cube.values, strict=True)]
     first, second = np.triu_indices(len(cube.runs), 1)
-    exact = 2 ** len(cube.queries) <= resamples
+    signs, lowest_p = lowest_p_of_randomisation(len(cube.queries), resamples)
     about = {
         "version": __version__,
         "measures": cube.measures,
@@ -117,8 +117,8 @@ def discriminative_power(
         "unanswered": cube.unanswered,
         "resamples": resamples,
         "seed": seed,
-        "randomisation": "all signs" if exact else "random signs",
-        "lowest_p_randomisation": min(1.0, 2 / 2 ** len(cube.queries) if exact else 2 / (resamples + 1)),
+        "randomisation": signs,
+        "lowest_p_randomisation": lowest_p,
         "intervals": "95 %, standard error of the bootstrap over queries, with Student's t",
         "input": fingerprint(cube.values, cube.runs, cube.queries),
     }
