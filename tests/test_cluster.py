@@ -396,6 +396,29 @@ def test_what_is_wrong_is_said_as_in_one_process(qrels, runs, client, tmp_path):
         ask(frame(run.assign(query_id="z" + run.query_id)))
 
 
+@pytest.mark.parametrize(("later", "says"), [(6, "6 rows were scored, and 9 counted"), (12, "has more rows")])
+def test_a_dask_dataframe_that_has_other_rows_when_it_is_scored_is_an_error(later, says, client, tmp_path):
+    """Whole queries are gone, none of which is judged, or a query has more rows."""
+
+    def made(number, folder=str(tmp_path)):
+        """Nine rows at first."""
+        calls = os.path.join(folder, "calls")
+        with open(calls, "ab", buffering=0) as file:
+            first = file.tell() == 0
+            file.write(b".")
+        rows = 9 if first else later
+        ids = {
+            "query_id": [f"q{min(row // 3, 2)}" for row in range(rows)],
+            "doc_id": [f"d{row}" for row in range(rows)],
+        }
+        return pd.DataFrame(ids | {"score": np.arange(float(rows))})
+
+    empty = pd.DataFrame({"query_id": pd.array([], "str"), "doc_id": pd.array([], "str"), "score": [0.0][:0]})
+    run = dataframe.from_map(made, [0], meta=empty)
+    with pytest.raises(MalformedFile, match=says):
+        cluster.evaluate({"q0": {"d0": 1}}, run, ["AP"], client=client)
+
+
 def test_without_a_client_or_without_dask_the_error_says_what_to_do():
     code = """
 import sys

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 import pytest
+import pytrec_eval
 from ir_measures import AP, Judged, nDCG
 
 from pyterrier_cwla import demo
@@ -164,6 +165,33 @@ def test_what_to_install_is_said(collection, monkeypatch):
         demo.systems(collection)
 
 
-def test_the_collection_is_fit_for_ir_measures(collection, systems):
-    run, qrels = (pt.model.to_ir_measures(frame) for frame in (systems["BM25"](collection.topics), collection.qrels))
-    assert len(list(ir_measures.iter_calc([nDCG @ 10], qrels, run))) == len(collection.topics)
+def test_ir_measures_reads_the_collection_as_it_is(collection, systems):
+    """Every judgment with its grade and every retrieved document; the values are those of trec_eval for the same dicts."""
+    retrieved = systems["BM25"](collection.topics)
+    run, qrels = (pt.model.to_ir_measures(frame) for frame in (retrieved, collection.qrels))
+    judged = {(row.qid, row.docno): row.label for row in collection.qrels.itertuples()}
+    assert {(one.query_id, one.doc_id): one.relevance for one in ir_measures.read_trec_qrels(as_trec(qrels))} == judged
+    assert set(judged.values()) == {0, 1, 2, 3}
+    found = {(one.query_id, one.doc_id): one.score for one in ir_measures.read_trec_run(as_trec(run))}
+    assert found == {(row.qid, row.docno): row.score for row in retrieved.itertuples()}
+    by_topic = {qid: {} for qid in collection.topics["qid"]}
+    by_run = {qid: {} for qid in by_topic}
+    for into, pairs in ((by_topic, judged), (by_run, found)):
+        for (qid, docno), value in pairs.items():
+            into[qid][docno] = value
+    slow = pytrec_eval.RelevanceEvaluator(by_topic, {"ndcg_cut_10", "map"}).evaluate(by_run)
+    values = {(one.query_id, str(one.measure)): one.value for one in ir_measures.iter_calc([nDCG @ 10, AP], qrels, run)}
+    assert len(slow) == len(collection.topics)
+    assert values == pytest.approx(
+        {(qid, name): of[key] for qid, of in slow.items() for name, key in (("nDCG@10", "ndcg_cut_10"), ("AP", "map"))}
+    )
+    assert 0.2 < np.mean([of["map"] for of in slow.values()]) < 0.9
+
+
+def as_trec(frame):
+    """The lines of a file of judgments, or of a run."""
+    if "relevance" in frame:
+        lines = [f"{row.query_id} 0 {row.doc_id} {row.relevance}" for row in frame.itertuples()]
+    else:
+        lines = [f"{row.query_id} Q0 {row.doc_id} 0 {row.score!r} bm25" for row in frame.itertuples()]
+    return "\n".join(lines)

@@ -179,6 +179,29 @@ def test_the_study_tests_the_scores_that_evaluate_gives(study):
         assert study.table.set_index("measure").loc[name, test] == (p < 0.05).mean()
 
 
+@pytest.mark.parametrize("correction", ["holm", "bonferroni", "fdr_bh"])
+def test_corrected_power_is_the_share_of_corrected_p_values(correction):
+    """All pairs of a measure are one family; corrected by the definitions of Holm, Bonferroni and Benjamini-Hochberg."""
+    found = quietly(*systems(), MEASURES, correction=correction)
+    for name, pairs in found.pairs.groupby("measure"):
+        row = found.table.set_index("measure").loc[name]
+        for test in ("t", "wilcoxon"):
+            rejected = rejections(sorted(pairs[f"p_{test}"]), 0.05, correction)
+            assert row[f"{test}_corrected"] == pytest.approx(rejected / len(pairs)), (name, test)
+    assert (found.table["t_corrected"] < found.table["t"]).any()
+    assert (found.table["t_corrected"] > 0).any()
+
+
+def rejections(p, alpha, correction):
+    """How many of the rising p-values are rejected."""
+    m = len(p)
+    if correction == "bonferroni":
+        return sum(value < alpha / m for value in p)
+    if correction == "holm":  # until the first that is not
+        return next((k for k, value in enumerate(p) if value >= alpha / (m - k)), m)
+    return max((k for k, value in enumerate(p, 1) if value < alpha * k / m), default=0)
+
+
 def test_intervals_hold_the_power_and_contrasts_hold_the_differences(study):
     table = study.table.set_index("measure")
     assert (table["t_low"] <= table["t"]).all()

@@ -13,7 +13,7 @@ import reference
 import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -136,7 +136,31 @@ def test_a_scorer_has_the_value_of_the_same_rows_as_run_and_qrels(measure, conti
     assert 0 < value
 
 
-@settings(max_examples=40)
+class Likely(ClassifierMixin, BaseEstimator):
+    """Predicts the probabilities in X of its classes."""
+
+    def __init__(self, classes=()):
+        self.classes = classes
+
+    def fit(self, X, y):
+        self.classes_ = np.array(self.classes)
+        return self
+
+    def predict_proba(self, X):
+        return X
+
+
+def test_a_classifier_ranks_by_the_expected_grade_whatever_its_classes_are():
+    """Grades 0, 1 and 3: 0.6·0 + 0.4·3 is above 1, and 0.6·0 + 0.4·2 would be below."""
+    X = np.array([[0.0, 1.0, 0.0], [0.6, 0.0, 0.4]])
+    likely = Likely([0, 1, 3]).fit(X, None)
+    assert predicted(likely, X).tolist() == pytest.approx([1.0, 1.2])
+    assert predicted(Likely([3, 1, 0]).fit(X, None), X).tolist() == pytest.approx([1.0, 1.8])
+    assert scorer("RR(rel=3)", min_queries=1)(likely, X, [1, 3], qid=["q", "q"]) == 1.0
+    assert scorer("RR(rel=3)", min_queries=1)(Likely([0, 1, 2]).fit(X, None), X, [1, 3], qid=["q", "q"]) == 0.5
+
+
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000))
 def test_a_scorer_has_the_value_of_slow_loops(seed):
     rows = Rows(seed, queries=3, unjudged=0.4)

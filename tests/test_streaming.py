@@ -369,6 +369,25 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path, small):
             list(reading.scores())
 
 
+def test_a_query_that_lost_a_row_to_another_is_an_error_where_size_and_time_stay(tmp_path, small):
+    """As many rows as were counted, in a file of the same size and time; no table has more rows of a query than were."""
+    small(2, 40)
+    path = tmp_path / "x.run"
+
+    def write(queries):
+        path.write_text("".join(f"{query} Q0 d{n} 1 {9 - n} tag\n" for n, query in enumerate(queries)))
+        os.utime(path, (0, 0))
+
+    write("qqqrrr")
+    (source,) = sources(path)
+    reading = streaming.Reading(source, Scoring(["AP"], {"q": {"d0": 1}, "r": {"d4": 1}}))
+    assert pd.concat(reading.scores())["AP"].tolist() == [1.0, 0.5]
+    write("qqrrrr")
+    source.check_unchanged()
+    with pytest.raises(MalformedFile, match=r"x\.run.* 6 were counted.*changed meanwhile"):
+        list(reading.scores())
+
+
 @pytest.mark.parametrize("keep", [None, "kept"])
 @pytest.mark.parametrize("suffix", ["run", "parquet"])
 def test_what_is_added_to_a_file_before_its_turn_is_not_left_out(tmp_path, monkeypatch, small, suffix, keep):
