@@ -62,6 +62,7 @@ Runs = Annotated[
 ]
 FormatName = Annotated[Format | None, typer.Option("--format", help="Without it, what the name of FILE says.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing file, unless it is an input.")]
 Measures = Annotated[
     list[str] | None,
     typer.Option("--measure", "-m", metavar="MEASURE", help="A measure, such as nDCG@10; give -m once for each."),
@@ -111,6 +112,7 @@ def evaluate(
     keep: Keep = None,
     form: FormatName = None,
     output: Output = None,
+    force: Force = False,
 ) -> None:
     """Scores runs: a line for each run, a column for each measure.
 
@@ -124,6 +126,7 @@ def evaluate(
     form = _format(form, output)
     files = _named_runs(runs)
     bound = _Bound.of(_measures(measures or DEFAULTS), lengths, missing)
+    _check_outputs([("-o", output)], [qrels, *runs, lengths], bound, force)
     found = FileScores(qrels, _judgments(qrels), list(map(Column.of, bound.wanted)), bound.measures)
     why_not = found.add_residuals(next(iter(files.values()))) if residuals else []
     origin: dict[str, Any] = {
@@ -175,6 +178,7 @@ def compare(
     seed: Annotated[int, typer.Option(help="The same seed gives the same intervals and p-values.")] = 0,
     form: FormatName = None,
     output: Output = None,
+    force: Force = False,
 ) -> None:
     """Compares runs: intervals, differences to a baseline, significance, and a table for a paper (--format latex).
 
@@ -186,6 +190,7 @@ def compare(
     form = _format(form, output)
     files = _named_runs(runs)
     bound = _Bound.of(_measures(measures or DEFAULTS), lengths, missing)
+    _check_outputs([("-o", output)], [qrels, *runs, lengths], bound, force)
     judgments = _judgments(qrels)
     with _busy("Reading, scoring and comparing …"):
         found = compared(
@@ -217,6 +222,7 @@ def explain(
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Also draw it: an .svg, .png or .pdf file.")
     ] = None,
+    force: Force = False,
 ) -> None:
     """Shows how a score comes about, rank by rank.
 
@@ -229,6 +235,7 @@ def explain(
     if plot is not None and plot.suffix.lower() not in (".svg", ".png", ".pdf"):
         raise errors.BadParameter(f"--plot {plot}: the file's name must end in .svg, .png or .pdf.")
     bound = _Bound.of(_measures([measure]), lengths, missing)
+    _check_outputs([("--plot", plot)], [qrels, run, lengths], bound, force)
     if bound.wanted[0].NAME == "Residual":
         raise errors.BadParameter(f"{measure} is a difference of two scores; explain the measure itself.")
     judgments = _judgments(qrels)
@@ -320,6 +327,19 @@ def _format(form: Format | None, output: Path | None) -> Format:
     if output is not None and not output.parent.is_dir():
         raise errors.BadParameter(f"{output}: there is no directory {str(output.parent)!r}.")
     return form
+
+
+def _check_outputs(
+    outputs: Sequence[tuple[str, Path | None]],
+    inputs: Sequence[Path | None],
+    bound: _Bound | None,
+    force: bool,
+) -> None:
+    """Refuse to overwrite an input, the files that measures name among them, and other files without --force."""
+    from .measures import files_of
+    from .outputs import check_outputs
+
+    check_outputs(outputs, [*inputs, *files_of(bound.measures if bound else ())], force)
 
 
 def _measures(texts: Sequence[str]) -> list[Measure]:

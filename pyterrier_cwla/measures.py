@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from sys import getsizeof
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 from ir_measures.measures import MeanAgg, Measure, ParamInfo
 
-from .behaviour.bound import bind_calibration
+from .behaviour.bound import BoundCalibration, bind_calibration
 from .catalogue import OURS, THEIRS, Calibrated, Clusters, End, Row, SpecOf, Table
 from .documents import bind
 from .duplicates import bind_duplicates
@@ -18,6 +19,7 @@ from .intents import IntentWeights, Weights, bind_weights
 from .judgments import COUNTS
 from .metric import Metric
 from .spec import In, Parameter, float_or_int, parse, written
+from .tables import DocumentTable
 
 
 class CWLAMeasure(Measure):
@@ -211,6 +213,18 @@ class Wrapper(CWLAMeasure):
 def innermost(measure: Measure) -> Measure:
     """What is left when all wrappers are taken off."""
     return innermost(measure.inner) if isinstance(measure, Wrapper) else measure
+
+
+def files_of(measures: Iterable[Measure]) -> Iterator[str]:
+    """The files that measures name: tables of lengths and of duplicates, and calibrations."""
+    for measure in measures:
+        for part in measure._bound.values() if isinstance(measure, CWLAMeasure) else ():
+            if isinstance(part, Measure):
+                yield from files_of([part])
+            elif isinstance(part, DocumentTable) and part.path is not None:
+                yield part.path
+            elif isinstance(part, BoundCalibration):
+                yield part.name
 
 
 def _wrapper(**info: ParamInfo) -> dict[str, ParamInfo]:

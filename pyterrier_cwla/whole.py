@@ -57,6 +57,11 @@ def written(path: AnyPath) -> Iterator[Path]:
             shutil.copymode(place, part)
 
 
+def is_open_stream(path: AnyPath) -> bool:
+    """Whether this is a stream that the shell has opened, such as /dev/stdout."""
+    return _descriptor(path) is not None
+
+
 def _descriptor(path: AnyPath) -> int | None:
     """The number of the open file of this process that /dev/stdout, /dev/fd/3 and their like mean.
 

@@ -1,6 +1,8 @@
 """The page of a study, opened in a browser; and the files beside it."""
 
+import hashlib
 import json
+import shutil
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -64,7 +66,9 @@ def test_the_files(page):
     folder = page.parent
     names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
     tables = [f"tables/{name}.{kind}" for name in ("long", "mixed", "scores", "wide") for kind in ("csv", "parquet")]
-    assert names == sorted(["about.json", "pictures/bars.png", "pictures/bars.svg", "report.html", *tables])
+    assert names == sorted(
+        ["about.json", "manifest.json", "pictures/bars.png", "pictures/bars.svg", "report.html", *tables]
+    )
     scores = Hostile().tables()["scores"].frame
     pd.testing.assert_frame_equal(pd.read_parquet(folder / "tables/scores.parquet"), scores)
     pd.testing.assert_frame_equal(pd.read_csv(folder / "tables/scores.csv"), scores, check_dtype=False)
@@ -78,14 +82,138 @@ def test_columns_of_numbers_and_texts_are_texts(page):
         assert table["value"].tolist() == ["0.5", "erg"]
 
 
-def test_a_folder_holds_one_study(page, tmp_path):
-    for name in ("pictures/old.svg", "tables/old.csv", "tables/notes.txt"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("of another study")
+@dataclass(frozen=True, eq=False, repr=False)
+class Plain(Study):
+    """A study of one table, by the name that it is given."""
+
+    name: str = "scores"
+    value: int = 1
+    title: str = "A study"
+    about: dict = field(default_factory=dict)
+
+    def tables(self):
+        return {self.name: Table("Scores", "Some.", pd.DataFrame({"value": [self.value]}))}
+
+    def pictures(self):
+        return {}
+
+    def findings(self):
+        return []
+
+
+def content(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_report_replaces_the_one_before_and_nothing_else(tmp_path):
     Hostile().report(tmp_path)
-    assert not (tmp_path / "pictures/old.svg").exists()
-    assert not (tmp_path / "tables/old.csv").exists()
-    assert (tmp_path / "tables/notes.txt").exists()
+    (tmp_path / "tables/notes.csv").write_text("of the user")
+    (tmp_path / "pictures/photo.png").write_text("of the user")
+    Plain().report(tmp_path)
+    assert content(tmp_path).keys() == {
+        "about.json", "manifest.json", "pictures/photo.png", "report.html", "tables/notes.csv", "tables/scores.csv",
+        "tables/scores.parquet",
+    }  # fmt: skip
+    listed = json.loads((tmp_path / "manifest.json").read_text())["files"]
+    assert listed.keys() == {"about.json", "report.html", "tables/scores.csv", "tables/scores.parquet"}
+
+
+@pytest.mark.parametrize("name", ["report.html", "about.json", "tables/scores.csv", "manifest.json"])
+def test_files_of_others_are_not_replaced(name, tmp_path):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("of the user")
+    (tmp_path / "tables").mkdir(exist_ok=True)
+    (tmp_path / "tables/more.csv").write_text("of the user")
+    before = content(tmp_path)
+    with pytest.raises(CWLAError, match=rf"{name}: is in the way.*Move it away, or write .* to another folder"):
+        Plain().report(tmp_path)
+    assert content(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["tables/scores.csv", "pictures/bars.svg", "report.html"])
+def test_files_that_the_user_changed_are_not_replaced(name, tmp_path):
+    Hostile().report(tmp_path)
+    (tmp_path / name).write_text("changed")
+    before = content(tmp_path)
+    for study in (Hostile(), Plain()):
+        with pytest.raises(CWLAError, match=f"{name}: was changed since the report was written"):
+            study.report(tmp_path)
+    assert content(tmp_path) == before
+    (tmp_path / name).unlink()
+    assert Plain().report(tmp_path).is_file()
+
+
+@pytest.mark.parametrize(
+    "name", ["../victim.csv", "/etc/passwd", "tables/../../victim.csv", "victim.csv", "tables\\..\\x.csv", "tables/x"]
+)
+def test_a_manifest_lists_files_of_a_report_only(name, tmp_path):
+    folder, victim = tmp_path / "folder", tmp_path / "victim.csv"
+    victim.write_text("of the user")
+    folder.mkdir()
+    sha256 = hashlib.sha256(victim.read_bytes()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps({"files": {name: [sha256]}}))
+    with pytest.raises(CWLAError, match=r"manifest\.json: lists .*, which is no file of a report"):
+        Plain().report(folder)
+    assert victim.read_text() == "of the user"
+    assert list(folder.iterdir()) == [folder / "manifest.json"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"files": []}', '{"files": {"report.html": 3}}', "[" * 100_000])
+def test_what_is_no_manifest_is_in_the_way(text, tmp_path):
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(CWLAError, match=r"manifest\.json: is in the way"):
+        Plain().report(tmp_path)
+    assert content(tmp_path) == {"manifest.json": text.encode()}
+
+
+@pytest.mark.parametrize("link", ["tables", "report.html", "manifest.json", "tables/scores.csv"])
+def test_links_are_not_followed(link, tmp_path):
+    folder, outside = tmp_path / "folder", tmp_path / "outside"
+    Plain().report(folder)
+    Plain().report(outside)
+    before = content(outside)
+    if link == "tables":
+        shutil.rmtree(folder / link)
+    else:
+        (folder / link).unlink()
+    (folder / link).symlink_to(outside / link)
+    with pytest.raises(CWLAError, match=f"{link}: is in the way"):
+        Plain(value=2).report(folder)
+    assert content(outside) == before
+
+
+def test_a_name_that_leaves_the_folder_is_refused(tmp_path):
+    for name in ("../x", "a/b", "/x", "a\\b"):
+        with pytest.raises(CWLAError, match="is no name of a file of a report"):
+            Plain(name).report(tmp_path / "folder")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_interrupted_report_can_be_written_again(tmp_path, monkeypatch):
+    from pyterrier_cwla import whole
+
+    real, left = whole.os.replace, []
+
+    def tired(part, place):
+        left.append(place)
+        if len(left) == stop:
+            raise KeyboardInterrupt
+        real(part, place)
+
+    for stop in range(1, 7):
+        folder = tmp_path / str(stop)
+        Plain("old").report(folder)
+        left.clear()
+        with monkeypatch.context() as patched:
+            patched.setattr(whole.os, "replace", tired)
+            with pytest.raises(KeyboardInterrupt):
+                Plain(value=2).report(folder)
+        assert (folder / "report.html").exists() == (stop in (1, 6))
+        assert not list(folder.rglob(".part-*"))
+        Plain(value=3).report(folder)
+        assert {*content(folder)} == {
+            "about.json", "manifest.json", "report.html", "tables/scores.csv", "tables/scores.parquet"
+        }  # fmt: skip
 
 
 def test_a_folder_that_cannot_be_is_an_error(tmp_path):

@@ -12,6 +12,7 @@ import typer
 
 from .. import errors
 from ..commands import (
+    Force,
     FormatName,
     LengthsFile,
     Output,
@@ -20,6 +21,7 @@ from ..commands import (
     WhereMissing,
     _Bound,
     _busy,
+    _check_outputs,
     _format,
     _judgments,
     _measures,
@@ -97,6 +99,7 @@ def calibrate(
     pictures: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Also draw reading times, survival and progress, as SVG.")
     ] = None,
+    force: Force = False,
 ) -> None:
     """Calibrates time-biased gain from a log: every parameter with its interval.
 
@@ -109,6 +112,8 @@ def calibrate(
         raise errors.BadParameter("--by prints several calibrations, -o and --pictures keep one: leave either out.")
     if output is not None and not output.parent.is_dir():
         raise errors.BadParameter(f"{output}: there is no directory {str(output.parent)!r}.")
+    drawn = [] if pictures is None else [("--pictures", pictures / f"{name}.svg") for name in _PICTURES]
+    _check_outputs([("-o", output), *drawn], [log], None, force)
     with _busy("Reading the log …"):
         read = _log(log, source, exclude)
     with _busy(f"Calibrating, with {resamples:,} resamples of the users …"):
@@ -147,6 +152,9 @@ def _log(path: Path, source: Source, exclude: bool) -> InteractionLog:
         raise errors.BadLog(str(error).replace("broken='exclude'", "--exclude-broken")) from error
 
 
+_PICTURES = ("reading_times", "survival", "progress")
+
+
 def _draw(found: Calibration, log: InteractionLog, folder: Path) -> None:
     """The pictures that the log has the numbers for; the others are said to be missing."""
     from ..plots import _pyplot
@@ -154,12 +162,8 @@ def _draw(found: Calibration, log: InteractionLog, folder: Path) -> None:
 
     _pyplot().switch_backend("Agg")
     folder.mkdir(parents=True, exist_ok=True)
-    drawings: dict[str, Any] = {
-        "reading_times": found.plot_reading_times,
-        "survival": found.plot_survival,
-        "progress": lambda: found.plot_progress(log),
-    }
-    for name, draw in drawings.items():
+    drawings: tuple[Any, ...] = (found.plot_reading_times, found.plot_survival, lambda: found.plot_progress(log))
+    for name, draw in zip(_PICTURES, drawings, strict=True):
         try:
             with written(folder / f"{name}.svg") as place:
                 draw().figure.savefig(place, bbox_inches="tight")
@@ -190,6 +194,7 @@ def simulate(
     by_query: Annotated[bool, typer.Option("--by-query", help="One line for each run and query.")] = False,
     form: FormatName = None,
     output: Output = None,
+    force: Force = False,
 ) -> None:
     """Simulates users of a measure: what they gain, how long they take, and how many items they see.
 
@@ -204,6 +209,7 @@ def simulate(
     if len(measure) > 1:
         raise errors.BadParameter("users follow one measure at a time: give -m once.")
     bound = _Bound.of(_measures(measure), lengths, missing)
+    _check_outputs([("-o", output)], [qrels, *runs, lengths], bound, force)
     judgments = _judgments(qrels)
     with errors.speaking_of(qrels, runs[0]) if len(files) == 1 else nullcontext():
         found = simulated(

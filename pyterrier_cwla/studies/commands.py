@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
@@ -16,7 +16,10 @@ from .. import errors
 from ..behaviour.commands import Seed
 from ..commands import LengthsFile, Qrels, Runs, WhereMissing, _Bound, _judgments, _measures, _named_runs, app
 from ..harmless import harmless
+from ..measures import files_of
+from ..outputs import files_in
 from ..printing import note
+from .manifest import cannot_write, check_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,7 +151,7 @@ def robustness(
     complete = None if all_runs else 0.95
     found: Study
     more: dict[str, Any] = {} if pool is None else {"pool": str(pool)}
-    with _kept_in(output) as how:
+    with _kept_in(output, [qrels, *runs, groups, lengths], named) as how:
         if holes is Holes.groups:
             of = _groups(groups)
             found = groups_left_out(judgments, files, of, named, depth=depth, complete=complete, seed=seed, **more)
@@ -191,7 +194,7 @@ def power(
 
     named = _named(measures or ["AP", "nDCG@10", "P@10", "RR"], lengths, missing)
     judgments, files = _judgments(qrels), _named_runs(runs)
-    with _kept_in(output) as how:
+    with _kept_in(output, [qrels, *runs, lengths], named) as how:
         found = discriminative_power(
             judgments, files, named, alpha=alpha, resamples=resamples, seed=seed, jobs=jobs, **how
         )
@@ -217,7 +220,7 @@ def agreement(
 
     named = _named(measures or ["AP", "nDCG@10", "P@10", "RR"], lengths, missing)
     judgments, files = _judgments(qrels), _named_runs(runs)
-    with _kept_in(output):
+    with _kept_in(output, [qrels, *runs, lengths], named):
         _finish(metric_agreement(judgments, files, named, resamples=resamples, seed=seed), output)
 
 
@@ -253,7 +256,7 @@ def users(
 
     rated = _rated(data, source, sessions, judged_by)
     wanted: Any = _named(measures, lengths, missing) if measures else grid(max_rel=rated.shown.judgments.pool.highest)
-    with _kept_in(output):
+    with _kept_in(output, [*data, sessions, lengths], wanted):
         found = user_agreement(
             rated, wanted, str(coefficient), baseline=baseline, span=span, resamples=resamples, cv=cv, seed=seed
         )
@@ -299,7 +302,7 @@ def fit(
     values = {name: _number(text) for name, text in _by_name(default or [], "NAME=VALUE").items()}
     if "=," in template or "=)" in template:
         raise errors.BadParameter(f"-t {template!r} has lost its $names to the shell: write it between single quotes.")
-    with _kept_in(output) as how:
+    with _kept_in(output, [*data, sessions], _first(template, spans)) as how:
         try:
             found = fitted(template, spans, rated, aim, default=values or None, cv=cv, seed=seed, jobs=jobs, **how)
         except errors.MissingLength as error:  # there is no --lengths here
@@ -378,14 +381,29 @@ def _named(texts: list[str], lengths: Path | None, missing: Any) -> dict[str, An
     return dict(zip(map(str, bound.wanted), bound.measures, strict=True))
 
 
+def _first(template: str, spans: dict[str, Any]) -> dict[str, Any]:
+    """A measure of the template; none where ``fit`` will say what is wrong with it."""
+    from .template import Range, Template
+
+    with suppress(errors.CWLAError):
+        values = {name: Range.of(span, name).value(0) for name, span in spans.items()}
+        Template(template).check([*spans])
+        return {template: Template(template).measure(values)}
+    return {}
+
+
 @contextmanager
-def _kept_in(folder: Path) -> Iterator[dict[str, Any]]:
-    """Where pieces are kept; there must be such a folder, and whoever interrupts learns of it."""
+def _kept_in(folder: Path, inputs: Sequence[Path | None], measures: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Where pieces are kept; the folder is made, and an interrupted command says that it can go on from there.
+
+    A report must be possible in the folder, without the loss of an input or of another file.
+    """
     parts = folder / _PARTS
+    check_folder(folder, inputs=[*files_in([*inputs, *files_of(measures.values())])])
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise errors.BadParameter(f"-o {folder}: cannot be written to ({error.strerror}).") from error
+        raise cannot_write(folder, error, "-o ") from error
     try:
         yield {"keep": parts, "progress": sys.stderr.isatty()}
     except errors.BadParameter as error:

@@ -13,32 +13,44 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..errors import BadParameter, CWLAError
-from ..whole import written
+from ..errors import CWLAError
+from .manifest import PAGE, write_files
 from .study import Picture, Study, Table
 
-_KINDS = (".parquet", ".csv", ".svg", ".png")
 _MOST = 300  # rows of a table that stand in the page; files have them all
 _LOOKS: Any = {"svg.hashsalt": "pyterrier_cwla", "svg.fonttype": "path"}  # equal pictures are equal files
 
 
 def write_report(study: Study, folder: str | Path) -> Path:
-    """Writes ``tables/*.parquet`` and ``.csv``, ``pictures/*.svg`` and ``.png``, ``about.json``, and ``report.html``.
+    """Write tables, pictures and a page to a folder, in the place of the report that the folder's manifest lists.
 
-    Needs matplotlib and jinja2. Returns the path of the page.
+    The files are ``tables/*.parquet`` and ``.csv``, ``pictures/*.svg`` and ``.png``, ``about.json``, ``report.html``
+    and ``manifest.json``. Needs matplotlib and jinja2.
+
+    Parameters
+    ----------
+    study : Study
+        What is reported.
+    folder : str or Path
+        Made where it does not exist.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    BadParameter
+        If a file that no report wrote, or that was changed since, is in the way; then nothing is written.
     """
     template = _template()
     folder = Path(folder)
-    path = folder / "report.html"
-    if path.is_file():  # of another study; the page comes last, and where it is, all is
-        path.unlink()
-    for name in ("tables", "pictures"):
-        _emptied(folder / name)
-    tables = {name: _written(table, folder / "tables" / name) for name, table in study.tables().items()}
-    pictures = {name: _drawn(picture, folder / "pictures" / name) for name, picture in study.pictures().items()}
+    contents: dict[str, bytes] = {}
+    tables = {name: _written(table, f"tables/{name}", contents) for name, table in study.tables().items()}
+    pictures = {name: _drawn(picture, f"pictures/{name}", contents) for name, picture in study.pictures().items()}
     about = json.dumps(study.about, indent=1, default=str, ensure_ascii=False)
-    with written(folder / "about.json") as place:
-        place.write_text(about + "\n", encoding="utf-8")
+    contents["about.json"] = f"{about}\n".encode()
     script = files(__package__).joinpath("report.js").read_text("utf-8")
     page = template.render(
         study=study,
@@ -49,20 +61,9 @@ def write_report(study: Study, folder: str | Path) -> Path:
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         style=files(__package__).joinpath("report.css").read_text("utf-8"),
     )
-    with written(path) as place:
-        place.write_text(page, encoding="utf-8")
-    return path
-
-
-def _emptied(folder: Path) -> None:
-    """The folder, without what another study may have left there."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadParameter(f"{folder}: cannot be written to ({error.strerror}).") from error
-    for kind in _KINDS:
-        for old in folder.glob(f"*{kind}"):
-            old.unlink()
+    contents[PAGE] = page.encode()
+    write_files(folder, contents)
+    return folder / PAGE
 
 
 def _template() -> Any:
@@ -92,7 +93,8 @@ class _Shown(NamedTuple):
     total: int
 
 
-def _written(table: Table, path: Path) -> _Shown:
+def _written(table: Table, path: str, contents: dict[str, bytes]) -> _Shown:
+    """The table as the page has it; its files are added to the contents."""
     frame = table.frame
     if frame.index.names == [None]:
         frame = frame.reset_index(drop=True)
@@ -101,10 +103,8 @@ def _written(table: Table, path: Path) -> _Shown:
     frame.columns = [" ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame.columns]
     mixed = [name for name in frame if pd.api.types.infer_dtype(frame[name], skipna=True).startswith("mixed")]
     frame = frame.astype(dict.fromkeys(mixed, str))  # numbers and texts, as of several parameters
-    with written(f"{path}.parquet") as place:
-        frame.to_parquet(place, index=False)
-    with written(f"{path}.csv") as place:
-        frame.to_csv(place, index=False)
+    contents[f"{path}.parquet"] = frame.to_parquet(index=False)
+    contents[f"{path}.csv"] = frame.to_csv(index=False).encode()
     columns = [_cells(frame[name].head(_MOST)) for name in frame]
     rows = [list(row) for row in zip(*columns, strict=True)]
     return _Shown(table.title, table.caption, list(frame.columns), rows, len(frame))
@@ -138,7 +138,8 @@ class _Figure(NamedTuple):
     """The SVG as a data URI."""
 
 
-def _drawn(picture: Picture, path: Path) -> _Figure:
+def _drawn(picture: Picture, path: str, contents: dict[str, bytes]) -> _Figure:
+    """The picture as the page has it; its files are added to the contents."""
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
@@ -149,10 +150,9 @@ def _drawn(picture: Picture, path: Path) -> _Figure:
         picture.draw(figure.subplots())
         svg = io.BytesIO()
         figure.savefig(svg, format="svg", metadata={"Date": None}, bbox_inches="tight")
-        with written(f"{path}.png") as place:
-            figure.savefig(place, dpi=200, bbox_inches="tight")
-    with written(f"{path}.svg") as place:
-        place.write_bytes(svg.getvalue())
+        png = io.BytesIO()
+        figure.savefig(png, format="png", dpi=200, bbox_inches="tight")
+    contents |= {f"{path}.svg": svg.getvalue(), f"{path}.png": png.getvalue()}
     encoded = base64.b64encode(svg.getvalue()).decode()
     return _Figure(picture.title, picture.caption, f"data:image/svg+xml;base64,{encoded}")
 

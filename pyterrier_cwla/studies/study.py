@@ -60,7 +60,11 @@ class Study:
         return []
 
     def report(self, folder: str | Path) -> Path:
-        """Writes tables (Parquet, CSV), pictures (SVG, PNG) and one HTML page that holds all of it; its path."""
+        """Write tables (Parquet, CSV), pictures (SVG, PNG) and one HTML page that holds all of it; return its path.
+
+        ``manifest.json`` lists the files. An earlier report in the folder is replaced; a file that no report wrote, or
+        that was changed since, is an error if it is in the way.
+        """
         from .report import write_report
 
         return write_report(self, folder)

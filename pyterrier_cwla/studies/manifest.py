@@ -1,0 +1,115 @@
+"""The files of a report, and the manifest that lists them: a report replaces and removes no other file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+from .._version import __version__
+from ..errors import BadParameter
+from ..whole import written
+
+PAGE = "report.html"
+MANIFEST = "manifest.json"
+_NAME = re.compile(r"report\.html|about\.json|tables/[^/\\]+\.(csv|parquet)|pictures/[^/\\]+\.(svg|png)")
+_WAY_OUT = "Move it away, or write the report to another folder."
+
+Hashes = Mapping[str, Collection[str]]
+"""SHA-256 of what each file may hold, by the file's name relative to the folder."""
+
+
+def write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Replace the report in a folder by these files, and list them in ``manifest.json``.
+
+    Files of an earlier report are removed if its manifest lists them and they are as it says. Before the first file is
+    written, everything is checked. The manifest lists the old and the new files while they are replaced, so that an
+    interrupted report can be written again; ``report.html`` is removed first and written last.
+
+    Raises
+    ------
+    BadParameter
+        If a file is in the way, if the user changed a file of the earlier report, if the manifest lists a path that no
+        report has, or if the folder cannot be made.
+    """
+    old = check_folder(folder, contents)
+    new = {name: [hashlib.sha256(content).hexdigest()] for name, content in contents.items()}
+    try:
+        for name in contents:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    _save(folder, {name: sorted({*old.get(name, ()), *new.get(name, ())}) for name in {**old, **new}})
+    for name in [PAGE, *(name for name in old if name not in new)]:
+        (folder / name).unlink(missing_ok=True)
+    for name in sorted(contents, key=lambda name: name == PAGE):
+        with written(folder / name) as place:
+            place.write_bytes(contents[name])
+    _save(folder, new)
+
+
+def check_folder(
+    folder: Path, names: Iterable[str] = (PAGE, "about.json"), inputs: Collection[Path] = ()
+) -> dict[str, list[str]]:
+    """Return what the manifest of a folder lists, and check that a report of these names may be written there.
+
+    ``inputs``: files that are read, and must be neither replaced nor removed.
+    """
+    listed = _listed(folder)
+    for name in {**listed, **dict.fromkeys(names)}:
+        if not _NAME.fullmatch(name):
+            raise BadParameter(f"{name!r} is no name of a file of a report; tables and pictures have plain names.")
+        _check_file(folder, name, listed, inputs)
+    return listed
+
+
+def cannot_write(folder: Path, error: OSError, option: str = "") -> BadParameter:
+    return BadParameter(f"{option}{folder}: cannot be written to ({error.strerror}).")
+
+
+def _listed(folder: Path) -> dict[str, list[str]]:
+    """What the manifest lists; nothing where there is none."""
+    path = folder / MANIFEST
+    if not os.path.lexists(path):
+        return {}
+    try:
+        listed = json.loads(path.read_text("utf-8"))["files"] if path.is_file() and not path.is_symlink() else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        listed = None
+    if not isinstance(listed, dict) or not all(map(_are_hashes, listed.values())):
+        raise BadParameter(f"{path}: is in the way: it is not the manifest of a report. {_WAY_OUT}")
+    for name in listed:
+        if not _NAME.fullmatch(name):
+            raise BadParameter(f"{path}: lists {name!r}, which is no file of a report. {_WAY_OUT}")
+    return listed
+
+
+def _are_hashes(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _check_file(folder: Path, name: str, listed: Hashes, inputs: Collection[Path]) -> None:
+    """Raise BadParameter where the place of a file is taken by anything else than the file that is listed."""
+    path = folder / name
+    for place, fits in ((path.parent, path.parent == folder or path.parent.is_dir()), (path, path.is_file())):
+        if place != folder and os.path.lexists(place) and (place.is_symlink() or not fits):
+            raise BadParameter(f"{place}: is in the way of the report. {_WAY_OUT}")
+    if not path.exists():
+        return
+    for file in inputs:
+        if file.exists() and os.path.samefile(file, path):
+            raise BadParameter(f"{path}: is an input, and the report would replace it. Write it to another folder.")
+    if name not in listed:
+        raise BadParameter(f"{path}: is in the way: no report of this folder wrote it. {_WAY_OUT}")
+    with open(path, "rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() not in listed[name]:
+            raise BadParameter(f"{path}: was changed since the report was written. {_WAY_OUT}")
+
+
+def _save(folder: Path, files: Hashes) -> None:
+    text = json.dumps({"version": __version__, "files": files}, indent=1, sort_keys=True, ensure_ascii=False)
+    with written(folder / MANIFEST) as place:
+        place.write_text(text + "\n", encoding="utf-8")
