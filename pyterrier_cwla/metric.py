@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from . import best_case
 from .errors import BadParameter, NoFiniteValue, UnknownSpec, near
 from .probe import effort_reads, reads
 from .rankings import Rankings, summed
@@ -157,10 +158,13 @@ class Metric:
     def residual_is_a_bound(self) -> bool:
         """Whether no judgment can lift the score by more than its residual: known for pairs monotone in gain.
 
-        Not of condensed lists, in which a document that gets judged moves all below it.
+        Not of condensed lists, in which a document that gets judged moves all below it. Over the ideal it is known
+        where the best case is; of what is divided by the total gain no bound is known.
         """
         if self.judged_only:
             return False
+        if self.norm == "ideal":
+            return best_case.is_known(self)
         rises = bool(self.A.fact("monotone_in_gain")) and self.norm in ("none", "unlimited")
         if self.rank_only and (self.uniform or "grade" not in effort_reads(self.effort)):
             return rises
@@ -201,9 +205,14 @@ class Metric:
     def residual(self, rankings: Rankings) -> Array:
         """The score if every unjudged and unseen item had the best gain, minus the score.
 
-        Efforts stay as they are. The rankings must hold all judged documents, not just the relevant ones.
+        Efforts stay as they are. Over the ideal, which judgments raise as well, it is the highest score that they can
+        lead to, minus the score, where that is known; else the ideal stays as it is. The rankings must hold all judged
+        documents, not just the relevant ones.
         """
         metric = self._asked_anew
+        if best_case.is_known(metric):
+            score = metric.score(rankings)
+            return np.maximum(best_case.best_scores(metric, rankings) - score, 0.0)
         best = metric.raw(rankings, background=metric.best[0])
         return metric.normalised(best - metric.raw(rankings), rankings)
 

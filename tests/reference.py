@@ -121,8 +121,17 @@ def residual(
 ):
     """The score if every unjudged and every unseen item had the best gain, minus the score; efforts stay as they are.
 
-    With a normaliser, the difference is divided by that of the score.
+    With a normaliser, the difference is divided by that of the score; over the ideal, where users move by ranks alone and A
+    is a sum of gains, it is the distance to the best score that judgments can lead to.
     """
+    if norm == "ideal" and of_ranks(C, A, effort, end):
+        judged = [grade for grade in grades if grade is not None] if judged is None else judged
+        last = last_rank(C, len(grades) + len(judged), end, k)
+        if last is None:
+            raise NotImplementedError("the sum over all ranks of the best case")
+        same = {"C": C, "A": A, "gain": gain, "max_rel": max_rel, "end": end, "k": k, "judged": judged}
+        now = score(grades, **same, effort=effort, norm=norm, words=words, judged_words=judged_words, unseen=unseen)
+        return max(best_share(grades, **same, last=last) - now, 0.0)
     if C[0] in ("ap1", "ap2"):
         raise ValueError(f"no residual for C={C[0]!r}: it knows the total gain")
     as_judged = _value(_walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen), A)
@@ -143,6 +152,67 @@ def residual(
         unseen=unseen,
     )
     return (at_best - as_judged) / bottom if bottom else 0.0
+
+
+def best_share(grades, *, C, A, gain, max_rel, end, k, judged, last):
+    """The highest score over the ideal to which judgments can lead; ranks beyond `last` hold nothing.
+
+    Bisection on λ: the sum over levels t of gain of (t − level below)·max_j [w(S_t with j more) − λ·W(n_t + j)] is
+    positive below the best ratio. w: what a gain of 1 adds at each rank; W(n): the sum of the first n; S_t: the ranks
+    with a gain of at least t, first of all those after the list, which judged documents that were not retrieved may take;
+    n_t: how many documents are judged with a gain of at least t.
+    """
+    alone = {"C": C, "A": A, "gain": ("raw", {}), "end": last if end == "stop" else end, "k": k}
+    w = [score([0] * rank + [1], **alone) for rank in range(last)]
+    n = min(len(grades), last)
+    known = [None if grade is None else gain_of(grade, gain, max_rel) for grade in grades[:n]]
+    retrieved = [gain_of(grade, gain, max_rel) for grade in grades if grade is not None]
+    pool = [gain_of(grade, gain, max_rel) for grade in judged]
+    best = best_gain(gain, max_rel)[0]
+    levels = sorted({g for g in [*pool, best] if g > 0})
+    after = [] if end == "stop" else w[n:]
+
+    def ahead(ratio):
+        total = 0.0
+        for level, below in zip(levels, [0.0, *levels], strict=False):
+            n_t = sum(g >= level for g in pool)
+            elsewhere = max(n_t - sum(g >= level for g in retrieved), 0)
+            value = math.fsum(w[i] for i, g in enumerate(known) if g is not None and g >= level)
+            value += math.fsum(after[:elsewhere]) - ratio * math.fsum(w[:n_t])
+            largest = value
+            more = [w[i] for i, g in enumerate(known) if g is None] + after[elsewhere:]
+            for j, weight in enumerate(more if level <= best else []):
+                value += weight - ratio * (w[n_t + j] if n_t + j < last else 0.0)
+                largest = max(largest, value)
+            total += (level - below) * largest
+        return total
+
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if ahead(middle) > 0 else (low, middle)
+    return low
+
+
+def of_ranks(C, A, effort, end):
+    """Whether C depends on ranks alone, and A is a sum of gains by weights that fall with the rank."""
+    static = C[0] in ("prec", "rbp", "dcg", "insq", "carterette1", "fixed")
+    if effort[0] == "unit":
+        static = static or C[0] in ("decay", "patience")
+        return static and (A[0] in ("etg", "smeared", "utility") or (A[0] in ("erg", "avg") and end != "stop"))
+    return static and A[0] in ("etg", "utility")
+
+
+def last_rank(C, listed, end, k):
+    """The last rank that counts in a ranking or an ideal; None where the sum has no end."""
+    cuts = [cut for cut in (k, end) if isinstance(cut, int)]
+    cuts += [listed] if end == "stop" else []
+    known = {"prec": "k", "dcg": "k", "carterette1": "k", "patience": "T"}
+    if C[0] in known and C[1].get(known[C[0]]) is not None:
+        cuts.append(math.ceil(C[1][known[C[0]]]))
+    if C[0] == "fixed":
+        cuts.append(len(C[1]["values"]) + 1)
+    return min(cuts, default=None)
 
 
 def normaliser(grades, *, C, A, gain, effort, max_rel, end, k, norm, judged, words, judged_words, unseen):

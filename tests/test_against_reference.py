@@ -141,6 +141,13 @@ class Setting:
     k: int | None = None
     unseen: float | None = None
 
+    @property
+    def sums_an_endless_ideal(self) -> bool:
+        """Whether the residual is the distance to a best case with infinitely many ranks."""
+        of_ranks = reference.of_ranks(CONTINUATIONS[self.C], AGGREGATIONS[self.A], EFFORTS[self.effort], self.end)
+        endless = reference.last_rank(CONTINUATIONS[self.C], 0, self.end, self.k) is None
+        return self.norm == "ideal" and of_ranks and endless
+
     def reference(self, case: Case, function: Any) -> float:
         """The slow value; ValueError where there is none."""
         gain, max_rel = GAINS[self.gain]
@@ -336,6 +343,19 @@ def test_a_part_of_a_product_may_look_at_grades(end):
     assert values[0] == pytest.approx(values[1], abs=1e-12)
 
 
+def assert_bounded_by_1(setting: Setting, cases: list[Case]) -> None:
+    """Where the sums have no end, score and residual are at least what 60 ranks allow."""
+    found = setting.package(cases) + setting.package(cases, "residual")
+    assert (found <= 1).all()
+    gain, max_rel = GAINS[setting.gain]
+    max_rel = 1 if setting.gain == "raw" else max_rel
+    for case, bound in zip(cases, found, strict=True):
+        C, A = CONTINUATIONS[setting.C], AGGREGATIONS[setting.A]
+        same = {"C": C, "A": A, "gain": gain, "max_rel": max_rel, "end": 60, "k": None, "judged": case.judged}
+        if setting.A != "avg":  # which weighs otherwise where all leave at rank 60
+            assert bound >= reference.best_share(case.grades[:60], **same, last=60) - 1e-9
+
+
 CLAIRVOYANT = ("ap1", "ap2")
 
 
@@ -350,6 +370,9 @@ def test_residuals(C):
         for end in ends if A.startswith("utility") else ("open", *ends):
             costs = ["unit"] if (C, A) == ("dcg", "avg") else list(EFFORTS)  # others settle too late for nine digits
             setting = random_setting(rng, C, A, end, rng.choice(costs))
+            if setting.sums_an_endless_ideal:
+                assert_bounded_by_1(setting, [random_case(rng, setting) for _ in range(4)])
+                continue
             assert_as_the_reference(setting, [random_case(rng, setting) for _ in range(4)], "residual")
 
 
