@@ -107,7 +107,7 @@ def evaluate(
     missing: WhereMissing = None,
     by_query: Annotated[bool, typer.Option("--by-query", help="One line for each run and query.")] = False,
     residuals: Annotated[
-        bool, typer.Option("--residuals", help="How much higher each score of ours could be, were all judged.")
+        bool, typer.Option("--residuals", help="How much higher each score could be if all documents were judged.")
     ] = False,
     keep: Keep = None,
     form: FormatName = None,
@@ -383,12 +383,12 @@ def _table(path: Path) -> Lengths:
 
 
 def _bound(measure: Measure, table: Lengths | None, missing: Missing | None) -> Measure:
-    from .measures import CWLAMeasure, Residual
+    from .measures import CWLAMeasure, Wrapper
 
     if not isinstance(measure, CWLAMeasure) or not measure.metric.needs_words:
         return measure
-    if "measure" in measure.params:
-        return Residual(measure=_bound(measure._bound["measure"], table, missing))
+    if isinstance(measure, Wrapper):
+        return measure(measure=_bound(measure.inner, table, missing))
     more: dict[str, Any] = {}
     if table is not None and measure.metric.lengths is None:
         more["lengths"] = table

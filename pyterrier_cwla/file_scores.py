@@ -14,7 +14,7 @@ from ir_measures.measures import Measure
 from . import errors
 from .align import Judgments
 from .evaluate import evaluate
-from .measures import CWLAMeasure, Residual
+from .measures import Residual
 from .parts import Source, sources
 from .printing import Column
 from .provider import CWLAEvaluator
@@ -35,7 +35,7 @@ class FileScores:
         self._unanswered: list[tuple[str, int]] = []
 
     def add_residuals(self, file: Path) -> list[str]:
-        """Next to each measure of ours its residual, where it has one in this run; which have none, and why."""
+        """Put next to each measure its residual, where it has one in this run; return which have none, and why."""
         source = sources({str(file): file})[0]
         with errors.speaking_of(self.qrels, file):
             self.columns, self.measures, notes = _with_residuals(
@@ -107,18 +107,17 @@ def _with_residuals(
     pairs, notes = [], []
     for column, measure in zip(columns, measures, strict=True):
         pairs.append((column, measure))
-        if not isinstance(measure, CWLAMeasure) or "measure" in measure.params:
+        if measure.NAME == Residual.NAME:
             continue
         try:
             residual = Residual(measure=measure)
             evaluate(judgments, run, [residual])
         except (errors.BadParameter, errors.NoFiniteValue) as error:
-            notes.append(f"No residual of {column.name}: {error}")
+            notes.append(f"No residual of {column.name}: {str(error).removeprefix(f'no residual of {measure}: ')}")
             continue
-        kind = "a bound" if residual.metric.residual_is_a_bound else "not known to be one"
+        kind, lines = (
+            ("a bound", ["a bound"]) if residual.is_a_bound else ("no bound is known", ["no bound", "is known"])
+        )
         name = str(Residual(measure=column.name))
-        lines = kind.replace("known to", "known\nto").split("\n")
         pairs.append((Column(name, ("residual:", *lines), residual=kind), residual))
-    if not any(isinstance(measure, CWLAMeasure) for measure in measures):
-        notes.append("No residuals: none of these measures is one of this package's.")
     return [column for column, _ in pairs], [measure for _, measure in pairs], notes

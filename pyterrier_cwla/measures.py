@@ -18,6 +18,7 @@ from .errors import BadParameter, CWLAError, near
 from .intents import IntentWeights, Weights, bind_weights
 from .judgments import COUNTS
 from .metric import Metric
+from .probe import reads
 from .spec import In, Parameter, float_or_int, parse, written
 from .tables import DocumentTable
 
@@ -231,10 +232,22 @@ def _wrapper(**info: ParamInfo) -> dict[str, ParamInfo]:
     return {"measure": ParamInfo(dtype=str, required=True, desc="a measure"), **info}
 
 
+_OTHER_RESIDUALS = "'RBP(rel=1)' or \"CWLA(C='rbp(0.8)',A='erg',max_rel=3)\""
+
+
+def _as_cell(metric: Metric) -> CWLAMeasure:
+    """The same metric in the language of CWLA, with grades up to 3."""
+    names = ("C", "A", "gain", "effort", "norm", "end", "unseen", "judged_only")
+    return CWLA(**{name: getattr(metric, name) for name in names}, cutoff=metric.k, max_rel=3)
+
+
 class _Residual(Wrapper):
     """How much higher the score could be: that if every unjudged and unseen item had the best gain, minus the score.
 
-    ``residual_is_a_bound`` of the measure's metric says whether no judgment can lift the score by more.
+    Over the ideal (``norm="ideal"``), which judgments raise as well, it is the highest score that judgments can lead
+    to, minus the score, where C and A are of ranks alone, as in nDCG: then score and residual are at most 1.
+    ``is_a_bound`` says whether no judgment can lift the score by more; of most other normalised measures no bound is
+    known.
 
     Source: Moffat and Zobel (2008), section 3.4.
     """
@@ -242,13 +255,28 @@ class _Residual(Wrapper):
     __name__ = NAME = PRETTY_NAME = "Residual"
     SHORT_DESC = "How much higher the score could be if every unjudged and unseen item had the best gain."
     SUPPORTED_PARAMS = _wrapper()
-    TAKES = "a measure that follows a user model, such as 'TBG' or 'RBP(rel=1)'"
+    TAKES = f"a measure that follows a user model, such as {_OTHER_RESIDUALS}"
 
     def _takes(self, inner: Measure) -> bool:
         return inner.NAME in THEIRS or (isinstance(inner, CWLAMeasure) and not isinstance(inner, Wrapper))
 
     def _prepare(self) -> None:
-        self.metric.best  # noqa: B018  (an error now where there is no best gain)
+        """Raise BadParameter where there is no best case."""
+        metric = self.metric
+        if (reads(metric.C) | reads(metric.A)) & {"total", "found"}:
+            raise BadParameter(
+                f"no residual of {self.inner}: its score depends on how much there is to find, and unjudged documents"
+                f" may add any amount. Ask for that of {_OTHER_RESIDUALS}."
+            )
+        try:
+            metric.best  # noqa: B018  (an error now where there is no best gain)
+        except BadParameter:
+            if "max_rel" in self.inner.SUPPORTED_PARAMS:
+                raise
+            raise BadParameter(
+                f"no residual of {self.inner}: it has no highest grade. Ask for that of {_as_cell(metric)}, with the"
+                " highest grade as max_rel, or of 'RBP(rel=1)'."
+            ) from None
 
     @property
     def is_a_bound(self) -> bool:

@@ -15,6 +15,7 @@ import pyarrow.parquet
 import pytest
 
 import pyterrier_cwla
+from pyterrier_cwla import TBG, GeometricMean, Residual
 from pyterrier_cwla.errors import CWLAError
 
 pytest.importorskip("typer", reason="the command line is the extra [cli]")
@@ -185,18 +186,18 @@ def test_missing_lengths(files, prints, says):
 
 
 def test_residuals_stand_next_to_their_measures(files, prints, cli):
-    """And say whether they are bounds: C(rank) with a rising A is one, inst+pe is not known to be one."""
+    """And say whether they are bounds: that of C(rank) with a rising A is one, of inst+pe none is known."""
     arguments = ("evaluate", "qrels.txt", "runs/good.txt", *flags(["AP", MAX, PEAK]), "--residuals")
     _, out, err = cli(*arguments, "--format", "jsonl")
     (row,) = records(out)
     names = [f"Residual(measure={name!r})" for name in (MAX, PEAK)]
     assert list(row) == ["run", "AP", MAX, names[0], PEAK, names[1]]
     assert all(row[name] > 0 for name in names)
-    assert f"{names[0]}: a bound.\n{names[1]}: not known to be one.\n" in err
+    assert f"{names[0]}: a bound.\n{names[1]}: no bound is known.\n" in err
     out = prints(*arguments)
     assert "residual:" in out
     assert "a bound" in out
-    assert "not known" in out
+    assert "no bound" in out
 
 
 @pytest.mark.parametrize("more", [(), ("--residuals",)])
@@ -213,8 +214,48 @@ def test_measures_without_a_residual_say_why(files, cli):
                          "--residuals", "--format", "csv")  # fmt: skip
     assert code == 0
     assert "No residual of TBG: " in err
-    _, _, err = cli("evaluate", "qrels.txt", "runs", "-m", "AP", "--residuals", "--format", "csv")
-    assert "No residuals: none of these measures is one of this package's." in err
+    _, _, err = cli("evaluate", "qrels.txt", "runs/good.txt", *flags(["AP", "nDCG@10", "Bpref"]), "--residuals",
+                    "--format", "csv")  # fmt: skip
+    assert "No residual of AP: its score depends on how much there is to find" in err
+    assert (
+        "No residual of nDCG@10: it has no highest grade. Ask for that of CWLA(C='dcg(10)',A='etg',gain='raw'," in err
+    )
+    assert "No residual of Bpref: Residual(measure=…) takes a measure that follows a user model, such as 'RBP(r" in err
+
+
+def test_residuals_of_measures_of_ir_measures(files, cli):
+    """P, ERR, RBP and INST follow a user model, and have a highest grade."""
+    names = ["P@5", "ERR@20", "RBP(rel=1)", "INST(max_rel=4)"]
+    code, out, err = cli("evaluate", "qrels.txt", "runs/good.txt", *flags(names), "--residuals", "--format", "jsonl")
+    assert code == 0
+    (row,) = records(out)
+    assert list(row) == ["run", *(column for name in names for column in (name, f"Residual(measure='{name}')"))]
+    for name in names:
+        residual = pyterrier_cwla.evaluate("qrels.txt", "runs/good.txt", [f"Residual(measure='{name}')"]).iloc[0, 0]
+        assert row[f"Residual(measure='{name}')"] == residual > 0
+    bounds = {"P@5": "a bound", "ERR@20": "a bound", "RBP(rel=1)": "a bound", "INST(max_rel=4)": "no bound is known"}
+    for name, kind in bounds.items():
+        assert f"Residual(measure='{name}'): {kind}.\n" in err
+
+
+def test_residuals_over_the_ideal_lead_to_1_at_most(files, cli):
+    cell = "CWLA(C='dcg(10)',A='etg',gain='binary',norm='ideal')"
+    others = [cell.replace("'ideal'", f"'{norm}'") for norm in ("all", "mean")]
+    _, out, err = cli("evaluate", "qrels.txt", "runs/good.txt", *flags([cell, *others]), "--residuals", "--by-query",
+                      "--format", "jsonl")  # fmt: skip
+    for row in records(out):
+        assert row[cell] + row[str(Residual(measure=cell))] <= 1
+    assert f"{Residual(measure=cell)}: a bound.\n" in err
+    assert all(f"{Residual(measure=other)}: no bound is known.\n" in err for other in others)
+
+
+def test_lengths_reach_a_measure_within_another(files, cli):
+    """A geometric mean with --lengths stays one."""
+    name = "GeometricMean(measure='TBG')"
+    _, out, _ = cli("evaluate", "qrels.txt", "runs/good.txt", "-m", name, "--lengths", "words.tsv", "--format", "jsonl")
+    (row,) = records(out)
+    same = GeometricMean(measure=TBG(lengths="words.tsv"))
+    assert row[name] == pyterrier_cwla.evaluate("qrels.txt", "runs/good.txt", [same]).iloc[0, 0]
 
 
 def test_queries_that_a_run_does_not_answer_are_mentioned(files, prints):

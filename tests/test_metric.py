@@ -251,7 +251,7 @@ def test_what_unseen_items_cost_is_not_asked_where_it_decides_nothing(C, A, end)
 
 @pytest.mark.parametrize(
     ("what", "is_bound"),
-    [({}, True), ({"norm": "all"}, False), ({"norm": "ideal"}, False), ({"norm": "unlimited"}, True), ({"judged_only": True}, False),
+    [({}, True), ({"norm": "all"}, False), ({"norm": "mean"}, False), ({"norm": "ideal"}, True), ({"norm": "ideal", "A": "max"}, False), ({"norm": "unlimited"}, True), ({"judged_only": True}, False),
      ({"effort": "ratio(3)"}, False), ({"effort": "time"}, False), ({"C": "ap2"}, False),
      *(({"A": A}, True) for A in (*AGGREGATIONS, "fgt(0.5)", "pe(0.5)", "smeared(60)")),
      ({"C": "inst(1)"}, False), ({"C": "rr"}, True), ({"C": "rr", "norm": "unlimited"}, False), ({"C": "rr(2)"}, False),
