@@ -43,7 +43,8 @@ def score(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> 
 def residual(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> Any:
     """The score if every unjudged (None, NaN) and unseen item had the best gain, minus the score.
 
-    The best gain is that of ``max_rel`` (with ``gain``), or else 1. The options are those of :func:`score`.
+    The best gain is that of ``max_rel`` (with ``gain``), or else 1. With ``norm="ideal"`` and C and A of ranks alone it
+    is the highest score that any judgments lead to, minus the score. The options are those of :func:`score`.
 
     >>> residual([1, None, 0], C="rbp(0.5)", A="erg")
     0.375

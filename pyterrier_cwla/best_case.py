@@ -27,6 +27,7 @@ result: it remains a bound. No score is above 1, since w falls.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from .rankings import Rankings
 if TYPE_CHECKING:
     from .metric import Metric
     from .rankings import Pool
+    from .spec import Spec
 
 Array = np.ndarray
 
@@ -67,7 +69,9 @@ def best_scores(metric: Metric, rankings: Rankings) -> Array:
     if found is None:
         return np.ones(len(rankings))
     weights, beyond = found
-    levels, counts = _levels(metric, rankings.pool)
+    key = ("levels of gain", metric.gain.key, metric.max_rel)
+    pool, built_in = rankings.pool, metric.gain.built_in
+    levels, counts = pool.remembered(key, lambda: _levels(metric, pool)) if built_in else _levels(metric, pool)
     topic = np.arange(len(rankings)) if rankings.topic is None else rankings.topic
     scores = np.zeros(len(rankings))
     step = max(_CELLS // (levels.shape[1] * (len(weights) + 1)), 1)
@@ -83,7 +87,7 @@ def best_scores(metric: Metric, rankings: Rankings) -> Array:
 
 def _last_rank(metric: Metric, rankings: Rankings) -> int | None:
     """The last rank that counts, in a ranking or in an ideal; None where the list has no end."""
-    ends = [metric.last_that_counts, metric.rank_at("last") or None]
+    ends = [metric.last_that_counts, metric.rank_at("last_rank") or None]
     if metric.end == "stop":
         judged = np.bincount(rankings.pool.query, minlength=1)
         ends.append(int(rankings.n.max(initial=0) + judged.max()) or 1)
@@ -92,26 +96,37 @@ def _last_rank(metric: Metric, rankings: Rankings) -> int | None:
 
 def _weights(metric: Metric, rankings: Rankings) -> tuple[Array, float] | None:
     """What a gain of 1 adds at each of the first ranks, and at all later ones together; None where that is infinite."""
-    from .catalogue import PLAIN
     from .metric import power_of_two, rank_weights
 
+    C, A = metric.C, metric.A
     last = _last_rank(metric, rankings)
     # Where all leave at the last item of the list, the weight of a rank is the same however long the list is.
     end: Any = int(power_of_two(np.array(last))) if metric.end == "stop" else metric.end
     if last is not None and last <= _DEEPEST:
-        deep = 1 << (last - 1).bit_length()
-        return rank_weights(metric.C, metric.A, end, deep)[:last], 0.0
-    try:
-        nothing = Rankings.of_gains([[]])
-        total = float(replace(PLAIN, C=metric.C, A=metric.A, end=end, max_rel=1).raw(nothing, background=1.0)[0])
-    except NoFiniteValue:  # the sum does not converge: a long list of the best gain comes as near to 1 as one likes
+        return rank_weights(C, A, end, 1 << (last - 1).bit_length())[:last], 0.0
+    total = _kept_sum_of_weights(C, A, end) if C.built_in and A.built_in else _sum_of_weights(C, A, end)
+    if total is None:
         return None
     depth = 64
-    weights = rank_weights(metric.C, metric.A, end, depth)
+    weights = rank_weights(C, A, end, depth)
     while depth < _DEEPEST and total - weights.sum() > _TAIL * total:
         depth *= 2
-        weights = rank_weights(metric.C, metric.A, end, depth)
+        weights = rank_weights(C, A, end, depth)
     return weights, max(total - float(weights.sum()), 0.0)
+
+
+def _sum_of_weights(C: Spec, A: Spec, end: Any) -> float | None:
+    """The sum of the weights of all ranks; None where it does not converge."""
+    from .catalogue import PLAIN
+
+    metric = replace(PLAIN, C=C, A=A, end=end, max_rel=1)
+    try:
+        return float(metric.raw(Rankings.of_gains([[]]), background=1.0)[0])
+    except NoFiniteValue:
+        return None
+
+
+_kept_sum_of_weights = lru_cache(maxsize=256)(_sum_of_weights)
 
 
 def _levels(metric: Metric, pool: Pool) -> tuple[Array, Array]:
@@ -120,9 +135,11 @@ def _levels(metric: Metric, pool: Pool) -> tuple[Array, Array]:
     Ascending, the best gain among them; queries with fewer levels have zeros at the end.
     """
     query, grade = pool.positive
-    gains = np.append(metric.gains(grade), np.full(pool.queries, metric.best[0]))
-    judged = np.arange(len(gains)) < len(query)
-    query = np.append(query, np.arange(pool.queries))
+    grades, which = np.unique(grade, return_inverse=True)
+    pairs, judged = np.unique(query * max(len(grades), 1) + which, return_counts=True)
+    query, which = np.divmod(pairs, max(len(grades), 1))
+    gains = np.append(metric.gains(grades)[which], np.full(pool.queries, metric.best[0]))
+    query, judged = np.append(query, np.arange(pool.queries)), np.append(judged, np.zeros(pool.queries, np.int64))
     order = np.lexsort((gains, query))
     order = order[gains[order] > 0]
     query, gains, judged = query[order], gains[order], judged[order]
@@ -143,7 +160,11 @@ def _choices(
     """What is gained, and what the ideal gains, if j more documents reach a level: [queries × levels × (j + 1)]."""
     deep = len(weights)
     n = np.minimum(rankings.n[queries], deep)[:, None]
+    room = np.zeros_like(n) if metric.end == "stop" else deep - n
     at, row, _ = rankings.hits_of(queries)
+    if not room.any():  # those below count where documents that were not retrieved may follow the list
+        inside = rankings.rank[at] <= deep
+        at, row = at[inside], row[inside]
     rank = rankings.rank[at]
     reaches = (rankings.gains(metric)[at][:, None] >= level[row]) & (level[row] > 0)
     known, retrieved = np.zeros(level.shape), np.zeros(level.shape, np.int64)
@@ -156,7 +177,6 @@ def _choices(
     listed = rank <= deep
     unjudged[row[listed], rank[listed] - 1] = False
     in_list = unjudged.sum(axis=1, keepdims=True)
-    room = np.zeros_like(n) if metric.end == "stop" else deep - n
     after = np.clip(count - retrieved, 0, room)  # judged documents that were not retrieved, at the first ranks after it
     sums = np.concatenate([[0.0], np.cumsum(weights)])
     known = known + sums[n + after] - sums[n]

@@ -210,9 +210,7 @@ class Scores:
         for line in self.notes:
             prose(console, line)
         if any(column.residual for column in self.columns):
-            prose(
-                console, "Residual: how much higher the score, if all unjudged and unseen documents had the best gain."
-            )
+            prose(console, "Residual: how much higher the score could be if all documents were judged.")
 
     def _groups(self) -> list[list[Column]]:
         """Columns that must not be torn apart: a measure and its residual."""
