@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from scipy import stats
 from scipy.optimize import differential_evolution
 from sklearn.linear_model import LinearRegression
@@ -132,15 +133,15 @@ def test_weights_count_as_copies_do():
     scores = rated.scores(["RBP(p=0.4,rel=1)"]).iloc[:, 0].to_numpy()
     n = rated.table["n"].to_numpy(int)
     for objective in ("pearson", "spearman", "tau_b", "nrmse"):
-        found = quick("RBP(p=$p,rel=1)", {"p": [0.4, 0.6]}, rated, objective=objective).candidates.set_index("p")[
-            "value"
-        ]
+        found = quick(
+            "RBP(p=$p,rel=1)", {"p": [0.4, 0.6]}, rated, objective=f"weighted_{objective}"
+        ).candidates.set_index("p")["value"]
         assert found[0.4] == pytest.approx(SLOW[objective](np.repeat(scores, n), np.repeat(rated.ratings, n)), abs=1e-9)
 
 
 def test_weights_count_where_errors_are_held_out():
     rated = made(weights=True)
-    found = quick("RBP(p=$p,rel=1)", {"p": [0.4]}, rated, objective="nrmse")
+    found = quick("RBP(p=$p,rel=1)", {"p": [0.4]}, rated, objective="weighted_nrmse")
     x = rated.scores([found.measure]).to_numpy()
     y, n = rated.ratings, rated.weights
     for train, error in zip(_folds(rated, 3, 2, 0).T > 0, found.folds["held_out"], strict=True):
@@ -446,7 +447,14 @@ def test_one_user_tells_nothing_of_others_and_weights_are_said():
     )
     found = quick("RBP(p=$p,rel=1)", {"p": [0.1, 0.9]}, rated)
     assert not any("other users" in limit for limit in found.limits())
+    assert not any("weighted by n" in table.caption for table in found.tables().values())
+    assert any("Each rating counts once; coefficients whose names begin with weighted_" in of for of in found.limits())
+    found = quick("RBP(p=$p,rel=1)", {"p": [0.1, 0.9]}, rated, objective="weighted_pearson")
     assert all("60 rated lists, weighted by n" in table.caption for table in found.tables().values())
+    assert not any("counts once" in limit for limit in found.limits())
+    assert "has Pearson's r with the ratings, weighted by n " in found.findings()[0]
+    axes = found.pictures()["parameter_1"].draw(Figure().subplots())
+    assert axes.get_ylabel() == "Pearson's r weighted by n"
 
 
 def test_thousands_of_candidates_leave_nothing_behind():
@@ -475,7 +483,13 @@ def test_thousands_of_candidates_leave_nothing_behind():
         ("RBP(p=$p,rel=1)", {"p": []}, {}, "must be several"),
         ("RBP(p=$p,rel=1)", {"p": [0.5, 1.5]}, {}, "with p=1.5: "),
         ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"objective": "person"}, "Near: 'pearson'"),
-        ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"objective": "agreement"}, "not one of ratings of lists"),
+        (
+            "RBP(p=$p,rel=1)",
+            {"p": (0.1, 0.9)},
+            {"objective": "agreement"},
+            "ratings of lists have no such objective. Give one of pearson",
+        ),
+        ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"objective": "weighted_nrmse"}, "needs a column 'n'"),
         ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"default": {"q": 1}}, "a value for each of p"),
         ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"default": {"p": "x"}}, "default of p must be a number, not 'x'"),
         ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"default": {"p": 7}}, "with p=7: "),

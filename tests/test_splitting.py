@@ -36,7 +36,9 @@ def quick(*args, **more):
     return splits(*args, **{"resamples": 100, **more})
 
 
-@pytest.mark.parametrize(("coefficient", "slow"), [("pearson", stats.pearsonr), ("spearman", stats.spearmanr)])
+@pytest.mark.parametrize(
+    ("coefficient", "slow"), [("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("tau_b", stats.kendalltau)]
+)
 def test_every_part_has_the_correlation_of_its_ratings(rated, coefficient, slow):
     found = quick(rated, RBP, by="kind", coefficient=coefficient, seed=4)
     scores, y = rated.scores(RBP), rated.ratings
@@ -134,7 +136,7 @@ def test_what_does_not_vary_has_no_correlation_and_the_findings_say_so(rated):
 
 def test_one_user_tells_nothing_of_others_and_weights_are_said(rated):
     one = with_columns(rated, user="x", n=2.0)
-    found = quick(one, RBP, by="kind")
+    found = quick(one, RBP, by="kind", coefficient="weighted_pearson")
     assert any("nothing is known of other users" in limit for limit in found.limits())
     assert "60 rated lists, weighted by n; 95% intervals" in found.tables()["splits"].caption
 
@@ -161,7 +163,7 @@ def test_clicks_are_split_as_ratings_are():
     table = clicks.configurations.reset_index().rename(columns={"configuration": "query_id", "MeanRR": "rating"})
     table["kind"] = np.where(table["topic"] < "t3", "a", "b")
     rated = Rated.lists(clicks.qrels, clicks.run, table[["query_id", "rating", "n", "kind"]])
-    found = quick(rated, ["ERR@3"], by="kind")
+    found = quick(rated, ["ERR@3"], by="kind", coefficient="weighted_pearson")
     x = rated.scores(["ERR@3"])["ERR@3"]
     for part in "ab":
         mine = table["kind"] == part
@@ -178,6 +180,8 @@ def test_clicks_are_split_as_ratings_are():
         ({"by": "kind", "bins": 3}, "no column of numbers"),
         ({"by": "length", "bins": 1}, "bins=1"),
         ({"by": "kind", "coefficient": "tau"}, "no coefficient 'tau'"),
+        ({"by": "kind", "coefficient": "weighted_pearson"}, "needs a column 'n'"),
+        ({"by": "kind", "coefficient": "nrmse"}, "parts of the ratings have correlations only. Give one of pearson"),
         ({"by": "kind", "resamples": 1}, "resamples=1"),
         ({"by": "kind", "confidence": 1}, "confidence=1"),
     ],

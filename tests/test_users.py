@@ -166,11 +166,11 @@ def test_every_coefficient_is_scipy_s(found):
             assert found.table.loc[measure, [name, f"{name}_p"]].tolist() == pytest.approx([*expected], abs=1e-12)
 
 
-@pytest.mark.parametrize("coefficient", ["pearson", "spearman", "tau_b", "weighted"])
+@pytest.mark.parametrize("coefficient", ["pearson", "spearman", "tau_b", "weighted_pearson"])
 def test_where_users_are_known_p_values_are_over_users(coefficient):
     found = agreement_of(rated_lists(users=12, impressions=True), MEASURES)
     x, rated = found.scores["ERR@5"].to_numpy().round(10), found.rated
-    weights, name = (rated.weights, "pearson") if coefficient == "weighted" else (None, coefficient)
+    weights, name = (rated.weights, "pearson") if coefficient == "weighted_pearson" else (None, coefficient)
     value = found.table.loc["ERR@5", coefficient]
     expected = difference_test(value, influence(x, rated.ratings, name, weights), rated.users)
     assert found.table.loc["ERR@5", f"{coefficient}_p"] == pytest.approx(float(expected), rel=1e-9)
@@ -230,13 +230,13 @@ def test_without_a_baseline_nothing_is_compared():
 
 def test_impressions_weigh():
     rated = rated_lists(impressions=True)
-    found = agreement_of(rated, MEASURES, "weighted", baseline="nDCG@5")
+    found = agreement_of(rated, MEASURES, "weighted_pearson", baseline="nDCG@5")
     expected = [
         weighted_correlation(found.scores[m].to_numpy().round(10), rated.ratings, rated.weights) for m in MEASURES
     ]
-    assert found.table["weighted"].tolist() == pytest.approx(expected, abs=1e-12)
-    assert (found.table["weighted_low"] < found.table["weighted"]).all()
-    assert "weighted correlation" in found.findings()[0]
+    assert found.table["weighted_pearson"].tolist() == pytest.approx(expected, abs=1e-12)
+    assert (found.table["weighted_pearson_low"] < found.table["weighted_pearson"]).all()
+    assert "Pearson's r weighted by n" in found.findings()[0]
 
 
 def test_the_correction_is_for_all_comparisons_of_a_coefficient(found):
@@ -279,8 +279,14 @@ def test_what_users_look_at_agrees_best():
     "options, message",
     [
         ({"coefficient": "tau"}, "Near: 'tau_b'"),
-        ({"coefficient": "weighted"}, "needs a column 'n'"),
-        ({"coefficient": "agreement"}, "no coefficient 'agreement'"),
+        ({"coefficient": "weighted_pearson"}, "needs a column 'n'"),
+        ({"coefficient": "weighted"}, "no coefficient 'weighted'"),
+        (
+            {"coefficient": "weighted_tau_b"},
+            "there is no test of it here. Give one of pearson, spearman, tau_b, weighted_pearson.",
+        ),
+        ({"coefficient": "nrmse"}, "there is no test of it here"),
+        ({"coefficient": "agreement"}, "only preferences have a share of agreement. Give one of pearson,"),
         ({"baseline": "nDGC@5"}, "Near: 'nDCG@5'"),
         ({"confidence": 95}, "confidence=95 must be between 0 and 1"),
         ({"resamples": 10}, "resamples=10 must be a whole number from 100"),
@@ -490,7 +496,7 @@ def test_what_must_not_be_concluded():
     one_user = rated_lists(users=1)
     assert one_user.users is None
     assert "All ratings are of one user" in str(agreement_of(one_user, MEASURES))
-    assert "Only the weighted correlation counts each rating n times" in str(
+    assert "Coefficients whose names begin with weighted_ count each rating n times" in str(
         agreement_of(rated_lists(impressions=True), MEASURES)
     )
     assert "in several pairs" not in str(agreement_of(rated_pairs(), MEASURES))

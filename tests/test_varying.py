@@ -31,7 +31,7 @@ def test_every_point_and_band_is_that_of_loops(users):
     drawn = resample_counts(len(rated), rated.users, 100, 3).astype(int)
     scores = rated.scores([f"AdaptiveRBP(p=0.6,effort='ratio({e})')" for e in grid]).to_numpy()
     y = rated.ratings
-    for kind, slow in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
+    for kind, slow in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("tau_b", stats.kendalltau)):
         loops = [
             [slow(np.repeat(scores[:, k], n), np.repeat(y, n))[0] for k in range(3)]
             for n in [np.ones_like(y, int), *drawn.T]
@@ -52,14 +52,15 @@ def test_weights_count_as_copies_do():
     n = rated.table["n"].to_numpy(int)
     found = quick(RATIO, {"e": [1, 4]}, rated).table
     x = rated.scores(["AdaptiveRBP(p=0.6,effort='ratio(4)')"]).iloc[:, 0].to_numpy()
-    expected = stats.spearmanr(np.repeat(x, n), np.repeat(rated.ratings, n))[0]
-    assert found["spearman"][1] == pytest.approx(expected, abs=1e-9)
+    for kind, slow in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("tau_b", stats.kendalltau)):
+        expected = slow(np.repeat(x, n), np.repeat(rated.ratings, n))[0]
+        assert found[f"weighted_{kind}"][1] == pytest.approx(expected, abs=1e-9)
 
 
 def test_curves_are_kept_and_taken_from_there(tmp_path, monkeypatch):
     rated = made()
     first = quick(RATIO, {"e": [1, 4]}, rated, keep=tmp_path)
-    monkeypatch.setattr(varying, "weighted_pearson", None)
+    monkeypatch.setattr(varying, "correlations", None)
     pd.testing.assert_frame_equal(quick(RATIO, {"e": [1, 4]}, rated, keep=tmp_path).table, first.table)
 
 
@@ -95,7 +96,11 @@ def test_one_user_tells_nothing_of_others_and_weights_are_said():
     one = Rated("list", rated.table.assign(user="x"), rated.shown)
     found = quick(RATIO, {"e": [1, 4]}, one)
     assert any("nothing is known of other users" in limit for limit in found.limits())
-    assert "60 rated lists, weighted by n; bands" in found.tables()["sensitivity"].caption
+    assert "60 rated lists; bands" in found.tables()["sensitivity"].caption
+    assert "Each rating counts once; coefficients whose names begin with weighted_ count it n times." in found.limits()
+    assert found.pictures()["sensitivity_weighted_tau_b"].title.startswith("Kendall's τ_b weighted by n along e")
+    with pytest.raises(BadParameter, match="no 'weighted_pearson'"):
+        quick(RATIO, {"e": [1, 4]}, made()).curves("weighted_pearson")
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ import numpy as np
 
 from ..behaviour.clicks import weighted_correlation
 from ..significance import corrected, t_test
+from .coefficient_names import AGREED, WEIGHTED_PEARSON, plain_name, weights_of
 from .correlation import standardised, tau
-from .dependent import COEFFICIENTS, SAME, difference_test, influence, williams_test
+from .dependent import SAME, difference_test, influence, williams_test
 from .prediction import corrected_t_test
 from .rated import Rated
 from .resampling import around
@@ -19,10 +20,6 @@ from .weighted import resample_counts, weighted_agreement, weighted_pearson, wei
 
 Array = np.ndarray
 Columns = dict[str, Array]
-
-WEIGHTED = "weighted"
-AGREED = "agreement"
-NAMES = {**COEFFICIENTS, WEIGHTED: "the weighted correlation", AGREED: "the share of agreement"}
 
 
 def agreement_columns(
@@ -115,7 +112,7 @@ def _coefficients(rated: Rated, x: Array, counts: Array) -> Iterator[tuple[str, 
     if rated.weights is not None:
         n = rated.weights
         value = each(lambda row: weighted_correlation(row, y, n))
-        yield WEIGHTED, value, weighted_pearson(x, y, counts * n[:, None]), None
+        yield WEIGHTED_PEARSON, value, weighted_pearson(x, y, counts * n[:, None]), None
     if rated.what == "pair":
         once = np.ones((len(y), 1))
         share = each(lambda row: weighted_agreement(row, y, once)[0], shown)
@@ -140,7 +137,7 @@ def _moved(rated: Rated, name: str, x: Array, value: Array) -> Array:
     if name == AGREED:
         preferred = y != 0
         return np.where(preferred, (1 + np.sign(x) * np.sign(y)) / 2 - value[:, None], 0) / preferred.sum()
-    return influence(x, y, "pearson" if name == WEIGHTED else name, rated.weights if name == WEIGHTED else None)
+    return influence(x, y, plain_name(name), weights_of(name, rated))
 
 
 def _williams(x: Array, y: Array, r: Array, against: Array) -> Array:

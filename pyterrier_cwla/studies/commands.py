@@ -66,7 +66,8 @@ class Coefficient(StrEnum):
     tau_b = "tau_b"
     pearson = "pearson"
     spearman = "spearman"
-    weighted = "weighted"
+    weighted_pearson = "weighted_pearson"
+    agreement = "agreement"
 
 
 class Objective(StrEnum):
@@ -77,6 +78,11 @@ class Objective(StrEnum):
     tau_b = "tau_b"
     nrmse = "nrmse"
     agreement = "agreement"
+    weighted_pearson = "weighted_pearson"
+    weighted_spearman = "weighted_spearman"
+    weighted_tau_b = "weighted_tau_b"
+    weighted_nrmse = "weighted_nrmse"
+    weighted_agreement = "weighted_agreement"
 
 
 Folder = Annotated[
@@ -238,7 +244,7 @@ def users(
         str | None, typer.Option(metavar="MEASURE", help="Which of the measures the others are compared with.")
     ] = None,
     coefficient: Annotated[
-        Coefficient, typer.Option(help="What measures are compared by; weighted by a column n of the ratings.")
+        Coefficient, typer.Option(help="What measures are compared by; weighted_…: by a column n of the ratings.")
     ] = Coefficient.tau_b,
     span: Annotated[
         float | None, typer.Option(help="From the lowest to the highest rating that could be given, for errors.")
@@ -281,7 +287,7 @@ def fit(
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="The value to compare with; once for each.")
     ] = None,
     objective: Annotated[
-        Objective | None, typer.Option(help="What is made best; without it pearson, or agreement of preferences.")
+        Objective | None, typer.Option(help="What is made best; without it pearson or agreement; weighted_…: by n.")
     ] = None,
     source: Source = None,
     sessions: SessionsFile = None,

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadParameter, near
+from .coefficient_names import CORRELATIONS
 from .correlation import rounded, standardised
 from .weighted import of_groups
 
 Array = np.ndarray
-
-COEFFICIENTS = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "tau_b": "Kendall's τ_b"}
 
 #: Correlations that differ by less are the same.
 SAME = 1e-10
@@ -63,8 +62,8 @@ def influence(x: Any, y: Any, coefficient: str = "tau_b", weights: Array | None 
     [0.072, -0.072, 0.0]
     """
     x, y = rounded(x), rounded(y)
-    if coefficient not in COEFFICIENTS:
-        raise BadParameter(f"no coefficient {coefficient!r}. {near(str(coefficient), COEFFICIENTS)}")
+    if coefficient not in CORRELATIONS:
+        raise BadParameter(f"no coefficient {coefficient!r}. {near(str(coefficient), CORRELATIONS)}")
     if weights is not None and coefficient != "pearson":
         raise BadParameter(f"coefficient={coefficient!r} has no weights here: 'pearson' has.")
     if coefficient == "pearson":

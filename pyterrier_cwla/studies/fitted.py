@@ -11,6 +11,7 @@ import pandas as pd
 from ir_measures.measures import Measure
 
 from ..errors import many
+from .coefficient_names import NRMSE, is_weighted, plain_name, with_weighted
 from .prediction import corrected_error, corrected_t_test
 from .rated import what_was_rated, why_not_all
 from .study import Picture, Study, Table
@@ -19,14 +20,22 @@ from .template import Range, Values, said
 Array = np.ndarray
 
 #: What can be made as large as possible (NRMSE: as small), as a sentence names it.
-OBJECTIVES = {
+_PLAIN = {
     "pearson": "Pearson's r with the ratings",
     "spearman": "Spearman's ρ with the ratings",
     "tau_b": "Kendall's τ_b with the ratings",
     "nrmse": "the error of ratings predicted by linear regression (NRMSE)",
     "agreement": "the agreement with the preferences",
 }
-_NEARLY = {"nrmse": 0.001}  # differences of the objective that hardly matter; others: 0.005
+OBJECTIVES = {
+    name: _PLAIN[plain_name(name)] + (", weighted by n" if is_weighted(name) else "") for name in with_weighted(_PLAIN)
+}
+_NEARLY = {NRMSE: 0.001}  # differences of the objective that hardly matter; others: 0.005
+
+
+def sign_of(objective: str) -> int:
+    """−1 for errors, which are made as small as possible; 1 for what is made as large as possible."""
+    return -1 if plain_name(objective) == NRMSE else 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,7 +63,7 @@ class Fit(Study):
         """How much better than the default: ``in_sample``, and on held-out folds their mean, its 95 % interval, p."""
         if "default" not in self.folds:
             return None
-        sign = -1 if self.about["objective"] == "nrmse" else 1
+        sign = sign_of(self.about["objective"])
         difference = sign * (self.folds["held_out"] - self.folds["default"]).dropna().to_numpy()
         mean = reach = p = np.nan
         if len(difference):
@@ -86,7 +95,7 @@ class Fit(Study):
         return _one_kind(pd.DataFrame(self._rows()))
 
     def _rows(self) -> list[dict[str, Any]]:
-        sign = -1 if self.about["objective"] == "nrmse" else 1
+        sign = sign_of(self.about["objective"])
         worth = sign * self.candidates["value"]
         nearly = self.candidates[worth >= worth.max() - self._nearly]
         rows = []
@@ -202,7 +211,7 @@ class Fit(Study):
 
     @property
     def _nearly(self) -> float:
-        return _NEARLY.get(self.about["objective"], 0.005)
+        return _NEARLY.get(plain_name(self.about["objective"]), 0.005)
 
     def _where(self) -> str:
         folds = f"{self.about['repeats']} × {self.about['folds']} folds by {self.about['folds_by']}"

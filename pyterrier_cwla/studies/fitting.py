@@ -13,18 +13,19 @@ from ir_measures.measures import Measure
 
 from .._version import __version__
 from ..codes import of_measure
-from ..errors import BadParameter, BadRatings, near
+from ..errors import BadParameter, BadRatings
 from ..fingerprints import fingerprint
 from ..kept import Piece
 from ..pieces import Pieces
 from ..texts import counted
+from .coefficient_names import AGREED, NRMSE, check_coefficient, is_weighted, plain_name, weights_of
 from .correlation import rounded
-from .fitted import OBJECTIVES, Fit
+from .fitted import OBJECTIVES, Fit, sign_of
 from .prediction import error_on, folds
 from .rated import Rated
 from .search import Search
 from .template import Range, Template, Values
-from .weighted import weighted_agreement, weighted_pearson, weighted_ranks
+from .weighted import correlations, weighted_agreement, weighted_pearson
 
 Array = np.ndarray
 
@@ -53,17 +54,16 @@ def fit(
     ``"CWLA(C='rr',A='err',gain='table({1:$r1,2:$r2})')"``, or a function of the parameters that returns a measure ·
     ``ranges``: by name ``(low, high)`` for numbers (on a logarithmic scale where high is 100 times low or more, given
     to four digits), ``range(1, 301)`` for whole ones, or a list of values · ``objective``: "pearson", "spearman",
-    "tau_b", "nrmse" or, of preferences, "agreement"; without it the first that there is · ``default``: values to
-    compare with · ``where``: a condition, such as ``lambda s1, s2: s1 <= s2`` · ``most``: candidates that are scored at
-    most.
+    "tau_b", "nrmse" or, of preferences, "agreement", where each rating counts once; or one of these after "weighted_",
+    where it counts as often as its column ``n`` says, in sample and held out; without it "pearson", or of preferences
+    "agreement" · ``default``: values to compare with · ``where``: a condition, such as ``lambda s1, s2: s1 <= s2`` ·
+    ``most``: candidates that are scored at most.
 
     What is found on the ratings that it was chosen by is too good. So the search is done again without each of ``cv``
     folds, ``repeats`` times: parameters are chosen by the other folds, and held against this one. Ratings of one user
     stay together, where users are known (a column ``user``), so that the folds are users who were not fitted to. The
     gain over the default is that of fitted measures on held-out folds, with a t-test corrected for what folds share
     (Nadeau and Bengio, 2003).
-
-    Where ratings have a column ``n``, how often each counts, all objectives are weighted by it, in sample and held out.
 
     Each candidate is scored once, and chosen by every fold that it suits (see ``search.Search``); ``keep``: a folder in
     which scores are kept as they are computed, and taken from only where the same measures score the same ·
@@ -90,7 +90,7 @@ def fit(
     if objective is None:
         objective = "agreement" if rated.what == "pair" else "pearson"
     _check(template, spans, rated, objective, default, cv, repeats, most)
-    about_ratings = rated.about()
+    about_ratings = rated.about(is_weighted(objective))
     identity = {"study": "fit", "input": about_ratings["input"]}
     all_there_are = float(np.prod([len(span.choices) or np.inf for span in spans.values()]))
     at_most = int(min(most + _SLICE * len(spans), all_there_are))
@@ -108,7 +108,7 @@ def fit(
             [{**search.values[best[0]], name: v} for name, span in spans.items() for v in span.grid(_SLICE)]
         )  # each parameter's curve; if one of these is better, so much the better
     best, scored.count = search.best(), None
-    sign = -1 if objective == "nrmse" else 1
+    sign = sign_of(objective)
     candidates = pd.DataFrame(search.values).assign(value=sign * search.found[:, 0])
     chosen_by = search.found[best[1:], np.arange(1, samples.shape[1])]
     some = ~np.isnan(chosen_by)  # folds whose other ratings tell candidates apart
@@ -191,27 +191,25 @@ def _folds(rated: Rated, cv: int, repeats: int, seed: int) -> Array:
 
 def _worth(objective: str, scores: Array, rated: Rated, samples: Array) -> Array:
     """The objective of candidates for samples, [candidates × samples]; of NRMSE its negative."""
-    y = rated.ratings
-    counts = samples if rated.weights is None else samples * rated.weights[:, None]
-    if objective == "pearson":
-        return weighted_pearson(scores, y, counts)
-    if objective == "nrmse":  # a regression leaves 1 − r² of the variance
+    y, weights, name = rated.ratings, weights_of(objective, rated), plain_name(objective)
+    counts = samples if weights is None else samples * weights[:, None]
+    if name == NRMSE:  # a regression leaves 1 − r² of the variance
         share = counts / counts.sum(axis=0)
         spread = np.sqrt(np.maximum((y**2) @ share - (y @ share) ** 2, 0))
         r = np.nan_to_num(weighted_pearson(scores, y, counts))
         return -spread * np.sqrt(1 - r**2) / np.ptp(y)
-    if objective == "agreement":
+    if name == AGREED:
         return np.array([weighted_agreement(row, y, counts) for row in scores])
-    which = 0 if objective == "spearman" else 1
-    return np.array([weighted_ranks(row, y, counts)[which] for row in scores])
+    return correlations([name], scores, y, counts)[name]
 
 
 def _held_out(objective: str, scores: Array, rated: Rated, train: Array) -> Array:
     """How good the scores of each fold, [folds × ratings], are on its held-out ratings."""
-    if objective != "nrmse":
+    if plain_name(objective) != NRMSE:
         rows = zip(scores, (1 - train).T)
         return np.array([_worth(objective, row[None], rated, test[:, None])[0, 0] for row, test in rows])
-    y, weights = rated.ratings[:, None], np.ones(len(rated)) if rated.weights is None else rated.weights
+    y, weights = rated.ratings[:, None], weights_of(objective, rated)
+    weights = np.ones(len(rated)) if weights is None else weights
     x = rounded(scores)[:, :, None]
     errors = [error_on(~chosen, chosen, row, y, weights)[0] for row, chosen in zip(x, train.T > 0)]
     return np.array(errors) / np.ptp(y)
@@ -224,11 +222,8 @@ def _check(
     if not spans:
         raise BadParameter("there is nothing to fit: give ranges={'h': (5, 500)}, or others.")
     template.check(list(spans))
-    if objective not in OBJECTIVES:
-        raise BadParameter(f"no objective {objective!r}. {near(str(objective), OBJECTIVES)}")
-    if (objective == "agreement") != (rated.what == "pair"):
-        goes = "agreement" if rated.what == "pair" else "pearson, spearman, tau_b or nrmse"
-        raise BadParameter(f"objective={objective!r} is not one of ratings of {rated.what}s: give {goes}.")
+    known = [name for name in OBJECTIVES if (plain_name(name) == AGREED) == (rated.what == "pair")]
+    check_coefficient(objective, known, rated, f"ratings of {rated.what}s have no such objective.", "objective")
     if default is not None and set(default) != set(spans):
         raise BadParameter(f"default must have a value for each of {', '.join(spans)}, not {dict(default)!r}.")
     for name, value, least in (("cv", cv, 2), ("repeats", repeats, 1), ("most", most, 2)):

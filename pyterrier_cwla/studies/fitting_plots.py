@@ -7,16 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..plots import GREY, ON_WHITE, SCORE, STAY, axes_of
+from .coefficient_names import AGREED, LABELS, NRMSE, plain_name
 from .fitted import are_numbers
 from .looks import plain
-
-_SHORT = {
-    "pearson": "Pearson's r",
-    "spearman": "Spearman's ρ",
-    "tau_b": "Kendall's τ_b",
-    "nrmse": "NRMSE (share of the range)",
-    "agreement": "agreement (share of pairs)",
-}
 
 
 def plot_parameter(study: Any, name: str, ax: Any = None) -> Any:
@@ -65,7 +58,9 @@ def plot_parameter(study: Any, name: str, ax: Any = None) -> Any:
         ax.set_xlim(-0.5, len(order) - 0.5)
     how = "below: how often chosen" if texts else "marks: chosen"
     ax.set_xlabel(f"{plain(name)} ({how} without each of {len(study.folds):,} folds)")
-    ax.set_ylabel(_SHORT[study.about["objective"]])
+    objective = study.about["objective"]
+    unit = {NRMSE: " (share of the range)", AGREED: " (share of pairs)"}.get(plain_name(objective), "")
+    ax.set_ylabel(f"{LABELS[objective].removeprefix('the share of ')}{unit}")
     about = study.about
     users = f", {about['users']:,} users" if about["users"] else ""
     ax.set_title(f"{about['ratings']:,} rated {about['what']}s{users}", fontsize=10, loc="left")

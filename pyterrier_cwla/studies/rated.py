@@ -205,14 +205,18 @@ class Rated:
                 parts += [name, column if isinstance(column, np.ndarray | None) else column.to_pylist()]
         return fingerprint(*parts)
 
-    def about(self) -> dict[str, Any]:
-        """What a study says of its ratings: how many of what, by how many users, weighted or not, and their hash."""
+    def about(self, weighted: bool = False) -> dict[str, Any]:
+        """What a study says of its ratings: how many of what, by how many users, and their hash.
+
+        ``weighted``: whether the study counts each rating as often as its column ``n`` says.
+        """
         return {
             "what": self.what,
             "ratings": len(self),
             "users": None if self.users is None else int(self.users.max()) + 1,
             "of_one_user": "user" in self.table and self.table["user"].nunique() == 1,
-            "weighted": self.weights is not None,
+            "weighted": weighted,
+            "weights_unused": self.weights is not None and not weighted,
             "left_out": self.left_out,
             "input": self.fingerprint(),
         }
@@ -267,9 +271,10 @@ def what_was_rated(about: Mapping[str, Any]) -> str:
 
 
 def why_not_all(about: Mapping[str, Any]) -> list[str]:
-    """Sentences, if ratings were left out or are of one user, from what :meth:`Rated.about` says."""
+    """Sentences, if ratings were left out, are of one user or have weights, from what :meth:`Rated.about` says."""
+    once = ["Each rating counts once; coefficients whose names begin with weighted_ count it n times."]
     one = ["All ratings are of one user: nothing is known of other users."] if about["of_one_user"] else []
-    return one + why_left_out(about["left_out"])
+    return once * about["weights_unused"] + one + why_left_out(about["left_out"])
 
 
 def why_left_out(left_out: Mapping[str, int]) -> list[str]:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..plots import GREY, axes_of
+from .coefficient_names import LABELS
 from .looks import label_ends, measure_look, plain
-from .varying import COEFFICIENTS
 
 _FEW = 3  # bands that can be told apart
 
@@ -21,7 +21,7 @@ def plot_sensitivity(study: Any, coefficient: str = "pearson", ax: Any = None) -
     """
     ax = axes_of(ax)
     banded = _drawn(study, coefficient, ax)
-    ax.set_ylabel(COEFFICIENTS[coefficient] + banded)
+    ax.set_ylabel(LABELS[coefficient] + banded)
     return ax
 
 
@@ -33,7 +33,7 @@ def plot_change(study: Any, coefficient: str = "pearson", ax: Any = None) -> Any
     ax = axes_of(ax)
     ax.axhline(0, color=GREY, linewidth=0.6)
     banded = _drawn(study, f"{coefficient}_change", ax)
-    ax.set_ylabel(f"change of {COEFFICIENTS[coefficient]}{banded}")
+    ax.set_ylabel(f"change of {LABELS[coefficient]}{banded}")
     return ax
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ..plots import GREY, axes_of
+from .coefficient_names import LABELS
 from .looks import label_ends, measure_look, plain
-from .varying import COEFFICIENTS
 
 Array = np.ndarray
 
@@ -24,7 +24,7 @@ def plot_splits(study: Any, ax: Any = None) -> Any:
     numbers.
     """
     ax = axes_of(ax)
-    coefficient = COEFFICIENTS[study.about["coefficient"]]
+    coefficient = LABELS[study.about["coefficient"]]
     if study.about["bins"]:
         _columns(study, ax)
         ax.set_ylabel(coefficient)

@@ -12,12 +12,20 @@ import pandas as pd
 
 from .._version import __version__
 from ..errors import BadParameter, BadRatings, many, near
+from .coefficient_names import (
+    CORRELATIONS,
+    LABELS,
+    check_coefficient,
+    is_weighted,
+    plain_name,
+    weights_of,
+    with_weighted,
+)
 from .correlation import rounded
 from .rated import Rated, what_was_rated, why_not_all
 from .resampling import around
 from .study import Picture, Study, Table
-from .varying import COEFFICIENTS
-from .weighted import resample_counts, weighted_pearson, weighted_ranks
+from .weighted import correlations, resample_counts
 from .within import above_group_means
 
 Array = np.ndarray
@@ -40,18 +48,19 @@ def splits(
 
     ``by``: a column of ``rated.table``: each of its values is a part, or, with ``bins``, so many parts of about the
     same number of ratings, from the lowest values to the highest (equal values are never parted, so that there may be
-    fewer) · ``coefficient``: "pearson" or "spearman", weighted by ``n`` where ratings have it. Intervals are of
-    the bootstrap's standard error over ratings, or over users with all that they rated, where users are known. Parts of
+    fewer) · ``coefficient``: "pearson", "spearman" or "tau_b", where each rating counts once, or "weighted_pearson",
+    "weighted_spearman" or "weighted_tau_b", where it counts as often as its column ``n`` says. Intervals are of the
+    bootstrap's standard error over ratings, or over users with all that they rated, where users are known. Parts of
     fewer than 3 ratings are left out, and counted.
 
-    Rows of ``kind`` "part" are parts, and those of "all" over all ratings. For Pearson's r there is also "within": the
-    correlation of what scores and ratings have above the mean of their part. *Amalgamation*: the correlation over all
-    can be above those in all parts (parts that users like better score higher as a whole), below them, or of the other
-    sign; "within" does not compare parts with each other.
+    Rows of ``kind`` "part" are parts, and those of "all" over all ratings. For Pearson's r, weighted or not, there is
+    also "within": the correlation of what scores and ratings have above the mean of their part. *Amalgamation*: the
+    correlation over all can be above those in all parts (parts that users like better score higher as a whole), below
+    them, or of the other sign; "within" does not compare parts with each other.
 
     Clicks in place of ratings: with ``found`` of :func:`pyterrier_cwla.behaviour.clicks.click_metrics`,
     ``Rated.lists(found.qrels, found.run, ratings)``, ``ratings`` its ``configurations`` with the columns ``query_id``,
-    ``rating`` (such as MeanRR) and ``n``.
+    ``rating`` (such as MeanRR) and ``n``; ``coefficient="weighted_pearson"`` is then Chapelle et al.'s.
 
     Raises BadParameter for a column that there is not, BadRatings where no part has enough ratings.
 
@@ -71,8 +80,7 @@ def splits(
     if by not in rated.table or by == "rating":
         known = [name for name in rated.table if name not in ("rating", "n")]
         raise BadParameter(f"the ratings have no column {by!r} to split by. {near(str(by), map(str, known))}")
-    if coefficient not in COEFFICIENTS:
-        raise BadParameter(f"no coefficient {coefficient!r}. {near(str(coefficient), COEFFICIENTS)}")
+    check_coefficient(coefficient, with_weighted(CORRELATIONS), rated, "parts of the ratings have correlations only.")
     if rated.what == "pair":
         raise BadParameter("preferences have no correlation: Rated.only(mask) takes a part of them.")
     if not isinstance(resamples, int | np.integer) or resamples < 100:
@@ -84,11 +92,11 @@ def splits(
     if not (sizes >= _FEWEST).any():
         raise BadRatings(f"no part by {by!r} has {_FEWEST} ratings: bins= puts neighbouring numbers together.")
     scores = rated.scores(measures)
-    y, weights = rated.ratings, np.ones(len(rated)) if rated.weights is None else rated.weights
-    drawn = resample_counts(len(y), rated.users, resamples, seed)
-    counts = np.column_stack([np.ones(len(y)), drawn]) * weights[:, None]
+    y, weights = rated.ratings, weights_of(coefficient, rated)
+    counts = np.column_stack([np.ones(len(y)), resample_counts(len(y), rated.users, resamples, seed)])
+    counts = counts if weights is None else counts * weights[:, None]
     found = [("all", "all", np.full(len(y), True), _correlated(scores, y, counts, coefficient))]
-    if coefficient == "pearson":
+    if plain_name(coefficient) == "pearson":
         inside = np.isin(part, np.flatnonzero(sizes >= _FEWEST))
         within = _within(scores.to_numpy()[inside], y[inside], counts[inside], part[inside])
         found.append(("within", "within", inside, within))
@@ -117,7 +125,7 @@ def splits(
         "small_parts": int(small.sum()),
         "in_small_parts": int(sizes[small].sum()),
         "unknown": int((part < 0).sum()),
-        **rated.about(),
+        **rated.about(is_weighted(coefficient)),
     }
     return Splits(pd.concat(rows, ignore_index=True), about)
 
@@ -131,7 +139,7 @@ class Splits(Study):
 
     @property
     def title(self) -> str:  # type: ignore[override]
-        return f"{COEFFICIENTS[self.about['coefficient']]} with ratings by {self.about['by']}"
+        return f"{LABELS[self.about['coefficient']]} with ratings by {self.about['by']}"
 
     @property
     def parts(self) -> pd.DataFrame:
@@ -225,10 +233,8 @@ def _correlated(scores: pd.DataFrame, y: Array, counts: Array, coefficient: str)
     x = scores.to_numpy().T
     there = counts.sum(axis=0) > 0
     found = np.full((len(x), counts.shape[1]), np.nan)
-    if coefficient == "pearson":
-        found[:, there] = weighted_pearson(x, y, counts[:, there])
-    else:
-        found[:, there] = [weighted_ranks(row, y, counts[:, there])[0] for row in x]
+    name = plain_name(coefficient)
+    found[:, there] = correlations([name], x, y, counts[:, there])[name]
     return found
 
 

@@ -13,7 +13,8 @@ from .._version import __version__
 from ..errors import BadParameter, BadRatings, near
 from ..evaluate import measures_of
 from ..significance import CORRECTIONS
-from .agreement import AGREED, NAMES, WEIGHTED, agreement_columns, prediction_columns
+from .agreement import agreement_columns, prediction_columns
+from .coefficient_names import AGREED, TESTED, check_coefficient
 from .correlation import rounded
 from .crossing import Grid, cell_name
 from .prediction import nrmse
@@ -41,18 +42,19 @@ def user_agreement(
     """How well measures agree with ratings of lists or sessions, or with preferences between lists.
 
     ``measures``: as :meth:`Rated.scores` takes them, or a :func:`~pyterrier_cwla.studies.grid` · ``coefficient``:
-    the one that pictures and findings speak of: ``"tau_b"``, ``"pearson"``, ``"spearman"``, or ``"weighted"``, where
-    ratings have a column ``n``, or of preferences ``"agreement"``; all are computed · ``baseline``: the name of the
-    measure that the others are compared with; of a grid each is compared with the canonical metric of its C ·
+    the one that pictures and findings speak of: ``"tau_b"``, ``"pearson"``, ``"spearman"``, or ``"weighted_pearson"``,
+    where ratings have a column ``n``, or of preferences ``"agreement"``; all are computed · ``baseline``: the name of
+    the measure that the others are compared with; of a grid each is compared with the canonical metric of its C ·
     ``confidence``: of intervals; 1 − ``confidence`` is the level of significance · ``correction``: for all comparisons
     of a coefficient together, as :func:`pyterrier_cwla.compare` takes it · ``resamples``: of the bootstrap · ``span``,
     ``cv``, ``repeats``: of :func:`~pyterrier_cwla.studies.nrmse`, for ratings of lists or sessions · ``order_free``:
     whether a cell of a grid that is the same for all orders of the same documents shows its ``"number"`` (without it,
     for ratings) or only ``"XX"`` (for preferences), and then is in no comparison · ``seed``: of resamples and folds.
 
-    * Correlations: Pearson's r, Spearman's ρ, Kendall's τ_b, scores rounded to 1e-10, and, weighted by ``n``, r. Their
-      p-values say whether they differ from 0: of independent ratings scipy's; where users are known, and of the
-      weighted one, a t-test with the infinitesimal jackknife's standard error, over users or ratings.
+    * Correlations: Pearson's r, Spearman's ρ, Kendall's τ_b, scores rounded to 1e-10, each rating counted once; and
+      ``weighted_pearson``, r of ratings that count as often as their column ``n`` says. Their p-values say whether they
+      differ from 0: of independent ratings scipy's; where users are known, and of the weighted one, a t-test with the
+      infinitesimal jackknife's standard error, over users or ratings.
     * Intervals are of the bootstrap's standard error, times Student's t: over users, each with all of their ratings, if
       the ratings have a column ``user``; else over ratings. All measures have the same resamples.
     * Differences: Williams' t for Pearson's r of independent ratings without weights; otherwise a t-test with the
@@ -132,11 +134,9 @@ def user_agreement(
 def _check(
     rated: Rated, coefficient: str, confidence: float, correction: str | None, resamples: int, order_free: str | None
 ) -> None:
-    known = [name for name in NAMES if name != AGREED or rated.what == "pair"]
-    if coefficient not in known:
-        raise BadParameter(f"no coefficient {coefficient!r}. {near(str(coefficient), known)}")
-    if coefficient == WEIGHTED and rated.weights is None:
-        raise BadParameter("coefficient='weighted' needs a column 'n' of the ratings: how often each counts.")
+    known = [name for name in TESTED if name != AGREED or rated.what == "pair"]
+    only = "only preferences have a share of agreement." if coefficient == AGREED else "there is no test of it here."
+    check_coefficient(coefficient, known, rated, only)
     if not 0 < confidence < 1:
         raise BadParameter(f"confidence={confidence!r} must be between 0 and 1, such as 0.95.")
     if not isinstance(resamples, int | np.integer) or resamples < 100:

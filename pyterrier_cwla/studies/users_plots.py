@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import BadParameter, many
 from ..plots import GAIN, GREY, SCORE, STAY, axes_of
-from .agreement import NAMES
+from .coefficient_names import LABELS
 from .looks import label_ends, plain
 from .study import Picture
 
@@ -24,7 +24,7 @@ _PREFERRED = {"-1": "second", "0": "neither", "1": "first"}
 
 def drawn(study: UserAgreement) -> dict[str, Picture]:
     """All pictures of the study."""
-    name = NAMES[study.coefficient]
+    name = LABELS[study.coefficient]
     pictures = {}
     if study.grid is not None:
         size = (7.0, 1.0 + 0.36 * len(study.grid.C))
@@ -86,7 +86,7 @@ def plot_cells(study: UserAgreement, ax: Any = None, coefficient: str | None = N
     ax.set_yticks(range(rows), [plain(_short(c, numbers.index)) for c in numbers.index], fontsize=min(size + 1, 9))
     ax.tick_params(length=0, top=False, bottom=False, labeltop=True, labelbottom=False)
     ax.spines[["left", "bottom"]].set_visible(False)
-    name = _mathematical(NAMES[coefficient or study.coefficient])
+    name = _mathematical(LABELS[coefficient or study.coefficient])
     ax.set_title(f"{name} with {study._whose}", fontsize=10 if size >= _SMALL else 8, loc="left")
     return ax
 
@@ -146,7 +146,7 @@ def plot_agreement(study: UserAgreement, ax: Any = None, most: int = _MOST_ROWS)
     ax.locator_params(axis="x", nbins=5 if narrow else 8)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(-0.7, len(rows) - 0.3)
-    ax.set_xlabel(f"{_mathematical(NAMES[name])}, {100 * study.about['confidence']:g} % interval")
+    ax.set_xlabel(f"{_mathematical(LABELS[name])}, {100 * study.about['confidence']:g} % interval")
     left = f", best {most} of {many(len(ranked), 'measure')}" if len(ranked) > most else ""
     ax.set_title(f"{study._whose}{left}", fontsize=10, loc="left")
     return ax

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import BadParameter, many, near
-from .agreement import AGREED, NAMES
+from .coefficient_names import AGREED, LABELS, TESTED
 from .correlation import rounded
 from .crossing import Grid
 from .rated import Rated, why_left_out
@@ -136,12 +136,12 @@ class UserAgreement(Study):
         tables = {name: Table(*captions[name], frame.reset_index()) for name, frame in parts.items()}
         if self.grid is None:
             return tables
-        name = NAMES[self.coefficient]
+        name = LABELS[self.coefficient]
         shown = {"cells": Table(f"{name} of each C with each A", self._marked, self.marked_cells().reset_index())}
         return shown | tables
 
     def _columns(self, *ends: str) -> pd.DataFrame:
-        names = [f"{name}{end}" for name in NAMES for end in ends]
+        names = [f"{name}{end}" for name in TESTED for end in ends]
         return self.table[[name for name in names if name in self.table]]
 
     @property
@@ -187,7 +187,7 @@ class UserAgreement(Study):
         best = self.ranked
         if best.empty:
             return ["No measure tells apart what was rated."]
-        name = NAMES[self.coefficient]
+        name = LABELS[self.coefficient]
         first, last = (self._with_interval(best.iloc[place]) for place in (0, -1))
         alike = int((best[self.coefficient] > best[self.coefficient].iloc[0] - 1e-10).sum()) - 1
         if alike:
@@ -278,7 +278,9 @@ class UserAgreement(Study):
                 + (" not for what ratings of one user have." if about["users"] is None else " keeps users together.")
             )
         if self.rated.weights is not None:
-            sentences.append("Only the weighted correlation counts each rating n times; all else counts it once.")
+            sentences.append(
+                "Coefficients whose names begin with weighted_ count each rating n times; all others count it once."
+            )
         if self.rated.what == "pair" and self.rated.table[["first", "second"]].stack().duplicated().any():
             sentences.append("Some lists are in several pairs, which are then not independent.")
         if AGREED in self.table:

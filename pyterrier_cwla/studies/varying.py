@@ -12,21 +12,18 @@ import numpy as np
 import pandas as pd
 
 from .._version import __version__
-from ..errors import BadParameter, many
+from ..errors import BadParameter, many, near
 from ..fingerprints import fingerprint
 from ..kept import Piece
 from ..pieces import Pieces
-from . import dependent
+from .coefficient_names import CORRELATIONS, LABELS, WEIGHTED, with_weighted
 from .rated import Rated, what_was_rated, why_not_all
 from .resampling import around
 from .study import Picture, Study, Table
 from .template import Template
-from .weighted import resample_counts, weighted_pearson, weighted_ranks
+from .weighted import correlations, resample_counts
 
 Array = np.ndarray
-
-#: What is drawn, as a sentence names it.
-COEFFICIENTS = {kind: name for kind, name in dependent.COEFFICIENTS.items() if kind != "tau_b"}
 
 
 def sensitivity(
@@ -40,13 +37,14 @@ def sensitivity(
     progress: bool = True,
     jobs: int = 1,
 ) -> Sensitivity:
-    """Pearson's r and Spearman's ρ of measures with ratings, along the values of one parameter.
+    """Pearson's r, Spearman's ρ and Kendall's τ_b of measures with ratings, along the values of one parameter.
 
     ``templates``: a text with a ``$name`` for the parameter, such as ``"AdaptiveRBP(p=0.8,effort='ratio($e)')@9"``, a
     function of it that returns a measure, or a dict of these by name · ``values``: the parameter's name and what it is
     to be: ``{"e": range(1, 11)}``. Intervals are of the bootstrap's standard error over ratings, or over users with all
     that they rated, where users are known; all measures and values have the same resamples, so that changes are those
-    on the same ratings. Where ratings have a column ``n``, how often each counts, coefficients are weighted by it.
+    on the same ratings. Each rating counts once; where ratings have a column ``n``, there are also ``weighted_pearson``
+    and the others after ``weighted_``, for which it counts n times.
 
     ``keep``: a folder in which correlations are kept, and taken from only where scores and ratings are the same ·
     ``jobs``: processes, each of which correlates a measure.
@@ -124,8 +122,9 @@ def sensitivity(
 class Sensitivity(Study):
     """Correlations along a parameter: what :func:`sensitivity` found.
 
-    ``table``: a row for each measure and value: its ``text``, ``pearson`` and ``spearman`` with the ends of intervals
-    (``pearson_low`` …), and of both the change from the first value (``pearson_change`` …).
+    ``table``: a row for each measure and value: its ``text``, ``pearson``, ``spearman`` and ``tau_b`` with the ends of
+    intervals (``pearson_low`` …), and of each the change from the first value (``pearson_change`` …); the same after
+    ``weighted_`` where ratings have weights.
     """
 
     table: pd.DataFrame
@@ -143,7 +142,8 @@ class Sensitivity(Study):
 
         along = f"along {self.about['parameter']}"
         found = {}
-        for kind, name in COEFFICIENTS.items():
+        for kind in self.coefficients:
+            name = LABELS[kind]
             found[f"sensitivity_{kind}"] = Picture(
                 f"{name} {along}", self._caption(), partial(plot_sensitivity, self, kind), self.curves(kind)
             )
@@ -155,8 +155,18 @@ class Sensitivity(Study):
             )
         return found
 
+    @property
+    def coefficients(self) -> list[str]:
+        """The names of the coefficients that these ratings have."""
+        return [name for name in with_weighted(CORRELATIONS) if name in self.table]
+
     def curves(self, coefficient: str = "pearson") -> pd.DataFrame:
-        """Of each measure and value the coefficient, or its change ("pearson_change"), and the ends of its interval."""
+        """Of each measure and value the coefficient, or its change ("pearson_change"), and the ends of its interval.
+
+        Raises BadParameter for a coefficient that these ratings do not have.
+        """
+        if coefficient.removesuffix("_change") not in self.coefficients:
+            raise BadParameter(f"these ratings have no {coefficient!r}. {near(coefficient, self.coefficients)}")
         columns = ["measure", self.about["parameter"], *(f"{coefficient}{end}" for end in ("", "_low", "_high"))]
         return self.table[columns]
 
@@ -208,15 +218,13 @@ def _curve(
     """The columns of one measure, from its scores [values × ratings]."""
     counts = np.column_stack([np.ones(len(y)), resample_counts(len(y), users, resamples, seed)])
     units = len(y) if users is None else int(users.max()) + 1
+    found = correlations(CORRELATIONS, scores[name], y, counts)
     if weights is not None:
-        counts = counts * weights[:, None]
+        of_weights = correlations(CORRELATIONS, scores[name], y, counts * weights[:, None])
+        found |= {WEIGHTED + kind: values for kind, values in of_weights.items()}
     columns: Piece = {}
-    for kind in COEFFICIENTS:
-        if kind == "pearson":
-            found = weighted_pearson(scores[name], y, counts)
-        else:
-            found = np.array([weighted_ranks(row, y, counts)[0] for row in scores[name]])
-        for what, drawn, most in ((kind, found, 1), (f"{kind}_change", found - found[0], 2)):
+    for kind, values in found.items():
+        for what, drawn, most in ((kind, values, 1), (f"{kind}_change", values - values[0], 2)):
             columns[what] = drawn[:, 0]
             ends = around(drawn[:, 0], drawn[:, 1:], confidence, units, -most, most)
             columns[f"{what}_low"], columns[f"{what}_high"] = ends

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,19 @@ def weighted_ranks(x: Any, y: Any, counts: Array) -> tuple[Array, Array]:
     rho = _ratio((counts * ranks[0] * ranks[1]).sum(axis=0), np.sqrt(spreads[0] * spreads[1]))
     concordant = _by_pairs if len(kinds) < _PER_LEVEL * L else _by_levels
     return rho, _ratio(concordant(score, rating, counts), np.sqrt(untied[0] * untied[1]))
+
+
+def correlations(names: Iterable[str], x: Any, y: Any, counts: Array) -> dict[str, Array]:
+    """The correlations of these names of each row of x [measures × ratings] with y, each [measures × resamples].
+
+    ``names``: of ``"pearson"``, ``"spearman"`` and ``"tau_b"``.
+    """
+    names = list(names)
+    found = {"pearson": weighted_pearson(x, y, counts)} if "pearson" in names else {}
+    if {"spearman", "tau_b"} & {*names}:
+        ranks = np.array([weighted_ranks(row, y, counts) for row in np.asarray(x)])
+        found |= {"spearman": ranks[:, 0], "tau_b": ranks[:, 1]}
+    return {name: found[name] for name in names}
 
 
 def of_groups(values: Array, group: Array) -> Array:
