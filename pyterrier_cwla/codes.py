@@ -92,7 +92,7 @@ def _told(value: Any, met: Met) -> Any:
         case Spec():
             return [str(value), *([] if value.built_in else each([value.part, value.values]))]
         case Part():
-            return [value.name, *([] if value.built_in else each([value.function, value.facts]))]
+            return [value.name, *([] if value.built_in else each([value.function, value.facts.stated]))]
         case DocumentTable():
             return [value.name, value.content]
         case Measure():

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from .errors import BadParameter, CWLAError, UnknownSpec, near
+from .facts import checked_facts
 
 #: What each kind of function is called in a measure, for the errors.
 ROLES = {"gain": "gain", "effort": "effort", "continuation": "C", "aggregation": "A", "discount": "discount"}
@@ -146,7 +147,7 @@ class Part:
     """
 
     def __init__(self, kind: str, function: Callable, **facts: Any) -> None:
-        self.kind, self.function, self.facts = kind, function, facts
+        self.kind, self.function = kind, function
         self.name = function.__name__
         self.__name__, self.__doc__, self.__module__ = self.name, function.__doc__, function.__module__ or "__main__"
         self.__wrapped__ = function
@@ -155,6 +156,7 @@ class Part:
         given = list(inspect.signature(function).parameters.values())
         self.parameters = [_parameter(p, hints.get(p.name)) for p in given[1:] if p.name != "max_rel"]
         self.wants_max_rel = any(p.name == "max_rel" for p in given)
+        self.facts = checked_facts(kind, self.name, [p.name for p in self.parameters], facts)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Spec:
         return Spec.of(self, args, kwargs, f"{ROLES[self.kind]}={self.name}(…)")
@@ -181,7 +183,7 @@ class Part:
         # A notebook's own function travels with the measure: no worker process could import it.
         import cloudpickle
 
-        return _rebuilt, (self.kind, cloudpickle.dumps((self.function, self.facts)))
+        return _rebuilt, (self.kind, cloudpickle.dumps((self.function, self.facts.stated)))
 
 
 def _imported(module: str, name: str) -> Part:
@@ -285,13 +287,11 @@ class Spec:
             ) from error
 
     def fact(self, name: str) -> Any:
-        """What the decorator was told about the function, with this spec's parameters.
-
-        A function of functions has one fact, ``of_parts``, which makes each from those of its parts.
-        """
-        if "of_parts" in self.part.facts:
-            return self.part.facts["of_parts"](name, **dict(self.values))
-        fact = self.part.facts.get(name)
+        """What the decorator states about the function, with this spec's parameters."""
+        facts = self.part.facts
+        if facts.of_parts is not None:
+            return facts.of_parts(name, **dict(self.values))
+        fact = getattr(facts, name)
         if not callable(fact):
             return fact
         return lambda *inputs: fact(*inputs, **dict(self.values))

@@ -30,7 +30,7 @@ def _values(allowed: object) -> st.SearchStrategy:
     if isinstance(allowed, Named):
         return specs(
             allowed.kind,
-            tuple(n for n, part in BUILT_IN[allowed.kind].items() if not part.facts.get("not_in_products")),
+            tuple(n for n, part in BUILT_IN[allowed.kind].items() if not getattr(part.facts, "not_in_products", False)),
         )
     if isinstance(allowed, OneOf):
         return st.sampled_from(allowed.names)

@@ -17,6 +17,7 @@ from strategies import BUILT_IN, numbers, specs
 from pyterrier_cwla import CWLA, aggregation, continuation, discount, effort, gain, parse, residual, score
 from pyterrier_cwla.catalogue import PLAIN
 from pyterrier_cwla.errors import BadParameter, CWLAError, UnknownSpec
+from pyterrier_cwla.facts import ContinuationFacts
 from pyterrier_cwla.rankings import Rankings
 from pyterrier_cwla.spec import TABLES, Grades, In
 
@@ -391,7 +392,7 @@ def test_the_facts_of_a_redefinition_count():
 
     continuation(jump_rank=lambda: 40)(leaps.function)
     assert score([1], C="leaps", A="avg") == pytest.approx(without, rel=1e-9)
-    assert TABLES["continuation"]["leaps"].facts
+    assert TABLES["continuation"]["leaps"].facts.jump_rank
 
 
 # ---- pickles
@@ -494,7 +495,7 @@ def test_a_function_that_came_in_a_pickle_may_be_named():
     assert parse("travelling(0.5)", "continuation") == spec
     assert (spec.part.kind, spec.part.facts, spec.part.signature()) == (
         "continuation",
-        {"constant_beyond_list": True},
+        ContinuationFacts(constant_beyond_list=True),
         "travelling(p=0.5)",
     )
 

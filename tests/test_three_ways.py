@@ -114,7 +114,7 @@ def values(spec, seen):
     return np.broadcast_to(np.asarray(spec(seen), float), (len(seen.r), np.shape(seen.i)[-1]))
 
 
-@pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.get("linear_in_gain")])
+@pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.linear_in_gain])
 @settings(deadline=None, max_examples=40)
 @given(data=st.data(), first=gains(9, 9), second=gains(9, 9), a=numbers(0, 3))
 def test_linear(name, data, first, second, a):
@@ -127,11 +127,11 @@ def test_linear(name, data, first, second, a):
 
 
 def test_what_is_not_linear_is_not_said_to_be():
-    others = {name for name, part in AGGREGATIONS.items() if not part.facts.get("linear_in_gain")}
+    others = {name for name, part in AGGREGATIONS.items() if not part.facts.linear_in_gain}
     assert others == {"err", "max", "pe", "items", "effort"}
 
 
-@pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.get("affine_beyond_list")])
+@pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.affine_beyond_list])
 @settings(deadline=None, max_examples=40)
 @given(data=st.data(), r=gains(9, 1))
 def test_even(name, data, r):
@@ -141,7 +141,7 @@ def test_even(name, data, r):
     np.testing.assert_allclose(np.diff(beyond), np.diff(beyond)[:, :1].repeat(7, axis=1), atol=1e-12)
 
 
-@pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.get("monotone_in_gain")])
+@pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.monotone_in_gain])
 @settings(deadline=None, max_examples=40)
 @given(data=st.data(), r=gains(9, 1))
 def test_rises(name, data, r):
@@ -154,7 +154,7 @@ def test_rises(name, data, r):
         assert (values(spec, of(view([raised]))) >= values(spec, of(view([r]))) - 1e-12).all()
 
 
-@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.get("ignores_zero_gain")])
+@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.ignores_zero_gain])
 @settings(deadline=None, max_examples=60)
 @given(data=st.data(), r=gains(12, 1), more=numbers(0, 2))
 def test_passes(name, data, r, more):
@@ -165,7 +165,7 @@ def test_passes(name, data, r, more):
     assert (C[(np.array(r) == 0) & (V > 0)] == 1).all()
 
 
-@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.get("constant_beyond_list")])
+@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.constant_beyond_list])
 @settings(deadline=None, max_examples=40)
 @given(data=st.data(), r=gains(12, 1), more=numbers(0, 2))
 def test_settles(name, data, r, more):
@@ -177,7 +177,7 @@ def test_settles(name, data, r, more):
     assert (np.ptp(C, axis=1) == 0).all()
 
 
-@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.get("last_rank")])
+@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.last_rank])
 @settings(deadline=None, max_examples=20)
 @given(data=st.data(), r=gains(30, 30))
 def test_depth(name, data, r):
@@ -189,14 +189,14 @@ def test_depth(name, data, r):
 
 def test_vanishes():
     """V of dcg is 1/log2(i+1): it goes to 0, and so slowly that V⁺ is infinite."""
-    assert [n for n, part in CONTINUATIONS.items() if part.facts.get("vanishes")] == ["dcg"]
+    assert [n for n, part in CONTINUATIONS.items() if part.facts.vanishes] == ["dcg"]
     seen = view([np.zeros(4095)])
     V = np.cumprod(CONTINUATIONS["dcg"]()(seen)[0])
     np.testing.assert_allclose(V, 1 / np.log2(seen.i[0] + 2), rtol=1e-10)
     assert V[2**11 - 3] - V[2**12 - 3] == pytest.approx(1 / 11 - 1 / 12, rel=1e-9)
 
 
-@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.get("items_beyond")])
+@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.items_beyond])
 @settings(deadline=None, max_examples=25)
 @given(data=st.data(), r=gains(12, 1))
 def test_items_beyond(name, data, r):
@@ -298,7 +298,7 @@ def test_items_beyond_of_products(factors):
 
 def test_uniform():
     """Unit effort alone costs one for every document."""
-    assert [n for n, part in BUILT_IN["effort"].items() if part.facts.get("unit_effort")] == ["unit"]
+    assert [n for n, part in BUILT_IN["effort"].items() if part.facts.unit_effort] == ["unit"]
     assert BUILT_IN["effort"]["unit"]()(None) == 1.0
 
 
