@@ -7,30 +7,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from itertools import pairwise
 from threading import RLock
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pandas import Index
 
 from . import ids
 from .errors import BadJudgments, BadRun, some
 from .frames import Columns, judgment_columns, run_columns
+from .pairs import JudgedPairs, PairKeys, ranges, repeated
 from .rankings import Array, Pool, Rankings
 
-_SMALL = 10_000  # frames of up to so many rows are checked for duplicates in full
-_PIECE = 1 << 19  # rows that are matched at a time
-_BLOCK = 1 << 16  # rows that stay in cache
 _forgets = RLock()
 
 
 class Judgments:
     """Judgments, prepared once for all runs that are aligned with them."""
 
-    def __init__(self, qrels: Any, check: bool = False, qids: list[str] | None = None) -> None:
+    def __init__(self, qrels: Any, qids: list[str] | None = None) -> None:
         columns = qrels if isinstance(qrels, Columns) else judgment_columns(qrels)
         starts, names = _queries(columns)
         if len(set(names)) < len(names) and not _several_intents(columns):
@@ -54,13 +50,13 @@ class Judgments:
         )
         if not scattered:
             self.pool.positive = self.row_query[self.relevant], columns.value[self.relevant]
-        self._sides: dict[bool, _Side] = {}
-        if check or (len(columns) <= _SMALL and not _several_intents(columns)):
-            self.side(all_judged=True)
+        self._sides: dict[bool, JudgedPairs] = {}
+        if not _several_intents(columns):
+            self._no_pair_twice()
 
     def __reduce__(self) -> Any:
         """What was computed from the judgments stays where it was."""
-        return Judgments, (self.columns, False, self.qids)
+        return Judgments, (self.columns, self.qids)
 
     @cached_property
     def intents(self) -> list[tuple[dict[int, str], Judgments]]:
@@ -96,11 +92,23 @@ class Judgments:
         columns = self.columns
         return f"topic {columns.query_id[row].as_py()!r}: {columns.doc_id[row].as_py()!r}"
 
-    def side(self, all_judged: bool) -> _Side:
+    def side(self, all_judged: bool) -> JudgedPairs:
         """The judged pairs to match runs with: those above grade 0, or all."""
+        all_judged = all_judged or len(self.relevant) == len(self.columns)
         if all_judged not in self._sides:
-            self._sides[all_judged] = _Side(self, all_judged)
+            self._no_pair_twice()
+            self._sides[all_judged] = JudgedPairs(self, all_judged)
         return self._sides[all_judged]
+
+    @cached_property
+    def pair_keys(self) -> PairKeys:
+        return PairKeys(self.columns.doc_id, self.row_query)
+
+    def _no_pair_twice(self) -> None:
+        row = self.pair_keys.repeat
+        if row is not None:
+            intents = " (for intents, use IntentAware)" if _several_intents(self.columns) else ""
+            raise BadJudgments(f"{self.describe(row)} is judged twice{intents}: keep one row.")
 
     def check_grades(self, max_rel: float) -> None:
         """No grade may be above the highest one."""
@@ -112,11 +120,11 @@ class Judgments:
                 f"{grades.max()}, or mend the judgments."
             )
 
-    def align(self, run: Any, all_judged: bool = False, check: bool = False) -> Rankings:
+    def align(self, run: Any, all_judged: bool = False, check: bool = True) -> Rankings:
         """A run's rankings: as trec_eval orders them, score in float32 descending, ties by document id descending."""
         return self.rows(run, check).rankings(all_judged)
 
-    def rows(self, run: Any, check: bool = False) -> Rows:
+    def rows(self, run: Any, check: bool = True) -> Rows:
         """A run's rows, in order, to be matched with judgments."""
         rows = Rows(self, run if isinstance(run, Columns) else run_columns(run), check)
         if self.qids and (rows.query < 0).all():
@@ -175,104 +183,10 @@ class Aligned:
         return [self.judgments.pool.memory, *of_rankings]
 
 
-class _Side:
-    """Judged pairs as numbers (query, document), made to be looked up."""
-
-    def __init__(self, judgments: Judgments, all_judged: bool) -> None:
-        columns = judgments.columns
-        self.rows = np.arange(len(columns)) if all_judged else judgments.relevant
-        self.grade = columns.value[self.rows]
-        # A document's number is the place where it first stands here.
-        self.documents = columns.doc_id if all_judged else columns.doc_id.take(pa.array(self.rows))
-        if isinstance(self.documents, pa.ChunkedArray):
-            self.documents = pa.concat_arrays([*self.documents.chunks, pa.array([], pa.large_string())])
-        # All judgments are looked up, so that a relevant document shows that is also judged otherwise.
-        number = ids.places(columns.doc_id, self.documents)
-        known = np.flatnonzero(number >= 0)
-        pairs = self._pairs(judgments.row_query[known], number[known])
-        self.number = number[self.rows]
-        self.pairs = Index(self._pairs(judgments.row_query[self.rows], self.number))
-        self._no_pair_twice(judgments, known, pairs)
-        self.judgments = judgments
-
-    @cached_property
-    def by_query(self) -> tuple[Array, Array]:
-        """The pairs in order of their queries, and where each query's begin."""
-        query = self.judgments.row_query[self.rows]
-        order = np.argsort(query, kind="stable")
-        return order, np.searchsorted(query[order], np.arange(len(self.judgments.qids) + 1))
-
-    def _no_pair_twice(self, judgments: Judgments, known: Array, pairs: Array) -> None:
-        in_order = np.sort(pairs)
-        double = in_order[1:][in_order[1:] == in_order[:-1]]
-        # Two rows that are both not relevant are none of this side's business.
-        double = double[np.isin(double, self.pairs)] if len(double) else double
-        if len(double):
-            row = int(known[np.flatnonzero(pairs == double[0])[1]])
-            intents = " (for intents, use IntentAware)" if _several_intents(judgments.columns) else ""
-            raise BadJudgments(f"{judgments.describe(row)} is judged twice{intents}: keep one row.")
-
-    def _pairs(self, query: Array, code: Array) -> Array:
-        return query * max(len(self.documents), 1) + code
-
-    def match(self, rows: Rows) -> tuple[Array, Array]:
-        """Which documents of a run are judged for their query: their rows, and the places of their pairs."""
-        places, pairs = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        found = self._by_dictionary if ids.are_encoded(rows.columns.doc_id) else self._by_name
-        for hit, number in found(rows):
-            query = rows.query[rows.segment(hit)]
-            at = self.pairs.get_indexer(np.where(query < 0, -1, self._pairs(query, number)))
-            places.append(hit[at >= 0])
-            pairs.append(at[at >= 0])
-        return np.concatenate(places), np.concatenate(pairs)
-
-    def _by_name(self, rows: Rows) -> Iterator[tuple[Array, Array]]:
-        """Rows whose documents are judged for some query, and the documents' numbers.
-
-        So many queries at a time that what is judged for them stays in cache.
-        """
-        for some_queries in rows.pieces(_PIECE):
-            start, end = rows.between(some_queries)
-            documents = rows.columns.doc_id.slice(start, end - start)
-            if len(documents) == len(rows.columns):
-                number = ids.places(documents, self.documents)
-                hit = np.flatnonzero(number >= 0)
-                yield hit, number[hit]
-            else:
-                mine = self._judged_for(rows.query[some_queries])
-                place = ids.places(documents, self.documents.take(pa.array(mine)))
-                hit = np.flatnonzero(place >= 0)
-                yield hit + start, self.number[mine[place[hit]]]
-
-    def _by_dictionary(self, rows: Rows) -> Iterator[tuple[Array, Array]]:
-        """The same where each document is a number of a dictionary: that is looked up, and not the rows."""
-        documents = rows.columns.doc_id
-        codes, number_of = documents.indices.to_numpy(), ids.places(documents.dictionary, self.documents)
-        known = np.flatnonzero(number_of >= 0)
-        code_of = np.full(len(self.documents), len(number_of))
-        code_of[number_of[known]] = known
-        judged = np.zeros(len(number_of) + 1, bool)
-        hits = [np.zeros(0, np.int64)]
-        for some_queries in rows.pieces(_BLOCK):
-            start, end = rows.between(some_queries)
-            mine = code_of[self.number[self._judged_for(rows.query[some_queries])]]
-            judged[mine] = True
-            hits.append(np.flatnonzero(judged.take(codes[start:end])) + start)
-            judged[mine] = False
-        hit = np.concatenate(hits)
-        yield hit, number_of[codes[hit]]
-
-    def _judged_for(self, queries: Array) -> Array:
-        """Which of the pairs are of these queries (-1: of none)."""
-        order, first = self.by_query
-        queries = np.unique(queries[queries >= 0])
-        return order[_ranges(first[queries], first[queries + 1])]
-
-
 class Rows:
     """The rows of a run, query after query; their order within a query is found only as far as it is asked for."""
 
-    def __init__(self, judgments: Judgments, columns: Columns, check: bool = False) -> None:
+    def __init__(self, judgments: Judgments, columns: Columns, check: bool = True) -> None:
         self.judgments = judgments
         starts, names = _queries(columns)
         if len(set(names)) < len(names):  # a query's rows are scattered: bring them together
@@ -290,15 +204,18 @@ class Rows:
         self._moved: tuple[Array, Array] | None = None  # rows that are not at their rank's place, and their places
         self._settle_unsorted()
         self._ordered = False
-        if check or len(columns) <= _SMALL:
-            self._no_document_twice()
+        self.unchecked = check
+        """Whether repeated documents have still to be looked for, which is done where documents are looked up."""
+        self._matched: tuple[JudgedPairs, Array, Array] | None = None  # what was looked up last
         self._flat: dict[Any, Array] = {}
 
     def rankings(self, all_judged: bool = False, judgments: Judgments | None = None) -> Rankings:
         """Which judged documents are at which ranks; ``judgments`` may be others, of the same queries."""
         judgments = judgments or self.judgments
         side = judgments.side(all_judged)
-        row, pair = side.match(self)
+        if self._matched is None or self._matched[0] is not side:
+            self._matched = side, *side.match(self)
+        _, row, pair = self._matched
         twice = np.flatnonzero(np.bincount(pair, minlength=1) > 1)
         if len(twice):
             self._refuse_twice(int(row[np.flatnonzero(pair == twice[0])[1]]))
@@ -317,10 +234,14 @@ class Rows:
             n, query[order], rank[order], side.grade[pair], judgments.pool, rows=self, judgment=judgment
         )
 
-    def pieces(self, size: int) -> Iterator[slice]:
-        """The queries, so many at a time that they have about so many rows."""
-        bounds = [0, *(np.flatnonzero(np.diff(self.starts // size)) + 1).tolist(), len(self.starts)]
-        return (slice(a, b) for a, b in pairwise(bounds if len(self.starts) else []))
+    @property
+    def sizes(self) -> Array:
+        return self.ends - self.starts
+
+    @property
+    def numbers(self) -> Array:
+        """A number for each query: of judged queries their own, of others numbers above these."""
+        return np.where(self.query < 0, len(self.judgments.qids) + np.arange(len(self.query)), self.query)
 
     def between(self, queries: slice) -> tuple[int, int]:
         """Where the rows of these queries begin and end."""
@@ -345,7 +266,7 @@ class Rows:
                 row = int(np.flatnonzero(np.isnan(score))[0])
                 raise BadRun(f"{self._describe(row)} has the score NaN: every document needs a number to be ranked by.")
             unsorted = np.unique(self.segment(np.flatnonzero(~descends)))
-            rows = _ranges(starts[unsorted], self.ends[unsorted])
+            rows = ranges(starts[unsorted], self.ends[unsorted])
             places = np.empty(len(rows), np.int64)
             done = 0
             for a, b in zip(starts[unsorted].tolist(), self.ends[unsorted].tolist(), strict=True):
@@ -392,7 +313,7 @@ class Rows:
         if not (up | down).any():
             return np.zeros(0, np.int64)
         segments = np.unique(segment[up | down])
-        rows = _ranges(self.starts[segments], self.ends[segments])
+        rows = ranges(self.starts[segments], self.ends[segments])
         group = np.cumsum(
             np.concatenate([[True], (score[rows[1:]] != score[rows[:-1]]) | (np.diff(self.segment(rows)) > 0)])
         )
@@ -472,35 +393,13 @@ class Rows:
     def _refuse_twice(self, row: int) -> None:
         raise BadRun(f"{self._describe(row)} is retrieved twice: keep one row of each document.")
 
-    def _no_document_twice(self) -> None:
-        """In blocks that stay in cache, and exactly only where something looks like it."""
-        for some_queries in self.pieces(_BLOCK if ids.are_encoded(self.columns.doc_id) else _BLOCK // 4):
-            start, end = self.between(some_queries)
-            documents = self.columns.doc_id.slice(start, end - start)
-            sizes = self.ends[some_queries] - self.starts[some_queries]
-            if not _may_repeat(documents, sizes):
-                continue
-            codes, size = ids.numbers(documents)
-            pairs = np.repeat(np.arange(len(sizes)) * size, sizes) + codes
-            _, first = np.unique(pairs, return_index=True)
-            if len(first) < len(pairs):
-                self._refuse_twice(start + int(np.setdiff1d(np.arange(end - start), first)[0]))
-
-
-def _may_repeat(documents: Any, sizes: Array) -> bool:
-    """Whether a document may stand twice in one of these rankings, which follow one another.
-
-    Shorter numbers are sorted faster.
-    """
-    marks, step = ids.marks(documents)
-    exact = marks.dtype.kind == "i"
-    if (sizes == sizes[0]).all():
-        marks = (marks if exact else (marks >> np.uint64(32)).astype(np.uint32)).reshape(len(sizes), -1)
-    else:
-        kind = np.dtype("u8" if not exact else "i4" if len(sizes) * step < 1 << 31 else "i8")
-        marks = marks.astype(kind) + np.repeat(np.arange(len(sizes)).astype(kind) * kind.type(step), sizes)
-    in_order = np.sort(marks)
-    return bool((in_order[..., 1:] == in_order[..., :-1]).any())
+    def refuse_repeats(self, queries: slice, keys: Array) -> None:
+        """Raises BadRun where a document stands twice in a ranking of these queries, whose pairs have these keys."""
+        start, end = self.between(queries)
+        segment = np.repeat(np.arange(queries.start, queries.stop), self.sizes[queries])
+        repeat = repeated(keys, self.columns.doc_id.slice(start, end - start), segment)
+        if repeat is not None:
+            self._refuse_twice(start + repeat)
 
 
 def _several_intents(columns: Columns) -> bool:
@@ -536,12 +435,6 @@ def _queries(columns: Columns) -> tuple[Array, list[str]]:
 
 def _numpy(array: Any) -> Array:
     return array.to_numpy(zero_copy_only=False) if isinstance(array, pa.Array) else array.to_numpy()
-
-
-def _ranges(starts: Array, ends: Array) -> Array:
-    """start..end of each range, one after the other."""
-    sizes = ends - starts
-    return np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
 
 
 def taken(columns: Columns, order: Array) -> Columns:

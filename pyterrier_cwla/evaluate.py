@@ -94,7 +94,7 @@ def evaluate(
     runs: Any,
     measures: Iterable[Any],
     by_query: bool = False,
-    check: bool = False,
+    check: bool = True,
     progress: bool = False,
     keep: str | Path | None = None,
 ) -> pd.DataFrame:
@@ -103,10 +103,12 @@ def evaluate(
     ``runs``: a run, or a dict of runs by name. Runs and ``qrels`` are DataFrames, polars or Arrow tables, dicts of
     dicts, iterables of ir_measures' named tuples, or paths. A path may be that of a file or folder larger than memory,
     and of several runs: ``pyterrier_cwla.parts.sources`` says which, and ``stream`` how they are read.
-    ``check=True`` looks for documents that are retrieved twice even where they are not relevant and the frame is large;
-    of files they always are looked for. ``progress=True`` shows a bar while files take long. ``keep``: a folder in
-    which the values of queries are kept, run by run and measure by measure, so that an evaluation that was broken off,
-    or is asked for more measures or runs, goes on from there; what is kept of other contents is not used.
+    ``check``: a document twice in a ranking and a pair judged twice are errors; ``check=False`` leaves out what is not
+    free, and then finds repeated documents of frames only where they are relevant (or judged, if a measure needs all
+    judgments). Repeats that are not found count as documents of their own. Judgments and files are always checked in
+    full. ``progress=True`` shows a bar while files take long. ``keep``: a folder in which the values of queries are
+    kept, run by run and measure by measure, so that an evaluation that was broken off, or is asked for more measures or
+    runs, goes on from there; what is kept of other contents is not used.
 
     >>> qrels = {"q": {"a": 1, "b": 0, "c": 1}}
     >>> run = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
@@ -131,7 +133,7 @@ def evaluate(
 
 
 def each_scored(
-    evaluator: CWLAEvaluator, runs: Any, check: bool = False, progress: bool = False, keep: Any = None
+    evaluator: CWLAEvaluator, runs: Any, check: bool = True, progress: bool = False, keep: Any = None
 ) -> Iterator[Scored]:
     """What each run scores, one after the other: what is kept, and the rest anew."""
     from .resuming import KeptScores
@@ -190,7 +192,7 @@ def _resumed(evaluator: CWLAEvaluator, name: Any, run: Any, check: bool, kept: K
 
 
 def in_groups(
-    evaluator: CWLAEvaluator, runs: Iterable[tuple[str, Any]], check: bool = False, many: bool = True
+    evaluator: CWLAEvaluator, runs: Iterable[tuple[str, Any]], check: bool = True, many: bool = True
 ) -> Iterator[Scored]:
     """What runs that are whole score, by name."""
     for group in _groups(evaluator.judgments, runs, check, many):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 Array = np.ndarray
+BLOCK = 1 << 14
+"""Rows whose hashes, and what is computed of them, stay in cache."""
+ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 def are_encoded(ids: Any) -> bool:
@@ -65,31 +69,100 @@ def numbers(ids: Any) -> tuple[Array, int]:
     return ids.indices.to_numpy(), max(len(ids.dictionary), 1)
 
 
-def marks(ids: Any) -> tuple[Array, Any]:
-    """A number for each id, the same where the ids are, and rarely the same where they are not; and a step that leads
-    from all of them to others. Where ids are strings it costs a fifth of ``numbers``."""
+def hashing(ids: Any, salt: int = 0) -> Callable[[int, int], Array]:
+    """A function that returns the 64-bit hashes of the ids from one row to another; the next call may overwrite them.
+
+    Equal ids have equal hashes, other ids rarely. Each `salt` gives another hash function.
+    """
     if are_encoded(ids):
-        return numbers(ids)
-    ids = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
-    _, offsets, data = written(ids).buffers()
-    offsets = np.frombuffer(offsets, np.int64)[ids.offset : ids.offset + len(ids) + 1]
-    size = np.diff(offsets)
-    text = np.zeros((offsets[-1] - offsets[0]) // 8 + 2, "<u8")
-    text.view(np.uint8)[: offsets[-1] - offsets[0]] = np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]]
-    word, bits = np.divmod(8 * (offsets[:-1] - offsets[0]), 64)
-    found, bits = size.astype(np.uint64), bits.astype(np.uint64)
-    for number in range(-(-int(size.max(initial=0)) // 8)):
-        rows = slice(None) if 8 * number < size.min() else np.flatnonzero(8 * number < size)
-        at, skip = word[rows] + number, bits[rows]
-        eight = (text[at] >> skip) | ((text[at + 1] << np.uint64(1)) << (np.uint64(63) - skip))
-        eight <<= 8 * (8 - np.minimum(size[rows] - 8 * number, 8)).astype(np.uint64)
-        mixed = found[rows] ^ eight
-        mixed = (mixed ^ (mixed >> np.uint64(32))) * _ODD
-        found[rows] = mixed ^ (mixed >> np.uint64(29))
-    return found, _ODD
+        codes, of_words = ids.indices.to_numpy(), hashes(ids.dictionary, salt)
+        return lambda start, end: of_words.take(codes[start:end])
+    hashed, strings = _Hashing(salt), written(ids)
+    return lambda start, end: hashed(one_chunk(strings.slice(start, end - start)))
 
 
-_ODD = np.uint64(0x9E3779B97F4A7C15)
+def hashes(ids: Any, salt: int = 0) -> Array:
+    """The hashes of all ids."""
+    found, hashed = np.empty(len(ids), np.uint64), hashing(ids, salt)
+    for start in range(0, len(ids), BLOCK):
+        found[start : start + BLOCK] = hashed(start, min(start + BLOCK, len(ids)))
+    return found
+
+
+class _Hashing:
+    """The hashes of strings, eight bytes at a time.
+
+    Its arrays are reused from block to block, because new memory would cost half as much as the hashes.
+    """
+
+    def __init__(self, salt: int) -> None:
+        self.salt = salt
+        self._memory = np.empty((7, 0), np.int64)
+
+    def __call__(self, ids: Any) -> Array:
+        if len(ids) > self._memory.shape[1]:
+            self._memory = np.empty((7, len(ids)), np.int64)
+        place, size, found, *memory = self._memory[:, : len(ids)]
+        _, offsets, data = ids.buffers()
+        offsets = np.frombuffer(offsets, np.int64)[ids.offset : ids.offset + len(ids) + 1]
+        first, last = int(offsets[0]), int(offsets[-1])
+        words = np.empty((last - first) // 8 + 2, "<u8")
+        words[-2:] = 0
+        if last > first:
+            words.view(np.uint8)[: last - first] = np.frombuffer(data, np.uint8)[first:last]
+        np.subtract(offsets[:-1], first, out=place)
+        np.subtract(offsets[1:], offsets[:-1], out=size)
+        np.add(size, self.salt << 32, out=found)
+        shortest, longest = int(size.min(initial=last)), int(size.max(initial=0))
+        for start in range(0, longest, 8):
+            if start:
+                place += 8
+                size -= 8
+            if start < shortest:
+                _mix(found.view(np.uint64), words, place, size, memory)
+            else:
+                rows = np.flatnonzero(size > 0)
+                mixed = found[rows]
+                _mix(mixed.view(np.uint64), words, place[rows], size[rows], np.empty((4, len(rows)), np.int64))
+                found[rows] = mixed
+        return found.view(np.uint64)
+
+
+def _mix(found: Array, words: Array, place: Array, size: Array, memory: Any) -> None:
+    """Mixes the eight bytes from each place on, or as many as there are (`size`), into what was found before."""
+    word, skip = memory[:2]
+    eight, more = (part.view(np.uint64) for part in memory[2:])
+    np.right_shift(place, 3, out=word)
+    words.take(word, out=eight, mode="clip")
+    word += 1
+    words.take(word, out=more, mode="clip")
+    np.bitwise_and(place, 7, out=skip)
+    skip <<= 3
+    eight >>= skip.view(np.uint64)
+    more <<= np.uint64(1)
+    np.subtract(63, skip, out=skip)
+    more <<= skip.view(np.uint64)
+    eight |= more
+    np.subtract(8, size, out=skip)
+    np.maximum(skip, 0, out=skip)
+    skip <<= 3
+    eight <<= skip.view(np.uint64)
+    found ^= eight
+    np.right_shift(found, np.uint64(32), out=eight)
+    found ^= eight
+    found *= ODD
+
+
+def one_chunk(ids: Any) -> Any:
+    """The same ids as one Arrow array."""
+    if not isinstance(ids, pa.ChunkedArray):
+        return ids
+    return ids.chunk(0) if ids.num_chunks == 1 else pa.concat_arrays([*ids.chunks, pa.array([], ids.type)])
+
+
+def taken(ids: Any, rows: Array) -> Any:
+    """The ids of these rows as Arrow strings."""
+    return written(one_chunk(ids).take(pa.array(rows)))
 
 
 def changes(ids: Any) -> Array:

@@ -104,7 +104,7 @@ class Samples:
         """The judgments of the rows that were judged."""
         kept = self.label[self.is_judged]
         rows = pa.array(np.flatnonzero(self.is_judged))
-        return Judgments(Columns(self.query_id.take(rows), self.doc_id.take(rows), whole(kept)), check=True)
+        return Judgments(Columns(self.query_id.take(rows), self.doc_id.take(rows), whole(kept)))
 
     @cached_property
     def query_id(self) -> Any:

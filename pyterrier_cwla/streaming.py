@@ -269,7 +269,7 @@ class Scoring:
                 aligned.release()
 
     def _prepared(self, table: pa.Table) -> Rows:
-        return Rows(self.judgments, _columns(table), check=True)
+        return Rows(self.judgments, _columns(table))
 
     def _frame(self, run: str, queries: Array, values: dict[Measure, Array]) -> pd.DataFrame:
         names = np.array(self.judgments.qids, object)[queries]
@@ -352,7 +352,7 @@ def _values_of_small(
     more = True
     while more:
         too_large: list[Source] = []
-        yield from in_groups(evaluator, _read_whole(files, extras_of(measures), too_large))
+        yield from in_groups(evaluator, _read_whole(files, extras_of(measures), too_large), check=False)
         yield from _values_of_large(measures, judgments, too_large, progress)
         more = bool(too_large)
 
@@ -381,7 +381,7 @@ def _values_of_large(
         for source in files:
             for run, table in _runs(source, extras_of(measures)):
                 with naming(run):
-                    mine = judgments.rows(table, check=True)
+                    mine = judgments.rows(table)
                     yield Scored(run, evaluator.tables([mine])[0], mine.answered)
         return
     scoring = Scoring(measures, judgments)

@@ -46,7 +46,7 @@ def complaint_of(error, call, *inputs, **more):
 
 
 def large(*more_rows):
-    """15,000 rows of a run with judgments, too many to be checked in full unasked."""
+    """15,000 rows of a run with judgments."""
     frames = collection(1, queries=151, depth=100, shuffled=False)
     return frames.qrels, pd.concat([frames.run, pd.DataFrame(more_rows, columns=frames.run.columns)])
 
@@ -89,11 +89,76 @@ def test_a_relevant_document_twice_is_found_in_a_large_run_too():
     assert f"topic '{topic}': '{document}' is retrieved twice" in complaint(BadRun, judgments, frame)
 
 
-def test_any_document_twice_is_found_in_a_large_run_on_request():
-    judgments, frame = large(("7", "nobody's", 3.0), ("7", "nobody's", 2.0))
-    evaluate(judgments, frame, ["AP"])
-    message = complaint_of(BadRun, evaluate, judgments, frame, ["AP"], check=True)
-    assert message == "topic '7': \"nobody's\" is retrieved twice: keep one row of each document."
+def of_size(rows):
+    """A run of that many rows, an unjudged document twice among them, and judgments."""
+    filling = [(str(number // 100), f"d{number}", 1.0) for number in range(rows - 2)]
+    return qrels(("7", "d700", 1), ("8", "d800", 0)), run(*filling, ("7", "other", 0.9), ("7", "other", 0.5))
+
+
+FORMS = {
+    "pandas": lambda frame: frame,
+    "objects": lambda frame: frame.astype({"query_id": object, "doc_id": object}),
+    "categories": lambda frame: frame.astype({"query_id": "category", "doc_id": "category"}),
+    "polars": pl.from_pandas,
+    "arrow": pa.Table.from_pandas,
+    "chunks": lambda frame: pa.concat_tables([pa.Table.from_pandas(frame[at::3]) for at in range(3)]),
+}
+
+
+@pytest.mark.parametrize("measures", [["AP"], ["AP", "Judged@10"], ["NumRet"]])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("rows", [1000, 10_000, 10_001, 40_000])
+def test_an_unjudged_document_twice_is_an_error_at_any_size(rows, form, measures):
+    judgments, frame = of_size(rows)
+    expected = "topic '7': 'other' is retrieved twice: keep one row of each document."
+    given = FORMS[form](frame)
+    assert complaint(BadRun, judgments, given, *map(ir_measures.parse_measure, measures)) == expected
+    assert complaint_of(BadRun, evaluate, judgments, given, measures) == expected
+    assert complaint_of(BadRun, evaluate, judgments, {"a": given}, measures) == f"a: {expected}"
+
+
+@pytest.mark.parametrize("rows", [1000, 40_000])
+def test_a_document_twice_in_the_ranking_of_a_query_that_nobody_judged(rows):
+    judgments, frame = of_size(rows)
+    assert "topic '7': 'other'" in complaint(BadRun, judgments[judgments["query_id"] == "8"], frame)
+
+
+def test_without_the_check_only_what_is_looked_up_is_found():
+    judgments, frame = of_size(1000)
+    evaluate(judgments, frame, ["AP", "Judged@10"], check=False)
+    relevant = pd.concat([frame, run(("7", "d700", 0.1))])
+    for check in (False, True):
+        assert "is retrieved twice" in complaint_of(BadRun, evaluate, judgments, relevant, ["AP"], check=check)
+
+
+def test_a_document_in_the_rankings_of_several_queries_is_no_repeat():
+    _, frame = of_size(1000)
+    frame = pd.concat([frame[:-2].assign(query_id=query) for query in "abc"])
+    assert (
+        evaluate(qrels(("a", "d7", 1)), frame.assign(score=range(len(frame), 0, -1)), ["RR"]).loc["run", "RR"] == 1 / 8
+    )
+
+
+def test_ids_of_equal_hashes_are_told_apart(monkeypatch):
+    """Of the first hash function all ids have one hash, so that another is taken; of that, four documents share each."""
+
+    def frames(*more):
+        rows = [(query, f"d{number}", 200.0 - number) for query in "ab" for number in range(200)]
+        return qrels(*[(q, f"d{n}", n % 3) for q in "ab" for n in range(10)]), run(*rows, *more)
+
+    def hashed(self, ids):
+        numbers = [0 if self.salt == 0 else int(name[1:]) % 50 for name in ids.to_pylist()]
+        return np.array(numbers, np.uint64)
+
+    measures = ["AP", "nDCG@10", "Judged@100", "Bpref"]
+    expected = evaluate(*frames(), measures)
+    monkeypatch.setattr("pyterrier_cwla.ids._Hashing.__call__", hashed)
+    pd.testing.assert_frame_equal(evaluate(*frames(), measures), expected)
+    message = complaint_of(BadRun, evaluate, *frames(("b", "d77", 0.5)), measures)
+    assert message == "topic 'b': 'd77' is retrieved twice: keep one row of each document."
+    judgments, frame = frames()
+    judgments = pd.concat([judgments, qrels(("a", "d3", 0))])
+    assert "topic 'a': 'd3' is judged twice" in complaint_of(BadJudgments, evaluate, judgments, frame, measures)
 
 
 # ---- judgments
@@ -110,8 +175,8 @@ def test_a_pair_judged_twice_names_topic_and_document(grades):
     assert message == "topic '301': 'a' is judged twice: keep one row."
 
 
-@pytest.mark.parametrize("grades", [(1, 2), (1, 0), (0, 1), (2, -1)])
-def test_a_relevant_pair_judged_twice_is_found_in_large_judgments_too(grades):
+@pytest.mark.parametrize("grades", [(1, 2), (1, 0), (0, 1), (2, -1), (0, 0), (0, -1)])
+def test_a_pair_judged_twice_is_found_in_large_judgments_too(grades):
     frames = collection(2, queries=801, depth=20)
     twice = qrels(("5", "new", grades[0]), ("5", "new", grades[1]))
     judgments = pd.concat([frames.qrels, twice]).sample(frac=1, random_state=1)

@@ -48,11 +48,11 @@ class Masking:
         for name, measure in measures.items():
             if measure.NAME == "IntentAware":
                 raise BadParameter(f"{name}: judgments for several intents cannot be thinned out here.")
-        rows = []
+        aligned = []
         for name, run in runs.items():
             with naming(str(name)):
-                rows.append(judgments.rows(loaded(run, "run")))
-        whole = Aligned(rows).rankings(all_judged=True)
+                aligned.append(judgments.align(loaded(run, "run"), all_judged=True))
+        whole = Rankings.stacked(aligned)
         if not any(_reads_rows(measure) for measure in measures.values()):
             whole = replace(whole, rows=None)  # light to send to other processes
         return cls(dict(measures), list(map(str, runs)), judgments, whole, pool)
