@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyterrier_cwla import esNDCG, evaluate, evaluate_sessions, nsDCG, sDCG
-from pyterrier_cwla.align import _Side
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadSessions, UnknownSpec
+from pyterrier_cwla.pairs import JudgedPairs
 
 pytestmark = pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
 
@@ -270,8 +270,8 @@ def test_judgments_of_topics_and_of_queries(log):
 
 def test_the_run_is_matched_with_its_judgments_once(log, monkeypatch):
     calls = []
-    match = _Side.match
-    monkeypatch.setattr(_Side, "match", lambda self, rows: calls.append(1) or match(self, rows))
+    match = JudgedPairs.match
+    monkeypatch.setattr(JudgedPairs, "match", lambda self, rows: calls.append(1) or match(self, rows))
     evaluate_sessions(*log, MEASURES)
     assert len(calls) == 1
 
