@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 
 from .errors import BadRun, CWLAError, MalformedFile, some
-from .frames import run_columns, strings
+from .frames import PYTERRIER, NamedColumns, run_columns, strings
 from .measures import CWLAMeasure, innermost
 from .parts import Part, Source, twice
 from .provider import aggregated
@@ -104,7 +104,9 @@ class InFrames:
     """A Dask DataFrame of runs, as tasks to count and to score them."""
 
     def __init__(self, frame: Any, extras: Sequence[str]) -> None:
-        self.names = {_NAMES.get(name, name): name for name in map(str, frame.columns)}
+        self.names: dict[str, list[str]] = {}
+        for name in dict.fromkeys(map(str, frame.columns)):
+            self.names.setdefault(PYTERRIER.get(name, name), []).append(name)
         missing = [name for name in ("query_id", "doc_id", "score") if name not in self.names]
         if missing:
             raise BadRun(f"the run has no column {missing[0]!r}; there is {some(self.names, 8)}.")
@@ -128,11 +130,8 @@ class InFrames:
     def _done(self, client: Client, task: Callable, wanted: Sequence[str], **how: Any) -> list[Any]:
         from dask import delayed
 
-        frames = self.frame[[self.names[name] for name in wanted]].rename(columns=_NAMES).to_delayed()
+        frames = self.frame[[name for one in wanted for name in self.names[one]]].to_delayed()
         return client.compute([delayed(task, pure=False)(frame, number, **how) for number, frame in enumerate(frames)])
-
-
-_NAMES = {"qid": "query_id", "docno": "doc_id"}
 
 
 @dataclass(frozen=True)
@@ -144,7 +143,7 @@ class _Frame:
 
     def tables(self, extras: Iterable[str]) -> Iterator[pa.Table]:
         with _of_partition(self.number):
-            columns = run_columns(self.frame.drop(columns="run", errors="ignore"))
+            columns = run_columns(self.frame.loc[:, self.frame.columns != "run"])
             given = {"doc_length": columns.doc_length, "duplicate_of": columns.duplicate_of}
             ids = _ids(self.frame) | {"doc_id": columns.doc_id, "score": columns.value}
             yield pa.table(ids | {name: given[name] for name in extras if given[name] is not None})
@@ -160,8 +159,10 @@ def _scored_frame(frame: pd.DataFrame, number: int, **how: Any) -> _Scored:
 
 
 def _ids(frame: pd.DataFrame) -> dict[str, Any]:
-    run = frame["run"] if "run" in frame else pa.repeat(pa.scalar("run", pa.large_string()), len(frame))
-    ids = {"run": run, "query_id": frame["query_id"]}
+    named = NamedColumns(frame, "run", "score", BadRun)
+    run = named.get("run")
+    run = pa.repeat(pa.scalar("run", pa.large_string()), len(frame)) if run is None else run
+    ids = {"run": run, "query_id": named["query_id"]}
     return {name: strings(column, name, "run", BadRun) for name, column in ids.items()}
 
 

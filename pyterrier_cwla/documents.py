@@ -26,7 +26,7 @@ class Lengths(DocumentTable):
     225.0
     """
 
-    what, values = "lengths", ("doc_length", "words", "length")
+    what, meanings = "lengths", (("doc_length", "words", "length"),)
 
     def __len__(self) -> int:
         return len(self._columns[1])

@@ -29,7 +29,7 @@ class Duplicates(DocumentTable):
     2
     """
 
-    what, values, reserved = "duplicates", ("duplicate_of", "cluster"), RUN
+    what, meanings, reserved = "duplicates", (("duplicate_of",), ("cluster",)), RUN
 
     def __len__(self) -> int:
         """How many documents repeat another: their originals are not among them."""

@@ -3,7 +3,7 @@
 import csv
 import os
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -19,6 +19,7 @@ import pyarrow.parquet
 from .errors import MalformedFile
 from .pairs import first_repeat
 from .room import check_file, check_room, has_room, unpacked
+from .same_columns import the_only
 
 AnyPath = str | os.PathLike[str]
 
@@ -219,10 +220,35 @@ def open_parquet(path: str, **options: Any) -> pa.parquet.ParquetFile:
 def _parquet(path: str, kind: _Kind) -> pa.Table:
     file = open_parquet(path)
     found = columns_of(path, file.schema_arrow, kind)
-    check_parquet(path, file, list(found.values()))
-    table = file.read(list(found.values()))
+    check_parquet(path, file, names_in(found))
+    table = file.read(names_in(found))
     table.validate(full=True)
-    return pa.table({column: converted(path, column, table[name], name) for column, name in found.items()})
+    return one_of_each(found, table, partial(converted, path), partial(in_parquet, path))
+
+
+def names_in(found: Mapping[str, Collection[str]]) -> list[str]:
+    """What the file calls all these columns."""
+    return [name for names in found.values() for name in names]
+
+
+def one_of_each(
+    found: Mapping[str, Sequence[str]], table: pa.Table, convert: Callable[[str, Any, str], Any], place: Place
+) -> pa.Table:
+    """Our columns from those of a file, which may have several for one thing if they are equal."""
+    columns: dict[str, Any] = {}
+
+    def refuse(sentence: str, row: int) -> MalformedFile:
+        pair = _pair(pa.table(columns), row)
+        return MalformedFile(f"{place(row)}: the file {sentence}{pair and f' for {pair}'}. Keep one of the two.")
+
+    for column, names in found.items():
+        given = [
+            (name, convert(column, table.column(at), name))
+            for name in names
+            for at in table.schema.get_all_field_indices(name)
+        ]
+        columns[column] = the_only(given, refuse)
+    return pa.table(columns)
 
 
 def converted(path: str, column: str, values: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
@@ -264,19 +290,20 @@ def _is_long(kind: pa.DataType) -> bool:
     return is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
 
 
-def columns_of(path: str, schema: pa.Schema, kind: _Kind) -> dict[str, str]:
+def columns_of(path: str, schema: pa.Schema, kind: _Kind) -> dict[str, list[str]]:
     """What the file calls each of our columns."""
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
+    types = {name: [field.type for field in schema if field.name == name] for name in schema.names}
     for name, column in kind.names.items():
-        if name in schema.names and not (column in kind.optional and pa.types.is_null(schema.field(name).type)):
-            found.setdefault(column, name)
+        if name in types and not (column in kind.optional and all(map(pa.types.is_null, types[name]))):
+            found.setdefault(column, []).append(name)
     for column in kind.names.values():
         if column not in found and column not in kind.optional:
             names = " or ".join(name for name, meant in kind.names.items() if meant == column)
             raise MalformedFile(f"{path}: no column {names}. There is: {', '.join(schema.names)}.")
-    for column, name in found.items():
-        if TYPES[column] == pa.string() and not is_text(schema.field(name).type):
-            there = schema.field(name).type
+    for column, name in ((column, name) for column, names in found.items() for name in names):
+        there = next((one for one in types[name] if not is_text(one)), None)
+        if TYPES[column] == pa.string() and there is not None:
             way = "astype(int).astype(str)" if pa.types.is_floating(there) else "astype(str)"
             raise MalformedFile(
                 f"{path}: column {name!r} holds {there}, and ids must be strings. Save the file again after"
@@ -296,13 +323,18 @@ def _text(path: str, data: bytes, kind: _Kind) -> tuple[pa.Table, bytes]:
     data = unmarked(path, data)
     fields, delimiter = kind.fields, " "
     if kind is _LENGTHS or kind is _DUPLICATES:
-        fields, delimiter, data = _without_header(data, kind)
+        fields, delimiter, data = _without_header(path, data, kind)
     if not data or data.isspace():
         raise empty(path, kind)
     if delimiter == ",":
         _refuse_loose_quotes(path, data)
     try:
-        return split_by_arrow(single_spaced(data) if delimiter == " " else data, fields, delimiter), data
+        table = split_by_arrow(single_spaced(data) if delimiter == " " else data, fields, delimiter)
+        if len(set(table.column_names)) == table.num_columns:
+            return table, data
+        alike = {column: [f for f, meant in fields.items() if meant == column] for column in table.column_names}
+        table = table.rename_columns([field for names in alike.values() for field in names])
+        return one_of_each(alike, table, lambda _, values, name: values, partial(in_text, path, data)), data
     except pa.ArrowInvalid as error:
         refuse_text(path, data, fields, delimiter, error)
 
@@ -314,7 +346,7 @@ def unmarked(path: str, data: bytes) -> bytes:
     return data.removeprefix(_MARK)
 
 
-def _without_header(data: bytes, kind: _Kind) -> tuple[dict[str, str], str, bytes]:
+def _without_header(path: str, data: bytes, kind: _Kind) -> tuple[dict[str, str], str, bytes]:
     """Fields in the order of the header, the delimiter, and the data with an empty line for the header."""
     data = re.sub(rb"(?<![^\r\n])[ \t\v\f]+(?=[\r\n]|\Z)", b"", data)
     first = re.search(rb"[^\r\n]+", data)
@@ -323,9 +355,15 @@ def _without_header(data: bytes, kind: _Kind) -> tuple[dict[str, str], str, byte
     delimiter = next((d for d in "\t," if d.encode() in first.group()), " ")
     names = [name.strip().lower() for name in _cells(first.group(), delimiter, errors="replace")]
     columns = [kind.names.get(name, "") for name in names]
-    if "doc_id" not in columns or not len({*columns} - {""}) == len(columns) == len(kind.fields):
+    known = {*columns} - {""}
+    if "doc_id" not in known or "" in columns or len(known) != len(kind.fields):
+        if known == {"doc_id"} and "" not in columns and len(columns) > 1:
+            raise MalformedFile(
+                f"{path}: of the columns {', '.join(names)} each has ids of documents, and none values."
+            )
         return kind.fields, delimiter, data
-    return dict(zip(names, columns)), delimiter, data[: first.start()] + data[first.end() :]
+    fields = {name if names.index(name) == at else f"{name} ({at + 1})": columns[at] for at, name in enumerate(names)}
+    return fields, delimiter, data[: first.start()] + data[first.end() :]
 
 
 def _refuse_loose_quotes(path: str, data: bytes) -> None:
@@ -386,8 +424,9 @@ def split_by_arrow(data: bytes, fields: dict[str, str], delimiter: str) -> pa.Ta
     for field in texts:
         if not pc.all(pc.match_substring_regex(table[field], "^-?[0-9]+$")).as_py():
             raise pa.ArrowInvalid(f"{field} is no integer")
-    table = table.rename_columns(list(needed.values())).select([c for c in TYPES if c in needed.values()])
-    return table.cast(pa.schema({column: TYPES[column] for column in table.column_names}))
+    table = table.rename_columns(list(needed.values()))
+    table = table.select([at for c in TYPES for at, column in enumerate(needed.values()) if c == column])
+    return table.cast(pa.schema([(column, TYPES[column]) for column in table.column_names]))
 
 
 def refuse_text(

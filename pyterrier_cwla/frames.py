@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from . import ids
 from .errors import BadJudgments, BadRun, CWLAError, some
+from .same_columns import Named, the_only
 
-_PYTERRIER = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
+PYTERRIER = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
 
 
 @dataclass(frozen=True)
@@ -47,23 +48,24 @@ def judgment_columns(qrels: Any) -> Columns:
 
 
 def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Columns:
-    named = _named_columns(data, what, value, error)
+    named = NamedColumns(data, what, value, error)
     missing = [name for name in ("query_id", "doc_id", value) if name not in named]
     if missing:
         raise error(
             f"the {what} {'has' if what == 'run' else 'have'} no column {missing[0]!r}; there is {some(named, 8)}."
         )
-    values = numbers(named[value], value, what, error)
     of_run = value == "score"
+    query_id, doc_id = named["query_id"], named["doc_id"]
+    values = numbers(named[value], value, what, error)
     if of_run and "run" in named:
         _refuse_several(named["run"])
-    lengths = named.get("doc_length") if of_run else None
-    originals = named.get("duplicate_of") if of_run else None
-    intents = None if of_run else named.get("iteration")
+    lengths = named.get("doc_length", of_run)
+    originals = named.get("duplicate_of", of_run)
+    intents = named.get("iteration", not of_run)
     as_ids = identifiers if of_run else strings
     return Columns(
-        as_ids(named["query_id"], "query_id", what, error),
-        as_ids(named["doc_id"], "doc_id", what, error),
+        as_ids(query_id, "query_id", what, error),
+        as_ids(doc_id, "doc_id", what, error),
         values,
         None if lengths is None else numbers(lengths, "doc_length", what, error),
         None if originals is None else strings(originals, "duplicate_of", what, error, holes=True),
@@ -92,20 +94,49 @@ def _as_text(column: Any, error: type[CWLAError]) -> Any:
         raise error("iteration of the judgments must be strings or whole numbers, one kind in all rows.") from None
 
 
-def _named_columns(data: Any, what: str, value: str, error: type[CWLAError]) -> dict[str, Any]:
+class NamedColumns:
+    """The columns of a run or of judgments by the names of ir_measures; several for one thing must be equal."""
+
+    def __init__(self, data: Any, what: str, value: str, error: type[CWLAError]) -> None:
+        self._what, self._error = what, error
+        self._columns: dict[str, list[Named]] = {}
+        for name, column in _named_columns(data, what, value, error):
+            self._columns.setdefault(PYTERRIER.get(name, name), []).append((name, column))
+        for alike in self._columns.values():
+            alike.sort(key=lambda named: named[0] in PYTERRIER)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def get(self, name: str, wanted: bool = True) -> Any:
+        """The column of this name; None where there is none, or none is wanted."""
+        return self[name] if wanted and name in self._columns else None
+
+    def __getitem__(self, name: str) -> Any:
+        def refuse(sentence: str, row: int) -> CWLAError:
+            known = {"query_id": "query", "doc_id": "document"}
+            ids = [known[one] + f" {self._value(one, row)!r}" for one in known if one != name and one in self._columns]
+            verb = sentence if self._what == "run" else sentence.replace("has", "have", 1)
+            return self._error(f"the {self._what} {verb} in row {row} ({', '.join(ids)}). Keep one of the two.")
+
+        return the_only(self._columns[name], refuse)
+
+    def _value(self, name: str, row: int) -> Any:
+        column = self._columns[name][0][1]
+        value = column.iloc[row] if hasattr(column, "iloc") else column[row]
+        return value.as_py() if hasattr(value, "as_py") else value
+
+
+def _named_columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Iterable[Named]:
     if isinstance(data, Mapping):
         pairs = [(q, d, v) for q, documents in data.items() for d, v in documents.items()]
-        return dict(
-            zip(("query_id", "doc_id", value), zip(*pairs, strict=True) if pairs else ((), (), ()), strict=True)
-        )
+        return zip(("query_id", "doc_id", value), zip(*pairs, strict=True) if pairs else ((), (), ()), strict=True)
     if hasattr(data, "dask"):
         raise error(f"the {what} are a Dask DataFrame: pyterrier_cwla.cluster.evaluate takes those of runs.")
     if hasattr(data, "collect"):  # a lazy frame
         data = data.collect()
-    if isinstance(data, pa.Table | pa.RecordBatch):
-        return {_PYTERRIER.get(name, name): data[name] for name in data.column_names}
-    if hasattr(data, "columns") and hasattr(data, "__getitem__"):  # pandas, polars
-        return {_PYTERRIER.get(name, name): data[name] for name in data.columns}
+    if hasattr(data, "columns") and hasattr(data, "__getitem__"):
+        return columns_of_table(data)
     if isinstance(data, Iterable) and not isinstance(data, str | bytes):
         rows = list(data)
         if rows and not hasattr(rows[0], "_fields"):
@@ -113,8 +144,17 @@ def _named_columns(data: Any, what: str, value: str, error: type[CWLAError]) -> 
                 f"the {what} must be a DataFrame, a dict of dicts or named tuples, not {type(rows[0]).__name__}s."
             )
         fields = rows[0]._fields if rows else ("query_id", "doc_id", value)
-        return dict(zip(fields, zip(*rows, strict=True) if rows else ((),) * len(fields), strict=True))
+        return zip(fields, zip(*rows, strict=True) if rows else ((),) * len(fields), strict=True)
     raise error(f"the {what} must be a DataFrame, a dict of dicts or named tuples, not {type(data).__name__}.")
+
+
+def columns_of_table(table: Any) -> list[Named]:
+    """The columns of a pandas, polars or Arrow table, each with its name, which may stand twice."""
+    if isinstance(table, pa.Table | pa.RecordBatch):
+        return list(zip(table.column_names, table.columns, strict=True))
+    if hasattr(table, "iloc"):
+        return [(name, table.iloc[:, at]) for at, name in enumerate(table.columns)]
+    return [(name, table[name]) for name in table.columns]
 
 
 def identifiers(column: Any, name: str, what: str, error: type[CWLAError]) -> Any:

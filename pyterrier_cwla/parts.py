@@ -31,6 +31,8 @@ from .files import (
     in_parquet,
     in_text,
     is_data,
+    names_in,
+    one_of_each,
     open_parquet,
     packing_of,
     refuse_missing,
@@ -314,11 +316,12 @@ class _RowGroups(Part):
             if self.row_groups[-1] >= file.metadata.num_row_groups:
                 raise MalformedFile(f"{self.path}: was changed while it was read. Evaluate it again.")
             columns = _columns(self.path, file.schema_arrow, self.run, wanted)
-            columns = {column: name for column, name in columns.items() if column in ("run", *wanted)}
-            self._check_room(file.metadata, [name for column, name in columns.items() if TYPES[column] == pa.string()])
-            for table in self._raw(file, list(columns.values())):
+            columns = {column: names for column, names in columns.items() if column in ("run", *wanted)}
+            texts = {column: names for column, names in columns.items() if TYPES[column] == pa.string()}
+            self._check_room(file.metadata, names_in(texts))
+            for table in self._raw(file, names_in(columns)):
                 _validate(table)
-                table = pa.table({column: self._as(column, table[name], name) for column, name in columns.items()})
+                table = one_of_each(columns, table, self._as, partial(_in_rows, self.path, before))
                 if _has_holes(table):
                     refuse_missing(table, partial(_in_rows, self.path, before), RUN)
                 before += len(table)
@@ -367,13 +370,15 @@ def _parquet_parts(path: str, name: str, folder: str | None) -> Iterator[Part]:
         columns = _columns(path, schema, run)
         sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
         often: list[str] = [column for column in ("run", "query_id") if column in columns]
-        if sizes and _comes_often(file, columns["doc_id"]):
+        if sizes and _comes_often(file, columns["doc_id"][0]):
             often.append("doc_id")
     before = 0
     for groups in _together(range(len(sizes)), sizes, ROWS):
         rows = sum(sizes[group] for group in groups)
         if rows:
-            yield _RowGroups(path, run, groups, rows, before, tuple(columns[column] for column in often))
+            yield _RowGroups(
+                path, run, groups, rows, before, tuple(name for column in often for name in columns[column])
+            )
         before += rows
 
 
@@ -391,7 +396,7 @@ def _together(groups: Sequence[int], sizes: Sequence[int], most: int) -> Iterato
         yield tuple(some_groups)
 
 
-def _columns(path: str, schema: pa.Schema, run: str | None, wanted: Collection[str] = ()) -> dict[str, str]:
+def _columns(path: str, schema: pa.Schema, run: str | None, wanted: Collection[str] = ()) -> dict[str, list[str]]:
     return columns_of(path, schema, (RUN if run is not None else _NAMED_RUNS).of(wanted))
 
 

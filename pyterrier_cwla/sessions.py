@@ -17,11 +17,12 @@ from .align import Aligned, Judgments
 from .catalogue import PLAIN
 from .errors import BadParameter, BadSessions, some
 from .evaluate import computed_here, is_runs, loaded, measures_of
-from .frames import strings
+from .frames import columns_of_table, strings
 from .ideal import ideal_ranking
 from .measures import CWLAMeasure
 from .provider import CWLAEvaluator, prepare
 from .rankings import Array, Rankings, summed
+from .same_columns import the_only
 from .spec import In, OneOf, Parameter
 
 
@@ -282,7 +283,7 @@ def _asked(sessions: Any, judged_by: str) -> Asked:
         sessions = sessions.to_pandas()
     if not isinstance(sessions, pd.DataFrame):
         raise BadSessions(f"the sessions must be a DataFrame or a dict of lists, not {type(sessions).__name__}.")
-    table = sessions.rename(columns={"qid": "query_id"})
+    table = _with_query_id(sessions)
     judged_by = "query_id" if judged_by == "qid" else judged_by
     for name in ("session", "query_id", "order", judged_by):
         if name not in table:
@@ -296,6 +297,17 @@ def _asked(sessions: Any, judged_by: str) -> Asked:
     table = table.iloc[np.lexsort((table["order"].rank(), number))]
     start = np.append(0, np.cumsum(np.bincount(number)))
     return Asked(pd.Index(names, name="session"), start, table["query_id"].tolist(), table[judged_by].tolist())
+
+
+def _with_query_id(sessions: pd.DataFrame) -> pd.DataFrame:
+    """The sessions with one column ``query_id``, which may be called ``qid``."""
+
+    def refuse(sentence: str, row: int) -> BadSessions:
+        return BadSessions(f"the table of sessions {sentence} in row {row}. Keep one of the two.")
+
+    given = [(name, column) for name, column in columns_of_table(sessions) if name in ("query_id", "qid")]
+    others = sessions.loc[:, ~sessions.columns.isin(["query_id", "qid"])]
+    return others.assign(query_id=the_only(given, refuse)) if given else others
 
 
 def _check_order(table: pd.DataFrame) -> None:

@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 from ._version import __version__
 from .errors import BadParameter, MalformedFile, near, some
 from .fingerprints import of_table
-from .frames import strings
+from .frames import columns_of_table, strings
+from .same_columns import the_only
 from .whole import written
 
 IDS = ("doc_id", "docno", "id")
@@ -70,12 +71,15 @@ class DocumentTable(ABC):
     """As in ``lengths=``."""
     values: ClassVar[tuple[str, ...]]
     """The names that the column beside the document ids may have, ours first."""
+    meanings: ClassVar[tuple[tuple[str, ...], ...]]
+    """The same names, those together that mean the same."""
     reserved: ClassVar[str] = ""
     """A name that no table can have."""
     _named: ClassVar[dict[str, Any]]
 
     def __init_subclass__(cls) -> None:
         cls._named = {}
+        cls.values = tuple(name for names in cls.meanings for name in names)
 
     def __init__(
         self, name: str, columns: Any = None, path: str | None = None, about: dict[str, Any] | None = None
@@ -174,13 +178,26 @@ class DocumentTable(ABC):
         if isinstance(table, Mapping):
             return list(table), list(table.values()), cls.values[0]
         if hasattr(table, "columns") or isinstance(table, pa.Table):
-            names = list(table.column_names if isinstance(table, pa.Table) else table.columns)
-            ids, values = (next((c for c in wanted if c in names), None) for wanted in (IDS, cls.values))
-            if ids is None or values is None:
+            columns = columns_of_table(table)
+            ids, *values = (
+                [one for name in wanted for one in columns if one[0] == name] for wanted in (IDS, *cls.meanings)
+            )
+            given = next(filter(None, values), None)
+            if not ids or given is None:
+                names = [name for name, _ in columns]
                 raise BadParameter(
                     f"a table of {cls.what} has columns doc_id and {cls.values[0]}; this one has {some(names, 8)}."
                 )
-            return table[ids], table[values], values
+
+            def refuse(sentence: str, row: int) -> BadParameter:
+                return BadParameter(f"the table of {cls.what} {sentence} in row {row}. Keep one of the two.")
+
+            def refuse_values(sentence: str, row: int) -> BadParameter:
+                document = strings(doc_id, "doc_id", cls.what, BadParameter)[row].as_py()
+                return refuse(f"{sentence} for document {document!r}", row)
+
+            doc_id = the_only(ids, refuse)
+            return doc_id, the_only(given, refuse_values), given[0][0]
         if hasattr(table, "index") and hasattr(table, "dtype"):
             return table.index, table, cls.values[0]
         raise BadParameter(
