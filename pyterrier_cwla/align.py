@@ -121,7 +121,7 @@ class Judgments:
             )
 
     def align(self, run: Any, all_judged: bool = False, check: bool = True) -> Rankings:
-        """A run's rankings: as trec_eval orders them, score in float32 descending, ties by document id descending."""
+        """A run's rankings in trec_eval 9's order: score in float32 descending, ties by document id descending."""
         return self.rows(run, check).rankings(all_judged)
 
     def rows(self, run: Any, check: bool = True) -> Rows:

@@ -26,7 +26,9 @@ def num_q(rankings: Rankings) -> Array:
 
 
 def num_rel(rankings: Rankings, rel: int = 1) -> Array:
-    """How many documents are judged with at least rel.
+    """How many documents are judged with at least rel; 0 where the run does not answer the query.
+
+    This is ir_measures' count. That of ``trec_eval -c`` has the documents of unanswered queries as well.
 
     Unit: documents.
     """

@@ -58,7 +58,7 @@ _MEANS = {
     "unseen": "the effort of a document that was not retrieved, where effort cannot tell",
     "lengths": "the words of each document; without it, the run's doc_length",
     "missing": "what to do without a document's length: error, or the mean of the others",
-    "judged_only": "whether unjudged documents are taken out of the rankings first",
+    "judged_only": "whether documents that are unjudged or have a negative grade are taken out of the rankings first",
     "duplicates": "which documents repeat others, and so have no words to read",
     "duplicate_gain": "whether a duplicate gains what its grade does, or nothing",
     "half_life": "the effort after which half of the users have left",

@@ -34,10 +34,10 @@ class Metric:
 
     ``end`` is "open" (an infinite list; unseen items gain nothing), "stop" (everybody leaves at the last item), or a
     rank at which everybody leaves, retrieved or not. ``k`` keeps the first k items of a ranking. ``unseen`` is the
-    effort of an unseen item where the effort function cannot tell. ``judged_only`` takes what is not judged out of the
-    rankings first. ``duplicates``, a table of clusters, says which documents repeat an earlier one of their ranking:
-    they have no words to read, and (``duplicate_gain="none"``) gain nothing. With duplicates the ideal is only a bound,
-    in which whatever has a copy costs no reading.
+    effort of an unseen item where the effort function cannot tell. ``judged_only`` takes what is not judged, or has a
+    negative grade, out of the rankings first. ``duplicates``, a table of clusters, says which documents repeat an
+    earlier one of their ranking: they have no words to read, and (``duplicate_gain="none"``) gain nothing. With
+    duplicates the ideal is only a bound, in which whatever has a copy costs no reading.
     """
 
     C: Spec

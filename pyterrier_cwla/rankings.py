@@ -170,7 +170,8 @@ class Rankings:
     def condensed(self) -> Rankings:
         """The rankings without what is not judged, which makes room for the rest to move up.
 
-        They must hold all judged documents. A grade below 0 is trec_eval's mark of what is not judged.
+        They must hold all judged documents. Documents with a grade below 0, trec_eval's mark of what is not judged, are
+        left out as well.
         """
         keep = self.grade >= 0
         query = self.query[keep]

@@ -17,7 +17,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import AP, ERR, INST, RBP, RR, Judged, NumQ, NumRel, NumRet, P, Rprec, nDCG
 
-from pyterrier_cwla import CWLA, TBG, CWLAError, CWLAProvider, GeometricMean, Residual, continuation, register_lengths
+from pyterrier_cwla import (
+    CWLA,
+    TBG,
+    CWLAError,
+    CWLAProvider,
+    GeometricMean,
+    Residual,
+    continuation,
+    evaluate,
+    register_lengths,
+)
 from pyterrier_cwla.errors import BadParameter, UnknownSpec
 from pyterrier_cwla.measures import CWLAMeasure
 
@@ -102,7 +112,7 @@ def of_same_value(value):
 
 
 @given(MEASURES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_measure_is_its_text(made):
     kind, parameters = made
     measure = kind(**parameters)
@@ -116,7 +126,7 @@ def test_a_measure_is_its_text(made):
 
 
 @given(MEASURES, st.randoms(use_true_random=False))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_order_defaults_and_kinds_of_numbers_do_not_matter(made, random):
     kind, parameters = made
     names = list(parameters)
@@ -133,7 +143,7 @@ def test_order_defaults_and_kinds_of_numbers_do_not_matter(made, random):
 
 
 @given(MEASURES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_measure_survives_pickling(made):
     measure = made[0](**made[1])
     again = pickle.loads(pickle.dumps(measure))
@@ -143,7 +153,7 @@ def test_a_measure_survives_pickling(made):
 
 
 @given(CWLAS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_residual_is_its_text(parameters):
     residual = Residual(measure=CWLA(**parameters))
     assert ir_measures.parse_measure(str(residual)) == residual == Residual(measure=str(CWLA(**parameters)))
@@ -393,6 +403,25 @@ def test_sums_are_sums_and_means_are_over_judged_topics():
     run = {"1": {"a": 1.0, "x": 0.5}, "9": {"a": 1.0}}
     values = ir_measures.cwla.calc_aggregate([NumQ, NumRel, NumRel(rel=1), NumRet, P @ 1, nDCG], qrels, run)
     assert list(values.values()) == [1, 1, 2, pytest.approx(1 / 3), pytest.approx(1 / 3)]
+
+
+def test_num_rel_of_an_unanswered_query_is_0_as_ir_measures_has_it():
+    """``trec_eval -c`` would count its two relevant documents."""
+    qrels = {"1": {"a": 1, "b": -1}, "2": {"a": 1, "b": 1}}
+    run = {"1": {"a": 1.0}}
+    theirs = {one.query_id: one.value for one in ir_measures.pytrec_eval.iter_calc([NumRel], qrels, run)}
+    assert evaluate(qrels, run, ["NumRel"], by_query=True)["NumRel"].tolist() == [1, 0] == [theirs["1"], theirs["2"]]
+    assert evaluate(qrels, run, ["NumRel"])["NumRel"].tolist() == [1]
+
+
+@pytest.mark.parametrize("measure", ["RR", "AP", "nDCG", "P@1"])
+def test_judged_only_takes_negative_grades_out_like_unjudged_documents(measure):
+    qrels = {"1": {"a": 1, "b": -1, "c": 0, "d": 2}}
+    run = {"1": {"b": 5.0, "x": 4.0, "a": 3.0, "c": 2.0, "d": 1.0}}
+    left = {"1": {docno: score for docno, score in run["1"].items() if docno not in ("b", "x")}}
+    name, at, k = measure.partition("@")
+    found = evaluate(qrels, run, [f"{name}(judged_only=True){at}{k}"]).iloc[0, 0]
+    assert found == evaluate(qrels, left, [measure]).iloc[0, 0] != evaluate(qrels, run, [measure]).iloc[0, 0]
 
 
 def test_run_inputs():
