@@ -40,7 +40,7 @@ def every_judgment(grades, highest, unseen, not_retrieved):
             yield ranking + [grade for grade, _ in after], judged + not_retrieved
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(
     st.sampled_from(CELLS), st.sampled_from(GAINS), st.sampled_from(["open", "stop", 3]), st.integers(1, 3), st.data()
 )

@@ -63,7 +63,7 @@ def as_log(grades, found):
 
 
 @given(sessions(), st.integers(1, 5), st.sampled_from([1, 2]), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_click_metrics_are_those_of_a_loop(given_sessions, depth, good, judged_only):
     grades, found = given_sessions
     log = as_log(grades, found)
@@ -186,7 +186,6 @@ values = st.integers(-1000, 1000).map(lambda n: n / 8)
 
 
 @given(st.lists(st.tuples(values, values, st.integers(0, 6)), min_size=2, max_size=12))
-@settings(deadline=None)
 def test_the_weighted_correlation_is_numpy_s_with_each_pair_as_often_as_it_counts(triples):
     x, y, n = map(np.array, zip(*triples))
     if n.sum() == 0:

@@ -6,7 +6,7 @@ import pyterrier as pt
 import pytest
 import reference
 from generated import as_pyterrier, collection, harmless
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import TBG, evaluate
@@ -135,7 +135,6 @@ def test_a_generated_run_with_unknown_lengths(generated):
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5000)), min_size=1, max_size=30))
-@settings(deadline=None)
 def test_time_biased_gain_by_hand(documents):
     """Smucker and Clarke (2012), Eq. 3: Σ 0.64·0.77·2^(−T/224) over the relevant, T with 4.4 s a summary."""
     elapsed, expected = 0.0, 0.0

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import tqdm.auto
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import pyterrier_cwla
@@ -259,7 +259,6 @@ def test_duplicates_are_those_that_comparing_all_pairs_finds(similarity, size):
     assert found > 10
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.lists(st.sampled_from("abc"), max_size=6).map(" ".join), max_size=8),
     st.sampled_from([1.0, 2 / 3, 0.5, 0.25]),

@@ -33,7 +33,7 @@ def pairs(frame):
     return set(zip(frame.query_id, frame.doc_id))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(0, 130), st.integers(0, 130), st.integers(0, 3)), min_size=1, max_size=3),
     st.integers(1, 1000),

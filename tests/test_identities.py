@@ -17,8 +17,8 @@ from pyterrier_cwla.catalogue import PLAIN
 from pyterrier_cwla.errors import NoFiniteValue
 from pyterrier_cwla.spec import Spec, parse
 
-many = settings(deadline=None, max_examples=60)
-some = settings(deadline=None, max_examples=25)
+many = settings(max_examples=60)
+some = settings(max_examples=25)
 RBP = numbers(0, 0.99).map("rbp({})".format)
 ELSEWHERE = st.lists(numbers(0, 1), max_size=3)
 
@@ -298,7 +298,7 @@ def bounded(C: Spec, A: Spec) -> bool:
 
 @pytest.mark.parametrize("A", BUILT_IN["aggregation"])
 @pytest.mark.parametrize("C", BUILT_IN["continuation"])
-@settings(deadline=None, max_examples=6)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_residuals_are_bounds_where_they_are_said_to_be(C, A, data):
     """DESIGN.md, section 3: no judgment of what is unjudged or unseen lifts the score by more."""
@@ -373,7 +373,7 @@ def test_time_biased_gain_of_an_unlimited_supply():
     assert TBG(norm="unlimited", lengths={"d": 100}).metric.score(rankings) == near(0.4928 / 17.20392, rel=1e-5)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.integers(0, 40)), min_size=1, max_size=6),
     st.sampled_from(["open", "stop", 1, 2, 3, 5]),

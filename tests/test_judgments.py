@@ -7,7 +7,7 @@ import pytest
 import pytrec_eval
 import reference
 from generated import as_pyterrier, collection
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import CWLA, GeometricMean, Residual, evaluate
@@ -77,7 +77,6 @@ def by_topic(values):
 
 
 @pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
-@settings(deadline=None)
 @given(by_topic(st.integers(-2, 3)), by_topic(st.sampled_from([0.0, 0.5, 2.0])), st.integers(1, 3), st.booleans())
 def test_any_judgments(qrels, run, rel, judged_only):
     """Ties, topics that one side lacks, nothing relevant, nothing else, nothing judged, grades of −1 and −2."""

@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from generated import as_pyterrier, collection
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import esNDCG, evaluate, evaluate_sessions, nsDCG, sDCG
@@ -98,7 +98,6 @@ chances = st.sampled_from([0, 0.2, 0.7, 0.95, 1])
 
 
 @given(logs(), bases, bases, st.one_of(st.none(), st.integers(1, 5)))
-@settings(deadline=None)
 def test_session_dcg_is_the_double_sum(log, b, bq, k):
     found = evaluate_sessions(*log, [sDCG(b=b, bq=bq, cutoff=k), nsDCG(b=b, bq=bq, cutoff=k)])
     slow = [(slow_sdcg(lists, b, bq, k), slow_nsdcg(lists, judged, b, bq, k)) for lists, judged in lists_of(*log)]
@@ -106,7 +105,6 @@ def test_session_dcg_is_the_double_sum(log, b, bq, k):
 
 
 @given(logs(), chances, chances, st.sampled_from(["log2", "none"]), st.one_of(st.none(), st.integers(1, 5)))
-@settings(deadline=None)
 def test_expected_session_ndcg_is_the_sum_over_all_ways(log, p_down, p_reform, discount, k):
     measure = esNDCG(p_down=p_down, p_reform=p_reform, discount=discount, cutoff=k)
     found = evaluate_sessions(*log, [measure])
@@ -115,7 +113,6 @@ def test_expected_session_ndcg_is_the_sum_over_all_ways(log, p_down, p_reform, d
 
 
 @given(logs())
-@settings(deadline=None)
 def test_any_measure_of_a_session_is_the_mean_over_its_queries(log):
     qrels, run, sessions = log
     measures = [
@@ -136,7 +133,6 @@ def test_any_measure_of_a_session_is_the_mean_over_its_queries(log):
 
 
 @given(logs(), st.one_of(st.none(), st.integers(1, 5)))
-@settings(deadline=None)
 def test_a_session_of_one_query_has_its_ndcg(log, k):
     """With b = 2 the discount is nDCG's; and so it is for a user who reads everything."""
     qrels, run, sessions = log
@@ -147,7 +143,6 @@ def test_a_session_of_one_query_has_its_ndcg(log, k):
 
 
 @given(logs())
-@settings(deadline=None)
 def test_who_reads_everything_reads_one_long_list(log):
     qrels, run, sessions = log
     found = evaluate_sessions(qrels, run, sessions, [esNDCG(p_down=1, p_reform=1)]).iloc[:, 0]
@@ -157,7 +152,6 @@ def test_who_reads_everything_reads_one_long_list(log):
 
 
 @given(logs(), st.sampled_from(["log2", "none"]))
-@settings(deadline=None)
 def test_who_reads_one_document_gets_its_share_of_the_best(log, discount):
     found = evaluate_sessions(*log, [esNDCG(p_down=0, p_reform=0, discount=discount)]).iloc[:, 0]
     for value, (lists, judged) in zip(found, lists_of(*log), strict=True):

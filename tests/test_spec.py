@@ -29,7 +29,7 @@ rbp = BUILT_IN["continuation"]["rbp"]
 
 
 @pytest.mark.parametrize(("kind", "name"), PARTS)
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_what_is_printed_is_read_as_the_same(kind, name, data):
     spec = data.draw(specs(kind, (name,)))
@@ -40,7 +40,7 @@ def test_what_is_printed_is_read_as_the_same(kind, name, data):
     assert parse(spec, kind) is spec
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.dictionaries(st.integers(1, 9), numbers(0, 3), max_size=5))
 def test_tables_are_printed_and_read_as_the_same(gains):
     spec = TABLES["gain"]["table"](gains)

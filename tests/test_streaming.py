@@ -77,7 +77,7 @@ def small(monkeypatch):
     return pieces
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.data())
 def test_every_cut_of_a_dataset_gives_the_values_of_frames(tmp_path_factory, data):
     """Rows in any order, row groups, files, dictionaries and pieces of any size, and few rows kept at a time."""

@@ -28,7 +28,7 @@ def rankings(seed, queries, deepest):
 
 
 @pytest.mark.parametrize("cells", [64, 1 << 17])
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     st.integers(0, 2**32),
     st.integers(2, 12),

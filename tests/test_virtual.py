@@ -126,7 +126,7 @@ def test_the_interval_is_that_of_resampled_queries():
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_a_measure_that_is_the_target_correlates_fully(seed):
     values = made(seed, queries=8)
     if values.groupby("topic").size().max() < 2:
