@@ -136,7 +136,7 @@ def _resumed(client: Client, scoring: Scoring, given: InFiles | InFrames, keep: 
         raise BadParameter(
             "keep= is for runs in files: write the Dask DataFrame to Parquet first, and give the folder."
         )
-    kept = KeptScores(keep, scoring.judgments, scoring.measures)
+    kept = KeptScores(keep, scoring.evaluator)
     asking: Any = _Asking(client)
 
     def of(source: Source) -> list[Scored]:

@@ -1,6 +1,8 @@
 """The errors a user can meet: each says what is wrong, where, and the way out."""
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -76,6 +78,14 @@ def speaking_of(qrels: object, run: object) -> Iterator[None]:
         if run is None or str(error).startswith(f"{run}: "):
             raise
         raise type(error)(f"{run}: {error}") from error
+
+
+def warn(text: str) -> None:
+    """Warns, at the line outside this package that led here."""
+    level, frame = 1, sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
+    warnings.warn(text, stacklevel=level)
 
 
 def some(values: Iterable[object], most: int = 3) -> str:

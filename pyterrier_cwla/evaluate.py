@@ -138,7 +138,7 @@ def each_scored(
     """What each run scores, one after the other: what is kept, and the rest anew."""
     from .resuming import KeptScores
 
-    kept = None if keep is None else KeptScores(keep, evaluator.judgments, evaluator.measures)
+    kept = None if keep is None else KeptScores(keep, evaluator)
     names = set()
     for scored in _each(evaluator, runs, check, progress, kept):
         if scored.run in names:

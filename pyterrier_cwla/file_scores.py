@@ -52,7 +52,7 @@ class FileScores:
         """
         with errors.speaking_of(self.qrels, None):
             evaluator = CWLAEvaluator(self.measures, self.judgments)
-        kept = None if keep is None else KeptScores(keep, self.judgments, self.measures)
+        kept = None if keep is None else KeptScores(keep, evaluator)
         names: set[str] = set()
         for name, file in files:
             for scored in self._scored(file, kept, progress):

@@ -6,15 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from ir_measures.measures import Measure
 
-from .align import Judgments
-from .codes import of_measure
-from .errors import CWLAError
+from .codes import names_in_cache
 from .fingerprints import fingerprint, of_columns
 from .kept import Kept
-from .measures import CWLAMeasure, innermost
 from .parts import Source
 from .provider import CWLAEvaluator
 from .scored import Scored
@@ -25,16 +21,18 @@ Compute = Callable[[list[Measure]], Iterable[Scored]]
 
 
 class KeptScores:
-    """The values of runs' queries by these measures and judgments, kept in a folder.
+    """The values of runs' queries by the measures and judgments of an evaluator, kept in a folder.
 
-    A run is told by its content, not by its name; a measure by its text, its functions and its tables. Nothing is kept
-    of a run that answers none of the judged queries.
+    A run is known by its content, not by its name; a measure as :func:`pyterrier_cwla.codes.names_in_cache` names it.
+    Values of other measures are computed each time. Nothing is kept of a run that answers none of the judged queries.
     """
 
-    def __init__(self, keep: AnyPath, judgments: Judgments, measures: Iterable[Measure]) -> None:
+    def __init__(self, keep: AnyPath, evaluator: CWLAEvaluator) -> None:
+        judgments = evaluator.judgments
         content = fingerprint(of_columns(judgments.columns), judgments.qids)
         self.kept = Kept(keep, {"kept": "values of queries", "judgments": content})
-        self._names = {measure: fingerprint(of_measure(measure), _tried_out(measure)) for measure in measures}
+        self._measures = list(evaluator.measures)
+        self._names = names_in_cache(self._measures)
 
     def of_source(self, source: Source, compute: Compute) -> list[Scored]:
         """What the runs in files score: what is kept, and the rest by ``compute``.
@@ -61,12 +59,12 @@ class KeptScores:
     def of_runs(self, names: Iterable[Any], content: Callable[[Any], str], compute: Compute) -> list[Scored]:
         """The same of runs with these names, whose contents have these hashes; without names, all are computed."""
         found = {name: self._of(name, content(name)) for name in names}
-        missing = [m for m in self._names if not found or any(m not in scored.values for scored in found.values())]
+        missing = [m for m in self._measures if not found or any(m not in scored.values for scored in found.values())]
         for new in compute(missing) if missing else ():
             if new.answered.any():
                 self._put(content(new.run), new)
             values = {**found[new.run].values, **new.values} if new.run in found else new.values
-            found[new.run] = new._replace(values={measure: values[measure] for measure in self._names})
+            found[new.run] = new._replace(values={measure: values[measure] for measure in self._measures})
         return list(found.values())
 
     def _of(self, run: Any, content: str) -> Scored:
@@ -79,22 +77,6 @@ class KeptScores:
 
     def _put(self, content: str, scored: Scored) -> None:
         self.kept.put(f"{content} answered", {"answered": scored.answered})
-        for measure, values in scored.values.items():
-            self.kept.put(f"{content} {self._names[measure]}", {"values": values})
-
-
-def _tried_out(measure: Measure) -> list[float] | str:
-    """What a measure with functions of a user's own gives for a short and a long ranking: functions may read what their
-    code does not tell, such as a file."""
-    inner = innermost(measure)
-    if not isinstance(inner, CWLAMeasure) or inner.metric.built_in:
-        return []
-    grades = np.minimum([0, 3, 0, 1, 2, 1, 0, 3, 0], int(inner.metric.max_rel or 3))
-    at = np.r_[:9, :400]
-    rows = pd.DataFrame({"query_id": np.repeat(["short", "long"], [9, 400]), "doc_id": [f"d{rank}" for rank in at]})
-    qrels = rows.assign(relevance=grades[at % 9])
-    run = rows.assign(score=-at, doc_length=100 + 100 * (at % 9))
-    try:
-        return [*CWLAEvaluator([measure], Judgments(qrels)).table(run)[measure].tolist()]
-    except CWLAError as error:
-        return str(error)
+        for measure, name in self._names.items():
+            if measure in scored.values:
+                self.kept.put(f"{content} {name}", {"values": scored.values[measure]})

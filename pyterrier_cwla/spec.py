@@ -146,9 +146,10 @@ class Part:
     Calling a part with parameters gives a :class:`Spec`, which measures take wherever they take a string.
     """
 
-    def __init__(self, kind: str, function: Callable, **facts: Any) -> None:
+    def __init__(self, kind: str, function: Callable, version: str | int | None = None, **facts: Any) -> None:
         self.kind, self.function = kind, function
         self.name = function.__name__
+        self.version = _version(version, f"{kind} {self.name!r}")
         self.__name__, self.__doc__, self.__module__ = self.name, function.__doc__, function.__module__ or "__main__"
         self.__wrapped__ = function
         hints = get_type_hints(function, include_extras=True)
@@ -166,7 +167,9 @@ class Part:
 
     @property
     def built_in(self) -> bool:
-        return self.__module__.startswith(f"{__package__}.")
+        """Whether the function is defined in this package; ``functools.wraps`` copies ``__module__``, not globals."""
+        known = getattr(self.function, "__globals__", {})
+        return str(known.get("__name__")).startswith(f"{__package__}.")
 
     def signature(self) -> str:
         """As it is written in a measure: ``rbp(phi)``, ``decay(half_life=224)``."""
@@ -183,7 +186,7 @@ class Part:
         # A notebook's own function travels with the measure: no worker process could import it.
         import cloudpickle
 
-        return _rebuilt, (self.kind, cloudpickle.dumps((self.function, self.facts.stated)))
+        return _rebuilt, (self.kind, cloudpickle.dumps((self.function, self.version, self.facts.stated)))
 
 
 def _imported(module: str, name: str) -> Part:
@@ -191,10 +194,20 @@ def _imported(module: str, name: str) -> Part:
 
 
 def _rebuilt(kind: str, pickled: bytes) -> Part:
-    function, facts = pickle.loads(pickled)
-    part = Part(kind, function, **facts)
+    function, version, facts = pickle.loads(pickled)
+    part = Part(kind, function, version, **facts)
     TABLES[kind].setdefault(part.name, part)
     return part
+
+
+def _version(version: Any, where: str) -> str | int | None:
+    is_text, is_number = isinstance(version, str), isinstance(version, int) and not isinstance(version, bool)
+    if version is None or is_number or (is_text and version.strip()):
+        return version
+    raise BadParameter(
+        f"{where}: version={version!r} must be a text that is not empty, or a whole number; change it whenever the"
+        " function's results change."
+    )
 
 
 def _parameter(p: inspect.Parameter, hint: Any) -> Parameter:
@@ -210,11 +223,15 @@ TABLES: dict[str, dict[str, Part]] = {kind: {} for kind in ROLES}
 
 
 def decorator(kind: str, doc: str) -> Callable:
-    """The decorator of a kind, used as ``@continuation`` or with facts about the function, ``@continuation(…)``."""
+    """The decorator of a kind, used as ``@continuation`` or with facts about the function, ``@continuation(…)``.
 
-    def decorate(function: Any = None, **facts: Any) -> Any:
+    ``version``: a text or a whole number under which results of the function may be cached (``keep=``), to be changed
+    whenever they change.
+    """
+
+    def decorate(function: Any = None, *, version: str | int | None = None, **facts: Any) -> Any:
         def register(function: Callable) -> Part:
-            new = Part(kind, function, **facts)
+            new = Part(kind, function, version, **facts)
             old = TABLES[kind].get(new.name)
             if old is not None and old.built_in and not new.built_in:
                 raise BadParameter(f"{kind} {new.name!r} is built in; give yours another name.")

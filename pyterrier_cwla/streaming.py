@@ -308,7 +308,7 @@ def stream(
             raise twice(run, [str(known[run]), str(source)])
         known[run] = source
 
-    of_before = None if keep is None else KeptScores(keep, scoring.judgments, scoring.measures)
+    of_before = None if keep is None else KeptScores(keep, scoring.evaluator)
     for source in sources(runs):
         if of_before is not None:
             for scored in values_of_files(scoring.measures, scoring.judgments, [source], progress, of_before):

@@ -1,12 +1,8 @@
 """Evaluations that go on where they stopped: what is kept is used again, and only for what it was done of."""
 
-import abc
-import enum
-import json
 import os
 import pickle
 import time
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 import pyterrier_cwla
-from pyterrier_cwla import CWLAError, continuation, evaluate
-from pyterrier_cwla.codes import code_of, of_measure
+from pyterrier_cwla import CWLAError, evaluate
+from pyterrier_cwla.codes import names_in_cache
 from pyterrier_cwla.evaluate import computed_here
-from pyterrier_cwla.fingerprints import fingerprint, of_columns, of_strings
+from pyterrier_cwla.fingerprints import of_columns, of_strings
 from pyterrier_cwla.frames import run_columns
 from pyterrier_cwla.kept import Kept
 from pyterrier_cwla.provider import CWLAEvaluator
@@ -151,61 +147,14 @@ def test_a_run_with_no_query_in_common_is_not_kept(collection):
             scored(runs="other.txt")
 
 
-def test_functions_and_tables_of_measures_count(collection, computed):
-    """What a text does not tell: a function that was redefined, what it reads, a table of lengths."""
-
-    def redefined(source, known):
-        exec(source, known)
-        return continuation(known["mine"])
-
-    def values(part):
-        measure = pyterrier_cwla.CWLA(C=part(), A="erg", max_rel=3)
-        found = scored(runs="runs/a.txt", measures=[measure])
-        pd.testing.assert_frame_equal(found, scored(runs="runs/a.txt", measures=[measure], keep=None))
-        return measure
-
-    header = "import numpy as np\n"
-    sources = [
-        (header + "def mine(view): return 0.5 + 0 * view.i", {}),
-        (header + "def mine(view): return 0.6 + 0 * view.i", {}),
-        (header + "def other(x): return SCALE + 0 * x\ndef mine(view): return other(view.i)", {"SCALE": 0.7}),
-        (header + "def other(x): return SCALE + 0 * x\ndef mine(view): return other(view.i)", {"SCALE": 0.8}),
-    ]
-    codes = {fingerprint(of_measure(values(redefined(*source)))) for source in sources}
-    assert len(codes) == len(sources)
+def test_contents_of_tables_count(collection):
+    """A measure's text has the name of its table alone."""
     for words in (100, 200):
         table = "\n".join(f"d{d}\t{words + d}" for d in range(20))
         Path("words.tsv").write_text(table + "\n")
         os.utime("words.tsv", (words, words))
         measures = ["TBG(lengths='words.tsv')"]
         pd.testing.assert_frame_equal(scored(measures=measures), scored(measures=measures, keep=None))
-
-
-def test_a_function_that_reads_a_file_is_tried_out(collection):
-    @continuation
-    def from_file(view):
-        return float(Path("phi.txt").read_text()) + 0 * view.i
-
-    measure = pyterrier_cwla.CWLA(C=from_file(), A="erg", max_rel=3)
-    for phi in ("0.5", "0.8"):
-        Path("phi.txt").write_text(phi)
-        pd.testing.assert_frame_equal(scored(measures=[measure]), scored(measures=[measure], keep=None))
-
-
-def test_the_try_out_goes_deep(collection):
-    """A user who reads on to a rank that stands in a file, far below the first documents."""
-
-    @continuation
-    def to_the_rank(view):
-        return np.where(view.i < int(Path("rank.txt").read_text()), 0.99, 0.1)
-
-    rows = pd.DataFrame({"query_id": "q", "doc_id": [f"d{d}" for d in range(200)]})
-    qrels, run = rows.assign(relevance=[0, 1] * 50 + [0] * 100), rows.assign(score=range(200, 0, -1))
-    measure = pyterrier_cwla.CWLA(C=to_the_rank(), A="erg", max_rel=1, end="stop")
-    for rank in ("20", "150"):
-        Path("rank.txt").write_text(rank)
-        found = [evaluate(qrels, run, [measure], keep=keep).iloc[0, 0] for keep in ("kept", None)]
-        assert found[0] == found[1]
 
 
 def test_broken_pieces_are_done_again(collection, computed):
@@ -278,124 +227,13 @@ def test_columns_have_equal_hashes_where_they_are_equal():
     assert len({of_columns(run_columns(one)) for one in runs}) == len(runs)
 
 
-def test_codes_follow_what_functions_read():
-    def made(source, **known):
-        exec(source, known)
-        return known["f"]
-
-    class Table:
-        def __init__(self, value):
-            self.value = value
-
-    frame = pd.DataFrame({"a": np.arange(1000)})
-    other = frame.copy()
-    other.loc[500, "a"] = -1
-    reads = "def f(x): return g(x) + 1"
-    functions = [
-        made(reads, g=abs), made(reads, g=lambda x: x), made(reads, g=lambda x: x + 1), made(reads, g=Table(1)),
-        made(reads, g=Table(2)), made(reads, g=frame), made(reads, g=other), made(reads, g={"a": {1, 2}}),
-        made(reads, g={"a": {1, 3}}), made(reads, g=[made(reads, g=1)]), made(reads, g=[made(reads, g=2)]),
-    ]  # fmt: skip
-    assert len({fingerprint(code_of(f)) for f in functions}) == len(functions)
-    for f in functions:
-        assert fingerprint(code_of(f)) == fingerprint(code_of(f))
-
-    def recursive(n):
-        return recursive(n - 1) if n else made
-
-    assert fingerprint(code_of(recursive))
-
-
-def test_codes_follow_the_values_of_classes():
-    def reads(kind):
-        return lambda view: kind.DEEP + view
-
-    def settings(deep, **more):
-        return type("Settings", (), {"DEEP": deep, **more})
-
-    def slotted(value):
-        made = type("Slotted", (), {"__slots__": ("x",), "__call__": lambda self: self.x + value})()
-        made.x = 1
-        return made
-
-    functions = [
-        reads(settings(20)), reads(settings(50)), reads(settings(20, table=[1, 2])), reads(settings(20, table=[1, 3])),
-        reads(settings(20, other=settings(1))), reads(settings(20, other=settings(2))), reads(settings(20)()),
-        reads(type("Below", (settings(20),), {})), reads(type("Below", (settings(50),), {})),
-        reads(slotted(1)), reads(slotted(2)),
-    ]  # fmt: skip
-    assert len({fingerprint(code_of(f)) for f in functions}) == len(functions)
-
-    class Odd(abc.ABC):
-        __slots__ = ("slot",)
-        DEEP = 1
-
-        @abc.abstractmethod
-        def asked(self): ...
-
-        @cached_property
-        def cached(self):
-            return 1
-
-        @property
-        def plain(self):
-            return 1
-
-        @classmethod
-        def made(cls):
-            return 1
-
-    class Colour(enum.Enum):
-        DEEP = 1
-
-    for kind in (Odd, Colour):
-        assert fingerprint(code_of(reads(kind))) == fingerprint(code_of(reads(kind)))
-
-
-def test_codes_are_as_long_as_what_they_tell():
-    """Functions that several others call, 40 deep; told on every path, they would take all memory there is."""
-    known = {}
-    calls = [f"def f{at}(v): return f{at + 1}(v) + f{at + 2}(v)" for at in range(40)]
-    exec("\n".join([*calls, "def f40(v): return v", "def f41(v): return v"]), known)
-    told = fingerprint(code_of(known["f0"]))
-    assert len(json.dumps(code_of(known["f0"]))) < 50_000
-    known["f41"] = known["f40"]
-    assert fingerprint(code_of(known["f0"])) != told
-
-
-def test_codes_of_functions_that_read_what_is_not_there_yet():
-    def early(v):
-        return late(v)
-
-    before = fingerprint(code_of(early))
-    assert before == fingerprint(code_of(early))
-
-    def late(v):
-        return v
-
-    assert fingerprint(code_of(early)) != before
-
-
-def test_sets_have_one_code_in_whatever_order():
-    class Same:
-        def __init__(self, *holds):
-            self.holds = holds
-
-        def __hash__(self):
-            return 0
-
-    a, b = Same(1, []), Same(2, [], [])
-    orders = [{a, b}, {b, a}]
-    assert list(orders[0]) != list(orders[1])
-    assert len({fingerprint(code_of(lambda order=order: order)) for order in orders}) == 1
-    assert fingerprint(code_of(lambda order=orders[0]: order)) != fingerprint(code_of(lambda order={a}: order))
-
-
-def test_measures_that_are_equal_have_one_code():
-    for measure in computed_here(
-        [*MEASURES, "TBG", "IntentAware(measure='ERR@20')", "Residual(measure='TBG')", "Bpref"]
-    ):
-        assert fingerprint(of_measure(measure)) == fingerprint(of_measure(pickle.loads(pickle.dumps(measure))))
+def test_measures_that_are_equal_have_one_name():
+    measures = computed_here([*MEASURES, "TBG", "IntentAware(measure='ERR@20')", "Residual(measure='TBG')", "Bpref"])
+    weights = {"1": {"a": 0.5, "b": 0.5}}
+    measures += [pyterrier_cwla.IntentAware(measure="AP", weights=weights), pyterrier_cwla.sDCG]
+    names = names_in_cache(measures)
+    assert names == names_in_cache(pickle.loads(pickle.dumps(measures)))
+    assert len(set(names.values())) == len(measures)
 
 
 def test_the_command_line_keeps_too(collection, prints, computed):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from pyterrier_cwla import CWLAError
-from pyterrier_cwla.codes import code_of
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.fingerprints import fingerprint
 from pyterrier_cwla.kept import Kept
@@ -85,21 +84,6 @@ def test_arrays_within_lists_count_in_full():
     b[2500] += 1
     assert fingerprint([a]) != fingerprint([b])
     assert fingerprint({"seed": np.int64(3)}) == fingerprint({"seed": 3})
-
-
-def test_functions_are_told_apart_by_what_they_do():
-    def made(step, table):
-        return lambda x, scale=2: (x + step) * scale + table[0]
-
-    table = np.arange(5000.0)
-    other = table.copy()
-    other[2500] = 0
-    functions = [
-        lambda x: x + 1, lambda x: x + 2, lambda x: x - 1, lambda x, y=1: x + y, lambda x, y=2: x + y,
-        lambda x: (lambda y: y + 1)(x), lambda x: (lambda y: y + 2)(x), made(1, table), made(2, table), made(1, other),
-    ]  # fmt: skip
-    assert len({fingerprint(code_of(function)) for function in functions}) == len(functions)
-    assert code_of(made(1, table))[:2] == code_of(made(1, table))[:2]
 
 
 def test_a_folder_that_cannot_be_written_is_named_before_anything_is_computed(tmp_path):

@@ -27,7 +27,7 @@ from pyterrier_cwla.studies.incomplete import MEASURES, grade_weights, robustnes
 from pyterrier_cwla.studies.masking import Masking, best_ranks, of_pairs
 from pyterrier_cwla.studies.robust_groups import groups_left_out, plot_falls
 from pyterrier_cwla.studies.robust_order import knee, knee_table
-from pyterrier_cwla.studies.robust_pieces import Resampling, Work, identity
+from pyterrier_cwla.studies.robust_pieces import Resampling, Work, cached, identity
 from pyterrier_cwla.studies.robust_significance import PairTests, accuracy, g_mean
 
 mpl.use("Agg")
@@ -522,19 +522,20 @@ def test_numbers_do_not_depend_on_other_levels_measures_and_tests(study):
 
 
 def test_the_identity_of_pieces_is_all_that_they_depend_on():
-    """Among it lengths of documents that no run has, which only ideal rankings read, and what a function does."""
+    """Among it lengths of documents that no run has, which only ideal rankings read, and versions of functions."""
     top = {n: {q: dict(list(some.items())[:5]) for q, some in run.items()} for n, run in RUNS.items()}
     got = {d for run in top.values() for some in run.values() for d in some}
     assert len(got) < len(LENGTHS)
 
     def known(measure="AP", fractions=FEW, pool="judged", qrels=QRELS, runs=top):
-        return fingerprint(identity(masking_of({"m": measure}, qrels, runs, pool), Fractions(fractions)))
+        masking = masking_of({"m": measure}, qrels, runs, pool)
+        return fingerprint(cached(masking, identity(masking, Fractions(fractions)), "folder")[0])
 
     def timed(lengths):
         return CWLA(C="decay(60)", A="etg", gain="clicksave", effort="time", lengths=lengths, norm="ideal")
 
     def worth(of_two):
-        @gain
+        @gain(version=str(of_two))
         def mine(r):
             """Grade 2 is worth something else.
 

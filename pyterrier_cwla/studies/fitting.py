@@ -12,7 +12,7 @@ import pandas as pd
 from ir_measures.measures import Measure
 
 from .._version import __version__
-from ..codes import of_measure
+from ..codes import names_in_cache
 from ..errors import BadParameter, BadRatings
 from ..fingerprints import fingerprint
 from ..kept import Piece
@@ -66,7 +66,8 @@ def fit(
     (Nadeau and Bengio, 2003).
 
     Each candidate is scored once, and chosen by every fold that it suits (see ``search.Search``); ``keep``: a folder in
-    which scores are kept as they are computed, and taken from only where the same measures score the same ·
+    which scores are kept as they are computed; those of measures with functions of your own only where these have a
+    ``version=`` ·
     ``progress``: counts candidates; where ranges are numbers there may be fewer than the bar is long · ``jobs``:
     processes, which pay off where one candidate takes long to score (thousands of lists).
 
@@ -169,12 +170,13 @@ class _Scored:
         return np.concatenate([found[name] for name in names])
 
     def _name(self, measures: list[Measure]) -> str:
-        """By texts, users' own functions, tables, and two scores: what else functions read may change, too."""
-        texts = [str(measure) for measure in measures]
-        if self.pieces.kept is None:
-            return fingerprint(texts)
-        probes = _scores(self.rated, [measures[0], measures[-1]])["scores"]
-        return fingerprint(texts, [of_measure(measure) for measure in measures], probes)
+        """By what the measures compute, where scores are kept. Measures that cannot be cached turn that off."""
+        if self.pieces.kept is not None:
+            names = names_in_cache(measures)
+            if all(measure in names for measure in measures):
+                return fingerprint([names[measure] for measure in measures])
+            self.pieces.kept = None
+        return fingerprint([str(measure) for measure in measures])
 
 
 def _scores(rated: Rated, measures: list[Measure]) -> Piece:

@@ -19,7 +19,7 @@ from .correlation import TAUS
 from .holes import FRACTIONS, Depths, Fractions, lacking, plain_judgments
 from .masking import Masking
 from .robust_order import Orders
-from .robust_pieces import Resampling, Work, chosen_pairs, identity
+from .robust_pieces import Resampling, Work, cached, chosen_pairs, identity
 from .robust_result import Robustness
 from .robust_significance import PairTests
 
@@ -66,7 +66,8 @@ def robustness(
     that every order is wholly like itself; "a" counts them as neither, so that coarse measures such as P@5 stay below 1
     with all judgments · ``alpha``: the tests reject at p ≤ alpha · ``confidence``, ``resamples``: of the intervals.
     Those of τ are of the bootstrap over topics, each with the holes of a random seed · ``keep``: a folder for what is
-    done, so that the study can be stopped and started again · ``jobs``: processes.
+    done, so that the study can be stopped and started again; with functions of your own all of them must have a
+    ``version=``, else nothing is kept · ``jobs``: processes.
 
     Raises :class:`BadParameter`, :class:`BadRun` or :class:`BadJudgments` where there is nothing to compare.
 
@@ -213,7 +214,8 @@ def _studied(
 ) -> Robustness:
     masking, short = ready(qrels, runs, measures, how.complete, how.pool)
     pairs = chosen_pairs(len(masking.runs), how.pairs, how.seed)
-    names, known = list(masking.measures), identity(masking, holes)
+    names = list(masking.measures)
+    known, keep = cached(masking, identity(masking, holes), keep)
     seeds = range(how.seed, how.seed + how.seeds)
     work = Work(masking, holes, pairs)
     pieces = Pieces(known, keep, progress, jobs).each(

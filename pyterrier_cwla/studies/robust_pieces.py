@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..fingerprints import fingerprint
+from ..codes import names_in_cache
+from ..fingerprints import fingerprint, of_columns
 from ..kept import Piece
 from ..significance import wilcoxon_test, without_noise
-from .correlation import rounded, tau
+from .correlation import tau
 from .holes import Depths, Fractions
 from .masking import Masking, best_ranks, of_pairs, parts
 from .robust_order import mean_of_known
@@ -102,23 +103,28 @@ def chosen_pairs(runs: int, number: int | None, seed: int) -> Array:
 
 
 def identity(masking: Masking, holes: Fractions | Depths) -> dict[str, Any]:
-    """All that scores with holes depend on.
-
-    Scores themselves are a part of it, by all judgments and by about half of them: they tell whatever else a measure
-    reads, such as the lengths of documents that no run retrieved, or a function of the user's own that was changed.
-    """
-    whole = masking.whole
-    half = np.random.default_rng(0).random((1, len(whole.pool.grade))) < 0.5
-    scores = masking.scores(whole, np.concatenate([half, np.ones_like(half)]))
+    """All that scores with holes depend on, beside what the measures compute."""
+    rows = masking.whole.rows
+    columns = [] if rows is None else [masking.judgments.columns, *(run.columns for run in rows.runs)]
     return {
         "study": "robustness",
         "measures": {name: str(measure) for name, measure in masking.measures.items()},
         "input": hash_of_input(masking),
-        "scores": fingerprint(rounded(scores)),
+        "rows": [of_columns(one) for one in columns],  # ids, lengths, duplicates, where measures read them
         "runs": masking.runs,
         "holes": [type(holes).__name__, *map(str, holes.levels)],
         "pool": masking.pool,
     }
+
+
+def cached(masking: Masking, known: dict[str, Any], keep: Any) -> tuple[dict[str, Any], Any]:
+    """The identity of pieces with that of their measures, and the folder; None where a measure cannot be cached."""
+    if keep is None:
+        return known, None
+    names = names_in_cache(masking.measures.values())
+    if any(measure not in names for measure in masking.measures.values()):
+        return known, None
+    return {**known, "computed by": [names[measure] for measure in masking.measures.values()]}, keep
 
 
 def hash_of_input(masking: Masking) -> str:

@@ -1,0 +1,557 @@
+"""Results of users' own functions are cached only under a version; all others are computed each time."""
+
+import functools
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyterrier_cwla import CWLA, CWLAError, aggregation, continuation, discount, effort, evaluate, gain
+from pyterrier_cwla.provider import CWLAEvaluator
+from pyterrier_cwla.spec import Named
+from pyterrier_cwla.streaming import stream
+from pyterrier_cwla.studies import Rated, fit, robustness
+
+DOCS = [f"d{number}" for number in range(12)]
+QRELS = {q: {d: (number * 7 + int(q)) % 5 for number, d in enumerate(DOCS)} for q in "123"}
+RUNS = {
+    name: {q: {d: (number * step + int(q)) % 12 + number / 100 for number, d in enumerate(DOCS)} for q in QRELS}
+    for name, step in (("one", 5), ("two", 7))
+}
+NOTE = "are not cached"
+
+
+def measure_of(part, **more):
+    return CWLA(**{"C": "rbp(0.5)", "A": "erg", "max_rel": 4, **more, **{_ROLE[part.kind]: part()}})
+
+
+_ROLE = {"gain": "gain", "effort": "effort", "continuation": "C", "aggregation": "A"}
+
+
+def scored(measure, keep, **more):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=f".*{NOTE}")
+        return evaluate(QRELS, RUNS, [measure], by_query=True, keep=keep, **more)
+
+
+# ---- twenty ways in which a function's results change
+
+
+def importable(monkeypatch, name, text):
+    """A module in the current folder, imported anew as by another process."""
+    monkeypatch.syspath_prepend(os.getcwd())
+    path = Path(name.replace(".", "/") + ".py")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    for known in [known for known in sys.modules if known.split(".")[0] == name.split(".")[0]]:
+        monkeypatch.delitem(sys.modules, known)
+
+
+def import_inside(value, monkeypatch):
+    importable(
+        monkeypatch, "mine", f"def worth(grade): return np.where(grade == 4, {value}, 0.1)\nimport numpy as np\n"
+    )
+
+    @gain
+    def changing(grade):
+        import mine
+
+        return mine.worth(grade)
+
+    return changing
+
+
+def from_import_inside(value, monkeypatch):
+    importable(monkeypatch, "mine", f"def worth(grade): return grade / 4 * {value}\n")
+
+    @gain
+    def changing(grade):
+        from mine import worth
+
+        return worth(grade)
+
+    return changing
+
+
+def submodule(value, monkeypatch):
+    importable(monkeypatch, "mine.sub", f"def worth(grade): return grade / 4 * {value}\n")
+    import mine.sub
+
+    @gain
+    def changing(grade):
+        return mine.sub.worth(grade)
+
+    return changing
+
+
+def module_that_imports_a_module(value, monkeypatch):
+    importable(monkeypatch, "values", f"WORTH = {value}\n")
+    importable(monkeypatch, "mine", "import values\ndef worth(grade): return grade / 4 * values.WORTH\n")
+    import mine
+
+    @gain
+    def changing(grade):
+        return mine.worth(grade)
+
+    return changing
+
+
+def state_of_a_module(value, monkeypatch):
+    if value == FIRST:
+        importable(monkeypatch, "mine", "T = 1\n")
+    import mine
+
+    mine.T = value
+
+    @gain
+    def changing(grade):
+        return grade / 4 * mine.T
+
+    return changing
+
+
+def environment(value, monkeypatch):
+    monkeypatch.setenv("WORTH", str(value))
+
+    @gain
+    def changing(grade):
+        return grade / 4 * float(os.environ["WORTH"])
+
+    return changing
+
+
+def data_file(value, monkeypatch):
+    """Read where the documents of a trial would not tell: of grade 4 alone."""
+    Path("worth.txt").write_text(str(value))
+
+    @gain
+    def changing(grade):
+        return np.where(grade == 4, float(Path("worth.txt").read_text()), 0.1)
+
+    return changing
+
+
+def vectorised(value, monkeypatch):
+    worth = np.vectorize(lambda grade: grade / 4 * value)
+
+    @gain
+    def changing(grade):
+        return worth(grade)
+
+    return changing
+
+
+def transformer(value, monkeypatch):
+    from sklearn.preprocessing import FunctionTransformer
+
+    worth = FunctionTransformer(lambda grade: grade / 4 * value)
+
+    @gain
+    def changing(grade):
+        return worth.transform(grade)
+
+    return changing
+
+
+def estimator(value, monkeypatch):
+    from sklearn.linear_model import LinearRegression
+
+    model = LinearRegression().fit([[0], [4]], [0, value])
+
+    @gain
+    def changing(grade):
+        return np.maximum(model.predict(grade.reshape(-1, 1)).reshape(grade.shape), 0)
+
+    return changing
+
+
+def partial_function(value, monkeypatch):
+    worth = functools.partial(lambda factor, grade: grade / 4 * factor, value)
+
+    @gain
+    def changing(grade):
+        return worth(grade)
+
+    return changing
+
+
+def closure(value, monkeypatch):
+    @gain
+    def changing(grade):
+        return grade / 4 * value
+
+    return changing
+
+
+def global_value(value, monkeypatch):
+    known = {"gain": gain, "WORTH": value}
+    exec("@gain\ndef changing(grade): return grade / 4 * WORTH", known)
+    return known["changing"]
+
+
+def default(value, monkeypatch):
+    @gain
+    def changing(grade, worth: float = value):
+        return grade / 4 * worth
+
+    return changing
+
+
+def keyword_default(value, monkeypatch):
+    def other(grade, *, worth=value):
+        return grade / 4 * worth
+
+    @gain
+    def changing(grade):
+        return other(grade)
+
+    return changing
+
+
+def body(value, monkeypatch):
+    known = {"gain": gain}
+    exec(f"@gain\ndef changing(grade): return grade / 4 * {value}", known)
+    return known["changing"]
+
+
+def helper(value, monkeypatch):
+    known = {"gain": gain}
+    exec(f"def worth(grade): return grade / 4 * {value}\n@gain\ndef changing(grade): return worth(grade)", known)
+    return known["changing"]
+
+
+def attribute_of_a_class(value, monkeypatch):
+    kind = type("Settings", (), {"worth": staticmethod(lambda grade: grade / 4 * value)})
+
+    @gain
+    def changing(grade):
+        return kind.worth(grade)
+
+    return changing
+
+
+FIRST = 1.0
+_table = {4: FIRST}
+
+
+def table_changed_in_place(value, monkeypatch):
+    _table[4] = value
+
+    @gain
+    def changing(grade):
+        return np.where(grade == 4, _table[4], 0.1)
+
+    return changing
+
+
+class Worth:
+    __slots__ = ("value",)
+
+    def __call__(self, grade):
+        return grade / 4 * self.value
+
+
+def callable_object(value, monkeypatch):
+    worth = Worth()
+    worth.value = value
+
+    @gain
+    def changing(grade):
+        return worth(grade)
+
+    return changing
+
+
+def a_parameter_of_another(value, monkeypatch):
+    @discount
+    def changing(i):
+        return value / i
+
+    part = aggregation(lambda_of("through", "view, phi", "view.discounted(phi)", phi=Annotated[Any, Named("discount")]))
+    return functools.partial(part, "changing"), "aggregation"
+
+
+def one_of_many_parameters(value, monkeypatch):
+    @discount
+    def changing(i):
+        return value / i
+
+    of = aggregation(version=1)(
+        lambda_of("through_many", "view, *phi", "sum(view.discounted(one) for one in phi)",
+                  phi=Annotated[Any, Named("discount")])
+    )  # fmt: skip
+    return functools.partial(of, "changing"), "aggregation"
+
+
+def lambda_of(name, takes, gives, **hints):
+    known = {}
+    exec(f"def {name}({takes}): return {gives}", known)
+    known[name].__annotations__ = hints
+    return known[name]
+
+
+WAYS = [
+    import_inside, from_import_inside, submodule, module_that_imports_a_module, state_of_a_module, environment,
+    data_file, vectorised, transformer, estimator, partial_function, closure, global_value, default, keyword_default,
+    body, helper, attribute_of_a_class, table_changed_in_place, callable_object, a_parameter_of_another,
+    one_of_many_parameters,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_what_changes_is_noticed(way, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    found = []
+    for value in (FIRST, 0.25):
+        made = way(value, monkeypatch)
+        part, kind = made if isinstance(made, tuple) else (made, made.kind)
+        measure = CWLA(**{"C": "rbp(0.5)", "A": "erg", "gain": "linear", "max_rel": 4, _ROLE[kind]: part()})
+        with pytest.warns(UserWarning, match=f"'changing'.*{NOTE}"):
+            kept = evaluate(QRELS, RUNS, [measure], by_query=True, keep="kept")
+        pd.testing.assert_frame_equal(kept, scored(measure, None), check_exact=True)
+        found.append(kept)
+    assert not np.allclose(*found)
+
+
+# ---- versions
+
+
+def in_each_role(version=None, factor=1.0):
+    """A measure with a function of the user's own as its gain, effort, C, A and discount."""
+    known = {} if version is None else {"version": version}
+
+    @gain(**known)
+    def own_gain(grade, max_rel):
+        return factor * grade / max_rel
+
+    @effort(**known)
+    def own_effort(documents):
+        return factor + np.asarray(documents.grade) / 4
+
+    @continuation(**known)
+    def own_continuation(view):
+        return 0.5 * factor + 0 * view.i
+
+    @aggregation(**known)
+    def own_aggregation(view):
+        return factor * view.G
+
+    @discount(**known)
+    def own_discount(i):
+        return factor / i
+
+    return {
+        "gain": CWLA(C="rbp(0.5)", A="erg", gain=own_gain(), max_rel=4),
+        "effort": CWLA(C="rbp(0.5)", A="erg", effort=own_effort(), max_rel=4),
+        "C": CWLA(C=own_continuation(), A="erg", max_rel=4),
+        "C in a product": CWLA(C="product(rbp(0.9),own_continuation)", A="erg", max_rel=4),
+        "A": CWLA(C="rbp(0.5)", A=own_aggregation(), max_rel=4),
+        "discount": CWLA(C="rbp(0.5)", A="utility(own_discount)", max_rel=4),
+    }
+
+
+ROLES = [*in_each_role()]
+
+
+@pytest.fixture
+def computed(monkeypatch):
+    """How often runs are scored."""
+    log, real = [], CWLAEvaluator.values
+    monkeypatch.setattr(CWLAEvaluator, "values", lambda self, aligned: log.append(1) or real(self, aligned))
+    return log
+
+
+def again(computed):
+    number = len(computed)
+    computed.clear()
+    return number
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_results_are_cached_under_a_version(role, tmp_path, computed):
+    one = in_each_role("1")[role]
+    expected = scored(one, None)
+    again(computed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for times in (2, 0):
+            kept = evaluate(QRELS, RUNS, [one], by_query=True, keep=tmp_path)
+            pd.testing.assert_frame_equal(kept, expected, check_exact=True)
+            assert again(computed) == times
+        two = in_each_role("2", 0.9)[role]
+        kept = evaluate(QRELS, RUNS, [two], by_query=True, keep=tmp_path)
+    assert again(computed) == 2
+    pd.testing.assert_frame_equal(kept, scored(two, None), check_exact=True)
+    assert not np.allclose(kept, expected)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_without_a_version_they_are_computed_each_time_and_one_note_says_so(role, tmp_path, computed):
+    measure = in_each_role()[role]
+    name = f"own_{ {'C': 'continuation', 'C in a product': 'continuation', 'A': 'aggregation'}.get(role, role) }"
+    kind = name.removeprefix("own_")
+    for _ in range(2):
+        with pytest.warns(UserWarning, match=NOTE) as told:
+            evaluate(QRELS, RUNS, [measure, "AP"], keep=tmp_path)
+        assert len(told) == 1
+        assert f"{kind} {name!r}" in str(told[0].message)
+        assert f'@{kind}(version="1")' in str(told[0].message)
+        assert told[0].filename == __file__
+        assert again(computed) == 2
+
+
+def test_one_note_names_all_functions_that_lack_a_version(tmp_path):
+    with pytest.warns(UserWarning, match=NOTE) as told:
+        evaluate(QRELS, RUNS, in_each_role().values(), keep=tmp_path)
+    assert len(told) == 1
+    assert all(f"'own_{kind}'" in str(told[0].message) for kind in ("gain", "effort", "continuation", "aggregation"))
+
+
+def test_what_is_cached_beside_them_stays_cached(tmp_path, monkeypatch):
+    measures = ["AP", in_each_role()["gain"]]
+    scored_by = []
+    real = CWLAEvaluator.values
+    monkeypatch.setattr(
+        CWLAEvaluator, "values", lambda self, aligned: scored_by.append(len(self.measures)) or real(self, aligned)
+    )
+    for _ in range(2):
+        with pytest.warns(UserWarning, match=NOTE):
+            evaluate(QRELS, RUNS, measures, keep=tmp_path)
+    assert scored_by == [2, 2, 1, 1]
+
+
+def test_streams_say_so_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [(q, d, s) for q, docs in RUNS["one"].items() for d, s in docs.items()]
+    pd.DataFrame(rows, columns=["query_id", "doc_id", "score"]).to_parquet("one.parquet")
+    measure = in_each_role()["gain"]
+    with pytest.warns(UserWarning, match=NOTE) as told:
+        found = pd.concat(stream(QRELS, "one.parquet", [measure], keep="kept"))
+    assert len(told) == 1
+    expected = evaluate(QRELS, {"one": RUNS["one"]}, [measure], by_query=True)
+    assert found[str(measure)].tolist() == expected[str(measure)].tolist()
+
+
+def test_parameters_count_and_so_do_their_defaults(tmp_path):
+    """The text of a measure has no defaults."""
+    found = []
+    for value in (0.5, 0.8):
+
+        @continuation(version="1")
+        def with_default(view, phi=value):
+            return phi + 0 * view.i
+
+        measure = CWLA(C=with_default(), A="erg", max_rel=4)
+        assert "with_default'" in str(measure)
+        pd.testing.assert_frame_equal(scored(measure, tmp_path), scored(measure, None))
+        found.append(scored(measure, tmp_path))
+    assert not np.allclose(*found)
+
+
+def test_a_function_that_wraps_a_built_in_one_is_not_built_in():
+    """``functools.wraps`` copies the name of the module, too."""
+    from pyterrier_cwla.gain import linear
+
+    with pytest.raises(CWLAError, match="gain 'linear' is built in; give yours another name"):
+
+        @gain
+        @functools.wraps(linear.function)
+        def wrapped(grade, max_rel):
+            return grade / max_rel
+
+
+class Anything:
+    """A range that takes every value."""
+
+    def __contains__(self, value):
+        return True
+
+
+def test_parameters_that_are_objects_have_no_version(tmp_path):
+    found = []
+    for worth in (1.0, 0.5):
+
+        @gain(version="1")
+        def of_an_object(grade, how: Annotated[Any, Anything()]):
+            return grade / 4 * how.value
+
+        how = Worth()
+        how.value = worth
+        measure = CWLA(C="rbp(0.5)", A="erg", gain=of_an_object(how), max_rel=4)
+        with pytest.warns(UserWarning, match="parameter how of gain 'of_an_object'"):
+            found.append(evaluate(QRELS, RUNS, [measure], keep=tmp_path).to_numpy())
+    np.testing.assert_allclose(found[1], found[0] / 2)
+
+
+@pytest.mark.parametrize("version", ["", "  ", True, 1.0, b"1", ("1",)])
+def test_versions_are_texts_or_whole_numbers(version):
+    with pytest.raises(CWLAError, match=r"gain 'odd': version=.* must be a text that is not empty, or a whole number"):
+
+        @gain(version=version)
+        def odd(grade):
+            return grade
+
+
+def test_versions_travel_with_pickled_functions(tmp_path):
+    import pickle
+
+    for version in (None, 3):
+        known = {"__name__": "__main__", "gain": gain, "version": version}
+        exec("@gain(version=version)\ndef travelling(grade): return grade / 4", known)
+        assert pickle.loads(pickle.dumps(known["travelling"])).version == version
+
+
+# ---- studies
+
+
+def in_a_study(version, factor):
+    @continuation(**version)
+    def in_studies(view, phi=0.5):
+        return phi * factor + 0 * view.i
+
+    return "CWLA(C='in_studies($p)',A='erg',max_rel=4)"
+
+
+@pytest.mark.parametrize("version", [{}, {"version": 1}])
+def test_studies_compute_anew_what_has_no_version(version, tmp_path):
+    rated = Rated.lists(QRELS, RUNS["one"], {"1": 1, "2": 3, "3": 2})
+    how = {"cv": 2, "repeats": 1, "progress": False}
+    rough = {"fractions": (0.5,), "seeds": 2, "pairs": 1, "resamples": 50, "complete": None, "progress": False}
+    for number, factor in enumerate((1.0, 0.5)):
+        template = in_a_study(version and {"version": number}, factor)
+        measure = [template.replace("$p", "0.8")]
+        plain = fit(template, {"p": [0.1, 0.5, 0.9]}, rated, **how).candidates
+        study = robustness(QRELS, RUNS, measure, **rough)
+        for _ in range(2):
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                kept = fit(template, {"p": [0.1, 0.5, 0.9]}, rated, keep=tmp_path, **how).candidates
+                pd.testing.assert_frame_equal(kept, plain)
+                again = robustness(QRELS, RUNS, measure, keep=tmp_path, **rough)
+                np.testing.assert_array_equal(again.order.scores, study.order.scores)
+                np.testing.assert_array_equal(again.tests.p, study.tests.p)
+            assert [NOTE in str(one.message) for one in told] == ([] if version else [True, True])
+            assert all(one.filename == __file__ for one in told)
+
+
+def test_a_study_caches_under_a_version(tmp_path, monkeypatch):
+    from pyterrier_cwla.studies import fitting
+    from pyterrier_cwla.studies.robust_pieces import Work
+
+    rated = Rated.lists(QRELS, RUNS["one"], {"1": 1, "2": 3, "3": 2})
+    template = in_a_study({"version": "a"}, 1.0)
+    how = {"cv": 2, "repeats": 1, "progress": False, "keep": tmp_path}
+    rough = {"fractions": (0.5,), "seeds": 2, "pairs": 1, "resamples": 50, "complete": None, "progress": False}
+    first = fit(template, {"p": [0.1, 0.5, 0.9]}, rated, **how).candidates
+    study = robustness(QRELS, RUNS, [template.replace("$p", "0.8")], keep=tmp_path, **rough)
+    monkeypatch.setattr(fitting, "_scores", lambda *_: 1 / 0)
+    monkeypatch.setattr(Work, "__call__", None)
+    pd.testing.assert_frame_equal(fit(template, {"p": [0.1, 0.5, 0.9]}, rated, **how).candidates, first)
+    again = robustness(QRELS, RUNS, [template.replace("$p", "0.8")], keep=tmp_path, **rough)
+    np.testing.assert_array_equal(again.order.scores, study.order.scores)
