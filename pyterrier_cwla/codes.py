@@ -89,7 +89,7 @@ class _Identity:
         what = f"{part.kind} {part.name!r}"
         if not part.built_in and part.version is None:
             self.lacking[what] = f'@{part.kind}(version="1")'
-        own = [] if part.built_in else [part.__module__, part.version]
+        own = [] if part.built_in else [part.__module__, part.version, sorted(part.facts.stated)]
         values = [[name, self.of(value, f"parameter {name} of {what}")] for name, value in spec.values]
         return [part.kind, part.name, *own, values]
 
