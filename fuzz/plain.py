@@ -24,7 +24,7 @@ class Refused(ValueError):
 def run(data: bytes) -> dict[str, list]:
     """A run's columns."""
     rows = []
-    for fields in _fields(data, 6):
+    for fields in _fields(data, 6, rest=True):
         rows.append((fields[0].decode(), fields[2].decode(), number(fields[4].decode())))
     _once([row[:2] for row in rows])
     return _columns(rows, "query_id", "doc_id", "score")
@@ -34,9 +34,10 @@ def qrels(data: bytes) -> dict[str, list]:
     """The columns of judgments; the iteration where there are several."""
     rows = []
     for fields in _fields(data, 4):
-        rows.append((fields[0].decode(), fields[2].decode(), fields[1].decode(), whole(fields[3].decode())))
+        rows.append((fields[0].decode(), fields[2].decode(), fields[1].decode(), fields[3].decode()))
     several = len({row[2] for row in rows}) > 1
     _once([row[: 3 if several else 2] for row in rows])
+    rows = [(*row[:3], value) for row, value in zip(rows, grades([row[3] for row in rows]), strict=True)]
     columns = _columns(rows, "query_id", "doc_id", "iteration", "relevance")
     return columns if several else {name: values for name, values in columns.items() if name != "iteration"}
 
@@ -116,11 +117,15 @@ def number(text: str) -> float:
     return float(text)
 
 
-def whole(text: str) -> int:
-    """A whole number of 64 bits."""
-    if not _WHOLE.fullmatch(text) or len(text) > 400 or not -(2**63) <= int(text) < 2**63:
-        raise Refused(f"no whole number: {text!r}")
-    return int(text)
+def grades(texts: list[str]) -> list[int] | list[float]:
+    """Finite numbers: integers of 64 bits if all of them are whole."""
+    if all(_WHOLE.fullmatch(text) and len(text) < 400 and -(2**63) <= int(text) < 2**63 for text in texts):
+        return [int(text) for text in texts]
+    values = [number(text) for text in texts]
+    if any(abs(value) == float("inf") for value in values):
+        raise Refused("an infinite grade")
+    whole = all(value.is_integer() and -(2.0**63) <= value < 2.0**63 for value in values)
+    return [int(value) for value in values] if whole else values
 
 
 def _lines(data: bytes) -> list[bytes]:
@@ -130,10 +135,11 @@ def _lines(data: bytes) -> list[bytes]:
     return re.split(rb"\r\n|\r|\n", data)
 
 
-def _fields(data: bytes, count: int) -> Iterator[list[bytes]]:
+def _fields(data: bytes, count: int, rest: bool = False) -> Iterator[list[bytes]]:
+    """The fields of each line. With ``rest``, the last one is the rest of the line."""
     some = False
     for line in _lines(data):
-        fields = line.split()
+        fields = line.split(None, count - 1 if rest else -1)
         if fields and len(fields) != count:
             raise Refused(f"{len(fields)} fields")
         if fields:

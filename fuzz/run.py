@@ -9,6 +9,7 @@ EXAMPLES = [
     b"\xef\xbb\xbf1\tQ0\ta\t1\t3.25e2\tt\r\n1\tQ0\tb\t2\t1\tt\r\n\r\n2  Q0 a 1 3 t",
     b"1 Q0 a 1 3 t\r2 Q0 a 1 3 t\r1 Q0 b 2 1 t",
     b"1 Q0 a 0 0.1 t\n2 Q0 a 0 0.1 t\n",
+    b"1 Q0 a 0 0.1 two words\r1 Q0 b 0 0.2 t\r\n2 Q0 a 0 0.1  three\twords here \n",
 ]
 TOKENS = [*texts.IDS, *texts.NUMBERS, *texts.BLANKS, *texts.ENDS]
 grammar = texts.grammar(texts.IDS, [b"Q0", b"0", b"\xff"], texts.IDS, [b"1", b"2", b"x"], texts.NUMBERS, texts.IDS)

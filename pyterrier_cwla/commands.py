@@ -549,6 +549,11 @@ def _on_files(
         systems[name] = _in_pyterrier(run)
     timed = table is not None or all("doc_length" in system for system in systems.values())
     labels = _in_pyterrier(read_qrels(qrels))
+    if labels["label"].dtype.kind == "f":
+        raise errors.BadJudgments(
+            f"{qrels}: some grades are not whole, and PyTerrier's measures need whole ones."
+            " `pyterrier-cwla compare` takes any."
+        )
     topics = labels[["qid"]].drop_duplicates().assign(query="")
     compared = demonstration.compare(systems, topics, labels, table, str(missing or "error"), timed, baseline)
     about = f"{errors.many(len(topics), 'topic')}, {errors.many(len(systems), 'run')} from {directory}."

@@ -104,6 +104,18 @@ def near(name: str, known: Iterable[str]) -> str:
     return f"There is: {', '.join(known)}." if len(known) <= 20 else f"There are {len(known):,}, such as {some(known)}."
 
 
+IS_A_RUN = "Is this a run? Judgments are given first, then runs."
+ARE_JUDGMENTS = "Are these judgments? They are given first, then runs."
+
+
+def if_swapped(lacking: str, names: Iterable[str]) -> str:
+    """A hint, after a blank, where a run was given in the place of judgments, or the other way round."""
+    names = {*names}
+    if lacking == "relevance" and "score" in names:
+        return f" {IS_A_RUN}"
+    return f" {ARE_JUDGMENTS}" if lacking == "score" and {"relevance", "label"} & names else ""
+
+
 def many(number: int, what: str) -> str:
     """How many of what: ``1 row``, ``1,200 rows``."""
     return f"{number:,} {what}" + "s" * (number != 1)

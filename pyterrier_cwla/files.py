@@ -4,6 +4,7 @@ import csv
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from .errors import MalformedFile
+from .errors import ARE_JUDGMENTS, IS_A_RUN, MalformedFile, if_swapped
 from .pairs import first_repeat
 from .room import check_file, check_room, has_room, unpacked
 from .same_columns import the_only
@@ -30,8 +31,8 @@ def read_run(path: AnyPath) -> pa.Table:
     Returns query_id, doc_id, score, and doc_length and duplicate_of where a Parquet file has them, in the order of the
     file.
 
-    Raises MalformedFile, with file and line, for whatever is not a run: a NaN score and a document twice in a
-    query's ranking are among it, infinite scores are not.
+    The tag is the rest of the line, blanks included. Raises MalformedFile, with file and line, for whatever is not a
+    run: a NaN score and a document twice in a query's ranking are among it, infinite scores are not.
     """
     return run_with(path, RUN.optional)
 
@@ -46,10 +47,11 @@ def run_with(path: AnyPath, extras: Collection[str]) -> pa.Table:
 def read_qrels(path: AnyPath) -> pa.Table:
     """Reads judgments: a TREC file (topic iteration docno relevance) or Parquet, compressed or not.
 
-    Returns query_id, doc_id, relevance, and iteration where it tells several intents apart. Raises MalformedFile, also
-    where a pair is judged twice (for the same intent).
+    Returns query_id, doc_id, relevance (integers where all are whole, else floats), and iteration where it tells
+    several intents apart. Raises MalformedFile, also where a pair is judged twice (for the same intent).
     """
     table, place = _read(path, _QRELS)
+    _refuse_infinite(table, place, "relevance", -np.inf)
     if "iteration" in table.column_names and len(table["iteration"].unique()) == 1:
         table = table.drop_columns("iteration")
     _refuse_repeats(table, place, "document {doc_id!r} is judged twice for query {query_id!r}")
@@ -63,10 +65,7 @@ def read_lengths(path: AnyPath) -> pa.Table:
     has two.
     """
     table, place = _read(path, _LENGTHS)
-    length = table["doc_length"]
-    row = pc.index(pc.and_(pc.is_finite(length), pc.greater_equal(length, 0.0)), False).as_py()
-    if row >= 0:
-        raise MalformedFile(f"{place(row)}: doc_length is {length[row]} for {_pair(table, row)}")
+    _refuse_infinite(table, place, "doc_length", 0.0)
     _refuse_repeats(table, place, "document {doc_id!r} has a second length")
     return table
 
@@ -154,6 +153,7 @@ _DUPLICATES = _Kind(
 _MARK = b"\xef\xbb\xbf"  # of UTF-8
 _HEXADECIMAL = (b"0x", b"0X")  # Arrow reads 0x10 as 16
 _FIELDS = re.compile(rb'(?:[^",]*|"(?:[^"]|"")*")(?:,(?:[^",]*|"(?:[^"]|"")*"))*')
+_WORDS_OF_TAG = re.compile(rb"(?<![^\r\n])((?:[^ \r\n]+ ){5}[^ \r\n]+) [^\r\n]*")
 _MARKS = {"gzip": (".gz", b"\x1f\x8b"), "zstd": (".zst", b"\x28\xb5\x2f\xfd"), "parquet": (".parquet", b"PAR1")}
 _UNREAD = {"bz2": rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", "xz": rb"\xfd7zXZ\x00", "zip": rb"PK(\x03\x04|\x05\x06)"}
 
@@ -255,13 +255,24 @@ def converted(path: str, column: str, values: pa.ChunkedArray, name: str) -> pa.
     """A column of a Parquet file, and what it is called there, as ours; large integers as near as numbers come."""
     kind = TYPES[column]
     try:
+        if column == "relevance":
+            return _grades(values)
         return values.cast(kind, safe=not (pa.types.is_integer(values.type) and pa.types.is_floating(kind)))
     except pa.ArrowException as error:
-        dtype = "int64" if kind == pa.int64() else "float64"
         raise MalformedFile(
-            f"{path}: column {name!r} holds {values.type}, which does not become {dtype} ({error}). Save the file again"
-            f" with this column as {dtype}."
+            f"{path}: column {name!r} holds {values.type}, which does not become float64 ({error}). Save the file again"
+            f" with this column as float64."
         ) from error
+
+
+def _grades(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Grades as integers if all of them are whole, else as floats."""
+    with suppress(pa.ArrowException):
+        return values.cast(pa.int64())
+    floats = values.cast(pa.float64(), safe=not pa.types.is_integer(values.type))
+    with suppress(pa.ArrowException):
+        return floats.cast(pa.int64())
+    return floats
 
 
 def check_parquet(path: str, file: pa.parquet.ParquetFile, names: list[str]) -> None:
@@ -300,7 +311,9 @@ def columns_of(path: str, schema: pa.Schema, kind: _Kind) -> dict[str, list[str]
     for column in kind.names.values():
         if column not in found and column not in kind.optional:
             names = " or ".join(name for name, meant in kind.names.items() if meant == column)
-            raise MalformedFile(f"{path}: no column {names}. There is: {', '.join(schema.names)}.")
+            raise MalformedFile(
+                f"{path}: no column {names}. There is: {', '.join(schema.names)}.{if_swapped(column, schema.names)}"
+            )
     for column, name in ((column, name) for column, names in found.items() for name in names):
         there = next((one for one in types[name] if not is_text(one)), None)
         if TYPES[column] == pa.string() and there is not None:
@@ -329,7 +342,7 @@ def _text(path: str, data: bytes, kind: _Kind) -> tuple[pa.Table, bytes]:
     if delimiter == ",":
         _refuse_loose_quotes(path, data)
     try:
-        table = split_by_arrow(single_spaced(data) if delimiter == " " else data, fields, delimiter)
+        table = split(single_spaced(data) if delimiter == " " else data, fields, delimiter)
         if len(set(table.column_names)) == table.num_columns:
             return table, data
         alike = {column: [f for f, meant in fields.items() if meant == column] for column in table.column_names}
@@ -399,9 +412,26 @@ def _has_neighbouring_blanks(data: bytes, block: int = 1 << 18) -> bool:
     return False
 
 
-def split_by_arrow(data: bytes, fields: dict[str, str], delimiter: str) -> pa.Table:
+def split(data: bytes, fields: dict[str, str], delimiter: str) -> pa.Table:
+    """The columns of lines of fields. What is rare is looked for only after all else failed.
+
+    Grades may be floats, and the tag of a run may have several words.
+    """
+    try:
+        return _split_by_arrow(data, fields, delimiter, TYPES)
+    except pa.ArrowInvalid:
+        if "tag" in fields:
+            return _split_by_arrow(_WORDS_OF_TAG.sub(rb"\1", data), fields, delimiter, TYPES)
+        if "relevance" not in fields:
+            raise
+        table = _split_by_arrow(data, fields, delimiter, TYPES | {"relevance": pa.float64()})
+        place = table.column_names.index("relevance")
+        return table.set_column(place, "relevance", _grades(table["relevance"]))
+
+
+def _split_by_arrow(data: bytes, fields: dict[str, str], delimiter: str, types: Mapping[str, pa.DataType]) -> pa.Table:
     needed = {field: column for field, column in fields.items() if column}
-    kinds = {field: TYPES[column] for field, column in needed.items()}
+    kinds = {field: types[column] for field, column in needed.items()}
     hexadecimal = any(mark in data for mark in _HEXADECIMAL)
     texts = [field for field, kind in kinds.items() if kind == pa.int64() and hexadecimal]
     read = partial(
@@ -426,7 +456,7 @@ def split_by_arrow(data: bytes, fields: dict[str, str], delimiter: str) -> pa.Ta
             raise pa.ArrowInvalid(f"{field} is no integer")
     table = table.rename_columns(list(needed.values()))
     table = table.select([at for c in TYPES for at, column in enumerate(needed.values()) if c == column])
-    return table.cast(pa.schema([(column, TYPES[column]) for column in table.column_names]))
+    return table.cast(pa.schema([(column, types[column]) for column in table.column_names]))
 
 
 def refuse_text(
@@ -436,27 +466,41 @@ def refuse_text(
 
     ``before`` these there are so many others in the file.
     """
+    first = True
     for number, line in enumerate(data.splitlines(), before + 1):
         if not line.strip():
             continue
         try:
-            cells = _cells(line, delimiter)
+            cells = _cells(line, delimiter, most=len(fields) if "tag" in fields else None)
         except UnicodeDecodeError as wrong:
             raise MalformedFile(f"{path}:{number}: not UTF-8: {_shown(line)}") from wrong
         except csv.Error as wrong:
             raise MalformedFile(f"{path}:{number}: {wrong}: {_shown(line)}") from wrong
         if len(cells) != len(fields):
-            raise MalformedFile(f"{path}:{number}: expected {_expected(fields)}, found {len(cells)}: {_shown(line)}")
+            hint = _if_swapped(cells, fields) if first else ""
+            raise MalformedFile(
+                f"{path}:{number}: expected {_expected(fields)}, found {len(cells)}: {_shown(line)}{hint}"
+            )
         for cell, (field, column) in zip(cells, fields.items()):
             if column and not _reads_as(cell, TYPES[column]):
-                what = "integer" if TYPES[column] == pa.int64() else "number"
-                raise MalformedFile(f"{path}:{number}: {field} {_shown(cell.encode())} is no {what}: {_shown(line)}")
+                raise MalformedFile(f"{path}:{number}: {field} {_shown(cell.encode())} is no number: {_shown(line)}")
+        first = False
     raise MalformedFile(f"{path}: {error}") from error
 
 
-def _cells(line: bytes, delimiter: str, errors: str = "strict") -> list[str]:
+def _if_swapped(cells: list[str], fields: dict[str, str]) -> str:
+    """A hint where the first line is one of the other kind."""
+    if fields == _QRELS.fields and len(cells) >= len(RUN.fields) and _reads_as(cells[4], pa.float64()):
+        return f". {IS_A_RUN}"
+    if "tag" in fields and len(cells) == len(_QRELS.fields) and _reads_as(cells[3], pa.float64()):
+        return f". {ARE_JUDGMENTS}"
+    return ""
+
+
+def _cells(line: bytes, delimiter: str, errors: str = "strict", most: int | None = None) -> list[str]:
+    """The cells of a line. With ``most``, the last one is the rest of the line."""
     if delimiter == " ":
-        return [cell.decode(errors=errors) for cell in line.split()]
+        return [cell.decode(errors=errors) for cell in line.split(None, -1 if most is None else most - 1)]
     text = line.decode(errors=errors)
     return text.split(delimiter) if delimiter == "\t" else next(csv.reader([text]))
 
@@ -469,10 +513,8 @@ def _shown(line: bytes, most: int = 100) -> str:
 def _reads_as(cell: str, kind: pa.DataType) -> bool:
     if kind == pa.string():
         return True
-    if kind == pa.int64() and any(mark.decode() in cell for mark in _HEXADECIMAL):
-        return False
     try:
-        pa.scalar(cell.strip()).cast(kind)
+        pa.scalar(cell.strip()).cast(pa.float64())
     except pa.ArrowInvalid:
         return False
     return True
@@ -493,6 +535,14 @@ def refuse_missing(table: pa.Table, place: Place, kind: _Kind) -> None:
         if row >= 0 and column not in kind.optional:
             value = "NaN" if table[column][row].is_valid else "null"
             raise MalformedFile(f"{place(row)}: {column} is {value} for {_pair(table, row)}")
+
+
+def _refuse_infinite(table: pa.Table, place: Place, column: str, least: float) -> None:
+    """Raise MalformedFile where a number is infinite, or below the least."""
+    values = table[column].cast(pa.float64(), safe=False)
+    row = pc.index(pc.and_(pc.is_finite(values), pc.greater_equal(values, least)), False).as_py()
+    if row >= 0:
+        raise MalformedFile(f"{place(row)}: {column} is {values[row]} for {_pair(table, row)}")
 
 
 def _refuse_repeats(table: pa.Table, place: Place, message: str) -> None:

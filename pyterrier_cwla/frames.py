@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import ids
-from .errors import BadJudgments, BadRun, CWLAError, some
+from .errors import BadJudgments, BadRun, CWLAError, if_swapped, some
 from .same_columns import Named, the_only
 
 PYTERRIER = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
@@ -53,6 +53,7 @@ def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Column
     if missing:
         raise error(
             f"the {what} {'has' if what == 'run' else 'have'} no column {missing[0]!r}; there is {some(named, 8)}."
+            f"{if_swapped(missing[0], named)}"
         )
     of_run = value == "score"
     query_id, doc_id = named["query_id"], named["doc_id"]

@@ -155,7 +155,7 @@ _NAMED = {name: _measure_class(row) for name, row in OURS.items()}
 globals().update({f"_{name}": kind for name, kind in _NAMED.items()})  # where pickle looks for them
 
 
-def metric_of(measure: Measure, highest: int | None = None) -> Metric:
+def metric_of(measure: Measure, highest: float | None = None) -> Metric:
     """The metric that a measure of ours, or one of ir_measures' own, means; ``highest`` is the judgments' top grade."""
     if isinstance(measure, CWLAMeasure):
         return measure.metric

@@ -38,7 +38,7 @@ from .files import (
     refuse_missing,
     refuse_text,
     single_spaced,
-    split_by_arrow,
+    split,
     unmarked,
 )
 from .room import has_room, limit_for
@@ -472,7 +472,7 @@ class _Lines(Part):
 
     def _parsed(self, data: bytes, kind: Any, before: int) -> pa.Table:
         try:
-            table = split_by_arrow(single_spaced(data), kind.fields, " ")
+            table = split(single_spaced(data), kind.fields, " ")
         except pa.ArrowInvalid as error:
             refuse_text(self.path, data, kind.fields, " ", error, before + self._lines_before())
         refuse_missing(table, lambda row: in_text(self.path, data, row, before + self._lines_before()), kind)

@@ -36,8 +36,10 @@ class Pool:
         return (self.query, self.grade) if above.all() else (self.query[above], self.grade[above])
 
     @property
-    def highest(self) -> int:
-        return int(self.grade.max(initial=0))
+    def highest(self) -> int | float:
+        """The highest grade, or 0: an integer where it is whole."""
+        highest = float(self.grade.max(initial=0))
+        return int(highest) if highest.is_integer() else highest
 
     def totals(self, worth: Callable[[Array], Array], key: Any, keep: bool = True) -> Array:
         """Σ worth(grade) over all judgments of each query, retrieved or not, uncut; kept where worth cannot change."""

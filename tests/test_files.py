@@ -6,16 +6,20 @@ import io
 import lzma
 import math
 import os
+import re
 import zipfile
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyterrier_cwla.errors import MalformedFile
+from pyterrier_cwla import evaluate, parts
+from pyterrier_cwla.errors import BadJudgments, BadRun, MalformedFile
 from pyterrier_cwla.files import find_runs, read_lengths, read_qrels, read_run
 
 DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -179,7 +183,6 @@ def test_runs_are_found_in_order_of_name(tmp_path):
         (read_run, RUN, b"301 Q0 FT911-3 7",
          ":4: expected 6 fields (topic Q0 docno rank score tag), found 4: '301 Q0 FT911-3 7'"),
         (read_run, RUN, b"301 Q0  FT911-9 1 7.5", ":4: expected 6 fields (topic Q0 docno rank score tag), found 5: "),
-        (read_run, RUN, b"301 Q0 FT911-9 1 7.5 bm25 x", ":4: expected 6 fields (topic Q0 docno rank score tag), found"),
         (read_run, RUN, b"301 Q0 FT911-9 3 high bm25", ":4: score 'high' is no number: '301 Q0 FT911-9 3 high bm25'"),
         (read_run, RUN, b"301 Q0 FT911-9 3 1_0 bm25", ":4: score '1_0' is no number"),
         (read_run, RUN, b"301 Q0 FT911-9 3 NaN bm25", ":4: score is NaN for query '301', document 'FT911-9'"),
@@ -187,8 +190,10 @@ def test_runs_are_found_in_order_of_name(tmp_path):
          ":4: document 'FT911-3' stands twice in the ranking of query '301'"),
         (read_run, RUN, b"301 Q0 \xff\xfe 3 5 bm25", r":4: not UTF-8: '301 Q0 \\xff\\xfe 3 5 bm25'"),
         (read_qrels, QRELS, b"301 0 FT911-9", ":4: expected 4 fields (topic iteration docno relevance), found 3: "),
-        (read_qrels, QRELS, b"301 0 FT911-9 1.5", ":4: relevance '1.5' is no integer: '301 0 FT911-9 1.5'"),
-        (read_qrels, QRELS, b"301 0 FT911-9 99999999999999999999", ":4: relevance '99999999999999999999' is no"),
+        (read_qrels, QRELS, b"301 0 FT911-9 1,5", ":4: relevance '1,5' is no number: '301 0 FT911-9 1,5'"),
+        (read_qrels, QRELS, b"301 0 FT911-9 inf", ":4: relevance is inf for query '301', document 'FT911-9'"),
+        (read_qrels, QRELS, b"301 0 FT911-9 -1e999", ":4: relevance is -inf for query '301', document 'FT911-9'"),
+        (read_qrels, QRELS, b"301 0 FT911-9 nan", ":4: relevance is NaN for query '301', document 'FT911-9'"),
         (read_qrels, QRELS, b"302 0 FT911-3 0", ":4: document 'FT911-3' is judged twice for query '302'"),
         (read_lengths, LENGTHS, b"FT911-9", ":3: expected 2 fields (docno words), found 1: 'FT911-9'"),
         (read_lengths, LENGTHS, b"FT911-9\t", r":3: words '' is no number: 'FT911-9\t'"),
@@ -300,9 +305,93 @@ def test_a_wrong_parquet_run_is_named(parquet, columns, message):
     assert message in complaint(read_run, parquet(columns))
 
 
-def test_parquet_grades_are_whole(parquet):
-    assert read_qrels(parquet({"qid": ["1"], "docno": ["a"], "label": [2.0]}))["relevance"].to_pylist() == [2]
-    assert "1.5" in complaint(read_qrels, parquet({"qid": ["1"], "docno": ["a"], "label": [1.5]}))
+GRADES = [
+    (["0.37", "0.0", "-1"], [0.37, 0.0, -1.0], pa.float64()),
+    (["1.0", "0.0", "2e0"], [1, 0, 2], pa.int64()),
+    (["9007199254740993", "0", "1"], [9007199254740993, 0, 1], pa.int64()),
+    (["1", ".5", "1e-9"], [1, 0.5, 1e-9], pa.float64()),
+]
+
+
+@pytest.mark.parametrize(("written", "expected", "kind"), GRADES)
+def test_grades_are_floats_where_one_is_and_integers_where_all_are_whole(written, expected, kind, file, parquet):
+    lines = "".join(f"1 0 d{number} {grade}\n" for number, grade in enumerate(written))
+    columns = {"qid": ["1"] * 3, "docno": ["d0", "d1", "d2"]}
+    numbers = [float(grade) if kind == pa.float64() else int(float(grade)) for grade in written]
+    as_text = {**columns, "label": written}
+    for path in (file(lines.encode()), file(gzip.compress(lines.replace("\n", "\r\n").encode())), parquet(as_text)):
+        relevance = read_qrels(path)["relevance"]
+        assert relevance.type == kind
+        assert relevance.to_pylist() == expected
+    if written[0] != "9007199254740993":
+        assert read_qrels(parquet({**columns, "label": numbers}))["relevance"].to_pylist() == expected
+    for value in (np.inf, np.nan, -np.inf):
+        assert "row 2: relevance is" in complaint(read_qrels, parquet({**columns, "label": [1.0, value, 0.5]}))
+
+
+def test_float_grades_in_a_file_score_as_in_a_frame(file):
+    grades = {"a": 0.37, "b": 0.0, "c": 1.25, "d": -1.0}
+    lines = "".join(f"1 0 {document} {grade}\n" for document, grade in grades.items())
+    run = {"1": {"c": 1.0, "b": 2.0, "a": 3.0, "x": 0.5}}
+    measures = ["nDCG@10", "AP", "RBP(rel=1)", "CWLA(C='rbp(0.8)',A='max',max_rel=1.25)", "NumRel", "Judged@3"]
+    frame = pd.DataFrame([("1", d, g) for d, g in grades.items()], columns=["query_id", "doc_id", "relevance"])
+    pd.testing.assert_frame_equal(
+        evaluate(file(lines.encode()), run, measures), evaluate(frame, run, measures), check_exact=True
+    )
+
+
+TAGGED = b"1 Q0 a 1 3.5 my run of today\n1 Q0 b 2 2.5 my\trun  of today \r\n2 Q0 a 1 1 t\n"
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize("block", [None, 64])
+def test_the_tag_of_a_run_is_the_rest_of_the_line(pack, block, file, monkeypatch):
+    expected = {"query_id": ["1", "1", "2"], "doc_id": ["a", "b", "a"], "score": [3.5, 2.5, 1.0]}
+    path = file(pack(TAGGED))
+    assert read_run(path).to_pydict() == expected
+    if block is not None:
+        monkeypatch.setattr(parts, "BLOCK", block)
+    tables = [table for part in parts.sources(str(path))[0].parts for table in part.tables()]
+    assert pa.concat_tables(tables).drop_columns("run").to_pydict() == expected
+    qrels = {"1": {"b": 1}, "2": {"a": 1}}
+    one_word = re.sub(rb"my\s+run\s+of today", b"t", TAGGED)
+    expected_scores = evaluate(qrels, file(one_word, "one_word"), ["AP", "RR"])
+    assert evaluate(qrels, path, ["AP", "RR"]).to_numpy().tolist() == expected_scores.to_numpy().tolist()
+
+
+def test_a_line_that_lacks_its_tag_is_an_error(file):
+    message = complaint(read_run, file(b"1 Q0 a 1 3.5 my run\n1 Q0 b 2 2.5\n"))
+    assert message.endswith(":2: expected 6 fields (topic Q0 docno rank score tag), found 5: '1 Q0 b 2 2.5'")
+
+
+def test_swapped_files_are_noticed(file, parquet, cli, monkeypatch):
+    qrels, run = file(QRELS, "qrels.txt"), file(RUN, "run.txt")
+    assert complaint(read_qrels, run).endswith("Is this a run? Judgments are given first, then runs.")
+    assert complaint(read_run, qrels).endswith("Are these judgments? They are given first, then runs.")
+    assert "Is this a run?" in complaint(read_qrels, file(TAGGED))
+    for block in (1 << 20, 64):
+        monkeypatch.setattr(parts, "BLOCK", block)
+        with pytest.raises(MalformedFile, match=r"Are these judgments\?"):
+            evaluate({"1": {"a": 1}}, str(qrels), ["AP"])
+    assert "Is this a run?" not in complaint(read_qrels, file(QRELS + b"301 0 FT911-9 1 2 3"))
+    assert "judgments?" not in complaint(read_run, file(RUN + b"301 Q0 FT911-9 7"))
+    columns = {"qid": ["1"], "docno": ["a"]}
+    assert "Is this a run?" in complaint(read_qrels, parquet({**columns, "score": [1.0]}))
+    for name in ("label", "relevance"):
+        assert "Are these judgments?" in complaint(read_run, parquet({**columns, name: [1]}))
+    code, out, err = cli("evaluate", run, qrels, "-m", "AP")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "Is this a run?" in err
+
+
+def test_swapped_frames_are_noticed():
+    qrels = pd.DataFrame({"qid": ["1"], "docno": ["a"], "label": [1]})
+    run = pd.DataFrame({"qid": ["1"], "docno": ["a"], "score": [0.5]})
+    for as_table in (lambda frame: frame, pa.Table.from_pandas):
+        with pytest.raises(BadJudgments, match=r"no column 'relevance'.*Is this a run\?"):
+            evaluate(as_table(run), as_table(qrels), ["AP"])
+        with pytest.raises(BadRun, match=r"no column 'score'.*Are these judgments\?"):
+            evaluate(as_table(qrels), as_table(qrels), ["AP"])
 
 
 # Random tables and random text.
@@ -417,7 +506,7 @@ def test_lines_are_split_as_python_splits_them(scratch, lines, cuts):
     else:
         assert table["doc_id"].to_pylist() == [row[2].decode() for row in rows]
         assert table["score"].to_pylist() == [float(row[4]) for row in rows]
-        assert {len(row) for row in rows} == {6}
+        assert all(len(row) >= 6 for row in rows)
 
 
 # Real files.

@@ -107,8 +107,8 @@ def file(tmp_path):
 @pytest.mark.parametrize(
     "read, data, where",
     [
-        (read_qrels, b"1 0 a 0x10\n", ":1: relevance '0x10' is no integer"),  # was read as 16
-        (read_qrels, b"1 0 0xa 1\n1 0 b 0X1\n", ":2: relevance '0X1' is no integer"),
+        (read_qrels, b"1 0 a 0x10\n", ":1: relevance '0x10' is no number"),  # was read as 16
+        (read_qrels, b"1 0 0xa 1\n1 0 b 0X1\n", ":2: relevance '0X1' is no number"),
         (read_lengths, b'id,words\n"a\nb",3\n', ":2: a quotation mark that neither begins nor ends a field"),
         (
             read_duplicates,

@@ -327,7 +327,7 @@ def _followed(measures: Any, rankings: Rankings) -> Iterable[tuple[Any, Metric]]
     for measure in measures_of(measures):
         if isinstance(measure, Wrapper) or measure.NAME in COUNTS or not CWLAProvider().supports(measure):
             raise BadParameter(f"{measure} follows no user model here: there are no ranks to look at.")
-        yield measure, metric_of(measure, int(rankings.pool.highest))
+        yield measure, metric_of(measure, rankings.pool.highest)
 
 
 def _rankings(log: InteractionLog) -> Rankings:
