@@ -642,6 +642,7 @@ def test_progress_is_the_rank_reached_and_the_rank_predicted():
         if observed:
             assert row["observed"] == pytest.approx(np.mean(observed))
             assert row["predicted"] == pytest.approx(np.mean(predicted))
+    assert table["sessions"].tolist() == [8, 8, 7, 6, 0]
 
 
 def test_on_average_users_are_where_T_says():
