@@ -19,6 +19,10 @@ class BadParameter(CWLAError):
     """A parameter that is missing, unknown, or out of its range."""
 
 
+class RefutedFact(BadParameter):
+    """A fact that a decorator states about a function, and that does not hold on a short list."""
+
+
 class NotPassed(BadParameter):
     """What has to be known of each row, its query, document or length, and was not passed."""
 

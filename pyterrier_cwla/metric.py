@@ -14,6 +14,7 @@ from .errors import BadParameter, NoFiniteValue, UnknownSpec, near
 from .probe import effort_reads, reads
 from .rankings import Rankings, summed
 from .spec import Spec, shortened
+from .trials import check_facts, holds
 from .view import Documents, UnknownEffort, View
 from .walk import Walk
 
@@ -64,6 +65,9 @@ class Metric:
             raise BadParameter(f"end={end}: end must be 'open', 'stop' or a rank from 1 to {_FARTHEST:,}.")
         if self.gain.part.wants_max_rel and self.max_rel is None:
             raise BadParameter(f"gain={str(self.gain)!r} needs max_rel=, the highest grade of the judgments.")
+        for spec in (self.C, self.A, self.gain, self.effort):
+            if not spec.built_in:
+                check_facts(spec)
 
     # ---- what the parts say of themselves
 
@@ -165,7 +169,7 @@ class Metric:
             return False
         if self.norm == "ideal":
             return best_case.is_known(self)
-        rises = bool(self.A.fact("monotone_in_gain")) and self.norm in ("none", "unlimited")
+        rises = holds(self.A, "monotone_in_gain") and self.norm in ("none", "unlimited")
         if self.rank_only and (self.uniform or "grade" not in effort_reads(self.effort)):
             return rises
         satisfied = self.C.name in ("rr", "cascade") and self.C["rel"] is None and self.uniform and self.norm == "none"

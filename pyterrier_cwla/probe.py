@@ -14,6 +14,9 @@ from .errors import BadParameter
 from .spec import Spec
 from .view import Documents, UnknownEffort, View
 
+#: What sums up gains, so that it grows beyond a list where unseen items gain something.
+SUMS = frozenset({"G", "G_before", "total", "found", "discounted", "fading", "credited"})
+
 
 def _kept_of_ours(ask: Callable[[Spec], frozenset[str]]) -> Callable[[Spec], frozenset[str]]:
     """Keeps the answers for our own functions; a user's may read something else the next time."""

@@ -9,7 +9,7 @@ from weakref import ref
 import numpy as np
 
 from .errors import NoFiniteValue
-from .probe import check_probabilities, reads, try_out
+from .probe import SUMS, check_probabilities, reads, try_out
 from .spec import Spec
 from .tail import Grid, grid
 from .view import UnknownEffort, View, before
@@ -133,8 +133,7 @@ class Walk:
     def _settles(self) -> bool:
         """Whether C is the same at all ranks after the list: gain that lies there moves those who sum it up."""
         C = self.metric.C
-        sums = {"G", "G_before", "total", "found", "discounted", "fading"}
-        return bool(C.fact("constant_beyond_list")) and not (self.view.background and reads(C) & sums)
+        return bool(C.fact("constant_beyond_list")) and not (self.view.background and reads(C) & SUMS)
 
     @property
     def _open(self) -> bool:
