@@ -76,7 +76,7 @@ def _metric(C: Any, A: Any, options: dict[str, Any]) -> Metric:
     for name in options:
         if name not in _OPTIONS:
             raise BadParameter(f"no option {name!r}. {near(name, _OPTIONS)}")
-    if options.get("efforts") is not None and options.get("effort") is not None:
+    if options.get("efforts") is not None and options.get("effort") not in (None, "given"):
         raise BadParameter("give efforts= (a number for each item) or effort= (a function of grades), not both.")
     measure = CWLA(
         C=C,

@@ -13,6 +13,7 @@ from ir_measures.measures import Measure
 from .align import Judgments
 from .errors import BadParameter, NoFiniteValue, near
 from .evaluate import loaded, measures_of
+from .free_items import EffortBeyond
 from .judgments import COUNTS
 from .measures import Wrapper, metric_of
 from .metric import Metric
@@ -220,3 +221,7 @@ class _SameUsers(Walk):
     @property
     def items_beyond(self) -> np.ndarray:  # type: ignore[override]
         return self.users.items_beyond
+
+    @property
+    def _effort(self) -> EffortBeyond:  # type: ignore[override]
+        return self.users._effort

@@ -104,6 +104,17 @@ class Metric:
         """C depends on ranks (and efforts) alone: no gain moves a user."""
         return reads(self.C) <= {"i", "e", "E"}
 
+    @property
+    def effort_only(self) -> bool:
+        """C depends on efforts alone: neither on ranks nor on gains."""
+        names = reads(self.C)
+        return bool(names) and names <= {"e", "E"}
+
+    @property
+    def leaves_with_effort(self) -> bool:
+        """What items cost makes users leave: unseen items that cost nothing are the limit of ever smaller costs."""
+        return bool(self.C.fact("eventually_leaves")) or self.effort_only
+
     def gains(self, grade: Array) -> Array:
         """The gain of each grade; grades that are not above 0 gain nothing."""
         grade = np.asarray(grade)
@@ -316,10 +327,15 @@ class Metric:
                 found = self._walked(rankings, queries, width, compressed, background)
             except UnknownEffort:
                 # What an unseen item costs was asked for; it matters if the scores differ with it.
-                found, dear = (
-                    replace(self, unseen=cost)._walked(rankings, queries, width, compressed, background)
-                    for cost in (1.0, 100.0)
-                )
+                try:
+                    found, dear = (
+                        replace(self, unseen=cost)._walked(rankings, queries, width, compressed, background)
+                        for cost in (1.0, 100.0)
+                    )
+                except NoFiniteValue as error:
+                    if self.effort_only and not isinstance(error, UnknownEffort):
+                        raise UnknownEffort from error
+                    raise
                 if not np.allclose(found, dear, rtol=1e-10, atol=1e-12):
                     raise
             scores[queries] = np.broadcast_to(found, (len(queries), 1))[:, 0]
@@ -378,7 +394,7 @@ class Metric:
     def _settled_after_hits(self) -> bool:
         """Efforts after the last hit do not matter where A stays and all who go on leave, sooner or later."""
         stays = bool(self.A.fact("constant_without_gain")) and bool(self.C.fact("eventually_leaves"))
-        return self.flat_effort is not None or (stays and self.unseen_effort != 0)
+        return self.flat_effort is not None or stays
 
     def _hit_columns(self, rankings: Rankings, queries: Array, width: int) -> tuple[View, Array | None]:
         # AP, RR and their like see the same hits, and so the same G, best, …
@@ -438,6 +454,11 @@ class Metric:
 
     def _efforts(self, rankings: Rankings, queries: Array, row: Array, column: Array, at: Array, width: int) -> Array:
         grades_alone = effort_reads(self.effort) <= {"grade"}
+        if rankings.efforts is None and self.effort.name == "given":
+            raise BadParameter(
+                "effort='given' needs the effort of each item: give score(…), residual(…) or explain_gains(…) efforts=,"
+                " a number for each item; for runs, write a function of documents with @effort."
+            )
         if rankings.efforts is not None:
             e = rankings.efforts(queries, width)
         elif grades_alone:

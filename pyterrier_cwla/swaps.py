@@ -126,10 +126,8 @@ def _explicit(metric: Metric, shown: int) -> int:
 def _everybody_leaves(metric: Metric) -> bool:
     """Whether all leave in the end, so that Σ L(i)·G(i) = Σ V(i)·r_i."""
     C = metric.C
-    if metric.end != "open" or metric.rank_at("last_rank") or C.fact("vanishes"):
+    if metric.end != "open" or metric.rank_at("last_rank") or C.fact("vanishes") or C.fact("eventually_leaves"):
         return True
-    if C.fact("eventually_leaves"):
-        return metric.unseen_effort != 0
     return bool(C.fact("constant_beyond_list")) and _goes_on_beyond(metric) < 1
 
 
@@ -403,7 +401,7 @@ class _Paths:
             else:
                 walk.reach = np.ones_like(nothing)
                 tails = [walk.score_beyond + nothing]
-            tails += [walk.items_beyond * (self.metric.unseen_effort or 0) + nothing] if self.rate else []
+            tails += [walk.effort_beyond + nothing] if self.rate else []
         return tails if self.rate else tails[:1]
 
 

@@ -47,6 +47,13 @@ class Grid:
             reached = reached + _sums(block, sums[-1:])
         return np.exp(np.concatenate(parts, axis=-1)), np.exp(reached), smooth
 
+    def follows(self, V: Any) -> Any:
+        """Whether polynomials follow a falling V between the nodes, where it may jump."""
+        smooth = np.ones((len(V), 1), bool)
+        for block, spectrum in zip(self.blocks(V), self.spectra, strict=True):
+            smooth &= np.abs(_sums(block, spectrum[-3:])).max(axis=-1, keepdims=True) <= 1e-9 * V[..., :1]
+        return smooth
+
     def total(self, values: Any) -> Any:
         """Σ over all ranks from the first to the end of the last block."""
         whole = values[..., : self.start].sum(axis=-1, keepdims=True)

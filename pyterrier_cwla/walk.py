@@ -9,6 +9,7 @@ from weakref import ref
 import numpy as np
 
 from .errors import NoFiniteValue
+from .free_items import EffortBeyond, Endless
 from .probe import SUMS, check_probabilities, reads, try_out
 from .spec import Spec
 from .tail import Grid, grid
@@ -49,7 +50,9 @@ class Walk:
         """C and V(1) where V is what the function gives."""
         V = np.broadcast_to(_matrix(self.metric.C(self.view)), self.view.r.shape)
         after = np.zeros((1, 1))
-        if self._open:
+        if self._open and self.view.unseen == 0 and self.metric.effort_only:
+            after = V[:, -1:]
+        elif self._open:
             try:
                 after = _matrix(self.metric.C(self.view.beyond([[1.0]])))
             except UnknownEffort:
@@ -90,13 +93,20 @@ class Walk:
     @cached_property
     def expected_effort(self) -> Array:
         """Σ V(i)·e_i, [queries × 1]; infinite where users never leave."""
-        spent = (self.V * self.view.steps).sum(axis=-1, keepdims=True)
+        return (self.V * self.view.steps).sum(axis=-1, keepdims=True) + self.effort_beyond
+
+    @cached_property
+    def effort_beyond(self) -> Array:
+        """ΣV(j)·e_j over the ranks after the list."""
         items = self.items_beyond
-        self._refuse_endless_means(items)
+        self._refuse_endless_means(np.where(self._free, 0.0, items))
         if not items.any():
-            return spent
+            return np.zeros((1, 1))
         cost = _matrix(self.view.beyond([[1.0]]).e)
-        return spent + np.multiply(items, cost, out=np.where(items > 0, np.inf, 0.0), where=np.isfinite(items))
+        spent = np.multiply(items, cost, out=np.where(items > 0, np.inf, 0.0), where=np.isfinite(items))
+        if self._free.any():
+            spent = np.where(self._free, self.reach * self._effort.mean(lambda t, rows: t, len(self.reach)), spent)
+        return spent
 
     def _refuse_endless_means(self, items: Array) -> None:
         """Where all leave in the end but so late that V⁺ is infinite, nothing per item is defined."""
@@ -133,6 +143,8 @@ class Walk:
     def _settles(self) -> bool:
         """Whether C is the same at all ranks after the list: gain that lies there moves those who sum it up."""
         C = self.metric.C
+        if self.view.unseen == 0 and self.metric.effort_only:
+            return True
         return bool(C.fact("constant_beyond_list")) and not (self.view.background and reads(C) & SUMS)
 
     @property
@@ -142,13 +154,20 @@ class Walk:
     @cached_property
     def score_beyond(self) -> Array:
         """Σ L(j)·A(j) over the ranks after the list."""
-        C, A = self.metric.C, self.metric.A
-        nobody = np.zeros(self.reach.shape)
+        C = self.metric.C
         if not self._open or not (self.reach.any() or (C.fact("items_beyond") and self.items_beyond.any())):
-            return nobody
+            return np.zeros(self.reach.shape)
+        if not self._free.any():
+            return self._score_of_costly_items
+        return self._score_of_free_items + (self._score_of_costly_items if self._reach_costly.any() else 0.0)
+
+    @property
+    def _score_of_costly_items(self) -> Array:
+        """What is added by users who leave at a rank."""
+        A, reach = self.metric.A, self._reach_costly
         if not A.fact("affine_beyond_list"):
-            return nobody if self._all_stay or not self.reach.any() else self._at_nodes(A)
-        leaving = np.where(self._stay, 0.0, self.reach)
+            return np.zeros(reach.shape) if self._all_stay or not reach.any() else self._at_nodes(A)
+        leaving = np.where(self._stay, 0.0, reach)
         if A.fact("constant_without_gain") and not self.view.background:
             return leaving * self.A[:, -1:]
         first, second = (_matrix(A(self.view.beyond([[m]]))) for m in (1.0, 2.0))
@@ -157,23 +176,74 @@ class Walk:
             step = np.where(np.isfinite(first), second - first, 0.0)
         if not step.any():
             return at_once
-        items = self.items_beyond
+        items = np.where(self._free, 0.0, self.items_beyond)
         self._refuse_endless_means(items)
         with np.errstate(invalid="ignore"):
             return at_once + np.where(np.isinf(items), 0.0, step * (items - leaving))
+
+    # ---- unseen items that cost nothing: the limit of ever smaller costs
+
+    @cached_property
+    def _effort(self) -> EffortBeyond:
+        return EffortBeyond(self.metric.C, self.view)
+
+    @cached_property
+    def _free(self) -> Array:
+        """Whether users leave after infinitely many unseen items, which cost nothing, [queries × 1]."""
+        nobody = np.zeros((1, 1), bool)
+        if not self._open or self.view.unseen != 0 or not self.metric.leaves_with_effort:
+            return nobody
+        free = (self.reach > 0) & (self.goes_on([[1.0]]) >= 1)
+        return free & (self._left_for_ever < 1) if free.any() else nobody
+
+    @cached_property
+    def _left_for_ever(self) -> Array:
+        """1 for users who never leave however much they spend, else 0, [queries × 1]."""
+        return self._effort.left_for_ever(np.arange(len(self.reach)))
+
+    @property
+    def _reach_costly(self) -> Array:
+        return np.where(self._free, 0.0, self.reach) if self._free.any() else self.reach
+
+    @property
+    def _score_of_free_items(self) -> Array:
+        """Σ L·A where users leave after infinitely many items that cost nothing; E may still grow."""
+        A, n = self.metric.A, len(self.reach)
+        if A.fact("constant_without_gain") and not self.view.background:
+            return self.reach * self.A[:, -1:]
+
+        def felt(t: Array, rows: Array) -> Array:
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                return _matrix(A(Endless(self.view, rows, t)))
+
+        rows = np.arange(n)
+        mean = self._effort.mean(felt, n) if "E" in reads(A) else felt(np.zeros((n, 1)), rows)
+        with np.errstate(invalid="ignore"):
+            score = np.where(self._free, self.reach * mean, 0.0)
+        if not np.isfinite(score).all():
+            raise NoFiniteValue(
+                f"C={str(self.metric.C)!r} with A={str(self.metric.A)!r} has no finite value where unseen items cost"
+                " nothing: give unseen=, what an unseen item costs, or end='stop', or a rank as end=."
+            )
+        return score
 
     @cached_property
     def _stay(self) -> Array:
         """Who goes on for ever, [queries × 1]: those never leave and contribute nothing."""
         C = self.metric.C
-        try:
-            if self._settles:
-                return self.goes_on([[1.0]]) >= 1
-            if C.fact("items_beyond") is not None:
-                return np.isinf(self.items_beyond)
-        except UnknownEffort:
-            return np.zeros((1, 1), bool)  # every further item costs something, so that all leave in the end
-        if C.fact("items_beyond") is None and not C.fact("vanishes") and self.reach.any():
+        if C.fact("eventually_leaves"):
+            return np.zeros((1, 1), bool)
+        if self.metric.effort_only and (C.fact("gives_survival") or not self.view.unseen):
+            if self.view.unseen is None and not C.fact("gives_survival") and self._left_for_ever.any():
+                raise UnknownEffort
+            return self._left_for_ever > 0
+        if self.metric.effort_only and not self._left_for_ever.any() and (self.goes_on([[_FAR]]) < 1).all():
+            return np.zeros((1, 1), bool)
+        if self._settles:
+            return self.goes_on([[1.0]]) >= 1
+        if C.fact("items_beyond") is not None:
+            return np.isinf(self.items_beyond)
+        if not C.fact("vanishes") and self.reach.any():
             return np.isinf(self._at_nodes(None, vanish_only=True))
         return np.zeros((1, 1), bool)
 
@@ -193,9 +263,10 @@ class Walk:
             if (done | far).all():
                 break
         else:
+            jump = "if C jumps there, say where, with @continuation(jump_rank=lambda …: k); else give"
             raise NoFiniteValue(
-                f"C={str(self.metric.C)!r} with A={str(self.metric.A)!r} is not smooth far beyond the list: if C jumps"
-                " there, say where, with @continuation(jump_rank=lambda …: k); else give end='stop', or a rank as end=."
+                f"C={str(self.metric.C)!r} with A={str(self.metric.A)!r} is not smooth far beyond the list:"
+                f" {'give a greater unseen=,' if self.metric.effort_only else jump} end='stop', or a rank as end=."
             )
         if done.all():
             return found
@@ -208,13 +279,10 @@ class Walk:
 
     def _sum(self, nodes: Grid, A: Spec | None, vanish_only: bool) -> tuple[Array, Array, Array]:
         """The sum at these nodes; whether it is smooth between them; whether what comes after them does not count."""
-        C = self.goes_on(nodes.m)
-        C = np.broadcast_to(C, (len(C), nodes.m.shape[1]))
-        survival, left, smooth = nodes.survival(C)
-        V, left = self.reach * survival, self.reach * left
-        stay = (C >= 1).all(axis=-1, keepdims=True)  # whoever never leaves contributes nothing
+        V, L, left, smooth, stay = self._followed(nodes)
+        reach = self._reach_costly
         if A is None:
-            whole = np.where(stay & (self.reach > 0), np.inf, nodes.total(V))
+            whole = np.where(stay & (reach > 0), np.inf, nodes.total(V))
             rest = left if vanish_only else left * nodes.m[0, -1]
             allowed = np.full(whole.shape, 1e-10) if vanish_only else 1e-10 * np.maximum(whole, 1e-3)
         else:
@@ -224,8 +292,8 @@ class Walk:
             last = felt[:, -1:]
             # If A does not grow for ever, all get what it is at last: then 1 − C, lost in rounding, matters less.
             base = np.where(np.abs(last) <= 100 * np.abs(felt[:, :1]), last, 0.0)
-            values = V * (1 - C) * (felt - base)
-            whole, rest = nodes.total(values) + base * (self.reach - left), left * last
+            values = L * (felt - base)
+            whole, rest = nodes.total(values) + base * (reach - left), left * last
             allowed = 1e-13 + 1e-10 * np.abs(whole + rest)
             smooth = smooth & (nodes.doubt(values) <= 10 * allowed)
             known = any(self.metric.C.fact(fact) for fact in ("vanishes", "constant_beyond_list", "items_beyond"))
@@ -234,6 +302,24 @@ class Walk:
                 steady = left * np.abs(last - felt[:, -17:-16]) <= allowed
                 whole, rest = whole + np.where(steady & ~stay, rest, 0.0), np.where(steady, 0.0, rest)
         return whole, smooth, stay | (np.abs(rest) <= allowed)
+
+    def _followed(self, nodes: Grid) -> tuple[Array, Array, Array, Array, Array]:
+        """V and L at these nodes, V after the last, whether V is smooth between them, and whose C is 1 at all of them.
+
+        Users who never leave contribute nothing.
+        """
+        reach, shape = self._reach_costly, nodes.m.shape
+        if self.metric.C.fact("gives_survival"):
+            V, later = (_matrix(self.metric.C(self.view.beyond(m))) for m in (nodes.m, nodes.m + 1))
+            V, later = (
+                np.where(reach > 0, np.broadcast_to(values, (len(values), shape[1])), 0.0) for values in (V, later)
+            )
+            return V, V - later, later[:, -1:], nodes.follows(V), (later == V).all(axis=-1, keepdims=True)
+        C = self.goes_on(nodes.m)
+        C = np.broadcast_to(C, (len(C), shape[1]))
+        survival, left, smooth = nodes.survival(C)
+        V = reach * survival
+        return V, V * (1 - C), reach * left, smooth, (C >= 1).all(axis=-1, keepdims=True)
 
 
 def _ratio(later: Array, V: Array) -> Array:

@@ -789,7 +789,7 @@ def _erg_is_defined(walk):
 
 def _refuse_endless_means(walk, name):
     tail = _tail(walk)
-    if tail is not None and tail.leave and tail.endless:
+    if tail is not None and tail.leave and tail.endless and not (tail.spent and name != "items"):
         raise ValueError(f"V⁺ of {walk.continuation[0]} is infinite, {name} is undefined: give it a k, or end='stop'")
 
 
@@ -807,7 +807,7 @@ def _paid(walk):
     total = math.fsum(v * e for v, e in zip(walk.V, walk.e))
     tail = _tail(walk)
     if tail is not None:
-        total += walk.remaining * walk.unseen_effort() * tail.views()
+        total += walk.remaining * (tail.spent() if tail.spent else walk.unseen_effort() * tail.views())
     further = _items_at_infinity(walk)
     return total + (walk.unseen_effort() * further if further else 0.0)
 
@@ -852,6 +852,8 @@ def avg_beyond(walk, tail):
     if G == 0 and b == 0:
         return 0.0
     E, u = math.fsum(walk.e), walk.unseen_effort()
+    if tail.spent:
+        return math.inf if b else G * tail.inverse(E, u)
     if u == 0:
         return _ratio(etg_beyond(walk, tail), E)
     return b / u + (G - E * b / u) * tail.inverse(E, u)
@@ -888,7 +890,7 @@ def items_beyond(walk, tail):
 
 def effort_beyond(walk, tail):
     """E_n + u·Σ m·l(m)."""
-    return math.fsum(walk.e) + walk.unseen_effort() * tail.views()
+    return math.fsum(walk.e) + (tail.spent() if tail.spent else walk.unseen_effort() * tail.views())
 
 
 def utility_beyond(walk, tail, phi):
@@ -935,6 +937,7 @@ class Tail:
     each: Callable = None  # Σ l(m)·f(m), where it ends
     leave: bool = True  # False: C = 1 for ever
     endless: bool = False  # V goes to 0 but Σ v(m) is infinite
+    spent: Callable = None  # the mean effort beyond the list of infinitely many items that cost nothing
 
 
 def _tail(walk):
@@ -956,13 +959,15 @@ def _tail(walk):
         return NEVER if c == 1 else geometric_tail(lambda: c)
     if name == "product":
         names = {parameters["first"][0], parameters["second"][0]}
+        if "decay" in names and walk.unseen == 0 and go_on(walk, walk.n + 1) == 1:
+            return exponential_time(math.log(2) / dict(parameters.values())["decay"].get("half_life", 224))
         if names == {"rr", "insq"} and b == 0:
             return square_tail(walk.n + 2 * dict(parameters.values())["insq"]["T"])
         return finite_tail(walk)
     if name == "bpm":
         return finite_tail(walk) if _player_stops(walk, **parameters) else NEVER
     if name == "patience":
-        return NEVER if walk.unseen == 0 else finite_tail(walk)
+        return uniform_time(walk, **parameters) if walk.unseen == 0 else finite_tail(walk)
     if name in ("ift_goal", "ift_rate"):
         return finite_tail(walk)
     if name == "rbp":
@@ -972,7 +977,7 @@ def _tail(walk):
         return NEVER if c == 1 else geometric_tail(lambda: c)
     if name == "decay":
         if walk.unseen == 0:
-            return NEVER
+            return exponential_time(math.log(2) / parameters.get("half_life", 224))
         return geometric_tail(lambda: decay(walk, walk.n + 1, **parameters))
     if name == "dcg":
         return logarithmic_tail(walk.n)
@@ -1037,6 +1042,32 @@ def geometric_tail(constant):
         fading=lambda delta: delta * (1 - constant()) / (1 - constant() * delta),
         inverse=inverse,
     )
+
+
+def exponential_time(rate):
+    """The limit of ever smaller costs: the time beyond the list has the density λ·e^(−λt)."""
+
+    def inverse(E, u):
+        if E == 0:
+            return math.inf
+        a, b, parts = 0.0, min(E, 1 / rate) / 16, []
+        while rate * a < 45:
+            half, middle = (b - a) / 2, (a + b) / 2
+            parts += [half * w * rate * _exp(-rate * (middle + half * x)) / (E + middle + half * x) for x, w in GAUSS]
+            a, b = b, min(2 * b, b + 1 / rate)
+        return math.fsum(parts)
+
+    return _time_tail(inverse, 1 / rate)
+
+
+def uniform_time(walk, T):
+    """The limit of ever smaller costs: whoever has patience left after E loses it at any time from E to T."""
+    left = T - walk.spent(walk.n)
+    return _time_tail(lambda E, u: math.log(T / E) / left if E else math.inf, left / 2)
+
+
+def _time_tail(inverse, spent):
+    return Tail(views=lambda: math.inf, fading=lambda delta: 0.0, inverse=inverse, endless=True, spent=lambda: spent)
 
 
 def square_tail(y):

@@ -297,6 +297,27 @@ def test_many_rankings_of_many_lengths_in_one_call(C):
         assert_as_the_reference(setting, cases)
 
 
+LEAVE_WITH_EFFORT = {
+    **{C: CONTINUATIONS[C] for C in ("decay(5)", "decay(500)", "patience(7.5)", "patience(300)")},
+    "product(rr,decay(40))": ("product", {"first": ("rr", {}), "second": ("decay", {"half_life": 40})}),
+}
+OTHERS = ("rbp(0.8)", "rr", "cascade(0.7)", "ap2", "carterette3(0.4)", "inst(1)", "insq(3)", "prec(4)")
+
+
+@pytest.mark.parametrize("C", [*LEAVE_WITH_EFFORT, *OTHERS])
+def test_unseen_items_that_cost_nothing(C, monkeypatch):
+    """DESIGN.md, section 3: if effort makes users leave, the limit of ever smaller costs, and else who stays gets 0."""
+    monkeypatch.setitem(CONTINUATIONS, C, (LEAVE_WITH_EFFORT | CONTINUATIONS)[C])
+    rng = random.Random(f"free {C}")
+    for A in AGGREGATIONS:
+        for end in ("open", "open", 5):
+            setting = replace(random_setting(rng, C, A, end, "given"), unseen=0)
+            cases = [random_case(rng, setting) for _ in range(4)]
+            assert_as_the_reference(setting, cases)
+            if C in LEAVE_WITH_EFFORT and not (C.startswith("product") and A.startswith("utility")):
+                assert_as_the_reference(replace(setting, norm="none"), cases, "residual")
+
+
 def test_the_best_gain_is_that_of_the_highest_grade():
     """Where several grades gain the same, whom they satisfy decides: here only grades from 2 on."""
     same = {"C": "rr(2)", "A": "etg", "gain": "binary"}

@@ -483,9 +483,9 @@ def test_what_is_no_factor_of_a_product():
             score([1, 0, 1], C=C, A="etg")
 
 
-def test_users_whom_nothing_more_costs_anything_never_leave():
-    """patience: half of them are there after the first item, and see the rest for nothing for ever."""
-    assert score([1], C="patience(4)", A="etg", efforts=[2], unseen=0) == 0
+def test_patience_ends_however_little_unseen_items_cost():
+    """Half of the users are there after the first item."""
+    assert score([1], C="patience(4)", A="etg", efforts=[2], unseen=0) == 0.5
     assert score([1], C="patience(4)", A="etg", efforts=[2], unseen=1) == 0.5
 
 

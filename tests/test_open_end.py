@@ -298,11 +298,11 @@ def test_endless_means_under_dcg_are_refused(A):
     assert np.isfinite(score(TABLE_1, C="dcg(10)", A=A))
 
 
-def test_what_costs_nothing_is_seen_for_ever():
-    """Under decay nobody leaves at an item without effort, so that those who see unseen ones never do."""
+def test_unseen_items_that_cost_nothing_are_as_those_that_cost_hardly_anything():
+    """DESIGN.md, section 3: time-biased gain is Σ g_k·D(T(k)), whatever unseen documents cost."""
     same = {"efforts": [1, 1], "C": "decay(1)", "A": "etg"}
     for second in (0, None):
-        assert score([1, second], unseen=0, **same) == 0.75
+        assert score([1, second], unseen=0, **same) == 1
         assert score([1, second], unseen=0.01, **same) == 1
         assert score([1, second], **same) == 1
         assert score([1, second], end="stop", **same) == 1

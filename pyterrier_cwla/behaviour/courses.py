@@ -13,6 +13,7 @@ from ..align import Judgments
 from ..errors import BadJudgments, BadParameter, BadRun
 from ..evaluate import is_runs, loaded, measures_of, naming
 from ..explain import followed
+from ..free_items import Endless
 from ..jobs import checked, side_by_side
 from ..metric import Metric
 from ..probe import reads
@@ -205,11 +206,14 @@ class Course:
                 felt = felt[:, :1]
             else:
                 felt = np.asarray(self.metric.A(view.beyond(np.minimum(m, _FAR))), float)
+            spent = self._effort_beyond(walk, patience)
+            if walk._free.any():
+                felt = np.where(walk._free, self.metric.A(Endless(view, np.arange(len(walk.reach)), spent)), felt)
         score = np.where(never, 0.0, felt * self.scale)
         last = [values[..., -1:] for values in (view.G, view.E, view.i)]
         if self._knows_unseen:
             cost = float(self.view.unseen or 0.0)
-            time, items = last[1] + (cost * m if cost else 0 * last[1]), last[2] + m
+            time, items = last[1] + (cost * m if cost else spent), last[2] + m
         else:
             time, items = last[1], np.minimum(last[2], self.n)
         lived = np.stack([np.broadcast_to(values, m.shape) for values in (last[0], time, items, score)])
@@ -229,6 +233,16 @@ class Course:
                 return self._step_by_step(walk, left)
             except UnknownEffort:
                 return np.full(left.shape, np.nan)
+
+    def _effort_beyond(self, walk: Walk, patience: Array) -> Array:
+        """The effort after the list of those who leave after infinitely many items that cost nothing, and else 0.
+
+        The share of users beyond the list who spend more is u/V(n+1).
+        """
+        if not walk._free.any():
+            return np.zeros((1, 1))
+        left = np.divide(patience, walk.reach, out=np.ones(patience.shape), where=walk._free)
+        return np.where(walk._free, walk._effort.spent_by(left, np.arange(len(walk.reach))), 0.0)
 
     def _step_by_step(self, walk: Walk, left: Array) -> Array:
         m = np.full(left.shape, np.inf)
