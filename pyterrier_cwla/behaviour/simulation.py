@@ -143,6 +143,7 @@ def simulate(
     runs meet the same users, one call or many, one process or many. Times of users who click have seven digits.
 
     Past the list (``end="open"``) users see items that gain nothing and cost what an unseen item costs. Where that is
+    nothing and effort makes users leave, they leave after infinitely many items and a finite time. Where that is
     not known they are followed to the list's end, and time and items are those of the list. Who never leaves has an
     infinite number of items and contributes 0 to the score; so many are ``never``. Whoever is still there 65,536 ranks
     below the list, and would leave some time, leaves with the score of that rank, and after infinitely many items.
