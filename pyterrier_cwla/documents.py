@@ -31,8 +31,12 @@ class Lengths(DocumentTable):
     def __len__(self) -> int:
         return len(self._columns[1])
 
-    @cached_property
+    @property
     def mean(self) -> float:
+        return self.current._mean
+
+    @cached_property
+    def _mean(self) -> float:
         return float(self._columns[1].mean())
 
     def words(self, doc_id: Any) -> Array:

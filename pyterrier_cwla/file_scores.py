@@ -55,7 +55,7 @@ class FileScores:
         kept = None if keep is None else KeptScores(keep, evaluator)
         names: set[str] = set()
         for name, file in files:
-            for scored in self._scored(file, kept, progress):
+            for scored in self._scored(evaluator, file, kept, progress):
                 run = name if scored.run == str(file) else scored.run
                 if run in names:
                     raise errors.BadRun(f"{file}: there is another run of the name {run!r}: give them others.")
@@ -78,11 +78,13 @@ class FileScores:
             text += f" Queries that a run does not answer score 0: {some}{more}."
         return text
 
-    def _scored(self, file: Path, kept: KeptScores | None, progress: bool) -> Iterator[Scored]:
+    def _scored(
+        self, evaluator: CWLAEvaluator, file: Path, kept: KeptScores | None, progress: bool
+    ) -> Iterator[Scored]:
         source = sources({str(file): file})[0]
         with errors.speaking_of(self.qrels, file), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "run and judgments have no query in common")
-            for scored in values_of_files(self.measures, self.judgments, [source], progress, kept):
+            for scored in values_of_files(evaluator.measures, self.judgments, [source], progress, kept):
                 if not scored.answered.any():
                     table = next(ids for part in source.parts for ids in part.ids())
                     found = pc.unique(table.filter(pc.equal(table["run"], scored.run))["query_id"]).to_pylist()

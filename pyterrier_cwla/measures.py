@@ -99,6 +99,16 @@ class CWLAMeasure(Measure):
     def __call__(self, **kwargs: Any) -> CWLAMeasure:
         return type(self)(**{**self.params, **self._bound, **kwargs})
 
+    def _pinned(self, known: dict[Any, Any]) -> CWLAMeasure:
+        new: dict[str, Any] = {}
+        for name, bound in self._bound.items():
+            if isinstance(bound, CWLAMeasure):
+                new[name] = bound._pinned(known)
+            elif getattr(bound, "follows_a_file", False):
+                key = (type(bound), bound.name, bound.path)
+                new[name] = known[key] = known.get(key) or bound.current
+        return self(**new) if any(new[name] is not self._bound[name] for name in new) else self
+
     def __sizeof__(self) -> int:
         return super().__sizeof__() + sum(map(getsizeof, self._bound.values()))
 
@@ -155,10 +165,22 @@ _NAMED = {name: _measure_class(row) for name, row in OURS.items()}
 globals().update({f"_{name}": kind for name, kind in _NAMED.items()})  # where pickle looks for them
 
 
+def pinned(measures: Iterable[Measure]) -> list[Measure]:
+    """The same measures with tables and calibrations as their files are now, whatever becomes of the files later.
+
+    Each file is hashed once, and read where its content is new.
+    """
+    known: dict[Any, Any] = {}
+    return [measure._pinned(known) if isinstance(measure, CWLAMeasure) else measure for measure in measures]
+
+
 def metric_of(measure: Measure, highest: float | None = None) -> Metric:
-    """The metric that a measure of ours, or one of ir_measures' own, means; ``highest`` is the judgments' top grade."""
+    """The metric that a measure of ours, or one of ir_measures' own, means now (see :func:`pinned`).
+
+    ``highest`` is the judgments' top grade.
+    """
     if isinstance(measure, CWLAMeasure):
-        return measure.metric
+        return measure._pinned({}).metric
     row = THEIRS[str(measure.NAME)]
     given = {name: value for name, value in measure.params.items() if name in {p.name for p in row.parameters}}
     if measure.NAME == "RBP" and "rel" not in given and highest is not None and highest > 1:
@@ -208,7 +230,8 @@ class Wrapper(CWLAMeasure):
     @property
     def metric(self) -> Metric:
         """The metric behind the wrapped measure."""
-        return metric_of(innermost(self))
+        inner = innermost(self)
+        return inner.metric if isinstance(inner, CWLAMeasure) else metric_of(inner)
 
 
 def innermost(measure: Measure) -> Measure:

@@ -14,7 +14,7 @@ from .errors import BadParameter
 from .evaluate import computed_here
 from .judgments import COUNTS
 from .label_scores import with_lengths_of_rows
-from .measures import Wrapper, metric_of
+from .measures import Wrapper, metric_of, pinned
 from .provider import CWLAEvaluator
 from .rankings import Array
 from .samples import Samples
@@ -231,7 +231,7 @@ class EvalMeasure:
     def __init__(
         self, measure: Any, *, doc_length: Any = None, docno: Any = None, greater_is_better: bool = True
     ) -> None:
-        (self.measure,) = computed_here([measure])
+        (self.measure,) = pinned(computed_here([measure]))
         self.doc_length, self.docno, self.greater_is_better = doc_length, docno, greater_is_better
         self._known: list[tuple[Array, Array, Samples, CWLAEvaluator]] = []
 
@@ -290,7 +290,7 @@ def _of_these(name: str, values: Any, rows: int) -> Any:
 
 
 def _learnable(measure: Any) -> Measure:
-    (found,) = computed_here([measure])
+    (found,) = pinned(computed_here([measure]))
     if isinstance(found, Wrapper) or found.NAME in COUNTS:
         raise BadParameter(
             f"{found} follows no user model, so that LambdaMART has no ΔM for it: give a measure such as TBG."

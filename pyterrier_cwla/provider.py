@@ -18,7 +18,17 @@ from .errors import BadParameter, CWLAError, NoFiniteValue, UnknownSpec
 from .frames import judgment_columns
 from .intents import IntentWeights
 from .judgments import COUNTS, NEED_ALL_JUDGED
-from .measures import MEASURES, CWLAMeasure, Wrapper, _GeometricMean, _IntentAware, _Residual, innermost, metric_of
+from .measures import (
+    MEASURES,
+    CWLAMeasure,
+    Wrapper,
+    _GeometricMean,
+    _IntentAware,
+    _Residual,
+    innermost,
+    metric_of,
+    pinned,
+)
 from .rankings import Array, Rankings
 
 #: What ir_measures' default pipeline computes only where Perl or cwl_eval are installed; we come last in it.
@@ -109,9 +119,13 @@ def refuse_unsupported(measures: Iterable[Measure]) -> None:
 
 
 class CWLAEvaluator(providers.Evaluator):
-    """Scores runs: each is aligned once for all measures, all of which the provider supports."""
+    """Scores runs: each is aligned once for all measures, all of which the provider supports.
+
+    Files that measures name are read as they are when the evaluator is made.
+    """
 
     def __init__(self, measures: list[Measure], judgments: Judgments) -> None:
+        measures = pinned(measures)
         super().__init__(measures, judgments.qids)
         self.judgments = judgments
         self._work = [(measure, _work(measure, judgments)) for measure in measures]

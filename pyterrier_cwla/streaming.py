@@ -18,7 +18,7 @@ from .errors import MalformedFile, MissingLength
 from .evaluate import computed_here, in_groups, loaded, naming
 from .files import is_text, run_with
 from .frames import Columns
-from .measures import CWLAMeasure, innermost
+from .measures import CWLAMeasure, innermost, pinned
 from .parts import EXTRAS, Part, Source, sources, twice
 from .provider import CWLAEvaluator, CWLAProvider, prepare
 from .resuming import KeptScores
@@ -173,7 +173,7 @@ class Scoring:
     """
 
     def __init__(self, measures: Iterable[Any], judgments: Any, counts: Counts | None = None) -> None:
-        self.measures = computed_here(measures)
+        self.measures = pinned(computed_here(measures))
         self.judgments = prepare(judgments)
         self.counts = counts
         _no_mean_of_a_run(self.measures)

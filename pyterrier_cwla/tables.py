@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, lru_cache
@@ -61,10 +62,28 @@ def file_is_there(name: str, parameter: str) -> bool:
     return os.path.isfile(name)
 
 
+def hash_of_file(path: str, parameter: str) -> str:
+    """The SHA-256 of a file's bytes. BadParameter where it cannot be read any more."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise BadParameter(f"{parameter}={path!r} cannot be read ({error.strerror}).") from error
+
+
+def read_unchanged(path: str, digest: str, parameter: str, read: Callable[[str], Any]) -> Any:
+    """What a file holds that had this hash a moment ago; MalformedFile where it was changed since."""
+    found = read(path)
+    if hash_of_file(path, parameter) != digest:
+        raise MalformedFile(f"{path}: the file of {parameter}= was changed during the evaluation: start it again.")
+    return found
+
+
 class DocumentTable(ABC):
     """Something known of documents, under the name that measures know it by.
 
-    A table from a file is read when it is first asked for.
+    A table with a path and no ``digest`` means the file as it is at each use. ``current`` is one reading of it, which
+    has the file's hash as ``digest``, is read when it is first asked for, and stays as it is.
     """
 
     what: ClassVar[str]
@@ -82,9 +101,14 @@ class DocumentTable(ABC):
         cls.values = tuple(name for names in cls.meanings for name in names)
 
     def __init__(
-        self, name: str, columns: Any = None, path: str | None = None, about: dict[str, Any] | None = None
+        self,
+        name: str,
+        columns: Any = None,
+        path: str | None = None,
+        about: dict[str, Any] | None = None,
+        digest: str | None = None,
     ) -> None:
-        self.name, self.path = name, path
+        self.name, self.path, self.digest = name, path, digest
         self._given, self._about = columns, about or {}
 
     @classmethod
@@ -124,7 +148,7 @@ class DocumentTable(ABC):
             if name in cls._named:
                 return cls._named[name]
             if file_is_there(name, f"{cls.what}={name!r}"):
-                return _of_file(cls, name, os.stat(name).st_mtime_ns)
+                return cls(name, path=name)
             raise BadParameter(
                 f"{cls.what}={name!r} is neither a file nor the name of a table. "
                 f"{near(name, cls._named) if cls._named else ''} register_{cls.what}(name, table) names one."
@@ -134,12 +158,29 @@ class DocumentTable(ABC):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Reads a saved table, or any other file that measures take; errors show at once. Its name is its path."""
+        """Reads a saved table, or any other file that measures take, once; errors show at once. Its name is its path.
+
+        The table stays as it was read. A path as ``lengths=`` or ``duplicates=`` means the file as it is at each call.
+        """
         if not os.path.isfile(path):
             raise BadParameter(f"{path}: there is no such file.")
-        table = cls.bind(Path(path))
+        table = cls.bind(Path(path)).current
         len(table)
         return table
+
+    @property
+    def current(self) -> Self:
+        """The table as its file is now; itself where it has no file, or is a reading of one.
+
+        The file's bytes are hashed each time, since a file may be rewritten with the same size and time.
+        """
+        if not self.follows_a_file:
+            return self
+        return _reading(type(self), self.name, str(self.path), hash_of_file(str(self.path), self.what))
+
+    @property
+    def follows_a_file(self) -> bool:
+        return self.path is not None and self.digest is None
 
     def save(self, path: str | Path) -> None:
         """Writes one Parquet file, which says in its metadata how the table was made (``about``)."""
@@ -150,23 +191,38 @@ class DocumentTable(ABC):
         with written(path) as place:
             pyarrow.parquet.write_table(rows.replace_schema_metadata(metadata), place, write_page_checksum=True)
 
-    @cached_property
+    @property
     def about(self) -> dict[str, Any]:
         """How the table was made: tokeniser, number of documents, and more; empty for a table as it was given."""
-        return self._about if self.path is None else _about_file(self.path)
+        return self.current._read_about
 
-    @cached_property
-    def _columns(self) -> Any:
-        return self._given if self.path is None else self._read(self.path)
-
-    @cached_property
+    @property
     def content(self) -> str:
         """A hash of what it says of each document, in its order."""
+        return self.current._hash
+
+    @property
+    def _columns(self) -> Any:
+        return self.current._read_columns
+
+    @cached_property
+    def _read_about(self) -> dict[str, Any]:
+        return self._about if self.path is None else self._unchanged(_about_file)
+
+    @cached_property
+    def _read_columns(self) -> Any:
+        return self._given if self.path is None else self._unchanged(self._read)
+
+    @cached_property
+    def _hash(self) -> str:
         return of_table(self._rows())
+
+    def _unchanged(self, read: Callable[[str], Any]) -> Any:
+        return read_unchanged(str(self.path), str(self.digest), self.what, read)
 
     def __sizeof__(self) -> int:
         """With its columns, as far as they are read: what is large goes to a cluster's workers once."""
-        columns = vars(self).get("_columns", self._given) or ()
+        columns = vars(self).get("_read_columns", self._given) or ()
         return super().__sizeof__() + sum(getattr(column, "nbytes", 0) for column in columns)
 
     def __repr__(self) -> str:
@@ -235,9 +291,9 @@ class DocumentTable(ABC):
 
 
 @lru_cache(maxsize=8)
-def _of_file(kind: type[DocumentTable], path: str, changed: int) -> Any:
-    """One table for all measures that name the same file, until it changes."""
-    return kind(path, path=path)
+def _reading(kind: type[DocumentTable], name: str, path: str, digest: str) -> Any:
+    """One reading for all measures that name the same file, until its content changes."""
+    return kind(name, path=path, digest=digest)
 
 
 def _about_file(path: str) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class DocLength(pt.Transformer):
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         if self.lengths is not None:
             pt.validate.columns(inp, includes=["docno"], context=self)
-            return inp.assign(doc_length=self.lengths.words(_strings(inp, "docno")))
+            return inp.assign(doc_length=self.lengths.current.words(_strings(inp, "docno")))
         pt.validate.columns(inp, includes=["docno", "text"], context=self)
         texts, place = _different(_strings(inp, "text"))
         words = np.array([len(self._split(text)) for text in texts], float)
@@ -85,7 +85,7 @@ class DuplicateOf(pt.Transformer):
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         if self.duplicates is not None:
             pt.validate.columns(inp, includes=["docno"], context=self)
-            originals = self.duplicates.originals(_strings(inp, "docno"))
+            originals = self.duplicates.current.originals(_strings(inp, "docno"))
         else:
             pt.validate.result_frame(inp, extra_columns=["text"], context=self)
             first = self._first(inp)

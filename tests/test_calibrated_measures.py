@@ -1,6 +1,8 @@
 """TBG(calibration=…) and GradedTBG(calibration=…): a log's own numbers, by a file's name or as an object."""
 
+import os
 import pickle
+from pathlib import Path
 
 import ir_measures
 import numpy as np
@@ -57,6 +59,20 @@ def test_a_file_by_its_name_is_the_measure_with_its_numbers(calibration, path):
     assert ir_measures.parse_measure(str(TBG(calibration=path))) == TBG(calibration=path)
     assert str(TBG(calibration=path)) == f"TBG(calibration={path!r})"
     assert value(GradedTBG(calibration=path)) == value(calibration.graded_measure()) != value(GradedTBG)
+
+
+def test_a_measure_follows_its_calibration_file(calibration, path):
+    """Also where its size and its time of modification stay the same."""
+    measure = TBG(calibration=path, lengths=WORDS)
+    known, text = os.stat(path), Path(path).read_text()
+    digits = f"{calibration.parameters()['half_life']!r}"
+    other = str(int(digits[0]) % 9 + 1) + digits[1:]
+    Path(path).write_text(text.replace(digits, other))
+    os.utime(path, ns=(known.st_atime_ns, known.st_mtime_ns))
+    assert os.stat(path).st_size == known.st_size
+    expected = value(TBG(**{**calibration.parameters(), "half_life": float(other)}, lengths=WORDS))
+    assert value(measure) == value(TBG(calibration=path, lengths=WORDS)) == expected
+    assert expected != value(TBG(calibration=calibration, lengths=WORDS))
 
 
 def test_a_calibration_itself_is_named_by_its_content(calibration, path):

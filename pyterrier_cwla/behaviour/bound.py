@@ -4,26 +4,37 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadParameter, near
-from ..tables import file_is_there
+from ..tables import file_is_there, hash_of_file, read_unchanged
 
 _NAMED: dict[str, BoundCalibration] = {}
 
 
 @dataclass(frozen=True)
 class BoundCalibration:
-    """A calibration's values under the name that a measure's text has for it: a path, or a name by content."""
+    """A calibration's values under the name that a measure's text has for it: a path, or a name by content.
+
+    With a ``path`` it means the file as it is at each use; ``current`` is one reading of it.
+    """
 
     name: str
     plain: dict[str, Any]
     graded: dict[str, Any]
+    path: str | None = None
+
+    @property
+    def follows_a_file(self) -> bool:
+        return self.path is not None
+
+    @property
+    def current(self) -> BoundCalibration:
+        return self if self.path is None else replace(_read(self.path), path=None)
 
     def values(self, measure: str, names: Collection[str], given: Collection[str]) -> dict[str, Any]:
         """What it gives to a measure's parameters of these names; those that are given are not asked for."""
@@ -60,15 +71,19 @@ def bind_calibration(value: Any) -> BoundCalibration:
             f"calibration={str(value)!r} is no file; calibrate(log).save(path) writes one."
             f"{' ' + near(str(value), _NAMED) if _NAMED else ''}"
         )
-    return _of_file(str(value), os.stat(value).st_mtime_ns)
+    return _read(str(value))
+
+
+def _read(path: str) -> BoundCalibration:
+    return _reading(path, hash_of_file(path, "calibration"))
 
 
 @lru_cache(maxsize=8)
-def _of_file(path: str, changed: int) -> BoundCalibration:
-    """One for all measures that name the same file, until it changes."""
+def _reading(path: str, digest: str) -> BoundCalibration:
+    """One for all measures that name the same file, until its content changes."""
     from .calibration import Calibration
 
-    return _bound(path, Calibration.load(path))
+    return replace(_bound(path, read_unchanged(path, digest, "calibration", Calibration.load)), path=path)
 
 
 def _bound(name: str, calibration: Any) -> BoundCalibration:

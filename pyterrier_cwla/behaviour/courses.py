@@ -15,6 +15,7 @@ from ..evaluate import is_runs, loaded, measures_of, naming
 from ..explain import followed
 from ..free_items import Endless
 from ..jobs import checked, side_by_side
+from ..measures import pinned
 from ..metric import Metric
 from ..probe import reads
 from ..provider import CWLAEvaluator, prepare
@@ -298,7 +299,7 @@ class Task:
     def of(cls, qrels: Any, runs: Any, measure: Any, users: int, seed: int, reading: str, sampling: str) -> Task:
         _check(users, seed, sampling)
         chance = reading_of(reading)
-        (measure,) = measures_of([measure])
+        (measure,) = pinned(measures_of([measure]))
         judgments = prepare(loaded(qrels, "qrels"))
         metric = followed(measure, judgments)
         named = runs if is_runs(runs) else {"run": runs}

@@ -16,6 +16,7 @@ from ..codes import names_in_cache
 from ..errors import BadParameter, BadRatings
 from ..fingerprints import fingerprint
 from ..kept import Piece
+from ..measures import pinned
 from ..pieces import Pieces
 from ..texts import counted
 from .coefficient_names import AGREED, NRMSE, check_coefficient, is_weighted, plain_name, weights_of
@@ -159,7 +160,7 @@ class _Scored:
 
     def __call__(self, values: list[Values]) -> Array:
         measures = [self.template.measure(of) for of in values]  # here, where a user's own functions are known
-        parts = [measures[at : at + _TOGETHER] for at in range(0, len(measures), _TOGETHER)]
+        parts = [pinned(measures[at : at + _TOGETHER]) for at in range(0, len(measures), _TOGETHER)]
         names = [self._name(part) for part in parts]
         work = {name: partial(_scores, self.rated, part) for name, part in zip(names, parts, strict=True)}
         found = {}

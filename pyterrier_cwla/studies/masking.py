@@ -13,7 +13,7 @@ from ir_measures.measures import Measure
 from ..align import Aligned, Judgments, taken
 from ..errors import BadParameter
 from ..evaluate import loaded, naming
-from ..measures import innermost, metric_of
+from ..measures import innermost, metric_of, pinned
 from ..provider import CWLAEvaluator
 from ..rankings import Pool, Rankings, StackedRows
 from .holes import NOWHERE
@@ -45,6 +45,7 @@ class Masking:
     ) -> Masking:
         if pool not in POOLS:
             raise BadParameter(f"pool={pool!r}: give 'whole' or 'judged'.")
+        measures = dict(zip(measures, pinned(measures.values())))
         for name, measure in measures.items():
             if measure.NAME == "IntentAware":
                 raise BadParameter(f"{name}: judgments for several intents cannot be thinned out here.")
@@ -55,7 +56,7 @@ class Masking:
         whole = Rankings.stacked(aligned)
         if not any(_reads_rows(measure) for measure in measures.values()):
             whole = replace(whole, rows=None)  # light to send to other processes
-        return cls(dict(measures), list(map(str, runs)), judgments, whole, pool)
+        return cls(measures, list(map(str, runs)), judgments, whole, pool)
 
     @property
     def queries(self) -> int:

@@ -1,0 +1,220 @@
+"""A path in a measure means the file as it is when a call begins, even where its size and time stay the same."""
+
+import hashlib
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyterrier_cwla import (
+    TBG,
+    DocLength,
+    DuplicateOf,
+    Lengths,
+    Residual,
+    compare,
+    evaluate,
+    explain,
+    register_lengths,
+)
+from pyterrier_cwla.behaviour import simulate
+from pyterrier_cwla.errors import BadParameter, MalformedFile
+from pyterrier_cwla.provider import CWLAEvaluator, prepare
+from pyterrier_cwla.streaming import stream
+from pyterrier_cwla.studies import Rated, fit, robustness
+from pyterrier_cwla.tables import _reading
+
+DOCS = [f"d{number}" for number in range(6)]
+QRELS = {q: {d: (number + int(q)) % 2 for number, d in enumerate(DOCS)} for q in "123"}
+RUNS = {
+    name: {q: {d: (number * step + int(q)) % 7 + number / 10 for number, d in enumerate(DOCS)} for q in QRELS}
+    for name, step in (("one", 3), ("two", 5))
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _reading.cache_clear()
+
+
+def rewritten(path, text):
+    """With the size and the time of modification that the file had."""
+    text = text.ljust(400)
+    known = os.stat(path) if os.path.exists(path) else None
+    Path(path).write_text(text)
+    if known is not None:
+        os.utime(path, ns=(known.st_atime_ns, known.st_mtime_ns))
+        assert (os.stat(path).st_size, os.stat(path).st_mtime_ns) == (known.st_size, known.st_mtime_ns)
+
+
+def lengths(step):
+    rewritten(
+        "words.csv", "docno,words\n" + "".join(f"{d},{100 + step * number:03}\n" for number, d in enumerate(DOCS))
+    )
+    return {d: 100 + step * number for number, d in enumerate(DOCS)}
+
+
+def timed(table):
+    return TBG(lengths=table)
+
+
+WAYS = {
+    "evaluate": lambda m: evaluate(QRELS, RUNS, [m], by_query=True).to_numpy(),
+    "with keep": lambda m: evaluate(QRELS, RUNS, [m], by_query=True, keep="kept").to_numpy(),
+    "calc_aggregate": lambda m: m.calc_aggregate(QRELS, RUNS["one"]),
+    "compare": lambda m: compare(QRELS, RUNS, [m]).table["score"].to_numpy(),
+    "explain": lambda m: explain(QRELS, RUNS["one"], "1", m(unseen=12)).table["discount"].to_numpy(),
+    "simulate": lambda m: simulate(QRELS, RUNS["one"], m(unseen=12), users=10, progress=False).by_query["analytic"],
+    "rated": lambda m: RATED.scores([m]).to_numpy(),
+    "robustness": lambda m: robustness(QRELS, RUNS, [m], keep="kept", **ROUGH).order.scores,
+    "fit": lambda m: fit(str(m).replace(")", ",half_life=$h)"), {"h": [60, 224]}, RATED, keep="kept", cv=2, repeats=1,
+                         progress=False).candidates["value"].to_numpy(),
+}  # fmt: skip
+RATED = Rated.lists(QRELS, RUNS["one"], {"1": 1, "2": 3, "3": 2})
+ROUGH = {"fractions": (0.5,), "seeds": 1, "pairs": 0, "resamples": 50, "complete": None, "progress": False}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_measure_follows_its_file(way):
+    found = []
+    first = lengths(10)
+    measure = timed("words.csv")
+    for step in (10, 90):
+        table = lengths(step)
+        expected = WAYS[way](timed(table if way != "fit" else register(table)))
+        for of in (measure, timed("words.csv")):
+            np.testing.assert_array_equal(WAYS[way](of), expected)
+        found.append(expected)
+    assert first != table
+    assert not np.array_equal(*found)
+
+
+def register(table):
+    register_lengths("as_the_file", table)
+    return "as_the_file"
+
+
+def test_one_evaluator_reads_once():
+    lengths(10)
+    evaluator = CWLAEvaluator([timed("words.csv")], prepare(QRELS))
+    found = evaluator.calc_aggregate(RUNS["one"])
+    lengths(50)
+    other = CWLAEvaluator([timed("words.csv")], prepare(QRELS))
+    lengths(90)
+    assert evaluator.calc_aggregate(RUNS["one"]) == found
+    with pytest.raises(MalformedFile, match=r"words\.csv: the file of lengths= was changed during the evaluation"):
+        other.calc_aggregate(RUNS["one"])
+
+
+def test_measures_of_one_file_share_one_reading(monkeypatch):
+    lengths(10)
+    read, hashed, real = [], [], Lengths._read
+    monkeypatch.setattr(Lengths, "_read", staticmethod(lambda path: read.append(path) or real(path)))
+    monkeypatch.setattr(
+        "pyterrier_cwla.tables.hashlib.file_digest",
+        lambda file, kind, of=hashlib.file_digest: hashed.append(1) or of(file, kind),
+    )
+    measures = [
+        timed("words.csv"),
+        TBG(lengths="words.csv", half_life=60),
+        Residual(measure=TBG(lengths=Path("words.csv"), unseen=12)),
+    ]
+    evaluate(QRELS, RUNS, measures)
+    assert (len(read), len(hashed)) == (1, 2)  # and once more after it was read
+    evaluate(QRELS, RUNS, measures)
+    assert (len(read), len(hashed)) == (1, 3)
+
+
+def test_registered_paths_follow_their_files_and_loaded_tables_do_not():
+    lengths(10)
+    register_lengths("of_a_file", "words.csv")
+    loaded = Lengths.load("words.csv")
+    before = evaluate(QRELS, RUNS, [timed("of_a_file")]).to_numpy()
+    table = lengths(90)
+    after = evaluate(QRELS, RUNS, [timed(table)]).to_numpy()
+    np.testing.assert_array_equal(evaluate(QRELS, RUNS, [timed("of_a_file")]).to_numpy(), after)
+    np.testing.assert_array_equal(evaluate(QRELS, RUNS, [timed(loaded)]).to_numpy(), before)
+    assert (loaded.mean, Lengths.of("words.csv").mean) == (125, 325)
+    with pytest.raises(BadParameter, match=r"two measures are called TBG.* and differ"):
+        evaluate(QRELS, RUNS, [timed(loaded), timed("words.csv")])
+
+
+def test_streams_follow_the_file():
+    rows = [(q, d, s) for q, docs in RUNS["one"].items() for d, s in docs.items()]
+    pd.DataFrame(rows, columns=["query_id", "doc_id", "score"]).to_parquet("one.parquet")
+    lengths(10)
+    measure = timed("words.csv")
+    for step in (10, 90):
+        expected = evaluate(QRELS, {"one": RUNS["one"]}, [timed(lengths(step))], by_query=True).to_numpy().ravel()
+        for keep in (None, "kept"):
+            found = pd.concat(stream(QRELS, "one.parquet", [measure], keep=keep))[str(measure)]
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_duplicates_follow_their_file():
+    def written(text):
+        rewritten("same.csv", "docno,duplicate_of\n" + text)
+
+    written("d1,d0\n")
+    measure = TBG(lengths=lengths(10), duplicates="same.csv", duplicate_gain="none")
+    found = []
+    for table in ({"d1": "d0"}, {"d5": "d2", "d4": "d2"}):
+        written("".join(f"{copy},{of}\n" for copy, of in table.items()))
+        expected = evaluate(QRELS, RUNS, [measure(duplicates=table)], by_query=True).to_numpy()
+        for keep in (None, "kept"):
+            np.testing.assert_array_equal(evaluate(QRELS, RUNS, [measure], by_query=True, keep=keep), expected)
+        found.append(expected)
+    assert not np.array_equal(*found)
+
+
+def test_transformers_follow_their_files():
+    ranking = pd.DataFrame({"qid": "1", "docno": DOCS[:2]})
+    lengths(10)
+    rewritten("same.csv", "docno,duplicate_of\nd1,d0\n")
+    length, duplicate, loaded = DocLength("words.csv"), DuplicateOf("same.csv"), DocLength(Lengths.load("words.csv"))
+    assert length(ranking).doc_length.tolist() == [100, 110]
+    assert duplicate(ranking).duplicate_of.fillna("").tolist() == ["", "d0"]
+    lengths(90)
+    rewritten("same.csv", "docno,duplicate_of\nd0,d1\n")
+    assert length(ranking).doc_length.tolist() == [100, 190]
+    assert duplicate(ranking).duplicate_of.fillna("").tolist() == ["d1", ""]
+    assert loaded(ranking).doc_length.tolist() == [100, 110]
+
+
+def test_a_file_that_is_gone_is_an_error_that_names_it():
+    lengths(10)
+    measure = timed("words.csv")
+    evaluate(QRELS, RUNS, [measure])
+    os.remove("words.csv")
+    with pytest.raises(BadParameter, match=r"lengths='words.csv' cannot be read \(No such file or directory\)"):
+        evaluate(QRELS, RUNS, [measure])
+
+
+def test_a_file_that_changes_while_it_is_read_is_an_error(monkeypatch):
+    lengths(10)
+    real = Lengths._read
+
+    def changing(path):
+        found = real(path)
+        lengths(90)
+        return found
+
+    monkeypatch.setattr(Lengths, "_read", staticmethod(changing))
+    with pytest.raises(MalformedFile, match="was changed during the evaluation: start it again"):
+        evaluate(QRELS, RUNS, [timed("words.csv")])
+
+
+def test_readings_travel_as_paths_until_they_are_read():
+    lengths(10)
+    table = timed("words.csv").metric.lengths.current
+    few, other = len(pickle.dumps(table)), pickle.loads(pickle.dumps(table))
+    assert table.mean == 125
+    assert len(pickle.dumps(table)) > few
+    lengths(90)
+    assert pickle.loads(pickle.dumps(table)).mean == 125
+    with pytest.raises(MalformedFile, match=r"words\.csv"):
+        other.mean  # noqa: B018
