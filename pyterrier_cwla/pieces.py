@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .jobs import checked, side_by_side
-from .kept import Kept, Piece
+from .kept import Kept, Layout, Piece
 from .texts import bar
 
 
@@ -28,18 +28,23 @@ class Pieces:
         self.progress, self.jobs = progress, checked(jobs)
 
     def each(
-        self, names: Sequence[str], compute: Callable[[str], Piece], says: str, unit: str = "pieces"
+        self, names: Sequence[str], compute: Callable[[str], Piece], says: str, unit: str = "pieces", *, layout: Layout
     ) -> list[Piece]:
-        """The pieces of these names, in this order: those that are kept, and the others by ``compute``."""
+        """The pieces of these names, in this order: those that are kept, and the others by ``compute``.
+
+        Raises MalformedFile where a piece that is kept has other arrays than those of the layout.
+        """
         work = {name: partial(compute, name) for name in names}
-        found = dict(bar(self.done(work), self.progress, says, len(work), unit))
+        found = dict(bar(self.done(work, lambda _: layout), self.progress, says, len(work), unit))
         return [found[name] for name in names]
 
-    def done(self, work: Mapping[str, Callable[[], Piece]]) -> Iterator[tuple[str, Piece]]:
+    def done(
+        self, work: Mapping[str, Callable[[], Piece]], layout: Callable[[str], Layout]
+    ) -> Iterator[tuple[str, Piece]]:
         """Names and pieces as they come: first those that are kept, then those that this work does."""
         missing = {}
         for name, compute in work.items():
-            piece = None if self.kept is None else self.kept.get(name)
+            piece = None if self.kept is None else self.kept.get(name, layout(name))
             if piece is None:
                 missing[name] = compute
             else:

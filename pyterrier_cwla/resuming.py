@@ -31,7 +31,7 @@ class KeptScores:
         judgments = evaluator.judgments
         content = fingerprint(of_columns(judgments.columns), judgments.qids)
         self.kept = Kept(keep, {"kept": "values of queries", "judgments": content})
-        self._measures = list(evaluator.measures)
+        self._measures, self._queries = list(evaluator.measures), len(judgments.qids)
         self._names = names_in_cache(self._measures)
 
     def of_source(self, source: Source, compute: Compute) -> list[Scored]:
@@ -49,7 +49,7 @@ class KeptScores:
         if source.name is not None:
             return self.of_runs([source.name], lambda _: content, unchanged)
         content = fingerprint(content, [part.run for part in source.parts])
-        known = self.kept.get(f"{content} runs")
+        known = self.kept.get(f"{content} runs", {"runs": ("U", (None,))})
         names = [] if known is None else known["runs"].tolist()
         found = self.of_runs(names, lambda name: f"{content} {name}", unchanged)
         if known is None:
@@ -68,10 +68,11 @@ class KeptScores:
         return list(found.values())
 
     def _of(self, run: Any, content: str) -> Scored:
-        answered = self.kept.get(f"{content} answered")
+        answered = self.kept.get(f"{content} answered", {"answered": ("b", (self._queries,))})
         if answered is None:
             return Scored(run, {}, np.zeros(0, bool))
-        pieces = {measure: self.kept.get(f"{content} {name}") for measure, name in self._names.items()}
+        layout = {"values": ("fiu", (self._queries,))}
+        pieces = {measure: self.kept.get(f"{content} {name}", layout) for measure, name in self._names.items()}
         values = {measure: piece["values"] for measure, piece in pieces.items() if piece is not None}
         return Scored(run, values, answered["answered"])
 

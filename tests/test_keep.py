@@ -13,10 +13,11 @@ import pytest
 import pyterrier_cwla
 from pyterrier_cwla import CWLAError, evaluate
 from pyterrier_cwla.codes import names_in_cache
+from pyterrier_cwla.errors import MalformedFile
 from pyterrier_cwla.evaluate import computed_here
 from pyterrier_cwla.fingerprints import of_columns, of_strings
 from pyterrier_cwla.frames import run_columns
-from pyterrier_cwla.kept import Kept
+from pyterrier_cwla.kept import Kept, _seal
 from pyterrier_cwla.provider import CWLAEvaluator
 from pyterrier_cwla.streaming import stream
 
@@ -178,15 +179,66 @@ def test_broken_pieces_are_done_again(collection, computed):
 
 
 def test_every_flipped_bit_of_a_piece_is_noticed(tmp_path):
-    kept = Kept(tmp_path, {})
+    kept, layout = Kept(tmp_path, {}), {"values": ("f", (3,))}
     kept.put("piece", {"values": np.arange(3.0)})
     (path,) = tmp_path.rglob("*.npz")
     whole = path.read_bytes()
     for at in range(len(whole)):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :])
-        assert kept.get("piece") is None
+        assert kept.get("piece", layout) is None
     path.write_bytes(whole)
-    assert kept.get("piece")["values"].tolist() == [0, 1, 2]
+    assert kept.get("piece", layout)["values"].tolist() == [0, 1, 2]
+
+
+LAYOUT = {"values": ("f", (6,)), "answered": ("b", (6,))}
+WRONG = {
+    "shape": {"values": np.zeros(3), "answered": np.ones(6, bool)},
+    "dimensions": {"values": np.zeros((6, 1)), "answered": np.ones(6, bool)},
+    "type": {"values": np.zeros(6), "answered": np.ones(6)},
+    "missing": {"values": np.zeros(6)},
+    "added": {"values": np.zeros(6), "answered": np.ones(6, bool), "more": np.zeros(1)},
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_pieces_of_another_layout_are_refused(tmp_path, wrong):
+    kept = Kept(tmp_path, {})
+    kept.put("piece", {"values": np.zeros(6), "answered": np.ones(6, bool)})
+    assert kept.get("piece", LAYOUT)["values"].shape == (6,)
+    kept.put("piece", WRONG[wrong])
+    says = r"npz: this piece of keep='.*' must have values \(floats, shape 6\), answered \(booleans, shape 6\), and has"
+    with pytest.raises(
+        MalformedFile, match=says + r" values \(float64, shape .*Delete the file, or give another folder"
+    ):
+        kept.get("piece", LAYOUT)
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 and no more", b"\x93NUMPY"])
+def test_pieces_that_are_no_arrays_are_refused(tmp_path, content):
+    """Whole, by their checksum, as only a forger makes them."""
+    kept = Kept(tmp_path, {})
+    kept.put("piece", {})
+    kept._path("piece").write_bytes(content + _seal("piece", content))
+    with pytest.raises(MalformedFile, match="has no arrays that can be read"):
+        kept.get("piece", LAYOUT)
+
+
+@pytest.mark.parametrize("what", ["values", "answered"])
+def test_an_evaluation_refuses_pieces_of_another_shape(collection, monkeypatch, what):
+    expected, real = scored(keep=None), Kept.put
+
+    def longer(piece):
+        return {name: np.append(array, array[:1]) if name == what else array for name, array in piece.items()}
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Kept, "put", lambda kept, name, piece: real(kept, name, longer(piece)))
+        scored()
+    says = rf"kept/.*npz: this piece of keep='kept' must have {what} \(\w+, shape 6\), and has {what} \(\w+, shape 7\)"
+    with pytest.raises(MalformedFile, match=says):
+        scored()
+    for path in Path("kept").rglob("*.npz"):
+        path.unlink()
+    pd.testing.assert_frame_equal(scored(), expected, check_exact=True)
 
 
 def test_what_a_killed_process_left_is_cleared_away(tmp_path):

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from pyterrier_cwla import CWLAError
-from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.errors import BadParameter, MalformedFile
 from pyterrier_cwla.fingerprints import fingerprint
 from pyterrier_cwla.kept import Kept
 from pyterrier_cwla.pieces import Pieces
 
+LAYOUT = {"value": ("f", (1,)), "name": ("U", ())}
 NAMES = ["seed 0", "seed 1", "seed/2", "seed 3"]
 
 
@@ -33,37 +34,52 @@ ALL = [(name, [float(name[-1]) ** 2]) for name in NAMES]
 @pytest.mark.parametrize("keep", [False, True])
 def test_pieces_come_in_the_order_of_their_names(keep, jobs, tmp_path):
     pieces = Pieces({"input": 1}, tmp_path if keep else None, progress=False, jobs=jobs)
-    assert values(pieces.each(NAMES, square, "squaring")) == ALL
+    assert values(pieces.each(NAMES, square, "squaring", layout=LAYOUT)) == ALL
     assert any(tmp_path.iterdir()) == keep
 
 
 def test_an_interrupted_study_goes_on_where_it_was(tmp_path):
     log = []
     with pytest.raises(KeyboardInterrupt):
-        Pieces({"input": 1}, tmp_path, progress=False).each(NAMES, partial(square, log=log, fail=["seed/2"]), "s")
+        Pieces({"input": 1}, tmp_path, progress=False).each(
+            NAMES, partial(square, log=log, fail=["seed/2"]), "s", layout=LAYOUT
+        )
     assert log == NAMES[:2]
     log.clear()
-    assert values(Pieces({"input": 1}, tmp_path, progress=False).each(NAMES, partial(square, log=log), "s")) == ALL
+    assert (
+        values(Pieces({"input": 1}, tmp_path, progress=False).each(NAMES, partial(square, log=log), "s", layout=LAYOUT))
+        == ALL
+    )
     assert log == NAMES[2:]
 
 
 @pytest.mark.parametrize("other", [{"input": 2}, {"input": 1, "seed": 0}])
 def test_what_was_kept_for_another_input_is_not_used(other, tmp_path):
-    Pieces({"input": 1}, tmp_path, progress=False).each(NAMES, square, "s")
+    Pieces({"input": 1}, tmp_path, progress=False).each(NAMES, square, "s", layout=LAYOUT)
     log = []
-    Pieces(other, tmp_path, progress=False).each(NAMES, partial(square, log=log), "s")
+    Pieces(other, tmp_path, progress=False).each(NAMES, partial(square, log=log), "s", layout=LAYOUT)
     assert log == NAMES
     log.clear()
-    Pieces({"input": 1}, tmp_path, progress=False).each(NAMES, partial(square, log=log), "s")
+    Pieces({"input": 1}, tmp_path, progress=False).each(NAMES, partial(square, log=log), "s", layout=LAYOUT)
     assert log == []
+
+
+def test_a_piece_of_another_shape_is_an_error(tmp_path):
+    pieces = Pieces({"input": 1}, tmp_path, progress=False)
+    pieces.each(NAMES, square, "s", layout=LAYOUT)
+    for layout in ({"value": ("f", (2,)), "name": ("U", ())}, {"value": ("f", (1,))}):
+        with pytest.raises(
+            MalformedFile, match=r"npz: this piece of keep='.*' must have value \(floats, shape [12]\).*, and has"
+        ):
+            pieces.each(NAMES, square, "s", layout=layout)
 
 
 def test_a_piece_that_was_cut_off_is_done_again(tmp_path):
     pieces = Pieces({"input": 1}, tmp_path, progress=False)
-    pieces.each(NAMES, square, "s")
+    pieces.each(NAMES, square, "s", layout=LAYOUT)
     for number, kept in enumerate(sorted(tmp_path.rglob("*.npz"))):
         kept.write_bytes(kept.read_bytes()[: number * 60])
-    assert values(pieces.each(NAMES, square, "s")) == ALL
+    assert values(pieces.each(NAMES, square, "s", layout=LAYOUT)) == ALL
 
 
 def test_fingerprints_tell_contents_apart():
@@ -100,8 +116,8 @@ def test_a_folder_that_cannot_be_written_is_named_before_anything_is_computed(tm
 
 def test_kept_pieces_come_first_and_the_others_as_they_are_done(tmp_path):
     pieces = Pieces({"input": 1}, tmp_path, progress=False)
-    pieces.each(NAMES[2:], square, "s")
-    found = pieces.done({name: partial(square, name) for name in NAMES})
+    pieces.each(NAMES[2:], square, "s", layout=LAYOUT)
+    found = pieces.done({name: partial(square, name) for name in NAMES}, lambda _: LAYOUT)
     assert [name for name, _ in found] == [*NAMES[2:], *NAMES[:2]]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..kept import Piece
+from ..kept import Layout, Piece
 from ..significance import randomisation_test, t_test, unit_of, wilcoxon_test, without_noise
 from .resampling import times_drawn
 
@@ -32,6 +32,14 @@ def pairs_tested(name: str, values: Mapping[str, Array], alpha: float, resamples
         "same": np.asarray(~differences.any(axis=-1)),
         "resampled": resampled_power(differences, alpha, times_drawn(scores.shape[-1], min(resamples, _FEWER), seed)),
     }
+
+
+def layout_of_pairs(runs: int, resamples: int) -> Layout:
+    """The arrays that :func:`pairs_tested` gives."""
+    pairs = runs * (runs - 1) // 2
+    of_pairs = ("p_t", "p_wilcoxon", "p_randomisation", "p_bootstrap", "needed")
+    others: Layout = {"same": ("b", (pairs,)), "resampled": ("f", (min(resamples, _FEWER),))}
+    return {**dict.fromkeys(of_pairs, ("f", (pairs,))), **others}
 
 
 def bootstrap_test(differences: Array, resamples: int, seed: int, alpha: float = 0.05) -> tuple[Array, Array]:

@@ -163,8 +163,9 @@ class _Scored:
         parts = [pinned(measures[at : at + _TOGETHER]) for at in range(0, len(measures), _TOGETHER)]
         names = [self._name(part) for part in parts]
         work = {name: partial(_scores, self.rated, part) for name, part in zip(names, parts, strict=True)}
+        sizes = {name: len(part) for name, part in zip(names, parts, strict=True)}
         found = {}
-        for name, piece in self.pieces.done(work):
+        for name, piece in self.pieces.done(work, lambda name: {"scores": ("f", (sizes[name], len(self.rated)))}):
             found[name] = piece["scores"]
             if self.count is not None:
                 self.count(len(piece["scores"]))

@@ -219,14 +219,14 @@ def _studied(
     seeds = range(how.seed, how.seed + how.seeds)
     work = Work(masking, holes, pairs)
     pieces = Pieces(known, keep, progress, jobs).each(
-        [f"scores {seed}" for seed in seeds], work, "scoring with holes", "seeds"
+        [f"scores {seed}" for seed in seeds], work, "scoring with holes", "seeds", layout=work.layout_of_scores
     )
     scores = np.stack([piece["scores"] for piece in pieces])
     resampled = _resampled(scores, known, how, keep, progress, jobs)
     tests = None
     if len(pairs):
         pieces = Pieces({**known, "pairs": fingerprint(pairs)}, keep, progress, jobs).each(
-            [f"pairs {seed}" for seed in seeds], work, "testing pairs with holes", "seeds"
+            [f"pairs {seed}" for seed in seeds], work, "testing pairs with holes", "seeds", layout=work.layout_of_pairs
         )
         p = np.stack([piece["p"] for piece in pieces])
         tests = PairTests(holes.levels, names, p, how.alpha, how.confidence, how.resamples, how.seed)
@@ -254,6 +254,6 @@ def _resampled(
     known = {**known, "resampling": [how.tau, how.resamples, how.seed, how.seeds]}
     resampling = Resampling(scores, how.tau, -(-how.resamples // _PARTS), how.seed)
     parts = [f"resamples {number}" for number in range(_PARTS)]
-    pieces = Pieces(known, keep, progress, jobs).each(parts, resampling, "resampling topics")
+    pieces = Pieces(known, keep, progress, jobs).each(parts, resampling, "resampling topics", layout=resampling.layout)
     tau, undefined = (np.concatenate([piece[what] for piece in pieces]) for what in ("tau", "undefined"))
     return tau[: how.resamples], undefined[: how.resamples]

@@ -22,7 +22,7 @@ from ..fingerprints import fingerprint
 from ..kept import Piece
 from ..pieces import Pieces
 from ..significance import CORRECTIONS, TESTS, corrected, lowest_p_of_randomisation
-from .all_pairs import pairs_tested, rank_at
+from .all_pairs import layout_of_pairs, pairs_tested, rank_at
 from .cube import Cube, without_answers
 from .resampling import half_width
 from .study import Picture, Study, Table
@@ -98,7 +98,7 @@ def discriminative_power(
     identity = {"study": "power", "alpha": alpha, "resamples": int(resamples), "seed": int(seed)}
     pieces = Pieces(identity, keep, progress, jobs).each(
         list(values), partial(pairs_tested, values=values, alpha=alpha, resamples=resamples, seed=seed),
-        "testing all pairs", "measures",
+        "testing all pairs", "measures", layout=layout_of_pairs(cube.values.shape[1], resamples),
     )  # fmt: skip
     by_name = dict(zip(values, pieces, strict=True))
     found = [by_name[f"{text} {fingerprint(of)}"] for text, of in zip(cube.measures.values(), cube.values, strict=True)]

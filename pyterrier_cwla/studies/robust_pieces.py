@@ -9,7 +9,7 @@ import numpy as np
 
 from ..codes import names_in_cache
 from ..fingerprints import fingerprint, of_columns
-from ..kept import Piece
+from ..kept import Layout, Piece
 from ..significance import wilcoxon_test, without_noise
 from .correlation import tau
 from .holes import Depths, Fractions
@@ -32,6 +32,18 @@ class Work:
     def __call__(self, name: str) -> Piece:
         what, seed = name.split()
         return {"scores": self.scores, "pairs": self.differing}[what](int(seed))
+
+    @property
+    def layout_of_scores(self) -> Layout:
+        return {"scores": ("f", (*self._shape, len(self.masking.runs), self.masking.queries))}
+
+    @property
+    def layout_of_pairs(self) -> Layout:
+        return {"p": ("f", (*self._shape, len(self.pairs)))}
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return len(self.holes.levels), len(self.masking.measures)
 
     def scores(self, seed: int) -> Piece:
         """What all runs score [levels × measures × runs × queries]."""
@@ -71,6 +83,11 @@ class Resampling:
     kind: str
     resamples: int
     seed: int
+
+    @property
+    def layout(self) -> Layout:
+        shape = (self.resamples, *self.scores.shape[1:3])
+        return {"tau": ("f", shape), "undefined": ("iu", shape)}
 
     def __call__(self, name: str) -> Piece:
         rng = np.random.default_rng([self.seed, int(name.split()[1])])

@@ -14,7 +14,7 @@ import pandas as pd
 from .._version import __version__
 from ..errors import BadParameter, many, near
 from ..fingerprints import fingerprint
-from ..kept import Piece
+from ..kept import Layout, Piece
 from ..pieces import Pieces
 from .coefficient_names import CORRELATIONS, LABELS, WEIGHTED, with_weighted
 from .rated import Rated, what_was_rated, why_not_all
@@ -96,7 +96,7 @@ def sensitivity(
     compute = partial(
         _curve, dict(zip(texts, scores)), rated.ratings, rated.weights, rated.users, resamples, confidence, seed
     )
-    found = pieces.each(texts, compute, "correlating", "measures")
+    found = pieces.each(texts, compute, "correlating", "measures", layout=_layout(len(grid), rated.weights is not None))
     table = pd.concat(
         [
             pd.DataFrame({"measure": name, parameter: grid, "text": list(map(str, measures[name])), **columns})
@@ -209,6 +209,13 @@ class Sensitivity(Study):
 
 def _template(given: str | Callable[..., Any] | Template) -> Template:
     return given if isinstance(given, Template) else Template(given)
+
+
+def _layout(values: int, weighted: bool) -> Layout:
+    """The columns that :func:`_curve` gives."""
+    kinds = [*CORRELATIONS, *(WEIGHTED + kind for kind in CORRELATIONS if weighted)]
+    drawn = [what for kind in kinds for what in (kind, f"{kind}_change")]
+    return {what + end: ("f", (values,)) for what in drawn for end in ("", "_low", "_high")}
 
 
 def _curve(
