@@ -213,7 +213,7 @@ def _template(given: str | Callable[..., Any] | Template) -> Template:
 
 def _layout(values: int, weighted: bool) -> Layout:
     """The columns that :func:`_curve` gives."""
-    kinds = [*CORRELATIONS, *(WEIGHTED + kind for kind in CORRELATIONS if weighted)]
+    kinds = with_weighted(CORRELATIONS) if weighted else CORRELATIONS
     drawn = [what for kind in kinds for what in (kind, f"{kind}_change")]
     return {what + end: ("f", (values,)) for what in drawn for end in ("", "_low", "_high")}
 
