@@ -41,14 +41,20 @@ class Row:
         for name in values:
             if name not in known:
                 raise BadParameter(f"{self.name} has no parameter {name!r}. {near(name, known)}")
+        calibrated: dict[str, Any] = {}
+        source = ""
         if values.get("calibration") is not None:
             own = known["calibration"].allowed.parameters
-            values = {**values, **values["calibration"].values(self.name, own, values)}
+            calibrated = values["calibration"].values(self.name, own, values)
+            source = f"calibration={values['calibration'].name!r}, "
+            values = {**values, **calibrated}
         missing = [p.name for p in self.parameters if p.required and p.name not in values]
         if missing:
             raise BadParameter(f"{self.name} needs {', '.join(f'{name}=' for name in missing)}.")
         named = {
-            p.name: p.check(values[p.name], f"{self.name}({p.name}={values[p.name]!r})")
+            p.name: p.check(
+                values[p.name], f"{self.name}({source if p.name in calibrated else ''}{p.name}={values[p.name]!r})"
+            )
             if p.name in values and isinstance(p.allowed, In | OneOf | Flag)
             else values.get(p.name, p.default)
             for p in self.parameters

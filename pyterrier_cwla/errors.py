@@ -98,6 +98,28 @@ def some(values: Iterable[object], most: int = 3) -> str:
     return ", ".join(repr(v) for v in values[:most]) + (", …" if len(values) > most else "")
 
 
+def shown(value: object, most: int = 60) -> str:
+    """A value from data as an error shows it: its repr, shortened.
+
+    >>> shown("x" * 100, most=10)
+    "'xxxxxxxxx…"
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no integer of more than 4,300 digits
+        text = f"an integer of more than {sys.get_int_max_str_digits():,} digits"
+    return text if len(text) <= most else text[:most] + "…"
+
+
+def encodable(text: str) -> bool:
+    """Return whether a text can be written as UTF-8, which half of a surrogate pair cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def near(name: str, known: Iterable[str]) -> str:
     """What the user may have meant: ``Near: 'rbp'.``, or all there is where nothing is near."""
     known = sorted(known)

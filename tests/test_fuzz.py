@@ -257,6 +257,47 @@ def test_a_calibration_that_says_something_twice(tmp_path):
         TBG(calibration=str(tmp_path / "c.json"))
 
 
+@pytest.mark.parametrize(
+    "number, says",
+    [
+        (13842, "table[23].grade is 9999999999999999999999999, an integer that no 64-bit float equals"),  # a TypeError
+        (20924, "table[7].way has half of a surrogate pair"),  # was a UnicodeEncodeError
+        (8752, "table[0].grade is 9007199254740993, an integer that no 64-bit float equals"),  # was 9007199254740992.0
+        (2438, "about.rel is -1, and must be a grade above 0"),  # named the file nowhere
+        (4797, "about.rel is -0.0, and must be a grade above 0"),
+        (28041, "about.rel is nan, and must be a grade above 0"),
+    ],
+)
+def test_calibrations_that_fuzzing_found(tmp_path, number, says):
+    """Inputs of ``python -m fuzz calibration``, by their numbers under seed 0."""
+    path = tmp_path / "calibration.json"
+    path.write_bytes(source("calibration", 0)[number])
+    with pytest.raises(MalformedFile, match=re.escape(f"{path}: {says}")):
+        Calibration.load(path)
+
+
+@pytest.mark.parametrize("place", ["missing", "excluded", "about"])
+def test_names_in_a_calibration_are_texts_too(tmp_path, place):
+    content = json.loads(source("calibration", 0).examples[0])
+    (content[place]["from the log"] if place == "excluded" else content[place])["\ud800"] = (
+        3 if place == "excluded" else "x"
+    )
+    (tmp_path / "c.json").write_text(json.dumps(content))
+    with pytest.raises(MalformedFile, match=r"c\.json: .*\\ud800"):
+        Calibration.load(tmp_path / "c.json")
+
+
+def test_a_calibration_whose_threshold_no_measure_takes(tmp_path):
+    """``calibrate(rel=0.5)`` may be; TBG's rel is a whole number, and the error says where 0.5 came from."""
+    content = json.loads(source("calibration", 0).examples[0])
+    content["about"]["rel"] = 0.5
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(content))
+    assert Calibration.load(path).parameters()["rel"] == 0.5
+    with pytest.raises(BadParameter, match=re.escape(f"TBG(calibration={str(path)!r}, rel=0.5): rel must be")):
+        TBG(calibration=str(path))
+
+
 def test_tables_of_a_study_that_are_none(tmp_path):
     for content in (b"", b"id,us\xffer\n", b'id,user\n1,"x\n', b"id\n1,2,3\n4,5\n6,7,8,9\n"):
         (tmp_path / "serp_annotation.csv").write_bytes(content)

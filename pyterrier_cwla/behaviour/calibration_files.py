@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..errors import MalformedFile, near
+from ..errors import MalformedFile, encodable, near, shown
 from .rates import Reading
 from .survival import SHAPES, Fit
 
@@ -95,7 +95,7 @@ def checked(content: Any, where: str) -> dict[str, Any]:
     reading = content["reading"]
     return {
         "table": table_of(table),
-        "about": read.record(content["about"], "about", _ABOUT),
+        "about": read.about(content["about"]),
         "excluded": {
             key: read.counts(content["excluded"].get(key), f"excluded.{key}")
             for key in ("from the log", "from the half-life")
@@ -156,11 +156,18 @@ class _Reader:
                 raise self.wrong(f"{prefix}{key} is missing.")
         for key in record:
             if key not in kinds:
-                raise self.wrong(f"{prefix}{key} is nothing that a calibration has. {near(str(key), kinds)}")
+                name = key if encodable(str(key)) else shown(key)
+                raise self.wrong(f"{prefix}{name} is nothing that a calibration has. {near(str(key), kinds)}")
 
     def record(self, record: Any, place: str, kinds: Mapping[str, Any]) -> dict[str, Any]:
         self._keys(record, place, kinds)
         return {key: self._value(record[key], f"{place}.{key}", kind) for key, kind in kinds.items()}
+
+    def about(self, record: Any) -> dict[str, Any]:
+        about = self.record(record, "about", _ABOUT)
+        if not about["rel"] > 0:
+            raise self.wrong(f"about.rel is {shown(about['rel'])}, and must be a grade above 0.")
+        return about
 
     def records(self, records: Any, place: str, kinds: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [self.record(record, f"{place}[{at}]", kinds) for at, record in enumerate(records)]
@@ -170,13 +177,23 @@ class _Reader:
             if value is None:
                 return math.nan
             if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
-                raise self.wrong(f"{place} must be a number, not {value!r}.")
-            return value
+                raise self.wrong(f"{place} must be a number, not {shown(value)}.")
+            if float(value) != value:
+                raise self.wrong(f"{place} is {shown(value)}, an integer that no 64-bit float equals: write a float.")
+            return value if abs(value) < 2**53 else float(value)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise self.wrong(f"{place} must be of type {getattr(kind, '__name__', kind)}, not {value!r}.")
+            raise self.wrong(f"{place} must be of type {getattr(kind, '__name__', kind)}, not {shown(value)}.")
         if isinstance(value, int) and not 0 <= value < 2**63:
-            raise self.wrong(f"{place} is {value}, out of its range.")
+            raise self.wrong(f"{place} is {shown(value)}, out of its range.")
+        if isinstance(value, str):
+            self._text(value, place)
         return value
+
+    def _text(self, text: str, place: str) -> str:
+        """A text of Unicode characters: JSON's escapes can also write halves of surrogate pairs, which are none."""
+        if not encodable(text):
+            raise self.wrong(f"{place} has half of a surrogate pair, which is no character: {shown(text)}.")
+        return text
 
     def fit(self, record: dict[str, Any]) -> Fit:
         shape, parameters = record["shape"], tuple(self.numbers(record["parameters"], "shapes.parameters"))
@@ -191,12 +208,12 @@ class _Reader:
         return [self._value(value, place, str) for value in values]
 
     def texts(self, values: Any, place: str) -> dict[str, str]:
-        return {key: self._value(value, f"{place}.{key}", str) for key, value in values.items()}
+        return {self._text(key, place): self._value(value, f"{place}.{key}", str) for key, value in values.items()}
 
     def counts(self, values: Any, place: str) -> dict[str, int]:
         if not isinstance(values, dict):
             raise self.wrong(f"{place} must be an object.")
-        return {key: self._value(value, f"{place}.{key}", int) for key, value in values.items()}
+        return {self._text(key, place): self._value(value, f"{place}.{key}", int) for key, value in values.items()}
 
 
 def _without_nan(value: Any) -> Any:
