@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,8 +16,10 @@ import pyarrow.compute as pc
 from . import ids
 from .errors import BadJudgments, BadRun, some
 from .frames import Columns, judgment_columns, run_columns
+from .overlap import TOP, Overlap
 from .pairs import JudgedPairs, PairKeys, ranges, repeated
 from .rankings import Array, Pool, Rankings
+from .warn import warn
 
 _forgets = RLock()
 
@@ -133,10 +134,9 @@ class Judgments:
 
     def warn_of_none(self, names: list[str], run: str = "the run") -> None:
         """Says that a run answers no judged query."""
-        warnings.warn(
+        warn(
             f"run and judgments have no query in common: {run} has {some(names) or 'none'}, the judgments"
-            f" {some(self.qids)}.",
-            stacklevel=3,
+            f" {some(self.qids)}."
         )
 
 
@@ -208,6 +208,7 @@ class Rows:
         """Whether repeated documents have still to be looked for, which is done where documents are looked up."""
         self._matched: tuple[JudgedPairs, Array, Array] | None = None  # what was looked up last
         self._flat: dict[Any, Array] = {}
+        self._counts: dict[tuple, tuple[int, int]] = {}  # judged documents in the top ten, and at all ranks
 
     def rankings(self, all_judged: bool = False, judgments: Judgments | None = None) -> Rankings:
         """Which judged documents are at which ranks; ``judgments`` may be others, of the same queries."""
@@ -229,10 +230,27 @@ class Rows:
         judged = self.query >= 0
         n[self.query[judged]] = (self.ends - self.starts)[judged]
         pair = pair[order]
+        self._counts[judgments, all_judged] = int(np.count_nonzero(rank <= TOP)), len(rank)
         judgment = side.rows[pair] if judgments.place_in_pool is None else judgments.place_in_pool[side.rows[pair]]
         return Rankings.of_hits(
             n, query[order], rank[order], side.grade[pair], judgments.pool, rows=self, judgment=judgment
         )
+
+    def counts(self, all_judged: bool) -> tuple[int, int, int]:
+        """The documents in the top ten of judged queries, how many of them are judged (or else: above grade 0), and how
+        many at all ranks. Where there are several intents, a document counts once for each."""
+        given = self.judgments
+        judged = [given] if given.pair_keys.repeat is None else [own for _, own in given.intents]
+        for own in judged:
+            if (own, all_judged) not in self._counts and (own, True) not in self._counts:
+                self.rankings(all_judged, own)
+        found = [self._counts.get((own, True)) or self._counts[own, all_judged] for own in judged]
+        top = int(np.minimum(self.sizes[self.query >= 0], TOP).sum())
+        return top, sum(top for top, _ in found), sum(every for _, every in found)
+
+    @cached_property
+    def overlap(self) -> Overlap:
+        return Overlap.of(self)
 
     @property
     def sizes(self) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -24,6 +23,7 @@ from .provider import aggregated
 from .resuming import KeptScores
 from .scored import Scored
 from .streaming import Scoring
+from .warn import warn
 from .whole import AnyPath
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def _of_kept(scored: list[Scored], scoring: Scoring, by_query: bool) -> Any:
 
 def _warn(texts: list[str]) -> None:
     for text in texts:
-        warnings.warn(text, stacklevel=3)
+        warn(text)
 
 
 def _means(means: dict[str, list[float]], scoring: Scoring) -> pd.DataFrame:

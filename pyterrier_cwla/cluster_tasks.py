@@ -20,6 +20,7 @@ import pyarrow as pa
 from .errors import BadRun, CWLAError, MalformedFile, some
 from .frames import PYTERRIER, NamedColumns, run_columns, strings
 from .measures import CWLAMeasure, innermost
+from .overlap import Overlap
 from .parts import Part, Source, twice
 from .provider import aggregated
 from .streaming import Counts, Scoring, joined
@@ -277,11 +278,19 @@ class _Sent:
 
 
 @dataclass(frozen=True)
+class _Results:
+    """Scores of queries, and how much is judged of the rows that they are of, by runs."""
+
+    table: pd.DataFrame
+    overlaps: dict[str, Overlap]
+
+
+@dataclass(frozen=True)
 class _Scored:
     """What became of a part: results of queries that are whole in it, rows of the others by the bundle they are in."""
 
     rows: int
-    results: pd.DataFrame
+    results: _Results
     rest: dict[int, pa.Table]
 
 
@@ -306,7 +315,8 @@ def _scored(part: Any, sent: _Sent, counts: Counts, bundles: int) -> _Scored:
         results.append(found)
         rests = [rest]
     of_bundles = _in_bundles(rests[0], bundles) if rests and len(rests[0]) else {}
-    return _Scored(rows, pd.concat(results, ignore_index=True) if results else pd.DataFrame({"run": []}), of_bundles)
+    table = pd.concat(results, ignore_index=True) if results else pd.DataFrame({"run": []})
+    return _Scored(rows, _Results(table, scoring.overlaps), of_bundles)
 
 
 def _in_bundles(rows: pa.Table, bundles: int) -> dict[int, pa.Table]:
@@ -318,10 +328,10 @@ def _in_bundles(rows: pa.Table, bundles: int) -> dict[int, pa.Table]:
 
 def _told(scored: _Scored) -> _Told:
     bundles = {number: set(rows["run"].unique().to_pylist()) for number, rows in scored.rest.items()}
-    return _Told(scored.rows, set(scored.results["run"].unique()), bundles)
+    return _Told(scored.rows, set(scored.results.table["run"].unique()), bundles)
 
 
-def _results(scored: _Scored) -> pd.DataFrame:
+def _results(scored: _Scored) -> _Results:
     return scored.results
 
 
@@ -329,8 +339,9 @@ def _bundle(scored: _Scored, number: int) -> pa.Table:
     return scored.rest[number]
 
 
-def _together(sent: _Sent, counts: Counts, pieces: list[pa.Table]) -> pd.DataFrame:
-    return sent.of(counts).together(pieces)
+def _together(sent: _Sent, counts: Counts, pieces: list[pa.Table]) -> _Results:
+    scoring = sent.of(counts)
+    return _Results(scoring.together(pieces), scoring.overlaps)
 
 
 @dataclass(frozen=True)
@@ -345,12 +356,14 @@ class OfRuns:
     warnings: list[str]
 
 
-def _of_runs(sent: _Sent, counts: Counts, runs: list[str], results: list[pd.DataFrame]) -> OfRuns:
+def _of_runs(sent: _Sent, counts: Counts, runs: list[str], results: list[_Results]) -> OfRuns:
     scoring = sent.of(counts)
+    for run, overlap in chain.from_iterable(of.overlaps.items() for of in results):
+        scoring.overlaps[run] = scoring.overlaps.get(run, Overlap()) + overlap
     with _warning, warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         rest = [scoring.unanswered(run) for run in runs]
-    table = pd.concat([*results, *rest], ignore_index=True)
+    table = pd.concat([*(of.table for of in results), *rest], ignore_index=True)
     run = pd.Index(runs).get_indexer(table["run"])
     table, run = table[run >= 0], run[run >= 0]
     queries = scoring.judgments.qids
@@ -364,7 +377,8 @@ def _of_runs(sent: _Sent, counts: Counts, runs: list[str], results: list[pd.Data
         run: [aggregated(measure, np.ascontiguousarray(values[at])) for measure, values in columns.items()]
         for at, run in enumerate(runs)
     }
-    return OfRuns(table, {run: scoring.answered(run) for run in runs}, means, [str(one.message) for one in told])
+    texts = [*(str(one.message) for one in told), *scoring.about_overlaps(runs)]
+    return OfRuns(table, {run: scoring.answered(run) for run in runs}, means, texts)
 
 
 def means(of: OfRuns) -> tuple[dict[str, list[float]], list[str]]:

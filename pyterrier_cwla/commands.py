@@ -16,7 +16,7 @@ import typer
 
 from . import errors
 from ._version import __version__
-from .printing import Column, Experiment, Format, Scores, note, note_beside
+from .printing import Column, Experiment, Format, Scores, note, note_beside, sentence
 from .whole import written
 
 if TYPE_CHECKING:
@@ -144,7 +144,8 @@ def evaluate(
             table = pd.concat(tables, ignore_index=True)
         else:
             write_rows(tables, form, one_by_one, origin)
-    notes = [found.about_queries(by_query), *bound.notes, *why_not, *([] if measures else [_ABOUT_DEFAULTS])]
+    notes = [found.about_queries(by_query), *found.notes, *bound.notes, *why_not]
+    notes += [] if measures else [_ABOUT_DEFAULTS]
     if one_by_one is None:
         Scores(table, found.columns, notes, origin).write(form, output)
     else:
@@ -192,7 +193,7 @@ def compare(
     bound = _Bound.of(_measures(measures or DEFAULTS), lengths, missing)
     _check_outputs([("-o", output)], [qrels, *runs, lengths], bound, force)
     judgments = _judgments(qrels)
-    with _busy("Reading, scoring and comparing …"):
+    with _busy("Reading, scoring and comparing …"), _told() as told:
         found = compared(
             judgments,
             files,
@@ -205,7 +206,7 @@ def compare(
             seed=seed,
         )
     found.about.update(qrels=str(qrels), **_origin_of(bound))
-    write_comparison(found, [*bound.notes, *([] if measures else [_ABOUT_DEFAULTS])], form, output)
+    write_comparison(found, [*told, *bound.notes, *([] if measures else [_ABOUT_DEFAULTS])], form, output)
 
 
 @app.command()
@@ -423,6 +424,21 @@ def _judgments(path: Path) -> Judgments:
 
     with errors.speaking_of(path, None):
         return prepare(read_qrels(path))
+
+
+@contextmanager
+def _told() -> Iterator[list[str]]:
+    """What this package warns of, as sentences to be shown beside the results."""
+    import warnings
+
+    told: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        yield told
+    for one in caught:
+        if issubclass(one.category, errors.CWLAWarning):
+            told.append(sentence(str(one.message)))
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def _equal(column: pa.ChunkedArray, value: str) -> Any:

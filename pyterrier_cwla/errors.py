@@ -71,6 +71,10 @@ class CannotScore(BaseException):
     """
 
 
+class CWLAWarning(UserWarning):
+    """Something that is allowed and most often a mistake: no query in common, or almost nothing judged."""
+
+
 @contextmanager
 def speaking_of(qrels: object, run: object) -> Iterator[None]:
     """Puts the file that an error is about before it, unless it is there already."""

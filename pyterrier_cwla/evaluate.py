@@ -25,6 +25,7 @@ from .measures import MEASURES, CWLAMeasure
 from .provider import CWLAEvaluator, prepare, refuse_unsupported
 from .scored import Scored
 from .spec import shortened
+from .warn import warn
 
 if TYPE_CHECKING:
     from .resuming import KeptScores
@@ -144,9 +145,17 @@ def each_scored(
         if scored.run in names:
             raise _twice(scored.run, runs)
         names.add(scored.run)
+        warn_of(scored, many=is_runs(runs))
         yield scored
     if not names:
         raise BadRun("there is no run to evaluate.")
+
+
+def warn_of(scored: Scored, many: bool = True) -> None:
+    """Warns of a run of which almost nothing is judged."""
+    about = scored.overlap.about(str(scored.run) if many else "the run")
+    if about is not None:
+        warn(about)
 
 
 def _twice(run: str, runs: Any) -> BadRun:
@@ -186,7 +195,8 @@ def _resumed(evaluator: CWLAEvaluator, name: Any, run: Any, check: bool, kept: K
 
     def compute(measures: list[Measure]) -> Iterator[Scored]:
         rows = evaluator.judgments.rows(columns, check)
-        yield Scored(name, CWLAEvaluator(measures, evaluator.judgments).tables([rows])[0], rows.answered)
+        values = CWLAEvaluator(measures, evaluator.judgments).tables([rows])[0]
+        yield Scored(name, values, rows.answered, rows.overlap)
 
     return kept.of_runs([name], lambda _: fingerprint(check, of_columns(columns)), compute)[0]
 
@@ -197,7 +207,7 @@ def in_groups(
     """What runs that are whole score, by name."""
     for group in _groups(evaluator.judgments, runs, check, many):
         for (name, rows), values in zip(group.items(), _scored(evaluator, group, many), strict=True):
-            yield Scored(name, values, rows.answered)
+            yield Scored(name, values, rows.answered, rows.overlap)
 
 
 def _groups(

@@ -16,7 +16,7 @@ from .align import Judgments
 from .evaluate import evaluate
 from .measures import Residual
 from .parts import Source, sources
-from .printing import Column
+from .printing import Column, sentence
 from .provider import CWLAEvaluator
 from .resuming import KeptScores
 from .scored import Scored
@@ -33,6 +33,8 @@ class FileScores:
         self.qrels, self.judgments = qrels, judgments
         self.columns, self.measures = list(columns), list(measures)
         self._unanswered: list[tuple[str, int]] = []
+        self.notes: list[str] = []
+        """On the runs so far of which almost nothing is judged."""
 
     def add_residuals(self, file: Path) -> list[str]:
         """Put next to each measure its residual, where it has one in this run; return which have none, and why."""
@@ -60,6 +62,8 @@ class FileScores:
                 if run in names:
                     raise errors.BadRun(f"{file}: there is another run of the name {run!r}: give them others.")
                 names.add(run)
+                about = scored.overlap.about(run)
+                self.notes += [sentence(about)] if about else []
                 lacking = int((~scored.answered).sum())
                 self._unanswered += [(run, lacking)] if lacking else []
                 values = scored.values if by_query else {m: [v] for m, v in evaluator.means(scored.values).items()}

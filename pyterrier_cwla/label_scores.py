@@ -155,7 +155,7 @@ def per_query(measures: list[Measure], samples: Samples, score: Any) -> dict[Mea
         if CWLAProvider().supports(measure):
             _check_known(measure, samples)
             ours[with_lengths_of_rows(measure, samples)] = measure
-    found = CWLAEvaluator(list(ours), samples.judgments).table(run) if ours else {}
+    found = CWLAEvaluator(list(ours), samples.judgments).tables([samples.judgments.rows(run)])[0] if ours else {}
     values = {ours[measure]: values for measure, values in found.items()}
     theirs = [measure for measure in measures if measure not in values]
     return {**values, **_by_ir_measures(theirs, samples, run)}

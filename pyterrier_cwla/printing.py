@@ -75,6 +75,11 @@ def note(message: str) -> None:
     print(harmless(message), file=sys.stderr)
 
 
+def sentence(text: str) -> str:
+    """The text with a capital letter and a full stop."""
+    return text[:1].upper() + text[1:] + "." * (text[-1:] not in ".?")
+
+
 def note_beside(notes: Sequence[str], columns: Sequence[Column]) -> None:
     """What a reader of scores should know, on stderr: the notes, and which residuals are bounds."""
     for line in notes:

@@ -30,6 +30,7 @@ from .measures import (
     pinned,
 )
 from .rankings import Array, Rankings
+from .warn import warn
 
 #: What ir_measures' default pipeline computes only where Perl or cwl_eval are installed; we come last in it.
 _NOT_EVERYWHERE = ("RBP", "ERR", "nDCG", "SDCG", "INST", "INSQ")
@@ -140,7 +141,12 @@ class CWLAEvaluator(providers.Evaluator):
 
     def table(self, run: Any) -> dict[Measure, Array]:
         """Per measure one value per judged query, in the order of ``qrel_qids``; 0 where the run has no such query."""
-        return self.tables([self.judgments.rows(run)])[0]
+        rows = self.judgments.rows(run)
+        values = self.tables([rows])[0]
+        about = rows.overlap.about()
+        if about is not None:
+            warn(about)
+        return values
 
     def tables(self, runs: list[Rows]) -> list[dict[Measure, Array]]:
         """The same of several runs, all scored at once: what NumPy costs by the call is then paid but once."""

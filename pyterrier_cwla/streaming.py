@@ -15,16 +15,18 @@ from ir_measures.measures import Measure
 from . import ids
 from .align import Aligned, Judgments, Rows
 from .errors import MalformedFile, MissingLength
-from .evaluate import computed_here, in_groups, loaded, naming
+from .evaluate import computed_here, in_groups, loaded, naming, warn_of
 from .files import is_text, run_with
 from .frames import Columns
 from .measures import CWLAMeasure, innermost, pinned
+from .overlap import Overlap
 from .parts import EXTRAS, Part, Source, sources, twice
 from .provider import CWLAEvaluator, CWLAProvider, prepare
 from .resuming import KeptScores
 from .room import NoRoom, has_room, limit_for
 from .scored import Scored
 from .texts import counted
+from .warn import warn
 
 Array = np.ndarray
 KEPT = 1_000_000
@@ -176,6 +178,8 @@ class Scoring:
         self.measures = pinned(computed_here(measures))
         self.judgments = prepare(judgments)
         self.counts = counts
+        self.overlaps: dict[str, Overlap] = {}
+        """How much of each run is judged, of the rows that were scored so far."""
         _no_mean_of_a_run(self.measures)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -193,7 +197,7 @@ class Scoring:
         """The same scoring of other runs."""
         self.evaluator  # noqa: B018 made once for all
         other = Scoring.__new__(Scoring)
-        vars(other).update(vars(self), counts=counts)
+        vars(other).update(vars(self), counts=counts, overlaps={})
         return other
 
     def whole(self, table: pa.Table) -> tuple[pd.DataFrame, pa.Table]:
@@ -233,6 +237,10 @@ class Scoring:
             self.judgments.warn_of_none(self.counts.of_run(run)[0][:4].to_pylist(), run)
         return self._frame(run, np.flatnonzero(~answered), self._of_none)
 
+    def about_overlaps(self, runs: Iterable[str]) -> list[str]:
+        """A sentence on each of these runs of which almost nothing is judged."""
+        return [about for run in runs if (about := self.overlaps.get(run, Overlap()).about(run))]
+
     def answered(self, run: str) -> Array:
         """Which of the judged queries a run answers [judged queries]."""
         assert self.counts is not None
@@ -264,7 +272,9 @@ class Scoring:
         with naming(run):
             aligned = Aligned([rows := self._prepared(table)])
             try:
-                return self._frame(run, rows.query[rows.query >= 0], self.evaluator.values(aligned))
+                values = self.evaluator.values(aligned)
+                self.overlaps[run] = self.overlaps.get(run, Overlap()) + rows.overlap
+                return self._frame(run, rows.query[rows.query >= 0], values)
             finally:
                 aligned.release()
 
@@ -313,12 +323,15 @@ def stream(
         if of_before is not None:
             for scored in values_of_files(scoring.measures, scoring.judgments, [source], progress, of_before):
                 only_one_of_a_name(source, scored.run)
+                warn_of(scored)
                 yield scoring.frame(scored)
             continue
         reading = Reading(source, scoring)
         for run in reading.runs:
             only_one_of_a_name(source, run)
         yield from reading.scores(kept, progress)
+        for about in reading.scoring.about_overlaps(reading.runs):
+            warn(about)
 
 
 def values_of_files(
@@ -382,7 +395,7 @@ def _values_of_large(
             for run, table in _runs(source, extras_of(measures)):
                 with naming(run):
                     mine = judgments.rows(table)
-                    yield Scored(run, evaluator.tables([mine])[0], mine.answered)
+                    yield Scored(run, evaluator.tables([mine])[0], mine.answered, mine.overlap)
         return
     scoring = Scoring(measures, judgments)
     place = pd.Index(judgments.qids)
@@ -395,7 +408,8 @@ def _values_of_large(
                 for measure, found in values[run].items():
                     found[at] = of_run[str(measure)]
         for run, of_run in values.items():
-            yield Scored(run, of_run, reading.scoring.answered(run))
+            overlap = reading.scoring.overlaps.get(run, Overlap())
+            yield Scored(run, of_run, reading.scoring.answered(run), overlap)
 
 
 def _runs(source: Source, extras: list[str]) -> Iterator[tuple[str, pa.Table]]:
