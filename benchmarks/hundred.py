@@ -109,7 +109,7 @@ def each(repeats: int) -> Table:
     for text, measure in zip(PER_ROW, measures_of(PER_ROW), strict=True):
         metric: Metric = metric_of(measure)
         median = _median(partial(_fresh, metric, n, query, ranks.ravel(), grade), repeats, text)
-        rows.append((text, "rank alone" if metric.rank_only and metric.uniform else "gains or efforts",
+        rows.append((text, "rank alone" if metric.rank_only and metric.unit_effort else "gains or efforts",
                      f"{median / n.sum() * 1e9:.1f}"))  # fmt: skip
     title = "One measure more"
     notes = [f"{QUERIES:,} queries x {RETRIEVED} retrieved, {RELEVANT} of them relevant; aligned before; one thread."]

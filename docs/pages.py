@@ -165,7 +165,7 @@ def _formula(chosen: Mapping[str, str]) -> list[str]:
         here = f":ref:`{text} <{_anchor(found[0])}>`" if found and role != "end" else f"``{text}``"
         rows.append([_ROLES[role], here, "\n\n".join(filter(None, paragraphs))])
     whole = "M = Σ_i L(i)·A(i)" + ("" if chosen["norm"] == "none" else " / N")
-    survival = any(TABLES[p.kind][p.name].facts.gives_survival for p in made_of("C", chosen["C"]))
+    survival = any("gives_survival" in TABLES[p.kind][p.name].facts.stated for p in made_of("C", chosen["C"]))
     users = "L(i) = V(i) − V(i+1)" if survival else "V(1) = 1, V(i+1) = V(i)·C(i), L(i) = V(i)·(1 − C(i))"
     return [
         title("Formula"),

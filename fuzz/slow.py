@@ -39,7 +39,7 @@ def score(
         grades, words = [grades[at] for at in kept], [words[at] for at in kept]
     options: dict[str, Any] = {
         **parts, "max_rel": metric.max_rel, "end": metric.end, "k": metric.k, "norm": metric.norm, "judged": judged,
-        "words": words, "judged_words": judged_words, "unseen": None if metric.uniform else metric.unseen,
+        "words": words, "judged_words": judged_words, "unseen": None if metric.unit_effort else metric.unseen,
     }  # fmt: skip
     with _soon():
         reference.normaliser(grades, **options)

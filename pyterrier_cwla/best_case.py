@@ -55,7 +55,7 @@ def is_known(metric: Metric) -> bool:
     A = metric.A
     if metric.norm != "ideal" or not metric.rank_only or not A.built_in:
         return False
-    if not metric.uniform and (reads(metric.C) | reads(A)) & _EFFORTS:
+    if not metric.unit_effort and (reads(metric.C) | reads(A)) & _EFFORTS:
         return False
     if A.name in ("erg", "avg"):
         return metric.end != "stop"  # there the length of the list decides what a rank adds

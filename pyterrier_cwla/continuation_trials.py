@@ -36,7 +36,7 @@ def _rank(spec: Spec, fact: str) -> float:
         raise BadParameter(
             f"C={str(spec)!r}: {fact}= of its decorator gives {rank!r:.80}, and must give a rank, or None."
         )
-    return min(rank, DEEPEST)
+    return float(min(rank, DEEPEST))
 
 
 def _deep(spec: Spec, lists: Lists, background: bool = False) -> View:

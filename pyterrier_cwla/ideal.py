@@ -21,7 +21,7 @@ def ideal_ranking(metric: Any, rankings: Rankings) -> Rankings:
     gain as it is credited, and with a cutoff the best k of them (dynamic programme).
     """
     pool = rankings.pool
-    if metric.uniform:
+    if metric.unit_effort:
         if not metric.gain.built_in:
             return _by_falling_gain(metric, pool)
         key = ("ideal ranking", metric.gain.key, metric.max_rel)

@@ -77,13 +77,13 @@ class Metric:
         return all(part.built_in for part in (self.C, self.A, self.gain, self.effort))
 
     @property
-    def uniform(self) -> bool:
+    def unit_effort(self) -> bool:
         """Every document costs one: the effort of a rank is the rank."""
         return bool(self.effort.fact("unit_effort"))
 
     @property
     def needs_words(self) -> bool:
-        return not self.uniform and "words" in effort_reads(self.effort)
+        return not self.unit_effort and "words" in effort_reads(self.effort)
 
     @property
     def decays(self) -> bool:
@@ -150,7 +150,7 @@ class Metric:
     @cached_property
     def unseen_effort(self) -> float | None:
         """What an item costs that was not retrieved, or None where nothing tells."""
-        if self.uniform:
+        if self.unit_effort:
             return 1.0
         if self.unseen is not None:
             return float(self.unseen)
@@ -162,7 +162,7 @@ class Metric:
     @cached_property
     def flat_effort(self) -> float | None:
         """What costs whatever is not relevant, seen or unseen, where the grade alone decides what a document costs."""
-        if self.uniform:
+        if self.unit_effort:
             return 1.0
         reads_grade_alone = effort_reads(self.effort) <= {"grade"} and self.effort.name != "given"
         if not reads_grade_alone or self.unseen_effort != float(np.max(self.effort(Documents(np.zeros(1))))):
@@ -181,9 +181,11 @@ class Metric:
         if self.norm == "ideal":
             return best_case.is_known(self)
         rises = holds(self.A, "monotone_in_gain") and self.norm in ("none", "unlimited")
-        if self.rank_only and (self.uniform or "grade" not in effort_reads(self.effort)):
+        if self.rank_only and (self.unit_effort or "grade" not in effort_reads(self.effort)):
             return rises
-        satisfied = self.C.name in ("rr", "cascade") and self.C["rel"] is None and self.uniform and self.norm == "none"
+        satisfied = (
+            self.C.name in ("rr", "cascade") and self.C["rel"] is None and self.unit_effort and self.norm == "none"
+        )
         falling = self.A.name == "utility" and self.A["phi"].part.built_in
         return satisfied and (
             self.A.name in ("etg", "erg") or falling or (self.A.name == "err" and self.C.name == "rr")
@@ -275,7 +277,7 @@ class Metric:
         """Σ L(i)·A(i) per query, unseen and (where not 0) unjudged items gaining ``background``."""
         rankings = self.cut(rankings)
         if not background:
-            if self.uniform and self.A.fact("linear_in_gain") and self.rank_only:
+            if self.unit_effort and self.A.fact("linear_in_gain") and self.rank_only:
                 return self._by_weights(rankings)
             if self.flat_effort is not None and self.C.fact("ignores_zero_gain"):
                 return self._by_chunks(rankings, compressed=True)
@@ -419,7 +421,7 @@ class Metric:
         place = row * width + column
         i.ravel()[place], grade.ravel()[place] = rankings.rank[at], rankings.grades(self)[at]
         r.ravel()[place] = rankings.gains(self)[at]
-        if self.uniform:
+        if self.unit_effort:
             return View(i, r, grade, self.totals_of(rankings, queries)), leaves
         e = np.full(i.shape, self.flat_effort)
         e.ravel()[place] = self.effort_of(rankings.grade[at])
@@ -444,7 +446,7 @@ class Metric:
             grades.ravel()[place] = rankings.grades(self)[at]
             return grades
 
-        e = None if self.uniform else self._efforts(rankings, queries, row, column, at, width)
+        e = None if self.unit_effort else self._efforts(rankings, queries, row, column, at, width)
         leaves = None
         if self.end != "open":
             n = rankings.n[queries] if self.end == "stop" else np.full(len(queries), width)

@@ -74,17 +74,17 @@ def way_to_swap(metric: Metric, longest: int) -> Callable[[Metric, Ranked, int],
 
 def equal_gains_are_equal(metric: Metric) -> bool:
     """Whether nothing changes when items of the same gain change places."""
-    return metric.uniform and "grade" not in reads(metric.C) | reads(metric.A)
+    return metric.unit_effort and "grade" not in reads(metric.C) | reads(metric.A)
 
 
 def _ranks_have_weights(metric: Metric) -> bool:
-    return metric.uniform and metric.rank_only and bool(metric.A.fact("linear_in_gain"))
+    return metric.unit_effort and metric.rank_only and bool(metric.A.fact("linear_in_gain"))
 
 
 def _is_made_of_sums(metric: Metric, longest: int) -> bool:
     """Whether M·N = Σ V(i)·φ(i)·w_i, or a ratio of two such, V fixed or a product of what each item decides."""
     C, A, last = metric.C, metric.A, metric.last_that_counts
-    if C.fact("gives_survival") or A.fact("credit_terms") is None or ("E" in reads(A) and not metric.uniform):
+    if C.fact("gives_survival") or A.fact("credit_terms") is None or ("E" in reads(A) and not metric.unit_effort):
         return False
     if reads(C) <= {"i"}:
         return bool(A.fact("linear_in_gain")) and _everybody_leaves(metric)
@@ -346,7 +346,7 @@ class _Paths:
         return view
 
     def _e(self, grade: Array) -> Array | None:
-        return None if self.metric.uniform else self.metric.effort_of(grade).astype(self.r.dtype)
+        return None if self.metric.unit_effort else self.metric.effort_of(grade).astype(self.r.dtype)
 
     def standing(self, grade: float, r: float) -> View:
         """At each rank an item of this grade in its own item's place, all else as it was."""

@@ -52,7 +52,7 @@ class TrainingRows:
         effort = None
         if metric.needs_words and metric.lengths is None and doc_length is None:
             raise MissingLength(f"{measure} needs the words of every training row: give LambdaMART doc_length=.")
-        if not metric.uniform:
+        if not metric.unit_effort:
             documents = Documents(grade, lambda: words_of_rows(metric, rows))
             effort = np.array(np.broadcast_to(np.asarray(metric.effort(documents), float), grade.shape))
             metric.refuse_odd_efforts(effort)

@@ -117,7 +117,7 @@ def values(spec, seen):
 @pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.linear_in_gain])
 @settings(max_examples=40)
 @given(data=st.data(), first=gains(9, 9), second=gains(9, 9), a=numbers(0, 3))
-def test_linear(name, data, first, second, a):
+def test_linear_in_gain(name, data, first, second, a):
     """A(r + a·s) = A(r) + a·A(s), on the list and beyond."""
     spec = data.draw(aggregations(name))
     mixed = np.add(first, np.multiply(a, second))
@@ -134,7 +134,7 @@ def test_what_is_not_linear_is_not_said_to_be():
 @pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.affine_beyond_list])
 @settings(max_examples=40)
 @given(data=st.data(), r=gains(9, 1))
-def test_even(name, data, r):
+def test_affine_beyond_list(name, data, r):
     """Beyond the list A changes by the same amount with every item."""
     spec = data.draw(aggregations(name))
     beyond = values(spec, view([r]).beyond(np.arange(1.0, 9)[None, :]))
@@ -144,7 +144,7 @@ def test_even(name, data, r):
 @pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.monotone_in_gain])
 @settings(max_examples=40)
 @given(data=st.data(), r=gains(9, 1))
-def test_rises(name, data, r):
+def test_monotone_in_gain(name, data, r):
     """A never falls when a gain rises."""
     spec = data.draw(aggregations(name))
     raised = np.array(r)
@@ -157,7 +157,7 @@ def test_rises(name, data, r):
 @pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.ignores_zero_gain])
 @settings(max_examples=60)
 @given(data=st.data(), r=gains(12, 1), more=numbers(0, 2))
-def test_passes(name, data, r, more):
+def test_ignores_zero_gain(name, data, r, more):
     """C is 1 at every item without gain that anybody sees."""
     spec = data.draw(continuations(name))
     C = values(spec, view([r], sum(r) + more))[0]
@@ -168,7 +168,7 @@ def test_passes(name, data, r, more):
 @pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.constant_beyond_list])
 @settings(max_examples=40)
 @given(data=st.data(), r=gains(12, 1), more=numbers(0, 2))
-def test_settles(name, data, r, more):
+def test_constant_beyond_list(name, data, r, more):
     """Beyond the list, and beyond its last rank, C does not change with the rank."""
     spec = data.draw(continuations(name))
     last = replace(PLAIN, C=spec).rank_at("last_rank")
@@ -180,7 +180,7 @@ def test_settles(name, data, r, more):
 @pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.last_rank])
 @settings(max_examples=20)
 @given(data=st.data(), r=gains(30, 30))
-def test_depth(name, data, r):
+def test_last_rank(name, data, r):
     """From the rank after the depth on, C jumps no more: nobody is there, or (dcg without k) it is smooth."""
     spec = data.draw(continuations(name))
     if spec.fact("last_rank")() is not None:
@@ -296,7 +296,7 @@ def test_items_beyond_of_products(factors):
     assert walk.items_beyond.item() == pytest.approx(V[..., :-1].sum() + rest.item(), rel=1e-6)
 
 
-def test_uniform():
+def test_unit_effort():
     """Unit effort alone costs one for every document."""
     assert [n for n, part in BUILT_IN["effort"].items() if part.facts.unit_effort] == ["unit"]
     assert BUILT_IN["effort"]["unit"]()(None) == 1.0

@@ -377,7 +377,7 @@ class Task:
     @property
     def unit(self) -> str:
         """What efforts are counted in."""
-        if self.metric.uniform:
+        if self.metric.unit_effort:
             return "documents"
         return {"time": "seconds", "grade_time": "seconds", "reading": "words"}.get(self.metric.effort.name, "effort")
 

@@ -350,12 +350,12 @@ def _rankings(log: InteractionLog) -> Rankings:
 
 
 def _survival(metric: Metric, log: InteractionLog, rankings: Rankings, depth: int) -> Array:
-    if metric.rank_only and metric.uniform and metric.end != "stop":
+    if metric.rank_only and metric.unit_effort and metric.end != "stop":
         rankings = Rankings.of_gains([np.zeros(1)])
-    elif not metric.uniform:
+    elif not metric.unit_effort:
         rankings = replace(rankings, efforts=_efforts(metric, log, rankings), views={})
     stops = stops_of(metric, metric.cut(rankings), depth)
-    if not metric.uniform:
+    if not metric.unit_effort:
         known = rankings.n >= depth
         if not known.any():
             raise BadLog(f"no list of the log comes down to rank {depth}: give a depth of {rankings.n.max()} or less.")
