@@ -209,7 +209,7 @@ class Wrapper(CWLAMeasure):
 
         inner = measures_of([value])[0] if isinstance(value, str | Measure) else value
         if not isinstance(inner, Measure) or not self._takes(inner):
-            raise BadParameter(f"{self.__name__}(measure=…) takes {self.TAKES}, not {value!r}.")
+            raise BadParameter(f"{self.__name__}(measure=) takes {self.TAKES}, not {value!r}.")
         self._bound["measure"] = inner
         return str(inner)
 

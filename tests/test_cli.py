@@ -220,7 +220,7 @@ def test_measures_without_a_residual_say_why(files, cli):
     assert (
         "No residual of nDCG@10: it has no highest grade. Ask for that of CWLA(C='dcg(10)',A='etg',gain='raw'," in err
     )
-    assert "No residual of Bpref: Residual(measure=…) takes a measure that follows a user model, such as 'RBP(r" in err
+    assert "No residual of Bpref: Residual(measure=) takes a measure that follows a user model, such as 'RBP(r" in err
 
 
 def test_residuals_of_measures_of_ir_measures(files, cli):
