@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from .errors import CWLAError, MissingLength
 from .harmless import harmless
+from .options import in_options, options_of
 from .whole import NO_ROOM
 
 _WRONG, _INTERRUPTED, _ENDED, _NOBODY_READS = 2, 130, 143, 1
@@ -67,7 +68,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     except MissingLength as error:
         return _say(f"{error} On the command line: --lengths FILE, --missing mean.")
     except CWLAError as error:
-        return _say(str(error))
+        words = sys.argv[1:] if arguments is None else arguments
+        return _say(in_options(str(error), options_of(typer.main.get_command(app), words)))
     except usage_error as error:
         message = error.format_message().replace("Value error, ", "")  # type: ignore[attr-defined]
         return _say(message if message.endswith(".") else f"{message}.")

@@ -36,7 +36,12 @@ def test_a_calibration_is_printed_and_kept_and_is_a_measure(prints):
         "calibrate", "log.csv", "-o", "calibration.json", "--resamples", 50, "--min-clicks", 2, "--depth", "seen"
     )
     expected = calibrate(InteractionLog.read("log.csv"), resamples=50, min_clicks=2, depth="seen")
-    assert out == f"{expected}\n"
+    in_python, in_options = ("say last_rank=10,", "see plot_survival()."), ("say --last-rank 10,", "see --pictures.")
+    said = str(expected)
+    for python, option in zip(in_python, in_options, strict=True):
+        assert python in said
+        said = said.replace(python, option)
+    assert out == f"{said}\n"
     assert Calibration.load("calibration.json").parameters() == expected.parameters()
     measure = "TBG(calibration='calibration.json')"
     scores = json.loads(

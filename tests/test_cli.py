@@ -17,6 +17,7 @@ import pytest
 import pyterrier_cwla
 from pyterrier_cwla import TBG, GeometricMean, Residual
 from pyterrier_cwla.errors import CWLAError
+from pyterrier_cwla.options import in_options
 
 pytest.importorskip("typer", reason="the command line is the extra [cli]")
 
@@ -611,6 +612,31 @@ def test_measures_that_are_wrong(files, says, measure, line):
 def test_commands_that_are_wrong(files, says, arguments, line):
     Path("empty").mkdir()
     assert says(*arguments).startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("compare", "qrels.txt", "runs", "--confidence", "2"), "--confidence 2.0 must be between 0 and 1"),
+        (("compare", "qrels.txt", "runs", "--resamples", "0"), "--resamples 0 must be a whole number"),
+        (("compare", "qrels.txt", "runs", "--seed", "-1"), "--seed -1 must be a whole number"),
+        (("simulate", "qrels.txt", "runs", "-m", "RR", "--reading", "foo"), "no distribution of reading times --reading 'foo'"),
+        (("evaluate", "qrels.txt", "runs", "-m", "IntentAware"), "IntentAware needs measure=, such as IntentAware(measure="),
+    ],
+)  # fmt: skip
+def test_errors_name_options_and_leave_measures_as_they_are(files, says, arguments, line):
+    assert says(*arguments).startswith(line)
+
+
+def test_parameters_in_the_words_of_the_command_line():
+    known = {"alpha": "--alpha", "cv": "--cv", "p": "-p", "max_seconds": "--max-seconds"}
+    for python, written in [
+        ("alpha=2.0 must be", "--alpha 2.0 must be"), ("give cv=5.", "give --cv 5."), ("set cv=, or", "set --cv, or"),
+        ("max_seconds=-1 is", "--max-seconds -1 is"), ("RBP(p=2): wrong", "RBP(p=2): wrong"), ("A(x=1,p=2)", "A(x=1,p=2)"),
+        ("R($p=1)", "R($p=1)"), ("C='f(alpha=1)'", "C='f(alpha=1)'"), ("beta=1", "beta=1"), ("my_cv=3", "my_cv=3"),
+    ]:  # fmt: skip
+        assert in_options(python, known) == written
+    assert in_options("correction='x'. None is for none.", {}) == "correction='x'. 'none' is for none."
 
 
 def test_ids_that_are_numbers(files, says):

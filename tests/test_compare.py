@@ -794,7 +794,10 @@ def test_the_command_binds_lengths_and_keeps_the_names_of_measures(files, cli):
     ("arguments", "line"),
     [
         (("--baseline", "d"), "no run 'd' to be the baseline. There is: a, b, c.\n"),
-        (("--correction", "holms"), "no correction 'holms'. Near: 'holm', 'holm-sidak', 'hommel'. None is for none.\n"),
+        (
+            ("--correction", "holms"),
+            "no correction 'holms'. Near: 'holm', 'holm-sidak', 'hommel'. 'none' is for none.\n",
+        ),
         (
             ("-m", "TBG"),
             "a: the lengths of documents are needed: give lengths= (a table, a path or a name), or a column doc_length"

@@ -139,6 +139,19 @@ def test_sessions_and_preferences_are_rated_too(collection, prints, tmp_path):
         (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9"), "give --cv 3"),
         (("-t", "TBG(half_life=$h)", "-r", "h=20:300", "--cv", "3"), "In a template: TBG(lengths='FILE'"),
         (("-t", "RBPP(p=$p)", "-r", "p=0.1:0.9", "--cv", "3"), "RBPP"),
+        (
+            ("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "--cv", "3", "--default", "q=1"),
+            "--default must have a value for",
+        ),
+        (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "--cv", "3", "--jobs", "0"), "--jobs 0: give the number"),
+        (
+            ("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "--cv", "3", "--objective", "agreement"),
+            "--objective 'agreement'",
+        ),
+        (
+            ("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "--cv", "3", "--default", "p=7"),
+            "with p=7: RBP(p=7.0): p must be",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_fit_is_one_line(more, message, collection, says, tmp_path):
@@ -156,3 +169,26 @@ def test_what_is_wrong_with_ratings_is_one_line(collection, says, tmp_path):
         message = says(*arguments(collection, command, qrels / "folder", *COMMANDS[command]))
         assert "qrels.txt/folder: cannot be written to" in message
     assert "at least" in says("study", "power", qrels, shown, "-o", tmp_path / "x")
+
+
+# ---- errors name options
+
+
+def test_errors_of_a_study_name_options(collection, says, tmp_path):
+    qrels, runs = collection / "qrels.txt", collection / "runs"
+    short = tmp_path / "runs"
+    short.mkdir()
+    lines = (runs / "r3.txt").read_text().splitlines(keepends=True)
+    (short / "long.txt").write_text("".join(lines))
+    for name in ("one", "other"):
+        (short / f"{name}.txt").write_text("".join(lines[:40]))
+    groups = tmp_path / "groups.csv"
+    groups.write_text("run,group\none,a\nlong,b\n")
+    study = ("study", "robustness", qrels, short, "-m", "AP", "-o", tmp_path / "o")
+    assert says(*study).endswith("documents of the longest: give --all-runs to keep all.")
+    by_group = (*study, "--all-runs", "--holes", "groups", "--groups", groups)
+    assert says(*by_group) == "'other' has no group: --groups must name one for each run."
+    power = ("study", "power", qrels, runs, "-m", "AP", "-o", tmp_path / "p")
+    assert says(*power, "--alpha", "2") == "--alpha 2.0 must be between 0 and 1, such as 0.05."
+    users = ("study", "users", qrels, runs / "r3.txt", collection / "ratings.csv", "-m", "nDCG@5", "-o", tmp_path / "u")
+    assert says(*users, "--cv", "3", "--span", "-3").startswith("--span -3.0 must be above 0")

@@ -30,6 +30,7 @@ from ..commands import (
     app,
 )
 from ..harmless import harmless
+from ..options import in_options, options_of
 from ..whole import written
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same num
 
 @app.command()
 def calibrate(
+    context: typer.Context,
     log: Annotated[
         Path,
         typer.Argument(
@@ -129,7 +131,7 @@ def calibrate(
             resamples=resamples,
             seed=seed,
         )
-    print(harmless(str(found)))
+    print(harmless(in_options(str(found), options_of(context.command))))
     if output is not None:
         found.save(output)
         note(f"Kept in {output}: -m \"TBG(calibration='{output}')\"")
@@ -146,10 +148,7 @@ def _log(path: Path, source: Source, exclude: bool) -> InteractionLog:
     if not path.is_file():
         kept = " A folder is read with --from chiir24." if path.is_dir() else ""
         raise errors.MalformedFile(f"{path}: there is no such file.{kept}")
-    try:
-        return InteractionLog.read(path, broken="exclude" if exclude else "error")
-    except errors.BadLog as error:
-        raise errors.BadLog(str(error).replace("broken='exclude'", "--exclude-broken")) from error
+    return InteractionLog.read(path, broken="exclude" if exclude else "error")
 
 
 _PICTURES = ("reading_times", "survival", "progress")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -412,8 +411,6 @@ def _kept_in(folder: Path, inputs: Sequence[Path | None], measures: Mapping[str,
         raise cannot_write(folder, error, "-o ") from error
     try:
         yield {"keep": parts, "progress": sys.stderr.isatty()}
-    except errors.BadParameter as error:
-        raise errors.BadParameter(re.sub(r"\bcv=(\d)", r"--cv \1", str(error))) from error
     except KeyboardInterrupt:
         note(f"\nInterrupted. What is done is kept in {parts}: the same command goes on from there.")
         raise

@@ -229,7 +229,7 @@ def _check(
     known = [name for name in OBJECTIVES if (plain_name(name) == AGREED) == (rated.what == "pair")]
     check_coefficient(objective, known, rated, f"ratings of {rated.what}s have no such objective.", "objective")
     if default is not None and set(default) != set(spans):
-        raise BadParameter(f"default must have a value for each of {', '.join(spans)}, not {dict(default)!r}.")
+        raise BadParameter(f"default= must have a value for each of {', '.join(spans)}, not {dict(default)!r}.")
     for name, value, least in (("cv", cv, 2), ("repeats", repeats, 1), ("most", most, 2)):
         if not isinstance(value, int | np.integer) or value < least:
             raise BadParameter(f"{name}={value!r} must be a whole number from {least}.")

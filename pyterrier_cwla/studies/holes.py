@@ -145,7 +145,9 @@ def checked_groups(groups: Mapping[str, Any], runs: Iterable[str]) -> dict[str, 
     runs = list(runs)
     without = [run for run in runs if run not in groups or groups[run] is None or groups[run] != groups[run]]
     if without:
-        raise BadParameter(f"{some(without)} {'has' if len(without) == 1 else 'have'} no group: groups={{run: group}}.")
+        raise BadParameter(
+            f"{some(without)} {'has' if len(without) == 1 else 'have'} no group: groups= must name one for each run."
+        )
     found: dict[str, list[str]] = {}
     for run in runs:
         found.setdefault(str(groups[run]), []).append(run)

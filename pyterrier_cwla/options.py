@@ -1,0 +1,47 @@
+"""Errors and notes in the words of the command line: its options instead of Python's parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+#: Parameters of measures that are options of some commands, too. Their errors name the option themselves.
+_OF_MEASURES = {"measure", "measures", "lengths", "missing", "output"}
+
+#: What no option of the same name stands for.
+_OTHERWISE = {
+    "complete=None": "--all-runs",
+    "broken='exclude'": "--exclude-broken",
+    "None is for none": "'none' is for none",
+    "plot_survival()": "--pictures",
+}
+
+
+def options_of(command: Any, arguments: Sequence[str] = ()) -> dict[str, str]:
+    """The options of a command, or of the one within a group that the arguments name, by their Python names."""
+    for word in arguments:
+        command = getattr(command, "commands", {}).get(word, command)
+    return {
+        option.name: max((name for name in option.opts if name.startswith("--")), key=len)
+        for option in command.params
+        if option.name not in _OF_MEASURES and any(name.startswith("--") for name in option.opts)
+    }
+
+
+def in_options(text: str, options: Mapping[str, str]) -> str:
+    """The same text with ``--seed -1`` for ``seed=-1``; what stands within a measure is left as it is.
+
+    >>> in_options("alpha=2.0 must be between 0 and 1; give complete=None to keep all.", {"alpha": "--alpha"})
+    '--alpha 2.0 must be between 0 and 1; give --all-runs to keep all.'
+    """
+    for python, option in _OTHERWISE.items():
+        text = text.replace(python, option)
+    if not options:
+        return text
+    names = "|".join(map(re.escape, options))
+    return re.sub(rf"(?<![\w(,$'\"=-])({names})=(?=([\w'\"-])?)", lambda found: _option(found, options), text)
+
+
+def _option(found: re.Match[str], options: Mapping[str, str]) -> str:
+    return options[found[1]] + (" " if found[2] else "")
