@@ -6,9 +6,15 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from .harmless import shown
+
 
 class CWLAError(ValueError):
-    """Base of every error that this package raises on purpose."""
+    """Base of every error that this package raises on purpose. Text from data in it is sanitised."""
+
+    @shown
+    def __str__(self) -> str:
+        return super().__str__()
 
 
 class UnknownSpec(CWLAError):
@@ -69,6 +75,10 @@ class CannotScore(BaseException):
     Not an ``Exception``, for scikit-learn turns those into NaN and a warning, after which a search goes on and chooses
     a model by nothing.
     """
+
+    @shown
+    def __str__(self) -> str:
+        return super().__str__()
 
 
 class CWLAWarning(UserWarning):

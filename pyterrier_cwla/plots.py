@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .errors import BadParameter, CWLAError
+from .harmless import in_picture
 
 STAY, GAIN, SCORE, GREY = "#1b6ca8", "#c9c9c9", "#b5451b", "#555555"
 ON_WHITE = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
@@ -52,7 +53,7 @@ def plot_explanation(explanation: Any, ax: Any = None, depth: int | None = None)
     right.annotate(reached, (rank[-1], collected[-1]), xytext=(0, -15), textcoords="offset points",
                    ha="right", color=SCORE, bbox=ON_WHITE)  # fmt: skip
     about = f" of query {explanation.query}" if explanation.query else ""
-    ax.set_title(f"{explanation.measure}{about}", fontsize=10, loc="left")
+    ax.set_title(in_picture(f"{explanation.measure}{about}"), fontsize=10, loc="left")
     return ax
 
 
@@ -83,7 +84,8 @@ def plot_stops(stops: Any, ax: Any = None) -> Any:
         if users >= 5e-4:
             ax.text(x, 0.98, text.format(users), transform=ax.transAxes, ha=side, va="top", color=GREY)
     whose = f"mean of {len(stops):,} queries" if len(stops) > 1 else f"query {stops.index[0]}"
-    ax.set_title(f"{stops.attrs.get('measure', '')} · {whose}".lstrip(" ·"), fontsize=10, loc="left")
+    title = f"{stops.attrs.get('measure', '')} · {whose}".lstrip(" ·")
+    ax.set_title(in_picture(title), fontsize=10, loc="left")
     return ax
 
 

@@ -25,7 +25,7 @@ from rich.text import Text
 from .comparison import BOLD, Cell, Comparison
 from .errors import BadParameter
 from .explain import Explanation
-from .harmless import harmless
+from .harmless import harmless, harmless_segments
 from .latex import escaped, table_row, tabular
 from .listing import KINDS, Entry, made_of
 from .rows import write_rows, write_text
@@ -60,8 +60,7 @@ class _Screen(Console):
     """A console on which texts from files do nothing but stand there."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=harmless(segment.text))
+        return harmless_segments(super().render(renderable, options))
 
 
 def screen(file: IO[str] | None = None) -> Console:
@@ -290,7 +289,13 @@ def _write_comparison(
         write_text(rows, form, stream)
 
 
-def comparison_tables(found: Comparison, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+def comparison_tables(found: Comparison, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+    """The tables of a comparison as any console prints them, sanitised."""
+    for part in _comparison_tables(found, console, options):
+        yield from harmless_segments(console.render(part, options))
+
+
+def _comparison_tables(found: Comparison, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
     """For each measure a table of all runs, with as many columns as there is room for, and what a reader must know."""
     cells, columns, left_out = found.cells(), _all_columns(found), []
     widths = {name: max(cell_len(_of_cell(cell, name).plain) for cell in cells.values()) for name in columns}

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import BadParameter, many
+from ..harmless import in_picture
 from ..plots import GAIN, GREY, ON_WHITE, SCORE, STAY, apart, axes_of
 from .position import survival_of_lists
 
@@ -47,7 +48,7 @@ def plot_continuing(found: Any, measures: Any = (), depth: int = 20, ax: Any = N
     ax.plot(table.index, table["smoothed"], color=GAIN, linewidth=5, zorder=0, solid_capstyle="round")
     _dots(ax, table.index.to_numpy(), table["C"], table["low"], table["high"])
     _lines(ax, C, "C of ")
-    _label(ax, f"C(i), from {found.source}", table["low"].fillna(table["C"]), below=True)
+    _label(ax, f"C(i), from {in_picture(found.source)}", table["low"].fillna(table["C"]), below=True)
     lowest = min(float(np.nanmin(values)) for values in (table["low"].fillna(table["C"]), C) if np.size(values))
     ax.set_ylim(max(0.0, lowest - 0.1 * (1 - lowest)), 1.02)
     ax.xaxis.get_major_locator().set_params(integer=True)
@@ -74,12 +75,12 @@ def plot_relevance(model: Any, ax: Any = None) -> Any:
     ends.sort()
     for height, (_, name) in zip(apart([end[0] for end in ends], 0.1), ends, strict=True):
         ax.annotate(names[name], (x[-1] + 0.27, height), va="center", color=looks[name][1])
-    ax.set_xticks(x, [str(grade) for grade in table["grade"]])
+    ax.set_xticks(x, [in_picture(grade) for grade in table["grade"]])
     ax.set_xlim(-0.6, len(table) - 0.1)
     ax.set_ylim(0, 1.05)
     ax.set_xlabel("grade")
     ax.set_ylabel("probability")
-    ax.set_title(f"γ = {model.gamma} · {_of(model)}", fontsize=10, loc="left")
+    ax.set_title(f"γ = {in_picture(model.gamma)} · {_of(model)}", fontsize=10, loc="left")
     return ax
 
 
@@ -99,7 +100,7 @@ def plot_grade_efforts(efforts: Any, ax: Any = None) -> Any:
     for at, seconds, share in zip(x, table["t"], table["relative"], strict=True):
         ax.annotate(f"{seconds:.1f} s ({share:.2f})", (at - 0.02, seconds), xytext=(0, 3), textcoords="offset points",
                     ha="right", color=GREY)  # fmt: skip
-    ax.set_xticks(x, [str(grade) for grade in table["grade"]])
+    ax.set_xticks(x, [in_picture(grade) for grade in table["grade"]])
     ax.set_xlim(-0.6, last + 0.9)
     ax.set_ylim(0, 1.15 * float(np.nanmax(table["t high"].fillna(table["t"]))))
     ax.set_xlabel("grade")
@@ -126,7 +127,7 @@ def _lines(ax: Any, curves: pd.DataFrame, what: str) -> None:
         curve = curves[name].dropna()
         look = {"color": str(0.15 * number), "linestyle": _LINES[number]}
         ax.plot(curve.index, curve, **look, linewidth=1.4, zorder=1)
-        ends.append((float(curve.iloc[-1]), f"{what}{name}", curve.index[-1], look["color"]))
+        ends.append((float(curve.iloc[-1]), f"{what}{in_picture(name)}", curve.index[-1], look["color"]))
     bottom, top = ax.get_ylim()
     ends.sort()
     heights = apart([end[0] for end in ends], 0.075 * (top - bottom))

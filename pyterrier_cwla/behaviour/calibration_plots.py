@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import BadLog, BadParameter, many, near
+from ..harmless import in_picture
 from ..plots import GAIN, GREY, ON_WHITE, SCORE, STAY, apart, axes_of
 
 Array = np.ndarray
@@ -195,10 +196,10 @@ def plot_progress(calibration: Any, log: Any, ax: Any = None, by: str | None = N
     labels.sort()
     heights = apart([label[0] for label in labels], 0.08 * top)
     for height, (_, _, text, colour) in zip(heights, labels, strict=True):
-        _label(ax, text, right, height, colour, (8, -4))
+        _label(ax, in_picture(text), right, height, colour, (8, -4))
     ax.set_xlabel("time (seconds)")
     ax.set_ylabel("rank reached (documents)")
-    groups = f", by {by}" + (f" (4 of {len(largest):,})" if len(largest) > 4 else "") if by else ""
+    groups = f", by {in_picture(by)}" + (f" (4 of {len(largest):,})" if len(largest) > 4 else "") if by else ""
     sessions = many(int(largest.sum()), "session")
     ax.set_title(f"{sessions}{groups}: observed, and T(k) dashed", fontsize=10, loc="left")
     return ax

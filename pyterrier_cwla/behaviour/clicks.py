@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import BadLog, BadParameter, many
+from ..harmless import shown
 from .log import InteractionLog, as_log
 from .log_checks import SESSION
 
@@ -32,6 +33,7 @@ class ClickMetrics:
     qrels: pd.DataFrame
     excluded: dict[str, int] = field(default_factory=dict)
 
+    @shown
     def __repr__(self) -> str:
         topics = self.configurations["topic"].nunique()
         lines = [

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import many
+from ..harmless import harmless
 from ..significance import intervals
 
 Array = np.ndarray
@@ -38,9 +39,9 @@ class Estimate:
 
 
 def printed(title: str, table: Any, notes: Sized = ()) -> str:
-    """How what was estimated prints: a line, its table, and that there are notes."""
+    """How what was estimated prints, sanitised: a line, its table, and that there are notes."""
     lines = [title, table.to_string(index=False, float_format=lambda value: f"{value:.4g}")]
-    return "\n".join([*lines, *([f"({many(len(notes), 'note')}: see .notes)"] if notes else [])])
+    return harmless("\n".join([*lines, *([f"({many(len(notes), 'note')}: see .notes)"] if notes else [])]))
 
 
 def over_users(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..harmless import in_picture
 from ..plots import GAIN, GREY, STAY, apart, axes_of
 
 _NAMED = 10  # runs that have their names beside their lines
@@ -31,7 +32,7 @@ def plot_ranks(progress: Any, ax: Any = None) -> Any:
             ax.annotate(label, at, xytext=shift, textcoords="offset points", ha=side, color=colour)
     ax.set_ylim(0)
     ax.set_ylabel("rank reached (documents)")
-    ax.set_title(_title(progress), fontsize=10, loc="left")
+    ax.set_title(in_picture(_title(progress)), fontsize=10, loc="left")
     return ax
 
 
@@ -47,12 +48,12 @@ def plot_gains(progress: Any, ax: Any = None) -> Any:
     if len(last) <= _NAMED:
         heights = apart(last, 0.07 * highest)
         for name, height, colour in zip(last.index, heights, colours, strict=True):
-            ax.annotate(str(name), (x[-1], height), xytext=(5, 0), textcoords="offset points", va="center", fontsize=9,
-                        color=colour, annotation_clip=False)  # fmt: skip
+            ax.annotate(in_picture(name), (x[-1], height), xytext=(5, 0), textcoords="offset points", va="center",
+                        fontsize=9, color=colour, annotation_clip=False)  # fmt: skip
         highest = max(highest, float(heights[-1]))
     ax.set_ylabel("gain G(t), nobody leaving")
     ax.set_ylim(0, 1.05 * highest or 1)
-    ax.set_title(_title(progress), fontsize=10, loc="left")
+    ax.set_title(in_picture(_title(progress)), fontsize=10, loc="left")
     return ax
 
 
@@ -64,7 +65,7 @@ def _axes(progress: Any, ax: Any) -> tuple[Any, Any, Any]:
     shown = shown.iloc[: over[0] + 1] if len(over) else shown
     in_minutes = progress.unit == "seconds"
     x = shown.index.to_numpy() / (60 if in_minutes else 1)
-    ax.set_xlabel("time (minutes)" if in_minutes else f"effort ({progress.unit})")
+    ax.set_xlabel("time (minutes)" if in_minutes else f"effort ({in_picture(progress.unit)})")
     ax.set_xlim(x[0], x[-1] if len(x) > 1 else x[0] + 1)
     return ax, shown, x
 

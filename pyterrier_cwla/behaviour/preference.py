@@ -12,6 +12,7 @@ import pandas as pd
 
 from .._version import __version__
 from ..errors import BadParameter
+from ..harmless import shown
 from ..significance import without_noise
 from .courses import WHAT, Task
 from .estimates import Estimate, over_users
@@ -46,6 +47,7 @@ class Preference:
     def __repr__(self) -> str:
         return str(self)
 
+    @shown
     def __str__(self) -> str:
         shares = ((*self.names, "no difference"), (self.first, self.second, self.ties))
         lines = [

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import BadParameter, near
+from ..harmless import in_picture
 from ..plots import GAIN, GREY, ON_WHITE, SCORE, STAY, axes_of
 from .courses import WHAT
 
@@ -62,14 +63,16 @@ def plot_users(
             bbox=ON_WHITE,
         )
     units = {"gain": "gain", "items": "documents seen", "score": "score that a user leaves with"}
-    ax.set_xlabel(units.get(what, f"time ({simulation.unit})" if simulation.unit == "seconds" else simulation.unit))
+    unit = f"time ({simulation.unit})" if simulation.unit == "seconds" else simulation.unit
+    ax.set_xlabel(in_picture(units.get(what, unit)))
     ax.set_ylabel("share of users")
     if ax.get_ylim()[1] > 0:
         ax.set_ylim(0, 1.18 * ax.get_ylim()[1])
     if endless.any():
         ax.text(0.99, 0.8, f"{endless.mean():.1%} without end", transform=ax.transAxes, ha="right", color=GREY)
     whose = f"query {query}" if query is not None else f"{len(found):,} {'queries' if len(found) > 1 else 'query'}"
-    ax.set_title(f"{simulation.name} · {name} · {whose}, {simulation.n_users:,} users each", fontsize=10, loc="left")
+    title = f"{simulation.name} · {name} · {whose}, {simulation.n_users:,} users each"
+    ax.set_title(in_picture(title), fontsize=10, loc="left")
     return ax
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..harmless import in_picture
 from ..plots import GREY, SCORE, STAY, axes_of
-from .looks import label_points, plain, wrapped
+from .looks import label_points, wrapped
 
 if TYPE_CHECKING:
     from .between import MetricAgreement
@@ -49,7 +50,7 @@ def plot_scatter(study: MetricAgreement, x: str, y: str, k: int = 5, ax: Any = N
     points, named = data.iloc[:, 1:3].to_numpy(), data["labelled"].to_numpy()
     ax.plot(*points[~named].T, linestyle="none", marker="o", markersize=3.5, color=GREY, alpha=0.6, markeredgewidth=0)
     ax.plot(*points[named].T, linestyle="none", marker="s", markersize=4.5, color=SCORE)
-    ax.set_xlabel(f"{plain(x)} (mean over queries)")
+    ax.set_xlabel(f"{in_picture(x)} (mean over queries)")
     ax.set_ylabel(f"{wrapped(y)} (mean over queries)")
     rows = study.table
     both = rows[["measure", "other"]].isin([x, y]).all(axis=1)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..harmless import in_picture
 from ..plots import GREY, ON_WHITE, SCORE, STAY, axes_of
 from .coefficient_names import AGREED, LABELS, NRMSE, plain_name
 from .fitted import are_numbers
-from .looks import plain
 
 
 def plot_parameter(study: Any, name: str, ax: Any = None) -> Any:
@@ -41,7 +41,7 @@ def plot_parameter(study: Any, name: str, ax: Any = None) -> Any:
     ax.plot([here], [value], "o", color=SCORE, markersize=6, zorder=3)
     middle = (curve["x"].min() * curve["x"].max()) ** 0.5 if span.log else (curve["x"].min() + curve["x"].max()) / 2
     left = here <= middle
-    ax.annotate(f"fitted: {plain(fitted)}, {value:.3f}", (here, value), xytext=(6 if left else -6, 6), color=SCORE,
+    ax.annotate(f"fitted: {in_picture(fitted)}, {value:.3f}", (here, value), xytext=(6 if left else -6, 6), color=SCORE,
                 textcoords="offset points", ha="left" if left else "right", bbox=ON_WHITE, fontsize=9)  # fmt: skip
     default = (study.about["default"] or {}).get(name)
     if default is not None and default in span:
@@ -49,15 +49,15 @@ def plot_parameter(study: Any, name: str, ax: Any = None) -> Any:
         height = min(max(height, low), high)
         ax.plot([place], [height], "X", color=GREY, markersize=7, zorder=3)
         right = place <= middle
-        ax.annotate(f"default: {plain(default)}, {study.about['default_value']:.3f}", (place, height), color=GREY,
+        ax.annotate(f"default: {in_picture(default)}, {study.about['default_value']:.3f}", (place, height), color=GREY,
                     xytext=(7 if right else -7, -14), textcoords="offset points", ha="left" if right else "right",
                     bbox=ON_WHITE, fontsize=9)  # fmt: skip
     if texts:
-        counted = [f"{plain(choice)}\n{(chosen == at).sum()}" for at, choice in enumerate(order)]
+        counted = [f"{in_picture(choice)}\n{(chosen == at).sum()}" for at, choice in enumerate(order)]
         ax.set_xticks(range(len(order)), counted)
         ax.set_xlim(-0.5, len(order) - 0.5)
     how = "below: how often chosen" if texts else "marks: chosen"
-    ax.set_xlabel(f"{plain(name)} ({how} without each of {len(study.folds):,} folds)")
+    ax.set_xlabel(f"{in_picture(name)} ({how} without each of {len(study.folds):,} folds)")
     objective = study.about["objective"]
     unit = {NRMSE: " (share of the range)", AGREED: " (share of pairs)"}.get(plain_name(objective), "")
     ax.set_ylabel(f"{LABELS[objective].removeprefix('the share of ')}{unit}")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..harmless import in_picture
 from ..plots import GREY, SCORE, STAY, apart
 
 _COLOURS = (STAY, SCORE, GREY, "#3a7d44", "#7b4f9d", "#a8770b", "#1d1d1d", "#2a8c8c")
@@ -33,15 +34,6 @@ def measure_look(number: int) -> dict[str, Any]:
     }
 
 
-def plain(name: Any) -> str:
-    """A name as text of a picture: its dollar signs begin no formula.
-
-    >>> print(plain("A$x$"))
-    A\\$x\\$
-    """
-    return str(name).replace("$", r"\$")
-
-
 def label_ends(ax: Any, curves: Mapping[str, tuple[Any, Any]], looks: Mapping[str, Mapping[str, Any]]) -> None:
     """Writes names at the right of the axes, as high as their curves end, apart from each other, and never cut off.
 
@@ -62,7 +54,7 @@ def label_ends(ax: Any, curves: Mapping[str, tuple[Any, Any]], looks: Mapping[st
     places = _within(heights, 1.35 * _SIZE / 72 / (ax.get_position().height * ax.figure.get_figheight()))
     for name, height in zip(names, places, strict=True):
         ax.annotate(
-            plain(name),
+            in_picture(name),
             tuple(ends[name]),
             xycoords="axes fraction",
             xytext=(1.03, float(height)),
@@ -88,7 +80,7 @@ def label_points(ax: Any, labels: Mapping[str, tuple[float, float]], points: Any
     lines = np.empty((0, 2))
     for name, place in labels.items():
         point = ax.transData.transform(place)
-        word = ax.text(*place, plain(name), fontsize=_SIZE)
+        word = ax.text(*place, in_picture(name), fontsize=_SIZE)
         extent = word.get_window_extent()
         word.remove()
         half = np.array([extent.width, extent.height]) / 2
@@ -109,7 +101,7 @@ def label_points(ax: Any, labels: Mapping[str, tuple[float, float]], points: Any
         taken.append(box)
         lines = np.concatenate([lines, line])
         leader = _LEADER | {"color": colour, "relpos": tuple((1 - side) / 2)} if far > 4 else None
-        ax.annotate(plain(name), place, tuple(offset), textcoords="offset points", fontsize=_SIZE, color=colour,
+        ax.annotate(in_picture(name), place, tuple(offset), textcoords="offset points", fontsize=_SIZE, color=colour,
                     ha="center", va="center", arrowprops=leader)  # fmt: skip
 
 
@@ -117,7 +109,7 @@ def wrapped(name: str, most: int = 20) -> str:
     """A long name as text of a picture, on several lines, broken after commas: ``CWLA(C='rbp(0.8)',`` above
     ``A='max',max_rel=2)``."""
     lines = [""]
-    for part in re.findall(r"[^,]+,?|,", plain(name)):
+    for part in re.findall(r"[^,]+,?|,", in_picture(name)):
         if lines[-1] and len(lines[-1] + part) > most:
             lines.append("")
         lines[-1] += part

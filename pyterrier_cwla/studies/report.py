@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import CWLAError
+from ..harmless import harmless
 from .manifest import PAGE, write_files
 from .study import Picture, Study, Table
 
@@ -72,8 +73,15 @@ def _template() -> Any:
     except ImportError:
         raise CWLAError("reports need jinja2: pip install 'pyterrier-cwla[studies]'.") from None
     # All that stands in the page is escaped, but for style and script, which are ours.
-    environment = Environment(loader=PackageLoader(__package__, "."), autoescape=True, undefined=StrictUndefined)
+    environment = Environment(
+        loader=PackageLoader(__package__, "."), autoescape=True, undefined=StrictUndefined, finalize=_sanitised
+    )
     return environment.get_template("report.html")
+
+
+def _sanitised(value: Any) -> Any:
+    """What the template shows, before it is escaped."""
+    return harmless(value) if type(value) is str else value
 
 
 class _Cell(NamedTuple):

@@ -13,11 +13,12 @@ from ir_measures.measures import Measure
 
 from .._version import __version__
 from ..errors import BadParameter, many, some
+from ..harmless import in_picture
 from ..plots import GREY, axes_of
 from .correlation import rounded
 from .holes import checked_groups, without_group
 from .incomplete import MEASURES, ready
-from .looks import measure_look, plain
+from .looks import measure_look
 from .masking import Masking
 from .resampling import percentiles
 from .robust_findings import told
@@ -229,7 +230,7 @@ def plot_falls(study: GroupsLeftOut, ax: Any = None) -> Any:
         ax.plot(falls[order], number + beside, look["marker"], color=look["color"], markersize=3, alpha=0.6)
         ax.plot([falls.mean()] * 2, [number - 0.45, number + 0.45], color=GREY, linewidth=2)
     ax.axvline(0, color=GREY, linewidth=0.8)
-    ax.set_yticks(range(len(measures)), [plain(name) for name in measures])
+    ax.set_yticks(range(len(measures)), [in_picture(name) for name in measures])
     ax.invert_yaxis()
     ax.set_xlabel("ranks that a run falls without its group's own judgments")
     ax.set_title(study._sizes, fontsize=10, loc="left")

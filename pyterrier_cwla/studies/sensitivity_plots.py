@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..harmless import in_picture
 from ..plots import GREY, axes_of
 from .coefficient_names import LABELS
-from .looks import label_ends, measure_look, plain
+from .looks import label_ends, measure_look
 
 _FEW = 3  # bands that can be told apart
 
@@ -53,14 +54,14 @@ def _drawn(study: Any, column: str, ax: Any) -> str:
             ax.fill_between(x, rows[f"{column}_low"], rows[f"{column}_high"], color=colour, alpha=0.1, linewidth=0)
         ax.plot(*curves[name], linewidth=1.8, **looks[name])
     if not numbers:
-        ax.set_xticks(x, [plain(value) for value in values])
+        ax.set_xticks(x, [in_picture(value) for value in values])
     elif x.min() > 0 and x.max() / x.min() >= 100:
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter("{x:g}")
     ax.set_xlim(x.min(), x.max())
-    ax.set_xlabel(plain(study.about["parameter"]))
+    ax.set_xlabel(in_picture(study.about["parameter"]))
     about = study.about
     users = f", {about['users']:,} users" if about["users"] else ""
     ax.set_title(f"{about['ratings']:,} rated {about['what']}s{users}", fontsize=10, loc="left")
     label_ends(ax, curves, looks)
-    return "" if few or highest is None else f"\n(band: {plain(highest)})"
+    return "" if few or highest is None else f"\n(band: {in_picture(highest)})"

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..harmless import in_picture
 from ..plots import GREY, axes_of
 from .coefficient_names import LABELS
-from .looks import label_ends, measure_look, plain
+from .looks import label_ends, measure_look
 
 Array = np.ndarray
 
@@ -56,7 +57,7 @@ def _columns(study: Any, ax: Any) -> None:
     sizes = study.parts.drop_duplicates("part")["ratings"]
     ax.set_xticks(range(len(sizes)), range(1, len(sizes) + 1))
     ax.set_xlim(-0.5, len(sizes) - 0.5)
-    by = plain(study.about["by"])
+    by = in_picture(study.about["by"])
     ax.set_xlabel(f"{by}, lowest to highest (bins of {sizes.min():,} to {sizes.max():,})", fontsize=9)
     label_ends(ax, curves, looks)
 
@@ -66,12 +67,12 @@ def _rows(study: Any, ax: Any) -> None:
         look = {**measure_look(number), "linestyle": "none"}
         ax.hlines(y, rows["low"], rows["high"], color=look["color"], linewidth=0.8, alpha=0.6)
         ax.plot(rows["correlation"], y, markersize=4, **look)
-        ax.annotate(plain(name), (rows["high"].iloc[0], y[0]), xytext=(4, 0), textcoords="offset points", va="center",
-                    fontsize=6, color=look["color"])  # fmt: skip
+        ax.annotate(in_picture(name), (rows["high"].iloc[0], y[0]), xytext=(4, 0), textcoords="offset points",
+                    va="center", fontsize=6, color=look["color"])  # fmt: skip
     ax.axvline(0, color=GREY, linewidth=0.6)
     parts = study.parts.drop_duplicates("part")
     short = [text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…" for text in parts["part"].astype(str)]
-    labels = [f"{plain(text)} ({size:,})" for text, size in zip(short, parts["ratings"], strict=True)]
+    labels = [f"{in_picture(text)} ({size:,})" for text, size in zip(short, parts["ratings"], strict=True)]
     ax.set_yticks(range(len(labels)), labels, fontsize=8)
     ax.set_ylim(len(labels) - 0.5, -0.5)
-    ax.set_ylabel(f"{plain(study.about['by'])} (ratings)")
+    ax.set_ylabel(f"{in_picture(study.about['by'])} (ratings)")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import BadParameter, many
+from ..harmless import in_picture
 from ..plots import GAIN, GREY, SCORE, STAY, axes_of
 from .coefficient_names import LABELS
-from .looks import label_ends, plain
+from .looks import label_ends
 from .study import Picture
 
 if TYPE_CHECKING:
@@ -81,9 +82,9 @@ def plot_cells(study: UserAgreement, ax: Any = None, coefficient: str | None = N
                 fontweight="bold" if best[i, j] else "normal")  # fmt: skip
         if best[i, j]:
             ax.add_patch(_frame(j, i))
-    above = [plain(_short(a, numbers.columns)) for a in numbers.columns]
+    above = [in_picture(_short(a, numbers.columns)) for a in numbers.columns]
     ax.set_xticks(range(columns), [_broken(a) if size < _SMALL else a for a in above], fontsize=min(size + 1, 9))
-    ax.set_yticks(range(rows), [plain(_short(c, numbers.index)) for c in numbers.index], fontsize=min(size + 1, 9))
+    ax.set_yticks(range(rows), [in_picture(_short(c, numbers.index)) for c in numbers.index], fontsize=min(size + 1, 9))
     ax.tick_params(length=0, top=False, bottom=False, labeltop=True, labelbottom=False)
     ax.spines[["left", "bottom"]].set_visible(False)
     name = _mathematical(LABELS[coefficient or study.coefficient])
@@ -141,7 +142,7 @@ def plot_agreement(study: UserAgreement, ax: Any = None, most: int = _MOST_ROWS)
     if ax.get_xlim()[0] < 0 < ax.get_xlim()[1]:
         ax.axvline(0, color=GREY, linewidth=0.7, linestyle=":")
     narrow = ax.figure.get_figwidth() < 5
-    names = [plain(_broken(m) if narrow and len(m) > 28 else m) for m in rows.index]
+    names = [in_picture(_broken(m) if narrow and len(m) > 28 else m) for m in rows.index]
     ax.set_yticks(y, names, fontsize=7 if narrow else 8)
     ax.locator_params(axis="x", nbins=5 if narrow else 8)
     ax.tick_params(axis="y", length=0)
@@ -181,7 +182,7 @@ def plot_bands(study: UserAgreement, measure: str, ax: Any = None, bins: int | N
         below = below + share
     ax.set_xlim(edges[0], edges[-1])
     ax.set_ylim(0, 1)
-    ax.set_xlabel(f"{'difference of scores (first − second)' if pairs else 'score'}, {plain(measure)}", fontsize=9)
+    ax.set_xlabel(f"{'difference of scores (first − second)' if pairs else 'score'}, {in_picture(measure)}", fontsize=9)
     ax.set_ylabel(f"share of {'preferences' if pairs else 'ratings'}")
     label_ends(ax, curves, looks)
     ax.set_title(f"{study._whose}{'' if pairs else f', {levels[0]} to {levels[-1]}'}", fontsize=10, loc="left")

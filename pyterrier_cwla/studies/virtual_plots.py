@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..harmless import in_picture
 from ..plots import GREY, STAY, axes_of
-from .looks import plain
 
 
 def plot_virtual_systems(study: Any, target: str | None = None, ax: Any = None) -> Any:
@@ -25,10 +25,11 @@ def plot_virtual_systems(study: Any, target: str | None = None, ax: Any = None) 
     ax.plot(rows["repeated"], y, "x", color="black", markersize=5)
     ax.plot(rows["across"], y, "s", color=GREY, markersize=5, markerfacecolor="none")
     ax.axvline(0, color=GREY, linewidth=0.6)
-    ax.set_yticks(y, [plain(name) for name in rows["measure"]])
+    ax.set_yticks(y, [in_picture(name) for name in rows["measure"]])
     ax.set_ylim(-0.6, len(rows) - 0.4)
     ax.set_xlabel(
-        f"correlation with {plain(target)}\n● limit, interval · × {study.about['repeats']:,} repetitions · □ all lists",
+        f"correlation with {in_picture(target)}\n"
+        f"● limit, interval · × {study.about['repeats']:,} repetitions · □ all lists",
         fontsize=8,
     )
     ax.set_title(
