@@ -37,8 +37,8 @@ def qrels(data: bytes) -> dict[str, list]:
         rows.append((fields[0].decode(), fields[2].decode(), fields[1].decode(), fields[3].decode()))
     several = len({row[2] for row in rows}) > 1
     _once([row[: 3 if several else 2] for row in rows])
-    rows = [(*row[:3], value) for row, value in zip(rows, grades([row[3] for row in rows]), strict=True)]
-    columns = _columns(rows, "query_id", "doc_id", "iteration", "relevance")
+    graded = [(*row[:3], value) for row, value in zip(rows, grades([row[3] for row in rows]), strict=True)]
+    columns = _columns(graded, "query_id", "doc_id", "iteration", "relevance")
     return columns if several else {name: values for name, values in columns.items() if name != "iteration"}
 
 

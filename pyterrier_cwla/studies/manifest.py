@@ -104,8 +104,8 @@ def _check_file(folder: Path, name: str, listed: Hashes, inputs: Collection[Path
             raise BadParameter(f"{path}: is an input, and the report would replace it. Write it to another folder.")
     if name not in listed:
         raise BadParameter(f"{path}: is in the way: no report of this folder wrote it. {_WAY_OUT}")
-    with open(path, "rb") as file:
-        if hashlib.file_digest(file, "sha256").hexdigest() not in listed[name]:
+    with open(path, "rb") as content:
+        if hashlib.file_digest(content, "sha256").hexdigest() not in listed[name]:
             raise BadParameter(f"{path}: was changed since the report was written. {_WAY_OUT}")
 
 
