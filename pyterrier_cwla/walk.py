@@ -320,7 +320,7 @@ class Walk:
         C = np.broadcast_to(C, (len(C), shape[1]))
         survival, left, smooth = nodes.survival(C)
         V = reach * survival
-        return V, V * (1 - C), reach * left, smooth, (C >= 1).all(axis=-1, keepdims=True)
+        return V, V * (1 - C), reach * left, smooth, np.asarray((C >= 1).all(axis=-1, keepdims=True))
 
 
 def _ratio(later: Array, V: Array) -> Array:
