@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from .errors import BadParameter
-from .harmless import shown
+from .harmless import sanitised
 from .latex import escaped, table_row, tabular
 from .significance import CORRECTIONS, TESTS
 
@@ -152,7 +152,7 @@ class Comparison:
                 found[row["run"], measure] = Cell.of(row, self.about, places, best)
         return found
 
-    @shown
+    @sanitised
     def _repr_html_(self) -> str:
         grid = self._grid(lambda cell: cell.html(self._kind("difference")))
         baseline = self.about["baseline"]
@@ -167,7 +167,7 @@ class Comparison:
 
         return comparison_tables(self, console, options)
 
-    @shown
+    @sanitised
     def __repr__(self) -> str:
         return "\n".join([self.wide().to_string(), *self.notes()])
 

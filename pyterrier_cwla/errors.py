@@ -6,13 +6,13 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from .harmless import shown
+from .harmless import harmless, sanitised
 
 
 class CWLAError(ValueError):
     """Base of every error that this package raises on purpose. Text from data in it is sanitised."""
 
-    @shown
+    @sanitised
     def __str__(self) -> str:
         return super().__str__()
 
@@ -76,7 +76,7 @@ class CannotScore(BaseException):
     a model by nothing.
     """
 
-    @shown
+    @sanitised
     def __str__(self) -> str:
         return super().__str__()
 
@@ -93,7 +93,7 @@ def speaking_of(qrels: object, run: object) -> Iterator[None]:
     except BadJudgments as error:
         raise type(error)(f"{qrels}: {error}") from error
     except (BadRun, MissingLength, NoFiniteValue) as error:
-        if run is None or str(error).startswith(f"{run}: "):
+        if run is None or str(error).startswith(harmless(f"{run}: ")):
             raise
         raise type(error)(f"{run}: {error}") from error
 
@@ -103,7 +103,7 @@ def warn(text: str) -> None:
     level, frame = 1, sys._getframe()
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == __package__:
         level, frame = level + 1, frame.f_back  # type: ignore[assignment]
-    warnings.warn(text, stacklevel=level)
+    warnings.warn(harmless(text), stacklevel=level)
 
 
 def some(values: Iterable[object], most: int = 3) -> str:

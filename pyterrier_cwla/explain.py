@@ -14,7 +14,7 @@ from .align import Judgments
 from .errors import BadParameter, NoFiniteValue, near
 from .evaluate import loaded, measures_of
 from .free_items import EffortBeyond
-from .harmless import shown
+from .harmless import sanitised
 from .judgments import COUNTS
 from .measures import Wrapper, metric_of
 from .metric import Metric
@@ -67,14 +67,14 @@ class Explanation:
     def __repr__(self) -> str:
         return str(self)
 
-    @shown
+    @sanitised
     def __str__(self) -> str:
         totals = "  ".join(f"{name} {value:.4f}" for name, value in self.totals.items() if not np.isnan(value))
         table = self.table.head(20).to_string(index=False, na_rep="", float_format=lambda v: f"{v:.4f}")
         more = f"\n… {len(self.table) - 20} more ranks in .table" if len(self.table) > 20 else ""
         return f"{self.measure} of query {self.query}\n{table}{more}\n{totals}"
 
-    @shown
+    @sanitised
     def _repr_html_(self) -> str:
         from html import escape
 

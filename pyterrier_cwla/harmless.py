@@ -40,11 +40,11 @@ def in_picture(value: Any) -> str:
     return harmless(str(value)).replace("$", r"\$")
 
 
-def shown(method: Callable[[Any], str]) -> Callable[[Any], str]:
+def sanitised(method: Callable[[Any], str]) -> Callable[[Any], str]:
     r"""Decorate ``__str__``, ``__repr__`` or ``_repr_html_``: what it returns is sanitised.
 
     >>> class Run:
-    ...     @shown
+    ...     @sanitised
     ...     def __str__(self):
     ...         return "run\x1b[2J"
     >>> print(Run())
@@ -52,10 +52,10 @@ def shown(method: Callable[[Any], str]) -> Callable[[Any], str]:
     """
 
     @wraps(method)
-    def sanitised(self: Any) -> str:
+    def harmlessly(self: Any) -> str:
         return harmless(method(self))
 
-    return sanitised
+    return harmlessly
 
 
 def harmless_segments(segments: Iterable[Any]) -> Iterator[Any]:

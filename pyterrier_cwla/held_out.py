@@ -18,7 +18,7 @@ from sklearn.model_selection import GroupKFold, check_cv, cross_validate
 from sklearn.utils import _safe_indexing, indexable
 
 from .errors import BadParameter, NotPassed, some
-from .harmless import shown
+from .harmless import sanitised
 from .label_scores import computable, per_query
 from .provider import aggregated
 from .samples import KNOWN, Samples, known_of_rows
@@ -43,7 +43,7 @@ class OutOfFold:
     prediction: Array
     estimators: list[Any]
 
-    @shown
+    @sanitised
     def __repr__(self) -> str:
         means = pd.DataFrame({"mean": self.mean, "mean of folds": self.mean_of_folds})
         return f"{len(self.by_query):,} queries in {len(self.estimators)} folds\n{means}"

@@ -10,7 +10,7 @@ from test_calibrated_measures import rows
 
 from pyterrier_cwla import compare, evaluate, explain, stop_distribution, studies
 from pyterrier_cwla.behaviour import InteractionLog, calibrate, click_metrics, progress, simulate
-from pyterrier_cwla.errors import BadRun, CannotScore, CWLAError, MalformedFile, NotWritten
+from pyterrier_cwla.errors import BadRun, CannotScore, CWLAError, MalformedFile, NotWritten, speaking_of, warn
 from pyterrier_cwla.harmless import harmless, in_picture
 
 HOSTILE = ["\x1b[31mred", "$x", "\u202etxt", "\x00", "$a_$b", "\x9b2J", "<b>$\\frac</b>", "l\u2028p"]
@@ -91,6 +91,9 @@ def test_logs_and_calibrations_that_are_printed():
 def test_errors_show_sanitised_text():
     for kind in (CWLAError, MalformedFile, NotWritten, CannotScore):
         assert str(kind("run \x1b[31mred\u202e")) == r"run \x1b[31mred\u202e"
+    with pytest.raises(BadRun) as refused, speaking_of("qrels", "\x1b[31m"), speaking_of("qrels", "\x1b[31m"):
+        raise BadRun("broken")
+    assert str(refused.value) == r"\x1b[31m: broken"
     error = NotWritten(28, "No space\x1b", "\x1b[2J")
     assert is_harmless(str(error))
     with pytest.raises(BadRun) as refused:
@@ -99,6 +102,9 @@ def test_errors_show_sanitised_text():
     assert r"\x1b[31mred" in str(refused.value)
     with pytest.warns(UserWarning, match="no query in common") as noticed:
         evaluate({name: {"a": 1} for name in HOSTILE}, {"\x1b[31m": {"a": 1.0}}, ["AP"])
+    assert all(is_harmless(str(one.message)) for one in noticed)
+    with pytest.warns(UserWarning, match=r"run \\x1b\[31m") as noticed:
+        warn("run \x1b[31m")
     assert all(is_harmless(str(one.message)) for one in noticed)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import BadLog, BadParameter, MalformedFile, near, some
-from ..harmless import shown
+from ..harmless import sanitised
 from ..room import unpacked
 from ..spec import float_or_int
 from ..whole import written
@@ -168,7 +168,7 @@ class Calibration:
     def _remarks(self) -> list[str]:
         return [*(f"No {name}: {why}." for name, why in self.missing.items()), *self.notes]
 
-    @shown
+    @sanitised
     def __str__(self) -> str:
         table = self.printed
         widths = [max([len(head), *(len(cell) for cell in table[head])]) for head in table]
@@ -181,7 +181,7 @@ class Calibration:
     def __repr__(self) -> str:
         return str(self)
 
-    @shown
+    @sanitised
     def _repr_html_(self) -> str:
         remarks = "".join(f"<li>{escape(remark)}</li>" for remark in self._remarks)
         return f"<p><b>{escape(self._title)}</b></p>{self.printed.to_html(index=False)}<ul>{remarks}</ul>"
@@ -255,7 +255,7 @@ class Calibrations(dict):
         """The parameters of time-biased gain, a row for each group."""
         return pd.DataFrame({group: one.parameters() for group, one in self.items()}).T
 
-    @shown
+    @sanitised
     def __str__(self) -> str:
         sizes = pd.DataFrame({group: {k: one.about[k] for k in ("users", "sessions")} for group, one in self.items()}).T
         table = sizes.join(self.parameters.map(lambda value: f"{value:.3g}" if np.isfinite(value) else ""))
@@ -264,7 +264,7 @@ class Calibrations(dict):
     def __repr__(self) -> str:
         return str(self)
 
-    @shown
+    @sanitised
     def _repr_html_(self) -> str:
         return f"<p><b>Calibrations of time-biased gain, by {escape(self.by)}</b></p>{self.parameters.to_html()}"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import BadLog, BadParameter, many
-from ..harmless import shown
+from ..harmless import sanitised
 from .log import InteractionLog, as_log
 from .log_checks import SESSION
 
@@ -33,7 +33,7 @@ class ClickMetrics:
     qrels: pd.DataFrame
     excluded: dict[str, int] = field(default_factory=dict)
 
-    @shown
+    @sanitised
     def __repr__(self) -> str:
         topics = self.configurations["topic"].nunique()
         lines = [

@@ -14,7 +14,7 @@ import pandas as pd
 
 from ..errors import BadLog, many
 from ..files import AnyPath
-from ..harmless import shown
+from ..harmless import sanitised
 from . import log_files
 from .log_checks import COLUMNS, SESSION, checked, frame_of
 
@@ -138,11 +138,11 @@ class InteractionLog:
     def __len__(self) -> int:
         return len(self.rows)
 
-    @shown
+    @sanitised
     def __repr__(self) -> str:
         return "\n".join(self._lines())
 
-    @shown
+    @sanitised
     def _repr_html_(self) -> str:
         return "".join(f"<p>{escape(line)}</p>" for line in self._lines()) + self.rows.head().to_html(index=False)
 

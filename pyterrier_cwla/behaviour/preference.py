@@ -12,7 +12,7 @@ import pandas as pd
 
 from .._version import __version__
 from ..errors import BadParameter
-from ..harmless import shown
+from ..harmless import sanitised
 from ..significance import without_noise
 from .courses import WHAT, Task
 from .estimates import Estimate, over_users
@@ -47,7 +47,7 @@ class Preference:
     def __repr__(self) -> str:
         return str(self)
 
-    @shown
+    @sanitised
     def __str__(self) -> str:
         shares = ((*self.names, "no difference"), (self.first, self.second, self.ties))
         lines = [

@@ -13,7 +13,7 @@ import pandas as pd
 from .._version import __version__
 from ..errors import BadParameter, near
 from ..evaluate import one_run
-from ..harmless import shown
+from ..harmless import sanitised
 from .courses import WHAT, Task
 from .log import InteractionLog
 from .log_checks import NEEDED
@@ -92,12 +92,12 @@ class Simulation:
     def __repr__(self) -> str:
         return str(self)
 
-    @shown
+    @sanitised
     def __str__(self) -> str:
         table = self._shown.to_string(float_format=lambda value: f"{value:.4g}")
         return "\n".join([f"{self.title} ({self._made})", table, *self.notes])
 
-    @shown
+    @sanitised
     def _repr_html_(self) -> str:
         from html import escape
 

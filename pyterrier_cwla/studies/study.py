@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ..harmless import shown
+from ..harmless import sanitised
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,14 +79,14 @@ class Study:
         said = {"What was found": self.findings(), "What not to conclude": self.limits()}
         return {heading: sentences for heading, sentences in said.items() if sentences}
 
-    @shown
+    @sanitised
     def __str__(self) -> str:
         lines = [self.title]
         for heading, sentences in self.said().items():
             lines += [f"{heading}:", *(f"  · {sentence}" for sentence in sentences)]
         return "\n".join(lines)
 
-    @shown
+    @sanitised
     def _repr_html_(self) -> str:
         parts = [f"<p><b>{escape(self.title)}</b></p>"]
         for heading, sentences in self.said().items():
