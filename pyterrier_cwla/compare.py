@@ -13,9 +13,11 @@ from ir_measures.measures import Measure, SumAgg
 from ._version import __version__
 from .comparison import Comparison
 from .errors import BadJudgments, BadParameter, BadRun, near, some
-from .evaluate import computed_here, evaluate, is_runs
+from .evaluate import computed_here, evaluate, is_runs, loaded
+from .frames import run_columns
 from .measures import _GeometricMean
-from .provider import aggregated
+from .other_providers import by_other_providers, computed_somewhere
+from .provider import CWLAProvider, aggregated, prepare
 from .significance import (
     CORRECTIONS,
     TESTS,
@@ -48,7 +50,8 @@ def compare(
     """Compares runs, with one of them or each for itself.
 
     ``qrels``, ``runs``: as :func:`evaluate` takes them, PyTerrier's frames of results among them; a query that a run
-    does not answer scores 0 · ``measures``: as there, or by the names that they shall have in the table · ``baseline``:
+    does not answer scores 0 · ``measures``: as there, of ir_measures' other providers too (SetF, IPrec, Compat,
+    alpha_nDCG and others), or by the names that they shall have in the table · ``baseline``:
     the name of the run that the others are compared with; without it there are scores and their intervals only ·
     ``confidence``: of the intervals; 1 − ``confidence`` is the level of significance · ``test``: of the three tests
     that are all computed the one that decides what is marked as significant, ``"t"``, ``"wilcoxon"`` or
@@ -93,11 +96,11 @@ def compare(
     3  other      RR   0.866  0.182          0.363
     """
     check_settings(confidence, test, correction, resamples, seed)
-    wanted = measures_by_name(measures)
+    wanted = measures_by_name(measures, computed_somewhere)
     names = list(runs) if is_runs(runs) else ["run"]
     if baseline is not None:
         _check_baseline(baseline, names)
-    by_query = evaluate(qrels, runs, list({str(m): m for m in [*wanted.values(), NumRet]}.values()), by_query=True)
+    by_query = _scores_by_query(qrels, runs, list({str(m): m for m in [*wanted.values(), NumRet]}.values()))
     queries = list(by_query.index.get_level_values("query_id")[: len(by_query) // len(names)])
     if len(queries) < 2:
         raise BadJudgments(
@@ -151,6 +154,19 @@ def compare(
     return Comparison(table, about)
 
 
+def _scores_by_query(qrels: Any, runs: Any, measures: list[Measure]) -> pd.DataFrame:
+    """One row a run and query, one column a measure, whatever provider computes it."""
+    ours = [measure for measure in measures if CWLAProvider().supports(measure)]
+    theirs = [measure for measure in measures if measure not in ours]
+    if not theirs:
+        return evaluate(qrels, runs, ours, by_query=True)
+    judgments = prepare(loaded(qrels, "qrels"))
+    tables = [run_columns(loaded(run, "run")) for run in (runs.values() if is_runs(runs) else [runs])]
+    found = [by_other_providers(theirs, judgments, table) for table in tables]
+    by_query = evaluate(judgments, runs, ours, by_query=True)
+    return by_query.assign(**{str(m): np.concatenate([values[m] for values in found]) for m in theirs})
+
+
 def check_settings(confidence: float, test: str, correction: str | None, resamples: int, seed: int) -> None:
     if not 0 < confidence < 1:
         raise BadParameter(f"confidence={confidence!r} must be between 0 and 1, such as 0.95.")
@@ -180,12 +196,14 @@ def _check_baseline(baseline: Any, names: list[Any]) -> None:
         raise BadParameter(f"{baseline!r} is the only run: there is nothing to compare with it.")
 
 
-def measures_by_name(measures: Iterable[Any] | Mapping[str, Any]) -> dict[str, Measure]:
-    """The measures by the names that were given, or by their own texts; all are computed here."""
+def measures_by_name(
+    measures: Iterable[Any] | Mapping[str, Any], known: Callable[[Iterable[Any]], list[Measure]] = computed_here
+) -> dict[str, Measure]:
+    """The measures by the names that were given, or by their own texts; ``known`` refuses what is not computed."""
     if isinstance(measures, Mapping):
-        named = dict(zip(measures, computed_here(measures.values()), strict=True))
+        named = dict(zip(measures, known(measures.values()), strict=True))
     else:
-        named = {str(measure): measure for measure in computed_here(measures)}
+        named = {str(measure): measure for measure in known(measures)}
     if not named:
         raise BadParameter("there is no measure to compare by: give measures=['nDCG@10', 'TBG'], or others.")
     return named

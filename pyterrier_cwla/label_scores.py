@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 from ir_measures.measures import Measure
 
-from .errors import BadJudgments, BadParameter, CWLAError, NotPassed, UnknownSpec
-from .evaluate import measures_of
-from .frames import Columns
+from .errors import BadJudgments, BadParameter, NotPassed, UnknownSpec
 from .measures import CWLA, TBG, CWLAMeasure, Wrapper, innermost
+from .other_providers import by_other_providers, computed_somewhere
 from .provider import CWLAEvaluator, CWLAProvider, aggregated
 from .samples import Samples, scores
 
@@ -130,19 +129,11 @@ def cwla_score(
 
 def computable(measures: Any) -> list[Measure]:
     """Measures from text or objects that are computed here or by ir_measures' default pipeline."""
-    many = [measures] if isinstance(measures, str | Measure) else measures
-    wanted = measures_of(str(m) if _is_theirs(m) else m for m in many)  # read anew, as only texts are checked
+    wanted = computed_somewhere(measures)
     for measure in wanted:
         if measure.NAME in {one.NAME for one in ir_measures.pyndeval.SUPPORTED_MEASURES}:
             raise UnknownSpec(f"{measure} looks at the intents of a query, which rows with one label each do not have.")
-        if not (CWLAProvider().supports(measure) or ir_measures.DefaultPipeline.supports(measure)):
-            raise UnknownSpec(f"{measure}: no provider that is installed computes it.")
     return wanted
-
-
-def _is_theirs(measure: Any) -> bool:
-    named = isinstance(measure, Measure) and measure.NAME in ir_measures.measures.registry
-    return named and not isinstance(measure, CWLAMeasure)
 
 
 def per_query(measures: list[Measure], samples: Samples, score: Any) -> dict[Measure, Array]:
@@ -158,7 +149,7 @@ def per_query(measures: list[Measure], samples: Samples, score: Any) -> dict[Mea
     found = CWLAEvaluator(list(ours), samples.judgments).tables([samples.judgments.rows(run)])[0] if ours else {}
     values = {ours[measure]: values for measure, values in found.items()}
     theirs = [measure for measure in measures if measure not in values]
-    return {**values, **_by_ir_measures(theirs, samples, run)}
+    return {**values, **by_other_providers(theirs, samples.judgments, run)}
 
 
 def with_lengths_of_rows(measure: Measure, samples: Samples) -> Measure:
@@ -187,31 +178,6 @@ def _check_known(measure: Measure, samples: Samples) -> None:
         raise BadParameter(f"{measure}: rows do not say whom they repeat: give duplicates= a table, and pass docno=.")
     if (metric.lengths is not None or metric.duplicates is not None) and samples.docno is None:
         raise NotPassed(f"{measure} looks documents up in a table: pass docno=, the document of each row.")
-
-
-def _by_ir_measures(measures: list[Measure], samples: Samples, run: Columns) -> dict[Measure, Array]:
-    if not measures:
-        return {}
-    qids = samples.judgments.qids
-    qrels = _frame(samples.judgments.columns, "relevance")
-    found: dict[Measure, dict[str, float]] = {measure: {} for measure in measures}
-    try:
-        for value in ir_measures.evaluator(measures, qrels).iter_calc(_frame(run, "score")):
-            found[value.measure][value.query_id] = value.value
-    except CWLAError:
-        raise
-    except Exception as error:
-        raise BadParameter(f"ir_measures cannot compute {measures}: {error}") from error
-    for measure, values in found.items():
-        for qid in qids:
-            if np.isnan(values.get(qid, np.nan)):
-                raise BadParameter(f"{measure} has no value for query {qid!r}.")
-    return {measure: np.array([values[qid] for qid in qids], float) for measure, values in found.items()}
-
-
-def _frame(columns: Columns, value: str) -> pd.DataFrame:
-    ids = {"query_id": columns.query_id.to_pandas(), "doc_id": columns.doc_id.to_pandas()}
-    return pd.DataFrame({**ids, value: columns.value})
 
 
 def _paired(y_true: Any, y_score: Any, groups: Any, doc_length: Any, docno: Any) -> tuple[Samples, Array, list[str]]:

@@ -477,7 +477,8 @@ def test_ranks_that_nothing_ties_to_the_first_are_named():
 
 
 def test_survival_under_metrics_is_the_mean_over_the_lists_of_the_log():
-    """Against loops: ERR's V of each list; a list ends, and what it lacks gains nothing."""
+    """Against loops: ERR's V of each list; a list ends, and what it lacks gains nothing. Grades go up to 2, of which RBP
+    without rel= has no highest, and needs none."""
     log_ = small(gap=True)
     found = survival_of_lists(log_, ["AdaptiveERR(max_rel=2)", "RBP(p=0.7,rel=1)", "CWLA(C='rr',A='err',max_rel=2)"], 7)
     V = np.zeros(7)
@@ -497,6 +498,10 @@ def test_survival_under_metrics_is_the_mean_over_the_lists_of_the_log():
     assert found["RBP(p=0.7,rel=1)"].tolist() == pytest.approx(0.7 ** np.arange(7))
     assert found.iloc[:, 0].tolist() == pytest.approx(V / lists)
     assert found.iloc[:, 2].tolist() == pytest.approx(linear / lists)
+    assert survival_of_lists(log_, ["RBP(p=0.7)"], 7)["RBP(p=0.7)"].tolist() == found["RBP(p=0.7,rel=1)"].tolist()
+    beside = position_model(log_, resamples=20).beside(["RBP(p=0.7)", "nDCG@10"], 5)
+    assert beside["RBP(p=0.7)"].tolist() == pytest.approx(0.7 ** np.arange(5))
+    assert beside["nDCG@10"].tolist() == pytest.approx(1 / np.log2(np.arange(2, 7)))
     with pytest.raises(BadParameter, match="no user model"):
         survival_of_lists(log_, ["Rprec"], 3)
     with pytest.raises(BadParameter, match="depth=0"):

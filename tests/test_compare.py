@@ -13,14 +13,15 @@ from fractions import Fraction
 from html.parser import HTMLParser
 from math import inf, sqrt
 
+import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
-from generated import as_pyterrier, collection
+from generated import as_pyterrier, collection, harmless
 
 from pyterrier_cwla import significance
 from pyterrier_cwla.compare import compare
-from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, CWLAError
+from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, CWLAError, UnknownSpec
 from pyterrier_cwla.evaluate import evaluate
 
 stats = pytest.importorskip("scipy.stats")
@@ -809,6 +810,61 @@ def test_the_command_says_in_one_line_what_is_wrong(files, cli, arguments, line)
     code, out, err = cli(*(("-m", "AP") if "-m" not in arguments else ()), *arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err == line
+
+
+# ---- measures of other providers
+
+
+def test_measures_of_other_providers_are_compared_like_ours(tmp_path):
+    """In frames, with names of their own, and in files; their values are those of ir_measures."""
+    frames = [harmless(collection(seed, ties=False, shuffled=False)) for seed in (1, 2)]
+    qrels, runs = frames[0].qrels, {"one": frames[0].run, "other": frames[1].run}
+    names = ["SetF", "IPrec@0.1", "Compat", "nDCG(gains={0:1,1:4})", "AP"]
+    found = compare(qrels, runs, names, baseline="one", resamples=200)
+    for name in names:
+        measure = ir_measures.parse_measure(name)
+        for run, frame in runs.items():
+            (row,) = found.table[(found.table.run == run) & (found.table.measure == name)].itertuples()
+            assert row.score == pytest.approx(ir_measures.calc_aggregate([measure], qrels, frame)[measure], abs=1e-12)
+            assert row.score_low <= row.score <= row.score_high
+    named = compare(qrels, runs, {"F": "SetF", "P": "P@5"}, baseline="one", resamples=200).table
+    assert (
+        named[named.measure == "F"]["p_t"].tolist()[1] == found.table[found.table.measure == "SetF"]["p_t"].tolist()[1]
+    )
+    for name, run in runs.items():
+        lines = (f"{r.query_id} Q0 {r.doc_id} 1 {r.score} x\n" for r in run.itertuples())
+        (tmp_path / f"{name}.txt").write_text("".join(lines))
+    files = {name: tmp_path / f"{name}.txt" for name in runs}
+    assert compare(qrels, files, names, baseline="one", resamples=200).table.equals(found.table)
+
+
+def test_accuracy_has_a_value_only_where_something_relevant_is_retrieved():
+    """Alone and beside other measures."""
+    judged = {q: {"a": 1, "b": 0} for q in "123"}
+    run = {q: {"b": 2.0, "a": 1.0, "c": 0.5} for q in "123"}
+    for names in (["Accuracy"], ["SetF", "Accuracy"]):
+        assert compare(judged, run, names).table["score"].tolist()[-1] == 0.5
+        with pytest.raises(BadParameter, match="Accuracy has no value for query '2': leave"):
+            compare(judged, {**run, "2": {"b": 1.0}}, names)
+
+
+def test_measures_of_intents_are_compared_by_judgments_of_intents():
+    rows = [(q, d, 1, str((int(q) + n) % 2)) for q in "123" for n, d in enumerate("abc")]
+    qrels = pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance", "iteration"])
+    scores = [(q, d, s) for q in "123" for d, s in (("a", 2.0), ("x", 1.5), ("c", 1.0 + int(q)), ("b", 0.5))]
+    run = pd.DataFrame(scores, columns=["query_id", "doc_id", "score"])
+    measure = ir_measures.parse_measure("alpha_nDCG@3")
+    found = compare(qrels, {"one": run, "other": run.assign(score=-run.score)}, [measure, "IntentAware(measure='AP')"])
+    expected = ir_measures.calc_aggregate([measure], qrels, run)[measure]
+    assert 0 < expected < 1
+    assert found.table["score"][0] == pytest.approx(expected)
+
+
+def test_what_no_provider_computes_is_refused(monkeypatch):
+    monkeypatch.setattr(ir_measures.DefaultPipeline, "providers", [])
+    judged, run = {"1": {"a": 1}, "2": {"a": 1}}, {"1": {"a": 1.0}, "2": {"a": 1.0}}
+    with pytest.raises(UnknownSpec, match="SetF: no provider that is installed computes it"):
+        compare(judged, run, ["SetF"])
 
 
 # ---- real runs

@@ -319,15 +319,15 @@ def survival_of_lists(log: Any, measures: Any, depth: int) -> pd.DataFrame:
     if not isinstance(depth, int) or depth < 1:
         raise BadParameter(f"depth={depth!r}: give a rank, 1 or more.")
     rankings = _rankings(log)
-    found = {str(measure): _survival(metric, log, rankings, depth) for measure, metric in _followed(measures, rankings)}
+    found = {str(measure): _survival(metric, log, rankings, depth) for measure, metric in _followed(measures)}
     return pd.DataFrame(found, index=pd.RangeIndex(1, depth + 1, name="rank"))
 
 
-def _followed(measures: Any, rankings: Rankings) -> Iterable[tuple[Any, Metric]]:
+def _followed(measures: Any) -> Iterable[tuple[Any, Metric]]:
     for measure in measures_of(measures):
         if isinstance(measure, Wrapper) or measure.NAME in COUNTS or not CWLAProvider().supports(measure):
             raise BadParameter(f"{measure} follows no user model here: there are no ranks to look at.")
-        yield measure, metric_of(measure, rankings.pool.highest)
+        yield measure, metric_of(measure)  # without a highest grade: RBP's users go on alike, whatever gains are
 
 
 def _rankings(log: InteractionLog) -> Rankings:
