@@ -34,9 +34,11 @@ class Judgments:
             columns = _said_once(columns)
             starts, names = _queries(columns)
         self.columns = columns
-        if columns.value.dtype.kind == "f" and np.isnan(columns.value).any():
-            row = int(np.flatnonzero(np.isnan(columns.value))[0])
-            raise BadJudgments(f"{self.describe(row)} has no relevance (NaN).")
+        if columns.value.dtype.kind == "f" and not np.isfinite(columns.value).all():
+            row = int(np.argmin(np.isfinite(columns.value)))
+            if np.isnan(columns.value[row]):
+                raise BadJudgments(f"{self.describe(row)} has no relevance (NaN).")
+            raise BadJudgments(f"{self.describe(row)} has the relevance {columns.value[row]}: grades are finite.")
         self.qids = list(dict.fromkeys(names)) if qids is None else qids
         self.index = {qid: number for number, qid in enumerate(self.qids)}
         sizes = np.diff(np.append(starts, len(columns)))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from .errors import BadParameter, near
+from .errors import BadParameter, near, shown
 from .explain import Explanation, explained
 from .measures import CWLA
 from .metric import Metric
 from .rankings import Pool, Rankings
+from .reals import NotReal, reals
 
 
 def score(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> Any:
@@ -119,15 +121,20 @@ def _lists(values: Any, name: str) -> tuple[bool, list[np.ndarray]]:
     """One list or many, as arrays."""
     if hasattr(values, "to_numpy"):  # a DataFrame or a Series
         values = values.to_numpy()
-    if isinstance(values, np.ndarray):
+    if isinstance(values, np.ndarray) and values.ndim:
         nested = values.ndim > 1
-    else:
+    elif isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set | np.ndarray):
         values = list(values)
-        nested = bool(values) and hasattr(values[0], "__len__") and not isinstance(values[0], str)
-    try:
-        lists = [np.array(v, float) for v in values] if nested else [np.array(values, float)]
-    except (TypeError, ValueError):
-        raise BadParameter(f"{name} must be numbers: one list, or a list of lists.") from None
+        nested = any(isinstance(v, np.ndarray) or (isinstance(v, Iterable) and not isinstance(v, str)) for v in values)
+    else:
+        raise BadParameter(f"{name} must be numbers: one list, or a list of lists, not {shown(values)}.")
+    lists = []
+    for row, one in enumerate(values if nested else [values]):
+        try:
+            lists.append(np.array(reals(one), float))
+        except NotReal as wrong:
+            of = f"list {row} of {name}" if nested else name
+            raise BadParameter(f"{of} must be numbers, and {wrong}, at rank {wrong.row + 1}.") from None
     for row, one in enumerate(lists):
         if one.ndim != 1 or np.isinf(one).any() or (one < 0).any():
             raise BadParameter(f"{name} must be finite numbers of 0 or more in rank order; see list {row}.")

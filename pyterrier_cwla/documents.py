@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from .errors import BadParameter, MissingLength, some
+from .errors import BadParameter, MissingLength, shown, some
 from .frames import numbers, strings
 from .ids import places
 from .tables import DocumentTable
@@ -46,7 +46,7 @@ class Lengths(DocumentTable):
 
     @classmethod
     def _checked(cls, doc_id: Any, values: Any, column: str) -> tuple[Any, Array]:
-        words = np.array(numbers(values, column, cls.what, BadParameter), float)
+        words = np.array(numbers(values, column, cls.what, BadParameter, lambda row: shown(doc_id[row].as_py())), float)
         if len(words) and not (np.isfinite(words).all() and words.min() >= 0):
             odd = int(np.flatnonzero(~(np.isfinite(words) & (words >= 0)))[0])
             raise BadParameter(

@@ -122,6 +122,7 @@ def shown(value: object, most: int = 60) -> str:
         text = repr(value)
     except ValueError:  # Python writes no integer of more than 4,300 digits
         text = f"an integer of more than {sys.get_int_max_str_digits():,} digits"
+    text = text.replace("\n", " ").replace("\t", " ")  # of types whose repr has several lines
     return text if len(text) <= most else text[:most] + "…"
 
 

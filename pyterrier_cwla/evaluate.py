@@ -17,12 +17,12 @@ from ir_measures.measures import Measure
 
 from .align import Judgments, Rows
 from .catalogue import THEIRS
-from .errors import BadParameter, BadRun, CWLAError, MissingLength, NoFiniteValue, UnknownSpec, near
+from .errors import BadParameter, BadRun, CWLAError, MissingLength, NoFiniteValue, UnknownSpec, near, shown
 from .fingerprints import fingerprint, of_columns
 from .frames import run_columns
 from .judgments import COUNTS
 from .measures import MEASURES, CWLAMeasure
-from .provider import CWLAEvaluator, prepare, refuse_unsupported
+from .provider import CWLAEvaluator, judged, refuse_unsupported
 from .scored import Scored
 from .spec import shortened
 from .warn import warn
@@ -36,7 +36,11 @@ _TOGETHER = 1 << 19  # rows of several runs that are scored at once
 def measures_of(texts: Iterable[Any]) -> list[Measure]:
     """Measures from text or objects, or one; an unknown name is an error with its near matches."""
     texts = [texts] if isinstance(texts, str | Measure) else texts
-    measures = [text if isinstance(text, Measure) else _parsed(str(text)) for text in texts]
+    if not isinstance(texts, Iterable):
+        raise BadParameter(
+            f"measures must be a measure or a list of them, such as ['nDCG@10', 'TBG'], not {shown(texts)}."
+        )
+    measures = [text if isinstance(text, Measure) else _parsed(_text_of(text)) for text in texts]
     return [m if isinstance(m, CWLAMeasure) else _validated(m) for m in measures]
 
 
@@ -45,6 +49,15 @@ def computed_here(measures: Iterable[Any]) -> list[Measure]:
     wanted = measures_of(measures)
     refuse_unsupported(wanted)
     return wanted
+
+
+def _text_of(measure: Any) -> str:
+    if not isinstance(measure, str):
+        raise BadParameter(
+            f"a measure is a text, such as 'nDCG@10', or an object of ir_measures, not {shown(measure)}, of type"
+            f" {type(measure).__name__}."
+        )
+    return measure
 
 
 def _parsed(text: str) -> Measure:
@@ -119,7 +132,7 @@ def evaluate(
     run  0.8333                                 0.625
     """
     wanted = computed_here(measures)
-    judgments = prepare(loaded(qrels, "qrels"))
+    judgments = judged(loaded(qrels, "qrels"))
     evaluator = CWLAEvaluator(wanted, judgments)
     names: list[Any] = []
     columns: dict[str, list] = {str(m): [] for m in wanted}

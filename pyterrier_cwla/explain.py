@@ -18,7 +18,7 @@ from .harmless import sanitised
 from .judgments import COUNTS
 from .measures import Wrapper, metric_of
 from .metric import Metric
-from .provider import CWLAProvider, prepare
+from .provider import CWLAProvider, judged
 from .rankings import Rankings
 from .spec import parse
 from .view import View, before
@@ -93,7 +93,7 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation:
     1.0
     """
     (measure,) = measures_of([measure])
-    judgments = prepare(loaded(qrels, "qrels"))
+    judgments = judged(loaded(qrels, "qrels"))
     metric = followed(measure, judgments)
     if not isinstance(query, str):
         raise BadParameter(f"the query {query!r} must be a string, as ids are: {str(query)!r}.")

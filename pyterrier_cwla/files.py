@@ -19,6 +19,7 @@ import pyarrow.parquet
 
 from .errors import ARE_JUDGMENTS, IS_A_RUN, MalformedFile, if_swapped
 from .pairs import first_repeat
+from .reals import are_real, plain
 from .room import check_file, check_room, has_room, unpacked
 from .same_columns import the_only
 
@@ -254,6 +255,13 @@ def one_of_each(
 def converted(path: str, column: str, values: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     """A column of a Parquet file, and what it is called there, as ours; large integers as near as numbers come."""
     kind = TYPES[column]
+    if kind != pa.string():
+        if not (are_real(values.type) or is_text(values.type)):
+            raise MalformedFile(
+                f"{path}: column {name!r} holds {values.type}, and must hold numbers. Save the file again with this"
+                " column as float64."
+            )
+        values = plain(values)
     try:
         if column == "relevance":
             return _grades(values)

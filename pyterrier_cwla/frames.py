@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import ids
-from .errors import BadJudgments, BadRun, CWLAError, if_swapped, some
+from .errors import BadJudgments, BadRun, CWLAError, encodable, if_swapped, shown, some
+from .reals import NotReal, reals
 from .same_columns import Named, the_only
 
 PYTERRIER = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
@@ -55,9 +57,13 @@ def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Column
             f"the {what} {'has' if what == 'run' else 'have'} no column {missing[0]!r}; there is {some(named, 8)}."
             f"{if_swapped(missing[0], named)}"
         )
+
+    def describe(row: int) -> str:
+        return f"topic {shown(_cell(query_id, row))}: {shown(_cell(doc_id, row))}"
+
     of_run = value == "score"
     query_id, doc_id = named["query_id"], named["doc_id"]
-    values = numbers(named[value], value, what, error)
+    values = numbers(named[value], value, what, error, describe)
     if of_run and "run" in named:
         _refuse_several(named["run"])
     lengths = named.get("doc_length", of_run)
@@ -68,10 +74,15 @@ def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Column
         as_ids(query_id, "query_id", what, error),
         as_ids(doc_id, "doc_id", what, error),
         values,
-        None if lengths is None else numbers(lengths, "doc_length", what, error),
+        None if lengths is None else numbers(lengths, "doc_length", what, error, describe),
         None if originals is None else strings(originals, "duplicate_of", what, error, holes=True),
         None if intents is None else _as_text(intents, error),
     )
+
+
+def _cell(column: Any, row: int) -> Any:
+    value = column.iloc[row] if hasattr(column, "iloc") else column[row]
+    return value.as_py() if isinstance(value, pa.Scalar) else value
 
 
 def _refuse_several(names: Any) -> None:
@@ -91,7 +102,7 @@ def _as_text(column: Any, error: type[CWLAError]) -> Any:
     try:
         array = column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column, from_pandas=True)
         return pc.fill_null(pc.cast(array, pa.large_string()), "")
-    except (pa.ArrowException, TypeError):
+    except (pa.ArrowException, TypeError, UnicodeEncodeError):
         raise error("iteration of the judgments must be strings or whole numbers, one kind in all rows.") from None
 
 
@@ -123,13 +134,17 @@ class NamedColumns:
         return the_only(self._columns[name], refuse)
 
     def _value(self, name: str, row: int) -> Any:
-        column = self._columns[name][0][1]
-        value = column.iloc[row] if hasattr(column, "iloc") else column[row]
-        return value.as_py() if hasattr(value, "as_py") else value
+        return _cell(self._columns[name][0][1], row)
 
 
 def _named_columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Iterable[Named]:
     if isinstance(data, Mapping):
+        odd = next(((q, documents) for q, documents in data.items() if not isinstance(documents, Mapping)), None)
+        if odd is not None:
+            raise error(
+                f"the {what} must be a dict of dicts ({{query: {{document: {value}}}}}), and query {shown(odd[0])} has"
+                f" {shown(odd[1])}, of type {type(odd[1]).__name__}."
+            )
         pairs = [(q, d, v) for q, documents in data.items() for d, v in documents.items()]
         return zip(("query_id", "doc_id", value), zip(*pairs, strict=True) if pairs else ((), (), ()), strict=True)
     if hasattr(data, "dask"):
@@ -177,7 +192,7 @@ def strings(column: Any, name: str, what: str, error: type[CWLAError], holes: bo
         if len(array) and array.null_count < len(array):
             raise error(
                 f"{name} of the {what} must be strings, and this column is {array.type}: convert it with"
-                f" .astype(str){_on_both(what)}."
+                f" {'.str.decode()' if _is_binary(array.type) else '.astype(str)'}{_on_both(what)}."
             )
         array = pc.cast(array, pa.large_string())
     if array.null_count and not holes:
@@ -190,17 +205,32 @@ def _arrow(column: Any, name: str, what: str, error: type[CWLAError]) -> Any:
     try:
         if isinstance(column, pa.Array | pa.ChunkedArray):
             return column
+        if str(getattr(column, "dtype", "")) == "Object":  # of polars, to which Arrow has nothing alike
+            column = column.to_list()
         if hasattr(column, "to_arrow"):
             return column.to_arrow()
-        if str(getattr(column, "dtype", "")) == "object" or isinstance(column, tuple | list):
-            return pa.array(column, type=pa.large_string(), from_pandas=True)
-        return pa.array(column)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
-        odd = next(v for v in column if not isinstance(v, str))
+        if str(getattr(column, "dtype", "")) != "object" and not isinstance(column, tuple | list):
+            return pa.array(column)
+        array = pa.array(column, from_pandas=True)  # the type is found out: where it is given, bytes become strings
+        if _is_string(array.type) or pa.types.is_null(array.type):
+            return array
+    except UnicodeEncodeError:
+        row = next(row for row, v in enumerate(column) if isinstance(v, str) and not encodable(v))
         raise error(
-            f"{name} of the {what} must be strings, and {odd!r} is of type {type(odd).__name__}: convert the column"
-            f" with .astype(str){_on_both(what)}."
+            f"{name} of the {what} is {shown(_cell(column, row))} in row {row}, with half of a surrogate pair, which is"
+            " no character: read the ids again as UTF-8."
         ) from None
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, OverflowError):
+        pass
+    odd = next(v for v in column if not isinstance(v, str) and not _is_missing(v))
+    raise error(
+        f"{name} of the {what} must be strings, and {shown(odd)} is of type {type(odd).__name__}: convert the column"
+        f" with {'.str.decode()' if isinstance(odd, bytes) else '.astype(str)'}{_on_both(what)}."
+    )
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value is pd.NA or (isinstance(value, float) and value != value)
 
 
 def _on_both(what: str) -> str:
@@ -211,19 +241,17 @@ def _is_string(kind: Any) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
 
 
-def numbers(column: Any, name: str, what: str, error: type[CWLAError]) -> np.ndarray:
-    """A column of numbers as NumPy; None becomes NaN."""
-    if isinstance(column, pa.Array | pa.ChunkedArray):
-        column = column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()
+def _is_binary(kind: Any) -> bool:
+    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
+
+
+def numbers(
+    column: Any, name: str, what: str, error: type[CWLAError], describe: Callable[[int], str] | None = None
+) -> np.ndarray:
+    """A column of numbers as NumPy; None becomes NaN. ``describe`` says for an error what a row is about."""
     try:
-        values = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
-        if values.dtype.kind == "b":
-            values = values.astype(np.int64)
-        if values.dtype.kind not in "iuf":
-            if not all(isinstance(v, int | float | np.number | type(None)) for v in values):
-                raise TypeError
-            values = np.asarray(values, float)
-    except (TypeError, ValueError):
-        odd = next(v for v in column if not isinstance(v, int | float | np.number))
-        raise error(f"{name} of the {what} must be numbers, and {odd!r} is of type {type(odd).__name__}.") from None
-    return values
+        return reals(column)
+    except NotReal as wrong:
+        row = f"row {wrong.row}" if describe is None else describe(wrong.row)
+        way = ": convert the column with .astype(float)" if wrong.is_text else ""
+        raise error(f"{row}: {name} of the {what} must be numbers, and {wrong}{way}.") from None

@@ -17,7 +17,7 @@ from ir_measures.measures import Measure
 from sklearn.model_selection import GroupKFold, check_cv, cross_validate
 from sklearn.utils import _safe_indexing, indexable
 
-from .errors import BadParameter, NotPassed, some
+from .errors import BadParameter, NotPassed, shown, some
 from .harmless import sanitised
 from .label_scores import computable, per_query
 from .provider import aggregated
@@ -120,9 +120,23 @@ def _folds(cv: Any, X: Any, y: Any, samples: Samples, groups: Any) -> list[tuple
         cv = GroupKFold(5 if cv is None else cv)
         if queries < cv.n_splits:
             raise BadParameter(f"{queries} queries do not make {cv.n_splits} folds: give a smaller cv=.")
+    if groups is not None:
+        _check_groups(groups, len(samples.label))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The groups parameter is ignored")
-        return list(check_cv(cv).split(X, y, samples.qid if groups is None else groups))
+        try:
+            return list(check_cv(cv).split(X, y, samples.qid if groups is None else groups))
+        except (TypeError, ValueError) as error:
+            raise BadParameter(f"cv={shown(cv)} does not split these rows: {error}") from error
+
+
+def _check_groups(groups: Any, rows: int) -> None:
+    groups = np.asarray(groups)
+    if groups.shape != (rows,):
+        raise BadParameter(f"groups has the shape {groups.shape}, and there are {rows:,} rows: give one for each row.")
+    missing = np.flatnonzero(pd.isna(groups))
+    if len(missing):
+        raise BadParameter(f"row {missing[0]} has no group: groups= must have a value for each row.")
 
 
 def _fold_of_rows(folds: list[tuple[Array, Array]], samples: Samples) -> Array:

@@ -14,7 +14,7 @@ from ir_measures.measures import Measure, SumAgg
 
 from .align import Aligned, Judgments, Rows
 from .catalogue import THEIRS
-from .errors import BadParameter, CWLAError, NoFiniteValue, UnknownSpec
+from .errors import BadJudgments, BadParameter, CWLAError, NoFiniteValue, UnknownSpec
 from .frames import judgment_columns
 from .intents import IntentWeights
 from .judgments import COUNTS, NEED_ALL_JUDGED
@@ -275,6 +275,14 @@ def prepare(qrels: Any) -> Judgments:
     kept = replace(columns, value=columns.value.copy())  # NumPy's memory may change; Arrow's does not
     judgments = Judgments(kept)
     _prepared[:] = [(where, judgments), *_prepared[:1]]
+    return judgments
+
+
+def judged(qrels: Any) -> Judgments:
+    """Judgments ready to align runs with; BadJudgments where no query is judged, so that there is no mean."""
+    judgments = prepare(qrels)
+    if not judgments.qids:
+        raise BadJudgments("the judgments are empty: no query is judged, so that there is nothing to average over.")
     return judgments
 
 

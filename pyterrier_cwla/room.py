@@ -70,6 +70,13 @@ def check_room(path: str, size: int, held: int = 3) -> None:
         )
 
 
+def refuse_beyond_memory(size: int, what: str) -> None:
+    """Raises BadParameter where an array of so many bytes, and a copy of it, do not fit into free memory."""
+    if size > _SMALL and 2 * size > (there := free()):
+        least = _said(min(2 * size, 1 << 60))
+        raise BadParameter(f"{what} take at least {least} of memory, and {_said(there)} are free: give a lower number.")
+
+
 def has_room(size: int, held: int = 3) -> bool:
     """Whether there may be so many bytes."""
     return size <= _SMALL or size <= most(held)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 
 from .align import Judgments
 from .documents import Lengths
-from .errors import BadJudgments, BadParameter, BadRun, NotPassed, some
+from .errors import BadJudgments, BadParameter, BadRun, CWLAError, NotPassed, encodable, shown
 from .frames import Columns
+from .reals import NotReal, reals
 
 Array = np.ndarray
 
@@ -108,11 +109,11 @@ class Samples:
 
     @cached_property
     def query_id(self) -> Any:
-        return _text(self.qid)
+        return _text(self.qid, "qid")
 
     @cached_property
     def doc_id(self) -> Any:
-        return _text(self.docno) if self.docno is not None else _row_ids(len(self.label))
+        return _text(self.docno, "docno") if self.docno is not None else _row_ids(len(self.label))
 
     def run(self, score: Any) -> Columns:
         """The rows as a run with these scores."""
@@ -134,22 +135,15 @@ class Samples:
     def _words(self) -> Array | None:
         if self.doc_length is None:
             return None
-        try:
-            return np.asarray(self.doc_length, float)
-        except (TypeError, ValueError):
-            raise BadParameter(f"doc_length must be numbers of words, and these are {some(self.doc_length)}.") from None
+        return _floats(self.doc_length, "doc_length must be numbers of words", BadParameter)
 
 
 def labels(values: Any) -> Array:
     """Labels as floats: grades, NaN where unjudged, TREC's −1 and −2; no other number is below 0."""
-    try:
-        found = np.array(values, float)
-    except (TypeError, ValueError):
-        raise BadJudgments(f"labels must be grades, and these are {some(values)}.") from None
-    if found.ndim == 2 and found.shape[1] == 1:
-        found = found[:, 0]
+    found = _one_column(values)
     if found.ndim != 1:
         raise BadJudgments(f"labels must be one number for each row, and these have the shape {found.shape}.")
+    found = _floats(found, "labels must be grades", BadJudgments)
     odd = np.flatnonzero(np.isinf(found) | ((found < 0) & ~np.isin(found, (-1.0, -2.0))))
     if len(odd):
         raise BadJudgments(
@@ -161,25 +155,42 @@ def labels(values: Any) -> Array:
 
 def scores(values: Any) -> Array:
     """Predictions as floats, one for each row."""
+    found = _one_column(values)
+    return (
+        _floats(found, "scores must be one number for each row", BadRun)
+        if found.ndim == 1
+        else np.asarray(found, float)
+    )
+
+
+def _one_column(values: Any) -> Array:
     try:
-        found = np.asarray(values, float)
-    except (TypeError, ValueError):
-        raise BadRun(f"scores must be one number for each row, and these are {some(values)}.") from None
+        found = np.asarray(values)
+    except ValueError:  # lists of several lengths
+        found = np.array([*values, None], object)[:-1]
     return found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
 
 
+def _floats(values: Array, what: str, error: type[CWLAError]) -> Array:
+    try:
+        return np.array(reals(values), float)
+    except NotReal as wrong:
+        raise error(f"row {wrong.row}: {what}, and {wrong}.") from None
+
+
 def whole(values: Array) -> Array:
-    """Whole numbers as integers, others as they are."""
-    return values.astype(np.int64) if np.array_equal(values, np.rint(values)) else values
+    """Whole numbers as integers, where they are such as these can be; others as they are."""
+    small = np.abs(values).max(initial=0) < 2**63
+    return values.astype(np.int64) if small and np.array_equal(values, np.rint(values)) else values
 
 
 @lru_cache(maxsize=32)  # a search scores the same folds again and again
 def _row_ids(n: int) -> Any:
     """Ids for rows that have none: each names its row, and they fall, so that of equal scores the earlier is first."""
     rows = np.arange(n)
-    falling = pc.utf8_lpad(_text(rows[::-1]), len(str(n)), padding="0")
+    falling = pc.utf8_lpad(_text(rows[::-1], "row"), len(str(n)), padding="0")
     row, close, nothing = (pa.scalar(text, pa.large_string()) for text in (" (row ", ")", ""))
-    return pc.binary_join_element_wise(falling, row, _text(rows), close, nothing)
+    return pc.binary_join_element_wise(falling, row, _text(rows, "row"), close, nothing)
 
 
 def _flags(judged: Array) -> Array:
@@ -191,13 +202,33 @@ def _flags(judged: Array) -> Array:
     return judged.astype(bool)
 
 
-def _text(ids: Array) -> Any:
+def _text(ids: Array, name: str) -> Any:
     """Ids of any type as Arrow strings; whole floats as integers are."""
     if ids.dtype.kind == "f":
+        if not np.isfinite(ids).all():
+            raise BadParameter(f"row {int(np.argmin(np.isfinite(ids)))}: {name} must be finite.")
         ids = whole(ids)
     if ids.dtype.kind in "iuf":
         return pc.cast(pa.array(ids), pa.large_string())
     try:
         return pa.array(ids, pa.large_string())
-    except (pa.ArrowInvalid, pa.ArrowTypeError):  # of other types than strings
-        return pa.array([str(i) for i in ids.tolist()], pa.large_string())
+    except UnicodeEncodeError:
+        row = next(row for row, one in enumerate(ids.tolist()) if not encodable(str(one)))
+        raise BadParameter(
+            f"row {row}: {name} {shown(ids[row])} has half of a surrogate pair, which is no character."
+        ) from None
+    except pa.ArrowException:  # of other types than strings
+        return pa.array(_names(ids.tolist(), name), pa.large_string())
+
+
+def _names(ids: list[Any], name: str) -> list[str]:
+    """Ids as texts, which must be as many different ones."""
+    names = [str(one) for one in ids]
+    try:
+        different = len(set(ids))
+    except TypeError:
+        row = next(row for row, one in enumerate(ids) if not isinstance(one, Hashable))
+        raise BadParameter(f"row {row}: {name} must be a text or a number, and is {shown(ids[row])}.") from None
+    if len(set(names)) != different:
+        raise BadParameter(f"{name} has values of several types that read alike, such as 1 and '1': give one type.")
+    return names

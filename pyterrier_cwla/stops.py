@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .errors import BadParameter
+from .errors import BadParameter, shown
 from .evaluate import loaded, measures_of
 from .explain import followed
 from .measures import IntentAware
-from .metric import Metric
-from .provider import prepare
+from .metric import _FARTHEST, Metric
+from .provider import judged
 from .rankings import Array, Rankings
+from .room import refuse_beyond_memory
 from .walk import Walk
 
 
@@ -42,19 +43,21 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
     Source: Moffat et al. (2022), Eq. 5.
     """
     (measure,) = measures_of([measure])
-    if depth is not None and (not isinstance(depth, int) or depth < 1):
-        raise BadParameter(f"depth={depth!r}: give a rank, 1 or more.")
-    judgments = prepare(loaded(qrels, "qrels"))
-    users, judged = [np.ones(len(judgments.qids))], [judgments]
+    whole = isinstance(depth, int | np.integer) and not isinstance(depth, bool)
+    if depth is not None and not (whole and 1 <= depth <= _FARTHEST):
+        raise BadParameter(f"depth={shown(depth)}: give a rank from 1 to {_FARTHEST:,}.")
+    judgments = judged(loaded(qrels, "qrels"))
+    users, by_intent = [np.ones(len(judgments.qids))], [judgments]
     aware = isinstance(measure, type(IntentAware))
     metric = followed(measure.inner if aware else measure, judgments)
     if aware:
-        users, judged = measure.weights.of(judgments), [own for _, own in judgments.intents]
+        users, by_intent = measure.weights.of(judgments), [own for _, own in judgments.intents]
         users.append(np.maximum(1 - sum(users, np.zeros(len(judgments.qids))), 0))
-        judged.append(judgments.only(np.zeros(0, np.int64)))
+        by_intent.append(judgments.only(np.zeros(0, np.int64)))
     rows = judgments.rows(loaded(run, "run"))
-    seen = [metric.cut(rows.rankings(metric.judged_only, own)) for own in judged]
+    seen = [metric.cut(rows.rankings(metric.judged_only, own)) for own in by_intent]
     depth = depth or max(1, *(int(rankings.n.max(initial=0)) for rankings in seen))
+    refuse_beyond_memory(8 * len(judgments.qids) * (depth + 2), f"depth={depth:,} for {len(judgments.qids):,} queries")
     stops = sum(share[:, None] * stops_of(metric, rankings, depth) for share, rankings in zip(users, seen, strict=True))
     table = pd.DataFrame(stops, pd.Index(judgments.qids, name="query_id"), [*range(depth + 1), "later"])
     table.attrs["measure"] = str(measure)

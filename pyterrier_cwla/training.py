@@ -10,7 +10,7 @@ import numpy as np
 from ir_measures.measures import Measure
 
 from .documents import words_of_rows
-from .errors import BadJudgments, BadParameter, MissingLength
+from .errors import BadJudgments, BadParameter, MissingLength, shown
 from .measures import metric_of
 from .metric import Metric, packed
 from .rankings import Array, Pool
@@ -109,11 +109,14 @@ def sizes_of_groups(group: Any, rows: int) -> Array:
     """How many rows each query has, checked."""
     if group is None:
         raise BadParameter("the sizes of groups are missing: fit with group=, how many rows each query has.")
-    sizes = np.asarray(group)
-    if sizes.dtype.kind not in "iu" or sizes.ndim != 1:
-        sizes = np.zeros(0, int)
     if not rows:
         raise BadParameter("there are no rows.")
+    sizes = np.asarray(group)
+    if sizes.dtype.kind not in "iu" or sizes.ndim != 1:
+        raise BadParameter(
+            f"group must be whole numbers, how many rows each query has, in their order, and is {shown(group)} (a query"
+            " id for each row goes to GroupedRanker)."
+        )
     if sizes.sum() != rows or (sizes < 1).any():
         raise BadParameter(
             f"the groups have {sizes.sum():,} rows together, and there are {rows:,}: group says how many rows each"

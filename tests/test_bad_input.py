@@ -68,7 +68,10 @@ def test_a_score_that_is_no_number_in_a_topic_that_nobody_judged():
 
 def test_scores_that_are_text():
     message = complaint(BadRun, GOOD_QRELS, run(("a", "3.0"), ("b", "2.0")))
-    assert message == "score of the run must be numbers, and '3.0' is of type str."
+    assert message == (
+        "topic '301': 'a': score of the run must be numbers, and '3.0' is of type str: convert the column with"
+        " .astype(float)."
+    )
 
 
 def test_a_document_twice_names_topic_and_document():

@@ -64,7 +64,7 @@ def test_labels_of_none_are_unjudged_and_trecs_marks_are_kept():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (["good", "bad"], "labels must be grades, and these are 'good', 'bad'"),
+        (["good", "bad"], "labels must be grades, and 'good' is of type str"),
         ([[1, 0], [0, 1]], r"these have the shape \(2, 2\)"),
         ([1, np.inf], "row 1 has the label inf"),
         ([-3, 1], "row 0 has the label -3"),

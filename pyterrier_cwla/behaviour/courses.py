@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..align import Judgments
-from ..errors import BadJudgments, BadParameter, BadRun
+from ..errors import BadJudgments, BadParameter, BadRun, many, shown
 from ..evaluate import is_runs, loaded, measures_of, naming
 from ..explain import followed
 from ..free_items import Endless
@@ -20,6 +20,7 @@ from ..metric import Metric
 from ..probe import reads
 from ..provider import CWLAEvaluator, prepare
 from ..rankings import Rankings
+from ..room import refuse_beyond_memory
 from ..texts import bar
 from ..view import UnknownEffort, View
 from ..walk import Walk
@@ -314,6 +315,8 @@ class Task:
                 rows = judgments.rows(loaded(run, "run"))
                 analytic[str(name)] = evaluator.tables([rows])[0][measure]
                 rankings[str(name)] = rows.rankings(all_judged=True)
+        size = 8 * len(rankings) * len(WHAT) * users
+        refuse_beyond_memory(size, f"users={shown(users)}, simulated on {many(len(rankings), 'run')},")
         return cls(measure, metric, judgments, rankings, analytic, users, seed, chance, sampling)
 
     @property

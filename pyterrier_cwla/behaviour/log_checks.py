@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Callable, Iterable
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
-from ..errors import BadLog, BadParameter, near, some
+from ..errors import BadLog, BadParameter, near, shown, some
 from ..frames import strings
 
 #: The columns of a log, and what each is; the first six are needed, the others by what reads them.
@@ -39,6 +43,7 @@ _IDS = ("user", "session", "topic", "docno")
 _TRUTHS = ("clicked", "saved", "seen", "duplicate", "cut_off")
 _AMOUNTS = ("clicks", "summary_seconds", "document_seconds", "words", "time")
 _TRUTH = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
+_VALUES = (str, Real, Decimal, np.bool_, type(None), type(pd.NA), type(pd.NaT))
 _UNKNOWN = ("", "NA", "NaN", "nan")
 """How files of text say that they know nothing."""
 
@@ -46,14 +51,16 @@ _UNKNOWN = ("", "NA", "NaN", "nan")
 def frame_of(rows: Any) -> pd.DataFrame:
     if hasattr(rows, "collect"):  # a lazy frame
         rows = rows.collect()
-    if not isinstance(rows, pd.DataFrame):
+    if isinstance(rows, pd.DataFrame):
+        return rows
+    try:
         if hasattr(rows, "to_pandas"):  # polars, Arrow
-            rows = rows.to_pandas()
-        elif isinstance(rows, Iterable) and not isinstance(rows, str | bytes):
-            rows = pd.DataFrame(rows if isinstance(rows, dict) else list(rows))
-        else:
-            raise BadLog(f"a log is made of a DataFrame or a list of dicts, not of {type(rows).__name__}.")
-    return rows
+            return rows.to_pandas()
+        if isinstance(rows, Iterable) and not isinstance(rows, str | bytes):
+            return pd.DataFrame(rows if isinstance(rows, dict) else list(rows))
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        raise BadLog(f"a log is made of a DataFrame or a list of dicts, and these rows make none: {error}.") from error
+    raise BadLog(f"a log is made of a DataFrame or a list of dicts, not of {type(rows).__name__}.")
 
 
 def checked(
@@ -68,6 +75,7 @@ def checked(
     _check_columns(given, what)
     if given.empty:
         raise BadLog(f"the {what} is empty: it has columns and no rows.")
+    _check_types(given, place)
     given = _without_empty(given)
     check = _Check(given, broken == "exclude", place)
     check.read_ids(what)
@@ -112,6 +120,21 @@ def _check_columns(given: pd.DataFrame, what: str) -> None:
                     f"the {what} has a column {name!r} and none {meant!r}: rename it if it is that ({COLUMNS[meant]}),"
                     " or to something else if it is not."
                 )
+
+
+def _check_types(given: pd.DataFrame, place: Callable[[int], str]) -> None:
+    """Every value of a column that is read is a text, a number or a truth value, or missing."""
+    for column in (c for c in given if c in COLUMNS and given[c].dtype.kind in "Oc"):
+        odd = [
+            kind for kind in set(map(type, given[column])) if not issubclass(kind, _VALUES) or kind is np.timedelta64
+        ]
+        if odd:
+            row = next(row for row, value in enumerate(given[column]) if type(value) in odd)
+            value = given[column].iloc[row]
+            raise BadLog(
+                f"{place(row)}: {column} is {shown(value)}, of type {type(value).__name__}; give a text, a number or a"
+                " truth value."
+            )
 
 
 def _meant(name: str, absent: dict[str, str]) -> str | None:
@@ -287,8 +310,16 @@ class _Check:
         given = self.rows[column]
         if given.dtype.kind in "mM":
             raise BadLog(f"{column} of the log holds dates, and must hold numbers: seconds from the session's start.")
-        values = pd.to_numeric(given.astype(object) if given.dtype == bool else given, errors="coerce")
+        given = given.astype(object) if given.dtype == bool else given
+        try:
+            values = pd.to_numeric(given, errors="coerce")
+        except OverflowError:  # integers that no float holds are no numbers
+            values = pd.to_numeric(given.mask(given.map(_is_huge)), errors="coerce")
         return pd.Series(values.to_numpy(float, na_value=np.nan), given.index)
+
+
+def _is_huge(value: Any) -> bool:
+    return isinstance(value, int) and abs(value) > sys.float_info.max
 
 
 def _plain(value: Any) -> Any:

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from .._version import __version__
-from ..errors import BadParameter, near
+from ..errors import BadParameter, many, near
 from ..evaluate import one_run
 from ..harmless import sanitised
+from ..room import refuse_beyond_memory
 from .courses import WHAT, Task
 from .log import InteractionLog
 from .log_checks import NEEDED
@@ -167,6 +168,11 @@ def simulate(
     Source: Smucker and Clarke (2012), Eq. 8 to 10; Moffat et al. (2022), Eq. 5.
     """
     task, shares = Task.of(qrels, runs, measure, users, seed, reading, sampling), _shares(quantiles)
+    if keep:
+        size = 8 * len(WHAT) * users * len(task.queries) * len(task.rankings)
+        refuse_beyond_memory(
+            size, f"users={users:,}, kept for {many(len(task.queries) * len(task.rankings), 'ranking')},"
+        )
     found: dict[tuple[str, str], dict[str, float]] = {}
     kept: dict[tuple[str, str], Array] = {}
     of_queries = task.of_queries(partial(_of_query, shares=shares, keep=keep), progress, jobs)

@@ -1,0 +1,479 @@
+"""Odd values get one error of this package, or one result, whatever form they come in: frames, dicts, Arrow, Parquet."""
+
+import datetime
+import re
+import warnings
+from decimal import Decimal
+from fractions import Fraction
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import LinearRegression
+
+from pyterrier_cwla import (
+    TBG,
+    GroupedRanker,
+    LambdaMART,
+    compare,
+    evaluate,
+    explain,
+    explain_gains,
+    out_of_fold,
+    residual,
+    score,
+    scorer,
+    stop_distribution,
+)
+from pyterrier_cwla.behaviour import InteractionLog, simulate
+from pyterrier_cwla.errors import BadJudgments, BadLog, BadParameter, BadRun, CannotScore, CWLAError, MalformedFile
+from pyterrier_cwla.label_scores import measure_score
+
+QRELS, RUN = {"q": {"a": 1, "b": 0}}, {"q": {"a": 1.0, "b": 2.0}}
+MEASURES = ["AP", "nDCG", "CWLA(C='rbp(0.5)',A='erg',max_rel=3)"]
+KINDS = {"score": ("run", BadRun), "relevance": ("judgments", BadJudgments)}
+
+
+def as_objects(columns, _):
+    return pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in columns.items()})
+
+
+def as_pandas(columns, _):
+    return pd.DataFrame(columns)
+
+
+def as_dict(columns, _):
+    nested = {}
+    for query, document, value in zip(*columns.values(), strict=True):
+        nested.setdefault(query, {})[document] = value
+    return nested
+
+
+def as_tuples(columns, _):
+    kind = ir_measures.ScoredDoc if "score" in columns else ir_measures.Qrel
+    return [kind(*row) for row in zip(*columns.values(), strict=True)]
+
+
+def as_arrow(columns, _):
+    return pa.table(columns)
+
+
+def as_polars(columns, _):
+    return pl.DataFrame(columns)
+
+
+def as_polars_objects(columns, _):
+    return pl.DataFrame({name: pl.Series(values, dtype=pl.Object) for name, values in columns.items()})
+
+
+def as_parquet(columns, folder):
+    pq.write_table(pa.table(columns), folder / "odd.parquet")
+    return str(folder / "odd.parquet")
+
+
+FORMS = [as_objects, as_pandas, as_dict, as_tuples, as_arrow, as_polars, as_polars_objects, as_parquet]
+
+
+def made(form, columns, folder):
+    """The table, unless this form cannot hold such values."""
+    try:
+        return form(columns, folder)
+    except BaseException as refused:  # polars panics
+        if isinstance(refused, KeyboardInterrupt):
+            raise
+        pytest.skip(f"{form.__name__} holds no such value")
+
+
+def evaluated(value, table):
+    return evaluate(QRELS, table, MEASURES) if value == "score" else evaluate(table, RUN, MEASURES)
+
+
+NO_NUMBERS = [
+    *(1 + 2j, np.complex128(1), datetime.timedelta(3), np.timedelta64(3, "s"), np.timedelta64(3, "ns")),
+    *(datetime.datetime(2020, 1, 1), np.datetime64("2020-01-01", "ns"), datetime.date(2020, 1, 1), pd.NaT),
+    *("1", b"1", [1], [1, 2], {"a": 1}, {1}, 10**400, -(10**400)),
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("mixed", [False, True], ids=["alone", "mixed"])
+@pytest.mark.parametrize("odd", NO_NUMBERS, ids=lambda odd: f"{odd!r:.30}")
+@pytest.mark.parametrize("value", KINDS)
+def test_a_value_that_is_no_number(value, odd, mixed, form, tmp_path):
+    what, error = KINDS[value]
+    if form is as_dict and isinstance(odd, dict) and value == "score":
+        pytest.skip("a dict of dicts of dicts is runs by name")
+    table = made(form, {"query_id": ["q", "q"], "doc_id": ["a", "b"], value: [odd, 1 if mixed else odd]}, tmp_path)
+    if form is as_parquet and odd == "1":
+        pytest.skip("numbers may be written out in files: the test below")
+    if form in (as_polars, as_arrow, as_parquet) and mixed:
+        pytest.skip("these make one type of both before this package sees them")
+    if form is as_polars and isinstance(odd, int):
+        pytest.skip("polars makes null of integers that it has no type for")
+    with pytest.raises(
+        (error, MalformedFile), match=f"{value} of the {what} must be numbers|{value}.* must hold numbers"
+    ) as said:
+        evaluated(value, table)
+    assert "topic 'q': 'a': " in str(said.value) or "odd.parquet: column" in str(said.value)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("mixed", [False, True], ids=["alone", "mixed"])
+@pytest.mark.parametrize(
+    "nothing", [None, float("nan"), pd.NA, Decimal("NaN"), Decimal("sNaN"), np.float32("nan")], ids=repr
+)
+@pytest.mark.parametrize("value", KINDS)
+def test_a_value_that_is_missing(value, nothing, mixed, form, tmp_path):
+    columns = {"query_id": ["q", "q"], "doc_id": ["a", "b"], value: [nothing, 1.0 if mixed else nothing]}
+    table = made(form, columns, tmp_path)
+    said = {"score": "topic 'q': 'a' has the score NaN", "relevance": r"topic 'q': 'a' has no relevance \(NaN\)"}[value]
+    with pytest.raises(
+        (KINDS[value][1], MalformedFile), match=rf"{said}|{value} is (NaN|null) for query 'q', document 'a'|nan"
+    ):
+        evaluated(value, table)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "numbers",
+    [[Decimal("1.5"), Decimal(3)], [Decimal("0.1"), Decimal(1)], [Fraction(3, 2), 2.0], [True, False], [10**30, 2 * 10**30], [2**63, 2**64 - 1],
+     [np.float32(1.5), 2], [np.bool_(True), np.bool_(False)], [np.array(1.5), np.array(2)], [1, 2.5], [True, 2.5]],
+    ids=repr,
+)  # fmt: skip
+@pytest.mark.parametrize("value", KINDS)
+def test_numbers_of_other_types_are_the_nearest_floats(value, numbers, form, tmp_path):
+    plain = {"q": {"a": float(numbers[0]), "b": float(numbers[1])}}
+    expected = evaluate(QRELS, plain, ["AP"]) if value == "score" else evaluate(plain, RUN, ["AP", "nDCG"])
+    table = made(form, {"query_id": ["q", "q"], "doc_id": ["a", "b"], value: numbers}, tmp_path)
+    found = evaluate(QRELS, table, ["AP"]) if value == "score" else evaluate(table, RUN, ["AP", "nDCG"])
+    pd.testing.assert_frame_equal(found, expected, check_exact=True)
+
+
+def test_decimals_are_rounded_as_floats_are_read():
+    """Arrow's cast from decimals misses the nearest float for one value in five."""
+    texts = ["0.0003", "8.41", "123456.789", "0.00000012345", "99999.99999"]
+    decimals = pa.table(
+        {
+            "query_id": ["q"] * 5,
+            "doc_id": list("abcde"),
+            "relevance": pa.array(map(Decimal, texts), pa.decimal128(20, 11)),
+        }
+    )
+    expected = evaluate({"q": dict(zip("abcde", map(float, texts)))}, {"q": {"e": 1.0}}, ["nDCG"])
+    assert evaluate(decimals, {"q": {"e": 1.0}}, ["nDCG"]).equals(expected)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("grade", [float("inf"), float("-inf"), np.float32("inf")])
+def test_a_grade_that_is_infinite(grade, form, tmp_path):
+    table = made(form, {"query_id": ["q", "q"], "doc_id": ["a", "b"], "relevance": [1.0, grade]}, tmp_path)
+    with pytest.raises(
+        (BadJudgments, MalformedFile),
+        match=r"topic 'q': 'b' has the relevance -?inf: grades are finite|relevance.* -?inf",
+    ):
+        evaluated("relevance", table)
+
+
+# ---- ids
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("mixed", [False, True], ids=["alone", "mixed"])
+@pytest.mark.parametrize(
+    "odd", ["a\ud800", None, b"a", 3, float("nan"), pd.NA, ("a",), ["a"], 1j, datetime.date(2020, 1, 1)], ids=repr
+)
+@pytest.mark.parametrize("column", ["query_id", "doc_id"])
+@pytest.mark.parametrize("value", KINDS)
+def test_an_id_that_is_no_text(value, column, odd, mixed, form, tmp_path):
+    columns = {"query_id": ["q", "q"], "doc_id": ["a", "b"], value: [1, 0]}
+    columns[column] = [odd, columns[column][1] if mixed else odd]
+    if form is as_polars and mixed and not isinstance(odd, bytes | str):
+        pytest.skip("polars makes texts of such ids, or leaves them out")
+    if form is as_arrow and odd is not odd:
+        pytest.skip("Arrow makes a column of numbers of NaN")
+    table = made(form, columns, tmp_path)
+    what, error = KINDS[value]
+    says = rf"{column} of the {what} (must be strings|is missing in row 0|is 'a\\ud800' in row 0)|column '{column}' holds|{column} is null"
+    with pytest.raises((error, MalformedFile), match=says):
+        evaluated(value, table)
+
+
+@pytest.mark.parametrize("odd", ["a\ud800", b"a", None, ["a"]], ids=repr)
+def test_an_id_in_a_table_of_lengths(odd):
+    with pytest.raises(CWLAError, match="doc_id of the lengths"):
+        TBG(lengths=pd.DataFrame({"doc_id": pd.Series([odd], dtype=object), "doc_length": [3]}))
+
+
+@pytest.mark.parametrize("odd", ["3", 1j, datetime.timedelta(3), [3], 10**400], ids=lambda odd: f"{odd!r:.20}")
+def test_a_length_that_is_no_number(odd):
+    with pytest.raises(BadParameter, match=r"'d': (doc_length|words|length) of the lengths must be numbers"):
+        TBG(lengths={"d": odd})
+
+
+# ---- arguments
+
+
+@pytest.mark.parametrize("documents", [None, 3, [("a", 1)], "a", 1.5], ids=repr)
+def test_a_dict_that_is_no_dict_of_dicts(documents):
+    with pytest.raises(BadJudgments, match=r"the judgments must be a dict of dicts .* query 'r' has"):
+        evaluate({"q": {"a": 1}, "r": documents}, RUN, ["AP"])
+    with pytest.raises(BadRun, match=r"the run must be a dict of dicts .* query 'r' has"):
+        evaluate(QRELS, {"run": {"q": {"a": 1.0}, "r": documents}}, ["AP"])
+
+
+@pytest.mark.parametrize("value", KINDS)
+def test_lists_in_a_dict(value):
+    with pytest.raises(
+        KINDS[value][1], match=rf"topic 'q': 'a': {value} of the .* must be numbers, and \[1\] is of type list"
+    ):
+        evaluated(value, {"q": {"a": [1]}})
+
+
+@pytest.mark.parametrize("nothing", [None, 3, 1.5, object()], ids=lambda nothing: type(nothing).__name__)
+def test_arguments_that_are_nothing(nothing):
+    for call, error, says in (
+        (lambda: evaluate(nothing, RUN, MEASURES), BadJudgments, "the judgments must be a DataFrame"),
+        (lambda: evaluate(QRELS, nothing, MEASURES), BadRun, "the run must be a DataFrame"),
+        (lambda: evaluate(QRELS, {"run": nothing}, MEASURES), BadRun, "run: the run must be a DataFrame"),
+        (lambda: evaluate(QRELS, RUN, nothing), BadParameter, "measures must be a measure or a list of them"),
+        (
+            lambda: evaluate(QRELS, RUN, [nothing]),
+            BadParameter,
+            "a measure is a text, .*, or an object of ir_measures, not",
+        ),
+        (lambda: compare(QRELS, {"one": RUN, "other": RUN}, nothing), BadParameter, "measures must be"),
+        (lambda: stop_distribution(QRELS, RUN, nothing), BadParameter, "a measure is a text"),
+        (lambda: explain(QRELS, RUN, "q", nothing), BadParameter, "a measure is a text"),
+        (lambda: simulate(QRELS, RUN, nothing), BadParameter, "a measure is a text"),
+    ):
+        with pytest.raises(error, match=says):
+            call()
+
+
+@pytest.mark.parametrize(
+    "gains",
+    [None, 3, "1", b"1", {1: 2}, {1, 2}, [1j], np.array([1j]), [datetime.timedelta(1)], np.array([1], "m8[s]"), np.array([1], "M8[s]"), ["1"],
+     np.array(["1"]), [b"1"], [[1], None], [[1], 2], [1, [2]], [[[1]]], np.zeros((1, 1, 1)), [10**400], np.array(3.0), [{}], [float("inf")], [-1]],
+    ids=lambda gains: f"{gains!r:.30}",
+)  # fmt: skip
+def test_gains_that_are_none(gains):
+    for call in (score, residual, explain_gains):
+        with pytest.raises(BadParameter, match=r"gains (must be|has)"):
+            call(gains, C="rbp(0.5)", A="erg")
+    for name in ("judged", "efforts"):
+        if gains is not None:
+            with pytest.raises(BadParameter, match=f"{name} (must be|has)"):
+                score([1], C="rbp(0.5)", A="avg", **{name: gains})
+
+
+@pytest.mark.parametrize(
+    "gains",
+    [[Decimal("0.5"), 1], [Fraction(1, 2), True], [0.5, np.float32(1)], pd.Series([0.5, 1]), (0.5, 1), iter([0.5, 1])],
+    ids=repr,
+)
+def test_gains_of_other_types(gains):
+    assert score(gains, C="rbp(0.5)", A="erg") == 0.5
+
+
+@pytest.mark.parametrize(
+    "depth", [10**12, 2**22 + 1, 0, -1, 1.5, True, "3", float("nan"), 10**400], ids=lambda depth: f"{depth!r:.20}"
+)
+def test_a_depth_that_is_no_rank(depth):
+    with pytest.raises(BadParameter, match=r"depth=.*: give a rank from 1 to 4,194,304"):
+        stop_distribution(QRELS, RUN, "RR", depth=depth)
+
+
+def test_depths_and_users_that_no_memory_holds(monkeypatch):
+    assert stop_distribution(QRELS, RUN, "RR", depth=np.int64(3)).shape == (1, 5)
+    monkeypatch.setattr("pyterrier_cwla.room.free", lambda: 1 << 21)
+    with pytest.raises(
+        BadParameter, match=r"depth=1,000,000 for 1 queries take at least 15\.3 MiB of memory, and 2\.0 MiB are free"
+    ):
+        stop_distribution(QRELS, RUN, "RR", depth=1_000_000)
+    assert simulate(QRELS, RUN, "RR", users=20_000, progress=False).n_users == 20_000
+    queries = {str(n): {"a": 1} for n in range(5)}
+    with pytest.raises(BadParameter, match=r"users=20,000, kept for 5 rankings, take .* of memory"):
+        simulate(queries, queries, "RR", users=20_000, keep=True, progress=False)
+
+
+@pytest.mark.parametrize("users", [10**15, 10**30, 10**400], ids=lambda users: f"{users!r:.20}")
+def test_users_beyond_all_memory(users):
+    with pytest.raises(
+        BadParameter, match=r"users=1000000000000000.* take .* of memory, and .* are free: give a lower number"
+    ):
+        simulate(QRELS, RUN, "RR", users=users)
+
+
+# ---- nothing judged
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [{}, [], pd.DataFrame(columns=["query_id", "doc_id", "relevance"]), {"q": {}}],
+    ids=lambda e: type(e).__name__,
+)
+def test_judgments_that_are_empty(empty):
+    for call in (
+        lambda: evaluate(empty, RUN, MEASURES),
+        lambda: evaluate(empty, RUN, MEASURES, by_query=True),
+        lambda: compare(empty, {"one": RUN, "other": RUN}, MEASURES, baseline="one"),
+        lambda: stop_distribution(empty, RUN, "RR"),
+        lambda: explain(empty, RUN, "q", "RR"),
+        lambda: simulate(empty, RUN, "RR"),
+    ):
+        with pytest.raises(BadJudgments, match=r"the judgments are empty|there are no judged queries"):
+            call()
+
+
+def test_the_provider_has_no_values_of_empty_judgments():
+    """PyTerrier evaluates batches of queries, of which none may be judged: what ir_measures says of no query, it says."""
+    measures = [ir_measures.AP, ir_measures.NumRet, TBG]
+    assert list(ir_measures.cwla.iter_calc(measures, {}, RUN)) == []
+    found = ir_measures.cwla.calc_aggregate(measures, {}, RUN)
+    theirs = ir_measures.pytrec_eval.calc_aggregate(measures[:2], {}, {"q": {"a": 1.0}})
+    assert np.isnan(found[ir_measures.AP])
+    assert np.isnan(theirs[ir_measures.AP])
+    assert found[ir_measures.NumRet] == theirs[ir_measures.NumRet] == 0
+
+
+# ---- learners
+
+X, Y, QID = np.arange(12.0)[:, None], np.array([0, 1, 2, 0] * 3), np.repeat(["a", "b", "c"], 4)
+MISSING = {
+    "NaN": np.array([np.nan, *range(11)]),
+    "NaN among texts": np.array([np.nan, *"bbbbbcccccc"], object),
+    "None": np.array([None, *"bbbbbcccccc"], object),
+    "NA": pd.array([pd.NA, *"bbbbbcccccc"], dtype="string"),
+    "NaT": np.array(["NaT", *["2020"] * 11], "M8[Y]"),
+}
+
+
+@pytest.mark.parametrize("groups", MISSING.values(), ids=MISSING)
+def test_a_row_without_a_group(groups):
+    y = pd.Series(Y, index=pd.Index(groups, name="qid"))
+    known = pd.Series(Y, index=pd.Index(QID, name="qid"))
+    for call, says in (
+        (lambda: measure_score("nDCG", Y, X[:, 0], groups=groups), "row 0 has no qid"),
+        (lambda: scorer("nDCG")(DummyRegressor().fit(X, Y), X, Y, qid=groups), "row 0 has no qid"),
+        (lambda: scorer("nDCG")(DummyRegressor().fit(X, Y), X, y), "row 0 has no qid"),
+        (lambda: out_of_fold(LinearRegression(), X, y, "nDCG", cv=2), "row 0 has no qid"),
+        (lambda: out_of_fold(LinearRegression(), X, known, "nDCG", cv=2, groups=groups), "row 0 has no group"),
+        (lambda: GroupedRanker(objective="nDCG").fit(X, Y, qid=groups), "row 0 has no qid"),
+        (
+            lambda: GroupedRanker(objective="nDCG").fit(X, Y, qid=QID, eval_X=X, eval_y=Y, eval_qid=groups),
+            "row 0 has no qid",
+        ),
+    ):
+        with pytest.raises((BadParameter, CannotScore), match=says):
+            call()
+
+
+@pytest.mark.parametrize(
+    "sizes", [[np.nan, 6], [None, 6], [6.0, 6.0], ["6", "6"], [[6, 6]], [6j, 6], [pd.NA, 6], [2**63, 6]], ids=repr
+)
+def test_sizes_of_groups_that_are_none(sizes):
+    pytest.importorskip("lightgbm")
+    with pytest.raises(BadParameter, match="group must be whole numbers, how many rows each query has"):
+        LambdaMART("nDCG")(Y.astype(float), np.zeros(12), None, sizes)
+
+
+@pytest.mark.parametrize(
+    "qid, says",
+    [
+        (["a\ud800"] + ["b"] * 11, r"row 0: qid 'a\\ud800' has half of a surrogate pair"),
+        ([1, "1"] * 6, "qid has values of several types that read alike"),
+        ([1, 1.0] * 6, "qid has values of several types that read alike"),
+        ([np.inf] + [1.0] * 11, "row 0: qid must be finite"),
+    ],
+)
+def test_queries_that_no_one_can_tell_apart(qid, says):
+    with pytest.raises(BadParameter, match=says):
+        measure_score("nDCG", Y, X[:, 0], groups=np.array(qid, float if np.inf in qid else object))
+
+
+def test_groups_that_the_splitter_refuses():
+    y = pd.Series(Y, index=pd.Index(QID, name="qid"))
+    with pytest.raises(BadParameter, match=r"cv=.* does not split these rows: .*"):
+        out_of_fold(LinearRegression(), X, y, "nDCG", cv=2, groups=np.array([1, "1"] * 6, object))
+    with pytest.raises(BadParameter, match="groups has the shape"):
+        out_of_fold(LinearRegression(), X, y, "nDCG", cv=2, groups=[4, 4, 4])
+
+
+ODD_COLUMNS = {
+    "complex": np.array([1j] * 12),
+    "durations": np.array([1] * 12, "m8[s]"),
+    "times": np.array(["2020"] * 12, "M8[s]"),
+    "texts": np.array(["1"] * 12),
+    "bytes": np.array([b"1"] * 12),
+    "huge": np.array([10**400] + [1] * 11, object),
+    "complex objects": np.array([1j] * 12, object),
+}
+
+
+@pytest.mark.parametrize("odd", ODD_COLUMNS.values(), ids=ODD_COLUMNS)
+def test_labels_scores_and_lengths_that_are_no_numbers(odd):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # NumPy warns where it drops what is imaginary
+        for call, says in (
+            (lambda: measure_score("nDCG", odd, X[:, 0], groups=QID), "row 0: labels must be grades, and"),
+            (lambda: measure_score("nDCG", Y, odd, groups=QID), "row 0: scores must be one number for each row, and"),
+            (
+                lambda: measure_score("TBG", Y, X[:, 0], groups=QID, doc_length=odd),
+                "row 0: doc_length must be numbers of words, and",
+            ),
+        ):
+            with pytest.raises((BadParameter, BadJudgments, BadRun), match=re.escape(says)):
+                call()
+
+
+def test_labels_of_other_types():
+    expected = measure_score("nDCG", Y, X[:, 0], groups=QID)
+    for labels in (
+        [Decimal(int(y)) for y in Y],
+        [Fraction(int(y)) for y in Y],
+        pd.Series(Y, dtype="Int64"),
+        pl.Series(Y),
+        Y[:, None],
+    ):
+        assert (
+            measure_score("nDCG", np.asarray(labels)[:, 0] if labels is Y else labels, X[:, 0], groups=QID) == expected
+            if np.ndim(labels) == 1
+            else True
+        )
+
+
+def test_labels_beyond_all_integers():
+    """Were negative numbers, for integers of 64 bits overflow."""
+    assert measure_score("nDCG", [1e19, 0], [1.0, 2.0], groups=["a", "a"]) == pytest.approx(1 / np.log2(3))
+
+
+# ---- logs
+
+LOG = {"user": ["a", "a"], "session": ["1", "1"], "topic": ["q", "q"], "rank": [1, 2], "docno": ["d", "e"], "clicked": [True, False],
+       "grade": [1, 0], "words": [3, 4], "time": [1.0, 2.0], "saved": [False, False]}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", [as_objects, as_pandas, as_arrow, as_polars])
+@pytest.mark.parametrize(
+    "odd",
+    [[1], [1, 2], {"a": 1}, 1j, datetime.timedelta(1), datetime.datetime(2020, 1, 1), b"1", "\ud800", 10**400],
+    ids=lambda odd: f"{odd!r:.20}",
+)
+@pytest.mark.parametrize("column", LOG)
+def test_odd_values_in_a_log(column, odd, form, tmp_path):
+    table = made(form, {**LOG, column: [odd, odd]}, tmp_path)
+    if form is as_polars and isinstance(odd, int):
+        pytest.skip("polars makes null of integers that it has no type for")
+    with pytest.raises(BadLog, match=column):
+        InteractionLog.of(table)
+
+
+@pytest.mark.parametrize("rows", [{"user": 3}, {"user": [1], "session": [1, 2]}, [{"user": "\ud800"}]], ids=repr)
+def test_rows_that_make_no_log(rows):
+    with pytest.raises(BadLog, match="these rows make none"):
+        InteractionLog.of(rows)
