@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from ir_measures.measures import Measure
 
-from .errors import warn
 from .fingerprints import fingerprint
 from .intents import IntentWeights
 from .measures import CWLAMeasure, Wrapper, _IntentAware
 from .spec import Spec
 from .tables import DocumentTable
+from .warn import warn
 
 
 def names_in_cache(measures: Iterable[Measure]) -> dict[Measure, str]:

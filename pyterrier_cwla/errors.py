@@ -2,7 +2,6 @@
 
 import difflib
 import sys
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -82,7 +81,7 @@ class CannotScore(BaseException):
 
 
 class CWLAWarning(UserWarning):
-    """Something that is allowed and most often a mistake: no query in common, or almost nothing judged."""
+    """Something that is allowed and often a mistake: no query in common, almost nothing judged, nothing cached."""
 
 
 @contextmanager
@@ -96,14 +95,6 @@ def speaking_of(qrels: object, run: object) -> Iterator[None]:
         if run is None or str(error).startswith(harmless(f"{run}: ")):
             raise
         raise type(error)(f"{run}: {error}") from error
-
-
-def warn(text: str) -> None:
-    """Warns, at the line outside this package that led here."""
-    level, frame = 1, sys._getframe()
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == __package__:
-        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
-    warnings.warn(harmless(text), stacklevel=level)
 
 
 def some(values: Iterable[object], most: int = 3) -> str:

@@ -6,13 +6,14 @@ import sys
 import warnings
 
 from .errors import CWLAWarning
+from .harmless import harmless
 
 _BETWEEN = {"pyterrier_cwla", "ir_measures", "pyterrier", "pandas"}
 
 
 def warn(message: str) -> None:
-    """Warns at the innermost line that belongs to none of the libraries between a user and this package."""
+    """Warn at the innermost line that belongs to none of the libraries between a user and this package."""
     frame, level = sys._getframe(1), 2
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
         frame, level = frame.f_back, level + 1  # type: ignore[assignment]
-    warnings.warn(message, CWLAWarning, stacklevel=level if frame is not None else 2)
+    warnings.warn(harmless(message), CWLAWarning, stacklevel=level if frame is not None else 2)
