@@ -63,12 +63,12 @@ def file_is_there(name: str, parameter: str) -> bool:
 
 
 def hash_of_file(path: str, parameter: str) -> str:
-    """The SHA-256 of a file's bytes. BadParameter where it cannot be read any more."""
+    """The SHA-256 of a file's bytes. MalformedFile where it cannot be read."""
     try:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise BadParameter(f"{parameter}={path!r} cannot be read ({error.strerror}).") from error
+        raise MalformedFile(f"{path}: {error.strerror} (the file of {parameter}=).") from error
 
 
 def read_unchanged(path: str, digest: str, parameter: str, read: Callable[[str], Any]) -> Any:

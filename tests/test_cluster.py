@@ -271,12 +271,12 @@ def test_a_notebooks_own_users_and_tables_go_with_the_measures(qrels, runs, clie
     pd.testing.assert_frame_equal(found.loc[expected.index], expected, check_exact=True)
 
 
-def test_a_table_of_lengths_that_only_this_machine_has(expected, qrels, runs, client, tmp_path):
-    path = tmp_path / "words.csv"
-    pd.DataFrame({"docno": DOCUMENTS, "words": 100}).to_csv(path, index=False)
-    measures = [TBG(lengths=path)]
+def test_a_table_of_lengths_that_only_this_machine_has(expected, qrels, runs, client, tmp_path, monkeypatch):
+    """Workers are in another folder."""
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"docno": DOCUMENTS, "words": 100}).to_csv("words.csv", index=False)
+    measures = [TBG(lengths="words.csv")]
     wanted = evaluate(qrels, runs["bm25"], measures)
-    path.unlink()
     frame = dataframe.from_pandas(runs["bm25"], npartitions=2)
     pd.testing.assert_frame_equal(cluster.evaluate(qrels, frame, measures, client=client), wanted, check_exact=True)
 

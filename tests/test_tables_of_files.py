@@ -190,7 +190,7 @@ def test_a_file_that_is_gone_is_an_error_that_names_it():
     measure = timed("words.csv")
     evaluate(QRELS, RUNS, [measure])
     os.remove("words.csv")
-    with pytest.raises(BadParameter, match=r"lengths='words.csv' cannot be read \(No such file or directory\)"):
+    with pytest.raises(MalformedFile, match=r"words\.csv: No such file or directory \(the file of lengths=\)"):
         evaluate(QRELS, RUNS, [measure])
 
 
