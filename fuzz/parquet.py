@@ -128,7 +128,7 @@ def _like_polars(data: bytes, found: dict[str, list]) -> None:
         if name is None or frame[name].dtype.to_python() not in (str, float, int):
             continue
         theirs = frame[name].to_list()
-        if column not in ("query_id", "doc_id") and frame[name].dtype == pl.String:  # numbers that are written out
-            theirs = [type(value)(text) for value, text in zip(values, theirs, strict=True)]
+        if column not in ("query_id", "doc_id"):  # numbers that are written out, and integers that are read as floats
+            theirs = [type(value)(given) for value, given in zip(values, theirs, strict=True)]
         if values != theirs and not (column == "doc_length" and "score" in found):
             raise Wrong(f"{column} is read as {values!r:.300}, and by polars as {theirs!r:.300}")

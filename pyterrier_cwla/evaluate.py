@@ -35,13 +35,19 @@ _TOGETHER = 1 << 19  # rows of several runs that are scored at once
 
 def measures_of(texts: Iterable[Any]) -> list[Measure]:
     """Measures from text or objects, or one; an unknown name is an error with its near matches."""
-    texts = [texts] if isinstance(texts, str | Measure) else texts
-    if not isinstance(texts, Iterable):
-        raise BadParameter(
-            f"measures must be a measure or a list of them, such as ['nDCG@10', 'TBG'], not {shown(texts)}."
-        )
-    measures = [text if isinstance(text, Measure) else _parsed(_text_of(text)) for text in texts]
+    measures = [text if isinstance(text, Measure) else _parsed(_text_of(text)) for text in listed(texts)]
     return [m if isinstance(m, CWLAMeasure) else _validated(m) for m in measures]
+
+
+def listed(measures: Any) -> list[Any]:
+    """One measure, or several, as a list."""
+    if isinstance(measures, str | Measure):
+        return [measures]
+    if not isinstance(measures, Iterable):
+        raise BadParameter(
+            f"measures must be a measure or a list of them, such as ['nDCG@10', 'TBG'], not {shown(measures)}."
+        )
+    return list(measures)
 
 
 def computed_here(measures: Iterable[Any]) -> list[Measure]:

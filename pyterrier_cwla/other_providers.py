@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import ir_measures
@@ -12,7 +11,7 @@ from ir_measures.measures import Measure
 
 from .align import Judgments
 from .errors import BadParameter, CWLAError, UnknownSpec
-from .evaluate import measures_of
+from .evaluate import listed, measures_of
 from .frames import Columns
 from .measures import CWLAMeasure
 from .provider import CWLAProvider
@@ -28,8 +27,7 @@ def computed_somewhere(measures: Any) -> list[Measure]:
     UnknownSpec
         If no provider that is installed computes a measure.
     """
-    many: Iterable[Any] = [measures] if isinstance(measures, str | Measure) else measures
-    wanted = measures_of(str(m) if _is_theirs(m) else m for m in many)  # read anew, as only texts are checked
+    wanted = measures_of(str(m) if _is_theirs(m) else m for m in listed(measures))  # only texts are checked
     for measure in wanted:
         if not (CWLAProvider().supports(measure) or ir_measures.DefaultPipeline.supports(measure)):
             raise UnknownSpec(f"{measure}: no provider that is installed computes it.")
