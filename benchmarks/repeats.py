@@ -1,0 +1,125 @@
+"""Times what the search for repeated documents adds to an evaluation, also beside another checkout of this package."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmarks import workloads
+from benchmarks.report import Table, keep, progress, seconds, show
+from benchmarks.workloads import RUN_COLUMNS
+
+MEASURES = ("AP", "nDCG@10", "RR")
+IDS = ("strings", "a dictionary")
+_HERE = Path(__file__).parents[1]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.repeats", description=__doc__)
+    parser.add_argument("--before", type=Path, help="another checkout, to be timed in turn with this one")
+    parser.add_argument("--queries", type=int, default=2000)
+    parser.add_argument("--repeats", type=int, default=21)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--markdown", type=Path, help="keep the table in this file")
+    parser.add_argument("--answer", action="store_true", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.answer:
+        _answer(chosen.queries, chosen.seed)
+        return
+    table = measure(chosen.before, chosen.queries, chosen.repeats, chosen.seed)
+    show([table])
+    if chosen.markdown:
+        keep(chosen.markdown, [table])
+
+
+def measure(before: Path | None, queries: int, repeats: int, seed: int) -> Table:
+    """Each way in turn, again and again, each checkout in a process of its own."""
+    folders = {"before": before, "now": _HERE} if before else {"now": _HERE}
+    processes = {name: _process(folder, queries, seed) for name, folder in folders.items()}
+    ways = [(ids, name, check) for ids in IDS for name in folders for check in (False, True)]
+    times: dict[tuple[str, str, bool], list[float]] = {way: [] for way in ways}
+    for repeat in range(-1, repeats):  # the first round is to warm up
+        for ids, name, check in ways:
+            taken = _asked(processes[name], ids, check)
+            if repeat >= 0:
+                times[ids, name, check].append(taken)
+        progress(f"round {repeat + 1}/{repeats}")
+    for process in processes.values():
+        process.communicate()
+    rows = []
+    for ids, name, check in ways:
+        first = times[ids, next(iter(folders)), False]
+        ratio = statistics.median(a / b for a, b in zip(times[ids, name, check], first, strict=True))
+        own = statistics.median(a / b for a, b in zip(times[ids, name, check], times[ids, name, False], strict=True))
+        mine = times[ids, name, check]
+        found = seconds(statistics.median(mine)), seconds(min(mine)), f"{ratio:.2f}", f"{own:.2f}"
+        rows.append((ids, name, "all repeats" if check else "check=False", *found))
+    notes = [
+        f"{', '.join(MEASURES)} of M's first {queries:,} queries, {queries * workloads.DEPTH:,} rows, from frames to"
+        f" means; seconds of the processor, {repeats} rounds, medians of ratios within a round.",
+        "All repeats: every document of every ranking is looked at.",
+        "Every evaluation also counts how much of the top ten is judged, to warn of a run of which nothing is:"
+        f" {_overlap(queries, seed) * 1e6:.0f} µs.",
+    ]
+    columns = ("ids", "package", "search", "median", "fastest", "times the first", "times check=False")
+    return Table("Repeated documents", columns, rows, notes)
+
+
+def _overlap(queries: int, seed: int) -> float:
+    """Seconds to count the judged documents of the top ten, of a run that is matched with its judgments."""
+    from pyterrier_cwla.overlap import Overlap
+    from pyterrier_cwla.provider import prepare
+
+    workload = workloads.build("M", seed).first(queries=queries)
+    rows = prepare(workload.qrels).rows(workload.runs[0])
+    rows.rankings()
+    times = []
+    for _ in range(50):
+        start = time.process_time()
+        Overlap.of(rows)
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def _process(folder: Path, queries: int, seed: int) -> subprocess.Popen[str]:
+    """A process that uses the package of this checkout, and these workloads."""
+    paths = (
+        f"import sys; sys.path.insert(0, {str(folder)!r}); import pyterrier_cwla; sys.path.insert(0, {str(_HERE)!r})"
+    )
+    code = f"{paths}; from benchmarks import repeats; repeats.main()"
+    arguments = ["--answer", "--queries", str(queries), "--seed", str(seed)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=folder, **pipes)
+
+
+def _asked(process: subprocess.Popen[str], ids: str, check: bool) -> float:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps([ids, check]) + "\n")
+    process.stdin.flush()
+    return float(process.stdout.readline())
+
+
+def _answer(queries: int, seed: int) -> None:
+    """Times what each line of the input asks for, on new buffers."""
+    from pyterrier_cwla import evaluate
+
+    workload = workloads.build("M", seed).first(queries=queries)
+    for line in sys.stdin:
+        ids, check = json.loads(line)
+        fresh = workload.fresh(RUN_COLUMNS)
+        (run,) = fresh.runs
+        if ids != "strings":
+            run = run.astype({"query_id": "category", "doc_id": "category"})
+        start = time.process_time()
+        evaluate(fresh.qrels, run, MEASURES, check=check)
+        print(time.process_time() - start, flush=True)
+
+
+if __name__ == "__main__":
+    main()
