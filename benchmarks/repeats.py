@@ -93,8 +93,8 @@ def _process(folder: Path, queries: int, seed: int) -> subprocess.Popen[str]:
     )
     code = f"{paths}; from benchmarks import repeats; repeats.main()"
     arguments = ["--answer", "--queries", str(queries), "--seed", str(seed)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    return subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=folder, **pipes)
+    command, pipe = [sys.executable, "-c", code, *arguments], subprocess.PIPE
+    return subprocess.Popen(command, cwd=folder, stdin=pipe, stdout=pipe, text=True)
 
 
 def _asked(process: subprocess.Popen[str], ids: str, check: bool) -> float:

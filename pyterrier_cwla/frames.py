@@ -127,7 +127,9 @@ class NamedColumns:
     def __getitem__(self, name: str) -> Any:
         def refuse(sentence: str, row: int) -> CWLAError:
             known = {"query_id": "query", "doc_id": "document"}
-            ids = [known[one] + f" {self._value(one, row)!r}" for one in known if one != name and one in self._columns]
+            ids = [
+                f"{known[one]} {shown(self._value(one, row))}" for one in known if one != name and one in self._columns
+            ]
             verb = sentence if self._what == "run" else sentence.replace("has", "have", 1)
             return self._error(f"the {self._what} {verb} in row {row} ({', '.join(ids)}). Keep one of the two.")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from . import ids
-from .errors import some
+from .errors import shown
 
 if TYPE_CHECKING:
     from .align import Rows
@@ -63,9 +63,13 @@ class Overlap:
         else:
             what = f"of the {self.top:,} documents in the top ten of {run} {self.judged:,} are judged, less than 1 %"
         return (
-            f"{what}: for query {query!r} it has {some(retrieved)}, and judged are {some(judged)}. Are the ids of"
+            f"{what}: for query {shown(query)} it has {_few(retrieved)}, and judged are {_few(judged)}. Are the ids of"
             " documents written alike?"
         )
+
+
+def _few(documents: list[str]) -> str:
+    return ", ".join(map(shown, documents[:3])) + ", …" * (len(documents) > 3)
 
 
 def _example(rows: Rows) -> tuple[str, list[str], list[str]] | None:

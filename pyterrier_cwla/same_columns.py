@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .errors import shown
+
 Named = tuple[str, Any]
 """A column under the name that it has in the data: a pandas or polars Series, a list, or an Arrow array."""
 
@@ -23,7 +25,7 @@ def the_only(columns: Sequence[Named], refuse: Callable[[str, int], Exception]) 
         row = _first_difference(first, second)
         if row is not None:
             two = f"has two columns {name!r}" if name == other_name else f"has the columns {name!r} and {other_name!r}"
-            values = f"{first[row].as_py()!r} and {second[row].as_py()!r}"
+            values = f"{shown(first[row].as_py())} and {shown(second[row].as_py())}"
             raise refuse(f"{two} for one thing, and they differ: {values}", row)
     return column
 

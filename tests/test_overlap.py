@@ -103,6 +103,13 @@ def test_an_experiment_warns_once_of_each_run():
     assert message.startswith("no document of the run is judged")
 
 
+def test_long_ids_are_shortened_and_sanitised():
+    odd = RUN.assign(doc_id="\x1b[2J" + "x" * 1000 + RUN.doc_id)
+    (message,) = told(lambda: evaluate(QRELS, odd, ["AP"]))
+    assert len(message) < 500
+    assert "\x1b" not in message
+
+
 def test_runs_by_name_are_named_and_parts_of_a_run_are_added_up(tmp_path, monkeypatch):
     (message,) = told(lambda: evaluate(QRELS, {"good": RUN, "bad": renamed()}, ["AP"]))
     assert message.startswith("no document of bad is judged")
