@@ -8,7 +8,7 @@ import pytest
 @pytest.fixture(autouse=True)
 def _language_as_it_was() -> Any:
     """What a test adds to the language is gone after it."""
-    from pyterrier_cwla.spec import TABLES
+    from pyterrier_cwla.model.language import TABLES
 
     before = {kind: dict(parts) for kind, parts in TABLES.items()}
     yield

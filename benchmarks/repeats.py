@@ -72,8 +72,8 @@ def measure(before: Path | None, queries: int, repeats: int, seed: int) -> Table
 
 def _overlap(queries: int, seed: int) -> float:
     """Seconds to count the judged documents of the top ten, of a run that is matched with its judgments."""
-    from pyterrier_cwla.overlap import Overlap
-    from pyterrier_cwla.provider import prepare
+    from pyterrier_cwla.data.overlap import Overlap
+    from pyterrier_cwla.measures.provider import prepare
 
     workload = workloads.build("M", seed).first(queries=queries)
     rows = prepare(workload.qrels).rows(workload.runs[0])

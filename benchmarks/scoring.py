@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from threadpoolctl import threadpool_limits
 
 from benchmarks.report import Table, keep, progress, seconds, show
-from pyterrier_cwla.scorers import Scorer, predicted, scorer
+from pyterrier_cwla.learning.scorers import Scorer, predicted, scorer
 
 MEASURE = "TBG(half_life=120)"
 QUERIES, FEATURES, FOLDS = 200, 50, 5

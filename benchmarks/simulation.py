@@ -14,9 +14,9 @@ import numpy as np
 
 from benchmarks.report import Table, keep, progress, seconds, show
 from pyterrier_cwla import TBG
-from pyterrier_cwla.behaviour.preference import prefer
-from pyterrier_cwla.behaviour.simulation import simulate
-from pyterrier_cwla.files import find_runs, read_qrels, read_run
+from pyterrier_cwla.behaviour.simulation.preferences import prefer
+from pyterrier_cwla.behaviour.simulation.simulator import simulate
+from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 
 DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[2] / "shared" / "data"))
 READINGS = ("fixed", "exponential", "gamma(2)", "lognormal(0.8)")

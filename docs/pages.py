@@ -21,11 +21,11 @@ from markup import escaped, indented, mathematics, numbers, page, table, title
 
 import pyterrier_cwla
 from pyterrier_cwla import CWLAError, Explanation, behaviour, explain, studies
-from pyterrier_cwla.evaluate import measures_of
-from pyterrier_cwla.listing import KINDS, Entry, Given, entries, made_of
-from pyterrier_cwla.measures import metric_of
-from pyterrier_cwla.probe import reads
-from pyterrier_cwla.spec import TABLES, In
+from pyterrier_cwla.evaluation.driver import measures_of
+from pyterrier_cwla.measures.reference import KINDS, Entry, Given, entries, made_of
+from pyterrier_cwla.measures.named import metric_of
+from pyterrier_cwla.model.introspection import reads
+from pyterrier_cwla.model.language import TABLES, In
 
 HERE = Path(__file__).parent
 SHIPPED = HERE.parent / "pyterrier_cwla" / "pt_docs"

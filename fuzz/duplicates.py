@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from pyterrier_cwla.files import read_duplicates
+from pyterrier_cwla.files.formats import read_duplicates
 
 from . import lengths, plain, texts
 

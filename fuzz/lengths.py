@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from pyterrier_cwla.files import read_lengths
+from pyterrier_cwla.files.formats import read_lengths
 
 from . import plain, texts
 

@@ -7,7 +7,7 @@ import random
 
 import pyarrow as pa
 
-from pyterrier_cwla.files import read_run
+from pyterrier_cwla.files.formats import read_run
 
 from . import plain, run
 from .found import result_of, same, scratch

@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pyterrier_cwla.files import read_duplicates, read_lengths, read_qrels, read_run
+from pyterrier_cwla.files.formats import read_duplicates, read_lengths, read_qrels, read_run
 
 from .found import Wrong, result_of, scratch
 

@@ -1,6 +1,6 @@
 """Judgments as TREC files: ``read_qrels`` reads what a reader of lines and fields reads, or refuses both."""
 
-from pyterrier_cwla.files import read_qrels
+from pyterrier_cwla.files.formats import read_qrels
 
 from . import plain, texts
 

@@ -1,6 +1,6 @@
 """Runs as TREC files: ``read_run`` reads what a reader of lines and fields reads, or refuses both."""
 
-from pyterrier_cwla.files import read_run
+from pyterrier_cwla.files.formats import read_run
 
 from . import plain, texts
 

@@ -6,9 +6,10 @@ import random
 
 import pandas as pd
 
-from pyterrier_cwla import evaluate, parts
+from pyterrier_cwla import evaluate
+from pyterrier_cwla.files import run_files
 from pyterrier_cwla.errors import CWLAError
-from pyterrier_cwla.files import run_with
+from pyterrier_cwla.files.formats import run_with
 
 from . import packed, parquet, run
 from .found import Wrong, result_of, scratch
@@ -35,18 +36,18 @@ def one_input(data: bytes) -> bool:
     whole = result_of(lambda: run_with(path, ()))  # these measures ask for no other columns
     if not isinstance(whole, CWLAError):
         whole = result_of(lambda: evaluate(_QRELS, whole, _MEASURES, by_query=True, check=True))
-    usual = parts.BLOCK, parts.ROWS
+    usual = run_files.BLOCK, run_files.ROWS
     try:
-        for parts.BLOCK, parts.ROWS in (usual, (64, 2)):
+        for run_files.BLOCK, run_files.ROWS in (usual, (64, 2)):
             streamed = result_of(lambda: evaluate(_QRELS, str(path), _MEASURES, by_query=True))
-            if isinstance(streamed, CWLAError) and f"a line of more than {parts.BLOCK:,} bytes" in str(streamed):
+            if isinstance(streamed, CWLAError) and f"a line of more than {run_files.BLOCK:,} bytes" in str(streamed):
                 continue
             if isinstance(streamed, CWLAError) != isinstance(whole, CWLAError):
-                raise Wrong(f"in blocks of {parts.BLOCK}: {streamed!r:.400}, and whole: {whole!r:.400}")
+                raise Wrong(f"in blocks of {run_files.BLOCK}: {streamed!r:.400}, and whole: {whole!r:.400}")
             if isinstance(whole, pd.DataFrame) and not streamed.reset_index(drop=True).equals(
                 whole.reset_index(drop=True)
             ):
-                raise Wrong(f"in blocks of {parts.BLOCK}:\n{streamed}\nand whole:\n{whole}")
+                raise Wrong(f"in blocks of {run_files.BLOCK}:\n{streamed}\nand whole:\n{whole}")
     finally:
-        parts.BLOCK, parts.ROWS = usual
+        run_files.BLOCK, run_files.ROWS = usual
     return not isinstance(whole, CWLAError)

@@ -168,7 +168,7 @@ def measured(files: list[str], without: tuple[str, ...], modules: list[str], job
 
 def _caches() -> list[Any]:
     """What the package remembers from one test to the next, but the nodes far beyond a list, which nothing changes."""
-    from pyterrier_cwla.tail import grid
+    from pyterrier_cwla.model.tail_sums import grid
 
     for start, doublings in ((16, 8), (16, 40), (1024, 34), (16384, 30)):
         grid(start, doublings)  # once for all children
@@ -294,7 +294,7 @@ def replaced(some: list[Mutant], files: list[str], without: tuple[str, ...], cho
 
 def _made_anew(module: str, code: CodeType) -> None:
     """Runs a module that does nothing but fill the language again, and makes the functions there what the new are."""
-    from pyterrier_cwla.spec import TABLES
+    from pyterrier_cwla.model.language import TABLES
 
     before = {kind: dict(parts) for kind, parts in TABLES.items()}
     exec(code, {"__name__": f"{PACKAGE.name}.{module}", "__package__": PACKAGE.name})

@@ -3,52 +3,52 @@
 from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
-from .aggregation import aggregation, discount
-from .announce import announce
-from .arrays import explain_gains, residual, score
-from .compare import compare
-from .comparison import Comparison
-from .continuation import continuation
-from .documents import Lengths, lengths_of_index, lengths_of_texts, register_lengths
-from .duplicates import Duplicates, find_duplicates, register_duplicates
-from .effort import effort
+from .model.aggregations import aggregation, discount
+from .measures.announce import announce
+from .evaluation.arrays import explain_gains, residual, score
+from .evaluation.run_comparison import compare
+from .evaluation.comparison import Comparison
+from .model.continuations import continuation
+from .data.lengths import Lengths, lengths_of_index, lengths_of_texts, register_lengths
+from .data.duplicates import Duplicates, find_duplicates, register_duplicates
+from .model.efforts import effort
 from .errors import CannotScore, CWLAError
-from .evaluate import evaluate
-from .explain import Explanation, explain
-from .gain import gain
-from .intents import register_intent_weights
-from .label_scores import cwla_score, err_score, measure_score, tbg_score
-from .measures import CWLA, MEASURES, TBG, Residual
-from .objectives import EvalMeasure, LambdaMART
-from .plots import plot_stops
-from .provider import CWLAProvider, register
-from .sessions import esNDCG, evaluate_sessions, nsDCG, sDCG
-from .spec import parse
-from .stops import stop_distribution
-from .tables import without_files
+from .evaluation.driver import evaluate
+from .evaluation.explanation import Explanation, explain
+from .model.gains import gain
+from .data.intents import register_intent_weights
+from .learning.metrics import cwla_score, err_score, measure_score, tbg_score
+from .measures.named import CWLA, MEASURES, TBG, Residual
+from .learning.lambdamart import EvalMeasure, LambdaMART
+from .rendering.figures import plot_stops
+from .measures.provider import CWLAProvider, register
+from .measures.sessions import esNDCG, evaluate_sessions, nsDCG, sDCG
+from .model.language import parse
+from .evaluation.stops import stop_distribution
+from .data.document_tables import without_files
 
 if TYPE_CHECKING:
-    from .held_out import out_of_fold
-    from .ltr import LearnedRanker
-    from .rankers import GroupedRanker
-    from .scorers import get_scorer, get_scorer_names, scorer
-    from .streaming import stream
-    from .terrier import DocLength, DuplicateOf
-    from .tuning import KFoldStudySearch, StudySearch
+    from .learning.cross_validation import out_of_fold
+    from .pipelines.learned_ranker import LearnedRanker
+    from .learning.rankers import GroupedRanker
+    from .learning.scorers import get_scorer, get_scorer_names, scorer
+    from .evaluation.streaming import stream
+    from .pipelines.document_columns import DocLength, DuplicateOf
+    from .pipelines.study_search import KFoldStudySearch, StudySearch
 
 #: What needs PyTerrier, scikit-learn or Parquet is imported when it is first asked for: its module.
 _LATER = {
-    "DocLength": "terrier",
-    "DuplicateOf": "terrier",
-    "GroupedRanker": "rankers",
-    "KFoldStudySearch": "tuning",
-    "LearnedRanker": "ltr",
-    "StudySearch": "tuning",
-    "get_scorer": "scorers",
-    "get_scorer_names": "scorers",
-    "out_of_fold": "held_out",
-    "scorer": "scorers",
-    "stream": "streaming",
+    "DocLength": "pipelines.document_columns",
+    "DuplicateOf": "pipelines.document_columns",
+    "GroupedRanker": "learning.rankers",
+    "KFoldStudySearch": "pipelines.study_search",
+    "LearnedRanker": "pipelines.learned_ranker",
+    "StudySearch": "pipelines.study_search",
+    "get_scorer": "learning.scorers",
+    "get_scorer_names": "learning.scorers",
+    "out_of_fold": "learning.cross_validation",
+    "scorer": "learning.scorers",
+    "stream": "evaluation.streaming",
 }
 
 __all__ = [

@@ -1,6 +1,6 @@
 """``python -m pyterrier_cwla`` is ``pyterrier-cwla``."""
 
-from pyterrier_cwla.cli import main
+from pyterrier_cwla.cli.app import main
 
 if __name__ == "__main__":
     main()

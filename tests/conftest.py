@@ -49,7 +49,7 @@ def browser(tmp_path_factory):
 def cli(capsys):
     """Runs a command: exit code, stdout, stderr."""
 
-    from pyterrier_cwla.cli import main
+    from pyterrier_cwla.cli.app import main
 
     def run(*arguments):
         capsys.readouterr()

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from pyterrier_cwla.spec import TABLES, Grades, In, Named, OneOf, Part, Spec
+from pyterrier_cwla.model.language import TABLES, Grades, In, Named, OneOf, Part, Spec
 
 BUILT_IN = {kind: {name: part for name, part in parts.items() if part.built_in} for kind, parts in list(TABLES.items())}
 

@@ -11,7 +11,7 @@ import pytest
 import reference
 
 from pyterrier_cwla import CWLA, effort, explain_gains, residual, score
-from pyterrier_cwla.align import Judgments
+from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.errors import CWLAError
 
 CONTINUATIONS = {

@@ -155,7 +155,7 @@ def test_ids_of_equal_hashes_are_told_apart(monkeypatch):
 
     measures = ["AP", "nDCG@10", "Judged@100", "Bpref"]
     expected = evaluate(*frames(), measures)
-    monkeypatch.setattr("pyterrier_cwla.ids._Hashing.__call__", hashed)
+    monkeypatch.setattr("pyterrier_cwla.files.id_columns._Hashing.__call__", hashed)
     pd.testing.assert_frame_equal(evaluate(*frames(), measures), expected)
     message = complaint_of(BadRun, evaluate, *frames(("b", "d77", 0.5)), measures)
     assert message == "topic 'b': 'd77' is retrieved twice: keep one row of each document."
@@ -469,5 +469,5 @@ def test_a_frame_of_several_runs(form):
 def test_a_dask_frame_is_for_the_cluster():
     dataframe = pytest.importorskip("dask.dataframe")
     rows = pd.DataFrame({"query_id": ["q"], "doc_id": ["a"], "score": [1.0]})
-    with pytest.raises(BadRun, match=r"Dask DataFrame: pyterrier_cwla\.cluster\.evaluate"):
+    with pytest.raises(BadRun, match=r"Dask DataFrame: pyterrier_cwla\.evaluation\.cluster\.evaluate"):
         evaluate({"q": {"a": 1}}, dataframe.from_pandas(rows, npartitions=1), ["RR"])

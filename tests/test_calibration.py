@@ -11,10 +11,10 @@ from generated_logs import TABLE_1, generated_log
 
 from pyterrier_cwla import TBG
 from pyterrier_cwla.behaviour import simulated_log
-from pyterrier_cwla.behaviour.calibration import Calibration, calibrate
-from pyterrier_cwla.behaviour.calibration_plots import progress, reading_points
-from pyterrier_cwla.behaviour.log import InteractionLog
-from pyterrier_cwla.behaviour.rates import line
+from pyterrier_cwla.behaviour.logs.calibration import Calibration, calibrate
+from pyterrier_cwla.behaviour.logs.calibration_plots import progress, reading_points
+from pyterrier_cwla.behaviour.logs.log import InteractionLog
+from pyterrier_cwla.behaviour.logs.rates import line
 from pyterrier_cwla.errors import BadLog, BadParameter, MalformedFile
 
 TBG_PARAMETERS = list(TABLE_1)[:7]
@@ -688,7 +688,7 @@ def test_the_three_pictures_are_drawn():
 @pytest.mark.real_data
 def test_the_study_of_presentations_and_satisfaction(data):
     """CHIIR 2024, pooled: .663 and .351 saves a view, .385 and .225 clicks a result; .353 and .199 were clicked at all."""
-    from pyterrier_cwla.behaviour.adapters import chiir24_log
+    from pyterrier_cwla.behaviour.logs.adapters import chiir24_log
 
     found = calibrate(chiir24_log(data / "chiir24-satisfaction"), depth="seen", shapes=(), resamples=200)
     pooled = {

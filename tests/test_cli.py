@@ -17,11 +17,13 @@ import pytest
 import pyterrier_cwla
 from pyterrier_cwla import TBG, GeometricMean, Residual
 from pyterrier_cwla.errors import CWLAError
-from pyterrier_cwla.options import in_options
+from pyterrier_cwla.cli.options import in_options
 
 pytest.importorskip("typer", reason="the command line is the extra [cli]")
 
-from pyterrier_cwla import commands, listing, printing, spec
+from pyterrier_cwla.cli import commands, tables
+from pyterrier_cwla.measures import reference
+from pyterrier_cwla.model import language
 
 DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[2] / "shared" / "data"))
 DL19 = DATA / "dl19"
@@ -368,7 +370,7 @@ def test_explanations_fit_the_screen(files, prints, monkeypatch, width, measure)
 @pytest.mark.parametrize("name", ["score.svg", "score.png"])
 def test_an_explanation_can_be_drawn(files, prints, name):
     pytest.importorskip("matplotlib", reason="pictures are the extra [plots]")
-    pytest.importorskip("pyterrier_cwla.plots", reason="pyterrier_cwla.plots is not there")
+    pytest.importorskip("pyterrier_cwla.rendering.figures", reason="pyterrier_cwla.rendering.figures is not there")
     prints("explain", "qrels.txt", "runs/good.txt", "-q", "q1", "-m", MAX, "--plot", name)
     assert Path(name).read_bytes().startswith({".svg": b"<?xml", ".png": b"\x89PNG"}[Path(name).suffix])
 
@@ -382,8 +384,8 @@ def test_the_listing_names_everything_there_is(prints, monkeypatch, width):
     out = prints("measures")
     assert max(map(len, out.splitlines())) <= width
     words = set(out.replace("(", " ").replace("[", " ").replace("@", " ").split())
-    assert {entry.name for entry in listing.entries()} <= words
-    assert {part for table in pyterrier_cwla.spec.TABLES.values() for part in table} <= words
+    assert {entry.name for entry in reference.entries()} <= words
+    assert {part for table in pyterrier_cwla.model.language.TABLES.values() for part in table} <= words
 
 
 def test_the_listing_gives_parameters_and_sources(prints, monkeypatch):
@@ -396,7 +398,7 @@ def test_the_listing_gives_parameters_and_sources(prints, monkeypatch):
 
 def test_the_listing_as_records(prints):
     found = {(record["kind"], record["name"]): record for record in records(prints("measures", "--format", "jsonl"))}
-    assert len(found) == len(listing.entries())
+    assert len(found) == len(reference.entries())
     half_life = {"name": "half_life", "allowed": "a number in (0, ∞)", "required": False, "default": 224}
     assert found["measure", "TBG"]["parameters"][0] == half_life
     assert found["measure", "TBG"]["parts"]["C"] == "decay(half_life)"
@@ -427,8 +429,8 @@ def test_names_are_found_as_people_write_them(prints, asked, found):
 
 
 def test_every_entry_can_be_shown(prints):
-    own = {name for parts in spec.TABLES.values() for name, part in parts.items() if not part.built_in}
-    for entry in (entry for entry in listing.entries() if entry.name not in own):  # other tests have parts of their own
+    own = {name for parts in language.TABLES.values() for name, part in parts.items() if not part.built_in}
+    for entry in (entry for entry in reference.entries() if entry.name not in own):  # other tests have parts of their own
         assert entry.says
         assert prints("measures", entry.name)
 
@@ -458,14 +460,14 @@ def test_the_demonstration(prints, monkeypatch):
 @pytest.mark.usefixtures("_bm25s")
 def test_the_demonstration_shows_what_time_changes():
     """On the collection that everybody sees, TBG and nDCG@10 disagree about length, both significantly."""
-    from pyterrier_cwla import demo
+    from pyterrier_cwla.demo import experiment
 
-    table = demo.run()
+    table = experiment.run()
     assert table["name"].tolist() == ["BM25", "BM25, length ignored", "BM25, then short first"]
     assert table["nDCG@10"].idxmax() == 1
     assert table["TBG"].idxmin() == 1
     assert table.loc[1, ["nDCG@10 reject", "TBG reject"]].all()
-    remark = demo.remark(table)
+    remark = experiment.remark(table)
     assert "nDCG@10 puts “BM25, length ignored” above “BM25”" in remark
     assert "both significantly" in remark
 
@@ -473,9 +475,9 @@ def test_the_demonstration_shows_what_time_changes():
 @pytest.mark.usefixtures("_bm25s")
 def test_corrections_are_those_of_holm():
     """With two comparisons the smaller p is doubled, and the larger is no smaller than that."""
-    from pyterrier_cwla import demo
+    from pyterrier_cwla.demo import experiment
 
-    table = demo.run(documents=300, topics=8, baseline="BM25, length ignored")
+    table = experiment.run(documents=300, topics=8, baseline="BM25, length ignored")
     p, corrected = (table[f"nDCG@10 {column}"] for column in ("p-value", "p-value corrected"))
     assert math.isnan(p[1])
     low, high = sorted([p[0], p[2]])
@@ -666,7 +668,7 @@ def test_ctrl_c_is_quiet(cli, monkeypatch):
     def interrupted():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(listing, "entries", interrupted)
+    monkeypatch.setattr(reference, "entries", interrupted)
     assert cli("measures") == (130, "", "")
 
 
@@ -684,7 +686,7 @@ def test_without_arguments_and_with_help(cli):
 
 def test_pyterrier_is_imported_by_the_demonstration_only(files):
     code = (
-        "import sys\nfrom pyterrier_cwla.cli import main\n"
+        "import sys\nfrom pyterrier_cwla.cli.app import main\n"
         "try: main(['evaluate', 'qrels.txt', 'runs', '-m', 'AP'])\nexcept SystemExit: pass\n"
         "print('pyterrier' in sys.modules, 'matplotlib' in sys.modules)"
     )
@@ -753,4 +755,4 @@ def flags(measures):
 
 
 def test_numbers_of_tables():
-    assert [printing.decimal(v) for v in (0.12345, math.inf, -math.inf, math.nan)] == ["0.1235", "∞", "−∞", ""]
+    assert [tables.decimal(v) for v in (0.12345, math.inf, -math.inf, math.nan)] == ["0.1235", "∞", "−∞", ""]

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyterrier_cwla import evaluate
-from pyterrier_cwla.behaviour.adapters import chiir24_log
-from pyterrier_cwla.behaviour.clicks import click_metrics, weighted_correlation
-from pyterrier_cwla.behaviour.log import InteractionLog
+from pyterrier_cwla.behaviour.logs.adapters import chiir24_log
+from pyterrier_cwla.behaviour.clicks.online_metrics import click_metrics, weighted_correlation
+from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.errors import BadLog, BadParameter
 
 NAMES = ["QCTR", "UCTR", "MaxRR", "MeanRR", "MinRR", "PLC", "SS"]

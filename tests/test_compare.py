@@ -19,10 +19,10 @@ import pandas as pd
 import pytest
 from generated import as_pyterrier, collection, harmless
 
-from pyterrier_cwla import significance
-from pyterrier_cwla.compare import compare
+from pyterrier_cwla.evaluation import significance
+from pyterrier_cwla.evaluation.run_comparison import compare
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, CWLAError, UnknownSpec
-from pyterrier_cwla.evaluate import evaluate
+from pyterrier_cwla.evaluation.driver import evaluate
 
 stats = pytest.importorskip("scipy.stats")
 pytest.importorskip("statsmodels", reason="corrections are the extra [stats]")
@@ -467,7 +467,7 @@ def test_without_statsmodels_there_is_a_way_out(monkeypatch):
 
 
 def test_importing_it_imports_nothing_heavy():
-    code = "import sys, pyterrier_cwla.compare; print([m for m in ('statsmodels', 'scipy.stats') if m in sys.modules])"
+    code = "import sys, pyterrier_cwla.evaluation.run_comparison; print([m for m in ('statsmodels', 'scipy.stats') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 
 
@@ -741,7 +741,7 @@ def files(tmp_path, monkeypatch):
 def cli(capsys):
     """Runs a command: exit code, stdout, stderr."""
     pytest.importorskip("typer", reason="the command line is the extra [cli]")
-    from pyterrier_cwla.cli import main
+    from pyterrier_cwla.cli.app import main
 
     def run(*arguments):
         with pytest.raises(SystemExit) as ended:
@@ -919,7 +919,7 @@ def test_json_has_no_infinite_numbers(files):
     for name, scores in {"x": run, "y": better}.items():
         lines = [f"{q} Q0 {d} 1 {score} {name}\n" for q, of_q in scores.items() for d, score in of_q.items()]
         (files / f"{name}.run").write_text("".join(lines))
-    from pyterrier_cwla.cli import main
+    from pyterrier_cwla.cli.app import main
 
     out = io.StringIO()
     with pytest.raises(SystemExit), redirect_stdout(out):

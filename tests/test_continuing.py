@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from pyterrier_cwla import CWLA, evaluate
-from pyterrier_cwla.behaviour.adapters import chiir24_log
-from pyterrier_cwla.behaviour.behaviour_plots import plot_continuing
-from pyterrier_cwla.behaviour.continuing import continuing_from_last_clicks, continuing_from_views
-from pyterrier_cwla.behaviour.log import InteractionLog
+from pyterrier_cwla.behaviour.logs.adapters import chiir24_log
+from pyterrier_cwla.behaviour.logs.behaviour_plots import plot_continuing
+from pyterrier_cwla.behaviour.logs.continuation_curves import continuing_from_last_clicks, continuing_from_views
+from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.errors import BadLog, BadParameter
 
 

@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
-from pyterrier_cwla.behaviour.clicks import weighted_correlation
+from pyterrier_cwla.behaviour.clicks.online_metrics import weighted_correlation
 from pyterrier_cwla.errors import BadParameter
-from pyterrier_cwla.studies import weighted
-from pyterrier_cwla.studies.dependent import clustered_error, difference_test, influence, williams_test
-from pyterrier_cwla.studies.weighted import resample_counts, weighted_agreement, weighted_pearson, weighted_ranks
+from pyterrier_cwla.studies.users import resampled_correlations
+from pyterrier_cwla.studies.users.dependent_correlations import clustered_error, difference_test, influence, williams_test
+from pyterrier_cwla.studies.users.resampled_correlations import resample_counts, weighted_agreement, weighted_pearson, weighted_ranks
 
 SCIPY = {"pearson": pearsonr, "spearman": spearmanr, "tau_b": kendalltau}
 
@@ -35,10 +35,10 @@ def ratings_and_scores(seed, n=40, levels=5):
 # ---- resamples
 
 
-def ways(monkeypatch, per_level, cells=weighted._CELLS, pairs=weighted._PAIRS):
+def ways(monkeypatch, per_level, cells=resampled_correlations._CELLS, pairs=resampled_correlations._PAIRS):
     """0: level by level; 100,000: all pairs."""
     for name, value in (("_PER_LEVEL", per_level), ("_CELLS", cells), ("_PAIRS", pairs)):
-        monkeypatch.setattr(weighted, name, value)
+        monkeypatch.setattr(resampled_correlations, name, value)
 
 
 @pytest.mark.parametrize("per_level", [0, 100_000])
@@ -179,7 +179,7 @@ def test_the_standard_error_over_users_is_about_the_bootstrap_s_over_users(coeff
 def test_many_pairs_are_looked_at_in_parts(monkeypatch):
     x, y = ratings_and_scores(6)
     whole = influence(x, y, "tau_b")
-    monkeypatch.setattr("pyterrier_cwla.studies.dependent._CELLS", 100)
+    monkeypatch.setattr("pyterrier_cwla.studies.users.dependent_correlations._CELLS", 100)
     assert influence(x, y, "tau_b").tolist() == whole.tolist()
 
 

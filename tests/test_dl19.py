@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pyterrier_cwla import TBG, evaluate
 from pyterrier_cwla.errors import MissingLength
-from pyterrier_cwla.files import find_runs, read_lengths, read_qrels, read_run
+from pyterrier_cwla.files.formats import find_runs, read_lengths, read_qrels, read_run
 
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
 

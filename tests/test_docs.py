@@ -11,10 +11,12 @@ from xml.etree import ElementTree
 import ir_measures
 import pytest
 
-from pyterrier_cwla import cli, listing, spec
-from pyterrier_cwla.catalogue import Row
-from pyterrier_cwla.measures import MEASURES, _measure_class
-from pyterrier_cwla.spec import In, Parameter
+from pyterrier_cwla.cli import app
+from pyterrier_cwla.measures import reference
+from pyterrier_cwla.model import language
+from pyterrier_cwla.measures.catalogue import Row
+from pyterrier_cwla.measures.named import MEASURES, _measure_class
+from pyterrier_cwla.model.language import In, Parameter
 
 DOCS = Path(__file__).parent.parent / "docs"
 sys.path.insert(0, str(DOCS))
@@ -50,19 +52,19 @@ def test_examples_run_as_they_stand(name):
 
 
 def test_everything_there_is_has_a_page_or_a_section(written):
-    for entry in listing.entries():
+    for entry in reference.entries():
         if entry.kind in ("measure", "ir_measures"):
             page = written[f"measures/{entry.name}.rst"]
             assert f":doc:`{entry.name}`" in written["measures/index.rst"]
             assert ("Weights\n---" in page) == (entry.parts is not None)
-        elif entry.kind not in spec.TABLES or spec.TABLES[entry.kind][entry.name].built_in:
+        elif entry.kind not in language.TABLES or language.TABLES[entry.kind][entry.name].built_in:
             page = written[f"parts/{pages.PARTS[entry.kind]}.rst"]
             assert f"\n{entry.name}\n{'-' * len(entry.name)}\n" in page
 
 
 def test_pages_say_what_the_command_line_says(written, capsys):
     with pytest.raises(SystemExit):
-        cli.main(["measures", "--format", "jsonl"])
+        app.main(["measures", "--format", "jsonl"])
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     ours = [record for record in records if record["kind"] in ("measure", "ir_measures")]
     assert {f"measures/{record['name']}.rst" for record in ours} == {

@@ -19,12 +19,13 @@ import pytest
 from killed import collection, stopped, trial
 
 import pyterrier_cwla
-from pyterrier_cwla import CWLAError, evaluate, lengths_of_texts, parts
+from pyterrier_cwla import CWLAError, evaluate, lengths_of_texts
+from pyterrier_cwla.files import run_files
 from pyterrier_cwla.errors import MalformedFile, NotWritten
-from pyterrier_cwla.kept import Kept
-from pyterrier_cwla.pieces import Pieces
-from pyterrier_cwla.streaming import Counts
-from pyterrier_cwla.whole import written
+from pyterrier_cwla.tasks.result_cache import Kept
+from pyterrier_cwla.tasks.checkpoints import Pieces
+from pyterrier_cwla.evaluation.streaming import Counts
+from pyterrier_cwla.files.atomic import written
 
 MEASURES = ["AP", "nDCG@10"]
 RNG = random.Random(0)
@@ -138,7 +139,7 @@ def test_a_file_that_shrinks_while_it_is_read(monkeypatch, rows):
         return found
 
     write(len(FRAME))
-    monkeypatch.setattr(parts, "ROWS", 10)
+    monkeypatch.setattr(run_files, "ROWS", 10)
     monkeypatch.setattr(Counts, "total", classmethod(shrinking))
     for keep in (None, "kept"):
         write(len(FRAME))

@@ -18,9 +18,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyterrier_cwla import evaluate, parts
+from pyterrier_cwla import evaluate
+from pyterrier_cwla.files import run_files
 from pyterrier_cwla.errors import BadJudgments, BadRun, MalformedFile
-from pyterrier_cwla.files import find_runs, read_lengths, read_qrels, read_run
+from pyterrier_cwla.files.formats import find_runs, read_lengths, read_qrels, read_run
 
 DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[2] / "shared" / "data"))
 needs_data = pytest.mark.skipif(
@@ -350,8 +351,8 @@ def test_the_tag_of_a_run_is_the_rest_of_the_line(pack, block, file, monkeypatch
     path = file(pack(TAGGED))
     assert read_run(path).to_pydict() == expected
     if block is not None:
-        monkeypatch.setattr(parts, "BLOCK", block)
-    tables = [table for part in parts.sources(str(path))[0].parts for table in part.tables()]
+        monkeypatch.setattr(run_files, "BLOCK", block)
+    tables = [table for part in run_files.sources(str(path))[0].parts for table in part.tables()]
     assert pa.concat_tables(tables).drop_columns("run").to_pydict() == expected
     qrels = {"1": {"b": 1}, "2": {"a": 1}}
     one_word = re.sub(rb"my\s+run\s+of today", b"t", TAGGED)
@@ -370,7 +371,7 @@ def test_swapped_files_are_noticed(file, parquet, cli, monkeypatch):
     assert complaint(read_run, qrels).endswith("Are these judgments? They are given first, then runs.")
     assert "Is this a run?" in complaint(read_qrels, file(TAGGED))
     for block in (1 << 20, 64):
-        monkeypatch.setattr(parts, "BLOCK", block)
+        monkeypatch.setattr(run_files, "BLOCK", block)
         with pytest.raises(MalformedFile, match=r"Are these judgments\?"):
             evaluate({"1": {"a": 1}}, str(qrels), ["AP"])
     assert "Is this a run?" not in complaint(read_qrels, file(QRELS + b"301 0 FT911-9 1 2 3"))

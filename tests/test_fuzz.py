@@ -19,11 +19,11 @@ from fuzz import plain
 from fuzz.__main__ import TARGETS, source
 from pyterrier_cwla import TBG, evaluate
 from pyterrier_cwla.behaviour import Calibration, InteractionLog, calibrate
-from pyterrier_cwla.behaviour.adapters import chiir24_log
-from pyterrier_cwla.documents import Lengths
+from pyterrier_cwla.behaviour.logs.adapters import chiir24_log
+from pyterrier_cwla.data.lengths import Lengths
 from pyterrier_cwla.errors import BadParameter, CWLAError, MalformedFile
-from pyterrier_cwla.evaluate import computed_here
-from pyterrier_cwla.files import read_duplicates, read_lengths, read_qrels, read_run
+from pyterrier_cwla.evaluation.driver import computed_here
+from pyterrier_cwla.files.formats import read_duplicates, read_lengths, read_qrels, read_run
 
 INPUTS = {"logs": 50, "adapters": 15, "provider": 50, "calibration": 100, "measures": 150, "streamed": 40}
 pytestmark = pytest.mark.filterwarnings("ignore:run and judgments have no query in common")

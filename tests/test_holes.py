@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyterrier_cwla.errors import BadJudgments, BadParameter
-from pyterrier_cwla.studies.holes import (
+from pyterrier_cwla.studies.incomplete_judgments.missing_judgments import (
     FRACTIONS,
     Depths,
     Fractions,

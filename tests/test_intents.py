@@ -239,7 +239,7 @@ def test_in_an_experiment():
 
 def test_on_the_command_line(tmp_path, capsys):
     pytest.importorskip("typer", reason="the command line is the extra [cli]")
-    from pyterrier_cwla.cli import main
+    from pyterrier_cwla.cli.app import main
 
     run, qrels = diversity(4)
     lines = [f"{q} {t} {d} {g}\n" for q, d, g, t in qrels.itertuples(index=False)]

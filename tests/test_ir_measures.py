@@ -29,7 +29,7 @@ from pyterrier_cwla import (
     register_lengths,
 )
 from pyterrier_cwla.errors import BadParameter, UnknownSpec
-from pyterrier_cwla.measures import CWLAMeasure
+from pyterrier_cwla.measures.named import CWLAMeasure
 
 # ---- names
 
@@ -171,8 +171,8 @@ def test_how_measures_print():
 
 
 def test_parameters_may_be_parts_and_specs():
-    from pyterrier_cwla.aggregation import erg
-    from pyterrier_cwla.continuation import rbp
+    from pyterrier_cwla.model.aggregations import erg
+    from pyterrier_cwla.model.continuations import rbp
 
     assert CWLA(C=rbp(0.8), A=erg, max_rel=3) == CWLA(C="rbp(0.8)", A="erg", max_rel=3)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import CWLA, GeometricMean, Residual, evaluate
-from pyterrier_cwla.files import find_runs, read_qrels, read_run
+from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 
 #: trec_eval's names, and ours; nDCG is left out where grades are negative, at which pytrec_eval may never return.
 NAMES = {"map": "AP({})", "map_cut_5": "AP({})@5", "P_5": "P({})@5", "Rprec": "Rprec({})", "recip_rank": "RR({})",

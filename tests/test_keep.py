@@ -12,14 +12,14 @@ import pytest
 
 import pyterrier_cwla
 from pyterrier_cwla import CWLAError, evaluate
-from pyterrier_cwla.codes import names_in_cache
+from pyterrier_cwla.evaluation.measure_hash import names_in_cache
 from pyterrier_cwla.errors import MalformedFile
-from pyterrier_cwla.evaluate import computed_here
-from pyterrier_cwla.fingerprints import of_columns, of_strings
-from pyterrier_cwla.frames import run_columns
-from pyterrier_cwla.kept import Kept, _seal
-from pyterrier_cwla.provider import CWLAEvaluator
-from pyterrier_cwla.streaming import stream
+from pyterrier_cwla.evaluation.driver import computed_here
+from pyterrier_cwla.tasks.hashing import of_columns, of_strings
+from pyterrier_cwla.data.columns import run_columns
+from pyterrier_cwla.tasks.result_cache import Kept, _seal
+from pyterrier_cwla.measures.provider import CWLAEvaluator
+from pyterrier_cwla.evaluation.streaming import stream
 
 MEASURES = ["AP", "nDCG@10", "CWLA(C='rbp(0.8)',A='max',max_rel=3)"]
 
@@ -111,7 +111,7 @@ def test_a_run_is_told_by_its_content(collection, computed):
 def test_other_versions_are_others(collection, computed, monkeypatch):
     scored()
     again(computed)
-    monkeypatch.setattr("pyterrier_cwla.kept.__version__", "0.0.1")
+    monkeypatch.setattr("pyterrier_cwla.tasks.result_cache.__version__", "0.0.1")
     scored()
     assert len(again(computed)) == 3
 

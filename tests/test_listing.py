@@ -2,11 +2,12 @@
 
 import pytest
 
-from pyterrier_cwla import gain, listing
+from pyterrier_cwla import gain
+from pyterrier_cwla.measures import reference
 
 
 def entry(kind, name):
-    return next(entry for entry in listing.entries() if (entry.kind, entry.name) == (kind, name))
+    return next(entry for entry in reference.entries() if (entry.kind, entry.name) == (kind, name))
 
 
 def test_a_docstring_is_read_field_by_field():
@@ -63,11 +64,11 @@ def test_a_docstring_of_one_line_and_none_at_all():
     ],
 )
 def test_what_a_part_is_made_of(role, text, found):
-    assert [part.name for part in listing.made_of(role, text)] == found
+    assert [part.name for part in reference.made_of(role, text)] == found
 
 
 def test_where_a_list_ends_is_said_in_words():
-    (thousand,) = listing.made_of("end", "1000")
+    (thousand,) = reference.made_of("end", "1000")
     assert thousand.says == "Everybody leaves at rank 1000, retrieved or not."
 
 
@@ -87,7 +88,7 @@ def test_parts_say_which_parameter_is_which(name, role, text):
 
 
 def test_every_measure_says_what_it_is():
-    for found in listing.entries():
+    for found in reference.entries():
         if found.kind in ("measure", "ir_measures"):
             assert found.says.endswith("."), found.name
             assert found.parts or found.kind == "ir_measures" or found.formula, found.name

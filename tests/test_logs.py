@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyterrier_cwla.behaviour.adapters import chiir24_log, click_log
-from pyterrier_cwla.behaviour.log import InteractionLog
-from pyterrier_cwla.behaviour.log_checks import COLUMNS
+from pyterrier_cwla.behaviour.logs.adapters import chiir24_log, click_log
+from pyterrier_cwla.behaviour.logs.log import InteractionLog
+from pyterrier_cwla.behaviour.logs.validation import COLUMNS
 from pyterrier_cwla.errors import BadLog, BadParameter, MalformedFile
 
 UNKNOWN = float("nan")

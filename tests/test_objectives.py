@@ -7,9 +7,10 @@ import pickle
 import numpy as np
 import pytest
 
-from pyterrier_cwla import evaluate, register_lengths, training
+from pyterrier_cwla import evaluate, register_lengths
+from pyterrier_cwla.learning import training_rows
 from pyterrier_cwla.errors import BadJudgments, BadParameter, MissingLength, UnknownSpec
-from pyterrier_cwla.objectives import EvalMeasure, LambdaMART
+from pyterrier_cwla.learning.lambdamart import EvalMeasure, LambdaMART
 
 lightgbm = pytest.importorskip("lightgbm")
 xgboost = pytest.importorskip("xgboost")
@@ -143,7 +144,7 @@ def test_weights_are_of_rows_in_lightgbm_and_of_queries_in_xgboost():
 
 
 def test_gradients_are_the_same_for_any_number_of_threads(monkeypatch):
-    monkeypatch.setattr(training, "_CELLS", 200)  # so that there are chunks to share
+    monkeypatch.setattr(training_rows, "_CELLS", 200)  # so that there are chunks to share
     X, y, words, sizes = rows()
     for measure in ("TBG", "INST(max_rel=3)", "CWLA(C='inst(1)',A='fgt(0.5)',max_rel=3)"):
         one, two = (LambdaMART(measure, doc_length=words, threads=n).gradients(y, X[:, 0], sizes) for n in (1, 2))

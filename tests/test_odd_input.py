@@ -32,8 +32,8 @@ from pyterrier_cwla import (
 )
 from pyterrier_cwla.behaviour import InteractionLog, simulate
 from pyterrier_cwla.errors import BadJudgments, BadLog, BadParameter, BadRun, CannotScore, CWLAError, MalformedFile
-from pyterrier_cwla.frames import judgment_columns
-from pyterrier_cwla.label_scores import measure_score
+from pyterrier_cwla.data.columns import judgment_columns
+from pyterrier_cwla.learning.metrics import measure_score
 
 QRELS, RUN = {"q": {"a": 1, "b": 0}}, {"q": {"a": 1.0, "b": 2.0}}
 MEASURES = ["AP", "nDCG", "CWLA(C='rbp(0.5)',A='erg',max_rel=3)"]
@@ -289,7 +289,7 @@ def test_a_depth_that_is_no_rank(depth):
 
 def test_depths_and_users_that_no_memory_holds(monkeypatch):
     assert stop_distribution(QRELS, RUN, "RR", depth=np.int64(3)).shape == (1, 5)
-    monkeypatch.setattr("pyterrier_cwla.room.free", lambda: 1 << 21)
+    monkeypatch.setattr("pyterrier_cwla.files.memory_limit.free", lambda: 1 << 21)
     with pytest.raises(
         BadParameter, match=r"depth=1,000,000 for 1 queries take at least 15\.3 MiB of memory, and 2\.0 MiB are free"
     ):

@@ -5,7 +5,7 @@ import pytest
 from generated import collection
 
 from pyterrier_cwla import CWLAError, register_lengths
-from pyterrier_cwla.behaviour.over_time import progress, times_to_ranks
+from pyterrier_cwla.behaviour.logs.progress_over_time import progress, times_to_ranks
 from pyterrier_cwla.errors import BadParameter, MissingLength
 
 WORDS = register_lengths("words_of_progress", {f"d{i}": 37 * i % 900 for i in range(60)})

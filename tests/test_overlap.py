@@ -10,7 +10,7 @@ from generated import collection, harmless
 from ir_measures import AP, NumRet, nDCG
 
 from pyterrier_cwla import CWLA, compare, evaluate, stream
-from pyterrier_cwla.cli import main
+from pyterrier_cwla.cli.app import main
 from pyterrier_cwla.errors import CWLAWarning
 
 RBP = CWLA(C="rbp(0.8)", A="erg", max_rel=3)
@@ -113,8 +113,8 @@ def test_long_ids_are_shortened_and_sanitised():
 def test_runs_by_name_are_named_and_parts_of_a_run_are_added_up(tmp_path, monkeypatch):
     (message,) = told(lambda: evaluate(QRELS, {"good": RUN, "bad": renamed()}, ["AP"]))
     assert message.startswith("no document of bad is judged")
-    monkeypatch.setattr("pyterrier_cwla.parts._Lines.is_small", False)
-    monkeypatch.setattr("pyterrier_cwla.parts.BLOCK", 1 << 10)
+    monkeypatch.setattr("pyterrier_cwla.files.run_files._Lines.is_small", False)
+    monkeypatch.setattr("pyterrier_cwla.files.run_files.BLOCK", 1 << 10)
     half = RUN.assign(doc_id=RUN.doc_id.where(RUN.query_id > "4", "x" + RUN.doc_id))
     for run, expected in ((renamed(), 1), (half, 0)):
         lines = [f"{row.query_id} Q0 {row.doc_id} 1 {row.score} tag\n" for row in run.itertuples()]

@@ -9,8 +9,8 @@ import pytest
 from generated import collection
 
 from pyterrier_cwla import TBG, explain
-from pyterrier_cwla.behaviour.preference import prefer
-from pyterrier_cwla.behaviour.simulation import simulate
+from pyterrier_cwla.behaviour.simulation.preferences import prefer
+from pyterrier_cwla.behaviour.simulation.simulator import simulate
 from pyterrier_cwla.errors import BadParameter
 
 

@@ -25,8 +25,8 @@ from xgboost import XGBRanker
 
 from pyterrier_cwla import TBG, CWLAError
 from pyterrier_cwla.errors import BadJudgments, BadParameter, CannotScore, MissingLength, NotPassed, UnknownSpec
-from pyterrier_cwla.objectives import EvalMeasure, LambdaMART
-from pyterrier_cwla.rankers import EXPECTED_FAILED_CHECKS, GroupedRanker
+from pyterrier_cwla.learning.lambdamart import EvalMeasure, LambdaMART
+from pyterrier_cwla.learning.rankers import EXPECTED_FAILED_CHECKS, GroupedRanker
 
 LIGHTGBM = LGBMRanker(n_estimators=8, num_leaves=7, min_child_samples=5, n_jobs=1, verbosity=-1)
 XGBOOST = XGBRanker(n_estimators=8, max_depth=3, n_jobs=1)

@@ -7,7 +7,7 @@ from test_paper_003 import ADAPTIVE, read, table_3, twin  # noqa: F401
 
 from pyterrier_cwla import evaluate, evaluate_sessions
 from pyterrier_cwla.errors import BadParameter, BadRatings
-from pyterrier_cwla.studies.rated import Rated, what_was_rated, why_not_all
+from pyterrier_cwla.studies.users.ratings import Rated, what_was_rated, why_not_all
 
 QRELS = {q: {"a": 2, "b": 0, "c": 1} for q in "1234"}
 RUN = {q: {d: -float(i) for i, d in enumerate(docs)} for q, docs in zip("1234", ["abc", "bac", "cab", "cba"])}

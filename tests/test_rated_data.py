@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from pyterrier_cwla.errors import BadParameter, BadRatings, MalformedFile
-from pyterrier_cwla.studies.rated_data import chiir24_ratings, jiang_ratings
+from pyterrier_cwla.studies.users.datasets import chiir24_ratings, jiang_ratings
 
 
 def write(folder, **files):
@@ -201,8 +201,8 @@ def test_the_lists_of_chiir_2024(data):
 @pytest.mark.real_data
 def test_recorded_lists_have_the_impressions_at_their_ranks(data):
     """What the ranks mean: of all queries that a user asked once, noted and recorded ranks are the same."""
-    from pyterrier_cwla.behaviour.adapters import study_table
-    from pyterrier_cwla.studies.rated_data import _QUERY, _recorded
+    from pyterrier_cwla.behaviour.logs.adapters import study_table
+    from pyterrier_cwla.studies.users.datasets import _QUERY, _recorded
 
     folder = data / "chiir24-satisfaction"
     columns = ("id", *_QUERY, "doc_id", "rank", "original_rank")

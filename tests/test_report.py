@@ -190,9 +190,9 @@ def test_a_name_that_leaves_the_folder_is_refused(tmp_path):
 
 
 def test_an_interrupted_report_can_be_written_again(tmp_path, monkeypatch):
-    from pyterrier_cwla import whole
+    from pyterrier_cwla.files import atomic
 
-    real, left = whole.os.replace, []
+    real, left = atomic.os.replace, []
 
     def tired(part, place):
         left.append(place)
@@ -205,7 +205,7 @@ def test_an_interrupted_report_can_be_written_again(tmp_path, monkeypatch):
         Plain("old").report(folder)
         left.clear()
         with monkeypatch.context() as patched:
-            patched.setattr(whole.os, "replace", tired)
+            patched.setattr(atomic.os, "replace", tired)
             with pytest.raises(KeyboardInterrupt):
                 Plain(value=2).report(folder)
         assert (folder / "report.html").exists() == (stop in (1, 6))

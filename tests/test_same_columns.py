@@ -10,9 +10,9 @@ import pytest
 from ir_measures import AP
 
 from pyterrier_cwla import CWLA, Lengths, evaluate, evaluate_sessions, stream
-from pyterrier_cwla.duplicates import Duplicates
+from pyterrier_cwla.data.duplicates import Duplicates
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, BadSessions, CWLAError, MalformedFile
-from pyterrier_cwla.files import read_duplicates, read_lengths, read_qrels, read_run
+from pyterrier_cwla.files.formats import read_duplicates, read_lengths, read_qrels, read_run
 
 QRELS = {"query_id": ["q", "q", "q"], "doc_id": ["a", "b", "c"], "relevance": [1, 0, 2]}
 RUN = {"query_id": ["q", "q", "q"], "doc_id": ["a", "b", "c"], "score": [1.0, 3.0, 2.0]}

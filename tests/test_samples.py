@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, NotPassed
-from pyterrier_cwla.samples import Samples, known_of_rows, labels
+from pyterrier_cwla.learning.labelled_rows import Samples, known_of_rows, labels
 
 QID, NAMES = ["a", "a", "b"], ["d1", "d2", "d1"]
 

@@ -24,11 +24,11 @@ import pyterrier_cwla
 from pyterrier_cwla import TBG, evaluate, parse, register_lengths, without_files
 from pyterrier_cwla.behaviour import Calibration, InteractionLog, calibrate
 from pyterrier_cwla.errors import BadParameter, CWLAError, MalformedFile, UnknownSpec
-from pyterrier_cwla.evaluate import computed_here
-from pyterrier_cwla.files import read_duplicates, read_lengths, read_qrels, read_run
-from pyterrier_cwla.harmless import harmless
-from pyterrier_cwla.latex import escaped
-from pyterrier_cwla.room import SETTING, free, most
+from pyterrier_cwla.evaluation.driver import computed_here
+from pyterrier_cwla.files.formats import read_duplicates, read_lengths, read_qrels, read_run
+from pyterrier_cwla.errors.sanitise import harmless
+from pyterrier_cwla.rendering.latex import escaped
+from pyterrier_cwla.files.memory_limit import SETTING, free, most
 
 PACKAGE = Path(pyterrier_cwla.__file__).parent
 READERS = (read_run, read_qrels, read_lengths, read_duplicates, InteractionLog.read, Calibration.load)
@@ -86,9 +86,9 @@ HOSTILE = [
 AUDITED = """
 import json, sys, warnings
 warnings.simplefilter("ignore")
-from pyterrier_cwla.evaluate import computed_here, evaluate
+from pyterrier_cwla.evaluation.driver import computed_here, evaluate
 from pyterrier_cwla.behaviour import Calibration, calibrate
-from pyterrier_cwla.files import read_lengths
+from pyterrier_cwla.files.formats import read_lengths
 from pyterrier_cwla import CWLAError, TBG
 folder, measures = sys.argv[1], json.loads(sys.argv[2])
 qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0}}
@@ -383,7 +383,7 @@ def test_what_is_kept_lies_in_the_folder_that_was_given(tmp_path, cli):
 
 
 def test_kept_pieces_with_objects_in_them_are_not_read(tmp_path):
-    from pyterrier_cwla.kept import Kept
+    from pyterrier_cwla.tasks.result_cache import Kept
 
     kept = Kept(tmp_path, {"of": "a test"})
     kept.put("one", {"values": np.arange(3)})

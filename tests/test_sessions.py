@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pyterrier_cwla import esNDCG, evaluate, evaluate_sessions, nsDCG, sDCG
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadSessions, UnknownSpec
-from pyterrier_cwla.pairs import JudgedPairs
+from pyterrier_cwla.data.judged_pairs import JudgedPairs
 
 pytestmark = pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
 
@@ -185,7 +185,7 @@ def test_many_sessions_are_worked_on_in_parts(monkeypatch):
     run, qrels = collection(5, queries=40, grades=(0, 1, 2))
     sessions = {"1": ["1", "40"]} | {name: [name] for name in map(str, range(2, 40))}
     found = evaluate_sessions(qrels, run, sessions, [esNDCG])
-    monkeypatch.setattr("pyterrier_cwla.sessions._CELLS", 100)
+    monkeypatch.setattr("pyterrier_cwla.measures.sessions._CELLS", 100)
     pd.testing.assert_frame_equal(evaluate_sessions(qrels, run, sessions, [esNDCG]), found, rtol=1e-13)
 
 

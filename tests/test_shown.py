@@ -11,7 +11,7 @@ from test_calibrated_measures import rows
 from pyterrier_cwla import compare, evaluate, explain, stop_distribution, studies
 from pyterrier_cwla.behaviour import InteractionLog, calibrate, click_metrics, progress, simulate
 from pyterrier_cwla.errors import BadRun, CannotScore, CWLAError, MalformedFile, NotWritten, speaking_of, warn
-from pyterrier_cwla.harmless import harmless, in_picture
+from pyterrier_cwla.errors.sanitise import harmless, in_picture
 
 HOSTILE = ["\x1b[31mred", "$x", "\u202etxt", "\x00", "$a_$b", "\x9b2J", "<b>$\\frac</b>", "l\u2028p"]
 ORDERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -142,7 +142,7 @@ def _no_window(monkeypatch):
 
 @pytest.mark.parametrize("query", ["$x", "$\\frac$", "\x1b[31mred", "\u202e", "\x00", "$a_$", "a$b$c$"])
 def test_queries_in_pictures_are_no_mathematics(query):
-    from pyterrier_cwla.plots import plot_stops
+    from pyterrier_cwla.rendering.figures import plot_stops
 
     qrels, run = {query: {"a": 1, "b": 0}}, {query: {"a": 2.0, "b": 1.0}}
     titles = [

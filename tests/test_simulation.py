@@ -9,11 +9,11 @@ from generated import collection
 from scipy import integrate, stats
 
 from pyterrier_cwla import CWLA, TBG, continuation, evaluate, stop_distribution
-from pyterrier_cwla.behaviour.courses import Task
-from pyterrier_cwla.behaviour.exact import expected_saves, expected_stops
-from pyterrier_cwla.behaviour.log import InteractionLog
-from pyterrier_cwla.behaviour.simulation import simulate, simulated_log
-from pyterrier_cwla.behaviour.users import BLOCK, Luck, reading_of
+from pyterrier_cwla.behaviour.simulation.user_paths import Task
+from pyterrier_cwla.behaviour.simulation.expectations import expected_saves, expected_stops
+from pyterrier_cwla.behaviour.logs.log import InteractionLog
+from pyterrier_cwla.behaviour.simulation.simulator import simulate, simulated_log
+from pyterrier_cwla.behaviour.simulation.user_draws import BLOCK, Luck, reading_of
 from pyterrier_cwla.errors import BadParameter, MissingLength, NoFiniteValue
 
 READINGS = ["fixed", "exponential", "gamma(2)", "lognormal(0.8)"]
@@ -85,7 +85,7 @@ def test_means_are_scores_where_only_stopping_is_random(C, end):
 
 
 def test_what_users_of_all_continuations_are_tested_on():
-    from pyterrier_cwla.spec import TABLES
+    from pyterrier_cwla.model.language import TABLES
 
     built_in = {name for name, part in TABLES["continuation"].items() if part.built_in}
     assert built_in == {C.split("(")[0] for C in STOPPING}
@@ -613,7 +613,7 @@ def test_pictures_show_all_users_and_the_mean(what):
 
 @pytest.mark.real_data
 def test_users_of_the_deep_learning_runs_gain_what_is_exact(data):
-    from pyterrier_cwla.files import find_runs
+    from pyterrier_cwla.files.formats import find_runs
 
     runs = {path.stem: path for path in find_runs(data / "dl19" / "runs")[:2]}
     measure = TBG(lengths=data / "dl19" / "doclens.tsv", missing="mean")

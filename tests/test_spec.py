@@ -15,11 +15,11 @@ from joblib import Parallel, delayed
 from strategies import BUILT_IN, numbers, specs
 
 from pyterrier_cwla import CWLA, aggregation, continuation, discount, effort, gain, parse, residual, score
-from pyterrier_cwla.catalogue import PLAIN
+from pyterrier_cwla.measures.catalogue import PLAIN
 from pyterrier_cwla.errors import BadParameter, CWLAError, UnknownSpec
-from pyterrier_cwla.facts import ContinuationFacts
-from pyterrier_cwla.rankings import Rankings
-from pyterrier_cwla.spec import TABLES, Grades, In
+from pyterrier_cwla.model.facts import ContinuationFacts
+from pyterrier_cwla.data.rankings import Rankings
+from pyterrier_cwla.model.language import TABLES, Grades, In
 
 PARTS = [(kind, name) for kind, parts in BUILT_IN.items() for name in parts if name != "table"]
 rbp = BUILT_IN["continuation"]["rbp"]
@@ -416,7 +416,7 @@ def a_notebooks_function():
         textwrap.dedent('''
             from __future__ import annotations
             from typing import Annotated
-            from pyterrier_cwla.spec import In
+            from pyterrier_cwla.model.language import In
             Chance = Annotated[float, In("[0, 1)")]
 
             def half(x):
@@ -446,7 +446,7 @@ def in_a_fresh_process(pickled, tmp_path):
     code = f"""
         import pickle
         measure = pickle.load(open({str(path)!r}, "rb"))
-        from pyterrier_cwla.rankings import Rankings
+        from pyterrier_cwla.data.rankings import Rankings
         print(measure, measure.metric.score(Rankings.of_gains([[1, 0, 1]]))[0])
         print(measure(C="travelling(0.25)").metric.C)
         try:

@@ -13,10 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import CompressedOutputStream
 
-from pyterrier_cwla import evaluate, parts, streaming
+from pyterrier_cwla import evaluate
+from pyterrier_cwla.files import run_files
+from pyterrier_cwla.evaluation import streaming
 from pyterrier_cwla.errors import BadRun, MalformedFile, MissingLength
-from pyterrier_cwla.parts import sources
-from pyterrier_cwla.streaming import Counts, Scoring, stream
+from pyterrier_cwla.files.run_files import sources
+from pyterrier_cwla.evaluation.streaming import Counts, Scoring, stream
 
 MEASURES = ["nDCG@3", "AP", "RR", "RBP(rel=1)", "CWLA(C='inst(1)',A='erg',max_rel=3)", "GeometricMean(measure='AP')",
             "Judged@3", "TBG(duplicates='run')"]  # fmt: skip
@@ -71,8 +73,8 @@ def small(monkeypatch):
     """Tables and blocks as small as a test asks for."""
 
     def pieces(rows, block=32 << 20):
-        monkeypatch.setattr(parts, "ROWS", rows)
-        monkeypatch.setattr(parts, "BLOCK", block)
+        monkeypatch.setattr(run_files, "ROWS", rows)
+        monkeypatch.setattr(run_files, "BLOCK", block)
 
     return pieces
 
@@ -93,7 +95,7 @@ def test_every_cut_of_a_dataset_gives_the_values_of_frames(tmp_path_factory, dat
         _write(rows.iloc[a:b], folder / f"part.{number}.parquet", data.draw(st.integers(3, 200)), **how)
     expected = evaluate(qrels, runs, MEASURES, by_query=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "ROWS", data.draw(st.sampled_from([12, 40, 1 << 20])))
+        patch.setattr(run_files, "ROWS", data.draw(st.sampled_from([12, 40, 1 << 20])))
         kept = data.draw(st.sampled_from([80, 1_000_000]))
         same(streamed(qrels, folder, MEASURES, expected, kept=kept), expected)
 

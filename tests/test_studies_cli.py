@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyterrier_cwla.kept import Kept
+from pyterrier_cwla.tasks.result_cache import Kept
 
 
 @pytest.fixture(scope="module")

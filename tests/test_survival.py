@@ -8,9 +8,9 @@ import pytest
 from generated_logs import generated_log
 from scipy import stats
 
-from pyterrier_cwla.behaviour.leaving import as_the_paper, stays
-from pyterrier_cwla.behaviour.log import InteractionLog
-from pyterrier_cwla.behaviour.survival import (
+from pyterrier_cwla.behaviour.logs.leaving_times import as_the_paper, stays
+from pyterrier_cwla.behaviour.logs.log import InteractionLog
+from pyterrier_cwla.behaviour.logs.survival import (
     SHAPES,
     Stays,
     fit,

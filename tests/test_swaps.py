@@ -11,13 +11,13 @@ from test_against_reference import AGGREGATIONS, CONTINUATIONS, EFFORTS
 
 from pyterrier_cwla import CWLA, aggregation, continuation, evaluate, parse
 from pyterrier_cwla.errors import CWLAError
-from pyterrier_cwla.evaluate import measures_of
-from pyterrier_cwla.label_scores import measure_score
-from pyterrier_cwla.measures import metric_of
-from pyterrier_cwla.objectives import LambdaMART
-from pyterrier_cwla.spec import TABLES
-from pyterrier_cwla.swaps import by_paths, by_rank_weights, by_scoring_anew, by_sums, way_to_swap
-from pyterrier_cwla.view import View
+from pyterrier_cwla.evaluation.driver import measures_of
+from pyterrier_cwla.learning.metrics import measure_score
+from pyterrier_cwla.measures.named import metric_of
+from pyterrier_cwla.learning.lambdamart import LambdaMART
+from pyterrier_cwla.model.language import TABLES
+from pyterrier_cwla.learning.swap_deltas import by_paths, by_rank_weights, by_scoring_anew, by_sums, way_to_swap
+from pyterrier_cwla.model.view import View
 
 LINEAR, EXPONENTIAL = ("linear", {}), ("exponential", {})
 

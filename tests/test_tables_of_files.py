@@ -22,10 +22,10 @@ from pyterrier_cwla import (
 )
 from pyterrier_cwla.behaviour import simulate
 from pyterrier_cwla.errors import BadParameter, MalformedFile
-from pyterrier_cwla.provider import CWLAEvaluator, prepare
-from pyterrier_cwla.streaming import stream
+from pyterrier_cwla.measures.provider import CWLAEvaluator, prepare
+from pyterrier_cwla.evaluation.streaming import stream
 from pyterrier_cwla.studies import Rated, fit, robustness
-from pyterrier_cwla.tables import _reading
+from pyterrier_cwla.data.document_tables import _reading
 
 DOCS = [f"d{number}" for number in range(6)]
 QRELS = {q: {d: (number + int(q)) % 2 for number, d in enumerate(DOCS)} for q in "123"}
@@ -115,7 +115,7 @@ def test_measures_of_one_file_share_one_reading(monkeypatch):
     read, hashed, real = [], [], Lengths._read
     monkeypatch.setattr(Lengths, "_read", staticmethod(lambda path: read.append(path) or real(path)))
     monkeypatch.setattr(
-        "pyterrier_cwla.tables.hashlib.file_digest",
+        "pyterrier_cwla.data.document_tables.hashlib.file_digest",
         lambda file, kind, of=hashlib.file_digest: hashed.append(1) or of(file, kind),
     )
     measures = [

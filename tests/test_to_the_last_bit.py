@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import aggregations, continuations, ends
 
-from pyterrier_cwla import evaluate, metric, score
+from pyterrier_cwla import evaluate, score
+from pyterrier_cwla.model import metric
 from pyterrier_cwla.errors import NoFiniteValue
 
 EFFORTS = {

@@ -9,7 +9,7 @@ import reference
 from generated import Collection, collection, harmless
 
 from pyterrier_cwla import evaluate
-from pyterrier_cwla.files import find_runs, read_qrels, read_run
+from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 
 OFFICIAL = {"ndcg@10": "nDCG@10", "p@5": "P@5", "RBP(p=.5)": "CWLA(C='rbp(0.5)',A='erg',max_rel=2)"}
 TREC_EVAL = {"map": "AP", "ndcg": "nDCG", "ndcg_cut_10": "nDCG@10", "P_5": "P@5", "P_10": "P@10", "recip_rank": "RR",

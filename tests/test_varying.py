@@ -9,13 +9,13 @@ from scipy import stats
 from test_fitting import made, of_a_column, of_a_continuation, of_a_function, of_a_table, preferred
 
 from pyterrier_cwla.errors import BadParameter
-from pyterrier_cwla.studies import varying
-from pyterrier_cwla.studies.rated import Rated
-from pyterrier_cwla.studies.rated_data import jiang_ratings
+from pyterrier_cwla.studies.users import parameter_sweep
+from pyterrier_cwla.studies.users.ratings import Rated
+from pyterrier_cwla.studies.users.datasets import jiang_ratings
 from pyterrier_cwla.studies.resampling import around
-from pyterrier_cwla.studies.sensitivity_plots import plot_change, plot_sensitivity
-from pyterrier_cwla.studies.varying import sensitivity
-from pyterrier_cwla.studies.weighted import resample_counts
+from pyterrier_cwla.studies.users.sensitivity_plots import plot_change, plot_sensitivity
+from pyterrier_cwla.studies.users.parameter_sweep import sensitivity
+from pyterrier_cwla.studies.users.resampled_correlations import resample_counts
 
 RATIO = "AdaptiveRBP(p=0.6,effort='ratio($e)')"
 
@@ -60,7 +60,7 @@ def test_weights_count_as_copies_do():
 def test_curves_are_kept_and_taken_from_there(tmp_path, monkeypatch):
     rated = made()
     first = quick(RATIO, {"e": [1, 4]}, rated, keep=tmp_path)
-    monkeypatch.setattr(varying, "correlations", None)
+    monkeypatch.setattr(parameter_sweep, "correlations", None)
     pd.testing.assert_frame_equal(quick(RATIO, {"e": [1, 4]}, rated, keep=tmp_path).table, first.table)
 
 

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 from pyterrier_cwla import CWLA, CWLAError, aggregation, continuation, discount, effort, evaluate, gain
-from pyterrier_cwla.provider import CWLAEvaluator
-from pyterrier_cwla.spec import Named
-from pyterrier_cwla.streaming import stream
+from pyterrier_cwla.measures.provider import CWLAEvaluator
+from pyterrier_cwla.model.language import Named
+from pyterrier_cwla.evaluation.streaming import stream
 from pyterrier_cwla.studies import Rated, fit, robustness
 
 DOCS = [f"d{number}" for number in range(12)]
@@ -456,7 +456,7 @@ def test_parameters_count_and_so_do_their_defaults(tmp_path):
 
 def test_a_function_that_wraps_a_built_in_one_is_not_built_in():
     """``functools.wraps`` copies the name of the module, too."""
-    from pyterrier_cwla.gain import linear
+    from pyterrier_cwla.model.gains import linear
 
     with pytest.raises(CWLAError, match="gain 'linear' is built in; give yours another name"):
 
@@ -541,8 +541,8 @@ def test_studies_compute_anew_what_has_no_version(version, tmp_path):
 
 
 def test_a_study_caches_under_a_version(tmp_path, monkeypatch):
-    from pyterrier_cwla.studies import fitting
-    from pyterrier_cwla.studies.robust_pieces import Work
+    from pyterrier_cwla.studies.fitting import parameter_fit
+    from pyterrier_cwla.studies.incomplete_judgments.work import Work
 
     rated = Rated.lists(QRELS, RUNS["one"], {"1": 1, "2": 3, "3": 2})
     template = in_a_study({"version": "a"}, 1.0)
@@ -550,7 +550,7 @@ def test_a_study_caches_under_a_version(tmp_path, monkeypatch):
     rough = {"fractions": (0.5,), "seeds": 2, "pairs": 1, "resamples": 50, "complete": None, "progress": False}
     first = fit(template, {"p": [0.1, 0.5, 0.9]}, rated, **how).candidates
     study = robustness(QRELS, RUNS, [template.replace("$p", "0.8")], keep=tmp_path, **rough)
-    monkeypatch.setattr(fitting, "_scores", lambda *_: 1 / 0)
+    monkeypatch.setattr(parameter_fit, "_scores", lambda *_: 1 / 0)
     monkeypatch.setattr(Work, "__call__", None)
     pd.testing.assert_frame_equal(fit(template, {"p": [0.1, 0.5, 0.9]}, rated, **how).candidates, first)
     again = robustness(QRELS, RUNS, [template.replace("$p", "0.8")], keep=tmp_path, **rough)

@@ -5,7 +5,7 @@ import pytest
 
 from pyterrier_cwla import continuation, residual, score
 from pyterrier_cwla.errors import NoFiniteValue
-from pyterrier_cwla.view import View
+from pyterrier_cwla.model.view import View
 
 GRADES = np.array([[1, 0, 2, 0, 1], [0, 0, 0, 2, 0]])
 EFFORTS = np.array([[2, 0.5, 1, 3, 0.25], [1, 1, 2, 0.5, 4]])

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from intervals import ends
 
 from pyterrier_cwla import evaluate
-from pyterrier_cwla.behaviour.clicks import click_metrics
-from pyterrier_cwla.behaviour.log import InteractionLog
+from pyterrier_cwla.behaviour.clicks.online_metrics import click_metrics
+from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.errors import BadParameter, BadRatings
-from pyterrier_cwla.studies import virtual
-from pyterrier_cwla.studies.virtual import virtual_systems
-from pyterrier_cwla.studies.virtual_plots import plot_virtual_systems
+from pyterrier_cwla.studies.users import virtual_pairs
+from pyterrier_cwla.studies.users.virtual_pairs import virtual_systems
+from pyterrier_cwla.studies.users.virtual_plots import plot_virtual_systems
 
 
 def made(seed=0, queries=30):
@@ -81,7 +81,7 @@ def test_repetitions_come_to_the_limit_as_the_loops_do():
 
 def test_two_different_configurations_are_drawn_and_each_as_often():
     """Of one query with three: all six ordered pairs, equally often."""
-    from pyterrier_cwla.studies.virtual import _drawn
+    from pyterrier_cwla.studies.users.virtual_pairs import _drawn
 
     drawn = _drawn(np.array([[0.0], [1.0], [3.0]]), np.array([0]), np.array([3]), 60_000, seed=0)
     values, counts = np.unique(drawn, return_counts=True)
@@ -169,8 +169,8 @@ def test_the_unit_of_values_does_not_matter(scale):
 def test_many_columns_and_queries_are_summed_in_parts(monkeypatch):
     values = made(5).assign(more=lambda v: v["ERR"] ** 2, clicks2=lambda v: v["clicks"] ** 3)
     whole = virtual_systems(values, ["clicks", "clicks2"]).table
-    monkeypatch.setattr(virtual, "_CELLS", 7)
-    monkeypatch.setattr(virtual, "_drawn", partial(_drawn_whole, virtual._drawn, monkeypatch))
+    monkeypatch.setattr(virtual_pairs, "_CELLS", 7)
+    monkeypatch.setattr(virtual_pairs, "_drawn", partial(_drawn_whole, virtual_pairs._drawn, monkeypatch))
     pd.testing.assert_frame_equal(virtual_systems(values, ["clicks", "clicks2"]).table, whole)
     several = virtual_systems(values, "clicks2", measures=["more"]).table.iloc[0]
     assert several["limit"] == pytest.approx(slow_limit(values, "more", "clicks2"), abs=1e-12)
@@ -179,7 +179,7 @@ def test_many_columns_and_queries_are_summed_in_parts(monkeypatch):
 def _drawn_whole(drawn, monkeypatch, *args):
     """Draws in one go: what is drawn depends on how much at a time."""
     with monkeypatch.context() as patch:
-        patch.setattr(virtual, "_CELLS", 1 << 21)
+        patch.setattr(virtual_pairs, "_CELLS", 1 << 21)
         return drawn(*args)
 
 

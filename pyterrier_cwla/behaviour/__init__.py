@@ -4,41 +4,41 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .adapters import chiir24_log, click_log
-    from .behaviour_plots import plot_continuing, plot_grade_efforts, plot_positions, plot_relevance
-    from .by_grade import GradeEfforts, grade_efforts
-    from .calibration import Calibration, Calibrations, calibrate
-    from .cascade import ClickModel, cascade_from_clicks, dbn_from_clicks
-    from .click_relevance import PredictedRelevance
-    from .clicks import ClickMetrics, click_metrics, weighted_correlation
-    from .continuing import Continuing, continuing_from_last_clicks, continuing_from_views
-    from .estimates import Estimate
-    from .exact import expected_saves, expected_stops
-    from .log import InteractionLog
-    from .over_time import Progress, progress, times_to_ranks
-    from .position import PositionModel, position_model
-    from .preference import Preference, prefer
-    from .simulation import Simulation, simulate, simulated_log
-    from .simulation_plots import plot_users
+    from .logs.adapters import chiir24_log, click_log
+    from .logs.behaviour_plots import plot_continuing, plot_grade_efforts, plot_positions, plot_relevance
+    from .logs.effort_by_grade import GradeEfforts, grade_efforts
+    from .logs.calibration import Calibration, Calibrations, calibrate
+    from .clicks.cascade_models import ClickModel, cascade_from_clicks, dbn_from_clicks
+    from .clicks.predicted_relevance import PredictedRelevance
+    from .clicks.online_metrics import ClickMetrics, click_metrics, weighted_correlation
+    from .logs.continuation_curves import Continuing, continuing_from_last_clicks, continuing_from_views
+    from .logs.estimate import Estimate
+    from .simulation.expectations import expected_saves, expected_stops
+    from .logs.log import InteractionLog
+    from .logs.progress_over_time import Progress, progress, times_to_ranks
+    from .clicks.position_based import PositionModel, position_model
+    from .simulation.preferences import Preference, prefer
+    from .simulation.simulator import Simulation, simulate, simulated_log
+    from .simulation.simulation_plots import plot_users
 
 #: Where each public name is: imported when it is first asked for, so that evaluating a run waits for none of this.
 _PLACES = {
-    "adapters": ("chiir24_log", "click_log"),
-    "behaviour_plots": ("plot_continuing", "plot_grade_efforts", "plot_positions", "plot_relevance"),
-    "by_grade": ("GradeEfforts", "grade_efforts"),
-    "calibration": ("Calibration", "Calibrations", "calibrate"),
-    "cascade": ("ClickModel", "cascade_from_clicks", "dbn_from_clicks"),
-    "click_relevance": ("PredictedRelevance",),
-    "clicks": ("ClickMetrics", "click_metrics", "weighted_correlation"),
-    "continuing": ("Continuing", "continuing_from_last_clicks", "continuing_from_views"),
-    "estimates": ("Estimate",),
-    "exact": ("expected_saves", "expected_stops"),
-    "log": ("InteractionLog",),
-    "over_time": ("Progress", "progress", "times_to_ranks"),
-    "position": ("PositionModel", "position_model"),
-    "preference": ("Preference", "prefer"),
-    "simulation": ("Simulation", "simulate", "simulated_log"),
-    "simulation_plots": ("plot_users",),
+    "logs.adapters": ("chiir24_log", "click_log"),
+    "logs.behaviour_plots": ("plot_continuing", "plot_grade_efforts", "plot_positions", "plot_relevance"),
+    "logs.effort_by_grade": ("GradeEfforts", "grade_efforts"),
+    "logs.calibration": ("Calibration", "Calibrations", "calibrate"),
+    "clicks.cascade_models": ("ClickModel", "cascade_from_clicks", "dbn_from_clicks"),
+    "clicks.predicted_relevance": ("PredictedRelevance",),
+    "clicks.online_metrics": ("ClickMetrics", "click_metrics", "weighted_correlation"),
+    "logs.continuation_curves": ("Continuing", "continuing_from_last_clicks", "continuing_from_views"),
+    "logs.estimate": ("Estimate",),
+    "simulation.expectations": ("expected_saves", "expected_stops"),
+    "logs.log": ("InteractionLog",),
+    "logs.progress_over_time": ("Progress", "progress", "times_to_ranks"),
+    "clicks.position_based": ("PositionModel", "position_model"),
+    "simulation.preferences": ("Preference", "prefer"),
+    "simulation.simulator": ("Simulation", "simulate", "simulated_log"),
+    "simulation.simulation_plots": ("plot_users",),
 }
 _LATER = {name: place for place, names in _PLACES.items() for name in names}
 

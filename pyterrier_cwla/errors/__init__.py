@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from ..harmless import harmless, sanitised
+from .sanitise import harmless, sanitised
 
 
 class CWLAError(ValueError):

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import BadParameter, near
 
 if TYPE_CHECKING:
-    from .rated import Rated
+    from .users.ratings import Rated
 
 #: The correlations of scores with ratings, as a sentence names them.
 CORRELATIONS = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "tau_b": "Kendall's τ_b"}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .._version import __version__
 from ..errors import BadParameter
-from ..whole import written
+from ..files.atomic import written
 
 PAGE = "report.html"
 MANIFEST = "manifest.json"

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import CWLAError
-from ..harmless import harmless
+from ..errors.sanitise import harmless
 from .manifest import PAGE, write_files
 from .study import Picture, Study, Table
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ..harmless import sanitised
+from ..errors.sanitise import sanitised
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,8 @@ import numpy as np
 from ir_measures.measures import Measure
 
 from ..errors import BadParameter, CWLAError, near, some
-from ..evaluate import computed_here, measures_of
-from ..sessions import SessionMeasure
+from ..evaluation.driver import computed_here, measures_of
+from ..measures.sessions import SessionMeasure
 
 Array = np.ndarray
 Values = dict[str, Any]

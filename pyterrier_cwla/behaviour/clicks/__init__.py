@@ -1,0 +1,1 @@
+"""Click models and click metrics."""

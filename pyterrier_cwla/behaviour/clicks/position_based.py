@@ -1,0 +1,386 @@
+"""The position model: how likely a rank is examined, whatever stands above it; and what metrics say of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...errors import BadLog, BadParameter, many, some
+from ...evaluation.driver import measures_of
+from ...measures.counting import COUNTS
+from ...measures.named import Wrapper, metric_of
+from ...model.metric import Metric
+from ...measures.provider import CWLAProvider
+from ...data.rankings import Pool, Rankings
+from ...evaluation.stops import stops_of
+from ...model.view import Documents
+from ..logs.estimate import Array, over_users, printed
+from ..logs.leaving_times import numbered_sessions
+from ..logs.log import InteractionLog, as_log
+
+_TOLERANCE, _MOST_STEPS = 1e-8, 20_000
+_BORDER = 1e-6
+_BELOW_ONE = 1 - 1e-9
+_NEAR_ONE = 1e-4  # what EM comes to of an estimate that should be 1
+_FLAT = 1e10  # condition of an information that tells some combination of ranks nothing
+_FEW = 30  # views of a document
+
+
+@dataclass(frozen=True, eq=False)
+class PositionModel:
+    """P(click on u at p) = a_u·b_p.
+
+    ``table``: rank, views, clicks, b with b_1 = 1, and the ends of its interval; b is NaN where it is not identified.
+    ``attraction``: what has an attraction of its own (topic, docno), a, views, clicks; a is the probability of a click
+    at rank 1.
+    """
+
+    table: pd.DataFrame
+    attraction: pd.DataFrame
+    log_likelihood: Array
+    """After each step of EM; it never falls."""
+    converged: bool
+    sessions: int
+    users: int
+    notes: tuple[str, ...]
+    log: InteractionLog = field(repr=False)
+
+    def __repr__(self) -> str:
+        return printed(
+            f"Position model of {many(self.sessions, 'session')} of {many(self.users, 'user')}", self.table, self.notes
+        )
+
+    def beside(self, measures: Any, depth: int | None = None) -> pd.DataFrame:
+        """b_p beside the share V(p) of users who get to see rank p, under each measure: one row a rank.
+
+        V of a measure that looks at more than ranks is the mean over the lists of the log: see
+        :func:`survival_of_lists`.
+        """
+        depth = depth or int(self.table["rank"].max())
+        beside = self.table.set_index("rank")[["b", "low", "high"]].reindex(range(1, depth + 1))
+        return beside.join(survival_of_lists(self.log, measures, depth))
+
+
+def position_model(
+    log: Any,
+    depth: int | None = None,
+    of: Sequence[str] = ("topic", "docno"),
+    confidence: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> PositionModel:
+    """The probability b_p that rank p is examined, from clicks on the same documents at different ranks.
+
+    P(click on u at p) = a_u·b_p: whoever examines a result is attracted by it with a_u, wherever it stands. Maximum
+    likelihood by EM, over all rows of the log (one for each result that was *shown*, at ranks down to ``depth``); ranks
+    that a list lacks do no harm, and are not guessed. ``of``: the columns whose values have attractions of their own;
+    with ``("grade",)`` all results of a grade attract alike, which needs no document at two ranks.
+
+    Only the product is seen, so b_1 = 1; another b_p may come out above 1. It can be told only if documents that were
+    clicked lead from rank 1 to rank p, standing at one and at the other: otherwise b_p is NaN and a note names p, and
+    where that is so of all ranks it is an error. Documents without a click say nothing of ranks, and have a = 0.
+
+    Intervals: the bootstrap over users of the first Newton step from the estimate, all a_u fitted again at each. With
+    few views of each document they are too narrow (some ten: half of those of 95 % miss), which a note says.
+
+    Raises BadLog where there are no clicks, or no rank but the first can be told.
+
+    >>> import numpy as np, pandas as pd
+    >>> rng, b = np.random.default_rng(0), [1, 0.6, 0.3]
+    >>> rows = [(f"u{s % 40}", f"s{s}", "t", p + 1, f"d{d}", bool(rng.random() < (0.3, 0.5, 0.9)[d] * b[p]))
+    ...         for s in range(1000) for p, d in enumerate(rng.permutation(3))]
+    >>> names = ["user", "session", "topic", "rank", "docno", "clicked"]
+    >>> model = position_model(InteractionLog.of(pd.DataFrame(rows, columns=names)))
+    >>> model.table.round(2)
+       rank  views  clicks     b   low  high
+    0     1   1000     582  1.00  1.00  1.00
+    1     2   1000     328  0.60  0.55  0.64
+    2     3   1000     173  0.29  0.26  0.33
+
+    Source: Craswell et al. (2008), examination model; Chapelle et al. (2009), section 3 and Figure 1.
+    """
+    log = as_log(log)
+    rows = log.rows if depth is None else log.rows[log.rows["rank"] <= depth]
+    if not rows["clicked"].any():
+        raise BadLog("the log has no clicks" + (f" down to rank {depth}." if depth else "."))
+    of = list(of)
+    unknown = [name for name in of if name not in rows]
+    if unknown:
+        raise BadLog(f"of={of!r}: the log has no column {unknown[0]!r}.")
+    lacking = rows[of].isna().any(axis=1)
+    if lacking.any():
+        raise BadLog(
+            f"of={of!r}: {int(lacking.sum()):,} rows lack one of these; leave them out, as with"
+            f" log.only(log.rows[{of[0]!r}].notna())."
+        )
+    number = rows.groupby(of, sort=True).ngroup().to_numpy()
+    cells, cell = np.unique(np.column_stack([number, rows["rank"].to_numpy()]), axis=0, return_inverse=True)
+    clicked = rows["clicked"].to_numpy(bool)
+    grid = _Grid.of(cells, np.bincount(cell), np.bincount(cell, clicked))
+    told = grid.ranks_told()
+    ranks = grid.ranks
+    if len(ranks) == 1:
+        raise BadLog("all results stood at one rank, so that there is no other to compare it with.")
+    if ranks[told].tolist() == [1] or not told.any():
+        raise BadLog(
+            f"no document that was clicked stood at rank 1 and, in another list, at a different rank, so that what"
+            f" attracts cannot be told from where it stood ({', '.join(of)} at {len(ranks)} ranks)."
+            + ("" if of == ["grade"] else " of=('grade',) lets results of a grade attract alike.")
+        )
+    if not grid.clicks[grid.rank == 0].any():
+        raise BadLog("nothing was clicked at rank 1, by which the other ranks are measured.")
+    notes = list(log.notes)
+    if not told.all():
+        notes.append(
+            f"ranks {some(ranks[~told].tolist())}: no chain of clicked documents leads to them from rank 1, so that b"
+            " cannot be told"
+        )
+    fitted = grid.only(told)
+    a, b, steps, converged = fitted.fit()
+    if not converged:
+        notes.append(f"EM did not come to rest in {_MOST_STEPS:,} steps")
+    first = b[0]
+    low, high = fitted.intervals(a, b, rows, cell, clicked, (confidence, resamples, seed))
+    views, clicks = (np.bincount(grid.rank, counts) for counts in (grid.views, grid.clicks))
+    table = pd.DataFrame({"rank": ranks, "views": views.astype(int), "clicks": clicks.astype(int)})
+    for name, values in (("b", b / first), ("low", low), ("high", high)):
+        table[name] = np.nan
+        table.loc[told, name] = values
+    unsure = fitted.ranks[np.isnan(low)]
+    if len(unsure):
+        notes.append(
+            f"ranks {some(unsure.tolist())}: b is most likely on the border of what it can be, or the log does not tell"
+            " it: no interval"
+        )
+    clicked_items = np.bincount(fitted.item, fitted.clicks, minlength=len(a)) > 0
+    each = float(fitted.views[clicked_items[fitted.item]].sum() / clicked_items.sum())
+    if each < _FEW:
+        notes.append(
+            f"{each:.0f} views of a clicked document are few for an attraction of its own: b comes out near 1, and its"
+            " intervals too narrow; of=('grade',) has results of a grade attract alike"
+        )
+    a_of = np.where(a > 1 - 1e-8, 1.0, a) * first
+    a_of[np.bincount(fitted.item, fitted.clicks, minlength=len(a)) == 0] = 0.0
+    a_of[np.bincount(fitted.item, minlength=len(a)) == 0] = np.nan
+    attraction = rows[of].drop_duplicates().sort_values(of, ignore_index=True)
+    counts = {
+        name: np.bincount(grid.item, n).astype(int) for name, n in (("views", grid.views), ("clicks", grid.clicks))
+    }
+    attraction = attraction.assign(a=a_of, **counts)
+    shown = rows.groupby(["user", "session"]).ngroups
+    return PositionModel(table, attraction, steps, converged, shown, rows["user"].nunique(), tuple(notes), log)
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Views and clicks of every item at every rank where it stood."""
+
+    item: Array
+    rank: Array
+    """A number into ``ranks``."""
+    views: Array
+    clicks: Array
+    ranks: Array
+    cell: Array
+    """Which cell of the whole log each is."""
+    items: int
+
+    @classmethod
+    def of(cls, cells: Array, views: Array, clicks: Array) -> _Grid:
+        ranks, rank = np.unique(cells[:, 1], return_inverse=True)
+        return cls(cells[:, 0], rank, views, clicks, ranks, np.arange(len(cells)), int(cells[:, 0].max()) + 1)
+
+    def ranks_told(self) -> Array:
+        """The ranks that clicked items tie to rank 1."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        some_clicks = np.bincount(self.item, self.clicks)[self.item] > 0
+        size = self.items + len(self.ranks)
+        ends = self.item[some_clicks], self.items + self.rank[some_clicks]
+        links = coo_array((np.ones(len(ends[0])), ends), shape=(size, size))
+        part = connected_components(links, directed=False)[1][self.items :]
+        return (part == part[0]) if self.ranks[0] == 1 else np.zeros(len(self.ranks), bool)
+
+    def only(self, told: Array) -> _Grid:
+        keep = told[self.rank]
+        number = np.cumsum(told) - 1
+        parts = self.item[keep], number[self.rank[keep]], self.views[keep], self.clicks[keep]
+        return _Grid(*parts, self.ranks[told], self.cell[keep], self.items)
+
+    def fit(self) -> tuple[Array, Array, Array, bool]:
+        """a and b, on a scale on which both are probabilities; EM."""
+        item, rank, n, c = self.item, self.rank, self.views, self.clicks
+        seen, shown = np.bincount(item, n, self.items), np.bincount(rank, n)
+        a = np.divide(np.bincount(item, c, self.items), seen, out=np.zeros(self.items), where=seen > 0) ** 0.5
+        b = np.full(len(self.ranks), 0.5)
+        steps: list[float] = []
+        from scipy.special import xlog1py, xlogy
+
+        for _ in range(_MOST_STEPS):
+            p = a[item] * b[rank]
+            steps.append(float((xlogy(c, p) + xlog1py(n - c, -p)).sum()))
+            silent = (n - c) / np.maximum(1 - p, 1e-300)
+            attracted = np.bincount(item, c + silent * (a[item] - p), self.items)
+            examined = np.bincount(rank, c + silent * (b[rank] - p))
+            # Never 1 itself, which EM does not leave again, even where it should.
+            new_b = np.minimum(examined / shown, _BELOW_ONE)
+            new_a = np.divide(attracted, seen, out=np.zeros(self.items), where=seen > 0)
+            new_a = np.minimum(new_a, _BELOW_ONE)
+            moved = max(np.abs(new_b - b).max(), np.abs(new_a - a).max())
+            a, b = new_a, new_b
+            if moved < _TOLERANCE:
+                return a, b, np.array(steps), True
+        return a, b, np.array(steps), False
+
+    def intervals(
+        self, a: Array, b: Array, rows: pd.DataFrame, cell: Array, clicked: Array, bootstrap: tuple[float, int, int]
+    ) -> tuple[Array, Array]:
+        """Ends for b/b_1.
+
+        With η = ln a + ln b a cell has the score (c − n·p)/(1 − p) and the information n·p/(1 − p). What is left of
+        ln b's score when every ln a follows it is summed over each user, and times the inverse of ln b's information.
+        """
+        from scipy.sparse import csr_array
+
+        p = a[self.item] * b[self.rank]
+        free_a = (a > 0) & (a < 1 - _NEAR_ONE)
+        free_b = (b > _BORDER) & (b < 1 - _NEAR_ONE)
+        if free_b.all() and free_a[a > 0].all():
+            free_b[0] = False  # nothing else fixes the scale
+        weight = self.views * p / np.maximum(1 - p, 1e-12)
+        between = csr_array((weight, (self.rank, self.item)), shape=(len(b), self.items))
+        own = np.asarray(between.sum(axis=0))
+        follow = between * np.divide(1.0, own, out=np.zeros(self.items), where=free_a & (own > 0))
+        follow = csr_array(follow)
+        whole = np.diag(np.asarray(between.sum(axis=1))) - (follow @ between.T).toarray()
+        at = np.flatnonzero(free_b)
+        if not len(at):
+            return np.full((2, len(b)), np.nan)[0], np.full(len(b), np.nan)
+        information = whole[np.ix_(at, at)]
+        if np.linalg.cond(information) > _FLAT:
+            return np.full(len(b), np.nan), np.full(len(b), np.nan)
+        inverse = np.linalg.pinv(information)
+
+        place = np.full(int(cell.max()) + 1, -1)
+        place[self.cell] = np.arange(len(self.cell))
+        mine = place[cell]
+        keep = mine >= 0
+        mine, y = mine[keep], clicked[keep]
+        user, names = pd.factorize(rows["user"].to_numpy()[keep])
+        score = (y - p[mine]) / np.maximum(1 - p[mine], 1e-12)
+        shape = len(names), len(b)
+        of_rank = csr_array((score, (user, self.rank[mine])), shape=shape).toarray()
+        of_item = csr_array((score, (user, self.item[mine])), shape=(len(names), self.items))
+        scores = of_rank - (of_item @ follow.T).toarray()
+        shares = (inverse @ scores[:, at].T) if len(at) else np.zeros((0, len(names)))
+
+        def moved(totals: Array) -> Array:
+            change = np.zeros((len(b), totals.shape[1]))
+            change[at] = totals
+            return ((b / b[0])[:, None] * np.exp(change - change[0]))[1:]
+
+        low, high = over_users(shares, moved, *bootstrap)
+        ends = np.append(1.0, low), np.append(1.0, high)
+        for end in ends:
+            end[1:][((b <= _BORDER) | (b >= 1 - _NEAR_ONE))[1:]] = np.nan
+        return ends
+
+
+# ---- what metrics say
+
+
+def survival_of_lists(log: Any, measures: Any, depth: int) -> pd.DataFrame:
+    """V(i), the share of users who get to see rank i, under each measure: the mean over the lists of a log.
+
+    One row a rank, 1 to ``depth``; one column a measure. Grades are the log's; what a list lacks or has unjudged gains
+    nothing, as in a run, and the total gain of a topic is that over all its documents in the log. A measure that needs
+    lengths takes the log's ``words``. Where effort is not that of a document each, the mean is over the lists that the
+    log has down to ``depth``: of the others nobody knows what came next, and what it cost.
+
+    Raises BadLog where there is none of these.
+
+    >>> rows = [dict(user="u", session="s", topic="t", rank=r, docno=f"d{r}", clicked=False, grade=g)
+    ...         for r, g in [(1, 0), (2, 1), (3, 0)]]
+    >>> survival_of_lists(InteractionLog.of(rows), ["RBP(rel=1)", "AdaptiveERR(max_rel=1)"], 3)
+          RBP(rel=1)  AdaptiveERR(max_rel=1)
+    rank
+    1           1.00                     1.0
+    2           0.80                     1.0
+    3           0.64                     0.5
+
+    Source: Moffat et al. (2022), Eq. 2; Chapelle et al. (2009), Figure 1.
+    """
+    log = as_log(log)
+    if not isinstance(depth, int) or depth < 1:
+        raise BadParameter(f"depth={depth!r}: give a rank, 1 or more.")
+    rankings = _rankings(log)
+    found = {str(measure): _survival(metric, log, rankings, depth) for measure, metric in _followed(measures)}
+    return pd.DataFrame(found, index=pd.RangeIndex(1, depth + 1, name="rank"))
+
+
+def _followed(measures: Any) -> Iterable[tuple[Any, Metric]]:
+    for measure in measures_of(measures):
+        if isinstance(measure, Wrapper) or measure.NAME in COUNTS or not CWLAProvider().supports(measure):
+            raise BadParameter(f"{measure} follows no user model here: there are no ranks to look at.")
+        yield measure, metric_of(measure)  # without a highest grade: RBP's users go on alike, whatever gains are
+
+
+def _rankings(log: InteractionLog) -> Rankings:
+    """The lists of all sessions, down to their last rows."""
+    rows = log.rows
+    number, _ = numbered_sessions(log)
+    rank = rows["rank"].to_numpy()
+    n = np.zeros(int(number.max(initial=-1)) + 1, np.int64)
+    np.maximum.at(n, number, rank)
+    topic, topics = pd.factorize(rows["topic"], sort=True)
+    grade = rows["grade"].to_numpy(float) if log.has("grade") else np.full(len(rows), np.nan)
+    judged = ~np.isnan(grade)
+    known = rows.assign(number=topic)[judged].drop_duplicates(["number", "docno"]).sort_values("number")
+    pool = Pool(
+        len(topics), known["number"].to_numpy(), known["grade"].to_numpy(float) if judged.any() else np.zeros(0)
+    )
+    of_topic = np.zeros(len(n), np.int64)
+    of_topic[number] = topic
+    return Rankings.of_hits(n, number[judged], rank[judged], grade[judged], pool, topic=of_topic)
+
+
+def _survival(metric: Metric, log: InteractionLog, rankings: Rankings, depth: int) -> Array:
+    if metric.rank_only and metric.unit_effort and metric.end != "stop":
+        rankings = Rankings.of_gains([np.zeros(1)])
+    elif not metric.unit_effort:
+        rankings = replace(rankings, efforts=_efforts(metric, log, rankings), views={})
+    stops = stops_of(metric, metric.cut(rankings), depth)
+    if not metric.unit_effort:
+        known = rankings.n >= depth
+        if not known.any():
+            raise BadLog(f"no list of the log comes down to rank {depth}: give a depth of {rankings.n.max()} or less.")
+        stops = stops[known]
+    return 1 - np.cumsum(stops[:, :depth], axis=1).mean(axis=0)
+
+
+def _efforts(metric: Metric, log: InteractionLog, rankings: Rankings) -> Any:
+    number, _ = numbered_sessions(log)
+    rank = log.rows["rank"].to_numpy() - 1
+    grade = log.rows["grade"].fillna(0).clip(lower=0).to_numpy(float) if log.has("grade") else np.zeros(len(rank))
+    words = log.rows["words"].to_numpy(float) if log.has("words") else np.full(len(rank), np.nan)
+    lacking = int(rankings.n.sum()) - int((~np.isnan(words)).sum())
+    if metric.needs_words and lacking:
+        raise BadLog(
+            f"effort={str(metric.effort)!r} needs the words of every result, and {lacking:,} of"
+            f" {int(rankings.n.sum()):,} (with those that lists lack) have none."
+        )
+
+    def efforts(queries: Array, width: int) -> Array:
+        grades, lengths = np.zeros((len(rankings), width)), np.zeros((len(rankings), width))
+        inside = rank < width
+        grades[number[inside], rank[inside]] = grade[inside]
+        lengths[number[inside], rank[inside]] = words[inside]
+        documents = Documents(grades[queries], lambda: lengths[queries])
+        return np.broadcast_to(np.asarray(metric.effort(documents), float), (len(queries), width))
+
+    return efforts

@@ -1,0 +1,1 @@
+"""Interaction logs: reading, validation, and estimates of user parameters."""

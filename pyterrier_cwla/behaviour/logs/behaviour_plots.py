@@ -1,0 +1,148 @@
+"""Pictures of what clicks say of ranks and grades, beside what metrics say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...errors import BadParameter, many
+from ...errors.sanitise import in_picture
+from ...rendering.figures import GAIN, GREY, ON_WHITE, SCORE, STAY, apart, axes_of
+from ..clicks.position_based import survival_of_lists
+
+_LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+
+
+def plot_positions(model: Any, measures: Any = (), depth: int = 10, ax: Any = None) -> Any:
+    """How likely each rank is examined, and the share that metrics let get there; on matplotlib axes.
+
+    Dots are b_p of a position model with the ends of their intervals; lines are V of the ``measures`` over the log's
+    lists. Chapelle et al. (2009), Figure 1.
+    """
+    table = model.beside(measures, depth)
+    ax = axes_of(ax)
+    _dots(ax, table.index.to_numpy(), table["b"], table["low"], table["high"])
+    _lines(ax, table.drop(columns=["b", "low", "high"]), "V of ")
+    _label(ax, "$b_p$, from clicks", table["high"].fillna(table["b"]))
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set_xlabel("rank (documents)")
+    ax.set_ylabel("probability to be examined,\nas a share of rank 1's")
+    ax.set_ylim(0, 1.08 * max(1.0, float(np.nanmax(table["high"].fillna(table["b"])))))
+    ax.set_title(f"Position model · {_of(model)}", fontsize=10, loc="left")
+    return ax
+
+
+def plot_continuing(found: Any, measures: Any = (), depth: int = 20, ax: Any = None) -> Any:
+    """Who goes on from each rank, and who does under metrics; on matplotlib axes.
+
+    Dots are C(i) of a log with the ends of their intervals, the grey line is C smoothed; lines are C = V(i+1)/V(i) of
+    the ``measures``, V their mean over the log's lists.
+    """
+    table = found.table[found.table["rank"] <= depth].set_index("rank").reindex(range(1, depth + 1))
+    V = survival_of_lists(found.log, measures, depth + 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        C = pd.DataFrame(V.to_numpy()[1:] / V.to_numpy()[:-1], index=table.index, columns=V.columns)
+    ax = axes_of(ax)
+    ax.plot(table.index, table["smoothed"], color=GAIN, linewidth=5, zorder=0, solid_capstyle="round")
+    _dots(ax, table.index.to_numpy(), table["C"], table["low"], table["high"])
+    _lines(ax, C, "C of ")
+    _label(ax, f"C(i), from {in_picture(found.source)}", table["low"].fillna(table["C"]), below=True)
+    lowest = min(float(np.nanmin(values)) for values in (table["low"].fillna(table["C"]), C) if np.size(values))
+    ax.set_ylim(max(0.0, lowest - 0.1 * (1 - lowest)), 1.02)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set_xlabel("rank (documents)")
+    ax.set_ylabel("share of users who go on")
+    ax.set_title(f"Grey: smoothed · {_of(found)}", fontsize=10, loc="left")
+    return ax
+
+
+def plot_relevance(model: Any, ax: Any = None) -> Any:
+    """What attracts, what satisfies, and R(g) = a·s of each grade; on matplotlib axes.
+
+    Bars are R(g) with the ends of its interval; circles what attracts (a), triangles what satisfies once clicked (s).
+    """
+    table = model.table
+    ax = axes_of(ax)
+    x = np.arange(len(table))
+    ax.bar(x, table["R"], width=0.5, color=GAIN)
+    names = {"a": "a: clicked if examined", "s": "s: satisfied if clicked", "R": "R = a·s"}
+    looks = {"a": (-0.12, STAY, "o"), "s": (0.12, SCORE, "^"), "R": (0.0, GREY, "")}
+    for name, (shift, colour, mark) in looks.items():
+        _dots(ax, x + shift, table[name], table[f"{name} low"], table[f"{name} high"], colour, mark)
+    ends = [(max(float(table[name].iloc[-1]), 0.05), name) for name in names if np.isfinite(table[name].iloc[-1])]
+    ends.sort()
+    for height, (_, name) in zip(apart([end[0] for end in ends], 0.1), ends, strict=True):
+        ax.annotate(names[name], (x[-1] + 0.27, height), va="center", color=looks[name][1])
+    ax.set_xticks(x, [in_picture(grade) for grade in table["grade"]])
+    ax.set_xlim(-0.6, len(table) - 0.1)
+    ax.set_ylim(0, 1.05)
+    ax.set_xlabel("grade")
+    ax.set_ylabel("probability")
+    ax.set_title(f"γ = {in_picture(model.gamma)} · {_of(model)}", fontsize=10, loc="left")
+    return ax
+
+
+def plot_grade_efforts(efforts: Any, ax: Any = None) -> Any:
+    """Seconds to examine a result of each grade, on its summary and on the document; on matplotlib axes."""
+    table = efforts.table
+    ax = axes_of(ax)
+    x = np.arange(len(table))
+    ax.bar(x, table["t_summary"], width=0.5, color=GREY)
+    reading = table["t"] - table["t_summary"]
+    ax.bar(x, reading, width=0.5, bottom=table["t_summary"], color=GAIN)
+    _dots(ax, x, table["t"], table["t low"], table["t high"], mark="")
+    last = len(table) - 1
+    middles = {"summary": table["t_summary"][last] / 2, "document,\nif clicked": table["t"][last] - reading[last] / 2}
+    for text, height in middles.items():
+        ax.annotate(text, (x[last] + 0.25, height), xytext=(4, 0), textcoords="offset points", va="center", color=GREY)
+    for at, seconds, share in zip(x, table["t"], table["relative"], strict=True):
+        ax.annotate(f"{seconds:.1f} s ({share:.2f})", (at - 0.02, seconds), xytext=(0, 3), textcoords="offset points",
+                    ha="right", color=GREY)  # fmt: skip
+    ax.set_xticks(x, [in_picture(grade) for grade in table["grade"]])
+    ax.set_xlim(-0.6, last + 0.9)
+    ax.set_ylim(0, 1.15 * float(np.nanmax(table["t high"].fillna(table["t"]))))
+    ax.set_xlabel("grade")
+    ax.set_ylabel("effort (seconds)")
+    ax.set_title(f"Share of the highest grade's in brackets · {many(efforts.users, 'user')}", fontsize=10, loc="left")
+    return ax
+
+
+def _dots(ax: Any, x: Any, y: Any, low: Any, high: Any, colour: str = STAY, mark: str = "o") -> None:
+    y = np.asarray(y, float)
+    ends = np.vstack([y - np.asarray(low, float), np.asarray(high, float) - y])
+    ends = np.maximum(np.nan_to_num(ends), 0)  # no interval: no line
+    ax.errorbar(
+        x, y, yerr=ends, fmt=mark or "none", color=colour, ecolor=colour, markersize=5, elinewidth=1.4, zorder=3
+    )
+
+
+def _lines(ax: Any, curves: pd.DataFrame, what: str) -> None:
+    """One line a measure, its name at its right end, the names apart from each other."""
+    if len(curves.columns) > len(_LINES):
+        raise BadParameter(f"{len(curves.columns)} measures are too many to tell apart: give up to {len(_LINES)}.")
+    ends = []
+    for number, name in enumerate(curves):
+        curve = curves[name].dropna()
+        look = {"color": str(0.15 * number), "linestyle": _LINES[number]}
+        ax.plot(curve.index, curve, **look, linewidth=1.4, zorder=1)
+        ends.append((float(curve.iloc[-1]), f"{what}{in_picture(name)}", curve.index[-1], look["color"]))
+    bottom, top = ax.get_ylim()
+    ends.sort()
+    heights = apart([end[0] for end in ends], 0.075 * (top - bottom))
+    for height, (_, text, rank, colour) in zip(heights, ends, strict=True):
+        ax.annotate(text, (rank, height), xytext=(8, 0), textcoords="offset points", va="center", color=colour,
+                    fontsize=9, annotation_clip=False)  # fmt: skip
+
+
+def _label(ax: Any, text: str, heights: pd.Series, below: bool = False) -> None:
+    known = heights.dropna()
+    if len(known):
+        at = known.index[len(known) // 2]
+        ax.annotate(text, (at, known[at]), xytext=(0, -14 if below else 8), textcoords="offset points", ha="center",
+                    color=STAY, bbox=ON_WHITE, zorder=4)  # fmt: skip
+
+
+def _of(found: Any) -> str:
+    return f"{many(found.sessions, 'session')} of {many(found.users, 'user')}"

@@ -1,0 +1,413 @@
+"""Estimates all that a calibration holds from a log, and resamples the users once for all intervals together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..._version import __version__
+from .calibration_files import CURVE, NUMBERS, table_of
+from .calibration_plots import reading_points
+from .estimate import over_users
+from .leaving_times import as_the_paper, events_of, numbered_sessions, stays
+from .log import InteractionLog
+from .rates import Ratio, Reading, least_squares, line, line_sums, pooled, unweighted, weighted
+from .survival import Fit, Stays, fit, grid, half_life, survival_curve, where_score_is_0
+
+Array = np.ndarray
+
+_MANY_AT_END = 0.05  # of the sessions
+_FAR_BETTER = 10  # in AIC
+
+
+class _Found:
+    """What comes out: ratios and their descriptions, to be resampled together; what is missing, and why; notes."""
+
+    def __init__(self, notes: tuple[str, ...]) -> None:
+        self.ratios: list[Ratio] = []
+        self.rows: list[dict[str, Any]] = []
+        self.missing: dict[str, str] = {}
+        self.notes = list(notes)
+
+    def add(
+        self,
+        name: str,
+        way: str,
+        ratio: Ratio,
+        n: Any,
+        used: bool = False,
+        grade: float = np.nan,
+        error: float = np.nan,
+    ) -> bool:
+        """Whether there was anything to estimate it from."""
+        if np.isnan(ratio.value):
+            return False
+        self.ratios.append(ratio)
+        self.rows.append(_row(name, way, used, ratio.value, error, n, grade))
+        return True
+
+    def three_ways(self, name: str, hits: Array, tries: Array, weight: Array) -> bool:
+        """The paper's weighted mean, which is used, the pooled share, and the unweighted mean."""
+        n = tries.sum()
+        self.add(name, "pooled", pooled(hits, tries), n)
+        self.add(name, "unweighted", unweighted(hits, tries), n)
+        return self.add(name, "weighted", weighted(hits, tries, weight), n, used=True)
+
+
+class _Looks:
+    """A log as arrays over its rows: whose, how deep its session was looked at, what was clicked, read and saved."""
+
+    def __init__(self, log: InteractionLog, depth: str, rel: float) -> None:
+        rows = log.rows
+        self.log, self.depth = log, depth
+        self.user, names = pd.factorize(rows["user"])
+        self.users = len(names)
+        self.session, _ = numbered_sessions(log)
+        self.clicked = rows["clicked"].to_numpy(bool)
+        rank = rows["rank"].to_numpy()
+        self.last = np.zeros(self.session[-1] + 1, np.int64)
+        """Of each session: M, the rank of the last click."""
+        np.maximum.at(self.last, self.session[self.clicked], rank[self.clicked])
+        self.to_last = rank <= self.last[self.session]
+        self.seen = log.seen
+        self.looked_at = self.to_last if depth == "clicked" else self.seen
+        self.on_document = np.where(self.clicked, self.floats("document_seconds"), np.nan)
+        self.read = ~np.isnan(self.on_document)
+        # What was clicked and has no seconds in a log that has them was not viewed, as far as the log knows.
+        self.view = self.read if log.has("document_seconds") else self.clicked
+        self.saved = rows["saved"].to_numpy(bool) if log.has("saved") else None
+        self.grade = self.floats("grade")
+        self.judged = ~np.isnan(self.grade)
+        self.relevant = self.grade >= rel
+
+    def floats(self, column: str) -> Array:
+        return self.log.rows[column].to_numpy(float) if self.log.has(column) else np.full(len(self.log), np.nan)
+
+    def by_user(self, which: Array, values: Any = None) -> Array:
+        """The number of these rows, or the sum of their values, user by user."""
+        return np.bincount(self.user[which], None if values is None else values[which], self.users).astype(float)
+
+    @property
+    def summaries(self) -> Array:
+        """How many summaries each row stands for: M on a session's first row, or one for each that was seen."""
+        if self.depth == "seen":
+            return self.seen.astype(float)
+        first_row = np.append(True, self.session[1:] != self.session[:-1])
+        return np.where(first_row, self.last[self.session], 0).astype(float)
+
+    def weights(self) -> Array:
+        """Summaries that each user looked at."""
+        return self.by_user(np.ones(len(self.log), bool), self.summaries)
+
+
+def estimated(log: InteractionLog, asked: dict[str, Any], shapes: tuple[str, ...]) -> dict[str, Any]:
+    """What a Calibration is made of: its fields by name. ``asked``: the parameters of ``calibrate``."""
+    looks, found = _Looks(log, asked["depth"], asked["rel"]), _Found(log.notes)
+    _say_what_lacks(looks, found)
+    _summary_seconds(looks, found)
+    reading, points, slope_sums = _reading(looks, found)
+    _shares_of_time(looks, found)
+    _decisions(looks, found)
+    _decisions_by_grade(looks, found)
+    leaving, excluded = _leaving(log, asked, found)
+    table = _with_intervals(found, slope_sums, leaving, reading, looks.users, asked)
+    if looks.users == 1:
+        found.notes.append("One user: there is nobody to resample, and so no interval.")
+    corrected = leaving["corrected"][0] if leaving else None
+    fits = tuple(fit(corrected, shape) for shape in shapes) if corrected is not None else ()
+    _say_how_it_fits(fits, found)
+    curve = pd.DataFrame(columns=list(CURVE), dtype=float)
+    if corrected is not None:
+        curve = survival_curve(corrected)  # a picture needs no more than some hundred of its steps
+        curve = curve.iloc[np.unique(np.linspace(0, len(curve) - 1, 500).astype(int))].reset_index(drop=True)
+    sizes = {"users": looks.users, "sessions": len(looks.last), "rows": len(log)}
+    return {
+        "table": table,
+        "about": {"package": __version__, **sizes, **asked},
+        "excluded": {"from the log": dict(log.excluded), "from the half-life": excluded},
+        "missing": found.missing,
+        "notes": tuple(found.notes),
+        "reading": reading,
+        "shapes": fits,
+        "points": points,
+        "curve": curve,
+    }
+
+
+def _say_what_lacks(looks: _Looks, found: _Found) -> None:
+    """Rows that are not there, or not judged, or clicked without seconds: what follows from them is said."""
+    if looks.depth == "clicked":
+        gaps = int((np.bincount(looks.session, looks.to_last) < looks.last).sum())
+        if gaps:
+            found.notes.append(
+                f"{gaps:,} of {len(looks.last):,} sessions lack rows above their last click: P(C|R) is taken over those"
+                " that are there, and too high if the others were seen and not clicked; T_S over all these ranks, and"
+                " too low if the others took time, too."
+            )
+        after = int((looks.seen & ~looks.to_last).sum())
+        if after and looks.judged.any():
+            found.notes.append(
+                f"P(C|R) looks down to the last click, which always counts: it is too high. {after:,} more results"
+                " were seen after it; depth='seen' has them in."
+            )
+    unjudged = int((looks.looked_at & ~looks.judged).sum())
+    if looks.judged.any() and unjudged:
+        found.notes.append(
+            f"{unjudged:,} of {int(looks.looked_at.sum()):,} results looked at are unjudged: left out of P(C|R), P(S|R)"
+            " and all numbers by grade."
+        )
+    unknown = int((looks.clicked & ~looks.view).sum())
+    if unknown:
+        found.notes.append(
+            f"{unknown:,} of {int(looks.clicked.sum()):,} clicks have no seconds on the document: no view, no part of"
+            " P(S|R) and T_D."
+        )
+
+
+def _summary_seconds(looks: _Looks, found: _Found) -> None:
+    """T_S, Eq. 5."""
+    if not looks.log.has("summary_seconds"):
+        found.missing["summary_seconds"] = "the log has no column 'summary_seconds'"
+        return
+    seconds = looks.floats("summary_seconds")
+    timed = np.bincount(looks.session, ~np.isnan(seconds))[looks.session] > 0
+    untimed = int((looks.looked_at & np.isnan(seconds) & timed).sum())
+    if untimed:
+        found.notes.append(
+            f"{untimed:,} results looked at have no seconds on the summary in sessions that have some: taken as none of"
+            " their own, which is right where those of the next result include them; else T_S is too low."
+        )
+    spent, ranks = looks.by_user(looks.looked_at, np.nan_to_num(seconds)), looks.by_user(timed, looks.summaries)
+    found.add("summary_seconds", "unweighted", unweighted(spent, ranks), ranks.sum())
+    if not found.add("summary_seconds", "weighted", pooled(spent, ranks), ranks.sum(), used=True):
+        found.missing["summary_seconds"] = "no summary was looked at: nobody clicked"
+
+
+def _shares_of_time(looks: _Looks, found: _Found) -> None:
+    """Seconds of a view, and what share of the time goes to summaries."""
+    if not looks.read.any():
+        return
+    views, total = looks.by_user(looks.read), looks.by_user(looks.read, looks.on_document)
+    found.add("seconds_per_view", "unweighted", unweighted(total, views), views.sum())
+    found.add("seconds_per_view", "pooled", pooled(total, views), views.sum(), used=True)
+    if looks.log.has("summary_seconds"):
+        seconds = looks.floats("summary_seconds")
+        summaries = looks.by_user(~np.isnan(seconds), seconds)
+        users = looks.users
+        found.add("share_on_summaries", "unweighted", unweighted(summaries, summaries + total), users)
+        found.add("share_on_summaries", "pooled", pooled(summaries, summaries + total), users, used=True)
+
+
+def _decisions(looks: _Looks, found: _Found) -> None:
+    """P(C|R) and P(S|R)."""
+    ranks, viewed = looks.weights(), looks.by_user(looks.view)
+    groups = (("relevant", "relevant", looks.relevant), ("nonrelevant", "non-relevant", looks.judged & ~looks.relevant))
+    for suffix, kind, group in groups:
+        nothing = None if looks.judged.any() else "the log has no grades"
+        name = f"p_click_{suffix}"
+        looked = looks.looked_at & group
+        if found.three_ways(name, looks.by_user(looked & looks.clicked), looks.by_user(looked), ranks):
+            _other_ways_of_clicks(looks, found, name, group)
+            _say_who_saw_none(looks, found, looked, f"saw no {kind} summary", name)
+        else:
+            found.missing[name] = nothing or f"no {kind} summary was looked at"
+        name = "p_save" if suffix == "relevant" else "p_save_nonrelevant"
+        opened = looks.view & group
+        if looks.saved is None:
+            found.missing[name] = "the log has no column 'saved'"
+        elif found.three_ways(name, looks.by_user(opened & looks.saved), looks.by_user(opened), viewed):
+            _say_who_saw_none(looks, found, opened, f"viewed no {kind} document", name)
+        else:
+            found.missing[name] = nothing or f"no {kind} document was viewed"
+
+
+def _other_ways_of_clicks(looks: _Looks, found: _Found, name: str, group: Array) -> None:
+    for way, which in (("down to the last click", looks.to_last & group), ("all seen", looks.seen & group)):
+        share = pooled(looks.by_user(which & looks.clicked), looks.by_user(which))
+        found.add(name, f"pooled, {way}", share, which.sum())
+    if looks.log.has("clicks"):  # no probability: a result can be clicked twice
+        clicks = looks.floats("clicks")
+        which = looks.seen & group & ~np.isnan(clicks)
+        per_result = pooled(looks.by_user(which, clicks), looks.by_user(which))
+        found.add(name, "clicks per result, all seen", per_result, which.sum())
+
+
+def _say_who_saw_none(looks: _Looks, found: _Found, which: Array, what: str, name: str) -> None:
+    nobody = int((looks.by_user(which) == 0).sum())
+    if nobody:
+        found.notes.append(f"{nobody:,} of {looks.users:,} users {what}: no part of {name}.")
+
+
+def _decisions_by_grade(looks: _Looks, found: _Found) -> None:
+    """P(C|g), P(S|g) and seconds of a view, grade by grade; grades below 0 count as 0."""
+    ranks, viewed = looks.weights(), looks.by_user(looks.view)
+    grade = np.maximum(looks.grade, 0)
+    for one in np.unique(grade[looks.judged & (looks.looked_at | looks.clicked)]):
+        alike = grade == one
+        looked, opened, timed = looks.looked_at & alike, looks.view & alike, looks.read & alike
+        share = weighted(looks.by_user(looked & looks.clicked), looks.by_user(looked), ranks)
+        found.add("p_click", "weighted", share, looked.sum(), used=True, grade=one)
+        seconds = pooled(looks.by_user(timed, looks.on_document), looks.by_user(timed))
+        found.add("seconds", "pooled", seconds, timed.sum(), used=True, grade=one)
+        if looks.saved is not None and one > 0:
+            share = weighted(looks.by_user(opened & looks.saved), looks.by_user(opened), viewed)
+            found.add("p_save_by_grade", "weighted", share, opened.sum(), used=True, grade=one)
+
+
+def _row(name: str, way: str, used: bool, value: float, error: float, n: Any, grade: float = np.nan) -> dict[str, Any]:
+    return {"name": name, "grade": grade, "way": way, "used": used, "value": value, "error": error, "n": int(n)}
+
+
+def _reading(looks: _Looks, found: _Found) -> tuple[Reading | None, pd.DataFrame, Array | None]:
+    """The line of reading times, its points for the picture, and the users' normal equations."""
+    log, read, seconds = looks.log, looks.read, looks.on_document
+    words = looks.floats("words")
+    duplicate = log.rows["duplicate"].to_numpy(bool) if log.has("duplicate") else np.zeros(len(log), bool)
+    points = reading_points(words[read], seconds[read], duplicate[read])
+    if not read.any():
+        why = "nobody opened a document" if log.has("document_seconds") else "the log has no column 'document_seconds'"
+        found.missing["seconds_per_word"] = found.missing["seconds_per_document"] = why
+        return None, points, None
+    first, again = read & ~duplicate, read & duplicate
+    if again.any():
+        total, views = looks.by_user(again, seconds), looks.by_user(again)
+        error = float(np.std(seconds[again], ddof=1) / np.sqrt(again.sum())) if again.sum() > 1 else np.nan
+        found.add("duplicate_seconds", "unweighted", unweighted(total, views), again.sum())
+        found.add("duplicate_seconds", "pooled", pooled(total, views), again.sum(), used=True, error=error)
+    fitted = first & ~np.isnan(words)
+    if fitted.any() and not fitted[first].all():
+        found.notes.append(
+            f"{int((first & ~fitted).sum()):,} of {int(first.sum()):,} first views are of documents without a length:"
+            " no part of T_D."
+        )
+    reading = least_squares(words, seconds, fitted, again)
+    if reading is None:
+        which = first if first.any() else read
+        total, views = looks.by_user(which, seconds), looks.by_user(which)
+        found.add("seconds_per_document", "unweighted", unweighted(total, views), which.sum())
+        found.add("seconds_per_document", "constant", pooled(total, views), which.sum(), used=True)
+        found.add("seconds_per_word", "constant", Ratio(np.zeros(looks.users), views), which.sum(), used=True)
+        why = "The log has no lengths" if not log.has("words") else "Lengths do not differ among first views"
+        found.notes.append(f"{why}: T_D is the mean time on a document, and a = 0.")
+        return None, points, None
+    if reading.slope < 0 or reading.intercept < 0:
+        found.notes.append(
+            f"Least squares has T_D(l) = {reading.slope:.3g}·l + {reading.intercept:.3g}; no time is negative, so that"
+            f" it is fitted with {'a' if reading.slope < 0 else 'b'} = 0."
+        )
+    if reading.duplicates_differ:
+        found.notes.append(
+            f"Duplicates take {reading.duplicate_mean:.3g} ± {reading.duplicate_error:.2g} seconds and b is"
+            f" {reading.intercept:.3g} ± {reading.intercept_error:.2g}: they differ, and TBG takes b for both."
+        )
+    return reading, points, line_sums(looks.user[fitted], looks.users, words[fitted], seconds[fitted])
+
+
+def _say_how_it_fits(fits: tuple[Fit, ...], found: _Found) -> None:
+    by_shape = {one.shape: one.aic for one in fits if np.isfinite(one.aic)}
+    if "exponential" in by_shape:
+        best = min(by_shape, key=lambda shape: by_shape[shape])
+        if by_shape[best] < by_shape["exponential"] - _FAR_BETTER:
+            found.notes.append(
+                f"A {best} curve fits far better than a half-life (AIC {by_shape[best]:,.0f} against"
+                f" {by_shape['exponential']:,.0f}): these users do not leave at one rate; see plot_survival()."
+            )
+
+
+def _leaving(
+    log: InteractionLog, asked: dict[str, Any], found: _Found
+) -> tuple[dict[str, tuple[Stays, float]], dict[str, int]]:
+    """Sessions and their half-life in both ways, if there is one; and the sessions left out of the corrected one."""
+    chosen = {key: asked[key] for key in ("until", "min_clicks", "max_seconds", "beyond", "last_rank")}
+    if not log.has("time"):
+        if not (log.has("summary_seconds") and log.has("document_seconds")):
+            found.missing["half_life"] = (
+                "the log has no column 'time', nor both 'summary_seconds' and 'document_seconds', to add up"
+            )
+            return {}, {}
+        found.notes.append(
+            "The log has no column 'time': users are taken to go down the list, so that seconds on summaries and"
+            " documents add up."
+        )
+    events = events_of(log)
+    corrected = stays(events, **chosen)
+    h = half_life(corrected)
+    reasons = "; ".join(f"{many:,} {reason}" for reason, many in corrected.excluded.items())
+    if not len(corrected):
+        found.missing["half_life"] = f"no session is left to estimate it from ({reasons})"
+    elif not corrected.left.any():
+        found.missing["half_life"] = f"all {len(corrected):,} sessions were cut off before their users left"
+    elif np.isnan(h):
+        found.missing["half_life"] = "the longer users stayed, the fewer left: no exponential decay fits"
+    if "half_life" in found.missing:
+        return {}, corrected.excluded
+    ways = {"corrected": (corrected, h)}
+    plain = as_the_paper(events, max(asked["min_clicks"], 1), asked["max_seconds"])
+    h = half_life(plain)
+    ways |= {} if np.isnan(h) else {"as the paper": (plain, h)}
+    if reasons:
+        found.notes.append(f"h is of {len(corrected):,} sessions. Left out: {reasons}.")
+    last = int(events.deepest.max())
+    at_end = float(np.mean((events.deepest == last) & ~events.cut_off))
+    if asked["last_rank"] is None and at_end >= _MANY_AT_END:
+        found.notes.append(
+            f"{at_end:.0%} of the sessions end at rank {last}, the deepest of the log. If nothing was shown below it,"
+            f" that is no sign of leaving, and h is too short: say last_rank={last}, or mark those who were not done as"
+            " cut_off."
+        )
+    if not log.has("cut_off"):
+        found.notes.append(
+            "The log has no column 'cut_off': every session is taken to have ended because its user left."
+        )
+    if asked["until"] == "end" and not log.has("document_seconds"):
+        found.notes.append("Without document_seconds nobody knows how long users stayed after their last click.")
+    return ways, corrected.excluded
+
+
+def _with_intervals(
+    found: _Found,
+    slope_sums: Array | None,
+    leaving: dict[str, tuple[Stays, float]],
+    reading: Reading | None,
+    users: int,
+    asked: dict[str, Any],
+) -> pd.DataFrame:
+    """The table: all numbers, resampled together."""
+    rows = list(found.rows)
+    count = len(rows)
+    sums = [*(ratio.top for ratio in found.ratios), *(ratio.bottom for ratio in found.ratios)]
+    if slope_sums is not None and reading is not None:
+        a, b = (float(value[0]) for value in line(slope_sums.sum(axis=1, keepdims=True)))
+        as_fitted = a == 0 or b == 0
+        for name, value, error in (("seconds_per_word", a, reading.slope_error),
+                                   ("seconds_per_document", b, reading.intercept_error)):  # fmt: skip
+            rows.append(_row(name, "least squares", True, value, np.nan if as_fitted else error, reading.views))
+        sums.extend(slope_sums)
+    grids = []
+    for way, (each, value) in leaving.items():
+        at, scores = grid(each, users, value)
+        grids.append(at)
+        sums.extend(scores)
+        rows.append(_row("half_life", way, way == "corrected", value, np.nan, len(each)))
+    low = high = np.array([])
+    if rows:
+
+        def statistic(totals: Array) -> Array:
+            values = [totals[:count] / totals[count : 2 * count]]
+            rest = totals[2 * count :]
+            if slope_sums is not None:
+                values.append(np.array(line(rest[:5])))
+                rest = rest[5:]
+            for at in grids:
+                values.append(where_score_is_0(at, rest[: len(at)])[None])
+                rest = rest[len(at) :]
+            return np.concatenate(values)
+
+        low, high = over_users(np.array(sums), statistic, asked["confidence"], asked["resamples"], asked["seed"])
+    for row, lower, upper in zip(rows, low, high, strict=True):
+        row.update(low=lower, high=upper)
+    places = {name: at for at, name in enumerate(NUMBERS)}
+    rows.sort(key=lambda row: (places[row["name"]], 0 if np.isnan(row["grade"]) else row["grade"], not row["used"]))
+    return table_of(rows)

@@ -1,0 +1,226 @@
+"""Calibrations as plain values, and back: what a file must hold, checked to the last value."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...errors import MalformedFile, encodable, near, shown
+from .rates import Reading
+from .survival import SHAPES, Fit
+
+#: What a calibration knows: the parameter, its symbol, and what it says. Those of time-biased gain come first.
+NUMBERS = {
+    "half_life": ("h", "seconds after which half of the users have left"),
+    "summary_seconds": ("T_S", "seconds for a summary"),
+    "seconds_per_word": ("a", "seconds for a word of a document: T_D(l) = a·l + b"),
+    "seconds_per_document": ("b", "seconds for a document of no words"),
+    "p_click_relevant": ("P(C=1|R=1)", "probability of a click on a relevant document's summary"),
+    "p_click_nonrelevant": ("P(C=1|R=0)", "probability of a click on another's"),
+    "p_save": ("P(S=1|R=1)", "probability that a relevant document is saved once viewed"),
+    "p_save_nonrelevant": ("P(S=1|R=0)", "probability that another is; no part of the metric"),
+    "duplicate_seconds": ("T_D, duplicates", "seconds for a document whose like was seen before"),
+    "seconds_per_view": ("T_D, all", "seconds for a document, whatever its length"),
+    "share_on_summaries": ("", "share of the time that goes to summaries; the rest goes to documents"),
+    "p_click": ("P(C=1|g)", "probability of a click, by grade"),
+    "seconds": ("T_D(g)", "seconds for a document, by grade"),
+    "p_save_by_grade": ("P(S=1|g)", "probability of a save once viewed, by grade"),
+}
+PROBABILITIES = {name for name in NUMBERS if name.startswith(("p_", "share_"))}
+COLUMNS = ("name", "grade", "way", "used", "value", "low", "high", "error", "n")
+FORMAT, VERSION = "calibration of time-biased gain (pyterrier_cwla)", 1
+_DTYPES = {"name": str, "way": str, "used": bool, "n": np.int64}
+_NUMBER = "a number"
+_ABOUT = {"package": str, "users": int, "sessions": int, "rows": int, "min_clicks": int, "max_seconds": _NUMBER,
+          "rel": _NUMBER, "depth": str, "until": str, "beyond": str, "last_rank": int | None,
+          "confidence": _NUMBER, "resamples": int, "seed": int}  # fmt: skip
+TABLE = {"name": str, "grade": _NUMBER, "way": str, "used": bool, "value": _NUMBER, "low": _NUMBER, "high": _NUMBER,
+          "error": _NUMBER, "n": int}  # fmt: skip
+_READING = {field.name: int if "views" in field.name else _NUMBER for field in fields(Reading)}
+_FIT = {field.name: {"shape": str, "parameters": list}.get(field.name, _NUMBER) for field in fields(Fit)}
+_POINTS = {"words": _NUMBER, "seconds": _NUMBER, "views": int, "duplicate": bool}
+CURVE = {"seconds": _NUMBER, "share": _NUMBER, "at_risk": int}
+_TOP: dict[str, Any] = {"format": str, "version": int, "about": dict, "excluded": dict, "missing": dict, "notes": list,
+        "reading": (dict, type(None)), "shapes": list, "table": list, "points": list, "curve": list}  # fmt: skip
+
+
+def table_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """The table of a calibration, from its rows."""
+    return pd.DataFrame({name: np.array([row[name] for row in rows], _DTYPES.get(name, float)) for name in COLUMNS})
+
+
+def plain(calibration: Any) -> dict[str, Any]:
+    """A calibration as JSON has it: NaN as None."""
+    return _without_nan(
+        {
+            "format": FORMAT,
+            "version": VERSION,
+            "about": calibration.about,
+            "excluded": calibration.excluded,
+            "missing": calibration.missing,
+            "notes": list(calibration.notes),
+            "reading": None if calibration.reading is None else asdict(calibration.reading),
+            "shapes": [asdict(shape) for shape in calibration.shapes],
+            "table": calibration.table.to_dict("records"),
+            "points": calibration.points.to_dict("records"),
+            "curve": calibration.curve.to_dict("records"),
+        }
+    )
+
+
+def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; ValueError where it says something twice, of which json would keep the last."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in found if names.count(name) > 1)!r} stands twice")
+    return found
+
+
+def checked(content: Any, where: str) -> dict[str, Any]:
+    """The fields of the calibration that ``plain`` made this of.
+
+    Raises MalformedFile, beginning with ``where``, for whatever else.
+    """
+    read = _Reader(where)
+    read.top(content)
+    table = read.records(content["table"], "table", TABLE)
+    read.table(table)
+    reading = content["reading"]
+    return {
+        "table": table_of(table),
+        "about": read.about(content["about"]),
+        "excluded": {
+            key: read.counts(content["excluded"].get(key), f"excluded.{key}")
+            for key in ("from the log", "from the half-life")
+        },
+        "missing": read.texts(content["missing"], "missing"),
+        "notes": tuple(read.strings(content["notes"], "notes")),
+        "reading": None if reading is None else Reading(**read.record(reading, "reading", _READING)),
+        "shapes": tuple(read.fit(one) for one in read.records(content["shapes"], "shapes", _FIT)),
+        "points": pd.DataFrame(read.records(content["points"], "points", _POINTS), columns=list(_POINTS)),
+        "curve": pd.DataFrame(read.records(content["curve"], "curve", CURVE), columns=list(CURVE)),
+    }
+
+
+class _Reader:
+    """Checks what a file holds, and says what is wrong with it."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def wrong(self, what: str) -> MalformedFile:
+        return MalformedFile(f"{self.where}: {what}")
+
+    def top(self, content: Any) -> None:
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise self.wrong("this is no calibration that Calibration.save wrote.")
+        version = content.get("version")
+        if version != VERSION:
+            raise self.wrong(f"a calibration of version {version!r}; this package reads version {VERSION}.")
+        self._keys(content, "", _TOP)
+        for key, kind in _TOP.items():
+            if not isinstance(content[key], kind):
+                raise self.wrong(f"{key} is of the wrong kind.")
+
+    def table(self, rows: list[dict[str, Any]]) -> None:
+        """Names that there are, values in their ranges, and one used for each name and grade."""
+        used = set()
+        for at, row in enumerate(rows):
+            name, value, place = row["name"], row["value"], f"table[{at}]"
+            if name not in NUMBERS:
+                raise self.wrong(f"{place}: no number is called {name!r}. {near(name, NUMBERS)}")
+            if not (value >= 0 and np.isfinite(value) and (value <= 1 or name not in PROBABILITIES)) or (
+                name == "half_life" and value == 0
+            ):
+                raise self.wrong(f"{place}: {name} is {value!r}, out of its range.")
+            if row["low"] > row["high"]:
+                raise self.wrong(f"{place}: the interval of {name} begins above its end.")
+            key = (name, None if np.isnan(row["grade"]) else row["grade"])
+            if row["used"] and key in used:
+                raise self.wrong(f"{place}: {name} is used twice.")
+            used |= {key} if row["used"] else set()
+
+    def _keys(self, record: Any, place: str, kinds: Mapping[str, Any]) -> None:
+        prefix = f"{place}." if place else ""
+        if not isinstance(record, dict):
+            raise self.wrong(f"{place} must be an object.")
+        for key in kinds:
+            if key not in record:
+                raise self.wrong(f"{prefix}{key} is missing.")
+        for key in record:
+            if key not in kinds:
+                name = key if encodable(str(key)) else shown(key)
+                raise self.wrong(f"{prefix}{name} is nothing that a calibration has. {near(str(key), kinds)}")
+
+    def record(self, record: Any, place: str, kinds: Mapping[str, Any]) -> dict[str, Any]:
+        self._keys(record, place, kinds)
+        return {key: self._value(record[key], f"{place}.{key}", kind) for key, kind in kinds.items()}
+
+    def about(self, record: Any) -> dict[str, Any]:
+        about = self.record(record, "about", _ABOUT)
+        if not about["rel"] > 0:
+            raise self.wrong(f"about.rel is {shown(about['rel'])}, and must be a grade above 0.")
+        return about
+
+    def records(self, records: Any, place: str, kinds: Mapping[str, Any]) -> list[dict[str, Any]]:
+        return [self.record(record, f"{place}[{at}]", kinds) for at, record in enumerate(records)]
+
+    def _value(self, value: Any, place: str, kind: Any) -> Any:
+        if kind == _NUMBER:
+            if value is None:
+                return math.nan
+            if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+                raise self.wrong(f"{place} must be a number, not {shown(value)}.")
+            if float(value) != value:
+                raise self.wrong(f"{place} is {shown(value)}, an integer that no 64-bit float equals: write a float.")
+            return value if abs(value) < 2**53 else float(value)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise self.wrong(f"{place} must be of type {getattr(kind, '__name__', kind)}, not {shown(value)}.")
+        if isinstance(value, int) and not 0 <= value < 2**63:
+            raise self.wrong(f"{place} is {shown(value)}, out of its range.")
+        if isinstance(value, str):
+            self._text(value, place)
+        return value
+
+    def _text(self, text: str, place: str) -> str:
+        """A text of Unicode characters: JSON's escapes can also write halves of surrogate pairs, which are none."""
+        if not encodable(text):
+            raise self.wrong(f"{place} has half of a surrogate pair, which is no character: {shown(text)}.")
+        return text
+
+    def fit(self, record: dict[str, Any]) -> Fit:
+        shape, parameters = record["shape"], tuple(self.numbers(record["parameters"], "shapes.parameters"))
+        if shape not in SHAPES or len(parameters) != (1 if shape == "exponential" else 2):
+            raise self.wrong(f"shapes: no curve has the shape {shape!r} with {len(parameters)} parameters.")
+        return Fit(**{**record, "parameters": parameters})
+
+    def numbers(self, values: Any, place: str) -> list[float]:
+        return [self._value(value, place, _NUMBER) for value in values]
+
+    def strings(self, values: Any, place: str) -> list[str]:
+        return [self._value(value, place, str) for value in values]
+
+    def texts(self, values: Any, place: str) -> dict[str, str]:
+        return {self._text(key, place): self._value(value, f"{place}.{key}", str) for key, value in values.items()}
+
+    def counts(self, values: Any, place: str) -> dict[str, int]:
+        if not isinstance(values, dict):
+            raise self.wrong(f"{place} must be an object.")
+        return {self._text(key, place): self._value(value, f"{place}.{key}", int) for key, value in values.items()}
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

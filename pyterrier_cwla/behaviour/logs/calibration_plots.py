@@ -1,0 +1,247 @@
+"""Pictures of a calibration, and the numbers behind them: reading times, progress down the list, and leaving."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...errors import BadLog, BadParameter, many, near
+from ...errors.sanitise import in_picture
+from ...rendering.figures import GAIN, GREY, ON_WHITE, SCORE, STAY, apart, axes_of
+
+Array = np.ndarray
+
+_VIEWS = 15  # in a point of the picture of reading times
+_MOST_POINTS = 300
+_FEWEST = 5  # sessions behind a point of the picture of progress
+
+
+def reading_points(words: Array, seconds: Array, duplicate: Array, views: int = _VIEWS) -> pd.DataFrame:
+    """Views of about the same length, averaged: columns words, seconds, views, duplicate.
+
+    About ``views`` in each point, as in the paper's Figure 1, more where that would be over 300 points.
+
+    >>> reading_points([100, 200, 300], [8, 10, 12], [False, False, False], views=3).to_dict("records")
+    [{'words': 200.0, 'seconds': 10.0, 'views': 3, 'duplicate': False}]
+    """
+    words, seconds, duplicate = np.asarray(words, float), np.asarray(seconds, float), np.asarray(duplicate, bool)
+    parts = []
+    for kind in (False, True):
+        mine = np.flatnonzero((duplicate == kind) & ~np.isnan(words) & ~np.isnan(seconds))
+        mine = mine[np.argsort(words[mine], kind="stable")]
+        bins = int(np.clip(round(len(mine) / views), min(len(mine), 1), _MOST_POINTS))
+        starts = np.arange(bins) * len(mine) // max(bins, 1)
+        many = np.diff(np.append(starts, len(mine)))
+        means = [np.add.reduceat(values[mine], starts) / many if bins else many for values in (words, seconds)]
+        parts.append((*means, many, np.full(bins, kind)))
+    columns = ("words", "seconds", "views", "duplicate")
+    return pd.DataFrame({name: np.concatenate(both) for name, both in zip(columns, zip(*parts))})
+
+
+def plot_reading_times(calibration: Any, ax: Any = None) -> Any:
+    """Seconds on a document over its words: points of about 15 views, first views and duplicates, with their lines."""
+    points, reading = calibration.points, calibration.reading
+    if not len(points) or reading is None:
+        raise BadParameter("there are no reading times to draw: the log has no lengths, or no seconds on documents.")
+    ax = axes_of(ax)
+    first, again = points[~points.duplicate], points[points.duplicate]
+    ax.scatter(first.words, first.seconds, s=14, color=GAIN, edgecolor="#8a8a8a", linewidth=0.4)
+    ends = np.array([0.0, float(points.words.max()) * 1.02])
+    a, b = (calibration[name].value for name in ("seconds_per_word", "seconds_per_document"))
+    ax.plot(ends, a * ends + b, color=STAY, linewidth=1.8)
+    ax.set_xlim(0, ends[1])
+    ax.set_ylim(0, 1.12 * max(float(points.seconds.max()), a * ends[1] + b))
+    _label(ax, f"first views: {a:.3g}·l + {b:.3g}", ends[1] * 0.98, a * ends[1] * 0.98 + b, STAY, (0, 6), "right")
+    if len(again):
+        ax.scatter(again.words, again.seconds, s=16, color=SCORE, marker="^")
+        mean = reading.duplicate_mean
+        ax.plot(ends, [mean, mean], color=SCORE, linewidth=1.4, linestyle="--")
+        _label(ax, f"duplicates: {mean:.3g}", ends[1] * 0.98, mean, SCORE, (0, 5), "right")
+    ax.set_xlabel("length (words)")
+    ax.set_ylabel("time on the document (seconds)")
+    views = int(points.views.sum())
+    ax.set_title(f"{views:,} views by {many(calibration.about['users'], 'user')}, about"
+                 f" {round(views / len(points)):,} in a point · adjusted R² {reading.adjusted_r_squared:.2f}",
+                 fontsize=10, loc="left")  # fmt: skip
+    return ax
+
+
+def progress(calibration: Any, log: Any, by: str | None = None, seconds: Any = None) -> pd.DataFrame:
+    """The rank that users have reached after some time: columns group, seconds, observed, predicted, sessions.
+
+    Observed is the mean over the sessions that still last of the deepest rank that was passed, or read, by then, plus
+    one: the rank being looked at. Predicted is the mean over the same sessions of the last rank k with T(k) no later
+    than that, from the calibration's ``measure().metric.effort`` on their lists; below the last logged rank every other
+    takes the mean time of those above.
+    ``by``: None, "precision" (the share of relevant documents in a session's list), "topic", or another column.
+    Documents of unknown length have the mean one; unjudged ones are taken as not relevant.
+
+    Source: Smucker and Clarke (2012), Eq. 4 and Figure 2.
+    """
+    from .leaving_times import elapsed, numbered_sessions
+    from .log import as_log
+
+    log = as_log(log)
+    rows = log.rows
+    session, _ = numbered_sessions(log)
+    group = _groups(rows, session, by, calibration.about["rel"])
+    effort = _efforts(calibration, log)
+    count = session[-1] + 1
+    read = rows["document_seconds"].fillna(0.0).to_numpy() if log.has("document_seconds") else np.zeros(len(rows))
+    end = elapsed(log, session) + read
+    last = np.zeros(count)
+    np.fmax.at(last, session, end)
+    if seconds is None:
+        seconds = np.linspace(0, np.quantile(last, 0.95), 61)
+    seconds = np.asarray(seconds, float)
+    observed = _reached(session, rows["rank"].to_numpy(), end, count, seconds)
+    predicted = _predicted(session, effort, count, seconds)
+    there = last[:, None] >= seconds[None, :]
+    parts = []
+    for name in sorted(group.unique()):
+        mine = (group.to_numpy() == name)[:, None] & there
+        many = mine.sum(axis=0)
+        with np.errstate(invalid="ignore"):
+            means = [np.where(mine, values, 0).sum(axis=0) / many for values in (observed, predicted)]
+        parts.append(pd.DataFrame({"group": name, "seconds": seconds, "observed": means[0], "predicted": means[1],
+                                   "sessions": many}))  # fmt: skip
+    return pd.concat(parts, ignore_index=True)
+
+
+def _groups(rows: pd.DataFrame, session: Array, by: str | None, rel: float) -> pd.Series:
+    """The group of each session."""
+    if by is None:
+        return pd.Series("", index=range(session[-1] + 1))
+    if by != "precision":
+        if by not in rows:
+            raise BadParameter(f"no by={by!r}. {near(str(by), ['precision', *rows.columns])}")
+        return rows.groupby(session)[by].first().astype(str)
+    if "grade" not in rows:
+        raise BadLog("the log has no grades, so that its lists have no precision.")
+    precision = (rows["grade"].fillna(0) >= rel).groupby(session).mean()
+    tenths = precision.round(1)
+    if tenths.nunique() <= 3:
+        return tenths.map("precision {:.1f}".format)
+    third = pd.qcut(precision.rank(method="first"), 3, labels=False)
+    return third.map(precision.groupby(third).mean().map("precision {:.2f}".format))
+
+
+def _efforts(calibration: Any, log: Any) -> Array:
+    """Seconds for each row of the log, as time-biased gain has them."""
+    from ...model.view import Documents
+
+    rows = log.rows
+    lacking = {"half_life": 224.0, "p_save": 0.0}  # neither is a matter of T(k)
+    metric = calibration.measure(**{k: v for k, v in lacking.items() if k not in calibration.parameters()}).metric
+    grade = rows["grade"].fillna(0.0).clip(lower=0).to_numpy() if log.has("grade") else np.zeros(len(rows))
+
+    def words() -> Array:
+        if not log.has("words"):
+            raise BadLog("the log has no column 'words', and this calibration's reading times depend on them.")
+        found = rows["words"].fillna(rows["words"].mean()).to_numpy(float)
+        return np.where(rows["duplicate"].to_numpy(bool), 0.0, found) if log.has("duplicate") else found
+
+    return np.broadcast_to(metric.effort(Documents(grade, words)), len(rows))
+
+
+def _reached(session: Array, rank: Array, end: Array, count: int, seconds: Array) -> Array:
+    """One more than the deepest rank that had ended by each time [sessions × seconds]."""
+    known = ~np.isnan(end)
+    at = np.searchsorted(seconds, end[known])  # the first moment that is no earlier
+    deepest = np.zeros((count, len(seconds) + 1))
+    np.maximum.at(deepest, (session[known], at), rank[known])
+    return np.maximum.accumulate(deepest, axis=1)[:, :-1] + 1
+
+
+def _predicted(session: Array, effort: Array, count: int, seconds: Array) -> Array:
+    """The last rank k with T(k) no later than each time [sessions × seconds]."""
+    n = np.bincount(session, minlength=count)
+    total = np.cumsum(effort)
+    start = np.cumsum(n) - n
+    before = np.append(0.0, total)[start]
+    whole = total[start + n - 1] - before
+    # All lists lie on one line, each in its own stretch of time, so that one search finds the ranks in all of them.
+    inside = before[:, None] + np.minimum(seconds[None, :], whole[:, None])
+    passed = np.clip(np.searchsorted(total, inside, side="right") - start[:, None], 0, n[:, None])
+    more = np.maximum(seconds[None, :] - whole[:, None], 0) / (whole / n)[:, None]
+    return passed + np.floor(more) + 1
+
+
+def plot_progress(calibration: Any, log: Any, ax: Any = None, by: str | None = None) -> Any:
+    """The rank that users reach in time: steps as observed, dashes as T(k) has it; at most four groups, the largest."""
+    table = progress(calibration, log, by)
+    ax = axes_of(ax)
+    largest = table.groupby("group")["sessions"].max().sort_values(ascending=False, kind="stable")
+    names = list(largest.index[:4])
+    shades = (STAY, SCORE, GREY, "#7a9a3a")
+    labels, top = [], 2.0
+    for name, colour in zip(sorted(names), shades):
+        one = table[(table["group"] == name) & (table["sessions"] >= max(_FEWEST, 0.2 * largest[name]))]
+        if not len(one):
+            continue
+        ax.step(one.seconds, one.observed, where="post", color=colour, linewidth=1.8)
+        ax.plot(one.seconds, one.predicted, color=colour, linewidth=1.4, linestyle="--")
+        end = one.iloc[-1]
+        labels.append((end.observed, end.seconds, f"{name} ({largest[name]:,})" if by else "observed", colour))
+        if not by:
+            labels.append((end.predicted, end.seconds, "T(k)", colour))
+        top = max(top, one.observed.max(), one.predicted.max())
+    if not labels:
+        raise BadLog(f"no group has {_FEWEST} sessions, too few to draw a mean.")
+    ax.set_ylim(0, 1.05 * top)
+    right = max(x for _, x, *_ in labels)
+    ax.set_xlim(0, 1.25 * right)
+    labels.sort()
+    heights = apart([label[0] for label in labels], 0.08 * top)
+    for height, (_, _, text, colour) in zip(heights, labels, strict=True):
+        _label(ax, in_picture(text), right, height, colour, (8, -4))
+    ax.set_xlabel("time (seconds)")
+    ax.set_ylabel("rank reached (documents)")
+    groups = f", by {in_picture(by)}" + (f" (4 of {len(largest):,})" if len(largest) > 4 else "") if by else ""
+    sessions = many(int(largest.sum()), "session")
+    ax.set_title(f"{sessions}{groups}: observed, and T(k) dashed", fontsize=10, loc="left")
+    return ax
+
+
+def plot_survival(calibration: Any, ax: Any = None) -> Any:
+    """The share of users who are still there: steps as observed, D(t) as fitted with its half-life, other shapes thin.
+
+    Where sessions count only from some click on, the observed curve is that of those who stayed until it begins, and
+    begins on D(t).
+    """
+    curve = calibration.curve
+    if "half_life" in calibration.missing or not len(curve):
+        raise BadParameter(f"there is no half-life to draw: {calibration.missing.get('half_life', 'nobody left')}.")
+    ax = axes_of(ax)
+    h = calibration["half_life"].value
+    begin = float(curve.seconds.iloc[0])
+    end = float(max(curve.seconds.iloc[-1], 1.5 * h))
+    t = np.linspace(0, end, 300)
+    limit = calibration.about["max_seconds"] if calibration.about["beyond"] == "condition" else np.inf
+    low, high = 0.5 ** (limit / h), 0.5 ** (begin / h)
+    later = t[t >= begin]
+    for other in calibration.shapes:
+        if other.shape != "exponential" and np.isfinite(other.half_life):
+            ax.plot(later, low + (high - low) * other.share(later, begin, limit), color=GAIN, linewidth=1)
+    observed = low + (high - low) * curve.share.to_numpy()
+    ax.step(curve.seconds, observed, where="post", color=GREY, linewidth=1.4)
+    ax.plot(t, 0.5 ** (t / h), color=STAY, linewidth=1.8)
+    ax.plot([h, h, 0], [0, 0.5, 0.5], color=STAY, linewidth=0.8, linestyle=":")
+    ax.text(
+        0.98, 0.95, f"half-life {calibration['half_life']} s", transform=ax.transAxes, ha="right", va="top", color=STAY
+    )
+    ax.text(0.98, 0.85, "observed", transform=ax.transAxes, ha="right", va="top", color=GREY)
+    ax.set_xlim(0, end)
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel("time since the query (seconds)")
+    ax.set_ylabel("share of users still there")
+    thin = "; thin: other shapes" if len(calibration.shapes) > 1 else ""
+    whose = many(calibration["half_life"].n, "session")
+    ax.set_title(whose + thin, fontsize=10, loc="left")
+    return ax
+
+
+def _label(ax: Any, text: str, x: float, y: float, colour: str, offset: tuple[int, int], side: str = "left") -> None:
+    ax.annotate(text, (x, y), xytext=offset, textcoords="offset points", ha=side, color=colour, bbox=ON_WHITE)

@@ -1,0 +1,170 @@
+"""What results of each grade cost, from a log: the effort vectors of adaptive-effort metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...errors import BadLog, BadParameter, many, some
+from ...model.language import float_or_int
+from .estimate import Array, Estimate, over_users, printed
+from .leaving_times import numbered_sessions
+from .log import InteractionLog, as_log
+from .rates import pooled
+
+
+@dataclass(frozen=True, eq=False)
+class GradeEfforts:
+    """t(r) = t_summary + P_click(r)·t_click(r); keys are grades, grades below 0 count as 0."""
+
+    summary_seconds: Estimate
+    p_click: dict[float, Estimate]
+    seconds: dict[float, Estimate]
+    """On a result of this grade once it is clicked."""
+    total: dict[float, Estimate]
+    """t(r), seconds."""
+    relative: dict[float, Estimate]
+    """t(r)/t(r_max), in units of the highest grade's effort."""
+    users: int
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return printed(f"Efforts by grade of {many(self.users, 'user')}, in seconds", self.table, self.notes)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """As the paper's Table 2, and the ends of the intervals: one row a grade; seconds, and shares."""
+        columns: dict[str, Any] = {"grade": list(self.total), "t_summary": self.summary_seconds.value}
+        named = (("P_click", self.p_click), ("t_click", self.seconds), ("t", self.total), ("relative", self.relative))
+        for name, numbers in named:
+            columns[name] = [estimate.value for estimate in numbers.values()]
+        for name, numbers in named:
+            for end in ("low", "high"):
+                columns[f"{name} {end}"] = [getattr(estimate, end) for estimate in numbers.values()]
+        return pd.DataFrame(columns)
+
+    def by_grade(self, digits: int = 4) -> str:
+        """The effort relative to the highest grade's, as an effort: ``"by_grade({0: 0.26, 1: 0.61, 2: 1})"``."""
+        return f"by_grade({_written(self.relative, digits)})"
+
+    def grade_time(self, digits: int = 4) -> str:
+        """The effort in seconds: ``"grade_time(summary_seconds=4.4, p_click={…}, seconds={…})"``."""
+        summary = f"{round(self.summary_seconds.value, digits):g}"
+        p_click, seconds = _written(self.p_click, digits), _written(self.seconds, digits)
+        return f"grade_time(summary_seconds={summary}, p_click={p_click}, seconds={seconds})"
+
+
+def grade_efforts(
+    log: Any,
+    summary_seconds: float | None = None,
+    confidence: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> GradeEfforts:
+    """The expected seconds to examine a result of each grade, t(r) = t_summary + P_click(r)·t_click(r).
+
+    P_click(r) is the share of the seen results of grade r that were clicked (without a column ``seen``: of all that
+    have a row), t_click(r) the mean ``document_seconds`` of the clicked ones, and t_summary the ``summary_seconds`` of
+    all seen results over their number (in sessions that have any); or what is given, such as the 4.4 s that the paper
+    takes from Smucker and Clarke. All users' observations count alike. Clicked results whose seconds are not known
+    count for P_click alone, results that are not judged for t_summary alone. Intervals are over users; a t_summary
+    that is given has none.
+
+    Raises BadLog where grades, seconds or a grade's clicks are missing.
+
+    >>> rows = [dict(user=f"u{n}", session="s", topic="t", rank=r, docno=f"d{r}", clicked=n % 2 == 0, grade=g,
+    ...              document_seconds=s if n % 2 == 0 else None)
+    ...         for n in range(10) for r, g, s in [(1, 0, 20.0), (2, 1, 40.0)]]
+    >>> efforts = grade_efforts(InteractionLog.of(rows), summary_seconds=5, resamples=100)
+    >>> efforts.table[["grade", "t_summary", "P_click", "t_click", "t", "relative"]]
+       grade  t_summary  P_click  t_click     t  relative
+    0      0        5.0      0.5     20.0  15.0       0.6
+    1      1        5.0      0.5     40.0  25.0       1.0
+    >>> efforts.by_grade()
+    'by_grade({0: 0.6, 1: 1})'
+
+    Source: Jiang and Allan (2016), Eq. 6 and Table 2.
+    """
+    log = as_log(log)
+    rows = log.rows
+    if not log.has("grade"):
+        raise BadLog("efforts by grade need grades: the log has no column 'grade'.")
+    if not log.has("document_seconds"):
+        raise BadLog("efforts by grade need the seconds on clicked documents: the log has no 'document_seconds'.")
+    if summary_seconds is None and not log.has("summary_seconds"):
+        raise BadLog(
+            "the log has no 'summary_seconds': give summary_seconds=, such as 4.4, the seconds of Smucker and Clarke."
+        )
+    if summary_seconds is not None and not 0 <= summary_seconds < np.inf:
+        raise BadParameter(f"summary_seconds={summary_seconds!r}: give seconds, 0 or more.")
+    user, names = pd.factorize(rows["user"])
+    seen = log.seen
+    grade = rows["grade"].clip(lower=0).to_numpy(float)
+    grades = np.unique(grade[seen & ~np.isnan(grade)])
+    if not len(grades):
+        raise BadLog("efforts by grade need grades: no result that was seen has one.")
+    clicked = rows["clicked"].to_numpy(bool)
+    seconds = rows["document_seconds"].to_numpy(float)
+    timed = clicked & ~np.isnan(seconds)
+
+    def by_user(which: Array, values: Array | None = None) -> Array:
+        return np.bincount(user[which], None if values is None else values[which], len(names)).astype(float)
+
+    clicks, times = [], []
+    for one in grades:
+        alike = seen & (grade == one)
+        clicks.append(pooled(by_user(alike & clicked), by_user(alike)))
+        times.append(pooled(by_user(alike & timed, seconds), by_user(alike & timed)))
+    silent = [float_or_int(g) for g, ratio in zip(grades, times) if np.isnan(ratio.value)]
+    if silent:
+        raise BadLog(f"of grade {some(silent)} no result was clicked for a known time, so that t_click is not known.")
+    if summary_seconds is None:
+        on_summaries, (session, _) = rows["summary_seconds"].to_numpy(float), numbered_sessions(log)
+        known = np.bincount(session, ~np.isnan(on_summaries))[session] > 0  # only sums over a session are known
+        summary = pooled(by_user(seen & known, np.nan_to_num(on_summaries)), by_user(seen & known))
+        if np.isnan(summary.value):
+            raise BadLog("no result that was seen is in a session with 'summary_seconds': give summary_seconds=.")
+    else:  # the same for whoever is resampled
+        summary = pooled(summary_seconds * np.ones(len(names)), np.ones(len(names)))
+    ratios = [summary, *clicks, *times]
+    many = len(grades)
+
+    def numbers(totals: Array) -> Array:
+        top, bottom = np.split(totals, 2)
+        shares = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0)
+        t = shares[0] + shares[1 : many + 1] * shares[many + 1 :]
+        return np.vstack([shares, t, t / t[-1:]])
+
+    sums = np.vstack([[r.top for r in ratios], [r.bottom for r in ratios]])
+    value = numbers(sums.sum(axis=1, keepdims=True))[:, 0]
+    if summary_seconds is not None:
+        value[0] = summary_seconds  # without what sums of floats add
+    varies = np.ones(len(value), bool)
+    varies[-1] = False  # the highest grade's effort is the unit
+    varies[0] = summary_seconds is None
+    low, high = np.full((2, len(value)), np.nan)
+    low[varies], high[varies] = over_users(sums, lambda totals: numbers(totals)[varies], confidence, resamples, seed)
+    n = np.array([r.bottom.sum() for r in ratios] + [c.bottom.sum() for c in clicks] * 2)
+    n[0] = n[0] if summary_seconds is None else 0
+    all_of = [Estimate(float(v), float(a), float(b), int(c)) for v, a, b, c in zip(value, low, high, n, strict=True)]
+    labels = [float_or_int(g) for g in grades]
+    p_click, reading, total, relative = (
+        dict(zip(labels, all_of[at : at + many], strict=True)) for at in range(1, 1 + 4 * many, many)
+    )
+    notes = _notes(log, seen, grade, clicked, timed)
+    return GradeEfforts(all_of[0], p_click, reading, total, relative, len(names), notes)
+
+
+def _notes(log: InteractionLog, seen: Array, grade: Array, clicked: Array, timed: Array) -> tuple[str, ...]:
+    counts = {
+        "seen results are not judged, and count for t_summary alone": seen & np.isnan(grade),
+        "clicked results have no seconds, and count for P_click alone": seen & clicked & ~timed & ~np.isnan(grade),
+    }
+    return (*log.notes, *(f"{which.sum():,} {what}" for what, which in counts.items() if which.any()))
+
+
+def _written(numbers: dict[float, Estimate], digits: int) -> str:
+    return "{" + ", ".join(f"{g}: {round(e.value, digits):g}" for g, e in numbers.items()) + "}"

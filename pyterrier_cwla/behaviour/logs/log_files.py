@@ -1,0 +1,107 @@
+"""Logs as files: CSV, TSV and Parquet, plain or packed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from ...errors import BadParameter, MalformedFile
+from ...files.formats import check_parquet, in_parquet, in_text, open_parquet, packing_of, refuse_text
+from ...files.memory_limit import unpacked
+from ...files.atomic import written
+
+_KEY = b"pyterrier_cwla"
+
+
+def read(path: str) -> tuple[pd.DataFrame, Callable[[int], str], dict[str, Any]]:
+    """The rows of a file, where each stands in it, and what was saved about them."""
+    try:
+        packing = packing_of(path)
+        if packing == "parquet":
+            file = open_parquet(path)
+            check_parquet(path, file, file.schema_arrow.names)
+            table = file.read()
+            return table.to_pandas(ignore_metadata=True), partial(in_parquet, path), _about(path, table)
+        return *_text(path, unpacked(path, packing).removeprefix(b"\xef\xbb\xbf")), {}
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        raise MalformedFile(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _about(path: str, table: pa.Table) -> dict[str, Any]:
+    """What was saved about the rows: sessions that were left out, by reason, and notes."""
+    try:
+        about = json.loads((table.schema.metadata or {}).get(_KEY, b"{}"))
+        excluded, notes = about.get("excluded", {}), about.get("notes", [])
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise MalformedFile(f"{path}: what was saved about the log cannot be read: {error}") from error
+    counts = isinstance(excluded, dict) and all(isinstance(n, int) and 0 <= n < 2**53 for n in excluded.values())
+    if not counts or not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise MalformedFile(f"{path}: what was saved about the log is no counts of sessions and notes.")
+    return {"excluded": excluded, "notes": notes}
+
+
+def _text(path: str, data: bytes) -> tuple[pd.DataFrame, Callable[[int], str]]:
+    """Every cell as it is written, since a column of ids may look like numbers; and where each row stands."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise MalformedFile(f"{path}: not UTF-8 but UTF-16. Save it again as UTF-8.")
+    if not data or data.isspace():
+        raise MalformedFile(f"{path}: empty; expected a line with the names of the columns, and rows below it.")
+    head = data.lstrip(b"\r\n").split(b"\n", 1)[0].decode(errors="replace").strip("\r")
+    delimiter = "\t" if "\t" in head else ","
+    parse = pa.csv.ParseOptions(delimiter=delimiter, quote_char='"' if delimiter == "," else False)
+    names = pa.csv.read_csv(pa.BufferReader(head.encode() + b"\n"), parse_options=parse).column_names
+    as_text = pa.csv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.large_string()), null_values=[""], strings_can_be_null=True
+    )
+    parse.newlines_in_values = delimiter == ","
+    if delimiter == "," and b'"' in data:
+        _refuse_loose_quotes(path, data)
+    try:
+        table = pa.csv.read_csv(pa.BufferReader(data), parse_options=parse, convert_options=as_text)
+    except pa.ArrowInvalid as error:
+        refuse_text(path, data, dict.fromkeys(names, ""), delimiter, error)
+    lines = sum(bool(line.strip()) for line in data.splitlines()) == table.num_rows + 1
+    return table.to_pandas(), (lambda row: in_text(path, data, row + 1)) if lines else partial(in_parquet, path)
+
+
+def _refuse_loose_quotes(path: str, data: bytes) -> None:
+    """A quotation mark without its other half makes one value of what follows."""
+    lines = csv.reader(io.StringIO(data.decode(), newline=""), strict=True)
+    try:
+        for _ in lines:
+            pass
+    except csv.Error as error:
+        raise MalformedFile(f"{path}:{lines.line_num}: {error}: a quotation that does not end as it should") from error
+
+
+def write(rows: pd.DataFrame, about: dict[str, Any], path: Path) -> None:
+    """Writes rows to a file; what is known about them goes along in Parquet alone."""
+    table = pa.Table.from_pandas(rows, preserve_index=False)
+    packing = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower())
+    kind = (path.with_suffix("") if packing else path).suffix.lower()
+    if kind == ".parquet" and not packing:
+        with written(path) as place:
+            pa.parquet.write_table(
+                table.replace_schema_metadata({_KEY: json.dumps(about)}), place, write_page_checksum=True
+            )
+    elif kind in (".csv", ".tsv"):
+        tabs = kind == ".tsv"
+        options = pa.csv.WriteOptions(
+            include_header=not tabs, delimiter="\t" if tabs else ",", quoting_style="none" if tabs else "needed"
+        )
+        with written(path) as place, pa.output_stream(str(place), compression=packing) as stream:
+            if tabs:  # since Arrow puts quotes around names even where it must not
+                stream.write("\t".join(table.column_names).encode() + b"\n")
+            pa.csv.write_csv(table, stream, options)
+    else:
+        raise BadParameter(f"{path}: a log is saved as .parquet, or as .csv or .tsv, which may be packed: .gz, .zst.")

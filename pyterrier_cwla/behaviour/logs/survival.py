@@ -1,0 +1,269 @@
+"""How long users stay: half-lives and other shapes by maximum likelihood, and the observed curve beside them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...errors import BadParameter, near
+
+Array = np.ndarray
+
+#: Shapes of the share of users who stay, by scipy's names of the distributions of their times.
+SHAPES = {
+    "exponential": "expon",
+    "Weibull": "weibull_min",
+    "log-logistic": "fisk",
+    "log-normal": "lognorm",
+    "hyperbolic": "lomax",
+}
+
+
+@dataclass(frozen=True)
+class Stays:
+    """Sessions, one in each place of the arrays: when the user was last known to be there, and first to be gone.
+
+    ``lower`` = ``upper``: left then. ``upper`` infinite: right-censored. ``entry``: the session is known only because
+    the user was there at this time (0 where nothing was asked). ``limit``: it is known only because the user had left
+    by this time (infinite where nothing was asked). All in seconds from the session's start. ``user``: the number of
+    the session's user among all users of the log. ``excluded``: sessions left out, by reason.
+    """
+
+    user: Array
+    lower: Array
+    upper: Array
+    entry: Array
+    limit: Array
+    excluded: dict[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    @property
+    def left(self) -> Array:
+        """Whether the user was seen to leave."""
+        return np.isfinite(self.upper)
+
+    @classmethod
+    def of(cls, lower: Any, upper: Any = None, entry: Any = 0.0, limit: Any = np.inf, user: Any = None) -> Stays:
+        """From arrays of seconds; without ``upper``, ``lower`` are the times of leaving.
+
+        >>> Stays.of([10, 20, 30], upper=[10, 25, np.inf]).left.tolist()
+        [True, True, False]
+        """
+        lower = np.asarray(lower, float)
+        upper = lower if upper is None else np.asarray(upper, float)
+        entry, limit = (np.broadcast_to(np.asarray(bound, float), lower.shape) for bound in (entry, limit))
+        if (lower > upper).any() or (entry > lower).any() or (np.where(np.isfinite(upper), upper, lower) > limit).any():
+            raise BadParameter("a stay must have entry ≤ lower ≤ upper ≤ limit.")
+        return cls(np.arange(len(lower)) if user is None else np.asarray(user), lower, upper, entry, limit)
+
+
+# ---- the exponential, whose half-life a metric takes
+
+
+def _lost(u: Array) -> Array:
+    """u / (e^u − 1), from 1 at 0 to 0 at infinity: the derivative of log(1 − e^(−u)) by log u."""
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        return np.where(u == 0, 1.0, np.where(u > 700, 0.0, u / np.expm1(u)))
+
+
+def scores(stays: Stays, half_life: Any) -> Array:
+    """The derivative of each session's log-likelihood by log λ, λ = ln 2/h, at half-lives [h] → [h × sessions].
+
+    The likelihood of a stay is (S(lower) − S(upper)) / (S(entry) − S(limit)), its density where lower = upper. For
+    S(t) = e^(−λt) that makes −λ(lower − entry) + g(λ(upper − lower)) − g(λ(limit − entry)), g(u) = u/(e^u − 1).
+
+    >>> scores(Stays.of([100, 300]), [200 * np.log(2)]).sum()  # the mean stay is the estimate's 1/λ
+    np.float64(0.0)
+    """
+    rate = np.log(2) / np.atleast_1d(np.asarray(half_life, float))[:, None]
+    return (
+        -rate * (stays.lower - stays.entry)
+        + _lost(rate * (stays.upper - stays.lower))
+        - _lost(rate * (stays.limit - stays.entry))
+    )
+
+
+def half_life(stays: Stays) -> float:
+    """The half-life of exponential decay D(t) = 2^(−t/h) by maximum likelihood; NaN where it is infinite.
+
+    Times of leaving that are known, from the sessions' beginning: ln 2 · (sum of the times) / (number who left).
+
+    Source: Smucker and Clarke (2012), Eq. 7.
+
+    >>> round(half_life(Stays.of([100, 300])) / math.log(2), 9)
+    200.0
+    >>> round(half_life(Stays.of([100, 300], upper=[100, np.inf])) / math.log(2), 9)  # the second is still there
+    400.0
+    """
+    from scipy.optimize import brentq
+
+    at = np.exp2(np.arange(-10.0, 40.0))  # half-lives from a millisecond to thousands of years
+    totals = scores(stays, at).sum(axis=1) if len(stays) else np.zeros(len(at))
+    rises = np.flatnonzero((totals[:-1] < 0) & (totals[1:] >= 0))
+    if not len(rises) or not stays.left.any() or totals.max() < 1e-9 * len(stays):
+        return np.nan
+    found = at[rises[0]], at[rises[0] + 1]
+    log = brentq(lambda log_h: scores(stays, np.exp(log_h)).sum(), *np.log(found), xtol=1e-13)
+    return float(np.exp(log))
+
+
+def grid(stays: Stays, users: int, around: float, points: int = 33) -> tuple[Array, Array]:
+    """Half-lives around an estimate, and each user's score at them [points × users]: what resampling needs.
+
+    They reach eight standard errors (of users) to either side, no further than a factor of e².
+    """
+    own = np.bincount(stays.user, weights=scores(stays, around)[0], minlength=users)
+    step = 1e-4
+    slope = (scores(stays, around * np.exp(step)).sum() - scores(stays, around * np.exp(-step)).sum()) / (2 * step)
+    error = np.sqrt((own**2).sum()) / slope if slope > 0 else np.inf
+    at = around * np.exp(min(8 * error, 2.0) * np.linspace(-1, 1, points))
+    of_sessions = scores(stays, at)
+    return at, np.array([np.bincount(stays.user, weights=row, minlength=users) for row in of_sessions])
+
+
+def where_score_is_0(at: Array, totals: Array) -> Array:
+    """The half-life of each column of ``totals`` [points × resamples]: where its score, which rises with h, is 0.
+
+    Beyond the points: 0 or infinite.
+    """
+    above = totals > 0
+    first = np.argmax(above, axis=0)
+    k = np.maximum(first, 1)
+    columns = np.arange(totals.shape[1])
+    low, high = totals[k - 1, columns], totals[k, columns]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = -low / (high - low)
+    found = np.exp(np.log(at[k - 1]) + share * (np.log(at[k]) - np.log(at[k - 1])))
+    return np.where(above.any(axis=0), np.where(first == 0, 0.0, found), np.inf)
+
+
+# ---- other shapes
+
+
+def log_likelihood(stays: Stays, shape: str, parameters: Any) -> float:
+    """Σ log[(S(lower) − S(upper)) / (S(entry) − S(limit))], the density for S(lower) − S(upper) where both are one.
+
+    ``parameters``: scipy's, the scale last.
+
+    >>> from scipy import stats
+    >>> log_likelihood(Stays.of([100, 300]), "exponential", [200]) - stats.expon(scale=200).logpdf([100, 300]).sum()
+    np.float64(0.0)
+    """
+    distribution, (*more, scale) = _distribution(shape), parameters
+    exact = stays.lower == stays.upper
+    between = np.concatenate([stays.lower[~exact], stays.entry]), np.concatenate([stays.upper[~exact], stays.limit])
+    known = len(stays) - int(exact.sum())
+    with np.errstate(all="ignore"):  # far from the best parameters a share may be 0
+        log_sf = distribution.logsf(np.array(between), *more, scale=scale)
+        log_share = log_sf[0] + np.log1p(-np.exp(log_sf[1] - log_sf[0]))  # log(S(low) − S(high))
+        density = distribution.logpdf(stays.lower[exact], *more, scale=scale)
+        return float(density.sum() + log_share[:known].sum() - log_share[known:].sum())
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A shape fitted to stays: scipy's parameters, half-life in seconds, and how well it fits.
+
+    ``aic``: Akaike's criterion, lower is better. ``distance``: the largest difference to the product-limit curve
+    (Kolmogorov's), ``r_squared``: the share of that curve's variance that it explains; both NaN where nobody left.
+    """
+
+    shape: str
+    parameters: tuple[float, ...]
+    half_life: float
+    log_likelihood: float
+    aic: float
+    distance: float
+    r_squared: float
+
+    def share(self, seconds: Any, begin: float = 0.0, limit: float = np.inf) -> Array:
+        """The share still there of the users who stay until ``begin`` and have left by ``limit``."""
+        *more, scale = self.parameters
+        there = _distribution(self.shape).sf([*np.atleast_1d(seconds), begin, limit], *more, scale=scale)
+        return (there[:-2] - there[-1]) / (there[-2] - there[-1])
+
+
+def _distribution(shape: str) -> Any:
+    from scipy import stats
+
+    return getattr(stats, SHAPES[shape])
+
+
+def fit(stays: Stays, shape: str = "exponential") -> Fit:
+    """A shape's maximum likelihood for stays; the parameters are scipy's: shape parameter (but for exponential), scale.
+
+    Where times thin out as fast as an exponential's or faster, the hyperbolic one comes to be an exponential.
+
+    >>> found = fit(Stays.of([100, 300]))
+    >>> round(found.half_life / math.log(2), 6), round(found.aic, 3)
+    (200.0, 27.193)
+    """
+    from scipy.optimize import minimize
+
+    if shape not in SHAPES:
+        raise BadParameter(f"no shape {shape!r}. {near(str(shape), SHAPES)}")
+    h = half_life(stays)
+    start = h if np.isfinite(h) else float(np.mean(stays.lower) + 1) if len(stays) else np.nan
+    if shape == "exponential":
+        parameters: tuple[float, ...] = (h / math.log(2),)
+    else:
+
+        def loss(logs: Array) -> float:
+            value = log_likelihood(stays, shape, np.exp(logs))
+            return -value / len(stays) if np.isfinite(value) else 1e300
+
+        first = np.log([2.0, 2 * start] if shape == "hyperbolic" else [1.0, start])
+        bounds = [(-5.0, 8.0), (first[1] - 12, first[1] + 12)]
+        best = minimize(loss, first, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-13, "gtol": 1e-7})
+        parameters = tuple(np.exp(best.x).tolist()) if best.fun < 1e299 else (np.nan, np.nan)
+    found = Fit(shape, parameters, np.nan, np.nan, np.nan, np.nan, np.nan)
+    if not np.isfinite(parameters).all():
+        return found
+    value, curve = log_likelihood(stays, shape, parameters), survival_curve(stays)
+    limit = stays.limit[stays.left].min(initial=np.inf)
+    fitted = found.share(curve.seconds, curve.seconds.iloc[0], limit)
+    off, spread = curve.share - fitted, curve.share - curve.share.mean()
+    *more, scale = parameters
+    return replace(
+        found,
+        half_life=float(_distribution(shape).median(*more, scale=scale)),
+        log_likelihood=value,
+        aic=2 * len(parameters) - 2 * value,
+        distance=float(np.abs(np.append(off, curve.share.shift(fill_value=1.0) - fitted)).max()),
+        r_squared=1 - float((off**2).sum() / (spread**2).sum()) if spread.any() else np.nan,
+    )
+
+
+def survival_curve(stays: Stays) -> pd.DataFrame:
+    """The observed share of users who are still there, by the product-limit method: columns seconds, share, at_risk.
+
+    S(t) = Π_{t_i ≤ t} (1 − d_i/n_i): of n_i sessions that had begun to count (entry) and not ended, d_i end at t_i;
+    sessions known as an interval, at its middle. With a limit, it is the share of those who leave within it. Where
+    sessions enter late, few are there at first and the product would hang on them: then the curve begins, at share 1,
+    where a tenth of the sessions (and at least five) are there.
+
+    Source: Kaplan and Meier (1958); with late entries Tsai, Jewell and Wang (1987).
+
+    >>> survival_curve(Stays.of([100, 200, 300], upper=[100, np.inf, 300])).share.round(3).tolist()
+    [1.0, 0.667, 0.0]
+    """
+    time = np.where(stays.left, (stays.lower + np.where(stays.left, stays.upper, 0.0)) / 2, stays.lower)
+    at, leave = np.unique(time[stays.left], return_counts=True)
+    # Whoever enters at the very time at which somebody leaves may leave then too: a last click is also a fifth one.
+    risk = np.searchsorted(np.sort(stays.entry), at, side="right") - np.searchsorted(np.sort(time), at, side="left")
+    begin = 0.0
+    if stays.entry.any() and len(at):
+        enough = risk >= min(max(5, len(stays) / 10), risk.max())
+        begin = float(at[np.argmax(enough)])
+        at, leave, risk = (values[np.argmax(enough) :][1:] for values in (at, leave, risk))
+    share = np.cumprod(1 - leave / risk)
+    there = int((stays.entry <= begin).sum() - (time < begin).sum())
+    return pd.DataFrame(
+        {"seconds": np.append(begin, at), "share": np.append(1.0, share), "at_risk": np.append(there, risk)}
+    )

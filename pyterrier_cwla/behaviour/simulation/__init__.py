@@ -1,0 +1,1 @@
+"""Simulated users of a metric."""

@@ -1,0 +1,129 @@
+"""Which of two systems serves a random user better: the same users, with the same luck, meet both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..._version import __version__
+from ...errors import BadParameter
+from ...errors.sanitise import sanitised
+from ...evaluation.significance import without_noise
+from .user_paths import WHAT, Task
+from ..logs.estimate import Estimate, over_users
+from .user_draws import standard_error
+
+Array = np.ndarray
+TIES = "ties"
+
+
+@dataclass(frozen=True, repr=False)
+class Preference:
+    """How many users are served better by the first system, by the second, and by both alike.
+
+    ``first``, ``second`` and ``ties`` are shares of users, with intervals over queries; ``by_query`` has them query by
+    query, with ``error``, the simulation's standard error of the first's share minus the second's; ``error`` is that of
+    the difference over all queries.
+    """
+
+    names: tuple[str, str]
+    first: Estimate
+    second: Estimate
+    ties: Estimate
+    by_query: pd.DataFrame
+    error: float
+    measure: str
+    what: str
+    n_users: int
+    seed: int
+    confidence: float
+    version: str = __version__
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    @sanitised
+    def __str__(self) -> str:
+        shares = ((*self.names, "no difference"), (self.first, self.second, self.ties))
+        lines = [
+            f"  {name:<{max(map(len, shares[0]))}}  {one.value:6.1%}"
+            + (f"  [{one.low:.1%}, {one.high:.1%}]" if np.isfinite(one.low) else "")
+            for name, one in zip(*shares, strict=True)
+        ]
+        return "\n".join(
+            [
+                f"{self.n_users:,} users of {self.measure} on each of {len(self.by_query):,} queries: who gets more"
+                f" {self.what} from",
+                *lines,
+                f"  ({self.confidence:.0%} intervals over queries; the difference's simulation error is"
+                f" {self.error:.2%}; seed {self.seed}, version {self.version})",
+            ]
+        )
+
+
+def prefer(
+    qrels: Any,
+    runs: Mapping[str, Any],
+    measure: Any,
+    users: int = 10_000,
+    seed: int = 0,
+    reading: str = "fixed",
+    sampling: str = "stratified",
+    what: str = "score",
+    confidence: float = 0.95,
+    resamples: int = 1000,
+    progress: bool = True,
+    jobs: int = 1,
+) -> Preference:
+    """The probability that one of two systems serves a random user better than the other.
+
+    A random user is a query, all as likely, and a user of the measure as :func:`simulate` draws them: the same one,
+    with the same patience and the same luck at each rank, goes down both rankings, and has more of ``what`` ("score"
+    or "gain") with one, or the same with both. So a system that is a little better for most and much worse for few can
+    have the lower mean and be preferred.
+
+    ``runs``: two, by name. ``confidence`` and ``resamples``: of the bootstrap over queries. The rest as in
+    :func:`simulate`, stratified here unless told otherwise. Raises BadParameter, and what :func:`simulate` raises.
+
+    >>> from pyterrier_cwla.behaviour.simulation.preferences import prefer
+    >>> qrels = {"q": {"a": 1}}
+    >>> A, B = {"q": {"a": 2.0, "x": 1.0}}, {"q": {"x": 2.0, "a": 1.0}}
+    >>> found = prefer(qrels, {"A": A, "B": B}, "CWLA(C='rbp(0.75)',A='etg',max_rel=1)")
+    >>> print(found.first, found.second, found.ties)
+    0.25 0 0.75
+    """
+    if not isinstance(runs, Mapping) or len(runs) != 2:
+        raise BadParameter("prefer compares two systems: give runs={'A': …, 'B': …}.")
+    if what not in ("score", "gain"):
+        raise BadParameter(f"what={what!r}: users can have more 'score' or more 'gain'.")
+    if not 0 < confidence < 1:
+        raise BadParameter(f"confidence={confidence!r} must be between 0 and 1.")
+    if not isinstance(resamples, int) or resamples < 1:
+        raise BadParameter(f"resamples={resamples!r}: give 1 or more.")
+    task = Task.of(qrels, {name: runs[name] for name in runs}, measure, users, seed, reading, sampling)
+    names = tuple(task.rankings)
+    rows = task.of_queries(partial(_of_query, what=what), progress, jobs)
+    table = np.array(rows, float).reshape(-1, 4)
+    low, high = over_users(table[:, :3].T, lambda sums: sums / len(table), confidence, resamples, seed)
+    estimates = [
+        Estimate(float(value), float(a), float(b), len(table))
+        for value, a, b in zip(table[:, :3].mean(axis=0), low, high, strict=True)
+    ]
+    index = pd.Index(task.queries, name="query_id")
+    by_query = pd.DataFrame(table, index, [*names, TIES, "error"])
+    error = float(np.linalg.norm(table[:, 3])) / len(table)
+    first, second, ties = estimates
+    said = str(task.measure), what, users, seed, confidence
+    return Preference((names[0], names[1]), first, second, ties, by_query, error, *said)
+
+
+def _of_query(task: Task, query: str, what: str) -> list[float]:
+    """Shares of users who have more with the first, with the second, and the same; the error of the difference."""
+    one, other = task.lived(query)[0][:, WHAT.index(what)]
+    better = np.sign(without_noise(one - other, max(float(np.abs([one, other]).max()), 1e-300)))
+    return [*(float(np.mean(better == sign)) for sign in (1, -1, 0)), standard_error(better, task.sampling)]

@@ -1,0 +1,310 @@
+"""Users of a metric, one by one, by its own rules: what they gain, how long they take, and what they leave with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..._version import __version__
+from ...errors import BadParameter, many, near
+from ...evaluation.driver import one_run
+from ...errors.sanitise import sanitised
+from ...files.memory_limit import refuse_beyond_memory
+from .user_paths import WHAT, Task
+from ..logs.log import InteractionLog
+from ..logs.validation import NEEDED
+from .user_draws import clicks, standard_error
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, repr=False)
+class Simulation:
+    """What simulated users gained, spent, saw, and left with.
+
+    ``by_query``: a row for each run and judged query, with ``gain``, ``time``, ``items`` and ``score`` (the means), the
+    same with ``_sd`` and with ``_5%`` … (quantiles), ``error`` (the simulation's standard error of the mean score),
+    ``nothing`` (the share of users who gain nothing), ``analytic`` (what :func:`pyterrier_cwla.evaluate` gives),
+    ``beyond`` (the share who went on past what was retrieved) and ``never`` (the share who never leave).
+    """
+
+    measure: str
+    unit: str
+    n_users: int
+    seed: int
+    reading: str | None
+    """How reading times scatter; None where the measure has no clicks."""
+    sampling: str
+    by_query: pd.DataFrame
+    notes: tuple[str, ...] = ()
+    version: str = __version__
+    kept: dict[tuple[str, str], Array] = field(default_factory=dict)
+
+    @cached_property
+    def mean(self) -> pd.DataFrame:
+        """The means over the queries, a row for each run; ``error`` is that of the mean over these queries."""
+        groups = self.by_query.groupby(level="run", sort=False)
+        mean = groups.agg(lambda column: column.mean(skipna=False))  # what one query leaves undefined is not known
+        mean["error"] = groups["error"].agg(lambda errors: float(np.linalg.norm(errors.to_numpy())) / len(errors))
+        return mean
+
+    def users(self, query: str | None = None, run: str | None = None) -> pd.DataFrame:
+        """The users themselves, one a row: gain, time, items and score. Needs ``simulate(…, keep=True)``.
+
+        Without ``query`` those of all queries, without ``run`` those of the only one; index run, query_id and user.
+        """
+        if not self.kept:
+            raise BadParameter("the users themselves were not kept: call simulate(…, keep=True).")
+        runs, queries = (list(dict.fromkeys(pair[place] for pair in self.kept)) for place in (0, 1))
+        if run is None and len(runs) > 1:
+            raise BadParameter(f"users of which run? run= is one of {', '.join(map(repr, runs))}.")
+        for name, value, known in (("run", run, runs), ("query", query, queries)):
+            if value is not None and value not in known:
+                raise BadParameter(f"no {name} {value!r} was simulated. {near(str(value), known)}")
+        chosen = [pair for pair in self.kept if pair[0] == (run or runs[0]) and query in (None, pair[1])]
+        index = pd.MultiIndex.from_tuples(
+            [(*pair, user) for pair in chosen for user in range(self.n_users)], names=["run", "query_id", "user"]
+        )
+        return pd.DataFrame(np.concatenate([self.kept[pair] for pair in chosen], axis=1).T, index, list(WHAT))
+
+    def plot(self, what: str = "score", query: str | None = None, run: str | None = None, ax: Any = None) -> Any:
+        """How gain, time, items or score are spread over users, on matplotlib axes. Needs ``keep=True``."""
+        from .simulation_plots import plot_users
+
+        return plot_users(self, what, query, run, ax)
+
+    @property
+    def name(self) -> str:
+        """The measure without its parameters."""
+        return self.measure.split("(")[0] if len(self.measure) > 40 else self.measure
+
+    @property
+    def title(self) -> str:
+        queries = self.by_query.index.get_level_values("query_id").nunique()
+        return (
+            f"{self.n_users:,} users of {self.measure} on each of {queries:,} {'queries' if queries > 1 else 'query'}"
+        )
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    @sanitised
+    def __str__(self) -> str:
+        table = self._shown.to_string(float_format=lambda value: f"{value:.4g}")
+        return "\n".join([f"{self.title} ({self._made})", table, *self.notes])
+
+    @sanitised
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        table = self._shown.to_html(float_format=lambda value: f"{value:.4g}")
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return f"<p><b>{escape(self.title)}</b> ({escape(self._made)})</p>{table}{notes}"
+
+    @property
+    def _shown(self) -> pd.DataFrame:
+        columns = [name for what in ("gain", "time", "items") for name in (what, f"{what}_sd")]
+        return self.mean[[*columns, "score", "error", "analytic", "beyond", "never"]]
+
+    @property
+    def _made(self) -> str:
+        reading = "" if self.reading is None else f"reading {self.reading}, "
+        return f"{reading}{self.sampling} sampling, seed {self.seed}, version {self.version}"
+
+
+def simulate(
+    qrels: Any,
+    runs: Any,
+    measure: Any,
+    users: int = 10_000,
+    seed: int = 0,
+    reading: str = "fixed",
+    sampling: str = "plain",
+    quantiles: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95),
+    keep: bool = False,
+    progress: bool = True,
+    jobs: int = 1,
+) -> Simulation:
+    """Simulates users of a measure on runs, and says what they gain, how long they take and how many items they see.
+
+    A user goes down the ranking. Where the measure has clicks (a gain ``clicksave`` or ``clicksave_by_grade`` with an
+    effort ``time``, ``grade_time`` or ``reading``: TBG is such), each result is clicked with the measure's P(click), a
+    clicked document is saved with its P(save), which gains 1 if it is relevant, and is read for a random time with the
+    effort's mean; elsewhere gains and efforts are the measure's own. The measure's C, read on the gains and efforts
+    that this user met, gives V; one uniform draw u per user decides that it sees item i while u < V(i). So a user stops
+    at i with probability L(i) of its own path, and leaves with A(i) (over the measure's N).
+
+    ``qrels``, ``runs`` and ``measure`` as :func:`evaluate` takes them, the measure one that follows a user model.
+    ``reading``: how reading times scatter around their means, "fixed", "exponential", "gamma(shape)" or
+    "lognormal(sigma)". ``sampling``: "plain"; "antithetic", users in pairs of opposite luck; "stratified", patience
+    spread evenly over the users. Both make errors smaller. ``keep``: keep every user, for ``.users()`` and ``.plot()``.
+    ``jobs``: processes, which share the queries. The draws follow from seed, query and the user's number alone: all
+    runs meet the same users, one call or many, one process or many. Times of users who click have seven digits.
+
+    Past the list (``end="open"``) users see items that gain nothing and cost what an unseen item costs. Where that is
+    nothing and effort makes users leave, they leave after infinitely many items and a finite time. Where that is
+    not known they are followed to the list's end, and time and items are those of the list. Who never leaves has an
+    infinite number of items and contributes 0 to the score; so many are ``never``. Whoever is still there 65,536 ranks
+    below the list, and would leave some time, leaves with the score of that rank, and after infinitely many items.
+    Under ap1, gain that was not retrieved lies at infinity, where no user gets to: mean items are less than its V⁺.
+
+    Raises BadParameter (a measure without a user model, an unknown distribution or sampling, users < 1) and what
+    :func:`evaluate` raises, such as MissingLength.
+
+    >>> from pyterrier_cwla.behaviour.simulation.simulator import simulate
+    >>> qrels = {"q": {"a": 1, "c": 1}}
+    >>> run = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
+    >>> found = simulate(qrels, run, "CWLA(C='rbp(0.5)',A='etg',max_rel=1)", sampling="stratified")
+    >>> found.by_query[["gain", "items", "score", "analytic"]].round(2)
+                  gain  items  score  analytic
+    run query_id
+    run q         1.25    2.0   1.25      1.25
+
+    Source: Smucker and Clarke (2012), Eq. 8 to 10; Moffat et al. (2022), Eq. 5.
+    """
+    task, shares = Task.of(qrels, runs, measure, users, seed, reading, sampling), _shares(quantiles)
+    if keep:
+        size = 8 * len(WHAT) * users * len(task.queries) * len(task.rankings)
+        refuse_beyond_memory(
+            size, f"users={users:,}, kept for {many(len(task.queries) * len(task.rankings), 'ranking')},"
+        )
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    kept: dict[tuple[str, str], Array] = {}
+    of_queries = task.of_queries(partial(_of_query, shares=shares, keep=keep), progress, jobs)
+    for query, (rows, lived) in zip(task.queries, of_queries, strict=True):
+        found |= {(run, query): row for run, row in zip(task.rankings, rows, strict=True)}
+        kept |= dict(zip([(run, query) for run in task.rankings], lived))  # nothing where none is kept
+    pairs = [(run, query) for run in task.rankings for query in task.queries]
+    index = pd.MultiIndex.from_tuples(pairs, names=["run", "query_id"])
+    by_query = pd.DataFrame([found[pair] for pair in pairs], index)
+    return Simulation(
+        measure=str(task.measure),
+        unit=task.unit,
+        n_users=users,
+        seed=seed,
+        reading=str(task.reading) if clicks(task.metric) else None,
+        sampling=sampling,
+        by_query=by_query,
+        notes=_notes(task, by_query),
+        kept={pair: kept[pair] for pair in pairs} if keep else {},
+    )
+
+
+def simulated_log(
+    qrels: Any,
+    run: Any,
+    measure: Any,
+    users: int = 100,
+    seed: int = 0,
+    reading: str = "exponential",
+    speeds: Sequence[float] | None = None,
+    time_limit: float | None = None,
+) -> InteractionLog:
+    """What users of a measure do with a run, as a log: one session for each user and judged query.
+
+    The measure is one whose users click, with efforts in seconds, such as TBG; they are those of :func:`simulate`. Each
+    result that a user sees is a row, with clicked, saved, seconds on its summary and document, words (where the measure
+    reads lengths) and grade. ``speeds``: for each user a factor on all seconds, so that slow users see less.
+    ``time_limit``: seconds after which sessions are ``cut_off``: results are in the log whose summary was finished by
+    then, and a document that was being read has its seconds until then, and is not saved.
+
+    Users see what was retrieved, and nothing beyond: who would have gone on is ``cut_off`` at its end. Whoever leaves
+    before the first result has no session; the log's notes say how many.
+
+    >>> from pyterrier_cwla import TBG
+    >>> from pyterrier_cwla.behaviour.simulation.simulator import simulated_log
+    >>> qrels, run = {"q": {"a": 1, "b": 0}}, {"q": {"a": 2.0, "b": 1.0}}
+    >>> log = simulated_log(qrels, run, TBG(lengths={"a": 500, "b": 100}), users=1000)
+    >>> round(float(log.rows[log.rows.grade == 1].clicked.mean()), 2)
+    0.64
+
+    Source: Smucker and Clarke (2012), sections 3 and 4.
+    """
+    task = Task.of(qrels, {"run": one_run(run)}, measure, users, seed, reading, "plain")
+    if not clicks(task.metric) or task.metric.effort.name == "reading":
+        raise BadParameter(
+            f"{task.measure}: a log is of clicks and seconds; give a measure with a gain 'clicksave…' and an"
+            " effort 'time' or 'grade_time', such as TBG."
+        )
+    factors = np.ones(users) if speeds is None else np.asarray(speeds, float)
+    if factors.shape != (users,) or not ((factors > 0) & np.isfinite(factors)).all():
+        raise BadParameter(f"speeds= is a factor above 0 for each of the {users:,} users.")
+    if time_limit is not None and not (np.isfinite(time_limit) and time_limit > 0):
+        raise BadParameter(f"time_limit={time_limit!r}: give seconds, above 0.")
+    limit = np.inf if time_limit is None else float(time_limit)
+    parts, sessions = [], 0
+    for query in task.queries:
+        (course,) = task.courses(query)
+        if course is None or not course.n:
+            continue
+        sessions += users
+        listed = task.listed("run", query)
+        for block, luck in task.blocks(query):
+            seen = course.sessions(luck, factors[block], limit)
+            part = pd.DataFrame({**seen, **{name: column[seen["rank"] - 1] for name, column in listed.items()}})
+            parts.append(part.assign(topic=query, user=part["user"] + block.start))
+    width = len(str(users))
+    rows = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(NEEDED))
+    rows["user"] = "user " + rows["user"].astype(str).str.zfill(width)
+    rows["session"] = rows["topic"]
+    silent = sessions - len(rows.drop_duplicates(["user", "session"]))
+    notes = [
+        f"simulated: {users:,} users of {task.measure}, reading {task.reading}, seed {seed}, version {__version__}"
+    ]
+    if silent:
+        notes.append(f"{silent:,} sessions ended before the first result was seen, and have no rows")
+    return replace(InteractionLog.of(rows), notes=tuple(notes))
+
+
+def _notes(task: Task, by_query: pd.DataFrame) -> tuple[str, ...]:
+    notes = []
+    beyond, never = by_query["beyond"].mean(), by_query["never"].mean()
+    if beyond and not task.knows_unseen:
+        notes.append(
+            f"{beyond:.1%} of the users went on past what was retrieved. What an unseen item costs is not known (give"
+            " unseen=), so that their time and items are those of the list."
+        )
+    if never:
+        notes.append(f"{never:.1%} of the users never leave: they see infinitely many items, and score nothing.")
+    if clicks(task.metric) and task.metric.decays:
+        notes.append(
+            "The score lies above the measure (analytic), which discounts by expected times: Jensen's inequality;"
+            " expected_saves is exact."
+        )
+    return tuple(notes)
+
+
+def _shares(quantiles: Sequence[float]) -> Array:
+    shares = np.asarray(quantiles, float)
+    if shares.ndim != 1 or not ((shares >= 0) & (shares <= 1)).all():
+        raise BadParameter(f"quantiles={quantiles!r}: give shares from 0 to 1, such as (0.25, 0.5, 0.75).")
+    return shares
+
+
+def _of_query(task: Task, query: str, shares: Array, keep: bool) -> tuple[list[dict[str, float]], Array]:
+    """A row for each run, and what its users lived through if that is to be kept."""
+    lived, beyond, never = task.lived(query)
+    number, rows = task.judgments.index[query], []
+    for of, analytic, further, staying in zip(lived, task.analytic.values(), beyond, never, strict=True):
+        row = _statistics(of, shares, task.sampling) | {"analytic": float(analytic[number])}
+        rows.append({**row, "beyond": further / task.users, "never": staying / task.users})
+    return rows, lived if keep else lived[:0]
+
+
+def _statistics(lived: Array, shares: Array, sampling: str) -> dict[str, float]:
+    """Mean, standard deviation and quantiles of what users lived through [what × users]."""
+    with np.errstate(invalid="ignore"):
+        means, spreads = lived.mean(axis=1), lived.std(axis=1, ddof=1 if lived.shape[1] > 1 else 0)
+        spreads[lived.min(axis=1) == lived.max(axis=1)] = 0.0
+        levels = np.quantile(lived, shares, axis=1, method="inverted_cdf") if len(shares) else np.zeros((0, len(WHAT)))
+    row: dict[str, float] = {}
+    for place, what in enumerate(WHAT):
+        row |= {what: means[place], f"{what}_sd": spreads[place]}
+        row |= {f"{what}_{100 * share:g}%": level for share, level in zip(shares, levels[:, place], strict=True)}
+    nothing = float(np.mean(lived[WHAT.index("gain")] == 0))
+    return {**row, "error": standard_error(lived[WHAT.index("score")], sampling), "nothing": nothing}

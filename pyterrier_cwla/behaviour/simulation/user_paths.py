@@ -1,0 +1,411 @@
+"""Simulated users on their way down one ranking: where each stops, and with what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from ...data.alignment import Judgments
+from ...errors import BadJudgments, BadParameter, BadRun, many, shown
+from ...evaluation.driver import is_runs, loaded, measures_of, naming
+from ...evaluation.explanation import followed
+from ...model.free_items import Endless
+from ...tasks.parallel import checked, side_by_side
+from ...measures.named import pinned
+from ...model.metric import Metric
+from ...model.introspection import reads
+from ...measures.provider import CWLAEvaluator, prepare
+from ...data.rankings import Rankings
+from ...files.memory_limit import refuse_beyond_memory
+from ...data.texts import bar
+from ...model.view import UnknownEffort, View
+from ...model.browsing import Walk
+from .user_draws import BLOCK, SAMPLINGS, Luck, Reading, clicks, habits_of, reading_of
+
+Array = np.ndarray
+
+#: What is known of every simulated user.
+WHAT = ("gain", "time", "items", "score")
+_STEP = 16  # ranks: users are taken down by multiples of so many
+_FAR = 1 << 16  # ranks below the list that are looked at
+_CELLS = 1 << 16  # users × ranks that are worked on at a time
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Where the users of one block ended up: ``values`` [gain, time, items, score × users], and who went ``beyond``
+    what was retrieved, and who ``never`` leaves."""
+
+    values: Array
+    beyond: Array
+    never: Array
+
+
+class Course:
+    """One ranking, and how users of the metric go down it."""
+
+    def __init__(self, metric: Metric, rankings: Rankings, number: int, divisor: float, reading: Reading) -> None:
+        self.metric, self.reading = metric, reading
+        self.scale = 1 / divisor if divisor > 0 else 0.0
+        self.n = int(rankings.n[number])
+        named = max(metric.rank_at("last_rank"), metric.rank_at("jump_rank"))
+        self.width = max(self.n, 1, metric.end if isinstance(metric.end, int) else named)
+        one = np.array([number])
+        self.view, self.leaves = metric.columns(rankings, one, self.width)
+        self.walk = Walk(metric, self.view, self.leaves)
+        self.habits = habits_of(metric, rankings, one, self.width).of(0) if clicks(metric) else None
+
+    def outcome(self, luck: Luck) -> Outcome:
+        return self._same_path(luck.patience) if self.habits is None else self._own_paths(luck)
+
+    # ---- all users see the same: only where they stop is random
+
+    def _same_path(self, patience: Array) -> Outcome:
+        seen = _seen(self._survival, patience)
+        values = self._after[:, np.minimum(seen, self.width)]
+        beyond = seen > self.n
+        further = seen > self.width
+        never = np.zeros(len(seen), bool)
+        if further.any():
+            values[:, further], never[further] = self._beyond(self.walk, patience[None, further])
+        return Outcome(values, beyond, never)
+
+    @cached_property
+    def _survival(self) -> Array:
+        """V(1), …, V(width + 1)."""
+        return np.concatenate([self.walk.V[0], self.walk.reach[0]])
+
+    @cached_property
+    def _after(self) -> Array:
+        """What users have after 0, 1, …, width items."""
+        after = np.zeros((len(WHAT), self.width + 1))
+        after[:, 1:] = self._lived(self.walk.view, np.zeros(self.width, int), np.arange(self.width))
+        return after
+
+    def _lived(self, view: View, row: Array, column: Array) -> Array:
+        """Gain, time, items and score of those in these rows who stop in these columns, [4 × users]."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            score = np.asarray(self.metric.A(view), float) * self.scale
+        items = view.i if self._knows_unseen else np.minimum(view.i, self.n)
+        return np.stack(
+            [np.broadcast_to(values, view.r.shape)[row, column] for values in (view.G, view.E, items, score)]
+        )
+
+    # ---- all users see their own
+
+    def _own_paths(self, luck: Luck) -> Outcome:
+        """As for :meth:`_same_path`, from gains and efforts that each user draws: as far down as it may come.
+
+        That is guessed from the measure's own V; whoever is still there is taken twice as far.
+        """
+        values = np.zeros((len(WHAT), luck.here))
+        beyond, never = np.zeros((2, luck.here), bool)
+        far = self._guessed(luck.patience)
+        waiting = [pair for width in np.unique(far) for pair in _in_parts(np.flatnonzero(far == width), int(width))]
+        for users, width in waiting:
+            patience, walk = luck.patience[users, None], self._walk(luck, users, width)
+            ends = width == self.width
+            gone = patience >= walk.V
+            seen = np.where(gone[:, -1], gone.argmax(axis=1), width)
+            stopped = seen < width if not ends else (seen < width) | (walk.reach <= patience)[:, 0]
+            row = np.flatnonzero(stopped)
+            lived = self._lived(walk.view, row, seen[row] - 1)
+            values[:, users[row]] = np.where(seen[row] > 0, lived, 0.0)
+            beyond[users[row]] = seen[row] > self.n
+            rest = users[~stopped]
+            if len(rest) and not ends:
+                waiting += _in_parts(rest, min(2 * width, self.width))
+            elif len(rest):
+                beyond[rest] = True
+                values[:, rest], never[rest] = self._beyond(self._rows(walk, ~stopped), patience[~stopped])
+        return Outcome(values, beyond, never)
+
+    def sessions(self, luck: Luck, speeds: Array, limit: float) -> dict[str, Array]:
+        """What these users do, a row for each item that each sees of what was retrieved, as columns of a log.
+
+        ``speeds`` [users] are factors on their seconds; whoever is not done after ``limit`` seconds, or at the end of
+        the list, is cut off.
+        """
+        assert self.habits is not None
+        habits = self.habits.first(self.n)
+        lived = habits.lived(luck.draws(self.n, np.arange(luck.here)), self.reading)
+        summary, read = habits.summary * speeds[:, None], lived.read * speeds[:, None]
+        walk = self._walk_of(lived.saved.astype(float), summary + read)
+        done = np.cumsum(walk.view.e, axis=1)
+        decided = done - read  # when the summary was read, and the document clicked or passed
+        wanted = np.less(luck.patience[:, None], walk.V)
+        goes_on = luck.patience < walk.reach[:, 0]  # to where nothing was retrieved
+        user, place = np.nonzero(wanted & (decided <= limit))
+        in_time = np.minimum(done, limit)
+        clicked = lived.clicked[user, place]
+        return {
+            "user": user,
+            "rank": place + 1,
+            "clicked": clicked,
+            "saved": (lived.saved & (done <= limit))[user, place],
+            "summary_seconds": np.broadcast_to(summary, done.shape)[user, place],
+            "document_seconds": np.where(clicked, (in_time - decided)[user, place], np.nan),
+            "time": decided[user, place],
+            "cut_off": ((wanted & (done > limit)).any(axis=1) | goes_on)[user],
+        }
+
+    def _guessed(self, patience: Array) -> Array:
+        """How many ranks of each user to draw at first."""
+        if self._looks_ahead:
+            return np.full(len(patience), self.width)
+        items = _seen(self._survival, patience)
+        steps = np.array([*range(_STEP, 8 * _STEP, _STEP), *(8 * _STEP * 1.5 ** np.arange(40)).astype(int)])
+        guess = steps[np.searchsorted(steps, np.minimum(items + np.sqrt(items), 1e6))]
+        return np.minimum(guess, self.width)
+
+    def _walk(self, luck: Luck, users: Array, width: int) -> Walk:
+        """Some users on their way down to a rank."""
+        assert self.habits is not None
+        habits = self.habits.first(width).light()
+        lived = habits.lived(luck.draws(width, users), self.reading)
+        return self._walk_of(lived.saved.astype(np.float32), habits.summary + lived.read)
+
+    def _rows(self, walk: Walk, rows: Array) -> Walk:
+        return self._walk_of(walk.view.r[rows], walk.view.e[rows])
+
+    def _walk_of(self, r: Array, e: Array) -> Walk:
+        width = r.shape[1]
+        view = View(self.view.i[:, :width], r, self.view.grade[:, :width], self.view.totals, e, self.view.unseen)
+        leaves = None if self.leaves is None or width < self.width else np.repeat(self.leaves, len(r))
+        walk = Walk(self.metric, view, leaves)
+        view.spend = lambda: self.walk.expected_effort  # what all users together spend, by the measure
+        return walk
+
+    @cached_property
+    def _looks_ahead(self) -> bool:
+        """Whether C or A reads of an item what lies below it, so that the whole list has to be drawn first."""
+        return bool((reads(self.metric.C) | reads(self.metric.A)) & {"found"} or "discounted" in reads(self.metric.C))
+
+    # ---- beyond the list
+
+    @cached_property
+    def _knows_unseen(self) -> bool:
+        return self.metric.end != "open" or self.metric.unseen_effort is not None
+
+    def _beyond(self, walk: Walk, patience: Array) -> tuple[Array, Array]:
+        """What they have who go on below the list, [4 × users], and who never leaves.
+
+        ``patience``: [1 × users] where all are on one path, else [users × 1].
+        """
+        view = walk.view
+        m = self._ranks_beyond(walk, patience)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            never = np.broadcast_to(walk._stay, m.shape)
+            if np.isnan(m).any():  # what an unseen item costs decides how many: A may not ask
+                felt = np.asarray(self.metric.A(view.beyond([[1.0, 2.0]])), float)
+                felt = np.broadcast_to(felt, (felt.shape[0] if felt.ndim else 1, 2))
+                if not np.array_equal(felt[:, 0], felt[:, 1]):
+                    raise UnknownEffort
+                felt = felt[:, :1]
+            else:
+                felt = np.asarray(self.metric.A(view.beyond(np.minimum(m, _FAR))), float)
+            spent = self._effort_beyond(walk, patience)
+            if walk._free.any():
+                felt = np.where(walk._free, self.metric.A(Endless(view, np.arange(len(walk.reach)), spent)), felt)
+        score = np.where(never, 0.0, felt * self.scale)
+        last = [values[..., -1:] for values in (view.G, view.E, view.i)]
+        if self._knows_unseen:
+            cost = float(self.view.unseen or 0.0)
+            time, items = last[1] + (cost * m if cost else spent), last[2] + m
+        else:
+            time, items = last[1], np.minimum(last[2], self.n)
+        lived = np.stack([np.broadcast_to(values, m.shape) for values in (last[0], time, items, score)])
+        return lived.reshape(len(WHAT), -1), never.ravel()
+
+    def _ranks_beyond(self, walk: Walk, patience: Array) -> Array:
+        """How many items below the list each sees: infinite where too many, NaN where their effort is unknown.
+
+        Whoever is below the list stops after the first m items at which V(n+1)·Π_{j≤m} C(n+j) is not above u.
+        """
+        with np.errstate(divide="ignore"):
+            left = patience / walk.reach
+            try:
+                if walk._settles:
+                    C = walk.goes_on([[1.0]])
+                    return np.where(C < 1, np.maximum(np.ceil(np.log(left) / np.log(C)), 1.0), np.inf)
+                return self._step_by_step(walk, left)
+            except UnknownEffort:
+                return np.full(left.shape, np.nan)
+
+    def _effort_beyond(self, walk: Walk, patience: Array) -> Array:
+        """The effort after the list of those who leave after infinitely many items that cost nothing, and else 0.
+
+        The share of users beyond the list who spend more is u/V(n+1).
+        """
+        if not walk._free.any():
+            return np.zeros((1, 1))
+        left = np.divide(patience, walk.reach, out=np.ones(patience.shape), where=walk._free)
+        return np.where(walk._free, walk._effort.spent_by(left, np.arange(len(walk.reach))), 0.0)
+
+    def _step_by_step(self, walk: Walk, left: Array) -> Array:
+        m = np.full(left.shape, np.inf)
+        survival = np.ones((1, 1))
+        start, there = 0, np.arange(len(left))
+        while start < _FAR and len(there):
+            ranks = np.arange(start + 1, start + 1 + min(max(start, 64), max(_CELLS // len(there), 64)), dtype=float)
+            C = walk.goes_on(ranks[None, :])
+            V = survival * np.cumprod(np.broadcast_to(C, (len(C), len(ranks))), axis=1)
+            survival, start = V[:, -1:], start + len(ranks)
+            own = len(V) > 1
+            further = np.count_nonzero(left[there] < V, axis=1)[:, None] if own else _seen(V[0], left[there])
+            found = np.where(further < len(ranks), ranks[np.minimum(further, len(ranks) - 1)], np.inf)
+            m[there] = np.minimum(m[there], found)
+            going = np.isinf(m[there]).any(axis=1)
+            if len(left) > 1 and not going.all():  # paths of their own: only those who are still there
+                there = there[going]
+                walk = self._rows(walk, going)
+                survival = survival if len(survival) == 1 else survival[going]
+            elif not going.any():
+                break
+        return m
+
+
+def _in_parts(users: Array, width: int) -> list[tuple[Array, int]]:
+    """Users who are taken down to a rank, as many at a time as stay in cache."""
+    return [(some, width) for some in np.array_split(users, len(users) * width // _CELLS + 1) if len(some)]
+
+
+def _seen(V: Array, patience: Array) -> Array:
+    """How many of a falling V are above each user's patience."""
+    return np.searchsorted(-V, -patience, side="left")
+
+
+# ---- what is to be simulated
+
+
+@dataclass(frozen=True)
+class Task:
+    """A measure's user model, the rankings on which its users are to be simulated, and how these are drawn."""
+
+    measure: Any
+    metric: Metric
+    judgments: Judgments
+    rankings: dict[str, Rankings]
+    analytic: dict[str, Array]
+    users: int
+    seed: int
+    reading: Reading
+    sampling: str
+
+    @classmethod
+    def of(cls, qrels: Any, runs: Any, measure: Any, users: int, seed: int, reading: str, sampling: str) -> Task:
+        _check(users, seed, sampling)
+        chance = reading_of(reading)
+        (measure,) = pinned(measures_of([measure]))
+        judgments = prepare(loaded(qrels, "qrels"))
+        metric = followed(measure, judgments)
+        named = runs if is_runs(runs) else {"run": runs}
+        if not named:
+            raise BadRun("there is no run to simulate users on.")
+        if not judgments.qids:
+            raise BadJudgments("there are no judged queries to simulate users on.")
+        evaluator = CWLAEvaluator([measure], judgments)
+        analytic, rankings = {}, {}
+        for name, run in named.items():
+            with naming(str(name) if named is runs else None):
+                rows = judgments.rows(loaded(run, "run"))
+                analytic[str(name)] = evaluator.tables([rows])[0][measure]
+                rankings[str(name)] = rows.rankings(all_judged=True)
+        size = 8 * len(rankings) * len(WHAT) * users
+        refuse_beyond_memory(size, f"users={shown(users)}, simulated on {many(len(rankings), 'run')},")
+        return cls(measure, metric, judgments, rankings, analytic, users, seed, chance, sampling)
+
+    @property
+    def queries(self) -> list[str]:
+        return self.judgments.qids
+
+    def blocks(self, query: str) -> Iterator[tuple[slice, Luck]]:
+        """The users of a query, some thousands at a time: which they are, and their luck."""
+        for block in range(-(-self.users // BLOCK)):
+            luck = Luck(query, block, self.users, self.seed, self.sampling)
+            yield slice(block * BLOCK, block * BLOCK + luck.here), luck
+
+    def courses(self, query: str) -> list[Course | None]:
+        """Each run's ranking for a query; None where there is nothing to see."""
+        number = self.judgments.index[query]
+        found: list[Course | None] = []
+        for name, rankings in self.rankings.items():
+            cut = self.cut[name]
+            nothing = not rankings.n[number] or (self.metric.end == "stop" and not cut.n[number])
+            divisor = self.divisors[name][number]
+            found.append(None if nothing else Course(self.metric, cut, number, float(divisor), self.reading))
+        return found
+
+    def lived(self, query: str) -> tuple[Array, Array, Array]:
+        """What all users live through on each run's ranking, [runs × what × users], and how many go beyond, or never
+        leave.
+        """
+        courses = self.courses(query)
+        lived = np.zeros((len(courses), len(WHAT), self.users))
+        beyond, never = np.zeros((2, len(courses)), np.int64)
+        for block, luck in self.blocks(query):
+            for run, course in enumerate(courses):
+                if course is not None:
+                    outcome = course.outcome(luck)
+                    lived[run, :, block] = outcome.values
+                    beyond[run] += np.count_nonzero(outcome.beyond)
+                    never[run] += np.count_nonzero(outcome.never)
+        return lived, beyond, never
+
+    def of_queries(self, of: Callable[[Task, str], Any], progress: bool, jobs: int) -> list[Any]:
+        """What a function is of each query, in their order."""
+        work = {query: partial(of, self, query) for query in self.queries}
+        found = dict(bar(side_by_side(work, checked(jobs)), progress, "simulating", len(work), "queries"))
+        return [found[query] for query in self.queries]
+
+    def listed(self, name: str, query: str) -> dict[str, Array]:
+        """The documents of a ranking, as columns of a log: docno, grade, and words where the measure reads them."""
+        rankings, number = self.cut[name], self.judgments.index[query]
+        n, rows = int(rankings.n[number]), rankings.rows
+        at, _, _ = rankings.hits_of(np.array([number]))
+        first = int(rows.first[number])
+        listed = first + np.arange(n) if rankings.listed_rank is None else first + rankings.listed_ranks(number) - 1
+        places = rows.in_rank_order(np.arange(len(rows.columns)))[listed]
+        grade = np.full(n, np.nan)
+        grade[rankings.rank[at] - 1] = rankings.grade[at]
+        columns = {"docno": np.array(rows.columns.doc_id.take(places).to_pylist(), object), "grade": grade}
+        if self.metric.needs_words:
+            columns["words"] = rankings.words(self.metric, np.array([number]), n)[0]
+        return columns
+
+    @property
+    def unit(self) -> str:
+        """What efforts are counted in."""
+        if self.metric.unit_effort:
+            return "documents"
+        return {"time": "seconds", "grade_time": "seconds", "reading": "words"}.get(self.metric.effort.name, "effort")
+
+    @property
+    def knows_unseen(self) -> bool:
+        return self.metric.end != "open" or self.metric.unseen_effort is not None
+
+    @cached_property
+    def cut(self) -> dict[str, Rankings]:
+        return {name: self.metric.cut(rankings) for name, rankings in self.rankings.items()}
+
+    @cached_property
+    def divisors(self) -> dict[str, Array]:
+        """N of each run's queries."""
+        if self.metric.norm == "none":
+            return {name: np.ones(len(rankings)) for name, rankings in self.rankings.items()}
+        return {name: self.metric.divisor(rankings) for name, rankings in self.rankings.items()}
+
+
+def _check(users: int, seed: int, sampling: str) -> None:
+    if not isinstance(users, int | np.integer) or isinstance(users, bool) or users < 1:
+        raise BadParameter(f"users={users!r}: give how many users to simulate, 1 or more.")
+    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
+        raise BadParameter(f"seed={seed!r}: give a whole number, 0 or more.")
+    if sampling not in SAMPLINGS:
+        raise BadParameter(f"no sampling {sampling!r}: write {', '.join(map(repr, SAMPLINGS))}.")
+    if sampling == "antithetic" and users % 2:
+        raise BadParameter(f"users={users}: antithetic users come in pairs, so give an even number.")

@@ -1,0 +1,236 @@
+"""The commands ``calibrate`` and ``simulate``."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .. import errors
+from .commands import (
+    Force,
+    FormatName,
+    LengthsFile,
+    Output,
+    Qrels,
+    Runs,
+    WhereMissing,
+    _Bound,
+    _busy,
+    _check_outputs,
+    _format,
+    _judgments,
+    _measures,
+    _named_runs,
+    _origin_of,
+    app,
+)
+from ..errors.sanitise import harmless
+from .options import in_options, options_of
+from ..files.atomic import written
+
+if TYPE_CHECKING:
+    from ..behaviour.logs.calibration import Calibration
+    from ..behaviour.logs.log import InteractionLog
+
+
+class Source(StrEnum):
+    """What a log is kept as."""
+
+    log = "log"
+    chiir24 = "chiir24"
+
+
+class Depth(StrEnum):
+    """How deep users looked."""
+
+    clicked = "clicked"
+    seen = "seen"
+
+
+class Sampling(StrEnum):
+    """How users are drawn."""
+
+    plain = "plain"
+    antithetic = "antithetic"
+    stratified = "stratified"
+
+
+Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")]
+
+
+@app.command()
+def calibrate(
+    context: typer.Context,
+    log: Annotated[
+        Path,
+        typer.Argument(
+            metavar="LOG",
+            help="A log, a row for each result that a user saw: CSV, TSV or Parquet.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to keep the calibration, as JSON.")
+    ] = None,
+    source: Annotated[
+        Source, typer.Option("--from", help="What LOG is: a file in our format, or the folder of chiir24-satisfaction.")
+    ] = Source.log,
+    exclude: Annotated[
+        bool, typer.Option("--exclude-broken", help="Leave out sessions that cannot be true, and say how many.")
+    ] = False,
+    by: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="One calibration for each value, such as topic; printed only.")
+    ] = None,
+    rel: Annotated[int, typer.Option(min=1, help="The lowest grade that is relevant.")] = 1,
+    depth: Annotated[
+        Depth, typer.Option(help="Whether users looked down to their last click, or at all that the log has.")
+    ] = Depth.clicked,
+    min_clicks: Annotated[int, typer.Option(min=0, help="Half-life: sessions with fewer clicks are left out.")] = 5,
+    max_seconds: Annotated[float, typer.Option(help="Half-life: of longer sessions, only that they were.")] = 1800,
+    last_rank: Annotated[
+        int | None, typer.Option(min=1, help="Half-life: the rank at which lists end, whoever wants to go on.")
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    resamples: Annotated[int, typer.Option(min=1, help="Of the bootstrap over users.")] = 1000,
+    seed: Seed = 0,
+    pictures: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Also draw reading times, survival and progress, as SVG.")
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Calibrates time-biased gain from a log: every parameter with its interval.
+
+    Example: pyterrier-cwla calibrate log.csv -o calibration.json, and then -m "TBG(calibration='calibration.json')"
+    """
+    from .tables import note
+    from ..behaviour.logs.calibration import calibrate as calibrated
+
+    if by is not None and (output or pictures):
+        raise errors.BadParameter("--by prints several calibrations, -o and --pictures keep one: leave either out.")
+    if output is not None and not output.parent.is_dir():
+        raise errors.BadParameter(f"{output}: there is no directory {str(output.parent)!r}.")
+    drawn = [] if pictures is None else [("--pictures", pictures / f"{name}.svg") for name in _PICTURES]
+    _check_outputs([("-o", output), *drawn], [log], None, force)
+    with _busy("Reading the log …"):
+        read = _log(log, source, exclude)
+    with _busy(f"Calibrating, with {resamples:,} resamples of the users …"):
+        found = calibrated(
+            read,
+            by=by,
+            rel=rel,
+            depth=str(depth),
+            min_clicks=min_clicks,
+            max_seconds=max_seconds,
+            last_rank=last_rank,
+            confidence=confidence,
+            resamples=resamples,
+            seed=seed,
+        )
+    print(harmless(in_options(str(found), options_of(context.command))))
+    if output is not None:
+        found.save(output)
+        note(f"Kept in {output}: -m \"TBG(calibration='{output}')\"")
+    if pictures is not None:
+        _draw(found, read, pictures)
+
+
+def _log(path: Path, source: Source, exclude: bool) -> InteractionLog:
+    from ..behaviour.logs.adapters import chiir24_log
+    from ..behaviour.logs.log import InteractionLog
+
+    if source is Source.chiir24:
+        return chiir24_log(path)
+    if not path.is_file():
+        kept = " A folder is read with --from chiir24." if path.is_dir() else ""
+        raise errors.MalformedFile(f"{path}: there is no such file.{kept}")
+    return InteractionLog.read(path, broken="exclude" if exclude else "error")
+
+
+_PICTURES = ("reading_times", "survival", "progress")
+
+
+def _draw(found: Calibration, log: InteractionLog, folder: Path) -> None:
+    """The pictures that the log has the numbers for; the others are said to be missing."""
+    from ..rendering.figures import _pyplot
+    from .tables import note
+
+    _pyplot().switch_backend("Agg")
+    folder.mkdir(parents=True, exist_ok=True)
+    drawings: tuple[Any, ...] = (found.plot_reading_times, found.plot_survival, lambda: found.plot_progress(log))
+    for name, draw in zip(_PICTURES, drawings, strict=True):
+        try:
+            with written(folder / f"{name}.svg") as place:
+                draw().figure.savefig(place, bbox_inches="tight")
+        except errors.CWLAError as error:
+            note(f"No picture of {name.replace('_', ' ')}: {error}")
+
+
+@app.command()
+def simulate(
+    qrels: Qrels,
+    runs: Runs,
+    measure: Annotated[
+        list[str], typer.Option("--measure", "-m", metavar="MEASURE", help="The measure.", show_default=False)
+    ],
+    users: Annotated[int, typer.Option(min=1, help="How many for each query.")] = 10_000,
+    seed: Seed = 0,
+    reading: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="How reading times scatter: fixed, exponential, gamma(shape) or lognormal(sigma)."
+        ),
+    ] = "fixed",
+    sampling: Annotated[
+        Sampling, typer.Option(help="Antithetic and stratified draws have smaller errors.")
+    ] = Sampling.plain,
+    lengths: LengthsFile = None,
+    missing: WhereMissing = None,
+    by_query: Annotated[bool, typer.Option("--by-query", help="One line for each run and query.")] = False,
+    form: FormatName = None,
+    output: Output = None,
+    force: Force = False,
+) -> None:
+    """Simulates users of a measure: what they gain, how long they take, and how many items they see.
+
+    Example: pyterrier-cwla simulate qrels.txt bm25.txt -m TBG --lengths words.tsv --users 10000
+    """
+    from ..files.formats import read_run
+    from .tables import Column, Scores
+    from ..behaviour.simulation.simulator import simulate as simulated
+
+    form = _format(form, output)
+    files = _named_runs(runs)
+    if len(measure) > 1:
+        raise errors.BadParameter("users follow one measure at a time: give -m once.")
+    bound = _Bound.of(_measures(measure), lengths, missing)
+    _check_outputs([("-o", output)], [qrels, *runs, lengths], bound, force)
+    judgments = _judgments(qrels)
+    with errors.speaking_of(qrels, runs[0]) if len(files) == 1 else nullcontext():
+        found = simulated(
+            judgments,
+            {name: read_run(file) for name, file in files.items()},
+            bound.measures[0],
+            users=users,
+            seed=seed,
+            reading=reading,
+            sampling=str(sampling),
+            progress=sys.stderr.isatty(),
+        )
+    table = found.by_query if by_query else found.mean
+    shown = [*(f"{what}{more}" for what in ("gain", "time", "items") for more in ("", "_sd", "_50%")), "score", "error",
+             "analytic", "nothing", "never"]  # fmt: skip
+    columns = [
+        Column(name, tuple(name.replace("_sd", " sd").replace("_50%", " median").split()))
+        for name in (shown if form == "table" else table.columns)
+    ]
+    over = [] if by_query else ["Means over the queries, also of medians and of standard deviations (sd)."]
+    notes = [f"{found.title}: {found._made}.", *over, *found.notes, *bound.notes]
+    origin = {"version": found.version, "qrels": str(qrels), "measure": found.measure, "users": users, "seed": seed,
+              "reading": reading, "sampling": str(sampling)}  # fmt: skip
+    table = table[[column.name for column in columns]].reset_index()
+    Scores(table, columns, notes, origin | _origin_of(bound)).write(form, output)

@@ -1,0 +1,54 @@
+"""Where a command may write: never onto one of its inputs, and onto another existing file with ``--force`` only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ..errors import BadParameter
+from ..files.atomic import AnyPath, is_open_stream
+
+
+def check_outputs(outputs: Iterable[tuple[str, Path | None]], inputs: Iterable[AnyPath | None], force: bool) -> None:
+    """Raise BadParameter where a command would overwrite an input, a file without ``--force``, or its own output.
+
+    Parameters
+    ----------
+    outputs : iterable of (str, Path or None)
+        The options that name what will be written, and the paths.
+    inputs : iterable of path or None
+        What is read: files, and folders with all that is in them. Links are followed, and hard links are the same file.
+    force : bool
+        Whether other files may be replaced.
+    """
+    written: dict[str, str] = {}
+    existing = []
+    for option, path in outputs:
+        if path is None:
+            continue
+        shown = f"{option} {path}"
+        other = written.setdefault(os.path.realpath(path), shown)
+        if other is not shown:
+            raise BadParameter(f"{other} and {shown} are one file. Write to two.")
+        if path.exists():
+            existing.append((shown, path, os.stat(path)))
+    for file in files_in(inputs) if existing else ():
+        for shown, _, state in existing:
+            if os.path.samestat(state, os.stat(file)):
+                raise BadParameter(f"{shown}: is the input {file}. Write to another file.")
+    for shown, path, _ in existing:
+        if path.is_file() and not force and not is_open_stream(path):
+            raise BadParameter(f"{shown}: there is such a file. Write to another one, or replace it with --force.")
+
+
+def files_in(paths: Iterable[AnyPath | None]) -> Iterator[Path]:
+    """The files at these paths, and those in folders at any depth; nothing where there is none."""
+    for path in paths:
+        if path is None:
+            continue
+        if os.path.isdir(path):
+            for folder, _, names in os.walk(path):
+                yield from (Path(folder, name) for name in names if os.path.exists(os.path.join(folder, name)))
+        elif os.path.exists(path):
+            yield Path(path)

@@ -1,0 +1,128 @@
+"""Scores of runs in files, run after run, as the command line shows and writes them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from ir_measures.measures import Measure
+
+from .. import errors
+from ..data.alignment import Judgments
+from ..evaluation.driver import evaluate
+from ..measures.named import Residual
+from ..files.run_files import Source, sources
+from .tables import Column, sentence
+from ..measures.provider import CWLAEvaluator
+from ..evaluation.score_cache import KeptScores
+from ..evaluation.scored import Scored
+from ..evaluation.streaming import extras_of, values_of_files
+
+
+class FileScores:
+    """What runs in files score: a table for each run, and with them what a reader should know.
+
+    ``columns`` and ``measures``: what is shown, and how it is computed. ``qrels``: for errors to name.
+    """
+
+    def __init__(self, qrels: Path, judgments: Judgments, columns: Sequence[Column], measures: Sequence[Measure]):
+        self.qrels, self.judgments = qrels, judgments
+        self.columns, self.measures = list(columns), list(measures)
+        self._unanswered: list[tuple[str, int]] = []
+        self.notes: list[str] = []
+        """On the runs so far of which almost nothing is judged."""
+
+    def add_residuals(self, file: Path) -> list[str]:
+        """Put next to each measure its residual, where it has one in this run; return which have none, and why."""
+        source = sources({str(file): file})[0]
+        with errors.speaking_of(self.qrels, file):
+            self.columns, self.measures, notes = _with_residuals(
+                self.columns, self.measures, self.judgments, _beginning(source, extras_of(self.measures))
+            )
+        return notes
+
+    def tables(
+        self, files: Iterable[tuple[str, Path]], by_query: bool, keep: Path | None, progress: bool
+    ) -> Iterator[pd.DataFrame]:
+        """One table for each run: a row, or one for each query.
+
+        Raises BadRun where a run answers none of the judged queries.
+        """
+        with errors.speaking_of(self.qrels, None):
+            evaluator = CWLAEvaluator(self.measures, self.judgments)
+        kept = None if keep is None else KeptScores(keep, evaluator)
+        names: set[str] = set()
+        for name, file in files:
+            for scored in self._scored(evaluator, file, kept, progress):
+                run = name if scored.run == str(file) else scored.run
+                if run in names:
+                    raise errors.BadRun(f"{file}: there is another run of the name {run!r}: give them others.")
+                names.add(run)
+                about = scored.overlap.about(run)
+                self.notes += [sentence(about)] if about else []
+                lacking = int((~scored.answered).sum())
+                self._unanswered += [(run, lacking)] if lacking else []
+                values = scored.values if by_query else {m: [v] for m, v in evaluator.means(scored.values).items()}
+                ids = {"run": run} | ({"query_id": self.judgments.qids} if by_query else {})
+                named = {c.name: values[m] for c, m in zip(self.columns, self.measures, strict=True)}
+                yield pd.DataFrame({**ids, **named})
+
+    def about_queries(self, by_query: bool) -> str:
+        """Over how many queries the tables so far are, and which runs leave how many of them out."""
+        queries = len(self.judgments.qids)
+        what = f"the {queries:,} judged queries" if queries > 1 else "the one judged query"
+        text = f"{'Scores of' if by_query else 'Means over'} {what}."
+        if self._unanswered:
+            some = ", ".join(f"{name} ({lacking})" for name, lacking in self._unanswered[:3])
+            more = ", …" if len(self._unanswered) > 3 else ""
+            text += f" Queries that a run does not answer score 0: {some}{more}."
+        return text
+
+    def _scored(
+        self, evaluator: CWLAEvaluator, file: Path, kept: KeptScores | None, progress: bool
+    ) -> Iterator[Scored]:
+        source = sources({str(file): file})[0]
+        with errors.speaking_of(self.qrels, file), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "run and judgments have no query in common")
+            for scored in values_of_files(evaluator.measures, self.judgments, [source], progress, kept):
+                if not scored.answered.any():
+                    table = next(ids for part in source.parts for ids in part.ids())
+                    found = pc.unique(table.filter(pc.equal(table["run"], scored.run))["query_id"]).to_pylist()
+                    raise errors.BadRun(
+                        f"no query in common with {self.qrels}: the run has {errors.some(found)}, the judgments"
+                        f" {errors.some(self.judgments.qids)}."
+                    )
+                yield scored
+
+
+def _beginning(source: Source, extras: list[str]) -> pa.Table:
+    """The first rows of the first run: as many as are read at a time."""
+    table = next((table for part in source.parts for table in part.tables(extras)), None)
+    if table is None:
+        raise source.empty
+    return table.filter(pc.equal(table["run"], table["run"][0]))
+
+
+def _with_residuals(
+    columns: list[Column], measures: list[Measure], judgments: Judgments, run: pa.Table
+) -> tuple[list[Column], list[Measure], list[str]]:
+    pairs, notes = [], []
+    for column, measure in zip(columns, measures, strict=True):
+        pairs.append((column, measure))
+        if measure.NAME == Residual.NAME:
+            continue
+        try:
+            residual = Residual(measure=measure)
+            evaluate(judgments, run, [residual])
+        except (errors.BadParameter, errors.NoFiniteValue) as error:
+            notes.append(f"No residual of {column.name}: {str(error).removeprefix(f'no residual of {measure}: ')}")
+            continue
+        bounded = residual.metric.residual_is_a_bound
+        kind, lines = ("a bound", ["a bound"]) if bounded else ("no bound is known", ["no bound", "is known"])
+        name = str(Residual(measure=column.name))
+        pairs.append((Column(name, ("residual:", *lines), residual=kind), residual))
+    return [column for column, _ in pairs], [measure for _, measure in pairs], notes

@@ -1,0 +1,422 @@
+"""The commands ``study robustness``, ``power``, ``agreement``, ``users`` and ``fit``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .. import errors
+from .log_commands import Seed
+from .commands import LengthsFile, Qrels, Runs, WhereMissing, _Bound, _judgments, _measures, _named_runs, app
+from ..errors.sanitise import harmless
+from ..measures.named import files_of
+from .outputs import files_in
+from .tables import note
+from ..studies.manifest import cannot_write, check_folder
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..studies.users.ratings import Rated
+    from ..studies.study import Study
+
+study = typer.Typer(
+    help="Which metric to trust: a folder with tables, pictures and one page for the browser.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(study, name="study")
+
+_RANGES = "NAME=LOW:HIGH, NAME=LOW:HIGH:STEP with whole numbers, or NAME=A,B,C"
+_PARTS = "parts"  # of the folder: what is done, kept until it is asked for again
+
+
+class Published(StrEnum):
+    """Studies whose data can be had."""
+
+    chiir24 = "chiir24"
+    jiang = "jiang"
+
+
+class Holes(StrEnum):
+    """Which judgments are lost."""
+
+    fractions = "fractions"
+    depth = "depth"
+    groups = "groups"
+
+
+class Pool(StrEnum):
+    """What is known of documents whose judgment is lost."""
+
+    whole = "whole"
+    judged = "judged"
+
+
+class Coefficient(StrEnum):
+    """By which measures are compared with ratings."""
+
+    tau_b = "tau_b"
+    pearson = "pearson"
+    spearman = "spearman"
+    weighted_pearson = "weighted_pearson"
+    agreement = "agreement"
+
+
+class Objective(StrEnum):
+    """What a fit makes best."""
+
+    pearson = "pearson"
+    spearman = "spearman"
+    tau_b = "tau_b"
+    nrmse = "nrmse"
+    agreement = "agreement"
+    weighted_pearson = "weighted_pearson"
+    weighted_spearman = "weighted_spearman"
+    weighted_tau_b = "weighted_tau_b"
+    weighted_nrmse = "weighted_nrmse"
+    weighted_agreement = "weighted_agreement"
+
+
+Folder = Annotated[
+    Path, typer.Option("--output", "-o", metavar="DIR", help="Where to write. What is done is kept there, so that an"
+                       " interrupted study goes on from there.", show_default=False),
+]  # fmt: skip
+Chosen = Annotated[
+    list[str] | None,
+    typer.Option("--measure", "-m", metavar="MEASURE", help="A measure, such as nDCG@10; give -m once for each."),
+]
+Jobs = Annotated[int, typer.Option(help="How many processes work side by side; -1 for as many as there are cores.")]
+Data = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="QRELS RUN RATINGS",
+        help="Judgments, the lists that were shown (each a query of the run), and what users said of them: CSV, TSV or"
+        " Parquet with query_id and rating (of sessions: session and rating; of pairs: first, second and preference)."
+        " With --from: one folder.",
+        show_default=False,
+    ),
+]
+Source = Annotated[Published | None, typer.Option("--from", help="The folder is that of this study.")]
+SessionsFile = Annotated[
+    Path | None, typer.Option("--sessions", metavar="FILE", help="Ratings are of sessions: session, query_id, order.")
+]
+JudgedBy = Annotated[
+    str, typer.Option(metavar="COLUMN", help="By which column of --sessions the judgments' queries are named.")
+]
+Folds = Annotated[int, typer.Option("--cv", min=2, help="Folds of the cross-validation.")]
+Resamples = Annotated[int, typer.Option(min=100, help="Of the bootstrap.")]
+
+
+@study.command()
+def robustness(
+    qrels: Qrels,
+    runs: Runs,
+    output: Folder,
+    measures: Chosen = None,
+    holes: Annotated[
+        Holes,
+        typer.Option(help="What is lost: random shares of the judgments, what no run has near the top, or what only one"
+                     " group of runs contributed."),
+    ] = Holes.fractions,
+    groups: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Of --holes groups: CSV with run and group.")
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option(min=1, help="Of --holes groups: how deep runs were pooled; without it, whole runs.")
+    ] = None,
+    pool: Annotated[
+        Pool | None, typer.Option(help="Whether infAP knows that what is lost was in the pool (whole) or not (judged).")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many times judgments are drawn.")] = 10,
+    pairs: Annotated[int, typer.Option(min=0, help="Pairs of runs that are tested; 0 for none.")] = 300,
+    all_runs: Annotated[
+        bool, typer.Option("--all-runs", help="Also runs that retrieve less than 95 % of the maximum.")
+    ] = False,
+    lengths: LengthsFile = None,
+    missing: WhereMissing = None,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+) -> None:  # fmt: skip
+    """How measures fare where judgments are lost: system rankings, and tests of pairs.
+
+    Example: pyterrier-cwla study robustness qrels.txt runs/ -m nDCG -m infAP -m Bpref -o robustness --jobs 2
+    """
+    from ..studies.incomplete_judgments import study as incomplete
+    from ..studies.incomplete_judgments.leave_group_out import groups_left_out
+
+    named = _named(measures, lengths, missing) if measures else dict(incomplete.MEASURES)
+    judgments, files = _judgments(qrels), _named_runs(runs)
+    complete = None if all_runs else 0.95
+    found: Study
+    more: dict[str, Any] = {} if pool is None else {"pool": str(pool)}
+    with _kept_in(output, [qrels, *runs, groups, lengths], named) as how:
+        if holes is Holes.groups:
+            of = _groups(groups)
+            found = groups_left_out(judgments, files, of, named, depth=depth, complete=complete, seed=seed, **more)
+        else:
+            if holes is Holes.fractions:
+                more["seeds"] = seeds
+            study = incomplete.robustness if holes is Holes.fractions else incomplete.robustness_to_depth
+            found = study(judgments, files, named, pairs=pairs, complete=complete, seed=seed, jobs=jobs, **more, **how)
+        _finish(found, output)
+
+
+def _groups(path: Path | None) -> dict[str, str]:
+    if path is None:
+        raise errors.BadParameter("--holes groups needs --groups FILE, which says what group each run is of.")
+    table = _cells(path)
+    for name in ("run", "group"):
+        if name not in table:
+            raise errors.BadParameter(f"{path}: no column {name!r}; there is {errors.some(table.columns, 8)}.")
+    return dict(zip(table["run"].astype(str), table["group"].astype(str), strict=True))
+
+
+@study.command()
+def power(
+    qrels: Qrels,
+    runs: Runs,
+    output: Folder,
+    measures: Chosen = None,
+    alpha: Annotated[float, typer.Option(help="The level of significance.")] = 0.05,
+    resamples: Annotated[int, typer.Option(min=100, help="Random signs, and samples of the bootstrap.")] = 10_000,
+    lengths: LengthsFile = None,
+    missing: WhereMissing = None,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+) -> None:
+    """How many pairs of systems each measure tells apart: three tests, all pairs.
+
+    Example: pyterrier-cwla study power qrels.txt runs/ -m AP -m nDCG@10 -m RR -o power
+    """
+    from ..studies.systems.power import discriminative_power
+
+    named = _named(measures or ["AP", "nDCG@10", "P@10", "RR"], lengths, missing)
+    judgments, files = _judgments(qrels), _named_runs(runs)
+    with _kept_in(output, [qrels, *runs, lengths], named) as how:
+        found = discriminative_power(
+            judgments, files, named, alpha=alpha, resamples=resamples, seed=seed, jobs=jobs, **how
+        )
+        _finish(found, output)
+
+
+@study.command()
+def agreement(
+    qrels: Qrels,
+    runs: Runs,
+    output: Folder,
+    measures: Chosen = None,
+    resamples: Resamples = 1000,
+    lengths: LengthsFile = None,
+    missing: WhereMissing = None,
+    seed: Seed = 0,
+) -> None:
+    """Whether measures order systems alike: Kendall's τ, rank-biased overlap, outliers.
+
+    Example: pyterrier-cwla study agreement qrels.txt runs/ -m AP -m nDCG@10 -m Bpref -o agreement
+    """
+    from ..studies.systems.metric_correlations import metric_agreement
+
+    named = _named(measures or ["AP", "nDCG@10", "P@10", "RR"], lengths, missing)
+    judgments, files = _judgments(qrels), _named_runs(runs)
+    with _kept_in(output, [qrels, *runs, lengths], named):
+        _finish(metric_agreement(judgments, files, named, resamples=resamples, seed=seed), output)
+
+
+@study.command()
+def users(
+    data: Data,
+    output: Folder,
+    source: Source = None,
+    sessions: SessionsFile = None,
+    judged_by: JudgedBy = "session",
+    measures: Chosen = None,
+    lengths: LengthsFile = None,
+    missing: WhereMissing = None,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="MEASURE", help="Which of the measures the others are compared with.")
+    ] = None,
+    coefficient: Annotated[
+        Coefficient, typer.Option(help="What measures are compared by; weighted_…: by a column n of the ratings.")
+    ] = Coefficient.tau_b,
+    span: Annotated[
+        float | None, typer.Option(help="From the lowest to the highest rating that could be given, for errors.")
+    ] = None,
+    resamples: Resamples = 1000,
+    cv: Folds = 10,
+    seed: Seed = 0,
+) -> None:
+    """Whether measures agree with what users said; without -m, every C with every A.
+
+    Example: pyterrier-cwla study users qrels.txt shown.txt ratings.csv -m nDCG@10 -m RR -o users
+    """
+    from ..studies.users.metric_grid import grid
+    from ..studies.users.study import user_agreement
+
+    rated = _rated(data, source, sessions, judged_by)
+    wanted: Any = _named(measures, lengths, missing) if measures else grid(max_rel=rated.shown.judgments.pool.highest)
+    with _kept_in(output, [*data, sessions, lengths], wanted):
+        found = user_agreement(
+            rated, wanted, str(coefficient), baseline=baseline, span=span, resamples=resamples, cv=cv, seed=seed
+        )
+        _finish(found, output)
+
+
+@study.command()
+def fit(
+    data: Data,
+    output: Folder,
+    template: Annotated[
+        str,
+        typer.Option("--template", "-t", metavar="MEASURE", help="A measure with $names in the place of parameters.",
+                     show_default=False),
+    ],
+    ranges: Annotated[
+        list[str],
+        typer.Option("--range", "-r", metavar="NAME=LOW:HIGH", help="Where to look for $NAME: numbers between two,"
+                     " whole ones as NAME=LOW:HIGH:STEP, or some, as NAME=A,B,C; once for each.", show_default=False),
+    ],
+    default: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="The value to compare with; once for each.")
+    ] = None,
+    objective: Annotated[
+        Objective | None, typer.Option(help="What is made best; without it pearson or agreement; weighted_…: by n.")
+    ] = None,
+    source: Source = None,
+    sessions: SessionsFile = None,
+    judged_by: JudgedBy = "session",
+    cv: Folds = 10,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+) -> None:  # fmt: skip
+    """Fits parameters of a measure to what users said, and tells what that gains on users who were not asked.
+
+    Example: pyterrier-cwla study fit qrels.txt shown.txt ratings.csv -t 'RBP(rel=1,p=$p)' -r p=0.1:0.99 -o fit
+    """
+    from ..studies.fitting.parameter_fit import fit as fitted
+
+    rated = _rated(data, source, sessions, judged_by)
+    aim = None if objective is None else str(objective)
+    spans = {name: _range(name, text) for name, text in _by_name(ranges, _RANGES).items()}
+    values = {name: _number(text) for name, text in _by_name(default or [], "NAME=VALUE").items()}
+    if "=," in template or "=)" in template:
+        raise errors.BadParameter(f"-t {template!r} has lost its $names to the shell: write it between single quotes.")
+    with _kept_in(output, [*data, sessions], _first(template, spans)) as how:
+        try:
+            found = fitted(template, spans, rated, aim, default=values or None, cv=cv, seed=seed, jobs=jobs, **how)
+        except errors.MissingLength as error:  # there is no --lengths here
+            raise errors.BadParameter(f"{error} In a template: TBG(lengths='FILE',half_life=$h).") from error
+        _finish(found, output)
+
+
+def _assigned(written: str, what: str) -> tuple[str, str]:
+    name, equals, text = written.partition("=")
+    if not (name and equals and text):
+        raise errors.BadParameter(f"{written!r}: write {what}.")
+    return name.removeprefix("$"), text
+
+
+def _by_name(given: list[str], what: str) -> dict[str, str]:
+    found = dict(_assigned(written, what) for written in given)
+    if len(found) < len(given):
+        raise errors.BadParameter(f"{', '.join(given)}: give each name once.")
+    return found
+
+
+def _range(name: str, text: str) -> Any:
+    if "," in text:
+        return [_number(one) for one in text.split(",")]
+    numbers = [_number(one) for one in text.split(":")]
+    if len(numbers) == 2 and not any(isinstance(number, str) for number in numbers):
+        return float(numbers[0]), float(numbers[1])
+    if len(numbers) == 3 and all(isinstance(number, int) for number in numbers) and numbers[2] > 0:
+        return range(numbers[0], numbers[1] + 1, numbers[2])
+    raise errors.BadParameter(f"{name}={text}: write {_RANGES}.")
+
+
+def _number(text: str) -> Any:
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
+
+
+def _rated(data: list[Path], source: Published | None, sessions: Path | None, judged_by: str) -> Rated:
+    from ..studies.users import datasets
+    from ..studies.users.ratings import Rated
+
+    if source is not None:
+        if len(data) != 1:
+            raise errors.BadParameter(f"--from {source} takes one folder, not {errors.many(len(data), 'path')}.")
+        return getattr(datasets, f"{source}_ratings")(data[0])
+    if len(data) != 3:
+        raise errors.BadParameter("give QRELS RUN RATINGS, or with --from the folder of a study.")
+    qrels, run, ratings = _judgments(data[0]), data[1], _cells(data[2])
+    if sessions is not None:
+        return Rated.sessions(qrels, run, _cells(sessions), ratings, judged_by)
+    if "preference" in ratings:
+        return Rated.preferences(qrels, run, ratings)
+    return Rated.lists(qrels, run, ratings)
+
+
+def _cells(path: Path) -> pd.DataFrame:
+    """A file with named columns; numbers where all cells of a column are, but for ids."""
+    import pandas as pd
+
+    from ..behaviour.logs.log_files import read
+
+    table = read(str(path))[0]
+    for name in table.columns.difference(["query_id", "qid", "session", "user", "topic", "first", "second"]):
+        with suppress(ValueError, TypeError):
+            table[name] = pd.to_numeric(table[name])
+    return table
+
+
+def _named(texts: list[str], lengths: Path | None, missing: Any) -> dict[str, Any]:
+    """The measures as they are computed, by the names that they were asked for."""
+    bound = _Bound.of(_measures(texts), lengths, missing)
+    for line in bound.notes:
+        note(line)
+    return dict(zip(map(str, bound.wanted), bound.measures, strict=True))
+
+
+def _first(template: str, spans: dict[str, Any]) -> dict[str, Any]:
+    """A measure of the template; none where ``fit`` will say what is wrong with it."""
+    from ..studies.template import Range, Template
+
+    with suppress(errors.CWLAError):
+        values = {name: Range.of(span, name).value(0) for name, span in spans.items()}
+        Template(template).check([*spans])
+        return {template: Template(template).measure(values)}
+    return {}
+
+
+@contextmanager
+def _kept_in(folder: Path, inputs: Sequence[Path | None], measures: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Where pieces are kept; the folder is made, and an interrupted command says that it can go on from there.
+
+    A report must be possible in the folder, without the loss of an input or of another file.
+    """
+    parts = folder / _PARTS
+    check_folder(folder, inputs=[*files_in([*inputs, *files_of(measures.values())])])
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(folder, error, "-o ") from error
+    try:
+        yield {"keep": parts, "progress": sys.stderr.isatty()}
+    except KeyboardInterrupt:
+        note(f"\nInterrupted. What is done is kept in {parts}: the same command goes on from there.")
+        raise
+
+
+def _finish(found: Study, folder: Path) -> None:
+    page = found.report(folder)
+    print(harmless(str(found)))
+    note(f"All of it: {page}")

@@ -1,0 +1,140 @@
+"""How likely each intent of a query is: what intent-aware measures weigh by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import BadJudgments, BadParameter, near, some
+
+if TYPE_CHECKING:
+    from .alignment import Judgments
+
+Array = np.ndarray
+_NAMED: dict[str, IntentWeights] = {}
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What ``weights=`` of an intent-aware measure may be."""
+
+    def __str__(self) -> str:
+        return "'uniform', or a table of probabilities: a name, {query: {intent: p}}, or a DataFrame"
+
+
+class IntentWeights:
+    """P(t|q): uniform over the intents of which anything is relevant, or as a table says."""
+
+    def __init__(self, name: str, table: Mapping[tuple[str, str], float] | None = None) -> None:
+        self.name, self.table = name, table
+
+    def __repr__(self) -> str:
+        return f"<intent weights {self.name!r}>"
+
+    def of(self, judgments: Judgments) -> list[Array]:
+        """The probability of every query's first intent, of its second, …, in the order of ``judgments.intents``."""
+        if self.table is None:
+            relevant = [
+                np.bincount(own.pool.positive[0], minlength=len(judgments.qids)) > 0 for _, own in judgments.intents
+            ]
+            intents = np.maximum(sum(relevant, np.zeros(len(judgments.qids))), 1)
+            return [some_relevant / intents for some_relevant in relevant]
+        weighted = {query for query, _ in self.table}
+        unknown = [qid for qid in judgments.qids if qid not in weighted]
+        if unknown:
+            raise BadJudgments(
+                f"the weights {self.name!r} say nothing of {len(unknown):,} of {len(judgments.qids):,} topics"
+                f" ({some(unknown)}): every judged topic needs the probabilities of its intents."
+            )
+        weights = [np.zeros(len(judgments.qids)) for _ in judgments.intents]
+        for P, (called, _) in zip(weights, judgments.intents, strict=True):
+            for query, intent in called.items():
+                qid = judgments.qids[query]
+                if (qid, intent) not in self.table:
+                    raise BadJudgments(
+                        f"topic {qid!r}: the judged intent {intent!r} has no weight in {self.name!r}: give it one, 0"
+                        " where nobody means it."
+                    )
+                P[query] = self.table[qid, intent]
+        return weights
+
+
+_UNIFORM = IntentWeights("uniform")
+
+
+def register_intent_weights(name: str, table: Any) -> IntentWeights:
+    """Gives probabilities of intents a name that measures can use: ``IntentAware(measure="ERR@20", weights="trec")``.
+
+    ``table`` is a dict of dicts ``{query: {intent: P(t|q)}}``, or a DataFrame with columns query_id (or qid), iteration
+    (or intent) and weight. The probabilities of a query sum to 1.
+
+    Raises BadParameter where they do not, or one is negative.
+
+    >>> from pyterrier_cwla import register_intent_weights
+    >>> register_intent_weights("web", {"q1": {"1": 0.7, "2": 0.3}})
+    <intent weights 'web'>
+    """
+    if not name.isidentifier() or name == "uniform":
+        raise BadParameter(f"a table's name is a word other than 'uniform', such as 'web', not {name!r}.")
+    _NAMED[name] = IntentWeights(name, _table(table))
+    return _NAMED[name]
+
+
+def bind_weights(weights: Any) -> IntentWeights:
+    """What ``weights=`` means: uniform, a registered name, or a table itself, then named by its content."""
+    if isinstance(weights, IntentWeights):
+        return weights
+    if isinstance(weights, str):
+        if weights == "uniform":
+            return _UNIFORM
+        if weights in _NAMED:
+            return _NAMED[weights]
+        raise BadParameter(
+            f"no table of intents' probabilities {weights!r}. {near(weights, ['uniform', *_NAMED])}"
+            " register_intent_weights(name, table) names one."
+        )
+    table = _table(weights)
+    name = f"weights_{_fingerprint(table):016x}"
+    return _NAMED.setdefault(name, IntentWeights(name, table))
+
+
+def _table(table: Any) -> dict[tuple[str, str], float]:
+    if hasattr(table, "to_pandas"):  # polars, Arrow
+        table = table.to_pandas()
+    if isinstance(table, Mapping) and all(isinstance(intents, Mapping) for intents in table.values()):
+        rows = [(query, intent, p) for query, intents in table.items() for intent, p in intents.items()]
+    elif not hasattr(table, "columns"):
+        raise BadParameter(f"intents' probabilities are {{query: {{intent: p}}}} or a DataFrame, not {table!r:.80}.")
+    else:
+        names = {"qid": "query_id", "intent": "iteration"}
+        columns = {names.get(name, name): list(table[name]) for name in table.columns}
+        if not {"query_id", "iteration", "weight"} <= {*columns}:
+            raise BadParameter(
+                f"a table of intents has columns query_id, iteration and weight; this one has {some(columns, 8)}."
+            )
+        rows = list(zip(columns["query_id"], columns["iteration"], columns["weight"], strict=True))
+    found: dict[tuple[str, str], float] = {}
+    sums: dict[str, float] = {}
+    for query, intent, weight in rows:
+        where = f"topic {query!r}, intent {intent!r}"
+        if not isinstance(query, str):
+            raise BadParameter(f"{where}: topics must be strings, as ids are: {str(query)!r}.")
+        if not isinstance(weight, int | float | np.number) or not weight >= 0:
+            raise BadParameter(f"{where}: weight {weight!r}: a probability must be a number, 0 or more.")
+        if (query, str(intent)) in found:
+            raise BadParameter(f"{where} has two weights: every intent of a topic has one.")
+        found[query, str(intent)] = float(weight)
+        sums[query] = sums.get(query, 0.0) + float(weight)
+    for query, total in sums.items():
+        if abs(total - 1) > 1e-6:
+            raise BadParameter(f"topic {query!r}: the probabilities of its intents sum to {total:g}, and must to 1.")
+    return found
+
+
+def _fingerprint(table: Mapping[tuple[str, str], float]) -> int:
+    from hashlib import blake2b
+
+    return int.from_bytes(blake2b(repr(sorted(table.items())).encode(), digest_size=8).digest(), "big")

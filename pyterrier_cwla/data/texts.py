@@ -1,0 +1,123 @@
+"""Texts of documents in the forms they come in, and what their words are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+
+from ..errors import BadParameter, near, some
+from .columns import strings
+from .document_tables import IDS
+
+Split = Callable[[str], Sequence[str]]
+
+
+def words_of(text: str) -> list[str]:
+    """Runs of letters, digits and underscores, in lower case."""
+    return re.findall(r"\w+", text.lower())
+
+
+TOKENISERS: dict[str, Split] = {"whitespace": str.split, "words": words_of}
+"""What a word is: "whitespace" splits at blanks and keeps all as it stands."""
+
+
+def tokeniser_named(tokeniser: str | Split) -> tuple[str, Split]:
+    """A tokeniser's name, as saved tables state it, and the function."""
+    if callable(tokeniser):
+        return getattr(tokeniser, "__qualname__", type(tokeniser).__name__), tokeniser
+    if tokeniser not in TOKENISERS:
+        raise BadParameter(f"no tokeniser {tokeniser!r}. {near(str(tokeniser), TOKENISERS)} A function is one, too.")
+    return tokeniser, TOKENISERS[tokeniser]
+
+
+def documents(
+    texts: Any, fields: Sequence[str] | None = None, progress: bool = True, says: str = "reading"
+) -> Iterator[tuple[str, str]]:
+    """Document ids and texts, with a progress bar where it takes more than a second.
+
+    ``texts`` is a dict, a Series, a frame with doc_id (or docno) and text, whatever has ``docs_iter()`` as ir_datasets'
+    datasets do, or an iterable of named tuples or dicts. ``fields`` are the columns or fields that make up the text,
+    joined by blanks: without it ``text``, or what ir_datasets takes for the text (``default_text()``).
+    """
+    total = texts.docs_count() if hasattr(texts, "docs_count") else len(texts) if isinstance(texts, Sized) else None
+    if isinstance(texts, Mapping):
+        texts = texts.items()
+    elif hasattr(texts, "docs_iter"):
+        texts = _of_records(texts.docs_iter(), fields)
+    elif hasattr(texts, "columns") or isinstance(texts, pa.Table):
+        texts = _of_frame(texts, fields or ("text",))
+    elif hasattr(texts, "index") and hasattr(texts, "dtype"):
+        texts = list(zip(*(_column(c, name) for c, name in ((texts.index, "doc_id"), (texts, "text"))), strict=True))
+    elif isinstance(texts, Iterable) and not isinstance(texts, str | bytes):
+        texts = _of_records(texts, fields)
+    else:
+        raise BadParameter(
+            f"texts are a dict, a Series, a DataFrame, a dataset or an iterable of documents, not"
+            f" {type(texts).__name__}."
+        )
+    for doc_id, text in bar(texts, progress, says, total):
+        if not isinstance(doc_id, str):
+            raise BadParameter(f"the document id {doc_id!r} must be a string, as ids are: {str(doc_id)!r}.")
+        if not isinstance(text, str):
+            raise BadParameter(f"the text of {doc_id!r} is a {type(text).__name__}, not a str.")
+        yield doc_id, text
+
+
+def bar(
+    items: Iterable[Any], progress: bool, says: str, total: int | None = None, unit: str = "documents"
+) -> Iterable[Any]:
+    """The items, with a progress bar where they take more than a second."""
+    if not progress:
+        return items
+    from tqdm.auto import tqdm
+
+    return tqdm(items, says, total, leave=False, unit=f" {unit}", delay=1)
+
+
+@contextmanager
+def counted(progress: bool, says: str, total: int, unit: str) -> Iterator[Callable[[int], Any]]:
+    """What a progress bar is told of: so many more are done."""
+    if not progress:
+        yield lambda number: None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(desc=says, total=total, leave=False, unit=f" {unit}", delay=1) as shown:
+        yield shown.update
+
+
+def _of_frame(frame: Any, fields: Sequence[str]) -> list[tuple[str, str]]:
+    """Each document once, though several rankings may have it."""
+    names = list(frame.column_names if isinstance(frame, pa.Table) else frame.columns)
+    ids = next((name for name in IDS if name in names), None)
+    missing = [field for field in fields if field not in names]
+    if ids is None or missing:
+        raise BadParameter(f"texts have columns doc_id and {', '.join(fields)}; these have {some(names, 8)}.")
+    parts = zip(*(_column(frame[field], field) for field in fields), strict=True)
+    return list(dict.fromkeys(zip(_column(frame[ids], "doc_id"), map(" ".join, parts), strict=True)))
+
+
+def _column(column: Any, name: str) -> list[str]:
+    return strings(column, name, "texts", BadParameter).to_pylist()
+
+
+def _of_records(records: Iterable[Any], fields: Sequence[str] | None) -> Iterator[tuple[str, str]]:
+    for record in records:
+        if not (isinstance(record, Mapping) or hasattr(record, "_asdict")):
+            raise BadParameter(f"documents are named tuples or dicts with doc_id and text, not {record!r:.80}.")
+        values = record if isinstance(record, Mapping) else record._asdict()
+        try:
+            doc_id = next(values[name] for name in IDS if name in values)
+            if fields is None and hasattr(record, "default_text"):
+                yield doc_id, record.default_text()
+            else:
+                yield doc_id, " ".join(values[field] for field in fields or ("text",))
+        except (StopIteration, KeyError) as error:
+            raise BadParameter(
+                f"a document has no {error.args[0] if error.args else 'doc_id'!r}; there is {some(values, 8)}."
+                " fields= names those that make up the text."
+            ) from None

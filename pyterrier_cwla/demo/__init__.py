@@ -1,0 +1,1 @@
+"""The generated collection, its retrieval systems, and the demonstration."""

@@ -1,0 +1,19 @@
+"""Warnings that point at the user's line, however many calls of libraries lie between."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+from . import CWLAWarning
+from .sanitise import harmless
+
+_BETWEEN = {"pyterrier_cwla", "ir_measures", "pyterrier", "pandas"}
+
+
+def warn(message: str) -> None:
+    """Warn at the innermost line that belongs to none of the libraries between a user and this package."""
+    frame, level = sys._getframe(1), 2
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+        frame, level = frame.f_back, level + 1  # type: ignore[assignment]
+    warnings.warn(harmless(message), CWLAWarning, stacklevel=level if frame is not None else 2)

@@ -1,0 +1,1 @@
+"""Runs in, scores out: evaluation, comparison and explanation of runs."""

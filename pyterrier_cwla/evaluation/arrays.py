@@ -1,0 +1,156 @@
+"""Scores rankings that are plain arrays of gains or grades: no ids, no DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadParameter, near, shown
+from .explanation import Explanation, explained
+from ..measures.named import CWLA
+from ..model.metric import Metric
+from ..data.rankings import Pool, Rankings
+from ..files.real_numbers import NotReal, reals
+
+
+def score(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> Any:
+    """Σ L(i)·A(i) of one ranking, or of many.
+
+    ``gains``: a list of gains in rank order, or a list of such lists, or a matrix [queries × ranks]; None or NaN is an
+    unjudged item, which gains nothing. ``judged``: the gains of all judged items of each query, retrieved or not, for
+    totals and ideals; without it, what was retrieved is all there is. Options:
+
+    ``gain``, ``max_rel``  such as "exponential" and 3: the numbers are grades (max_rel alone: linear gain) ·
+    ``efforts``  what each item costs, in the form of ``gains`` · ``effort``  or a function of grades ·
+    ``unseen``  what an item costs that was not retrieved · ``norm``  "none", "ideal", "all", "unlimited" ·
+    ``end``  "open", "stop" or a rank · ``k``  only the first k items.
+
+    Returns one float, or an array of one per ranking. Raises BadParameter, UnknownSpec or NoFiniteValue.
+
+    Source: Moffat et al. (2022), Eq. 15.
+
+    >>> score([1, 0, 1], C="rbp(0.5)", A="erg")
+    0.625
+    >>> score([[0, 2], [1, 0, 2]], C="rr", A="err", gain="exponential", max_rel=2)
+    array([0.375 , 0.4375])
+    """
+    metric = _metric(C, A, options)
+    many, rankings = _rankings(gains, options.get("efforts"), judged, metric)
+    return _shaped(metric.score(rankings), many)
+
+
+def residual(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> Any:
+    """The score if every unjudged (None, NaN) and unseen item had the best gain, minus the score.
+
+    The best gain is that of ``max_rel`` (with ``gain``), or else 1. With ``norm="ideal"`` and C and A of ranks alone it
+    is the highest score that any judgments lead to, minus the score. The options are those of :func:`score`.
+
+    >>> residual([1, None, 0], C="rbp(0.5)", A="erg")
+    0.375
+    """
+    metric = _metric(C, A, options)
+    if metric.gain.name == "raw" and metric.max_rel is None:
+        metric = replace(metric, max_rel=1)
+    many, rankings = _rankings(gains, options.get("efforts"), judged, metric)
+    return _shaped(metric.residual(rankings), many)
+
+
+def explain_gains(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> Explanation:
+    """How the score of one ranking comes about, rank by rank; options as for :func:`score`.
+
+    >>> explain_gains([0.7, 0.4, 0.0, 1.0], C="fixed(0.8, 1, 0.5, 0)", A="avg").table["V"].tolist()
+    [1.0, 0.8, 0.8, 0.4]
+    """
+    metric = _metric(C, A, options)
+    many, rankings = _rankings(gains, options.get("efforts"), judged, metric)
+    if many:
+        raise BadParameter("explain_gains explains one ranking: give one list of gains.")
+    return explained(metric, rankings, 0)
+
+
+_OPTIONS = ("gain", "max_rel", "efforts", "effort", "unseen", "norm", "end", "k")
+
+
+def _metric(C: Any, A: Any, options: dict[str, Any]) -> Metric:
+    for name in options:
+        if name not in _OPTIONS:
+            raise BadParameter(f"no option {name!r}. {near(name, _OPTIONS)}")
+    if options.get("efforts") is not None and options.get("effort") not in (None, "given"):
+        raise BadParameter("give efforts= (a number for each item) or effort= (a function of grades), not both.")
+    measure = CWLA(
+        C=C,
+        A=A,
+        gain=options.get("gain") or ("raw" if options.get("max_rel") is None else "linear"),
+        effort="given" if options.get("efforts") is not None else options.get("effort") or "unit",
+        cutoff=options.get("k"),
+        **{name: options[name] for name in ("norm", "end", "max_rel", "unseen") if name in options},
+    )
+    return measure.metric
+
+
+def _rankings(gains: Any, efforts: Any, judged: Any, metric: Metric) -> tuple[bool, Rankings]:
+    many, lists = _lists(gains, "gains")
+    pool = None
+    if judged is not None:
+        _, pools = _lists(judged, "judged")
+        if len(pools) != len(lists):
+            raise BadParameter(f"judged has {len(pools)} lists for {len(lists)} rankings.")
+        flat = Rankings.of_gains(pools)
+        pool = Pool(len(lists), flat.query, flat.grade)
+    rankings = Rankings.of_gains(lists, pool)
+    highest = max(rankings.grade.max(initial=0), rankings.pool.grade.max(initial=0))
+    if metric.max_rel is not None and highest > metric.max_rel:
+        raise BadParameter(f"a grade of {highest:g} is above max_rel={metric.max_rel:g}.")
+    if efforts is not None:
+        _, costs = _lists(efforts, "efforts")
+        if [len(c) for c in costs] != [len(r) for r in lists]:
+            raise BadParameter("efforts must have one number for each item of gains.")
+        rankings.efforts = _padded(costs)
+        if judged is None:
+            known = [c[~np.isnan(r)] for c, r in zip(costs, lists, strict=True)]
+            rankings.pool.memory["efforts"] = np.concatenate(known) if known else np.zeros(0)
+        elif metric.norm == "ideal":
+            raise BadParameter("norm='ideal' with efforts= needs the efforts of all judged items: leave judged= out.")
+    return many, rankings
+
+
+def _lists(values: Any, name: str) -> tuple[bool, list[np.ndarray]]:
+    """One list or many, as arrays."""
+    if hasattr(values, "to_numpy"):  # a DataFrame or a Series
+        values = values.to_numpy()
+    if isinstance(values, np.ndarray) and values.ndim:
+        nested = values.ndim > 1
+    elif isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set | np.ndarray):
+        values = list(values)
+        nested = any(isinstance(v, np.ndarray) or (isinstance(v, Iterable) and not isinstance(v, str)) for v in values)
+    else:
+        raise BadParameter(f"{name} must be numbers: one list, or a list of lists, not {shown(values)}.")
+    lists = []
+    for row, one in enumerate(values if nested else [values]):
+        try:
+            lists.append(np.array(reals(one), float))
+        except NotReal as wrong:
+            of = f"list {row} of {name}" if nested else name
+            raise BadParameter(f"{of} must be numbers, and {wrong}, at rank {wrong.row + 1}.") from None
+    for row, one in enumerate(lists):
+        if one.ndim != 1 or np.isinf(one).any() or (one < 0).any():
+            raise BadParameter(f"{name} must be finite numbers of 0 or more in rank order; see list {row}.")
+    return nested, lists
+
+
+def _padded(costs: list[np.ndarray]) -> Any:
+    def efforts(queries: np.ndarray, width: int) -> np.ndarray:
+        matrix = np.zeros((len(queries), width))
+        for row, query in enumerate(queries.tolist()):
+            known = costs[query][:width]
+            matrix[row, : len(known)] = known
+        return matrix
+
+    return efforts
+
+
+def _shaped(values: np.ndarray, many: bool) -> Any:
+    return values if many else float(values[0])

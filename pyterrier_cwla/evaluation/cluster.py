@@ -1,0 +1,293 @@
+"""Evaluation on the workers of a Dask cluster, and all that has jobs= or n_jobs= on them, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import cache, partial
+from os import PathLike
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+import numpy as np
+import pandas as pd
+from ir_measures.measures import Measure
+
+from .cluster_tasks import InFiles, InFrames, frame, means, refuse_run_twice, sent_to, tables_of_runs, values
+from ..errors import BadParameter, BadRun, CWLAError
+from .driver import loaded
+from ..files.run_files import Source, are_paths, sources_of
+from ..measures.provider import aggregated
+from .score_cache import KeptScores
+from .scored import Scored
+from .streaming import Scoring
+from ..errors.user_warnings import warn
+from ..files.atomic import AnyPath
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_STARTING = "pyterrier_cwla: what PyTerrier starts"
+
+
+def evaluate(
+    qrels: Any,
+    runs: Any,
+    measures: Iterable[Any],
+    by_query: bool = False,
+    keep: AnyPath | None = None,
+    client: Client | None = None,
+) -> Any:
+    """Evaluates runs on the workers of a Dask client: the table that :func:`pyterrier_cwla.evaluate` gives, bit by bit.
+
+    ``runs``: files or folders as :func:`pyterrier_cwla.stream` takes them, which workers must find under the same
+    paths; or a Dask DataFrame with the columns query_id, doc_id and score (or qid and docno) and what else the measures
+    need, as many partitions as there may be, and a column ``run`` where it has several runs. It is computed twice, once
+    for its ids alone: call ``.persist()`` first where that is dear. ``client``: without it, the last that was made.
+    ``keep``, of files: a folder of this machine in which values are kept as in :func:`pyterrier_cwla.evaluate`, file by
+    file as they are done; all values of queries then come to this machine, which also reads the files to know them.
+
+    Queries are scored where their rows are read; only the rows of those that are cut, by partitions, row groups or
+    files, go to other workers. Judgments, measures and their tables go to each worker once.
+
+    Returns a DataFrame of means, a row for each run. ``by_query``: a Dask DataFrame instead, with the columns run,
+    query_id and one for each measure, runs and queries in order; it is computed, and lies on the workers:
+    ``.compute()`` fetches it, ``.to_parquet(folder)`` writes it (partition by partition, so that a folder may be left
+    with some of them where that is broken off). Nothing is returned where any part was not evaluated.
+
+    Raises what :func:`pyterrier_cwla.stream` raises of files, wherever that happened, and what
+    :func:`pyterrier_cwla.evaluate` raises of frames; MissingLength for ``missing="mean"``
+    without ``lengths=`` (no worker knows the mean of a whole run), and CWLAError where Dask is not installed, where
+    there is no client, or where workers die again and again.
+
+    >>> import dask.dataframe, pandas as pd
+    >>> from dask.distributed import Client
+    >>> from pyterrier_cwla.evaluation import cluster
+    >>> qrels = {"q": {"a": 1, "b": 0, "c": 1}}
+    >>> run = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b", "c"], "score": [3.0, 2.0, 1.0]})
+    >>> with Client(processes=False, dashboard_address=":0", set_as_default=False) as client:
+    ...     print(cluster.evaluate(qrels, dask.dataframe.from_pandas(run, npartitions=2), ["AP"], client=client))
+              AP
+    run
+    run  0.833333
+    """
+    client = _connected(client)
+    scoring = Scoring(measures, loaded(qrels, "qrels"))
+    given = _given(runs, scoring.extras)
+    with _speaking_of_workers():
+        if keep is not None:
+            return _of_kept(_resumed(client, scoring, given, keep), scoring, by_query)
+        tables = tables_of_runs(client, sent_to(client, scoring), len(scoring.judgments.qids), given)
+        found: dict[str, list[float]] = {}
+        for of_runs, told in client.gather([client.submit(means, table, pure=False) for table in tables]):
+            found |= of_runs
+            _warn(told)
+        given.check_unchanged()
+    if not by_query:
+        return _means(found, scoring)
+    from dask import dataframe
+
+    frames = [client.submit(frame, table, pure=False) for table in tables]
+    nothing = pd.DataFrame(_ids([]) | {str(measure): np.zeros(0) for measure in scoring.measures})
+    return dataframe.from_delayed(frames, nothing, verify_meta=False)
+
+
+@contextmanager
+def workers(client: Client | None = None) -> Iterator[Client]:
+    """Within this, all that takes ``jobs=`` or ``n_jobs=`` runs on the workers of a Dask client.
+
+    Studies, simulations, scikit-learn's searches and cross-validation, and with ``jobs=2`` or more ``StudySearch`` and
+    PyTerrier's own searches. It is ``joblib.parallel_config("dask")``, and tells PyTerrier's searches where workers
+    are. Without ``client`` it is the last that was made. What several tasks have in common, such as a study's scores,
+    goes to each worker once. Results are the same to the last bit as with one process.
+
+    Raises CWLAError where Dask is not installed, where there is no client, or where workers die again and again.
+    """
+    from joblib import parallel_config
+
+    client = _connected(client)
+    with _speaking_of_the_dead(), parallel_config("dask", client=client) as config:
+        config["backend"]._workers = processes = _Processes(client)
+        try:
+            yield client
+        finally:
+            processes.forget()
+
+
+def _given(runs: Any, extras: list[str]) -> InFiles | InFrames:
+    if hasattr(runs, "to_delayed"):
+        return InFrames(runs, extras)
+    paths = runs.values() if isinstance(runs, Mapping) else runs
+    if are_paths(runs) or (
+        isinstance(runs, Mapping | list | tuple) and all(isinstance(path, str | PathLike) for path in paths)
+    ):
+        return InFiles(sources_of(runs))
+    raise BadRun(
+        f"on a cluster runs are files or a Dask DataFrame, not {type(runs).__name__}: give paths, or"
+        " dask.dataframe.from_pandas(run, npartitions=10)."
+    )
+
+
+def _resumed(client: Client, scoring: Scoring, given: InFiles | InFrames, keep: AnyPath) -> list[Scored]:
+    """What the runs in files score: what is kept, and the rest by the workers, several files at a time."""
+    if isinstance(given, InFrames):
+        raise BadParameter(
+            "keep= is for runs in files: write the Dask DataFrame to Parquet first, and give the folder."
+        )
+    kept = KeptScores(keep, scoring.evaluator)
+    asking: Any = _Asking(client)
+
+    def of(source: Source) -> list[Scored]:
+        return kept.of_source(source, partial(compute, source))
+
+    def compute(source: Source, measures: list[Measure]) -> Iterator[Scored]:
+        tables = tables_of_runs(asking, sent(tuple(measures)), len(scoring.judgments.qids), InFiles([source]))
+        for of_runs, told in (asking.submit(values, table, pure=False).result() for table in tables):
+            _warn(told)
+            for run, found, answered in of_runs:
+                yield Scored(run, {measure: found[str(measure)] for measure in measures}, answered)
+
+    @cache
+    def sent(measures: tuple[Measure, ...]) -> Any:
+        return sent_to(asking, Scoring(measures, scoring.judgments))
+
+    threads = ThreadPoolExecutor(2 * len(client.nthreads()))
+    try:
+        of_sources = [*threads.map(of, given.sources)]
+    except BaseException:  # Ctrl-C among them, which may have ended the workers that threads wait for
+        asking.no_more()
+        raise
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+    refuse_run_twice([(str(source), [of.run for of in scored]) for source, scored in zip(given.sources, of_sources)])
+    return [scored for of_source in of_sources for scored in of_source]
+
+
+class _Asking:
+    """What threads ask of a client, so that all of it can be called off: nobody waits for it any more then."""
+
+    def __init__(self, client: Client) -> None:
+        self.gather, self.nthreads = client.gather, client.nthreads
+        self._client, self._lock, self._off = client, Lock(), False
+        self._asked: WeakSet = WeakSet()
+
+    def submit(self, *what: Any, **how: Any) -> Any:
+        return self._noted(lambda: [self._client.submit(*what, **how)])[0]
+
+    def map(self, *what: Any, **how: Any) -> list[Any]:
+        return self._noted(lambda: self._client.map(*what, **how))
+
+    def _noted(self, ask: Callable[[], list[Any]]) -> list[Any]:
+        from distributed import CancelledError
+
+        with self._lock:
+            if self._off:
+                raise CancelledError
+            futures = ask()
+            self._asked.update(futures)
+            return futures
+
+    def no_more(self) -> None:
+        with self._lock:
+            self._off = True
+            with suppress(Exception):  # the cluster may be gone
+                self._client.cancel([*self._asked])
+
+
+def _of_kept(scored: list[Scored], scoring: Scoring, by_query: bool) -> Any:
+    if not by_query:
+        return _means({of.run: [aggregated(*one) for one in of.values.items()] for of in scored}, scoring)
+    from dask import dataframe, delayed
+
+    ids = _ids([(of.run, query) for of in scored for query in scoring.judgments.qids])
+    values = {str(measure): np.concatenate([of.values[measure] for of in scored]) for measure in scoring.measures}
+    return dataframe.from_delayed([delayed(pd.DataFrame(ids | values))])
+
+
+def _warn(texts: list[str]) -> None:
+    for text in texts:
+        warn(text)
+
+
+def _means(means: dict[str, list[float]], scoring: Scoring) -> pd.DataFrame:
+    columns = [str(measure) for measure in scoring.measures]
+    return pd.DataFrame(list(means.values()), pd.Index(list(means), name="run"), columns)
+
+
+def _ids(pairs: list[tuple[str, str]]) -> dict[str, Any]:
+    return {name: pd.array([pair[at] for pair in pairs], "str") for at, name in enumerate(("run", "query_id"))}
+
+
+@contextmanager
+def _speaking_of_the_dead() -> Iterator[None]:
+    """Says why workers died, where Dask names but a task."""
+    from distributed import KilledWorker
+
+    try:
+        yield
+    except KilledWorker as error:
+        raise CWLAError(
+            f"workers died again and again of the same work ({error.task}), which is most often for want of memory:"
+            " give each more memory, or fewer threads."
+        ) from error
+
+
+@contextmanager
+def _speaking_of_workers() -> Iterator[None]:
+    """The same, and what happened where all are gone."""
+    from distributed import CancelledError
+
+    try:
+        with _speaking_of_the_dead():
+            yield
+    except CWLAError:
+        raise
+    except (CancelledError, OSError) as error:
+        raise CWLAError(
+            f"the cluster was lost ({error}), and nothing was evaluated: connect a client again."
+        ) from error
+
+
+class _Processes:
+    """Where PyTerrier's searches leave what each process has to do before it works, which is to start Java."""
+
+    def __init__(self, client: Client) -> None:
+        self._client, self._started = client, False
+
+    @property
+    def _initializer(self) -> None:
+        return None
+
+    @_initializer.setter
+    def _initializer(self, start: Callable[[], Any]) -> None:
+        from distributed import WorkerPlugin
+
+        class Starting(WorkerPlugin):
+            def setup(self, worker: Any) -> None:
+                start()
+
+        if not self._started:
+            self._client.register_plugin(Starting(), name=_STARTING)
+            self._started = True
+
+    def forget(self) -> None:
+        if self._started:
+            self._client.unregister_worker_plugin(_STARTING)
+
+
+def _connected(client: Client | None) -> Client:
+    try:
+        from distributed import default_client
+    except ImportError:
+        raise CWLAError("a cluster needs Dask: pip install 'pyterrier-cwla[cluster]'.") from None
+    if client is not None:
+        return client
+    try:
+        return default_client()
+    except ValueError:
+        raise CWLAError(
+            "there is no Dask client: make one first, such as client = dask.distributed.Client(), of all cores of this"
+            " machine, or Client('scheduler:8786')."
+        ) from None

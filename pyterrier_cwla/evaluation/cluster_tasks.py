@@ -1,0 +1,405 @@
+"""What the workers of a cluster do to evaluate runs, and what of it waits for what; no task changes anything."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain, groupby
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import cloudpickle
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from ..errors import BadRun, CWLAError, MalformedFile, some
+from ..data.columns import PYTERRIER, NamedColumns, run_columns, strings
+from ..measures.named import CWLAMeasure, innermost
+from ..data.overlap import Overlap
+from ..files.run_files import Part, Source, twice
+from ..measures.provider import aggregated
+from .streaming import Counts, Scoring, joined
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_CUT = 1 << 20  # rows of queries that are cut, which a task puts together
+_ROWS = 1 << 20  # rows of results in a partition
+_EACH = 8  # tasks for each thread, or fewer
+_TOGETHER = 16  # counts that a task adds up
+_warning = Lock()  # a process has but one list of warnings
+
+
+# ---- what is to be evaluated
+
+
+class InFiles:
+    """Runs in files, as tasks to count and to score them."""
+
+    def __init__(self, found: Sequence[Source]) -> None:
+        self.sources = found
+        self.parts: list[_Parts] = []
+
+    def counted(self, client: Client) -> list[Any]:
+        """Futures of the counts of some parts each. No two sources may have a run of one name."""
+        self.check_rows([source.name for source in self.sources if source.parts])
+        most = sum(len(source.parts) for source in self.sources)
+        together = -(-most // (_EACH * max(sum(client.nthreads().values()), 1)))
+        counts: list[Any] = []
+        runs: list[tuple[str, Any]] = []
+        self.parts = []
+        for named, some_sources in groupby(self.sources, lambda source: source.name is not None):
+            for alike in [[*some_sources]] if named else [[source] for source in some_sources]:
+                parts = _in_turn([part for source in alike for part in _placed(source)], together)
+                mine = client.map(Counts.of, parts, pure=False)
+                self.parts += parts
+                counts += mine
+                names = [[source.name] for source in alike] if named else [client.submit(_runs, mine, pure=False)]
+                runs += zip(map(str, alike), names, strict=True)
+        refuse_run_twice(client.gather(runs))
+        return counts
+
+    def check_rows(self, runs: list[Any]) -> None:
+        """Each source has rows of its run, these being all runs of which there are rows."""
+        for source in self.sources:
+            if source.name not in runs and (source.name is not None or not source.parts):
+                raise MalformedFile(f"{source}: empty; there are no rows in it.")
+
+    def scored(self, client: Client, **how: Any) -> list[Any]:
+        """Futures of what becomes of all parts."""
+        return client.map(_scored, self.parts, **how, pure=False)
+
+    def check_unchanged(self) -> None:
+        for source in self.sources:
+            source.check_unchanged()
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Parts that a task reads one after the other, since a task costs more than a small file does."""
+
+    parts: tuple[Part, ...]
+
+    def ids(self) -> Iterator[pa.Table]:
+        return chain.from_iterable(part.ids() for part in self.parts)
+
+    def tables(self, extras: Collection[str]) -> Iterator[pa.Table]:
+        return chain.from_iterable(part.tables(extras) for part in self.parts)
+
+
+def _in_turn(parts: list[Part], together: int) -> list[_Parts]:
+    return [_Parts(tuple(parts[at : at + together])) for at in range(0, len(parts), together)]
+
+
+def _placed(source: Source) -> list[Part]:
+    """The parts under paths that do not depend on where a worker was started."""
+    return [replace(part, path=os.path.abspath(part.path)) for part in source.parts]
+
+
+class InFrames:
+    """A Dask DataFrame of runs, as tasks to count and to score them."""
+
+    def __init__(self, frame: Any, extras: Sequence[str]) -> None:
+        self.names: dict[str, list[str]] = {}
+        for name in dict.fromkeys(map(str, frame.columns)):
+            self.names.setdefault(PYTERRIER.get(name, name), []).append(name)
+        missing = [name for name in ("query_id", "doc_id", "score") if name not in self.names]
+        if missing:
+            raise BadRun(f"the run has no column {missing[0]!r}; there is {some(self.names, 8)}.")
+        self.frame = frame
+        self.wanted = [name for name in ("run", "query_id", "doc_id", "score", *extras) if name in self.names]
+
+    def counted(self, client: Client) -> list[Any]:
+        ids = [name for name in self.wanted if name in ("run", "query_id")]
+        return self._done(client, _counted, ids)
+
+    def scored(self, client: Client, **how: Any) -> list[Any]:
+        return self._done(client, _scored_frame, self.wanted, **how)
+
+    def check_rows(self, runs: list[str]) -> None:
+        if not runs:
+            raise MalformedFile("the Dask DataFrame is empty: there are no rows in it.")
+
+    def check_unchanged(self) -> None:
+        """What was counted is compared with what was scored."""
+
+    def _done(self, client: Client, task: Callable, wanted: Sequence[str], **how: Any) -> list[Any]:
+        from dask import delayed
+
+        frames = self.frame[[name for one in wanted for name in self.names[one]]].to_delayed()
+        return client.compute([delayed(task, pure=False)(frame, number, **how) for number, frame in enumerate(frames)])
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """A partition, as a part of a file is read."""
+
+    frame: pd.DataFrame
+    number: int
+
+    def tables(self, extras: Iterable[str]) -> Iterator[pa.Table]:
+        with _of_partition(self.number):
+            columns = run_columns(self.frame.loc[:, self.frame.columns != "run"])
+            given = {"doc_length": columns.doc_length, "duplicate_of": columns.duplicate_of}
+            ids = _ids(self.frame) | {"doc_id": columns.doc_id, "score": columns.value}
+            yield pa.table(ids | {name: given[name] for name in extras if given[name] is not None})
+
+
+def _counted(frame: pd.DataFrame, number: int) -> Counts:
+    with _of_partition(number):
+        return Counts.of_table(pa.table(_ids(frame)))
+
+
+def _scored_frame(frame: pd.DataFrame, number: int, **how: Any) -> _Scored:
+    return _scored(_Frame(frame, number), **how)
+
+
+def _ids(frame: pd.DataFrame) -> dict[str, Any]:
+    named = NamedColumns(frame, "run", "score", BadRun)
+    run = named.get("run")
+    run = pa.repeat(pa.scalar("run", pa.large_string()), len(frame)) if run is None else run
+    ids = {"run": run, "query_id": named["query_id"]}
+    return {name: strings(column, name, "run", BadRun) for name, column in ids.items()}
+
+
+@contextmanager
+def _of_partition(number: int) -> Iterator[None]:
+    try:
+        yield
+    except CWLAError as error:
+        raise type(error)(f"partition {number}: {error}") from error
+
+
+# ---- tasks, and how they depend on each other
+
+
+def sent_to(client: Client, scoring: Scoring) -> Any:
+    """A future of how to score, which each worker asks for once; if all lose it, the client's own can be had again."""
+    import dask
+
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+        return client.submit(_Sent, _Sent.pickled(scoring), pure=False)
+
+
+def tables_of_runs(client: Client, sent: Any, queries: int, given: InFiles | InFrames) -> list[Any]:
+    """Futures of :class:`OfRuns`, all runs in their order, by so many queries, where every part has been scored.
+
+    Of many parts at a time, since each thing that is asked of the scheduler takes it a while.
+    """
+    counts = _total(client, given.counted(client))
+    outline = client.submit(_Outline.of, counts, pure=False).result()
+    given.check_rows(outline.runs)
+    scored = given.scored(client, sent=sent, counts=counts, bundles=1 + outline.cut // _CUT)
+    told = client.gather(client.map(_told, scored, pure=False))
+    rows = sum(part.rows for part in told)
+    if rows != outline.rows:
+        raise _changed(f"{rows:,} rows were scored, and {outline.rows:,} counted")
+    results = list(zip([part.runs for part in told], client.map(_results, scored, pure=False)))
+    for bundle in sorted({number for part in told for number in part.bundles}):
+        having = [(part.bundles[bundle], of) for part, of in zip(told, scored) if bundle in part.bundles]
+        pieces = client.map(_bundle, [of for _, of in having], number=bundle, pure=False)
+        runs = set().union(*(runs for runs, _ in having))
+        results.append((runs, client.submit(_together, sent, counts, pieces, pure=False)))
+    each = max(_ROWS // max(queries, 1), 1)
+    groups = [outline.runs[at : at + each] for at in range(0, len(outline.runs), each)]
+    having_runs = [[of for runs, of in results if not runs.isdisjoint(group)] for group in groups]
+    return [client.submit(_of_runs, sent, counts, *one, pure=False) for one in zip(groups, having_runs)]
+
+
+def _total(client: Client, counts: list[Any]) -> Any:
+    """A future of the counts of all parts, added up by the workers."""
+    while len(counts) > 1:
+        parts = [counts[at : at + _TOGETHER] for at in range(0, len(counts), _TOGETHER)]
+        counts = client.map(Counts.total, parts, pure=False)
+    return counts[0]
+
+
+@dataclass(frozen=True)
+class _Outline:
+    """What the client has to know of counts: the runs, all rows, and those of queries that are cut."""
+
+    runs: list[str]
+    rows: int
+    cut: int
+
+    @classmethod
+    def of(cls, counts: Counts) -> _Outline:
+        return cls(counts.runs.to_pylist(), len(counts), int(counts.rows[counts.first < counts.last].sum()))
+
+
+def _runs(counts: list[Counts]) -> list[str]:
+    return Counts.total(counts).runs.to_pylist()
+
+
+def refuse_run_twice(runs: list[tuple[str, list[str]]]) -> None:
+    """Each source comes with the names of its runs."""
+    place: dict[str, str] = {}
+    for source, names in runs:
+        for run in names:
+            if run in place:
+                raise twice(run, [place[run], source])
+            place[run] = source
+
+
+class _Sent:
+    """How to score, as it is sent from worker to worker; made ready by each once."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        self._lock = Lock()
+        self._scoring: Scoring | None = None
+
+    @staticmethod
+    def pickled(scoring: Scoring) -> bytes:
+        for measure in map(innermost, scoring.measures):
+            if isinstance(measure, CWLAMeasure):
+                for table in (measure.metric.lengths, measure.metric.duplicates):
+                    _ = table and len(table)  # workers may not have the file that it is to be read from
+        return cloudpickle.dumps(scoring)
+
+    def of(self, counts: Counts) -> Scoring:
+        """The scoring of runs that are counted."""
+        with self._lock:
+            if self._scoring is None:
+                self._scoring = pickle.loads(self.content)
+                _ = self._scoring.evaluator
+            return self._scoring.of(counts)
+
+    def __reduce__(self) -> tuple:
+        return _Sent, (self.content,)
+
+    def __sizeof__(self) -> int:
+        return len(self.content)
+
+
+@dataclass(frozen=True)
+class _Results:
+    """Scores of queries, and how much is judged of the rows that they are of, by runs."""
+
+    table: pd.DataFrame
+    overlaps: dict[str, Overlap]
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """What became of a part: results of queries that are whole in it, rows of the others by the bundle they are in."""
+
+    rows: int
+    results: _Results
+    rest: dict[int, pa.Table]
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What the client has to know of a part: how many rows it has, and of which runs are its results and bundles."""
+
+    rows: int
+    runs: set[str]
+    bundles: dict[int, set[str]]
+
+
+def _scored(part: Any, sent: _Sent, counts: Counts, bundles: int) -> _Scored:
+    scoring, rows, results, rests = sent.of(counts), 0, [], []
+    for table in part.tables(scoring.extras):
+        found, rest = scoring.whole(table)
+        rows += len(table)
+        results.append(found)
+        rests.append(rest)
+    if len(rests) > 1:
+        found, rest = scoring.whole(joined(rests))
+        results.append(found)
+        rests = [rest]
+    of_bundles = _in_bundles(rests[0], bundles) if rests and len(rests[0]) else {}
+    table = pd.concat(results, ignore_index=True) if results else pd.DataFrame({"run": []})
+    return _Scored(rows, _Results(table, scoring.overlaps), of_bundles)
+
+
+def _in_bundles(rows: pa.Table, bundles: int) -> dict[int, pa.Table]:
+    """Rows by bundles, so that all rows of a query of a run are in the same, whoever deals them out."""
+    ids = pd.DataFrame({name: rows[name].to_pandas() for name in ("run", "query_id")})
+    number = pd.util.hash_pandas_object(ids, index=False, categorize=True).to_numpy() % np.uint64(bundles)
+    return {int(one): rows.filter(pa.array(number == one)) for one in np.unique(number)}
+
+
+def _told(scored: _Scored) -> _Told:
+    bundles = {number: set(rows["run"].unique().to_pylist()) for number, rows in scored.rest.items()}
+    return _Told(scored.rows, set(scored.results.table["run"].unique()), bundles)
+
+
+def _results(scored: _Scored) -> _Results:
+    return scored.results
+
+
+def _bundle(scored: _Scored, number: int) -> pa.Table:
+    return scored.rest[number]
+
+
+def _together(sent: _Sent, counts: Counts, pieces: list[pa.Table]) -> _Results:
+    scoring = sent.of(counts)
+    return _Results(scoring.together(pieces), scoring.overlaps)
+
+
+@dataclass(frozen=True)
+class OfRuns:
+    """The results of some runs, run by run and judged query by judged query, and which of these each run answers; the
+    means; and warnings.
+    """
+
+    table: pd.DataFrame
+    answered: dict[str, np.ndarray]
+    means: dict[str, list[float]]
+    warnings: list[str]
+
+
+def _of_runs(sent: _Sent, counts: Counts, runs: list[str], results: list[_Results]) -> OfRuns:
+    scoring = sent.of(counts)
+    for run, overlap in chain.from_iterable(of.overlaps.items() for of in results):
+        scoring.overlaps[run] = scoring.overlaps.get(run, Overlap()) + overlap
+    with _warning, warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        rest = [scoring.unanswered(run) for run in runs]
+    table = pd.concat([*(of.table for of in results), *rest], ignore_index=True)
+    run = pd.Index(runs).get_indexer(table["run"])
+    table, run = table[run >= 0], run[run >= 0]
+    queries = scoring.judgments.qids
+    place = run * len(queries) + pd.Index(queries).get_indexer(table["query_id"])
+    order = np.argsort(place, kind="stable")
+    if not np.array_equal(place[order], np.arange(len(runs) * len(queries))):
+        raise CWLAError(f"{some(runs)}: not each judged query has one result. Please report this.")
+    table = table.iloc[order].reset_index(drop=True)
+    columns = {measure: table[str(measure)].to_numpy().reshape(len(runs), -1) for measure in scoring.measures}
+    means = {
+        run: [aggregated(measure, np.ascontiguousarray(values[at])) for measure, values in columns.items()]
+        for at, run in enumerate(runs)
+    }
+    texts = [*(str(one.message) for one in told), *scoring.about_overlaps(runs)]
+    return OfRuns(table, {run: scoring.answered(run) for run in runs}, means, texts)
+
+
+def means(of: OfRuns) -> tuple[dict[str, list[float]], list[str]]:
+    """The means, and warnings."""
+    return of.means, of.warnings
+
+
+def values(of: OfRuns) -> tuple[list[tuple[str, dict[str, np.ndarray], np.ndarray]], list[str]]:
+    """Of each run its values by measures, and which queries it answers; and warnings."""
+    columns = {name: of.table[name].to_numpy().reshape(len(of.answered), -1) for name in of.table.columns[2:]}
+    of_runs = [
+        (run, {name: np.ascontiguousarray(column[at]) for name, column in columns.items()}, answered)
+        for at, (run, answered) in enumerate(of.answered.items())
+    ]
+    return of_runs, of.warnings
+
+
+def frame(of: OfRuns) -> pd.DataFrame:
+    """The results by query."""
+    return of.table
+
+
+def _changed(what: str) -> MalformedFile:
+    return MalformedFile(f"{what}: the runs were changed while they were evaluated. Evaluate them again.")

@@ -1,0 +1,273 @@
+"""What a comparison of runs found, and the forms in which it is read: text, HTML, the terminal, LaTeX."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..errors import BadParameter
+from ..errors.sanitise import sanitised
+from ..rendering.latex import escaped, table_row, tabular
+from .significance import CORRECTIONS, TESTS
+
+#: A note that goes with the forms that have bold type.
+BOLD = "Bold: the highest."
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """What :func:`compare` found.
+
+    ``table``: a row for each run and measure, with the columns
+
+    * ``run``, ``measure``;
+    * ``score``: what :func:`evaluate` shows, the mean over the queries (of counts the sum, of GeometricMean the
+      geometric mean), and ``score_low``, ``score_high``: its confidence interval;
+
+    and where there is a baseline, whose own rows have NaN in all of these,
+
+    * ``difference``: ``score`` minus the baseline's, and ``difference_low``, ``difference_high``: its interval;
+    * ``effect``: Cohen's d_z, the mean over the standard deviation of the queries' differences;
+    * ``p_t``, ``p_wilcoxon``, ``p_randomisation``: two-sided p-values of the paired tests; and
+      ``p_t_corrected``, ``p_wilcoxon_corrected``, ``p_randomisation_corrected``: the same, corrected for all
+      comparisons of the table (equal to them where ``correction=None``).
+
+    ``about``: what to report with it: the package's version, measures, queries, seed, and how all was computed.
+    """
+
+    table: pd.DataFrame
+    about: dict[str, Any]
+
+    @property
+    def runs(self) -> list[Any]:
+        """The runs, in the order in which they were given."""
+        return list(dict.fromkeys(self.table["run"]))
+
+    @property
+    def measures(self) -> list[str]:
+        """The measures, in the order in which they were given."""
+        return list(dict.fromkeys(self.table["measure"]))
+
+    def wide(self, interval: str | None = "difference") -> pd.DataFrame:
+        """A table to read: a row for each run, a column for each measure, and text in it.
+
+        A score has ▲ or ▼ where it is significantly higher or lower than the baseline's. Beside it stands its
+        difference to the baseline with the interval of that difference, or with ``interval="score"`` (and where there
+        is no baseline) the score's own interval, or with ``interval=None`` nothing.
+        """
+        kind = self._kind(interval)
+        return self._grid(lambda cell: f"{cell.score}{cell.symbol} {cell.beside(kind)}".rstrip())
+
+    def notes(self, interval: str | None = "difference", symbols: tuple[str, str] = ("▲", "▼")) -> list[str]:
+        """What a reader must know of a table, in sentences; ``interval`` as :meth:`wide` has it."""
+        about, kind = self.about, self._kind(interval)
+        baseline = about["baseline"]
+        notes = self.of_queries[:1]
+        percent = f"{100 * about['confidence']:g}%"
+        how = f"(percentile bootstrap over queries, {about['resamples']:,} resamples)"
+        if kind == "difference":
+            notes.append(
+                f"With each score its difference to {baseline} and, in brackets, that difference's {percent} confidence"
+                f" interval {how}."
+            )
+        elif kind == "score":
+            notes.append(f"In brackets {percent} confidence intervals {how}.")
+        if baseline is not None:
+            notes.append(
+                f"{symbols[0]} {symbols[1]}: significantly higher or lower than {baseline}, p < {about['alpha']:g} in"
+                f" {TESTS[about['test']]} over queries, {self._correction()}."
+            )
+        notes += self.of_queries[1:]
+        return notes + ([self.out_of_reach] if about["test"] == "randomisation" and self.out_of_reach else [])
+
+    @property
+    def of_queries(self) -> list[str]:
+        """What the scores are of, and which runs lack queries, in sentences."""
+        notes = [f"Means over {self.about['queries']:,} queries{self._other_aggregates()}."]
+        if self.about["unanswered"]:
+            some = [f"{run} ({count:,})" for run, count in self.about["unanswered"].items()]
+            some = [*some[:3], "…"] if len(some) > 3 else some
+            notes.append(f"Queries that a run does not answer score 0: {', '.join(some)}.")
+        return notes
+
+    @property
+    def out_of_reach(self) -> str:
+        """A sentence where the randomisation test cannot find anything, however large the differences are."""
+        lowest, many = self.about["lowest_p"], self.about["comparisons"]
+        # Of the others the correction of the lowest p hangs on how many are low.
+        factor = many if self.about["correction"] in ("bonferroni", "sidak", "holm", "holm-sidak") else 1
+        if lowest * factor < self.about["alpha"]:
+            return ""
+        times = f", {min(1.0, lowest * factor):.2g} when corrected for {many:,} comparisons" if factor > 1 else ""
+        way_out = "there are too few queries" if self.about["randomisation"] == "all signs" else "give more resamples"
+        return f"The randomisation test cannot go below p = {lowest:.2g}{times}: {way_out}."
+
+    def to_latex(self, interval: str | None = "difference", caption: str | None = None, label: str = "") -> str:
+        r"""A table environment for papers, in the manner of booktabs.
+
+        A row for each run, a column for each measure: the score, bold where it is the highest, with an arrow where it
+        differs significantly from the baseline, and below it what ``interval`` says, as in :meth:`wide`. Without
+        ``caption`` (in LaTeX) one is written that explains all of it. For short heads give :func:`compare` the measures
+        by name.
+        """
+        kind, cells = self._kind(interval), self.cells()
+        if caption is None:
+            caption = typeset(" ".join([*self.notes(interval, ("↑", "↓")), BOLD]))
+        body: list[str] = []
+        for run in self.runs:
+            of_run = [cells[run, measure] for measure in self.measures]
+            name, tag = escaped(str(run)), "{\\scriptsize baseline}" if run == self.about["baseline"] else ""
+            if kind is None:
+                body.append(table_row([f"{name} {tag}".rstrip(), *(cell.latex for cell in of_run)]))
+                continue
+            below = (f"{{\\scriptsize {typeset(cell.beside(kind))}}}" if cell.beside(kind) else "" for cell in of_run)
+            body += ["\\addlinespace"] * bool(body)
+            body += [table_row([name, *(cell.latex for cell in of_run)]), table_row([tag, *below])]
+        lines = [
+            f"% pyterrier_cwla {self.about['version']}, seed {self.about['seed']}; \\usepackage{{booktabs}}",
+            "\\begin{table}",
+            "\\centering",
+            f"\\caption{{{caption}}}",
+            *([f"\\label{{{label}}}"] if label else []),
+            *tabular("l" + "c" * len(self.measures), ["", *map(escaped, self.measures)], body),
+            "\\end{table}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def cells(self) -> dict[tuple[Any, str], Cell]:
+        """What is printed of each run and measure."""
+        found = {}
+        for measure, rows in self.table.groupby("measure", sort=False):
+            highest, lowest = rows["score"].max(), rows["score"].min()
+            counts = self.about["aggregates"][measure] == "sum"
+            places = 0 if counts else max(0, 3 - int(np.log10(max(abs(highest), abs(lowest), 1))))
+            for row in rows.to_dict("records"):
+                best = row["score"] == highest > lowest
+                found[row["run"], measure] = Cell.of(row, self.about, places, best)
+        return found
+
+    @sanitised
+    def _repr_html_(self) -> str:
+        grid = self._grid(lambda cell: cell.html(self._kind("difference")))
+        baseline = self.about["baseline"]
+        grid.index = [escape(str(r)) + ("<br><small>baseline</small>" if r == baseline else "") for r in grid.index]
+        grid.columns = list(map(escape, grid.columns))
+        with pd.option_context("display.max_colwidth", None):
+            table = grid.to_html(escape=False)
+        return f"{table}<p><small>{escape(' '.join([*self.notes(), BOLD]))}</small></p>"
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterable[Any]:
+        from ..cli.tables import comparison_tables
+
+        return comparison_tables(self, console, options)
+
+    @sanitised
+    def __repr__(self) -> str:
+        return "\n".join([self.wide().to_string(), *self.notes()])
+
+    def _kind(self, interval: str | None) -> str | None:
+        if interval not in ("difference", "score", None):
+            raise BadParameter(f"interval={interval!r} must be 'difference', 'score' or None.")
+        return "score" if interval == "difference" and self.about["baseline"] is None else interval
+
+    def _grid(self, written: Callable[[Cell], str]) -> pd.DataFrame:
+        cells = self.cells()
+        rows = [[written(cells[run, measure]) for measure in self.measures] for run in self.runs]
+        return pd.DataFrame(rows, index=pd.Index(self.runs, name="run"), columns=self.measures)
+
+    def _other_aggregates(self) -> str:
+        kinds: dict[str, list[str]] = {}
+        for measure, kind in self.about["aggregates"].items():
+            kinds.setdefault(kind, []).append(measure)
+        tested = " (tested on logarithms)" if self.about["baseline"] is not None else ""
+        more = {"sum": "sum", "geometric mean": f"geometric mean{tested}"}
+        return "".join(f"; of {', '.join(kinds[kind])} the {name}" for kind, name in more.items() if kind in kinds)
+
+    def _correction(self) -> str:
+        many, correction = self.about["comparisons"], self.about["correction"]
+        family = f"all {many:,} comparisons of the table" if many > 1 else "the one comparison of the table"
+        return f"{'not ' if correction is None else CORRECTIONS[correction] + '-'}corrected for {family}"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is printed of one run and measure; of the baseline no differences to itself."""
+
+    score: str
+    interval: str
+    best: bool
+    mark: int = 0
+    """1: significantly higher than the baseline, −1: lower, 0: neither."""
+    difference: str = ""
+    difference_interval: str = ""
+    effect: str = ""
+    p: Mapping[str, str] = field(default_factory=dict)
+    """By test, corrected."""
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any], about: Mapping[str, Any], places: int, best: bool) -> Cell:
+        """From a row of the table."""
+        score, interval = decimal(row["score"], places), _interval(row["score_low"], row["score_high"], places)
+        if about["baseline"] is None or row["run"] == about["baseline"]:
+            return cls(score, interval, best)
+        significant = row[f"p_{about['test']}_corrected"] < about["alpha"]
+        return cls(
+            score,
+            interval,
+            best,
+            mark=int(np.sign(row["difference"])) if significant else 0,
+            difference=decimal(row["difference"], places, "+"),
+            difference_interval=_interval(row["difference_low"], row["difference_high"], places),
+            effect=decimal(row["effect"], 2, "+"),
+            p={test: _probability(row[f"p_{test}_corrected"]) for test in TESTS},
+        )
+
+    @property
+    def symbol(self) -> str:
+        return {1: "▲", -1: "▼", 0: ""}[self.mark]
+
+    def beside(self, kind: str | None) -> str:
+        """What stands beside or below the score."""
+        if kind == "difference":
+            return f"{self.difference} {self.difference_interval}".strip()
+        return self.interval if kind == "score" else ""
+
+    @property
+    def latex(self) -> str:
+        score = f"\\textbf{{{typeset(self.score)}}}" if self.best else typeset(self.score)
+        # Without a width of their own, so that marked and unmarked scores stand below each other.
+        return score + {1: "\\rlap{$^{\\uparrow}$}", -1: "\\rlap{$^{\\downarrow}$}", 0: ""}[self.mark]
+
+    def html(self, kind: str | None) -> str:
+        score = f"<b>{self.score}</b>" if self.best else self.score
+        tests = [f"p ({test}) {p}" for test, p in self.p.items()]
+        title = f' title="{escape(", ".join([f"d_z {self.effect}", *tests]))}"' if tests else ""
+        return f"<span{title}>{score}{self.symbol}</span><br><small>{self.beside(kind)}</small>"
+
+
+def typeset(text: str) -> str:
+    """Numbers and notes in LaTeX: with minus signs, arrows, and p in italics."""
+    text = escaped(text).replace("p $<$", "$p <$")
+    return re.sub(r"(?<![\w.])-(?=\d)|−", "$-$", text).replace("↑", r"$\uparrow$").replace("↓", r"$\downarrow$")
+
+
+def decimal(value: float, places: int, sign: str = "-") -> str:
+    """A number with so many decimals; what rounds to 0 has no sign."""
+    if np.isinf(value):
+        return "+∞" if value > 0 else "−∞"
+    text = f"{value:{sign}.{places}f}"
+    return text if float(text) else text.lstrip("+-")
+
+
+def _interval(low: float, high: float, places: int) -> str:
+    return f"[{decimal(low, places)}, {decimal(high, places)}]"
+
+
+def _probability(p: float) -> str:
+    return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")

@@ -1,0 +1,230 @@
+"""How a score comes about: one query's ranking, rank by rank, with everything that the framework computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from ir_measures.measures import Measure
+
+from ..data.alignment import Judgments
+from ..errors import BadParameter, NoFiniteValue, near
+from .driver import loaded, measures_of
+from ..model.free_items import EffortBeyond
+from ..errors.sanitise import sanitised
+from ..measures.counting import COUNTS
+from ..measures.named import Wrapper, metric_of
+from ..model.metric import Metric
+from ..measures.provider import CWLAProvider, judged
+from ..data.rankings import Rankings
+from ..model.language import parse
+from ..model.view import View, before
+from ..model.browsing import Walk
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """A score and where it comes from.
+
+    ``table``: rank, docno, grade (empty where unjudged), gain, effort, T (the effort before the item), C, V, W, L, A,
+    L·A and the effective discount: by how much a gain at this rank counts in the score, users staying as they are
+    (003's Eq. 8; empty where A is no weighted sum of gains). ``beyond``: what comes from items that were not retrieved.
+    """
+
+    measure: str
+    query: str
+    table: pd.DataFrame
+    score: float
+    divisor: float
+    beyond: float
+    expected_items: float
+    expected_effort: float
+    expected_total_gain: float
+    expected_rate_of_gain: float
+
+    @property
+    def totals(self) -> dict[str, float]:
+        """The sums under the table: V⁺, E[effort], ETG, ERG, what lies beyond the list, N, and the score."""
+        return {
+            "V⁺": self.expected_items,
+            "effort": self.expected_effort,
+            "ETG": self.expected_total_gain,
+            "ERG": self.expected_rate_of_gain,
+            "beyond": self.beyond,
+            "N": self.divisor,
+            "score": self.score,
+        }
+
+    def plot(self, ax: Any = None, depth: int | None = None) -> Any:
+        """Who is still there, who leaves, and what they take with them, by rank; on matplotlib axes."""
+        from ..rendering.figures import plot_explanation
+
+        return plot_explanation(self, ax, depth)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    @sanitised
+    def __str__(self) -> str:
+        totals = "  ".join(f"{name} {value:.4f}" for name, value in self.totals.items() if not np.isnan(value))
+        table = self.table.head(20).to_string(index=False, na_rep="", float_format=lambda v: f"{v:.4f}")
+        more = f"\n… {len(self.table) - 20} more ranks in .table" if len(self.table) > 20 else ""
+        return f"{self.measure} of query {self.query}\n{table}{more}\n{totals}"
+
+    @sanitised
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        totals = " · ".join(f"{name} {value:.4f}" for name, value in self.totals.items() if not np.isnan(value))
+        table = self.table.to_html(index=False, na_rep="", float_format=lambda v: f"{v:.4f}")
+        return f"<p><b>{escape(self.measure)}</b> of query {escape(self.query)}: {totals}</p>{table}"
+
+
+def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation:
+    """Explains a measure's score of one query of a run, rank by rank.
+
+    ``measure``: one of this package's, or one of ir_measures' that it computes, as an object or as text.
+
+    >>> qrels = {"q": {"a": 1, "b": 0, "c": 1}}
+    >>> explain(qrels, {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, "q", "RR").score
+    1.0
+    """
+    (measure,) = measures_of([measure])
+    judgments = judged(loaded(qrels, "qrels"))
+    metric = followed(measure, judgments)
+    if not isinstance(query, str):
+        raise BadParameter(f"the query {query!r} must be a string, as ids are: {str(query)!r}.")
+    if query not in judgments.index:
+        raise BadParameter(f"no query {query!r} in the judgments. {near(str(query), judgments.qids)}")
+    rankings = judgments.align(loaded(run, "run"), all_judged=True)
+    number = judgments.index[query]
+    if not rankings.n[number]:
+        raise BadParameter(f"the run has no documents for query {query!r}.")
+    rows = rankings.rows
+    segment = int(np.flatnonzero(rows.query == number)[0])
+    order = rows.in_rank_order(np.arange(len(rows.columns)))[rows.starts[segment] : rows.ends[segment]]
+    names = rows.columns.doc_id.take(order).to_pylist()
+    if metric.judged_only:
+        names = [names[rank - 1] for rank in rankings.condensed.listed_ranks(number).tolist()]
+    return explained(metric, rankings, number, measure=str(measure), query=query, names=names)
+
+
+def followed(measure: Measure, judgments: Judgments) -> Metric:
+    """The user model behind a measure, for judgments that it can score."""
+    if isinstance(measure, Wrapper) or not CWLAProvider().supports(measure) or measure.NAME in COUNTS:
+        raise BadParameter(f"{measure} follows no user model here: there are no ranks to look at.")
+    metric = metric_of(measure, judgments.pool.highest)
+    if metric.max_rel is not None:
+        judgments.check_grades(metric.max_rel)
+    return metric
+
+
+def explained(
+    metric: Metric, rankings: Rankings, number: int, measure: str = "", query: str = "", names: list[str] | None = None
+) -> Explanation:
+    """The explanation of one aligned ranking."""
+    one = np.array([number])
+    cut = metric.cut(rankings)
+    n = int(cut.n[number])
+    if not n and metric.end == "stop":
+        raise BadParameter(f"nothing that was retrieved for query {query!r} is judged, so that nobody sees anything.")
+    width = max(
+        n,
+        1,
+        metric.end if isinstance(metric.end, int) else max(metric.rank_at("last_rank"), metric.rank_at("jump_rank")),
+    )
+    view, leaves = metric.columns(cut, one, width)
+    walk = Walk(metric, view, leaves)
+    divisor = 1.0 if metric.norm == "none" else float(metric.divisor(rankings)[number])
+    at, _, _ = cut.hits_of(one)
+    grade = np.full(width, np.nan)
+    grade[cut.rank[at] - 1] = cut.grade[at]
+    V, L, A, C = (np.broadcast_to(values, (1, width))[0] for values in (walk.V, walk.L, walk.A, walk.C))
+    E = np.broadcast_to(view.E, (1, width))[0]
+    items = _or_nan(lambda: float(walk.expected_items[0, 0]))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        W = V / items  # 0 where V⁺ is infinite, empty where it is unknown
+        parts = np.where(L > 0, L * A, 0.0)
+    scale = 1 / divisor if divisor > 0 else 0.0
+    table = pd.DataFrame(
+        {
+            "rank": np.arange(1, width + 1),
+            "docno": [*(names or [])[:n], *[""] * (width - len((names or [])[:n]))],
+            "grade": grade,
+            "gain": np.broadcast_to(view.r, (1, width))[0],
+            "effort": np.broadcast_to(view.e, (1, width))[0],
+            "T": before(E),
+            "C": C,
+            "V": V,
+            "W": W,
+            "L": L,
+            "A": A,
+            "L·A": parts,
+            "discount": _discounts(walk) * scale,
+        }
+    )
+    if names is None:
+        table = table.drop(columns="docno")
+    effort, gain = _or_nan(lambda: float(walk.expected_effort[0, 0])), _total_gain(metric, cut, number)
+    return Explanation(
+        measure=measure or f"C={metric.C}, A={metric.A}",
+        query=query,
+        table=table,
+        score=float(walk.score[0, 0]) * scale,
+        divisor=divisor,
+        beyond=float(np.broadcast_to(walk.score_beyond, (1, 1))[0, 0]),
+        expected_items=items,
+        expected_effort=effort,
+        expected_total_gain=gain,
+        expected_rate_of_gain=gain / effort if effort > 0 else np.nan,
+    )
+
+
+def _total_gain(metric: Metric, rankings: Rankings, number: int) -> float:
+    total = replace(metric, A=parse("etg", "aggregation"), norm="none", k=None)
+    return _or_nan(lambda: float(total.raw(rankings)[number]))
+
+
+def _or_nan(value: Callable[[], float]) -> float:
+    try:
+        return value()
+    except NoFiniteValue:
+        return float("nan")
+
+
+def _discounts(walk: Walk) -> np.ndarray:
+    """What a gain at each listed rank adds to the score while users stay as they are: Σ_j L(j)·∂A(j)/∂r_i.
+
+    Where A is linear that is the score of one gain at a time; under rr with err it is ERR's V(i)/i.
+    """
+    metric, view = walk.metric, walk.view
+    width = view.r.shape[1]
+    if metric.A.name == "err" and metric.C.name in ("rr", "cascade"):
+        return np.broadcast_to(walk.V * walk.A, (1, width))[0]
+    if not metric.A.fact("linear_in_gain"):
+        return np.full(width, np.nan)
+    one_each = View(view.i, np.eye(width), np.eye(width), view.totals, view._e, view.unseen)
+    return np.broadcast_to(_SameUsers(walk, one_each).score, (width, 1))[:, 0]
+
+
+class _SameUsers(Walk):
+    """The users of one ranking, with other gains before their eyes."""
+
+    def __init__(self, users: Walk, view: View) -> None:
+        self.metric, self.view, self.users = users.metric, view, users
+        self.C, self.V, self.reach = users.C, users.V, users.reach
+        view.spend = lambda: users.expected_effort
+
+    def goes_on(self, m: Any) -> np.ndarray:
+        return self.users.goes_on(m)
+
+    @property
+    def items_beyond(self) -> np.ndarray:  # type: ignore[override]
+        return self.users.items_beyond
+
+    @property
+    def _effort(self) -> EffortBeyond:  # type: ignore[override]
+        return self.users._effort

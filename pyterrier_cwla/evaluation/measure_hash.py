@@ -1,0 +1,99 @@
+"""Names of measures in a result cache: by text, parameters, contents of tables, and versions of users' functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from ir_measures.measures import Measure
+
+from ..tasks.hashing import fingerprint
+from ..data.intents import IntentWeights
+from ..measures.named import CWLAMeasure, Wrapper, _IntentAware
+from ..model.language import Spec
+from ..data.document_tables import DocumentTable
+from ..errors.user_warnings import warn
+
+
+def names_in_cache(measures: Iterable[Measure]) -> dict[Measure, str]:
+    """The name in a result cache of each measure whose results can be cached.
+
+    Results of a user's own function can be cached only where its decorator has a ``version=``, because no other way
+    tells whether the function, or anything that it reads, has changed. One warning names all functions without one.
+
+    Returns
+    -------
+    dict
+        Without the measures whose results must be computed each time.
+    """
+    names, lacking = {}, {}
+    for measure in measures:
+        identity = _Identity()
+        content = identity.of(measure)
+        if identity.lacking:
+            lacking.update(identity.lacking)
+        else:
+            names[measure] = fingerprint(content)
+    if lacking:
+        functions = ", ".join(lacking)
+        cures = ", ".join(sorted({cure for cure in lacking.values() if cure}))
+        warn(
+            f"keep=: results of {functions} are not cached, and are computed each time: nothing tells whether they"
+            " have changed." + (f" Write {cures} to cache them, and change the version with the results." * bool(cures))
+        )
+    return names
+
+
+class _Identity:
+    """What tells a measure from others, as JSON can write it.
+
+    ``lacking``: what it cannot be told of, each with the cure if there is one.
+    """
+
+    def __init__(self) -> None:
+        self.lacking: dict[str, str] = {}
+
+    def of(self, value: Any, where: str = "") -> Any:
+        match value:
+            case None | bool() | int() | float() | str():
+                return value
+            case np.generic():
+                return value.item()
+            case tuple() | list():
+                return [self.of(one, where) for one in value]
+            case dict():
+                return [[self.of(key, where), self.of(one, where)] for key, one in value.items()]
+            case Spec():
+                return self._of_spec(value)
+            case DocumentTable() if _is_ours(value):
+                return [value.what, value.name, value.content]
+            case IntentWeights() if _is_ours(value):
+                return [value.name, sorted((*key, weight) for key, weight in (value.table or {}).items())]
+            case Measure() if _is_ours(value):
+                return self._of_measure(value)
+        self.lacking[where or f"{type(value).__name__} {value}"] = ""
+        return None
+
+    def _of_measure(self, measure: Measure) -> list[Any]:
+        if isinstance(measure, Wrapper):
+            weights = measure.weights if isinstance(measure, _IntentAware) else None
+            return [str(measure), self.of(measure.inner), self.of(weights)]
+        if isinstance(measure, CWLAMeasure) and measure.ROW is not None:
+            metric = measure.metric
+            return [str(measure), {name: self.of(getattr(metric, name)) for name in metric.__dataclass_fields__}]
+        return [str(measure)]
+
+    def _of_spec(self, spec: Spec) -> list[Any]:
+        part = spec.part
+        what = f"{part.kind} {part.name!r}"
+        if not part.built_in and part.version is None:
+            self.lacking[what] = f'@{part.kind}(version="1")'
+        own = [] if part.built_in else [part.__module__, part.version, sorted(part.facts.stated)]
+        values = [[name, self.of(value, f"parameter {name} of {what}")] for name, value in spec.values]
+        return [part.kind, part.name, *own, values]
+
+
+def _is_ours(value: Any) -> bool:
+    """Whether an object's class is one of this package or of ir_measures, and no user's subclass."""
+    return type(value).__module__.split(".")[0] in (__package__, "ir_measures")

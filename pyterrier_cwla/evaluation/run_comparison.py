@@ -1,0 +1,263 @@
+"""Compares runs by many measures in one call: scores, differences to a baseline, intervals, tests and effect sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from ir_measures import NumRet
+from ir_measures.measures import Measure, SumAgg
+
+from .._version import __version__
+from .comparison import Comparison
+from ..errors import BadJudgments, BadParameter, BadRun, near, some
+from .driver import computed_here, evaluate, is_runs, loaded
+from ..data.columns import run_columns
+from ..measures.named import _GeometricMean
+from .other_providers import by_other_providers, computed_somewhere
+from ..measures.provider import CWLAProvider, aggregated, prepare
+from .significance import (
+    CORRECTIONS,
+    TESTS,
+    Array,
+    corrected,
+    effect_sizes,
+    intervals,
+    lowest_p_of_randomisation,
+    randomisation_test,
+    t_test,
+    wilcoxon_test,
+    without_noise,
+)
+
+_FEWEST = 100  # resamples
+
+
+def compare(
+    qrels: Any,
+    runs: Any,
+    measures: Iterable[Any] | Mapping[str, Any],
+    baseline: Any = None,
+    *,
+    confidence: float = 0.95,
+    test: str = "t",
+    correction: str | None = "holm",
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Comparison:
+    """Compares runs, with one of them or each for itself.
+
+    ``qrels``, ``runs``: as :func:`evaluate` takes them, PyTerrier's frames of results among them; a query that a run
+    does not answer scores 0 · ``measures``: as there, of ir_measures' other providers too (SetF, IPrec, Compat,
+    alpha_nDCG and others), or by the names that they shall have in the table · ``baseline``:
+    the name of the run that the others are compared with; without it there are scores and their intervals only ·
+    ``confidence``: of the intervals; 1 − ``confidence`` is the level of significance · ``test``: of the three tests
+    that are all computed the one that decides what is marked as significant, ``"t"``, ``"wilcoxon"`` or
+    ``"randomisation"``: choose it before you see the results · ``correction``: for all comparisons of the table, runs
+    and measures together: ``"holm"``, ``"bonferroni"``, ``"sidak"``, ``"holm-sidak"``, ``"simes-hochberg"``,
+    ``"hommel"``, ``"fdr_bh"``, ``"fdr_by"`` (they need statsmodels) or None · ``resamples``: of the bootstrap, and
+    random signs of the randomisation test, which tries all signs where these are no more · ``seed``: of both.
+
+    * Intervals are those of the percentile bootstrap over queries; the same resamples serve all runs and measures.
+    * t: the paired t-test.
+    * Wilcoxon's signed-rank test leaves out queries on which both runs score the same; it is exact for up to 13 other
+      queries, and for up to 50 whose differences do not tie, and else a normal approximation.
+    * The randomisation test swaps the two runs' scores of some queries. p is the share of all ways of swapping with
+      which the difference of means is at least as large in absolute value (two-sided); of B random ways of which this
+      holds for k it is (k + 1)/(B + 1).
+    * The effect size is Cohen's d_z, without a correction for small samples.
+
+    Two runs that score the same everywhere have difference 0, p = 1 and effect 0; where all queries differ by the same,
+    the t-test has p = 0 and the effect is infinite. Counts (NumRet, NumRelRet …) are sums, with intervals and
+    differences of sums. GeometricMean is compared on its logarithms: tests and effect are those of the logs, whose mean
+    difference is 0 where the geometric means are equal; score, difference and their intervals are of geometric means.
+
+    Raises :class:`BadParameter` for a baseline, test or correction that there is not, :class:`BadJudgments` for fewer
+    than two judged queries, :class:`BadRun` for a run that answers none of them.
+
+    Source: Smucker et al. (2007); Efron and Tibshirani (1993), chapter 13; Cohen (1988), section 2.3.5.
+
+    >>> qrels = {q: {"a": 1, "b": 0, "c": 1} for q in "1234"}
+    >>> one = {q: {"b": 3.0, "a": 2.0, "c": 1.0} for q in "1234"}
+    >>> other = {q: {"a": 3.0, "c": 2.0, "b": float(q)} for q in "1234"}
+    >>> found = compare(qrels, {"one": one, "other": other}, ["AP", "RR"], baseline="one")
+    >>> found.wide()
+                                AP                           RR
+    run
+    one                      0.583                        0.500
+    other  0.792 +0.208 [0.000, 0.417]  0.750 +0.250 [0.000, 0.500]
+    >>> found.table[["run", "measure", "effect", "p_t", "p_t_corrected"]].round(3)
+         run measure  effect    p_t  p_t_corrected
+    0    one      AP     NaN    NaN            NaN
+    1    one      RR     NaN    NaN            NaN
+    2  other      AP   0.866  0.182          0.363
+    3  other      RR   0.866  0.182          0.363
+    """
+    check_settings(confidence, test, correction, resamples, seed)
+    wanted = measures_by_name(measures, computed_somewhere)
+    names = list(runs) if is_runs(runs) else ["run"]
+    if baseline is not None:
+        _check_baseline(baseline, names)
+    by_query = _scores_by_query(qrels, runs, list({str(m): m for m in [*wanted.values(), NumRet]}.values()))
+    queries = list(by_query.index.get_level_values("query_id")[: len(by_query) // len(names)])
+    if len(queries) < 2:
+        raise BadJudgments(
+            f"only {some(queries) if queries else 'no query'} is judged: intervals and tests need at least two queries."
+        )
+    scores = {name: by_query[str(m)].to_numpy(float).reshape(len(names), -1) for name, m in wanted.items()}
+    answered = by_query[str(NumRet)].to_numpy().reshape(len(names), -1) > 0
+    check_answers(answered, names, queries)
+    reference = None if baseline is None else names.index(baseline)
+    columns = {"score": np.array([[aggregated(wanted[name], row) for row in scores[name]] for name in wanted]).T}
+    ends = [
+        _intervals(values, _aggregate(wanted[name], len(queries)), reference, confidence, resamples, seed)
+        for name, values in scores.items()
+    ]
+    columns |= _columns("score", ends)
+    if reference is not None:
+        columns["difference"] = columns["score"] - columns["score"][reference]
+        columns |= _columns("difference", ends)
+        differences = [without_noise(values - values[reference], np.abs(values).max()) for values in scores.values()]
+        columns |= _tested(np.stack(differences, axis=1), reference, correction, resamples, seed)
+        for name in ("difference", "difference_low", "difference_high"):
+            columns[name][reference] = np.nan  # the others have it there already
+    table = pd.DataFrame(
+        {
+            "run": np.repeat(np.array(names, object), len(wanted)),
+            "measure": list(wanted) * len(names),
+            **{name: values.ravel() for name, values in columns.items()},
+        }
+    )
+    signs, lowest_p = lowest_p_of_randomisation(len(queries), resamples)
+    about = {
+        "version": __version__,
+        "measures": {name: str(measure) for name, measure in wanted.items()},
+        "aggregates": {name: _kind(measure) for name, measure in wanted.items()},
+        "baseline": baseline,
+        "queries": len(queries),
+        "query_ids": queries,
+        "unanswered": {name: int(n) for name, n in zip(names, (~answered).sum(axis=1), strict=True) if n},
+        "confidence": confidence,
+        "alpha": round(1 - confidence, 12),
+        "test": test,
+        "correction": correction,
+        "comparisons": (len(names) - 1) * len(wanted),
+        "resamples": resamples,
+        "seed": seed,
+        "intervals": "percentile bootstrap over queries",
+        "wilcoxon": "queries without a difference are left out; exact up to 13 others, or 50 without ties",
+        "randomisation": signs,
+        "lowest_p": lowest_p,
+    }
+    return Comparison(table, about)
+
+
+def _scores_by_query(qrels: Any, runs: Any, measures: list[Measure]) -> pd.DataFrame:
+    """One row a run and query, one column a measure, whatever provider computes it."""
+    ours = [measure for measure in measures if CWLAProvider().supports(measure)]
+    theirs = [measure for measure in measures if measure not in ours]
+    if not theirs:
+        return evaluate(qrels, runs, ours, by_query=True)
+    judgments = prepare(loaded(qrels, "qrels"))
+    tables = [run_columns(loaded(run, "run")) for run in (runs.values() if is_runs(runs) else [runs])]
+    found = [by_other_providers(theirs, judgments, table) for table in tables]
+    by_query = evaluate(judgments, runs, ours, by_query=True)
+    return by_query.assign(**{str(m): np.concatenate([values[m] for values in found]) for m in theirs})
+
+
+def check_settings(confidence: float, test: str, correction: str | None, resamples: int, seed: int) -> None:
+    if not 0 < confidence < 1:
+        raise BadParameter(f"confidence={confidence!r} must be between 0 and 1, such as 0.95.")
+    if test not in TESTS:
+        raise BadParameter(f"no test {test!r}. {near(str(test), TESTS)}")
+    if correction is not None and correction not in CORRECTIONS:
+        raise BadParameter(f"no correction {correction!r}. {near(str(correction), CORRECTIONS)} None is for none.")
+    if not isinstance(resamples, int | np.integer) or resamples < _FEWEST:
+        raise BadParameter(f"resamples={resamples!r} must be a whole number, and at least {_FEWEST}.")
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise BadParameter(f"seed={seed!r} must be a whole number from 0 on, so that the result can be had again.")
+
+
+def check_answers(answered: Array, names: list[Any], queries: list[str]) -> None:
+    """Every run has a document for some of the judged queries [runs × queries]."""
+    if (silent := np.flatnonzero(~answered.any(axis=1))).size:
+        raise BadRun(
+            f"{names[silent[0]]}: none of the {len(queries):,} judged queries ({some(queries)}) has a document in this"
+            " run. Are their ids the same on both sides?"
+        )
+
+
+def _check_baseline(baseline: Any, names: list[Any]) -> None:
+    if baseline not in names:
+        raise BadParameter(f"no run {baseline!r} to be the baseline. {near(str(baseline), map(str, names))}")
+    if len(names) == 1:
+        raise BadParameter(f"{baseline!r} is the only run: there is nothing to compare with it.")
+
+
+def measures_by_name(
+    measures: Iterable[Any] | Mapping[str, Any], known: Callable[[Iterable[Any]], list[Measure]] = computed_here
+) -> dict[str, Measure]:
+    """The measures by the names that were given, or by their own texts; ``known`` refuses what is not computed."""
+    if isinstance(measures, Mapping):
+        named = dict(zip(measures, known(measures.values()), strict=True))
+    else:
+        named = {str(measure): measure for measure in known(measures)}
+    if not named:
+        raise BadParameter("there is no measure to compare by: give measures=['nDCG@10', 'TBG'], or others.")
+    return named
+
+
+def _kind(measure: Measure) -> str:
+    if isinstance(measure, _GeometricMean):
+        return "geometric mean"
+    return "sum" if isinstance(measure.aggregator(), SumAgg) else "mean"
+
+
+def _aggregate(measure: Measure, queries: int) -> Callable[[Array], Array]:
+    """From means over queries to what the measure shows of a run."""
+    shown: dict[str, Callable[[Array], Array]] = {
+        "geometric mean": np.exp,
+        "sum": lambda means: queries * means,
+        "mean": lambda means: means,
+    }
+    return shown[_kind(measure)]
+
+
+def _intervals(
+    values: Array, aggregate: Callable[[Array], Array], reference: int | None, *how: Any
+) -> dict[str, tuple[Array, Array]]:
+    """Lower and upper ends for each run's score and, where there is a reference, its difference to that one's."""
+
+    def statistic(means: Array) -> Array:
+        scores = aggregate(means)
+        return scores if reference is None else np.concatenate([scores, scores - scores[reference]])
+
+    low, high = intervals(values, statistic, *how)
+    runs = len(values)
+    return {"score": (low[:runs], high[:runs]), "difference": (low[runs:], high[runs:])}
+
+
+def _columns(what: str, ends: list[dict[str, tuple[Array, Array]]]) -> dict[str, Array]:
+    """Columns [runs, measures] of lower and upper ends."""
+    return {
+        f"{what}_{end}": np.stack([of_measure[what][at] for of_measure in ends], axis=1)
+        for at, end in enumerate(("low", "high"))
+    }
+
+
+def _tested(differences: Array, reference: int, correction: str | None, resamples: int, seed: int) -> dict[str, Array]:
+    """Effect sizes and p-values [runs, measures] of differences [runs, measures, queries] to the reference."""
+    compared = np.delete(differences, reference, axis=0)
+    flat = compared.reshape(-1, compared.shape[-1])
+    p = {
+        "p_t": t_test(flat),
+        "p_wilcoxon": wilcoxon_test(flat),
+        "p_randomisation": randomisation_test(flat, resamples, seed),
+    }
+    found = {"effect": effect_sizes(flat), **p}
+    for name, values in p.items():
+        found[f"{name}_corrected"] = values if correction is None else corrected(values, correction)
+    shape = compared.shape[:-1]
+    return {name: np.insert(values.reshape(shape), reference, np.nan, axis=0) for name, values in found.items()}

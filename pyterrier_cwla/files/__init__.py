@@ -1,0 +1,1 @@
+"""Bytes on disk: formats, atomic writes, memory limits; nothing of metrics."""

@@ -1,0 +1,95 @@
+"""Real numbers of any type as NumPy arrays: what is one, and the first value that is none."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from ..errors import shown
+
+Array = np.ndarray
+_TIMES = np.datetime64 | np.timedelta64  # the second of which NumPy counts among the integers
+
+
+_REAL_TYPES = (
+    *(pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean),
+    *(pa.types.is_decimal, pa.types.is_null),
+)
+
+
+class NotReal(TypeError):
+    """A value that is no real number, and its row; the text continues "must be numbers, and "."""
+
+    def __init__(self, value: Any, row: int, what: str | None = None) -> None:
+        value = value.item() if isinstance(value, np.str_ | np.bytes_) else value
+        self.row = row
+        self.is_text = isinstance(value, str | bytes)
+        super().__init__(what or f"{shown(value)} is of type {type(value).__name__}")
+
+
+def reals(values: Any) -> Array:
+    """Return a column of real numbers as a NumPy array of one dimension.
+
+    Integers and floats stay what they are, truth values become integers. Other real numbers (Decimal, Fraction) become
+    the nearest float, None and pd.NA become NaN.
+
+    Raises NotReal for the first value that is something else: text, a complex number, a time, a list.
+    """
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        values = plain(values)
+        found = values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy()
+    else:
+        found = _as_array(values)
+    if found.ndim == 1 and found.dtype.kind in "iuf":
+        return found
+    if found.ndim == 1 and found.dtype.kind == "b":
+        return found.astype(np.int64)
+    if found.ndim == 0:
+        raise NotReal(values, 0)
+    if found.ndim == 1 and found.dtype.kind in "mMcSU":
+        items = found
+    else:
+        items = values.to_pylist() if isinstance(values, pa.Array | pa.ChunkedArray) else values
+    return np.array([_real(value, row) for row, value in enumerate(items)], float)
+
+
+def are_real(kind: pa.DataType) -> bool:
+    """Whether a column of this type of Arrow's holds real numbers, or nothing."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return any(is_one(kind) for is_one in _REAL_TYPES)
+
+
+def plain(values: Any) -> Any:
+    """An Arrow column without a dictionary, and decimals as the nearest floats, which Arrow's own cast may miss."""
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    return values.cast(pa.string()).cast(pa.float64()) if pa.types.is_decimal(values.type) else values
+
+
+def _as_array(values: Any) -> Array:
+    if str(getattr(values, "dtype", "")) in ("Int128", "UInt128"):  # of polars; NumPy has no such integers
+        values = values.cast(float)
+    try:
+        return values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
+    except ValueError:  # lists of several lengths
+        return np.zeros(0, object)
+
+
+def _real(value: Any, row: int) -> float:
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if value is None or value is pd.NA:
+        return np.nan
+    if not isinstance(value, Real | Decimal | np.bool_) or isinstance(value, _TIMES):
+        raise NotReal(value, row)
+    try:
+        return float(value)
+    except OverflowError:
+        raise NotReal(value, row, f"{shown(value)} does not fit into a float") from None
+    except ValueError:  # a signalling NaN
+        return np.nan

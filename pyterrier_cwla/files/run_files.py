@@ -1,0 +1,541 @@
+"""Where rows come from: files and datasets of runs, cut into parts that are read one after the other."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+
+from . import id_columns
+from ..errors import BadRun, MalformedFile
+from .formats import (
+    RUN,
+    TYPES,
+    columns_of,
+    converted,
+    find_runs,
+    in_parquet,
+    in_text,
+    is_data,
+    names_in,
+    one_of_each,
+    open_parquet,
+    packing_of,
+    refuse_missing,
+    refuse_text,
+    single_spaced,
+    split,
+    unmarked,
+)
+from .memory_limit import has_room, limit_for
+
+ROWS = 1 << 21
+"""About so many rows of a Parquet file are read at a time."""
+_BUFFER = 1 << 20  # bytes
+BLOCK = 32 << 20
+"""So many bytes of text are read at a time; no line may be longer."""
+EXTRAS = ("doc_length", "duplicate_of")
+_SUFFIXES = {".gz", ".zst", ".parquet", ".txt", ".run", ".trec", ".res", ".results", ".tsv", ".out"}
+_NAMED_RUNS = replace(RUN, names=RUN.names | {"run": "run"})
+_TOPICS = replace(RUN, fields={field: column if column == "query_id" else "" for field, column in RUN.fields.items()})
+
+
+@dataclass(frozen=True)
+class Part(ABC):
+    """Some rows of a file. It can be pickled: it says where the rows are, and has none of them."""
+
+    path: str
+    run: str | None
+    """The run that the rows are of; None where their column ``run`` says it."""
+
+    @property
+    @abstractmethod
+    def is_small(self) -> bool:
+        """Whether there are few enough rows to be read at once."""
+
+    @abstractmethod
+    def ids(self) -> Iterator[pa.Table]:
+        """The columns run and query_id alone, as many rows at a time as ``tables`` has."""
+
+    @abstractmethod
+    def tables(self, extras: Collection[str] = EXTRAS) -> Iterator[pa.Table]:
+        """The columns run, query_id, doc_id, score, and those of ``extras`` that there are.
+
+        Ids are strings, or dictionaries of strings where the file has it so.
+        """
+
+    def _named(self, table: pa.Table) -> pa.Table:
+        if self.run is None:
+            return table
+        number = np.zeros(len(table), np.int8)
+        name = pa.DictionaryArray.from_arrays(number, pa.array([self.run], pa.string()), safe=False)
+        return table.add_column(0, "run", name)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A run in files; or several, where the rows' column ``run`` (or the folders, run=NAME) names them."""
+
+    name: str | None
+    """The run's name; None where the rows name several."""
+    parts: tuple[Part, ...]
+    path: str
+    paths: tuple[str, ...]
+    """The files, those without rows among them."""
+    seen: tuple[tuple[int, int], ...]
+    """Their state before they were cut into parts."""
+
+    @property
+    def is_small(self) -> bool:
+        """Whether this is one run, in one file, that is best read whole."""
+        return self.name is not None and len(self.parts) == 1 and self.parts[0].is_small
+
+    def digest(self) -> str:
+        """A hash (SHA-256) of what the files hold, whatever they are called."""
+        whole = hashlib.sha256()
+        for path in self.paths:
+            with _opened(path), open(path, "rb") as file:
+                whole.update(hashlib.file_digest(file, "sha256").digest())
+        return whole.hexdigest()
+
+    def check_unchanged(self) -> None:
+        """Raises MalformedFile where a file is another than when it was cut into parts."""
+        if _state(self.paths) != self.seen:
+            raise MalformedFile(f"{self}: a file was changed meanwhile. Evaluate it again.")
+
+    @property
+    def empty(self) -> MalformedFile:
+        """What is wrong where there are no rows."""
+        return MalformedFile(f"{self}: empty; there are no rows in it.")
+
+    def __str__(self) -> str:
+        return self.path
+
+
+def _state(paths: Iterable[str]) -> tuple[tuple[int, int], ...]:
+    """The size of each file, and when it was changed last."""
+    states = []
+    for path in paths:
+        with _opened(path):
+            found = os.stat(path)
+            states.append((found.st_size, found.st_mtime_ns))
+    return tuple(states)
+
+
+def sources(runs: Any) -> list[Source]:
+    """Where the rows of runs are: ``runs`` is a path, a dict of paths by the runs' names, or several paths.
+
+    A file is a run, and called as the file is without suffixes; so is a folder whose name ends in .parquet, with all
+    the files that are in it. Any other folder holds runs. Where Parquet has a column ``run``, or folders run=NAME, that
+    names the runs; a dict's name is that of the run where they name but one. Nothing else is read but what a file says
+    of itself.
+
+    Raises MalformedFile for what is no run, and BadRun where two have one name.
+    """
+    if isinstance(runs, Mapping):
+        found = [_called(name, _source(_one_path(path, name), name)) for name, path in runs.items()]
+    else:
+        paths = [runs] if isinstance(runs, str | os.PathLike) else list(runs)
+        found = [_source(str(path), name) for name, path in named_runs(map(Path, paths)).items()]
+    if not found:
+        raise BadRun("there is no run to evaluate.")
+    return found
+
+
+def _called(name: str, source: Source) -> Source:
+    """The same under this name, where all rows are of one run, whatever they call it."""
+    if source.name is not None or len(_runs_of(source, 2)) != 1:
+        return source
+    return replace(source, name=name, parts=tuple(replace(part, run=name) for part in source.parts))
+
+
+def _runs_of(source: Source, most: float = math.inf) -> set[str]:
+    """The names of its runs, or of so many of them."""
+    names: set[str] = set() if source.name is None else {source.name}
+    for part in source.parts if source.name is None else ():
+        for table in part.ids():
+            names.update(table["run"].unique().to_pylist())
+            if len(names) >= most:
+                return names
+    return names
+
+
+def holding(run: str, files: Iterable[Source]) -> list[str]:
+    """Which of these have a run of that name."""
+    return [str(source) for source in files if run in _runs_of(source)]
+
+
+def twice(run: str, places: Sequence[str]) -> BadRun:
+    """What is wrong where two runs have one name, and where they are, as far as they are in files."""
+    where = " and ".join(places)
+    return BadRun(
+        f"two runs have the name {run!r}{where and f' (in {where})'}: give one of them another; or, if these are parts"
+        " of one data set, put them into a folder whose name ends in .parquet, and give that."
+    )
+
+
+def _one_path(path: Any, name: str) -> str:
+    try:
+        return os.fsdecode(path)
+    except TypeError as error:
+        raise BadRun(f"{name}: a run by name is one path, and not {type(path).__name__}: {path!r}.") from error
+
+
+def are_paths(runs: Any) -> bool:
+    """Whether this is a path, or a list of paths."""
+    if isinstance(runs, list | tuple):
+        return bool(runs) and all(isinstance(path, str | os.PathLike) for path in runs)
+    return isinstance(runs, str | os.PathLike)
+
+
+def sources_of(runs: Any) -> list[Source]:
+    """The same, but what is one run without a name of its own is called "run", as a frame is."""
+    one = isinstance(runs, str | os.PathLike) and not _holds_runs(Path(runs))
+    return [_source(os.fsdecode(runs), "run")] if one else sources(runs)
+
+
+def named_runs(paths: Iterable[Path]) -> dict[str, Path]:
+    """The runs at these places by name: the file's name without suffixes, or its path where two would have the same."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        if not path.exists():
+            raise MalformedFile(f"{path}: no such file or directory.")
+        found |= dict.fromkeys(_runs_in(path) if _holds_runs(path) else [path])
+    names = [_stem(path) for path in found]
+    times = Counter(names)
+    return {name if times[name] == 1 else str(path): path for name, path in zip(names, found, strict=True)}
+
+
+def _holds_runs(path: Path) -> bool:
+    return path.is_dir() and path.suffix != ".parquet" and not any(path.glob("run=*"))
+
+
+def _runs_in(folder: Path) -> list[Path]:
+    datasets = [path for path in folder.glob("*.parquet") if path.is_dir() and is_data(path.name)]
+    return sorted([*datasets, *find_runs(folder)] if not datasets or _has_files(folder) else datasets)
+
+
+def _has_files(folder: Path) -> bool:
+    return any(path.is_file() and is_data(path.name) for path in folder.iterdir())
+
+
+def _stem(path: Path) -> str:
+    while path.suffix.lower() in _SUFFIXES and path.stem:
+        path = path.with_suffix("")
+    return path.name
+
+
+def _source(path: str, name: str) -> Source:
+    if not os.path.isdir(path):
+        paths: tuple[str, ...] = (path,)
+        seen = _state(paths)
+        parts = _parts(path, name)
+    elif _holds_runs(Path(path)):
+        raise BadRun(f"{name}: {path} is a folder of runs; give the folder itself, or each of its files a name.")
+    else:
+        files = [
+            file
+            for file in sorted(Path(path).rglob("*"))
+            if all(map(is_data, file.relative_to(path).parts)) and file.is_file()
+        ]
+        paths = tuple(map(str, files))
+        seen = _state(paths)
+        parts = [part for file in files for part in _parts(str(file), name, _hive_name(file.relative_to(path)))]
+        if not files:
+            raise MalformedFile(f"{path}: no files in it, and so no run")
+    named = {part.run for part in parts}
+    if len(named) > 1 and None in named:
+        without = next(part.path for part in parts if part.run is not None)
+        raise MalformedFile(f"{without}: no column run, which other files of the dataset have.")
+    return Source(name if named == {name} else None, tuple(parts), path, paths, seen)
+
+
+def _hive_name(path: Path) -> str | None:
+    return next((unquote(name.removeprefix("run=")) for name in path.parts[:-1] if name.startswith("run=")), None)
+
+
+def _parts(path: str, name: str, folder: str | None = None) -> list[Part]:
+    with _opened(path):
+        packing = packing_of(path)
+        if packing == "parquet":
+            return [*_parquet_parts(path, name, folder)]
+        return [*_text_parts(path, folder or name, packing)]
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[None]:
+    """Names the file where it cannot be read."""
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise MalformedFile(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+# ---- Parquet
+
+
+@dataclass(frozen=True)
+class _RowGroups(Part):
+    row_groups: tuple[int, ...]
+    rows: int
+    before: int
+    """Rows of the file before these."""
+    encoded: tuple[str, ...]
+    """The columns that are read as numbers of a dictionary, as the file calls them."""
+
+    @property
+    def is_small(self) -> bool:
+        return self.rows <= ROWS // 4
+
+    def ids(self) -> Iterator[pa.Table]:
+        return self._read(("query_id",))
+
+    def tables(self, extras: Collection[str] = EXTRAS) -> Iterator[pa.Table]:
+        return self._read(("query_id", "doc_id", "score", *extras))
+
+    def _read(self, wanted: Collection[str]) -> Iterator[pa.Table]:
+        before, buffer = self.before, _BUFFER if self._is_large else 0
+        with (
+            _opened(self.path),
+            open_parquet(self.path, read_dictionary=self.encoded, pre_buffer=False, buffer_size=buffer) as file,
+        ):
+            if self.row_groups[-1] >= file.metadata.num_row_groups:
+                raise MalformedFile(f"{self.path}: was changed while it was read. Evaluate it again.")
+            columns = _columns(self.path, file.schema_arrow, self.run, wanted)
+            columns = {column: names for column, names in columns.items() if column in ("run", *wanted)}
+            texts = {column: names for column, names in columns.items() if TYPES[column] == pa.string()}
+            self._check_room(file.metadata, names_in(texts))
+            for table in self._raw(file, names_in(columns)):
+                _validate(table)
+                table = one_of_each(columns, table, self._as, partial(_in_rows, self.path, before))
+                if _has_holes(table):
+                    refuse_missing(table, partial(_in_rows, self.path, before), RUN)
+                before += len(table)
+                yield self._named(table)
+
+    def _as(self, column: str, values: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+        encoded = TYPES[column] == pa.string() and pa.types.is_dictionary(values.type)
+        return values if encoded else converted(self.path, column, values, name)
+
+    def _check_room(self, metadata: pa.parquet.FileMetaData, texts: list[str]) -> None:
+        """A dictionary holds a long text once that may stand in each row of a table."""
+        groups = [metadata.row_group(group) for group in self.row_groups]
+        if has_room(sum(len(texts) * group.total_byte_size * group.num_rows for group in groups), held=2):
+            return
+        size = 0
+        with open_parquet(self.path, read_dictionary=texts, pre_buffer=False, buffer_size=_BUFFER) as file:
+            for number, group in zip(self.row_groups, groups, strict=True):
+                for first in file.iter_batches(1, [number], texts, use_threads=False):
+                    size += sum(map(id_columns.longest, first.columns)) * min(group.num_rows, ROWS)
+                    break
+        if not has_room(size, held=2):
+            raise MalformedFile(
+                f"{self.path}: {min(self.rows, ROWS):,} rows, which are read at a time, may take {size:,} bytes once"
+                f" they are unpacked, and there is no room for them. Set another limit, such as"
+                f" {limit_for(size)}, or write the ids shorter."
+            )
+
+    def _raw(self, file: pa.parquet.ParquetFile, names: list[str]) -> Iterator[pa.Table]:
+        if self._is_large:
+            for batch in file.iter_batches(ROWS, self.row_groups, names, use_threads=False):
+                yield pa.Table.from_batches([batch])
+            return
+        sizes = [file.metadata.row_group(group).num_rows for group in self.row_groups]
+        for groups in _together(self.row_groups, sizes, ROWS // 4):  # their dictionaries have to be merged
+            yield file.read_row_groups(groups, names, use_threads=False)
+
+    @property
+    def _is_large(self) -> bool:
+        return self.rows > ROWS
+
+
+def _parquet_parts(path: str, name: str, folder: str | None) -> Iterator[Part]:
+    with open_parquet(path) as file:
+        schema, metadata = file.schema_arrow, file.metadata
+        run = folder or (None if "run" in schema.names else name)
+        columns = _columns(path, schema, run)
+        sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+        often: list[str] = [column for column in ("run", "query_id") if column in columns]
+        if sizes and _comes_often(file, columns["doc_id"][0]):
+            often.append("doc_id")
+    before = 0
+    for groups in _together(range(len(sizes)), sizes, ROWS):
+        rows = sum(sizes[group] for group in groups)
+        if rows:
+            yield _RowGroups(
+                path, run, groups, rows, before, tuple(name for column in often for name in columns[column])
+            )
+        before += rows
+
+
+def _together(groups: Sequence[int], sizes: Sequence[int], most: int) -> Iterator[tuple[int, ...]]:
+    """Row groups in order, as many at a time as have no more rows than that, or one that has."""
+    some_groups: list[int] = []
+    rows = 0
+    for group, size in zip(groups, sizes, strict=True):
+        if some_groups and rows + size > most:
+            yield tuple(some_groups)
+            some_groups, rows = [], 0
+        some_groups.append(group)
+        rows += size
+    if some_groups:
+        yield tuple(some_groups)
+
+
+def _columns(path: str, schema: pa.Schema, run: str | None, wanted: Collection[str] = ()) -> dict[str, list[str]]:
+    return columns_of(path, schema, (RUN if run is not None else _NAMED_RUNS).of(wanted))
+
+
+def _comes_often(file: pa.parquet.ParquetFile, name: str) -> bool:
+    """Whether ids come so often that it pays to read them as numbers of a dictionary.
+
+    Where nearly every row has another, making the dictionary costs more than the strings.
+    """
+    next(
+        file.iter_batches(1, [0], [name], use_threads=False), None
+    )  # a broken file is an error here, and a crash below
+    leaves = [file.metadata.schema.column(place).path for place in range(file.metadata.num_columns)]
+    chunk = file.metadata.row_group(0).column(leaves.index(name))
+    try:
+        known = chunk.statistics is not None and chunk.statistics.has_min_max
+        longest = max(len(chunk.statistics.min), len(chunk.statistics.max)) if known else 6
+    except UnicodeDecodeError:  # of a letter that was cut
+        longest = 6
+    return chunk.has_dictionary_page and 2 * chunk.total_uncompressed_size < (4 + longest) * chunk.num_values
+
+
+def _validate(table: pa.Table) -> None:
+    """As Arrow validates, but for dictionaries, whose numbers cost most of the time."""
+    for column in table.columns:
+        if not id_columns.are_encoded(column):
+            column.validate(full=True)
+            continue
+        for chunk in column.chunks:
+            chunk.dictionary.validate(full=True)
+            codes = (chunk.drop_null() if chunk.null_count else chunk).indices.to_numpy()
+            if codes.view(f"u{codes.itemsize}").max(initial=0) >= max(len(chunk.dictionary), 1):
+                raise pa.ArrowInvalid("a dictionary is shorter than the data asks for")
+
+
+def _has_holes(table: pa.Table) -> bool:
+    """Whether something may be missing; infinite scores may cancel out and look so."""
+    if "score" in table.column_names and math.isnan(pc.sum(table["score"]).as_py() or 0.0):
+        return True
+    return any(column.null_count for column in table.columns)
+
+
+def _in_rows(path: str, before: int, row: int) -> str:
+    return in_parquet(path, before + row)
+
+
+# ---- text
+
+
+@dataclass(frozen=True)
+class _Lines(Part):
+    packing: str | None
+    start: int
+    stop: int | None
+    """The bytes that the lines are, from start to stop; None for the end of the file."""
+
+    @property
+    def is_small(self) -> bool:
+        return os.path.getsize(self.path) <= BLOCK // (4 if self.packing is None else 32)
+
+    def ids(self) -> Iterator[pa.Table]:
+        return self._read(_TOPICS)
+
+    def tables(self, extras: Collection[str] = EXTRAS) -> Iterator[pa.Table]:
+        return self._read(RUN)
+
+    def _read(self, kind: Any) -> Iterator[pa.Table]:
+        before = 0
+        with _opened(self.path):
+            for data in self._blocks():
+                if data and not data.isspace():
+                    yield self._named(self._parsed(data, kind, before))
+                before += _line_ends(data)
+
+    def _parsed(self, data: bytes, kind: Any, before: int) -> pa.Table:
+        try:
+            table = split(single_spaced(data), kind.fields, " ")
+        except pa.ArrowInvalid as error:
+            refuse_text(self.path, data, kind.fields, " ", error, before + self._lines_before())
+        refuse_missing(table, lambda row: in_text(self.path, data, row, before + self._lines_before()), kind)
+        return table
+
+    def _blocks(self) -> Iterator[bytes]:
+        with pa.input_stream(self.path, compression=self.packing) as stream:
+            if self.start:
+                stream.seek(self.start)
+            left = None if self.stop is None else self.stop - self.start
+            rest, first = b"", self.start == 0
+            while data := stream.read(BLOCK if left is None else min(BLOCK, left)):
+                left = None if left is None else left - len(data)
+                data = rest + (unmarked(self.path, data) if first else data)
+                first = False
+                end = len(data) if left == 0 else _last_line_end(data)
+                if end == 0 and len(data) > BLOCK:
+                    raise MalformedFile(f"{self.path}: a line of more than {BLOCK:,} bytes; this is no run.")
+                if end:
+                    yield data[:end]
+                rest = data[end:]
+            if rest:
+                yield rest
+
+    def _lines_before(self) -> int:
+        """Lines of the file before these: counted only for an error."""
+        if not self.start:
+            return 0
+        return sum(_line_ends(data) for data in _Lines(self.path, None, None, 0, self.start)._blocks())
+
+
+def _text_parts(path: str, name: str, packing: str | None) -> Iterator[Part]:
+    if packing is not None:
+        yield _Lines(path, name, packing, 0, None)
+        return
+    size = os.path.getsize(path)
+    start = 0
+    with open(path, "rb") as file:
+        while size - start > BLOCK:
+            stop = _line_end_before(file, start + BLOCK)
+            if stop <= start:
+                raise MalformedFile(f"{path}: a line of more than {BLOCK:,} bytes; this is no run.")
+            yield _Lines(path, name, None, start, stop)
+            start = stop
+    yield _Lines(path, name, None, start, size)
+
+
+def _line_end_before(file: Any, place: int, reach: int = 1 << 16) -> int:
+    """Where the last line that ends before a place in the file ends."""
+    while True:
+        start = max(place - reach, 0)
+        file.seek(start)
+        end = _last_line_end(file.read(place - start))
+        if end or start == 0 or reach > BLOCK:
+            return start + end if end else 0
+        reach *= 16
+
+
+def _last_line_end(data: bytes) -> int:
+    """Where the last line of these bytes ends; what comes after \\r at the very end decides, and is not known."""
+    known = data.removesuffix(b"\r")
+    return max(known.rfind(b"\n"), known.rfind(b"\r")) + 1
+
+
+def _line_ends(data: bytes) -> int:
+    return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")

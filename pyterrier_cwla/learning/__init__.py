@@ -1,0 +1,1 @@
+"""Learning to rank with scikit-learn, LightGBM and XGBoost."""

@@ -1,0 +1,171 @@
+"""Evaluates over all queries at once, each ranked by the model of the fold in which it was held out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import sklearn
+from ir_measures.measures import Measure
+from sklearn.model_selection import GroupKFold, check_cv, cross_validate
+from sklearn.utils import _safe_indexing, indexable
+
+from ..errors import BadParameter, NotPassed, shown, some
+from ..errors.sanitise import sanitised
+from .metrics import computable, per_query
+from ..measures.provider import aggregated
+from .labelled_rows import KNOWN, Samples, known_of_rows
+from .scorers import Scorer, how_to_pass, predicted
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, repr=False)
+class OutOfFold:
+    """What :func:`out_of_fold` found.
+
+    ``by_query``: one row a query of which anything is judged, with columns qid, fold and one for each measure ·
+    ``mean``: of each measure over all queries · ``mean_of_folds``: the mean of the folds' means, as scikit-learn
+    reports it, which differs where folds have different numbers of queries · ``prediction``: one for each row, by the
+    model that did not see its query · ``estimators``: one for each fold.
+    """
+
+    by_query: pd.DataFrame
+    mean: pd.Series
+    mean_of_folds: pd.Series
+    prediction: Array
+    estimators: list[Any]
+
+    @sanitised
+    def __repr__(self) -> str:
+        means = pd.DataFrame({"mean": self.mean, "mean of folds": self.mean_of_folds})
+        return f"{len(self.by_query):,} queries in {len(self.estimators)} folds\n{means}"
+
+
+def out_of_fold(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    measures: Any,
+    *,
+    cv: Any = None,
+    groups: Any = None,
+    params: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+) -> OutOfFold:
+    """Evaluates a learner on queries that it did not learn from, with one mean over all queries.
+
+    ``measures`` is one, or a list of any that :func:`scorer` takes. ``cv`` is a number of folds (5 without it), by
+    which whole queries are held out; or a scikit-learn splitter or list of (train, test), under which each row is held
+    out once and no query is in two parts. ``groups`` goes to the splitter, the queries without it. What is known of
+    rows (qid, docno, doc_length, judged) comes as it does to scorers: with metadata routing in ``params``, else as
+    levels of the index of ``y`` or ``X``; ``params`` go to the estimator's ``fit``, too. What cannot be scored is an
+    error before anything is fitted.
+
+    Raises BadParameter where queries are split over folds, and what :func:`measure_score` raises.
+
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X = [[3], [1], [2], [5], [4], [1]]
+    >>> y = pd.Series([1, 0, 0, 2, 1, 0], index=pd.Index(["a", "a", "b", "b", "c", "c"], name="qid"))
+    >>> out_of_fold(LinearRegression(), X, y, ["nDCG", "RR"], cv=3).by_query
+      qid  fold  nDCG   RR
+    0   a     2   1.0  1.0
+    1   b     1   1.0  1.0
+    2   c     0   1.0  1.0
+    """
+    wanted, given = computable(measures), dict(params or {})
+    routed = sklearn.get_config()["enable_metadata_routing"]
+    known = known_of_rows(X, y, {name: given.get(name) for name in KNOWN} if routed else {})
+    try:
+        samples = Samples.of(y, known)
+    except NotPassed as error:
+        raise NotPassed(f"{error}{how_to_pass()}") from error
+    per_query(wanted, samples, np.zeros(len(samples.label)))  # says now what no model could be scored by
+    folds = _folds(cv, X, y, samples, groups)
+    fold = _fold_of_rows(folds, samples)
+    done = cross_validate(
+        *(estimator, X, y),
+        scoring={str(measure): Scorer(measure, min_queries=1) for measure in wanted},
+        cv=folds,
+        n_jobs=n_jobs,
+        params=given or None,
+        return_estimator=True,
+        error_score="raise",
+    )
+    prediction, X = np.empty(len(fold)), indexable(X)[0]
+    for model, (_, test) in zip(done["estimator"], folds, strict=True):
+        prediction[test] = predicted(model, _safe_indexing(X, test))
+    values = per_query(wanted, samples, prediction)
+    return OutOfFold(
+        _table(values, samples, fold),
+        pd.Series({str(measure): aggregated(measure, found) for measure, found in values.items()}),
+        pd.Series({str(measure): float(np.mean(done[f"test_{measure}"])) for measure in wanted}),
+        prediction,
+        done["estimator"],
+    )
+
+
+def _folds(cv: Any, X: Any, y: Any, samples: Samples, groups: Any) -> list[tuple[Array, Array]]:
+    """Rows to learn from and rows held out, fold by fold."""
+    queries = len(pd.unique(samples.qid))
+    if cv is None or isinstance(cv, Integral):
+        cv = GroupKFold(5 if cv is None else cv)
+        if queries < cv.n_splits:
+            raise BadParameter(f"{queries} queries do not make {cv.n_splits} folds: give a smaller cv=.")
+    if groups is not None:
+        _check_groups(groups, len(samples.label))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The groups parameter is ignored")
+        try:
+            return list(check_cv(cv).split(X, y, samples.qid if groups is None else groups))
+        except (TypeError, ValueError) as error:
+            raise BadParameter(f"cv={shown(cv)} does not split these rows: {error}") from error
+
+
+def _check_groups(groups: Any, rows: int) -> None:
+    groups = np.asarray(groups)
+    if groups.shape != (rows,):
+        raise BadParameter(f"groups has the shape {groups.shape}, and there are {rows:,} rows: give one for each row.")
+    missing = np.flatnonzero(pd.isna(groups))
+    if len(missing):
+        raise BadParameter(f"row {missing[0]} has no group: groups= must have a value for each row.")
+
+
+def _fold_of_rows(folds: list[tuple[Array, Array]], samples: Samples) -> Array:
+    """The fold in which each row is held out; each must be once, and with it all rows of its query."""
+    query, names = pd.factorize(samples.qid)
+    fold, times = np.full(len(query), -1), np.zeros(len(query), int)
+    split = np.zeros(len(names), bool)
+    for number, (train, test) in enumerate(folds):
+        fold[test] = number
+        times += np.bincount(test, minlength=len(query))
+        split[np.intersect1d(query[train], query[test])] = True
+    if (times != 1).any():
+        row = int(np.argmax(times != 1))
+        raise BadParameter(f"row {row} is held out {times[row]} times: give cv= folds that hold out each row once.")
+    split |= pd.Series(fold).groupby(query).nunique().to_numpy() > 1
+    if split.any():
+        raise BadParameter(
+            f"{split.sum():,} of {len(names):,} queries are split over folds ({some(names[split].tolist())}), and would"
+            " be ranked by models that know some of their rows: give cv=GroupKFold(), whose groups are the queries."
+        )
+    empty = np.setdiff1d(np.arange(len(folds)), fold[samples.is_judged])
+    if len(empty):
+        raise BadParameter(f"no row of fold {empty[0]} is judged: give cv= fewer folds.")
+    return fold
+
+
+def _table(values: dict[Measure, Array], samples: Samples, fold: Array) -> pd.DataFrame:
+    """One row a judged query, under the name that it came with."""
+    qids = pa.array(samples.judgments.qids, pa.large_string())
+    rows = pc.index_in(qids, value_set=samples.query_id).to_numpy()
+    found = {str(measure): values_of for measure, values_of in values.items()}
+    return pd.DataFrame({"qid": samples.qid[rows], "fold": fold[rows], **found})

@@ -1,0 +1,234 @@
+"""Scores from labels and predictions, as arrays in scikit-learn's manner: ``tbg_score(y_true, y_score, …)``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ir_measures
+import numpy as np
+import pandas as pd
+from ir_measures.measures import Measure
+
+from ..errors import BadJudgments, BadParameter, NotPassed, UnknownSpec
+from ..measures.named import CWLA, TBG, CWLAMeasure, Wrapper, innermost
+from ..evaluation.other_providers import by_other_providers, computed_somewhere
+from ..measures.provider import CWLAEvaluator, CWLAProvider, aggregated
+from .labelled_rows import Samples, scores
+
+Array = np.ndarray
+
+
+def measure_score(
+    measure: Any,
+    y_true: Any,
+    y_score: Any,
+    *,
+    groups: Any = None,
+    doc_length: Any = None,
+    docno: Any = None,
+    average: bool = True,
+) -> Any:
+    """The mean over queries of a measure, of this package or any other that ir_measures computes.
+
+    ``y_true`` has the grade of each document, NaN where it is unjudged, and ``y_score`` what a model predicts for it:
+    matrices [queries × documents], or lists of lists of any lengths, or, with ``groups``, one array each over all
+    documents. In a matrix, NaN in both pads shorter queries. ``groups`` is the query of each row (not how many rows
+    each query has). ``doc_length`` (in words) and ``docno`` have the form of ``y_true``; the first is needed where time
+    is the effort, the second for tables of lengths or duplicates. Without ``docno`` the earlier of two equal scores
+    comes first.
+
+    Returns the mean over the queries of which anything is judged (counts such as NumRet are summed, as ir_measures
+    does); with ``average=False`` an array with one value for each query, in the order in which they first come, NaN
+    where nothing is judged. Raises BadParameter, BadJudgments, MissingLength or UnknownSpec.
+
+    >>> measure_score("nDCG@2", [[0, 2, 1], [1, 0, 0]], [[0.1, 0.9, 0.5], [0.2, 0.7, 0.1]], average=False).round(4)
+    array([1.    , 0.6309])
+    >>> measure_score("P@1", [0, 2, 1, 0], [0.1, 0.9, 0.2, 0.7], groups=["a", "a", "b", "b"])
+    0.5
+    """
+    [one] = computable([measure])
+    samples, score, qids = _paired(y_true, y_score, groups, doc_length, docno)
+    values = per_query([one], samples, score)[one]
+    if average:
+        return aggregated(one, values)
+    found = dict(zip(samples.judgments.qids, values.tolist(), strict=True))
+    return np.array([found.get(qid, np.nan) for qid in qids])
+
+
+def tbg_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    groups: Any = None,
+    doc_length: Any = None,
+    docno: Any = None,
+    average: bool = True,
+    **parameters: Any,
+) -> Any:
+    """Time-biased gain, Σ_k g_k·D(T(k)); ``parameters`` are those of ``TBG``, the rest as for :func:`measure_score`.
+
+    ``doc_length``: the words of each document. Unit: relevant documents saved.
+
+    Source: Smucker and Clarke (2012), Eq. 1.
+
+    >>> round(tbg_score([[1, 0, 1]], [[3, 2, 1]], doc_length=[[100, 250, 700]], half_life=120), 6)
+    0.932492
+    """
+    more = {"groups": groups, "doc_length": doc_length, "docno": docno, "average": average}
+    return measure_score(TBG(**parameters), y_true, y_score, **more)
+
+
+def err_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    groups: Any = None,
+    docno: Any = None,
+    max_rel: float = 4,
+    k: int | None = None,
+    average: bool = True,
+) -> Any:
+    """Expected reciprocal rank, Σ_i (1/i)·R_i·Π_{j<i} (1 − R_j), where R = (2^g − 1)/2^max_rel.
+
+    ``max_rel`` is the highest grade that there can be, 4 as in gdeval and ir_measures; ``k`` looks at the first k only;
+    the rest is as for :func:`measure_score`.
+
+    Source: Chapelle et al. (2009), Eq. 5.
+
+    >>> err_score([[0, 2], [1, 0]], [[1, 2], [1, 2]], max_rel=2, average=False)
+    array([0.75 , 0.125])
+    """
+    measure = CWLA(C="rr", A="err", gain="exponential", max_rel=max_rel, cutoff=k)
+    return measure_score(measure, y_true, y_score, groups=groups, docno=docno, average=average)
+
+
+def cwla_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    C: Any,
+    A: Any,
+    groups: Any = None,
+    doc_length: Any = None,
+    docno: Any = None,
+    average: bool = True,
+    **parameters: Any,
+) -> Any:
+    """Σ L(i)·A(i) of a continuation C and an aggregation A.
+
+    ``parameters`` are those of ``CWLA``, the rest is as for :func:`measure_score`.
+
+    Source: Moffat et al. (2022), Eq. 15.
+
+    >>> cwla_score([[0, 1, 1]], [[2, 3, 1]], C="rbp(0.5)", A="erg", max_rel=1)
+    0.625
+    """
+    more = {"groups": groups, "doc_length": doc_length, "docno": docno, "average": average}
+    return measure_score(CWLA(C=C, A=A, **parameters), y_true, y_score, **more)
+
+
+def computable(measures: Any) -> list[Measure]:
+    """Measures from text or objects that are computed here or by ir_measures' default pipeline."""
+    wanted = computed_somewhere(measures)
+    for measure in wanted:
+        if measure.NAME in {one.NAME for one in ir_measures.pyndeval.SUPPORTED_MEASURES}:
+            raise UnknownSpec(f"{measure} looks at the intents of a query, which rows with one label each do not have.")
+    return wanted
+
+
+def per_query(measures: list[Measure], samples: Samples, score: Any) -> dict[Measure, Array]:
+    """Per measure one value per judged query, in the order of ``samples.judgments.qids``."""
+    if not samples.judgments.qids:
+        raise BadJudgments("no row is judged, so that there is nothing to score.")
+    run = samples.run(score)
+    ours = {}
+    for measure in measures:
+        if CWLAProvider().supports(measure):
+            _check_known(measure, samples)
+            ours[with_lengths_of_rows(measure, samples)] = measure
+    found = CWLAEvaluator(list(ours), samples.judgments).tables([samples.judgments.rows(run)])[0] if ours else {}
+    values = {ours[measure]: values for measure, values in found.items()}
+    theirs = [measure for measure in measures if measure not in values]
+    return {**values, **by_other_providers(theirs, samples.judgments, run)}
+
+
+def with_lengths_of_rows(measure: Measure, samples: Samples) -> Measure:
+    """The measure with the rows as its table of lengths, where its ideal ranking asks for the lengths of all judged."""
+    if isinstance(measure, Wrapper):
+        return measure(measure=with_lengths_of_rows(measure.inner, samples))
+    if not isinstance(measure, CWLAMeasure) or samples.doc_length is None:
+        return measure
+    asks = measure.metric.norm == "ideal" and measure.metric.needs_words and measure.metric.lengths is None
+    return measure(lengths=samples.lengths) if asks else measure
+
+
+def _check_known(measure: Measure, samples: Samples) -> None:
+    """What a measure needs to know of documents must be there, with a word on how it gets there."""
+    inner = innermost(measure)
+    if not isinstance(inner, CWLAMeasure):
+        return
+    metric = inner.metric
+    needed = CWLAProvider().run_inputs([measure])
+    if "doc_length" in needed and samples.doc_length is None:
+        raise NotPassed(
+            f"{measure} needs the length of every document: pass doc_length=, the words of each row; or give the"
+            " measure lengths=, a table of them, and pass docno=."
+        )
+    if "duplicate_of" in needed:
+        raise BadParameter(f"{measure}: rows do not say whom they repeat: give duplicates= a table, and pass docno=.")
+    if (metric.lengths is not None or metric.duplicates is not None) and samples.docno is None:
+        raise NotPassed(f"{measure} looks documents up in a table: pass docno=, the document of each row.")
+
+
+def _paired(y_true: Any, y_score: Any, groups: Any, doc_length: Any, docno: Any) -> tuple[Samples, Array, list[str]]:
+    """Rows one after the other, whatever form they came in, their scores, and the queries in order."""
+    label, sizes = _flat(y_true, "y_true")
+    flat = {}
+    for name, values in {"y_score": y_score, "doc_length": doc_length, "docno": docno}.items():
+        if values is not None:
+            flat[name], others = _flat(values, name)
+            if others != sizes or len(flat[name]) != len(label):
+                raise BadParameter(
+                    f"{name} must have the form of y_true: {_form(label, sizes)}, not {_form(flat[name], others)}."
+                )
+    score = scores(flat.pop("y_score"))
+    if sizes is None:
+        if groups is None:
+            raise BadParameter(
+                "y_true is one array: pass groups=, the query of each row; or, if all rows are of one query, [y_true]"
+                " and [y_score]."
+            )
+        groups = np.asarray(groups)
+        if groups.shape != label.shape:
+            raise BadParameter(f"groups must be the query of each of {len(label):,} rows (not the sizes of queries).")
+        samples = Samples.of(label, {"qid": groups, **flat})
+        return samples, score, list(dict.fromkeys(samples.query_id.to_pylist()))
+    if groups is not None:
+        raise BadParameter("y_true has a list for each query: leave groups= out, or give one array of all rows.")
+    known = {"qid": np.repeat(np.arange(len(sizes)), sizes), **flat}
+    there = ~(pd.isna(label) & np.isnan(score))
+    samples = Samples.of(label[there], {name: values[there] for name, values in known.items()})
+    return samples, score[there], [str(query) for query in range(len(sizes))]
+
+
+def _flat(values: Any, name: str) -> tuple[Array, list[int] | None]:
+    """All values one after the other and, of a matrix or of lists, how many each query has."""
+    values = values.to_numpy() if hasattr(values, "to_numpy") else values
+    if np.isscalar(values):
+        raise BadParameter(f"{name} is one value: give a list for each query, or one array with groups=.")
+    if not isinstance(values, np.ndarray) or values.dtype == object:
+        values = list(values)
+        nested = [hasattr(one, "__len__") and not isinstance(one, str) for one in values]
+        if any(nested):
+            if not all(nested):
+                raise BadParameter(f"{name} has lists beside single values: give one list for each query.")
+            lists = [np.asarray(one) for one in values]
+            return np.concatenate(lists), [len(one) for one in lists]
+        values = np.asarray(values)
+    if values.ndim > 2:
+        raise BadParameter(f"{name} has the shape {values.shape}: give one row for each query.")
+    return values.ravel(), [values.shape[1]] * len(values) if values.ndim == 2 else None
+
+
+def _form(flat: Array, sizes: list[int] | None) -> str:
+    return f"{len(flat):,} values" + ("" if sizes is None else f" in {len(sizes):,} lists")

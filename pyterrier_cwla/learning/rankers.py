@@ -1,0 +1,419 @@
+"""A ranker that scikit-learn can cross-validate: it takes the query of each row, and sorts and counts by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.compute as pc
+from ir_measures.measures import Measure
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import GroupShuffleSplit
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed
+from ..evaluation.driver import computed_here
+from .metrics import per_query
+from .lambdamart import EvalMeasure, LambdaMART
+from .labelled_rows import Samples, known_of_rows
+from .scorers import scorer
+
+Array = np.ndarray
+
+_NO_COPIES = "a weight is no number of copies: copies take ranks of their own, and so does a row of weight 0"
+#: By wrapped ranker, the checks of scikit-learn's ``check_estimator`` that fail, and why they must.
+EXPECTED_FAILED_CHECKS = {
+    "LGBMRanker": {
+        "check_sample_weight_equivalence_on_dense_data": _NO_COPIES,
+        "check_sample_weight_equivalence_on_sparse_data": _NO_COPIES,
+    },
+    "XGBRanker": {
+        "check_sample_weight_equivalence_on_dense_data": _NO_COPIES,
+        "check_sample_weight_equivalence_on_sparse_data": _NO_COPIES,
+        "check_sample_weights_not_overwritten": "XGBoost weighs queries, and the check weighs the rows of one",
+    },
+}
+_VALIDATION = "validation_0"  # as XGBoost calls it
+_KNOWN = ("qid", "docno", "doc_length")
+
+
+class GroupedRanker(BaseEstimator):
+    """LightGBM's or XGBoost's ranker as a scikit-learn estimator that takes the query of each row, rows in any order.
+
+    The libraries' own want rows sorted by query and the sizes of the groups, which no cross-validation can slice. This
+    one goes through ``cross_validate``, ``GridSearchCV``, Pipelines, ``clone``, pickles and worker processes.
+
+    ``ranker``  an ``LGBMRanker`` or ``XGBRanker`` (None: ``LGBMRanker(verbosity=-1)``); the parameters of a given one
+    are reached as ``ranker__num_leaves`` · ``objective``  the measure to learn, as text or object, or a
+    :class:`LambdaMART`; None is the ranker's own · ``eval_measure``  the measure of validation queries and of
+    :meth:`score`; None is the objective's, and without one the ranker's own metric validates and nDCG scores ·
+    ``early_stopping_rounds``  how many rounds to wait for a better value (XGBoost compares six digits) ·
+    ``validation_fraction``  the share of the queries that fit holds out to validate on, always whole ones, drawn by
+    ``random_state`` · ``single_query``  rows without ``qid`` are all of one query; by default they are an error.
+
+    ``qid``, ``docno`` and ``doc_length`` (in words) that are not passed to a method are taken from the index levels of
+    these names, of ``y`` or of ``X``. With metadata routing on, a method asks for all three from the start.
+
+    The rows of a query are in training sorted by docno, falling, where it is known (as trec_eval settles ties); then
+    shuffled rows train the same trees, bit for bit. Without docno they stay in their order, on which trees depend:
+    at the start all scores are equal, and rows rank as they come.
+
+    After fitting: ``ranker_``, the trained ranker · ``best_iteration_``, how many rounds predict uses ·
+    ``evals_result_``, the values of the validation queries round by round, ``["validation_0"][measure]`` ·
+    ``n_features_in_``, and ``feature_names_in_`` where the columns of ``X`` have names.
+
+    Raises BadParameter, NotPassed, BadJudgments or MissingLength; :meth:`score` raises CannotScore, as scorers do.
+    ``EXPECTED_FAILED_CHECKS`` of this module lists what of scikit-learn's ``check_estimator`` fails, and why.
+
+    >>> import numpy as np
+    >>> from lightgbm import LGBMRanker
+    >>> from sklearn.model_selection import GroupKFold, cross_validate
+    >>> rng = np.random.default_rng(0)
+    >>> X, qid = rng.normal(size=(400, 3)), pd.Index(rng.integers(0, 20, 400), name="qid")
+    >>> y = pd.Series(np.clip(np.rint(X[:, 0] + 1), 0, 3), index=qid)
+    >>> ranker = GroupedRanker(LGBMRanker(n_estimators=20, n_jobs=1, verbosity=-1), objective="nDCG@5")
+    >>> bool(cross_validate(ranker, X, y, groups=qid, cv=GroupKFold(4))["test_score"].mean() > 0.95)
+    True
+    """
+
+    __metadata_request__fit = dict.fromkeys((*_KNOWN, *(f"eval_{name}" for name in ("X", "y", *_KNOWN))), True)
+    __metadata_request__score = dict.fromkeys(_KNOWN, True)
+
+    def __init__(
+        self,
+        ranker: Any = None,
+        *,
+        objective: Any = None,
+        eval_measure: Any = None,
+        early_stopping_rounds: int | None = None,
+        validation_fraction: float | None = None,
+        single_query: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.ranker = ranker
+        self.objective = objective
+        self.eval_measure = eval_measure
+        self.early_stopping_rounds = early_stopping_rounds
+        self.validation_fraction = validation_fraction
+        self.single_query = single_query
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        qid: Any = None,
+        docno: Any = None,
+        doc_length: Any = None,
+        sample_weight: Any = None,
+        *,
+        eval_X: Any = None,
+        eval_y: Any = None,
+        eval_qid: Any = None,
+        eval_docno: Any = None,
+        eval_doc_length: Any = None,
+    ) -> GroupedRanker:
+        """Trains on rows ``X`` with grades ``y``; validates, if at all, on rows ``eval_X`` with grades ``eval_y``.
+
+        TREC's grades −1 and −2 are learned as 0. ``sample_weight`` is by row; XGBoost
+        weighs queries, so there all rows of a query must have the same. Validation queries count alike.
+        """
+        train = _trainer(self.ranker)
+        ranker = _default() if self.ranker is None else clone(self.ranker)
+        objective, measure = self._objective(), self._measure()
+        X = _features(self, X, reset=True)
+        learned = [] if objective is None else [objective.measure]
+        watched = [] if measure is None else [measure]
+        known = {"qid": qid, "docno": docno, "doc_length": doc_length}
+        samples = self._samples(X, y, known, learned + watched * (self.validation_fraction is not None))
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        rows, validation = _Rows.of(X, samples, sample_weight), None
+        known = {"qid": eval_qid, "docno": eval_docno, "doc_length": eval_doc_length}
+        if eval_X is not None:
+            eval_X = _features(self, eval_X, reset=False)
+            try:
+                validation = _Rows.of(eval_X, self._samples(eval_X, eval_y, known, watched), None)
+            except CWLAError as error:
+                raise type(error)(f"the validation rows: {error}") from None
+        elif any(values is not None for values in (eval_y, *known.values())):
+            raise BadParameter("eval_y=, eval_qid= … describe the rows of eval_X=, and there is none.")
+        rows, validation = self._split(rows, validation)
+        training = _Training(rows, validation, objective, measure, self.early_stopping_rounds)
+        self.best_iteration_, self.evals_result_ = train(ranker, training)
+        self.ranker_ = ranker
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """One score for each row, in the order of the rows, which may be of any queries."""
+        check_is_fitted(self)
+        return self.ranker_.predict(_features(self, X, reset=False))
+
+    def score(
+        self, X: Any, y: Any, qid: Any = None, docno: Any = None, doc_length: Any = None, sample_weight: Any = None
+    ) -> float:
+        """The mean of ``eval_measure`` (else the objective's measure, else nDCG) over the queries, as a scorer has it.
+
+        Queries count alike: ``sample_weight`` is here for Pipelines, which pass None on.
+        """
+        check_is_fitted(self)
+        known = self._known(X, y, {"qid": qid, "docno": docno, "doc_length": doc_length})
+        if sample_weight is not None:
+            known["sample_weight"] = sample_weight
+        return scorer(self._measure() or "nDCG", min_queries=1)(self, X, y, **known)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.positive_only = True
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _objective(self) -> LambdaMART | None:
+        objective = LambdaMART(self.objective) if isinstance(self.objective, str | Measure) else self.objective
+        if objective is not None and not isinstance(objective, LambdaMART):
+            raise BadParameter(
+                f"objective={objective!r}: must be a measure, a LambdaMART, or None for the ranker's own."
+            )
+        if objective is not None and (objective.doc_length is not None or objective.docno is not None):
+            raise BadParameter(
+                "the objective has its own doc_length or docno, and rows are sorted here: pass them to fit, or let y or"
+                " X have index levels of these names."
+            )
+        return objective
+
+    def _measure(self) -> Measure | None:
+        if self.eval_measure is not None:
+            return computed_here([self.eval_measure])[0]
+        objective = self._objective()
+        return None if objective is None else objective.measure
+
+    def _known(self, X: Any, y: Any, given: dict[str, Any]) -> dict[str, Any]:
+        known: dict[str, Any] = known_of_rows(X, y, given)
+        if self.single_query:
+            known.setdefault("qid", np.zeros(X.shape[0], int))
+        return known
+
+    def _samples(self, X: Any, y: Any, given: dict[str, Any], measures: list[Measure]) -> Samples:
+        """Checked rows, in their order, so that errors speak of them as the user knows them."""
+        known = self._known(X, y, given)
+        if y is None:
+            raise BadJudgments("GroupedRanker requires y to be passed, but the target y is None.")
+        if "qid" not in known:
+            raise NotPassed(
+                "the query of each row is missing: pass qid= to fit, or give y (or X) an index with the level 'qid'. (A"
+                " Pipeline passes <step>__qid=, or with metadata routing on qid=, unless set_fit_request(qid=False).)"
+            )
+        samples = Samples.of(y, known)
+        if (holes := np.flatnonzero(~samples.is_judged)).size:
+            raise BadJudgments(
+                f"row {holes[0]} is not judged, and rankers learn from judged rows: leave out the {holes.size:,} that"
+                " are not, or give them the label 0."
+            )
+        if measures:
+            per_query(measures, samples, np.zeros(len(samples.label)))  # raises where one needs what is not there
+        return samples
+
+    def _split(self, rows: _Rows, validation: _Rows | None) -> tuple[_Rows, _Rows | None]:
+        """Training and validation rows."""
+        fraction, patience = self.validation_fraction, self.early_stopping_rounds
+        if patience is not None and not (isinstance(patience, Integral) and patience >= 1):
+            raise BadParameter(f"early_stopping_rounds={patience!r}: must be a whole number from 1.")
+        if fraction is None:
+            if validation is None and patience is not None:
+                raise BadParameter(
+                    "early_stopping_rounds= needs queries to validate on: set validation_fraction=, or pass eval_X= and"
+                    " eval_y= to fit."
+                )
+            return rows, validation
+        if validation is not None:
+            raise BadParameter("there are both validation_fraction= and eval_X=: give one of the two.")
+        if not 0 < fraction < 1:
+            raise BadParameter(f"validation_fraction={fraction!r}: must be above 0 and below 1.")
+        if len(rows.sizes) < 2:
+            raise BadParameter("validation_fraction= holds out whole queries, and there is only one.")
+        split = GroupShuffleSplit(1, test_size=fraction, random_state=self.random_state)
+        kept, held = next(split.split(rows.label, groups=rows.query))
+        return rows.take(kept), rows.take(held)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Labelled rows, those of a query together, with what is known of each."""
+
+    X: Any
+    label: Array
+    query: Array
+    qid: Array
+    docno: Array | None
+    doc_length: Array | None
+    weight: Array | None
+
+    @classmethod
+    def of(cls, X: Any, samples: Samples, weight: Array | None) -> _Rows:
+        """Sorted by query; within it by falling docno, where it is known."""
+        query = pd.factorize(samples.qid, sort=True)[0]
+        keys = [query]
+        if samples.docno is not None:
+            keys.insert(0, pc.rank(samples.doc_id, "descending", tiebreaker="dense").to_numpy())
+        rows = cls(X, samples.label, query, samples.qid, samples.docno, samples.doc_length, weight)
+        return rows.take(np.lexsort(keys))
+
+    def take(self, rows: Array) -> _Rows:
+        columns = {name: values for name, values in vars(self).items() if name != "X"}
+        taken: dict[str, Any] = {name: None if c is None else c[rows] for name, c in columns.items()}
+        return _Rows(_safe_indexing(self.X, rows), **taken)
+
+    @property
+    def sizes(self) -> Array:
+        return np.unique(self.query, return_counts=True)[1]
+
+    @property
+    def grades(self) -> Array:
+        """Labels to learn from: the libraries know no grade below 0, and to the measures these gain what 0 does."""
+        return np.maximum(self.label, 0)
+
+    @property
+    def weight_of_query(self) -> Array | None:
+        if self.weight is None:
+            return None
+        first = np.cumsum(self.sizes) - self.sizes
+        uneven = np.flatnonzero(self.weight != np.repeat(self.weight[first], self.sizes))
+        if uneven.size:
+            raise BadParameter(
+                f"query {self.qid.tolist()[uneven[0]]!r} has rows of different sample_weight, and XGBoost weighs"
+                " queries: give all rows of a query one weight, or wrap an LGBMRanker."
+            )
+        return self.weight[first]
+
+
+def _features(estimator: GroupedRanker, X: Any, reset: bool) -> Any:
+    """Checked features; data frames stay what they are, for their categories."""
+    if isinstance(X, pd.DataFrame):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        return X
+    return validate_data(estimator, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
+
+
+@dataclass(frozen=True)
+class _Training:
+    rows: _Rows
+    validation: _Rows | None
+    objective: LambdaMART | None
+    measure: Measure | None
+    patience: int | None
+
+
+def _trainer(ranker: Any) -> Callable[[Any, _Training], tuple[int, dict]]:
+    """What trains such a ranker, and returns how many rounds it predicts with and the values of the validation rows."""
+    names = {(kind.__module__.split(".")[0], kind.__name__) for kind in type(ranker).__mro__}
+    if ranker is None or ("lightgbm", "LGBMRanker") in names:
+        return _train_lightgbm
+    if ("xgboost", "XGBRanker") in names:
+        return _train_xgboost
+    raise BadParameter(f"ranker={ranker!r}: must be a lightgbm.LGBMRanker or an xgboost.XGBRanker.")
+
+
+def _default() -> Any:
+    try:
+        from lightgbm import LGBMRanker
+    except ImportError:
+        raise CWLAError(
+            "GroupedRanker() needs lightgbm: pip install 'pyterrier-cwla[lightgbm]'; or give it an xgboost.XGBRanker."
+        ) from None
+    return LGBMRanker(verbosity=-1)
+
+
+def _train_lightgbm(ranker: Any, training: _Training) -> tuple[int, dict]:
+    from lightgbm import early_stopping
+
+    rows, validation, objective, measure = training.rows, training.validation, training.objective, training.measure
+    if measure is not None:
+        ranker.set_params(metric="None")
+    if objective is not None:
+        ranker.set_params(objective=objective.bound(rows.doc_length, rows.docno))
+    evaluation: dict[str, Any] = {}
+    if validation is not None:
+        evaluation = {
+            "eval_X": validation.X,
+            "eval_y": validation.grades if measure is None else validation.label,
+            "eval_group": [validation.sizes],
+            "eval_names": [_VALIDATION],
+            "eval_metric": None if measure is None else _evaluation(measure, validation),
+        }
+    ranker.fit(
+        rows.X,
+        rows.grades,
+        group=rows.sizes,
+        sample_weight=rows.weight,
+        callbacks=None if training.patience is None else [early_stopping(training.patience, verbose=False)],
+        **evaluation,
+    )
+    if objective is not None:
+        ranker.set_params(objective=objective)  # without the documents, which a trained ranker need not carry
+    best = ranker.best_iteration_
+    return best if best > 0 else ranker.n_estimators_, ranker.evals_result_
+
+
+def _train_xgboost(ranker: Any, training: _Training) -> tuple[int, dict]:
+    rows, validation = training.rows, training.validation
+    if training.patience is not None:
+        ranker.set_params(early_stopping_rounds=training.patience)
+    if training.objective is not None or (validation is not None and training.measure is not None):
+        results = _boost(ranker, training)
+    elif validation is None:
+        ranker.fit(rows.X, rows.grades, group=rows.sizes, sample_weight=rows.weight_of_query)
+        results = {}
+    else:
+        evaluation = {"eval_set": [(validation.X, validation.grades)], "eval_group": [validation.sizes]}
+        ranker.fit(rows.X, rows.grades, group=rows.sizes, sample_weight=rows.weight_of_query, **evaluation)
+        results = ranker.evals_result()
+    booster = ranker.get_booster()
+    best = booster.attr("best_iteration")
+    return booster.num_boosted_rounds() if best is None else int(best) + 1, results
+
+
+def _boost(ranker: Any, training: _Training) -> dict:
+    """Trains as ``XGBRanker.fit`` does, which takes neither an objective nor a measure that sees documents."""
+    from xgboost import DMatrix, train
+
+    rows, validation, objective, measure = training.rows, training.validation, training.objective, training.measure
+    names = ("missing", "feature_types", "feature_weights", "enable_categorical")
+    options: dict[str, Any] = {name: getattr(ranker, name) for name in names} | {"nthread": ranker.n_jobs}
+    matrix = DMatrix(rows.X, rows.grades, group=rows.sizes, weight=rows.weight_of_query, **options)
+    parameters = ranker.get_xgb_params() | {"eval_metric": None, "disable_default_eval_metric": True}
+    if objective is not None and parameters["base_score"] is None:
+        parameters["base_score"] = 0.0
+    evaluation: dict[str, Any] = {}
+    if validation is not None and measure is not None:
+        watched = _evaluation(measure, validation)
+        valid = DMatrix(validation.X, validation.label, group=validation.sizes, **options)
+        evaluation = {
+            "evals": [(valid, _VALIDATION)],
+            "custom_metric": lambda pred, data: ("measure", watched.xgboost(pred, data)[1]),
+        }
+    results: dict = {}  # XGBoost reads names out of a line of text, so that no measure's own would do
+    booster = train(
+        parameters,
+        matrix,
+        num_boost_round=ranker.get_num_boosting_rounds(),
+        obj=None if objective is None else objective.bound(rows.doc_length, rows.docno).xgboost,
+        maximize=True,
+        early_stopping_rounds=ranker.early_stopping_rounds,
+        evals_result=results,
+        verbose_eval=False,
+        callbacks=ranker.callbacks,
+        **evaluation,
+    )
+    ranker.load_model(booster.save_raw())
+    return {name: {str(measure): values["measure"]} for name, values in results.items()}
+
+
+def _evaluation(measure: Measure, rows: _Rows) -> EvalMeasure:
+    return EvalMeasure(measure, doc_length=rows.doc_length, docno=rows.docno)

@@ -1,0 +1,425 @@
+"""By how much a score changes when two items of a ranking change places, for every pair of ranks at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..model.aggregations import effort as EFFORT
+from ..model.metric import Metric, rank_weights
+from ..model.introspection import check_probabilities, reads
+from ..data.rankings import Array, Pool, Rankings
+from ..model.view import View
+from ..model.browsing import Walk
+
+#: For a rank a, from 0: the changes [queries × ranks after a] of M·N, where a changes places with each of these ranks.
+Changes = Iterator[tuple[int, Array]]
+_AT_ONCE = 1 << 17  # swapped rankings × ranks that are scored at a time
+_MOST_GRADES = 16  # with more, there is no gain in scoring once a grade
+
+
+@dataclass
+class Ranked:
+    """Rankings as matrices ``[queries × ranks]``: in each row ``n`` items in their order, then nothing.
+
+    ``r``: gains · ``grade`` · ``e``: efforts, or None where the effort is uniform · ``topic``: the query of the pool
+    that each is for · ``dtype``: of what is computed for pairs.
+    """
+
+    n: Array
+    r: Array
+    grade: Array
+    e: Array | None
+    topic: Array
+    pool: Pool
+    dtype: Any = float
+
+    @cached_property
+    def rankings(self) -> Rankings:
+        return self.swapped(np.arange(len(self.n)), None, None)
+
+    def swapped(self, query: Array, a: int | None, b: Array | None) -> Rankings:
+        """For each of these queries, its ranking with the items of ranks a and b in each other's place."""
+        grade, e = self.grade[query], None if self.e is None else self.e[query]
+        if a is not None:
+            each = np.arange(len(query))
+            for values in (grade, e):
+                if values is not None:
+                    values[each, a], values[each, b] = values[each, b], values[each, a]
+        row, column = np.nonzero(grade > 0)
+        efforts = None if e is None else lambda queries, width: _widened(e, width)[queries]
+        return Rankings.of_hits(
+            self.n[query], row, column + 1, grade[row, column], self.pool, efforts=efforts, topic=self.topic[query]
+        )
+
+
+def _widened(e: Array, width: int) -> Array:
+    return e[:, :width] if width <= e.shape[1] else np.pad(e, ((0, 0), (0, width - e.shape[1])))
+
+
+def way_to_swap(metric: Metric, longest: int) -> Callable[[Metric, Ranked, int], Changes]:
+    """The first of four ways that suits this metric, for rankings of up to so many items; the last always does."""
+    if _ranks_have_weights(metric):
+        return by_rank_weights
+    if _is_made_of_sums(metric, longest):
+        return by_sums
+    if _forgets_the_order(metric, longest):
+        return by_paths
+    return by_scoring_anew
+
+
+def equal_gains_are_equal(metric: Metric) -> bool:
+    """Whether nothing changes when items of the same gain change places."""
+    return metric.unit_effort and "grade" not in reads(metric.C) | reads(metric.A)
+
+
+def _ranks_have_weights(metric: Metric) -> bool:
+    return metric.unit_effort and metric.rank_only and bool(metric.A.fact("linear_in_gain"))
+
+
+def _is_made_of_sums(metric: Metric, longest: int) -> bool:
+    """Whether M·N = Σ V(i)·φ(i)·w_i, or a ratio of two such, V fixed or a product of what each item decides."""
+    C, A, last = metric.C, metric.A, metric.last_that_counts
+    if C.fact("gives_survival") or A.fact("credit_terms") is None or ("E" in reads(A) and not metric.unit_effort):
+        return False
+    if reads(C) <= {"i"}:
+        return bool(A.fact("linear_in_gain")) and _everybody_leaves(metric)
+    if not reads(C) <= {"r", "e", "grade", "at_least"}:
+        return False
+    whole = last is None or longest <= last  # else items come into what counts, and V after it changes
+    if not A.fact("linear_in_gain"):
+        return whole or (metric.end == "open" and _goes_on_beyond(metric) == 1)
+    if "expected_effort" in reads(A) and not (whole or metric.end in ("stop", last)):
+        return False
+    return _everybody_leaves(metric)
+
+
+#: What a view tells of the items so far when it tells nothing of their order.
+_SET = {"i", "r", "grade", "e", "at_least", "G", "G_before", "E", "best", "total", "expected_effort"}
+_SET |= {"totals", "spend", "background"}  # what is behind these
+
+
+def _forgets_the_order(metric: Metric, longest: int) -> bool:
+    """Whether C and A know which items came so far, and not in which order, and the grade decides what an item is."""
+    C, A, last = metric.C, metric.A, metric.last_that_counts
+    survival, terms = C.fact("gives_survival"), A.fact("credit_terms") is not None
+    if metric.flat_effort is None or not reads(C) <= _SET:
+        return False
+    if survival and not (A.fact("linear_in_gain") and terms and _everybody_leaves(metric)):
+        return False
+    if not survival and not (reads(A) <= _SET and (terms or "expected_effort" not in reads(A))):
+        return False
+    return last is None or longest <= last or _explicit(metric, last) <= last
+
+
+def _explicit(metric: Metric, shown: int) -> int:
+    """The ranks that have to be looked at one by one, of rankings of which so many count."""
+    if isinstance(metric.end, int):
+        return metric.end
+    return max(shown, metric.rank_at("last_rank"), metric.rank_at("jump_rank")) if metric.end == "open" else shown
+
+
+def _everybody_leaves(metric: Metric) -> bool:
+    """Whether all leave in the end, so that Σ L(i)·G(i) = Σ V(i)·r_i."""
+    C = metric.C
+    if metric.end != "open" or metric.rank_at("last_rank") or C.fact("vanishes") or C.fact("eventually_leaves"):
+        return True
+    return bool(C.fact("constant_beyond_list")) and _goes_on_beyond(metric) < 1
+
+
+def _goes_on_beyond(metric: Metric) -> float:
+    """C at items without gain, where C is the same at all of them."""
+    nothing = np.zeros((1, 1))
+    seen = View(nothing + 1, nothing, nothing, lambda _: nothing, nothing + 1, metric.unseen_effort or 1.0)
+    return float(np.max(metric.C(seen.beyond([[1.0]]))))
+
+
+# ---- ranks have weights: M·N = Σ weight(i)·r_i
+
+
+def by_rank_weights(metric: Metric, ranked: Ranked, depth: int) -> Changes:
+    """C depends on the rank alone and A is linear: (weight_a − weight_b)·(r_b − r_a)."""
+    width = ranked.r.shape[1]
+    weights = np.zeros((1, width))
+    shown = min(width, metric.last_that_counts or width)
+    if metric.end == "stop":
+        weights = np.zeros(ranked.r.shape)
+        for n in np.unique(ranked.n).tolist():
+            weights[ranked.n == n, : min(n, shown)] = rank_weights(metric.C, metric.A, "stop", min(n, shown))
+    else:
+        weights[:, :shown] = rank_weights(metric.C, metric.A, metric.end, 1 << (shown - 1).bit_length())[:shown]
+    return _with_fixed_weights(weights.astype(ranked.dtype), ranked.r.astype(ranked.dtype), depth)
+
+
+def _with_fixed_weights(weights: Array, w: Array, depth: int) -> Changes:
+    for a in range(depth):
+        yield a, (weights[:, a : a + 1] - weights[:, a + 1 :]) * (w[:, a + 1 :] - w[:, a : a + 1])
+
+
+# ---- sums over items: M·N = Σ V(i)·φ(i)·w_i, or a ratio of two such sums
+
+
+def by_sums(metric: Metric, ranked: Ranked, depth: int) -> Changes:
+    """V is fixed, or the product of what the items before decide."""
+    r = ranked.r
+    i = np.arange(1.0, r.shape[1] + 1)[None, :]
+    view = View(i, r, ranked.grade, lambda _: None, ranked.e)
+    C = np.broadcast_to(np.asarray(metric.C(view), float), r.shape)
+    check_probabilities(metric.C, C)
+    e = np.broadcast_to(np.asarray(view.e, float), r.shape)
+    phi, w = metric.A.fact("credit_terms")(i, r, e, C)
+    shown = i <= (metric.last_that_counts or np.inf)
+    fixed = reads(metric.C) <= {"i"}
+    V, dtype = before_product(C), ranked.dtype
+
+    def changes(phi: Any, w: Array) -> Changes:
+        phi = np.broadcast_to(phi * shown, i.shape)
+        if fixed:
+            return _with_fixed_weights((V * phi).astype(dtype), w.astype(dtype), depth)
+        return _with_products(V.astype(dtype), C.astype(dtype), phi.astype(dtype), w.astype(dtype), depth)
+
+    if "expected_effort" not in reads(metric.A):
+        yield from changes(phi, w)
+        return
+    gain = (V * phi * shown * w).sum(axis=1, keepdims=True)
+    spent = replace(metric, A=EFFORT()).raw(ranked.rankings)[:, None]  # Σ V(i)·e_i, beyond the list too
+    gain, spent = gain.astype(dtype), spent.astype(dtype)
+    for (a, more), (_, dearer) in zip(changes(phi, w), changes(1.0, e), strict=True):
+        yield a, _rate(gain + more, spent + dearer) - _rate(gain, spent)
+
+
+def _rate(gain: Array, spent: Array) -> Array:
+    return np.divide(gain, spent, out=np.zeros_like(gain), where=spent > 0)
+
+
+def before_product(C: Array) -> Array:
+    """V(i) = Π_{j<i} C(j)."""
+    V = np.ones_like(C)
+    np.cumprod(C[:, :-1], axis=1, out=V[:, 1:])
+    return V
+
+
+def _with_products(V: Array, c: Array, phi: Array, w: Array, depth: int) -> Changes:
+    """Items x at a and y at b change places.
+
+    With Q(i) = Π_{a<j<i} c_j and R(b) = Σ_{a<i<b} Q(i)·φ(i)·w_i, the change is
+
+    V(a)·[φ(a)(w_y − w_x) + (c_y − c_x)·R(b) + φ(b)·Q(b)·(c_y·w_x − c_x·w_y)],
+
+    since after b nothing changes. Q and R of one rank follow from those of the next, without a division.
+    """
+    Q, R = np.ones_like(c), np.zeros_like(c)
+    np.cumprod(c[:, depth:-1], axis=1, out=Q[:, depth + 1 :])
+    np.cumsum((Q[:, depth:] * phi[:, depth:] * w[:, depth:])[:, :-1], axis=1, out=R[:, depth + 1 :])
+    for a in range(depth - 1, -1, -1):
+        q, passed = Q[:, a + 1 :], R[:, a + 1 :]
+        w_x, c_x, w_y, c_y = w[:, a : a + 1], c[:, a : a + 1], w[:, a + 1 :], c[:, a + 1 :]
+        change = phi[:, a : a + 1] * (w_y - w_x)
+        change += (c_y - c_x) * passed
+        last = c_y * w_x
+        last -= c_x * w_y
+        last *= q
+        last *= phi[:, a + 1 :]
+        change += last
+        change *= V[:, a : a + 1]
+        yield a, change
+        q *= c_x
+        passed *= c_x
+        passed += phi[:, a : a + 1] * w_x
+        R[:, a] = 0
+        Q[:, a] = 1
+
+
+# ---- C and A know which items came so far, and not in which order
+
+
+class Standing(View):
+    """The same ranks, at each of which an item takes the place of its own, and all down to the rank are as before."""
+
+    def __init__(self, seen: View, r: float, grade: float, e: Any) -> None:
+        super().__init__(seen.i, np.full_like(seen.r, r), np.full(seen.r.shape, grade), seen.totals, e, seen.unseen)
+        self.seen = seen
+        self.spend = lambda: 1.0
+
+    @property
+    def G(self) -> Any:
+        return self.seen.G
+
+    @property
+    def G_before(self) -> Any:
+        return self.seen.G - self.r
+
+    @property
+    def E(self) -> Any:
+        return self.seen.E
+
+    @property
+    def best(self) -> Any:
+        return self.seen.best
+
+    def at_least(self, rel: float | None) -> View:
+        if rel is None:
+            return self
+        return Standing(self.seen.at_least(rel), float(self.grade.flat[0] >= rel), self.grade.flat[0], self._e)
+
+
+def by_paths(metric: Metric, ranked: Ranked, depth: int) -> Changes:
+    """What happens from a to b depends on y's grade alone, what happens at b on x's, and what comes after on neither.
+
+    U(i) is what a user adds to the score who arrives at rank i: U(i) = (1 − C(i))·A(i) + C(i)·U(i+1).
+    """
+    grades, level = np.unique(ranked.grade, return_inverse=True)
+    paths = _Paths(metric, ranked)
+    ends = paths.beyond(paths.seen)
+    if len(grades) > _MOST_GRADES or not all(np.isfinite(end).all() for end in ends):
+        yield from by_scoring_anew(metric, ranked, depth)
+        return
+    level, r = level.reshape(ranked.grade.shape), metric.gains(grades).astype(ranked.r.dtype)
+    width, shown = ranked.r.shape[1], paths.shown
+    C, parts = paths.of(paths.seen)
+    arriving = [_arriving(C, part, end) for part, end in zip(parts, ends)]
+    standing = [paths.of(paths.standing(grade, gain)) for grade, gain in zip(grades, r)]
+    at_b = [  # what a user adds from b on, by the grade of x
+        np.stack([(parts_b[one] + C_b * U[:, 1:])[:, :shown] for C_b, parts_b in standing])
+        for one, U in enumerate(arriving)
+    ]
+    V = before_product(C[:, :shown])
+    whole = [U[:, :1] for U in arriving]
+    for a in range(min(depth, shown)):
+        of_x = level[:, a]
+        from_b = [by_grade[of_x, np.arange(len(of_x)), a + 1 :] for by_grade in at_b]
+        found = [np.zeros((len(of_x), width - a - 1), ranked.r.dtype) for _ in ends]
+        for number, (grade, gain) in enumerate(zip(grades, r)):
+            of_y = level[:, a + 1 :] == number
+            if not of_y.any():
+                continue
+            view = paths.replaced(a, grade, gain)
+            C_y, parts_y = paths.of(view, a)
+            Q = before_product(C_y)
+            tails_y = paths.beyond(view) if shown < width else ends
+            for values, part, tail, end in zip(found, parts_y, from_b, tails_y):
+                passed = np.cumsum(Q * part, axis=1)
+                inside = shown - a - 1
+                np.copyto(values[:, :inside], passed[:, :-1] + Q[:, 1:] * tail, where=of_y[:, :inside])
+                if shown < width:  # x leaves the part of the list that counts
+                    np.copyto(
+                        values[:, inside:], passed[:, -1:] + Q[:, -1:] * C_y[:, -1:] * end, where=of_y[:, inside:]
+                    )
+        more = [V[:, a : a + 1] * (values - U[:, a : a + 1]) for values, U in zip(found, arriving)]
+        if len(more) == 1:
+            yield a, more[0]
+        else:
+            yield a, _rate(whole[0] + more[0], whole[1] + more[1]) - _rate(whole[0], whole[1])
+
+
+def _arriving(C: Array, part: Array, end: Array) -> Array:
+    """U at every rank, and after the last."""
+    U = np.empty((len(C), C.shape[1] + 1), C.dtype)
+    U[:, -1:] = end
+    for i in range(C.shape[1] - 1, -1, -1):
+        U[:, i] = part[:, i] + C[:, i] * U[:, i + 1]
+    return U
+
+
+class _Paths:
+    """Rankings, and those in which one item is another, as views of what counts."""
+
+    def __init__(self, metric: Metric, ranked: Ranked) -> None:
+        self.metric, self.ranked = metric, ranked
+        self.rate = "expected_effort" in reads(metric.A)
+        self.shown = min(ranked.r.shape[1], metric.last_that_counts or ranked.r.shape[1])
+        self.grade, self.r = ranked.grade[:, : self.shown], ranked.r[:, : self.shown]
+        last = _explicit(metric, self.shown)
+        self.leaves = np.minimum(ranked.n, self.shown) if metric.end == "stop" else np.full(len(ranked.n), last)
+        more = ((0, 0), (0, last - self.shown))
+        self.seen = self._view(np.pad(self.grade, more), np.pad(self.r, more))
+
+    def _view(self, grade: Array, r: Array) -> View:
+        i = np.arange(1, r.shape[1] + 1, dtype=r.dtype)[None, :]
+        totals = self.metric.totals_of(self.ranked.rankings, np.arange(len(r)))
+        view = View(i, r, grade, lambda rel: totals(rel).astype(r.dtype), self._e(grade), self.metric.unseen_effort)
+        view.spend = lambda: 1.0
+        return view
+
+    def _e(self, grade: Array) -> Array | None:
+        return None if self.metric.unit_effort else self.metric.effort_of(grade).astype(self.r.dtype)
+
+    def standing(self, grade: float, r: float) -> View:
+        """At each rank an item of this grade in its own item's place, all else as it was."""
+        return Standing(self.seen, r, grade, self._e(np.full(self.seen.r.shape, grade)))
+
+    def replaced(self, a: int, grade: float, r: float) -> View:
+        """At rank a an item of this grade, after which all users have seen another set of items."""
+        grades, gains = self.grade.copy(), self.r.copy()
+        grades[:, a], gains[:, a] = grade, r
+        return self._view(grades, gains)
+
+    def of(self, view: View, start: int = 0) -> tuple[Array, list[Array]]:
+        """C, and what a user adds at each rank; of gain per effort, to the gain and to the effort.
+
+        Where C is given as V, what is added is already that of the users who are there, and so C is 1.
+        """
+        C = self._broadcast(self.metric.C(view), view)
+        check_probabilities(self.metric.C, C)
+        e = self._broadcast(view.e, view)
+        if self.metric.C.fact("gives_survival"):
+            phi, w = self.metric.A.fact("credit_terms")(view.i, view.r, view.e, None)
+            V = np.where(self._goes_on(view, 0), C, C.dtype.type(0))
+            parts, C = [V * phi * w, V * e], np.ones_like(C)
+        else:
+            if self.metric.end != "open":
+                C = np.where(self._goes_on(view, 1), C, C.dtype.type(0))
+            A = self._broadcast(self.metric.A(view), view)
+            leaving = (1 - C) * A
+            if not np.isfinite(leaving).all():  # A may be infinite where nobody leaves
+                leaving[C >= 1] = 0
+            parts = [leaving, e]
+        return C[:, start:], [part[:, start:] for part in (parts if self.rate else parts[:1])]
+
+    def _broadcast(self, values: Any, view: View) -> Array:
+        return np.broadcast_to(np.asarray(values, view.r.dtype), view.r.shape)
+
+    def _goes_on(self, view: View, ahead: int) -> Array:
+        """Whether everybody has not left, so many ranks further on."""
+        if self.metric.end == "open":
+            return np.ones((1, 1), bool)
+        return np.arange(1 + ahead, view.r.shape[1] + 1 + ahead)[None, :] <= self.leaves[:, None]
+
+    def beyond(self, view: View) -> list[Array]:
+        """What a user adds who arrives after the last rank (where C is given as V: what all add)."""
+        nothing = np.zeros((len(self.leaves), 1), view.r.dtype)
+        tails = [nothing, nothing]
+        if self.metric.end == "open":
+            walk = Walk(self.metric, view)
+            view.spend = lambda: 1.0
+            if self.metric.C.fact("gives_survival"):
+                tails = [nothing]
+            else:
+                walk.reach = np.ones_like(nothing)
+                tails = [walk.score_beyond + nothing]
+            tails += [walk.effort_beyond + nothing] if self.rate else []
+        return tails if self.rate else tails[:1]
+
+
+# ---- any other metric
+
+
+def by_scoring_anew(metric: Metric, ranked: Ranked, depth: int) -> Changes:
+    """Every swapped ranking is scored; pairs of equal items are left out."""
+    score = metric.raw(ranked.rankings)
+    width = ranked.r.shape[1]
+    for a in range(depth):
+        change = np.zeros((len(score), width - a - 1))
+        differ = ranked.grade[:, a + 1 :] != ranked.grade[:, a : a + 1]
+        if ranked.e is not None:
+            differ |= ranked.e[:, a + 1 :] != ranked.e[:, a : a + 1]
+        query, b = np.nonzero(differ & (np.arange(a + 1, width)[None, :] < ranked.n[:, None]))
+        for start in range(0, len(query), max(_AT_ONCE // width, 1)):
+            some = slice(start, start + max(_AT_ONCE // width, 1))
+            again = metric.raw(ranked.swapped(query[some], a, b[some] + a + 1))
+            change[query[some], b[some]] = again - score[query[some]]
+        yield a, change

@@ -1,0 +1,90 @@
+"""Calibrations as measures know them: under a name, with the values that they give to a measure's parameters."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadParameter, near
+from ..data.document_tables import file_is_there, hash_of_file, read_unchanged
+
+_NAMED: dict[str, BoundCalibration] = {}
+
+
+@dataclass(frozen=True)
+class BoundCalibration:
+    """A calibration's values under the name that a measure's text has for it: a path, or a name by content.
+
+    With a ``path`` it means the file as it is at each use; ``current`` is one reading of it.
+    """
+
+    name: str
+    plain: dict[str, Any]
+    graded: dict[str, Any]
+    path: str | None = None
+
+    @property
+    def follows_a_file(self) -> bool:
+        return self.path is not None
+
+    @property
+    def current(self) -> BoundCalibration:
+        return self if self.path is None else replace(_read(self.path), path=None)
+
+    def values(self, measure: str, names: Collection[str], given: Collection[str]) -> dict[str, Any]:
+        """What it gives to a measure's parameters of these names; those that are given are not asked for."""
+        known = self.graded if "p_click" in names else self.plain
+        lacking = [name for name in names if name not in known and name not in given]
+        if lacking:
+            more = ", ".join(f"{name}=…" for name in lacking)
+            raise BadParameter(
+                f"{measure}(calibration={self.name!r}): its log did not tell {', '.join(lacking)}; give what it is:"
+                f" {measure}(calibration={self.name!r}, {more})."
+            )
+        return {name: known[name] for name in names if name in known and name not in given}
+
+
+def bind_calibration(value: Any) -> BoundCalibration:
+    """The calibration that a measure's parameter means: the path of a saved one, or what ``calibrate`` returned."""
+    from ..behaviour.logs.calibration import Calibration
+
+    if isinstance(value, BoundCalibration):
+        return value
+    if isinstance(value, Calibration):
+        content = json.dumps([value.parameters(), value.graded_parameters()], sort_keys=True)
+        name = f"calibration_{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+        return _NAMED.setdefault(name, _bound(name, value))
+    if not isinstance(value, str | Path):
+        raise BadParameter(
+            f"calibration= takes a file that calibrate(…).save wrote, or what calibrate returned, not"
+            f" {type(value).__name__}."
+        )
+    if str(value) in _NAMED:
+        return _NAMED[str(value)]
+    if not file_is_there(str(value), f"calibration={str(value)!r}"):
+        raise BadParameter(
+            f"calibration={str(value)!r} is no file; calibrate(log).save(path) writes one."
+            f"{' ' + near(str(value), _NAMED) if _NAMED else ''}"
+        )
+    return _read(str(value))
+
+
+def _read(path: str) -> BoundCalibration:
+    return _reading(path, hash_of_file(path, "calibration"))
+
+
+@lru_cache(maxsize=8)
+def _reading(path: str, digest: str) -> BoundCalibration:
+    """One for all measures that name the same file, until its content changes."""
+    from ..behaviour.logs.calibration import Calibration
+
+    return replace(_bound(path, read_unchanged(path, digest, "calibration", Calibration.load)), path=path)
+
+
+def _bound(name: str, calibration: Any) -> BoundCalibration:
+    return BoundCalibration(name, {"rel": 1, **calibration.parameters()}, calibration.graded_parameters())

@@ -1,0 +1,410 @@
+"""The named metrics: one row each, written in the language of gains, efforts, continuations and aggregations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..model import continuations, gains  # noqa: F401  (fill the tables that the rows below refer to)
+from ..model.aggregations import utility
+from ..model.efforts import time
+from ..errors import BadParameter, near
+from ..model.metric import NORMS, Metric
+from ..model.language import TABLES, Grades, In, OneOf, Parameter, Spec, float_or_int, parse
+
+Text = str | Callable[[Mapping[str, Any]], str]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A named metric: its five choices, in which bare names stand for its parameters."""
+
+    name: str
+    says: str
+    source: str
+    C: Text
+    A: Text
+    gain: Text
+    effort: Text = "unit"
+    norm: Text = "none"
+    end: str | int = "open"
+    max_rel: int | None = None
+    parameters: tuple[Parameter, ...] = ()
+    cuts: bool = True  # whether @k cuts the ranking; otherwise the cutoff is a parameter of C
+    units: str = ""
+    range: str = "[0, 1]"
+
+    def metric(self, values: Mapping[str, Any], lengths: Any = None, duplicates: Any = None) -> Metric:
+        """The metric with these parameters, given as far as they are not defaults."""
+        known = {p.name: p for p in self.parameters}
+        for name in values:
+            if name not in known:
+                raise BadParameter(f"{self.name} has no parameter {name!r}. {near(name, known)}")
+        calibrated: dict[str, Any] = {}
+        source = ""
+        if values.get("calibration") is not None:
+            own = known["calibration"].allowed.parameters
+            calibrated = values["calibration"].values(self.name, own, values)
+            source = f"calibration={values['calibration'].name!r}, "
+            values = {**values, **calibrated}
+        missing = [p.name for p in self.parameters if p.required and p.name not in values]
+        if missing:
+            raise BadParameter(f"{self.name} needs {', '.join(f'{name}=' for name in missing)}.")
+        named = {
+            p.name: p.check(
+                values[p.name], f"{self.name}({source if p.name in calibrated else ''}{p.name}={values[p.name]!r})"
+            )
+            if p.name in values and isinstance(p.allowed, In | OneOf | Flag)
+            else values.get(p.name, p.default)
+            for p in self.parameters
+        }
+        parts: dict[str, Any] = {
+            role: parse(self._text(text, named), kind, named)
+            for role, kind, text in (
+                ("C", "continuation", self.C),
+                ("A", "aggregation", self.A),
+                ("gain", "gain", self.gain),
+                ("effort", "effort", self.effort),
+            )
+        }
+        return Metric(
+            **parts,
+            norm=named.get("norm", self._text(self.norm, named)),
+            end=named.get("end", self.end),
+            k=named.get("cutoff") if self.cuts else None,
+            max_rel=named.get("max_rel", self.max_rel),
+            unseen=named.get("unseen"),
+            lengths=lengths,
+            missing=named.get("missing", "error"),
+            judged_only=named.get("judged_only", False),
+            duplicates=duplicates,
+            duplicate_gain=named.get("duplicate_gain", "keep"),
+        )
+
+    @staticmethod
+    def _text(text: Any, named: Mapping[str, Any]) -> Any:
+        return text(named) if callable(text) and not isinstance(text, Spec) and not hasattr(text, "kind") else text
+
+
+def _of_part(kind: str, part: str, names: Mapping[str, str] | tuple[str, ...]) -> tuple[Parameter, ...]:
+    """Parameters that a row hands on to a part: same range, same default."""
+    own = {p.name: p for p in TABLES[kind][part].parameters}
+    pairs = names.items() if isinstance(names, Mapping) else ((name, name) for name in names)
+    return tuple(Parameter(outer, own[inner].allowed, own[inner].default) for outer, inner in pairs)
+
+
+@dataclass(frozen=True)
+class SpecOf:
+    """A parameter that is itself a function of the language."""
+
+    kind: str
+
+    def __str__(self) -> str:
+        article = "an" if self.kind[0] in "ae" else "a"
+        return f"{article} {self.kind}: one of {', '.join(sorted(TABLES[self.kind]))}, or your own"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A parameter that is a table of lengths."""
+
+    def __str__(self) -> str:
+        return "a table of document lengths: a name, a path, a dict, a Series or a DataFrame"
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """A parameter that is a table of duplicates."""
+
+    def __str__(self) -> str:
+        return "a table of duplicates: a name, a path, a dict, a Series or a DataFrame, or 'run' for the run's column"
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A parameter that is a calibration: these other parameters have their values from it, where they are not given."""
+
+    parameters: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "a calibration from a log: a file that one was saved to, or what calibrate returned"
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A parameter that is True or False."""
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, bool)
+
+    def __str__(self) -> str:
+        return "True or False"
+
+
+@dataclass(frozen=True)
+class End:
+    """A parameter that says where the list ends."""
+
+    def __str__(self) -> str:
+        return "'open', 'stop' or a rank"
+
+
+_HIGHEST = In("(0, 1e15]")  # by a higher one gains vanish in floats, and so do totals that scores are divided by
+_CUTOFF = Parameter("cutoff", In("[1, inf)", whole=True), None)
+_JUDGED_ONLY = Parameter("judged_only", Flag(), False)
+_FRAME = (
+    Parameter("norm", OneOf(*NORMS), "none"),
+    Parameter("end", End(), "open"),
+    Parameter("max_rel", _HIGHEST, None),
+    Parameter("unseen", In("[0, inf)"), None),
+    Parameter("lengths", Table(), None),
+    Parameter("missing", OneOf("error", "mean"), "error"),
+    _JUDGED_ONLY,
+    Parameter("duplicates", Clusters(), None),
+    Parameter("duplicate_gain", OneOf("keep", "none"), "keep"),
+    _CUTOFF,
+)
+_REL = Parameter("rel", In("[1, inf)", whole=True), 1)
+
+CWLA = Row(
+    "CWLA",
+    says="Any continuation C with any aggregation A: Σ L(i)·A(i), over a normaliser.",
+    source="Moffat, Mackenzie, Thomas and Azzopardi (2022), Eq. 15",
+    C=lambda given: given["C"],
+    A=lambda given: given["A"],
+    gain=lambda given: given["gain"],
+    effort=lambda given: given["effort"],
+    units="those of the aggregation",
+    range="that of the gain, or of the aggregation: [0, ∞) for etg",
+    parameters=(
+        Parameter("C", SpecOf("continuation")),
+        Parameter("A", SpecOf("aggregation")),
+        Parameter("gain", SpecOf("gain"), "linear"),
+        Parameter("effort", SpecOf("effort"), "unit"),
+        *_FRAME,
+    ),
+)
+
+_SECONDS = tuple(p.name for p in time.parameters[:-1])
+_CREDIT = Parameter("credit", OneOf("arrival", "smeared"), "arrival")
+
+
+def _credited(given: Mapping[str, Any]) -> str:
+    return "smeared(half_life)" if given["credit"] == "smeared" else "etg"
+
+
+TBG = Row(
+    "TBG",
+    says="Time-biased gain: relevant documents that users save, of whom half have left after half_life seconds.",
+    source="Smucker and Clarke (2012), Eq. 3 and Table 1; Eq. 2 with credit='smeared'",
+    gain="clicksave(p_click_relevant, p_save, rel)",
+    effort=f"time({', '.join(_SECONDS)}, rel)",
+    C="decay(half_life)",
+    A=_credited,
+    units="documents saved",
+    range="[0, ∞), [0, 1] with norm='ideal' or 'unlimited'",
+    parameters=(
+        *_of_part("continuation", "decay", ("half_life",)),
+        *_of_part("effort", "time", _SECONDS),
+        *_of_part("gain", "clicksave", ("p_save", "rel")),
+        Parameter("calibration", Calibrated(("half_life", *_SECONDS, "p_save", "rel")), None),
+        _CREDIT,
+        *_FRAME,
+    ),
+)
+
+_BY_GRADE = ("summary_seconds", "p_click", "seconds")
+_EFFORT = Parameter("effort", SpecOf("effort"), "unit")
+_PER_EFFORT, _PER_DOCUMENT = "gain per unit of effort", "gain per document"
+_ADAPTIVE = (_EFFORT, *(p for p in _FRAME if p.name in ("unseen", "lengths", "missing", "judged_only")))
+_MAX_REL = Parameter("max_rel", _HIGHEST)
+_P = Parameter("p", In("[0, 1)"), 0.8)
+_K = Parameter("cutoff", In("[1, inf)", whole=True))
+_GAIN = Parameter("gain", SpecOf("gain"), "exponential")
+_THRESHOLDS = Parameter("gain", SpecOf("gain"), "threshold(0.4, 0.6)")
+_JIANG = "Jiang and Allan (2016)"
+
+
+_PER_LEAST = "[0, 1] under unit effort, else [0, 1/(least effort)]"
+
+
+def _adaptive(
+    name: str, says: str, source: str, C: str, A: str, worth: Text, *own: Parameter, cutoff: Any = _CUTOFF, **more: Any
+) -> Row:
+    """A metric of Jiang and Allan: gain over effort, on what was retrieved."""
+    return Row(
+        *(name, says, f"{_JIANG}, {source}", C, A, worth, _effort_given),
+        end="stop" if A == "erg" else "open",
+        parameters=(*own, *_ADAPTIVE, cutoff),
+        **{"units": _PER_EFFORT, "range": "[0, ∞)" if worth == "burges" else _PER_LEAST} | more,
+    )
+
+
+def _effort_given(given: Mapping[str, Any]) -> Any:
+    return given["effort"]
+
+
+def _gain_given(given: Mapping[str, Any]) -> Any:
+    return given["gain"]
+
+
+_IFT_SOURCE = "Azzopardi, Thomas and Craswell (2018)"
+_IFT = (Parameter("gain", SpecOf("gain"), "linear"), _EFFORT, *_FRAME)
+_CARTERETTE = "Carterette (2011)"
+
+
+def _preset(name: str, says: str, source: str, A: str) -> Row:
+    """One of Carterette's classes, for any C."""
+    return Row(
+        name,
+        says,
+        f"{_CARTERETTE}, {source}; Moffat et al. (2022), section 3",
+        lambda given: given["C"],
+        A,
+        _gain_given,
+        units=_PER_DOCUMENT if A == "avg" else "gain",
+        range="[0, ∞)" if A == "etg" else "[0, 1]",
+        parameters=(Parameter("C", SpecOf("continuation")), Parameter("gain", SpecOf("gain"), "linear"), *_FRAME),
+    )
+
+
+#: The metrics that this package adds to those of ir_measures.
+OURS = {
+    row.name: row
+    for row in (
+        CWLA,
+        TBG,
+        Row("GradedTBG", "Time-biased gain with clicks, saves and reading times for every grade.",
+            f"{_JIANG}, section 5.1; Smucker and Clarke (2012), Eq. 3", "decay(half_life)", _credited,
+            "clicksave_by_grade(p_click, p_save)", f"grade_time({', '.join(_BY_GRADE)})",
+            units="documents saved", range="[0, ∞)",
+            parameters=(Parameter("half_life", In("(0, inf)"), 31), *_of_part("effort", "grade_time", _BY_GRADE),
+                        *_of_part("gain", "clicksave_by_grade", ("p_save",)),
+                        Parameter("calibration", Calibrated(("half_life", *_BY_GRADE, "p_save")), None), _CREDIT,
+                        *_FRAME)),
+        Row("UMeasure", "What is gained before patience runs out: a gain counts for those who last to its item's end.",
+            "Sakai and Dou (2013)", "patience(T)", "etg", _gain_given, _effort_given, units="gain", range="[0, ∞)",
+            parameters=(Parameter("T", In("(0, inf)")), Parameter("effort", SpecOf("effort"), "grade_time"), _GAIN,
+                        *_FRAME)),
+        _adaptive("AdaptiveP", "Relevant documents among the first k, per effort.", "Eq. 7 and Table 1",
+                  "prec(cutoff)", "erg", "binary(rel)", _REL, cutoff=_K, cuts=False),
+        _adaptive("AdaptiveGP", "Graded precision: the gain of the first k, per effort.", "Table 1",
+                  "prec(cutoff)", "erg", _gain_given, _THRESHOLDS, cutoff=_K, cuts=False),
+        _adaptive("AdaptiveAP", "Average precision, each precision per effort.", "Table 1",
+                  "ap2(rel=rel)", "avg", "binary(rel)", _REL),
+        _adaptive("AdaptiveGAP", "Graded average precision, each precision per effort.", "Eq. 3",
+                  "ap2(rel=1)", "avg", _gain_given, _THRESHOLDS, norm="mean",
+                  range="[0, ∞), above 1 where the best documents come first"),
+        _adaptive("AdaptiveRBP", "Rank-biased precision over what was retrieved, per effort.", "Table 1",
+                  "rbp(p)", "erg", "binary(rel)", _P, _REL),
+        _adaptive("AdaptiveGRBP", "Graded rank-biased precision over what was retrieved, per effort.", "Table 1",
+                  "rbp(p)", "erg", _gain_given, _P, _THRESHOLDS),
+        _adaptive("AdaptiveRR", "One over the effort to the first relevant document.", "Eq. 7",
+                  "rr(rel=rel)", "err", "binary(rel)", _REL, units="1/effort"),
+        _adaptive("AdaptiveERR", "One over the effort to where a user stops who is satisfied sooner or later.", "Eq. 4",
+                  "rr", "err", "exponential", _MAX_REL, units="1/effort"),
+        _adaptive("AdaptiveDCG", "Discounted gain per discounted effort.", "Eq. 5",
+                  "dcg(cutoff)", "erg", "burges", cuts=False),
+        _adaptive("AdaptivenDCG", "Discounted gain per discounted effort, over that of the judgments by falling grade.",
+                  "section 2.3", "dcg(cutoff)", "erg", "burges", norm="ideal", cuts=False, units="share of the ideal"),
+        Row("Cascade", "The utility of the rank at which a user is satisfied, of whom some give up after every item.",
+            "Chapelle et al. (2009), sections 4 and 7.2", "cascade(gamma)",
+            lambda given: utility(given["phi"]), _gain_given, end="stop", units="utility",
+            parameters=(Parameter("gamma", In("[0, 1]"), 1), Parameter("phi", SpecOf("discount"), "reciprocal"), _GAIN,
+                        Parameter("max_rel", _HIGHEST, None), _JUDGED_ONLY, _CUTOFF)),
+        Row("DynamicBPM", "Bejeweled player: goes on while gain is wanted and effort is left; finds move both limits.",
+            "Zhang et al. (2017)", "bpm(T, K, h_b, h_c, m)", "erg", _gain_given, _effort_given,
+            units=_PER_EFFORT, range=_PER_LEAST,
+            parameters=(*_of_part("continuation", "bpm", ("T", "K")), Parameter("h_b", In("[0, inf)"), 1),
+                        Parameter("h_c", In("[0, inf)"), 1), Parameter("m", In("[0, inf)"), 0.5),
+                        Parameter("gain", SpecOf("gain"), "linear"), _EFFORT, *_FRAME)),
+        Row("IFTGoal", "Information foraging: leaves the more readily the nearer the wanted gain is.", _IFT_SOURCE,
+            "ift_goal(T, b1, R1)", "erg", _gain_given, _effort_given, units=_PER_EFFORT, range=_PER_LEAST,
+            parameters=(*_of_part("continuation", "ift_goal", ("T", "b1", "R1")), *_IFT)),
+        Row("IFTRate", "Information foraging: leaves the more readily the slower gain comes.", _IFT_SOURCE,
+            "ift_rate(A, b2, R2)", "erg", _gain_given, _effort_given, units=_PER_EFFORT, range=_PER_LEAST,
+            parameters=(*_of_part("continuation", "ift_rate", ("A", "b2", "R2")), *_IFT)),
+        Row("IFT", "Information foraging by goal and by rate.", _IFT_SOURCE,
+            "product(ift_goal(T, b1, R1), ift_rate(A, b2, R2))", "erg", _gain_given, _effort_given,
+            units=_PER_EFFORT, range=_PER_LEAST,
+            parameters=(*_of_part("continuation", "ift_goal", ("T", "b1", "R1")),
+                        *_of_part("continuation", "ift_rate", ("A", "b2", "R2")), *_IFT)),
+        _preset("ExpectedUtility", "Carterette's model 1: the gain of the last item seen.", "Model 1", "fin"),
+        _preset("ExpectedTotalUtility", "Carterette's model 2: all that was found.", "Model 2", "etg"),
+        Row("ExpectedEffort", "Carterette's model 3: one over the rank at which a relevant document satisfies.",
+            f"{_CARTERETTE}, Model 3", "carterette3(theta)", "err", "binary(rel)", units="1/rank",
+            parameters=(Parameter("theta", In("[0, 1]"), 0.5), _REL, *_FRAME)),
+        _preset("ExpectedAverageUtility", "Carterette's model 4: the average of what was seen.", "Model 4", "avg"),
+    )
+}  # fmt: skip
+
+
+def _ndcg_gain(given: Mapping[str, Any]) -> str:
+    if given["gains"]:
+        try:
+            gains = {float_or_int(grade): max(float_or_int(worth), 0) for grade, worth in given["gains"].items()}
+        except BadParameter as error:
+            raise BadParameter(f"nDCG: gains must be {Grades('numbers')}; {error}") from None
+        return f"table({gains}, others=grade)"
+    return "burges" if given["dcg"] == "exp-log2" else "raw"
+
+
+def _rbp_gain(given: Mapping[str, Any]) -> str:
+    return "binary(rel)" if given["rel"] is not None else "binary"
+
+
+_T = Parameter("T", In("[0.5, inf)"), 1.0)
+_GRADES = (Parameter("min_rel", In("[0, inf)"), 0), Parameter("max_rel", _HIGHEST))
+_LOG2 = Parameter("dcg", OneOf("log2"), "log2")
+_SEES_1000 = 1000  # cwl_eval sums over so many ranks
+
+_IR = "ir_measures"
+_NERR = "Azzopardi, Mackenzie and Moffat (2021)"
+
+#: What ir_measures' own names mean, with ir_measures' own numbers.
+THEIRS = {
+    row.name: row
+    for row in (
+        Row("AP", "Average precision.", "Moffat et al. (2022), Eq. 11", "ap2", "avg", "binary(rel)",
+            units=_PER_DOCUMENT, parameters=(_REL, _JUDGED_ONLY, _CUTOFF)),
+        Row("P", "Precision at k.", "Moffat et al. (2022), Eq. 7", "prec(cutoff)", "erg", "binary(rel)",
+            units=_PER_DOCUMENT, parameters=(_REL, _JUDGED_ONLY, _K), cuts=False),
+        Row("R", "Recall at k.", _IR, "prec(cutoff)", "etg", "binary(rel)", norm="all",
+            units="share of the relevant documents", parameters=(_REL, _JUDGED_ONLY, _K), cuts=False),
+        Row("RR", "Reciprocal rank.", "Moffat et al. (2022), Eq. 12", "rr", "err", "binary(rel)",
+            units="1/documents", parameters=(_REL, _JUDGED_ONLY, _CUTOFF)),
+        Row("Success", "Whether the first k hold anything relevant.", "Moffat et al. (2022), Table 3", "prec(cutoff)",
+            "max", "binary(rel)", units="share of the topics", parameters=(_REL, _JUDGED_ONLY, _K), cuts=False),
+        Row("nDCG", "Discounted cumulative gain over that of the best ranking.", "Järvelin and Kekäläinen (2002)",
+            "dcg(cutoff)", "etg", _ndcg_gain, norm="ideal", cuts=False,
+            units="share of the ideal",
+            parameters=(Parameter("dcg", OneOf("log2", "exp-log2"), "log2"), Parameter("gains", None, None),
+                        _JUDGED_ONLY, _CUTOFF)),
+        Row("SDCG", "Discounted cumulative gain over that of k best documents.", "Moffat et al. (2022), Table 3",
+            "dcg(cutoff)", "erg", "linear(min_rel)", units=_PER_DOCUMENT, parameters=(_K, _LOG2, *_GRADES), cuts=False),
+        Row("RBP", "Rank-biased precision, over 1000 ranks.", "Moffat and Zobel (2008)", "rbp(p)", "erg", _rbp_gain,
+            end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_P, Parameter("rel", _REL.allowed, None), _CUTOFF)),
+        Row("INST", "INST, over 1000 ranks.", "Moffat et al. (2022), Eq. 13", "inst(T)", "erg", "linear(min_rel)",
+            end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_T, *_GRADES)),
+        Row("INSQ", "INSQ, over 1000 ranks.", "Moffat, Scholer and Thomas (2012)", "insq(T)", "erg",
+            "linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_T, *_GRADES)),
+        Row("BPM", "Bejeweled player: goes on while gain is wanted, down to rank k.", "Zhang et al. (2017)",
+            "bpm(T, cutoff)", "erg", "linear(min_rel)", end=_SEES_1000, cuts=False,
+            units=_PER_DOCUMENT, parameters=(_K, Parameter("T", In("(0, inf)"), 1.0), *_GRADES)),
+        Row("NERR8", "ERR's user on the first k items, at a rate of gain.", _NERR, "product(rr, prec(cutoff))", "erg",
+            "linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_K, *_GRADES), cuts=False),
+        Row("NERR9", "ERR's user who goes on from rank i with i/(i+1), on the first k items.", _NERR,
+            "product(rr, carterette1(cutoff))", "erg", "linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT,
+            parameters=(_K, *_GRADES), cuts=False),
+        Row("NERR10", "ERR's user with the patience of RBP.", _NERR, "product(rr, rbp(p))", "erg", "linear(min_rel)",
+            end=_SEES_1000, units=_PER_DOCUMENT, parameters=(Parameter("p", In("[0, 1)"), 0.9), *_GRADES)),
+        Row("NERR11", "ERR's user with the patience of INSQ.", _NERR, "product(rr, insq(T))", "erg",
+            "linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_T, *_GRADES)),
+        Row("ERR", "Expected reciprocal rank, with grades up to 4 as in gdeval.", "Chapelle et al. (2009), Eq. 5",
+            "rr", "err", "exponential", max_rel=4, units="1/documents", parameters=(_CUTOFF,)),
+    )
+}  # fmt: skip
+
+#: A metric to be changed where only C and A matter.
+PLAIN = CWLA.metric({"C": "rbp(0.5)", "A": "etg", "gain": "raw"})

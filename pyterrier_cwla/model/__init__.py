@@ -1,0 +1,1 @@
+"""One user: gain, effort, continuation, aggregation and normaliser give a score."""

@@ -1,0 +1,207 @@
+"""The highest score over the ideal that judgments of the unjudged documents can lead to.
+
+Let w_1 ≥ w_2 ≥ … be what a gain of 1 adds to the score at each rank, and W(n) = w_1 + … + w_n. The score is
+Σ_i w_i·r_i / Σ_i w_i·r_(i), r_(1) ≥ r_(2) ≥ … the gains of all judged documents. A document that gets judged raises the
+ideal as well as the score, so the best gain everywhere is not the best case. With the gains 0 = t_0 < t_1 < … < t_m
+that occur, both sums are sums over the levels of gain:
+
+    score = Σ_l (t_l − t_(l−1))·w(S_l) / Σ_l (t_l − t_(l−1))·W(n_l)
+
+where S_l are the ranks with a gain of at least t_l, w(S_l) the sum of their weights, and n_l the number of documents
+judged with a gain of at least t_l. If j more documents reach level l, n_l grows by j, and w(S_l) grows at most by the
+weights of the first j unjudged ranks. The maximum of the ratio is the λ at which
+
+    Σ_l (t_l − t_(l−1))·max_j [w(S_l with j more) − λ·W(n_l + j)] = 0,
+
+which Dinkelbach's iteration finds: λ becomes the ratio at the maximising j, until it stays. The levels may be maximised
+one by one: [..] is a function of j whose increments fall with the level, because n_l does, and so the maximising j fall
+as well, as those of an assignment must. Between the levels nothing changes, so no gain but 0, those that are judged and
+the best one is ever needed.
+
+The maximum is that of an assignment where no judged document of positive gain can follow the list. Ranks beyond the
+list may hold such documents, which are in the ideal already: they come first there, at every level. This, and what lies
+beyond the ranks that are looked at one by one (counted as if it had the best gain at no cost), can only raise the
+result: it remains a bound. No score is above 1, since w falls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import NoFiniteValue
+from .introspection import reads
+from ..data.rankings import Rankings
+
+if TYPE_CHECKING:
+    from .metric import Metric
+    from ..data.rankings import Pool
+    from .language import Spec
+
+Array = np.ndarray
+
+_CELLS = 1 << 17  # queries × levels × documents at a time
+_DEEPEST = 4096  # ranks that are looked at one by one
+_TAIL = 1e-9  # share of all weights that may lie beyond them
+_ROUNDS = 100  # of an iteration that takes two to six
+_EFFORTS = {"e", "E", "expected_effort", "credited"}
+
+
+def is_known(metric: Metric) -> bool:
+    """Whether the best case over the ideal is known: C of ranks alone, and an A that sums gains by falling weights."""
+    A = metric.A
+    if metric.norm != "ideal" or not metric.rank_only or not A.built_in:
+        return False
+    if not metric.unit_effort and (reads(metric.C) | reads(A)) & _EFFORTS:
+        return False
+    if A.name in ("erg", "avg"):
+        return metric.end != "stop"  # there the length of the list decides what a rank adds
+    return A.name in ("etg", "smeared") or (A.name == "utility" and A["phi"].part.built_in)
+
+
+def best_scores(metric: Metric, rankings: Rankings) -> Array:
+    """A bound of each score over the ideal, at most 1; the maximum over all judgments where the list is long enough."""
+    rankings = metric.cut(rankings)
+    found = _weights(metric, rankings)
+    if found is None:
+        return np.ones(len(rankings))
+    weights, beyond = found
+    key = ("levels of gain", metric.gain.key, metric.max_rel)
+    pool, built_in = rankings.pool, metric.gain.built_in
+    levels, counts = pool.remembered(key, lambda: _levels(metric, pool)) if built_in else _levels(metric, pool)
+    topic = np.arange(len(rankings)) if rankings.topic is None else rankings.topic
+    scores = np.zeros(len(rankings))
+    step = max(_CELLS // (levels.shape[1] * (len(weights) + 1)), 1)
+    for first in range(0, len(rankings), step):
+        queries = np.arange(first, min(first + step, len(rankings)))
+        level = levels[topic[queries]]
+        count = counts[topic[queries]]
+        gained, cost = _choices(metric, rankings, queries, level, count, weights)
+        sizes = np.diff(level, axis=1, prepend=0.0) * (level > 0)
+        scores[queries] = _greatest_ratio(gained + beyond, cost, sizes)
+    return np.minimum(scores, 1.0)
+
+
+def _last_rank(metric: Metric, rankings: Rankings) -> int | None:
+    """The last rank that counts, in a ranking or in an ideal; None where the list has no end."""
+    ends = [metric.last_that_counts, metric.rank_at("last_rank") or None]
+    if metric.end == "stop":
+        judged = np.bincount(rankings.pool.query, minlength=1)
+        ends.append(int(rankings.n.max(initial=0) + judged.max()) or 1)
+    return min((end for end in ends if end is not None), default=None)
+
+
+def _weights(metric: Metric, rankings: Rankings) -> tuple[Array, float] | None:
+    """What a gain of 1 adds at each of the first ranks, and at all later ones together; None where that is infinite."""
+    from .metric import power_of_two, rank_weights
+
+    C, A = metric.C, metric.A
+    last = _last_rank(metric, rankings)
+    # Where all leave at the last item of the list, the weight of a rank is the same however long the list is.
+    end: Any = int(power_of_two(np.array(last))) if metric.end == "stop" else metric.end
+    if last is not None and last <= _DEEPEST:
+        return rank_weights(C, A, end, 1 << (last - 1).bit_length())[:last], 0.0
+    total = _kept_sum_of_weights(C, A, end) if C.built_in and A.built_in else _sum_of_weights(C, A, end)
+    if total is None:
+        return None
+    depth = 64
+    weights = rank_weights(C, A, end, depth)
+    while depth < _DEEPEST and total - weights.sum() > _TAIL * total:
+        depth *= 2
+        weights = rank_weights(C, A, end, depth)
+    return weights, max(total - float(weights.sum()), 0.0)
+
+
+def _sum_of_weights(C: Spec, A: Spec, end: Any) -> float | None:
+    """The sum of the weights of all ranks; None where it does not converge."""
+    from ..measures.catalogue import PLAIN
+
+    metric = replace(PLAIN, C=C, A=A, end=end, max_rel=1)
+    try:
+        return float(metric.raw(Rankings.of_gains([[]]), background=1.0)[0])
+    except NoFiniteValue:
+        return None
+
+
+_kept_sum_of_weights = lru_cache(maxsize=256)(_sum_of_weights)
+
+
+def _levels(metric: Metric, pool: Pool) -> tuple[Array, Array]:
+    """The gains that occur in each query, and how many judged documents have at least each, [queries × levels].
+
+    Ascending, the best gain among them; queries with fewer levels have zeros at the end.
+    """
+    query, grade = pool.positive
+    grades, which = np.unique(grade, return_inverse=True)
+    pairs, judged = np.unique(query * max(len(grades), 1) + which, return_counts=True)
+    query, which = np.divmod(pairs, max(len(grades), 1))
+    gains = np.append(metric.gains(grades)[which], np.full(pool.queries, metric.best[0]))
+    query, judged = np.append(query, np.arange(pool.queries)), np.append(judged, np.zeros(pool.queries, np.int64))
+    order = np.lexsort((gains, query))
+    order = order[gains[order] > 0]
+    query, gains, judged = query[order], gains[order], judged[order]
+    differs = (np.diff(query, prepend=-1) != 0) | (np.diff(gains, prepend=0.0) != 0)
+    number = np.cumsum(differs) - 1
+    first = np.searchsorted(query, np.arange(pool.queries))
+    column = number - number[np.minimum(first, len(number) - 1)][query] if len(number) else number
+    width = int(column.max(initial=0)) + 1
+    levels = np.zeros((pool.queries, width))
+    levels[query, column] = gains
+    equal = np.bincount(query * width + column, judged, minlength=levels.size).reshape(levels.shape)
+    return levels, equal[:, ::-1].cumsum(axis=1)[:, ::-1].astype(np.int64)
+
+
+def _choices(
+    metric: Metric, rankings: Rankings, queries: Array, level: Array, count: Array, weights: Array
+) -> tuple[Array, Array]:
+    """What is gained, and what the ideal gains, if j more documents reach a level: [queries × levels × (j + 1)]."""
+    deep = len(weights)
+    n = np.minimum(rankings.n[queries], deep)[:, None]
+    room = np.zeros_like(n) if metric.end == "stop" else deep - n
+    at, row, _ = rankings.hits_of(queries)
+    if not room.any():  # those below count where documents that were not retrieved may follow the list
+        inside = rankings.rank[at] <= deep
+        at, row = at[inside], row[inside]
+    rank = rankings.rank[at]
+    reaches = (rankings.gains(metric)[at][:, None] >= level[row]) & (level[row] > 0)
+    known, retrieved = np.zeros(level.shape), np.zeros(level.shape, np.int64)
+    worth = np.append(weights, 0.0)[np.minimum(rank - 1, deep)]
+    for column in range(level.shape[1]):
+        known[:, column] = np.bincount(row, worth * reaches[:, column], minlength=len(queries))
+        retrieved[:, column] = np.bincount(row, reaches[:, column], minlength=len(queries))
+
+    unjudged = np.arange(deep)[None, :] < n
+    listed = rank <= deep
+    unjudged[row[listed], rank[listed] - 1] = False
+    in_list = unjudged.sum(axis=1, keepdims=True)
+    after = np.clip(count - retrieved, 0, room)  # judged documents that were not retrieved, at the first ranks after it
+    sums = np.concatenate([[0.0], np.cumsum(weights)])
+    known = known + sums[n + after] - sums[n]
+
+    most = int((in_list + room).max(initial=0))
+    j = np.arange(most)[None, None, :]
+    places = np.argsort(~unjudged, axis=1, kind="stable")[:, None, :most]
+    beyond = np.where(room[:, None] > 0, (n + after)[:, :, None] + j - in_list[:, None], deep)
+    place = np.where(j < in_list[:, None], places, np.minimum(beyond, deep))
+    added = np.append(weights, 0.0)[place] * (level <= metric.best[0])[:, :, None]
+    gained = np.concatenate([known[:, :, None], known[:, :, None] + np.cumsum(added, axis=2)], axis=2)
+    cost = sums[np.minimum(count[:, :, None] + np.arange(most + 1), deep)]
+    return gained, cost
+
+
+def _greatest_ratio(gained: Array, cost: Array, sizes: Array) -> Array:
+    """The maximum over all choices of j of Σ_l sizes·gained / Σ_l sizes·cost, by Dinkelbach's iteration."""
+    ratio = np.zeros(len(sizes))
+    for _ in range(_ROUNDS):
+        chosen = np.argmax(gained - ratio[:, None, None] * cost, axis=2)[:, :, None]
+        over, under = (
+            (np.take_along_axis(values, chosen, axis=2)[:, :, 0] * sizes).sum(axis=1) for values in (gained, cost)
+        )
+        better = np.divide(over, under, out=np.zeros_like(ratio), where=under > 0)
+        if not (better > ratio).any():
+            break
+        ratio = np.maximum(ratio, better)
+    return ratio

@@ -1,0 +1,332 @@
+"""Users on their way down a ranking: from C to V, W, L, the tail beyond the list, and the score."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+import numpy as np
+
+from ..errors import NoFiniteValue
+from .free_items import EffortBeyond, Endless
+from .introspection import SUMS, check_probabilities, reads, try_out
+from .language import Spec
+from .tail_sums import Grid, grid
+from .view import UnknownEffort, View, before
+
+if TYPE_CHECKING:
+    from .metric import Metric
+
+_FAR = 1e12  # what has not happened down to this rank never will
+Array = np.ndarray
+
+
+class Walk:
+    """Users on their way down rankings: C, V, L, A and what follows from them, for one view."""
+
+    def __init__(self, metric: Metric, view: View, leaves: Array | None = None) -> None:
+        self.metric, self.view = metric, view
+        C, first = self._of_survival() if metric.C.fact("gives_survival") else (_matrix(metric.C(view)), 1.0)
+        if not (metric.C.built_in and metric.rank_only):
+            check_probabilities(metric.C, C)
+        if not metric.C.built_in:
+            try_out(metric.C)
+        if leaves is not None:
+            C = np.array(np.broadcast_to(C, view.r.shape))
+            C[np.arange(len(C)), leaves] = 0.0
+        elif C.shape[-1] < view.r.shape[-1]:
+            C = np.broadcast_to(C, (len(C), view.r.shape[-1]))
+        self.C = C
+        self.V = np.broadcast_to(first, C.shape).copy()
+        np.cumprod(C[:, :-1], axis=-1, out=self.V[:, 1:])
+        if np.ndim(first):
+            self.V[:, 1:] *= first
+        self.reach = self.V[:, -1:] * C[:, -1:]
+        me = ref(self)  # weakly, so that chunks are freed as they are done
+        view.spend = lambda: me().expected_effort  # type: ignore[union-attr]
+
+    def _of_survival(self) -> tuple[Array, Array]:
+        """C and V(1) where V is what the function gives."""
+        V = np.broadcast_to(_matrix(self.metric.C(self.view)), self.view.r.shape)
+        after = np.zeros((1, 1))
+        if self._open and self.view.unseen == 0 and self.metric.effort_only:
+            after = V[:, -1:]
+        elif self._open:
+            try:
+                after = _matrix(self.metric.C(self.view.beyond([[1.0]])))
+            except UnknownEffort:
+                if not self.metric.A.fact("constant_without_gain"):
+                    raise
+                after = V[:, -1:]  # as far as is known, nobody leaves at the last item; all is as it was beyond it
+        later = np.concatenate([V[:, 1:], np.broadcast_to(after, (len(V), 1))], axis=1)
+        return _ratio(later, V), V[:, :1]
+
+    @cached_property
+    def L(self) -> Array:
+        return self.V * (1 - self.C)
+
+    @cached_property
+    def A(self) -> Array:
+        if not self.metric.A.built_in:
+            try_out(self.metric.A)
+        return _matrix(self.metric.A(self.view))
+
+    @cached_property
+    def score(self) -> Array:
+        """Σ L(i)·A(i), [queries × 1]."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            score = (self.L * self.A).sum(axis=-1, keepdims=True)
+            if not np.isfinite(score).all():  # A may be infinite where nobody leaves
+                score = np.where(self.L > 0, self.L * self.A, 0.0).sum(axis=-1, keepdims=True)
+            score = score + self.score_beyond
+        if not np.isfinite(score).all():
+            raise NoFiniteValue(f"C={str(self.metric.C)!r} with A={str(self.metric.A)!r} has no finite value here.")
+        return score
+
+    @cached_property
+    def expected_items(self) -> Array:
+        """V⁺ = Σ V(i), [queries × 1]."""
+        gaps = self.view.i - before(self.view.i)
+        return (self.V * gaps).sum(axis=-1, keepdims=True) + self.items_beyond
+
+    @cached_property
+    def expected_effort(self) -> Array:
+        """Σ V(i)·e_i, [queries × 1]; infinite where users never leave."""
+        return (self.V * self.view.steps).sum(axis=-1, keepdims=True) + self.effort_beyond
+
+    @cached_property
+    def effort_beyond(self) -> Array:
+        """ΣV(j)·e_j over the ranks after the list."""
+        items = self.items_beyond
+        self._refuse_endless_means(np.where(self._free, 0.0, items))
+        if not items.any():
+            return np.zeros((1, 1))
+        cost = _matrix(self.view.beyond([[1.0]]).e)
+        spent = np.multiply(items, cost, out=np.where(items > 0, np.inf, 0.0), where=np.isfinite(items))
+        if self._free.any():
+            spent = np.where(self._free, self.reach * self._effort.mean(lambda t, rows: t, len(self.reach)), spent)
+        return spent
+
+    def _refuse_endless_means(self, items: Array) -> None:
+        """Where all leave in the end but so late that V⁺ is infinite, nothing per item is defined."""
+        if (np.isinf(items) & ~self._stay).any():
+            raise NoFiniteValue(
+                f"C={str(self.metric.C)!r} has an infinite V⁺, so A={str(self.metric.A)!r} is not defined: give"
+                " C a k, or end='stop', or a rank as end=."
+            )
+
+    # ---- beyond the list
+
+    def goes_on(self, m: Any) -> Array:
+        """C at the m-th ranks after the list."""
+        if self.metric.C.fact("gives_survival"):
+            V, later = (_matrix(self.metric.C(self.view.beyond(rank))) for rank in (m, np.asarray(m) + 1))
+            return _ratio(later, V)
+        return _matrix(self.metric.C(self.view.beyond(m)))
+
+    @cached_property
+    def items_beyond(self) -> Array:
+        """ΣV(j) over the ranks after the list."""
+        closed = self.metric.C.fact("items_beyond")
+        if closed is not None and (self.metric.rank_only or not self.view.background):
+            return np.where(self._open, closed(self.view, self.reach), 0.0)
+        if not self.reach.any():
+            return np.zeros(self.reach.shape)
+        if self._settles:
+            c = self.goes_on([[1.0]])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.where(self.reach > 0, self.reach / (1 - c), 0.0)
+        return self._at_nodes(None)
+
+    @property
+    def _settles(self) -> bool:
+        """Whether C is the same at all ranks after the list: gain that lies there moves those who sum it up."""
+        C = self.metric.C
+        if self.view.unseen == 0 and self.metric.effort_only:
+            return True
+        return bool(C.fact("constant_beyond_list")) and not (self.view.background and reads(C) & SUMS)
+
+    @property
+    def _open(self) -> bool:
+        return self.metric.end == "open"
+
+    @cached_property
+    def score_beyond(self) -> Array:
+        """Σ L(j)·A(j) over the ranks after the list."""
+        C = self.metric.C
+        if not self._open or not (self.reach.any() or (C.fact("items_beyond") and self.items_beyond.any())):
+            return np.zeros(self.reach.shape)
+        if not self._free.any():
+            return self._score_of_costly_items
+        return self._score_of_free_items + (self._score_of_costly_items if self._reach_costly.any() else 0.0)
+
+    @property
+    def _score_of_costly_items(self) -> Array:
+        """What is added by users who leave at a rank."""
+        A, reach = self.metric.A, self._reach_costly
+        if not A.fact("affine_beyond_list"):
+            return np.zeros(reach.shape) if self._all_stay or not reach.any() else self._at_nodes(A)
+        leaving = np.where(self._stay, 0.0, reach)
+        if A.fact("constant_without_gain") and not self.view.background:
+            return leaving * self.A[:, -1:]
+        first, second = (_matrix(A(self.view.beyond([[m]]))) for m in (1.0, 2.0))
+        with np.errstate(invalid="ignore"):  # A may be infinite where nobody is left
+            at_once = np.where(leaving > 0, leaving * first, 0.0)
+            step = np.where(np.isfinite(first), second - first, 0.0)
+        if not step.any():
+            return at_once
+        items = np.where(self._free, 0.0, self.items_beyond)
+        self._refuse_endless_means(items)
+        with np.errstate(invalid="ignore"):
+            return at_once + np.where(np.isinf(items), 0.0, step * (items - leaving))
+
+    # ---- unseen items that cost nothing: the limit of ever smaller costs
+
+    @cached_property
+    def _effort(self) -> EffortBeyond:
+        return EffortBeyond(self.metric.C, self.view)
+
+    @cached_property
+    def _free(self) -> Array:
+        """Whether users leave after infinitely many unseen items, which cost nothing, [queries × 1]."""
+        nobody = np.zeros((1, 1), bool)
+        if not self._open or self.view.unseen != 0 or not self.metric.leaves_with_effort:
+            return nobody
+        free = (self.reach > 0) & (self.goes_on([[1.0]]) >= 1)
+        return free & (self._left_for_ever < 1) if free.any() else nobody
+
+    @cached_property
+    def _left_for_ever(self) -> Array:
+        """1 for users who never leave however much they spend, else 0, [queries × 1]."""
+        return self._effort.left_for_ever(np.arange(len(self.reach)))
+
+    @property
+    def _reach_costly(self) -> Array:
+        return np.where(self._free, 0.0, self.reach) if self._free.any() else self.reach
+
+    @property
+    def _score_of_free_items(self) -> Array:
+        """Σ L·A where users leave after infinitely many items that cost nothing; E may still grow."""
+        A, n = self.metric.A, len(self.reach)
+        if A.fact("constant_without_gain") and not self.view.background:
+            return self.reach * self.A[:, -1:]
+
+        def felt(t: Array, rows: Array) -> Array:
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                return _matrix(A(Endless(self.view, rows, t)))
+
+        rows = np.arange(n)
+        mean = self._effort.mean(felt, n) if "E" in reads(A) else felt(np.zeros((n, 1)), rows)
+        with np.errstate(invalid="ignore"):
+            score = np.where(self._free, self.reach * mean, 0.0)
+        if not np.isfinite(score).all():
+            raise NoFiniteValue(
+                f"C={str(self.metric.C)!r} with A={str(self.metric.A)!r} has no finite value where unseen items cost"
+                " nothing: give unseen=, what an unseen item costs, or end='stop', or a rank as end=."
+            )
+        return score
+
+    @cached_property
+    def _stay(self) -> Array:
+        """Who goes on for ever, [queries × 1]: those never leave and contribute nothing."""
+        C = self.metric.C
+        if C.fact("eventually_leaves"):
+            return np.zeros((1, 1), bool)
+        if self.metric.effort_only and (C.fact("gives_survival") or not self.view.unseen):
+            if self.view.unseen is None and not C.fact("gives_survival") and self._left_for_ever.any():
+                raise UnknownEffort
+            return self._left_for_ever > 0
+        if self.metric.effort_only and not self._left_for_ever.any() and (self.goes_on([[_FAR]]) < 1).all():
+            return np.zeros((1, 1), bool)
+        if self._settles:
+            return self.goes_on([[1.0]]) >= 1
+        if C.fact("items_beyond") is not None:
+            return np.isinf(self.items_beyond)
+        if not C.fact("vanishes") and self.reach.any():
+            return np.isinf(self._at_nodes(None, vanish_only=True))
+        return np.zeros((1, 1), bool)
+
+    @property
+    def _all_stay(self) -> bool:
+        return self._settles and bool(np.all(self._stay | (self.reach == 0)))
+
+    def _at_nodes(self, A: Spec | None, vanish_only: bool = False) -> Array:
+        """ΣV, or ΣL·A, over the ranks beyond, from the values at sparse nodes: of each ranking by the first that do."""
+        found, done, far = np.zeros((1, 1)), np.zeros((1, 1), bool), np.zeros((1, 1), bool)
+        for start, doublings in ((16, 8), (16, 40), (1024, 34), (16384, 30)):
+            sums, smooth, whole = self._sum(grid(start, doublings), A, vanish_only)
+            found = np.where(smooth & whole & ~done, sums, found)
+            done = done | (smooth & whole)
+            if start + doublings > 16 + 8:
+                far = far | (smooth & ~done)
+            if (done | far).all():
+                break
+        else:
+            jump = "if C jumps there, say where, with @continuation(jump_rank=lambda …: k); else give"
+            raise NoFiniteValue(
+                f"C={str(self.metric.C)!r} with A={str(self.metric.A)!r} is not smooth far beyond the list:"
+                f" {'give a greater unseen=,' if self.metric.effort_only else jump} end='stop', or a rank as end=."
+            )
+        if done.all():
+            return found
+        if A is None and not vanish_only and self.metric.C.fact("vanishes"):
+            return np.where(done, found, np.inf)
+        raise NoFiniteValue(
+            f"under C={str(self.metric.C)!r} the share of users who are still there does not go to 0, or too slowly to"
+            " sum: give C a k, or end='stop', or a rank as end=."
+        )
+
+    def _sum(self, nodes: Grid, A: Spec | None, vanish_only: bool) -> tuple[Array, Array, Array]:
+        """The sum at these nodes; whether it is smooth between them; whether what comes after them does not count."""
+        V, L, left, smooth, stay = self._followed(nodes)
+        reach = self._reach_costly
+        if A is None:
+            whole = np.where(stay & (reach > 0), np.inf, nodes.total(V))
+            rest = left if vanish_only else left * nodes.m[0, -1]
+            allowed = np.full(whole.shape, 1e-10) if vanish_only else 1e-10 * np.maximum(whole, 1e-3)
+        else:
+            with np.errstate(divide="ignore", over="ignore"):
+                felt = _matrix(A(self.view.beyond(nodes.m)))
+            felt = np.broadcast_to(felt, (len(felt), nodes.m.shape[1]))
+            last = felt[:, -1:]
+            # If A does not grow for ever, all get what it is at last: then 1 − C, lost in rounding, matters less.
+            base = np.where(np.abs(last) <= 100 * np.abs(felt[:, :1]), last, 0.0)
+            values = L * (felt - base)
+            whole, rest = nodes.total(values) + base * (reach - left), left * last
+            allowed = 1e-13 + 1e-10 * np.abs(whole + rest)
+            smooth = smooth & (nodes.doubt(values) <= 10 * allowed)
+            known = any(self.metric.C.fact(fact) for fact in ("vanishes", "constant_beyond_list", "items_beyond"))
+            if known and nodes.m[0, -1] > _FAR:
+                # All leave in the end, and where A hardly changes any more they leave with what it is.
+                steady = left * np.abs(last - felt[:, -17:-16]) <= allowed
+                whole, rest = whole + np.where(steady & ~stay, rest, 0.0), np.where(steady, 0.0, rest)
+        return whole, smooth, stay | (np.abs(rest) <= allowed)
+
+    def _followed(self, nodes: Grid) -> tuple[Array, Array, Array, Array, Array]:
+        """V and L at these nodes, V after the last, whether V is smooth between them, and whose C is 1 at all of them.
+
+        Users who never leave contribute nothing.
+        """
+        reach, shape = self._reach_costly, nodes.m.shape
+        if self.metric.C.fact("gives_survival"):
+            V, later = (_matrix(self.metric.C(self.view.beyond(m))) for m in (nodes.m, nodes.m + 1))
+            V, later = (
+                np.where(reach > 0, np.broadcast_to(values, (len(values), shape[1])), 0.0) for values in (V, later)
+            )
+            stay = np.asarray((later == V).all(axis=-1, keepdims=True))
+            return V, V - later, later[:, -1:], nodes.follows(V), stay
+        C = self.goes_on(nodes.m)
+        C = np.broadcast_to(C, (len(C), shape[1]))
+        survival, left, smooth = nodes.survival(C)
+        V = reach * survival
+        return V, V * (1 - C), reach * left, smooth, np.asarray((C >= 1).all(axis=-1, keepdims=True))
+
+
+def _ratio(later: Array, V: Array) -> Array:
+    return np.divide(later, V, out=np.zeros(np.broadcast_shapes(later.shape, V.shape)), where=V > 0)
+
+
+def _matrix(values: Any) -> Array:
+    values = np.asarray(values, float)
+    return values.reshape(1, 1) if values.ndim == 0 else values

@@ -1,0 +1,197 @@
+"""Trials of what users state about their own continuations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import BadParameter
+from .introspection import SUMS, reads
+from .language import Spec
+from .tail_sums import grid
+from .trial_lists import (
+    DEEPEST,
+    FAR,
+    RANKS,
+    ROWS,
+    RUN,
+    Array,
+    Difference,
+    Lists,
+    first_place,
+    given_by,
+    rank_after,
+    told_apart,
+    unlike,
+    values_of,
+)
+from .view import View
+
+
+def _rank(spec: Spec, fact: str) -> float:
+    """The rank that a continuation names, or 0."""
+    rank = given_by(spec, fact) if spec.fact(fact) else None
+    if rank is None:
+        return 0
+    if not isinstance(rank, int | float | np.integer | np.floating) or not rank >= 0 or rank % 1:
+        raise BadParameter(
+            f"C={str(spec)!r}: {fact}= of its decorator gives {rank!r:.80}, and must give a rank, or None."
+        )
+    return float(min(rank, DEEPEST))
+
+
+def _deep(spec: Spec, lists: Lists, background: bool = False) -> View:
+    """The lists down to where the continuation says that it jumps no more."""
+    return lists.view(max(_rank(spec, "last_rank"), _rank(spec, "jump_rank")), background)
+
+
+def _goes_on(spec: Spec, view: View, m: Array) -> Array:
+    """C at the m-th ranks after the list; NaN where nobody is there."""
+    if not spec.fact("gives_survival"):
+        return values_of(spec, view.beyond(m))
+    V, later = (values_of(spec, view.beyond(ranks)) for ranks in (m, m + 1))
+    return np.where(V > 1e-280, later / np.maximum(V, 1e-280), np.nan)
+
+
+def _on_list(spec: Spec, view: View) -> tuple[Array, Array]:
+    """C at the ranks of the list, and V, which has one rank more."""
+    if not spec.fact("gives_survival"):
+        C = values_of(spec, view)
+        return C, np.concatenate([np.ones((ROWS, 1)), np.cumprod(C, axis=1)], axis=1)
+    V = np.concatenate([values_of(spec, view), values_of(spec, view.beyond([[1.0]]))], axis=1)
+    return np.where(V[:, :-1] > 0, V[:, 1:] / np.where(V[:, :-1] > 0, V[:, :-1], 1), np.nan), V
+
+
+def constant_beyond_list(spec: Spec, lists: Lists) -> Difference | None:
+    for background in (False, True)[: 1 if reads(spec) & SUMS else 2]:
+        view = _deep(spec, lists, background)
+        C = _goes_on(spec, view, FAR)
+        if place := first_place(unlike(C, C[:, :1], 1e-8, 1e-9)):
+            row, column = place
+            one, other = told_apart(C[row, 0], C[row, column])
+            gain = f", where every item gains {lists.best:g}," if background else ""
+            ranks = rank_after(view, FAR, 0), rank_after(view, FAR, column)
+            return row, f"beyond the list{gain} C({ranks[0]}) is {one}, and C({ranks[1]}) is {other}"
+    return None
+
+
+def ignores_zero_gain(spec: Spec, lists: Lists) -> Difference | None:
+    view = lists.view()
+    C, V = _on_list(spec, view)
+    beyond = _goes_on(spec, view, FAR)
+    wrong = np.concatenate(
+        [
+            (lists.r == 0) & (V[:, :-1] > 1e-12) & unlike(C, 1.0, absolute=1e-9),
+            (V[:, -1:] > 1e-12) & unlike(beyond, 1.0, absolute=1e-9),
+        ],
+        axis=1,
+    )
+    if place := first_place(wrong):
+        row, column = place
+        rank = np.append(view.i, view.i[:, -1:] + FAR)[column]
+        found = np.append(C, beyond, axis=1)[row, column]
+        return row, f"C({rank:g}) is {told_apart(found, 1.0)[0]} at an item without gain, and must be 1"
+    return None
+
+
+def goes_to_zero(spec: Spec, lists: Lists) -> Difference | None:
+    """Whether V falls for ever: 1 − C may not fall much faster than 1/i, as it does where some users never leave."""
+    view = _deep(spec, lists)
+    if spec.fact("gives_survival"):
+        m = np.array([[1e3, 1e307]])
+        V = values_of(spec, view.beyond(m))
+        if place := first_place((V[:, :1] > 1e-9) & (V[:, 1:] > 0.5 * V[:, :1])):
+            return place[0], f"V({rank_after(view, m, 0)}) is {V[place[0], 0]:.6g}, and V at 1e307 {V[place[0], 1]:.6g}"
+        return None
+    far = 1e6 + np.arange(128.0)[None, :]
+    near, late = (-np.log(np.minimum(values_of(spec, view.beyond(m)), 1)) for m in (RUN, far))
+    gone = _on_list(spec, view)[1][:, -1:] * np.exp(-near.sum(axis=1, keepdims=True)) <= 1e-12
+    early, late = (m * loss.mean(axis=1, keepdims=True) for m, loss in ((1e3, near[:, -128:]), (1e6, late)))
+    if place := first_place(~gone & (late <= 0.2 * early)):
+        C = 1 - np.append(early[place[0]] / 1e3, late[place[0]] / 1e6)
+        return place[0], (
+            f"about the rank 10^3 C is {C[0]:.12g}, about 10^6 {C[1]:.12g}, and so some users never leave, however far"
+            " they go"
+        )
+    return None
+
+
+def last_rank(spec: Spec, lists: Lists) -> Difference | None:
+    last = _rank(spec, "last_rank")
+    if not last:
+        return None
+    view = lists.view()
+    if spec.fact("gives_survival"):
+        deep = lists.view(last + 1)
+        left = values_of(spec, deep)[:, min(int(last), deep.i.shape[1] - 1)][:, None]
+    else:
+        after = last - RANKS
+        ranks = np.unique(np.concatenate([np.arange(1, min(after, 1024) + 1), after - np.arange(64.0)]))
+        left = values_of(spec, view)[:, : int(min(last, RANKS))].prod(axis=1, keepdims=True)
+        if (ranks > 0).any():
+            left = left * values_of(spec, view.beyond(ranks[None, ranks > 0])).prod(axis=1, keepdims=True)
+    if place := first_place(left > 1e-12):
+        row = place[0]
+        return row, f"V({last + 1:,.0f}) is {left[row, 0]:.6g}, and must be 0 after the last rank, {last:,.0f}"
+    return None
+
+
+def jump_rank(spec: Spec, lists: Lists) -> Difference | None:
+    jump = _rank(spec, "jump_rank")
+    if not jump or lists.e is not None:  # a rank can be named where every item costs the same
+        return None
+    view = _deep(spec, lists)
+    C = _goes_on(spec, view, RUN)
+    step = np.abs(np.diff(C))
+    around = np.maximum(step[:, :-2], step[:, 2:])
+    if place := first_place((step[:, 1:-1] > 1e-6) & (step[:, 1:-1] > 100 * around)):
+        row, column = place[0], place[1] + 1
+        ranks = rank_after(view, RUN, column), rank_after(view, RUN, column + 1)
+        one, other = told_apart(C[row, column], C[row, column + 1])
+        return row, f"C({ranks[0]}) is {one} and C({ranks[1]}) is {other}, a jump after the rank {jump:,.0f}"
+    return None
+
+
+def items_beyond(spec: Spec, lists: Lists) -> Difference | None:
+    """ΣV over the ranks beyond: what the first thousand sum to is a lower bound, and mostly all are known."""
+    view = _deep(spec, lists)
+    survival = bool(spec.fact("gives_survival"))
+    reach = _on_list(spec, view)[1][:, -1:]
+    claimed = given_by(spec, "items_beyond", view, reach)
+    try:
+        claimed = np.broadcast_to(np.asarray(claimed, float), reach.shape)
+    except (TypeError, ValueError):
+        raise BadParameter(
+            f"C={str(spec)!r}: items_beyond= of its decorator must give one number for each query, [queries × 1]."
+        ) from None
+    nodes = grid(1024, 34)
+    seen = values_of(spec, view.beyond(nodes.m))
+    if survival:
+        V, left, smooth = seen, seen[:, -1:], nodes.doubt(seen) <= 1e-9 * reach
+    else:
+        V, left, smooth = nodes.survival(seen)
+        V, left = reach * V, reach * left
+    explicit, whole = V[:, :1024].sum(axis=1, keepdims=True), nodes.total(V)
+    finished = V[:, 1023:1024] <= 1e-200
+    known = finished | (smooth & (left * nodes.m[0, -1] <= 1e-9 * whole))
+    whole = np.where(finished, explicit, whole)
+    wrong = (reach > 1e-9) & ~(claimed >= explicit * (1 - 1e-6))
+    if survival or not spec.fact("not_in_products"):  # else gain that lies at infinity may be counted
+        wrong |= (reach > 1e-9) & known & ~(claimed <= whole * (1 + 1e-6))
+    if place := first_place(wrong):
+        row = place[0]
+        some = "" if known[row, 0] else "at least "
+        total = (whole if known[row, 0] else explicit)[row, 0]
+        one, other = told_apart(claimed[row, 0], total)
+        return row, f"it gives {one} items for V(n+1) = {reach[row, 0]:.6g}, and V sums to {some}{other}"
+    return None
+
+
+def gives_survival(spec: Spec, lists: Lists) -> Difference | None:
+    view, m = lists.view(), np.append(RUN[:, :64], [[1e3, 1e6]], axis=1)
+    V = np.append(values_of(spec, view), values_of(spec, view.beyond(m)), axis=1)
+    ranks = np.append(view.i, view.i[:, -1:] + m)
+    if place := first_place(V[:, 1:] > V[:, :-1] * (1 + 1e-9) + 1e-12):
+        row, column = place
+        one, other = told_apart(V[row, column], V[row, column + 1])
+        return row, f"V({ranks[column]:,.0f}) is {one}, and V({ranks[column + 1]:,.0f}) is {other}; V never rises"
+    return None

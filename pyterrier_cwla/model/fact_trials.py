@@ -1,0 +1,141 @@
+"""Trials of the facts that users state about their own functions, on short random lists, before their first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from . import aggregation_trials, continuation_trials
+from ..errors import BadParameter, RefutedFact
+from .language import ROLES, Part, Spec
+from .trial_lists import Array, CannotTell, Difference, Lists, first_place, given_by, random_lists, told_apart
+from .view import Documents
+
+
+def check_facts(spec: Spec) -> None:
+    """Try what users state about their own functions, here and in the parameters: once for each function and value.
+
+    Raises
+    ------
+    RefutedFact
+        If a fact does not hold on a list, which the error shows.
+    """
+    for _, value in spec.values:
+        if isinstance(value, Spec) and not value.built_in:
+            check_facts(value)
+    if not spec.part.built_in and (says := _objection(spec.part, spec)):
+        raise RefutedFact(says)
+
+
+def holds(spec: Spec, fact: str) -> bool:
+    """Whether a fact that is stated holds; of built-in functions of users' own ones it may not."""
+    return bool(spec.fact(fact)) and (spec.built_in or not refutation(spec.part, spec, fact))
+
+
+@lru_cache(maxsize=1024)
+def _objection(part: Part, spec: Spec) -> str:
+    """The error about the first fact that does not hold, or nothing."""
+    for fact in _TRIALS.get(part.kind, ()):
+        if says := refutation(part, spec, fact):
+            return (
+                f"{ROLES[part.kind]}={str(spec)!r}: its decorator states {fact}, which does not hold. {says}"
+                f" Correct the function, or leave out {fact}=."
+            )
+    return ""
+
+
+@lru_cache(maxsize=1024)
+def refutation(part: Part, spec: Spec, fact: str) -> str:
+    """What refutes a fact; empty where it is not stated, or nothing refutes it.
+
+    ``part`` is that of the spec: a function that is decorated anew has other facts.
+    """
+    if not spec.fact(fact):
+        return ""
+    trial = _TRIALS[part.kind][fact]
+    with np.errstate(all="ignore"):
+        for lists in random_lists():
+            try:
+                different = trial(spec, lists)
+            except CannotTell:
+                continue
+            if different:
+                row, says = different
+                return f"For {lists.text(row)}: {says}." if row >= 0 else f"{says}."
+    return ""
+
+
+# ---- efforts and gains
+
+
+def _unit_effort(spec: Spec, lists: Lists) -> Difference | None:
+    rng = np.random.default_rng(1)
+    words = rng.integers(0, 3000, lists.grade.shape)
+    try:
+        e = np.broadcast_to(np.asarray(spec(Documents(lists.grade, lambda: words)), float), words.shape)
+    except ValueError as error:
+        raise CannotTell from error
+    if place := first_place(~(e == 1)):
+        document = f"A document of grade {lists.grade[place]} and {words[place]} words"
+        return -1, f"{document} costs {told_apart(e[place], 1)[0]}, and must cost 1"
+    return None
+
+
+def _known_grades(spec: Spec, lists: Lists) -> Difference | None:
+    known = given_by(spec, "known_grades")
+    if known is None:
+        return None
+    try:
+        grades = np.unique(np.asarray(known, float))
+    except (TypeError, ValueError):
+        grades = np.zeros(1)
+    if not grades.size:
+        return None
+    if not (np.isfinite(grades).all() and grades[0] > 0):
+        raise BadParameter(
+            f"gain={str(spec)!r}: known_grades= of its decorator gives {known!r:.80}, and must give grades above 0."
+        )
+    best, top = _gains(spec, grades, grades[-1]).max(), grades[-1] + (0 if spec.part.wants_max_rel else 3)
+    for grade in np.setdiff1d(np.arange(1, min(top, 64) + 1), grades):
+        try:
+            found = _gains(spec, np.array([grade]), grades[-1]).max()
+        except CannotTell:
+            continue
+        if found > best * (1 + 1e-9):
+            one, other = told_apart(found, best)
+            return -1, f"Grade {grade:g}, which is not among them, gains {one}, and the best of them {other}"
+    return None
+
+
+def _gains(spec: Spec, grades: Array, max_rel: float) -> Array:
+    more = {"max_rel": max_rel} if spec.part.wants_max_rel else {}
+    try:
+        return np.broadcast_to(np.asarray(spec(grades, **more), float), grades.shape)
+    except ValueError as error:
+        raise CannotTell from error
+
+
+#: The trial of each fact. ``not_in_products`` forbids something, so that nothing can refute it.
+_TRIALS: dict[str, dict[str, Callable[[Spec, Lists], Difference | None]]] = {
+    "continuation": {
+        "gives_survival": continuation_trials.gives_survival,
+        "last_rank": continuation_trials.last_rank,
+        "jump_rank": continuation_trials.jump_rank,
+        "constant_beyond_list": continuation_trials.constant_beyond_list,
+        "ignores_zero_gain": continuation_trials.ignores_zero_gain,
+        "vanishes": continuation_trials.goes_to_zero,
+        "eventually_leaves": continuation_trials.goes_to_zero,
+        "items_beyond": continuation_trials.items_beyond,
+    },
+    "aggregation": {
+        "linear_in_gain": aggregation_trials.linear_in_gain,
+        "affine_beyond_list": aggregation_trials.affine_beyond_list,
+        "monotone_in_gain": aggregation_trials.monotone_in_gain,
+        "constant_without_gain": aggregation_trials.constant_without_gain,
+        "credit_terms": aggregation_trials.credit_terms,
+    },
+    "gain": {"known_grades": _known_grades},
+    "effort": {"unit_effort": _unit_effort},
+}

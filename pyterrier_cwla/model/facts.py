@@ -1,0 +1,128 @@
+"""Facts that a decorator states about its function: one record for each kind, with checked names and types."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ..errors import BadParameter, near
+
+#: What the functions among the facts are given before the parameters of the decorated function.
+_INPUTS = {"of_parts": ("name",), "items_beyond": ("view", "V"), "credit_terms": ("i", "r", "e", "C")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What can be stated of every function.
+
+    ``of_parts`` is for a function of functions: it gives each fact, by name, from the facts of the parts.
+    """
+
+    of_parts: Callable | None = None
+
+    @classmethod
+    def names(cls) -> list[str]:
+        return [fact.name for fact in fields(cls)]
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """The facts that were stated, by name."""
+        return {name: value for name in self.names() if (value := getattr(self, name)) not in (False, None)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContinuationFacts(Facts):
+    """What can be stated of a continuation; the documentation of the decorator says what each fact means."""
+
+    constant_beyond_list: bool = False
+    ignores_zero_gain: bool = False
+    vanishes: bool = False
+    eventually_leaves: bool = False
+    gives_survival: bool = False
+    not_in_products: bool = False
+    last_rank: Callable | None = None
+    jump_rank: Callable | None = None
+    items_beyond: Callable | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AggregationFacts(Facts):
+    """What can be stated of an aggregation; the documentation of the decorator says what each fact means."""
+
+    linear_in_gain: bool = False
+    affine_beyond_list: bool = False
+    monotone_in_gain: bool = False
+    constant_without_gain: bool = False
+    credit_terms: Callable | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GainFacts(Facts):
+    """What can be stated of a gain."""
+
+    known_grades: Callable | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EffortFacts(Facts):
+    """What can be stated of an effort."""
+
+    unit_effort: bool = False
+
+
+FACTS: dict[str, type[Facts]] = {
+    "continuation": ContinuationFacts,
+    "aggregation": AggregationFacts,
+    "gain": GainFacts,
+    "effort": EffortFacts,
+    "discount": Facts,
+}
+
+
+def checked_facts(kind: str, name: str, parameters: Iterable[str], stated: dict[str, Any]) -> Facts:
+    """The facts stated of a function as a record.
+
+    Parameters
+    ----------
+    kind, name : str
+        The decorator, and the name of the decorated function.
+    parameters : iterable of str
+        The parameters of the decorated function, which the functions among the facts get by name.
+    stated : dict
+        What the decorator was given.
+
+    Raises
+    ------
+    BadParameter
+        If a fact is unknown, or not of the type that it must have.
+    """
+    record, parameters = FACTS[kind], list(parameters)
+    known = {fact.name: fact for fact in fields(record)}
+    for fact, value in stated.items():
+        where = f"@{kind}({fact}=…) of {name!r}"
+        if fact not in known:
+            public = [other for other in known if other != "of_parts"]
+            raise BadParameter(f"{where}: no such fact. {near(fact, public) if public else f'A {kind} has none.'}")
+        if known[fact].default is False and not isinstance(value, bool):
+            raise BadParameter(f"{where}: must be True or False, not {value!r:.80}.")
+        if known[fact].default is None and value is not None:
+            inputs = _INPUTS.get(fact, ())
+            _check_function(value, (*inputs, *parameters), len(inputs), where)
+    return record(**stated)
+
+
+def _check_function(value: Any, names: tuple[str, ...], positional: int, where: str) -> None:
+    inputs = ", ".join(names)
+    takes = f"must be a function of ({inputs})" if names else "must be a function without parameters"
+    if not callable(value):
+        raise BadParameter(f"{where}: {takes}, such as lambda{f' {inputs}' if names else ''}: …, not {value!r:.80}.")
+    try:
+        signature = inspect.signature(value)
+    except ValueError:  # some functions written in C tell nothing of their inputs
+        return
+    try:
+        signature.bind(*names[:positional], **dict.fromkeys(names[positional:]))
+    except TypeError as error:
+        raise BadParameter(f"{where}: {takes}: {error}.") from None

@@ -1,0 +1,270 @@
+"""Users beyond a list whose unseen items cost nothing: the limit of ever smaller efforts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import chebyshev, legendre
+
+from ..errors import NoFiniteValue
+from .introspection import reads
+from .language import Spec
+from .view import View
+
+Array = np.ndarray
+
+_EDGES = np.concatenate([[0.0], 2.0 ** np.arange(-64, 129)])  # of the blocks that integrals over efforts are taken over
+_ROWS = 16  # rankings that are integrated at a time
+_MOST_ROUGH = 256  # blocks of one ranking
+_HALVINGS = 60  # of a block in which a function is not smooth
+_X = (1 - np.cos(np.pi * np.arange(17) / 16)) / 2  # Chebyshev points in [0, 1], ends included
+_GAUSS = [(legendre.leggauss(16)[0] + 1) / 2, legendre.leggauss(16)[1] / 2]
+_NEVER = 1e-10  # the share that may be left for the sum to be taken as that of all
+
+
+def _stieltjes() -> Array:
+    """M with Σ_jk f_j·M_jk·S_k = −∫ f dS for polynomials through values at the points."""
+    points = 2 * _X - 1
+    basis = chebyshev.chebvander(points, 16)
+    to_coefficients = np.linalg.inv(basis)
+    nodes, weights = legendre.leggauss(20)
+    values = chebyshev.chebvander(nodes, 16) @ to_coefficients
+    slopes = np.stack([chebyshev.chebval(nodes, chebyshev.chebder(column)) for column in to_coefficients.T], axis=1)
+    return -(values * weights[:, None]).T @ slopes
+
+
+_M = _stieltjes()
+
+
+class Endless(View):
+    """Rows of a view after infinitely many unseen items, which all together have cost t: E = E(n) + t.
+
+    ``rows`` [rows]: which rows of the view; ``t``: [rows × times]; ``e``: the effort of an item, nearly 0.
+    """
+
+    def __init__(self, seen: View, rows: Array, t: Array, e: Any = 0.0) -> None:
+        best = seen.background, seen.background_grade
+        i, r, grade = np.full(t.shape, np.inf), np.full(t.shape, best[0]), np.full(t.shape, best[1])
+        super().__init__(i, r, grade, lambda rel: self._of(seen.totals(rel)), e, seen.unseen, *best)
+        self.seen, self.rows, self.t = seen, rows, t
+        self.spend = lambda: self._of(seen.expected_effort)
+
+    def _of(self, values: Any) -> Array:
+        """These rows' values at the end of the list."""
+        last = np.atleast_2d(values)[:, -1:]
+        return last if len(last) == 1 else last[self.rows]
+
+    @cached_property
+    def E(self) -> Any:
+        return self._of(self.seen.E) + self.t
+
+    @cached_property
+    def G(self) -> Any:
+        return self._of(self.seen.G) + np.full(self.t.shape, np.inf if self.background else 0.0)
+
+    @property
+    def G_before(self) -> Any:
+        return self.G
+
+    @cached_property
+    def best(self) -> Any:
+        return np.maximum(self._of(self.seen.best), self.r)
+
+    @property
+    def total(self) -> Any:
+        return self._of(self.seen.total)
+
+    @property
+    def found(self) -> Any:
+        return self._of(self.seen.found)
+
+    def fading(self, delta: float) -> Any:
+        return self.G if delta == 1 else self.r / (1 - delta)
+
+    def discounted(self, phi: Callable[[Any], Any]) -> Any:
+        self._refuse_endless_gain("discounted gain has no closed form: give end='stop', or a rank as end=")
+        return self._of(self.seen.discounted(phi)) + 0 * self.t
+
+    def credited(self, share: Callable[[Any], Any]) -> Any:
+        more = np.inf if self.background and share(np.zeros(1))[0] > 0 else 0.0
+        return self._of(self.seen.credited(share)) + np.full(self.t.shape, more)
+
+    def at_least(self, rel: float | None) -> View:
+        return self if rel is None else Endless(self.seen.at_least(rel), self.rows, self.t, self.e)
+
+
+class EffortBeyond:
+    """How much effort t users still spend who go on beyond the list: S(t) is the share of them who spend more.
+
+    Where C gives V, S(t) is V(E(n) + t)/V(E(n)). Elsewhere S(t) = exp(−∫λ), λ = lim −log C(e)/e for e → 0.
+    """
+
+    def __init__(self, C: Spec, view: View) -> None:
+        self.C, self.view = C, view
+        self.names = reads(C)
+
+    def more_than(self, t: Array, rows: Array) -> Array:
+        """S(t) of these rows, [rows × times]."""
+        self._refuse_ranks()
+        with np.errstate(all="ignore"):
+            if self.C.fact("gives_survival"):
+                V, first = self._V(t, rows), self._V(np.zeros((len(rows), 1)), rows)
+                return np.divide(V, first, out=np.zeros(V.shape), where=first > 0)
+            if "E" not in self.names:
+                return np.exp(-np.where(t > 0, self._rate(np.zeros((len(rows), 1)), rows) * t, 0.0))
+            return np.exp(-self._summed_rate(t, rows))
+
+    def left_for_ever(self, rows: Array) -> Array:
+        """The share who never leave, however much they have spent, [rows × 1]: 0 or 1."""
+        if self.C.fact("eventually_leaves"):
+            return np.zeros((len(rows), 1))
+        if "E" in self.names and not self.C.fact("gives_survival"):
+            with np.errstate(all="ignore"):  # roughly, which nearly always is clear
+                points = np.broadcast_to(_EDGES[1:], (len(rows), len(_EDGES) - 1))
+                summed = (self._rate(points, rows) * np.diff(_EDGES)).sum(axis=1, keepdims=True)
+            if ((summed == 0) | (summed > 1000)).all():
+                return (summed == 0).astype(float)
+        left = self.more_than(np.full((len(rows), 1), _EDGES[-1]), rows)
+        if ((left > _NEVER) & (left < 1)).any() and not self.C.fact("vanishes"):
+            raise NoFiniteValue(
+                f"under C={str(self.C)!r} the share of users who are still there does not go to 0 with the effort, or"
+                " too slowly to sum: give end='stop', or a rank as end=."
+            )
+        return (left >= 1).astype(float)
+
+    def mean(self, felt: Callable[[Array, Array], Any], n: int) -> Array:
+        """−∫ felt(t) dS(t), [n × 1], of ``felt(t, rows)``; infinite where there is no finite value."""
+        found = np.zeros((n, 1))
+        for rows in np.array_split(np.arange(n), n // _ROWS + 1):
+            if len(rows):
+                found[rows] = self._mean(felt, rows)
+        return found
+
+    def _mean(self, felt: Callable[[Array, Array], Any], rows: Array) -> Array:
+        S = self.more_than(np.broadcast_to(_EDGES, (len(rows), len(_EDGES))), rows)
+        place, block = np.nonzero(S[:, :-1] > S[:, 1:])
+        a, b = _EDGES[block], _EDGES[block + 1]
+        found = np.zeros(len(rows))
+        whole, _ = self._integral(felt, rows[place], a, b)
+        scale = np.zeros(len(rows))
+        np.add.at(scale, place, np.abs(whole))
+        for _ in range(_HALVINGS):
+            middle = (a + b) / 2
+            (left, allowed), (right, more) = (
+                self._integral(felt, rows[place], *ends) for ends in ((a, middle), (middle, b))
+            )
+            with np.errstate(invalid="ignore"):
+                rough = np.abs(left + right - whole) > allowed + more + 1e-14 * scale[place]
+            np.add.at(found, place[~rough], (left + right)[~rough])
+            if not rough.any():
+                break
+            if rough.sum() > _MOST_ROUGH * len(rows):
+                raise self._not_smooth()
+            place, whole = np.repeat(place[rough], 2), np.stack([left, right], axis=1)[rough].ravel()
+            a, b = (np.stack(ends, axis=1)[rough].ravel() for ends in ((a, middle), (middle, b)))
+        else:
+            np.add.at(found, place, whole)
+        with np.errstate(all="ignore"):
+            first, last = (np.asarray(felt(np.full((len(rows), 1), t), rows), float) for t in (0.0, _EDGES[-1]))
+            negligible = np.abs(S[:, -1:] * last) <= _NEVER * np.maximum(np.abs(found[:, None]), 1e-3)
+        return np.where(np.isfinite(first) & negligible, found[:, None], np.inf)
+
+    def _integral(self, felt: Callable[[Array, Array], Any], rows: Array, a: Array, b: Array) -> tuple[Array, Array]:
+        """−∫ felt dS from a to b, and how far it may be off."""
+        t = a[:, None] + (b - a)[:, None] * _X
+        S = self.more_than(t, rows)
+        with np.errstate(all="ignore"):
+            values = np.broadcast_to(np.asarray(felt(t, rows), float), t.shape)
+            size, spread, drop = np.abs(values).max(axis=1), np.ptp(values, axis=1), S[:, 0] - S[:, -1]
+            found = values[:, 0] * drop + np.einsum("qj,jk,qk->q", values - values[:, :1], _M, S - S[:, -1:])
+            return found, 1e-11 * size * drop + 1e-14 * spread * S[:, 0]
+
+    def spent_by(self, left: Array, rows: Array) -> Array:
+        """The effort t at which so many are left, S(t) = left, [rows × users]; infinite where there always are more."""
+        if "E" not in self.names:
+            self._refuse_ranks()
+            with np.errstate(divide="ignore"):
+                return -np.log(left) / self._rate(np.zeros((len(rows), 1)), rows)
+        low, high = np.zeros(left.shape), np.full(left.shape, np.inf)
+        for edge in _EDGES[1:]:
+            more = self.more_than(np.full((len(rows), 1), edge), rows) > left
+            low, high = np.where(more, edge, low), np.where(more, high, np.minimum(high, edge))
+        found = np.isfinite(high)
+        for _ in range(_HALVINGS):
+            middle = np.where(found, low + (high - low) / 2, 0.0)
+            more = self.more_than(middle, rows) > left
+            low, high = np.where(more & found, middle, low), np.where(more | ~found, high, middle)
+        return high
+
+    def _refuse_ranks(self) -> None:
+        if "i" in self.names:
+            raise NoFiniteValue(
+                f"unseen items cost nothing, so that users see infinitely many, and C={str(self.C)!r} depends on the"
+                " rank: give unseen=, what an unseen item costs, or end='stop', or a rank as end=."
+            )
+
+    # ---- where C gives V
+
+    def _V(self, t: Array, rows: Array) -> Array:
+        return np.broadcast_to(np.asarray(self.C(Endless(self.view, rows, t)), float), t.shape)
+
+    # ---- where it does not: the rate at which users leave
+
+    def _rate(self, t: Array, rows: Array) -> Array:
+        """λ at E(n) + t: −log C(e)/e extrapolated to e = 0 from six small efforts, each half of the one before."""
+
+        def rate(e: Array) -> Array:
+            C = np.broadcast_to(np.asarray(self.C(Endless(self.view, rows, t, e)), float), t.shape)
+            return -np.log(C) / e
+
+        low, high = np.full(t.shape, -17), np.full(t.shape, 49)  # the greatest 16^k at which a quarter or less leaves
+        for _ in range(7):
+            middle = (low + high) // 2
+            few = rate(16.0**middle) * 16.0**middle <= 0.25
+            low, high = np.where(few, middle, low), np.where(few, high, middle)
+        at_once, e = low < -16, 16.0 ** np.maximum(low, -16)
+        rates = [rate(np.where(at_once, 1.0, e) / 2**j) for j in range(6)]
+        at_once = at_once | (rates[-1] > 1.5 * rates[0])
+        better = rates
+        for order in range(1, 6):
+            rates, better = better, [b + (b - a) / (2**order - 1) for a, b in pairwise(better)]
+        if (~at_once & (np.abs(better[0] - rates[1]) > 1e-8 * np.abs(better[0]) + 1e-12 / e)).any():
+            raise self._not_smooth()
+        return np.where(at_once, np.inf, np.where(better[0] * e > 1e-12, better[0], 0.0))
+
+    def _summed_rate(self, t: Array, rows: Array) -> Array:
+        """∫λ from 0 to t."""
+        block = np.maximum(np.searchsorted(_EDGES, t, side="right") - 1, 0)
+        before = self._at_edges[rows if len(self._at_edges) > 1 else np.zeros(len(rows), int)]
+        return np.take_along_axis(before, block, axis=1) + self._integrated_rate(_EDGES[block], t, rows)
+
+    @cached_property
+    def _at_edges(self) -> Array:
+        """∫λ from 0 to each edge, for all rows of the view."""
+        n = len(np.atleast_2d(self.view.E))
+        sums = np.zeros((n, len(_EDGES)))
+        for rows in np.array_split(np.arange(n), n // _ROWS + 1):
+            a, b = (np.broadcast_to(ends, (len(rows), len(ends))) for ends in (_EDGES[:-1], _EDGES[1:]))
+            whole = self._integrated_rate(a, b, rows)
+            halves = self._integrated_rate(a, (a + b) / 2, rows) + self._integrated_rate((a + b) / 2, b, rows)
+            if not np.isclose(whole, halves, rtol=1e-10, atol=1e-12).all():
+                raise self._not_smooth()
+            sums[rows, 1:] = np.cumsum(halves, axis=1)
+        return sums
+
+    def _integrated_rate(self, a: Array, b: Array, rows: Array) -> Array:
+        """∫λ from a to b, [rows × intervals]; infinite where all leave at once at one of the points that are tried."""
+        nodes, weights = _GAUSS
+        t = (a[..., None] + (b - a)[..., None] * nodes).reshape(len(rows), -1)
+        inside = (self._rate(t, rows).reshape(*a.shape, -1) * weights).sum(axis=-1)
+        return np.where(np.isinf(self._rate(b, rows)), np.inf, np.where(b > a, (b - a) * inside, 0.0))
+
+    def _not_smooth(self) -> NoFiniteValue:
+        return NoFiniteValue(
+            f"unseen items cost nothing, and C={str(self.C)!r} is not smooth in the effort, so that the limit of ever"
+            " smaller costs is not known: give unseen=, what an unseen item costs, or end='stop', or a rank as end=."
+        )

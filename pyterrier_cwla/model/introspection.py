@@ -1,0 +1,114 @@
+"""Watches functions at their first use: what they read, and whether a user's own keep to the rules of a view."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache, wraps
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadParameter
+from .language import Spec
+from .view import Documents, UnknownEffort, View
+
+#: What sums up gains, so that it grows beyond a list where unseen items gain something.
+SUMS = frozenset({"G", "G_before", "total", "found", "discounted", "fading", "credited"})
+
+
+def _kept_of_ours(ask: Callable[[Spec], frozenset[str]]) -> Callable[[Spec], frozenset[str]]:
+    """Keeps the answers for our own functions; a user's may read something else the next time."""
+    kept = lru_cache(maxsize=1024)(ask)
+    return wraps(ask)(lambda spec: kept(spec) if spec.built_in else ask(spec))
+
+
+@_kept_of_ours
+def reads(spec: Spec) -> frozenset[str]:
+    """The names of a view that a continuation or aggregation reads, with these parameters."""
+    seen: set[str] = set()
+
+    class Watched(View):
+        def __getattribute__(self, name: str) -> Any:
+            if not name.startswith("_"):
+                seen.add(name)
+            return super().__getattribute__(name)
+
+        def at_least(self, rel: float | None) -> View:
+            so_far = set(seen)
+            binary = super().at_least(rel)
+            seen.intersection_update(so_far)  # the function counts, not how a view is made
+            seen.update(["grade"] if rel is not None else [])
+            binary.__class__ = Watched
+            return binary
+
+    Watched.__name__ = View.__name__  # what a user reads in an error
+    i = np.arange(1.0, 13)[None, :]
+    r = np.array([[0, 1, 0.5, 0, 0, 0.25, 0, 1, 0, 0, 0.5, 0]])
+    watched = Watched(i, r, r, lambda _: np.array([[4.0]]), np.ones_like(r))
+    watched.spend = lambda: np.array([[2.0]])
+    seen.clear()
+    with np.errstate(all="ignore"):
+        spec(watched)
+    return frozenset(seen)
+
+
+@_kept_of_ours
+def effort_reads(spec: Spec) -> frozenset[str]:
+    """The names of documents that an effort reads: grade, words."""
+    seen: set[str] = set()
+
+    class Watched(Documents):
+        def __getattribute__(self, name: str) -> Any:
+            seen.add(name)
+            return super().__getattribute__(name)
+
+    documents = Watched(np.zeros(1), lambda: np.ones(1))
+    seen.clear()
+    with suppress(UnknownEffort):  # efforts that are given with the items
+        spec(documents)
+    return frozenset(seen)
+
+
+def check_probabilities(spec: Spec, C: Any) -> None:
+    """C must be a probability; and a user's own is shown the end of a list at its first use."""
+    if C.size and not (C.min() >= 0 and C.max() <= 1):
+        odd = np.asarray(C)[~((C >= 0) & (C <= 1))].flat[0]
+        why = "; gains above 1 do that, so use gain='linear' or 'exponential' with max_rel=" if spec.built_in else ""
+        raise BadParameter(f"C={str(spec)!r} must give probabilities from 0 to 1, and gave {odd:g}{why}.")
+
+
+@lru_cache(maxsize=1024)
+def try_out(spec: Spec) -> None:
+    """Shows a user's own function a short list and what lies beyond it, before its first use."""
+    warn_of_own_sums(spec)
+    if spec.part.kind == "continuation":
+        check_probabilities(spec, np.asarray(spec(_short_list(np.zeros((1, 30))))))
+
+
+def warn_of_own_sums(spec: Spec) -> None:
+    """Warns where a function answers differently beyond the list than on a list with as many explicit zeros."""
+    zeros = 8
+    r = np.array([[0.5, 0, 1, 0, 0.25]])
+    r_longer = np.concatenate([r, np.zeros((1, zeros))], axis=1)
+
+    try:
+        with np.errstate(all="ignore"):
+            explicit = np.broadcast_to(spec(_short_list(r_longer)), r_longer.shape)[:, r.shape[1] :]
+            beyond = spec(_short_list(r).beyond(np.arange(1.0, zeros + 1)[None, :]))
+            same = np.allclose(explicit, beyond, rtol=1e-9, atol=1e-12, equal_nan=True)
+    except (ValueError, IndexError):
+        same = False
+    if not same:
+        warnings.warn(
+            f"{spec} answers differently beyond the list than for unseen items without gain: read G, E, best, fading(δ)"
+            " or discounted(φ) of the view instead of taking sums of your own.",
+            stacklevel=2,
+        )
+
+
+def _short_list(gains: Any) -> View:
+    view = View(np.arange(1.0, gains.shape[1] + 1)[None, :], gains, gains, lambda _: np.array([[3.0]]))
+    view.spend = lambda: np.array([[2.0]])
+    return view

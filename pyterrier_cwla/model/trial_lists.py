@@ -1,0 +1,130 @@
+"""Short random rankings on which facts about users' functions are tried, and what functions give on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadParameter, CWLAError
+from .language import ROLES, Spec
+from .view import View
+
+Array = np.ndarray
+ROWS, RANKS = 8, 7
+FAR = np.array([[1, 2, 3, 5, 12, 40, 130, 1e3, 9_973, 120_011, 1e6]])  # ranks after a list
+RUN = np.arange(1.0, 1025)[None, :]
+DEEPEST = 2.0**53  # the last rank that floats tell from the next
+#: Where a fact fails: the row of the list, and what differs there.
+Difference = tuple[int, str]
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Random rankings: gains, grades and efforts ``[rows × ranks]``, and the grade of one unretrieved document each."""
+
+    r: Array
+    grade: Array
+    e: Array | None
+    unseen: float
+    missing: Array
+
+    @property
+    def best(self) -> float:
+        """The gain of the highest grade."""
+        return 3.0 if self.r.max() > 1 else 1.0
+
+    def view(self, far: float = 0, background: bool = False) -> View:
+        """The view of the lists; where ``far`` is a deeper rank, with one more column there."""
+        i = np.arange(1.0, RANKS + 1)[None, :]
+        r, grade, e, E = self.r, self.grade, self.e, None
+        if far > RANKS:
+            i = np.append(i, [[far]], axis=1)
+            r, grade = (np.pad(values, ((0, 0), (0, 1))) for values in (r, grade))
+            if e is not None:
+                E = np.cumsum(e, axis=1)
+                E = np.append(E, E[:, -1:] + self.unseen * (far - RANKS), axis=1)
+                e = np.append(e, np.full((ROWS, 1), self.unseen), axis=1)
+        more = (self.best, 3.0) if background else (0.0, 0.0)
+        view = View(i, r, grade, self.total, e, self.unseen, *more, E=E)
+        view.spend = lambda: np.linspace(1.5, 4, ROWS)[:, None]
+        return view
+
+    def total(self, rel: float | None) -> Array:
+        if rel is None:
+            return self.r.sum(axis=1, keepdims=True) + self.missing * self.best / 3
+        return (self.grade >= rel).sum(axis=1, keepdims=True) + (self.missing >= rel)
+
+    def text(self, row: int) -> str:
+        gains = f"gains {written_list(self.r[row])}"
+        return gains if self.e is None else f"{gains}, efforts {written_list(self.e[row])}, {self.unseen:g} if unseen"
+
+
+@lru_cache(maxsize=1)
+def random_lists() -> tuple[Lists, ...]:
+    """Gains in proportion to the grade at unit effort, any gains up to 1 at short efforts, and grades at long ones."""
+    rng = np.random.default_rng(2022)
+    made = []
+    for number, (short, long) in enumerate([(1, 1), (0.2, 3), (2, 60)]):
+        shape = (ROWS, RANKS)
+        grade = rng.integers(1, 4, shape) * (rng.random(shape) < 0.5)
+        grade[0], grade[1] = 0, rng.integers(1, 4, RANKS)
+        gain = [grade / 3, np.where(grade > 0, rng.uniform(0.05, 1, shape).round(2), 0.0), grade.astype(float)][number]
+        missing = rng.integers(-2, 4, (ROWS, 1)).clip(0)
+        missing[0] = 0
+        e = rng.uniform(short, long, shape).round(1) if number else None
+        made.append(Lists(gain, grade, e, float([1, 0.7, 20][number]), missing))
+    return tuple(made)
+
+
+class CannotTell(Exception):
+    """The function refuses this list, so that nothing follows from it."""
+
+
+def values_of(spec: Spec, view: View) -> Array:
+    """What a continuation or aggregation gives at each rank of a view."""
+    try:
+        values = np.broadcast_to(np.asarray(spec(view), float), (ROWS, view.i.shape[-1]))
+    except ValueError as error:  # also every CWLAError
+        raise CannotTell from error
+    if spec.part.kind == "continuation" and not (values.min() >= 0 and values.max() <= 1):
+        raise CannotTell  # gains above 1, for instance, are not for every continuation
+    return values
+
+
+def given_by(spec: Spec, fact: str, *inputs: Any) -> Any:
+    """What a fact that is a function gives."""
+    try:
+        return spec.fact(fact)(*inputs)
+    except CWLAError as error:
+        raise CannotTell from error
+    except Exception as error:
+        where = f"{ROLES[spec.part.kind]}={str(spec)!r}"
+        raise BadParameter(f"{where}: {fact}= of its decorator fails: {error}.") from error
+
+
+def unlike(found: Array, wanted: Any, relative: float = 1e-9, absolute: float = 1e-12) -> Array:
+    """Where two numbers differ by more than rounding; those that are not finite say nothing."""
+    size = np.maximum(np.abs(found), np.abs(wanted))
+    return np.isfinite(size) & (np.abs(found - wanted) > absolute + relative * size)
+
+
+def first_place(wrong: Array) -> tuple[int, int] | None:
+    places = np.argwhere(wrong)
+    return (int(places[0, 0]), int(places[0, 1])) if len(places) else None
+
+
+def rank_after(view: View, m: Array, column: int) -> str:
+    return f"{view.i[0, -1] + m[0, column]:,.0f}"
+
+
+def written_list(numbers: Array) -> str:
+    return " ".join(f"{number:.3g}" for number in numbers)
+
+
+def told_apart(first: float, second: float) -> tuple[str, str]:
+    """Two numbers, with as many digits as tell them apart."""
+    one, other = f"{first:.6g}", f"{second:.6g}"
+    return (one, other) if one != other else (repr(float(first)), repr(float(second)))

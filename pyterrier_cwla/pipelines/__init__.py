@@ -1,0 +1,1 @@
+"""PyTerrier transformers and hyper-parameter searches."""

@@ -1,0 +1,1 @@
+"""What people see: figures, labels, LaTeX, terminal; nothing of metrics."""

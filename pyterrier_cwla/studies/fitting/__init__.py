@@ -1,0 +1,1 @@
+"""Parameters of a metric fitted to user ratings."""

@@ -1,0 +1,244 @@
+"""Fits parameters of measures to what users say, and tells what of the gain remains on users who were not fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from ir_measures.measures import Measure
+
+from ..._version import __version__
+from ...evaluation.measure_hash import names_in_cache
+from ...errors import BadParameter, BadRatings
+from ...tasks.hashing import fingerprint
+from ...tasks.result_cache import Piece
+from ...measures.named import pinned
+from ...tasks.checkpoints import Pieces
+from ...data.texts import counted
+from ..coefficient_names import AGREED, NRMSE, check_coefficient, is_weighted, plain_name, weights_of
+from ..correlation import rounded
+from .result import OBJECTIVES, Fit, sign_of
+from ..users.prediction import error_on, folds
+from ..users.ratings import Rated
+from .search import Search
+from ..template import Range, Template, Values
+from ..users.resampled_correlations import correlations, weighted_agreement, weighted_pearson
+
+Array = np.ndarray
+
+_TOGETHER = 128  # candidates that are scored at a time
+_SLICE = 81  # values of a parameter on its curve
+
+
+def fit(
+    template: str | Callable[..., Any] | Template,
+    ranges: Mapping[str, Any],
+    rated: Rated,
+    objective: str | None = None,
+    default: Mapping[str, Any] | None = None,
+    where: Callable[..., bool] | None = None,
+    cv: int = 10,
+    repeats: int = 10,
+    most: int = 4000,
+    seed: int = 0,
+    keep: str | Path | None = None,
+    progress: bool = True,
+    jobs: int = 1,
+) -> Fit:
+    """Fits parameters of a measure to ratings, sessions' ratings or preferences.
+
+    ``template``: a text with a ``$name`` for each parameter, such as ``"TBG(half_life=$h)"`` or
+    ``"CWLA(C='rr',A='err',gain='table({1:$r1,2:$r2})')"``, or a function of the parameters that returns a measure ·
+    ``ranges``: by name ``(low, high)`` for numbers (on a logarithmic scale where high is 100 times low or more, given
+    to four digits), ``range(1, 301)`` for whole ones, or a list of values · ``objective``: "pearson", "spearman",
+    "tau_b", "nrmse" or, of preferences, "agreement", where each rating counts once; or one of these after "weighted_",
+    where it counts as often as its column ``n`` says, in sample and held out; without it "pearson", or of preferences
+    "agreement" · ``default``: values to compare with · ``where``: a condition, such as ``lambda s1, s2: s1 <= s2`` ·
+    ``most``: candidates that are scored at most.
+
+    What is found on the ratings that it was chosen by is too good. So the search is done again without each of ``cv``
+    folds, ``repeats`` times: parameters are chosen by the other folds, and held against this one. Ratings of one user
+    stay together, where users are known (a column ``user``), so that the folds are users who were not fitted to. The
+    gain over the default is that of fitted measures on held-out folds, with a t-test corrected for what folds share
+    (Nadeau and Bengio, 2003).
+
+    Each candidate is scored once, and chosen by every fold that it suits (see ``search.Search``); ``keep``: a folder in
+    which scores are kept as they are computed; those of measures with functions of your own only where these have a
+    ``version=`` ·
+    ``progress``: counts candidates; where ranges are numbers there may be fewer than the bar is long · ``jobs``:
+    processes, which pay off where one candidate takes long to score (thousands of lists).
+
+    Raises BadParameter for names that do not go together, ranges, and objectives that the ratings do not have,
+    BadRatings where all ratings are the same (of preferences: none).
+
+    >>> qrels = {q: {"a": 1, "b": 2} for q in "123456"}
+    >>> lists = {"1": "ab", "2": "ba", "3": "a", "4": "b", "5": "xa", "6": "xb"}
+    >>> run = {q: {d: -rank for rank, d in enumerate(docs)} for q, docs in lists.items()}
+    >>> rated = Rated.lists(qrels, run, {"1": 4, "2": 5, "3": 2, "4": 4, "5": 1, "6": 2})
+    >>> text = "CWLA(C='rbp($p)',A='erg',max_rel=2)"
+    >>> found = fit(text, {"p": [0.2, 0.5, 0.8]}, rated, default={"p": 0.8}, cv=2, repeats=1, progress=False)
+    >>> found.values, found.measure
+    ({'p': 0.5}, CWLA(C='rbp(0.5)',A='erg',max_rel=2))
+
+    Source: Jiang and Allan (2016), section 5.1, for parameters that maximise Pearson's r; Chapelle et al. (2009),
+    section 7.1, for values of grades and of utility that maximise correlation or agreement.
+    """
+    template = template if isinstance(template, Template) else Template(template)
+    spans = {name: Range.of(given, name) for name, given in ranges.items()}
+    if objective is None:
+        objective = "agreement" if rated.what == "pair" else "pearson"
+    _check(template, spans, rated, objective, default, cv, repeats, most)
+    about_ratings = rated.about(is_weighted(objective))
+    identity = {"study": "fit", "input": about_ratings["input"]}
+    all_there_are = float(np.prod([len(span.choices) or np.inf for span in spans.values()]))
+    at_most = int(min(most + _SLICE * len(spans), all_there_are))
+    scored = _Scored(template, rated, Pieces(identity, keep, progress, jobs))
+    train = _folds(rated, cv, repeats, seed)
+    samples = np.concatenate([np.ones((len(rated), 1)), train], axis=1)
+    search = Search(spans, lambda values: _worth(objective, scored(values), rated, samples), where, most, seed)
+    inside = default is not None and all(default[name] in span for name, span in spans.items())
+    with counted(progress, "fitting", at_most, "candidates") as scored.count:
+        search.run([dict(default)] if default is not None and inside else [])
+        best = search.best()
+        reached = len(search.values) >= most
+        search.most = at_most
+        search.try_values(
+            [{**search.values[best[0]], name: v} for name, span in spans.items() for v in span.grid(_SLICE)]
+        )  # each parameter's curve; if one of these is better, so much the better
+    best, scored.count = search.best(), None
+    sign = sign_of(objective)
+    candidates = pd.DataFrame(search.values).assign(value=sign * search.found[:, 0])
+    chosen_by = search.found[best[1:], np.arange(1, samples.shape[1])]
+    some = ~np.isnan(chosen_by)  # folds whose other ratings tell candidates apart
+    of_folds = pd.DataFrame(
+        {
+            "repeat": np.repeat(np.arange(1, repeats + 1), cv),
+            "fold": np.tile(np.arange(1, cv + 1), repeats),
+            "ratings": (train == 0).sum(axis=0),
+            **{name: pd.Series([search.values[number][name] for number in best[1:]]).where(some) for name in spans},
+            "chosen_by": sign * chosen_by,
+        }
+    )
+    numbers, of_fold = np.unique(best[1:], return_inverse=True)
+    scores = scored([search.values[number] for number in numbers])[of_fold]
+    of_folds["held_out"] = np.where(some, _held_out(objective, scores, rated, train), np.nan)
+    values, default_value = search.values[best[0]], None
+    if default is not None:
+        of_default = scored([dict(default)])
+        of_folds["default"] = _held_out(objective, np.repeat(of_default, len(of_folds), axis=0), rated, train)
+        default_value = sign * float(_worth(objective, of_default, rated, samples[:, :1])[0, 0])
+    about = {
+        "version": __version__,
+        "template": str(template),
+        "measure": str(template.measure(values)),
+        "ranges": {name: str(span) for name, span in spans.items()},
+        "objective": objective,
+        "value": sign * float(search.found[best[0], 0]),
+        "default": None if default is None else dict(default),
+        "default_value": default_value,
+        "folds": cv,
+        "repeats": repeats,
+        "folds_by": "rating" if rated.users is None else "user",
+        "candidates": len(candidates),
+        "most_reached": reached,
+        "seed": seed,
+        **about_ratings,
+    }
+    return Fit(values, template.measure(values), spans, candidates, of_folds, about)
+
+
+class _Scored:
+    """Scores of candidates, [candidates × ratings]: computed some at a time, and kept."""
+
+    def __init__(self, template: Template, rated: Rated, pieces: Pieces) -> None:
+        self.template, self.rated, self.pieces = template, rated, pieces
+        self.count: Callable[[int], Any] | None = None  # of a bar
+
+    def __call__(self, values: list[Values]) -> Array:
+        measures = [self.template.measure(of) for of in values]  # here, where a user's own functions are known
+        parts = [pinned(measures[at : at + _TOGETHER]) for at in range(0, len(measures), _TOGETHER)]
+        names = [self._name(part) for part in parts]
+        work = {name: partial(_scores, self.rated, part) for name, part in zip(names, parts, strict=True)}
+        sizes = {name: len(part) for name, part in zip(names, parts, strict=True)}
+        found = {}
+        for name, piece in self.pieces.done(work, lambda name: {"scores": ("f", (sizes[name], len(self.rated)))}):
+            found[name] = piece["scores"]
+            if self.count is not None:
+                self.count(len(piece["scores"]))
+        return np.concatenate([found[name] for name in names])
+
+    def _name(self, measures: list[Measure]) -> str:
+        """By what the measures compute, where scores are kept. Measures that cannot be cached turn that off."""
+        if self.pieces.kept is not None:
+            names = names_in_cache(measures)
+            if all(measure in names for measure in measures):
+                return fingerprint([names[measure] for measure in measures])
+            self.pieces.kept = None
+        return fingerprint([str(measure) for measure in measures])
+
+
+def _scores(rated: Rated, measures: list[Measure]) -> Piece:
+    with rated.shown.aligned.forgetting():
+        scores = rated.scores({str(number): measure for number, measure in enumerate(measures)})
+    return {"scores": np.ascontiguousarray(scores.to_numpy().T)}
+
+
+def _folds(rated: Rated, cv: int, repeats: int, seed: int) -> Array:
+    """Whether each rating is chosen by, [ratings × folds]: whole users in a fold, if they are known."""
+    rows = np.arange(len(rated))
+    return np.array([np.isin(rows, train) for train, _ in folds(len(rated), rated.users, cv, repeats, seed)], float).T
+
+
+def _worth(objective: str, scores: Array, rated: Rated, samples: Array) -> Array:
+    """The objective of candidates for samples, [candidates × samples]; of NRMSE its negative."""
+    y, weights, name = rated.ratings, weights_of(objective, rated), plain_name(objective)
+    counts = samples if weights is None else samples * weights[:, None]
+    if name == NRMSE:  # a regression leaves 1 − r² of the variance
+        share = counts / counts.sum(axis=0)
+        spread = np.sqrt(np.maximum((y**2) @ share - (y @ share) ** 2, 0))
+        r = np.nan_to_num(weighted_pearson(scores, y, counts))
+        return -spread * np.sqrt(1 - r**2) / np.ptp(y)
+    if name == AGREED:
+        return np.array([weighted_agreement(row, y, counts) for row in scores])
+    return correlations([name], scores, y, counts)[name]
+
+
+def _held_out(objective: str, scores: Array, rated: Rated, train: Array) -> Array:
+    """How good the scores of each fold, [folds × ratings], are on its held-out ratings."""
+    if plain_name(objective) != NRMSE:
+        rows = zip(scores, (1 - train).T)
+        return np.array([_worth(objective, row[None], rated, test[:, None])[0, 0] for row, test in rows])
+    y, weights = rated.ratings[:, None], weights_of(objective, rated)
+    weights = np.ones(len(rated)) if weights is None else weights
+    x = rounded(scores)[:, :, None]
+    errors = [error_on(~chosen, chosen, row, y, weights)[0] for row, chosen in zip(x, train.T > 0)]
+    return np.array(errors) / np.ptp(y)
+
+
+def _check(
+    template: Template, spans: Mapping[str, Range], rated: Rated, objective: str, default: Any, cv: int, repeats: int,
+    most: int,
+) -> None:  # fmt: skip
+    if not spans:
+        raise BadParameter("there is nothing to fit: give ranges={'h': (5, 500)}, or others.")
+    template.check(list(spans))
+    known = [name for name in OBJECTIVES if (plain_name(name) == AGREED) == (rated.what == "pair")]
+    check_coefficient(objective, known, rated, f"ratings of {rated.what}s have no such objective.", "objective")
+    if default is not None and set(default) != set(spans):
+        raise BadParameter(f"default= must have a value for each of {', '.join(spans)}, not {dict(default)!r}.")
+    for name, value, least in (("cv", cv, 2), ("repeats", repeats, 1), ("most", most, 2)):
+        if not isinstance(value, int | np.integer) or value < least:
+            raise BadParameter(f"{name}={value!r} must be a whole number from {least}.")
+    if default is not None:
+        for name, span in spans.items():
+            if not span.choices and not isinstance(default[name], int | float | np.number):
+                raise BadParameter(f"default of {name} must be a number, not {default[name]!r}.")
+        template.measure(default)
+    if rated.what == "pair" and not rated.ratings.any():
+        raise BadRatings("in none of the pairs a list is preferred, so that there is nothing to fit to.")
+    if rated.what != "pair" and np.ptp(rated.ratings) == 0:
+        raise BadRatings("all ratings are the same, so that there is nothing to fit to.")

@@ -1,0 +1,234 @@
+"""What a fit found: parameters, how sure they are, and what they gain on users who were not fitted to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from ir_measures.measures import Measure
+
+from ...errors import many
+from ..coefficient_names import NRMSE, is_weighted, plain_name, with_weighted
+from ..users.prediction import corrected_error, corrected_t_test
+from ..users.ratings import what_was_rated, why_not_all
+from ..study import Picture, Study, Table
+from ..template import Range, Values, said
+
+Array = np.ndarray
+
+#: What can be made as large as possible (NRMSE: as small), as a sentence names it.
+_PLAIN = {
+    "pearson": "Pearson's r with the ratings",
+    "spearman": "Spearman's ρ with the ratings",
+    "tau_b": "Kendall's τ_b with the ratings",
+    "nrmse": "the error of ratings predicted by linear regression (NRMSE)",
+    "agreement": "the agreement with the preferences",
+}
+OBJECTIVES = {
+    name: _PLAIN[plain_name(name)] + (", weighted by n" if is_weighted(name) else "") for name in with_weighted(_PLAIN)
+}
+_NEARLY = {NRMSE: 0.001}  # differences of the objective that hardly matter; others: 0.005
+
+
+def sign_of(objective: str) -> int:
+    """−1 for errors, which are made as small as possible; 1 for what is made as large as possible."""
+    return -1 if plain_name(objective) == NRMSE else 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit(Study):
+    """Fitted parameters of a measure: what :func:`pyterrier_cwla.studies.fitting.parameter_fit.fit` found.
+
+    ``values``: the parameters · ``measure``: the measure with them, to be used like any other · ``candidates``: all
+    that were tried, with the objective on all ratings (``value``) · ``folds``: of each fold what was chosen without it
+    (``chosen_by``, the objective there) and how good it is on the fold (``held_out``), and the default.
+    """
+
+    values: Values
+    measure: Measure
+    ranges: dict[str, Range]
+    candidates: pd.DataFrame
+    folds: pd.DataFrame
+    about: dict[str, Any]
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        return f"Fit of {', '.join(self.values)} to {many(self.about['ratings'], 'rating')}: {said(self.values)}"
+
+    @property
+    def gain(self) -> dict[str, float] | None:
+        """How much better than the default: ``in_sample``, and on held-out folds their mean, its 95 % interval, p."""
+        if "default" not in self.folds:
+            return None
+        sign = sign_of(self.about["objective"])
+        difference = sign * (self.folds["held_out"] - self.folds["default"]).dropna().to_numpy()
+        mean = reach = p = np.nan
+        if len(difference):
+            mean = float(difference.mean())
+        if len(difference) > 1:
+            from scipy.stats import t as student
+
+            share = 1 / (self.about["folds"] - 1)  # of one fold, of the others
+            reach = float(student.ppf(0.975, len(difference) - 1) * corrected_error(difference, share))
+            p = float(corrected_t_test(difference, share))
+        in_sample = sign * (self.about["value"] - self.about["default_value"])
+        return {"in_sample": in_sample, "held_out": mean, "low": mean - reach, "high": mean + reach, "p": p}
+
+    def curve(self, name: str) -> pd.DataFrame:
+        """The objective on all ratings along a parameter, the others as fitted."""
+        rows = self.candidates
+        for other in self.ranges:
+            rows = rows if other == name else rows[rows[other] == self.values[other]]
+        order = None if are_numbers(rows[name]) else lambda column: column.map(self.ranges[name].choices.index)
+        return rows[[name, "value"]].sort_values(name, key=order, ignore_index=True)
+
+    def parameters(self) -> pd.DataFrame:
+        """Of each parameter what was fitted, its spread over folds (5 %, median, 95 %), and what is nearly as good.
+
+        ``nearly_low`` and ``nearly_high``: the lowest and highest value among all candidates whose objective is within
+        0.005 (NRMSE: 0.001) of the best, whatever the other parameters are. A column that would have numbers and texts
+        has texts.
+        """
+        return _one_kind(pd.DataFrame(self._rows()))
+
+    def _rows(self) -> list[dict[str, Any]]:
+        sign = sign_of(self.about["objective"])
+        worth = sign * self.candidates["value"]
+        nearly = self.candidates[worth >= worth.max() - self._nearly]
+        rows = []
+        for name in self.ranges:
+            fitted, numbers = self.folds[name].dropna(), are_numbers(self.candidates[name])
+            low, middle, high = fitted.quantile([0.05, 0.5, 0.95]) if numbers else (None, _most(fitted), None)
+            rows.append(
+                {
+                    "parameter": name,
+                    "fitted": self.values[name],
+                    "default": (self.about["default"] or {}).get(name),
+                    "folds_low": low,
+                    "folds_median": middle,
+                    "folds_high": high,
+                    "nearly_low": nearly[name].min() if numbers else ", ".join(map(str, nearly[name].unique())),
+                    "nearly_high": nearly[name].max() if numbers else None,
+                }
+            )
+        return rows
+
+    def tables(self) -> dict[str, Table]:
+        where = self._where()
+        gain = self.gain
+        summary = {
+            "measure": ["fitted"],
+            "parameters": [said(self.values)],
+            "in_sample": [self.about["value"]],
+            "held_out": [self.folds["held_out"].mean()],
+        }
+        if gain is not None:
+            summary["measure"].append("default")
+            summary["parameters"].append(said(self.about["default"]))
+            summary["in_sample"].append(self.about["default_value"])
+            summary["held_out"].append(self.folds["default"].mean())
+        return {
+            "summary": Table(
+                f"{OBJECTIVES[self.about['objective']].capitalize()}", f"Held out: means of folds. {where}",
+                pd.DataFrame(summary),
+            ),
+            "parameters": Table(
+                "Parameters",
+                f"Nearly as good: within {self._nearly} of the best on all ratings. {where}",
+                self.parameters(),
+            ),
+            "folds": Table("What was chosen without each fold, and how good it is there", where, _one_kind(self.folds)),
+            "candidates": Table("All candidates", f"The objective on all ratings. {where}", _one_kind(self.candidates)),
+        }  # fmt: skip
+
+    def pictures(self) -> dict[str, Picture]:
+        from .fitting_plots import plot_parameter
+
+        return {
+            f"parameter_{number}": Picture(
+                f"{OBJECTIVES[self.about['objective']].capitalize()} along {name}",
+                f"Other parameters as fitted; marks below: what was chosen without each of"
+                f" {many(len(self.folds), 'fold')}. {self._where()}",
+                partial(plot_parameter, self, name),
+                _one_kind(self.curve(name)),
+            )
+            for number, name in enumerate(self.ranges, 1)
+            if len(self.curve(name)) > 1
+        }
+
+    def findings(self) -> list[str]:
+        what = OBJECTIVES[self.about["objective"]]
+        found = [f"{self.measure} has {what} {self.about['value']:.3f} on the {self._where().rstrip('.')}."]
+        gain = self.gain
+        if gain is not None:
+            found.append(
+                f"The default ({said(self.about['default'])}) has {self.about['default_value']:.3f} there: the gain is"
+                f" {gain['in_sample']:+.3f} on the ratings that it was chosen by, and {gain['held_out']:+.3f} on"
+                f" held-out {self.about['folds_by']}s (95 % interval {gain['low']:+.3f} to {gain['high']:+.3f},"
+                f" p = {gain['p']:.3f})."
+            )
+        folds = many(len(self.folds), "fold")
+        for row in self._rows():
+            name, fitted = row["parameter"], row["fitted"]
+            if are_numbers(self.candidates[name]):
+                found.append(
+                    f"{name} = {fitted:.4g}; fitted without one fold at a time, {row['folds_low']:.4g} to"
+                    f" {row['folds_high']:.4g} (90 % of {folds}); values from {row['nearly_low']:.4g} to"
+                    f" {row['nearly_high']:.4g} come within {self._nearly} of the best."
+                )
+            else:
+                share = (self.folds[name] == fitted).mean()
+                found.append(
+                    f"{name} = {fitted}, chosen also in {share:.0%} of the fits without one of {folds}; within"
+                    f" {self._nearly} of the best come {row['nearly_low']}."
+                )
+        return found
+
+    def limits(self) -> list[str]:
+        said_limits = [
+            "The value on all ratings is that of the best of"
+            f" {many(self.about['candidates'], 'candidate')}, chosen by the same ratings: it is too good.",
+            "Held-out values are means over small folds; compare them with each other, not with those on all ratings.",
+        ]
+        for name, span in self.ranges.items():
+            if not span.choices and self.values[name] in (span.low, span.high):
+                said_limits.append(f"{name} is at an end of its range ({span}): the best may lie beyond.")
+        unchosen = self.folds["chosen_by"].isna()
+        lost = int((self.folds["held_out"].isna() & ~unchosen).sum())
+        if unchosen.any():
+            said_limits.append(
+                f"Ratings or scores do not vary without {many(int(unchosen.sum()), 'fold')}, so that nothing is chosen"
+                " there: these do not count."
+            )
+        if lost:
+            said_limits.append(f"Ratings or scores do not vary on {many(lost, 'fold')}, which do not count.")
+        if self.about["most_reached"]:
+            said_limits.append(f"The search ended after {many(self.about['candidates'], 'candidate')} (most=).")
+        return said_limits + why_not_all(self.about)
+
+    @property
+    def _nearly(self) -> float:
+        return _NEARLY.get(plain_name(self.about["objective"]), 0.005)
+
+    def _where(self) -> str:
+        folds = f"{self.about['repeats']} × {self.about['folds']} folds by {self.about['folds_by']}"
+        return f"{what_was_rated(self.about)}; {folds}, seed {self.about['seed']}."
+
+
+def are_numbers(column: pd.Series) -> bool:
+    """Whether a parameter has quantiles: yes and no are kinds."""
+    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+
+
+def _most(values: pd.Series) -> Any:
+    """The value that is there most often, if there is any."""
+    return next(iter(values.value_counts().index), None)
+
+
+def _one_kind(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same with texts where a column has things of several kinds, which no file could hold."""
+    mixed = [name for name in frame if frame[name].dtype == object]
+    return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in mixed})

@@ -1,0 +1,1 @@
+"""Robustness of metrics to missing judgments."""

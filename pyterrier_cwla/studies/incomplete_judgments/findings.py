@@ -1,0 +1,250 @@
+"""What a study of robustness found, and what it does not show, in sentences."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ...errors import many, some
+from ...measures.named import innermost, metric_of
+from ..correlation import TAUS
+from .system_order import KNEE
+
+if TYPE_CHECKING:
+    from .result import Robustness
+
+LOW = {True: 0.1, False: 10}
+"""Up to here shares of judgments are low, and pools shallow (documents)."""
+
+
+def findings(study: Robustness) -> list[str]:
+    return [*_orders(study), *_comparisons(study), *_knees(study), *_tests(study)]
+
+
+def _levels(study: Robustness) -> list[float]:
+    """The first level, the last of the low ones, and about half of the judgments, as far as there are such."""
+    levels = list(study.holes.levels[:-1])
+    low = [level for level in levels if level <= LOW[study.holes.random]]
+    return sorted({*levels[:1], *low[-1:], *levels[len(levels) * 2 // 3 : len(levels) * 2 // 3 + 1]})
+
+
+def _orders(study: Robustness) -> list[str]:
+    table = study.order.table()
+    said = []
+    for level in _levels(study):
+        rows = table[table.level == level].sort_values("tau", ascending=False, kind="stable")
+        values = ", ".join(f"{row.measure} {_with_ends(row.tau, row.low, row.high)}" for row in rows.itertuples())
+        said.append(f"{_at(study, level)}, {TAUS[study.about['tau']]} to the order by all judgments is {values}.")
+    return said
+
+
+def _comparisons(study: Robustness) -> list[str]:
+    """The paper's claim where its measures are there; of others, each with the next in order of robustness."""
+    chain = papers_chain(study.measures)
+    low = [level for level in study.holes.levels[:-1] if level <= LOW[study.holes.random]]
+    if not low or len(study.measures) < 2:
+        return []
+    said = []
+    if chain:
+        claims = [*pairwise(chain), (chain[0], chain[-1])]
+    else:
+        at = np.isin(study.holes.levels, low)
+        names = list(study.measures)
+        order = np.argsort(-study.order.tau[at].mean(axis=0), kind="stable")
+        claims = [(names[one], names[other]) for one, other in pairwise(order)]
+    for first, second in claims:
+        difference, lower, upper = study.order.mean_above(first, second, low[-1])
+        verdict = "yes" if lower > 0 else "no, below it" if upper < 0 else "undecided"
+        table = study.above(first, second)
+        said.append(
+            f"Is {first} above {second} where judgments are few ({study.holes.says(low[0])} to"
+            f" {study.holes.says(low[-1])})? {verdict.capitalize()}: the mean difference of τ is"
+            f" {_with_ends(difference, lower, upper, sign='+')}. Level by level: {_by_verdict(study, table)}."
+        )
+        if chain and study.tests is not None:
+            tests = study.tests.above(first, second)
+            said.append(
+                f"Is the test more accurate by {first} than by {second}, over these pairs and topics? Level by level:"
+                f" {_by_verdict(study, tests)}."
+            )
+    if chain:
+        ends = [study.order.mean_above(one, other, low[-1])[1:] for one, other in claims]
+        holds = all(lower > 0 for lower, _ in ends)
+        against = [f"{one} is below {other}" for (one, other), (_, upper) in zip(claims, ends) if upper < 0]
+        otherwise = f"is contradicted here: {', '.join(against)}" if against else "is not confirmed here"
+        said.append(
+            f"So the order {' above '.join(chain)} where judgments are few{_as_in_the_paper(study, chain)}"
+            f" {'holds here' if holds else otherwise}."
+        )
+    return said
+
+
+def _as_in_the_paper(study: Robustness, chain: list[str]) -> str:
+    """Whose claim it is, as far as the measures are those of the paper: uncut, and nDCG of binary judgments."""
+    metric = metric_of(innermost(study.measures[chain[0]]))
+    if metric.k is not None or str(metric.C) != "dcg":
+        return f" (not the claim of Bompada et al., 2007: {chain[0]} is cut, and their nDCG is not)"
+    graded = len(np.unique(metric.gains(np.arange(1, study.about["highest_grade"] + 1)))) > 1
+    return ", as Bompada et al. (2007) found it" + (f" of binary nDCG ({chain[0]} is graded here)," if graded else ",")
+
+
+def papers_chain(measures: dict[str, Any]) -> list[str]:
+    """nDCG, infAP and bpref, by the names they have here; nothing where one is not there."""
+    found: dict[str, str] = {}
+    for name, measure in measures.items():
+        inner = innermost(measure)
+        if inner.NAME in ("Bpref", "infAP"):
+            found.setdefault(inner.NAME, name)
+        elif inner.NAME in ("nDCG", "CWLA"):
+            metric = metric_of(inner)
+            if metric.C.name == "dcg" and metric.norm == "ideal":
+                found.setdefault("nDCG", name)
+    return [found[kind] for kind in ("nDCG", "infAP", "Bpref")] if len(found) == 3 else []
+
+
+def _by_verdict(study: Robustness, table: pd.DataFrame) -> str:
+    return "; ".join(
+        f"{verdict} at {_ranges(study, (table.verdict == verdict).to_numpy())}"
+        for verdict in ("yes", "no", "undecided")
+        if (table.verdict == verdict).any()
+    )
+
+
+def _ranges(study: Robustness, which: np.ndarray) -> str:
+    """Levels in words, those that follow each other as from … to …"""
+    if which.all():
+        return "every level"
+    says = [study.holes.says(level) for level in study.holes.levels]
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], which, [0]])))
+    stretches = edges.reshape(-1, 2).tolist()
+    return ", ".join(says[a] if b == a + 1 else f"{says[a]} to {says[b - 1]}" for a, b in stretches)
+
+
+def _knees(study: Robustness) -> list[str]:
+    parts = []
+    for row in study.order.knees().itertuples():
+        again = "" if np.isnan(row.falls_again_at) else f", but not at {study.holes.says(row.falls_again_at)}"
+        ends = f" [{_level(study, row.low)} to {_level(study, row.high)}]" if row.low < row.high else ""
+        parts.append(f"{row.measure} {_knee(study, row.knee)}{ends}{again}")
+    return [f"τ is above {KNEE} from the knee on: {', '.join(parts)}."]
+
+
+def _knee(study: Robustness, knee: float) -> str:
+    at = _level(study, knee)
+    return at if at == "never" or np.isnan(knee) else f"at {at}"
+
+
+def _level(study: Robustness, level: float) -> str:
+    if np.isnan(level):
+        return "undefined"
+    if np.isinf(level):
+        return "never" if study.holes.random else "all judgments"
+    return study.holes.says(level)
+
+
+def _tests(study: Robustness) -> list[str]:
+    if study.tests is None:
+        return []
+    table = study.tests.table()
+    said = []
+    for level in _levels(study)[:2]:
+        rows = table[table.level == level].sort_values("accuracy", ascending=False, kind="stable")
+        values = ", ".join(
+            f"{row.measure} {_with_ends(row.accuracy, row.accuracy_low, row.accuracy_high)} (g-mean {row.g_mean:.2f},"
+            f" {row.false_positives:.0f} false positives, {row.false_negatives:.0f} false negatives)"
+            for row in rows.itertuples()
+        )
+        said.append(
+            f"{_at(study, level)}, the test concludes what it does by all judgments for a share of {values}"
+            " of these pairs."
+        )
+    knees = ", ".join(f"{row.measure} {_knee(study, row.knee)}" for row in study.tests.knees().itertuples())
+    truly = study.tests.rejected[0, -1].mean(axis=-1)
+    shares = ", ".join(f"{share:.0%} by {name}" for name, share in zip(study.measures, truly))
+    said.append(f"Accuracy is above {KNEE} from the knee on: {knees}. By all judgments the pairs differ: {shares}.")
+    return said
+
+
+def limits(study: Robustness) -> list[str]:
+    about = study.about
+    said = [
+        "Robust is not right: these numbers say whether a measure concludes with few judgments what it does with all,"
+        " not whether that is what users want.",
+        "The order by all judgments is each measure's own: a measure that tells runs far apart keeps its order the"
+        " more easily.",
+        f"Intervals of {about['confidence']:.0%} hold for each level alone, not for all of them at once.",
+    ]
+    if study.tests is not None:
+        said.append(
+            f"Accuracy has intervals over {many(about['pairs'], 'pair')} of runs"
+            f"{' and holes' if study.holes.random else ''} for these {many(about['queries'], 'topic')}; pairs that"
+            " share a run are not independent, so these intervals are too short."
+        )
+        undefined = study.tests.table().groupby("measure", sort=False)["g_mean_undefined"].sum()
+        if named := [f"{name} {number:,}" for name, number in undefined.items() if number]:
+            said.append(
+                "g-mean is not defined where every pair differs significantly, with holes and without, and left out of"
+                f" means there: {', '.join(named)} of {study.tests.p.shape[0] * study.tests.p.shape[1]:,} values of"
+                " each measure (levels and seeds)."
+            )
+    said += [*told(about["pool"], study.measures), *_ties(study)]
+    if study.holes.random:
+        said.append("Holes here are random; real judgments are missing where no system looked.")
+    if short := about["left_out"]:
+        said.append(
+            f"{many(len(short), 'run')} that retrieved less than {about['complete']:.0%} of the documents of the"
+            f" longest {'is' if len(short) == 1 else 'are'} left out: {some(short, len(short))}."
+        )
+    if poor := about["lacking"]:
+        said.append(
+            f"{many(len(poor), 'topic')} with less than 1 relevant and 10 non-relevant judgments, which bpref asks for:"
+            f" {some(poor, 10)}; they count like the others."
+        )
+    return said
+
+
+def told(pool: str, measures: dict[str, Any]) -> list[str]:
+    """What infAP knows of documents whose judgment is missing, where it is among the measures."""
+    names = [name for name, measure in measures.items() if innermost(measure).NAME == "infAP"]
+    if not names:
+        return []
+    told = "is told" if pool == "whole" else "is not told"
+    return [
+        f"Of documents whose judgment is missing, {' and '.join(names)} {told} that they were in the pool"
+        f" (pool={pool!r})."
+    ]
+
+
+def _ties(study: Robustness) -> list[str]:
+    """Which measures tie runs by all judgments, and where so many tie that τ is not defined."""
+    order, said = study.order, []
+    tied = [f"{name} {100 * share:.3g} %" for name, share in zip(study.measures, order.tied) if share > 0]
+    if tied:
+        left_out = study.about["tau"] == "b"
+        what = "are left out of τ" if left_out else "count as neither right nor wrong, so that τ stays below 1"
+        said.append(f"By all judgments pairs of runs tie, and {what}: {', '.join(tied)} of the pairs.")
+    lost = np.isnan(order.by_seed).sum(axis=(0, 1)) + order.undefined.sum(axis=(0, 1))
+    if lost.any():
+        each = len(order.by_seed) * len(order.levels)
+        of = each * (1 + len(order.resampled))
+        named = ", ".join(f"{name} {number:,}" for name, number in zip(study.measures, lost) if number)
+        said.append(
+            f"τ is not defined where a measure ties all runs, and left out of means and intervals there: {named} of"
+            f" {of:,} values of each measure (levels, seeds and resamples)."
+        )
+    return said
+
+
+def _at(study: Robustness, level: float) -> str:
+    if study.holes.random:
+        return f"With {study.holes.says(level)} of the judgments"
+    return f"With a pool of {study.holes.says(level)}"
+
+
+def _with_ends(value: float, low: float, high: float, sign: str = "") -> str:
+    if np.isnan(value):
+        return "undefined"
+    return f"{value:{sign}.3f} [{low:{sign}.3f}, {high:{sign}.3f}]"

@@ -1,0 +1,237 @@
+"""How far runs fall that put nothing into the pool: for each group, without the judgments that it alone contributed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from ir_measures.measures import Measure
+
+from ..._version import __version__
+from ...errors import BadParameter, many, some
+from ...errors.sanitise import in_picture
+from ...rendering.figures import GREY, axes_of
+from ..correlation import rounded
+from .missing_judgments import checked_groups, without_group
+from .study import MEASURES, ready
+from ...rendering.labels import measure_look
+from .masked_scores import Masking
+from ..resampling import percentiles
+from .findings import told
+from .work import hash_of_input
+from ..study import Picture, Study, Table
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupsLeftOut(Study):
+    """What becomes of each group's runs where the judgments are lost that this group alone contributed.
+
+    ``changes``: a row for each measure and run: its group, score and rank by all judgments and without its group's own,
+    and by how many ranks it falls · ``lost``: a row for each group: its runs, and the judgments that are lost ·
+    ``falls``: a row for each measure: the mean number of ranks that runs fall and that they move, with intervals.
+    """
+
+    about: dict[str, Any]
+    measures: dict[str, Measure]
+    changes: pd.DataFrame
+    lost: pd.DataFrame
+    falls: pd.DataFrame
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        return f"Runs without their group's own judgments: {self._sizes}"
+
+    @property
+    def _sizes(self) -> str:
+        about = self.about
+        return f"{many(about['groups'], 'group')}, {many(about['runs'], 'run')}, {many(about['queries'], 'topic')}"
+
+    @property
+    def _noted(self) -> str:
+        return " ".join([f"{self._sizes}.", *told(self.about["pool"], self.measures)])
+
+    def tables(self) -> dict[str, Table]:
+        sure = f"{100 * self.about['confidence']:g} % intervals over topics"
+        return {
+            "falls": Table("Ranks that runs fall", f"Means over runs; {sure}; {self._noted}", self.falls),
+            "changes": Table("Runs", f"With and without the judgments of their group alone; {self._noted}",
+                             self.changes),
+            "lost": Table("Groups", f"What each group alone contributed; {self._sizes}.", self.lost),
+        }  # fmt: skip
+
+    def pictures(self) -> dict[str, Picture]:
+        about = f"A point for each run; bars are means; {self._noted}"
+        return {"falls": Picture("Ranks that runs fall", about, partial(plot_falls, self), self.changes)}
+
+    def findings(self) -> list[str]:
+        share = self.lost["judgments"].mean() / self.about["judgments"]
+        said = [
+            f"Without what it alone contributed, a group loses {share:.1%} of the judgments in the mean, and"
+            f" {self.lost['judgments'].max() / self.about['judgments']:.1%} at most."
+        ]
+        for row in self.falls.sort_values("moves", kind="stable").itertuples():
+            runs = self.changes[self.changes.measure == row.measure]
+            worst = runs.loc[runs.falls.idxmax()]
+            most = f"at most {worst.falls}, of {worst.run} from {worst['rank']} to {worst.rank_without}"
+            said.append(
+                f"By {row.measure} a run falls by {row.falls:.2f} ranks [{row.falls_low:.2f}, {row.falls_high:.2f}] of"
+                f" {self.about['runs']:,} in the mean and moves by {row.moves:.2f} [{row.moves_low:.2f},"
+                f" {row.moves_high:.2f}]; {most if worst.falls > 0 else 'none falls'}."
+            )
+        return said
+
+    def limits(self) -> list[str]:
+        said = [
+            "Who contributed a judgment is not known but inferred: the group whose runs alone have the document"
+            + (f" in their first {self.about['depth']}." if self.about["depth"] else " anywhere."),
+            "A new system of another kind would have more documents that nobody judged than a run of this collection.",
+            *told(self.about["pool"], self.measures),
+        ]
+        if short := self.about["left_out"]:
+            said.append(f"{many(len(short), 'run')} with few documents left out: {some(short, len(short))}.")
+        return said
+
+
+def groups_left_out(
+    qrels: Any,
+    runs: Mapping[str, Any],
+    groups: Mapping[str, Any],
+    measures: Iterable[Any] | Mapping[str, Any] = MEASURES,
+    *,
+    depth: int | None = None,
+    complete: float | None = 0.95,
+    pool: str = "judged",
+    confidence: float = 0.95,
+    resamples: int = 500,
+    seed: int = 0,
+) -> GroupsLeftOut:
+    """How a group's runs would have fared had the group not taken part, so that nobody judged what it alone found.
+
+    For each group, the judgments of documents are lost that only its runs have (in their first ``depth``); all runs are
+    scored without them, and the ranks of the group's own are compared with those by all judgments. What no run has is
+    kept. ``groups``: the group of each run, by its name · ``pool``: by default infAP does not know that what is lost
+    was in a pool ("judged"): had the group stayed away, it would not have been · the others as for :func:`robustness`;
+    intervals are of the bootstrap over topics.
+
+    Raises :class:`BadParameter` where a run has no group, or all have the same.
+
+    Source: Zobel (1998); Voorhees (2001).
+
+    >>> qrels = {q: {"a": 1, "b": 0, "c": 1, "d": 1} for q in "12"}
+    >>> runs = {"one": {q: {"a": 2.0, "c": 1.0} for q in "12"}, "two": {q: {"a": 2.0, "b": 1.0} for q in "12"}}
+    >>> study = groups_left_out(qrels, runs, {"one": "A", "two": "B"}, ["AP"])
+    >>> study.changes[["group", "run", "score", "score_without", "rank", "rank_without"]].round(2)
+      group  run  score  score_without  rank  rank_without
+    0     A  one   0.67           0.50     1             1
+    1     B  two   0.33           0.33     2             2
+    """
+    if depth is not None and (not isinstance(depth, int) or depth < 1):
+        raise BadParameter(f"depth={depth!r} must be a whole number of documents, from 1 on, or None.")
+    masking, short = ready(qrels, runs, measures, complete, pool)
+    of_group = checked_groups({str(run): group for run, group in groups.items()}, masking.runs)
+    group = np.empty(len(masking.runs), np.int64)
+    for number, names in enumerate(of_group.values()):
+        group[[masking.runs.index(name) for name in names]] = number
+    whole, queries = masking.whole, masking.queries
+    assert whole.judgment is not None
+    has = np.zeros((len(masking.runs), len(whole.pool.grade)), bool)
+    deep = slice(None) if depth is None else whole.rank <= depth
+    has[whole.query[deep] // queries, whole.judgment[deep]] = True
+    kept = without_group(has, group, len(of_group))
+    kept = np.concatenate([kept, np.ones((1, kept.shape[1]), bool)])
+    scores = masking.scores(whole, kept).reshape(len(masking.measures), len(kept), len(masking.runs), queries)
+    changes = _changes(masking, list(of_group), group, scores)
+    relevant = whole.pool.grade > 0
+    lost = pd.DataFrame(
+        {
+            "group": list(of_group),
+            "runs": [len(names) for names in of_group.values()],
+            "judgments": (~kept[:-1]).sum(axis=1),
+            "relevant": (~kept[:-1] & relevant).sum(axis=1),
+        }
+    )
+    about = {
+        "version": __version__,
+        "measures": {name: str(measure) for name, measure in masking.measures.items()},
+        "groups": len(of_group),
+        "runs": len(masking.runs),
+        "queries": queries,
+        "judgments": kept.shape[1],
+        "depth": depth,
+        "pool": pool,
+        "left_out": short,
+        "confidence": confidence,
+        "resamples": resamples,
+        "seed": seed,
+        "input": hash_of_input(masking),
+    }
+    falls = _falls(masking, group, scores, changes, confidence, resamples, seed)
+    return GroupsLeftOut(about, masking.measures, changes, lost, falls)
+
+
+def _changes(masking: Masking, groups: list[str], group: Array, scores: Array) -> pd.DataFrame:
+    means, rows = scores.mean(axis=-1), np.arange(len(group))
+    frames = []
+    for number, name in enumerate(masking.measures):
+        full, without = means[number, -1], means[number, group, rows]
+        rank, rank_without = (_ranks(means[number, at], rows) for at in (np.full(len(rows), -1), group))
+        columns = {"rank": rank, "rank_without": rank_without, "falls": rank_without - rank}
+        names = {"measure": name, "group": [groups[g] for g in group], "run": masking.runs}
+        frames.append(pd.DataFrame({**names, "score": full, "score_without": without, **columns}))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _ranks(means: Array, own: Array) -> Array:
+    """The ranks of runs in orders of all [orders × runs (× resamples)], each run in one order of its own."""
+    means = rounded(means)
+    return np.stack([1 + (order > order[run]).sum(axis=0) for run, order in zip(own, means)])
+
+
+def _falls(
+    masking: Masking, group: Array, scores: Array, changes: pd.DataFrame, confidence: float, resamples: int, seed: int
+) -> pd.DataFrame:
+    """Mean ranks that runs fall and that they move, with intervals: resamples of topics about their own mean."""
+    rng, queries, own = np.random.default_rng(seed), masking.queries, np.arange(len(group))
+    topics = rng.multinomial(queries, np.full(queries, 1 / queries), resamples).T / queries
+    rows = []
+    for number, name in enumerate(masking.measures):
+        full = rounded(scores[number, -1] @ topics)
+        falls = np.empty((len(own), resamples))
+        for run in own:
+            without = rounded(scores[number, group[run]] @ topics)
+            falls[run] = (without > without[run]).sum(axis=0) - (full > full[run]).sum(axis=0)
+        row: dict[str, Any] = {"measure": name}
+        mine = changes.loc[changes.measure == name, "falls"].to_numpy()
+        for what, value, drawn in (
+            ("falls", mine.mean(), falls.mean(axis=0)),
+            ("moves", np.abs(mine).mean(), np.abs(falls).mean(axis=0)),
+        ):
+            low, high = percentiles(drawn[None], confidence)[:, 0] - drawn.mean()
+            row |= {what: value, f"{what}_low": value + low, f"{what}_high": value + high}
+        rows.append(row | {"most": mine.max()})
+    return pd.DataFrame(rows)
+
+
+def plot_falls(study: GroupsLeftOut, ax: Any = None) -> Any:
+    """By how many ranks each run falls without what its group alone contributed; a bar is the mean of a measure."""
+    ax = axes_of(ax)
+    measures = list(study.about["measures"])
+    for number, name in enumerate(measures):
+        falls = study.changes.loc[study.changes.measure == name, "falls"].to_numpy()
+        order = np.argsort(falls, kind="stable")
+        beside = 0.35 * np.sin(2.4 * np.arange(len(falls)))  # apart, and always in the same places
+        look = measure_look(number)
+        ax.plot(falls[order], number + beside, look["marker"], color=look["color"], markersize=3, alpha=0.6)
+        ax.plot([falls.mean()] * 2, [number - 0.45, number + 0.45], color=GREY, linewidth=2)
+    ax.axvline(0, color=GREY, linewidth=0.8)
+    ax.set_yticks(range(len(measures)), [in_picture(name) for name in measures])
+    ax.invert_yaxis()
+    ax.set_xlabel("ranks that a run falls without its group's own judgments")
+    ax.set_title(study._sizes, fontsize=10, loc="left")
+    return ax

@@ -1,0 +1,232 @@
+"""Runs that are aligned with all judgments once, and scored by whichever of these are left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from ir_measures.measures import Measure
+
+from ...data.alignment import Aligned, Judgments, taken
+from ...errors import BadParameter
+from ...evaluation.driver import loaded, naming
+from ...measures.named import innermost, metric_of, pinned
+from ...measures.provider import CWLAEvaluator
+from ...data.rankings import Pool, Rankings, StackedRows
+from .missing_judgments import NOWHERE
+
+Array = np.ndarray
+POOLS = ("whole", "judged")
+_HITS = 1 << 20  # judged documents in rankings that are scored at a time
+_RANKINGS = 1 << 15
+
+
+@dataclass(frozen=True, eq=False)
+class Masking:
+    """Runs, aligned once with all their judgments.
+
+    ``whole``: their rankings, run after run, with all judged documents · ``pool``: "whole" where documents whose
+    judgment is missing are known to be in the pool, which infAP makes use of, or "judged" where nobody knows; to all
+    other measures they are not judged.
+    """
+
+    measures: dict[str, Measure]
+    runs: list[str]
+    judgments: Judgments
+    whole: Rankings
+    pool: str = "whole"
+
+    @classmethod
+    def of(
+        cls, judgments: Judgments, runs: Mapping[str, Any], measures: Mapping[str, Measure], pool: str = "whole"
+    ) -> Masking:
+        if pool not in POOLS:
+            raise BadParameter(f"pool={pool!r}: give 'whole' or 'judged'.")
+        measures = dict(zip(measures, pinned(measures.values())))
+        for name, measure in measures.items():
+            if measure.NAME == "IntentAware":
+                raise BadParameter(f"{name}: judgments for several intents cannot be thinned out here.")
+        aligned = []
+        for name, run in runs.items():
+            with naming(str(name)):
+                aligned.append(judgments.align(loaded(run, "run"), all_judged=True))
+        whole = Rankings.stacked(aligned)
+        if not any(_reads_rows(measure) for measure in measures.values()):
+            whole = replace(whole, rows=None)  # light to send to other processes
+        return cls(measures, list(map(str, runs)), judgments, whole, pool)
+
+    @property
+    def queries(self) -> int:
+        return len(self.judgments.qids)
+
+    def only(self, runs: Sequence[str]) -> Masking:
+        """The same with some of the runs."""
+        whole, numbers = self.whole, [self.runs.index(run) for run in runs]
+        which = (np.array(numbers)[:, None] * self.queries + np.arange(self.queries)).ravel()
+        hit, ranking, _ = whole.hits_of(which)
+        assert whole.judgment is not None
+        rankings = Rankings.of_hits(
+            whole.n[which],
+            ranking,
+            whole.rank[hit],
+            whole.grade[hit],
+            whole.pool,
+            rows=None if whole.rows is None else StackedRows([whole.rows.runs[number] for number in numbers]),
+            topic=np.tile(np.arange(self.queries), len(numbers)),
+            judgment=whole.judgment[hit],
+        )
+        return replace(self, runs=list(runs), whole=rankings)
+
+    def scores(self, whole: Rankings, kept: Array) -> Array:
+        """[measures × levels × rankings] where of the judgments of a pool only some are kept [levels × judgments]."""
+        new = np.append(True, (kept[1:] != kept[:-1]).any(axis=1))
+        if not new.all():  # where little is judged, small shares are the same
+            return self.scores(whole, kept[new])[:, np.cumsum(new) - 1]
+        found = np.empty((len(self.measures), len(kept), len(whole)))
+        at_a_time = min(_HITS // max(len(whole.rank), 1), _RANKINGS // max(len(whole), 1))
+        for levels in parts(len(kept), at_a_time):
+            for inferred in (False, True):
+                mine = {name: m for name, m in self.measures.items() if (innermost(m).NAME == "infAP") == inferred}
+                if not mine:
+                    continue
+                evaluator = CWLAEvaluator(list(mine.values()), self.judgments)
+                values = evaluator.values(_Left(masked(whole, kept[levels], inferred and self.pool == "whole")))
+                for number, (name, measure) in enumerate(self.measures.items()):
+                    if name in mine:
+                        found[number, levels] = values[measure].reshape(-1, len(whole))
+        return found
+
+
+class _Left(Aligned):
+    """Rankings with the judgments that are left."""
+
+    def __init__(self, rankings: Rankings) -> None:
+        self._all = rankings
+
+    def rankings(self, all_judged: bool = False, intent: int | None = None) -> Rankings:
+        return self._all if all_judged else self._relevant
+
+    @cached_property
+    def _relevant(self) -> Rankings:
+        return self._all.only(self._all.grade > 0)
+
+
+def parts(number: int, at_a_time: int) -> Iterator[slice]:
+    """0 to ``number`` in slices of at least one."""
+    step = max(1, at_a_time)
+    for start in range(0, number, step):
+        yield slice(start, min(start + step, number))
+
+
+def masked(whole: Rankings, kept: Array, hidden: bool) -> Rankings:
+    """The rankings by the judgments that are kept [levels × judgments], level after level.
+
+    What is not kept is not judged, or, ``hidden``, in the pool and without a grade (−1).
+    """
+    pool, levels = whole.pool, len(kept)
+    topic = np.arange(len(whole)) if whole.topic is None else whole.topic
+    if hidden:
+        level, hit = (part.ravel() for part in np.indices((levels, len(whole.rank))))
+        of_level, judged = (part.ravel() for part in np.indices(kept.shape))
+    else:
+        level, hit = np.nonzero(kept[:, whole.judgment])
+        of_level, judged = np.nonzero(kept)
+    grade, pool_grade = whole.grade[hit], pool.grade[judged]
+    if hidden:
+        grade = np.where(kept[:, whole.judgment].ravel(), grade, -1)
+        pool_grade = np.where(kept.ravel(), pool_grade, -1)
+    return Rankings.of_hits(
+        np.tile(whole.n, levels),
+        level * len(whole) + whole.query[hit],
+        whole.rank[hit],
+        grade,
+        Pool(
+            levels * pool.queries,
+            of_level * pool.queries + pool.query[judged],
+            pool_grade,
+            judgments=_Copies(pool.judgments, judged),
+        ),
+        rows=None if whole.rows is None else _Tiled(whole.rows, np.tile(np.arange(len(whole)), levels)),
+        topic=(np.arange(levels)[:, None] * pool.queries + topic).ravel(),
+    )
+
+
+def of_pairs(whole: Rankings, queries: int, pairs: Array) -> Rankings:
+    """The rankings of pairs of runs [pairs × 2], each pair with the judged documents that either has for its pool.
+
+    In order of pair, run and query; the pool's queries are those of the first pair, of the second, …
+    """
+    which = (pairs[:, :, None] * queries + np.arange(queries)).ravel()
+    hit, ranking, _ = whole.hits_of(which)
+    judgments = len(whole.pool.grade)
+    assert whole.judgment is not None
+    found, judgment = np.unique(ranking // (2 * queries) * judgments + whole.judgment[hit], return_inverse=True)
+    pair, judged = np.divmod(found, max(judgments, 1))
+    return Rankings.of_hits(
+        whole.n[which],
+        ranking,
+        whole.rank[hit],
+        whole.grade[hit],
+        Pool(
+            len(pairs) * queries,
+            pair * queries + whole.pool.query[judged],
+            whole.pool.grade[judged],
+            judgments=_Copies(whole.pool.judgments, judged),
+        ),
+        rows=None if whole.rows is None else _Tiled(whole.rows, which),
+        topic=np.repeat(np.arange(len(pairs)), 2 * queries) * queries + np.tile(np.arange(queries), 2 * len(pairs)),
+        judgment=judgment,
+    )
+
+
+def best_ranks(rankings: Rankings) -> Array:
+    """The best rank at which any of the rankings has each judged document of the pool."""
+    assert rankings.judgment is not None
+    first = np.full(len(rankings.pool.grade), NOWHERE)
+    np.minimum.at(first, rankings.judgment, rankings.rank)
+    return first
+
+
+class _Copies:
+    """Some judgments, several times: their documents are only looked up where a measure asks for their lengths."""
+
+    pool_order = slice(None)
+
+    def __init__(self, judgments: Any, places: Array) -> None:
+        self.judgments, self.places = judgments, places
+
+    @cached_property
+    def columns(self) -> Any:
+        columns = self.judgments.columns
+        return taken(columns, np.arange(len(columns))[self.judgments.pool_order][self.places])
+
+
+class _Tiled:
+    """The rows of rankings that are scored several times."""
+
+    def __init__(self, rows: Any, which: Array) -> None:
+        self.rows, self.which = rows, which
+
+    @cached_property
+    def first(self) -> Array:
+        return self.rows.first[self.which]
+
+    def words(self, metric: Any) -> Array:
+        return self.rows.words(metric)
+
+    def repeats(self, duplicates: Any, listed: Array | None = None) -> Array:
+        if listed is not None:
+            raise BadParameter("duplicates= and judged_only= together are not known of where judgments are missing.")
+        return self.rows.repeats(duplicates)
+
+
+def _reads_rows(measure: Measure) -> bool:
+    """Whether a measure asks for the lengths or duplicates of documents."""
+    inner = innermost(measure)
+    if getattr(inner, "ROW", None) is None:  # of ir_measures
+        return False
+    metric = metric_of(inner)
+    return metric.needs_words or metric.duplicates is not None

@@ -1,0 +1,179 @@
+"""Pictures of robustness: τ, accuracy and g-mean over the judgments that are left, and differences between measures."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ...errors import BadParameter, many
+from ...rendering.figures import GREY, axes_of
+from ...rendering.labels import label_ends, measure_look
+from .findings import papers_chain
+from .system_order import KNEE
+from ..study import Picture
+
+if TYPE_CHECKING:
+    from .result import Robustness
+
+_MOST_BANDS = 4  # more of them hide each other
+_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+
+
+def plot_order(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
+    """How like the order of runs is to that by all judgments: τ over the judgments that are left, with intervals.
+
+    The grey line is 0.9, above which orders count as the same. The paper's Figures 1 and 3.
+    """
+    curves = order_curves(study)
+    return _plot(study, curves, ax, "τ to the order by all judgments", measures, knee=True, counted=study.sizes)
+
+
+def plot_accuracy(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
+    """For which share of pairs of runs the test concludes what it does by all judgments. The paper's Figure 2."""
+    what = "accuracy of the test\n(share of pairs of runs)"
+    return _plot(study, accuracy_curves(study), ax, what, measures, knee=True, counted=_tested(study))
+
+
+def plot_g_mean(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
+    """The geometric mean of the shares of pairs rightly found not to differ. The paper's Figure 2."""
+    return _plot(study, g_mean_curves(study), ax, "g-mean of the test", measures, knee=False, counted=_tested(study))
+
+
+def plot_differences(study: Robustness, ax: Any = None, comparisons: Any = None) -> Any:
+    """Which measure keeps the order of runs better: differences of τ, with intervals; above 0 the first one does.
+
+    ``comparisons``: pairs of measures; without them those of :func:`differences`.
+    """
+    ax = axes_of(ax)
+    table = differences(study, comparisons)
+    x = _places(study)
+    curves, looks = {}, {}
+    for number, (name, rows) in enumerate(table.groupby("comparison", sort=False)):
+        look = measure_look(number)
+        ax.plot(x[:-1], rows["difference"], markersize=3.5, linewidth=1.4, **look)
+        ax.fill_between(x[:-1], rows["low"], rows["high"], color=look["color"], alpha=0.13, linewidth=0)
+        curves[str(name)], looks[str(name)] = (x[-2::-1], rows["difference"].to_numpy()[::-1]), look
+    ax.axhline(0, color=GREY, linewidth=0.8)
+    _x_axis(study, ax, last=-1)
+    ax.set_ylabel("difference of τ")
+    ax.set_title(study.sizes, fontsize=10, loc="left")
+    label_ends(ax, curves, looks)
+    return ax
+
+
+def order_curves(study: Robustness) -> pd.DataFrame:
+    """level, measure, value, low, high: τ."""
+    return study.order.table().rename(columns={"tau": "value"})[["level", "measure", "value", "low", "high"]]
+
+
+def accuracy_curves(study: Robustness) -> pd.DataFrame:
+    """level, measure, value, low, high: accuracy."""
+    return _of_tests(study, "accuracy")
+
+
+def g_mean_curves(study: Robustness) -> pd.DataFrame:
+    """level, measure, value, low, high: g-mean."""
+    return _of_tests(study, "g_mean")
+
+
+def differences(study: Robustness, comparisons: Any = None) -> pd.DataFrame:
+    """comparison, level, difference, low, high, verdict: nDCG − infAP and infAP − bpref where these are measured, else
+    each measure and the next."""
+    if comparisons is None:
+        chain = papers_chain(study.measures) or list(study.measures)
+        comparisons = list(pairwise(chain))
+    if not comparisons:
+        raise BadParameter("there is one measure, and nothing to compare it with.")
+    frames = [study.above(one, other).assign(comparison=f"{one} − {other}") for one, other in comparisons]
+    return pd.concat(frames, ignore_index=True)[["comparison", "level", "difference", "low", "high", "verdict"]]
+
+
+def pictures(study: Robustness) -> dict[str, Picture]:
+    """All of a study."""
+    sure = f"{100 * study.about['confidence']:g} % intervals"
+    drawn = {
+        "order": Picture(
+            "The order of runs",
+            f"τ to the order by all judgments; {sure} over topics and holes; {study.noted}",
+            partial(plot_order, study),
+            order_curves(study),
+        )
+    }
+    if len(study.measures) > 1:
+        drawn["differences"] = Picture(
+            "Which measure keeps the order better",
+            f"Differences of τ on the same topics and holes; {sure}; {study.noted}",
+            partial(plot_differences, study),
+            differences(study),
+        )
+    if study.tests is not None:
+        counted = f"{sure} over {many(study.about['pairs'], 'pair')} of runs and holes; {study.noted}"
+        for name, what, draw, curves in (
+            ("accuracy", "Accuracy of the test", plot_accuracy, accuracy_curves),
+            ("g_mean", "Geometric mean", plot_g_mean, g_mean_curves),
+        ):
+            drawn[name] = Picture(what, f"Wilcoxon's test; {counted}", partial(draw, study), curves(study))
+    return drawn
+
+
+def _of_tests(study: Robustness, what: str) -> pd.DataFrame:
+    if study.tests is None:
+        raise BadParameter("this study tested no pairs: give pairs=300, or another number.")
+    names = {what: "value", f"{what}_low": "low", f"{what}_high": "high"}
+    return study.tests.table().rename(columns=names)[["level", "measure", "value", "low", "high"]]
+
+
+def _plot(study: Robustness, table: pd.DataFrame, ax: Any, what: str, measures: Any, knee: bool, counted: str) -> Any:
+    """Curves of measures, with bands, or bars beside each other where bands would hide each other."""
+    ax = axes_of(ax)
+    names = list(study.measures) if measures is None else list(measures)
+    x, curves, looks = _places(study), {}, {}
+    for number, name in enumerate(study.measures):
+        if name not in names:
+            continue
+        rows, look = table[table.measure == name], measure_look(number)
+        ax.plot(x, rows["value"], markersize=3.5, linewidth=1.4, **look)
+        if len(names) <= _MOST_BANDS:
+            ax.fill_between(x, rows["low"], rows["high"], color=look["color"], alpha=0.13, linewidth=0)
+        else:
+            ax.vlines(x, rows["low"], rows["high"], color=look["color"], linewidth=0.7, alpha=0.6)
+        curves[name], looks[name] = (x[::-1], rows["value"].to_numpy()[::-1]), look
+    if knee:
+        ax.axhline(KNEE, color=GREY, linewidth=0.8)
+    _x_axis(study, ax)
+    ax.set_ylabel(what)
+    low = table[table.measure.isin(names)]["low"].min()
+    ax.set_ylim(min(0.8, np.floor(10 * low) / 10) if np.isfinite(low) else 0, 1.02)
+    ax.set_title(counted, fontsize=10, loc="left")
+    label_ends(ax, curves, looks)
+    return ax
+
+
+def _places(study: Robustness) -> np.ndarray:
+    """Where levels stand on the axis: all judgments after the deepest pool."""
+    levels = np.array(study.holes.levels)
+    return np.where(np.isinf(levels), 2 * levels[-2] if len(levels) > 1 else 2.0, levels)
+
+
+def _x_axis(study: Robustness, ax: Any, last: int | None = None) -> None:
+    """Fewer judgments to the right, where curves part and have room for their names."""
+    x, levels = _places(study)[:last], study.holes.levels[:last]
+    ax.set_xscale("log")
+    ticks = [number for number, level in enumerate(levels) if level in _TICKS] if study.holes.random else range(len(x))
+    shown = list(ticks) if len(ticks) > 1 else list(range(len(x)))
+    says = [
+        f"{100 * level:g}" if study.holes.random else "all" if np.isinf(level) else f"{level:g}" for level in levels
+    ]
+    ax.set_xticks([x[at] for at in shown], [says[at] for at in shown])
+    ax.set_xticks([], minor=True)
+    if not ax.xaxis_inverted():
+        ax.invert_xaxis()
+    ax.set_xlabel("judgments that are kept (%)" if study.holes.random else "depth of the pool (documents per run)")
+
+
+def _tested(study: Robustness) -> str:
+    return f"{many(study.about['pairs'], 'run pair')}, {study.drawn}"

@@ -1,0 +1,157 @@
+"""The result of a study of robustness: tables, pictures and findings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from ir_measures.measures import Measure
+
+from ...errors import BadParameter, many, near, some
+from ...measures.provider import aggregated
+from ..correlation import TAUS
+from .missing_judgments import Depths, Fractions
+from .findings import findings, limits, told
+from .system_order import KNEE, Orders
+from .significance_kept import PairTests
+from ..study import Picture, Study, Table
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Robustness(Study):
+    """What becomes of the order of runs, and of tests between them, where judgments are missing.
+
+    ``order``: of the runs (:class:`Orders`) · ``tests``: of pairs of runs (:class:`PairTests`), None where none were
+    tested.
+    """
+
+    about: dict[str, Any]
+    holes: Fractions | Depths
+    measures: dict[str, Measure]
+    runs: list[str]
+    order: Orders
+    tests: PairTests | None
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        what = "shallow pools" if isinstance(self.holes, Depths) else "incomplete judgments"
+        return f"Robustness to {what}: {many(len(self.measures), 'measure')}, {self.sizes}"
+
+    @property
+    def sizes(self) -> str:
+        """How many runs, topics and seeds."""
+        return f"{many(len(self.runs), 'run')}, {self.drawn}"
+
+    @property
+    def drawn(self) -> str:
+        """How many topics, and seeds where anything is random."""
+        seeds = f", {many(self.about['seeds'], 'seed')}" if self.holes.random else ""
+        return f"{many(self.about['queries'], 'topic')}{seeds}"
+
+    @property
+    def noted(self) -> str:
+        """What stands at the end of captions."""
+        return " ".join([f"{self.sizes}.", *told(self.about["pool"], self.measures)])
+
+    def above(self, first: str, second: str) -> pd.DataFrame:
+        """Whether one measure keeps the order of runs better than another: at each level the difference of τ, its
+        interval (the same resamples for both), and "yes", "no" or "undecided"."""
+        for name in (first, second):
+            if name not in self.measures:
+                raise BadParameter(f"no measure {name!r} in this study. {near(name, self.measures)}")
+        return self.order.above(first, second)
+
+    @cached_property
+    def rankings(self) -> pd.DataFrame:
+        """The order of runs at each level: a row for each level, measure and run, with its score (made of each topic's
+        mean over the seeds) and its rank by that; equal scores have the same rank."""
+        measures = list(self.measures.values())
+        by_level = self.order.scores.mean(axis=0)
+        scores = np.array([[[aggregated(m, row) for row in runs] for m, runs in zip(measures, of)] for of in by_level])
+        names = ["level", "measure", "run"]
+        index = pd.MultiIndex.from_product([self.holes.levels, self.measures, self.runs], names=names)
+        frame = pd.DataFrame({"score": scores.ravel()}, index).reset_index()
+        ranks = frame.score.round(10).groupby([frame.level, frame.measure], sort=False)
+        return frame.assign(rank=ranks.rank(ascending=False, method="min").astype(int))
+
+    def confusion(self, level: float = 0.3, seed: int = 0) -> pd.DataFrame:
+        """Numbers of pairs of runs by what the test concludes at the level and by all judgments (the paper's Table 4);
+        ``seed`` is the number of one of the seeds, from 0 on."""
+        if self.tests is None:
+            raise BadParameter("this study tested no pairs: give pairs=300, or another number.")
+        levels = self.holes.levels
+        if level not in levels:
+            raise BadParameter(f"no level {level!r}: there is {some(levels, 20)}.")
+        return self.tests.confusion(levels.index(level), seed)
+
+    # ---- what every study shows
+
+    def tables(self) -> dict[str, Table]:
+        sure = f"{100 * self.about['confidence']:g} % intervals over topics and holes"
+        shown = {
+            "order": Table(
+                "The order of runs",
+                f"{TAUS[self.about['tau']]} to the order by all judgments, mean over the seeds; {sure}; {self.noted}",
+                self.order.table(),
+            ),
+            "knees_of_order": Table(
+                "Knees of the order",
+                f"The smallest level with τ strictly above {KNEE}, of the mean curve and of single seeds; low and high:"
+                f" {sure}; {self.noted}",
+                self.order.knees(),
+            ),
+            "differences": Table(
+                "Which measure keeps the order better",
+                f"Differences of τ between measures on the same topics and holes; {sure}, each for itself;"
+                f" {self.noted}",
+                self._differences(),
+            ),
+            "rankings": Table("Runs", f"Scores and ranks of runs at each level; {self.noted}", self.rankings),
+        }
+        if self.tests is not None:
+            pairs = f"{many(self.about['pairs'], 'pair')} of runs, {self.noted}"
+            level = 0.3 if 0.3 in self.holes.levels else self.holes.levels[len(self.holes.levels) // 2]
+            shown |= {
+                "tests": Table(
+                    "Tests between runs",
+                    f"Wilcoxon's signed-rank test at {self.about['alpha']:g} on the judgments of each pair's own pool:"
+                    f" conclusions with holes and without, means over the seeds; intervals over pairs and holes;"
+                    f" {pairs}",
+                    self.tests.table(),
+                ),
+                "knees_of_accuracy": Table(
+                    "Knees of accuracy",
+                    f"The smallest level with an accuracy strictly above {KNEE}; {pairs}",
+                    self.tests.knees(),
+                ),
+                "confusion": Table(
+                    f"Confusion at {self.holes.says(level)}",
+                    f"Pairs of runs by what the test concludes, the first seed; {pairs}",
+                    self.confusion(level).reset_index(),
+                ),
+            }
+        return shown
+
+    def _differences(self) -> pd.DataFrame:
+        names = list(self.measures)
+        frames = [
+            self.above(one, other).assign(first=one, second=other)
+            for at, one in enumerate(names)
+            for other in names[at + 1 :]
+        ]
+        columns = ["first", "second", "level", "difference", "low", "high", "verdict"]
+        return pd.concat(frames, ignore_index=True)[columns] if frames else pd.DataFrame(columns=columns)
+
+    def pictures(self) -> dict[str, Picture]:
+        from .plots import pictures
+
+        return pictures(self)
+
+    def findings(self) -> list[str]:
+        return findings(self)
+
+    def limits(self) -> list[str]:
+        return limits(self)

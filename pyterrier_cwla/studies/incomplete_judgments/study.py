@@ -1,0 +1,259 @@
+"""How robust measures are where judgments are missing: whether runs keep their order, and tests their conclusions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ..._version import __version__
+from ...data.alignment import Judgments
+from ...evaluation.run_comparison import measures_by_name
+from ...errors import BadJudgments, BadParameter, BadRun, many, near, some
+from ...evaluation.driver import is_runs
+from ...tasks.hashing import fingerprint
+from ...tasks.checkpoints import Pieces
+from ..correlation import TAUS
+from .missing_judgments import FRACTIONS, Depths, Fractions, lacking, plain_judgments
+from .masked_scores import Masking
+from .system_order import Orders
+from .work import Resampling, Work, cached, chosen_pairs, identity
+from .result import Robustness
+from .significance_kept import PairTests
+
+#: Those of the paper, and average precision. Its nDCG is of binary judgments.
+MEASURES = {"bpref": "Bpref", "infAP": "infAP", "nDCG": "CWLA(C='dcg',A='etg',gain='binary',norm='ideal')", "AP": "AP"}
+DEPTHS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70)
+_PARTS = 10  # of the resamples
+
+
+def robustness(
+    qrels: Any,
+    runs: Mapping[str, Any],
+    measures: Iterable[Any] | Mapping[str, Any] = MEASURES,
+    *,
+    fractions: Sequence[Any] = FRACTIONS,
+    seeds: int = 10,
+    pairs: int | None = 300,
+    complete: float | None = 0.95,
+    pool: str = "whole",
+    tau: str = "b",
+    alpha: float = 0.05,
+    confidence: float = 0.95,
+    resamples: int = 500,
+    seed: int = 0,
+    keep: Any = None,
+    progress: bool = True,
+    jobs: int = 1,
+) -> Robustness:
+    """How robust measures are where only some of the judgments are there.
+
+    At each fraction f the judgments are thinned out as :func:`f_qrels` does it, ``seeds`` times, and
+
+    * the order of runs is compared with that by all judgments: Kendall's distance and τ, the knee of the curve (the
+      smallest f with τ above 0.9), and whether one measure's τ is above another's;
+    * random pairs of runs are tested on the judgments of their own pool (what either of the two has), thinned out as
+      well: does Wilcoxon's test reject the hypothesis that they are the same where it does so with all of that pool?
+
+    ``qrels``, ``runs``, ``measures``: as :func:`compare` takes them · ``fractions``: f, above 0 and up to 1; 1 is
+    always there · ``seeds``: the seeds are ``seed``, ``seed`` + 1, … · ``pairs``: of runs, at random; 0 for no tests,
+    None for all pairs · ``complete``: runs that retrieve less than this share of what the run with the most documents
+    does are left out, and named; None keeps all · ``pool``: to infAP, documents whose judgment is missing are in the
+    pool and not judged ("whole", as in the paper), or not in it ("judged"); to others they are not judged · ``tau``:
+    kind of τ. Where nothing ties, "a" and "b" are the paper's 1 − 4K/(n(n − 1)). "b" leaves out the pairs that tie, so
+    that every order is wholly like itself; "a" counts them as neither, so that coarse measures such as P@5 stay below 1
+    with all judgments · ``alpha``: the tests reject at p ≤ alpha · ``confidence``, ``resamples``: of the intervals.
+    Those of τ are of the bootstrap over topics, each with the holes of a random seed · ``keep``: a folder for what is
+    done, so that the study can be stopped and started again; with functions of your own all of them must have a
+    ``version=``, else nothing is kept · ``jobs``: processes.
+
+    Raises :class:`BadParameter`, :class:`BadRun` or :class:`BadJudgments` where there is nothing to compare.
+
+    Source: Bompada et al. (2007); Buckley and Voorhees (2004).
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> qrels = {q: {f"d{d}": int(rng.random() < 0.3) for d in range(50)} for q in "1234"}
+    >>> def run(noise):
+    ...     return {q: {d: g + noise * rng.normal() for d, g in judged.items()} for q, judged in qrels.items()}
+    >>> runs = {f"noise {n}": run(n) for n in range(1, 6)}
+    >>> study = robustness(qrels, runs, ["Bpref", "AP"], fractions=(0.1, 0.5), seeds=2, progress=False)
+    >>> study.order.table()[["level", "measure", "tau"]].round(2)
+       level measure   tau
+    0    0.1   Bpref  0.52
+    1    0.1      AP  0.40
+    2    0.5   Bpref  0.70
+    3    0.5      AP  0.80
+    4    1.0   Bpref  1.00
+    5    1.0      AP  1.00
+    """
+    how = Settings(seeds, pairs, complete, pool, tau, alpha, confidence, resamples, seed)
+    return _studied(qrels, runs, measures, Fractions(tuple(fractions)), how, keep, progress, jobs)
+
+
+def robustness_to_depth(
+    qrels: Any,
+    runs: Mapping[str, Any],
+    measures: Iterable[Any] | Mapping[str, Any] = MEASURES,
+    *,
+    depths: Sequence[int] = DEPTHS,
+    pairs: int | None = 300,
+    complete: float | None = 0.95,
+    pool: str = "judged",
+    tau: str = "b",
+    alpha: float = 0.05,
+    confidence: float = 0.95,
+    resamples: int = 500,
+    seed: int = 0,
+    keep: Any = None,
+    progress: bool = True,
+    jobs: int = 1,
+) -> Robustness:
+    """How robust measures are where the pool is shallow: what no run has in its first k is not judged.
+
+    The same as :func:`robustness` otherwise. Levels are the ``depths`` k, and ∞ for all judgments. Nothing in it is
+    random but the choice of pairs of runs, each of which has its own pool, and the resamples. By default infAP does not
+    know that what is lost was in a pool (``pool="judged"``): of a shallow pool nobody would.
+
+    Source: Zobel (1998); Bompada et al. (2007) for the comparison.
+
+    >>> qrels = {q: {d: int(d < "f") for d in "abcdefghij"} for q in "123"}
+    >>> runs = {name: {q: {d: float(name.find(d)) for d in "abcdefghij"} for q in qrels} for name in ("jacbi", "hebad")}
+    >>> study = robustness_to_depth(qrels, runs, ["AP"], depths=(2,), progress=False)
+    >>> study.order.table()[["level", "measure", "tau"]]
+       level measure  tau
+    0    2.0      AP  1.0
+    1    inf      AP  1.0
+    """
+    how = Settings(1, pairs, complete, pool, tau, alpha, confidence, resamples, seed)
+    return _studied(qrels, runs, measures, Depths(tuple(depths)), how, keep, progress, jobs)
+
+
+def grade_weights(*weights: Sequence[float]) -> dict[str, str]:
+    """nDCG with several weights of the grades 1, 2, …, by name: to be given as ``measures=`` (the paper's Figure 3).
+
+    Without weights those of the paper: binary, and grade 2 worth 2, 10 and 100 times grade 1.
+
+    Source: Bompada et al. (2007), section 5.3.
+
+    >>> grade_weights((1, 1), (1, 10))["nDCG 1:10"]
+    "CWLA(C='dcg',A='etg',gain='table({1: 1, 2: 10})',norm='ideal')"
+    """
+    named = {}
+    for worth in weights or ((1, 1), (1, 2), (1, 10), (1, 100)):
+        name = "nDCG " + ("binary" if set(worth) == {1} else ":".join(f"{one:g}" for one in worth))
+        table = ", ".join(f"{grade}: {one:g}" for grade, one in enumerate(worth, 1))
+        named[name] = f"CWLA(C='dcg',A='etg',gain='table({{{table}}})',norm='ideal')"
+    return named
+
+
+def ready(
+    qrels: Any, runs: Mapping[str, Any], measures: Any, complete: float | None, pool: str
+) -> tuple[Masking, dict[str, int]]:
+    """Runs aligned with judgments, and how many documents those have that were left out because they have too few."""
+    if not is_runs(runs) or len(runs) < 2:
+        given = many(len(runs), "run") if is_runs(runs) else "one run"
+        raise BadParameter(f"this study compares runs: give at least 2 by name, not {given}.")
+    if complete is not None and not 0 < complete <= 1:
+        raise BadParameter(f"complete={complete!r}: give a share above 0 and up to 1, or None to keep all runs.")
+    judgments: Judgments = plain_judgments(qrels)
+    if len(judgments.qids) < 2:
+        raise BadJudgments(f"a study needs two judged topics, and there is {some(judgments.qids) or 'none'}.")
+    masking = Masking.of(judgments, runs, measures_by_name(measures), pool)
+    retrieved = dict(zip(masking.runs, masking.whole.n.reshape(len(runs), -1).sum(axis=1).tolist()))
+    short = {run: n for run, n in retrieved.items() if n < (complete or 0) * max(retrieved.values())}
+    if len(retrieved) - len(short) < 2:
+        raise BadRun(
+            f"only {many(len(retrieved) - len(short), 'run')} retrieved {complete:.0%} of the"
+            f" {max(retrieved.values()):,} documents of the longest: give complete=None to keep all."
+        )
+    if short:
+        masking = masking.only([run for run in masking.runs if run not in short])
+    return masking, short
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a study was told, as far as it is not data."""
+
+    seeds: int
+    pairs: int | None
+    complete: float | None
+    pool: str
+    tau: str
+    alpha: float
+    confidence: float
+    resamples: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.tau not in TAUS:
+            raise BadParameter(f"no τ of kind {self.tau!r}. {near(str(self.tau), TAUS)}")
+        for name in ("alpha", "confidence"):
+            if not 0 < getattr(self, name) < 1:
+                raise BadParameter(f"{name}={getattr(self, name)!r} must be between 0 and 1.")
+        for name, least in (("seeds", 1), ("resamples", 50), ("seed", 0), ("pairs", 0)):
+            number = getattr(self, name)
+            if number is None and name == "pairs":
+                continue
+            if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < least:
+                raise BadParameter(f"{name}={number!r} must be a whole number, and at least {least}.")
+
+
+def _studied(
+    qrels: Any,
+    runs: Mapping[str, Any],
+    measures: Any,
+    holes: Fractions | Depths,
+    how: Settings,
+    keep: Any,
+    progress: bool,
+    jobs: int,
+) -> Robustness:
+    masking, short = ready(qrels, runs, measures, how.complete, how.pool)
+    pairs = chosen_pairs(len(masking.runs), how.pairs, how.seed)
+    names = list(masking.measures)
+    known, keep = cached(masking, identity(masking, holes), keep)
+    seeds = range(how.seed, how.seed + how.seeds)
+    work = Work(masking, holes, pairs)
+    pieces = Pieces(known, keep, progress, jobs).each(
+        [f"scores {seed}" for seed in seeds], work, "scoring with holes", "seeds", layout=work.layout_of_scores
+    )
+    scores = np.stack([piece["scores"] for piece in pieces])
+    resampled = _resampled(scores, known, how, keep, progress, jobs)
+    tests = None
+    if len(pairs):
+        pieces = Pieces({**known, "pairs": fingerprint(pairs)}, keep, progress, jobs).each(
+            [f"pairs {seed}" for seed in seeds], work, "testing pairs with holes", "seeds", layout=work.layout_of_pairs
+        )
+        p = np.stack([piece["p"] for piece in pieces])
+        tests = PairTests(holes.levels, names, p, how.alpha, how.confidence, how.resamples, how.seed)
+    about = {
+        **asdict(how),
+        "version": __version__,
+        "measures": known["measures"],
+        "levels": [level if np.isfinite(level) else "all" for level in holes.levels],
+        "left_out": short,
+        "lacking": lacking(masking.judgments),
+        "queries": masking.queries,
+        "judgments": len(masking.whole.pool.grade),
+        "highest_grade": masking.whole.pool.highest,
+        "pairs": len(pairs),
+        "input": known["input"],
+    }
+    order = Orders(holes.levels, names, scores, *resampled, how.tau, how.confidence)
+    return Robustness(about, holes, masking.measures, masking.runs, order, tests)
+
+
+def _resampled(
+    scores: Any, known: dict[str, Any], how: Settings, keep: Any, progress: bool, jobs: int
+) -> tuple[Any, Any]:
+    """τ of topics that are drawn anew, and for how many seeds it is undefined [resamples × levels × measures]."""
+    known = {**known, "resampling": [how.tau, how.resamples, how.seed, how.seeds]}
+    resampling = Resampling(scores, how.tau, -(-how.resamples // _PARTS), how.seed)
+    parts = [f"resamples {number}" for number in range(_PARTS)]
+    pieces = Pieces(known, keep, progress, jobs).each(parts, resampling, "resampling topics", layout=resampling.layout)
+    tau, undefined = (np.concatenate([piece[what] for piece in pieces]) for what in ("tau", "undefined"))
+    return tau[: how.resamples], undefined[: how.resamples]

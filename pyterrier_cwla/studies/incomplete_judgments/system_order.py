@@ -1,0 +1,159 @@
+"""How like the order of runs by few judgments is to that by all: τ over levels, its intervals, knees, and verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from ..correlation import kendall_distance, tau
+from ..resampling import percentiles
+
+Array = np.ndarray
+KNEE = 0.9
+"""Above this, orders count as the same (Voorhees, 2001)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Orders:
+    """The orders of runs at each level of judgments.
+
+    ``scores`` [seeds × levels × measures × runs × queries], all judgments at the last level · ``resampled`` [resamples
+    × levels × measures]: τ of topics and holes that were drawn anew · ``undefined``, of the same shape: for how many
+    seeds such a τ is not defined, because all runs tie. It is left out of means and intervals.
+    """
+
+    levels: tuple[float, ...]
+    measures: list[str]
+    scores: Array
+    resampled: Array
+    undefined: Array
+    kind: str
+    confidence: float
+
+    @cached_property
+    def means(self) -> Array:
+        """[seeds × levels × measures × runs]"""
+        return self.scores.mean(axis=-1)
+
+    @cached_property
+    def by_seed(self) -> Array:
+        """τ to the order by all judgments [seeds × levels × measures]."""
+        return tau(self.means, self.means[:1, -1:], self.kind)
+
+    @cached_property
+    def tau(self) -> Array:
+        """Its mean over the seeds [levels × measures]."""
+        return mean_of_known(self.by_seed, axis=0)
+
+    @property
+    def tied(self) -> Array:
+        """The share of pairs of runs that tie by all judgments, for each measure."""
+        full = self.means[0, -1]
+        return 1 - np.nan_to_num(tau(full, full, "a"))
+
+    def interval(self, of: Array, resampled: Array) -> tuple[Array, Array]:
+        """Of numbers, from resamples of them: these spread about their own mean, as the numbers do about theirs.
+
+        The resamples' mean itself is no estimate: topics that are drawn twice move it a little. In simulations of 40
+        runs and 30 topics, intervals of 95 % hold the true τ in 94 to 98 of 100 cases, and differences of τ in 97 to
+        99.
+        """
+        low, high = percentiles(resampled.reshape(len(resampled), -1).T, self.confidence).reshape(2, *np.shape(of))
+        centre = mean_of_known(resampled, axis=0)
+        return of + np.minimum(low - centre, 0), of + np.maximum(high - centre, 0)
+
+    def table(self) -> pd.DataFrame:
+        """A row for each level and measure: τ with its interval, its spread over seeds, τ_a, τ_b, discordant pairs."""
+        low, high = self.interval(self.tau, self.resampled)
+        truth = self.means[:1, -1:]
+        columns = {
+            "tau": self.tau,
+            "low": np.maximum(low, -1),
+            "high": np.minimum(high, 1),
+            "lowest_seed": np.fmin.reduce(self.by_seed),
+            "highest_seed": np.fmax.reduce(self.by_seed),
+            "tau_a": mean_of_known(tau(self.means, truth, "a"), axis=0),
+            "tau_b": mean_of_known(tau(self.means, truth, "b"), axis=0),
+            "discordant_pairs": kendall_distance(self.means, truth, tied=0.0).mean(axis=0),
+        }
+        index = pd.MultiIndex.from_product([self.levels, self.measures], names=["level", "measure"])
+        return pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index).reset_index()
+
+    def above(self, first: str, second: str) -> pd.DataFrame:
+        """Whether a measure keeps the order better than another: the difference of τ at each level, and yes or no.
+
+        Undecided where the interval of the difference holds 0. Both are resampled together.
+        """
+        one, other = self.measures.index(first), self.measures.index(second)
+        difference = self.tau[:, one] - self.tau[:, other]
+        low, high = self.interval(difference, self.resampled[:, :, one] - self.resampled[:, :, other])
+        frame = pd.DataFrame({"level": self.levels, "difference": difference, "low": low, "high": high})
+        return frame.assign(verdict=verdicts(low, high)).iloc[:-1]
+
+    def mean_above(self, first: str, second: str, most: float) -> tuple[float, float, float]:
+        """The same of the mean τ over the levels up to ``most``: difference, lower and upper end."""
+        some = np.array(self.levels) <= most
+        one, other = self.measures.index(first), self.measures.index(second)
+        difference = mean_of_known((self.tau[:, one] - self.tau[:, other])[some])
+        resampled = mean_of_known((self.resampled[:, :, one] - self.resampled[:, :, other])[:, some])
+        low, high = self.interval(difference, resampled)
+        return float(difference), float(low), float(high)
+
+    def knees(self) -> pd.DataFrame:
+        """The smallest level with τ above 0.9, and what there is to say of it, for each measure."""
+        centred = self.resampled - mean_of_known(self.resampled, axis=0) + self.tau
+        ends = [(1 - self.confidence) / 2, (1 + self.confidence) / 2]
+        low, high = np.full((2, len(self.measures)), np.nan)
+        for number, drawn in enumerate(np.moveaxis(centred, -1, 0)):
+            defined = ~np.isnan(drawn[:, -1])  # where all judgments tie all runs, nothing can be like their order
+            if defined.any():  # a level or ∞: nothing between them
+                found = knee(self.levels, drawn[defined])
+                low[number], high[number] = np.quantile(found, ends, method="inverted_cdf")
+        return knee_table(self.levels, self.measures, self.tau, self.by_seed).assign(low=low, high=high)
+
+
+def mean_of_known(values: Array, axis: int = -1) -> Array:
+    """The mean of those that are not NaN; NaN where none is known.
+
+    >>> mean_of_known(np.array([[1, np.nan, 2], [np.nan, np.nan, np.nan]])).tolist()
+    [1.5, nan]
+    """
+    with np.errstate(invalid="ignore"):
+        return np.nansum(values, axis=axis) / (~np.isnan(values)).sum(axis=axis)
+
+
+def knee(levels: tuple[float, ...], curves: Array) -> Array:
+    """The smallest level at which curves [… × levels] are strictly above 0.9; ∞ where none is, NaN where all are NaN.
+
+    >>> knee((0.1, 0.5, 1.0), np.array([[0.95, 0.9, 1.0], [0.5, 0.9, 1.0]])).tolist()
+    [0.1, 1.0]
+    """
+    above = curves > KNEE + 1e-12
+    found = np.where(above.any(axis=-1), np.array(levels)[above.argmax(axis=-1)], np.inf)
+    return np.where(np.isnan(curves).all(axis=-1), np.nan, found)
+
+
+def knee_table(levels: tuple[float, ...], measures: list[str], curve: Array, by_seed: Array) -> pd.DataFrame:
+    """Knees of curves [levels × measures], and of those of each seed."""
+    found, of_seeds = knee(levels, curve.T), knee(levels, np.moveaxis(by_seed, 1, -1))
+    falls = [
+        [level for level, value in zip(levels, values, strict=True) if level > at and value <= KNEE]
+        for at, values in zip(found, curve.T, strict=True)
+    ]
+    return pd.DataFrame(
+        {
+            "measure": measures,
+            "knee": found,
+            "lowest_seed": of_seeds.min(axis=0),
+            "highest_seed": of_seeds.max(axis=0),
+            "falls_again_at": [at[0] if at else np.nan for at in falls],
+        }
+    )
+
+
+def verdicts(low: Array, high: Array) -> Array:
+    """Whether what lies between is above 0: "yes", "no" or "undecided"."""
+    return np.select([low > 0, high < 0], ["yes", "no"], "undecided")

@@ -1,0 +1,1 @@
+"""Agreement of metrics with each other, and their discriminative power."""

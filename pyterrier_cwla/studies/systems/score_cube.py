@@ -1,0 +1,72 @@
+"""The scores of many runs by many measures on every query, as one array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from ir_measures import NumRet
+
+from ...evaluation.run_comparison import check_answers, measures_by_name
+from ...errors import BadJudgments, BadParameter, many, some
+from ...evaluation.driver import evaluate, is_runs
+from ...measures.provider import aggregated
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Cube:
+    """Scores [measures × runs × queries], and the runs' means [measures × runs] as :func:`evaluate` shows them.
+
+    A query that a run does not answer scores 0. ``measures``: by name, the canonical text of each · ``unanswered``: of
+    the runs that answer not all queries, how many they do not.
+    """
+
+    measures: dict[str, str]
+    runs: list[str]
+    queries: list[str]
+    values: Array
+    means: Array
+    unanswered: dict[str, int]
+
+    @classmethod
+    def of(
+        cls, qrels: Any, runs: Mapping[str, Any], measures: Iterable[Any] | Mapping[str, Any], least: int = 2
+    ) -> Cube:
+        """From what :func:`evaluate` takes; there must be ``least`` runs and two judged queries."""
+        if not is_runs(runs) or len(runs) < least:
+            given = many(len(runs), "run") if is_runs(runs) else "one run"
+            raise BadParameter(f"this study compares runs: give at least {least} by name, not {given}.")
+        named = measures_by_name(measures)
+        names = list(map(str, runs))
+        wanted = list({str(m): m for m in [*named.values(), NumRet]}.values())
+        by_query = evaluate(qrels, runs, wanted, by_query=True)
+        queries = list(by_query.index.get_level_values("query_id")[: len(by_query) // len(names)])
+        if len(queries) < 2:
+            raise BadJudgments(f"a study needs at least two judged queries, and there is {some(queries) or 'none'}.")
+        values = np.stack([by_query[str(m)].to_numpy(float).reshape(len(names), -1) for m in named.values()])
+        means = np.array([[aggregated(m, row) for row in of_runs] for m, of_runs in zip(named.values(), values)])
+        answered = by_query[str(NumRet)].to_numpy().reshape(len(names), -1) > 0
+        check_answers(answered, names, queries)
+        unanswered = {name: int(n) for name, n in zip(names, (~answered).sum(axis=1), strict=True) if n}
+        return cls({name: str(m) for name, m in named.items()}, names, queries, values, means, unanswered)
+
+    def table(self) -> pd.DataFrame:
+        """The means: a row for each run, a column for each measure."""
+        return pd.DataFrame(self.means.T, pd.Index(self.runs, name="run"), list(self.measures))
+
+
+def without_answers(about: Mapping[str, Any]) -> list[str]:
+    """A sentence, if runs do not answer all queries: how often that is, and which runs lack most."""
+    lacking = sorted(about["unanswered"].items(), key=lambda item: -item[1])
+    if not lacking:
+        return []
+    named = [f"{run} ({number:,})" for run, number in lacking[:3]] + ["…"] * (len(lacking) > 3)
+    return [
+        f"Queries that a run does not answer score 0: {sum(number for _, number in lacking):,} of"
+        f" {about['runs'] * about['queries']:,}, the runs' queries together: {', '.join(named)}."
+    ]

@@ -1,0 +1,155 @@
+"""The numbers of agreement with users: coefficients of each measure, their intervals, and tests of what is better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from ...behaviour.clicks.online_metrics import weighted_correlation
+from ...evaluation.significance import corrected, t_test
+from ..coefficient_names import AGREED, WEIGHTED_PEARSON, plain_name, weights_of
+from ..correlation import standardised, tau
+from .dependent_correlations import SAME, difference_test, influence, williams_test
+from .prediction import corrected_t_test
+from .ratings import Rated
+from ..resampling import around
+from .resampled_correlations import resample_counts, weighted_agreement, weighted_pearson, weighted_ranks
+
+Array = np.ndarray
+Columns = dict[str, Array]
+
+
+def agreement_columns(
+    rated: Rated,
+    x: Array,
+    reference: Array,
+    coefficient: str,
+    confidence: float,
+    correction: str | None,
+    resamples: int,
+    seed: int,
+) -> Columns:
+    """Columns of one number for each measure; ``x`` are rounded scores [measures × ratings].
+
+    ``reference``: the number of the measure that each is compared with, or −1. Of each coefficient there are its value,
+    ``_low``, ``_high``, ``_p``, and where there are references ``_difference``, ``_difference_low`` and ``_high``,
+    ``_difference_p`` and ``_difference_p_corrected``. Measures that are constant have NaN. ``resamples``: in how many
+    ``coefficient`` has a value: neither the scores nor the ratings are constant.
+    """
+    counts = resample_counts(len(rated), rated.users, resamples, seed)
+    units = len(rated) if rated.users is None else int(rated.users.max()) + 1
+    against = np.where(reference < 0, np.arange(len(x)), reference)
+    columns: Columns = {}
+    compared = (reference >= 0).any()
+    for name, value, resampled, p in _coefficients(rated, x, counts):
+        columns[name] = value
+        columns |= _interval(name, resampled, value, confidence, units)
+        if name == coefficient:
+            columns["resamples"] = np.isfinite(resampled).sum(axis=1)
+        moved = cache(partial(_moved, rated, name, x, value))
+        if name != AGREED:
+            columns[f"{name}_p"] = difference_test(value, moved(), rated.users) if p is None else p
+        if not compared:
+            continue
+        difference = np.where(reference < 0, np.nan, _apart(value, value[against]))
+        columns[f"{name}_difference"] = difference
+        apart = _apart(resampled, resampled[against])
+        columns |= _interval(f"{name}_difference", apart, difference, confidence, units)
+        tested = np.isfinite(difference) & (against != np.arange(len(x)))
+        if name == "pearson" and rated.users is None:
+            p = _williams(x, rated.ratings, value, against)
+        else:
+            p = difference_test(difference, moved() - moved()[against], rated.users)
+        columns |= _tested(f"{name}_difference_p", np.where(tested, p, np.nan), correction)
+    return columns
+
+
+def prediction_columns(errors: Array, constant: Array, reference: Array, cv: int, correction: str | None) -> Columns:
+    """NRMSE from errors [folds × measures], and its tests over folds; measures that are ``constant`` have NaN."""
+    error = np.where(constant, np.nan, errors.mean(axis=0))
+    columns = {"nrmse": error}
+    if (reference >= 0).any():
+        difference = np.where(reference < 0, np.nan, _apart(error, error[reference]))
+        tested = np.flatnonzero(np.isfinite(difference))
+        by_fold = _apart(errors, errors[:, reference]).T[tested]
+        columns["nrmse_difference"] = difference
+        for name, p in (("p_t", t_test(by_fold)), ("p", corrected_t_test(by_fold, 1 / (cv - 1)))):
+            found = np.full(len(error), np.nan)
+            found[tested] = p
+            columns |= (
+                _tested(f"nrmse_difference_{name}", found, correction)
+                if name == "p"
+                else {f"nrmse_difference_{name}": found}
+            )
+    return columns
+
+
+def _coefficients(rated: Rated, x: Array, counts: Array) -> Iterator[tuple[str, Array, Array, Array | None]]:
+    """Name, values [measures], those of resamples [measures × resamples], and p-values of independent ratings."""
+    from scipy.stats import kendalltau, pearsonr, spearmanr
+
+    y = rated.ratings
+    shown = np.ptp(x, axis=1) > 0
+    varies = shown & (np.ptp(y) > 0)
+
+    def each(function: Any, which: Array = varies) -> Array:
+        return np.array([function(row) if some else np.nan for row, some in zip(x, which, strict=True)], float)
+
+    def tested(test: Any) -> Array | None:
+        return each(lambda row: test(row, y).pvalue) if rated.users is None else None
+
+    yield "pearson", each(lambda row: pearsonr(row, y).statistic), weighted_pearson(x, y, counts), tested(pearsonr)
+    nothing = np.full(counts.shape[1], np.nan)
+    ranks = [
+        weighted_ranks(row, y, counts) if some else (nothing, nothing) for row, some in zip(x, varies, strict=True)
+    ]
+    rho, tau_b = (np.array(of) for of in zip(*ranks, strict=True))
+    yield "spearman", each(lambda row: spearmanr(row, y).statistic), rho, tested(spearmanr)
+    yield "tau_b", each(lambda row: tau(row, y, "b")), tau_b, tested(kendalltau)
+    if rated.weights is not None:
+        n = rated.weights
+        value = each(lambda row: weighted_correlation(row, y, n))
+        yield WEIGHTED_PEARSON, value, weighted_pearson(x, y, counts * n[:, None]), None
+    if rated.what == "pair":
+        once = np.ones((len(y), 1))
+        share = each(lambda row: weighted_agreement(row, y, once)[0], shown)
+        yield AGREED, share, np.array([weighted_agreement(row, y, counts) for row in x]), None
+
+
+def _interval(name: str, resampled: Array, value: Array, confidence: float, units: int) -> Columns:
+    lowest, highest = (0, 1) if name == AGREED else (-2, 2) if name.endswith("_difference") else (-1, 1)
+    ends = np.round(around(value, resampled, confidence, units, lowest, highest), 10)  # without what floats add
+    return {f"{name}_low": ends[0], f"{name}_high": ends[1]}
+
+
+def _apart(one: Array, other: Array) -> Array:
+    """Differences, without what floats add to them."""
+    difference = one - other
+    return np.where(np.abs(difference) < SAME, 0.0, difference)
+
+
+def _moved(rated: Rated, name: str, x: Array, value: Array) -> Array:
+    """What each rating moves, [measures × ratings]."""
+    y = rated.ratings
+    if name == AGREED:
+        preferred = y != 0
+        return np.where(preferred, (1 + np.sign(x) * np.sign(y)) / 2 - value[:, None], 0) / preferred.sum()
+    return influence(x, y, plain_name(name), weights_of(name, rated))
+
+
+def _williams(x: Array, y: Array, r: Array, against: Array) -> Array:
+    if len(y) < 4:
+        return np.full(len(x), np.nan)
+    z = standardised(x)
+    return williams_test(r, r[against], (z * z[against]).mean(axis=1), len(y))[1]
+
+
+def _tested(name: str, p: Array, correction: str | None) -> Columns:
+    """p-values, and corrected ones, all of them as one family."""
+    adjusted, tested = p.copy(), np.isfinite(p)
+    if correction is not None and tested.any():
+        adjusted[tested] = corrected(p[tested], correction)
+    return {name: p, f"{name}_corrected": adjusted}

@@ -1,0 +1,238 @@
+"""How much a measure's correlation with ratings depends on a parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..._version import __version__
+from ...errors import BadParameter, many, near
+from ...tasks.hashing import fingerprint
+from ...tasks.result_cache import Layout, Piece
+from ...tasks.checkpoints import Pieces
+from ..coefficient_names import CORRELATIONS, LABELS, WEIGHTED, with_weighted
+from .ratings import Rated, what_was_rated, why_not_all
+from ..resampling import around
+from ..study import Picture, Study, Table
+from ..template import Template
+from .resampled_correlations import correlations, resample_counts
+
+Array = np.ndarray
+
+
+def sensitivity(
+    templates: Any,
+    values: Mapping[str, Sequence[Any]],
+    rated: Rated,
+    resamples: int = 1000,
+    confidence: float = 0.95,
+    seed: int = 0,
+    keep: str | Path | None = None,
+    progress: bool = True,
+    jobs: int = 1,
+) -> Sensitivity:
+    """Pearson's r, Spearman's ρ and Kendall's τ_b of measures with ratings, along the values of one parameter.
+
+    ``templates``: a text with a ``$name`` for the parameter, such as ``"AdaptiveRBP(p=0.8,effort='ratio($e)')@9"``, a
+    function of it that returns a measure, or a dict of these by name · ``values``: the parameter's name and what it is
+    to be: ``{"e": range(1, 11)}``. Intervals are of the bootstrap's standard error over ratings, or over users with all
+    that they rated, where users are known; all measures and values have the same resamples, so that changes are those
+    on the same ratings. Each rating counts once; where ratings have a column ``n``, there are also ``weighted_pearson``
+    and the others after ``weighted_``, for which it counts n times.
+
+    ``keep``: a folder in which correlations are kept, and taken from only where scores and ratings are the same ·
+    ``jobs``: processes, each of which correlates a measure.
+
+    Raises BadParameter where names do not go together, and for preferences, which have agreement only.
+
+    >>> qrels = {q: {"a": 1, "b": 2} for q in "123456"}
+    >>> lists = {"1": "ab", "2": "ba", "3": "a", "4": "b", "5": "xa", "6": "xb"}
+    >>> run = {q: {d: -rank for rank, d in enumerate(docs)} for q, docs in lists.items()}
+    >>> rated = Rated.lists(qrels, run, {"1": 4, "2": 5, "3": 2, "4": 4, "5": 1, "6": 2})
+    >>> text = "CWLA(C='rbp($p)',A='erg',max_rel=2)"
+    >>> found = sensitivity(text, {"p": [0.1, 0.5]}, rated, resamples=100, progress=False)
+    >>> found.table[["p", "pearson", "spearman"]].round(3)
+         p  pearson  spearman
+    0  0.1    0.908     0.971
+    1  0.5    1.000     1.000
+
+    Source: Jiang and Allan (2016), Figure 1.
+    """
+    named = dict(templates) if isinstance(templates, Mapping) else {str(_template(templates)): templates}
+    named = {name: _template(given) for name, given in named.items()}
+    if len(values) != 1:
+        raise BadParameter(f"a curve has one parameter, not {many(len(values), 'parameter')}: fit() takes several.")
+    ((parameter, grid),) = values.items()
+    grid = [value.item() if isinstance(value, np.generic) else value for value in grid]
+    if len(grid) < 2:
+        raise BadParameter(f"{parameter} needs two values or more, not {grid!r}.")
+    for template in named.values():
+        template.check([parameter])
+    if rated.what == "pair":
+        raise BadParameter("preferences have no correlation: fit(…, objective='agreement') has a curve of agreement.")
+    if not 0 < confidence < 1:
+        raise BadParameter(f"confidence={confidence!r} must be between 0 and 1, such as 0.95.")
+    if not isinstance(resamples, int | np.integer) or resamples < 100:
+        raise BadParameter(f"resamples={resamples!r} must be a whole number, and at least 100.")
+    measures = {name: [t.measure({parameter: value}) for value in grid] for name, t in named.items()}
+    about_ratings = rated.about()
+    identity = {
+        "study": "sensitivity",
+        "input": about_ratings["input"],
+        "resamples": resamples,
+        "confidence": confidence,
+        "seed": seed,
+    }
+    pieces = Pieces(identity, keep, progress, jobs)
+    scores = [rated.scores({str(k): m for k, m in enumerate(of)}).to_numpy().T.copy() for of in measures.values()]
+    # What is kept is known by the scores: a text may mean something else by now.
+    texts = [fingerprint(of) for of in scores]
+    compute = partial(
+        _curve, dict(zip(texts, scores)), rated.ratings, rated.weights, rated.users, resamples, confidence, seed
+    )
+    found = pieces.each(texts, compute, "correlating", "measures", layout=_layout(len(grid), rated.weights is not None))
+    table = pd.concat(
+        [
+            pd.DataFrame({"measure": name, parameter: grid, "text": list(map(str, measures[name])), **columns})
+            for name, columns in zip(named, found, strict=True)
+        ],
+        ignore_index=True,
+    )
+    about = {
+        "version": __version__,
+        "templates": {name: str(template) for name, template in named.items()},
+        "parameter": parameter,
+        "values": grid,
+        "resampled": "ratings" if rated.users is None else "users",
+        "resamples": resamples,
+        "confidence": confidence,
+        "seed": seed,
+        **about_ratings,
+    }
+    return Sensitivity(table, about)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sensitivity(Study):
+    """Correlations along a parameter: what :func:`sensitivity` found.
+
+    ``table``: a row for each measure and value: its ``text``, ``pearson``, ``spearman`` and ``tau_b`` with the ends of
+    intervals (``pearson_low`` …), and of each the change from the first value (``pearson_change`` …); the same after
+    ``weighted_`` where ratings have weights.
+    """
+
+    table: pd.DataFrame
+    about: dict[str, Any]
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        return f"Correlation with ratings along {self.about['parameter']}"
+
+    def tables(self) -> dict[str, Table]:
+        return {"sensitivity": Table(self.title, self._caption(), self.table)}
+
+    def pictures(self) -> dict[str, Picture]:
+        from .sensitivity_plots import plot_change, plot_sensitivity
+
+        along = f"along {self.about['parameter']}"
+        found = {}
+        for kind in self.coefficients:
+            name = LABELS[kind]
+            found[f"sensitivity_{kind}"] = Picture(
+                f"{name} {along}", self._caption(), partial(plot_sensitivity, self, kind), self.curves(kind)
+            )
+            found[f"change_{kind}"] = Picture(
+                f"Change of {name} {along}, from the first value",
+                self._caption(),
+                partial(plot_change, self, kind),
+                self.curves(f"{kind}_change"),
+            )
+        return found
+
+    @property
+    def coefficients(self) -> list[str]:
+        """The names of the coefficients that these ratings have."""
+        return [name for name in with_weighted(CORRELATIONS) if name in self.table]
+
+    def curves(self, coefficient: str = "pearson") -> pd.DataFrame:
+        """Of each measure and value the coefficient, or its change ("pearson_change"), and the ends of its interval.
+
+        Raises BadParameter for a coefficient that these ratings do not have.
+        """
+        if coefficient.removesuffix("_change") not in self.coefficients:
+            raise BadParameter(f"these ratings have no {coefficient!r}. {near(coefficient, self.coefficients)}")
+        columns = ["measure", self.about["parameter"], *(f"{coefficient}{end}" for end in ("", "_low", "_high"))]
+        return self.table[columns]
+
+    def findings(self) -> list[str]:
+        p, found = self.about["parameter"], []
+        for name, rows in self.table.groupby("measure", sort=False):
+            if rows["pearson"].isna().all():
+                found.append(f"{name}: all that was rated scores the same, whatever {p} is: there is no correlation.")
+                continue
+            best, first = rows.loc[rows["pearson"].idxmax()], rows.iloc[0]
+            highest = f"highest, {best['pearson']:.3f}, with {p} = {best[p]}"
+            if np.isnan(first["pearson"]):
+                found.append(
+                    f"{name}: with {p} = {first[p]} all that was rated scores the same; Pearson's r is {highest}."
+                )
+                continue
+            found.append(
+                f"{name}: Pearson's r is {first['pearson']:.3f} with {p} = {first[p]}, and {highest}: a change of"
+                f" {best['pearson_change']:+.3f} ({self.about['confidence']:.0%} interval"
+                f" {best['pearson_change_low']:+.3f} to {best['pearson_change_high']:+.3f})."
+            )
+        return found
+
+    def limits(self) -> list[str]:
+        return [
+            "The highest point of a curve is chosen by the same ratings, and so too good: fit() tells what is left"
+            " on other users.",
+            "All points of a curve are of the same ratings: where bands overlap, a change may still be one that all"
+            " resamples agree on, which the intervals of changes tell.",
+            *why_not_all(self.about),
+        ]
+
+    def _caption(self) -> str:
+        about = self.about
+        return (
+            f"{what_was_rated(about)}; bands: {about['confidence']:.0%} by the"
+            f" bootstrap, {about['resamples']:,} resamples of {about['resampled']}, seed {about['seed']}."
+        )
+
+
+def _template(given: str | Callable[..., Any] | Template) -> Template:
+    return given if isinstance(given, Template) else Template(given)
+
+
+def _layout(values: int, weighted: bool) -> Layout:
+    """The columns that :func:`_curve` gives."""
+    kinds = with_weighted(CORRELATIONS) if weighted else CORRELATIONS
+    drawn = [what for kind in kinds for what in (kind, f"{kind}_change")]
+    return {what + end: ("f", (values,)) for what in drawn for end in ("", "_low", "_high")}
+
+
+def _curve(
+    scores: dict[str, Array], y: Array, weights: Array | None, users: Array | None, resamples: int, confidence: float,
+    seed: int, name: str,
+) -> Piece:  # fmt: skip
+    """The columns of one measure, from its scores [values × ratings]."""
+    counts = np.column_stack([np.ones(len(y)), resample_counts(len(y), users, resamples, seed)])
+    units = len(y) if users is None else int(users.max()) + 1
+    found = correlations(CORRELATIONS, scores[name], y, counts)
+    if weights is not None:
+        of_weights = correlations(CORRELATIONS, scores[name], y, counts * weights[:, None])
+        found |= {WEIGHTED + kind: values for kind, values in of_weights.items()}
+    columns: Piece = {}
+    for kind, values in found.items():
+        for what, drawn, most in ((kind, values, 1), (f"{kind}_change", values - values[0], 2)):
+            columns[what] = drawn[:, 0]
+            ends = around(drawn[:, 0], drawn[:, 1:], confidence, units, -most, most)
+            columns[f"{what}_low"], columns[f"{what}_high"] = ends
+    return columns

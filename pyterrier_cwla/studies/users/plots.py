@@ -1,0 +1,199 @@
+"""Pictures of agreement with users: the C × A grid, coefficients with intervals, ratings over scores, preferences."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import BadParameter, many
+from ...errors.sanitise import in_picture
+from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of
+from ..coefficient_names import LABELS
+from ...rendering.labels import label_ends
+from ..study import Picture
+
+if TYPE_CHECKING:
+    from .result import UserAgreement
+
+_MOST_ROWS = 30  # measures whose intervals are drawn
+_DARK = "#222222"
+_SMALL = 7.0  # points
+_PREFERRED = {"-1": "second", "0": "neither", "1": "first"}
+
+
+def drawn(study: UserAgreement) -> dict[str, Picture]:
+    """All pictures of the study."""
+    name = LABELS[study.coefficient]
+    pictures = {}
+    if study.grid is not None:
+        size = (7.0, 1.0 + 0.36 * len(study.grid.C))
+        pictures["cells"] = Picture(
+            f"{name} of each C with each A", study._marked, partial(plot_cells, study), study.marked_cells(), size
+        )
+    ranked = study.ranked
+    if len(ranked):
+        size = (7.0, 1.2 + 0.2 * min(len(ranked), _MOST_ROWS))
+        pictures["agreement"] = Picture(
+            f"{name}, with intervals", study._how, partial(plot_agreement, study), ranked.reset_index(), size
+        )
+    for measure in dict.fromkeys([*ranked.index[:1], *_compared(study)]):
+        what = "preferences" if study.rated.what == "pair" else "ratings"
+        pictures[f"{what}-{len(pictures)}"] = Picture(
+            f"{what.capitalize()} over {measure}",
+            f"{study._whose}; each bar has about as many, except where scores tie.",
+            partial(plot_bands, study, measure),
+            study.bands(measure),
+            (7.0, 3.2),
+        )
+    return pictures
+
+
+def _compared(study: UserAgreement) -> list[str]:
+    """What the best measure is compared with, if there is something."""
+    against = study.ranked["compared_with"].iloc[:1].dropna()
+    return [name for name in against if study.table.loc[name, "kind"] != "X"]
+
+
+def plot_cells(study: UserAgreement, ax: Any = None, coefficient: str | None = None) -> Any:
+    """The coefficient of each C with each A, as Tables 4 and 5 of Moffat et al. (2022); on matplotlib axes.
+
+    Darker is higher; the highest of a row stands in a frame, in bold. "a" is the canonical metric of the row, "b" is
+    significantly better than that, "c" worse (in brackets: not after the correction for many comparisons). Numbers of
+    ``study.cells()``, texts of ``study.marked_cells()``.
+    """
+    numbers, texts = study.cells(coefficient), study.marked_cells(coefficient)
+    ax = axes_of(ax)
+    values = numbers.to_numpy(float)
+    low, high = (np.nanmin(values), np.nanmax(values)) if np.isfinite(values).any() else (0.0, 1.0)
+    low = min(low, 0.0)
+    shade = (values - low) / max(high - low, 1e-9)
+    ax.imshow(np.where(np.isfinite(shade), shade, 0), cmap=_blues(), vmin=0, vmax=1, aspect="auto")
+    rows, columns = values.shape
+    size = float(np.clip(ax.figure.get_figwidth() * 72 * 0.85 / columns / 4.2, 4.5, 9))
+    highest = np.nan_to_num(values, nan=-np.inf).max(axis=1, keepdims=True)
+    best = values > highest - 1e-10
+    for i, j in np.ndindex(rows, columns):
+        number, _, mark = texts.iat[i, j].partition(" ")
+        text = number.replace("0.", ".") if size < _SMALL else number
+        ax.text(j, i, text + (f"$^{{\\mathrm{{{mark}}}}}$" if mark else ""), ha="center", va="center", fontsize=size,
+                color=_DARK if np.isfinite(shade[i, j]) else GREY,
+                fontweight="bold" if best[i, j] else "normal")  # fmt: skip
+        if best[i, j]:
+            ax.add_patch(_frame(j, i))
+    above = [in_picture(_short(a, numbers.columns)) for a in numbers.columns]
+    ax.set_xticks(range(columns), [_broken(a) if size < _SMALL else a for a in above], fontsize=min(size + 1, 9))
+    ax.set_yticks(range(rows), [in_picture(_short(c, numbers.index)) for c in numbers.index], fontsize=min(size + 1, 9))
+    ax.tick_params(length=0, top=False, bottom=False, labeltop=True, labelbottom=False)
+    ax.spines[["left", "bottom"]].set_visible(False)
+    name = _mathematical(LABELS[coefficient or study.coefficient])
+    ax.set_title(f"{name} with {study._whose}", fontsize=10 if size >= _SMALL else 8, loc="left")
+    return ax
+
+
+def _mathematical(name: str) -> str:
+    return name.replace("τ_b", r"$\tau_b$")
+
+
+def _broken(name: str) -> str:
+    """A measure or function in two lines: its name, and its parameters."""
+    return name.replace("(", "\n(", 1)
+
+
+def _blues() -> Any:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("agreement", ["white", "#7fb2dc"])  # what is written on it stays dark
+
+
+def _frame(x: int, y: int) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((x - 0.47, y - 0.44), 0.94, 0.88, fill=False, edgecolor=SCORE, linewidth=1.4)
+
+
+def _short(text: str, others: Any) -> str:
+    """A function without its parameter in words, where its name tells it from the others."""
+    name, _, inside = text.partition("(")
+    words = inside.rstrip(")").replace("_", "").isalpha()
+    return name if words and sum(other.partition("(")[0] == name for other in others) == 1 else text
+
+
+def plot_agreement(study: UserAgreement, ax: Any = None, most: int = _MOST_ROWS) -> Any:
+    """The coefficients of the best measures with their intervals, best first; on matplotlib axes.
+
+    Filled: what others are compared with. Data: ``study.ranked``.
+    """
+    ax = axes_of(ax)
+    name, ranked = study.coefficient, study.ranked
+    if ranked.empty:
+        raise BadParameter("no measure tells apart what was rated: there is nothing to draw.")
+    rows = ranked.head(most)
+    compared = rows.index.isin(study.table["compared_with"].dropna())
+    marks = study.marks()[rows.index].where(~compared, "")
+    y = np.arange(len(rows))[::-1]
+    for of, colour, face in ((compared, SCORE, SCORE), (~compared, STAY, "white")):
+        ax.hlines(y[of], rows[f"{name}_low"][of], rows[f"{name}_high"][of], color=colour, linewidth=1.4)
+        ax.scatter(rows[name][of], y[of], s=22, color=face, edgecolor=colour, zorder=3)
+    for height, high, mark in zip(y, rows[f"{name}_high"], marks, strict=True):
+        if mark:
+            ax.annotate(mark, (high, height), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
+    if ax.get_xlim()[0] < 0 < ax.get_xlim()[1]:
+        ax.axvline(0, color=GREY, linewidth=0.7, linestyle=":")
+    narrow = ax.figure.get_figwidth() < 5
+    names = [in_picture(_broken(m) if narrow and len(m) > 28 else m) for m in rows.index]
+    ax.set_yticks(y, names, fontsize=7 if narrow else 8)
+    ax.locator_params(axis="x", nbins=5 if narrow else 8)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(-0.7, len(rows) - 0.3)
+    ax.set_xlabel(f"{_mathematical(LABELS[name])}, {100 * study.about['confidence']:g} % interval")
+    left = f", best {most} of {many(len(ranked), 'measure')}" if len(ranked) > most else ""
+    ax.set_title(f"{study._whose}{left}", fontsize=10, loc="left")
+    return ax
+
+
+def plot_bands(study: UserAgreement, measure: str, ax: Any = None, bins: int | None = None) -> Any:
+    """What share of the ratings is at which level, over a measure's scores; of pairs, what is preferred, over their
+    differences; on matplotlib axes.
+
+    Each bar has about as many ratings. The better a measure agrees with users, the more the bands rise from left to
+    right. Two measures side by side: ``left, right = plt.subplots(1, 2)[1]``, and one on each.
+    Data: ``study.bands(measure)``. Source: Moffat et al. (2022), Figures 1 and 3.
+    """
+    table = study.bands(measure, bins)
+    ax = axes_of(ax)
+    pairs = study.rated.what == "pair"
+    levels = list(table.columns[4:])
+    middle = (table["high"].to_numpy()[:-1] + table["low"].to_numpy()[1:]) / 2
+    edges = np.concatenate([table["low"].iloc[:1], middle, table["high"].iloc[-1:]])
+    single = (table["low"] == table["high"]).to_numpy()
+    edges[[0, -1]] += np.array([-0.05, 0.05]) * np.ptp(edges) * single[[0, -1]]  # so that a single score has a width
+    below = np.zeros(len(table))
+    looks, curves = {}, {}
+    for number, level in enumerate(levels):
+        share = table[level].to_numpy()
+        colour = _level_colour(number, len(levels), level if pairs else None)
+        ax.bar(edges[:-1], share, np.diff(edges), bottom=below, align="edge", color=colour, edgecolor="white",
+               linewidth=0.5)  # fmt: skip
+        name = _PREFERRED[level] if pairs else level
+        curves[name] = (edges[-2:], np.repeat(below[-1] + share[-1] / 2, 2))
+        looks[name] = {"color": _DARK}
+        below = below + share
+    ax.set_xlim(edges[0], edges[-1])
+    ax.set_ylim(0, 1)
+    ax.set_xlabel(f"{'difference of scores (first − second)' if pairs else 'score'}, {in_picture(measure)}", fontsize=9)
+    ax.set_ylabel(f"share of {'preferences' if pairs else 'ratings'}")
+    label_ends(ax, curves, looks)
+    ax.set_title(f"{study._whose}{'' if pairs else f', {levels[0]} to {levels[-1]}'}", fontsize=10, loc="left")
+    return ax
+
+
+def _level_colour(number: int, levels: int, preference: str | None) -> Any:
+    from matplotlib.colors import to_rgb
+
+    if preference is not None:
+        return {"-1": SCORE, "0": GAIN, "1": STAY}[preference]
+    share = number / max(levels - 1, 1)
+    light, dark = np.array(to_rgb("#e4e4e4")), np.array(to_rgb("#0b3d63"))
+    return tuple(light + share * (dark - light))

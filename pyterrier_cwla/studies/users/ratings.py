@@ -1,0 +1,347 @@
+"""What users were shown and how they rated it: lists, sessions, or pairs of lists, aligned with judgments once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from ir_measures.measures import Measure
+
+from ...data.alignment import Aligned, Judgments
+from ...errors import BadParameter, BadRatings, many, some
+from ...evaluation.driver import computed_here, loaded, measures_of, one_run
+from ...tasks.hashing import fingerprint
+from ...data.columns import strings
+from ...measures.provider import CWLAEvaluator, prepare
+from ...measures.sessions import SessionMeasure, SessionRun
+
+Array = np.ndarray
+
+_FEWEST = 3  # ratings: a correlation of two is 1 or −1
+
+
+class _Lists:
+    """Lists of one run, each a query, aligned with their judgments once."""
+
+    def __init__(self, qrels: Any, run: Any) -> None:
+        self.judgments: Judgments = prepare(loaded(qrels, "qrels"))
+        self.aligned = Aligned([self.judgments.rows(one_run(run))])
+
+    def scores(self, measures: Mapping[str, Measure]) -> pd.DataFrame:
+        computed_here(measures.values())
+        found = CWLAEvaluator(list(measures.values()), self.judgments).values(self.aligned)
+        return pd.DataFrame({name: found[measure] for name, measure in measures.items()}, index=self.judgments.qids)
+
+    def results(self) -> pd.Series:
+        """How many results each list has."""
+        return pd.Series(self.aligned.rankings().n, self.judgments.qids)
+
+
+class _Sessions(SessionRun):
+    def results(self) -> pd.Series:
+        """How many results each session has, its queries together."""
+        return pd.Series(self.asked.summed(self.aligned.rankings().n), self.asked.sessions)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rated:
+    """What users were shown, and how they rated it: made by ``lists``, ``sessions`` or ``preferences``.
+
+    ``what``: "list", "session" or "pair" · ``table``: a row for each rating: ``rating`` (of pairs the preference, 1 for
+    the first, −1 for the second, 0 for neither), ``n``, how often it counts (impressions), ``user``, who gave it, and
+    all other columns that were given: properties to split by · ``shown``: what scores the lists or sessions.
+
+    No rating is left out: one that is no number, or is of something that nothing is judged for, is an error
+    (:class:`BadRatings`), and so is what the same user rated twice, which would count twice. A list for which the run
+    has no results scores 0, and is counted in ``empty``.
+    """
+
+    what: str
+    table: pd.DataFrame
+    shown: Any
+    left_out: dict[str, int] = field(default_factory=dict)
+    """By reason, how many ratings whoever read them had to leave out."""
+
+    @classmethod
+    def lists(cls, qrels: Any, run: Any, ratings: Any) -> Rated:
+        """Ratings of lists: a frame with ``query_id`` and ``rating``, or a dict or Series of ratings by query.
+
+        Every list is a query of the run and of the judgments; a list may be rated by several users, whom a column
+        ``user`` tells apart. A column ``n`` says how often a row counts, above 0; further columns are properties to
+        split by.
+
+        Raises BadRatings for missing columns, ratings that are no finite numbers, lists that nothing is judged for or
+        none of which the run has, a list that a user rated twice, and fewer than three ratings. Without ``user``,
+        several ratings of a list are taken for those of several users.
+
+        >>> qrels = {q: {"a": 1, "b": 0} for q in "123"}
+        >>> run = {"1": {"a": 2.0, "b": 1.0}, "2": {"b": 2.0, "a": 1.0}, "3": {"b": 1.0}}
+        >>> rated = Rated.lists(qrels, run, {"1": 5, "2": 3, "3": 1})
+        >>> rated
+        <ratings of 3 lists: 1: 1, 3: 1, 5: 1>
+        >>> rated.scores(["RR"]).assign(rating=rated.ratings)
+            RR  rating
+        0  1.0     5.0
+        1  0.5     3.0
+        2  0.0     1.0
+        """
+        table = _frame(ratings, "query_id")
+        if "user" in table:
+            _once(table, "list", ["query_id"])
+        shown = _Lists(qrels, run)
+        _judged(table["query_id"], shown.judgments.qids, "rated list")
+        return cls("list", _checked(table), shown)._not_all_empty()
+
+    @classmethod
+    def sessions(cls, qrels: Any, run: Any, sessions: Any, ratings: Any, judged_by: str = "session") -> Rated:
+        """Ratings of sessions: a frame with ``session`` and ``rating``, or a dict or Series of ratings by session.
+
+        ``sessions`` and ``judged_by`` as :func:`pyterrier_cwla.evaluate_sessions` takes them: the score of a session is
+        the mean over its queries, or by a measure of sessions. Further columns, and errors, as for ``lists``; but a
+        session is one user's, so that without ``user`` (of those who rated it) it has one rating.
+
+        >>> qrels = {s: {"a": 1, "b": 0} for s in ("s1", "s2", "s3")}
+        >>> run = {"q1": {"a": 1.0}, "q2": {"b": 1.0}, "q3": {"b": 2.0, "a": 1.0}, "q4": {"b": 1.0}}
+        >>> sessions = {"s1": ["q1", "q2"], "s2": ["q3"], "s3": ["q4"]}
+        >>> rated = Rated.sessions(qrels, run, sessions, {"s1": 5, "s2": 4, "s3": 1})
+        >>> rated.scores(["RR"])["RR"].tolist()
+        [0.5, 0.5, 0.0]
+        """
+        table = _frame(ratings, "session")
+        _once(table, "session", ["session"])
+        shown = _Sessions(qrels, run, sessions, judged_by)
+        unknown = table["session"][~table["session"].isin(shown.asked.sessions)].unique()
+        if len(unknown):
+            raise BadRatings(
+                f"{many(len(unknown), 'rated session')} ({some(unknown)}) {'is' if len(unknown) == 1 else 'are'} not"
+                f" among the sessions, which are {some(shown.asked.sessions)}: say which queries they have."
+            )
+        return cls("session", _checked(table), shown)._not_all_empty()
+
+    @classmethod
+    def preferences(cls, qrels: Any, run: Any, preferences: Any) -> Rated:
+        """Preferences between two lists: a frame with ``first``, ``second`` (queries of the run) and ``preference``.
+
+        Above 0 the first is preferred, below 0 the second, and 0 is neither; only the sign counts. Further columns, and
+        errors, as for ``lists``; a list that is compared with itself is an error, too. A user may compare two lists in
+        either order, in each once.
+
+        >>> qrels = {q: {"a": 1, "b": 0} for q in "123"}
+        >>> run = {"1": {"a": 2.0, "b": 1.0}, "2": {"b": 2.0, "a": 1.0}, "3": {"b": 1.0}}
+        >>> pairs = pd.DataFrame({"first": ["1", "2", "3"], "second": ["2", "3", "1"], "preference": [0.3, 0, -1]})
+        >>> rated = Rated.preferences(qrels, run, pairs)
+        >>> rated.scores(["RR"]).assign(rating=rated.ratings)
+            RR  rating
+        0  0.5     1.0
+        1  0.5     0.0
+        2 -1.0    -1.0
+        """
+        table = _frame(preferences, "first", "second", rating="preference").rename(columns={"preference": "rating"})
+        if "user" in table:
+            _once(table, "pair", ["first", "second"])
+        shown = _Lists(qrels, run)
+        for name in ("first", "second"):
+            _judged(table[name], shown.judgments.qids, "compared list")
+        same = table["first"][table["first"] == table["second"]]
+        if len(same):
+            raise BadRatings(f"{many(len(same), 'pair')} ({some(same)}) compares a list with itself: leave it out.")
+        checked = _checked(table)
+        return cls("pair", checked.assign(rating=np.sign(checked["rating"])), shown)._not_all_empty()
+
+    def scores(self, measures: Iterable[Any] | Mapping[str, Any]) -> pd.DataFrame:
+        """A row for each rating, a column for each measure: the score of the list or session, or of pairs the first
+        list's minus the second's.
+
+        Raises BadParameter where a measure has no finite score for something that was rated.
+        """
+        if isinstance(measures, Mapping):
+            named = dict(zip(measures, measures_of(measures.values()), strict=True))
+        else:
+            named = {str(measure): measure for measure in measures_of(measures)}
+        if not named:
+            raise BadParameter("there is no measure: give measures=['nDCG@10', 'TBG'], or others.")
+        if self.what != "session" and (wrong := [m for m in named.values() if isinstance(m, SessionMeasure)]):
+            wrong[0].validate_params()  # says that it scores sessions
+        scores = self.shown.scores(named)
+        if self.what == "pair":
+            found = scores.loc[self.table["first"]].to_numpy() - scores.loc[self.table["second"]].to_numpy()
+        else:
+            found = scores.loc[self.table["query_id" if self.what == "list" else "session"]].to_numpy()
+        infinite = ~np.isfinite(found)
+        if infinite.any():
+            row, column = np.argwhere(infinite)[0]
+            raise BadParameter(
+                f"{list(named)[column]} has no finite score for {many(int(infinite[:, column].sum()), 'rating')}"
+                f" (first: {self.table.iloc[row].to_dict()})."
+            )
+        return pd.DataFrame(found, self.table.index, list(named))
+
+    def only(self, rows: Any) -> Rated:
+        """Some of the ratings, by a mask over all of them or by row numbers; at least three."""
+        rows = np.asarray(rows)
+        if rows.dtype == bool:
+            if len(rows) != len(self):
+                raise BadParameter(f"the mask has {len(rows):,} values for {many(len(self), 'rating')}.")
+            rows = np.flatnonzero(rows)
+        wrong = [row for row in rows.tolist() if not (isinstance(row, int) and 0 <= row < len(self))]
+        if wrong:
+            raise BadParameter(
+                f"there is no row {some(wrong)}: rows are numbers from 0 to {len(self) - 1:,}, or a mask."
+            )
+        return replace(self, table=_checked(self.table.iloc[rows.astype(int)]))
+
+    def fingerprint(self) -> str:
+        """A hash of all that was shown, judged and rated: ids, scores, lengths, duplicates, sessions, and the table."""
+        table = self.table.to_json(orient="split", double_precision=15)
+        parts: list[Any] = [self.what, table, self.ratings, self.weights]
+        if self.what == "session":
+            asked = self.shown.asked
+            parts += [list(map(str, asked.sessions)), asked.start, asked.queries, asked.judged_as]
+        for columns in (self.shown.judgments.columns, *(rows.columns for rows in self.shown.aligned.runs)):
+            for name, column in vars(columns).items():
+                parts += [name, column if isinstance(column, np.ndarray | None) else column.to_pylist()]
+        return fingerprint(*parts)
+
+    def about(self, weighted: bool = False) -> dict[str, Any]:
+        """What a study says of its ratings: how many of what, by how many users, and their hash.
+
+        ``weighted``: whether the study counts each rating as often as its column ``n`` says.
+        """
+        return {
+            "what": self.what,
+            "ratings": len(self),
+            "users": None if self.users is None else int(self.users.max()) + 1,
+            "of_one_user": "user" in self.table and self.table["user"].nunique() == 1,
+            "weighted": weighted,
+            "weights_unused": self.weights is not None and not weighted,
+            "left_out": self.left_out,
+            "input": self.fingerprint(),
+        }
+
+    @property
+    def ratings(self) -> Array:
+        return self.table["rating"].to_numpy(float)
+
+    @property
+    def weights(self) -> Array | None:
+        """How often each rating counts, or None where all count once."""
+        return self.table["n"].to_numpy(float) if "n" in self.table else None
+
+    @property
+    def users(self) -> Array | None:
+        """Of each rating the number of the user who gave it, or None where that is not known or all are of one user."""
+        if "user" not in self.table or self.table["user"].nunique() < 2:
+            return None
+        return pd.factorize(self.table["user"])[0]
+
+    @property
+    def empty(self) -> int:
+        """Of how many ratings the list or session, or one list of the pair, has no results, and so scores 0."""
+        results = self.shown.results()
+        columns = {"list": ["query_id"], "session": ["session"], "pair": ["first", "second"]}[self.what]
+        return int(
+            (results.loc[self.table[columns].to_numpy().ravel()].to_numpy() == 0).reshape(len(self), -1).any(1).sum()
+        )
+
+    def _not_all_empty(self) -> Rated:
+        if self.empty == len(self):
+            lists = {"list": "lists", "session": "sessions", "pair": "pairs of lists"}[self.what]
+            raise BadRatings(
+                f"the run has no results for any of the {len(self):,} rated {lists}: are their ids the same on both"
+                " sides?"
+            )
+        return self
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __repr__(self) -> str:
+        values, counts = np.unique(self.ratings, return_counts=True)
+        kinds = ", ".join(f"{value:g}: {count:,}" for value, count in zip(values, counts, strict=True))
+        return f"<ratings of {many(len(self), self.what)}: {kinds if len(values) <= 9 else f'{len(values)} values'}>"
+
+
+def what_was_rated(about: Mapping[str, Any]) -> str:
+    """What :meth:`Rated.about` counts: ``60 rated lists of 12 users, weighted by n``."""
+    users = "" if about["users"] is None else f" of {many(about['users'], 'user')}"
+    return f"{many(about['ratings'], 'rated ' + about['what'])}{users}{', weighted by n' if about['weighted'] else ''}"
+
+
+def why_not_all(about: Mapping[str, Any]) -> list[str]:
+    """Sentences, if ratings were left out, are of one user or have weights, from what :meth:`Rated.about` says."""
+    once = ["Each rating counts once; coefficients whose names begin with weighted_ count it n times."]
+    one = ["All ratings are of one user: nothing is known of other users."] if about["of_one_user"] else []
+    return once * about["weights_unused"] + one + why_left_out(about["left_out"])
+
+
+def why_left_out(left_out: Mapping[str, int]) -> list[str]:
+    """A sentence, if ratings were left out."""
+    why = "; ".join(f"{reason}: {number:,}" for reason, number in left_out.items())
+    return [f"{many(sum(left_out.values()), 'rating')} left out ({why})."] if why else []
+
+
+def _frame(ratings: Any, *ids: str, rating: str = "rating") -> pd.DataFrame:
+    if hasattr(ratings, "to_pandas"):
+        ratings = ratings.to_pandas()
+    if isinstance(ratings, Mapping | pd.Series) and len(ids) == 1:
+        ratings = pd.DataFrame(list(ratings.items()), columns=[ids[0], rating])
+    if not isinstance(ratings, pd.DataFrame):
+        columns = ", ".join([*ids, rating])
+        raise BadRatings(f"ratings must be a DataFrame with the columns {columns}, not {type(ratings).__name__}.")
+    table = ratings.rename(columns={"qid": "query_id"}) if "query_id" not in ratings else ratings
+    for name in (*ids, rating):
+        if name not in table:
+            raise BadRatings(f"the ratings have no column {name!r}; there is {some(table.columns, 8)}.")
+    if not len(table):
+        raise BadRatings("there are no ratings.")
+    for name in ids:
+        strings(table[name], name, "ratings", BadRatings)
+    if "user" in table and table["user"].isna().any():
+        raise BadRatings(
+            f"{many(int(table['user'].isna().sum()), 'rating')} of {len(table):,} have no 'user': name all, or drop the"
+            " column (then all ratings count as independent)."
+        )
+    return table.reset_index(drop=True)
+
+
+def _once(table: pd.DataFrame, what: str, ids: list[str]) -> None:
+    """Nobody rates the same twice: it would count twice."""
+    twice = np.flatnonzero(table.duplicated([*ids, "user"] if "user" in table else ids))
+    if len(twice):
+        row = table.iloc[twice[0]]
+        by = f" by user {row['user']!r}" if "user" in table else ""
+        others = "" if "user" in table else ", or name those who rated it in a column 'user'"
+        raise BadRatings(
+            f"{what} {' and '.join(repr(row[name]) for name in ids)} is rated twice{by} ({len(twice):,} such"
+            f" {'row' if len(twice) == 1 else 'rows'}): keep one rating{others}."
+        )
+
+
+def _judged(names: pd.Series, known: Iterable[str], what: str) -> None:
+    unknown = names[~names.isin(list(known))].unique()
+    if len(unknown):
+        raise BadRatings(
+            f"nothing is judged for {many(len(unknown), what)} ({some(unknown)}): leave them out, or give judgments."
+        )
+
+
+def _checked(table: pd.DataFrame) -> pd.DataFrame:
+    """Ratings and counts are finite numbers, and there are enough of them."""
+    for name, above in (("rating", -np.inf), ("n", 0.0)):
+        if name not in table:
+            continue
+        values = pd.to_numeric(table[name], errors="coerce").to_numpy(float)
+        wrong = np.flatnonzero(~np.isfinite(values) | (values <= above))
+        if len(wrong):
+            row = table.iloc[wrong[0]]
+            raise BadRatings(
+                f"{many(len(wrong), 'row')} of the ratings {'has' if len(wrong) == 1 else 'have'} no usable {name!r}"
+                f" (first: {row.to_dict()}): leave {'it' if len(wrong) == 1 else 'them'} out, or mend."
+            )
+        table = table.assign(**{name: values})
+    if len(table) < _FEWEST:
+        raise BadRatings(f"{many(len(table), 'rating')}: a correlation needs at least three.")
+    return table

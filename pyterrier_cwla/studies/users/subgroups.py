@@ -1,0 +1,254 @@
+"""Correlation of measures with ratings in parts of the ratings: by length of the query, frequency, user, interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..._version import __version__
+from ...errors import BadParameter, BadRatings, many, near
+from ..coefficient_names import (
+    CORRELATIONS,
+    LABELS,
+    check_coefficient,
+    is_weighted,
+    plain_name,
+    weights_of,
+    with_weighted,
+)
+from ..correlation import rounded
+from .ratings import Rated, what_was_rated, why_not_all
+from ..resampling import around
+from ..study import Picture, Study, Table
+from .resampled_correlations import correlations, resample_counts
+from .within import above_group_means
+
+Array = np.ndarray
+
+_CANCELLED = 1e-12  # of sums of squares: as little as that is rounding
+_FEWEST = 3  # ratings of a part: a correlation of two is 1 or −1
+
+
+def splits(
+    rated: Rated,
+    measures: Iterable[Any] | Mapping[str, Any],
+    by: str,
+    bins: int | None = None,
+    coefficient: str = "pearson",
+    resamples: int = 1000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Splits:
+    """Correlations of measures with ratings in each part of the ratings.
+
+    ``by``: a column of ``rated.table``: each of its values is a part, or, with ``bins``, so many parts of about the
+    same number of ratings, from the lowest values to the highest (equal values are never parted, so that there may be
+    fewer) · ``coefficient``: "pearson", "spearman" or "tau_b", where each rating counts once, or "weighted_pearson",
+    "weighted_spearman" or "weighted_tau_b", where it counts as often as its column ``n`` says. Intervals are of the
+    bootstrap's standard error over ratings, or over users with all that they rated, where users are known. Parts of
+    fewer than 3 ratings are left out, and counted.
+
+    Rows of ``kind`` "part" are parts, and those of "all" over all ratings. For Pearson's r, weighted or not, there is
+    also "within": the correlation of what scores and ratings have above the mean of their part. *Amalgamation*: the
+    correlation over all can be above those in all parts (parts that users like better score higher as a whole), below
+    them, or of the other sign; "within" does not compare parts with each other.
+
+    Clicks in place of ratings: with ``found`` of :func:`pyterrier_cwla.behaviour.clicks.online_metrics.click_metrics`,
+    ``Rated.lists(found.qrels, found.run, ratings)``, ``ratings`` its ``configurations`` with the columns ``query_id``,
+    ``rating`` (such as MeanRR) and ``n``; ``coefficient="weighted_pearson"`` is then Chapelle et al.'s.
+
+    Raises BadParameter for a column that there is not, BadRatings where no part has enough ratings.
+
+    >>> qrels = {str(q): {"a": 1} for q in range(6)}
+    >>> run = {str(q): {"x": 2.0, "a": 3.0 if q % 3 == 0 else 1.0} for q in range(6)}
+    >>> ratings = pd.DataFrame({"query_id": list("012345"), "rating": [3, 1, 2, 5, 4, 3], "words": [1, 1, 1, 2, 2, 2]})
+    >>> found = splits(Rated.lists(qrels, run, ratings), ["RR"], by="words", resamples=100)
+    >>> found.table[["part", "ratings", "correlation"]].round(3)
+         part  ratings  correlation
+    0     all        6        0.548
+    1  within        6        0.866
+    2       1        3        0.866
+    3       2        3        0.866
+
+    Source: Chapelle et al. (2009), section 6.3: Tables 4 and 5, Figure 4; Good and Mittal (1987) for amalgamation.
+    """
+    if by not in rated.table or by == "rating":
+        known = [name for name in rated.table if name not in ("rating", "n")]
+        raise BadParameter(f"the ratings have no column {by!r} to split by. {near(str(by), map(str, known))}")
+    check_coefficient(coefficient, with_weighted(CORRELATIONS), rated, "parts of the ratings have correlations only.")
+    if rated.what == "pair":
+        raise BadParameter("preferences have no correlation: Rated.only(mask) takes a part of them.")
+    if not isinstance(resamples, int | np.integer) or resamples < 100:
+        raise BadParameter(f"resamples={resamples!r} must be a whole number, and at least 100.")
+    if not 0 < confidence < 1:
+        raise BadParameter(f"confidence={confidence!r} must be between 0 and 1, such as 0.95.")
+    names, part = _parts(rated.table[by], by, bins)
+    sizes = np.bincount(part[part >= 0], minlength=len(names))
+    if not (sizes >= _FEWEST).any():
+        raise BadRatings(f"no part by {by!r} has {_FEWEST} ratings: bins= puts neighbouring numbers together.")
+    scores = rated.scores(measures)
+    y, weights = rated.ratings, weights_of(coefficient, rated)
+    counts = np.column_stack([np.ones(len(y)), resample_counts(len(y), rated.users, resamples, seed)])
+    counts = counts if weights is None else counts * weights[:, None]
+    found = [("all", "all", np.full(len(y), True), _correlated(scores, y, counts, coefficient))]
+    if plain_name(coefficient) == "pearson":
+        inside = np.isin(part, np.flatnonzero(sizes >= _FEWEST))
+        within = _within(scores.to_numpy()[inside], y[inside], counts[inside], part[inside])
+        found.append(("within", "within", inside, within))
+    for number in np.flatnonzero(sizes >= _FEWEST).tolist():
+        mine = part == number
+        of_part = _correlated(scores[mine], y[mine], counts[mine], coefficient)
+        found.append(("part", names[number], mine, of_part))
+    rows = []
+    for kind, name, some, of_kind in found:
+        size = int(some.sum())
+        units = size if rated.users is None else len(np.unique(rated.users[some]))
+        low, high = around(of_kind[:, 0], of_kind[:, 1:], confidence, units)
+        of_measures = {"measure": list(scores), "correlation": of_kind[:, 0], "low": low, "high": high}
+        rows.append(pd.DataFrame({"kind": kind, "part": name, "ratings": size, **of_measures}))
+    small = sizes < _FEWEST
+    about = {
+        "version": __version__,
+        "measures": list(scores),
+        "by": by,
+        "bins": bins,
+        "coefficient": coefficient,
+        "resampled": "ratings" if rated.users is None else "users",
+        "resamples": resamples,
+        "confidence": confidence,
+        "seed": seed,
+        "small_parts": int(small.sum()),
+        "in_small_parts": int(sizes[small].sum()),
+        "unknown": int((part < 0).sum()),
+        **rated.about(is_weighted(coefficient)),
+    }
+    return Splits(pd.concat(rows, ignore_index=True), about)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Splits(Study):
+    """What :func:`splits` found: a row for each part and measure, and for each measure over all and within parts."""
+
+    table: pd.DataFrame
+    about: dict[str, Any]
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        return f"{LABELS[self.about['coefficient']]} with ratings by {self.about['by']}"
+
+    @property
+    def parts(self) -> pd.DataFrame:
+        """The rows of the parts alone."""
+        return self.table[self.table["kind"] == "part"].reset_index(drop=True)
+
+    def matrix(self) -> pd.DataFrame:
+        """Measures in rows; in columns "all", "within" and then the parts, whatever they are called."""
+        columns = [
+            rows.set_index("measure")["correlation"].rename(part)
+            for (_, part), rows in self.table.groupby(["kind", "part"], sort=False)
+        ]
+        return pd.concat(columns, axis=1)
+
+    def tables(self) -> dict[str, Table]:
+        return {"splits": Table(self.title, self._caption(), self.table.astype({"part": str}))}
+
+    def pictures(self) -> dict[str, Picture]:
+        from .splits_plots import plot_splits
+
+        height = (
+            3.6 if self.about["bins"] else max(2.0, 0.8 + 0.12 * len(self.parts) + 0.1 * self.parts["part"].nunique())
+        )
+        return {"splits": Picture(self.title, self._caption(), partial(plot_splits, self), self.parts, (7.0, height))}
+
+    def findings(self) -> list[str]:
+        found = []
+        for name, rows in self.parts.groupby("measure", sort=False):
+            whole = self.table[(self.table["measure"] == name) & (self.table["kind"] != "part")]
+            overall = whole.set_index("kind")["correlation"]
+            said = [f"{overall['all']:.3f} over all" if np.isfinite(overall["all"]) else "none over all"]
+            if "within" in overall:
+                said.append(
+                    f"{overall['within']:.3f} within parts" if np.isfinite(overall["within"]) else "none within parts"
+                )
+            if rows["correlation"].isna().all():
+                found.append(
+                    f"{name}: {', '.join(said)}; in no part scores and ratings both vary, so that there is nothing to"
+                    " correlate."
+                )
+                continue
+            low, high = rows.loc[rows["correlation"].idxmin()], rows.loc[rows["correlation"].idxmax()]
+            found.append(
+                f"{name}: {', '.join(said)}; lowest for {self.about['by']} = {low['part']} ({low['correlation']:.3f},"
+                f" {low['low']:.3f} to {low['high']:.3f}), highest for {high['part']} ({high['correlation']:.3f},"
+                f" {high['low']:.3f} to {high['high']:.3f})."
+            )
+            if (rows["correlation"] < overall["all"]).all():
+                found.append(f"{name}: in every part the correlation is below that over all (amalgamation).")
+        return found
+
+    def limits(self) -> list[str]:
+        about = self.about
+        small, unknown = about["in_small_parts"], about["unknown"]
+        return [
+            "Intervals are those of single parts; the lowest and the highest of many parts lie apart by chance alone.",
+            "A correlation over all also compares parts with each other, which differ in more than measures see.",
+            *([f"Left out, fewer than {_FEWEST} to a part: {many(small, 'rating')}."] if small else []),
+            *([f"In no part, {about['by']} not known: {many(unknown, 'rating')}."] if unknown else []),
+            *why_not_all(about),
+        ]
+
+    def _caption(self) -> str:
+        about = self.about
+        return (
+            f"{what_was_rated(about)}; {about['confidence']:.0%} intervals: bootstrap,"
+            f" {about['resamples']:,} resamples of {about['resampled']}, seed {about['seed']}."
+        )
+
+
+def _parts(column: pd.Series, by: str, bins: int | None) -> tuple[list[Any], Array]:
+    """Names of parts, and the number of the part of each rating; −1 where the property is not known."""
+    if bins is None:
+        part, names = pd.factorize(column, sort=True)
+        return [name.item() if isinstance(name, np.generic) else name for name in names], part
+    if not isinstance(bins, int | np.integer) or bins < 2:
+        raise BadParameter(f"bins={bins!r} must be a whole number from 2.")
+    if not pd.api.types.is_numeric_dtype(column):
+        raise BadParameter(f"{by!r} is no column of numbers, and has no bins.")
+    # Half of those that are tied with a rating count as below it: ties go where their middle is.
+    below = ((column.rank() - 0.5) / column.notna().sum()).to_numpy()
+    found, part = np.unique((below[~np.isnan(below)] * bins).astype(int), return_inverse=True)
+    codes = np.full(len(column), -1)
+    codes[~np.isnan(below)] = part
+    ends_of = column.groupby(codes).agg(["min", "max"]).loc[range(len(found))].to_numpy()
+    return [f"{low:g} to {high:g}" if low < high else f"{low:g}" for low, high in ends_of], codes
+
+
+def _correlated(scores: pd.DataFrame, y: Array, counts: Array, coefficient: str) -> Array:
+    """[measures × samples]; NaN where a sample has none of these ratings."""
+    x = scores.to_numpy().T
+    there = counts.sum(axis=0) > 0
+    found = np.full((len(x), counts.shape[1]), np.nan)
+    name = plain_name(coefficient)
+    found[:, there] = correlations([name], x, y, counts[:, there])[name]
+    return found
+
+
+def _within(x: Array, y: Array, counts: Array, part: Array) -> Array:
+    """Σ of the parts' covariances over the root of Σ of their variances, [measures × samples]; NaN where one is 0."""
+    x, y = above_group_means(rounded(x), part).T, above_group_means(rounded(y)[:, None], part)[:, 0]
+    above, of_x, of_y = (x * y) @ counts, (x * x) @ counts, (y * y) @ counts
+    least_x, least_y = _CANCELLED * of_x, _CANCELLED * of_y
+    for number in np.unique(part):
+        mine = part == number
+        w, a, b = counts[mine], x[:, mine], y[mine]
+        n = np.maximum(w.sum(axis=0), 1e-300)
+        sum_a, sum_b = a @ w, b @ w
+        above, of_x, of_y = above - sum_a * sum_b / n, of_x - sum_a**2 / n, of_y - sum_b**2 / n
+    varies = (of_x > least_x) & (of_y > least_y)
+    return np.divide(above, np.sqrt(of_x * of_y, where=varies, out=np.ones(above.shape)), where=varies,
+                     out=np.full(above.shape, np.nan))  # fmt: skip

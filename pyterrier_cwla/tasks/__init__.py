@@ -1,0 +1,1 @@
+"""Long work: parallel, cached, resumable, with progress."""

@@ -1,0 +1,70 @@
+"""Work that is done side by side, in processes or wherever joblib is told to, with the same results as one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from typing import Any, TypeVar
+
+from ..errors import BadParameter, CWLAError
+
+Result = TypeVar("Result")
+
+
+def checked(jobs: Any) -> int:
+    """The number of processes that a user may ask for."""
+    if not isinstance(jobs, int) or isinstance(jobs, bool) or jobs == 0:
+        raise BadParameter(f"jobs={jobs!r}: give the number of processes, or -1 for as many as there are cores.")
+    return jobs
+
+
+def side_by_side(work: Mapping[str, Callable[[], Result]], jobs: int = 1) -> Iterator[tuple[str, Result]]:
+    """Names and results as they come, by so many processes, or wherever ``joblib.parallel_config`` says.
+
+    What several pieces of work have in common, as parts of ``functools.partial``, goes to a Dask worker once.
+
+    >>> from functools import partial
+    >>> dict(side_by_side({"two": partial(pow, 2, 2), "three": partial(pow, 3, 2)}))
+    {'two': 4, 'three': 9}
+    """
+    from joblib import Parallel, delayed
+
+    calls = {name: compute if isinstance(compute, partial) else partial(compute) for name, compute in work.items()}
+    parts = [part for of in calls.values() for part in (of.func, *of.args, *of.keywords.values())]
+    times = Counter(id(part) for part in parts if not isinstance(part, str | int | float | None))
+    common = {id(part): _Common(part) for part in parts if times[id(part)] > 1}
+
+    def sent(part: Any) -> Any:
+        return common.get(id(part), part)
+
+    tasks = (
+        delayed(_named)(name, *map(sent, (of.func, *of.args)), **{key: sent(part) for key, part in of.keywords.items()})
+        for name, of in calls.items()
+    )
+    try:
+        yield from Parallel(jobs if len(work) > 1 else 1, return_as="generator_unordered")(tasks)
+    except BrokenProcessPool as error:
+        raise CWLAError(
+            f"one of {jobs} processes was ended from outside, which is most often for want of memory: give fewer jobs=."
+            " With keep=, the same call goes on from what is done."
+        ) from error
+
+
+class _Common:
+    """What several tasks have in common, and of a size that joblib sends to each Dask worker once."""
+
+    def __init__(self, what: Any) -> None:
+        self.what = what
+
+    def __sizeof__(self) -> int:
+        return 1 << 20
+
+
+def _named(name: str, function: Any, /, *args: Any, **given: Any) -> tuple[str, Any]:
+    return name, _plain(function)(*map(_plain, args), **{key: _plain(part) for key, part in given.items()})
+
+
+def _plain(part: Any) -> Any:
+    return part.what if isinstance(part, _Common) else part

@@ -1,0 +1,127 @@
+"""What is done, kept in a folder: piece by piece, each whole or not there, and only for what it was done of."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from .._version import __version__
+from ..errors import BadParameter, MalformedFile, NotWritten
+from .hashing import fingerprint, plain
+from ..files.atomic import AnyPath, beside, moved, refusing, written
+
+Piece = dict[str, np.ndarray]
+Layout = Mapping[str, tuple[str, tuple[int | None, ...]]]
+"""The arrays of a piece by name: letters, one of which is the dtype's kind, and the shape; None is any length."""
+
+
+class Kept:
+    """Pieces by name, in a folder that any number of processes may use at a time.
+
+    ``identity``: all that the pieces depend on beside their names, the hash of the input among it. What is kept under
+    another identity, or by another version of the package or of NumPy, is not there; nor is what is broken since.
+
+    Raises BadParameter for a folder that cannot be written, before anything is computed, and NotWritten where there is
+    no room for a piece.
+
+    A piece is checked for damage, and for the names, types and shapes of its arrays. Its numbers are trusted: whoever
+    can write to the folder can change results. No code is read from it.
+
+    Hidden files ``.part-…`` in the folder are pieces that are being written, or that a process began which was killed;
+    those older than a day are removed when a Kept of the same identity is made.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> Kept(folder, {"seed": 1}).put("the first", {"values": np.arange(3)})
+    >>> layout = {"values": ("iu", (3,))}
+    >>> Kept(folder, {"seed": 1}).get("the first", layout)
+    {'values': array([0, 1, 2])}
+    >>> Kept(folder, {"seed": 2}).get("the first", layout) is None
+    True
+    """
+
+    def __init__(self, folder: AnyPath, identity: Mapping[str, Any]) -> None:
+        self.keep = folder
+        self.identity = {"version": __version__, "numpy": np.__version__, **identity}
+        self.folder = Path(folder) / fingerprint(self.identity)[:16]
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with written(self.folder / "identity.json") as place:
+                place.write_text(json.dumps(self.identity, indent=1, default=plain), "utf-8")
+        except (OSError, NotWritten) as error:
+            why = error if isinstance(error, NotWritten) else f"{error.strerror}: {error.filename}"
+            raise BadParameter(f"keep={str(folder)!r} cannot be written ({why}): give another folder.") from error
+        for part in self.folder.glob(".part-*"):
+            with suppress(OSError):  # another process removes it, too, or it is not ours
+                if time.time() - part.stat().st_mtime > _DAY:
+                    part.unlink()
+
+    def get(self, name: str, layout: Layout) -> Piece | None:
+        """The piece of this name, if it is there. MalformedFile where its arrays are not those of the layout."""
+        place = self._path(name)
+        try:
+            content = place.read_bytes()
+        except OSError:
+            return None
+        piece, seal = content[:-_SEAL], content[-_SEAL:]
+        if seal != _seal(name, piece):  # broken since: to be done again
+            return None
+        try:
+            with np.load(io.BytesIO(piece), allow_pickle=False) as arrays:
+                found = dict(arrays)
+        except (ValueError, EOFError, OSError, BadZipFile) as error:
+            raise self._malformed(place, layout, "no arrays that can be read") from error
+        if found.keys() != layout.keys() or not all(_fits(found[what], *layout[what]) for what in layout):
+            raise self._malformed(place, layout, _said({what: (a.dtype, a.shape) for what, a in found.items()}))
+        return found
+
+    def put(self, name: str, piece: Mapping[str, np.ndarray]) -> None:
+        """Keeps a piece under this name."""
+        file = io.BytesIO()
+        np.savez(file, **piece)  # type: ignore[arg-type]
+        place = self._path(name)
+        part, what = beside(place), f"keep={str(self.keep)!r}"
+        with refusing(what, part, way_out="give another folder; what is kept so far stays"), moved(part, place):
+            part.write_bytes(file.getvalue() + _seal(name, file.getvalue()))
+
+    def _malformed(self, place: Path, layout: Layout, found: str) -> MalformedFile:
+        return MalformedFile(
+            f"{place}: this piece of keep={str(self.keep)!r} must have {_said(layout)}, and has {found}: it was not"
+            " written for this. Delete the file, or give another folder."
+        )
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{fingerprint(name)[:24]}.npz"
+
+
+def _fits(array: np.ndarray, kinds: str, shape: tuple[int | None, ...]) -> bool:
+    lengths_fit = all(wanted in (None, length) for wanted, length in zip(shape, array.shape))
+    return array.dtype.kind in kinds and array.ndim == len(shape) and lengths_fit
+
+
+def _said(layout: Mapping[str, tuple[Any, tuple[int | None, ...]]]) -> str:
+    """Names, types and shapes as an error says them: ``values (numbers, 3 × 2)``."""
+    words = {"f": "floats", "iu": "integers", "fiu": "numbers", "b": "booleans", "U": "texts"}
+    return ", ".join(
+        f"{what} ({words.get(str(kind), str(kind))},"
+        f" shape {' × '.join('any' if length is None else str(length) for length in shape) or '()'})"
+        for what, (kind, shape) in layout.items()
+    )
+
+
+def _seal(name: str, content: bytes) -> bytes:
+    """What stands behind a piece, so that none is taken for whole, or for another, that is not."""
+    return hashlib.sha256(name.encode() + b"\0" + content).digest()
+
+
+_SEAL = len(_seal("", b""))
+_DAY = 24 * 60 * 60
