@@ -19,8 +19,8 @@ from dask.distributed import Client, LocalCluster
 
 from benchmarks import large
 from benchmarks.report import Table, keep, megabytes, progress, seconds, show
-from pyterrier_cwla.evaluation import cluster
 from pyterrier_cwla import evaluate
+from pyterrier_cwla.evaluation import cluster
 
 MEASURES = ("nDCG@10", "AP", "RR", "RBP(rel=1)", "ERR@20")
 

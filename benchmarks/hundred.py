@@ -15,11 +15,11 @@ import numpy as np
 import pyterrier_cwla
 from benchmarks.memory import peak_above
 from benchmarks.report import Table, keep, megabytes, progress, seconds, show
-from pyterrier_cwla.evaluation.driver import measures_of
-from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
-from pyterrier_cwla.measures.named import metric_of
-from pyterrier_cwla.model.metric import Metric
 from pyterrier_cwla.data.rankings import Rankings
+from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
+from pyterrier_cwla.measures.parsing import measures_of
+from pyterrier_cwla.measures.wrappers import metric_of
+from pyterrier_cwla.model.metric import Metric
 
 DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[2] / "shared" / "data")) / "trec-covid-r1"
 EFFORTS = ("unit", "ratio(4)", "by_grade({0:0.25,1:0.6,2:1})")

@@ -29,8 +29,8 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.model_selection import GroupKFold
 
 from benchmarks.report import Table, keep, progress, show
-from pyterrier_cwla.learning.metrics import measure_score
 from pyterrier_cwla.learning.lambdamart import LambdaMART
+from pyterrier_cwla.learning.metrics import measure_score
 
 SHARED = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[2] / "shared" / "data"))
 DATA = SHARED / "lightgbm-lambdarank"

@@ -14,8 +14,8 @@ from benchmarks.report import Table, keep, progress, seconds, show
 from benchmarks.workloads import build
 from pyterrier_cwla import CWLA, Residual, evaluate
 from pyterrier_cwla.data.alignment import Judgments
-from pyterrier_cwla.model.metric import Metric
 from pyterrier_cwla.data.rankings import Rankings
+from pyterrier_cwla.model.metric import Metric
 
 CELLS = (("dcg(10)", "etg"), ("dcg(100)", "etg"), ("rbp(0.8)", "erg"))
 

@@ -21,9 +21,9 @@ from markup import escaped, indented, mathematics, numbers, page, table, title
 
 import pyterrier_cwla
 from pyterrier_cwla import CWLAError, Explanation, behaviour, explain, studies
-from pyterrier_cwla.evaluation.driver import measures_of
+from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.measures.reference import KINDS, Entry, Given, entries, made_of
-from pyterrier_cwla.measures.named import metric_of
+from pyterrier_cwla.measures.wrappers import metric_of
 from pyterrier_cwla.model.introspection import reads
 from pyterrier_cwla.model.language import TABLES, In
 
@@ -366,7 +366,7 @@ def _parts_page(kind: str, parts: Sequence[Entry], measures: Sequence[Entry]) ->
         }
         shown.append("\n".join(f":{head}: {fact}" for head, fact in facts.items() if fact))
         if part.example:
-            what = " import score" if "score(" in part.example else f".{kind} import {part.name}"
+            what = " import score" if "score(" in part.example else f".model.{kind}s import {part.name}"
             shown.append(f">>> from pyterrier_cwla{what}\n{part.example}")
     return page(shown)
 
@@ -386,7 +386,7 @@ def _api_page() -> str:
         "Functions": [_auto("function", name) for name in functions if name not in TABLES],
         "Decorators": [_auto("function", name) for name in functions if name in TABLES],
         "Classes": [_auto("class", name) for name in classes],
-        "What functions of your own may read": [_auto("class", f"view.{name}") for name in ("View", "Documents")],
+        "What functions of your own may read": [_auto("class", f"model.view.{name}") for name in ("View", "Documents")],
         "Behaviour: pyterrier_cwla.behaviour": _package("behaviour", behaviour),
         "Studies: pyterrier_cwla.studies": _package("studies", studies),
     }

@@ -12,12 +12,13 @@ import pandas as pd
 
 from pyterrier_cwla import register_duplicates, register_intent_weights, register_lengths
 from pyterrier_cwla.data.alignment import Aligned, Judgments
-from pyterrier_cwla.measures.catalogue import OURS, THEIRS, Calibrated, Clusters, End, Flag, SpecOf, Table
 from pyterrier_cwla.errors import CWLAError
-from pyterrier_cwla.evaluation.driver import computed_here, measures_of
+from pyterrier_cwla.measures.catalogue import OURS, THEIRS, Calibrated, Clusters, End, Flag, SpecOf, Table
 from pyterrier_cwla.measures.counting import COUNTS
-from pyterrier_cwla.measures.named import MEASURES, CWLAMeasure, innermost, metric_of
-from pyterrier_cwla.measures.provider import CWLAEvaluator
+from pyterrier_cwla.measures.named import CWLAMeasure
+from pyterrier_cwla.measures.parsing import measures_of
+from pyterrier_cwla.measures.provider import CWLAEvaluator, computed_here
+from pyterrier_cwla.measures.wrappers import MEASURES, innermost, metric_of
 from pyterrier_cwla.model.language import TABLES, Grades, In, Named, OneOf
 
 from . import slow

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from pyterrier_cwla import evaluate
 from pyterrier_cwla.errors import CWLAError
-from pyterrier_cwla.evaluation.driver import computed_here
-from pyterrier_cwla.measures.named import innermost, metric_of
+from pyterrier_cwla.measures.provider import computed_here
+from pyterrier_cwla.measures.wrappers import innermost, metric_of
 from tests import reference
 
 from . import slow

@@ -7,8 +7,8 @@ import random
 import pandas as pd
 
 from pyterrier_cwla import evaluate
-from pyterrier_cwla.files import run_files
 from pyterrier_cwla.errors import CWLAError
+from pyterrier_cwla.files import run_files
 from pyterrier_cwla.files.formats import run_with
 
 from . import packed, parquet, run

@@ -19,10 +19,20 @@ from . import report
 from .mutants import mutants
 from .trial import PACKAGE, Choice, Outcome, Test, imported, measured, prepare, replaced
 
-MODULES = ["spec", "view", "continuation", "aggregation", "metric", "rankings"]
-LANGUAGE = ("continuation", "aggregation")  # nothing but functions of the language
+MODULES = ["model/language", "model/view", "model/continuations", "model/aggregations", "model/metric", "data/rankings"]
+LANGUAGE = ("model/continuations", "model/aggregations")  # nothing but functions of the language
 TESTS = [
-    *(f"{PACKAGE.name}/{name}.py" for name in (*MODULES, "arrays", "effort", "explain", "gain", "swaps")),
+    *(f"{PACKAGE.name}/{name}.py" for name in MODULES),
+    *(
+        f"{PACKAGE.name}/{name}.py"
+        for name in (
+            "evaluation/arrays",
+            "model/efforts",
+            "evaluation/explanation",
+            "model/gains",
+            "learning/swap_deltas",
+        )
+    ),
     *(
         f"tests/test_{name}.py"
         for name in re.findall(
@@ -71,7 +81,7 @@ def main() -> None:
     asked = options.parse_args()
     for name in WARM.split():
         importlib.import_module(name)
-    some = [m for name in asked.modules for m in mutants(PACKAGE / f"{name}.py") if asked.match in m.was]
+    some = [m for name in asked.modules for m in mutants(PACKAGE, name) if asked.match in m.was]
     if asked.list:
         for mutant in some:
             print(f"{mutant.module}:{mutant.lines.start} {mutant.scope}: {mutant.was} → {mutant.now}")

@@ -35,9 +35,9 @@ class Mutant:
         return hashlib.sha256(self.code.encode()).hexdigest()[:16]
 
 
-def mutants(path: Path) -> Iterator[Mutant]:
-    """All mutants of a module, each once, in the order of its lines."""
-    wrapper = MetadataWrapper(cst.parse_module(path.read_text()))
+def mutants(package: Path, module: str) -> Iterator[Mutant]:
+    """All mutants of a module (its path below the package), each once, in the order of its lines."""
+    wrapper = MetadataWrapper(cst.parse_module((package / f"{module}.py").read_text()))
     places, parents = wrapper.resolve(PositionProvider), wrapper.resolve(ParentNodeProvider)
     whole = wrapper.module.code
     starts = [0, *(found.end() for found in re.finditer("\n", whole))]
@@ -56,7 +56,7 @@ def mutants(path: Path) -> Iterator[Mutant]:
             known.add(code)
             scope, inside, statement = _scope(node, parents)
             lines = range(places[statement].start.line, places.get(node, places[statement]).end.line + 1)
-            yield Mutant(path.stem, scope, lines, *_difference(whole, code), code, inside)
+            yield Mutant(module, scope, lines, *_difference(whole, code), code, inside)
 
 
 def _running(node: cst.CSTNode) -> Iterator[cst.CSTNode]:

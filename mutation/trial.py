@@ -297,12 +297,17 @@ def _made_anew(module: str, code: CodeType) -> None:
     from pyterrier_cwla.model.language import TABLES
 
     before = {kind: dict(parts) for kind, parts in TABLES.items()}
-    exec(code, {"__name__": f"{PACKAGE.name}.{module}", "__package__": PACKAGE.name})
+    name = _dotted(module)
+    exec(code, {"__name__": name, "__package__": name.rpartition(".")[0]})
     for kind, parts in TABLES.items():
         for name, part in before[kind].items():
             vars(part).update(vars(parts[name]))
         parts.clear()
         parts.update(before[kind])
+
+
+def _dotted(module: str) -> str:
+    return f"{PACKAGE.name}.{module.replace('/', '.')}"
 
 
 def _code(module: CodeType, scope: str) -> CodeType:
@@ -329,7 +334,7 @@ class _Finder:
     """Finds the mutated module before Python finds that of the package."""
 
     def __init__(self, mutant: Mutant) -> None:
-        self.mutant, self.name = mutant, f"{PACKAGE.name}.{mutant.module}"
+        self.mutant, self.name = mutant, _dotted(mutant.module)
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name != self.name:

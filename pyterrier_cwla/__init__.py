@@ -3,37 +3,36 @@
 from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
-from .model.aggregations import aggregation, discount
-from .measures.announce import announce
-from .evaluation.arrays import explain_gains, residual, score
-from .evaluation.run_comparison import compare
-from .evaluation.comparison import Comparison
-from .model.continuations import continuation
-from .data.lengths import Lengths, lengths_of_index, lengths_of_texts, register_lengths
-from .data.duplicates import Duplicates, find_duplicates, register_duplicates
-from .model.efforts import effort
-from .errors import CannotScore, CWLAError
-from .evaluation.driver import evaluate
-from .evaluation.explanation import Explanation, explain
-from .model.gains import gain
-from .data.intents import register_intent_weights
-from .learning.metrics import cwla_score, err_score, measure_score, tbg_score
-from .measures.named import CWLA, MEASURES, TBG, Residual
-from .learning.lambdamart import EvalMeasure, LambdaMART
-from .rendering.figures import plot_stops
-from .measures.provider import CWLAProvider, register
-from .measures.sessions import esNDCG, evaluate_sessions, nsDCG, sDCG
-from .model.language import parse
-from .evaluation.stops import stop_distribution
 from .data.document_tables import without_files
+from .data.duplicates import Duplicates, find_duplicates, register_duplicates
+from .data.intents import register_intent_weights
+from .data.lengths import Lengths, lengths_of_index, lengths_of_texts, register_lengths
+from .errors import CannotScore, CWLAError
+from .evaluation.arrays import explain_gains, residual, score
+from .evaluation.comparison import Comparison
+from .evaluation.driver import evaluate
+from .evaluation.explanation import Explanation, explain, stop_distribution
+from .evaluation.run_comparison import compare
+from .learning.lambdamart import EvalMeasure, LambdaMART
+from .learning.metrics import cwla_score, err_score, measure_score, tbg_score
+from .measures.named import CWLA, TBG
+from .measures.provider import CWLAProvider, announce, register
+from .measures.sessions import esNDCG, evaluate_sessions, nsDCG, sDCG
+from .measures.wrappers import MEASURES, Residual
+from .model.aggregations import aggregation, discount
+from .model.continuations import continuation
+from .model.efforts import effort
+from .model.gains import gain
+from .model.language import parse
+from .rendering.figures import plot_stops
 
 if TYPE_CHECKING:
+    from .evaluation.streaming import stream
     from .learning.cross_validation import out_of_fold
-    from .pipelines.learned_ranker import LearnedRanker
     from .learning.rankers import GroupedRanker
     from .learning.scorers import get_scorer, get_scorer_names, scorer
-    from .evaluation.streaming import stream
     from .pipelines.document_columns import DocLength, DuplicateOf
+    from .pipelines.learned_ranker import LearnedRanker
     from .pipelines.study_search import KFoldStudySearch, StudySearch
 
 #: What needs PyTerrier, scikit-learn or Parquet is imported when it is first asked for: its module.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pyterrier_cwla import CWLA, TBG, Residual, aggregation, continuation, evaluate, residual, score
 from pyterrier_cwla.errors import BadParameter
-from pyterrier_cwla.measures.named import MEASURES
+from pyterrier_cwla.measures.wrappers import MEASURES
 
 CELLS = [  # C, A, and the last rank that counts
     ("dcg(2)", "etg", 2), ("dcg(3)", "etg", 3), ("dcg", "etg", None), ("dcg(3)", "erg", 3), ("dcg(4)", "utility(reciprocal)", 4),

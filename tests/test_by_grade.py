@@ -6,8 +6,8 @@ import pytest
 from pyterrier_cwla import CWLA, evaluate, parse
 from pyterrier_cwla.behaviour.logs.adapters import chiir24_log
 from pyterrier_cwla.behaviour.logs.behaviour_plots import plot_grade_efforts
-from pyterrier_cwla.behaviour.logs.effort_by_grade import grade_efforts
 from pyterrier_cwla.behaviour.logs.calibration import calibrate
+from pyterrier_cwla.behaviour.logs.effort_by_grade import grade_efforts
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.errors import BadLog, BadParameter
 

@@ -16,8 +16,8 @@ import pytest
 
 import pyterrier_cwla
 from pyterrier_cwla import TBG, GeometricMean, Residual
-from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.cli.options import in_options
+from pyterrier_cwla.errors import CWLAError
 
 pytest.importorskip("typer", reason="the command line is the extra [cli]")
 
@@ -430,7 +430,9 @@ def test_names_are_found_as_people_write_them(prints, asked, found):
 
 def test_every_entry_can_be_shown(prints):
     own = {name for parts in language.TABLES.values() for name, part in parts.items() if not part.built_in}
-    for entry in (entry for entry in reference.entries() if entry.name not in own):  # other tests have parts of their own
+    for entry in (
+        entry for entry in reference.entries() if entry.name not in own
+    ):  # other tests have parts of their own
         assert entry.says
         assert prints("measures", entry.name)
 

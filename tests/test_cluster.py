@@ -16,11 +16,21 @@ from dask.distributed import CancelledError, Client, KilledWorker, LocalCluster
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
-from pyterrier_cwla import CWLA, TBG, CannotScore, CWLAError, StudySearch, continuation, evaluate, register_lengths, scorer
-from pyterrier_cwla.evaluation import cluster
-from pyterrier_cwla.demo import experiment
+from pyterrier_cwla import (
+    CWLA,
+    TBG,
+    CannotScore,
+    CWLAError,
+    StudySearch,
+    continuation,
+    evaluate,
+    register_lengths,
+    scorer,
+)
 from pyterrier_cwla.behaviour import simulate
+from pyterrier_cwla.demo import experiment
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, MalformedFile, MissingLength, UnknownSpec
+from pyterrier_cwla.evaluation import cluster
 from pyterrier_cwla.studies import robustness
 
 pytestmark = pytest.mark.xdist_group("cluster")
@@ -415,7 +425,8 @@ def test_a_dask_dataframe_that_has_other_rows_when_it_is_scored_is_an_error(late
 def test_without_a_client_or_without_dask_the_error_says_what_to_do():
     code = """
 import sys
-from pyterrier_cwla import CWLAError, cluster
+from pyterrier_cwla import CWLAError
+from pyterrier_cwla.evaluation import cluster
 assert "dask" not in sys.modules
 def said():
     try:

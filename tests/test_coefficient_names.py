@@ -6,10 +6,10 @@ import pytest
 from scipy import stats
 from test_fitting import made, preferred, regression_error
 
+from pyterrier_cwla.cli.study_commands import Coefficient, Objective
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.studies import fit, nrmse, sensitivity, splits, user_agreement
 from pyterrier_cwla.studies.coefficient_names import CORRELATIONS, LABELS, TESTED
-from pyterrier_cwla.cli.study_commands import Coefficient, Objective
 from pyterrier_cwla.studies.fitting.result import OBJECTIVES
 
 RBP, TEMPLATE = "RBP(p=0.4,rel=1)", "RBP(p=$p,rel=1)"

@@ -19,10 +19,10 @@ import pandas as pd
 import pytest
 from generated import as_pyterrier, collection, harmless
 
-from pyterrier_cwla.evaluation import significance
-from pyterrier_cwla.evaluation.run_comparison import compare
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, CWLAError, UnknownSpec
+from pyterrier_cwla.evaluation import significance
 from pyterrier_cwla.evaluation.driver import evaluate
+from pyterrier_cwla.evaluation.run_comparison import compare
 
 stats = pytest.importorskip("scipy.stats")
 pytest.importorskip("statsmodels", reason="corrections are the extra [stats]")

@@ -11,8 +11,18 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 from pyterrier_cwla.behaviour.clicks.online_metrics import weighted_correlation
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.studies.users import resampled_correlations
-from pyterrier_cwla.studies.users.dependent_correlations import clustered_error, difference_test, influence, williams_test
-from pyterrier_cwla.studies.users.resampled_correlations import resample_counts, weighted_agreement, weighted_pearson, weighted_ranks
+from pyterrier_cwla.studies.users.dependent_correlations import (
+    clustered_error,
+    difference_test,
+    influence,
+    williams_test,
+)
+from pyterrier_cwla.studies.users.resampled_correlations import (
+    resample_counts,
+    weighted_agreement,
+    weighted_pearson,
+    weighted_ranks,
+)
 
 SCIPY = {"pearson": pearsonr, "spearman": spearmanr, "tau_b": kendalltau}
 

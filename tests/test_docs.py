@@ -13,9 +13,10 @@ import pytest
 
 from pyterrier_cwla.cli import app
 from pyterrier_cwla.measures import reference
-from pyterrier_cwla.model import language
 from pyterrier_cwla.measures.catalogue import Row
-from pyterrier_cwla.measures.named import MEASURES, _measure_class
+from pyterrier_cwla.measures.named import _measure_class
+from pyterrier_cwla.measures.wrappers import MEASURES
+from pyterrier_cwla.model import language
 from pyterrier_cwla.model.language import In, Parameter
 
 DOCS = Path(__file__).parent.parent / "docs"

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 import pyterrier_cwla
 from pyterrier_cwla import Duplicates, find_duplicates, register_duplicates
 from pyterrier_cwla.data.duplicates import bind_duplicates
+from pyterrier_cwla.data.shingles import _bands
 from pyterrier_cwla.errors import BadParameter, CWLAError, MalformedFile
 from pyterrier_cwla.files.formats import read_run
-from pyterrier_cwla.data.shingles import _bands
 
 TABLE = {"d2": "d1", "d3": "d1", "d5": "d4"}
 IDS = ["d1", "d2", "d3", "d4", "d5", "d6", "d7"]

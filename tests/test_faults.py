@@ -20,12 +20,12 @@ from killed import collection, stopped, trial
 
 import pyterrier_cwla
 from pyterrier_cwla import CWLAError, evaluate, lengths_of_texts
-from pyterrier_cwla.files import run_files
 from pyterrier_cwla.errors import MalformedFile, NotWritten
-from pyterrier_cwla.tasks.result_cache import Kept
-from pyterrier_cwla.tasks.checkpoints import Pieces
 from pyterrier_cwla.evaluation.streaming import Counts
+from pyterrier_cwla.files import run_files
 from pyterrier_cwla.files.atomic import written
+from pyterrier_cwla.tasks.checkpoints import Pieces
+from pyterrier_cwla.tasks.result_cache import Kept
 
 MEASURES = ["AP", "nDCG@10"]
 RNG = random.Random(0)

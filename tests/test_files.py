@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import evaluate
-from pyterrier_cwla.files import run_files
 from pyterrier_cwla.errors import BadJudgments, BadRun, MalformedFile
+from pyterrier_cwla.files import run_files
 from pyterrier_cwla.files.formats import find_runs, read_lengths, read_qrels, read_run
 
 DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[2] / "shared" / "data"))

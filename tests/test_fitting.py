@@ -15,10 +15,10 @@ from tqdm.auto import tqdm
 from pyterrier_cwla import CWLA, continuation, discount, evaluate, register_lengths
 from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.studies.fitting.parameter_fit import _folds, fit
-from pyterrier_cwla.studies.users.ratings import Rated
-from pyterrier_cwla.studies.users.datasets import jiang_ratings
 from pyterrier_cwla.studies.fitting.search import Search
 from pyterrier_cwla.studies.template import Range, Template
+from pyterrier_cwla.studies.users.datasets import jiang_ratings
+from pyterrier_cwla.studies.users.ratings import Rated
 
 SECONDS = "by_grade({0:9.8,1:23.0,2:37.6})"
 TBG = f"CWLA(C='decay($h)',A='etg',gain='clicksave_by_grade',effort='{SECONDS}')@9"

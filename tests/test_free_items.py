@@ -18,9 +18,9 @@ from pyterrier_cwla import (
     explain_gains,
     score,
 )
-from pyterrier_cwla.evaluation.arrays import residual
 from pyterrier_cwla.behaviour.simulation.simulator import simulate
 from pyterrier_cwla.errors import BadParameter, NoFiniteValue
+from pyterrier_cwla.evaluation.arrays import residual
 from pyterrier_cwla.learning.lambdamart import LambdaMART
 
 LENGTHS = {f"d{n}": 100 * n for n in range(8)}

@@ -22,8 +22,8 @@ from pyterrier_cwla.behaviour import Calibration, InteractionLog, calibrate
 from pyterrier_cwla.behaviour.logs.adapters import chiir24_log
 from pyterrier_cwla.data.lengths import Lengths
 from pyterrier_cwla.errors import BadParameter, CWLAError, MalformedFile
-from pyterrier_cwla.evaluation.driver import computed_here
 from pyterrier_cwla.files.formats import read_duplicates, read_lengths, read_qrels, read_run
+from pyterrier_cwla.measures.provider import computed_here
 
 INPUTS = {"logs": 50, "adapters": 15, "provider": 50, "calibration": 100, "measures": 150, "streamed": 40}
 pytestmark = pytest.mark.filterwarnings("ignore:run and judgments have no query in common")

@@ -13,8 +13,8 @@ from strategies import BUILT_IN, aggregations, binary_gains, continuations, ends
 
 from pyterrier_cwla import CWLA, TBG, aggregation, explain_gains, residual, score
 from pyterrier_cwla.data.alignment import Judgments
-from pyterrier_cwla.measures.catalogue import PLAIN
 from pyterrier_cwla.errors import NoFiniteValue
+from pyterrier_cwla.measures.catalogue import PLAIN
 from pyterrier_cwla.model.language import Spec, parse
 
 many = settings(max_examples=60)

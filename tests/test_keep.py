@@ -12,14 +12,13 @@ import pytest
 
 import pyterrier_cwla
 from pyterrier_cwla import CWLAError, evaluate
-from pyterrier_cwla.evaluation.measure_hash import names_in_cache
+from pyterrier_cwla.data.columns import of_columns, run_columns
 from pyterrier_cwla.errors import MalformedFile
-from pyterrier_cwla.evaluation.driver import computed_here
-from pyterrier_cwla.tasks.hashing import of_columns, of_strings
-from pyterrier_cwla.data.columns import run_columns
-from pyterrier_cwla.tasks.result_cache import Kept, _seal
-from pyterrier_cwla.measures.provider import CWLAEvaluator
+from pyterrier_cwla.evaluation.measure_hash import names_in_cache
 from pyterrier_cwla.evaluation.streaming import stream
+from pyterrier_cwla.measures.provider import CWLAEvaluator, computed_here
+from pyterrier_cwla.tasks.hashing import of_strings
+from pyterrier_cwla.tasks.result_cache import Kept, _seal
 
 MEASURES = ["AP", "nDCG@10", "CWLA(C='rbp(0.8)',A='max',max_rel=3)"]
 

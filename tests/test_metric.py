@@ -10,9 +10,9 @@ import reference
 
 from pyterrier_cwla import CWLA, continuation, effort, gain, parse, residual, score
 from pyterrier_cwla.data.alignment import Judgments
+from pyterrier_cwla.data.rankings import Rankings
 from pyterrier_cwla.errors import BadParameter, CWLAError, NoFiniteValue
 from pyterrier_cwla.model.metric import packed, rank_weights, roomy
-from pyterrier_cwla.data.rankings import Rankings
 from pyterrier_cwla.model.view import UnknownEffort
 
 WORDS = {f"d{n}": words for n, words in enumerate([0, 10, 40, 75, 120, 300, 900, 2000])}

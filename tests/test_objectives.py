@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from pyterrier_cwla import evaluate, register_lengths
-from pyterrier_cwla.learning import training_rows
 from pyterrier_cwla.errors import BadJudgments, BadParameter, MissingLength, UnknownSpec
+from pyterrier_cwla.learning import training_rows
 from pyterrier_cwla.learning.lambdamart import EvalMeasure, LambdaMART
 
 lightgbm = pytest.importorskip("lightgbm")

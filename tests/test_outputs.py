@@ -91,8 +91,8 @@ def content():
 
 def options_that_are_paths():
     from pyterrier_cwla.cli import log_commands as _behaviour  # noqa: F401
-    from pyterrier_cwla.cli.commands import app
     from pyterrier_cwla.cli import study_commands as _studies
+    from pyterrier_cwla.cli.commands import app
 
     for command in (*app.registered_commands, *_studies.study.registered_commands):
         for name, hint in get_type_hints(command.callback, include_extras=True).items():

@@ -14,12 +14,12 @@ from scipy.stats import t, ttest_rel, wilcoxon
 
 from pyterrier_cwla import evaluate
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun
-from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 from pyterrier_cwla.evaluation.significance import randomisation_test, wilcoxon_test, without_noise
+from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
+from pyterrier_cwla.studies.resampling import times_drawn
 from pyterrier_cwla.studies.systems import power
 from pyterrier_cwla.studies.systems.pairwise_tests import bootstrap_test, pairs_tested, resampled_power
 from pyterrier_cwla.studies.systems.power import POWER_TESTS, discriminative_power
-from pyterrier_cwla.studies.resampling import times_drawn
 
 MEASURES = ["nDCG@10", "AP", "RR"]
 quietly = partial(discriminative_power, correction=None, resamples=200, progress=False)

@@ -14,21 +14,21 @@ from scipy import stats
 
 from pyterrier_cwla import CWLA, evaluate, gain
 from pyterrier_cwla.data.alignment import Judgments
-from pyterrier_cwla.evaluation.run_comparison import measures_by_name
 from pyterrier_cwla.errors import BadParameter, BadRun
-from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
-from pyterrier_cwla.tasks.hashing import fingerprint
+from pyterrier_cwla.evaluation.run_comparison import measures_by_name
 from pyterrier_cwla.evaluation.significance import wilcoxon_test
+from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 from pyterrier_cwla.studies.incomplete_judgments import masked_scores as masking_module
-from pyterrier_cwla.studies.incomplete_judgments import work as robust_pieces, significance_kept
-from pyterrier_cwla.studies.incomplete_judgments import plots
-from pyterrier_cwla.studies.incomplete_judgments.missing_judgments import Depths, Fractions, f_qrels, plain_judgments
-from pyterrier_cwla.studies.incomplete_judgments.study import MEASURES, grade_weights, robustness, robustness_to_depth
-from pyterrier_cwla.studies.incomplete_judgments.masked_scores import Masking, best_ranks, of_pairs
+from pyterrier_cwla.studies.incomplete_judgments import plots, significance_kept
+from pyterrier_cwla.studies.incomplete_judgments import work as robust_pieces
 from pyterrier_cwla.studies.incomplete_judgments.leave_group_out import groups_left_out, plot_falls
+from pyterrier_cwla.studies.incomplete_judgments.masked_scores import Masking, best_ranks, of_pairs
+from pyterrier_cwla.studies.incomplete_judgments.missing_judgments import Depths, Fractions, f_qrels, plain_judgments
+from pyterrier_cwla.studies.incomplete_judgments.significance_kept import PairTests, accuracy, g_mean
+from pyterrier_cwla.studies.incomplete_judgments.study import MEASURES, grade_weights, robustness, robustness_to_depth
 from pyterrier_cwla.studies.incomplete_judgments.system_order import knee, knee_table
 from pyterrier_cwla.studies.incomplete_judgments.work import Resampling, Work, cached, identity
-from pyterrier_cwla.studies.incomplete_judgments.significance_kept import PairTests, accuracy, g_mean
+from pyterrier_cwla.tasks.hashing import fingerprint
 
 mpl.use("Agg")
 FEW = (0.1, 0.3, 0.6)

@@ -37,8 +37,8 @@ from sklearn.svm import SVC
 from pyterrier_cwla import CWLA, TBG, Residual, continuation, evaluate, register_lengths, score
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, CannotScore, CWLAError, NotPassed, UnknownSpec
 from pyterrier_cwla.learning.cross_validation import out_of_fold
-from pyterrier_cwla.learning.metrics import cwla_score, err_score, measure_score, tbg_score
 from pyterrier_cwla.learning.lambdamart import EvalMeasure
+from pyterrier_cwla.learning.metrics import cwla_score, err_score, measure_score, tbg_score
 from pyterrier_cwla.learning.scorers import get_scorer, get_scorer_names, predicted, scorer
 
 RBP = CWLA(C="rbp(0.8)", A="erg", max_rel=3)

@@ -24,11 +24,11 @@ import pyterrier_cwla
 from pyterrier_cwla import TBG, evaluate, parse, register_lengths, without_files
 from pyterrier_cwla.behaviour import Calibration, InteractionLog, calibrate
 from pyterrier_cwla.errors import BadParameter, CWLAError, MalformedFile, UnknownSpec
-from pyterrier_cwla.evaluation.driver import computed_here
-from pyterrier_cwla.files.formats import read_duplicates, read_lengths, read_qrels, read_run
 from pyterrier_cwla.errors.sanitise import harmless
-from pyterrier_cwla.rendering.latex import escaped
+from pyterrier_cwla.files.formats import read_duplicates, read_lengths, read_qrels, read_run
 from pyterrier_cwla.files.memory_limit import SETTING, free, most
+from pyterrier_cwla.measures.provider import computed_here
+from pyterrier_cwla.rendering.latex import escaped
 
 PACKAGE = Path(pyterrier_cwla.__file__).parent
 READERS = (read_run, read_qrels, read_lengths, read_duplicates, InteractionLog.read, Calibration.load)
@@ -38,7 +38,7 @@ READERS = (read_run, read_qrels, read_lengths, read_duplicates, InteractionLog.r
 
 #: What runs code or reads objects, and why it may stand where it does.
 ALLOWED = {
-    ("spec.py", "loads"): "functions of a measure that was itself just unpickled: they travel between processes",
+    ("language.py", "loads"): "functions of a measure that was itself just unpickled: they travel between processes",
     ("cluster_tasks.py", "loads"): "what this package's own client has sent to its workers",
 }
 FORBIDDEN = {"eval", "exec", "compile", "__import__", "loads", "load", "Unpickler", "system", "popen", "Popen", "spawn", "execv",
@@ -86,7 +86,8 @@ HOSTILE = [
 AUDITED = """
 import json, sys, warnings
 warnings.simplefilter("ignore")
-from pyterrier_cwla.evaluation.driver import computed_here, evaluate
+from pyterrier_cwla.measures.provider import computed_here
+from pyterrier_cwla import evaluate
 from pyterrier_cwla.behaviour import Calibration, calibrate
 from pyterrier_cwla.files.formats import read_lengths
 from pyterrier_cwla import CWLAError, TBG

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import esNDCG, evaluate, evaluate_sessions, nsDCG, sDCG
-from pyterrier_cwla.errors import BadJudgments, BadParameter, BadSessions, UnknownSpec
 from pyterrier_cwla.data.judged_pairs import JudgedPairs
+from pyterrier_cwla.errors import BadJudgments, BadParameter, BadSessions, UnknownSpec
 
 pytestmark = pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
 

@@ -15,10 +15,10 @@ from joblib import Parallel, delayed
 from strategies import BUILT_IN, numbers, specs
 
 from pyterrier_cwla import CWLA, aggregation, continuation, discount, effort, gain, parse, residual, score
-from pyterrier_cwla.measures.catalogue import PLAIN
-from pyterrier_cwla.errors import BadParameter, CWLAError, UnknownSpec
-from pyterrier_cwla.model.facts import ContinuationFacts
 from pyterrier_cwla.data.rankings import Rankings
+from pyterrier_cwla.errors import BadParameter, CWLAError, UnknownSpec
+from pyterrier_cwla.measures.catalogue import PLAIN
+from pyterrier_cwla.model.facts import ContinuationFacts
 from pyterrier_cwla.model.language import TABLES, Grades, In
 
 PARTS = [(kind, name) for kind, parts in BUILT_IN.items() for name in parts if name != "table"]

@@ -11,11 +11,10 @@ from test_fitting import made, preferred
 from pyterrier_cwla.behaviour.clicks.online_metrics import click_metrics, weighted_correlation
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.errors import BadParameter, BadRatings
-from pyterrier_cwla.studies.users.ratings import Rated
 from pyterrier_cwla.studies.users.datasets import jiang_ratings
-from pyterrier_cwla.studies.users.splits_plots import plot_splits
-from pyterrier_cwla.studies.users.subgroups import _within, splits
+from pyterrier_cwla.studies.users.ratings import Rated
 from pyterrier_cwla.studies.users.resampled_correlations import resample_counts
+from pyterrier_cwla.studies.users.subgroups import _within, plot_splits, splits
 
 RBP = {"RBP": "RBP(p=0.5,rel=1)", "P": "P@2"}
 

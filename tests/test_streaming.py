@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from pyarrow import CompressedOutputStream
 
 from pyterrier_cwla import evaluate
-from pyterrier_cwla.files import run_files
-from pyterrier_cwla.evaluation import streaming
 from pyterrier_cwla.errors import BadRun, MalformedFile, MissingLength
-from pyterrier_cwla.files.run_files import sources
+from pyterrier_cwla.evaluation import streaming
 from pyterrier_cwla.evaluation.streaming import Counts, Scoring, stream
+from pyterrier_cwla.files import run_files
+from pyterrier_cwla.files.run_files import sources
 
 MEASURES = ["nDCG@3", "AP", "RR", "RBP(rel=1)", "CWLA(C='inst(1)',A='erg',max_rel=3)", "GeometricMean(measure='AP')",
             "Judged@3", "TBG(duplicates='run')"]  # fmt: skip

@@ -21,11 +21,11 @@ from pyterrier_cwla import (
     register_lengths,
 )
 from pyterrier_cwla.behaviour import simulate
-from pyterrier_cwla.errors import BadParameter, MalformedFile
-from pyterrier_cwla.measures.provider import CWLAEvaluator, prepare
-from pyterrier_cwla.evaluation.streaming import stream
-from pyterrier_cwla.studies import Rated, fit, robustness
 from pyterrier_cwla.data.document_tables import _reading
+from pyterrier_cwla.errors import BadParameter, MalformedFile
+from pyterrier_cwla.evaluation.streaming import stream
+from pyterrier_cwla.measures.provider import CWLAEvaluator, prepare
+from pyterrier_cwla.studies import Rated, fit, robustness
 
 DOCS = [f"d{number}" for number in range(6)]
 QRELS = {q: {d: (number + int(q)) % 2 for number, d in enumerate(DOCS)} for q in "123"}

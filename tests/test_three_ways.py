@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from strategies import BUILT_IN, aggregations, continuations, ends, gains, is_static, numbers
 
 from pyterrier_cwla import continuation
-from pyterrier_cwla.measures.catalogue import PLAIN
-from pyterrier_cwla.errors import BadParameter, NoFiniteValue
-from pyterrier_cwla.model.metric import Metric
 from pyterrier_cwla.data.rankings import Pool, Rankings
-from pyterrier_cwla.model.language import parse
-from pyterrier_cwla.model.view import View
+from pyterrier_cwla.errors import BadParameter, NoFiniteValue
+from pyterrier_cwla.measures.catalogue import PLAIN
 from pyterrier_cwla.model.browsing import Walk
+from pyterrier_cwla.model.language import parse
+from pyterrier_cwla.model.metric import Metric
+from pyterrier_cwla.model.view import View
 
 CONTINUATIONS, AGGREGATIONS = BUILT_IN["continuation"], BUILT_IN["aggregation"]
 BEYOND = np.array([[1.0, 2.0, 3.0, 10.0, 100.0, 1e4]])

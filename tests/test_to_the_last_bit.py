@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from strategies import aggregations, continuations, ends
 
 from pyterrier_cwla import evaluate, score
-from pyterrier_cwla.model import metric
 from pyterrier_cwla.errors import NoFiniteValue
+from pyterrier_cwla.model import metric
 
 EFFORTS = {
     "unit": {},

@@ -14,13 +14,13 @@ from test_paper_003 import nrmse as slow_nrmse
 from pyterrier_cwla.behaviour.clicks.online_metrics import weighted_correlation
 from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.studies.users.coefficients import agreement_columns, prediction_columns
-from pyterrier_cwla.studies.users.metric_grid import grid
+from pyterrier_cwla.studies.users.datasets import chiir24_ratings
 from pyterrier_cwla.studies.users.dependent_correlations import difference_test, influence, williams_test
+from pyterrier_cwla.studies.users.metric_grid import grid
+from pyterrier_cwla.studies.users.plots import plot_agreement, plot_bands, plot_cells
 from pyterrier_cwla.studies.users.prediction import corrected_t_test, nrmse
 from pyterrier_cwla.studies.users.ratings import Rated
-from pyterrier_cwla.studies.users.datasets import chiir24_ratings
 from pyterrier_cwla.studies.users.study import user_agreement
-from pyterrier_cwla.studies.users.plots import plot_agreement, plot_bands, plot_cells
 
 MEASURES = ["ERR@5", "P(rel=2)@3", "nDCG@5"]
 

@@ -9,12 +9,11 @@ from scipy import stats
 from test_fitting import made, of_a_column, of_a_continuation, of_a_function, of_a_table, preferred
 
 from pyterrier_cwla.errors import BadParameter
-from pyterrier_cwla.studies.users import parameter_sweep
-from pyterrier_cwla.studies.users.ratings import Rated
-from pyterrier_cwla.studies.users.datasets import jiang_ratings
 from pyterrier_cwla.studies.resampling import around
-from pyterrier_cwla.studies.users.sensitivity_plots import plot_change, plot_sensitivity
-from pyterrier_cwla.studies.users.parameter_sweep import sensitivity
+from pyterrier_cwla.studies.users import parameter_sweep
+from pyterrier_cwla.studies.users.datasets import jiang_ratings
+from pyterrier_cwla.studies.users.parameter_sweep import plot_change, plot_sensitivity, sensitivity
+from pyterrier_cwla.studies.users.ratings import Rated
 from pyterrier_cwla.studies.users.resampled_correlations import resample_counts
 
 RATIO = "AdaptiveRBP(p=0.6,effort='ratio($e)')"

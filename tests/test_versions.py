@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 from pyterrier_cwla import CWLA, CWLAError, aggregation, continuation, discount, effort, evaluate, gain
+from pyterrier_cwla.evaluation.streaming import stream
 from pyterrier_cwla.measures.provider import CWLAEvaluator
 from pyterrier_cwla.model.language import Named
-from pyterrier_cwla.evaluation.streaming import stream
 from pyterrier_cwla.studies import Rated, fit, robustness
 
 DOCS = [f"d{number}" for number in range(12)]

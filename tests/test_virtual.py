@@ -15,8 +15,7 @@ from pyterrier_cwla.behaviour.clicks.online_metrics import click_metrics
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.studies.users import virtual_pairs
-from pyterrier_cwla.studies.users.virtual_pairs import virtual_systems
-from pyterrier_cwla.studies.users.virtual_plots import plot_virtual_systems
+from pyterrier_cwla.studies.users.virtual_pairs import plot_virtual_systems, virtual_systems
 
 
 def made(seed=0, queries=30):

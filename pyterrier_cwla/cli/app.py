@@ -12,8 +12,8 @@ from typing import NoReturn
 
 from ..errors import CWLAError, MissingLength
 from ..errors.sanitise import harmless
-from .options import in_options, options_of
 from ..files.atomic import NO_ROOM
+from .options import in_options, options_of
 
 _WRONG, _INTERRUPTED, _ENDED, _NOBODY_READS = 2, 130, 143, 1
 
@@ -58,8 +58,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     except ModuleNotFoundError:
         return _say("pyterrier-cwla needs typer and rich. Install them: pip install 'pyterrier-cwla[cli]'")
     from . import log_commands as _behaviour  # noqa: F401  (adds its commands)
-    from .commands import app
     from . import study_commands as _studies  # noqa: F401  (adds its commands)
+    from .commands import app
 
     # typer has no name of its own for a wrong option or argument: what stands above its public BadParameter is that.
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]

@@ -16,8 +16,9 @@ import typer
 
 from .. import errors
 from .._version import __version__
-from .tables import Column, Experiment, Format, Scores, note, note_beside, sentence
 from ..files.atomic import written
+from ..rendering.terminal import note, sentence
+from .tables import Column, Experiment, Format, Scores, note_beside
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,8 +121,8 @@ def evaluate(
     """
     import pandas as pd
 
-    from .scored_files import FileScores
     from ..files.table_writers import FORMATS, write_rows
+    from .scored_files import FileScores
 
     form = _format(form, output)
     files = _named_runs(runs)
@@ -337,7 +338,7 @@ def _check_outputs(
     force: bool,
 ) -> None:
     """Refuse to overwrite an input, the files that measures name among them, and other files without --force."""
-    from ..measures.named import files_of
+    from ..measures.wrappers import files_of
     from .outputs import check_outputs
 
     check_outputs(outputs, [*inputs, *files_of(bound.measures if bound else ())], force)
@@ -345,7 +346,7 @@ def _check_outputs(
 
 def _measures(texts: Sequence[str]) -> list[Measure]:
     """The measures, each once, and all of them computed here."""
-    from ..evaluation.driver import computed_here
+    from ..measures.provider import computed_here
 
     return list({str(measure): measure for measure in computed_here(texts)}.values())
 
@@ -384,7 +385,8 @@ def _table(path: Path) -> Lengths:
 
 
 def _bound(measure: Measure, table: Lengths | None, missing: Missing | None) -> Measure:
-    from ..measures.named import CWLAMeasure, Wrapper
+    from ..measures.named import CWLAMeasure
+    from ..measures.wrappers import Wrapper
 
     if not isinstance(measure, CWLAMeasure) or not measure.metric.needs_words:
         return measure
@@ -409,7 +411,7 @@ def _named_runs(paths: Sequence[Path]) -> dict[str, Path]:
 
 
 def _perhaps_a_measure(text: str) -> str:
-    from ..evaluation.driver import measures_of
+    from ..measures.parsing import measures_of
 
     try:
         measures_of([text])

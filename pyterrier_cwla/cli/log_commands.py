@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .. import errors
+from ..errors.sanitise import harmless
+from ..files.atomic import written
 from .commands import (
     Force,
     FormatName,
@@ -29,9 +31,7 @@ from .commands import (
     _origin_of,
     app,
 )
-from ..errors.sanitise import harmless
 from .options import in_options, options_of
-from ..files.atomic import written
 
 if TYPE_CHECKING:
     from ..behaviour.logs.calibration import Calibration
@@ -107,8 +107,8 @@ def calibrate(
 
     Example: pyterrier-cwla calibrate log.csv -o calibration.json, and then -m "TBG(calibration='calibration.json')"
     """
-    from .tables import note
     from ..behaviour.logs.calibration import calibrate as calibrated
+    from ..rendering.terminal import note
 
     if by is not None and (output or pictures):
         raise errors.BadParameter("--by prints several calibrations, -o and --pictures keep one: leave either out.")
@@ -157,7 +157,7 @@ _PICTURES = ("reading_times", "survival", "progress")
 def _draw(found: Calibration, log: InteractionLog, folder: Path) -> None:
     """The pictures that the log has the numbers for; the others are said to be missing."""
     from ..rendering.figures import _pyplot
-    from .tables import note
+    from ..rendering.terminal import note
 
     _pyplot().switch_backend("Agg")
     folder.mkdir(parents=True, exist_ok=True)
@@ -199,9 +199,9 @@ def simulate(
 
     Example: pyterrier-cwla simulate qrels.txt bm25.txt -m TBG --lengths words.tsv --users 10000
     """
+    from ..behaviour.simulation.simulator import simulate as simulated
     from ..files.formats import read_run
     from .tables import Column, Scores
-    from ..behaviour.simulation.simulator import simulate as simulated
 
     form = _format(form, output)
     files = _named_runs(runs)

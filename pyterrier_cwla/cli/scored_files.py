@@ -14,13 +14,13 @@ from ir_measures.measures import Measure
 from .. import errors
 from ..data.alignment import Judgments
 from ..evaluation.driver import evaluate
-from ..measures.named import Residual
-from ..files.run_files import Source, sources
-from .tables import Column, sentence
-from ..measures.provider import CWLAEvaluator
-from ..evaluation.score_cache import KeptScores
-from ..evaluation.scored import Scored
+from ..evaluation.score_cache import KeptScores, Scored
 from ..evaluation.streaming import extras_of, values_of_files
+from ..files.run_files import Source, sources
+from ..measures.provider import CWLAEvaluator
+from ..measures.wrappers import Residual
+from ..rendering.terminal import sentence
+from .tables import Column
 
 
 class FileScores:

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .. import errors
-from .log_commands import Seed
-from .commands import LengthsFile, Qrels, Runs, WhereMissing, _Bound, _judgments, _measures, _named_runs, app
 from ..errors.sanitise import harmless
-from ..measures.named import files_of
-from .outputs import files_in
-from .tables import note
+from ..measures.wrappers import files_of
+from ..rendering.terminal import note
 from ..studies.manifest import cannot_write, check_folder
+from .commands import LengthsFile, Qrels, Runs, WhereMissing, _Bound, _judgments, _measures, _named_runs, app
+from .log_commands import Seed
+from .outputs import files_in
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..studies.users.ratings import Rated
     from ..studies.study import Study
+    from ..studies.users.ratings import Rated
 
 study = typer.Typer(
     help="Which metric to trust: a folder with tables, pictures and one page for the browser.",

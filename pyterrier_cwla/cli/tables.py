@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -14,25 +13,20 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 from ir_measures.measures import Measure, SumAgg
-from rich import box
-from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console
 from rich.measure import Measurement
-from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from ..evaluation.comparison import BOLD, Cell, Comparison
 from ..errors import BadParameter
+from ..evaluation.comparison import Comparison
 from ..evaluation.explanation import Explanation
-from ..errors.sanitise import harmless, harmless_segments
-from ..rendering.latex import escaped, table_row, tabular
-from ..measures.reference import KINDS, Entry, made_of
-from ..files.table_writers import write_rows, write_text
 from ..files.atomic import written
+from ..files.table_writers import write_rows, write_text
+from ..measures.reference import KINDS, Entry, made_of
+from ..rendering.latex import escaped, table_row, tabular
+from ..rendering.terminal import _PROSE, _UNLIMITED, _head, note, plain_table, prose, screen
 
-_UNLIMITED = 100_000  # columns of a file or a pipe: nothing is folded there
-_PROSE = 100  # no line of prose is longer
 _WIDEST = 150  # nor of a listing
 
 
@@ -56,29 +50,6 @@ class Format(StrEnum):
         return known[path.suffix.lower()]
 
 
-class _Screen(Console):
-    """A console on which texts from files do nothing but stand there."""
-
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        return harmless_segments(super().render(renderable, options))
-
-
-def screen(file: IO[str] | None = None) -> Console:
-    """Where tables go: as wide as the terminal (or COLUMNS) says, and as wide as they are in pipes and files."""
-    on_terminal = file is None and ("COLUMNS" in os.environ or sys.stdout.isatty())
-    return _Screen(file=file, width=None if on_terminal else _UNLIMITED, highlight=False, markup=False, emoji=False)
-
-
-def note(message: str) -> None:
-    """A line beside the results, on stderr."""
-    print(harmless(message), file=sys.stderr)
-
-
-def sentence(text: str) -> str:
-    """The text with a capital letter and a full stop."""
-    return text[:1].upper() + text[1:] + "." * (text[-1:] not in ".?")
-
-
 def note_beside(notes: Sequence[str], columns: Sequence[Column]) -> None:
     """What a reader of scores should know, on stderr: the notes, and which residuals are bounds."""
     for line in notes:
@@ -86,23 +57,6 @@ def note_beside(notes: Sequence[str], columns: Sequence[Column]) -> None:
     for column in columns:
         if column.residual:
             note(f"{column.name}: {column.residual}.")
-
-
-def prose(console: Console, text: str, style: str = "dim", indent: int = 0) -> None:
-    """A paragraph of a readable width."""
-    width = min(console.width, _PROSE) - indent
-    for line in Text(text, style=style).wrap(console, width):
-        console.print(Text(" " * indent) + line)
-
-
-def plain_table(*, gap: int = 2) -> Table:
-    """A table with a line under its head, and nothing else but air."""
-    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0), header_style="bold")
-
-
-def _head(lines: Sequence[str], height: int) -> Text:
-    """A column's head, standing on the line under it however many lines its neighbours have."""
-    return Text("\n".join([""] * (height - len(lines)) + list(lines)))
 
 
 # ---- scores of runs
@@ -251,10 +205,6 @@ class Scores:
 
 # ---- a comparison of runs
 
-_P_OF = {"t": "t-test", "wilcoxon": "Wilcoxon", "randomisation": "random"}
-#: What goes next where the terminal is narrow, and what a note calls it.
-_CALLED = {"effect": "d_z", "interval": "intervals of scores", "difference_interval": "intervals of Δ"}
-
 
 def write_comparison(found: Comparison, notes: Sequence[str], form: Format, path: Path | None) -> None:
     """Writes a comparison to a file, or to stdout; then the notes go to stderr, unless they stand with the table."""
@@ -287,79 +237,6 @@ def _write_comparison(
             rows = rows.replace([np.inf, -np.inf], np.nan).astype(object)
             rows = rows.where(rows.notna(), None)
         write_text(rows, form, stream)
-
-
-def comparison_tables(found: Comparison, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-    """The tables of a comparison as any console prints them, sanitised."""
-    for part in _comparison_tables(found, console, options):
-        yield from harmless_segments(console.render(part, options))
-
-
-def _comparison_tables(found: Comparison, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-    """For each measure a table of all runs, with as many columns as there is room for, and what a reader must know."""
-    cells, columns, left_out = found.cells(), _all_columns(found), []
-    widths = {name: max(cell_len(_of_cell(cell, name).plain) for cell in cells.values()) for name in columns}
-    unlimited, widest = options.update(max_width=_UNLIMITED), max(20, options.max_width // 5)
-
-    def table_of(measure: str, gap: int) -> Table:
-        """All of them have columns of the same widths."""
-        table = plain_table(gap=gap)
-        height = max(map(len, columns.values()))
-        table.add_column(_head(["run"], height), overflow="fold", max_width=widest)
-        for name, head in columns.items():
-            table.add_column(_head(head, height), justify="right", no_wrap=True, min_width=widths[name])
-        for run in found.runs:
-            baseline = Text("\nbaseline" if run == found.about["baseline"] else "", style="dim")
-            table.add_row(Text(str(run)) + baseline, *(_of_cell(cells[run, measure], name) for name in columns))
-        return table
-
-    def width(gap: int) -> int:
-        return Measurement.get(console, unlimited, table_of(found.measures[0], gap)).maximum
-
-    for name in ("", *(test for test in _P_OF if test != found.about["test"]), *_CALLED):
-        if columns.pop(name, None):
-            left_out.append(_CALLED.get(name, f"p by {name}"))
-        gap = 2 if width(2) <= options.max_width else 1
-        if width(gap) <= options.max_width:
-            break
-    for measure in found.measures:
-        yield Text(measure, style="bold")
-        yield Text()
-        yield table_of(measure, gap)
-        yield Text()
-    for text in _explaining(found, columns, left_out):
-        yield Text("\n").join(Text(text, style="dim").wrap(console, min(options.max_width, _PROSE)))
-
-
-def _all_columns(found: Comparison) -> dict[str, tuple[str, ...]]:
-    """The columns there are, and their heads."""
-    interval = (f"{100 * found.about['confidence']:g}%", "interval")
-    columns: dict[str, tuple[str, ...]] = {"score": ("score",), "interval": interval}
-    if found.about["baseline"] is not None:
-        columns |= {"difference": ("Δ",), "difference_interval": interval, "effect": ("d_z",)}
-        columns |= {test: ("p", name) for test, name in _P_OF.items()}
-    return columns
-
-
-def _of_cell(cell: Cell, column: str) -> Text:
-    if column == "score":
-        return Text.assemble((cell.score, "bold" if cell.best else ""), cell.symbol or " ")
-    return Text(cell.p.get(column, "") if column in _P_OF else getattr(cell, column))
-
-
-def _explaining(found: Comparison, columns: Iterable[str], left_out: Sequence[str]) -> Iterator[str]:
-    yield from found.notes("score" if {"interval", "difference_interval"} & set(columns) else None)
-    yield BOLD
-    if "difference" in columns:
-        yield f"Δ: the score minus that of {found.about['baseline']}."
-    if "effect" in columns:
-        yield "d_z: the mean over the standard deviation of the queries' differences."
-    if found.about["correction"] is not None and any(test in columns for test in _P_OF):
-        yield "All p-values are the corrected ones; the table has the others too."
-    if "randomisation" in columns and found.about["test"] != "randomisation" and found.out_of_reach:
-        yield found.out_of_reach
-    if left_out:
-        yield f"Left out at this width: {', '.join(left_out)}."
 
 
 # ---- an explanation

@@ -13,13 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..files import id_columns
 from ..errors import BadJudgments, BadRun, some
-from .columns import Columns, judgment_columns, run_columns
-from .overlap import TOP, Overlap
-from .judged_pairs import JudgedPairs, PairKeys, ranges, repeated
-from .rankings import Array, Pool, Rankings
 from ..errors.user_warnings import warn
+from ..files import id_columns
+from .columns import Columns, judgment_columns, run_columns
+from .judged_pairs import JudgedPairs, PairKeys, ranges, repeated
+from .overlap import TOP, Overlap
+from .rankings import Array, Pool, Rankings
 
 _forgets = RLock()
 

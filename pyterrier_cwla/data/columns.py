@@ -11,10 +11,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..files import id_columns
 from ..errors import BadJudgments, BadRun, CWLAError, encodable, if_swapped, shown, some
+from ..files import id_columns
 from ..files.real_numbers import NotReal, reals
 from ..files.same_columns import Named, the_only
+from ..tasks.hashing import fingerprint, of_strings
 
 PYTERRIER = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
 
@@ -257,3 +258,10 @@ def numbers(
         row = f"row {wrong.row}" if describe is None else describe(wrong.row)
         way = ": convert the column with .astype(float)" if wrong.is_text else ""
         raise error(f"{row}: {name} of the {what} must be numbers, and {wrong}{way}.") from None
+
+
+def of_columns(columns: Columns) -> str:
+    """A hash of all that a run or judgments say, row by row."""
+    ids = (columns.query_id, columns.doc_id, columns.duplicate_of, columns.iteration)
+    numbers = (columns.value, columns.doc_length)
+    return fingerprint([None if c is None else of_strings(c) for c in ids], list(numbers))

@@ -19,10 +19,10 @@ import pyarrow.compute as pc
 
 from .._version import __version__
 from ..errors import BadParameter, MalformedFile, near, some
+from ..files.atomic import written
+from ..files.same_columns import the_only
 from ..tasks.hashing import of_table
 from .columns import columns_of_table, strings
-from ..files.same_columns import the_only
-from ..files.atomic import written
 
 IDS = ("doc_id", "docno", "id")
 _KEY = b"pyterrier_cwla"

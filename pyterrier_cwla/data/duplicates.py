@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import BadParameter
-from .columns import strings
 from ..files.id_columns import places, written
-from .shingles import ShingleSets, check_similarity, first_alike
+from .columns import strings
 from .document_tables import DocumentTable
+from .shingles import ShingleSets, check_similarity, first_alike
 from .texts import Split, documents, tokeniser_named
 
 Array = np.ndarray

@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import BadParameter, MissingLength, shown, some
-from .columns import numbers, strings
 from ..files.id_columns import places
+from ..tasks.progress import bar
+from .columns import numbers, strings
 from .document_tables import DocumentTable
-from .texts import Split, bar, documents, tokeniser_named
+from .texts import Split, documents, tokeniser_named
 
 Array = np.ndarray
 

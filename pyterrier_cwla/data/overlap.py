@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from ..files import id_columns
 from ..errors import shown
+from ..files import id_columns
 
 if TYPE_CHECKING:
     from .alignment import Rows

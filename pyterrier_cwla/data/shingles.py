@@ -10,7 +10,8 @@ from itertools import count
 import numpy as np
 
 from ..errors import BadParameter, CWLAError
-from .texts import Split, bar
+from ..tasks.progress import bar
+from .texts import Split
 
 Array = np.ndarray
 _PERMUTATIONS, _SEED, _MISSED = 256, 1, 1e-9

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 
 from ..errors import BadParameter, near, some
+from ..tasks.progress import bar
 from .columns import strings
 from .document_tables import IDS
 
@@ -65,29 +65,6 @@ def documents(
         if not isinstance(text, str):
             raise BadParameter(f"the text of {doc_id!r} is a {type(text).__name__}, not a str.")
         yield doc_id, text
-
-
-def bar(
-    items: Iterable[Any], progress: bool, says: str, total: int | None = None, unit: str = "documents"
-) -> Iterable[Any]:
-    """The items, with a progress bar where they take more than a second."""
-    if not progress:
-        return items
-    from tqdm.auto import tqdm
-
-    return tqdm(items, says, total, leave=False, unit=f" {unit}", delay=1)
-
-
-@contextmanager
-def counted(progress: bool, says: str, total: int, unit: str) -> Iterator[Callable[[int], Any]]:
-    """What a progress bar is told of: so many more are done."""
-    if not progress:
-        yield lambda number: None
-        return
-    from tqdm.auto import tqdm
-
-    with tqdm(desc=says, total=total, leave=False, unit=f" {unit}", delay=1) as shown:
-        yield shown.update
 
 
 def _of_frame(frame: Any, fields: Sequence[str]) -> list[tuple[str, str]]:

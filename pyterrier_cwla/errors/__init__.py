@@ -1,5 +1,7 @@
 """The errors a user can meet: each says what is wrong, where, and the way out."""
 
+from __future__ import annotations
+
 import difflib
 import sys
 from collections.abc import Iterable, Iterator
@@ -151,3 +153,15 @@ def if_swapped(lacking: str, names: Iterable[str]) -> str:
 def many(number: int, what: str) -> str:
     """How many of what: ``1 row``, ``1,200 rows``."""
     return f"{number:,} {what}" + "s" * (number != 1)
+
+
+@contextmanager
+def naming(run: str | None) -> Iterator[None]:
+    """Says of which run an error speaks, where there may be many."""
+    try:
+        yield
+    except (BadParameter, BadRun, MissingLength, NoFiniteValue) as error:
+        if run is None:
+            raise
+        kind = NoFiniteValue if isinstance(error, NoFiniteValue) else type(error)
+        raise kind(f"{run}: {error}") from error

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ..data.rankings import Pool, Rankings
 from ..errors import BadParameter, near, shown
-from .explanation import Explanation, explained
+from ..files.real_numbers import NotReal, reals
 from ..measures.named import CWLA
 from ..model.metric import Metric
-from ..data.rankings import Pool, Rankings
-from ..files.real_numbers import NotReal, reals
+from .explanation import Explanation, explained
 
 
 def score(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> Any:

@@ -15,16 +15,15 @@ import numpy as np
 import pandas as pd
 from ir_measures.measures import Measure
 
-from .cluster_tasks import InFiles, InFrames, frame, means, refuse_run_twice, sent_to, tables_of_runs, values
 from ..errors import BadParameter, BadRun, CWLAError
-from .driver import loaded
-from ..files.run_files import Source, are_paths, sources_of
-from ..measures.provider import aggregated
-from .score_cache import KeptScores
-from .scored import Scored
-from .streaming import Scoring
 from ..errors.user_warnings import warn
 from ..files.atomic import AnyPath
+from ..files.inputs import loaded
+from ..files.run_files import Source, are_paths, sources_of
+from ..measures.provider import aggregated
+from .cluster_tasks import InFiles, InFrames, frame, means, refuse_run_twice, sent_to, tables_of_runs, values
+from .score_cache import KeptScores, Scored
+from .streaming import Scoring
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -17,12 +17,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ..errors import BadRun, CWLAError, MalformedFile, some
 from ..data.columns import PYTERRIER, NamedColumns, run_columns, strings
-from ..measures.named import CWLAMeasure, innermost
 from ..data.overlap import Overlap
+from ..errors import BadRun, CWLAError, MalformedFile, some
 from ..files.run_files import Part, Source, twice
+from ..measures.named import CWLAMeasure
 from ..measures.provider import aggregated
+from ..measures.wrappers import innermost
 from .streaming import Counts, Scoring, joined
 
 if TYPE_CHECKING:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.measure import Measurement
+from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
 
 from ..errors import BadParameter
-from ..errors.sanitise import sanitised
+from ..errors.sanitise import harmless_segments, sanitised
 from ..rendering.latex import escaped, table_row, tabular
+from ..rendering.terminal import _PROSE, _UNLIMITED, _head, plain_table
 from .significance import CORRECTIONS, TESTS
 
 #: A note that goes with the forms that have bold type.
@@ -163,7 +170,6 @@ class Comparison:
         return f"{table}<p><small>{escape(' '.join([*self.notes(), BOLD]))}</small></p>"
 
     def __rich_console__(self, console: Any, options: Any) -> Iterable[Any]:
-        from ..cli.tables import comparison_tables
 
         return comparison_tables(self, console, options)
 
@@ -271,3 +277,83 @@ def _interval(low: float, high: float, places: int) -> str:
 
 def _probability(p: float) -> str:
     return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
+
+
+_P_OF = {"t": "t-test", "wilcoxon": "Wilcoxon", "randomisation": "random"}
+
+
+#: What goes next where the terminal is narrow, and what a note calls it.
+_CALLED = {"effect": "d_z", "interval": "intervals of scores", "difference_interval": "intervals of Δ"}
+
+
+def comparison_tables(found: Comparison, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+    """The tables of a comparison as any console prints them, sanitised."""
+    for part in _comparison_tables(found, console, options):
+        yield from harmless_segments(console.render(part, options))
+
+
+def _comparison_tables(found: Comparison, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+    """For each measure a table of all runs, with as many columns as there is room for, and what a reader must know."""
+    cells, columns, left_out = found.cells(), _all_columns(found), []
+    widths = {name: max(cell_len(_of_cell(cell, name).plain) for cell in cells.values()) for name in columns}
+    unlimited, widest = options.update(max_width=_UNLIMITED), max(20, options.max_width // 5)
+
+    def table_of(measure: str, gap: int) -> Table:
+        """All of them have columns of the same widths."""
+        table = plain_table(gap=gap)
+        height = max(map(len, columns.values()))
+        table.add_column(_head(["run"], height), overflow="fold", max_width=widest)
+        for name, head in columns.items():
+            table.add_column(_head(head, height), justify="right", no_wrap=True, min_width=widths[name])
+        for run in found.runs:
+            baseline = Text("\nbaseline" if run == found.about["baseline"] else "", style="dim")
+            table.add_row(Text(str(run)) + baseline, *(_of_cell(cells[run, measure], name) for name in columns))
+        return table
+
+    def width(gap: int) -> int:
+        return Measurement.get(console, unlimited, table_of(found.measures[0], gap)).maximum
+
+    for name in ("", *(test for test in _P_OF if test != found.about["test"]), *_CALLED):
+        if columns.pop(name, None):
+            left_out.append(_CALLED.get(name, f"p by {name}"))
+        gap = 2 if width(2) <= options.max_width else 1
+        if width(gap) <= options.max_width:
+            break
+    for measure in found.measures:
+        yield Text(measure, style="bold")
+        yield Text()
+        yield table_of(measure, gap)
+        yield Text()
+    for text in _explaining(found, columns, left_out):
+        yield Text("\n").join(Text(text, style="dim").wrap(console, min(options.max_width, _PROSE)))
+
+
+def _all_columns(found: Comparison) -> dict[str, tuple[str, ...]]:
+    """The columns there are, and their heads."""
+    interval = (f"{100 * found.about['confidence']:g}%", "interval")
+    columns: dict[str, tuple[str, ...]] = {"score": ("score",), "interval": interval}
+    if found.about["baseline"] is not None:
+        columns |= {"difference": ("Δ",), "difference_interval": interval, "effect": ("d_z",)}
+        columns |= {test: ("p", name) for test, name in _P_OF.items()}
+    return columns
+
+
+def _of_cell(cell: Cell, column: str) -> Text:
+    if column == "score":
+        return Text.assemble((cell.score, "bold" if cell.best else ""), cell.symbol or " ")
+    return Text(cell.p.get(column, "") if column in _P_OF else getattr(cell, column))
+
+
+def _explaining(found: Comparison, columns: Iterable[str], left_out: Sequence[str]) -> Iterator[str]:
+    yield from found.notes("score" if {"interval", "difference_interval"} & set(columns) else None)
+    yield BOLD
+    if "difference" in columns:
+        yield f"Δ: the score minus that of {found.about['baseline']}."
+    if "effect" in columns:
+        yield "d_z: the mean over the standard deviation of the queries' differences."
+    if found.about["correction"] is not None and any(test in columns for test in _P_OF):
+        yield "All p-values are the corrected ones; the table has the others too."
+    if "randomisation" in columns and found.about["test"] != "randomisation" and found.out_of_reach:
+        yield found.out_of_reach
+    if left_out:
+        yield f"Left out at this width: {', '.join(left_out)}."

@@ -2,111 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import ir_measures
 import numpy as np
 import pandas as pd
 from ir_measures.measures import Measure
 
-from ..data.alignment import Judgments, Rows
-from ..measures.catalogue import THEIRS
-from ..errors import BadParameter, BadRun, CWLAError, MissingLength, NoFiniteValue, UnknownSpec, near, shown
-from ..tasks.hashing import fingerprint, of_columns
-from ..data.columns import run_columns
-from ..measures.counting import COUNTS
-from ..measures.named import MEASURES, CWLAMeasure
-from ..measures.provider import CWLAEvaluator, judged, refuse_unsupported
-from .scored import Scored
-from ..model.language import shortened
+from ..data.columns import of_columns, run_columns
+from ..errors import BadRun, naming
 from ..errors.user_warnings import warn
+from ..files.inputs import is_runs, loaded
+from ..measures.provider import CWLAEvaluator, computed_here, judged
+from ..tasks.hashing import fingerprint
+from .in_memory import in_groups
+from .score_cache import Scored
 
 if TYPE_CHECKING:
     from .score_cache import KeptScores
-
-_TOGETHER = 1 << 19  # rows of several runs that are scored at once
-
-
-def measures_of(texts: Iterable[Any]) -> list[Measure]:
-    """Measures from text or objects, or one; an unknown name is an error with its near matches."""
-    measures = [text if isinstance(text, Measure) else _parsed(_text_of(text)) for text in listed(texts)]
-    return [m if isinstance(m, CWLAMeasure) else _validated(m) for m in measures]
-
-
-def listed(measures: Any) -> list[Any]:
-    """One measure, or several, as a list."""
-    if isinstance(measures, str | Measure):
-        return [measures]
-    if not isinstance(measures, Iterable):
-        raise BadParameter(
-            f"measures must be a measure or a list of them, such as ['nDCG@10', 'TBG'], not {shown(measures)}."
-        )
-    return list(measures)
-
-
-def computed_here(measures: Iterable[Any]) -> list[Measure]:
-    """Measures from text or objects, all of which this package computes."""
-    wanted = measures_of(measures)
-    refuse_unsupported(wanted)
-    return wanted
-
-
-def _text_of(measure: Any) -> str:
-    if not isinstance(measure, str):
-        raise BadParameter(
-            f"a measure is a text, such as 'nDCG@10', or an object of ir_measures, not {shown(measure)}, of type"
-            f" {type(measure).__name__}."
-        )
-    return measure
-
-
-def _parsed(text: str) -> Measure:
-    try:
-        measure = ir_measures.parse_measure(text)
-    except NameError:
-        name = shortened(text.split("(")[0].split("@")[0].strip())
-        known = near(name, _computed())
-        raise UnknownSpec(f"no measure {name!r}. {known} `pyterrier-cwla measures` lists all.") from None
-    except CWLAError:
-        raise
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
-        if re.search(r"=\s*-", text):
-            raise BadParameter(f"{shortened(text)}: no parameter is negative.") from error
-        text = shortened(text)
-        raise UnknownSpec(f"cannot read the measure {text!r}: write Name(parameter=value)@cutoff.") from error
-    return measure
-
-
-def _computed() -> list[str]:
-    """The names that are computed here, ir_measures' other names for them included."""
-    ours = {*MEASURES, *THEIRS, *COUNTS}
-    return [name for name, measure in ir_measures.measures.registry.items() if measure.NAME in ours]
-
-
-def _validated(measure: Measure) -> Measure:
-    """One of ir_measures' own with parameters that it takes, where by itself it fails an assertion or refuses T=2."""
-    known = measure.SUPPORTED_PARAMS
-    for name, value in list(measure.params.items()):
-        if name not in known:
-            raise BadParameter(f"{measure.NAME} has no parameter {name!r}. {near(name, known)}")
-        small = isinstance(value, int) and abs(value) < 2**53
-        if small and not known[name].validate(value) and known[name].validate(float(value)):
-            measure = measure(**{name: float(value)})
-    allowed = {p.name: p.allowed for p in THEIRS[measure.NAME].parameters} if measure.NAME in THEIRS else {}
-    for name, parameter in known.items():
-        if parameter.required and name not in measure.params:
-            example = f", as in {measure.NAME}@10" if name == "cutoff" else ""
-            raise BadParameter(f"{measure.NAME} needs {name}={example}.")
-        if name in measure.params and not parameter.validate(measure.params[name]):
-            what = allowed.get(name) or parameter.desc or "of another type"
-            raise BadParameter(f"{measure.NAME}({name}={measure.params[name]!r}): {name} must be {what}.")
-    return measure
 
 
 def evaluate(
@@ -218,74 +134,3 @@ def _resumed(evaluator: CWLAEvaluator, name: Any, run: Any, check: bool, kept: K
         yield Scored(name, values, rows.answered, rows.overlap)
 
     return kept.of_runs([name], lambda _: fingerprint(check, of_columns(columns)), compute)[0]
-
-
-def in_groups(
-    evaluator: CWLAEvaluator, runs: Iterable[tuple[str, Any]], check: bool = True, many: bool = True
-) -> Iterator[Scored]:
-    """What runs that are whole score, by name."""
-    for group in _groups(evaluator.judgments, runs, check, many):
-        for (name, rows), values in zip(group.items(), _scored(evaluator, group, many), strict=True):
-            yield Scored(name, values, rows.answered, rows.overlap)
-
-
-def _groups(
-    judgments: Judgments, runs: Iterable[tuple[str, Any]], check: bool, many: bool
-) -> Iterator[dict[str, Rows]]:
-    """The runs' rows, as many runs at a time as are worth scoring together."""
-    group: dict[str, Rows] = {}
-    for name, run in runs:
-        with naming(name if many else None):
-            group[name] = judgments.rows(run, check)
-        if sum(len(rows.columns) for rows in group.values()) > _TOGETHER:
-            yield group
-            group = {}
-    if group:
-        yield group
-
-
-def _scored(evaluator: CWLAEvaluator, group: dict[str, Rows], many: bool) -> list[dict[Measure, Any]]:
-    try:
-        return evaluator.tables(list(group.values()))
-    except CWLAError:  # say of which run
-        found = []
-        for name, rows in group.items():
-            with naming(name if many else None):
-                found += evaluator.tables([rows])
-        return found
-
-
-@contextmanager
-def naming(run: str | None) -> Iterator[None]:
-    """Says of which run an error speaks, where there may be many."""
-    try:
-        yield
-    except (BadParameter, BadRun, MissingLength, NoFiniteValue) as error:
-        if run is None:
-            raise
-        kind = NoFiniteValue if isinstance(error, NoFiniteValue) else type(error)
-        raise kind(f"{run}: {error}") from error
-
-
-def is_runs(runs: Any) -> bool:
-    """Whether this is a dict of runs by name, and not itself a run (scores by document by query)."""
-    if not isinstance(runs, Mapping):
-        return False
-    first = next(iter(runs.values()), None)
-    return not isinstance(first, Mapping) or any(isinstance(v, Mapping) for v in first.values())
-
-
-def one_run(run: Any) -> Any:
-    """What is one run, and not runs by name."""
-    if is_runs(run):
-        raise BadRun(f"this takes one run, and was given {len(run):,} by name: give one of them.")
-    return loaded(run, "run")
-
-
-def loaded(data: Any, what: str) -> Any:
-    """A table from a path; anything else as it is."""
-    if isinstance(data, str | Path):
-        from ..files.formats import read_qrels, read_run
-
-        return read_qrels(data) if what == "qrels" else read_run(data)
-    return data

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from ir_measures.measures import Measure
 
-from ..tasks.hashing import fingerprint
-from ..data.intents import IntentWeights
-from ..measures.named import CWLAMeasure, Wrapper, _IntentAware
-from ..model.language import Spec
 from ..data.document_tables import DocumentTable
+from ..data.intents import IntentWeights
 from ..errors.user_warnings import warn
+from ..measures.named import CWLAMeasure
+from ..measures.wrappers import Wrapper, _IntentAware
+from ..model.language import Spec
+from ..tasks.hashing import fingerprint
 
 
 def names_in_cache(measures: Iterable[Measure]) -> dict[Measure, str]:
@@ -96,4 +97,4 @@ class _Identity:
 
 def _is_ours(value: Any) -> bool:
     """Whether an object's class is one of this package or of ir_measures, and no user's subclass."""
-    return type(value).__module__.split(".")[0] in (__package__, "ir_measures")
+    return type(value).__module__.split(".")[0] in ("pyterrier_cwla", "ir_measures")

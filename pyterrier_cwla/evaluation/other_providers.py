@@ -10,10 +10,10 @@ import pandas as pd
 from ir_measures.measures import Measure
 
 from ..data.alignment import Judgments
-from ..errors import BadParameter, CWLAError, UnknownSpec
-from .driver import listed, measures_of
 from ..data.columns import Columns
+from ..errors import BadParameter, CWLAError, UnknownSpec
 from ..measures.named import CWLAMeasure
+from ..measures.parsing import listed, measures_of
 from ..measures.provider import CWLAProvider
 
 Array = np.ndarray

@@ -11,13 +11,14 @@ from ir_measures import NumRet
 from ir_measures.measures import Measure, SumAgg
 
 from .._version import __version__
-from .comparison import Comparison
-from ..errors import BadJudgments, BadParameter, BadRun, near, some
-from .driver import computed_here, evaluate, is_runs, loaded
 from ..data.columns import run_columns
-from ..measures.named import _GeometricMean
+from ..errors import BadJudgments, BadParameter, BadRun, near, some
+from ..files.inputs import is_runs, loaded
+from ..measures.provider import CWLAProvider, aggregated, computed_here, prepare
+from ..measures.wrappers import _GeometricMean
+from .comparison import Comparison
+from .driver import evaluate
 from .other_providers import by_other_providers, computed_somewhere
-from ..measures.provider import CWLAProvider, aggregated, prepare
 from .significance import (
     CORRECTIONS,
     TESTS,

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from ir_measures.measures import Measure
 
-from .measure_hash import names_in_cache
-from ..tasks.hashing import fingerprint, of_columns
-from ..tasks.result_cache import Kept
+from ..data.columns import of_columns
+from ..data.overlap import Overlap
+from ..files.atomic import AnyPath
 from ..files.run_files import Source
 from ..measures.provider import CWLAEvaluator
-from .scored import Scored
-from ..files.atomic import AnyPath
+from ..tasks.hashing import fingerprint
+from ..tasks.result_cache import Kept
+from .measure_hash import names_in_cache
+
+
+class Scored(NamedTuple):
+    """A run's values by measures [judged queries], in the order of the judgments."""
+
+    run: Any
+    """Its name."""
+    values: dict[Measure, np.ndarray]
+    answered: np.ndarray
+    """Which of the judged queries it answers [judged queries]; the others have the value of no document."""
+    overlap: Overlap = Overlap()
+    """How much of it is judged; nothing is known of runs whose values were kept."""
+
 
 Compute = Callable[[list[Measure]], Iterable[Scored]]
 """Scores runs by these measures."""

@@ -12,21 +12,23 @@ import pandas as pd
 import pyarrow as pa
 from ir_measures.measures import Measure
 
-from ..files import id_columns
 from ..data.alignment import Aligned, Judgments, Rows
-from ..errors import MalformedFile, MissingLength
-from .driver import computed_here, in_groups, loaded, naming, warn_of
-from ..files.formats import is_text, run_with
 from ..data.columns import Columns
-from ..measures.named import CWLAMeasure, innermost, pinned
 from ..data.overlap import Overlap
-from ..files.run_files import EXTRAS, Part, Source, sources, twice
-from ..measures.provider import CWLAEvaluator, CWLAProvider, prepare
-from .score_cache import KeptScores
-from ..files.memory_limit import NoRoom, has_room, limit_for
-from .scored import Scored
-from ..data.texts import counted
+from ..errors import MalformedFile, MissingLength, naming
 from ..errors.user_warnings import warn
+from ..files import id_columns
+from ..files.formats import is_text, run_with
+from ..files.inputs import loaded
+from ..files.memory_limit import NoRoom, has_room, limit_for
+from ..files.run_files import EXTRAS, Part, Source, sources, twice
+from ..measures.named import CWLAMeasure
+from ..measures.provider import CWLAEvaluator, CWLAProvider, computed_here, prepare
+from ..measures.wrappers import innermost, pinned
+from ..tasks.progress import counted
+from .driver import warn_of
+from .in_memory import in_groups
+from .score_cache import KeptScores, Scored
 
 Array = np.ndarray
 KEPT = 1_000_000

@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from ..errors import ARE_JUDGMENTS, IS_A_RUN, MalformedFile, if_swapped
 from ..data.judged_pairs import first_repeat
-from .real_numbers import are_real, plain
+from ..errors import ARE_JUDGMENTS, IS_A_RUN, MalformedFile, if_swapped
 from .memory_limit import check_file, check_room, has_room, unpacked
+from .real_numbers import are_real, plain
 from .same_columns import the_only
 
 AnyPath = str | os.PathLike[str]

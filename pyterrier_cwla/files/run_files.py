@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
-from . import id_columns
 from ..errors import BadRun, MalformedFile
+from . import id_columns
 from .formats import (
     RUN,
     TYPES,

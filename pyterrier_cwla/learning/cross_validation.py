@@ -19,9 +19,9 @@ from sklearn.utils import _safe_indexing, indexable
 
 from ..errors import BadParameter, NotPassed, shown, some
 from ..errors.sanitise import sanitised
-from .metrics import computable, per_query
 from ..measures.provider import aggregated
 from .labelled_rows import KNOWN, Samples, known_of_rows
+from .metrics import computable, per_query
 from .scorers import Scorer, how_to_pass, predicted
 
 Array = np.ndarray

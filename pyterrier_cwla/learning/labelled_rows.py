@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..data.alignment import Judgments
+from ..data.columns import Columns
 from ..data.lengths import Lengths
 from ..errors import BadJudgments, BadParameter, BadRun, CWLAError, NotPassed, encodable, shown
-from ..data.columns import Columns
 from ..files.real_numbers import NotReal, reals
 
 Array = np.ndarray

@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 from ir_measures.measures import Measure
 
-from ..errors import BadParameter
-from ..evaluation.driver import computed_here
-from ..measures.counting import COUNTS
-from .metrics import with_lengths_of_rows
-from ..measures.named import Wrapper, metric_of, pinned
-from ..measures.provider import CWLAEvaluator
 from ..data.rankings import Array
-from .labelled_rows import Samples
+from ..errors import BadParameter
+from ..measures.counting import COUNTS
+from ..measures.provider import CWLAEvaluator, computed_here
+from ..measures.wrappers import Wrapper, metric_of, pinned
 from ..model.language import In, OneOf, Parameter
+from .labelled_rows import Samples
+from .metrics import with_lengths_of_rows
 from .swap_deltas import Ranked, by_paths, equal_gains_are_equal
 from .training_rows import TrainingRows, groups_of_matrix, predictions, samples_of_groups, sizes_of_groups
 

@@ -10,9 +10,10 @@ import pandas as pd
 from ir_measures.measures import Measure
 
 from ..errors import BadJudgments, BadParameter, NotPassed, UnknownSpec
-from ..measures.named import CWLA, TBG, CWLAMeasure, Wrapper, innermost
 from ..evaluation.other_providers import by_other_providers, computed_somewhere
+from ..measures.named import CWLA, TBG, CWLAMeasure
 from ..measures.provider import CWLAEvaluator, CWLAProvider, aggregated
+from ..measures.wrappers import Wrapper, innermost
 from .labelled_rows import Samples, scores
 
 Array = np.ndarray

@@ -17,10 +17,10 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed
-from ..evaluation.driver import computed_here
-from .metrics import per_query
-from .lambdamart import EvalMeasure, LambdaMART
+from ..measures.provider import computed_here
 from .labelled_rows import Samples, known_of_rows
+from .lambdamart import EvalMeasure, LambdaMART
+from .metrics import per_query
 from .scorers import scorer
 
 Array = np.ndarray

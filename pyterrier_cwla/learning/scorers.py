@@ -18,9 +18,9 @@ from sklearn.base import is_classifier
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from ..errors import BadJudgments, BadParameter, BadRun, CannotScore, CWLAError, NotPassed, some
-from .metrics import computable, per_query
 from ..measures.provider import aggregated
 from .labelled_rows import KNOWN, Samples, known_of_rows, scores
+from .metrics import computable, per_query
 
 Array = np.ndarray
 

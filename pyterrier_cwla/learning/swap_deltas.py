@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..model.aggregations import effort as EFFORT
-from ..model.metric import Metric, rank_weights
-from ..model.introspection import check_probabilities, reads
 from ..data.rankings import Array, Pool, Rankings
-from ..model.view import View
+from ..model.aggregations import effort as EFFORT
 from ..model.browsing import Walk
+from ..model.introspection import check_probabilities, reads
+from ..model.metric import Metric, rank_weights
+from ..model.view import View
 
 #: For a rank a, from 0: the changes [queries × ranks after a] of M·N, where a changes places with each of these ranks.
 Changes = Iterator[tuple[int, Array]]

@@ -10,13 +10,13 @@ import numpy as np
 from ir_measures.measures import Measure
 
 from ..data.lengths import words_of_rows
-from ..errors import BadJudgments, BadParameter, MissingLength, shown
-from ..measures.named import metric_of
-from ..model.metric import Metric, packed
 from ..data.rankings import Array, Pool
+from ..errors import BadJudgments, BadParameter, MissingLength, shown
+from ..measures.wrappers import metric_of
+from ..model.metric import Metric, packed
+from ..model.view import Documents
 from .labelled_rows import Samples
 from .swap_deltas import Ranked, way_to_swap
-from ..model.view import Documents
 
 _CELLS = 1 << 16  # queries × ranks that are worked on at a time, so that they stay in cache
 

@@ -10,8 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadParameter, near
 from ..data.document_tables import file_is_there, hash_of_file, read_unchanged
+from ..errors import BadParameter, near
 
 _NAMED: dict[str, BoundCalibration] = {}
 

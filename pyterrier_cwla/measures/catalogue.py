@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import BadParameter, near
 from ..model import continuations, gains  # noqa: F401  (fill the tables that the rows below refer to)
 from ..model.aggregations import utility
 from ..model.efforts import time
-from ..errors import BadParameter, near
-from ..model.metric import NORMS, Metric
 from ..model.language import TABLES, Grades, In, OneOf, Parameter, Spec, float_or_int, parse
+from ..model.metric import NORMS, Metric
 
 Text = str | Callable[[Mapping[str, Any]], str]
 

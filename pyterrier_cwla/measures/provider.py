@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -13,24 +14,16 @@ from ir_measures import CalcResults, providers
 from ir_measures.measures import Measure, SumAgg
 
 from ..data.alignment import Aligned, Judgments, Rows
-from .catalogue import THEIRS
-from ..errors import BadJudgments, BadParameter, CWLAError, NoFiniteValue, UnknownSpec
 from ..data.columns import judgment_columns
 from ..data.intents import IntentWeights
-from .counting import COUNTS, NEED_ALL_JUDGED
-from .named import (
-    MEASURES,
-    CWLAMeasure,
-    Wrapper,
-    _GeometricMean,
-    _IntentAware,
-    _Residual,
-    innermost,
-    metric_of,
-    pinned,
-)
 from ..data.rankings import Array, Rankings
+from ..errors import BadJudgments, BadParameter, CWLAError, NoFiniteValue, UnknownSpec
 from ..errors.user_warnings import warn
+from .catalogue import THEIRS
+from .counting import COUNTS, NEED_ALL_JUDGED
+from .named import CWLAMeasure
+from .parsing import measures_of
+from .wrappers import MEASURES, Wrapper, _GeometricMean, _IntentAware, _Residual, innermost, metric_of, pinned
 
 #: What ir_measures' default pipeline computes only where Perl or cwl_eval are installed; we come last in it.
 _NOT_EVERYWHERE = ("RBP", "ERR", "nDCG", "SDCG", "INST", "INSQ")
@@ -299,3 +292,18 @@ def register() -> None:
     ir_measures.cwla = providers.register(CWLAProvider())  # type: ignore[attr-defined]
     others = [p for p in ir_measures.DefaultPipeline.providers if p.NAME != CWLAProvider.NAME]
     ir_measures.DefaultPipeline.providers[:] = [*others, CWLAProvider(full=False)]
+
+
+def announce() -> None:
+    """Sets our measures on ``pyterrier.measures`` where PyTerrier came first; where it comes later, it finds them."""
+    module = sys.modules.get("pyterrier.measures")
+    if module is not None:
+        for name, measure in MEASURES.items():
+            setattr(module, name, measure)
+
+
+def computed_here(measures: Iterable[Any]) -> list[Measure]:
+    """Measures from text or objects, all of which this package computes."""
+    wanted = measures_of(measures)
+    refuse_unsupported(wanted)
+    return wanted

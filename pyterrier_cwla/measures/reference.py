@@ -13,12 +13,13 @@ import ir_measures
 from ir_measures.measures import Measure
 from ir_measures.measures.base import _NOT_PROVIDED
 
-from .catalogue import THEIRS, Row, SpecOf
 from ..errors import UnknownSpec, near
-from .counting import COUNTS
-from .named import MEASURES, CWLAMeasure
-from .sessions import esNDCG, nsDCG, sDCG
 from ..model.language import TABLES, In, Named, Parameter, Part
+from .catalogue import THEIRS, Row, SpecOf
+from .counting import COUNTS
+from .named import CWLAMeasure
+from .sessions import esNDCG, nsDCG, sDCG
+from .wrappers import MEASURES
 
 #: The kinds of things there are, and the question that each answers.
 KINDS = {

@@ -14,16 +14,17 @@ import pyarrow as pa
 from ir_measures.measures import Measure, ParamInfo
 
 from ..data.alignment import Aligned, Judgments
-from .catalogue import PLAIN
-from ..errors import BadParameter, BadSessions, some
-from ..evaluation.driver import computed_here, is_runs, loaded, measures_of
 from ..data.columns import columns_of_table, strings
-from ..model.ideal import ideal_ranking
-from .named import CWLAMeasure
-from .provider import CWLAEvaluator, prepare
 from ..data.rankings import Array, Rankings, summed
+from ..errors import BadParameter, BadSessions, some
+from ..files.inputs import is_runs, loaded
 from ..files.same_columns import the_only
+from ..model.ideal import ideal_ranking
 from ..model.language import In, OneOf, Parameter
+from .catalogue import PLAIN
+from .named import CWLAMeasure
+from .parsing import measures_of
+from .provider import CWLAEvaluator, computed_here, prepare
 
 
 def evaluate_sessions(

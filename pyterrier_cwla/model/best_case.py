@@ -32,14 +32,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..data.rankings import Rankings
 from ..errors import NoFiniteValue
 from .introspection import reads
-from ..data.rankings import Rankings
 
 if TYPE_CHECKING:
-    from .metric import Metric
     from ..data.rankings import Pool
     from .language import Spec
+    from .metric import Metric
 
 Array = np.ndarray
 

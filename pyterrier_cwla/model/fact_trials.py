@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from . import aggregation_trials, continuation_trials
 from ..errors import BadParameter, RefutedFact
+from . import aggregation_trials, continuation_trials
 from .language import ROLES, Part, Spec
 from .trial_lists import Array, CannotTell, Difference, Lists, first_place, given_by, random_lists, told_apart
 from .view import Documents

@@ -20,6 +20,7 @@ from .facts import checked_facts
 ROLES = {"gain": "gain", "effort": "effort", "continuation": "C", "aggregation": "A", "discount": "discount"}
 _LONGEST = 10_000
 _MOST = sys.float_info.max
+_PACKAGE = __name__.partition(".")[0]
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ class Part:
     def built_in(self) -> bool:
         """Whether the function is defined in this package; ``functools.wraps`` copies ``__module__``, not globals."""
         known = getattr(self.function, "__globals__", {})
-        return str(known.get("__name__")).startswith(f"{__package__}.")
+        return str(known.get("__name__")).startswith(f"{_PACKAGE}.")
 
     def signature(self) -> str:
         """As it is written in a measure: ``rbp(phi)``, ``decay(half_life=224)``."""

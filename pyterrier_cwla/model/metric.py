@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from . import best_case
-from ..errors import BadParameter, NoFiniteValue, UnknownSpec, near
-from .introspection import effort_reads, reads
 from ..data.rankings import Rankings, summed
-from .language import Spec, shortened
-from .fact_trials import check_facts, holds
-from .view import Documents, UnknownEffort, View
+from ..errors import BadParameter, NoFiniteValue, UnknownSpec, near
+from . import best_case
 from .browsing import Walk
+from .fact_trials import check_facts, holds
+from .introspection import effort_reads, reads
+from .language import Spec, shortened
+from .view import Documents, UnknownEffort, View
 
 NORMS = ("none", "ideal", "all", "mean", "unlimited")
 _CELLS = 1 << 17  # queries × ranks that are worked on at a time, so that they stay in cache

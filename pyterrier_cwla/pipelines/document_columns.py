@@ -12,12 +12,12 @@ import pandas as pd
 import pyarrow as pa
 import pyterrier as pt
 
-from ..data.lengths import Lengths
-from ..data.duplicates import RUN, Duplicates
-from ..errors import BadParameter, BadRun
 from ..data.columns import strings
+from ..data.duplicates import RUN, Duplicates
+from ..data.lengths import Lengths
 from ..data.shingles import ShingleSets, check_similarity, first_alike
 from ..data.texts import Split, tokeniser_named
+from ..errors import BadParameter, BadRun
 
 
 class DocLength(pt.Transformer):

@@ -19,7 +19,7 @@ import pyterrier as pt
 from ir_measures.measures import Measure
 
 from ..errors import BadJudgments, BadParameter, CWLAError, near, some
-from ..evaluation.driver import measures_of
+from ..measures.parsing import measures_of
 from ..measures.provider import CWLAProvider
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from ir_measures.measures import Measure
 
 from ..errors import BadParameter, CWLAError, near, some
-from ..evaluation.driver import computed_here, measures_of
+from ..measures.parsing import measures_of
+from ..measures.provider import computed_here
 from ..measures.sessions import SessionMeasure
 
 Array = np.ndarray

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from .parallel import checked, side_by_side
+from .progress import bar
 from .result_cache import Kept, Layout, Piece
-from ..data.texts import bar
 
 
 class Pieces:

@@ -12,8 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..data.columns import Columns
-
 
 def fingerprint(*parts: Any) -> str:
     """A hash of arrays, texts and what JSON can write, arrays among it: equal for equal content.
@@ -31,13 +29,6 @@ def fingerprint(*parts: Any) -> str:
             digest.update(json.dumps(part, sort_keys=True, default=plain).encode())
         digest.update(b"\0")
     return digest.hexdigest()
-
-
-def of_columns(columns: Columns) -> str:
-    """A hash of all that a run or judgments say, row by row."""
-    ids = (columns.query_id, columns.doc_id, columns.duplicate_of, columns.iteration)
-    numbers = (columns.value, columns.doc_length)
-    return fingerprint([None if c is None else of_strings(c) for c in ids], list(numbers))
 
 
 def of_table(table: pa.Table) -> str:

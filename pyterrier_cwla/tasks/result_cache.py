@@ -16,8 +16,8 @@ import numpy as np
 
 from .._version import __version__
 from ..errors import BadParameter, MalformedFile, NotWritten
-from .hashing import fingerprint, plain
 from ..files.atomic import AnyPath, beside, moved, refusing, written
+from .hashing import fingerprint, plain
 
 Piece = dict[str, np.ndarray]
 Layout = Mapping[str, tuple[str, tuple[int | None, ...]]]

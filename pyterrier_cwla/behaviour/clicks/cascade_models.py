@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from ...errors import BadLog, BadParameter, many, some
-from .click_lists import UNJUDGED, ClickedLists, Sums, em, listed
-from .predicted_relevance import PredictedRelevance, predicted
 from ..logs.estimate import Array, Estimate, over_users, printed
 from ..logs.log import InteractionLog, as_log
+from .click_lists import UNJUDGED, ClickedLists, Sums, em, listed
+from .predicted_relevance import PredictedRelevance, predicted
 
 _INSIDE = 1e-6  # an estimate that is nearer to 0 or 1 lies on the border, where there is no interval
 

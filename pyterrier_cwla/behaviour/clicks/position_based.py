@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ...errors import BadLog, BadParameter, many, some
-from ...evaluation.driver import measures_of
-from ...measures.counting import COUNTS
-from ...measures.named import Wrapper, metric_of
-from ...model.metric import Metric
-from ...measures.provider import CWLAProvider
-from ...data.rankings import Pool, Rankings
-from ...evaluation.stops import stops_of
-from ...model.view import Documents
+from ...errors import BadLog, many, some
 from ..logs.estimate import Array, over_users, printed
-from ..logs.leaving_times import numbered_sessions
 from ..logs.log import InteractionLog, as_log
+from ..logs.user_model_curves import survival_of_lists
 
 _TOLERANCE, _MOST_STEPS = 1e-8, 20_000
 _BORDER = 1e-6
@@ -292,95 +284,3 @@ class _Grid:
 
 
 # ---- what metrics say
-
-
-def survival_of_lists(log: Any, measures: Any, depth: int) -> pd.DataFrame:
-    """V(i), the share of users who get to see rank i, under each measure: the mean over the lists of a log.
-
-    One row a rank, 1 to ``depth``; one column a measure. Grades are the log's; what a list lacks or has unjudged gains
-    nothing, as in a run, and the total gain of a topic is that over all its documents in the log. A measure that needs
-    lengths takes the log's ``words``. Where effort is not that of a document each, the mean is over the lists that the
-    log has down to ``depth``: of the others nobody knows what came next, and what it cost.
-
-    Raises BadLog where there is none of these.
-
-    >>> rows = [dict(user="u", session="s", topic="t", rank=r, docno=f"d{r}", clicked=False, grade=g)
-    ...         for r, g in [(1, 0), (2, 1), (3, 0)]]
-    >>> survival_of_lists(InteractionLog.of(rows), ["RBP(rel=1)", "AdaptiveERR(max_rel=1)"], 3)
-          RBP(rel=1)  AdaptiveERR(max_rel=1)
-    rank
-    1           1.00                     1.0
-    2           0.80                     1.0
-    3           0.64                     0.5
-
-    Source: Moffat et al. (2022), Eq. 2; Chapelle et al. (2009), Figure 1.
-    """
-    log = as_log(log)
-    if not isinstance(depth, int) or depth < 1:
-        raise BadParameter(f"depth={depth!r}: give a rank, 1 or more.")
-    rankings = _rankings(log)
-    found = {str(measure): _survival(metric, log, rankings, depth) for measure, metric in _followed(measures)}
-    return pd.DataFrame(found, index=pd.RangeIndex(1, depth + 1, name="rank"))
-
-
-def _followed(measures: Any) -> Iterable[tuple[Any, Metric]]:
-    for measure in measures_of(measures):
-        if isinstance(measure, Wrapper) or measure.NAME in COUNTS or not CWLAProvider().supports(measure):
-            raise BadParameter(f"{measure} follows no user model here: there are no ranks to look at.")
-        yield measure, metric_of(measure)  # without a highest grade: RBP's users go on alike, whatever gains are
-
-
-def _rankings(log: InteractionLog) -> Rankings:
-    """The lists of all sessions, down to their last rows."""
-    rows = log.rows
-    number, _ = numbered_sessions(log)
-    rank = rows["rank"].to_numpy()
-    n = np.zeros(int(number.max(initial=-1)) + 1, np.int64)
-    np.maximum.at(n, number, rank)
-    topic, topics = pd.factorize(rows["topic"], sort=True)
-    grade = rows["grade"].to_numpy(float) if log.has("grade") else np.full(len(rows), np.nan)
-    judged = ~np.isnan(grade)
-    known = rows.assign(number=topic)[judged].drop_duplicates(["number", "docno"]).sort_values("number")
-    pool = Pool(
-        len(topics), known["number"].to_numpy(), known["grade"].to_numpy(float) if judged.any() else np.zeros(0)
-    )
-    of_topic = np.zeros(len(n), np.int64)
-    of_topic[number] = topic
-    return Rankings.of_hits(n, number[judged], rank[judged], grade[judged], pool, topic=of_topic)
-
-
-def _survival(metric: Metric, log: InteractionLog, rankings: Rankings, depth: int) -> Array:
-    if metric.rank_only and metric.unit_effort and metric.end != "stop":
-        rankings = Rankings.of_gains([np.zeros(1)])
-    elif not metric.unit_effort:
-        rankings = replace(rankings, efforts=_efforts(metric, log, rankings), views={})
-    stops = stops_of(metric, metric.cut(rankings), depth)
-    if not metric.unit_effort:
-        known = rankings.n >= depth
-        if not known.any():
-            raise BadLog(f"no list of the log comes down to rank {depth}: give a depth of {rankings.n.max()} or less.")
-        stops = stops[known]
-    return 1 - np.cumsum(stops[:, :depth], axis=1).mean(axis=0)
-
-
-def _efforts(metric: Metric, log: InteractionLog, rankings: Rankings) -> Any:
-    number, _ = numbered_sessions(log)
-    rank = log.rows["rank"].to_numpy() - 1
-    grade = log.rows["grade"].fillna(0).clip(lower=0).to_numpy(float) if log.has("grade") else np.zeros(len(rank))
-    words = log.rows["words"].to_numpy(float) if log.has("words") else np.full(len(rank), np.nan)
-    lacking = int(rankings.n.sum()) - int((~np.isnan(words)).sum())
-    if metric.needs_words and lacking:
-        raise BadLog(
-            f"effort={str(metric.effort)!r} needs the words of every result, and {lacking:,} of"
-            f" {int(rankings.n.sum()):,} (with those that lists lack) have none."
-        )
-
-    def efforts(queries: Array, width: int) -> Array:
-        grades, lengths = np.zeros((len(rankings), width)), np.zeros((len(rankings), width))
-        inside = rank < width
-        grades[number[inside], rank[inside]] = grade[inside]
-        lengths[number[inside], rank[inside]] = words[inside]
-        documents = Documents(grades[queries], lambda: lengths[queries])
-        return np.broadcast_to(np.asarray(metric.effort(documents), float), (len(queries), width))
-
-    return efforts

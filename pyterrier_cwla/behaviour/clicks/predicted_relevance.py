@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...errors import BadLog, many
-from ...evaluation.driver import loaded
 from ...data.columns import judgment_columns
-from .click_lists import UNJUDGED, ClickedLists, Sums, em
+from ...errors import BadLog, many
+from ...files.inputs import loaded
 from ..logs.estimate import Array, printed
+from .click_lists import UNJUDGED, ClickedLists, Sums, em
 
 _PYTERRIERS = {"query_id": "qid", "doc_id": "docno", "relevance": "label"}
 

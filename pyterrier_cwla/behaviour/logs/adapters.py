@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from ...data.columns import judgment_columns, strings
 from ...errors import BadLog, BadParameter, MalformedFile, many, near, some
 from ...files.formats import AnyPath, packing_of
-from ...data.columns import judgment_columns, strings
 from ...files.memory_limit import unpacked
 from .log import InteractionLog
 from .validation import frame_of

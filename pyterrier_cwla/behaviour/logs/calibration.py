@@ -14,17 +14,17 @@ import pandas as pd
 
 from ...errors import BadLog, BadParameter, MalformedFile, near, some
 from ...errors.sanitise import sanitised
+from ...files.atomic import written
 from ...files.memory_limit import unpacked
 from ...model.language import float_or_int
-from ...files.atomic import written
 from .calibration_estimates import estimated
 from .calibration_files import COLUMNS, NUMBERS, checked, once_each, plain
 from .estimate import Estimate
 from .leaving_times import check
 from .log import InteractionLog, as_log
-from .validation import SESSION
 from .rates import Reading
 from .survival import SHAPES, Fit
+from .validation import SESSION
 
 #: How deep a user looked: down to the last click, as far as logs of clicks tell, or at whatever the log says was seen.
 DEPTHS = ("clicked", "seen")
@@ -105,7 +105,7 @@ class Calibration:
 
     def graded_measure(self, **more: Any) -> Any:
         """Time-biased gain by grades with these parameters; what is missing is an error, as in ``measure``."""
-        from ...measures.named import MEASURES
+        from ...measures.wrappers import MEASURES
 
         parameters = self.graded_parameters() | more
         self._complete(

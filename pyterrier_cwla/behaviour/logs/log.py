@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from ...errors import BadLog, many
-from ...files.formats import AnyPath
 from ...errors.sanitise import sanitised
+from ...files.formats import AnyPath
 from . import log_files
 from .validation import COLUMNS, SESSION, checked, frame_of
 

@@ -16,9 +16,9 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from ...errors import BadParameter, MalformedFile
+from ...files.atomic import written
 from ...files.formats import check_parquet, in_parquet, in_text, open_parquet, packing_of, refuse_text
 from ...files.memory_limit import unpacked
-from ...files.atomic import written
 
 _KEY = b"pyterrier_cwla"
 

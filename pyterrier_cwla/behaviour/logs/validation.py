@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ...errors import BadLog, BadParameter, near, shown, some
 from ...data.columns import strings
+from ...errors import BadLog, BadParameter, near, shown, some
 
 #: The columns of a log, and what each is; the first six are needed, the others by what reads them.
 COLUMNS = {

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...errors import BadParameter
 from ...data.rankings import Rankings
+from ...errors import BadParameter
 from ...model.view import View
-from .user_paths import Task
 from .user_draws import clicks, habits_of
+from .user_paths import Task
 
 Array = np.ndarray
 _CELLS = 1 << 15  # queries × ranks that are worked on at a time

@@ -14,9 +14,9 @@ from ..._version import __version__
 from ...errors import BadParameter
 from ...errors.sanitise import sanitised
 from ...evaluation.significance import without_noise
-from .user_paths import WHAT, Task
 from ..logs.estimate import Estimate, over_users
 from .user_draws import standard_error
+from .user_paths import WHAT, Task
 
 Array = np.ndarray
 TIES = "ties"

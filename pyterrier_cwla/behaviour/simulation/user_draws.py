@@ -11,11 +11,11 @@ from hashlib import sha256
 
 import numpy as np
 
-from ...model.efforts import grade_time, time
-from ...errors import BadParameter, near
-from ...model.metric import Metric
 from ...data.rankings import Rankings
+from ...errors import BadParameter, near
+from ...model.efforts import grade_time, time
 from ...model.language import Spec
+from ...model.metric import Metric
 
 Array = np.ndarray
 

@@ -10,20 +10,21 @@ from typing import Any
 import numpy as np
 
 from ...data.alignment import Judgments
-from ...errors import BadJudgments, BadParameter, BadRun, many, shown
-from ...evaluation.driver import is_runs, loaded, measures_of, naming
-from ...evaluation.explanation import followed
-from ...model.free_items import Endless
-from ...tasks.parallel import checked, side_by_side
-from ...measures.named import pinned
-from ...model.metric import Metric
-from ...model.introspection import reads
-from ...measures.provider import CWLAEvaluator, prepare
 from ...data.rankings import Rankings
+from ...errors import BadJudgments, BadParameter, BadRun, many, naming, shown
+from ...evaluation.explanation import followed
+from ...files.inputs import is_runs, loaded
 from ...files.memory_limit import refuse_beyond_memory
-from ...data.texts import bar
-from ...model.view import UnknownEffort, View
+from ...measures.parsing import measures_of
+from ...measures.provider import CWLAEvaluator, prepare
+from ...measures.wrappers import pinned
 from ...model.browsing import Walk
+from ...model.free_items import Endless
+from ...model.introspection import reads
+from ...model.metric import Metric
+from ...model.view import UnknownEffort, View
+from ...tasks.parallel import checked, side_by_side
+from ...tasks.progress import bar
 from .user_draws import BLOCK, SAMPLINGS, Luck, Reading, clicks, habits_of, reading_of
 
 Array = np.ndarray

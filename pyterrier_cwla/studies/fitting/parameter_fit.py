@@ -12,21 +12,21 @@ import pandas as pd
 from ir_measures.measures import Measure
 
 from ..._version import __version__
-from ...evaluation.measure_hash import names_in_cache
 from ...errors import BadParameter, BadRatings
-from ...tasks.hashing import fingerprint
-from ...tasks.result_cache import Piece
-from ...measures.named import pinned
+from ...evaluation.measure_hash import names_in_cache
+from ...measures.wrappers import pinned
 from ...tasks.checkpoints import Pieces
-from ...data.texts import counted
+from ...tasks.hashing import fingerprint
+from ...tasks.progress import counted
+from ...tasks.result_cache import Piece
 from ..coefficient_names import AGREED, NRMSE, check_coefficient, is_weighted, plain_name, weights_of
 from ..correlation import rounded
-from .result import OBJECTIVES, Fit, sign_of
+from ..template import Range, Template, Values
 from ..users.prediction import error_on, folds
 from ..users.ratings import Rated
-from .search import Search
-from ..template import Range, Template, Values
 from ..users.resampled_correlations import correlations, weighted_agreement, weighted_pearson
+from .result import OBJECTIVES, Fit, sign_of
+from .search import Search
 
 Array = np.ndarray
 

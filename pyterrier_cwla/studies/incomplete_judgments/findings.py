@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import many, some
-from ...measures.named import innermost, metric_of
+from ...measures.wrappers import innermost, metric_of
 from ..correlation import TAUS
 from .system_order import KNEE
 

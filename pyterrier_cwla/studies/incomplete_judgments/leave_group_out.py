@@ -15,15 +15,15 @@ from ..._version import __version__
 from ...errors import BadParameter, many, some
 from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, axes_of
+from ...rendering.labels import measure_look
 from ..correlation import rounded
+from ..resampling import percentiles
+from ..study import Picture, Study, Table
+from .findings import told
+from .masked_scores import Masking
 from .missing_judgments import checked_groups, without_group
 from .study import MEASURES, ready
-from ...rendering.labels import measure_look
-from .masked_scores import Masking
-from ..resampling import percentiles
-from .findings import told
 from .work import hash_of_input
-from ..study import Picture, Study, Table
 
 Array = np.ndarray
 

@@ -11,11 +11,11 @@ import numpy as np
 from ir_measures.measures import Measure
 
 from ...data.alignment import Aligned, Judgments, taken
-from ...errors import BadParameter
-from ...evaluation.driver import loaded, naming
-from ...measures.named import innermost, metric_of, pinned
-from ...measures.provider import CWLAEvaluator
 from ...data.rankings import Pool, Rankings, StackedRows
+from ...errors import BadParameter, naming
+from ...files.inputs import loaded
+from ...measures.provider import CWLAEvaluator
+from ...measures.wrappers import innermost, metric_of, pinned
 from .missing_judgments import NOWHERE
 
 Array = np.ndarray

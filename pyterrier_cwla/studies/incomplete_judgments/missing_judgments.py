@@ -12,7 +12,7 @@ import pandas as pd
 
 from ...data.alignment import Judgments
 from ...errors import BadParameter, some
-from ...evaluation.driver import loaded
+from ...files.inputs import loaded
 from ...measures.provider import prepare
 
 Array = np.ndarray

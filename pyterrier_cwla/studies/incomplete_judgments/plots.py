@@ -12,9 +12,9 @@ import pandas as pd
 from ...errors import BadParameter, many
 from ...rendering.figures import GREY, axes_of
 from ...rendering.labels import label_ends, measure_look
+from ..study import Picture
 from .findings import papers_chain
 from .system_order import KNEE
-from ..study import Picture
 
 if TYPE_CHECKING:
     from .result import Robustness

@@ -13,11 +13,11 @@ from ir_measures.measures import Measure
 from ...errors import BadParameter, many, near, some
 from ...measures.provider import aggregated
 from ..correlation import TAUS
-from .missing_judgments import Depths, Fractions
-from .findings import findings, limits, told
-from .system_order import KNEE, Orders
-from .significance_kept import PairTests
 from ..study import Picture, Study, Table
+from .findings import findings, limits, told
+from .missing_judgments import Depths, Fractions
+from .significance_kept import PairTests
+from .system_order import KNEE, Orders
 
 
 @dataclass(frozen=True, eq=False, repr=False)

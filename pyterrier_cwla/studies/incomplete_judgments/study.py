@@ -10,18 +10,18 @@ import numpy as np
 
 from ..._version import __version__
 from ...data.alignment import Judgments
-from ...evaluation.run_comparison import measures_by_name
 from ...errors import BadJudgments, BadParameter, BadRun, many, near, some
-from ...evaluation.driver import is_runs
-from ...tasks.hashing import fingerprint
+from ...evaluation.run_comparison import measures_by_name
+from ...files.inputs import is_runs
 from ...tasks.checkpoints import Pieces
+from ...tasks.hashing import fingerprint
 from ..correlation import TAUS
-from .missing_judgments import FRACTIONS, Depths, Fractions, lacking, plain_judgments
 from .masked_scores import Masking
-from .system_order import Orders
-from .work import Resampling, Work, cached, chosen_pairs, identity
+from .missing_judgments import FRACTIONS, Depths, Fractions, lacking, plain_judgments
 from .result import Robustness
 from .significance_kept import PairTests
+from .system_order import Orders
+from .work import Resampling, Work, cached, chosen_pairs, identity
 
 #: Those of the paper, and average precision. Its nDCG is of binary judgments.
 MEASURES = {"bpref": "Bpref", "infAP": "infAP", "nDCG": "CWLA(C='dcg',A='etg',gain='binary',norm='ideal')", "AP": "AP"}

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ...data.columns import of_columns
 from ...evaluation.measure_hash import names_in_cache
-from ...tasks.hashing import fingerprint, of_columns
-from ...tasks.result_cache import Layout, Piece
 from ...evaluation.significance import wilcoxon_test, without_noise
+from ...tasks.hashing import fingerprint
+from ...tasks.result_cache import Layout, Piece
 from ..correlation import tau
-from .missing_judgments import Depths, Fractions
 from .masked_scores import Masking, best_ranks, of_pairs, parts
+from .missing_judgments import Depths, Fractions
 from .system_order import mean_of_known
 
 Array = np.ndarray

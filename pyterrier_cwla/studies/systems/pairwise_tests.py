@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...tasks.result_cache import Layout, Piece
 from ...evaluation.significance import randomisation_test, t_test, unit_of, wilcoxon_test, without_noise
+from ...tasks.result_cache import Layout, Piece
 from ..resampling import times_drawn
 
 Array = np.ndarray

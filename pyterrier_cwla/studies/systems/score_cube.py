@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 from ir_measures import NumRet
 
-from ...evaluation.run_comparison import check_answers, measures_by_name
 from ...errors import BadJudgments, BadParameter, many, some
-from ...evaluation.driver import evaluate, is_runs
+from ...evaluation.driver import evaluate
+from ...evaluation.run_comparison import check_answers, measures_by_name
+from ...files.inputs import is_runs
 from ...measures.provider import aggregated
 
 Array = np.ndarray

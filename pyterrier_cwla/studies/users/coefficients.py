@@ -12,10 +12,10 @@ from ...behaviour.clicks.online_metrics import weighted_correlation
 from ...evaluation.significance import corrected, t_test
 from ..coefficient_names import AGREED, WEIGHTED_PEARSON, plain_name, weights_of
 from ..correlation import standardised, tau
+from ..resampling import around
 from .dependent_correlations import SAME, difference_test, influence, williams_test
 from .prediction import corrected_t_test
 from .ratings import Rated
-from ..resampling import around
 from .resampled_correlations import resample_counts, weighted_agreement, weighted_pearson, weighted_ranks
 
 Array = np.ndarray

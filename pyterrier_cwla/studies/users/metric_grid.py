@@ -13,8 +13,8 @@ import pandas as pd
 from ...errors import BadParameter, near, some
 from ...evaluation.driver import evaluate
 from ...measures.named import CWLA, CWLAMeasure
-from ...model.metric import Metric
 from ...model.language import parse
+from ...model.metric import Metric
 
 Array = np.ndarray
 

@@ -10,8 +10,8 @@ import numpy as np
 from ...errors import BadParameter, many
 from ...errors.sanitise import in_picture
 from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of
-from ..coefficient_names import LABELS
 from ...rendering.labels import label_ends
+from ..coefficient_names import LABELS
 from ..study import Picture
 
 if TYPE_CHECKING:

@@ -11,12 +11,13 @@ import pandas as pd
 from ir_measures.measures import Measure
 
 from ...data.alignment import Aligned, Judgments
-from ...errors import BadParameter, BadRatings, many, some
-from ...evaluation.driver import computed_here, loaded, measures_of, one_run
-from ...tasks.hashing import fingerprint
 from ...data.columns import strings
-from ...measures.provider import CWLAEvaluator, prepare
+from ...errors import BadParameter, BadRatings, many, some
+from ...files.inputs import loaded, one_run
+from ...measures.parsing import measures_of
+from ...measures.provider import CWLAEvaluator, computed_here, prepare
 from ...measures.sessions import SessionMeasure, SessionRun
+from ...tasks.hashing import fingerprint
 
 Array = np.ndarray
 

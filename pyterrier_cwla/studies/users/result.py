@@ -11,9 +11,9 @@ import pandas as pd
 from ...errors import BadParameter, many, near
 from ..coefficient_names import AGREED, LABELS, TESTED
 from ..correlation import rounded
+from ..study import Picture, Study, Table
 from .metric_grid import Grid
 from .ratings import Rated, why_left_out
-from ..study import Picture, Study, Table
 
 _FEW_USERS = 20
 _MOST_LEVELS = 9  # ratings that are shown one by one

@@ -11,11 +11,11 @@ import pandas as pd
 
 from ..._version import __version__
 from ...errors import BadParameter, BadRatings, near
-from ...evaluation.driver import measures_of
 from ...evaluation.significance import CORRECTIONS
-from .coefficients import agreement_columns, prediction_columns
+from ...measures.parsing import measures_of
 from ..coefficient_names import AGREED, TESTED, check_coefficient
 from ..correlation import rounded
+from .coefficients import agreement_columns, prediction_columns
 from .metric_grid import Grid, cell_name
 from .prediction import nrmse
 from .ratings import Rated

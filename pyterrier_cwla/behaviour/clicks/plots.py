@@ -1,0 +1,56 @@
+"""Plots of click models: positions and predicted relevance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors.sanitise import in_picture
+from ...rendering.figures import GAIN, GREY, SCORE, STAY, apart, axes_of
+from ..logs.behaviour_plots import _dots, _label, _lines, _of
+
+
+def plot_positions(model: Any, measures: Any = (), depth: int = 10, ax: Any = None) -> Any:
+    """How likely each rank is examined, and the share that metrics let get there; on matplotlib axes.
+
+    Dots are b_p of a position model with the ends of their intervals; lines are V of the ``measures`` over the log's
+    lists. Chapelle et al. (2009), Figure 1.
+    """
+    table = model.beside(measures, depth)
+    ax = axes_of(ax)
+    _dots(ax, table.index.to_numpy(), table["b"], table["low"], table["high"])
+    _lines(ax, table.drop(columns=["b", "low", "high"]), "V of ")
+    _label(ax, "$b_p$, from clicks", table["high"].fillna(table["b"]))
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set_xlabel("rank (documents)")
+    ax.set_ylabel("probability to be examined,\nas a share of rank 1's")
+    ax.set_ylim(0, 1.08 * max(1.0, float(np.nanmax(table["high"].fillna(table["b"])))))
+    ax.set_title(f"Position model · {_of(model)}", fontsize=10, loc="left")
+    return ax
+
+
+def plot_relevance(model: Any, ax: Any = None) -> Any:
+    """What attracts, what satisfies, and R(g) = a·s of each grade; on matplotlib axes.
+
+    Bars are R(g) with the ends of its interval; circles what attracts (a), triangles what satisfies once clicked (s).
+    """
+    table = model.table
+    ax = axes_of(ax)
+    x = np.arange(len(table))
+    ax.bar(x, table["R"], width=0.5, color=GAIN)
+    names = {"a": "a: clicked if examined", "s": "s: satisfied if clicked", "R": "R = a·s"}
+    looks = {"a": (-0.12, STAY, "o"), "s": (0.12, SCORE, "^"), "R": (0.0, GREY, "")}
+    for name, (shift, colour, mark) in looks.items():
+        _dots(ax, x + shift, table[name], table[f"{name} low"], table[f"{name} high"], colour, mark)
+    ends = [(max(float(table[name].iloc[-1]), 0.05), name) for name in names if np.isfinite(table[name].iloc[-1])]
+    ends.sort()
+    for height, (_, name) in zip(apart([end[0] for end in ends], 0.1), ends, strict=True):
+        ax.annotate(names[name], (x[-1] + 0.27, height), va="center", color=looks[name][1])
+    ax.set_xticks(x, [in_picture(grade) for grade in table["grade"]])
+    ax.set_xlim(-0.6, len(table) - 0.1)
+    ax.set_ylim(0, 1.05)
+    ax.set_xlabel("grade")
+    ax.set_ylabel("probability")
+    ax.set_title(f"γ = {in_picture(model.gamma)} · {_of(model)}", fontsize=10, loc="left")
+    return ax

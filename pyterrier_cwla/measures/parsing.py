@@ -1,0 +1,86 @@
+"""Measures from text, with near matches for names that are unknown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import ir_measures
+from ir_measures.measures import Measure
+
+from ..errors import BadParameter, CWLAError, UnknownSpec, near, shown
+from ..model.language import shortened
+from .catalogue import THEIRS
+from .counting import COUNTS
+from .named import CWLAMeasure
+from .wrappers import MEASURES
+
+
+def measures_of(texts: Iterable[Any]) -> list[Measure]:
+    """Measures from text or objects, or one; an unknown name is an error with its near matches."""
+    measures = [text if isinstance(text, Measure) else _parsed(_text_of(text)) for text in listed(texts)]
+    return [m if isinstance(m, CWLAMeasure) else _validated(m) for m in measures]
+
+
+def listed(measures: Any) -> list[Any]:
+    """One measure, or several, as a list."""
+    if isinstance(measures, str | Measure):
+        return [measures]
+    if not isinstance(measures, Iterable):
+        raise BadParameter(
+            f"measures must be a measure or a list of them, such as ['nDCG@10', 'TBG'], not {shown(measures)}."
+        )
+    return list(measures)
+
+
+def _text_of(measure: Any) -> str:
+    if not isinstance(measure, str):
+        raise BadParameter(
+            f"a measure is a text, such as 'nDCG@10', or an object of ir_measures, not {shown(measure)}, of type"
+            f" {type(measure).__name__}."
+        )
+    return measure
+
+
+def _parsed(text: str) -> Measure:
+    try:
+        measure = ir_measures.parse_measure(text)
+    except NameError:
+        name = shortened(text.split("(")[0].split("@")[0].strip())
+        known = near(name, _computed())
+        raise UnknownSpec(f"no measure {name!r}. {known} `pyterrier-cwla measures` lists all.") from None
+    except CWLAError:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
+        if re.search(r"=\s*-", text):
+            raise BadParameter(f"{shortened(text)}: no parameter is negative.") from error
+        text = shortened(text)
+        raise UnknownSpec(f"cannot read the measure {text!r}: write Name(parameter=value)@cutoff.") from error
+    return measure
+
+
+def _computed() -> list[str]:
+    """The names that are computed here, ir_measures' other names for them included."""
+    ours = {*MEASURES, *THEIRS, *COUNTS}
+    return [name for name, measure in ir_measures.measures.registry.items() if measure.NAME in ours]
+
+
+def _validated(measure: Measure) -> Measure:
+    """One of ir_measures' own with parameters that it takes, where by itself it fails an assertion or refuses T=2."""
+    known = measure.SUPPORTED_PARAMS
+    for name, value in list(measure.params.items()):
+        if name not in known:
+            raise BadParameter(f"{measure.NAME} has no parameter {name!r}. {near(name, known)}")
+        small = isinstance(value, int) and abs(value) < 2**53
+        if small and not known[name].validate(value) and known[name].validate(float(value)):
+            measure = measure(**{name: float(value)})
+    allowed = {p.name: p.allowed for p in THEIRS[measure.NAME].parameters} if measure.NAME in THEIRS else {}
+    for name, parameter in known.items():
+        if parameter.required and name not in measure.params:
+            example = f", as in {measure.NAME}@10" if name == "cutoff" else ""
+            raise BadParameter(f"{measure.NAME} needs {name}={example}.")
+        if name in measure.params and not parameter.validate(measure.params[name]):
+            what = allowed.get(name) or parameter.desc or "of another type"
+            raise BadParameter(f"{measure.NAME}({name}={measure.params[name]!r}): {name} must be {what}.")
+    return measure

@@ -1,0 +1,235 @@
+"""Measures of other measures: residuals, geometric means and means over intents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from ir_measures.measures import MeanAgg, Measure, ParamInfo
+
+from ..data.document_tables import DocumentTable
+from ..data.intents import IntentWeights, Weights, bind_weights
+from ..errors import BadParameter
+from ..model.introspection import reads
+from ..model.language import In, Parameter
+from ..model.metric import Metric
+from .calibrated import BoundCalibration
+from .catalogue import THEIRS
+from .counting import COUNTS
+from .named import _NAMED, CWLA, CWLAMeasure
+
+
+def pinned(measures: Iterable[Measure]) -> list[Measure]:
+    """The same measures with tables and calibrations as their files are now, whatever becomes of the files later.
+
+    Each file is hashed once, and read where its content is new.
+    """
+    known: dict[Any, Any] = {}
+    return [measure._pinned(known) if isinstance(measure, CWLAMeasure) else measure for measure in measures]
+
+
+def metric_of(measure: Measure, highest: float | None = None) -> Metric:
+    """The metric that a measure of ours, or one of ir_measures' own, means now (see :func:`pinned`).
+
+    ``highest`` is the judgments' top grade.
+    """
+    if isinstance(measure, CWLAMeasure):
+        return measure._pinned({}).metric
+    row = THEIRS[str(measure.NAME)]
+    given = {name: value for name, value in measure.params.items() if name in {p.name for p in row.parameters}}
+    if measure.NAME == "RBP" and "rel" not in given and highest is not None and highest > 1:
+        raise BadParameter(
+            f"{measure} without rel= is graded, and ir_measures' RBP has no highest grade: write"
+            f" CWLA(C='rbp({measure['p']})',A='erg',max_rel={highest})."
+        )
+    return row.metric(given)
+
+
+class Wrapper(CWLAMeasure):
+    """A measure of another measure, ``measure=``, that is computed here."""
+
+    __name__: str
+    ROW = None  # type: ignore[assignment]
+    MORE: tuple[Parameter, ...] = ()
+
+    @classmethod
+    def _parameters(cls) -> tuple[Parameter, ...]:
+        return (Parameter("measure"), *cls.MORE)
+
+    def _canonical(self, parameter: Parameter, value: Any) -> Any:
+        if parameter.name != "measure":
+            return super()._canonical(parameter, value)
+        from .parsing import measures_of
+
+        inner = measures_of([value])[0] if isinstance(value, str | Measure) else value
+        if not isinstance(inner, Measure) or not self._takes(inner):
+            raise BadParameter(f"{self.__name__}(measure=) takes {self.TAKES}, not {value!r}.")
+        self._bound["measure"] = inner
+        return str(inner)
+
+    TAKES = "a measure that is computed here, such as 'TBG' or 'AP'"
+
+    def _takes(self, inner: Measure) -> bool:
+        return isinstance(inner, CWLAMeasure) or inner.NAME in {*THEIRS, *COUNTS}
+
+    def _prepare(self) -> None:
+        self.inner  # noqa: B018  (an error now where there is no measure)
+
+    @property
+    def inner(self) -> Measure:
+        if "measure" not in self._bound:
+            raise BadParameter(f"{self.__name__} needs measure=, such as {self.__name__}(measure='TBG').")
+        return self._bound["measure"]
+
+    @property
+    def metric(self) -> Metric:
+        """The metric behind the wrapped measure."""
+        inner = innermost(self)
+        return inner.metric if isinstance(inner, CWLAMeasure) else metric_of(inner)
+
+
+def innermost(measure: Measure) -> Measure:
+    """What is left when all wrappers are taken off."""
+    return innermost(measure.inner) if isinstance(measure, Wrapper) else measure
+
+
+def files_of(measures: Iterable[Measure]) -> Iterator[str]:
+    """The files that measures name: tables of lengths and of duplicates, and calibrations."""
+    for measure in measures:
+        for part in measure._bound.values() if isinstance(measure, CWLAMeasure) else ():
+            if isinstance(part, Measure):
+                yield from files_of([part])
+            elif isinstance(part, DocumentTable) and part.path is not None:
+                yield part.path
+            elif isinstance(part, BoundCalibration):
+                yield part.name
+
+
+def _wrapper(**info: ParamInfo) -> dict[str, ParamInfo]:
+    return {"measure": ParamInfo(dtype=str, required=True, desc="a measure"), **info}
+
+
+_OTHER_RESIDUALS = "'RBP(rel=1)' or \"CWLA(C='rbp(0.8)',A='erg',max_rel=3)\""
+
+
+def _as_cell(metric: Metric) -> CWLAMeasure:
+    """The same metric in the language of CWLA, with grades up to 3."""
+    names = ("C", "A", "gain", "effort", "norm", "end", "unseen", "judged_only")
+    return CWLA(**{name: getattr(metric, name) for name in names}, cutoff=metric.k, max_rel=3)
+
+
+class _Residual(Wrapper):
+    """How much higher the score could be: that if every unjudged and unseen item had the best gain, minus the score.
+
+    Over the ideal (``norm="ideal"``), which judgments raise as well, it is the highest score that judgments can lead
+    to, minus the score, where C and A are of ranks alone, as in nDCG: then score and residual are at most 1.
+    ``is_a_bound`` says whether no judgment can lift the score by more; of most other normalised measures no bound is
+    known.
+
+    Source: Moffat and Zobel (2008), section 3.4.
+    """
+
+    __name__ = NAME = PRETTY_NAME = "Residual"
+    SHORT_DESC = "How much higher the score could be if every unjudged and unseen item had the best gain."
+    SUPPORTED_PARAMS = _wrapper()
+    TAKES = f"a measure that follows a user model, such as {_OTHER_RESIDUALS}"
+
+    def _takes(self, inner: Measure) -> bool:
+        return inner.NAME in THEIRS or (isinstance(inner, CWLAMeasure) and not isinstance(inner, Wrapper))
+
+    def _prepare(self) -> None:
+        """Raise BadParameter where there is no best case."""
+        metric = self.metric
+        if (reads(metric.C) | reads(metric.A)) & {"total", "found"}:
+            raise BadParameter(
+                f"no residual of {self.inner}: its score depends on how much there is to find, and unjudged documents"
+                f" may add any amount. Ask for that of {_OTHER_RESIDUALS}."
+            )
+        try:
+            metric.best  # noqa: B018  (an error now where there is no best gain)
+        except BadParameter:
+            if "max_rel" in self.inner.SUPPORTED_PARAMS:
+                raise
+            raise BadParameter(
+                f"no residual of {self.inner}: it has no highest grade. Ask for that of {_as_cell(metric)}, with the"
+                " highest grade as max_rel, or of 'RBP(rel=1)'."
+            ) from None
+
+    @property
+    def is_a_bound(self) -> bool:
+        """Whether no judgment can lift the score by more than the residual; False where that is not known."""
+        return self.metric.residual_is_a_bound
+
+
+class _GeometricMean(Wrapper):
+    """The geometric mean over the queries of another measure: low scores weigh more.
+
+    GM = exp((1/|Q|) Σ_q ln max(M_q, floor)). The value of a query is ln max(M_q, floor), as trec_eval has it for its
+    gm_map; so whatever averages by itself, as PyTerrier's experiments do, shows ln GM.
+
+    Source: Robertson (2006).
+    """
+
+    __name__ = NAME = PRETTY_NAME = "GeometricMean"
+    SHORT_DESC = "The geometric mean over the queries of another measure: low scores weigh more."
+    MORE = (Parameter("floor", In("(0, 1]"), 1e-5),)
+    SUPPORTED_PARAMS = _wrapper(floor=ParamInfo(dtype=(int, float), default=1e-5, desc="what lower scores count as"))
+
+    def _takes(self, inner: Measure) -> bool:
+        return super()._takes(inner) and not isinstance(inner, _GeometricMean)
+
+    def per_query(self, values: np.ndarray) -> np.ndarray:
+        return np.log(np.maximum(values, self["floor"]))
+
+    def aggregator(self) -> Any:
+        return _GeometricMeanOfLogs()
+
+
+class _GeometricMeanOfLogs(MeanAgg):
+    def result(self) -> float:
+        return float(np.exp(super().result()))
+
+
+class _IntentAware(Wrapper):
+    """The expected score of another measure over the intents that a query may have.
+
+    M_IA = Σ_t P(t|q)·M_t, M_t the score by the judgments of intent t alone, which the qrels' column ``iteration``
+    tells apart. ``weights="uniform"``: every intent of which anything is relevant is as likely.
+
+    Source: Agrawal et al. (2009); Chapelle et al. (2009), section 7.5.
+    """
+
+    __name__ = NAME = PRETTY_NAME = "IntentAware"
+    SHORT_DESC = "The expected score of another measure over the intents that a query may have."
+    MORE = (Parameter("weights", Weights(), "uniform"),)
+    SUPPORTED_PARAMS = _wrapper(weights=ParamInfo(dtype=str, default="uniform", desc=str(Weights())))
+
+    def _canonical(self, parameter: Parameter, value: Any) -> Any:
+        if parameter.name != "weights":
+            return super()._canonical(parameter, value)
+        self._bound["weights"] = weights = bind_weights(value)
+        return weights.name
+
+    TAKES = "a measure that is computed here and itself no mean over intents or queries, such as 'TBG' or 'AP'"
+
+    def _takes(self, inner: Measure) -> bool:
+        return super()._takes(inner) and not isinstance(inner, _GeometricMean | _IntentAware)
+
+    @property
+    def weights(self) -> IntentWeights:
+        return self._bound.get("weights") or bind_weights("uniform")
+
+
+Residual, GeometricMean, IntentAware = _Residual(), _GeometricMean(), _IntentAware()
+
+
+MEASURES: dict[str, CWLAMeasure] = {
+    name: kind()
+    for name, kind in {
+        **_NAMED,
+        "Residual": _Residual,
+        "GeometricMean": _GeometricMean,
+        "IntentAware": _IntentAware,
+    }.items()
+}

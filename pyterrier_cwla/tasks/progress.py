@@ -1,0 +1,30 @@
+"""Progress bars for work that takes more than a second."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+def bar(
+    items: Iterable[Any], progress: bool, says: str, total: int | None = None, unit: str = "documents"
+) -> Iterable[Any]:
+    """The items, with a progress bar where they take more than a second."""
+    if not progress:
+        return items
+    from tqdm.auto import tqdm
+
+    return tqdm(items, says, total, leave=False, unit=f" {unit}", delay=1)
+
+
+@contextmanager
+def counted(progress: bool, says: str, total: int, unit: str) -> Iterator[Callable[[int], Any]]:
+    """What a progress bar is told of: so many more are done."""
+    if not progress:
+        yield lambda number: None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(desc=says, total=total, leave=False, unit=f" {unit}", delay=1) as shown:
+        yield shown.update
