@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 from ..errors import BadJudgments, BadRun, some
 from ..errors.user_warnings import warn
 from ..files import id_columns
+from ..files.pair_keys import PairKeys, repeated
 from .columns import Columns, judgment_columns, run_columns
-from .judged_pairs import JudgedPairs, PairKeys, ranges, repeated
+from .judged_pairs import JudgedPairs, ranges
 from .overlap import TOP, Overlap
 from .rankings import Array, Pool, Rankings
 

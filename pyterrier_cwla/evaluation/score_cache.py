@@ -37,7 +37,8 @@ Compute = Callable[[list[Measure]], Iterable[Scored]]
 class KeptScores:
     """The values of runs' queries by the measures and judgments of an evaluator, kept in a folder.
 
-    A run is known by its content, not by its name; a measure as :func:`pyterrier_cwla.evaluation.measure_hash.names_in_cache` names it.
+    A run is known by its content, not by its name; a measure as
+    :func:`pyterrier_cwla.evaluation.measure_hash.names_in_cache` names it.
     Values of other measures are computed each time. Nothing is kept of a run that answers none of the judged queries.
     """
 

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from ..data.judged_pairs import first_repeat
 from ..errors import ARE_JUDGMENTS, IS_A_RUN, MalformedFile, if_swapped
 from .memory_limit import check_file, check_room, has_room, unpacked
+from .pair_keys import first_repeat
 from .real_numbers import are_real, plain
 from .same_columns import the_only
 

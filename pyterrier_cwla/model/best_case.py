@@ -26,7 +26,6 @@ result: it remains a bound. No score is above 1, since w falls.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -117,9 +116,9 @@ def _weights(metric: Metric, rankings: Rankings) -> tuple[Array, float] | None:
 
 def _sum_of_weights(C: Spec, A: Spec, end: Any) -> float | None:
     """The sum of the weights of all ranks; None where it does not converge."""
-    from ..measures.catalogue import PLAIN
+    from .metric import plain_metric
 
-    metric = replace(PLAIN, C=C, A=A, end=end, max_rel=1)
+    metric = plain_metric(C, A, end, max_rel=1)
     try:
         return float(metric.raw(Rankings.of_gains([[]]), background=1.0)[0])
     except NoFiniteValue:

@@ -13,7 +13,9 @@ from ..data.rankings import Rankings, summed
 from ..errors import BadParameter, NoFiniteValue, UnknownSpec, near
 from . import best_case
 from .browsing import Walk
+from .efforts import unit
 from .fact_trials import check_facts, holds
+from .gains import raw
 from .introspection import effort_reads, reads
 from .language import Spec, shortened
 from .view import Documents, UnknownEffort, View
@@ -542,6 +544,11 @@ def packed(order: Array, widths: Array, cells: int) -> Iterator[tuple[Array, int
         done += len(queries)
 
 
+def plain_metric(C: Spec, A: Spec, end: str | int, max_rel: float | None = None) -> Metric:
+    """Return the metric of a continuation and an aggregation whose gain is the grade, at unit effort."""
+    return Metric(C, A, raw(), unit(), end=end, max_rel=max_rel)
+
+
 def rank_weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:
     """What a gain of 1 at each of the ranks 1..n adds to the score; kept where the functions are ours."""
     return _kept_weights(C, A, end, n) if C.built_in and A.built_in else _weights(C, A, end, n)
@@ -554,9 +561,7 @@ def _kept_weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:
 
 def _weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:
     """The metric itself, on rankings with one gain each, as long as the next power of two: so n changes no weight."""
-    from ..measures.catalogue import PLAIN
-
     rank = np.arange(1, n + 1)
     length = np.full(n, n) if end == "stop" else power_of_two(rank)
-    metric = replace(PLAIN, C=C, A=A, end=end)
+    metric = plain_metric(C, A, end)
     return metric._by_chunks(metric.cut(Rankings.of_hits(length, rank - 1, rank, np.ones(n))))
