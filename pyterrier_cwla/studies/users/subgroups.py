@@ -256,9 +256,6 @@ def _within(x: Array, y: Array, counts: Array, part: Array) -> Array:
                      out=np.full(above.shape, np.nan))  # fmt: skip
 
 
-Array = np.ndarray
-
-
 _LONGEST = 20  # letters of a part's name
 
 

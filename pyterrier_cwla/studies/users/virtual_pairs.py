@@ -61,8 +61,8 @@ def virtual_systems(
     1
 
     With :class:`pyterrier_cwla.behaviour.clicks.online_metrics.ClickMetrics` ``found``:
-    ``evaluate(found.qrels, found.run, measures, by_query=True).droplevel("run").join(found.configurations)``, with ``Rated`` lists: ``rated.scores(measures)`` with
-    columns for the rating and the topic.
+    ``evaluate(found.qrels, found.run, measures, by_query=True).droplevel("run").join(found.configurations)``, with
+    ``Rated`` lists: ``rated.scores(measures)`` with columns for the rating and the topic.
 
     Source: Chapelle et al. (2009), section 6.4 and Algorithm 3.
     """
