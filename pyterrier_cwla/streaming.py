@@ -21,7 +21,7 @@ from .frames import Columns
 from .measures import CWLAMeasure, innermost, pinned
 from .overlap import Overlap
 from .parts import EXTRAS, Part, Source, sources, twice
-from .provider import CWLAEvaluator, CWLAProvider, prepare
+from .provider import CWLAEvaluator, CWLAProvider, judged
 from .resuming import KeptScores
 from .room import NoRoom, has_room, limit_for
 from .scored import Scored
@@ -176,7 +176,7 @@ class Scoring:
 
     def __init__(self, measures: Iterable[Any], judgments: Any, counts: Counts | None = None) -> None:
         self.measures = pinned(computed_here(measures))
-        self.judgments = prepare(judgments)
+        self.judgments = judged(judgments)
         self.counts = counts
         self.overlaps: dict[str, Overlap] = {}
         """How much of each run is judged, of the rows that were scored so far."""
