@@ -273,7 +273,7 @@ def test_gains_that_are_none(gains):
 @pytest.mark.parametrize(
     "gains",
     [[Decimal("0.5"), 1], [Fraction(1, 2), True], [0.5, np.float32(1)], pd.Series([0.5, 1]), (0.5, 1), iter([0.5, 1])],
-    ids=repr,
+    ids=lambda gains: type(gains).__name__,
 )
 def test_gains_of_other_types(gains):
     assert score(gains, C="rbp(0.5)", A="erg") == 0.5
