@@ -49,27 +49,41 @@ def pairs(data: bytes, kind: str) -> dict[str, list]:
         raise Refused("nothing in it")
     delimiter = next((d for d in "\t," if d.encode() in lines[0]), " ")
     names = next(csv.reader([lines[0].decode(errors="replace")])) if delimiter == "," else _cells(lines[0], delimiter)
-    first = [name.strip().lower() for name in names]
-    at, column = 0, {"lengths": "doc_length", "duplicates": "duplicate_of"}[kind]
-    for place, other in ((0, 1), (1, 0)):
-        if len(first) == 2 and first[place] in _DOCUMENTS and first[other] in _SECOND[kind]:
-            at, column, lines = place, _SECOND[kind][first[other]], lines[1:]
-            break
+    meant = [_meaning(name.strip().lower(), kind) for name in names]
+    if len(meant) > 1 and set(meant) == {"doc_id"}:
+        raise Refused("columns of documents alone")
+    usual = {"lengths": "doc_length", "duplicates": "duplicate_of"}[kind]
+    if "doc_id" in meant and "" not in meant and len(set(meant)) == 2:
+        lines = lines[1:]
+    else:
+        meant = ["doc_id", usual]
+    column = next(name for name in meant if name != "doc_id")
     rows = []
     for line in lines:
         cells = _cells(line, delimiter)
-        if len(cells) != 2:
+        if len(cells) != len(meant):
             raise Refused(f"{len(cells)} fields")
-        value: str | float = cells[1 - at]
-        if kind == "lengths":
-            value = number(str(value).strip(" \t"))
-            if not 0 <= value < float("inf"):
-                raise Refused("a length that is none")
-        rows.append((cells[at], value))
+        documents = {cell for cell, name in zip(cells, meant, strict=True) if name == "doc_id"}
+        texts = [cell for cell, name in zip(cells, meant, strict=True) if name != "doc_id"]
+        values = {_length(text) for text in texts} if kind == "lengths" else {*texts}
+        if len(documents) > 1 or len(values) > 1:
+            raise Refused("two columns for one thing that differ")
+        rows.append((*documents, *values))
     if not rows:
         raise Refused("a header alone")
     _once([row[0] for row in rows])
     return _columns(rows, "doc_id", column)
+
+
+def _meaning(name: str, kind: str) -> str:
+    return "doc_id" if name in _DOCUMENTS else _SECOND[kind].get(name, "")
+
+
+def _length(text: str) -> float:
+    value = number(text.strip(" \t"))
+    if not 0 <= value < float("inf"):
+        raise Refused("a length that is none")
+    return value
 
 
 def unpacked(data: bytes) -> bytes:

@@ -37,6 +37,20 @@ def test_some_inputs_of_each_target(target):
     assert 0 < sum(accepted) < len(accepted)
 
 
+def test_the_documentation_has_a_result_of_each_target():
+    page = (Path(fuzz.__file__).parent.parent / "docs" / "fuzzing.rst").read_text()
+    listed = re.findall(r"\* - ``python -m fuzz (\w+) --inputs \d+``", page)
+    assert sorted(listed) == sorted(TARGETS)
+
+
+@pytest.mark.parametrize("score", [[2**64 - 1], [1, 2**63 + 1], [2**53 + 1, 1]])
+def test_integers_beyond_floats_in_parquet(score):
+    """Their nearest floats are right; the target took them for wrong."""
+    columns = {"qid": ["1"] * len(score), "docno": ["a", "b"][: len(score)], "score": pa.array(score, pa.uint64())}
+    pq.write_table(pa.table(columns), written := pa.BufferOutputStream())
+    assert importlib.import_module("fuzz.parquet").one_input(written.getvalue().to_pybytes())
+
+
 def test_inputs_are_the_same_wherever_one_begins():
     assert [source("run", 3)[number] for number in (7, 8)] == [source("run", 3)[number] for number in range(9)][7:]
 
@@ -258,22 +272,30 @@ def test_a_calibration_that_says_something_twice(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "number, says",
+    "place, value, says",
     [
-        (13842, "table[23].grade is 9999999999999999999999999, an integer that no 64-bit float equals"),  # a TypeError
-        (20924, "table[7].way has half of a surrogate pair"),  # was a UnicodeEncodeError
-        (8752, "table[0].grade is 9007199254740993, an integer that no 64-bit float equals"),  # was 9007199254740992.0
-        (2438, "about.rel is -1, and must be a grade above 0"),  # named the file nowhere
-        (4797, "about.rel is -0.0, and must be a grade above 0"),
-        (28041, "about.rel is nan, and must be a grade above 0"),
+        (("table", 1, "grade"), 10**25 - 1, "an integer that no 64-bit float equals"),  # was a TypeError
+        (("table", 0, "grade"), 2**53 + 1, "an integer that no 64-bit float equals"),  # was 9007199254740992.0
+        (("table", 1, "high"), 10**400, "must be a number"),
+        (("table", 1, "way"), "\ud800", "has half of a surrogate pair"),  # was a UnicodeEncodeError
+        (("notes", 0), "a\udfff", "has half of a surrogate pair"),
+        (("about", "rel"), -1, "is -1, and must be a grade above 0"),  # named the file nowhere
+        (("about", "rel"), -0.0, "is -0.0, and must be a grade above 0"),
+        (("about", "rel"), None, "is nan, and must be a grade above 0"),
     ],
 )
-def test_calibrations_that_fuzzing_found(tmp_path, number, says):
-    """Inputs of ``python -m fuzz calibration``, by their numbers under seed 0."""
-    path = tmp_path / "calibration.json"
-    path.write_bytes(source("calibration", 0)[number])
-    with pytest.raises(MalformedFile, match=re.escape(f"{path}: {says}")):
+def test_calibrations_that_fuzzing_found(tmp_path, place, value, says):
+    path, content = tmp_path / "calibration.json", json.loads(source("calibration", 0).examples[0])
+    *parents, last = place
+    parent = content
+    for name in parents:
+        parent = parent[name]
+    parent[last] = value
+    path.write_text(json.dumps(content))
+    with pytest.raises(MalformedFile) as refused:
         Calibration.load(path)
+    assert str(refused.value).startswith(f"{path}: {place[0]}")
+    assert says in str(refused.value)
 
 
 @pytest.mark.parametrize("place", ["missing", "excluded", "about"])

@@ -155,6 +155,11 @@ def test_a_measure_survives_pickling(made):
 @given(CWLAS)
 @settings(max_examples=100)
 def test_a_residual_is_its_text(parameters):
+    """Where there is one: ap1 and ap2 know how much there is to find."""
+    if parameters["C"].startswith("ap"):
+        with pytest.raises(BadParameter, match="how much there is to find"):
+            Residual(measure=CWLA(**parameters))
+        return
     residual = Residual(measure=CWLA(**parameters))
     assert ir_measures.parse_measure(str(residual)) == residual == Residual(measure=str(CWLA(**parameters)))
 

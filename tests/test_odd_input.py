@@ -202,6 +202,13 @@ def test_an_id_that_is_no_text(value, column, odd, mixed, tmp_path):
         refused(value, table, says)
 
 
+@pytest.mark.parametrize("odd", NO_TEXTS, ids=repr)
+def test_an_id_in_two_columns(odd):
+    ids = pd.Series([odd, "b"], dtype=object)
+    with pytest.raises(BadRun, match=r"doc_id of the run (must be strings|is missing|is 'a)|two|differ"):
+        evaluate(QRELS, pd.DataFrame({"qid": ["q", "q"], "docno": ids, "doc_id": ids, "score": [1, 2]}), ["AP"])
+
+
 @pytest.mark.parametrize("odd", ["a\ud800", b"a", None, ["a"]], ids=repr)
 def test_an_id_in_a_table_of_lengths(odd):
     with pytest.raises(CWLAError, match="doc_id of the lengths"):
@@ -273,7 +280,7 @@ def test_gains_that_are_none(gains):
 @pytest.mark.parametrize(
     "gains",
     [[Decimal("0.5"), 1], [Fraction(1, 2), True], [0.5, np.float32(1)], pd.Series([0.5, 1]), (0.5, 1), iter([0.5, 1])],
-    ids=repr,
+    ids=lambda gains: type(gains).__name__,
 )
 def test_gains_of_other_types(gains):
     assert score(gains, C="rbp(0.5)", A="erg") == 0.5

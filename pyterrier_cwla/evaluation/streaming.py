@@ -23,7 +23,7 @@ from ..files.inputs import loaded
 from ..files.memory_limit import NoRoom, has_room, limit_for
 from ..files.run_files import EXTRAS, Part, Source, sources, twice
 from ..measures.named import CWLAMeasure
-from ..measures.provider import CWLAEvaluator, CWLAProvider, computed_here, prepare
+from ..measures.provider import CWLAEvaluator, CWLAProvider, computed_here, judged
 from ..measures.wrappers import innermost, pinned
 from ..tasks.progress import counted
 from .driver import warn_of
@@ -178,7 +178,7 @@ class Scoring:
 
     def __init__(self, measures: Iterable[Any], judgments: Any, counts: Counts | None = None) -> None:
         self.measures = pinned(computed_here(measures))
-        self.judgments = prepare(judgments)
+        self.judgments = judged(judgments)
         self.counts = counts
         self.overlaps: dict[str, Overlap] = {}
         """How much of each run is judged, of the rows that were scored so far."""

@@ -48,8 +48,8 @@ def _array(column: Any) -> Any:
         if hasattr(column, "to_arrow"):
             column = column.to_arrow()
         array = column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column, from_pandas=True)
-    except (pa.ArrowException, TypeError):  # values of several types
-        array = pa.array([str(value) for value in column])
+    except (pa.ArrowException, TypeError, UnicodeEncodeError, OverflowError):  # values of several types, or odd ones
+        array = pa.array([str(value).encode("utf-8", "backslashreplace").decode() for value in column])
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     if pa.types.is_boolean(array.type):

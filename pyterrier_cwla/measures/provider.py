@@ -169,6 +169,7 @@ class CWLAEvaluator(providers.Evaluator):
                 yield ir_measures.Metric(qid, measure, value)
 
     def calc_aggregate(self, run: Any) -> dict[Measure, float]:
+        """The aggregate of each measure; of no judged query NaN, or 0 where it is a sum, as of ir_measures' own."""
         return self.means(self.table(run))
 
     def calc(self, run: Any) -> CalcResults:
