@@ -395,8 +395,12 @@ def test_what_is_wrong_is_said_as_in_one_process(qrels, runs, client, tmp_path):
         file.write("q1 Q0 d1 7")
     with pytest.raises(MalformedFile, match=rf"run.txt:{len(run) + 1}: expected 6 fields .* found 4"):
         ask(tmp_path / "run.txt")
-    with pytest.warns(UserWarning, match="no query in common"):
+    with pytest.warns(UserWarning, match="no query in common") as told:
         ask(frame(run.assign(query_id="z" + run.query_id)))
+    assert told[0].filename == __file__
+    with pytest.warns(UserWarning, match="no document of run is judged for its query") as told:
+        ask(frame(run.assign(doc_id="z" + run.doc_id), partitions=5))
+    assert [one.filename for one in told if "judged" in str(one.message)] == [__file__]
 
 
 @pytest.mark.parametrize(("later", "says"), [(6, "6 rows were scored, and 9 counted"), (12, "has more rows")])
