@@ -1,12 +1,14 @@
 """The commands ``calibrate`` and ``simulate``: what they print and keep is what the package computes."""
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from test_calibrated_measures import rows
 
 from pyterrier_cwla import TBG, evaluate
+from pyterrier_cwla.errors import BadParameter
 
 pytest.importorskip("typer", reason="the command line is the extra [cli]")
 
@@ -147,3 +149,35 @@ def test_a_broken_log_is_excluded_by_the_options_own_name(says):
     broken.loc[17, "summary_seconds"] = -3
     broken.to_csv("log.csv", index=False)
     assert "--exclude-broken leaves out" in says("calibrate", "log.csv")
+
+
+def test_jensens_inequality_is_noted_where_the_score_lies_above_the_measure_beyond_its_error():
+    """Of few users the mean may lie below, or above within its error."""
+    qrels, run, noted = {"q": {"a": 1, "b": 1}}, {"q": {"a": 2.0, "b": 1.0}}, set()
+    for users, seed in [(1, 0), *((20, seed) for seed in range(6)), (50_000, 0)]:
+        found = simulate(qrels, run, TBG(lengths={"a": 12_000, "b": 100}), users, seed, progress=False)
+        mean = found.mean.iloc[0]
+        above = bool(mean["score"] - mean["analytic"] > 2 * mean["error"])
+        assert any("Jensen" in note for note in found.notes) == above
+        noted.add((users, above))
+    assert noted >= {(1, False), (20, False), (50_000, True)}
+
+
+def test_notes_on_simulated_users_name_what_the_command_line_has(prints):
+    Path("both.txt").write_text("q1 0 d1 1\nq1 0 d2 1\n")
+    Path("long.tsv").write_text("docno\twords\nd1\t12000\nd2\t100\nd4\t80\n")
+    measure = ("-m", "TBG", "--lengths", "long.tsv", "--users", "50000")
+    text = " ".join(prints("simulate", "both.txt", "good.txt", *measure).split())
+    assert "write its cost into the measure, as in -m 'TBG(unseen=12)', to count" in text
+    assert "In Python, pyterrier_cwla.behaviour.expected_saves() computes this mean exactly." in text
+
+
+@pytest.mark.parametrize("users", ["1e14", "100000000000000", "9" * 400, "9" * 5000])
+@pytest.mark.parametrize("sampling", ["plain", "antithetic"])
+def test_too_many_users_are_one_line(users, sampling, says):
+    assert "--users" in says("simulate", "qrels.txt", "good.txt", "-m", "AP", "--users", users, "--sampling", sampling)
+
+
+def test_antithetic_users_may_be_any_number():
+    with pytest.raises(BadParameter, match="antithetic users come in pairs"):
+        simulate("qrels.txt", "good.txt", "AP", users=10**5000 + 1, sampling="antithetic")

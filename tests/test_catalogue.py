@@ -477,6 +477,36 @@ def test_a_grade_that_a_map_lacks():
         evaluate({"q": {"a": 3}}, {"q": {"a": 1.0}}, ["AdaptiveGRBP(effort='by_grade({0:1,1:2,2:3})')"])
 
 
+@pytest.mark.parametrize(
+    ("measure", "words"),
+    [
+        (
+            "AdaptiveGP(gain='threshold(0.4,0.6)')@9",
+            "gain='threshold(0.4,0.6)' has nothing for grade 3; add it, one weight for each grade from 1, as in"
+            " gain='threshold(0.4,0.6,…)'; the sum is 1 at most.",
+        ),
+        (
+            "AdaptiveGP(gain='table({1:0.2,2:1})')@9",
+            "gain='table({1:0.2,2:1})' has nothing for grade 3; add it, as in gain='table({1:0.2,2:1,3:…})'.",
+        ),
+        (
+            "AdaptiveGRBP(gain='binary',effort='by_grade({0:1})')",
+            "effort='by_grade({0:1})' has nothing for grade 3; add it, as in effort='by_grade({0:1,3:…})'.",
+        ),
+    ],
+)
+def test_the_error_of_a_missing_grade_names_measure_and_parameter_as_written(measure, words):
+    with pytest.raises(BadJudgments) as error:
+        evaluate({"q": {"a": 3}}, {"q": {"a": 1.0}}, [measure])
+    assert str(error.value).startswith(measure.split("(")[0])
+    assert str(error.value).endswith(words)
+
+
+def test_thresholds_take_whole_grades():
+    with pytest.raises(BadJudgments, match=r"has nothing for grade 1\.5; it takes whole grades only, and gain='table"):
+        evaluate({"q": {"a": 1.5}}, {"q": {"a": 1.0}}, ["AdaptiveGP(gain='threshold(0.4,0.6)')@9"])
+
+
 def test_what_is_no_factor_of_a_product():
     for C in ("product(rr, ap1)", "product(ap1, rr)", "product(rbp(0.5), patience(4))"):
         with pytest.raises(BadParameter, match="cannot be a factor"):

@@ -758,3 +758,10 @@ def flags(measures):
 
 def test_numbers_of_tables():
     assert [tables.decimal(v) for v in (0.12345, math.inf, -math.inf, math.nan)] == ["0.1235", "∞", "−∞", ""]
+
+
+def test_unknown_functions_may_be_ones_own_which_are_used_from_python(files, says):
+    line = says("evaluate", "qrels.txt", "runs", "-m", "CWLA(C='bored(2)',A='etg',max_rel=3)")
+    assert line.startswith("no continuation 'bored' in C='bored(2)'.")
+    assert line.endswith("Functions of your own are used from Python.")
+    assert "from Python" not in says("evaluate", "qrels.txt", "runs", "-m", "nDGC")

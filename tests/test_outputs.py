@@ -15,6 +15,13 @@ pytest.importorskip("typer", reason="the command line is the extra [cli]")
 pytest.importorskip("matplotlib")
 
 from pyterrier_cwla.behaviour import InteractionLog, calibrate
+from pyterrier_cwla.studies.fitting.result import Fit
+from pyterrier_cwla.studies.incomplete_judgments.leave_group_out import GroupsLeftOut
+from pyterrier_cwla.studies.incomplete_judgments.result import Robustness
+from pyterrier_cwla.studies.manifest import file_names
+from pyterrier_cwla.studies.systems.metric_correlations import MetricAgreement
+from pyterrier_cwla.studies.systems.power import Power
+from pyterrier_cwla.studies.users.result import UserAgreement
 
 #: What each command reads and writes. OUT stands for the output, and the option before it names it.
 WRITERS = {
@@ -192,3 +199,71 @@ def test_a_study_goes_to_its_own_folder_again(files, prints, cli):
     assert content() == first
     Path("out/report.html").write_text("of the user")
     assert "out/report.html: was changed since the report was written" in cli(*split(text, "out"))[2]
+
+
+INSIDE = {**WRITERS, **FOLDERS}
+STUDIES = {
+    "study robustness": Robustness,
+    "study robustness groups": GroupsLeftOut,
+    "study power": Power,
+    "study agreement": MetricAgreement,
+    "study users": UserAgreement,
+    "study fit": Fit,
+}
+
+
+@pytest.mark.parametrize("name", [name for name in INSIDE if " runs " in INSIDE[name]])
+def test_no_command_writes_into_an_input_folder(name, files, cli):
+    """The same command would read it the next time."""
+
+    def says(*arguments):
+        code, out, message = cli(*arguments)
+        assert (code, out) == (2, "")
+        return message.splitlines()[-1]
+
+    text = INSIDE[name]
+    Path("link").symlink_to("runs")
+    before = content()
+    for place in ("runs/scores.out", "link/scores.out", Path("runs").absolute() / "x"):
+        message = says(*split(text, place), *(["--force"] if name in WRITERS else []))
+        assert f"{place}: lies inside the input folder runs" in message
+    assert content() == before
+    if name in FOLDERS:
+        assert "-o runs: is the input folder runs" in says(*split(text, "runs/"))
+    if name.startswith("evaluate"):
+        assert "--keep runs: is the input folder runs" in says(*split(text, "scores.out"), "--keep", "runs/")
+        assert "--keep runs/kept: lies inside" in says(*split(text, "scores.out"), "--keep", "runs/kept")
+    assert content() == before
+
+
+@pytest.mark.parametrize("name", [name for name in FOLDERS if name.startswith("study")])
+def test_a_report_is_refused_before_the_study_is_computed(name, files, cli):
+    """Where a file of the user has the place of a table or picture that every such study has."""
+    text = FOLDERS[name] + " --cv 2" * (name == "study users --sessions")
+    code, _, message = cli(*split(text, "out"))
+    assert code == 0, message
+    listed = json.loads(Path("out/manifest.json").read_text())["files"]
+    study = STUDIES[name.removesuffix(" --sessions")]
+    always = file_names(study.always_tables, study.always_pictures)
+    assert {*always} <= {*listed}
+    shutil.rmtree("out")
+    for file in always:
+        Path("out", file).parent.mkdir(parents=True, exist_ok=True)
+        Path("out", file).write_text("of the user")
+        code, _, message = cli(*split(text, "out"))
+        assert (code, f"out/{file}: is in the way" in message) == (2, True), message
+        assert [path for path in Path("out").rglob("*") if path.is_file()] == [Path("out", file)]
+        assert not Path("out/parts").exists()
+        Path("out", file).unlink()
+
+
+def test_the_report_of_another_study_is_replaced_with_a_note(files, cli):
+    power, agreement = FOLDERS["study power"], FOLDERS["study agreement"]
+    assert "replaced" not in cli(*split(power, "out"))[2]
+    assert "replaced" not in cli(*split(power, "out"))[2]
+    code, _, notes = cli(*split(agreement, "out"))
+    assert code == 0
+    assert "Replaced the report of another study, 'Discriminative power', in out." in notes
+    assert "CWLAWarning" not in notes
+    notes = cli(*split(agreement, "out"), "--seed", "3")[2]
+    assert "Replaced an earlier report of 'Agreement of measures with each other', with other seed, in out." in notes

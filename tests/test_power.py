@@ -280,6 +280,16 @@ def test_where_no_pair_is_told_apart_no_measure_has_the_most_power():
     assert "most power" not in str(alike)
 
 
+def test_sentences_on_one_pair_and_on_nothing_told_apart():
+    qrels, runs = systems()
+    alike = quietly(qrels, {"run": runs["run0"], "worse": worse(runs["run0"])}, ["AP", "RR"], correction="holm")
+    said = alike.findings()
+    assert said[0].startswith("Of 1 pair of 2 runs, the t-test")
+    assert "The four tests tell the same share of the pairs apart by each measure." in said
+    assert said[-1] == "After Holm over all pairs, the t-test tells no pair apart."
+    assert "1 pairs" not in str([*alike.tables().values(), *alike.pictures().values()])
+
+
 def worse(run):
     """On one query only."""
     return run | {"0": {doc: -score for doc, score in run["0"].items()}}

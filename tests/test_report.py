@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 
 from pyterrier_cwla import CWLAError
+from pyterrier_cwla.errors import CWLAWarning
 from pyterrier_cwla.studies import Picture, Study, Table
 
 HOSTILE = ["<script>window.hacked = 1</script>", '"><img src=x onerror="window.hacked = 2">', "R&D 'run' {{ 7 * 7 }}"]
@@ -109,7 +111,8 @@ def test_a_report_replaces_the_one_before_and_nothing_else(tmp_path):
     Hostile().report(tmp_path)
     (tmp_path / "tables/notes.csv").write_text("of the user")
     (tmp_path / "pictures/photo.png").write_text("of the user")
-    Plain().report(tmp_path)
+    with pytest.warns(CWLAWarning, match="replaced the report of another study"):
+        Plain().report(tmp_path)
     assert content(tmp_path).keys() == {
         "about.json", "manifest.json", "pictures/photo.png", "report.html", "tables/notes.csv", "tables/scores.csv",
         "tables/scores.parquet",
@@ -187,6 +190,17 @@ def test_a_name_that_leaves_the_folder_is_refused(tmp_path):
         with pytest.raises(CWLAError, match="is no name of a file of a report"):
             Plain(name).report(tmp_path / "folder")
     assert not list(tmp_path.iterdir())
+
+
+def test_the_report_of_another_study_is_replaced_with_a_warning(tmp_path):
+    Plain(about={"seed": 0, "error": float("nan"), "version": "1"}).report(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Plain(about={"seed": 0, "error": float("nan"), "version": "2"}).report(tmp_path)
+    with pytest.warns(CWLAWarning, match="^replaced an earlier report of 'A study', with other seed, in "):
+        Plain(about={"seed": 1, "error": float("nan")}).report(tmp_path)
+    with pytest.warns(CWLAWarning, match="^replaced the report of another study, 'A study', in "):
+        Plain(title="Another").report(tmp_path)
 
 
 def test_an_interrupted_report_can_be_written_again(tmp_path, monkeypatch):

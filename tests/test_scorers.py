@@ -806,3 +806,11 @@ def test_ideal_rankings_are_made_of_the_rows_where_these_have_lengths(measure):
     expected = evaluate(qrels, run, [bound]).iloc[0, 0]
     assert measure_score(measure, grades, score, groups=qid, doc_length=words) == pytest.approx(expected, rel=1e-12)
     assert EvalMeasure(measure, doc_length=words).value(grades, score, [9, 9, 9]) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("arguments", [([1, 0], [0.2, 0.1], "nDCG@10"), ([1, 0], "RR", [0.2, 0.1]), ([1], [1], CWLA)])
+def test_the_measure_comes_first(arguments):
+    if arguments[-1] is CWLA:
+        arguments = (*arguments[:-1], CWLA(C="rr", A="erg", max_rel=1))
+    with pytest.raises(BadParameter, match=r"the measure comes first: measure_score\('nDCG@10', y_true, y_score\)"):
+        measure_score(*arguments, groups=["a", "a"])

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
-from ..errors import CWLAError, MissingLength
+from ..errors import CWLAError, MissingLength, UnknownFunction
 from ..errors.sanitise import harmless
 from ..files.atomic import NO_ROOM
 from .options import in_options, options_of
@@ -67,6 +67,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         return app(args=arguments, prog_name="pyterrier-cwla", standalone_mode=False) or 0
     except MissingLength as error:
         return _say(f"{error} On the command line: --lengths FILE, --missing mean.")
+    except UnknownFunction as error:
+        return _say(f"{error} Functions of your own are used from Python.")
     except CWLAError as error:
         words = sys.argv[1:] if arguments is None else arguments
         return _say(in_options(str(error), options_of(typer.main.get_command(app), words)))

@@ -127,7 +127,7 @@ def evaluate(
     form = _format(form, output)
     files = _named_runs(runs)
     bound = _Bound.of(_measures(measures or DEFAULTS), lengths, missing)
-    _check_outputs([("-o", output)], [qrels, *runs, lengths], bound, force)
+    _check_outputs([("-o", output)], [qrels, *runs, lengths], bound, force, [("--keep", keep)])
     found = FileScores(qrels, _judgments(qrels), list(map(Column.of, bound.wanted)), bound.measures)
     why_not = found.add_residuals(next(iter(files.values()))) if residuals else []
     origin: dict[str, Any] = {
@@ -336,12 +336,13 @@ def _check_outputs(
     inputs: Sequence[Path | None],
     bound: _Bound | None,
     force: bool,
+    folders: Sequence[tuple[str, Path | None]] = (),
 ) -> None:
-    """Refuse to overwrite an input, the files that measures name among them, and other files without --force."""
+    """Refuse to write onto or among inputs, the files that measures name included, and onto others without --force."""
     from ..measures.wrappers import files_of
     from .outputs import check_outputs
 
-    check_outputs(outputs, [*inputs, *files_of(bound.measures if bound else ())], force)
+    check_outputs(outputs, [*inputs, *files_of(bound.measures if bound else ())], force, folders)
 
 
 def _measures(texts: Sequence[str]) -> list[Measure]:

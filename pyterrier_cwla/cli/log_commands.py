@@ -115,7 +115,7 @@ def calibrate(
     if output is not None and not output.parent.is_dir():
         raise errors.BadParameter(f"{output}: there is no directory {str(output.parent)!r}.")
     drawn = [] if pictures is None else [("--pictures", pictures / f"{name}.svg") for name in _PICTURES]
-    _check_outputs([("-o", output), *drawn], [log], None, force)
+    _check_outputs([("-o", output), *drawn], [log], None, force, [("--pictures", pictures)])
     with _busy("Reading the log …"):
         read = _log(log, source, exclude)
     with _busy(f"Calibrating, with {resamples:,} resamples of the users …"):
@@ -172,6 +172,7 @@ def _draw(found: Calibration, log: InteractionLog, folder: Path) -> None:
 
 @app.command()
 def simulate(
+    context: typer.Context,
     qrels: Qrels,
     runs: Runs,
     measure: Annotated[
@@ -229,7 +230,9 @@ def simulate(
         for name in (shown if form == "table" else table.columns)
     ]
     over = [] if by_query else ["Means over the queries, also of medians and of standard deviations (sd)."]
-    notes = [f"{found.title}: {found._made}.", *over, *found.notes, *bound.notes]
+    options = options_of(context.command)
+    found_notes = [in_options(line, options) for line in found.notes]
+    notes = [f"{found.title}: {found._made}.", *over, *found_notes, *bound.notes]
     origin = {"version": found.version, "qrels": str(qrels), "measure": found.measure, "users": users, "seed": seed,
               "reading": reading, "sampling": str(sampling)}  # fmt: skip
     table = table[[column.name for column in columns]].reset_index()

@@ -15,6 +15,8 @@ _OTHERWISE = {
     "broken='exclude'": "--exclude-broken",
     "None is for none": "'none' is for none",
     "plot_survival()": "--pictures",
+    "give unseen= to count": "write its cost into the measure, as in -m 'TBG(unseen=12)', to count",
+    "expected_saves computes": "In Python, pyterrier_cwla.behaviour.expected_saves() computes",
 }
 
 

@@ -15,10 +15,10 @@ from .. import errors
 from ..errors.sanitise import harmless
 from ..measures.wrappers import files_of
 from ..rendering.terminal import note
-from ..studies.manifest import cannot_write, check_folder
-from .commands import LengthsFile, Qrels, Runs, WhereMissing, _Bound, _judgments, _measures, _named_runs, app
+from ..studies.manifest import cannot_write, check_folder, file_names
+from .commands import LengthsFile, Qrels, Runs, WhereMissing, _Bound, _judgments, _measures, _named_runs, _told, app
 from .log_commands import Seed
-from .outputs import files_in
+from .outputs import check_outside, files_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,14 +149,16 @@ def robustness(
     Example: pyterrier-cwla study robustness qrels.txt runs/ -m nDCG -m infAP -m Bpref -o robustness --jobs 2
     """
     from ..studies.incomplete_judgments import study as incomplete
-    from ..studies.incomplete_judgments.leave_group_out import groups_left_out
+    from ..studies.incomplete_judgments.leave_group_out import GroupsLeftOut, groups_left_out
+    from ..studies.incomplete_judgments.result import Robustness
 
     named = _named(measures, lengths, missing) if measures else dict(incomplete.MEASURES)
     judgments, files = _judgments(qrels), _named_runs(runs)
     complete = None if all_runs else 0.95
     found: Study
     more: dict[str, Any] = {} if pool is None else {"pool": str(pool)}
-    with _kept_in(output, [qrels, *runs, groups, lengths], named) as how:
+    kind = GroupsLeftOut if holes is Holes.groups else Robustness
+    with _kept_in(output, [qrels, *runs, groups, lengths], named, kind) as how:
         if holes is Holes.groups:
             of = _groups(groups)
             found = groups_left_out(judgments, files, of, named, depth=depth, complete=complete, seed=seed, **more)
@@ -191,15 +193,15 @@ def power(
     seed: Seed = 0,
     jobs: Jobs = 1,
 ) -> None:
-    """How many pairs of systems each measure tells apart: three tests, all pairs.
+    """How many pairs of systems each measure tells apart, by four tests of all pairs.
 
     Example: pyterrier-cwla study power qrels.txt runs/ -m AP -m nDCG@10 -m RR -o power
     """
-    from ..studies.systems.power import discriminative_power
+    from ..studies.systems.power import Power, discriminative_power
 
     named = _named(measures or ["AP", "nDCG@10", "P@10", "RR"], lengths, missing)
     judgments, files = _judgments(qrels), _named_runs(runs)
-    with _kept_in(output, [qrels, *runs, lengths], named) as how:
+    with _kept_in(output, [qrels, *runs, lengths], named, Power) as how:
         found = discriminative_power(
             judgments, files, named, alpha=alpha, resamples=resamples, seed=seed, jobs=jobs, **how
         )
@@ -221,11 +223,11 @@ def agreement(
 
     Example: pyterrier-cwla study agreement qrels.txt runs/ -m AP -m nDCG@10 -m Bpref -o agreement
     """
-    from ..studies.systems.metric_correlations import metric_agreement
+    from ..studies.systems.metric_correlations import MetricAgreement, metric_agreement
 
     named = _named(measures or ["AP", "nDCG@10", "P@10", "RR"], lengths, missing)
     judgments, files = _judgments(qrels), _named_runs(runs)
-    with _kept_in(output, [qrels, *runs, lengths], named):
+    with _kept_in(output, [qrels, *runs, lengths], named, MetricAgreement):
         _finish(metric_agreement(judgments, files, named, resamples=resamples, seed=seed), output)
 
 
@@ -257,11 +259,12 @@ def users(
     Example: pyterrier-cwla study users qrels.txt shown.txt ratings.csv -m nDCG@10 -m RR -o users
     """
     from ..studies.users.metric_grid import grid
+    from ..studies.users.result import UserAgreement
     from ..studies.users.study import user_agreement
 
     rated = _rated(data, source, sessions, judged_by)
     wanted: Any = _named(measures, lengths, missing) if measures else grid(max_rel=rated.shown.judgments.pool.highest)
-    with _kept_in(output, [*data, sessions, lengths], wanted):
+    with _kept_in(output, [*data, sessions, lengths], wanted, UserAgreement):
         found = user_agreement(
             rated, wanted, str(coefficient), baseline=baseline, span=span, resamples=resamples, cv=cv, seed=seed
         )
@@ -300,6 +303,7 @@ def fit(
     Example: pyterrier-cwla study fit qrels.txt shown.txt ratings.csv -t 'RBP(rel=1,p=$p)' -r p=0.1:0.99 -o fit
     """
     from ..studies.fitting.parameter_fit import fit as fitted
+    from ..studies.fitting.result import Fit
 
     rated = _rated(data, source, sessions, judged_by)
     aim = None if objective is None else str(objective)
@@ -307,7 +311,7 @@ def fit(
     values = {name: _number(text) for name, text in _by_name(default or [], "NAME=VALUE").items()}
     if "=," in template or "=)" in template:
         raise errors.BadParameter(f"-t {template!r} has lost its $names to the shell: write it between single quotes.")
-    with _kept_in(output, [*data, sessions], _first(template, spans)) as how:
+    with _kept_in(output, [*data, sessions], _first(template, spans), Fit) as how:
         try:
             found = fitted(template, spans, rated, aim, default=values or None, cv=cv, seed=seed, jobs=jobs, **how)
         except errors.MissingLength as error:  # there is no --lengths here
@@ -398,13 +402,16 @@ def _first(template: str, spans: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _kept_in(folder: Path, inputs: Sequence[Path | None], measures: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _kept_in(
+    folder: Path, inputs: Sequence[Path | None], measures: Mapping[str, Any], kind: type[Study]
+) -> Iterator[dict[str, Any]]:
     """Where pieces are kept; the folder is made, and an interrupted command says that it can go on from there.
 
-    A report must be possible in the folder, without the loss of an input or of another file.
+    A report of this kind of study must be possible in the folder, without the loss of an input or of another file.
     """
-    parts = folder / _PARTS
-    check_folder(folder, inputs=[*files_in([*inputs, *files_of(measures.values())])])
+    parts, read = folder / _PARTS, [*inputs, *files_of(measures.values())]
+    check_outside([("-o", folder)], read)
+    check_folder(folder, file_names(kind.always_tables, kind.always_pictures), [*files_in(read)])
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -417,6 +424,9 @@ def _kept_in(folder: Path, inputs: Sequence[Path | None], measures: Mapping[str,
 
 
 def _finish(found: Study, folder: Path) -> None:
-    page = found.report(folder)
+    with _told() as told:
+        page = found.report(folder)
     print(harmless(str(found)))
+    for line in told:
+        note(line)
     note(f"All of it: {page}")

@@ -22,6 +22,10 @@ class UnknownSpec(CWLAError):
     """A name that no gain, effort, continuation, aggregation, normaliser or measure has."""
 
 
+class UnknownFunction(UnknownSpec):
+    """A name that no gain, effort, continuation, aggregation or normaliser has."""
+
+
 class BadParameter(CWLAError):
     """A parameter that is missing, unknown, or out of its range."""
 

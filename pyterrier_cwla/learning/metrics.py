@@ -47,6 +47,8 @@ def measure_score(
     >>> measure_score("P@1", [0, 2, 1, 0], [0.1, 0.9, 0.2, 0.7], groups=["a", "a", "b", "b"])
     0.5
     """
+    if any(isinstance(values, str | Measure) for values in (y_true, y_score)):
+        raise BadParameter("the measure comes first: measure_score('nDCG@10', y_true, y_score).")
     [one] = computable([measure])
     samples, score, qids = _paired(y_true, y_score, groups, doc_length, docno)
     values = per_query([one], samples, score)[one]

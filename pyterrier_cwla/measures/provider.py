@@ -152,8 +152,8 @@ class CWLAEvaluator(providers.Evaluator):
         for measure, work in self._work:
             try:
                 values[measure] = work(aligned)
-            except NoFiniteValue as error:
-                raise NoFiniteValue(f"{measure}: {error}") from None
+            except (BadJudgments, NoFiniteValue) as error:
+                raise type(error)(f"{measure}: {error}") from None
         return values
 
     def means(self, table: dict[Measure, Array]) -> dict[Measure, float]:

@@ -78,8 +78,8 @@ def grade_time(
     >>> score([1], C="prec(1)", A="effort", effort="grade_time", end="stop")
     22.950000000000003
     """
-    return summary_seconds + looked_up(documents.grade, p_click, "p_click") * looked_up(
-        documents.grade, seconds, "seconds"
+    return summary_seconds + looked_up(documents.grade, p_click, "p_click=%s") * looked_up(
+        documents.grade, seconds, "seconds=%s"
     )
 
 
@@ -94,7 +94,7 @@ def by_grade(documents: Any, efforts: Annotated[dict, Grades("efforts")]) -> Any
     >>> score([1, 0], C="prec(2)", A="erg", effort="by_grade({0: 0.25, 1: 1})", end="stop")
     0.8
     """
-    return looked_up(documents.grade, efforts, "effort by_grade")
+    return looked_up(documents.grade, efforts, "effort='by_grade(%s)'")
 
 
 @effort

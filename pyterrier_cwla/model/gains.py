@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from ..errors import BadJudgments, BadParameter
-from .language import Grade, Grades, NotNegative, OneOf, Probabilities, Probability, decorator
+from .language import Grade, Grades, NotNegative, OneOf, Probabilities, Probability, decorator, written
 
 gain = decorator(
     "gain",
@@ -119,17 +119,36 @@ def table(
     """
     if others == "grade":
         gains = {**{g: g for g in np.unique(grade).tolist()}, **gains}
-    return looked_up(grade, gains, "gain table")
+    return looked_up(grade, gains, "gain='table(%s)'")
 
 
-def looked_up(grade: Any, numbers: dict, where: str) -> Any:
-    """The number of each grade; a grade that has none is an error."""
+def looked_up(grade: Any, numbers: dict, text: str) -> Any:
+    """The number of each grade.
+
+    Parameters
+    ----------
+    grade : array_like
+        Grades of any shape.
+    numbers : dict
+        Numbers by grade.
+    text : str
+        The parameter as a user writes it, with ``%s`` in the place of ``numbers``.
+
+    Raises
+    ------
+    BadJudgments
+        If a grade has no number.
+    """
     grade = np.asarray(grade)
     found = np.full(grade.shape, np.nan)
     for level, number in numbers.items():
         found[grade == level] = number
     if np.isnan(found).any():
-        raise BadJudgments(f"{where} {numbers} has nothing for grade {grade[np.isnan(found)][0]:g}; add it there.")
+        missing = f"{grade[np.isnan(found)][0]:g}"
+        more = ",".join(filter(None, [written(numbers)[1:-1], f"{missing}:…"]))
+        raise BadJudgments(
+            f"{text % written(numbers)} has nothing for grade {missing}; add it, as in {text % f'{{{more}}}'}."
+        )
     return found
 
 
@@ -148,8 +167,16 @@ def threshold(grade: Any, *weights: Probability) -> Any:
         raise BadParameter(
             f"gain threshold{weights}: the weights sum to {sum(weights):g}, and shares of users may not."
         )
-    sums = np.cumsum(weights)
-    return looked_up(grade, {s + 1: share for s, share in enumerate(sums.tolist())}, "gain threshold")
+    grade, whole = np.asarray(grade), np.arange(1, len(weights) + 1)
+    missing = grade[~np.isin(grade, whole)]
+    if len(missing):
+        given = [f"{weight:g}" for weight in weights]
+        more = ",".join([*given, *["…"] * int(missing[0] - len(weights))])
+        way_out = f"add it, one weight for each grade from 1, as in gain='threshold({more})'; the sum is 1 at most."
+        if missing[0] % 1:
+            way_out = "it takes whole grades only, and gain='table({…})' takes others."
+        raise BadJudgments(f"gain='threshold({','.join(given)})' has nothing for grade {missing[0]:g}; {way_out}")
+    return np.cumsum(weights)[grade.astype(int) - 1]
 
 
 @gain
@@ -181,4 +208,4 @@ def clicksave_by_grade(grade: Any, p_click: Probabilities = P_CLICK, p_save: Pro
     >>> clicksave_by_grade()([1, 2])
     array([0.1 , 0.44])
     """
-    return looked_up(grade, p_click, "p_click") * looked_up(grade, p_save, "p_save")
+    return looked_up(grade, p_click, "p_click=%s") * looked_up(grade, p_save, "p_save=%s")

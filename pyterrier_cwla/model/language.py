@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from ..errors import BadParameter, CWLAError, UnknownSpec, near
+from ..errors import BadParameter, CWLAError, UnknownFunction, UnknownSpec, near
 from .facts import checked_facts
 
 #: What each kind of function is called in a measure, for the errors.
@@ -397,7 +397,7 @@ def _spec(tree: ast.expr, kind: str, where: str, names: Mapping[str, Any]) -> Sp
     if not isinstance(head, ast.Name):
         raise UnknownSpec(f"{where} cannot be read: write a name and its parameters, as in 'rbp(0.8)'.")
     if head.id not in TABLES[kind]:
-        raise UnknownSpec(
+        raise UnknownFunction(
             f"no {kind} {head.id!r} in {where}. {near(head.id, TABLES[kind])} `pyterrier-cwla measures` lists all."
         )
     part = TABLES[kind][head.id]

@@ -14,6 +14,7 @@ from ..errors import BadParameter
 from ..files.atomic import written
 
 PAGE = "report.html"
+ABOUT = "about.json"
 MANIFEST = "manifest.json"
 _NAME = re.compile(r"report\.html|about\.json|tables/[^/\\]+\.(csv|parquet)|pictures/[^/\\]+\.(svg|png)")
 _WAY_OUT = "Move it away, or write the report to another folder."
@@ -22,8 +23,11 @@ Hashes = Mapping[str, Collection[str]]
 """SHA-256 of what each file may hold, by the file's name relative to the folder."""
 
 
-def write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
+def write_files(folder: Path, contents: Mapping[str, bytes], title: str) -> str | None:
     """Replace the report in a folder by these files, and list them in ``manifest.json``.
+
+    Return what was replaced, as a part of a sentence, where it is the report of another study: of another title, or
+    with other contents of ``about.json`` (versions aside). Otherwise return None.
 
     Files of an earlier report are removed if its manifest lists them and they are as it says. Before the first file is
     written, everything is checked. The manifest lists the old and the new files while they are replaced, so that an
@@ -36,24 +40,32 @@ def write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
         report has, or if the folder cannot be made.
     """
     old = check_folder(folder, contents)
+    replaced = _other_study(folder, contents, title) if old else None
     new = {name: [hashlib.sha256(content).hexdigest()] for name, content in contents.items()}
     try:
         for name in contents:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise cannot_write(folder, error) from error
-    _save(folder, {name: sorted({*old.get(name, ()), *new.get(name, ())}) for name in {**old, **new}})
+    either = {name: sorted({*old.get(name, ()), *new.get(name, ())}) for name in {**old, **new}}
+    _save(folder, either, title)
     for name in [PAGE, *(name for name in old if name not in new)]:
         (folder / name).unlink(missing_ok=True)
     for name in sorted(contents, key=lambda name: name == PAGE):
         with written(folder / name) as place:
             place.write_bytes(contents[name])
-    _save(folder, new)
+    _save(folder, new, title)
+    return replaced
 
 
-def check_folder(
-    folder: Path, names: Iterable[str] = (PAGE, "about.json"), inputs: Collection[Path] = ()
-) -> dict[str, list[str]]:
+def file_names(tables: Iterable[str], pictures: Iterable[str]) -> list[str]:
+    """The files of a report with tables and pictures of these names."""
+    files = [f"tables/{name}.{suffix}" for name in tables for suffix in ("parquet", "csv")]
+    files += [f"pictures/{name}.{suffix}" for name in pictures for suffix in ("svg", "png")]
+    return [PAGE, ABOUT, *files]
+
+
+def check_folder(folder: Path, names: Iterable[str], inputs: Collection[Path] = ()) -> dict[str, list[str]]:
     """Return what the manifest of a folder lists, and check that a report of these names may be written there.
 
     ``inputs``: files that are read, and must be neither replaced nor removed.
@@ -87,6 +99,21 @@ def _listed(folder: Path) -> dict[str, list[str]]:
     return listed
 
 
+def _other_study(folder: Path, contents: Mapping[str, bytes], title: str) -> str | None:
+    """The study whose report is in a folder, where it is not the one that is written."""
+    before = json.loads((folder / MANIFEST).read_text("utf-8")).get("study")
+    if before != title:
+        return f"the report of another study, {before!r}" if isinstance(before, str) else "the report of another study"
+    try:
+        old = json.loads((folder / ABOUT).read_bytes())
+    except (OSError, ValueError, RecursionError):  # of a report that was interrupted
+        return None
+    new = json.loads(contents[ABOUT])
+    names = [name for name in {**old, **new} if name != "version"]
+    differ = [name for name in names if json.dumps(old.get(name)) != json.dumps(new.get(name))]  # NaN equals itself
+    return f"an earlier report of {title!r}, with other {', '.join(differ)}" if differ else None
+
+
 def _are_hashes(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
@@ -109,7 +136,8 @@ def _check_file(folder: Path, name: str, listed: Hashes, inputs: Collection[Path
             raise BadParameter(f"{path}: was changed since the report was written. {_WAY_OUT}")
 
 
-def _save(folder: Path, files: Hashes) -> None:
-    text = json.dumps({"version": __version__, "files": files}, indent=1, sort_keys=True, ensure_ascii=False)
+def _save(folder: Path, files: Hashes, title: str) -> None:
+    listed = {"version": __version__, "study": title, "files": files}
+    text = json.dumps(listed, indent=1, sort_keys=True, ensure_ascii=False)
     with written(folder / MANIFEST) as place:
         place.write_text(text + "\n", encoding="utf-8")

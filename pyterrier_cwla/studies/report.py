@@ -15,7 +15,8 @@ import pandas as pd
 
 from ..errors import CWLAError
 from ..errors.sanitise import harmless
-from .manifest import PAGE, write_files
+from ..errors.user_warnings import warn
+from .manifest import ABOUT, PAGE, write_files
 from .study import Picture, Study, Table
 
 _MOST = 300  # rows of a table that stand in the page; files have them all
@@ -40,6 +41,11 @@ def write_report(study: Study, folder: str | Path) -> Path:
     Path
         The page.
 
+    Warns
+    -----
+    CWLAWarning
+        If the report of another study was replaced.
+
     Raises
     ------
     BadParameter
@@ -51,7 +57,7 @@ def write_report(study: Study, folder: str | Path) -> Path:
     tables = {name: _written(table, f"tables/{name}", contents) for name, table in study.tables().items()}
     pictures = {name: _drawn(picture, f"pictures/{name}", contents) for name, picture in study.pictures().items()}
     about = json.dumps(study.about, indent=1, default=str, ensure_ascii=False)
-    contents["about.json"] = f"{about}\n".encode()
+    contents[ABOUT] = f"{about}\n".encode()
     script = files(__package__).joinpath("report.js").read_text("utf-8")
     page = template.render(
         study=study,
@@ -63,7 +69,9 @@ def write_report(study: Study, folder: str | Path) -> Path:
         style=files(__package__).joinpath("report.css").read_text("utf-8"),
     )
     contents[PAGE] = page.encode()
-    write_files(folder, contents)
+    replaced = write_files(folder, contents, study.title)
+    if replaced is not None:
+        warn(f"replaced {replaced}, in {folder}. To keep both, write each study to a folder of its own.")
     return folder / PAGE
 
 

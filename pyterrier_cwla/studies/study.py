@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..errors.sanitise import sanitised
 
@@ -44,6 +44,10 @@ class Study:
 
     title: str = ""
     about: dict[str, Any]
+    always_tables: ClassVar[tuple[str, ...]] = ()
+    """Names of tables that every study of this class has, known before it is computed; it may have others."""
+    always_pictures: ClassVar[tuple[str, ...]] = ()
+    """The same of pictures."""
 
     def tables(self) -> dict[str, Table]:
         """The tables by the names of their files."""
@@ -64,7 +68,8 @@ class Study:
     def report(self, folder: str | Path) -> Path:
         """Write tables (Parquet, CSV), pictures (SVG, PNG) and one HTML page that holds all of it; return its path.
 
-        ``manifest.json`` lists the files. An earlier report in the folder is replaced; a file that no report wrote, or
+        ``manifest.json`` lists the files. An earlier report in the folder is replaced, with a
+        CWLAWarning where it is of another study; a file that no report wrote, or
         that was changed since, is an error if it is in the way.
         """
         from .report import write_report

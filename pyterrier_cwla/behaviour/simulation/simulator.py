@@ -51,7 +51,7 @@ class Simulation:
         """The means over the queries, a row for each run; ``error`` is that of the mean over these queries."""
         groups = self.by_query.groupby(level="run", sort=False)
         mean = groups.agg(lambda column: column.mean(skipna=False))  # what one query leaves undefined is not known
-        mean["error"] = groups["error"].agg(lambda errors: float(np.linalg.norm(errors.to_numpy())) / len(errors))
+        mean["error"] = groups["error"].agg(_of_mean)
         return mean
 
     def users(self, query: str | None = None, run: str | None = None) -> pd.DataFrame:
@@ -266,17 +266,34 @@ def _notes(task: Task, by_query: pd.DataFrame) -> tuple[str, ...]:
     beyond, never = by_query["beyond"].mean(), by_query["never"].mean()
     if beyond and not task.knows_unseen:
         notes.append(
-            f"{beyond:.1%} of the users went on past what was retrieved. What an unseen item costs is not known (give"
-            " unseen=), so that their time and items are those of the list."
+            f"{beyond:.1%} of the users went on past what was retrieved. What an unseen item costs is not known, so"
+            " that their time and items are those of the list: give unseen= to count what lies below it."
         )
     if never:
         notes.append(f"{never:.1%} of the users never leave: they see infinitely many items, and score nothing.")
-    if clicks(task.metric) and task.metric.decays:
+    if clicks(task.metric) and task.metric.decays and _above(by_query):
         notes.append(
-            "The score lies above the measure (analytic), which discounts by expected times: Jensen's inequality;"
-            " expected_saves is exact."
+            "The score lies above the measure (analytic) by more than two standard errors: the measure discounts by"
+            " expected times, and by Jensen's inequality the mean over users is higher. expected_saves computes this"
+            " mean exactly."
         )
     return tuple(notes)
+
+
+def _above(by_query: pd.DataFrame) -> bool:
+    """Whether the mean score of a run lies above the measure by more than two standard errors, and by more than 1e-9.
+
+    Where the error is unknown, as of one user, it does not.
+    """
+    runs = by_query[["score", "analytic", "error"]].groupby(level="run", sort=False)
+    mean = runs.mean()
+    error = runs["error"].agg(_of_mean)
+    return bool((mean["score"] - mean["analytic"] > 2 * error + 1e-9 * mean["analytic"]).any())
+
+
+def _of_mean(errors: pd.Series) -> float:
+    """The standard error of the mean of independent means."""
+    return float(np.linalg.norm(errors.to_numpy())) / len(errors)
 
 
 def _shares(quantiles: Sequence[float]) -> Array:

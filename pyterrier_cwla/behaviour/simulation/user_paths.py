@@ -403,10 +403,10 @@ class Task:
 
 def _check(users: int, seed: int, sampling: str) -> None:
     if not isinstance(users, int | np.integer) or isinstance(users, bool) or users < 1:
-        raise BadParameter(f"users={users!r}: give how many users to simulate, 1 or more.")
+        raise BadParameter(f"users={shown(users)}: give how many users to simulate, 1 or more.")
     if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
         raise BadParameter(f"seed={seed!r}: give a whole number, 0 or more.")
     if sampling not in SAMPLINGS:
         raise BadParameter(f"no sampling {sampling!r}: write {', '.join(map(repr, SAMPLINGS))}.")
     if sampling == "antithetic" and users % 2:
-        raise BadParameter(f"users={users}: antithetic users come in pairs, so give an even number.")
+        raise BadParameter(f"users={shown(users)}: antithetic users come in pairs, so give an even number.")

@@ -49,6 +49,8 @@ class Fit(Study):
     (``chosen_by``, the objective there) and how good it is on the fold (``held_out``), and the default.
     """
 
+    always_tables = ("summary", "parameters", "folds", "candidates")
+
     values: Values
     measure: Measure
     ranges: dict[str, Range]

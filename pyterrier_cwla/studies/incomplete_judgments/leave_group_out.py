@@ -37,6 +37,9 @@ class GroupsLeftOut(Study):
     ``falls``: a row for each measure: the mean number of ranks that runs fall and that they move, with intervals.
     """
 
+    always_tables = ("falls", "changes", "lost")
+    always_pictures = ("falls",)
+
     about: dict[str, Any]
     measures: dict[str, Measure]
     changes: pd.DataFrame

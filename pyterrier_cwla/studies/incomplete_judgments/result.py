@@ -28,6 +28,9 @@ class Robustness(Study):
     tested.
     """
 
+    always_tables = ("order", "knees_of_order", "differences", "rankings")
+    always_pictures = ("order",)
+
     about: dict[str, Any]
     holes: Fractions | Depths
     measures: dict[str, Measure]

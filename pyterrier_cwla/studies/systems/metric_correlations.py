@@ -134,6 +134,8 @@ class MetricAgreement(Study):
     """
 
     title = "Agreement of measures with each other"
+    always_tables = ("agreement", "matrix", "scores", "ranks")
+    always_pictures = ("agreement", "least_alike")
 
     table: pd.DataFrame
     scores: pd.DataFrame

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from ..._version import __version__
-from ...errors import BadJudgments, BadParameter, near, some
+from ...errors import BadJudgments, BadParameter, many, near, some
 from ...evaluation.run_comparison import check_settings
 from ...evaluation.significance import CORRECTIONS, TESTS, corrected, lowest_p_of_randomisation
 from ...rendering.figures import GREY, SCORE, STAY, axes_of
@@ -158,6 +158,8 @@ class Power(Study):
     """
 
     title = "Discriminative power"
+    always_tables = ("power", "contrasts", "pairs")
+    always_pictures = ("power", "levels")
 
     table: pd.DataFrame
     contrasts: pd.DataFrame
@@ -187,10 +189,7 @@ class Power(Study):
         return self.table[columns].sort_values("t", ascending=False, kind="stable").reset_index(drop=True)
 
     def tables(self) -> dict[str, Table]:
-        how = (
-            f"Shares of {self.about['pairs']:,} pairs of {self.about['runs']:,} runs with p < {self.about['alpha']:g},"
-            f" uncorrected; {self._of}."
-        )
+        how = f"Shares of {self._pairs} with p < {self.about['alpha']:g}, uncorrected; {self._of}."
         beside = f" Corrected: {CORRECTIONS[self.about['correction']]}, over all pairs of a measure." * bool(
             self.about["correction"]
         )
@@ -204,19 +203,24 @@ class Power(Study):
 
     def pictures(self) -> dict[str, Picture]:
 
+        share = f"Share of {many(self.about['pairs'], 'pair')} of runs with p"
         bars = "Bars are 95 % intervals of the t-test's share (bootstrap over queries)."
         return {
             "power": Picture(
                 "Power by four tests",
-                f"Share of {self.about['pairs']:,} pairs of runs with p < {self.about['alpha']:g}. {bars} {self._of}.",
+                f"{share} < {self.about['alpha']:g}. {bars} {self._of}.",
                 lambda ax: plot_power(self, ax=ax), self.shares(), (7.0, 1.2 + 0.3 * len(self.table)),
             ),
             "levels": Picture(
                 "Power by level of significance",
-                f"Share of {self.about['pairs']:,} pairs of runs with p below the level, by the t-test; {self._of}.",
+                f"{share} below the level, by the t-test; {self._of}.",
                 lambda ax: plot_levels(self, ax=ax), self.levels(),
             ),
         }  # fmt: skip
+
+    @property
+    def _pairs(self) -> str:
+        return f"{many(self.about['pairs'], 'pair')} of {many(self.about['runs'], 'run')}"
 
     @property
     def _of(self) -> str:
@@ -232,8 +236,7 @@ class Power(Study):
             for row in shares.itertuples()
         )
         said = [
-            f"Of {about['pairs']:,} pairs of {about['runs']:,} runs, the t-test at {about['alpha']:g} over"
-            f" {about['queries']:,} queries tells apart: {each}."
+            f"Of {self._pairs}, the t-test at {about['alpha']:g} over {about['queries']:,} queries tells apart: {each}."
         ]
         best = shares["measure"].iloc[0]
         if not shares["t"].any():
@@ -247,22 +250,31 @@ class Power(Study):
                 + (f"; it has more than {', '.join(less)}" if less else "")
                 + "."
             )
-        tests = shares[list(POWER_TESTS)]
-        widest = int((tests.max(axis=1) - tests.min(axis=1)).argmax())
-        said.append(
-            f"The four tests differ by up to {np.ptp(tests.iloc[widest]):.1%} of the pairs"
-            f" ({shares['measure'].iloc[widest]}: "
-            + ", ".join(f"{test} {share:.1%}" for test, share in tests.iloc[widest].items())
-            + ")."
-        )
+        said.append(self._tests_compared(shares))
         if about["correction"]:
-            rows = self.table.sort_values("t_corrected", ascending=False, kind="stable")
-            left = ", ".join(f"{row.measure} {row.t_corrected:.1%}" for row in rows.itertuples())
-            other = f": {rows['measure'].iloc[0]} is ahead there" if rows["measure"].iloc[0] != best else ""
-            said.append(
-                f"After {CORRECTIONS[about['correction']]} over all pairs, the t-test still tells apart: {left}{other}."
-            )
+            said.append(self._after_correction(best))
         return said
+
+    def _tests_compared(self, shares: pd.DataFrame) -> str:
+        """How far the tests differ, for the measure where they differ most."""
+        tests = shares[list(POWER_TESTS)]
+        ranges = np.ptp(tests.to_numpy(), axis=1)
+        if not ranges.any():
+            return "The four tests tell the same share of the pairs apart" + " by each measure" * (len(tests) > 1) + "."
+        widest = int(ranges.argmax())
+        each = ", ".join(f"{test} {share:.1%}" for test, share in tests.iloc[widest].items())
+        name = shares["measure"].iloc[widest]
+        return f"The four tests differ by up to {ranges[widest]:.1%} of the pairs ({name}: {each})."
+
+    def _after_correction(self, best: str) -> str:
+        """What the t-test still tells apart; ``best`` has the most power without the correction."""
+        after = f"After {CORRECTIONS[self.about['correction']]} over all pairs, the t-test"
+        rows = self.table.sort_values("t_corrected", ascending=False, kind="stable")
+        if not rows["t_corrected"].any():
+            return f"{after} tells no pair apart."
+        left = ", ".join(f"{row.measure} {row.t_corrected:.1%}" for row in rows.itertuples())
+        other = f": {rows['measure'].iloc[0]} is ahead there" if rows["measure"].iloc[0] != best else ""
+        return f"{after} still tells apart: {left}{other}."
 
     def differ(self, one: str, other: str) -> bool:
         """Does the interval of the difference of these two measures' powers leave out 0?"""
@@ -382,4 +394,4 @@ def plot_levels(study: Power, test: str = "t", ax: Any = None) -> Any:
 
 
 def _title(study: Power) -> str:
-    return f"{study.about['pairs']:,} pairs of {study.about['runs']:,} runs, {study.about['queries']:,} queries"
+    return f"{study._pairs}, {study.about['queries']:,} queries"

@@ -29,6 +29,8 @@ class UserAgreement(Study):
     ``scores``: [ratings × measures].
     """
 
+    always_tables = ("agreement",)
+
     rated: Rated
     scores: pd.DataFrame
     table: pd.DataFrame
