@@ -419,6 +419,11 @@ def test_judgments_without_anything_relevant():
     assert set(found.values()) == {0.0}
 
 
+def test_a_frame_without_columns():
+    with pytest.raises(BadJudgments, match="^the judgments have no column 'query_id'; there is none.$"):
+        evaluate(pd.DataFrame(), GOOD_RUN, ["AP"])
+
+
 def test_no_topic_in_common_scores_nothing_and_shows_both_sides():
     with pytest.warns(UserWarning, match="no query in common") as warned:
         found = ir_measures.cwla.calc_aggregate([AP, RBP], GOOD_QRELS, run(("301.0", "a", 1.0), ("302.0", "b", 1.0)))

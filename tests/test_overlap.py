@@ -9,12 +9,13 @@ import pytest
 from generated import collection, harmless
 from ir_measures import AP, NumRet, nDCG
 
-from pyterrier_cwla import CWLA, compare, evaluate, stream
+from pyterrier_cwla import CWLA, compare, evaluate, explain, stop_distribution, stream
 from pyterrier_cwla.cli.app import main
 from pyterrier_cwla.errors import CWLAWarning
 
 RBP = CWLA(C="rbp(0.8)", A="erg", max_rel=3)
 QRELS, RUN = (harmless(collection(4, queries=13, depth=40))._asdict()[name] for name in ("qrels", "run"))
+QUERY = next(query for query in QRELS.query_id if query in set(RUN.query_id))
 
 
 def renamed(run=RUN):
@@ -54,6 +55,8 @@ WAYS = {
     "provider": lambda run, folder: lambda: ir_measures.cwla.calc_aggregate([AP, nDCG, RBP], QRELS, run),
     "iter_calc": lambda run, folder: lambda: list(ir_measures.iter_calc([RBP, NumRet], QRELS, run)),
     "stream": lambda run, folder: streamed(folder, run),
+    "explain": lambda run, folder: lambda: explain(QRELS, run, QUERY, "AP"),
+    "stop_distribution": lambda run, folder: lambda: stop_distribution(QRELS, run, "RR"),
 }
 
 
@@ -86,10 +89,19 @@ def test_judged_documents_that_are_not_relevant_count():
     assert not told(lambda: evaluate(QRELS.assign(relevance=-1), RUN, ["Judged@10"]))
 
 
-@pytest.mark.parametrize("way", [way for way in WAYS if way not in ("compare",)])
+@pytest.mark.parametrize("way", [way for way in WAYS if way not in ("compare", "explain")])
 def test_no_query_in_common(way, tmp_path):
     (message,) = told(WAYS[way](RUN.assign(query_id="x" + RUN.query_id), tmp_path))
     assert message.startswith("run and judgments have no query in common: ")
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_every_run_without_a_judged_query_is_named(keep, tmp_path):
+    other = RUN.assign(query_id="x" + RUN.query_id)
+    kept = {"keep": tmp_path / "kept"} if keep else {}
+    one, two = told(lambda: evaluate(QRELS, {"one": other, "two": other, "good": RUN}, ["AP"], **kept))
+    assert one.startswith("run and judgments have no query in common: one has 'x")
+    assert two.startswith("run and judgments have no query in common: two has 'x")
 
 
 def test_an_experiment_warns_once_of_each_run():

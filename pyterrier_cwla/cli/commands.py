@@ -252,11 +252,11 @@ def explain(
         raise errors.BadParameter(f"{run}: no documents for query {query!r}.")
     # Other queries matter only where the mean length of the whole run stands in for a missing one.
     whole = missing is Missing.mean and lengths is None
-    with errors.speaking_of(qrels, run):
+    with errors.speaking_of(qrels, run), _told() as told:
         explained = explanation_of(judgments, table if whole else one_query, query, bound.measures[0])
     name = next(iter(_named_runs([run])))
     title = f"{bound.wanted[0]} of query {query} in {name}: {explained.score:.4f}"
-    print_explanation(explained, title, depth, bound.notes)
+    print_explanation(explained, title, depth, [*told, *bound.notes])
     if plot is not None:
         _draw(explained, plot, depth)
 

@@ -128,11 +128,11 @@ class Judgments:
         """A run's rankings in trec_eval 9's order: score in float32 descending, ties by document id descending."""
         return self.rows(run, check).rankings(all_judged)
 
-    def rows(self, run: Any, check: bool = True) -> Rows:
-        """A run's rows, in order, to be matched with judgments."""
+    def rows(self, run: Any, check: bool = True, name: str = "the run") -> Rows:
+        """A run's rows, in order, to be matched with judgments; the name is for warnings."""
         rows = Rows(self, run if isinstance(run, Columns) else run_columns(run), check)
         if self.qids and (rows.query < 0).all():
-            self.warn_of_none(rows.names)
+            self.warn_of_none(rows.names, name)
         return rows
 
     def warn_of_none(self, names: list[str], run: str = "the run") -> None:
@@ -254,6 +254,11 @@ class Rows:
     @cached_property
     def overlap(self) -> Overlap:
         return Overlap.of(self)
+
+    def warn_of_overlap(self) -> None:
+        """Warn where almost no document of the run is judged."""
+        if about := self.overlap.about():
+            warn(about)
 
     @property
     def sizes(self) -> Array:

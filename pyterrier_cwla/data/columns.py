@@ -55,7 +55,8 @@ def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Column
     missing = [name for name in ("query_id", "doc_id", value) if name not in named]
     if missing:
         raise error(
-            f"the {what} {'has' if what == 'run' else 'have'} no column {missing[0]!r}; there is {some(named, 8)}."
+            f"the {what} {'has' if what == 'run' else 'have'} no column {missing[0]!r};"
+            f" there is {some(named, 8) or 'none'}."
             f"{if_swapped(missing[0], named)}"
         )
 

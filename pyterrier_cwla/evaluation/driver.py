@@ -120,16 +120,16 @@ def _each(
         elif kept is not None:
             for name, run in some_runs:
                 with naming(name if many else None):
-                    yield _resumed(evaluator, name, run, check, kept)
+                    yield _resumed(evaluator, name, run, check, kept, many)
         else:
             yield from in_groups(evaluator, some_runs, check, many)
 
 
-def _resumed(evaluator: CWLAEvaluator, name: Any, run: Any, check: bool, kept: KeptScores) -> Scored:
+def _resumed(evaluator: CWLAEvaluator, name: Any, run: Any, check: bool, kept: KeptScores, many: bool = True) -> Scored:
     columns = run_columns(run)
 
     def compute(measures: list[Measure]) -> Iterator[Scored]:
-        rows = evaluator.judgments.rows(columns, check)
+        rows = evaluator.judgments.rows(columns, check, str(name) if many else "the run")
         values = CWLAEvaluator(measures, evaluator.judgments).tables([rows])[0]
         yield Scored(name, values, rows.answered, rows.overlap)
 

@@ -106,6 +106,7 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation:
     if not rankings.n[number]:
         raise BadParameter(f"the run has no documents for query {query!r}.")
     rows = rankings.rows
+    rows.warn_of_overlap()
     segment = int(np.flatnonzero(rows.query == number)[0])
     order = rows.in_rank_order(np.arange(len(rows.columns)))[rows.starts[segment] : rows.ends[segment]]
     names = rows.columns.doc_id.take(order).to_pylist()
@@ -269,6 +270,7 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
         users.append(np.maximum(1 - sum(users, np.zeros(len(judgments.qids))), 0))
         by_intent.append(judgments.only(np.zeros(0, np.int64)))
     rows = judgments.rows(loaded(run, "run"))
+    rows.warn_of_overlap()
     seen = [metric.cut(rows.rankings(metric.judged_only, own)) for own in by_intent]
     depth = depth or max(1, *(int(rankings.n.max(initial=0)) for rankings in seen))
     refuse_beyond_memory(8 * len(judgments.qids) * (depth + 2), f"depth={depth:,} for {len(judgments.qids):,} queries")

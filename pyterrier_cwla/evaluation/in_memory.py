@@ -31,7 +31,7 @@ def _groups(
     group: dict[str, Rows] = {}
     for name, run in runs:
         with naming(name if many else None):
-            group[name] = judgments.rows(run, check)
+            group[name] = judgments.rows(run, check, str(name) if many else "the run")
         if sum(len(rows.columns) for rows in group.values()) > _TOGETHER:
             yield group
             group = {}

@@ -18,7 +18,6 @@ from ..data.columns import judgment_columns
 from ..data.intents import IntentWeights
 from ..data.rankings import Array, Rankings
 from ..errors import BadJudgments, BadParameter, CWLAError, NoFiniteValue, UnknownSpec
-from ..errors.user_warnings import warn
 from .catalogue import THEIRS
 from .counting import COUNTS, NEED_ALL_JUDGED
 from .named import CWLAMeasure
@@ -136,9 +135,7 @@ class CWLAEvaluator(providers.Evaluator):
         """Per measure one value per judged query, in the order of ``qrel_qids``; 0 where the run has no such query."""
         rows = self.judgments.rows(run)
         values = self.tables([rows])[0]
-        about = rows.overlap.about()
-        if about is not None:
-            warn(about)
+        rows.warn_of_overlap()
         return values
 
     def tables(self, runs: list[Rows]) -> list[dict[Measure, Array]]:

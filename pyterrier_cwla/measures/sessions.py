@@ -288,7 +288,7 @@ def _asked(sessions: Any, judged_by: str) -> Asked:
     judged_by = "query_id" if judged_by == "qid" else judged_by
     for name in ("session", "query_id", "order", judged_by):
         if name not in table:
-            raise BadSessions(f"the sessions have no column {name!r}; there is {some(table.columns, 8)}.")
+            raise BadSessions(f"the sessions have no column {name!r}; there is {some(table.columns, 8) or 'none'}.")
     if not len(table):
         raise BadSessions("the sessions are empty: there is nothing to evaluate.")
     for name in {"session", "query_id", judged_by}:

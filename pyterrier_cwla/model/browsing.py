@@ -223,7 +223,7 @@ class Walk:
         if not np.isfinite(score).all():
             raise NoFiniteValue(
                 f"C={str(self.metric.C)!r} with A={str(self.metric.A)!r} has no finite value where unseen items cost"
-                " nothing: give unseen=, what an unseen item costs, or end='stop', or a rank as end=."
+                " nothing: give unseen= above 0, what an unseen item costs, or end='stop', or a rank as end=."
             )
         return score
 

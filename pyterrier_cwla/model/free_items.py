@@ -204,7 +204,7 @@ class EffortBeyond:
         if "i" in self.names:
             raise NoFiniteValue(
                 f"unseen items cost nothing, so that users see infinitely many, and C={str(self.C)!r} depends on the"
-                " rank: give unseen=, what an unseen item costs, or end='stop', or a rank as end=."
+                " rank: give unseen= above 0, what an unseen item costs, or end='stop', or a rank as end=."
             )
 
     # ---- where C gives V
@@ -266,5 +266,6 @@ class EffortBeyond:
     def _not_smooth(self) -> NoFiniteValue:
         return NoFiniteValue(
             f"unseen items cost nothing, and C={str(self.C)!r} is not smooth in the effort, so that the limit of ever"
-            " smaller costs is not known: give unseen=, what an unseen item costs, or end='stop', or a rank as end=."
+            " smaller costs is not known: give unseen= above 0, what an unseen item costs, or end='stop', or a rank as"
+            " end=."
         )
