@@ -420,7 +420,7 @@ def test_judgments_without_anything_relevant():
 
 
 def test_a_frame_without_columns():
-    with pytest.raises(BadJudgments, match="^the judgments have no column 'query_id'; there is none.$"):
+    with pytest.raises(BadJudgments, match=r"^the judgments have no column 'query_id'; there is none\.$"):
         evaluate(pd.DataFrame(), GOOD_RUN, ["AP"])
 
 

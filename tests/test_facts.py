@@ -292,6 +292,17 @@ def test_the_facts_of_extreme_parameters_hold(text):
 # ---- when they are tried
 
 
+def test_unit_effort_of_a_function_that_fails_is_its_error():
+    """Nothing else calls the function."""
+    with pytest.raises(BadParameter, match=r"effort='.*' fails: unsupported operand"):
+        check_facts(spec_of("effort", lambda grade: 2.0 + 0 * grade, {"unit_effort": True}))
+    with pytest.raises(
+        BadParameter, match=r"returned an array of the shape \(3,\), and must return one number, or an arr"
+    ):
+        check_facts(spec_of("effort", lambda documents: np.ones(3), {"unit_effort": True}))
+    check_facts(spec_of("effort", lambda documents: np.ones(len(documents.grade)), {"unit_effort": True}))
+
+
 def test_a_wrong_fact_gives_no_wrong_score():
     """These scored 1.5 instead of 2.5, and 1.722 instead of 1.718."""
 

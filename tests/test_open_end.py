@@ -10,7 +10,7 @@ import pytest
 from mpmath import mpf
 
 from pyterrier_cwla import aggregation, continuation, explain_gains, score
-from pyterrier_cwla.errors import NoFiniteValue
+from pyterrier_cwla.errors import CWLAWarning, NoFiniteValue
 
 TABLE_1 = [0.7, 0.4, 0.0, 1.0, 0.5, 0.3]
 LISTS = {"nothing": [], "Table 1": TABLE_1, "a late hit": [0] * 40 + [0.7]}
@@ -391,3 +391,30 @@ def test_efforts_in_tenths_are_counted_as_if_they_were_exact():
             efforts = [float(e[0]), *[float(unseen)] * more]
             said = explain_gains([0] * (more + 1), efforts=efforts, unseen=float(unseen), C=C, A="etg").expected_items
             assert said == pytest.approx(counted, rel=1e-12), (C, e, unseen, more)
+
+
+@pytest.mark.parametrize("facts", [{}, {"gives_survival": True}])
+def test_a_user_model_that_nobody_leaves_is_a_warning(facts, recwarn):
+    @continuation(**facts)
+    def tireless(view):
+        return 1.0
+
+    assert score([1, 0, 1], C=tireless, A="etg", end="stop") == 2
+    assert not recwarn
+    with pytest.warns(CWLAWarning, match="C='tireless' is 1 at every rank.*no user ever leaves.*end='stop'"):
+        assert score([1, 0, 1], C=tireless, A="etg") == 0
+
+
+def test_users_who_may_leave_are_no_warning(recwarn):
+    @continuation
+    def until_found(view, goal: float):
+        return np.where(view.G >= goal, 0.0, 1.0)
+
+    @continuation
+    def until_spent(view, budget: float):
+        return np.where(view.E >= budget, 0.0, 1.0)
+
+    assert score([1, 0, 1], C="until_found(9)", A="etg") == 0
+    assert score([1, 0, 1], C="until_spent(99)", A="etg") == 2
+    assert score([0], C="rr", A="etg") == 0
+    assert not recwarn

@@ -1,10 +1,12 @@
 """What a view answers: beyond the list as for items that stand there, and between hits as for all ranks."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from pyterrier_cwla import continuation, residual, score
-from pyterrier_cwla.errors import NoFiniteValue
+from pyterrier_cwla import aggregation, continuation, effort, gain, residual, score
+from pyterrier_cwla.errors import BadParameter, NoFiniteValue
 from pyterrier_cwla.model.view import View
 
 GRADES = np.array([[1, 0, 2, 0, 1], [0, 0, 0, 2, 0]])
@@ -149,3 +151,77 @@ def test_what_lies_between_two_hits_is_forgotten_and_paid_for():
     fading = 0.5 * 0.5 + 0.25 * (0.5 / 8 + 0.5) + 0.25 * (0.5 / 16 + 0.25 + 1)
     assert score([0.5, 0, 0, 0.5, 1], C="rr", A="fgt(0.5)") == pytest.approx(fading, rel=1e-14)
     assert score([0, 0, 1], C="rr", A="erg", effort="by_grade({0:0.5,1:1})") == pytest.approx(0.5, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        (lambda view: np.array([0.5, 0.5]), r"an array of the shape \(2,\)"),
+        (lambda view: np.ones(7) * 0.5, r"an array of the shape \(7,\)"),
+        (lambda view: view.i[0] * 0 + 0.5, r"an array of the shape \(30,\)"),
+        (lambda view: np.full((2, 3, 4), 0.5), r"an array of the shape \(2, 3, 4\)"),
+        (lambda view: np.zeros((1, 0)), r"an array of the shape \(1, 0\)"),
+        (lambda view: "x", "'x', of type str"),
+        (lambda view: "0.5", "'0.5', of type str"),
+        (lambda view: None, "None, of type NoneType"),
+        (lambda view: 0.5 + 1j, r"\(0\.5\+1j\), of type complex"),
+        (lambda view: [[0.5], [0.2, 0.3]], r"\[\[0\.5\], \[0\.2, 0\.3\]\], of type list"),
+    ],
+)
+def test_what_is_no_number_for_each_rank_is_an_error(found, says, recwarn):
+    def odd(view):
+        return found(view)
+
+    wanted = r"must return one number, or an array \[queries × ranks\].* that broadcasts to the shape \(1, 30\) here"
+    with pytest.raises(BadParameter, match=f"C='odd' returned {says}, and {wanted}"):
+        score([1, 0, 1], C=continuation(odd), A="erg")
+    with pytest.raises(BadParameter, match=f"A='odd' returned {says}, and {wanted}"):
+        score([1, 0, 1], C="rbp(0.8)", A=aggregation(odd))
+    assert not recwarn
+
+
+def test_a_shape_that_is_wrong_for_long_lists_alone_is_an_error():
+    @continuation
+    def first_fifty(view):
+        return 0.9 + 0 * view.r[:, :50] * view.i[:, :50]
+
+    assert score([1], C="first_fifty", A="etg", end="stop") == 1
+    with pytest.raises(BadParameter, match=r"C='first_fifty' returned an array of the shape \(1, 50\), and must"):
+        score([1] * 64, C="first_fifty", A="etg", end="stop")
+
+
+@pytest.mark.parametrize("values", [0.5, [0.5], np.float32(0.5), [[0.5]], np.array(0.5, object)])
+def test_one_number_is_that_of_all_ranks(values):
+    @continuation
+    def always(view):
+        return values
+
+    assert score([1, 0, 1], C=always, A="erg") == pytest.approx(score([1, 0, 1], C="rbp(0.5)", A="erg"))
+
+
+def test_odd_shapes_of_gains_and_efforts_are_errors():
+    @gain
+    def three_gains(grade):
+        return np.ones(3)
+
+    @effort
+    def three_efforts(documents):
+        return np.ones(3)
+
+    with pytest.raises(
+        BadParameter, match=r"gain='three_gains' returned an array of the shape \(3,\), and must return"
+    ):
+        score([1, 0, 1], C="rbp(0.8)", A="erg", gain="three_gains")
+    with pytest.raises(
+        BadParameter, match=r"effort='three_efforts' returned an array of the shape \(3,\), and must ret"
+    ):
+        score([1, 0, 1], C="rbp(0.8)", A="erg", effort="three_efforts")
+
+
+@pytest.mark.parametrize("odd", ["bored", 3, np, partial(max, 1)])
+@pytest.mark.parametrize("decorator", [continuation, aggregation, gain, effort])
+def test_what_is_no_function_is_an_error(decorator, odd):
+    with pytest.raises(
+        BadParameter, match=rf"@{decorator.__name__} decorates a function with a name, and .* is none\."
+    ):
+        decorator(odd)

@@ -9,8 +9,9 @@ from weakref import ref
 import numpy as np
 
 from ..errors import NoFiniteValue
+from .continuation_trials import warn_if_nobody_leaves
 from .free_items import EffortBeyond, Endless
-from .introspection import SUMS, check_probabilities, reads, try_out
+from .introspection import SUMS, check_probabilities, on_ranks, reads, try_out
 from .language import Spec
 from .tail_sums import Grid, grid
 from .view import UnknownEffort, View, before
@@ -27,11 +28,13 @@ class Walk:
 
     def __init__(self, metric: Metric, view: View, leaves: Array | None = None) -> None:
         self.metric, self.view = metric, view
-        C, first = self._of_survival() if metric.C.fact("gives_survival") else (_matrix(metric.C(view)), 1.0)
-        if not (metric.C.built_in and metric.rank_only):
-            check_probabilities(metric.C, C)
         if not metric.C.built_in:
             try_out(metric.C)
+            if self._open:
+                warn_if_nobody_leaves(metric.C)
+        C, first = self._of_survival() if metric.C.fact("gives_survival") else (self._given(metric.C, view), 1.0)
+        if not (metric.C.built_in and metric.rank_only):
+            check_probabilities(metric.C, C)
         if leaves is not None:
             C = np.array(np.broadcast_to(C, view.r.shape))
             C[np.arange(len(C)), leaves] = 0.0
@@ -46,15 +49,18 @@ class Walk:
         me = ref(self)  # weakly, so that chunks are freed as they are done
         view.spend = lambda: me().expected_effort  # type: ignore[union-attr]
 
+    def _given(self, spec: Spec, view: View) -> Array:
+        return on_ranks(spec, view, len(self.view.r))
+
     def _of_survival(self) -> tuple[Array, Array]:
         """C and V(1) where V is what the function gives."""
-        V = np.broadcast_to(_matrix(self.metric.C(self.view)), self.view.r.shape)
+        V = np.broadcast_to(self._given(self.metric.C, self.view), self.view.r.shape)
         after = np.zeros((1, 1))
         if self._open and self.view.unseen == 0 and self.metric.effort_only:
             after = V[:, -1:]
         elif self._open:
             try:
-                after = _matrix(self.metric.C(self.view.beyond([[1.0]])))
+                after = self._given(self.metric.C, self.view.beyond([[1.0]]))
             except UnknownEffort:
                 if not self.metric.A.fact("constant_without_gain"):
                     raise
@@ -70,7 +76,7 @@ class Walk:
     def A(self) -> Array:
         if not self.metric.A.built_in:
             try_out(self.metric.A)
-        return _matrix(self.metric.A(self.view))
+        return self._given(self.metric.A, self.view)
 
     @cached_property
     def score(self) -> Array:
@@ -121,9 +127,9 @@ class Walk:
     def goes_on(self, m: Any) -> Array:
         """C at the m-th ranks after the list."""
         if self.metric.C.fact("gives_survival"):
-            V, later = (_matrix(self.metric.C(self.view.beyond(rank))) for rank in (m, np.asarray(m) + 1))
+            V, later = (self._given(self.metric.C, self.view.beyond(rank)) for rank in (m, np.asarray(m) + 1))
             return _ratio(later, V)
-        return _matrix(self.metric.C(self.view.beyond(m)))
+        return self._given(self.metric.C, self.view.beyond(m))
 
     @cached_property
     def items_beyond(self) -> Array:
@@ -170,7 +176,7 @@ class Walk:
         leaving = np.where(self._stay, 0.0, reach)
         if A.fact("constant_without_gain") and not self.view.background:
             return leaving * self.A[:, -1:]
-        first, second = (_matrix(A(self.view.beyond([[m]]))) for m in (1.0, 2.0))
+        first, second = (self._given(A, self.view.beyond([[m]])) for m in (1.0, 2.0))
         with np.errstate(invalid="ignore"):  # A may be infinite where nobody is left
             at_once = np.where(leaving > 0, leaving * first, 0.0)
             step = np.where(np.isfinite(first), second - first, 0.0)
@@ -287,7 +293,7 @@ class Walk:
             allowed = np.full(whole.shape, 1e-10) if vanish_only else 1e-10 * np.maximum(whole, 1e-3)
         else:
             with np.errstate(divide="ignore", over="ignore"):
-                felt = _matrix(A(self.view.beyond(nodes.m)))
+                felt = self._given(A, self.view.beyond(nodes.m))
             felt = np.broadcast_to(felt, (len(felt), nodes.m.shape[1]))
             last = felt[:, -1:]
             # If A does not grow for ever, all get what it is at last: then 1 − C, lost in rounding, matters less.
@@ -310,7 +316,7 @@ class Walk:
         """
         reach, shape = self._reach_costly, nodes.m.shape
         if self.metric.C.fact("gives_survival"):
-            V, later = (_matrix(self.metric.C(self.view.beyond(m))) for m in (nodes.m, nodes.m + 1))
+            V, later = (self._given(self.metric.C, self.view.beyond(m)) for m in (nodes.m, nodes.m + 1))
             V, later = (
                 np.where(reach > 0, np.broadcast_to(values, (len(values), shape[1])), 0.0) for values in (V, later)
             )

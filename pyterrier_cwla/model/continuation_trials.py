@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from ..errors import BadParameter
+from ..errors.user_warnings import warn
 from .introspection import SUMS, reads
 from .language import Spec
 from .tail_sums import grid
@@ -15,10 +18,12 @@ from .trial_lists import (
     ROWS,
     RUN,
     Array,
+    CannotTell,
     Difference,
     Lists,
     first_place,
     given_by,
+    random_lists,
     rank_after,
     told_apart,
     unlike,
@@ -37,6 +42,26 @@ def _rank(spec: Spec, fact: str) -> float:
             f"C={str(spec)!r}: {fact}= of its decorator gives {rank!r:.80}, and must give a rank, or None."
         )
     return float(min(rank, DEEPEST))
+
+
+@lru_cache(maxsize=1024)
+def warn_if_nobody_leaves(spec: Spec) -> None:
+    """Warn of a continuation under which all users go on for ever, whatever there is to gain."""
+    far = np.append(FAR, [[1e12]], axis=1)
+    for lists in random_lists():
+        for background in (False, True):
+            view = lists.view(background=background)
+            try:
+                with np.errstate(all="ignore"):
+                    found = values_of(spec, view), values_of(spec, view.beyond(far))
+            except CannotTell:
+                return
+            if min(values.min() for values in found) < 1:
+                return
+    warn(
+        f"C={str(spec)!r} is 1 at every rank, whatever there is to gain, so that no user ever leaves and the score is"
+        " 0: give C a k, a last rank, or end='stop', or a rank as end=."
+    )
 
 
 def _deep(spec: Spec, lists: Lists, background: bool = False) -> View:

@@ -7,10 +7,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..errors import BadParameter, RefutedFact
+from ..errors import BadParameter, CWLAError, RefutedFact
 from . import aggregation_trials, continuation_trials
-from .language import ROLES, Part, Spec
-from .trial_lists import Array, CannotTell, Difference, Lists, first_place, given_by, random_lists, told_apart
+from .introspection import effort_reads
+from .language import ROLES, Part, Spec, checked_numbers
+from .trial_lists import Array, CannotTell, Difference, Lists, given_by, random_lists, told_apart
 from .view import Documents
 
 
@@ -72,14 +73,17 @@ def refutation(part: Part, spec: Spec, fact: str) -> str:
 
 def _unit_effort(spec: Spec, lists: Lists) -> Difference | None:
     rng = np.random.default_rng(1)
-    words = rng.integers(0, 3000, lists.grade.shape)
+    grade = lists.grade.ravel()
+    words = rng.integers(0, 3000, grade.shape)
+    effort_reads(spec)  # nothing else calls the function, and so nothing else says that it fails
     try:
-        e = np.broadcast_to(np.asarray(spec(Documents(lists.grade, lambda: words)), float), words.shape)
-    except ValueError as error:
+        found = spec(Documents(grade, lambda: words))
+    except CWLAError as error:
         raise CannotTell from error
-    if place := first_place(~(e == 1)):
-        document = f"A document of grade {lists.grade[place]} and {words[place]} words"
-        return -1, f"{document} costs {told_apart(e[place], 1)[0]}, and must cost 1"
+    e = np.broadcast_to(checked_numbers(spec, found, words.shape), words.shape)
+    if (wrong := np.flatnonzero(~(e == 1))).size:
+        document = f"A document of grade {grade[wrong[0]]} and {words[wrong[0]]} words"
+        return -1, f"{document} costs {told_apart(e[wrong[0]], 1)[0]}, and must cost 1"
     return None
 
 
@@ -112,9 +116,10 @@ def _known_grades(spec: Spec, lists: Lists) -> Difference | None:
 def _gains(spec: Spec, grades: Array, max_rel: float) -> Array:
     more = {"max_rel": max_rel} if spec.part.wants_max_rel else {}
     try:
-        return np.broadcast_to(np.asarray(spec(grades, **more), float), grades.shape)
-    except ValueError as error:
+        found = spec(grades, **more)
+    except CWLAError as error:
         raise CannotTell from error
+    return np.broadcast_to(checked_numbers(spec, found, grades.shape), grades.shape)
 
 
 #: The trial of each fact. ``not_in_products`` forbids something, so that nothing can refute it.

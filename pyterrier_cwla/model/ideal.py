@@ -90,7 +90,7 @@ def pool_efforts(metric: Any, rankings: Rankings) -> Array:
     if "efforts" in pool.memory:
         return pool.memory["efforts"]
     documents = Documents(np.maximum(pool.grade, 0), lambda: words_of_pool(metric, rankings))
-    return np.broadcast_to(np.asarray(metric.effort(documents), float), pool.grade.shape)
+    return metric.costs(documents)
 
 
 def _ranked(pool: Any, query: Array, grade: Array, effort: Array) -> Rankings:

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadParameter
-from .language import Spec
+from .language import Spec, checked_numbers
 from .view import Documents, UnknownEffort, View
 
+Array = np.ndarray
 #: What sums up gains, so that it grows beyond a list where unseen items gain something.
 SUMS = frozenset({"G", "G_before", "total", "found", "discounted", "fading", "credited"})
 
@@ -79,12 +80,31 @@ def check_probabilities(spec: Spec, C: Any) -> None:
         raise BadParameter(f"C={str(spec)!r} must give probabilities from 0 to 1, and gave {odd:g}{why}.")
 
 
+def on_ranks(spec: Spec, view: View, queries: int = 1) -> Array:
+    """The value of a continuation or aggregation at each rank of a view, as floats that broadcast to two axes.
+
+    Raises
+    ------
+    BadParameter
+        If a user's own function returns something else.
+    """
+    return _two_axes(spec, spec(view), view, queries)
+
+
+def _two_axes(spec: Spec, values: Any, view: View, queries: int) -> Array:
+    if not spec.part.built_in:
+        return checked_numbers(spec, values, (queries, view.i.shape[-1]))
+    values = np.asarray(values, float)
+    return values.reshape(1, 1) if values.ndim == 0 else values
+
+
 @lru_cache(maxsize=1024)
 def try_out(spec: Spec) -> None:
     """Shows a user's own function a short list and what lies beyond it, before its first use."""
+    found = on_ranks(spec, _short_list(np.zeros((1, 30))))
     warn_of_own_sums(spec)
     if spec.part.kind == "continuation":
-        check_probabilities(spec, np.asarray(spec(_short_list(np.zeros((1, 30))))))
+        check_probabilities(spec, found)
 
 
 def warn_of_own_sums(spec: Spec) -> None:
@@ -93,13 +113,16 @@ def warn_of_own_sums(spec: Spec) -> None:
     r = np.array([[0.5, 0, 1, 0, 0.25]])
     r_longer = np.concatenate([r, np.zeros((1, zeros))], axis=1)
 
+    longer, beyond = _short_list(r_longer), _short_list(r).beyond(np.arange(1.0, zeros + 1)[None, :])
     try:
         with np.errstate(all="ignore"):
-            explicit = np.broadcast_to(spec(_short_list(r_longer)), r_longer.shape)[:, r.shape[1] :]
-            beyond = spec(_short_list(r).beyond(np.arange(1.0, zeros + 1)[None, :]))
-            same = np.allclose(explicit, beyond, rtol=1e-9, atol=1e-12, equal_nan=True)
-    except (ValueError, IndexError):
+            answers = spec(longer), spec(beyond)
+    except ValueError:
         same = False
+    else:
+        explicit, unseen = (_two_axes(spec, of, view, 1) for of, view in zip(answers, (longer, beyond), strict=True))
+        explicit = np.broadcast_to(explicit, r_longer.shape)[:, r.shape[1] :]
+        same = np.allclose(explicit, unseen, rtol=1e-9, atol=1e-12, equal_nan=True)
     if not same:
         warnings.warn(
             f"{spec} answers differently beyond the list than for unseen items without gain: read G, E, best, fading(δ)"

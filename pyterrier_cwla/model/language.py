@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from ..errors import BadParameter, CWLAError, UnknownFunction, UnknownSpec, near
+import numpy as np
+
+from ..errors import BadParameter, CWLAError, UnknownFunction, UnknownSpec, near, shown
 from .facts import checked_facts
 
 #: What each kind of function is called in a measure, for the errors.
@@ -232,6 +234,8 @@ def decorator(kind: str, doc: str) -> Callable:
 
     def decorate(function: Any = None, *, version: str | int | None = None, **facts: Any) -> Any:
         def register(function: Callable) -> Part:
+            if not callable(function) or not hasattr(function, "__name__"):
+                raise BadParameter(f"@{kind} decorates a function with a name, and {shown(function)} is none.")
             new = Part(kind, function, version, **facts)
             old = TABLES[kind].get(new.name)
             if old is not None and old.built_in and not new.built_in:
@@ -244,6 +248,38 @@ def decorator(kind: str, doc: str) -> Callable:
     decorate.__name__ = decorate.__qualname__ = kind
     decorate.__doc__ = doc
     return decorate
+
+
+def checked_numbers(spec: Spec, values: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return what a user's own function gave, as floats that broadcast to a shape.
+
+    The result of a continuation or aggregation has two axes or one number: with one axis it would not say whether that
+    is of queries or of ranks.
+
+    Raises
+    ------
+    BadParameter
+        If they are no numbers, or of another shape.
+    """
+    ranked = spec.part.kind in ("continuation", "aggregation")
+    where = f"{ROLES[spec.part.kind]}={str(spec)!r}"
+    array = "an array [queries × ranks] with two axes that broadcasts" if ranked else "an array that broadcasts"
+    wanted = f"must return one number, or {array} to the shape {shape} here"
+    try:
+        found = np.asarray(values)
+        numeric = found.dtype.kind in "biufO" and values is not None
+        found = np.asarray(found, float) if numeric else found
+    except (TypeError, ValueError):
+        numeric = False
+    if not numeric:
+        raise BadParameter(f"{where} returned {shown(values)}, of type {type(values).__name__}, and {wanted}.")
+    if found.size == 1 and found.ndim < len(shape):
+        return found.reshape((1,) * len(shape))
+    last_axes = shape[len(shape) - found.ndim :]
+    fits = found.ndim == len(shape) or (found.ndim < len(shape) and not ranked)
+    if not (fits and all(n in (1, most) for n, most in zip(found.shape, last_axes, strict=True))):
+        raise BadParameter(f"{where} returned an array of the shape {found.shape}, and {wanted}.")
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from .efforts import unit
 from .fact_trials import check_facts, holds
 from .gains import raw
 from .introspection import effort_reads, reads
-from .language import Spec, shortened
+from .language import Spec, checked_numbers, shortened
 from .view import Documents, UnknownEffort, View
 
 NORMS = ("none", "ideal", "all", "mean", "unlimited")
@@ -120,16 +120,22 @@ class Metric:
     def gains(self, grade: Array) -> Array:
         """The gain of each grade; grades that are not above 0 gain nothing."""
         grade = np.asarray(grade)
-        more = {"max_rel": self.max_rel} if self.gain.part.wants_max_rel else {}
         positive = grade > 0
         if positive.all():
-            r = np.asarray(self.gain(grade, **more), float)
+            r = self._gained(grade)
         else:
             r = np.zeros(grade.shape)
-            r[positive] = self.gain(grade[positive], **more)
+            r[positive] = self._gained(grade[positive])
         if not self.gain.part.built_in and not (np.isfinite(r).all() and (r >= 0).all()):
             raise BadParameter(f"gain={str(self.gain)!r} gives a negative or infinite gain.")
         return r
+
+    def _gained(self, grade: Array) -> Array:
+        more = {"max_rel": self.max_rel} if self.gain.part.wants_max_rel else {}
+        found = self.gain(grade, **more)
+        if self.gain.part.built_in:
+            return np.asarray(found, float)
+        return np.array(np.broadcast_to(checked_numbers(self.gain, found, grade.shape), grade.shape))
 
     @cached_property
     def best(self) -> tuple[float, float]:
@@ -157,7 +163,7 @@ class Metric:
         if self.unseen is not None:
             return float(self.unseen)
         try:
-            return float(np.max(self.effort(Documents(np.zeros(1)))))
+            return float(np.max(self.costs(Documents(np.zeros(1)))))
         except UnknownEffort:
             return None
 
@@ -167,7 +173,7 @@ class Metric:
         if self.unit_effort:
             return 1.0
         reads_grade_alone = effort_reads(self.effort) <= {"grade"} and self.effort.name != "given"
-        if not reads_grade_alone or self.unseen_effort != float(np.max(self.effort(Documents(np.zeros(1))))):
+        if not reads_grade_alone or self.unseen_effort != float(np.max(self.costs(Documents(np.zeros(1))))):
             return None
         return self.unseen_effort
 
@@ -266,7 +272,7 @@ class Metric:
     def _unlimited(self) -> Metric:
         """The same metric where what is unseen costs what a document of the best grade and no words does."""
         documents = Documents(np.array([self.best[1]]), lambda: np.zeros(1))
-        unseen = float(np.max(self.effort(documents)))
+        unseen = float(np.max(self.costs(documents)))
         return replace(self, unseen=unseen, norm="none", end="open", k=None)
 
     def _ideal_scores(self, rankings: Rankings) -> Array:
@@ -472,7 +478,7 @@ class Metric:
             grade = np.zeros((len(queries), width))
             grade[row, column] = np.maximum(rankings.grade[at], 0)
             documents = Documents(grade, lambda: rankings.words(self, queries, width))
-            e = np.broadcast_to(np.asarray(self.effort(documents), float), grade.shape)
+            e = self.costs(documents)
         if not grades_alone or rankings.efforts is not None:
             self.refuse_odd_efforts(e, where=np.arange(width)[None, :] < rankings.n[queries][:, None])
         if rankings.n[queries].min(initial=width) >= width:
@@ -481,9 +487,15 @@ class Metric:
             raise UnknownEffort
         return np.where(np.arange(width)[None, :] < rankings.n[queries][:, None], e, self.unseen_effort or 0.0)
 
+    def costs(self, documents: Documents) -> Array:
+        """The effort of each document."""
+        found, shape = self.effort(documents), np.shape(documents.grade)
+        found = np.asarray(found, float) if self.effort.built_in else checked_numbers(self.effort, found, shape)
+        return np.broadcast_to(found, shape)
+
     def effort_of(self, grade: Array) -> Array:
         """The efforts of documents of these grades, where nothing else decides."""
-        e = np.broadcast_to(np.asarray(self.effort(Documents(np.maximum(grade, 0))), float), grade.shape)
+        e = self.costs(Documents(np.maximum(grade, 0)))
         self.refuse_odd_efforts(e)
         return e
 

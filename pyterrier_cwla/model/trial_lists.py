@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadParameter, CWLAError
+from .introspection import on_ranks
 from .language import ROLES, Spec
 from .view import View
 
@@ -86,7 +87,7 @@ class CannotTell(Exception):
 def values_of(spec: Spec, view: View) -> Array:
     """What a continuation or aggregation gives at each rank of a view."""
     try:
-        values = np.broadcast_to(np.asarray(spec(view), float), (ROWS, view.i.shape[-1]))
+        values = np.broadcast_to(on_ranks(spec, view, ROWS), (ROWS, view.i.shape[-1]))
     except ValueError as error:  # also every CWLAError
         raise CannotTell from error
     if spec.part.kind == "continuation" and not (values.min() >= 0 and values.max() <= 1):
