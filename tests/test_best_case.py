@@ -145,7 +145,7 @@ def last_gain(view):
 
 
 @continuation
-def weary(view, after: float):
+def tired(view, after: float):
     return after / (after + view.i)
 
 
@@ -155,7 +155,7 @@ def weary(view, after: float):
      ({"effort": "time"}, True), ({"effort": "time", "A": "erg"}, False), ({"effort": "time", "C": "decay"}, False),
      ({"C": "decay"}, True), ({"A": "erg", "end": "stop"}, False), ({"A": "etg", "end": "stop"}, True), ({"A": "max"}, False),
      ({"A": "fin"}, False), ({"A": "fgt(0.5)"}, False), ({"C": "inst(1)"}, False), ({"C": "rr"}, False), ({"judged_only": True}, False),
-     ({"A": "last_gain"}, False), ({"C": "weary(3)"}, True), ({"A": "utility(log2)"}, True), ({"norm": "all"}, False),
+     ({"A": "last_gain"}, False), ({"C": "tired(3)"}, True), ({"A": "utility(log2)"}, True), ({"norm": "all"}, False),
      ({"norm": "mean"}, False)],
 )  # fmt: skip
 def test_where_a_residual_over_the_ideal_is_a_bound(what, is_bound):

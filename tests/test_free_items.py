@@ -64,7 +64,7 @@ def second_thoughts(view, share: float):
 
 
 @aggregation
-def hurried(view):
+def rushed(view):
     return view.G * np.exp(-view.E / 50)
 
 
@@ -104,7 +104,7 @@ LAWS = [
     *("weibull(0.7,20)", "weibull(1.5,20)", "power_law(10,2.5)", "own_decay(9)", "ever_faster(5)"),
 ]  # fmt: skip
 FELT = ["etg", "erg", "err", "avg", "max", "fin", "fgt(0.5)", "fgt(1)", "pe(0.3)", "effort", "utility(log2)", "smeared(9)",
-        "second_thoughts(0.3)", "hurried"]  # fmt: skip
+        "second_thoughts(0.3)", "rushed"]  # fmt: skip
 
 
 def of_small_costs(of):
@@ -165,10 +165,10 @@ def test_averages_are_integrals():
     )
 
 
-@pytest.mark.parametrize("A", ["avg", "err", "effort", "hurried"])
+@pytest.mark.parametrize("A", ["avg", "err", "effort", "rushed"])
 def test_all_may_leave_at_once(A):
     """Whoever has a budget is there until it is spent, and nobody after it."""
-    felt = {"avg": 1 / 20, "err": 1 / 20, "effort": 20, "hurried": np.exp(-20 / 50)}[A]
+    felt = {"avg": 1 / 20, "err": 1 / 20, "effort": 20, "rushed": np.exp(-20 / 50)}[A]
     assert score([1], efforts=[3], C="budget(20)", A=A, unseen=0) == pytest.approx(felt, rel=1e-9)
 
 
@@ -246,7 +246,7 @@ def test_explanations_show_the_limit():
 
 
 @pytest.mark.parametrize("C", ["decay(60)", "patience(90)", "weibull(0.7,50)", "ever_faster(30)"])
-@pytest.mark.parametrize("A", ["etg", "avg", "hurried"])
+@pytest.mark.parametrize("A", ["etg", "avg", "rushed"])
 def test_simulated_users_leave_after_infinitely_many_items(C, A):
     for gain, unit in (("clicksave", "time"), ("linear", "by_grade({0:0,1:5,2:9})")):
         measure = CWLA(C=C, A=A, gain=gain, effort=unit, max_rel=2, lengths=LENGTHS, unseen=0)

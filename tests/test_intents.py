@@ -312,4 +312,5 @@ def test_a_name_that_means_two_tables():
 def test_no_judgments_at_all():
     run, qrels = diversity(1)
     for measure in (IntentAware(measure="AP"), IntentAware(measure="AP", weights=given(qrels))):
-        assert by_query(qrels[:0], run, measure) == {}
+        with pytest.raises(BadJudgments, match="the judgments are empty"):
+            by_query(qrels[:0], run, measure)

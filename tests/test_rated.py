@@ -213,9 +213,12 @@ def test_a_study_says_what_was_rated():
     rated = Rated.lists(
         QRELS, RUN, frame(query_id=list("1234"), rating=[1, 2, 3, 4], user=list("xxyy"), n=[1, 1, 2, 3])
     )
-    assert what_was_rated(rated.about()) == "4 rated lists of 2 users, weighted by n"
-    assert why_not_all(rated.about()) == []
-    assert why_not_all(rated.only([0, 1, 0]).about()) == [
+    assert what_was_rated(rated.about(weighted=True)) == "4 rated lists of 2 users, weighted by n"
+    assert what_was_rated(rated.about()) == "4 rated lists of 2 users"
+    assert why_not_all(rated.about(weighted=True)) == []
+    [weights_unused] = why_not_all(rated.about())
+    assert weights_unused.startswith("Each rating counts once")
+    assert why_not_all(rated.only([0, 1, 0]).about(weighted=True)) == [
         "All ratings are of one user: nothing is known of other users."
     ]
 
