@@ -55,7 +55,8 @@ def fit(
     ``"CWLA(C='rr',A='err',gain='table({1:$r1,2:$r2})')"``, or a function of the parameters that returns a measure ·
     ``ranges``: by name ``(low, high)`` for numbers (on a logarithmic scale where high is 100 times low or more, given
     to four digits), ``range(1, 301)`` for whole ones, or a list of values · ``objective``: "pearson", "spearman",
-    "tau_b", "nrmse" or, of preferences, "agreement", where each rating counts once; or one of these after "weighted_",
+    "tau_b", "nrmse" or, of preferences, "agreement", where each rating counts once; or one of these after
+    ``"weighted_"``,
     where it counts as often as its column ``n`` says, in sample and held out; without it "pearson", or of preferences
     "agreement" · ``default``: values to compare with · ``where``: a condition, such as ``lambda s1, s2: s1 <= s2`` ·
     ``most``: candidates that are scored at most.
