@@ -1,5 +1,6 @@
 """What every docstring example may use without importing it, and a language that tests leave as they found it."""
 
+import inspect
 from typing import Any
 
 import pytest
@@ -21,4 +22,5 @@ def _language_as_it_was() -> Any:
 def _doctest_names(doctest_namespace: dict[str, Any]) -> None:
     import pyterrier_cwla
 
-    doctest_namespace.update({name: getattr(pyterrier_cwla, name) for name in pyterrier_cwla.__all__})
+    public = {name: getattr(pyterrier_cwla, name) for name in dir(pyterrier_cwla)}
+    doctest_namespace.update({name: thing for name, thing in public.items() if not inspect.ismodule(thing)})

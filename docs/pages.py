@@ -20,7 +20,8 @@ from typing import Any
 from markup import escaped, indented, mathematics, numbers, page, table, title
 
 import pyterrier_cwla
-from pyterrier_cwla import CWLAError, Explanation, behaviour, explain, studies
+from pyterrier_cwla import CWLAError, errors, explain
+from pyterrier_cwla.evaluation import Explanation
 from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.measures.reference import KINDS, Entry, Given, entries, made_of
 from pyterrier_cwla.measures.wrappers import metric_of
@@ -379,30 +380,54 @@ def _anchor(entry: Entry) -> str:
 
 
 def _api_page() -> str:
-    public = {name: getattr(pyterrier_cwla, name) for name in pyterrier_cwla.__all__ if not name.startswith("_")}
-    functions = [name for name, thing in public.items() if inspect.isroutine(thing)]
-    classes = [name for name, thing in public.items() if inspect.isclass(thing)]
+    public = {name: getattr(pyterrier_cwla, name) for name in dir(pyterrier_cwla)}
+    packages = {name: package for name, package in public.items() if inspect.ismodule(package)}
     groups = {
-        "Functions": [_auto("function", name) for name in functions if name not in TABLES],
-        "Decorators": [_auto("function", name) for name in functions if name in TABLES],
-        "Classes": [_auto("class", name) for name in classes],
-        "What functions of your own may read": [_auto("class", f"model.view.{name}") for name in ("View", "Documents")],
-        "Behaviour: pyterrier_cwla.behaviour": _package("behaviour", behaviour),
-        "Studies: pyterrier_cwla.studies": _package("studies", studies),
+        "Decorators": _documented("", {name: thing for name, thing in public.items() if name in TABLES}),
+        "Functions and classes": _documented("", {n: thing for n, thing in public.items() if n not in TABLES}),
     }
+    listed = {id(thing) for thing in public.values()}
+    for name, package in packages.items():
+        things = {thing: getattr(package, thing) for thing in _public_names(package)}
+        others = {key: thing for key, thing in things.items() if id(thing) not in listed}
+        groups[f"{name}: {(inspect.getdoc(package) or '').splitlines()[0]}"] = [
+            f"``pyterrier_cwla.{name}``",
+            *_documented(f"{name}.", others),
+        ]
     shown = [
         title("API reference", "="),
-        "What ``import pyterrier_cwla`` offers. The measures have pages of their own: :doc:`measures/index`; so"
-        f" have the functions that they are made of: {', '.join(f':doc:`parts/{name}`' for name in PARTS.values())}.",
+        "What ``import pyterrier_cwla`` offers, and the packages that it loads when they are first used. The measures"
+        " have pages of their own: :doc:`measures/index`; so have the functions that they are made of:"
+        f" {', '.join(f':doc:`parts/{name}`' for name in PARTS.values())}.",
     ]
     for head, documented in groups.items():
         shown += [title(head), *documented]
     return page(shown)
 
 
-def _package(name: str, package: ModuleType) -> list[str]:
-    things = {thing: getattr(package, thing) for thing in package.__all__}
-    return [_auto("class" if inspect.isclass(things[thing]) else "function", f"{name}.{thing}") for thing in things]
+def _public_names(package: ModuleType) -> list[str]:
+    """Return the names that a package exports; of the errors, the classes that can be raised or warned of."""
+    if package is errors:
+        return [
+            name for name, thing in vars(errors).items() if inspect.isclass(thing) and issubclass(thing, BaseException)
+        ]
+    return dir(package)
+
+
+def _documented(prefix: str, things: Mapping[str, Any]) -> list[str]:
+    """Directives for functions and classes, and for the functions of a module; measures have pages of their own."""
+    found = []
+    for name, thing in things.items():
+        if inspect.isclass(thing):
+            found.append(_auto("class", prefix + name))
+        elif inspect.isroutine(thing):
+            found.append(_auto("function", prefix + name))
+        elif inspect.ismodule(thing) and prefix:
+            own = {
+                key: value for key, value in vars(thing).items() if getattr(value, "__module__", "") == thing.__name__
+            }
+            found += _documented(f"{prefix}{name}.", {key: value for key, value in own.items() if key[0] != "_"})
+    return found
 
 
 def _auto(what: str, name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 
-from pyterrier_cwla import Explanation
+from pyterrier_cwla.evaluation import Explanation
 
 _BARS, _STEPS, _TEXT = "#2f7fc1", "#d2691e", "#123456"  # the last stands for the page's own colour of text
 _COLOURS = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")

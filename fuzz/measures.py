@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pyterrier_cwla import register_duplicates, register_intent_weights, register_lengths
+from pyterrier_cwla import register_duplicates, register_lengths
+from pyterrier_cwla.data import register_intent_weights
 from pyterrier_cwla.data.alignment import Aligned, Judgments
 from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.measures.catalogue import OURS, THEIRS, Calibrated, Clusters, End, Flag, SpecOf, Table

@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 import reference
 
-from pyterrier_cwla import CWLA, effort, explain_gains, residual, score
+from pyterrier_cwla import CWLA, effort, explain_gains, score
 from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.errors import CWLAError
+from pyterrier_cwla.evaluation import residual
 
 CONTINUATIONS = {
     "prec(1)": ("prec", {"k": 1}),

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyterrier_cwla import CWLAError, continuation, residual, score
+from pyterrier_cwla import CWLAError, continuation, score
+from pyterrier_cwla.evaluation import residual
 
 RBP = {"C": "rbp(0.5)", "A": "erg"}
 

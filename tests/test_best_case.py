@@ -7,8 +7,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pyterrier_cwla import CWLA, TBG, Residual, aggregation, continuation, evaluate, residual, score
+from pyterrier_cwla import CWLA, TBG, Residual, aggregation, continuation, evaluate, score
 from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.evaluation import residual
 from pyterrier_cwla.measures.wrappers import MEASURES
 
 CELLS = [  # C, A, and the last rank that counts

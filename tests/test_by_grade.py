@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from pyterrier_cwla import CWLA, evaluate, parse
+from pyterrier_cwla import CWLA, evaluate
 from pyterrier_cwla.behaviour.logs.adapters import chiir24_log
 from pyterrier_cwla.behaviour.logs.behaviour_plots import plot_grade_efforts
 from pyterrier_cwla.behaviour.logs.calibration import calibrate
 from pyterrier_cwla.behaviour.logs.effort_by_grade import grade_efforts
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.errors import BadLog, BadParameter
+from pyterrier_cwla.model import parse
 
 TABLE_2 = {0: (0.26, 20.6, 9.8), 1: (0.50, 37.1, 23.0), 2: (0.55, 60.3, 37.6)}
 

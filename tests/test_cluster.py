@@ -16,21 +16,12 @@ from dask.distributed import CancelledError, Client, KilledWorker, LocalCluster
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
-from pyterrier_cwla import (
-    CWLA,
-    TBG,
-    CannotScore,
-    CWLAError,
-    StudySearch,
-    continuation,
-    evaluate,
-    register_lengths,
-    scorer,
-)
+from pyterrier_cwla import CWLA, TBG, CannotScore, CWLAError, continuation, evaluate, register_lengths, scorer
 from pyterrier_cwla.behaviour import simulate
 from pyterrier_cwla.demo import experiment
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, MalformedFile, MissingLength, UnknownSpec
 from pyterrier_cwla.evaluation import cluster
+from pyterrier_cwla.pipelines import StudySearch
 from pyterrier_cwla.studies import robustness
 
 pytestmark = pytest.mark.xdist_group("cluster")

@@ -17,7 +17,8 @@ import tqdm.auto
 from generated import collection
 
 import pyterrier_cwla
-from pyterrier_cwla import TBG, Lengths, lengths_of_index, lengths_of_texts, register_lengths
+from pyterrier_cwla import TBG, Lengths, lengths_of_texts, register_lengths
+from pyterrier_cwla.data import lengths_of_index
 from pyterrier_cwla.errors import BadParameter, MalformedFile
 
 TEXTS = {"d1": "Time-biased  gain\nof users.", "d2": "", "d3": " one\ttwo three "}

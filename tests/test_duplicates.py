@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pyterrier_cwla
-from pyterrier_cwla import Duplicates, find_duplicates, register_duplicates
+from pyterrier_cwla import find_duplicates, register_duplicates
+from pyterrier_cwla.data import Duplicates
 from pyterrier_cwla.data.duplicates import bind_duplicates
 from pyterrier_cwla.data.shingles import _bands
 from pyterrier_cwla.errors import BadParameter, CWLAError, MalformedFile

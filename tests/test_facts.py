@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import BUILT_IN, specs
 
-from pyterrier_cwla import CWLA, aggregation, continuation, discount, effort, evaluate, gain, score
+from pyterrier_cwla import CWLA, aggregation, continuation, effort, evaluate, gain, score
 from pyterrier_cwla.errors import BadParameter, NoFiniteValue, RefutedFact
 from pyterrier_cwla.measures.catalogue import PLAIN
+from pyterrier_cwla.model import discount
 from pyterrier_cwla.model.fact_trials import _TRIALS, check_facts, holds, refutation
 from pyterrier_cwla.model.facts import FACTS, ContinuationFacts
 from pyterrier_cwla.model.language import TABLES, Part, parse

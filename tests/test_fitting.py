@@ -12,8 +12,9 @@ from scipy.optimize import differential_evolution
 from sklearn.linear_model import LinearRegression
 from tqdm.auto import tqdm
 
-from pyterrier_cwla import CWLA, continuation, discount, evaluate, register_lengths
+from pyterrier_cwla import CWLA, continuation, evaluate, register_lengths
 from pyterrier_cwla.errors import BadParameter, BadRatings
+from pyterrier_cwla.model import discount
 from pyterrier_cwla.studies.fitting.parameter_fit import _folds, fit
 from pyterrier_cwla.studies.fitting.search import Search
 from pyterrier_cwla.studies.template import Range, Template

@@ -11,9 +11,10 @@ from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from strategies import BUILT_IN, aggregations, binary_gains, continuations, ends, gains, is_static, numbers
 
-from pyterrier_cwla import CWLA, TBG, aggregation, explain_gains, residual, score
+from pyterrier_cwla import CWLA, TBG, aggregation, explain_gains, score
 from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.errors import NoFiniteValue
+from pyterrier_cwla.evaluation import residual
 from pyterrier_cwla.measures.catalogue import PLAIN
 from pyterrier_cwla.model.language import Spec, parse
 

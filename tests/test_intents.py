@@ -14,7 +14,8 @@ import reference
 from generated import as_pyterrier, collection
 from ir_measures import AP_IA, ERR_IA, INST, P_IA, RR
 
-from pyterrier_cwla import CWLA, TBG, GeometricMean, IntentAware, evaluate, register_intent_weights
+from pyterrier_cwla import CWLA, TBG, GeometricMean, IntentAware, evaluate
+from pyterrier_cwla.data import register_intent_weights
 from pyterrier_cwla.errors import BadJudgments, BadParameter
 
 HALF = "CWLA(C='rr',A='err',gain='table({1:0.5,2:0.5,3:0.5})')"

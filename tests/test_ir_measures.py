@@ -17,18 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import AP, ERR, INST, RBP, RR, Judged, NumQ, NumRel, NumRet, P, Rprec, nDCG
 
-from pyterrier_cwla import (
-    CWLA,
-    TBG,
-    CWLAError,
-    CWLAProvider,
-    GeometricMean,
-    Residual,
-    continuation,
-    evaluate,
-    register_lengths,
-)
+from pyterrier_cwla import CWLA, TBG, CWLAError, GeometricMean, Residual, continuation, evaluate, register_lengths
 from pyterrier_cwla.errors import BadParameter, UnknownSpec
+from pyterrier_cwla.measures import CWLAProvider
 from pyterrier_cwla.measures.named import CWLAMeasure
 
 # ---- names

@@ -8,10 +8,12 @@ import pandas as pd
 import pytest
 import reference
 
-from pyterrier_cwla import CWLA, continuation, effort, gain, parse, residual, score
+from pyterrier_cwla import CWLA, continuation, effort, gain, score
 from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.data.rankings import Rankings
 from pyterrier_cwla.errors import BadParameter, CWLAError, NoFiniteValue
+from pyterrier_cwla.evaluation import residual
+from pyterrier_cwla.model import parse
 from pyterrier_cwla.model.metric import packed, rank_weights, roomy
 from pyterrier_cwla.model.view import UnknownEffort
 

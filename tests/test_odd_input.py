@@ -25,14 +25,13 @@ from pyterrier_cwla import (
     explain,
     explain_gains,
     out_of_fold,
-    residual,
     score,
     scorer,
-    stop_distribution,
 )
 from pyterrier_cwla.behaviour import InteractionLog, simulate
 from pyterrier_cwla.data.columns import judgment_columns
 from pyterrier_cwla.errors import BadJudgments, BadLog, BadParameter, BadRun, CannotScore, CWLAError, MalformedFile
+from pyterrier_cwla.evaluation import residual, stop_distribution
 from pyterrier_cwla.learning.metrics import measure_score
 
 QRELS, RUN = {"q": {"a": 1, "b": 0}}, {"q": {"a": 1.0, "b": 2.0}}

@@ -9,9 +9,10 @@ import pytest
 from generated import collection, harmless
 from ir_measures import AP, NumRet, nDCG
 
-from pyterrier_cwla import CWLA, compare, evaluate, explain, stop_distribution, stream
+from pyterrier_cwla import CWLA, compare, evaluate, explain, stream
 from pyterrier_cwla.cli.app import main
 from pyterrier_cwla.errors import CWLAWarning
+from pyterrier_cwla.evaluation import stop_distribution
 
 RBP = CWLA(C="rbp(0.8)", A="erg", max_rel=3)
 QRELS, RUN = (harmless(collection(4, queries=13, depth=40))._asdict()[name] for name in ("qrels", "run"))

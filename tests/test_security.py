@@ -21,13 +21,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import pyterrier_cwla
-from pyterrier_cwla import TBG, evaluate, parse, register_lengths, without_files
+from pyterrier_cwla import TBG, evaluate, register_lengths
 from pyterrier_cwla.behaviour import Calibration, InteractionLog, calibrate
+from pyterrier_cwla.data import without_files
 from pyterrier_cwla.errors import BadParameter, CWLAError, MalformedFile, UnknownSpec
 from pyterrier_cwla.errors.sanitise import harmless
 from pyterrier_cwla.files.formats import read_duplicates, read_lengths, read_qrels, read_run
 from pyterrier_cwla.files.memory_limit import SETTING, free, most
 from pyterrier_cwla.measures.provider import computed_here
+from pyterrier_cwla.model import parse
 from pyterrier_cwla.rendering.latex import escaped
 
 PACKAGE = Path(pyterrier_cwla.__file__).parent

@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 from test_calibrated_measures import rows
 
-from pyterrier_cwla import compare, evaluate, explain, stop_distribution, studies
+from pyterrier_cwla import compare, evaluate, explain, studies
 from pyterrier_cwla.behaviour import InteractionLog, calibrate, click_metrics, progress, simulate
 from pyterrier_cwla.errors import BadRun, CannotScore, CWLAError, MalformedFile, NotWritten, speaking_of
 from pyterrier_cwla.errors.sanitise import harmless, in_picture
 from pyterrier_cwla.errors.user_warnings import warn
+from pyterrier_cwla.evaluation import stop_distribution
 
 HOSTILE = ["\x1b[31mred", "$x", "\u202etxt", "\x00", "$a_$b", "\x9b2J", "<b>$\\frac</b>", "l\u2028p"]
 ORDERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from joblib import Parallel, delayed
 from strategies import BUILT_IN, numbers, specs
 
-from pyterrier_cwla import CWLA, aggregation, continuation, discount, effort, gain, parse, residual, score
+from pyterrier_cwla import CWLA, aggregation, continuation, effort, gain, score
 from pyterrier_cwla.data.rankings import Rankings
 from pyterrier_cwla.errors import BadParameter, CWLAError, UnknownSpec
+from pyterrier_cwla.evaluation import residual
 from pyterrier_cwla.measures.catalogue import PLAIN
+from pyterrier_cwla.model import discount, parse
 from pyterrier_cwla.model.facts import ContinuationFacts
 from pyterrier_cwla.model.language import TABLES, Grades, In
 

@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 from generated import collection
 
-from pyterrier_cwla import CWLA, TBG, IntentAware, explain, plot_stops, stop_distribution
+from pyterrier_cwla import CWLA, TBG, IntentAware, explain
 from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.evaluation import stop_distribution
+from pyterrier_cwla.rendering import plot_stops
 
 MEASURES = {
     "AdaptiveERR(max_rel=3)": lambda i, grade, G: 1 - (2 ** max(grade, 0) - 1) / 8,

@@ -9,22 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyterrier_cwla import (
-    TBG,
-    DocLength,
-    DuplicateOf,
-    Lengths,
-    Residual,
-    compare,
-    evaluate,
-    explain,
-    register_lengths,
-)
+from pyterrier_cwla import TBG, Lengths, Residual, compare, evaluate, explain, register_lengths
 from pyterrier_cwla.behaviour import simulate
 from pyterrier_cwla.data.document_tables import _reading
 from pyterrier_cwla.errors import BadParameter, MalformedFile
 from pyterrier_cwla.evaluation.streaming import stream
 from pyterrier_cwla.measures.provider import CWLAEvaluator, prepare
+from pyterrier_cwla.pipelines import DocLength, DuplicateOf
 from pyterrier_cwla.studies import Rated, fit, robustness
 
 DOCS = [f"d{number}" for number in range(6)]

@@ -11,8 +11,10 @@ import pytest
 from generated import as_pyterrier, collection, harmless
 from pyterrier.testing import transformer_test_class
 
-from pyterrier_cwla import TBG, DocLength, DuplicateOf, Duplicates, find_duplicates, lengths_of_texts
+from pyterrier_cwla import TBG, find_duplicates, lengths_of_texts
+from pyterrier_cwla.data import Duplicates
 from pyterrier_cwla.errors import BadParameter, BadRun
+from pyterrier_cwla.pipelines import DocLength, DuplicateOf
 
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:INFO|You can hide|There are shared")
 
@@ -201,12 +203,12 @@ def test_measures_read_what_they_add():
 def test_importing_the_package_does_not_import_pyterrier():
     code = (
         "import sys, pyterrier_cwla as cwla; before = 'pyterrier' in sys.modules\n"
-        "cwla.DocLength; print(before, 'pyterrier' in sys.modules, hasattr(cwla, 'no_such_name'))"
+        "cwla.pipelines.DocLength; print(before, 'pyterrier' in sys.modules, hasattr(cwla, 'no_such_name'))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.split() == ["False", "True", "False"], done.stderr
 
 
 def test_pyterrier_has_them_under_our_name():
-    assert pt.cwla.DocLength is DocLength
-    assert isinstance(pt.cwla.DuplicateOf(REPEATED).duplicates, Duplicates)
+    assert pt.cwla.pipelines.DocLength is DocLength
+    assert isinstance(pt.cwla.pipelines.DuplicateOf(REPEATED).duplicates, Duplicates)

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyterrier_cwla import CWLA, CWLAError, aggregation, continuation, discount, effort, evaluate, gain
+from pyterrier_cwla import CWLA, CWLAError, aggregation, continuation, effort, evaluate, gain
 from pyterrier_cwla.evaluation.streaming import stream
 from pyterrier_cwla.measures.provider import CWLAEvaluator
+from pyterrier_cwla.model import discount
 from pyterrier_cwla.model.language import Named
 from pyterrier_cwla.studies import Rated, fit, robustness
 

@@ -5,8 +5,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from pyterrier_cwla import aggregation, continuation, effort, gain, residual, score
+from pyterrier_cwla import aggregation, continuation, effort, gain, score
 from pyterrier_cwla.errors import BadParameter, NoFiniteValue
+from pyterrier_cwla.evaluation import residual
 from pyterrier_cwla.model.view import View
 
 GRADES = np.array([[1, 0, 2, 0, 1], [0, 0, 0, 2, 0]])

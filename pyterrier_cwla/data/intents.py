@@ -73,7 +73,7 @@ def register_intent_weights(name: str, table: Any) -> IntentWeights:
 
     Raises BadParameter where they do not, or one is negative.
 
-    >>> from pyterrier_cwla import register_intent_weights
+    >>> from pyterrier_cwla.data import register_intent_weights
     >>> register_intent_weights("web", {"q1": {"1": 0.7, "2": 0.3}})
     <intent weights 'web'>
     """

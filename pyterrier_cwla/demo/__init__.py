@@ -1,5 +1,5 @@
 """The generated collection, its retrieval systems, and the demonstration."""
 
-from .experiment import BM25, Collection, PreferShort, collection, compare, measures, remark, run, systems
+import lazy_loader
 
-__all__ = ["BM25", "Collection", "PreferShort", "collection", "compare", "measures", "remark", "run", "systems"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

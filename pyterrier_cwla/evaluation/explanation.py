@@ -248,7 +248,7 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
 
     Raises BadParameter for a measure that follows no user model.
 
-    >>> from pyterrier_cwla import stop_distribution
+    >>> from pyterrier_cwla.evaluation import stop_distribution
     >>> qrels, run = {"q": {"a": 2, "b": 1}}, {"q": {"b": 3.0, "x": 2.0, "a": 1.0}}
     >>> stop_distribution(qrels, run, "AdaptiveERR(max_rel=2)")
                0     1    2       3   later

@@ -1,1 +1,5 @@
 """One user: gain, effort, continuation, aggregation and normaliser give a score."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -39,7 +39,8 @@ discount = decorator(
     "discount",
     """Makes a function of the rank a discount φ, for ``utility(…)``.
 
-    >>> from pyterrier_cwla import discount, score
+    >>> from pyterrier_cwla import score
+    >>> from pyterrier_cwla.model import discount
     >>> @discount
     ... def inverse_square(i):
     ...     return 1 / i**2

@@ -392,7 +392,7 @@ def written(value: Any) -> str:
 def parse(text: str | Spec | Part, kind: str, names: Mapping[str, Any] | None = None) -> Spec:
     """Reads ``"rbp(0.8)"`` as a function of this kind; ``names`` are values that the text may refer to.
 
-    >>> from pyterrier_cwla import parse
+    >>> from pyterrier_cwla.model import parse
     >>> parse("inst(T=2.0)", "continuation")
     inst(2)
     """

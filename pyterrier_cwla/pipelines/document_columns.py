@@ -29,7 +29,7 @@ class DocLength(pt.Transformer):
     as in ``lengths_of_texts``.
 
     >>> import pandas as pd
-    >>> from pyterrier_cwla import DocLength
+    >>> from pyterrier_cwla.pipelines import DocLength
     >>> ranking = pd.DataFrame({"qid": ["1", "1"], "docno": ["d1", "d2"], "text": ["a fox jumps", "dogs sleep"]})
     >>> DocLength()(ranking).doc_length.tolist()
     [3.0, 2.0]
@@ -61,7 +61,7 @@ class DuplicateOf(pt.Transformer):
     in ``find_duplicates``. Measures read the column with ``duplicates="run"``.
 
     >>> import pandas as pd
-    >>> from pyterrier_cwla import DuplicateOf
+    >>> from pyterrier_cwla.pipelines import DuplicateOf
     >>> texts = ["a fox jumps", "dogs sleep", "A fox jumps!"]
     >>> ranking = pd.DataFrame({"qid": "1", "docno": ["d1", "d2", "d3"], "text": texts})
     >>> DuplicateOf()(ranking).duplicate_of.fillna("").tolist()

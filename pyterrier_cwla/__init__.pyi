@@ -1,0 +1,36 @@
+import typing
+
+from . import (
+    behaviour as behaviour,
+    data as data,
+    demo as demo,
+    errors as errors,
+    evaluation as evaluation,
+    files as files,
+    learning as learning,
+    measures as measures,
+    model as model,
+    pipelines as pipelines,
+    rendering as rendering,
+    studies as studies,
+)
+from ._version import __version__ as __version__
+from .data.duplicates import find_duplicates as find_duplicates, register_duplicates as register_duplicates
+from .data.lengths import Lengths as Lengths, lengths_of_texts as lengths_of_texts, register_lengths as register_lengths
+from .errors import CannotScore as CannotScore, CWLAError as CWLAError, CWLAWarning as CWLAWarning
+from .evaluation.arrays import explain_gains as explain_gains, score as score
+from .evaluation.driver import evaluate as evaluate
+from .evaluation.explanation import explain as explain
+from .evaluation.run_comparison import compare as compare
+from .evaluation.streaming import stream as stream
+from .learning.cross_validation import out_of_fold as out_of_fold
+from .learning.lambdamart import LambdaMART as LambdaMART
+from .learning.rankers import GroupedRanker as GroupedRanker
+from .learning.scorers import scorer as scorer
+from .measures.sessions import esNDCG as esNDCG, evaluate_sessions as evaluate_sessions, nsDCG as nsDCG, sDCG as sDCG
+from .model.aggregations import aggregation as aggregation
+from .model.continuations import continuation as continuation
+from .model.efforts import effort as effort
+from .model.gains import gain as gain
+
+def __getattr__(name: str) -> typing.Any: ...  # the named measures of the catalogue

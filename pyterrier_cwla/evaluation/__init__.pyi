@@ -1,0 +1,7 @@
+from . import cluster as cluster
+from .arrays import explain_gains as explain_gains, residual as residual, score as score
+from .comparison import Comparison as Comparison
+from .driver import evaluate as evaluate
+from .explanation import Explanation as Explanation, explain as explain, stop_distribution as stop_distribution
+from .run_comparison import compare as compare
+from .streaming import stream as stream

@@ -1,0 +1,4 @@
+from .named import CWLA as CWLA, TBG as TBG
+from .provider import CWLAProvider as CWLAProvider
+from .sessions import esNDCG as esNDCG, evaluate_sessions as evaluate_sessions, nsDCG as nsDCG, sDCG as sDCG
+from .wrappers import MEASURES as MEASURES, Residual as Residual

@@ -1,0 +1,3 @@
+from .document_columns import DocLength as DocLength, DuplicateOf as DuplicateOf
+from .learned_ranker import LearnedRanker as LearnedRanker
+from .study_search import KFoldStudySearch as KFoldStudySearch, StudySearch as StudySearch

@@ -1,0 +1,1 @@
+from .figures import plot_stops as plot_stops

@@ -1,0 +1,54 @@
+from .correlation import kendall_distance as kendall_distance, rbo as rbo, tau as tau
+from .fitting.parameter_fit import fit as fit
+from .fitting.result import Fit as Fit, plot_parameter as plot_parameter
+from .incomplete_judgments.leave_group_out import (
+    GroupsLeftOut as GroupsLeftOut,
+    groups_left_out as groups_left_out,
+    plot_falls as plot_falls,
+)
+from .incomplete_judgments.missing_judgments import f_qrels as f_qrels
+from .incomplete_judgments.plots import (
+    plot_accuracy as plot_accuracy,
+    plot_differences as plot_differences,
+    plot_g_mean as plot_g_mean,
+    plot_order as plot_order,
+)
+from .incomplete_judgments.result import Robustness as Robustness
+from .incomplete_judgments.study import (
+    grade_weights as grade_weights,
+    robustness as robustness,
+    robustness_to_depth as robustness_to_depth,
+)
+from .study import Picture as Picture, Study as Study, Table as Table
+from .systems.metric_correlations import (
+    MetricAgreement as MetricAgreement,
+    metric_agreement as metric_agreement,
+    plot_correlations as plot_correlations,
+    plot_scatter as plot_scatter,
+)
+from .systems.power import (
+    Power as Power,
+    discriminative_power as discriminative_power,
+    plot_levels as plot_levels,
+    plot_power as plot_power,
+)
+from .users.datasets import chiir24_ratings as chiir24_ratings, jiang_ratings as jiang_ratings
+from .users.dependent_correlations import difference_test as difference_test, williams_test as williams_test
+from .users.metric_grid import Grid as Grid, continuations as continuations, grid as grid
+from .users.parameter_sweep import (
+    Sensitivity as Sensitivity,
+    plot_change as plot_change,
+    plot_sensitivity as plot_sensitivity,
+    sensitivity as sensitivity,
+)
+from .users.plots import plot_agreement as plot_agreement, plot_bands as plot_bands, plot_cells as plot_cells
+from .users.prediction import nrmse as nrmse
+from .users.ratings import Rated as Rated
+from .users.result import UserAgreement as UserAgreement
+from .users.study import user_agreement as user_agreement
+from .users.subgroups import Splits as Splits, plot_splits as plot_splits, splits as splits
+from .users.virtual_pairs import (
+    VirtualSystems as VirtualSystems,
+    plot_virtual_systems as plot_virtual_systems,
+    virtual_systems as virtual_systems,
+)

@@ -1,0 +1,74 @@
+"""Which names the package and its packages export, and when they are imported."""
+
+import builtins
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+import pyterrier_cwla
+
+MEASURES = """
+    AdaptiveAP AdaptiveDCG AdaptiveERR AdaptiveGAP AdaptiveGP AdaptiveGRBP AdaptiveP AdaptiveRBP AdaptiveRR
+    AdaptivenDCG CWLA Cascade DynamicBPM ExpectedAverageUtility ExpectedEffort ExpectedTotalUtility ExpectedUtility
+    GeometricMean GradedTBG IFT IFTGoal IFTRate IntentAware Residual TBG UMeasure esNDCG nsDCG sDCG
+"""
+SPECIFIC = "CWLAError CWLAWarning CannotScore GroupedRanker LambdaMART Lengths register_duplicates register_lengths"
+GENERIC = """
+    aggregation compare continuation effort evaluate evaluate_sessions explain explain_gains find_duplicates gain
+    lengths_of_texts out_of_fold score scorer stream
+"""
+PACKAGES = "behaviour data demo errors evaluation files learning measures model pipelines rendering studies"
+
+
+def run(code: str) -> list[str]:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_dir_lists_the_public_names_and_packages():
+    assert dir(pyterrier_cwla) == sorted(f"{MEASURES} {SPECIFIC} {GENERIC} {PACKAGES} __version__".split())
+
+
+def test_star_import_binds_no_generic_name():
+    bound: dict = {}
+    exec("from pyterrier_cwla import *", {}, bound)
+    assert sorted(bound) == sorted(f"{MEASURES} {SPECIFIC}".split())
+    assert not set(dir(builtins)) & set(bound)
+
+
+@pytest.mark.parametrize("name", PACKAGES.split())
+def test_every_public_name_is_there(name):
+    """A stub that names a function which moved fails here, not where a user asks for it."""
+    package = getattr(pyterrier_cwla, name)
+    assert package is importlib.import_module(f"pyterrier_cwla.{name}")
+    if name != "errors":
+        assert [thing for thing in dir(package) if not hasattr(package, thing)] == []
+        assert dir(package) == sorted(package.__all__)
+
+
+def test_unknown_names_are_refused():
+    for package in (pyterrier_cwla, pyterrier_cwla.studies):
+        with pytest.raises(AttributeError, match="no_such_name"):
+            _ = package.no_such_name
+
+
+@pytest.mark.parametrize("imported", ["import pyterrier_cwla as cwla", "import pyterrier as pt; cwla = pt.cwla"])
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [
+        ("studies.robustness", "studies"),
+        ("behaviour.simulate", "behaviour.simulation"),
+        ("learning.measure_score", "learning"),
+        ("pipelines.StudySearch", "pipelines"),
+        ("demo.collection", "demo"),
+        ("evaluation.cluster.evaluate", "evaluation.cluster"),
+        ("GroupedRanker", "learning.rankers"),
+        ("compare", "evaluation.run_comparison"),
+    ],
+)
+def test_modules_are_imported_when_first_used(imported, name, module):
+    code = f"import sys; {imported}; print('pyterrier_cwla.{module}' in sys.modules, callable(cwla.{name}))"
+    assert run(code) == ["False", "True"]
