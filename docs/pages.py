@@ -22,9 +22,9 @@ from markup import escaped, indented, mathematics, numbers, page, table, title
 import pyterrier_cwla
 from pyterrier_cwla import CWLAError, errors, explain
 from pyterrier_cwla.evaluation import Explanation
+from pyterrier_cwla.measures.of_ir_measures import metric_of
 from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.measures.reference import KINDS, Entry, Given, entries, made_of
-from pyterrier_cwla.measures.wrappers import metric_of
 from pyterrier_cwla.model.introspection import reads
 from pyterrier_cwla.model.language import TABLES, In
 

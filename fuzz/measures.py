@@ -17,9 +17,10 @@ from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.measures.catalogue import OURS, THEIRS, Calibrated, Clusters, End, Flag, SpecOf, Table
 from pyterrier_cwla.measures.counting import COUNTS
 from pyterrier_cwla.measures.named import CWLAMeasure
+from pyterrier_cwla.measures.of_ir_measures import metric_of, needs_of
 from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.measures.provider import CWLAEvaluator, computed_here
-from pyterrier_cwla.measures.wrappers import MEASURES, innermost, metric_of
+from pyterrier_cwla.measures.wrappers import MEASURES, innermost
 from pyterrier_cwla.model.language import TABLES, Grades, In, Named, OneOf
 
 from . import slow
@@ -100,7 +101,7 @@ def one_input(data: bytes) -> bool:
 def _slowly(measure: Any, qid: str) -> float | None:
     """By the loops, where they know the measure."""
     layers = [type(measure).__name__.strip("_")] if isinstance(measure, CWLAMeasure) else []
-    if measure.NAME in COUNTS or measure.NAME == "IntentAware":
+    if needs_of(measure).intents or not needs_of(innermost(measure)).user_model:
         return None
     if measure.NAME == "GeometricMean":
         inner = _slowly(measure.inner, qid)

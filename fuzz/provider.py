@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from pyterrier_cwla import evaluate
 from pyterrier_cwla.errors import CWLAError
+from pyterrier_cwla.measures.of_ir_measures import metric_of
 from pyterrier_cwla.measures.provider import computed_here
-from pyterrier_cwla.measures.wrappers import innermost, metric_of
+from pyterrier_cwla.measures.wrappers import innermost
 from tests import reference
 
 from . import slow

@@ -1219,6 +1219,22 @@ def ap(rels, R):
     return total / R if R else 0.0
 
 
+def q_measure(grades, judged, beta=1, gain=lambda grade: grade, rel=1, k=None):
+    """Sakai's Q-measure of a list of grades (None: unjudged); ``judged`` has all judged grades."""
+    R = sum(grade >= rel for grade in judged)
+    ideal = sorted((gain(grade) if grade > 0 else 0 for grade in judged), reverse=True)
+    total = found = cg = best = 0
+    for i, grade in enumerate(grades[:k], 1):
+        best += ideal[i - 1] if i <= len(ideal) else 0
+        if grade is None or grade <= 0:
+            continue
+        cg += gain(grade)
+        if grade >= rel:
+            found += 1
+            total += (found + beta * cg) / (i + beta * best)
+    return total / R if R else 0.0
+
+
 def ndcg(gains, ideal, k=None):
     """Σ gain_i/log₂(i+1) to rank k, over the same of the ideal gains, sorted."""
 

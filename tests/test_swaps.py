@@ -14,8 +14,8 @@ from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.learning.lambdamart import LambdaMART
 from pyterrier_cwla.learning.metrics import measure_score
 from pyterrier_cwla.learning.swap_deltas import by_paths, by_rank_weights, by_scoring_anew, by_sums, way_to_swap
+from pyterrier_cwla.measures.of_ir_measures import metric_of
 from pyterrier_cwla.measures.parsing import measures_of
-from pyterrier_cwla.measures.wrappers import metric_of
 from pyterrier_cwla.model import parse
 from pyterrier_cwla.model.language import TABLES
 from pyterrier_cwla.model.view import View

@@ -386,19 +386,18 @@ def _table(path: Path) -> Lengths:
 
 
 def _bound(measure: Measure, table: Lengths | None, missing: Missing | None) -> Measure:
-    from ..measures.named import CWLAMeasure
-    from ..measures.wrappers import Wrapper
+    from ..measures.of_ir_measures import needs_of
+    from ..measures.wrappers import changed_inside
 
-    if not isinstance(measure, CWLAMeasure) or not measure.metric.needs_words:
+    needs = needs_of(measure)
+    if needs.lengths == "none":
         return measure
-    if isinstance(measure, Wrapper):
-        return measure(measure=_bound(measure.inner, table, missing))
     more: dict[str, Any] = {}
-    if table is not None and measure.metric.lengths is None:
+    if table is not None and needs.lengths == "run":
         more["lengths"] = table
     if missing is not None:
         more["missing"] = str(missing)
-    return measure(**more) if more else measure
+    return changed_inside(measure, lambda inner: inner(**more)) if more else measure
 
 
 def _named_runs(paths: Sequence[Path]) -> dict[str, Path]:

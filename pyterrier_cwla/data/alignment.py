@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from threading import RLock
@@ -149,13 +150,20 @@ class Aligned:
     def __init__(self, runs: list[Rows]) -> None:
         self.runs = runs
         self.judgments = runs[0].judgments
+        self.intent: int | None = None
         self._found: dict[tuple, Rankings] = {}
 
-    def rankings(self, all_judged: bool = False, intent: int | None = None) -> Rankings:
-        """The rankings with their relevant documents, or all judged ones, by all judgments or those of one intent."""
-        key = (all_judged, intent)
+    def of_intent(self, number: int) -> Aligned:
+        """The same runs, aligned with the judgments of one intent; see :attr:`Judgments.intents`."""
+        one = copy(self)
+        one.intent = number
+        return one
+
+    def rankings(self, all_judged: bool = False) -> Rankings:
+        """The rankings with their relevant documents, or with all judged ones."""
+        key = (all_judged, self.intent)
         if key not in self._found:
-            judgments = self.judgments if intent is None else self.judgments.intents[intent][1]
+            judgments = self.judgments if self.intent is None else self.judgments.intents[self.intent][1]
             self._found[key] = Rankings.stacked([run.rankings(all_judged, judgments) for run in self.runs])
         return self._found[key]
 

@@ -21,9 +21,8 @@ from ..data.columns import PYTERRIER, NamedColumns, run_columns, strings
 from ..data.overlap import Overlap
 from ..errors import BadRun, CWLAError, MalformedFile, some
 from ..files.run_files import Part, Source, twice
-from ..measures.named import CWLAMeasure
+from ..measures.of_ir_measures import needs_of
 from ..measures.provider import aggregated
-from ..measures.wrappers import innermost
 from .streaming import Counts, Scoring, joined
 
 if TYPE_CHECKING:
@@ -257,10 +256,9 @@ class _Sent:
 
     @staticmethod
     def pickled(scoring: Scoring) -> bytes:
-        for measure in map(innermost, scoring.measures):
-            if isinstance(measure, CWLAMeasure):
-                for table in (measure.metric.lengths, measure.metric.duplicates):
-                    _ = table and len(table)  # workers may not have the file that it is to be read from
+        for measure in scoring.measures:
+            for table in needs_of(measure).tables:
+                _ = len(table)  # workers may not have the file that it is to be read from
         return cloudpickle.dumps(scoring)
 
     def of(self, counts: Counts) -> Scoring:

@@ -8,18 +8,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from ir_measures.measures import Measure
 
-from ..data.alignment import Judgments
 from ..data.rankings import Array, Rankings
 from ..errors import BadParameter, NoFiniteValue, near, shown
 from ..errors.sanitise import sanitised
 from ..files.inputs import loaded
 from ..files.memory_limit import refuse_beyond_memory
-from ..measures.counting import COUNTS
+from ..measures.of_ir_measures import followed, needs_of
 from ..measures.parsing import measures_of
-from ..measures.provider import CWLAProvider, judged
-from ..measures.wrappers import IntentAware, Wrapper, metric_of
+from ..measures.provider import judged
 from ..model.browsing import Walk
 from ..model.free_items import EffortBeyond
 from ..model.language import parse
@@ -113,16 +110,6 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation:
     if metric.judged_only:
         names = [names[rank - 1] for rank in rankings.condensed.listed_ranks(number).tolist()]
     return explained(metric, rankings, number, measure=str(measure), query=query, names=names)
-
-
-def followed(measure: Measure, judgments: Judgments) -> Metric:
-    """The user model behind a measure, for judgments that it can score."""
-    if isinstance(measure, Wrapper) or not CWLAProvider().supports(measure) or measure.NAME in COUNTS:
-        raise BadParameter(f"{measure} follows no user model here: there are no ranks to look at.")
-    metric = metric_of(measure, judgments.pool.highest)
-    if metric.max_rel is not None:
-        judgments.check_grades(metric.max_rel)
-    return metric
 
 
 def explained(
@@ -263,7 +250,7 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
         raise BadParameter(f"depth={shown(depth)}: give a rank from 1 to {_FARTHEST:,}.")
     judgments = judged(loaded(qrels, "qrels"))
     users, by_intent = [np.ones(len(judgments.qids))], [judgments]
-    aware = isinstance(measure, type(IntentAware))
+    aware = needs_of(measure).intents
     metric = followed(measure.inner if aware else measure, judgments)
     if aware:
         users, by_intent = measure.weights.of(judgments), [own for _, own in judgments.intents]

@@ -11,8 +11,6 @@ from ir_measures.measures import Measure
 from ..data.document_tables import DocumentTable
 from ..data.intents import IntentWeights
 from ..errors.user_warnings import warn
-from ..measures.named import CWLAMeasure
-from ..measures.wrappers import Wrapper, _IntentAware
 from ..model.language import Spec
 from ..tasks.hashing import fingerprint
 
@@ -77,13 +75,10 @@ class _Identity:
         return None
 
     def _of_measure(self, measure: Measure) -> list[Any]:
-        if isinstance(measure, Wrapper):
-            weights = measure.weights if isinstance(measure, _IntentAware) else None
-            return [str(measure), self.of(measure.inner), self.of(weights)]
-        if isinstance(measure, CWLAMeasure) and measure.ROW is not None:
-            metric = measure.metric
-            return [str(measure), {name: self.of(getattr(metric, name)) for name in metric.__dataclass_fields__}]
-        return [str(measure)]
+        content = getattr(measure, "content", ())
+        if isinstance(content, dict):
+            return [str(measure), {name: self.of(value) for name, value in content.items()}]
+        return [str(measure), *map(self.of, content)]
 
     def _of_spec(self, spec: Spec) -> list[Any]:
         part = spec.part

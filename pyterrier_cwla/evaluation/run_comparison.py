@@ -15,7 +15,7 @@ from ..data.columns import run_columns
 from ..errors import BadJudgments, BadParameter, BadRun, near, some
 from ..files.inputs import is_runs, loaded
 from ..measures.provider import CWLAProvider, aggregated, computed_here, prepare
-from ..measures.wrappers import _GeometricMean
+from ..measures.wrappers import GeometricMeanOfLogs
 from .comparison import Comparison
 from .driver import evaluate
 from .other_providers import by_other_providers, computed_somewhere
@@ -211,7 +211,7 @@ def measures_by_name(
 
 
 def _kind(measure: Measure) -> str:
-    if isinstance(measure, _GeometricMean):
+    if isinstance(measure.aggregator(), GeometricMeanOfLogs):
         return "geometric mean"
     return "sum" if isinstance(measure.aggregator(), SumAgg) else "mean"
 

@@ -22,9 +22,9 @@ from ..files.formats import is_text, run_with
 from ..files.inputs import loaded
 from ..files.memory_limit import NoRoom, has_room, limit_for
 from ..files.run_files import EXTRAS, Part, Source, sources, twice
-from ..measures.named import CWLAMeasure
+from ..measures.of_ir_measures import needs_of
 from ..measures.provider import CWLAEvaluator, CWLAProvider, computed_here, judged
-from ..measures.wrappers import innermost, pinned
+from ..measures.wrappers import pinned
 from ..tasks.progress import counted
 from .driver import warn_of
 from .in_memory import in_groups
@@ -391,7 +391,7 @@ def _read_whole(files: Iterator[Source], extras: list[str], too_large: list[Sour
 def _values_of_large(
     measures: list[Measure], judgments: Judgments, files: Iterable[Source], progress: bool
 ) -> Iterator[Scored]:
-    if any(needs_whole_run(measure) for measure in measures):
+    if any(needs_of(measure).mean_length for measure in measures):
         evaluator = CWLAEvaluator(measures, judgments)
         for source in files:
             for run, table in _runs(source, extras_of(measures)):
@@ -560,17 +560,8 @@ def _changed(what: str) -> MalformedFile:
 
 def _no_mean_of_a_run(measures: Sequence[Measure]) -> None:
     for measure in measures:
-        if needs_whole_run(measure):
+        if needs_of(measure).mean_length:
             raise MissingLength(
                 f"{measure} takes the mean length of a whole run, and here no run is whole at any time: give lengths=,"
                 " a table, or evaluate the run as a frame."
             )
-
-
-def needs_whole_run(measure: Measure) -> bool:
-    """Whether a query's score depends on other queries: on the mean of the run's lengths."""
-    inner = innermost(measure)
-    if not isinstance(inner, CWLAMeasure):
-        return False
-    metric = inner.metric
-    return metric.needs_words and metric.lengths is None and metric.missing == "mean"

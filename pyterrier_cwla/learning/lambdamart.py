@@ -12,9 +12,9 @@ from ir_measures.measures import Measure
 
 from ..data.rankings import Array
 from ..errors import BadParameter
-from ..measures.counting import COUNTS
+from ..measures.of_ir_measures import metric_of, needs_of
 from ..measures.provider import CWLAEvaluator, computed_here
-from ..measures.wrappers import Wrapper, metric_of, pinned
+from ..measures.wrappers import pinned
 from ..model.language import In, OneOf, Parameter
 from .labelled_rows import Samples
 from .metrics import with_lengths_of_rows
@@ -290,7 +290,7 @@ def _of_these(name: str, values: Any, rows: int) -> Any:
 
 def _learnable(measure: Any) -> Measure:
     (found,) = pinned(computed_here([measure]))
-    if isinstance(found, Wrapper) or found.NAME in COUNTS:
+    if not needs_of(found).user_model:
         raise BadParameter(
             f"{found} follows no user model, so that LambdaMART has no ΔM for it: give a measure such as TBG."
         )

@@ -11,9 +11,10 @@ from ir_measures.measures import Measure
 
 from ..errors import BadJudgments, BadParameter, NotPassed, UnknownSpec
 from ..evaluation.other_providers import by_other_providers, computed_somewhere
-from ..measures.named import CWLA, TBG, CWLAMeasure
+from ..measures.named import CWLA, TBG
+from ..measures.of_ir_measures import needs_of
 from ..measures.provider import CWLAEvaluator, CWLAProvider, aggregated
-from ..measures.wrappers import Wrapper, innermost
+from ..measures.wrappers import changed_inside
 from .labelled_rows import Samples, scores
 
 Array = np.ndarray
@@ -157,29 +158,22 @@ def per_query(measures: list[Measure], samples: Samples, score: Any) -> dict[Mea
 
 def with_lengths_of_rows(measure: Measure, samples: Samples) -> Measure:
     """The measure with the rows as its table of lengths, where its ideal ranking asks for the lengths of all judged."""
-    if isinstance(measure, Wrapper):
-        return measure(measure=with_lengths_of_rows(measure.inner, samples))
-    if not isinstance(measure, CWLAMeasure) or samples.doc_length is None:
+    if samples.doc_length is None or not needs_of(measure).judged_lengths:
         return measure
-    asks = measure.metric.norm == "ideal" and measure.metric.needs_words and measure.metric.lengths is None
-    return measure(lengths=samples.lengths) if asks else measure
+    return changed_inside(measure, lambda inner: inner(lengths=samples.lengths))
 
 
 def _check_known(measure: Measure, samples: Samples) -> None:
     """What a measure needs to know of documents must be there, with a word on how it gets there."""
-    inner = innermost(measure)
-    if not isinstance(inner, CWLAMeasure):
-        return
-    metric = inner.metric
-    needed = CWLAProvider().run_inputs([measure])
-    if "doc_length" in needed and samples.doc_length is None:
+    needs = needs_of(measure)
+    if needs.lengths == "run" and samples.doc_length is None:
         raise NotPassed(
             f"{measure} needs the length of every document: pass doc_length=, the words of each row; or give the"
             " measure lengths=, a table of them, and pass docno=."
         )
-    if "duplicate_of" in needed:
+    if needs.duplicates == "run":
         raise BadParameter(f"{measure}: rows do not say whom they repeat: give duplicates= a table, and pass docno=.")
-    if (metric.lengths is not None or metric.duplicates is not None) and samples.docno is None:
+    if needs.tables and samples.docno is None:
         raise NotPassed(f"{measure} looks documents up in a table: pass docno=, the document of each row.")
 
 

@@ -12,7 +12,7 @@ from ir_measures.measures import Measure
 from ..data.lengths import words_of_rows
 from ..data.rankings import Array, Pool
 from ..errors import BadJudgments, BadParameter, MissingLength, shown
-from ..measures.wrappers import metric_of
+from ..measures.of_ir_measures import followed
 from ..model.metric import Metric, packed
 from ..model.view import Documents
 from .labelled_rows import Samples
@@ -44,9 +44,7 @@ class TrainingRows:
         if np.isnan(samples.label).any():
             raise BadJudgments(f"row {int(np.isnan(samples.label).argmax())} has no label: leave unjudged rows out.")
         judgments = samples.judgments
-        metric = metric_of(measure, judgments.pool.highest)
-        if metric.max_rel is not None:
-            judgments.check_grades(metric.max_rel)
+        metric = followed(measure, judgments)
         rows = judgments.rows(samples.run(np.zeros(len(y))))
         grade = np.maximum(samples.label, 0)
         effort = None

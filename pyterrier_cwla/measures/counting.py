@@ -1,18 +1,22 @@
-"""Measures that are no user model: counts of what was judged, relevant and retrieved."""
+"""Measures that are no user model: functions of which documents are judged, relevant and retrieved."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..data.rankings import Rankings, summed
+from ..data.rankings import Array, Rankings, summed
+from ..model.language import Parameter
+from .catalogue import _CUTOFF, _JUDGED_ONLY, _REL
+from .computing import Computation, Needs, OfRankings
 
-Array = np.ndarray
 
-
-def _relevant(rankings: Rankings, rel: int) -> Array:
+def number_relevant(rankings: Rankings, rel: int) -> Array:
+    """How many documents of each ranking's query are judged with at least rel, retrieved or not."""
     pool = rankings.pool
     return rankings.of_pool(summed(pool.query, pool.grade >= rel, pool.queries))
 
@@ -32,7 +36,7 @@ def num_rel(rankings: Rankings, rel: int = 1) -> Array:
 
     Unit: documents.
     """
-    return _relevant(rankings, rel)
+    return number_relevant(rankings, rel)
 
 
 def num_ret(rankings: Rankings, rel: int | None = None) -> Array:
@@ -50,9 +54,9 @@ def r_precision(rankings: Rankings, rel: int = 1) -> Array:
 
     Range [0, 1].
     """
-    R = _relevant(rankings, rel)
+    R = number_relevant(rankings, rel)
     early = (rankings.grade >= rel) & (rankings.rank <= R[rankings.query])
-    return _share(summed(rankings.query, early, len(R)), R)
+    return share(summed(rankings.query, early, len(R)), R)
 
 
 def judged(rankings: Rankings, cutoff: int | None = None) -> Array:
@@ -62,7 +66,7 @@ def judged(rankings: Rankings, cutoff: int | None = None) -> Array:
     """
     cut = rankings if cutoff is None else rankings.first(cutoff)
     hits = summed(cut.query, np.ones(len(cut.query)), len(cut))
-    return _share(hits, cut.n)
+    return share(hits, cut.n)
 
 
 def bpref(rankings: Rankings, rel: int = 1) -> Array:
@@ -75,11 +79,11 @@ def bpref(rankings: Rankings, rel: int = 1) -> Array:
     Source: Buckley and Voorhees (2004), as trec_eval computes it.
     """
     pool, grade = rankings.pool, rankings.grade
-    R = _relevant(rankings, rel)
+    R = number_relevant(rankings, rel)
     N = rankings.of_pool(summed(pool.query, _not_relevant(pool.grade, rel), pool.queries))
-    above = _above(rankings, _not_relevant(grade, rel))
-    lost = _share(np.minimum(above, R[rankings.query]), np.minimum(R, N)[rankings.query])
-    return _share(summed(rankings.query, np.where(grade >= rel, 1 - lost, 0.0), len(R)), R)
+    above = number_above(rankings, _not_relevant(grade, rel))
+    lost = share(np.minimum(above, R[rankings.query]), np.minimum(R, N)[rankings.query])
+    return share(summed(rankings.query, np.where(grade >= rel, 1 - lost, 0.0), len(R)), R)
 
 
 def inf_ap(rankings: Rankings, rel: int = 1) -> Array:
@@ -92,12 +96,12 @@ def inf_ap(rankings: Rankings, rel: int = 1) -> Array:
     Source: Yilmaz and Aslam (2006), as trec_eval computes it.
     """
     grade, p = rankings.grade, rankings.rank
-    relevant = _above(rankings, grade >= rel)
-    others = _above(rankings, _not_relevant(grade, rel))
-    in_pool = _above(rankings, np.ones(len(grade), bool))
+    relevant = number_above(rankings, grade >= rel)
+    others = number_above(rankings, _not_relevant(grade, rel))
+    in_pool = number_above(rankings, np.ones(len(grade), bool))
     inferred = 1 / p + in_pool / p * (relevant + _EPSILON) / (relevant + others + 2 * _EPSILON)
-    R = _relevant(rankings, rel)
-    return _share(summed(rankings.query, np.where(grade >= rel, inferred, 0.0), len(R)), R)
+    R = number_relevant(rankings, rel)
+    return share(summed(rankings.query, np.where(grade >= rel, inferred, 0.0), len(R)), R)
 
 
 _EPSILON = 1e-5
@@ -107,26 +111,44 @@ def _not_relevant(grade: Array, rel: int) -> Array:
     return (grade >= 0) & (grade < rel)
 
 
-def _above(rankings: Rankings, which: Array) -> Array:
+def number_above(rankings: Rankings, which: Array) -> Array:
     """How many of these hits stand above each hit of the same ranking."""
     before = np.concatenate([[0], np.cumsum(which)])
     return before[:-1] - before[rankings.start[rankings.query]]
 
 
-def _share(part: Array, whole: Array) -> Array:
+def share(part: Array, whole: Array) -> Array:
+    """The ratio, 0 where the whole is 0."""
     return np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0)
 
 
-#: Those that ask for more than the relevant documents.
-NEED_ALL_JUDGED = {"Judged", "Bpref", "infAP"}
+@dataclass(frozen=True)
+class Count:
+    """A measure that is no user model: its function of rankings, the parameters of that, and what it needs.
 
-#: What ir_measures calls them.
-COUNTS: dict[str, Callable[..., Any]] = {
-    "NumQ": num_q,
-    "NumRel": num_rel,
-    "NumRet": num_ret,
-    "Rprec": r_precision,
-    "Judged": judged,
-    "Bpref": bpref,
-    "infAP": inf_ap,
+    Where ``judged_only`` is among a measure's parameters and true, the function gets condensed rankings.
+    """
+
+    function: Callable[..., Array]
+    parameters: tuple[Parameter, ...] = ()
+    all_judged: bool = False
+
+    def computation(self, given: Mapping[str, Any]) -> Computation:
+        """How the measure with these parameters is computed."""
+        names = {p.name for p in self.parameters} - {_JUDGED_ONLY.name}
+        score = partial(self.function, **{name: value for name, value in given.items() if name in names})
+        if not given.get(_JUDGED_ONLY.name):
+            return OfRankings(score, Needs(all_judged=self.all_judged))
+        return OfRankings(lambda rankings: score(rankings.condensed), Needs(all_judged=True))
+
+
+#: The measures of ir_measures that are no user model, by their names there.
+COUNTS = {
+    "NumQ": Count(num_q),
+    "NumRel": Count(num_rel, (_REL,)),
+    "NumRet": Count(num_ret, (_REL,)),
+    "Rprec": Count(r_precision, (_REL, _JUDGED_ONLY)),
+    "Judged": Count(judged, (_CUTOFF,), all_judged=True),
+    "Bpref": Count(bpref, (_REL,), all_judged=True),
+    "infAP": Count(inf_ap, (_REL,), all_judged=True),
 }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from contextlib import suppress
 from sys import getsizeof
-from typing import Any
+from typing import Any, TypeVar
 
 from ir_measures.measures import Measure, ParamInfo
 
@@ -15,6 +16,11 @@ from ..model.language import Parameter, float_or_int, parse, written
 from ..model.metric import Metric
 from .calibrated import bind_calibration
 from .catalogue import OURS, Calibrated, Clusters, End, Row, SpecOf, Table
+from .computing import Computation, OfUserModel
+from .counting import Count
+from .q_measure import Q_MEASURE
+
+_Kind = TypeVar("_Kind", bound="CWLAMeasure")
 
 
 class CWLAMeasure(Measure):
@@ -23,15 +29,14 @@ class CWLAMeasure(Measure):
     It also equals its own text, because PyTerrier's searches look measures up by their names.
     """
 
-    ROW: Row
+    PARAMETERS: tuple[Parameter, ...] = ()
     __name__: str
     _text: str | None = None
-    _metric: Metric | None = None
 
     def __init__(self, **params: Any) -> None:
         super().__init__()
         self._bound: dict[str, Any] = {}  # functions and tables, which a text alone would lose
-        known = {p.name: p for p in self._parameters()}
+        known = {p.name: p for p in self.PARAMETERS}
         for name in params:
             if name not in known:
                 raise BadParameter(f"{self.__name__} has no parameter {name!r}. {near(name, known)}")
@@ -42,11 +47,24 @@ class CWLAMeasure(Measure):
                 if value != parameter.default or name in calibrated:
                     self.params[name] = value
         if params and not any(p.required and p.name not in self.params for p in known.values()):
-            self._prepare()
+            self.validate_params()
 
-    @classmethod
-    def _parameters(cls) -> tuple[Parameter, ...]:
-        return cls.ROW.parameters
+    def validate_params(self) -> None:
+        """Raise an error where the parameters do not fit together."""
+
+    def computation(self) -> Computation:
+        """How the measure is computed."""
+        raise NotImplementedError
+
+    @property
+    def named_content(self) -> Any:
+        """The functions and tables of the measure, of which its text has only the names."""
+        return None
+
+    @property
+    def content(self) -> dict[str, Any] | list[Any]:
+        """All that the values depend on besides the text: parts of the language, tables and inner measures."""
+        return []
 
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
         where = f"{self.__name__}({parameter.name}={value!r})"
@@ -69,26 +87,6 @@ class CWLAMeasure(Measure):
                 return value if isinstance(value, str) else float_or_int(value)
             return value
         return parameter.check(value, where)
-
-    def _prepare(self) -> None:
-        tables = (self._bound.get(name) for name in ("lengths", "duplicates"))
-        try:
-            self._metric = self.ROW.metric({**self.params, **self._bound}, *tables)
-        except CWLAError as error:
-            if self.__name__ in str(error):
-                raise
-            raise type(error)(f"{self}: {error}") from None
-
-    @property
-    def metric(self) -> Metric:
-        """The metric behind the name."""
-        self.validate_params()
-        assert self._metric is not None
-        return self._metric
-
-    def validate_params(self) -> None:
-        if self._metric is None:
-            self._prepare()
 
     def __call__(self, **kwargs: Any) -> CWLAMeasure:
         return type(self)(**{**self.params, **self._bound, **kwargs})
@@ -126,25 +124,101 @@ class CWLAMeasure(Measure):
         return hash(repr(self))
 
 
-def _measure_class(row: Row) -> type[CWLAMeasure]:
+class RowMeasure(CWLAMeasure):
+    """A measure of a row of the catalogue: it follows a user model."""
+
+    ROW: Row
+    _metric: Metric | None = None
+
+    def validate_params(self) -> None:
+        if self._metric is not None:
+            return
+        tables = (self._bound.get(name) for name in ("lengths", "duplicates"))
+        try:
+            self._metric = self.ROW.metric({**self.params, **self._bound}, *tables)
+        except CWLAError as error:
+            if self.__name__ in str(error):
+                raise
+            raise type(error)(f"{self}: {error}") from None
+
+    @property
+    def metric(self) -> Metric:
+        """The metric behind the name."""
+        self.validate_params()
+        assert self._metric is not None
+        return self._metric
+
+    def computation(self) -> OfUserModel:
+        return OfUserModel(self.metric, self._current)
+
+    def _current(self, highest: float | None) -> Metric:
+        return self._pinned({}).metric
+
+    @property
+    def named_content(self) -> tuple:
+        return self.metric.key
+
+    @property
+    def content(self) -> dict[str, Any]:
+        return {name: getattr(self.metric, name) for name in self.metric.__dataclass_fields__}
+
+
+class CountMeasure(CWLAMeasure):
+    """A measure that is no user model, from its record."""
+
+    COUNT: Count
+
+    def validate_params(self) -> None:
+        gain = self._bound.get("gain")
+        if gain is not None and gain.part.wants_max_rel:
+            raise BadParameter(
+                f"{self}: gain={str(gain)!r} asks for max_rel, which {self.__name__} does not have: give a gain of"
+                " grades alone, such as 'raw', 'burges' or a table."
+            )
+
+    def computation(self) -> Computation:
+        return self.COUNT.computation({**self.params, **self._bound})
+
+    @property
+    def named_content(self) -> list[tuple]:
+        return [bound.key for bound in self._bound.values()]
+
+    @property
+    def content(self) -> dict[str, Any]:
+        return dict(self._bound)
+
+
+def _measure_class(row: Row) -> type[RowMeasure]:
+    return _class(RowMeasure, row.name, f"{row.says}\n\n{row.source}.", row.says, row.parameters, ROW=row)
+
+
+def _count_class(name: str, count: Count) -> type[CountMeasure]:
+    document = inspect.cleandoc(count.function.__doc__ or "")
+    return _class(CountMeasure, name, document, document.partition("\n")[0], count.parameters, COUNT=count)
+
+
+def _class(
+    base: type[_Kind], name: str, document: str, says: str, own: tuple[Parameter, ...], **more: Any
+) -> type[_Kind]:
     info = {
         p.name: ParamInfo(
             dtype=_types(p), required=p.required, desc=str(p.allowed), **({} if p.required else {"default": p.default})
         )
-        for p in row.parameters
+        for p in own
     }
     return type(
-        f"_{row.name}",
-        (CWLAMeasure,),
+        f"_{name}",
+        (base,),
         {
-            "__doc__": f"{row.says}\n\n{row.source}.",
+            "__doc__": document,
             "__module__": __name__,
-            "__name__": row.name,
-            "NAME": row.name,
-            "PRETTY_NAME": row.name,
-            "SHORT_DESC": row.says,
+            "__name__": name,
+            "NAME": name,
+            "PRETTY_NAME": name,
+            "SHORT_DESC": says,
             "SUPPORTED_PARAMS": info,
-            "ROW": row,
+            "PARAMETERS": own,
+            **more,
         },
     )
 
@@ -155,7 +229,10 @@ def _types(parameter: Parameter) -> Any:
     return (*kinds, type(None)) if parameter.default is None else kinds
 
 
-_NAMED = {name: _measure_class(row) for name, row in OURS.items()}
+_NAMED: dict[str, type[CWLAMeasure]] = {
+    **{name: _measure_class(row) for name, row in OURS.items()},
+    **{name: _count_class(name, count) for name, count in {"QMeasure": Q_MEASURE}.items()},
+}
 globals().update({f"_{name}": kind for name, kind in _NAMED.items()})  # where pickle looks for them
 
 

@@ -12,9 +12,8 @@ from ir_measures.measures import Measure
 from ..errors import BadParameter, CWLAError, UnknownSpec, near, shown
 from ..model.language import shortened
 from .catalogue import THEIRS
-from .counting import COUNTS
 from .named import CWLAMeasure
-from .wrappers import MEASURES
+from .of_ir_measures import is_computed_here
 
 
 def measures_of(texts: Iterable[Any]) -> list[Measure]:
@@ -62,8 +61,7 @@ def _parsed(text: str) -> Measure:
 
 def _computed() -> list[str]:
     """The names that are computed here, ir_measures' other names for them included."""
-    ours = {*MEASURES, *THEIRS, *COUNTS}
-    return [name for name, measure in ir_measures.measures.registry.items() if measure.NAME in ours]
+    return [name for name, measure in ir_measures.measures.registry.items() if is_computed_here(measure)]
 
 
 def _validated(measure: Measure) -> Measure:

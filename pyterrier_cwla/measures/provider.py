@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import ir_measures
@@ -15,14 +14,11 @@ from ir_measures.measures import Measure, SumAgg
 
 from ..data.alignment import Aligned, Judgments, Rows
 from ..data.columns import judgment_columns
-from ..data.intents import IntentWeights
-from ..data.rankings import Array, Rankings
+from ..data.rankings import Array
 from ..errors import BadJudgments, BadParameter, CWLAError, NoFiniteValue, UnknownSpec
-from .catalogue import THEIRS
-from .counting import COUNTS, NEED_ALL_JUDGED
-from .named import CWLAMeasure
+from .of_ir_measures import computation_of, needs_of
 from .parsing import measures_of
-from .wrappers import MEASURES, Wrapper, _GeometricMean, _IntentAware, _Residual, innermost, metric_of, pinned
+from .wrappers import MEASURES, GeometricMeanOfLogs, innermost, layers, pinned
 
 #: What ir_measures' default pipeline computes only where Perl or cwl_eval are installed; we come last in it.
 _NOT_EVERYWHERE = ("RBP", "ERR", "nDCG", "SDCG", "INST", "INSQ")
@@ -41,26 +37,13 @@ class CWLAProvider(providers.Provider):
 
     def supports(self, measure: Measure) -> bool:
         measure.validate_params()
-        if isinstance(measure, Wrapper):
-            return CWLAProvider().supports(measure.inner)
-        if isinstance(measure, CWLAMeasure):
-            return True
-        if not self.full and measure.NAME not in _NOT_EVERYWHERE:
-            return False
-        given = measure.params
-        if measure.NAME in COUNTS:
-            return given.get("rel", 1) >= 1
-        row = THEIRS.get(str(measure.NAME))
-        if row is None:
-            return False
-        known = {p.name for p in row.parameters}
-        if any(name not in known and value != measure.SUPPORTED_PARAMS[name].default for name, value in given.items()):
+        if not self.full and measure.NAME not in {*MEASURES, *_NOT_EVERYWHERE}:
             return False
         try:
-            metric_of(measure)
-        except CWLAError:  # a parameter out of the range in which the equations hold
+            computation_of(measure)
+        except CWLAError:  # a parameter out of the range in which the equations hold, or a measure of others
             return False
-        return not given.get("gains") or _supports_gains(given)
+        return True
 
     def _evaluator(self, measures: Iterable[Measure], qrels: Any) -> CWLAEvaluator:
         wanted = list(measures)
@@ -69,22 +52,12 @@ class CWLAProvider(providers.Provider):
 
     def run_inputs(self, measures: Iterable[Measure]) -> list[str]:
         inputs = ["query_id", "doc_id", "score"]
-        metrics = [m.metric for m in map(innermost, measures) if isinstance(m, CWLAMeasure)]
-        if any(metric.needs_words and metric.lengths is None for metric in metrics):
+        needs = [needs_of(measure) for measure in measures]
+        if any(need.lengths == "run" for need in needs):
             inputs.append("doc_length")
-        if any(metric.duplicates is not None and metric.duplicates.name == "run" for metric in metrics):
+        if any(need.duplicates == "run" for need in needs):
             inputs.append("duplicate_of")
         return inputs
-
-
-def _supports_gains(given: dict[str, Any]) -> bool:
-    """Whether nDCG's ``gains`` can be computed here.
-
-    Gains of grades below 1 cannot: unjudged documents would gain as well. trec_eval takes documents of negative gain
-    for unjudged, which matters where the unjudged are left out.
-    """
-    gains, judged_only = given["gains"], given.get("judged_only", False)
-    return min(gains) > 0 and given.get("dcg", "log2") == "log2" and not (judged_only and min(gains.values()) < 0)
 
 
 def refuse_unsupported(measures: Iterable[Measure]) -> None:
@@ -102,13 +75,11 @@ def refuse_unsupported(measures: Iterable[Measure]) -> None:
         if provider.supports(measure):
             continue
         inner = innermost(measure)
-        if inner.NAME in THEIRS:
-            metric_of(inner)  # raises the error that names a parameter out of range
-        what = f"{inner}, in {measure}," if inner is not measure else str(measure)
-        raise UnknownSpec(
-            f"{what} is a measure of ir_measures that is not computed here: use ir_measures.calc_aggregate, which asks"
-            " all providers. `pyterrier-cwla measures` lists all that are computed here."
-        )
+        try:
+            computation_of(inner)
+        except UnknownSpec as error:
+            what = f"{inner}, in {measure}," if inner is not measure else str(inner)
+            raise UnknownSpec(str(error).replace(str(inner), what, 1)) from None
 
 
 class CWLAEvaluator(providers.Evaluator):
@@ -121,10 +92,10 @@ class CWLAEvaluator(providers.Evaluator):
         measures = pinned(measures)
         super().__init__(measures, judgments.qids)
         self.judgments = judgments
-        self._work = [(measure, _work(measure, judgments)) for measure in measures]
+        self._work = [(measure, computation_of(measure).prepare(judgments)) for measure in measures]
         by_text: dict[str, Any] = {}
-        for part in (part for measure in measures for part in _layers(measure)):
-            content = _named_only(part)
+        for part in (part for measure in measures for part in layers(measure)):
+            content = getattr(part, "named_content", None)
             if by_text.setdefault(str(part), content) != content:
                 raise BadParameter(
                     f"two measures are called {part} and differ: one has a function or a table that was redefined"
@@ -179,19 +150,6 @@ class CWLAEvaluator(providers.Evaluator):
         return CalcResults(self.means(table), metrics)
 
 
-def _layers(measure: Measure) -> Iterator[Measure]:
-    yield measure
-    if isinstance(measure, Wrapper):
-        yield from _layers(measure.inner)
-
-
-def _named_only(measure: Measure) -> Any:
-    """The functions and tables of a measure, of which its text tells no more than names."""
-    if isinstance(measure, _IntentAware):
-        return measure.weights.table
-    return measure.metric.key if isinstance(measure, CWLAMeasure) and not isinstance(measure, Wrapper) else None
-
-
 def aggregated(measure: Measure, values: np.ndarray) -> float:
     """What is made of a measure's values of all queries: their mean, sum or geometric mean."""
     aggregator = measure.aggregator()
@@ -200,50 +158,7 @@ def aggregated(measure: Measure, values: np.ndarray) -> float:
     if isinstance(aggregator, SumAgg):
         return float(values.sum())
     mean = float(values.mean())
-    return float(np.exp(mean)) if isinstance(measure, _GeometricMean) else mean
-
-
-def _work(measure: Measure, judgments: Judgments, intent: int | None = None) -> Callable[[Aligned], Array]:
-    """The function from an aligned run to values, by all judgments or those of one intent."""
-    if isinstance(measure, _GeometricMean):
-        inner = _work(measure.inner, judgments)
-        return lambda aligned: measure.per_query(inner(aligned))
-    if isinstance(measure, _IntentAware):
-        return _over_intents(measure.inner, measure.weights, judgments)
-    if measure.NAME in COUNTS:
-        supported = {name: value for name, value in measure.params.items() if name in ("rel", "cutoff")}
-        count: Callable[[Rankings], Array] = partial(COUNTS[measure.NAME], **supported)
-        judged_only = bool(measure.params.get("judged_only"))
-        score = (lambda rankings: count(rankings.condensed)) if judged_only else count
-        all_judged = judged_only or measure.NAME in NEED_ALL_JUDGED
-    else:
-        metric = metric_of(innermost(measure), judgments.pool.highest)
-        if metric.max_rel is not None:
-            judgments.check_grades(metric.max_rel)
-        score = metric.residual if isinstance(measure, _Residual) else metric.score
-        all_judged = metric.judged_only or isinstance(measure, _Residual)
-
-    def values(aligned: Aligned) -> Array:
-        rankings = aligned.rankings(all_judged, intent)
-        answered = rankings.answered
-        if answered is rankings:
-            return score(rankings)
-        scores = np.zeros(len(rankings))
-        scores[answered.place] = score(answered)
-        return scores
-
-    return values
-
-
-def _over_intents(measure: Measure, weights: IntentWeights, judgments: Judgments) -> Callable[[Aligned], Array]:
-    works = [_work(measure, own, number) for number, (_, own) in enumerate(judgments.intents)]
-    P = weights.of(judgments)
-
-    def values(aligned: Aligned) -> Array:
-        scores = np.zeros(len(aligned.runs) * len(judgments.qids))
-        return sum((np.tile(p, len(aligned.runs)) * work(aligned) for p, work in zip(P, works, strict=True)), scores)
-
-    return values
+    return aggregator.of_mean(mean) if isinstance(aggregator, GeometricMeanOfLogs) else mean
 
 
 def prepare(qrels: Any) -> Judgments:

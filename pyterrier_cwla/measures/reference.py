@@ -6,7 +6,7 @@ import ast
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import ir_measures
@@ -17,7 +17,6 @@ from ..errors import UnknownSpec, near
 from ..model.language import TABLES, In, Named, Parameter, Part
 from .catalogue import THEIRS, Row, SpecOf
 from .counting import COUNTS
-from .named import CWLAMeasure
 from .sessions import esNDCG, nsDCG, sDCG
 from .wrappers import MEASURES
 
@@ -53,6 +52,7 @@ _MEANS = {
     "norm": "what the score is divided by",
     "end": "where the list ends",
     "cutoff": "the k of @k",
+    "beta": "how much gains count beside numbers of relevant documents",
     "rel": "the lowest grade that is relevant",
     "min_rel": "the highest grade that gains nothing",
     "max_rel": "the highest grade of the judgments",
@@ -171,15 +171,12 @@ def find(name: str) -> list[Entry]:
 def _measures() -> Iterator[Entry]:
     for name, measure in MEASURES.items():
         row = getattr(type(measure), "ROW", None)
-        if row is not None:
-            yield _of_row("measure", row)
-        else:
-            yield _of_declaration(measure, str(name))
+        yield _of_declaration("measure", measure, str(name)) if row is None else _of_row("measure", row)
 
 
 def _sessions() -> Iterator[Entry]:
     for measure in (sDCG, nsDCG, esNDCG):
-        yield replace(_of_declaration(measure, str(measure.NAME)), kind="session")
+        yield _of_declaration("session", measure, str(measure.NAME))
 
 
 def _of_row(kind: str, row: Row) -> Entry:
@@ -221,7 +218,7 @@ def _by_name(role: str, text: str) -> str:
     return ast.unparse(call)
 
 
-def _of_declaration(measure: Measure, name: str) -> Entry:
+def _of_declaration(kind: str, measure: Measure, name: str, document: str | None = None) -> Entry:
     """A measure as ir_measures sees it."""
     parameters = tuple(
         Given(
@@ -232,8 +229,7 @@ def _of_declaration(measure: Measure, name: str) -> Entry:
         )
         for parameter, info in measure.SUPPORTED_PARAMS.items()
     )
-    kind = "measure" if isinstance(measure, CWLAMeasure) else "ir_measures"
-    document = COUNTS[name].__doc__ if name in COUNTS else type(measure).__doc__
+    document = document or type(measure).__doc__
     return Entry(kind, name, f"{name}{_cutoff(parameters)}", parameters=parameters, **_read(document))
 
 
@@ -256,8 +252,8 @@ def _cutoff(parameters: Iterable[Given]) -> str:
 def _theirs() -> Iterator[Entry]:
     for row in THEIRS.values():
         yield _of_row("ir_measures", row)
-    for name in COUNTS:
-        yield _of_declaration(ir_measures.measures.registry[name], name)
+    for name, count in COUNTS.items():
+        yield _of_declaration("ir_measures", ir_measures.measures.registry[name], name, count.function.__doc__)
 
 
 def _language() -> Iterator[Entry]:

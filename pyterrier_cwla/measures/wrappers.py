@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from ir_measures.measures import MeanAgg, Measure, ParamInfo
 
+from ..data.alignment import Aligned, Judgments
 from ..data.document_tables import DocumentTable
 from ..data.intents import IntentWeights, Weights, bind_weights
+from ..data.rankings import Array
 from ..errors import BadParameter
 from ..model.introspection import reads
 from ..model.language import In, Parameter
 from ..model.metric import Metric
 from .calibrated import BoundCalibration
 from .catalogue import THEIRS
-from .counting import COUNTS
-from .named import _NAMED, CWLA, CWLAMeasure
+from .computing import Computation, Needs, OfUserModel, Values, of_answered
+from .named import _NAMED, CWLA, CWLAMeasure, RowMeasure
+from .of_ir_measures import computation_of, is_computed_here, metric_of, user_model_of
+from .parsing import measures_of
 
 
 def pinned(measures: Iterable[Measure]) -> list[Measure]:
@@ -29,39 +34,14 @@ def pinned(measures: Iterable[Measure]) -> list[Measure]:
     return [measure._pinned(known) if isinstance(measure, CWLAMeasure) else measure for measure in measures]
 
 
-def metric_of(measure: Measure, highest: float | None = None) -> Metric:
-    """The metric that a measure of ours, or one of ir_measures' own, means now (see :func:`pinned`).
-
-    ``highest`` is the judgments' top grade.
-    """
-    if isinstance(measure, CWLAMeasure):
-        return measure._pinned({}).metric
-    row = THEIRS[str(measure.NAME)]
-    given = {name: value for name, value in measure.params.items() if name in {p.name for p in row.parameters}}
-    if measure.NAME == "RBP" and "rel" not in given and highest is not None and highest > 1:
-        raise BadParameter(
-            f"{measure} without rel= is graded, and ir_measures' RBP has no highest grade: write"
-            f" CWLA(C='rbp({measure['p']})',A='erg',max_rel={highest})."
-        )
-    return row.metric(given)
-
-
 class Wrapper(CWLAMeasure):
     """A measure of another measure, ``measure=``, that is computed here."""
 
-    __name__: str
-    ROW = None  # type: ignore[assignment]
-    MORE: tuple[Parameter, ...] = ()
-
-    @classmethod
-    def _parameters(cls) -> tuple[Parameter, ...]:
-        return (Parameter("measure"), *cls.MORE)
+    PARAMETERS = (Parameter("measure"),)
 
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
         if parameter.name != "measure":
             return super()._canonical(parameter, value)
-        from .parsing import measures_of
-
         inner = measures_of([value])[0] if isinstance(value, str | Measure) else value
         if not isinstance(inner, Measure) or not self._takes(inner):
             raise BadParameter(f"{self.__name__}(measure=) takes {self.TAKES}, not {value!r}.")
@@ -71,9 +51,9 @@ class Wrapper(CWLAMeasure):
     TAKES = "a measure that is computed here, such as 'TBG' or 'AP'"
 
     def _takes(self, inner: Measure) -> bool:
-        return isinstance(inner, CWLAMeasure) or inner.NAME in {*THEIRS, *COUNTS}
+        return is_computed_here(inner)
 
-    def _prepare(self) -> None:
+    def validate_params(self) -> None:
         self.inner  # noqa: B018  (an error now where there is no measure)
 
     @property
@@ -86,12 +66,28 @@ class Wrapper(CWLAMeasure):
     def metric(self) -> Metric:
         """The metric behind the wrapped measure."""
         inner = innermost(self)
-        return inner.metric if isinstance(inner, CWLAMeasure) else metric_of(inner)
+        return inner.metric if isinstance(inner, RowMeasure) else metric_of(inner)
+
+    @property
+    def content(self) -> list[Any]:
+        return [self.inner, None]
 
 
 def innermost(measure: Measure) -> Measure:
     """What is left when all wrappers are taken off."""
     return innermost(measure.inner) if isinstance(measure, Wrapper) else measure
+
+
+def changed_inside(measure: Measure, change: Callable[[Measure], Measure]) -> Measure:
+    """The measure with its innermost one changed."""
+    return measure(measure=changed_inside(measure.inner, change)) if isinstance(measure, Wrapper) else change(measure)
+
+
+def layers(measure: Measure) -> Iterator[Measure]:
+    """The measure, the one that it wraps, and so on."""
+    yield measure
+    if isinstance(measure, Wrapper):
+        yield from layers(measure.inner)
 
 
 def files_of(measures: Iterable[Measure]) -> Iterator[str]:
@@ -136,9 +132,9 @@ class _Residual(Wrapper):
     TAKES = f"a measure that follows a user model, such as {_OTHER_RESIDUALS}"
 
     def _takes(self, inner: Measure) -> bool:
-        return inner.NAME in THEIRS or (isinstance(inner, CWLAMeasure) and not isinstance(inner, Wrapper))
+        return inner.NAME in THEIRS or isinstance(inner, RowMeasure)
 
-    def _prepare(self) -> None:
+    def validate_params(self) -> None:
         """Raise BadParameter where there is no best case."""
         metric = self.metric
         if (reads(metric.C) | reads(metric.A)) & {"total", "found"}:
@@ -155,6 +151,9 @@ class _Residual(Wrapper):
                 f"no residual of {self.inner}: it has no highest grade. Ask for that of {_as_cell(metric)}, with the"
                 " highest grade as max_rel, or of 'RBP(rel=1)'."
             ) from None
+
+    def computation(self) -> Computation:
+        return _OfResidual(user_model_of(self.inner))
 
     @property
     def is_a_bound(self) -> bool:
@@ -173,22 +172,29 @@ class _GeometricMean(Wrapper):
 
     __name__ = NAME = PRETTY_NAME = "GeometricMean"
     SHORT_DESC = "The geometric mean over the queries of another measure: low scores weigh more."
-    MORE = (Parameter("floor", In("(0, 1]"), 1e-5),)
+    PARAMETERS = (*Wrapper.PARAMETERS, Parameter("floor", In("(0, 1]"), 1e-5))
     SUPPORTED_PARAMS = _wrapper(floor=ParamInfo(dtype=(int, float), default=1e-5, desc="what lower scores count as"))
 
     def _takes(self, inner: Measure) -> bool:
         return super()._takes(inner) and not isinstance(inner, _GeometricMean)
 
-    def per_query(self, values: np.ndarray) -> np.ndarray:
-        return np.log(np.maximum(values, self["floor"]))
+    def computation(self) -> Computation:
+        return _OfLogarithms(computation_of(self.inner), self["floor"])
 
     def aggregator(self) -> Any:
-        return _GeometricMeanOfLogs()
+        return GeometricMeanOfLogs()
 
 
-class _GeometricMeanOfLogs(MeanAgg):
+class GeometricMeanOfLogs(MeanAgg):
+    """The geometric mean of values whose logarithms are given."""
+
     def result(self) -> float:
-        return float(np.exp(super().result()))
+        return self.of_mean(super().result())
+
+    @staticmethod
+    def of_mean(mean: float) -> float:
+        """The geometric mean, from the mean of the logarithms."""
+        return float(np.exp(mean))
 
 
 class _IntentAware(Wrapper):
@@ -202,7 +208,7 @@ class _IntentAware(Wrapper):
 
     __name__ = NAME = PRETTY_NAME = "IntentAware"
     SHORT_DESC = "The expected score of another measure over the intents that a query may have."
-    MORE = (Parameter("weights", Weights(), "uniform"),)
+    PARAMETERS = (*Wrapper.PARAMETERS, Parameter("weights", Weights(), "uniform"))
     SUPPORTED_PARAMS = _wrapper(weights=ParamInfo(dtype=str, default="uniform", desc=str(Weights())))
 
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
@@ -219,6 +225,65 @@ class _IntentAware(Wrapper):
     @property
     def weights(self) -> IntentWeights:
         return self._bound.get("weights") or bind_weights("uniform")
+
+    def computation(self) -> Computation:
+        return _OverIntents(computation_of(self.inner), self.weights)
+
+    @property
+    def named_content(self) -> Any:
+        return self.weights.table
+
+    @property
+    def content(self) -> list[Any]:
+        return [self.inner, self.weights]
+
+
+@dataclass(frozen=True)
+class _OfResidual:
+    inner: OfUserModel
+
+    @property
+    def needs(self) -> Needs:
+        return replace(self.inner.needs, all_judged=True, user_model=False)
+
+    def prepare(self, judgments: Judgments) -> Values:
+        return of_answered(self.inner.metric_for(judgments).residual, all_judged=True)
+
+
+@dataclass(frozen=True)
+class _OfLogarithms:
+    inner: Computation
+    floor: float
+
+    @property
+    def needs(self) -> Needs:
+        return replace(self.inner.needs, user_model=False)
+
+    def prepare(self, judgments: Judgments) -> Values:
+        values = self.inner.prepare(judgments)
+        return lambda aligned: np.log(np.maximum(values(aligned), self.floor))
+
+
+@dataclass(frozen=True)
+class _OverIntents:
+    inner: Computation
+    weights: IntentWeights
+
+    @property
+    def needs(self) -> Needs:
+        return replace(self.inner.needs, intents=True, user_model=False)
+
+    def prepare(self, judgments: Judgments) -> Values:
+        by_intent = [self.inner.prepare(own) for _, own in judgments.intents]
+        P = self.weights.of(judgments)
+
+        def values(aligned: Aligned) -> Array:
+            scores = np.zeros(len(aligned.runs) * len(judgments.qids))
+            for number, (p, of_intent) in enumerate(zip(P, by_intent, strict=True)):
+                scores = scores + np.tile(p, len(aligned.runs)) * of_intent(aligned.of_intent(number))
+            return scores
+
+        return values
 
 
 Residual, GeometricMean, IntentAware = _Residual(), _GeometricMean(), _IntentAware()

@@ -12,10 +12,8 @@ import pandas as pd
 from ...data.rankings import Pool, Rankings
 from ...errors import BadLog, BadParameter
 from ...evaluation.explanation import stops_of
-from ...measures.counting import COUNTS
+from ...measures.of_ir_measures import metric_of
 from ...measures.parsing import measures_of
-from ...measures.provider import CWLAProvider
-from ...measures.wrappers import Wrapper, metric_of
 from ...model.metric import Metric
 from ...model.view import Documents
 from .estimate import Array
@@ -54,8 +52,6 @@ def survival_of_lists(log: Any, measures: Any, depth: int) -> pd.DataFrame:
 
 def _followed(measures: Any) -> Iterable[tuple[Any, Metric]]:
     for measure in measures_of(measures):
-        if isinstance(measure, Wrapper) or measure.NAME in COUNTS or not CWLAProvider().supports(measure):
-            raise BadParameter(f"{measure} follows no user model here: there are no ranks to look at.")
         yield measure, metric_of(measure)  # without a highest grade: RBP's users go on alike, whatever gains are
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ...errors import many, some
-from ...measures.wrappers import innermost, metric_of
+from ...measures.of_ir_measures import metric_of
+from ...measures.wrappers import innermost
 from ..correlation import TAUS
 from .system_order import KNEE
 

@@ -14,8 +14,9 @@ from ...data.alignment import Aligned, Judgments, taken
 from ...data.rankings import Pool, Rankings, StackedRows
 from ...errors import BadParameter, naming
 from ...files.inputs import loaded
+from ...measures.of_ir_measures import needs_of
 from ...measures.provider import CWLAEvaluator
-from ...measures.wrappers import innermost, metric_of, pinned
+from ...measures.wrappers import innermost, pinned
 from .missing_judgments import NOWHERE
 
 Array = np.ndarray
@@ -47,7 +48,7 @@ class Masking:
             raise BadParameter(f"pool={pool!r}: give 'whole' or 'judged'.")
         measures = dict(zip(measures, pinned(measures.values())))
         for name, measure in measures.items():
-            if measure.NAME == "IntentAware":
+            if needs_of(measure).intents:
                 raise BadParameter(f"{name}: judgments for several intents cannot be thinned out here.")
         aligned = []
         for name, run in runs.items():
@@ -106,7 +107,7 @@ class _Left(Aligned):
     def __init__(self, rankings: Rankings) -> None:
         self._all = rankings
 
-    def rankings(self, all_judged: bool = False, intent: int | None = None) -> Rankings:
+    def rankings(self, all_judged: bool = False) -> Rankings:
         return self._all if all_judged else self._relevant
 
     @cached_property
@@ -225,8 +226,5 @@ class _Tiled:
 
 def _reads_rows(measure: Measure) -> bool:
     """Whether a measure asks for the lengths or duplicates of documents."""
-    inner = innermost(measure)
-    if getattr(inner, "ROW", None) is None:  # of ir_measures
-        return False
-    metric = metric_of(inner)
-    return metric.needs_words or metric.duplicates is not None
+    needs = needs_of(measure)
+    return (needs.lengths, needs.duplicates) != ("none", "none")

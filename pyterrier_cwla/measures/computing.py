@@ -1,0 +1,129 @@
+"""The protocol of measures: what each needs, and the function that maps aligned rankings to its values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+
+from ..data.alignment import Aligned, Judgments
+from ..data.document_tables import DocumentTable
+from ..data.rankings import Array, Rankings
+from ..model.metric import Metric
+
+Values = Callable[[Aligned], Array]
+"""From the aligned rankings of one or several runs to one value per query, run after run."""
+Origin = Literal["none", "run", "table"]
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a measure reads besides the ranks and grades of relevant documents.
+
+    Attributes
+    ----------
+    all_judged : bool
+        The documents that are judged not relevant.
+    lengths, duplicates : {"none", "run", "table"}
+        Where document lengths, and clusters of duplicates, come from.
+    judged_lengths : bool
+        The lengths of all judged documents (of an ideal ranking), which the run is to give.
+    mean_length : bool
+        The mean length of a whole run, so that the value of a query depends on other queries.
+    tables : tuple of DocumentTable
+        The tables of lengths and of duplicates.
+    intents : bool
+        Which intent each judgment is for.
+    user_model : bool
+        Whether the measure follows a user model from rank to rank.
+    """
+
+    all_judged: bool = False
+    lengths: Origin = "none"
+    duplicates: Origin = "none"
+    judged_lengths: bool = False
+    mean_length: bool = False
+    tables: tuple[DocumentTable, ...] = ()
+    intents: bool = False
+    user_model: bool = False
+
+    @classmethod
+    def of_metric(cls, metric: Metric) -> Needs:
+        run_lengths = metric.needs_words and metric.lengths is None
+        duplicates: Origin = "none"
+        if metric.duplicates is not None:
+            duplicates = "run" if metric.duplicates.name == "run" else "table"
+        return cls(
+            all_judged=metric.judged_only,
+            lengths="run" if run_lengths else "table" if metric.needs_words else "none",
+            duplicates=duplicates,
+            judged_lengths=run_lengths and metric.norm == "ideal",
+            mean_length=run_lengths and metric.missing == "mean",
+            tables=tuple(table for table in (metric.lengths, metric.duplicates) if table is not None),
+            user_model=True,
+        )
+
+
+class Computation(Protocol):
+    """How one measure is computed."""
+
+    @property
+    def needs(self) -> Needs:
+        """What the measure reads."""
+
+    def prepare(self, judgments: Judgments) -> Values:
+        """The function that maps rankings, aligned with these judgments, to values."""
+
+
+@dataclass(frozen=True)
+class OfUserModel:
+    """Computes a measure that follows a user model.
+
+    ``current`` returns the metric as its files are now, for judgments of the given highest grade.
+    """
+
+    metric: Metric
+    current: Callable[[float | None], Metric]
+
+    @property
+    def needs(self) -> Needs:
+        return Needs.of_metric(self.metric)
+
+    def metric_for(self, judgments: Judgments) -> Metric:
+        """The metric as its files are now, after a check that the judgments have no grade above ``max_rel``."""
+        metric = self.current(judgments.pool.highest)
+        if metric.max_rel is not None:
+            judgments.check_grades(metric.max_rel)
+        return metric
+
+    def prepare(self, judgments: Judgments) -> Values:
+        metric = self.metric_for(judgments)
+        return of_answered(metric.score, metric.judged_only)
+
+
+@dataclass(frozen=True)
+class OfRankings:
+    """Computes a measure that is a function of rankings alone."""
+
+    score: Callable[[Rankings], Array]
+    needs: Needs
+
+    def prepare(self, judgments: Judgments) -> Values:
+        return of_answered(self.score, self.needs.all_judged)
+
+
+def of_answered(score: Callable[[Rankings], Array], all_judged: bool) -> Values:
+    """The scores of the queries that the run answers, and 0 for the others."""
+
+    def values(aligned: Aligned) -> Array:
+        rankings = aligned.rankings(all_judged)
+        answered = rankings.answered
+        if answered is rankings:
+            return score(rankings)
+        scores = np.zeros(len(rankings))
+        scores[answered.place] = score(answered)
+        return scores
+
+    return values

@@ -1,0 +1,123 @@
+"""How each measure is computed, those of ir_measures included."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from ir_measures.measures import Measure
+
+from ..data.alignment import Judgments
+from ..errors import BadParameter, UnknownSpec
+from ..model.metric import Metric
+from .catalogue import THEIRS, Row
+from .computing import Computation, Needs, OfUserModel
+from .counting import COUNTS, Count
+
+
+def is_computed_here(measure: Measure) -> bool:
+    """Whether this package computes measures of this name, some parameters apart."""
+    return hasattr(type(measure), "computation") or measure.NAME in {**THEIRS, **COUNTS}
+
+
+def computation_of(measure: Measure) -> Computation:
+    """How a measure, of this package or of ir_measures, is computed here.
+
+    Raises
+    ------
+    BadParameter
+        If a parameter is out of the range in which the equations hold.
+    UnknownSpec
+        If the measure, or one of its parameters, is supported by other providers of ir_measures only.
+    """
+    own = getattr(measure, "computation", None)
+    if own is not None:
+        return own()
+    name = str(measure.NAME)
+    if name in THEIRS:
+        return _of_row(measure, THEIRS[name])
+    if name in COUNTS:
+        return _of_count(measure, COUNTS[name])
+    raise _not_here(measure)
+
+
+def needs_of(measure: Measure) -> Needs:
+    """What a measure needs; what is not computed here needs nothing that is known."""
+    try:
+        return computation_of(measure).needs
+    except UnknownSpec:
+        return Needs()
+
+
+def user_model_of(measure: Measure) -> OfUserModel:
+    """The computation of a measure that follows a user model.
+
+    Raises
+    ------
+    BadParameter
+        If the measure follows none, or is not computed here.
+    """
+    try:
+        found = computation_of(measure)
+    except UnknownSpec:
+        found = None
+    if not isinstance(found, OfUserModel):
+        raise BadParameter(f"{measure} follows no user model here: there are no ranks to look at.")
+    return found
+
+
+def metric_of(measure: Measure, highest: float | None = None) -> Metric:
+    """The metric that a measure of a user model means now, its files being as they are.
+
+    ``highest`` is the highest grade of the judgments.
+    """
+    return user_model_of(measure).current(highest)
+
+
+def followed(measure: Measure, judgments: Judgments) -> Metric:
+    """The metric behind a measure of a user model, for judgments that it can score."""
+    return user_model_of(measure).metric_for(judgments)
+
+
+def _of_row(measure: Measure, row: Row) -> OfUserModel:
+    known = {p.name for p in row.parameters}
+    given = measure.params
+    metric = row.metric({name: value for name, value in given.items() if name in known})
+    if any(name not in known and value != measure.SUPPORTED_PARAMS[name].default for name, value in given.items()):
+        raise _not_here(measure)
+    if given.get("gains") and not _supports_gains(given):
+        raise _not_here(measure)
+    return OfUserModel(metric, partial(_graded_within, measure, metric))
+
+
+def _graded_within(measure: Measure, metric: Metric, highest: float | None) -> Metric:
+    """The metric, where it has a highest grade if the judgments are graded."""
+    if measure.NAME == "RBP" and "rel" not in measure.params and highest is not None and highest > 1:
+        raise BadParameter(
+            f"{measure} without rel= is graded, and ir_measures' RBP has no highest grade: write"
+            f" CWLA(C='rbp({measure['p']})',A='erg',max_rel={highest})."
+        )
+    return metric
+
+
+def _supports_gains(given: dict[str, Any]) -> bool:
+    """Whether nDCG's ``gains`` can be computed here.
+
+    Gains of grades below 1 cannot: unjudged documents would gain as well. trec_eval takes documents of negative gain
+    for unjudged, which matters where the unjudged are left out.
+    """
+    gains, judged_only = given["gains"], given.get("judged_only", False)
+    return min(gains) > 0 and given.get("dcg", "log2") == "log2" and not (judged_only and min(gains.values()) < 0)
+
+
+def _of_count(measure: Measure, count: Count) -> Computation:
+    if measure.params.get("rel", 1) < 1:
+        raise _not_here(measure)
+    return count.computation(measure.params)
+
+
+def _not_here(measure: Measure) -> UnknownSpec:
+    return UnknownSpec(
+        f"{measure} is a measure of ir_measures that is not computed here: use ir_measures.calc_aggregate, which asks"
+        " all providers. `pyterrier-cwla measures` lists all that are computed here."
+    )

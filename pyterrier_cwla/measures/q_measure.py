@@ -1,0 +1,86 @@
+"""The Q-measure: average precision with cumulated gains beside the counts of relevant documents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..data.rankings import Array, Rankings, summed
+from ..errors import NoFiniteValue
+from ..model.language import In, Parameter, Spec
+from ..model.metric import Metric, packed
+from .catalogue import _CUTOFF, _JUDGED_ONLY, _REL, PLAIN, SpecOf
+from .counting import Count, number_above, number_relevant, share
+
+_CELLS = 1 << 17  # queries × documents whose gains are cumulated at a time
+
+
+def q_measure(
+    rankings: Rankings, beta: float = 1, gain: Spec = PLAIN.gain, rel: int = 1, cutoff: int | None = None
+) -> Array:
+    """Average precision in which each precision is blended with the gain so far, over that of the ideal ranking.
+
+    Q = (1/R)·Σ_i [g_i ≥ rel]·(C(i) + β·cg(i)) / (i + β·cg*(i)), R the number of relevant documents, C(i) how many of
+    them stand at ranks 1 to i, cg(i) the gain down to rank i, cg*(i) that of the judged documents by falling gain
+    (constant after the last of them). A query without relevant documents scores 0. With β = 0, Q is average precision.
+    A cutoff cuts the ranking; R and cg* are of all judged documents. Documents of grades below rel gain as well,
+    without being relevant. Range [0, 1].
+
+    Source: Sakai (2004).
+    """
+    metric = replace(PLAIN, gain=gain)
+    cut = rankings if cutoff is None else rankings.first(cutoff)
+    relevant = cut.grade >= rel
+    C = number_above(cut, relevant) + 1
+    cg, ideal = _cumulated(cut.start, metric.gains(cut.grade)), _ideal(cut, metric)
+    with np.errstate(over="ignore", invalid="ignore"):
+        blended = np.where(relevant, (C + beta * cg) / (cut.rank + beta * ideal), 0.0)
+    if not np.isfinite(blended).all():
+        raise NoFiniteValue("gains are too high to be added up.")
+    return share(summed(cut.query, blended, len(cut)), number_relevant(cut, rel))
+
+
+def _ideal(rankings: Rankings, metric: Metric) -> Array:
+    """The cumulated gain of the ideal ranking, at the rank of each hit."""
+    pool = rankings.pool
+
+    def ideal() -> tuple[Array, Array, Array]:
+        query, grade = pool.positive
+        gains = metric.gains(grade)
+        judged = np.bincount(query, minlength=pool.queries)
+        start = np.concatenate([[0], np.cumsum(judged)])
+        cumulated = _cumulated(start, gains[np.lexsort((-gains, query))])
+        return judged, start, np.append(cumulated, 0.0)
+
+    judged, start, cumulated = pool.remembered(("cg*", metric.gain.key), ideal) if metric.built_in else ideal()
+    topic = rankings.of_pool(np.arange(pool.queries))[rankings.query]
+    last = np.minimum(rankings.rank, judged[topic])
+    return cumulated[np.where(last > 0, start[topic] + last - 1, -1)]
+
+
+def _cumulated(start: Array, values: Array) -> Array:
+    """The running sums of values within each query; ``start`` has the offset of each query's first value.
+
+    Each query is added up by itself, so that its sums do not depend on others.
+    """
+    sums, widths = np.empty(len(values)), np.diff(start)
+    for queries, width in packed(np.argsort(widths, kind="stable"), widths, _CELLS):
+        inside = np.arange(width) < widths[queries][:, None]
+        place = (start[queries][:, None] + np.arange(width))[inside]
+        cells = np.zeros(inside.shape)
+        cells[inside] = values[place]
+        sums[place] = np.cumsum(cells, axis=1)[inside]
+    return sums
+
+
+Q_MEASURE = Count(
+    q_measure,
+    (
+        Parameter("beta", In("[0, inf)"), 1),
+        Parameter("gain", SpecOf("gain"), "raw"),
+        _REL,
+        _JUDGED_ONLY,
+        _CUTOFF,
+    ),
+)
