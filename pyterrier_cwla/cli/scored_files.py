@@ -121,7 +121,7 @@ def _with_residuals(
         except (errors.BadParameter, errors.NoFiniteValue) as error:
             notes.append(f"No residual of {column.name}: {str(error).removeprefix(f'no residual of {measure}: ')}")
             continue
-        bounded = residual.metric.residual_is_a_bound
+        bounded = residual.is_a_bound
         kind, lines = ("a bound", ["a bound"]) if bounded else ("no bound is known", ["no bound", "is known"])
         name = str(Residual(measure=column.name))
         pairs.append((Column(name, ("residual:", *lines), residual=kind), residual))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from contextlib import suppress
 from sys import getsizeof
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from ir_measures.measures import Measure, ParamInfo
 
@@ -88,10 +88,10 @@ class CWLAMeasure(Measure):
             return value
         return parameter.check(value, where)
 
-    def __call__(self, **kwargs: Any) -> CWLAMeasure:
+    def __call__(self, **kwargs: Any) -> Self:
         return type(self)(**{**self.params, **self._bound, **kwargs})
 
-    def _pinned(self, known: dict[Any, Any]) -> CWLAMeasure:
+    def _pinned(self, known: dict[Any, Any]) -> Self:
         new: dict[str, Any] = {}
         for name, bound in self._bound.items():
             if isinstance(bound, CWLAMeasure):
@@ -99,7 +99,9 @@ class CWLAMeasure(Measure):
             elif getattr(bound, "follows_a_file", False):
                 key = (type(bound), bound.name, bound.path)
                 new[name] = known[key] = known.get(key) or bound.current
-        return self(**new) if any(new[name] is not self._bound[name] for name in new) else self
+        if any(new[name] is not self._bound[name] for name in new):
+            return type(self)(**{**self.params, **self._bound, **new})
+        return self
 
     def __sizeof__(self) -> int:
         return super().__sizeof__() + sum(map(getsizeof, self._bound.values()))
@@ -229,11 +231,12 @@ def _types(parameter: Parameter) -> Any:
     return (*kinds, type(None)) if parameter.default is None else kinds
 
 
+_ROWS = {name: _measure_class(row) for name, row in OURS.items()}
 _NAMED: dict[str, type[CWLAMeasure]] = {
-    **{name: _measure_class(row) for name, row in OURS.items()},
+    **_ROWS,
     **{name: _count_class(name, count) for name, count in {"QMeasure": Q_MEASURE}.items()},
 }
 globals().update({f"_{name}": kind for name, kind in _NAMED.items()})  # where pickle looks for them
 
 
-CWLA, TBG = _NAMED["CWLA"](), _NAMED["TBG"]()
+CWLA, TBG = _ROWS["CWLA"](), _ROWS["TBG"]()

@@ -120,8 +120,10 @@ class CWLAEvaluator(providers.Evaluator):
         for measure, work in self._work:
             try:
                 values[measure] = work(aligned)
-            except (BadJudgments, NoFiniteValue) as error:
-                raise type(error)(f"{measure}: {error}") from None
+            except BadJudgments as error:
+                raise BadJudgments(f"{measure}: {error}") from None
+            except NoFiniteValue as error:
+                raise NoFiniteValue(f"{measure}: {error}") from None
         return values
 
     def means(self, table: dict[Measure, Array]) -> dict[Measure, float]:

@@ -37,7 +37,7 @@ def pinned(measures: Iterable[Measure]) -> list[Measure]:
 class Wrapper(CWLAMeasure):
     """A measure of another measure, ``measure=``, that is computed here."""
 
-    PARAMETERS = (Parameter("measure"),)
+    PARAMETERS: tuple[Parameter, ...] = (Parameter("measure"),)
 
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
         if parameter.name != "measure":

@@ -12,7 +12,7 @@ import pandas as pd
 
 from ...errors import BadParameter, near, some
 from ...evaluation.driver import evaluate
-from ...measures.named import CWLA, CWLAMeasure
+from ...measures.named import CWLA, RowMeasure
 from ...model.language import parse
 from ...model.metric import Metric
 
@@ -78,15 +78,15 @@ def grid(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Grid(Mapping[tuple[str, str], CWLAMeasure]):
+class Grid(Mapping[tuple[str, str], RowMeasure]):
     """Measures by the canonical texts of (C, A); ``canonical``: by C the A of the metric that it is known from."""
 
     C: list[str]
     A: list[str]
-    measures: dict[tuple[str, str], CWLAMeasure]
+    measures: dict[tuple[str, str], RowMeasure]
     canonical: dict[str, str]
 
-    def __getitem__(self, cell: tuple[str, str]) -> CWLAMeasure:
+    def __getitem__(self, cell: tuple[str, str]) -> RowMeasure:
         return self.measures[cell]
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
@@ -99,7 +99,7 @@ class Grid(Mapping[tuple[str, str], CWLAMeasure]):
         return f"<{len(self.C)} C × {len(self.A)} A>"
 
     @cached_property
-    def named(self) -> dict[str, CWLAMeasure]:
+    def named(self) -> dict[str, RowMeasure]:
         """The measures by the names of their cells, such as ``rbp(0.8) + max``."""
         return {cell_name(c, a): measure for (c, a), measure in self.items()}
 
@@ -150,7 +150,7 @@ def _canonical(C: Mapping[str, Any], A: Mapping[str, Any], given: Mapping[str, s
     return {c: a for c, a in found.items() if a is not None and a in A}
 
 
-def _kinds(measures: Iterable[CWLAMeasure]) -> list[str]:
+def _kinds(measures: Iterable[RowMeasure]) -> list[str]:
     """Scores sets of random documents, each in several orders."""
     plain = [measure(lengths=None, duplicates=None) for measure in measures]  # tables know none of these documents
     wanted = [(_depth(measure.metric), _highest(measure.metric)) for measure in plain]
