@@ -206,10 +206,10 @@ def test_what_follows_no_user_model_has_no_residual(name):
 def test_all_our_other_measures_still_have_one():
     refused = {"AdaptiveAP": "how much there is to find", "AdaptiveGAP": "how much there is to find",
                "AdaptiveDCG": "no highest grade", "AdaptivenDCG": "no highest grade"}  # fmt: skip
-    for name in {*MEASURES} - {"CWLA", "Residual", "GeometricMean", "IntentAware"}:
+    for name in {*MEASURES} - {"CWLA", "Residual", "GeometricMean", "IntentAware", "QMeasure"}:
         given_parameters = {"max_rel": 3, "cutoff": 5, "C": "rbp(0.5)", "A": "etg", "T": 5, "K": 9, "effort": "ratio(3)",
                             "gain": "binary"}  # fmt: skip
-        known = {p.name: p for p in MEASURES[name]._parameters()}
+        known = {p.name: p for p in MEASURES[name].PARAMETERS}
         if name.startswith("IFT"):
             given_parameters["A"] = 0.2
         measure = MEASURES[name](**{n: v for n, v in given_parameters.items() if n in known})

@@ -47,7 +47,11 @@ class CWLAMeasure(Measure):
                 if value != parameter.default or name in calibrated:
                     self.params[name] = value
         if params and not any(p.required and p.name not in self.params for p in known.values()):
-            self.validate_params()
+            self._check_parameters()
+
+    def _check_parameters(self) -> None:
+        """Raise an error where the parameters of a new measure do not fit together."""
+        self.validate_params()
 
     def validate_params(self) -> None:
         """Raise an error where the parameters do not fit together."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NoReturn
 
 import ir_measures
 import numpy as np
@@ -109,21 +109,18 @@ class Asked:
 class SessionMeasure(CWLAMeasure):
     """A measure of whole sessions, which :func:`evaluate_sessions` computes."""
 
-    ROW = None  # type: ignore[assignment]
-    PARAMETERS: tuple[Parameter, ...] = ()
-
     def __init_subclass__(cls) -> None:
         cls.SUPPORTED_PARAMS = {p.name: ParamInfo(default=p.default, desc=str(p.allowed)) for p in cls.PARAMETERS}
 
-    @classmethod
-    def _parameters(cls) -> tuple[Parameter, ...]:
-        return cls.PARAMETERS
-
-    def _prepare(self) -> None:
-        pass
+    def _check_parameters(self) -> None:
+        """Its parameters fit together in every combination."""
 
     def validate_params(self) -> None:
-        """Whoever asks wants to score queries one by one."""
+        """Refuse to be scored query by query, as ir_measures would."""
+        self.computation()
+
+    def computation(self) -> NoReturn:
+        """Refuse to be computed query by query."""
         raise BadParameter(
             f"{self} is a measure of sessions: evaluate_sessions(qrels, run, sessions, ['{self}']) computes it."
         )
