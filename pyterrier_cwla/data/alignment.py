@@ -216,7 +216,7 @@ class Rows:
         self._settle_unsorted()
         self._ordered = False
         self.unchecked = check
-        """Whether repeated documents have still to be looked for, which is done where documents are looked up."""
+        """Whether the search for repeated documents is still to be done; it is part of the look-up of documents."""
         self._matched: tuple[JudgedPairs, Array, Array] | None = None  # what was looked up last
         self._flat: dict[Any, Array] = {}
         self._counts: dict[tuple, tuple[int, int]] = {}  # judged documents in the top ten, and at all ranks
