@@ -19,7 +19,8 @@ from .incomplete_judgments.study import (
     robustness as robustness,
     robustness_to_depth as robustness_to_depth,
 )
-from .study import Picture as Picture, Study as Study, Table as Table
+from .report import Picture as Picture, Table as Table
+from .study import Study as Study
 from .systems.metric_correlations import (
     MetricAgreement as MetricAgreement,
     metric_agreement as metric_agreement,

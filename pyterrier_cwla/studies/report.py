@@ -6,6 +6,8 @@ import base64
 import hashlib
 import io
 import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,59 +19,63 @@ from ..errors import CWLAError
 from ..errors.sanitise import harmless
 from ..errors.user_warnings import warn
 from .manifest import ABOUT, PAGE, write_files
-from .study import Picture, Study, Table
 
 _MOST = 300  # rows of a table that stand in the page; files have them all
 _LOOKS: Any = {"svg.hashsalt": "pyterrier_cwla", "svg.fonttype": "path"}  # equal pictures are equal files
 
 
-def write_report(study: Study, folder: str | Path) -> Path:
-    """Write tables, pictures and a page to a folder, in the place of the report that the folder's manifest lists.
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table of a study: what it is called, what a reader must know of it, and the numbers."""
+
+    title: str
+    caption: str
+    frame: pd.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A picture of a study: how it is drawn on matplotlib axes (None: new ones), and the numbers that it shows."""
+
+    title: str
+    caption: str
+    draw: Callable[[Any], Any]
+    data: pd.DataFrame
+    size: tuple[float, float] = (7.0, 3.6)
+    """Width and height in inches."""
+
+
+def write_report(
+    folder: Path,
+    title: str,
+    about: Mapping[str, Any],
+    tables: Mapping[str, Table],
+    pictures: Mapping[str, Picture],
+    said: Mapping[str, Sequence[str]],
+) -> Path:
+    """Write a report to a folder, in the place of the one that the folder's manifest lists; return the page.
 
     The files are ``tables/*.parquet`` and ``.csv``, ``pictures/*.svg`` and ``.png``, ``about.json``, ``report.html``
-    and ``manifest.json``. Needs matplotlib and jinja2.
-
-    Parameters
-    ----------
-    study : Study
-        What is reported.
-    folder : str or Path
-        Made where it does not exist.
-
-    Returns
-    -------
-    Path
-        The page.
-
-    Warns
-    -----
-    CWLAWarning
-        If the report of another study was replaced.
-
-    Raises
-    ------
-    BadParameter
-        If a file that no report wrote, or that was changed since, is in the way; then nothing is written.
+    and ``manifest.json``. ``said``: sentences under their headings.
     """
     template = _template()
-    folder = Path(folder)
     contents: dict[str, bytes] = {}
-    tables = {name: _written(table, f"tables/{name}", contents) for name, table in study.tables().items()}
-    pictures = {name: _drawn(picture, f"pictures/{name}", contents) for name, picture in study.pictures().items()}
-    about = json.dumps(study.about, indent=1, default=str, ensure_ascii=False)
-    contents[ABOUT] = f"{about}\n".encode()
+    shown = {name: _written(table, f"tables/{name}", contents) for name, table in tables.items()}
+    drawn = {name: _drawn(picture, f"pictures/{name}", contents) for name, picture in pictures.items()}
+    contents[ABOUT] = f"{json.dumps(about, indent=1, default=str, ensure_ascii=False)}\n".encode()
     script = files(__package__).joinpath("report.js").read_text("utf-8")
     page = template.render(
-        study=study,
-        about={name: _said(value) for name, value in study.about.items()},
-        tables=tables,
-        pictures=pictures,
+        title=title,
+        said=said,
+        about={name: _said(value) for name, value in about.items()},
+        tables=shown,
+        pictures=drawn,
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         style=files(__package__).joinpath("report.css").read_text("utf-8"),
     )
     contents[PAGE] = page.encode()
-    replaced = write_files(folder, contents, study.title)
+    replaced = write_files(folder, contents, title)
     if replaced is not None:
         warn(f"replaced {replaced}, in {folder}. To keep both, write each study to a folder of its own.")
     return folder / PAGE

@@ -2,38 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 from ..errors.sanitise import sanitised
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pandas as pd
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """A table of a study: what it is called, what a reader must know of it, and the numbers."""
-
-    title: str
-    caption: str
-    frame: pd.DataFrame
-
-
-@dataclass(frozen=True, eq=False)
-class Picture:
-    """A picture of a study: how it is drawn on matplotlib axes (None: new ones), and the numbers that it shows."""
-
-    title: str
-    caption: str
-    draw: Callable[[Any], Any]
-    data: pd.DataFrame
-    size: tuple[float, float] = (7.0, 3.6)
-    """Width and height in inches."""
+from .report import Picture, Table, write_report
 
 
 class Study:
@@ -66,15 +40,32 @@ class Study:
         return []
 
     def report(self, folder: str | Path) -> Path:
-        """Write tables (Parquet, CSV), pictures (SVG, PNG) and one HTML page that holds all of it; return its path.
+        """Write tables (Parquet, CSV), pictures (SVG, PNG) and one HTML page that holds all of it.
 
-        ``manifest.json`` lists the files. An earlier report in the folder is replaced, with a
-        CWLAWarning where it is of another study; a file that no report wrote, or
-        that was changed since, is an error if it is in the way.
+        Needs matplotlib and jinja2.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Made where it does not exist. ``manifest.json`` lists the files of the report; an earlier report in the
+            folder is replaced.
+
+        Returns
+        -------
+        Path
+            The page.
+
+        Warns
+        -----
+        CWLAWarning
+            If the report of another study was replaced.
+
+        Raises
+        ------
+        BadParameter
+            If a file that no report wrote, or that was changed since, is in the way; then nothing is written.
         """
-        from .report import write_report
-
-        return write_report(self, folder)
+        return write_report(Path(folder), self.title, self.about, self.tables(), self.pictures(), self.said())
 
     def __repr__(self) -> str:
         return str(self)

@@ -14,7 +14,8 @@ from ...errors import many
 from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, ON_WHITE, SCORE, STAY, axes_of
 from ..coefficient_names import AGREED, LABELS, NRMSE, is_weighted, plain_name, with_weighted
-from ..study import Picture, Study, Table
+from ..report import Picture, Table
+from ..study import Study
 from ..template import Range, Values, said
 from ..users.prediction import corrected_error, corrected_t_test
 from ..users.ratings import what_was_rated, why_not_all

@@ -17,8 +17,9 @@ from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, axes_of
 from ...rendering.labels import measure_look
 from ..correlation import rounded
+from ..report import Picture, Table
 from ..resampling import percentiles
-from ..study import Picture, Study, Table
+from ..study import Study
 from .findings import told
 from .masked_scores import Masking
 from .missing_judgments import checked_groups, without_group

@@ -12,7 +12,7 @@ import pandas as pd
 from ...errors import BadParameter, many
 from ...rendering.figures import GREY, axes_of
 from ...rendering.labels import label_ends, measure_look
-from ..study import Picture
+from ..report import Picture
 from .findings import papers_chain
 from .system_order import KNEE
 

@@ -13,7 +13,8 @@ from ir_measures.measures import Measure
 from ...errors import BadParameter, many, near, some
 from ...measures.provider import aggregated
 from ..correlation import TAUS
-from ..study import Picture, Study, Table
+from ..report import Picture, Table
+from ..study import Study
 from .findings import findings, limits, told
 from .missing_judgments import Depths, Fractions
 from .significance_kept import PairTests

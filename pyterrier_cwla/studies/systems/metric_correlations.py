@@ -20,8 +20,9 @@ from ...rendering.figures import GREY, SCORE, STAY, axes_of
 from ...rendering.labels import label_points, wrapped
 from ...tasks.hashing import fingerprint
 from ..correlation import rbo, tau
+from ..report import Picture, Table
 from ..resampling import half_width, times_drawn
-from ..study import Picture, Study, Table
+from ..study import Study
 from .score_cube import Cube, without_answers
 
 Array = np.ndarray

@@ -24,8 +24,9 @@ from ...rendering.labels import label_ends, measure_look, wrapped
 from ...tasks.checkpoints import Pieces
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Piece
+from ..report import Picture, Table
 from ..resampling import half_width
-from ..study import Picture, Study, Table
+from ..study import Study
 from .pairwise_tests import layout_of_pairs, pairs_tested, rank_at
 from .score_cube import Cube, without_answers
 

@@ -20,8 +20,9 @@ from ...tasks.checkpoints import Pieces
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece
 from ..coefficient_names import CORRELATIONS, LABELS, WEIGHTED, with_weighted
+from ..report import Picture, Table
 from ..resampling import around
-from ..study import Picture, Study, Table
+from ..study import Study
 from ..template import Template
 from .ratings import Rated, what_was_rated, why_not_all
 from .resampled_correlations import correlations, resample_counts

@@ -12,7 +12,7 @@ from ...errors.sanitise import in_picture
 from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of
 from ...rendering.labels import label_ends
 from ..coefficient_names import LABELS
-from ..study import Picture
+from ..report import Picture
 
 if TYPE_CHECKING:
     from .result import UserAgreement

@@ -11,7 +11,8 @@ import pandas as pd
 from ...errors import BadParameter, many, near
 from ..coefficient_names import AGREED, LABELS, TESTED
 from ..correlation import rounded
-from ..study import Picture, Study, Table
+from ..report import Picture, Table
+from ..study import Study
 from .metric_grid import Grid
 from .ratings import Rated, why_left_out
 

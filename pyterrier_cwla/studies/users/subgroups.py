@@ -25,8 +25,9 @@ from ..coefficient_names import (
     with_weighted,
 )
 from ..correlation import rounded
+from ..report import Picture, Table
 from ..resampling import around
-from ..study import Picture, Study, Table
+from ..study import Study
 from .ratings import Rated, what_was_rated, why_not_all
 from .resampled_correlations import correlations, resample_counts
 from .within import above_group_means

@@ -15,8 +15,9 @@ from ...errors import BadParameter, BadRatings, near
 from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, STAY, axes_of
 from ...tasks.hashing import fingerprint
+from ..report import Picture, Table
 from ..resampling import around
-from ..study import Picture, Study, Table
+from ..study import Study
 from .within import above_group_means, standardised
 
 Array = np.ndarray
