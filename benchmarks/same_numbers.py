@@ -17,6 +17,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,18 @@ def all_values(count: int, seed: int) -> dict[str, list[str]]:
     return found
 
 
+@contextmanager
+def files_of(revision: str) -> Iterator[Path]:
+    """Give a temporary folder with the package as it is in a git revision."""
+    archive = subprocess.run(
+        ["git", "archive", revision, "pyterrier_cwla"], cwd=ROOT, stdout=subprocess.PIPE, check=True
+    ).stdout
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(fileobj=BytesIO(archive)) as files:
+            files.extractall(folder, filter="data")
+        yield Path(folder)
+
+
 def in_version(folder: Path, count: int, seed: int) -> dict[str, list[str]]:
     """Return the values that the package in a folder computes, in a process of its own."""
     command = [sys.executable, __file__, "--values", "--count", str(count), "--seed", str(seed)]
@@ -165,11 +178,8 @@ def main() -> None:
         return
     if not asked.revision:
         options.error("name the revision to compare with.")
-    archive = subprocess.run(["git", "archive", asked.revision], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
-    with tempfile.TemporaryDirectory() as folder:
-        with tarfile.open(fileobj=BytesIO(archive)) as files:
-            files.extractall(folder, filter="data")
-        before = in_version(Path(folder), asked.count, asked.seed)
+    with files_of(asked.revision) as folder:
+        before = in_version(folder, asked.count, asked.seed)
     after = in_version(ROOT, asked.count, asked.seed)
     different = [key for key in before if before[key] != after[key]]
     total, by_way = sum(map(len, before.values())), Counter(key.split()[1] for key in before)
