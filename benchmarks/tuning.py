@@ -23,8 +23,7 @@ import pyterrier as pt
 from sklearn.feature_extraction.text import CountVectorizer
 
 from benchmarks.report import Table, keep, progress, seconds, show
-from pyterrier_cwla import TBG
-from pyterrier_cwla.demo import experiment
+from pyterrier_cwla import TBG, demo
 from pyterrier_cwla.files.formats import read_qrels
 from pyterrier_cwla.measures.provider import CWLAProvider
 from pyterrier_cwla.pipelines.study_search import StudySearch
@@ -68,7 +67,7 @@ class Reweighed(pt.Transformer):
 
     def __init__(self, documents: pd.DataFrame, topics: pd.DataFrame, k1: float = 1.2, b: float = 0.75) -> None:
         self.k1, self.b = k1, b
-        self.candidates = experiment.BM25(experiment._Index.of(documents)).transform(topics)
+        self.candidates = demo.BM25(demo.Index.of(documents)).transform(topics)
         words = CountVectorizer()
         counts = words.fit_transform(documents["text"])
         asked = (words.transform(topics["query"]) > 0).astype(int)
@@ -139,7 +138,7 @@ def table(task: Task, repeats: int, seed: int) -> Table:
 
 def _tasks(side: int, seed: int) -> Iterator[Task]:
     progress("generating a collection")
-    made = experiment.collection(seed, documents=5000, topics=100)
+    made = demo.collection(seed, documents=5000, topics=100)
     yield Task.of("generated data", made.documents, made.topics, made.qrels, side)
     if DATA.is_dir():
         progress("reading vaswani")

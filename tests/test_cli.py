@@ -455,35 +455,26 @@ def test_the_demonstration(prints, monkeypatch):
         "system", "nDCG@10", "AP", "RR", "ERR@20", "RBP", "INST", "TBG", "+", "max", "+", "pe(0.5)"]  # fmt: skip
     text = " ".join(lines)
     assert "8 topics, 300 generated documents (seed 0)." in text
-    assert "significantly better or worse than BM25, p < 0.05 in a paired t-test" in " ".join(text.split())
+    assert "significantly higher or lower than BM25, p < 0.05 in a paired t-test" in " ".join(text.split())
     assert "What to see:" in text
 
 
 @pytest.mark.usefixtures("_bm25s")
 def test_the_demonstration_shows_what_time_changes():
     """On the collection that everybody sees, TBG and nDCG@10 disagree about length, both significantly."""
-    from pyterrier_cwla.demo import experiment
+    from pyterrier_cwla import compare, demo
 
-    table = experiment.run()
-    assert table["name"].tolist() == ["BM25", "BM25, length ignored", "BM25, then short first"]
-    assert table["nDCG@10"].idxmax() == 1
-    assert table["TBG"].idxmin() == 1
-    assert table.loc[1, ["nDCG@10 reject", "TBG reject"]].all()
-    remark = experiment.remark(table)
+    made = demo.collection()
+    runs = {name: system(made.topics) for name, system in demo.systems(made).items()}
+    found = demo.demonstrate(made.qrels, runs)
+    assert found.comparison.runs == ["BM25", "BM25, length ignored", "BM25, then short first"]
+    remark = found.notes[-1]
     assert "nDCG@10 puts “BM25, length ignored” above “BM25”" in remark
     assert "both significantly" in remark
-
-
-@pytest.mark.usefixtures("_bm25s")
-def test_corrections_are_those_of_holm():
-    """With two comparisons the smaller p is doubled, and the larger is no smaller than that."""
-    from pyterrier_cwla.demo import experiment
-
-    table = experiment.run(documents=300, topics=8, baseline="BM25, length ignored")
-    p, corrected = (table[f"nDCG@10 {column}"] for column in ("p-value", "p-value corrected"))
-    assert math.isnan(p[1])
-    low, high = sorted([p[0], p[2]])
-    assert sorted([corrected[0], corrected[2]]) == pytest.approx([min(2 * low, 1), min(max(2 * low, high), 1)])
+    of_two = compare(made.qrels, runs, ["nDCG@10", "TBG"], "BM25", correction=None).table
+    shown = found.comparison.table[found.comparison.table["measure"].isin(["nDCG@10", "TBG"])]
+    for column in ("score", "p_t"):
+        assert shown[column].to_numpy() == pytest.approx(of_two[column].to_numpy(), nan_ok=True)
 
 
 def test_the_demonstration_of_own_runs(files, prints, says):
@@ -492,15 +483,15 @@ def test_the_demonstration_of_own_runs(files, prints, says):
     arguments = ("demo", "--runs", "runs", "--qrels", "qrels.txt")
     out = prints(*arguments, "--lengths", "words.tsv")
     assert "2 topics, 2 runs from runs." in out
-    assert "worse than bad" in out
+    assert "lower than bad" in out
     assert "TBG" in out.splitlines()[1]
     out = prints(*arguments, "--baseline", "good")
-    assert "worse than good" in out
+    assert "lower than good" in out
     assert "TBG" not in out.splitlines()[1]
     assert "--lengths FILE" in out
     Path("few.tsv").write_text("d1 100\n")
-    assert says(*arguments, "--lengths", "few.tsv").startswith("runs/bad.run: ")
-    assert "no system 'gud' to be the baseline. Near: 'good'." in says(*arguments, "--baseline", "gud")
+    assert says(*arguments, "--lengths", "few.tsv").startswith("bad: ")
+    assert "no run 'gud' to be the baseline. Near: 'good'." in says(*arguments, "--baseline", "gud")
     assert says("demo", "--runs", "runs") == "--runs DIR and --qrels FILE go together."
     assert "go with --runs" in says("demo", "--lengths", "words.tsv")
 

@@ -16,9 +16,8 @@ from dask.distributed import CancelledError, Client, KilledWorker, LocalCluster
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
-from pyterrier_cwla import CWLA, TBG, CannotScore, CWLAError, continuation, evaluate, register_lengths, scorer
+from pyterrier_cwla import CWLA, TBG, CannotScore, CWLAError, continuation, demo, evaluate, register_lengths, scorer
 from pyterrier_cwla.behaviour import simulate
-from pyterrier_cwla.demo import experiment
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, MalformedFile, MissingLength, UnknownSpec
 from pyterrier_cwla.evaluation import cluster
 from pyterrier_cwla.pipelines import StudySearch
@@ -119,14 +118,14 @@ def test_what_cannot_be_scored_stops_a_search(client):
 
 @pytest.fixture(scope="module")
 def collection():
-    return experiment.collection(documents=120, topics=6)
+    return demo.collection(documents=120, topics=6)
 
 
 def test_pyterriers_searches_by_our_measures(collection, client):
     words = {
         docno: len(text.split()) for docno, text in collection.documents[["docno", "text"]].itertuples(index=False)
     }
-    bm25 = experiment.systems(collection)["BM25"]
+    bm25 = demo.systems(collection)["BM25"]
     ask = bm25, {bm25: {"b": [0.1, 0.5, 0.9]}}, collection.topics, collection.qrels, TBG(lengths=words)
     value, [(_, name, best)] = pt.GridSearch(*ask, return_type="best_setting")
     with cluster.workers(client):
@@ -138,7 +137,7 @@ def test_our_search_retrieves_on_the_workers(collection, client, monkeypatch):
     monkeypatch.setattr(pt.java, "parallel_init", lambda *given: __import__("os").environ.update(JAVA_WOULD="run"))
 
     def found(**given):
-        bm25 = experiment.systems(collection)["BM25"]
+        bm25 = demo.systems(collection)["BM25"]
         ask = bm25, {bm25: {"b": (0.0, 1.0)}}, collection.topics, collection.qrels
         return StudySearch(*ask, TBG, trials=4, verbose=False, **given).trials.drop(columns="seconds")
 

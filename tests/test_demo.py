@@ -11,32 +11,32 @@ import pytest
 import pytrec_eval
 from ir_measures import AP, Judged, nDCG
 
-from pyterrier_cwla.demo import experiment
+from pyterrier_cwla import demo
 
 pytest.importorskip("bm25s", reason="the demo retrieves with bm25s")
 
 
 @pytest.fixture(scope="module")
 def collection():
-    return experiment.collection()
+    return demo.collection()
 
 
 @pytest.fixture(scope="module")
 def systems(collection):
-    return experiment.systems(collection)
+    return demo.systems(collection)
 
 
 def test_a_seed_gives_one_collection():
     small = {"documents": 150, "topics": 5}
     for frame in ("documents", "topics", "qrels"):
-        one, same, other = (getattr(experiment.collection(seed, **small), frame) for seed in (7, 7, 8))
+        one, same, other = (getattr(demo.collection(seed, **small), frame) for seed in (7, 7, 8))
         pd.testing.assert_frame_equal(one, same)
         assert not one.equals(other)
 
 
 @pytest.mark.parametrize("documents, topics", [(2000, 50), (300, 7), (9, 1)])
 def test_it_is_as_large_as_asked(documents, topics):
-    made = experiment.collection(documents=documents, topics=topics)
+    made = demo.collection(documents=documents, topics=topics)
     assert made.documents.columns.tolist() == ["docno", "text", "doc_length", "duplicate_of"]
     assert made.topics.columns.tolist() == ["qid", "query"]
     assert made.qrels.columns.tolist() == ["qid", "docno", "label"]
@@ -140,7 +140,7 @@ def test_systems_pickle(collection, systems):
 
 
 def test_parameters_can_be_tuned(collection):
-    system = experiment.systems(collection)["BM25"]
+    system = demo.systems(collection)["BM25"]
     topics = collection.topics.head(10)
     qrels = collection.qrels.merge(topics[["qid"]])
     grid = {system: {"k1": [0.4, 1.2], "b": [0.0, 0.75]}}
@@ -153,7 +153,7 @@ def test_parameters_can_be_tuned(collection):
 
 
 def test_a_system_in_a_pipeline_can_be_tuned(collection):
-    system = experiment.systems(collection)["BM25, then short first"]
+    system = demo.systems(collection)["BM25, then short first"]
     grid = {system[0]: {"b": [0.0, 0.75]}, system[1]: {"strength": [0.0, 0.3]}}
     scanned = pt.GridScan(system, grid, collection.topics.head(10), collection.qrels, ["ndcg"])
     assert scanned["ndcg"].nunique() == 4
@@ -162,7 +162,7 @@ def test_a_system_in_a_pipeline_can_be_tuned(collection):
 def test_what_to_install_is_said(collection, monkeypatch):
     monkeypatch.setitem(sys.modules, "bm25s", None)
     with pytest.raises(ImportError, match=r"pip install 'pyterrier-cwla\[demo\]'"):
-        experiment.systems(collection)
+        demo.systems(collection)
 
 
 def test_ir_measures_reads_the_collection_as_it_is(collection, systems):

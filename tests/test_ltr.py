@@ -9,8 +9,7 @@ import pytest
 from ir_measures import nDCG
 from sklearn.exceptions import NotFittedError
 
-from pyterrier_cwla import TBG
-from pyterrier_cwla.demo import experiment
+from pyterrier_cwla import TBG, demo
 from pyterrier_cwla.errors import BadJudgments, BadParameter, CWLAError
 from pyterrier_cwla.pipelines.learned_ranker import LearnedRanker
 
@@ -21,10 +20,10 @@ from pyterrier_cwla.learning.rankers import GroupedRanker  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:The argument .eval_set. is deprecated")
 
-COLLECTION = experiment.collection(seed=4, documents=500, topics=24)
+COLLECTION = demo.collection(seed=4, documents=500, topics=24)
 TOPICS, QRELS = COLLECTION.topics, COLLECTION.qrels
 TRAIN, VALID, TEST = TOPICS[:12], TOPICS[12:18], TOPICS[18:]
-INDEX = experiment._Index.of(COLLECTION.documents)
+INDEX = demo.Index.of(COLLECTION.documents)
 
 
 class Features(pt.Transformer):
@@ -33,13 +32,13 @@ class Features(pt.Transformer):
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         if not len(inp):
             return inp.assign(features=np.zeros((0, 0)).tolist())
-        other = experiment.BM25(INDEX, b=0.0)(inp[["qid", "query"]].drop_duplicates())[["qid", "docno", "score"]]
+        other = demo.BM25(INDEX, b=0.0)(inp[["qid", "query"]].drop_duplicates())[["qid", "docno", "score"]]
         other = inp[["qid", "docno"]].merge(other, on=["qid", "docno"], how="left")["score"]
         features = np.column_stack([inp["score"], other, np.log(inp["doc_length"])])
         return inp.assign(features=list(features))
 
 
-CANDIDATES = (experiment.BM25(INDEX) % 60) >> Features()
+CANDIDATES = (demo.BM25(INDEX) % 60) >> Features()
 RESULTS = CANDIDATES(TRAIN)
 
 
@@ -149,7 +148,7 @@ def test_the_order_of_the_rows_does_not_matter():
 
 def test_features_of_a_union_keep_the_lengths():
     union = pt.Transformer.identity() ** pt.apply.doc_score(lambda row: row["doc_length"])
-    pipeline = (experiment.BM25(INDEX) % 20) >> union >> LearnedRanker(grouped())
+    pipeline = (demo.BM25(INDEX) % 20) >> union >> LearnedRanker(grouped())
     pipeline.fit(TRAIN[:6], QRELS)
     assert pipeline[-1].ranker.n_features_in_ == 2
     assert value(pipeline, TRAIN[:6]) > 0

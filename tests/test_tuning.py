@@ -10,8 +10,7 @@ import pyterrier as pt
 import pytest
 from ir_measures import AP, SetP, nDCG
 
-from pyterrier_cwla import TBG, register_lengths
-from pyterrier_cwla.demo import experiment
+from pyterrier_cwla import TBG, demo, register_lengths
 from pyterrier_cwla.errors import BadJudgments, BadParameter, CWLAError, UnknownSpec
 from pyterrier_cwla.pipelines.study_search import KFoldStudySearch, StudySearch
 
@@ -21,10 +20,10 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:The inplace keyword", "ignore:.*topic.s. not found in qrels", "ignore:BruteForceSampler is experimental"
 )
 
-COLLECTION = experiment.collection(seed=3, documents=200, topics=9)
+COLLECTION = demo.collection(seed=3, documents=200, topics=9)
 TOPICS, QRELS = COLLECTION.topics, COLLECTION.qrels
-INDEX = experiment._Index.of(COLLECTION.documents)
-RETRIEVED = pt.Transformer.from_df(experiment.BM25(INDEX)(TOPICS))
+INDEX = demo.Index.of(COLLECTION.documents)
+RETRIEVED = pt.Transformer.from_df(demo.BM25(INDEX)(TOPICS))
 FOLDS = [TOPICS[:3], TOPICS[3:5], TOPICS[5:]]
 B = [0.0, 0.3, 0.75, 1.0]
 register_lengths("of_the_tuned", COLLECTION.documents.set_index("docno").doc_length)
@@ -62,7 +61,7 @@ class Failing(pt.Transformer):
 
 @pytest.fixture
 def bm25():
-    return experiment.BM25(INDEX)
+    return demo.BM25(INDEX)
 
 
 def expected(pipeline, measure=TBG, topics=TOPICS):
@@ -73,7 +72,7 @@ def expected(pipeline, measure=TBG, topics=TOPICS):
 
 def best_b(topics, measure=TBG):
     """The best of the grid, by a loop."""
-    values = {b: expected(experiment.BM25(INDEX, b=b), measure, topics) for b in B}
+    values = {b: expected(demo.BM25(INDEX, b=b), measure, topics) for b in B}
     return max(values, key=values.__getitem__), max(values.values())
 
 
@@ -114,7 +113,7 @@ def test_a_grid_search_in_folds_retrieves_with_what_the_other_folds_prefer(bm25,
     for fold, setting in zip(FOLDS, settings, strict=True):
         b, _ = best_b(TOPICS[~TOPICS.qid.isin(fold.qid)], measure)
         assert setting[0][2] == b
-        parts.append(experiment.BM25(INDEX, b=b)(fold))
+        parts.append(demo.BM25(INDEX, b=b)(fold))
     assert results.docno.tolist() == pd.concat(parts).docno.tolist()
     assert bm25.b == 0.75
 
@@ -147,12 +146,12 @@ def test_each_trial_has_the_value_that_an_experiment_finds(bm25, measure):
     assert tuned.trials.columns.tolist() == ["trial", str(measure), "BM25.b", "BM25.k1", "seconds"]
     assert len(tuned.trials) == 8
     for _, row in tuned.trials.iterrows():
-        found = expected(experiment.BM25(INDEX, b=row["BM25.b"], k1=row["BM25.k1"]), measure)
+        found = expected(demo.BM25(INDEX, b=row["BM25.b"], k1=row["BM25.k1"]), measure)
         assert row[str(measure)] == pytest.approx(found, abs=1e-9)
 
 
 def test_the_pipeline_gets_the_best_setting(bm25):
-    prefer = experiment.PreferShort()
+    prefer = demo.PreferShort()
     pipeline = (bm25 % 50) >> prefer
     tuned = quiet(pipeline, {bm25: {"b": (0.0, 1.0)}, prefer: {"strength": (0.0, 0.5)}})
     assert tuned.pipeline is pipeline
@@ -182,7 +181,7 @@ def test_values_out_of_the_space_are_not_tried(bm25, space):
 
 def test_the_same_seed_gives_the_same_trials():
     def of(**given):
-        prefer = experiment.PreferShort()
+        prefer = demo.PreferShort()
         tuned = quiet(RETRIEVED >> prefer, {prefer: {"strength": (0.0, 2.0)}}, trials=14, **given)
         return tuned.trials.drop(columns="seconds")
 
@@ -194,7 +193,7 @@ def test_processes_change_nothing():
     """PyTerrier's own searches with jobs=2 return a pipeline whose parameters are not set."""
     found = []
     for jobs in (1, 2):
-        bm25 = experiment.BM25(INDEX)
+        bm25 = demo.BM25(INDEX)
         found.append(quiet(bm25, {bm25: {"b": (0.0, 1.0)}}, jobs=jobs))
         assert bm25.b == found[-1].setting[0][2]
     one, two = (tuned.trials.drop(columns="seconds") for tuned in found)
@@ -236,7 +235,7 @@ def test_what_a_parameter_may_be(present, space, kind):
 def test_transformers_of_one_class_are_told_apart(bm25):
     """PyTerrier's GridScan, for which equal cutoffs are one, loses the settings of one of them."""
     first, last = pt.RankCutoff(30), pt.RankCutoff(10)
-    pipeline = bm25 >> first >> experiment.PreferShort() >> last
+    pipeline = bm25 >> first >> demo.PreferShort() >> last
     sampler = optuna.samplers.BruteForceSampler(seed=0)
     tuned = quiet(pipeline, {first: {"k": [10, 30]}, last: {"k": [10, 30]}}, sampler=sampler)
     assert sorted(zip(tuned.trials["RankCutoff.k"], tuned.trials["RankCutoff.k 2"], strict=True)) == [
@@ -245,26 +244,26 @@ def test_transformers_of_one_class_are_told_apart(bm25):
 
 
 def test_what_comes_before_the_tuned_runs_once(bm25):
-    counted, prefer = Counted(), experiment.PreferShort()
+    counted, prefer = Counted(), demo.PreferShort()
     tuned = quiet(bm25 >> counted >> prefer, {prefer: {"strength": (0.0, 1.0)}})
     assert counted.calls == 1
     for strength, value in zip(tuned.trials["PreferShort.strength"], tuned.trials["TBG"], strict=True):
-        assert value == pytest.approx(expected(bm25 >> experiment.PreferShort(strength)), abs=1e-12)
+        assert value == pytest.approx(expected(bm25 >> demo.PreferShort(strength)), abs=1e-12)
     counted.calls = 0
     quiet(bm25 >> counted >> prefer, {bm25: {"b": B}})
     assert counted.calls == 8
 
 
 def test_a_transformer_inside_another_is_part_of_the_pipeline(bm25):
-    prefer = experiment.PreferShort()
-    linear = bm25 + ((experiment.BM25(INDEX) >> prefer) * 0.5)
+    prefer = demo.PreferShort()
+    linear = bm25 + ((demo.BM25(INDEX) >> prefer) * 0.5)
     tuned = quiet(linear, {prefer: {"strength": (0.0, 1.0)}})
     assert tuned.trials["TBG"].nunique() > 1
     assert tuned.value == pytest.approx(expected(linear), abs=1e-12)
 
 
 def test_several_measures_trade_off(bm25):
-    prefer = experiment.PreferShort()
+    prefer = demo.PreferShort()
     params = {prefer: {"strength": (0.0, 1.0)}}
     tuned = quiet(bm25 >> prefer, params, metric=[nDCG @ 10, TBG(half_life=30), "map"], trials=15)
     values = tuned.trials[["nDCG@10", "TBG(half_life=30)", "AP"]].to_numpy()
@@ -281,7 +280,7 @@ def test_several_measures_trade_off(bm25):
 def test_a_pruner_sees_fifths_of_the_topics_and_spares_the_others(bm25, given):
     asked = []
     watch = pt.apply.generic(lambda inp: asked.append(inp.qid.unique().tolist()) or inp)
-    prefer = experiment.PreferShort(0.4)
+    prefer = demo.PreferShort(0.4)
     if given == "results":  # as what comes before the tuned has retrieved them, once
         pipeline, params = bm25 >> prefer >> watch, {}
     else:
@@ -292,7 +291,7 @@ def test_a_pruner_sees_fifths_of_the_topics_and_spares_the_others(bm25, given):
     expected_asked = []
     for trial, (_, row) in zip(tuned.study.trials, tuned.trials.iterrows(), strict=True):
         pruned = trial.state.name == "PRUNED"
-        run = (bm25 >> experiment.PreferShort(row["PreferShort.strength"]))(TOPICS)
+        run = (bm25 >> demo.PreferShort(row["PreferShort.strength"]))(TOPICS)
         parts = [run[run.qid.isin(TOPICS.qid[: 2 * step])] for step in range(1, 6)]
         reported = {step: expected(parts[step - 1]) for step in trial.intermediate_values}
         assert trial.intermediate_values == pytest.approx(reported, abs=1e-12)
@@ -323,14 +322,14 @@ def test_judgments_of_other_topics_do_not_count(bm25):
 
 @pytest.mark.parametrize("pruner", [None, optuna.pruners.MedianPruner()])
 def test_what_retrieves_nothing_has_the_value_0(pruner):
-    prefer = experiment.PreferShort()
+    prefer = demo.PreferShort()
     nothing = RETRIEVED >> pt.apply.generic(lambda results: results[:0]) >> prefer
     with pytest.warns(UserWarning, match="no query in common"):
         assert quiet(nothing, {prefer: {"strength": [0.0, 1.0]}}, pruner=pruner).value == 0
 
 
 def test_folds_are_tuned_without_themselves(capsys):
-    prefer = experiment.PreferShort(0.2)
+    prefer = demo.PreferShort(0.2)
     given = {"trials": 10, "seed": 5, "verbose": False}
     results, found = KFoldStudySearch(
         RETRIEVED >> prefer, {prefer: {"strength": (0.0, 0.4)}}, FOLDS, QRELS, TBG, **given
@@ -339,7 +338,7 @@ def test_folds_are_tuned_without_themselves(capsys):
     assert capsys.readouterr().err == ""
     parts = []
     for fold, tuned in zip(FOLDS, found, strict=True):
-        prefer = experiment.PreferShort(0.2)
+        prefer = demo.PreferShort(0.2)
         alone, others = RETRIEVED >> prefer, TOPICS[~TOPICS.qid.isin(fold.qid)]
         same = quiet(alone, {prefer: {"strength": (0.0, 0.4)}}, topics=others, **given)
         assert tuned.value == same.value == pytest.approx(expected(alone, topics=others), abs=1e-12)
@@ -419,7 +418,7 @@ def test_without_optuna_the_error_says_what_to_install():
     ],
 )
 def test_spaces_that_cannot_be_searched(bm25, params, message):
-    names = {"bm25": bm25, "other": experiment.BM25(INDEX)}
+    names = {"bm25": bm25, "other": demo.BM25(INDEX)}
     with pytest.raises(BadParameter, match=message):
         quiet(bm25, {names[name]: space for name, space in params.items()})
     assert bm25.b == 0.75

@@ -57,8 +57,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         import typer
     except ModuleNotFoundError:
         return _say("pyterrier-cwla needs typer and rich. Install them: pip install 'pyterrier-cwla[cli]'")
-    from . import log_commands as _behaviour  # noqa: F401  (adds its commands)
-    from . import study_commands as _studies  # noqa: F401  (adds its commands)
+    from . import demo_command, log_commands, study_commands  # noqa: F401  (each adds its commands)
     from .commands import app
 
     # typer has no name of its own for a wrong option or argument: what stands above its public BadParameter is that.

@@ -18,10 +18,9 @@ from .. import errors
 from .._version import __version__
 from ..files.atomic import written
 from ..rendering.terminal import note, sentence
-from .tables import Column, Experiment, Format, Scores, note_beside
+from .tables import Column, Format, Scores, note_beside
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
     from ir_measures.measures import Measure
 
@@ -286,38 +285,6 @@ def measures(
             print_entry(entry)
 
 
-@app.command()
-def demo(
-    documents: Annotated[int, typer.Option(min=10, help="How many documents to generate.")] = 2000,
-    topics: Annotated[int, typer.Option(min=2, help="How many topics to generate.")] = 50,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed generates the same collection.")] = 0,
-    runs: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Compare these runs instead of generating anything.")
-    ] = None,
-    qrels: Annotated[Path | None, typer.Option(metavar="FILE", help="The judgments for --runs.")] = None,
-    lengths: LengthsFile = None,
-    missing: WhereMissing = None,
-    baseline: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="What to compare with: the first, if not given."),
-    ] = None,
-) -> None:
-    """Compares three systems on a generated collection, or runs of your own, in a PyTerrier experiment.
-
-    Example: pyterrier-cwla demo --runs runs/ --qrels qrels.txt --lengths words.tsv
-    """
-    if (runs is None) != (qrels is None):
-        raise errors.BadParameter("--runs DIR and --qrels FILE go together.")
-    if runs is None and (lengths or missing):
-        raise errors.BadParameter("--lengths and --missing go with --runs DIR and --qrels FILE.")
-    with _busy("Generating, indexing, retrieving and scoring …" if runs is None else "Reading and scoring …"):
-        if runs is None or qrels is None:
-            experiment = _on_generated(seed, documents, topics, baseline)
-        else:
-            experiment = _on_files(runs, qrels, lengths, missing, baseline)
-    experiment.print()
-
-
 # ---- what goes in
 
 
@@ -533,89 +500,3 @@ def _busy(what: str) -> Iterator[None]:
 
     with Console(stderr=True).status(what):
         yield
-
-
-def _on_generated(seed: int, documents: int, topics: int, baseline: str | None) -> Experiment:
-    try:
-        from ..demo import experiment as demonstration
-
-        table = demonstration.run(seed, documents, topics, baseline)
-    except ImportError as error:
-        raise errors.CWLAError(str(error)) from error
-    about = f"{errors.many(topics, 'topic')}, {errors.many(documents, 'generated document')} (seed {seed})."
-    return _experiment(table, demonstration.measures(3), baseline, about)
-
-
-def _on_files(
-    directory: Path, qrels: Path, lengths: Path | None, missing: Missing | None, baseline: str | None
-) -> Experiment:
-    from ..demo import experiment as demonstration
-    from ..evaluation.driver import evaluate as evaluated
-    from ..files.formats import read_qrels, read_run
-    from ..measures.named import TBG
-
-    files = _named_runs([directory])
-    judgments = _judgments(qrels)
-    table = None if lengths is None else _table(lengths)
-    systems = {}
-    for name, file in files.items():
-        run = read_run(file)
-        _queries_of(run, file, judgments, qrels)
-        if table is not None:
-            with errors.speaking_of(qrels, file):  # now, because an experiment does not say which run lacks lengths
-                evaluated(judgments, run, [TBG(lengths=table, missing=str(missing or "error"))])
-        systems[name] = _in_pyterrier(run)
-    timed = table is not None or all("doc_length" in system for system in systems.values())
-    labels = _in_pyterrier(read_qrels(qrels))
-    if labels["label"].dtype.kind == "f":
-        raise errors.BadJudgments(
-            f"{qrels}: some grades are not whole, and PyTerrier's measures need whole ones."
-            " `pyterrier-cwla compare` takes any."
-        )
-    topics = labels[["qid"]].drop_duplicates().assign(query="")
-    compared = demonstration.compare(systems, topics, labels, table, str(missing or "error"), timed, baseline)
-    about = f"{errors.many(len(topics), 'topic')}, {errors.many(len(systems), 'run')} from {directory}."
-    if not timed:
-        about += " Time-biased gain would need the lengths of documents: --lengths FILE."
-    numbered = topics["qid"].str.isdigit().all()
-    measures = demonstration.measures(int(labels["label"].max()), table, str(missing or "error"), timed, numbered)
-    if not numbered:
-        about += " rr + err is ERR@20, which gdeval computes for queries with numbers only."
-    return _experiment(compared, measures, baseline, about)
-
-
-def _in_pyterrier(table: pa.Table) -> Any:
-    """A run or judgments under PyTerrier's names."""
-    import pyterrier as pt
-
-    frame = table.to_pandas().rename(columns={"query_id": "qid", "doc_id": "docno", "relevance": "label"})
-    return pt.model.add_ranks(frame) if "score" in frame else frame
-
-
-def _experiment(table: pd.DataFrame, measures: Sequence[Measure], baseline: str | None, about: str) -> Experiment:
-    """The table as it is shown: without the seconds that only the remark below it speaks of."""
-    from ..demo.experiment import SECONDS, remark
-
-    shown = [measure for measure in measures if not str(measure).startswith(SECONDS)]
-    names = table["name"].tolist()
-    baseline = baseline or names[0]
-    notes = [about]
-    if len(names) > 1:
-        corrected = f", corrected (Holm) because {len(names) - 1} are compared with it" if len(names) > 2 else ""
-        notes.append(
-            f"Bold: the best. ▲ ▼: significantly better or worse than {baseline}, p < 0.05 in a paired t-test over"
-            f" topics{corrected}."
-        )
-    highest = next(measure.params["max_rel"] for measure in shown if measure.NAME == "INST")
-    notes += [
-        f"{'AP, RR, RBP (p = 0.8) and TBG' if _timed(shown) else 'AP, RR and RBP (p = 0.8)'} take grades from 1 as"
-        f" relevant; INST and the last two take grade g as gain g/{highest}. The last two nobody had before: of who"
-        " hopes for a gain of 1 and remembers the best document seen, and of who goes on with probability 0.8 and"
-        " remembers the best and the last.",
-        remark(table),
-    ]
-    return Experiment(table, shown, baseline, [line for line in notes if line])
-
-
-def _timed(measures: Sequence[Measure]) -> bool:
-    return any(measure.NAME == "TBG" for measure in measures)

@@ -41,7 +41,7 @@ class FileScores:
         source = sources({str(file): file})[0]
         with errors.speaking_of(self.qrels, file):
             self.columns, self.measures, notes = _with_residuals(
-                self.columns, self.measures, self.judgments, _beginning(source, extras_of(self.measures))
+                self.columns, self.measures, self.judgments, beginning(source, extras_of(self.measures))
             )
         return notes
 
@@ -99,7 +99,7 @@ class FileScores:
                 yield scored
 
 
-def _beginning(source: Source, extras: list[str]) -> pa.Table:
+def beginning(source: Source, extras: list[str]) -> pa.Table:
     """The first rows of the first run: as many as are read at a time."""
     table = next((table for part in source.parts for table in part.tables(extras)), None)
     if table is None:

@@ -1,11 +1,3 @@
-from .experiment import (
-    BM25 as BM25,
-    Collection as Collection,
-    PreferShort as PreferShort,
-    collection as collection,
-    compare as compare,
-    measures as measures,
-    remark as remark,
-    run as run,
-    systems as systems,
-)
+from .demonstration import Demonstration as Demonstration, demonstrate as demonstrate
+from .generated_collection import Collection as Collection, collection as collection
+from .retrieval_systems import BM25 as BM25, Index as Index, PreferShort as PreferShort, systems as systems

@@ -98,7 +98,7 @@ def StudySearch(
     >>> import pandas as pd, pyterrier as pt
     >>> found = pd.DataFrame({"qid": "1", "docno": ["long", "short"], "doc_length": [900, 90], "score": [1.1, 1.0]})
     >>> topics, qrels = found[["qid"]].head(1), pd.DataFrame({"qid": ["1"], "docno": ["short"], "label": [1]})
-    >>> from pyterrier_cwla.demo.experiment import PreferShort
+    >>> from pyterrier_cwla.demo import PreferShort
     >>> prefer = PreferShort(strength=0.0)
     >>> pipeline = pt.Transformer.from_df(found) >> prefer
     >>> tuned = StudySearch(pipeline, {prefer: {"strength": (0.0, 0.2)}}, topics, qrels, "TBG", trials=5, verbose=False)

@@ -1,0 +1,114 @@
+"""The command ``demo``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from .. import errors
+from ..rendering.terminal import _head, plain_table, prose, screen
+from .commands import LengthsFile, Missing, WhereMissing, _busy, _judgments, _named_runs, _table, _told, app
+
+if TYPE_CHECKING:
+    from ..demo.demonstration import Demonstration
+    from ..evaluation.comparison import Cell, Comparison
+
+_FEW = 12  # runs; of more, only the marks are shown, without p-values
+
+
+@app.command()
+def demo(
+    documents: Annotated[int, typer.Option(min=10, help="How many documents to generate.")] = 2000,
+    topics: Annotated[int, typer.Option(min=2, help="How many topics to generate.")] = 50,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed generates the same collection.")] = 0,
+    runs: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Compare these runs instead of generating anything.")
+    ] = None,
+    qrels: Annotated[Path | None, typer.Option(metavar="FILE", help="The judgments for --runs.")] = None,
+    lengths: LengthsFile = None,
+    missing: WhereMissing = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What to compare with: the first, if not given."),
+    ] = None,
+) -> None:
+    """Compares three systems on a generated collection, or runs of your own, by nine measures.
+
+    Example: pyterrier-cwla demo --runs runs/ --qrels qrels.txt --lengths words.tsv
+    """
+    if (runs is None) != (qrels is None):
+        raise errors.BadParameter("--runs DIR and --qrels FILE go together.")
+    if runs is None and (lengths or missing):
+        raise errors.BadParameter("--lengths and --missing go with --runs DIR and --qrels FILE.")
+    busy = "Generating, indexing, retrieving and scoring …" if runs is None else "Reading and scoring …"
+    with _busy(busy), _told() as told:
+        if runs is None or qrels is None:
+            found, about = _on_generated(seed, documents, topics, baseline)
+        else:
+            found, about = _on_files(runs, qrels, lengths, missing, baseline)
+    _print(found.comparison, [about, *told, *found.notes])
+
+
+def _on_generated(seed: int, documents: int, topics: int, baseline: str | None) -> tuple[Demonstration, str]:
+    try:
+        from ..demo import collection, demonstrate, systems
+
+        made = collection(seed, documents, topics)
+        runs = {name: system(made.topics) for name, system in systems(made).items()}
+    except ImportError as error:
+        raise errors.CWLAError(str(error)) from error
+    about = f"{errors.many(topics, 'topic')}, {errors.many(documents, 'generated document')} (seed {seed})."
+    return demonstrate(made.qrels, runs, baseline=baseline), about
+
+
+def _on_files(
+    directory: Path, qrels: Path, lengths: Path | None, missing: Missing | None, baseline: str | None
+) -> tuple[Demonstration, str]:
+    from ..demo import demonstrate
+    from ..files.run_files import sources
+    from .scored_files import beginning
+
+    files, judgments = _named_runs([directory]), _judgments(qrels)
+    table = None if lengths is None else _table(lengths)
+    timed = table is not None or all(
+        "doc_length" in beginning(source, ["doc_length"]).column_names for source in sources(files)
+    )
+    about = f"{errors.many(len(judgments.qids), 'topic')}, {errors.many(len(files), 'run')} from {directory}."
+    if not timed:
+        about += " Time-biased gain would need the lengths of documents: --lengths FILE."
+    with errors.speaking_of(qrels, None):
+        found = demonstrate(
+            judgments, files, lengths=table, missing=str(missing or "error"), timed=timed, baseline=baseline
+        )
+    return found, about
+
+
+def _print(found: Comparison, notes: Sequence[str]) -> None:
+    """One table of all measures, with p-values below the scores where runs are few."""
+    console, cells = screen(), found.cells()
+    table = plain_table(gap=2 if console.width >= 100 else 1)
+    heads = [measure.replace(" + ", "\n+ ").split("\n") for measure in found.measures]
+    height = max(map(len, heads))
+    table.add_column(_head(["system"], height), overflow="fold", min_width=8)
+    for head in heads:
+        table.add_column(_head(head, height), justify="right", no_wrap=True)
+    with_p = 1 < len(found.runs) <= _FEW
+    for run in found.runs:
+        tag = "\nbaseline" if with_p and run == found.about["baseline"] else ""
+        of_run = (_text(cells[run, measure], with_p) for measure in found.measures)
+        table.add_row(Text.assemble(run, (tag, "dim")), *of_run)
+    console.print(table)
+    console.print()
+    for line in notes:
+        prose(console, line, "")
+
+
+def _text(cell: Cell, with_p: bool) -> Text:
+    text = Text.assemble(cell.symbol, (cell.score, "bold" if cell.best else ""))
+    if with_p and "t" in cell.p:
+        text.append(f"\np {cell.p['t']}".replace(" <", "<").replace("1.000", "1"), "dim")
+    return text
