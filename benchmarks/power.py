@@ -58,7 +58,7 @@ def speed(qrels: Any, runs: Any, resamples: int, jobs: int) -> Table:
     """The whole studies, evaluation of the runs included."""
     studies = {
         "discriminative_power": lambda: discriminative_power(
-            qrels, runs, MEASURES, resamples=resamples, jobs=jobs, progress=False
+            qrels, runs, MEASURES, resamples=resamples, n_jobs=jobs, progress=False
         ),
         "metric_agreement": lambda: metric_agreement(qrels, runs, MEASURES, resamples=1000),
     }

@@ -41,7 +41,7 @@ def studied(seeds: int, pairs: int, jobs: list[int]) -> Table:
             with _Memory() as memory:
                 start = time.perf_counter()
                 found = robustness(
-                    qrels, runs, ALL, seeds=seeds, pairs=tested, complete=None, progress=False, jobs=number
+                    qrels, runs, ALL, seeds=seeds, pairs=tested, complete=None, progress=False, n_jobs=number
                 )
                 spent = time.perf_counter() - start
             rows.append((str(number), f"{tested:,}", seconds(spent), megabytes(memory.peak) if memory.peak else ""))

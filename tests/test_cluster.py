@@ -66,9 +66,9 @@ def systems(runs=6, queries=9, seed=0):
 
 STUDIES = {
     "robustness": lambda jobs: robustness(
-        *systems(), ["nDCG", "Bpref"], seeds=2, pairs=3, resamples=50, progress=False, jobs=jobs
+        *systems(), ["nDCG", "Bpref"], seeds=2, pairs=3, resamples=50, progress=False, n_jobs=jobs
     ).tables()["order"].frame,
-    "simulate": lambda jobs: simulate(*systems(2), "ERR", users=500, progress=False, jobs=jobs).by_query,
+    "simulate": lambda jobs: simulate(*systems(2), "ERR", users=500, progress=False, n_jobs=jobs).by_query,
 }  # fmt: skip
 
 

@@ -210,13 +210,16 @@ def test_no_room_to_keep_what_is_done():
     names, squares = ["1", "2", "3"], lambda name: {"x": np.full(1000, float(name))}
     layout = {"x": ("f", (1000,))}
     kept = partial(Pieces, {"input": 1}, "kept", progress=False)
-    with room(5000), pytest.raises(NotWritten, match=r"keep='kept': cannot be written .* make room there, or give"):
+    with (
+        room(5000),
+        pytest.raises(NotWritten, match=r"cache_dir='kept': cannot be written .* make room there, or give"),
+    ):
         kept().each(names, squares, "squaring", layout=layout)
     assert not [path for path in Path("kept").rglob("*") if path.name.startswith(".part-") or path.suffix == ".npz"]
     assert [piece["x"][0] for piece in kept().each(names, squares, "squaring", layout=layout)] == [1, 2, 3]
     frame = FRAME.assign(query_id=[f"q{at}" for at in range(len(FRAME))])
     qrels = frame[["query_id", "doc_id"]].assign(relevance=1)
-    with room(500), pytest.raises(NotWritten, match=r"keep='kept': cannot be written"):
+    with room(500), pytest.raises(NotWritten, match=r"cache_dir='kept': cannot be written"):
         evaluate(qrels, frame, MEASURES, keep="kept")
 
 
@@ -231,7 +234,7 @@ def test_a_disk_that_is_really_full():
         with pytest.raises(NotWritten, match=says), written("disk/scores.csv") as place:
             place.write_bytes(bytes(100_000))
         kept = Kept("disk", {})
-        with pytest.raises(NotWritten, match=r"keep='disk': cannot be written \(No space left on device\)"):
+        with pytest.raises(NotWritten, match=r"cache_dir='disk': cannot be written \(No space left on device\)"):
             kept.put("piece", {"x": np.zeros(10_000)})
         assert [path.name for path in Path("disk").rglob("*") if path.is_file()] == ["identity.json"]
         kept.put("piece", {"x": np.zeros(10)})
@@ -337,7 +340,7 @@ def once(name):
 
 def test_a_worker_of_a_study_that_is_killed(tmp_path):
     names = ["1", "2", "3", "4"]
-    pieces = Pieces({"input": 1}, tmp_path / "kept", progress=False, jobs=2)
-    with pytest.raises(CWLAError, match=r"one of 2 processes was ended from outside.*keep="):
+    pieces = Pieces({"input": 1}, tmp_path / "kept", progress=False, n_jobs=2)
+    with pytest.raises(CWLAError, match=r"one of 2 processes was ended from outside.*cache_dir="):
         pieces.each(names, once, "working", layout={"x": ("f", ())})
     assert [float(piece["x"]) for piece in pieces.each(names, once, "working", layout={"x": ("f", ())})] == [1, 2, 3, 4]

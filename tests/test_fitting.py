@@ -258,9 +258,9 @@ def test_a_fit_of_nothing_gains_nothing_on_users_who_were_not_fitted_to():
 
 def test_scores_are_kept_and_taken_from_there(tmp_path, monkeypatch):
     rated, ranges = made(), {"p": [0.1, 0.3, 0.5, 0.9]}
-    first = quick("RBP(p=$p,rel=1)", ranges, rated, keep=tmp_path)
+    first = quick("RBP(p=$p,rel=1)", ranges, rated, cache_dir=tmp_path)
     scored = counted(monkeypatch)
-    again = quick("RBP(p=$p,rel=1)", ranges, rated, keep=tmp_path)
+    again = quick("RBP(p=$p,rel=1)", ranges, rated, cache_dir=tmp_path)
     assert not scored
     pd.testing.assert_frame_equal(first.candidates, again.candidates)
     pd.testing.assert_frame_equal(first.folds, again.folds)
@@ -319,7 +319,7 @@ def test_what_is_kept_is_not_taken_for_what_has_changed_since(tmp_path, what):
     for version in (1, 2):
         template, rated = what(version)
         plain = quick(template, ranges, rated).candidates
-        pd.testing.assert_frame_equal(quick(template, ranges, rated, keep=tmp_path).candidates, plain)
+        pd.testing.assert_frame_equal(quick(template, ranges, rated, cache_dir=tmp_path).candidates, plain)
         found.append(plain["value"].tolist())
     assert found[0] != found[1]
 
@@ -328,7 +328,7 @@ def test_a_users_own_function_is_known_to_all_processes():
     template, rated = of_a_continuation(1)
     ranges = {"p": np.linspace(0.01, 0.99, 300).tolist()}
     expected = quick(template, ranges, rated, repeats=1).candidates
-    pd.testing.assert_frame_equal(quick(template, ranges, rated, repeats=1, jobs=2).candidates, expected)
+    pd.testing.assert_frame_equal(quick(template, ranges, rated, repeats=1, n_jobs=2).candidates, expected)
 
 
 def test_one_bar_counts_the_candidates(monkeypatch):

@@ -205,7 +205,7 @@ def test_pieces_of_another_layout_are_refused(tmp_path, wrong):
     kept.put("piece", {"values": np.zeros(6), "answered": np.ones(6, bool)})
     assert kept.get("piece", LAYOUT)["values"].shape == (6,)
     kept.put("piece", WRONG[wrong])
-    says = r"npz: this piece of keep='.*' must have values \(floats, shape 6\), answered \(booleans, shape 6\), and has"
+    says = r"npz: this piece of cache_dir='.*' must have values \(floats, shape 6\), answered \(booleans, shape 6\), and has"
     with pytest.raises(
         MalformedFile, match=says + r" values \(float64, shape .*Delete the file, or give another folder"
     ):
@@ -232,7 +232,7 @@ def test_an_evaluation_refuses_pieces_of_another_shape(collection, monkeypatch, 
     with monkeypatch.context() as patched:
         patched.setattr(Kept, "put", lambda kept, name, piece: real(kept, name, longer(piece)))
         scored()
-    says = rf"kept/.*npz: this piece of keep='kept' must have {what} \(\w+, shape 6\), and has {what} \(\w+, shape 7\)"
+    says = rf"kept/.*npz: this piece of cache_dir='kept' must have {what} \(\w+, shape 6\), and has {what} \(\w+, shape 7\)"
     with pytest.raises(MalformedFile, match=says):
         scored()
     for path in Path("kept").rglob("*.npz"):
@@ -254,11 +254,11 @@ def test_what_a_killed_process_left_is_cleared_away(tmp_path):
 
 def test_a_folder_that_cannot_be_one(collection, monkeypatch):
     Path("file").write_text("")
-    with pytest.raises(CWLAError, match=r"keep='file' cannot be written \(.*\): give another folder"):
+    with pytest.raises(CWLAError, match=r"cache_dir='file' cannot be written \(.*\): give another folder"):
         scored(keep="file")
     if os.geteuid():
         Path("locked").mkdir(mode=0o500)
-        with pytest.raises(CWLAError, match=r"keep='locked' cannot be written"):
+        with pytest.raises(CWLAError, match=r"cache_dir='locked' cannot be written"):
             scored(keep="locked")
 
 

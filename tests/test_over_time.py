@@ -62,7 +62,7 @@ def test_runs_are_summed_up_by_topic_by_run_and_as_a_whole():
     assert found.by("run")["gain"]["mean"].loc[("down", 30)] == pytest.approx(
         found.table["gain"].xs(("down", 30), level=("run", "time")).mean()
     )
-    one = progress(qrels, {"up": run, "down": other}, TBG, [30, 90], topic="3")
+    one = progress(qrels, {"up": run, "down": other}, TBG, [30, 90], qid="3")
     assert one.table.index.unique("query_id").to_list() == ["3"]
     assert one.table.equals(found.table.loc[found.table.index.get_level_values("query_id") == "3"])
 
@@ -80,7 +80,7 @@ def test_a_cutoff_ends_the_list_and_other_efforts_have_other_units():
     [
         ({"times": [3, 1]}, "must rise"),
         ({"times": [-1, 1]}, "must rise"),
-        ({"topic": "nine"}, "no topic 'nine'"),
+        ({"qid": "nine"}, "no topic 'nine'"),
         ({"measure": "Bpref"}, "no user model"),
     ],
 )
@@ -113,4 +113,4 @@ def test_runs_without_a_result_are_refused():
     qrels = {"q": {"a": 1}, "r": {"b": 1}}
     for runs, topic in (({}, None), ({"q": {"a": 1.0}}, "r"), ({"other": {"a": 1.0}}, None)):
         with pytest.raises(CWLAError, match="no run has a result"):
-            progress(qrels, runs, "TBG(seconds_per_word=0)", topic=topic)
+            progress(qrels, runs, "TBG(seconds_per_word=0)", qid=topic)

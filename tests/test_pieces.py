@@ -30,10 +30,10 @@ def values(pieces):
 ALL = [(name, [float(name[-1]) ** 2]) for name in NAMES]
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("keep", [False, True])
-def test_pieces_come_in_the_order_of_their_names(keep, jobs, tmp_path):
-    pieces = Pieces({"input": 1}, tmp_path if keep else None, progress=False, jobs=jobs)
+def test_pieces_come_in_the_order_of_their_names(keep, n_jobs, tmp_path):
+    pieces = Pieces({"input": 1}, tmp_path if keep else None, progress=False, n_jobs=n_jobs)
     assert values(pieces.each(NAMES, square, "squaring", layout=LAYOUT)) == ALL
     assert any(tmp_path.iterdir()) == keep
 
@@ -69,7 +69,7 @@ def test_a_piece_of_another_shape_is_an_error(tmp_path):
     pieces.each(NAMES, square, "s", layout=LAYOUT)
     for layout in ({"value": ("f", (2,)), "name": ("U", ())}, {"value": ("f", (1,))}):
         with pytest.raises(
-            MalformedFile, match=r"npz: this piece of keep='.*' must have value \(floats, shape [12]\).*, and has"
+            MalformedFile, match=r"npz: this piece of cache_dir='.*' must have value \(floats, shape [12]\).*, and has"
         ):
             pieces.each(NAMES, square, "s", layout=layout)
 
@@ -105,7 +105,7 @@ def test_arrays_within_lists_count_in_full():
 def test_a_folder_that_cannot_be_written_is_named_before_anything_is_computed(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
-    with pytest.raises(BadParameter, match=r"keep='.*file' cannot be written"):
+    with pytest.raises(BadParameter, match=r"cache_dir='.*file' cannot be written"):
         Pieces({"input": 1}, file)
     folder = Kept(tmp_path, {"input": 1}).folder
     (folder / "identity.json").unlink()
@@ -122,5 +122,5 @@ def test_kept_pieces_come_first_and_the_others_as_they_are_done(tmp_path):
 
 
 def test_jobs_are_a_number_of_processes():
-    with pytest.raises(CWLAError, match="jobs=0"):
-        Pieces({}, jobs=0)
+    with pytest.raises(CWLAError, match="n_jobs=0"):
+        Pieces({}, n_jobs=0)

@@ -231,14 +231,14 @@ def test_achieved_levels_are_sorted_and_their_shares_rise_to_the_power(study):
 
 def test_a_study_that_was_broken_off_is_taken_up_again(tmp_path, monkeypatch):
     expected = quietly(*systems(), [*MEASURES, "P@5"])
-    quietly(*systems(), MEASURES[:2], keep=tmp_path)
+    quietly(*systems(), MEASURES[:2], cache_dir=tmp_path)
     done = []
     monkeypatch.setattr(power, "pairs_tested", lambda name, **of: done.append(name) or pairs_tested(name, **of))
-    found = quietly(*systems(), [*MEASURES, "P@5"], keep=tmp_path)
+    found = quietly(*systems(), [*MEASURES, "P@5"], cache_dir=tmp_path)
     assert [name.split()[0] for name in done] == ["RR", "P@5"]
     pd.testing.assert_frame_equal(found.table, expected.table)
     pd.testing.assert_frame_equal(found.pairs, expected.pairs)
-    quietly(*systems(), MEASURES[:1], keep=tmp_path, seed=1)
+    quietly(*systems(), MEASURES[:1], cache_dir=tmp_path, seed=1)
     assert len(done) == 3, "another seed makes other pieces"
 
 
@@ -246,7 +246,7 @@ def test_two_at_a_time_find_what_one_finds(study, monkeypatch):
     """As processes would: what each of them gets is pickled. (To start some takes seconds, so these are threads.)"""
     monkeypatch.setattr(power, "partial", lambda of, **given: pickle.loads(pickle.dumps(partial(of, **given))))
     with parallel_config("threading"):
-        found = quietly(*systems(), MEASURES, jobs=2)
+        found = quietly(*systems(), MEASURES, n_jobs=2)
     pd.testing.assert_frame_equal(found.pairs, study.pairs)
     pd.testing.assert_frame_equal(found.contrasts, study.contrasts)
 

@@ -467,19 +467,19 @@ def numbers(study):
 def test_started_again_or_at_once_it_is_the_same(study, tmp_path, monkeypatch):
     """What was done is taken from the folder; more seeds, another level of significance, and no tests take it, too."""
     how = {"fractions": FEW, "pairs": 8, "complete": None, **FAST}
-    first = robustness(QRELS, RUNS, seeds=2, keep=tmp_path, **how)
-    again = robustness(QRELS, RUNS, seeds=3, keep=tmp_path, **how)
+    first = robustness(QRELS, RUNS, seeds=2, cache_dir=tmp_path, **how)
+    again = robustness(QRELS, RUNS, seeds=3, cache_dir=tmp_path, **how)
     for one, other in zip(*map(numbers, (study, again)), strict=True):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(first.order.scores, study.order.scores[:2])
     monkeypatch.setattr(Work, "__call__", None)  # no piece is computed any more
-    kept = robustness(QRELS, RUNS, seeds=3, keep=tmp_path, **how)
+    kept = robustness(QRELS, RUNS, seeds=3, cache_dir=tmp_path, **how)
     np.testing.assert_array_equal(kept.tests.p, study.tests.p)
     assert str(kept) == str(study)
     monkeypatch.setattr(Resampling, "__call__", None)
-    other = robustness(QRELS, RUNS, seeds=3, keep=tmp_path, **how, alpha=0.2, confidence=0.8)
+    other = robustness(QRELS, RUNS, seeds=3, cache_dir=tmp_path, **how, alpha=0.2, confidence=0.8)
     assert (other.tests.rejected != study.tests.rejected).any()
-    other = robustness(QRELS, RUNS, seeds=3, keep=tmp_path, **{**how, "pairs": 0})
+    other = robustness(QRELS, RUNS, seeds=3, cache_dir=tmp_path, **{**how, "pairs": 0})
     np.testing.assert_array_equal(other.order.resampled, study.order.resampled)
 
 

@@ -150,7 +150,7 @@ def test_queries_in_pictures_are_no_mathematics(query):
     titles = [
         check_picture(explain(qrels, run, query, "AP").plot()),
         check_picture(plot_stops(stop_distribution(qrels, run, "AP"))),
-        check_picture(simulate(qrels, {query: run}, "RR", users=20, keep=True).plot(query=query)),
+        check_picture(simulate(qrels, {query: run}, "RR", users=20, keep=True).plot(qid=query)),
     ]
     assert all(harmless(query) in title for title in titles)
 

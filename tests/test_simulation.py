@@ -607,7 +607,7 @@ def test_pictures_show_all_users_and_the_mean(what):
     assert ax.lines[0].get_xdata()[0] == pytest.approx(found.by_query[what].mean())
     assert len(ax.lines) == 1 + (what == "score")
     assert "500 users each" in ax.get_title(loc="left")
-    assert found.plot(what, query="3", ax=ax) is ax
+    assert found.plot(what, qid="3", ax=ax) is ax
     with pytest.raises(BadParameter, match="no 'gains' of a user"):
         found.plot("gains")
 

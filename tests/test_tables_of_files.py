@@ -61,8 +61,8 @@ WAYS = {
     "explain": lambda m: explain(QRELS, RUNS["one"], "1", m(unseen=12)).table["discount"].to_numpy(),
     "simulate": lambda m: simulate(QRELS, RUNS["one"], m(unseen=12), users=10, progress=False).by_query["analytic"],
     "rated": lambda m: RATED.scores([m]).to_numpy(),
-    "robustness": lambda m: robustness(QRELS, RUNS, [m], keep="kept", **ROUGH).order.scores,
-    "fit": lambda m: fit(str(m).replace(")", ",half_life=$h)"), {"h": [60, 224]}, RATED, keep="kept", cv=2, repeats=1,
+    "robustness": lambda m: robustness(QRELS, RUNS, [m], cache_dir="kept", **ROUGH).order.scores,
+    "fit": lambda m: fit(str(m).replace(")", ",half_life=$h)"), {"h": [60, 224]}, RATED, cache_dir="kept", cv=2, repeats=1,
                          progress=False).candidates["value"].to_numpy(),
 }  # fmt: skip
 RATED = Rated.lists(QRELS, RUNS["one"], {"1": 1, "2": 3, "3": 2})

@@ -58,9 +58,9 @@ def test_weights_count_as_copies_do():
 
 def test_curves_are_kept_and_taken_from_there(tmp_path, monkeypatch):
     rated = made()
-    first = quick(RATIO, {"e": [1, 4]}, rated, keep=tmp_path)
+    first = quick(RATIO, {"e": [1, 4]}, rated, cache_dir=tmp_path)
     monkeypatch.setattr(parameter_sweep, "correlations", None)
-    pd.testing.assert_frame_equal(quick(RATIO, {"e": [1, 4]}, rated, keep=tmp_path).table, first.table)
+    pd.testing.assert_frame_equal(quick(RATIO, {"e": [1, 4]}, rated, cache_dir=tmp_path).table, first.table)
 
 
 @pytest.mark.parametrize("what", [of_a_continuation, of_a_function, of_a_table, of_a_column])
@@ -69,7 +69,7 @@ def test_what_is_kept_is_not_taken_for_what_has_changed_since(tmp_path, what):
     for version in (1, 2):
         template, rated = what(version)
         plain = quick({"mine": template}, values, rated).table
-        pd.testing.assert_frame_equal(quick({"mine": template}, values, rated, keep=tmp_path).table, plain)
+        pd.testing.assert_frame_equal(quick({"mine": template}, values, rated, cache_dir=tmp_path).table, plain)
         found.append(plain["pearson"].tolist())
     assert found[0] != found[1]
 

@@ -532,9 +532,9 @@ def test_studies_compute_anew_what_has_no_version(version, tmp_path):
         for _ in range(2):
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always")
-                kept = fit(template, {"p": [0.1, 0.5, 0.9]}, rated, keep=tmp_path, **how).candidates
+                kept = fit(template, {"p": [0.1, 0.5, 0.9]}, rated, cache_dir=tmp_path, **how).candidates
                 pd.testing.assert_frame_equal(kept, plain)
-                again = robustness(QRELS, RUNS, measure, keep=tmp_path, **rough)
+                again = robustness(QRELS, RUNS, measure, cache_dir=tmp_path, **rough)
                 np.testing.assert_array_equal(again.order.scores, study.order.scores)
                 np.testing.assert_array_equal(again.tests.p, study.tests.p)
             assert [NOTE in str(one.message) for one in told] == ([] if version else [True, True])
@@ -550,9 +550,9 @@ def test_a_study_caches_under_a_version(tmp_path, monkeypatch):
     how = {"cv": 2, "repeats": 1, "progress": False, "keep": tmp_path}
     rough = {"fractions": (0.5,), "seeds": 2, "pairs": 1, "resamples": 50, "complete": None, "progress": False}
     first = fit(template, {"p": [0.1, 0.5, 0.9]}, rated, **how).candidates
-    study = robustness(QRELS, RUNS, [template.replace("$p", "0.8")], keep=tmp_path, **rough)
+    study = robustness(QRELS, RUNS, [template.replace("$p", "0.8")], cache_dir=tmp_path, **rough)
     monkeypatch.setattr(parameter_fit, "_scores", lambda *_: 1 / 0)
     monkeypatch.setattr(Work, "__call__", None)
     pd.testing.assert_frame_equal(fit(template, {"p": [0.1, 0.5, 0.9]}, rated, **how).candidates, first)
-    again = robustness(QRELS, RUNS, [template.replace("$p", "0.8")], keep=tmp_path, **rough)
+    again = robustness(QRELS, RUNS, [template.replace("$p", "0.8")], cache_dir=tmp_path, **rough)
     np.testing.assert_array_equal(again.order.scores, study.order.scores)

@@ -92,7 +92,9 @@ Chosen = Annotated[
     list[str] | None,
     typer.Option("--measure", "-m", metavar="MEASURE", help="A measure, such as nDCG@10; give -m once for each."),
 ]
-Jobs = Annotated[int, typer.Option(help="How many processes work side by side; -1 for as many as there are cores.")]
+Jobs = Annotated[
+    int, typer.Option("--jobs", help="How many processes work side by side; -1 for as many as there are cores.")
+]
 Data = Annotated[
     list[Path],
     typer.Argument(
@@ -142,7 +144,7 @@ def robustness(
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
     seed: Seed = 0,
-    jobs: Jobs = 1,
+    n_jobs: Jobs = 1,
 ) -> None:  # fmt: skip
     """How measures fare where judgments are lost: system rankings, and tests of pairs.
 
@@ -166,7 +168,9 @@ def robustness(
             if holes is Holes.fractions:
                 more["seeds"] = seeds
             study = incomplete.robustness if holes is Holes.fractions else incomplete.robustness_to_depth
-            found = study(judgments, files, named, pairs=pairs, complete=complete, seed=seed, jobs=jobs, **more, **how)
+            found = study(
+                judgments, files, named, pairs=pairs, complete=complete, seed=seed, n_jobs=n_jobs, **more, **how
+            )
         _finish(found, output)
 
 
@@ -191,7 +195,7 @@ def power(
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
     seed: Seed = 0,
-    jobs: Jobs = 1,
+    n_jobs: Jobs = 1,
 ) -> None:
     """How many pairs of systems each measure tells apart, by four tests of all pairs.
 
@@ -203,7 +207,7 @@ def power(
     judgments, files = _judgments(qrels), _named_runs(runs)
     with _kept_in(output, [qrels, *runs, lengths], named, Power) as how:
         found = discriminative_power(
-            judgments, files, named, alpha=alpha, resamples=resamples, seed=seed, jobs=jobs, **how
+            judgments, files, named, alpha=alpha, resamples=resamples, seed=seed, n_jobs=n_jobs, **how
         )
         _finish(found, output)
 
@@ -296,7 +300,7 @@ def fit(
     judged_by: JudgedBy = "session",
     cv: Folds = 10,
     seed: Seed = 0,
-    jobs: Jobs = 1,
+    n_jobs: Jobs = 1,
 ) -> None:  # fmt: skip
     """Fits parameters of a measure to what users said, and tells what that gains on users who were not asked.
 
@@ -313,7 +317,7 @@ def fit(
         raise errors.BadParameter(f"-t {template!r} has lost its $names to the shell: write it between single quotes.")
     with _kept_in(output, [*data, sessions], _first(template, spans), Fit) as how:
         try:
-            found = fitted(template, spans, rated, aim, default=values or None, cv=cv, seed=seed, jobs=jobs, **how)
+            found = fitted(template, spans, rated, aim, default=values or None, cv=cv, seed=seed, n_jobs=n_jobs, **how)
         except errors.MissingLength as error:  # there is no --lengths here
             raise errors.BadParameter(f"{error} In a template: TBG(lengths='FILE',half_life=$h).") from error
         _finish(found, output)
@@ -417,7 +421,7 @@ def _kept_in(
     except OSError as error:
         raise cannot_write(folder, error, "-o ") from error
     try:
-        yield {"keep": parts, "progress": sys.stderr.isatty()}
+        yield {"cache_dir": parts, "progress": sys.stderr.isatty()}
     except KeyboardInterrupt:
         note(f"\nInterrupted. What is done is kept in {parts}: the same command goes on from there.")
         raise

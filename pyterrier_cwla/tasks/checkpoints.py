@@ -16,16 +16,17 @@ class Pieces:
     """Computes the pieces of a study, and keeps each in a folder as soon as it is done.
 
     ``identity``: all that the pieces depend on, the hash of the input among it. What is kept under another identity,
-    or by another version of the package, is not used. ``keep``: a folder, or None to keep nothing. ``jobs``: processes.
+    or by another version of the package, is not used. ``cache_dir``: a folder, or None to keep nothing. ``n_jobs``:
+    processes.
 
     Raises BadParameter for a folder that cannot be written, before anything is computed.
     """
 
     def __init__(
-        self, identity: Mapping[str, Any], keep: str | Path | None = None, progress: bool = True, jobs: int = 1
+        self, identity: Mapping[str, Any], cache_dir: str | Path | None = None, progress: bool = True, n_jobs: int = 1
     ) -> None:
-        self.kept = None if keep is None else Kept(keep, identity)
-        self.progress, self.jobs = progress, checked(jobs)
+        self.kept = None if cache_dir is None else Kept(cache_dir, identity)
+        self.progress, self.n_jobs = progress, checked(n_jobs)
 
     def each(
         self, names: Sequence[str], compute: Callable[[str], Piece], says: str, unit: str = "pieces", *, layout: Layout
@@ -49,7 +50,7 @@ class Pieces:
                 missing[name] = compute
             else:
                 yield name, piece
-        for name, piece in side_by_side(missing, self.jobs):
+        for name, piece in side_by_side(missing, self.n_jobs):
             if self.kept is not None:
                 self.kept.put(name, piece)
             yield name, piece

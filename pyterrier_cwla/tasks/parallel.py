@@ -13,14 +13,14 @@ from ..errors import BadParameter, CWLAError
 Result = TypeVar("Result")
 
 
-def checked(jobs: Any) -> int:
+def checked(n_jobs: Any) -> int:
     """The number of processes that a user may ask for."""
-    if not isinstance(jobs, int) or isinstance(jobs, bool) or jobs == 0:
-        raise BadParameter(f"jobs={jobs!r}: give the number of processes, or -1 for as many as there are cores.")
-    return jobs
+    if not isinstance(n_jobs, int) or isinstance(n_jobs, bool) or n_jobs == 0:
+        raise BadParameter(f"n_jobs={n_jobs!r}: give the number of processes, or -1 for as many as there are cores.")
+    return n_jobs
 
 
-def side_by_side(work: Mapping[str, Callable[[], Result]], jobs: int = 1) -> Iterator[tuple[str, Result]]:
+def side_by_side(work: Mapping[str, Callable[[], Result]], n_jobs: int = 1) -> Iterator[tuple[str, Result]]:
     """Names and results as they come, by so many processes, or wherever ``joblib.parallel_config`` says.
 
     What several pieces of work have in common, as parts of ``functools.partial``, goes to a Dask worker once.
@@ -44,11 +44,11 @@ def side_by_side(work: Mapping[str, Callable[[], Result]], jobs: int = 1) -> Ite
         for name, of in calls.items()
     )
     try:
-        yield from Parallel(jobs if len(work) > 1 else 1, return_as="generator_unordered")(tasks)
+        yield from Parallel(n_jobs if len(work) > 1 else 1, return_as="generator_unordered")(tasks)
     except BrokenProcessPool as error:
         raise CWLAError(
-            f"one of {jobs} processes was ended from outside, which is most often for want of memory: give fewer jobs=."
-            " With keep=, the same call goes on from what is done."
+            f"one of {n_jobs} processes was ended from outside, which is most often for want of memory: give a smaller"
+            " n_jobs=. With cache_dir=, the same call goes on from what is done."
         ) from error
 
 

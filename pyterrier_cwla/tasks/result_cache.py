@@ -50,7 +50,7 @@ class Kept:
     """
 
     def __init__(self, folder: AnyPath, identity: Mapping[str, Any]) -> None:
-        self.keep = folder
+        self.given = folder
         self.identity = {"version": __version__, "numpy": np.__version__, **identity}
         self.folder = Path(folder) / fingerprint(self.identity)[:16]
         try:
@@ -59,7 +59,7 @@ class Kept:
                 place.write_text(json.dumps(self.identity, indent=1, default=plain), "utf-8")
         except (OSError, NotWritten) as error:
             why = error if isinstance(error, NotWritten) else f"{error.strerror}: {error.filename}"
-            raise BadParameter(f"keep={str(folder)!r} cannot be written ({why}): give another folder.") from error
+            raise BadParameter(f"cache_dir={str(folder)!r} cannot be written ({why}): give another folder.") from error
         for part in self.folder.glob(".part-*"):
             with suppress(OSError):  # another process removes it, too, or it is not ours
                 if time.time() - part.stat().st_mtime > _DAY:
@@ -89,14 +89,14 @@ class Kept:
         file = io.BytesIO()
         np.savez(file, **piece)  # type: ignore[arg-type]
         place = self._path(name)
-        part, what = beside(place), f"keep={str(self.keep)!r}"
+        part, what = beside(place), f"cache_dir={str(self.given)!r}"
         with refusing(what, part, way_out="give another folder; what is kept so far stays"), moved(part, place):
             part.write_bytes(file.getvalue() + _seal(name, file.getvalue()))
 
     def _malformed(self, place: Path, layout: Layout, found: str) -> MalformedFile:
         return MalformedFile(
-            f"{place}: this piece of keep={str(self.keep)!r} must have {_said(layout)}, and has {found}: it was not"
-            " written for this. Delete the file, or give another folder."
+            f"{place}: this piece of cache_dir={str(self.given)!r} must have {_said(layout)}, and has {found}: it"
+            " was not written for this. Delete the file, or give another folder."
         )
 
     def _path(self, name: str) -> Path:

@@ -69,7 +69,7 @@ class Progress:
 
 
 def progress(
-    qrels: Any, runs: Any, measure: Any = "TBG", times: Iterable[float] = _HALF_MINUTES, topic: str | None = None
+    qrels: Any, runs: Any, measure: Any = "TBG", times: Iterable[float] = _HALF_MINUTES, qid: str | None = None
 ) -> Progress:
     """The rank and the gain that are reached at each time, of a run or of runs by name, in all queries or one topic.
 
@@ -92,15 +92,15 @@ def progress(
         raise BadParameter("times= must rise, from 0 or later.")
     (measure,) = measures_of([measure])
     judgments = prepare(loaded(qrels, "qrels"))
-    if topic is not None and topic not in judgments.index:
-        raise BadParameter(f"no topic {topic!r} in the judgments.")
+    if qid is not None and qid not in judgments.index:
+        raise BadParameter(f"no topic {qid!r} in the judgments.")
     metric = followed(measure, judgments)
     pieces = []
     for name, run in (runs if is_runs(runs) else {"run": runs}).items():
         rankings = metric.cut(judgments.align(loaded(run, "run"), all_judged=metric.judged_only))
         answered = rankings.n > 0
-        if topic is not None:
-            answered &= np.arange(len(rankings)) == judgments.index[topic]
+        if qid is not None:
+            answered &= np.arange(len(rankings)) == judgments.index[qid]
         queries = np.flatnonzero(answered)
         rank, gain, ended = _reached(metric, rankings, queries, times)
         names = np.asarray(judgments.qids, object)[queries]
@@ -108,7 +108,7 @@ def progress(
         columns = {"rank": rank.ravel(), "gain": gain.ravel(), "ended": ended.ravel()}
         pieces.append(pd.DataFrame(columns, index=index))
     if not any(len(piece) for piece in pieces):
-        raise BadRun(f"no run has a result for {'a judged query' if topic is None else f'topic {topic!r}'}.")
+        raise BadRun(f"no run has a result for {'a judged query' if qid is None else f'topic {qid!r}'}.")
     return Progress(pd.concat(pieces), str(measure), unit_of(metric))
 
 

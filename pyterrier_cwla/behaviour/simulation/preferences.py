@@ -78,7 +78,7 @@ def prefer(
     confidence: float = 0.95,
     resamples: int = 1000,
     progress: bool = True,
-    jobs: int = 1,
+    n_jobs: int = 1,
 ) -> Preference:
     """The probability that one of two systems serves a random user better than the other.
 
@@ -107,7 +107,7 @@ def prefer(
         raise BadParameter(f"resamples={resamples!r}: give 1 or more.")
     task = Task.of(qrels, {name: runs[name] for name in runs}, measure, users, seed, reading, sampling)
     names = tuple(task.rankings)
-    rows = task.of_queries(partial(_of_query, what=what), progress, jobs)
+    rows = task.of_queries(partial(_of_query, what=what), progress, n_jobs)
     table = np.array(rows, float).reshape(-1, 4)
     low, high = over_users(table[:, :3].T, lambda sums: sums / len(table), confidence, resamples, seed)
     estimates = [
@@ -122,8 +122,8 @@ def prefer(
     return Preference((names[0], names[1]), first, second, ties, by_query, error, *said)
 
 
-def _of_query(task: Task, query: str, what: str) -> list[float]:
+def _of_query(task: Task, qid: str, what: str) -> list[float]:
     """Shares of users who have more with the first, with the second, and the same; the error of the difference."""
-    one, other = task.lived(query)[0][:, WHAT.index(what)]
+    one, other = task.lived(qid)[0][:, WHAT.index(what)]
     better = np.sign(without_noise(one - other, max(float(np.abs([one, other]).max()), 1e-300)))
     return [*(float(np.mean(better == sign)) for sign in (1, -1, 0)), standard_error(better, task.sampling)]

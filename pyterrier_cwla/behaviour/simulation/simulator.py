@@ -54,29 +54,29 @@ class Simulation:
         mean["error"] = groups["error"].agg(_of_mean)
         return mean
 
-    def users(self, query: str | None = None, run: str | None = None) -> pd.DataFrame:
+    def users(self, qid: str | None = None, run: str | None = None) -> pd.DataFrame:
         """The users themselves, one a row: gain, time, items and score. Needs ``simulate(…, keep=True)``.
 
-        Without ``query`` those of all queries, without ``run`` those of the only one; index run, query_id and user.
+        Without ``qid`` those of all queries, without ``run`` those of the only one; index run, query_id and user.
         """
         if not self.kept:
             raise BadParameter("the users themselves were not kept: call simulate(…, keep=True).")
         runs, queries = (list(dict.fromkeys(pair[place] for pair in self.kept)) for place in (0, 1))
         if run is None and len(runs) > 1:
             raise BadParameter(f"users of which run? run= is one of {', '.join(map(repr, runs))}.")
-        for name, value, known in (("run", run, runs), ("query", query, queries)):
+        for name, value, known in (("run", run, runs), ("query", qid, queries)):
             if value is not None and value not in known:
                 raise BadParameter(f"no {name} {value!r} was simulated. {near(str(value), known)}")
-        chosen = [pair for pair in self.kept if pair[0] == (run or runs[0]) and query in (None, pair[1])]
+        chosen = [pair for pair in self.kept if pair[0] == (run or runs[0]) and qid in (None, pair[1])]
         index = pd.MultiIndex.from_tuples(
             [(*pair, user) for pair in chosen for user in range(self.n_users)], names=["run", "query_id", "user"]
         )
         return pd.DataFrame(np.concatenate([self.kept[pair] for pair in chosen], axis=1).T, index, list(WHAT))
 
-    def plot(self, what: str = "score", query: str | None = None, run: str | None = None, ax: Any = None) -> Any:
+    def plot(self, what: str = "score", qid: str | None = None, run: str | None = None, ax: Any = None) -> Any:
         """How gain, time, items or score are spread over users, on matplotlib axes. Needs ``keep=True``."""
 
-        return plot_users(self, what, query, run, ax)
+        return plot_users(self, what, qid, run, ax)
 
     @property
     def name(self) -> str:
@@ -128,7 +128,7 @@ def simulate(
     quantiles: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95),
     keep: bool = False,
     progress: bool = True,
-    jobs: int = 1,
+    n_jobs: int = 1,
 ) -> Simulation:
     """Simulates users of a measure on runs, and says what they gain, how long they take and how many items they see.
 
@@ -143,7 +143,7 @@ def simulate(
     ``reading``: how reading times scatter around their means, "fixed", "exponential", "gamma(shape)" or
     "lognormal(sigma)". ``sampling``: "plain"; "antithetic", users in pairs of opposite luck; "stratified", patience
     spread evenly over the users. Both make errors smaller. ``keep``: keep every user, for ``.users()`` and ``.plot()``.
-    ``jobs``: processes, which share the queries. The draws follow from seed, query and the user's number alone: all
+    ``n_jobs``: processes, which share the queries. The draws follow from seed, query and the user's number alone: all
     runs meet the same users, one call or many, one process or many. Times of users who click have seven digits.
 
     Past the list (``end="open"``) users see items that gain nothing and cost what an unseen item costs. Where that is
@@ -175,11 +175,11 @@ def simulate(
         )
     found: dict[tuple[str, str], dict[str, float]] = {}
     kept: dict[tuple[str, str], Array] = {}
-    of_queries = task.of_queries(partial(_of_query, shares=shares, keep=keep), progress, jobs)
-    for query, (rows, lived) in zip(task.queries, of_queries, strict=True):
-        found |= {(run, query): row for run, row in zip(task.rankings, rows, strict=True)}
-        kept |= dict(zip([(run, query) for run in task.rankings], lived))  # nothing where none is kept
-    pairs = [(run, query) for run in task.rankings for query in task.queries]
+    of_queries = task.of_queries(partial(_of_query, shares=shares, keep=keep), progress, n_jobs)
+    for qid, (rows, lived) in zip(task.queries, of_queries, strict=True):
+        found |= {(run, qid): row for run, row in zip(task.rankings, rows, strict=True)}
+        kept |= dict(zip([(run, qid) for run in task.rankings], lived))  # nothing where none is kept
+    pairs = [(run, qid) for run in task.rankings for qid in task.queries]
     index = pd.MultiIndex.from_tuples(pairs, names=["run", "query_id"])
     by_query = pd.DataFrame([found[pair] for pair in pairs], index)
     return Simulation(
@@ -238,16 +238,16 @@ def simulated_log(
         raise BadParameter(f"time_limit={time_limit!r}: give seconds, above 0.")
     limit = np.inf if time_limit is None else float(time_limit)
     parts, sessions = [], 0
-    for query in task.queries:
-        (course,) = task.courses(query)
+    for qid in task.queries:
+        (course,) = task.courses(qid)
         if course is None or not course.n:
             continue
         sessions += users
-        listed = task.listed("run", query)
-        for block, luck in task.blocks(query):
+        listed = task.listed("run", qid)
+        for block, luck in task.blocks(qid):
             seen = course.sessions(luck, factors[block], limit)
             part = pd.DataFrame({**seen, **{name: column[seen["rank"] - 1] for name, column in listed.items()}})
-            parts.append(part.assign(topic=query, user=part["user"] + block.start))
+            parts.append(part.assign(topic=qid, user=part["user"] + block.start))
     width = len(str(users))
     rows = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(NEEDED))
     rows["user"] = "user " + rows["user"].astype(str).str.zfill(width)
@@ -303,10 +303,10 @@ def _shares(quantiles: Sequence[float]) -> Array:
     return shares
 
 
-def _of_query(task: Task, query: str, shares: Array, keep: bool) -> tuple[list[dict[str, float]], Array]:
+def _of_query(task: Task, qid: str, shares: Array, keep: bool) -> tuple[list[dict[str, float]], Array]:
     """A row for each run, and what its users lived through if that is to be kept."""
-    lived, beyond, never = task.lived(query)
-    number, rows = task.judgments.index[query], []
+    lived, beyond, never = task.lived(qid)
+    number, rows = task.judgments.index[qid], []
     for of, analytic, further, staying in zip(lived, task.analytic.values(), beyond, never, strict=True):
         row = _statistics(of, shares, task.sampling) | {"analytic": float(analytic[number])}
         rows.append({**row, "beyond": further / task.users, "never": staying / task.users})
@@ -331,7 +331,7 @@ _BARS = 60
 
 
 def plot_users(
-    simulation: Simulation, what: str = "score", query: str | None = None, run: str | None = None, ax: Any = None
+    simulation: Simulation, what: str = "score", qid: str | None = None, run: str | None = None, ax: Any = None
 ) -> Any:
     """The share of users by gain, time, items or score, of one query or of all, on matplotlib axes.
 
@@ -340,7 +340,7 @@ def plot_users(
     """
     if what not in WHAT:
         raise BadParameter(f"no {what!r} of a user. {near(what, WHAT)}")
-    users = simulation.users(query, run)
+    users = simulation.users(qid, run)
     values = users[what].to_numpy()
     endless = ~np.isfinite(values)
     if endless.all():
@@ -356,7 +356,7 @@ def plot_users(
         ax.annotate("and more", (bars[-1] - gap / 2, last), xytext=(0, 3), textcoords="offset points",
                     ha="center", fontsize=8, color=GREY)  # fmt: skip
     name = users.index[0][0]
-    found = simulation.by_query.loc[[pair for pair in simulation.kept if pair[0] == name and query in (None, pair[1])]]
+    found = simulation.by_query.loc[[pair for pair in simulation.kept if pair[0] == name and qid in (None, pair[1])]]
     marks = [("mean", float(found[what].mean()), STAY, "-")]
     if what == "score":
         marks.append(("the measure", float(found["analytic"].mean()), SCORE, "--"))
@@ -383,7 +383,7 @@ def plot_users(
         ax.set_ylim(0, 1.18 * ax.get_ylim()[1])
     if endless.any():
         ax.text(0.99, 0.8, f"{endless.mean():.1%} without end", transform=ax.transAxes, ha="right", color=GREY)
-    whose = f"query {query}" if query is not None else f"{len(found):,} {'queries' if len(found) > 1 else 'query'}"
+    whose = f"query {qid}" if qid is not None else f"{len(found):,} {'queries' if len(found) > 1 else 'query'}"
     title = f"{simulation.name} · {name} · {whose}, {simulation.n_users:,} users each"
     ax.set_title(in_picture(title), fontsize=10, loc="left")
     return ax

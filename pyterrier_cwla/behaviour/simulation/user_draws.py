@@ -246,10 +246,10 @@ class Luck:
     2k + 1 are each other's mirror images (u and 1 − u). "stratified": the patience of user j is in [j, j + 1)/users.
     """
 
-    def __init__(self, query: str, block: int, users: int, seed: int, sampling: str) -> None:
+    def __init__(self, qid: str, block: int, users: int, seed: int, sampling: str) -> None:
         self.here = min(BLOCK, users - block * BLOCK)
         self.mirrored = sampling == "antithetic"
-        self._key = [seed, int.from_bytes(sha256(query.encode()).digest()[:16], "big"), block]
+        self._key = [seed, int.from_bytes(sha256(qid.encode()).digest()[:16], "big"), block]
         self.patience = self._stream(0).random(self.here)
         if self.mirrored:
             self.patience[1::2] = 1 - 2.0**-53 - self.patience[::2]

@@ -324,15 +324,15 @@ class Task:
     def queries(self) -> list[str]:
         return self.judgments.qids
 
-    def blocks(self, query: str) -> Iterator[tuple[slice, Luck]]:
+    def blocks(self, qid: str) -> Iterator[tuple[slice, Luck]]:
         """The users of a query, some thousands at a time: which they are, and their luck."""
         for block in range(-(-self.users // BLOCK)):
-            luck = Luck(query, block, self.users, self.seed, self.sampling)
+            luck = Luck(qid, block, self.users, self.seed, self.sampling)
             yield slice(block * BLOCK, block * BLOCK + luck.here), luck
 
-    def courses(self, query: str) -> list[Course | None]:
+    def courses(self, qid: str) -> list[Course | None]:
         """Each run's ranking for a query; None where there is nothing to see."""
-        number = self.judgments.index[query]
+        number = self.judgments.index[qid]
         found: list[Course | None] = []
         for name, rankings in self.rankings.items():
             cut = self.cut[name]
@@ -341,14 +341,14 @@ class Task:
             found.append(None if nothing else Course(self.metric, cut, number, float(divisor), self.reading))
         return found
 
-    def lived(self, query: str) -> tuple[Array, Array, Array]:
+    def lived(self, qid: str) -> tuple[Array, Array, Array]:
         """What all users live through on each run's ranking, [runs × what × users], and how many go beyond, or never
         leave.
         """
-        courses = self.courses(query)
+        courses = self.courses(qid)
         lived = np.zeros((len(courses), len(WHAT), self.users))
         beyond, never = np.zeros((2, len(courses)), np.int64)
-        for block, luck in self.blocks(query):
+        for block, luck in self.blocks(qid):
             for run, course in enumerate(courses):
                 if course is not None:
                     outcome = course.outcome(luck)
@@ -357,15 +357,15 @@ class Task:
                     never[run] += np.count_nonzero(outcome.never)
         return lived, beyond, never
 
-    def of_queries(self, of: Callable[[Task, str], Any], progress: bool, jobs: int) -> list[Any]:
+    def of_queries(self, of: Callable[[Task, str], Any], progress: bool, n_jobs: int) -> list[Any]:
         """What a function is of each query, in their order."""
-        work = {query: partial(of, self, query) for query in self.queries}
-        found = dict(bar(side_by_side(work, checked(jobs)), progress, "simulating", len(work), "queries"))
-        return [found[query] for query in self.queries]
+        work = {qid: partial(of, self, qid) for qid in self.queries}
+        found = dict(bar(side_by_side(work, checked(n_jobs)), progress, "simulating", len(work), "queries"))
+        return [found[qid] for qid in self.queries]
 
-    def listed(self, name: str, query: str) -> dict[str, Array]:
+    def listed(self, name: str, qid: str) -> dict[str, Array]:
         """The documents of a ranking, as columns of a log: docno, grade, and words where the measure reads them."""
-        rankings, number = self.cut[name], self.judgments.index[query]
+        rankings, number = self.cut[name], self.judgments.index[qid]
         n, rows = int(rankings.n[number]), rankings.rows
         at, _, _ = rankings.hits_of(np.array([number]))
         first = int(rows.first[number])

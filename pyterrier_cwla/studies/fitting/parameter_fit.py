@@ -45,9 +45,9 @@ def fit(
     repeats: int = 10,
     most: int = 4000,
     seed: int = 0,
-    keep: str | Path | None = None,
+    cache_dir: str | Path | None = None,
     progress: bool = True,
-    jobs: int = 1,
+    n_jobs: int = 1,
 ) -> Fit:
     """Fits parameters of a measure to ratings, sessions' ratings or preferences.
 
@@ -67,11 +67,10 @@ def fit(
     gain over the default is that of fitted measures on held-out folds, with a t-test corrected for what folds share
     (Nadeau and Bengio, 2003).
 
-    Each candidate is scored once, and chosen by every fold that it suits (see ``search.Search``); ``keep``: a folder in
-    which scores are kept as they are computed; those of measures with functions of your own only where these have a
-    ``version=`` ·
-    ``progress``: counts candidates; where ranges are numbers there may be fewer than the bar is long · ``jobs``:
-    processes, which pay off where one candidate takes long to score (thousands of lists).
+    Each candidate is scored once, and chosen by every fold that it suits (see ``search.Search``); ``cache_dir``: a
+    folder in which scores are kept as they are computed; those of measures with functions of your own only where these
+    have a ``version=`` · ``progress``: counts candidates; where ranges are numbers there may be fewer than the bar is
+    long · ``n_jobs``: processes, which pay off where one candidate takes long to score (thousands of lists).
 
     Raises BadParameter for names that do not go together, ranges, and objectives that the ratings do not have,
     BadRatings where all ratings are the same (of preferences: none).
@@ -97,7 +96,7 @@ def fit(
     identity = {"study": "fit", "input": about_ratings["input"]}
     all_there_are = float(np.prod([len(span.choices) or np.inf for span in spans.values()]))
     at_most = int(min(most + _SLICE * len(spans), all_there_are))
-    scored = _Scored(template, rated, Pieces(identity, keep, progress, jobs))
+    scored = _Scored(template, rated, Pieces(identity, cache_dir, progress, n_jobs))
     train = _folds(rated, cv, repeats, seed)
     samples = np.concatenate([np.ones((len(rated), 1)), train], axis=1)
     search = Search(spans, lambda values: _worth(objective, scored(values), rated, samples), where, most, seed)

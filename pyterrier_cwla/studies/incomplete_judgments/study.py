@@ -44,9 +44,9 @@ def robustness(
     confidence: float = 0.95,
     resamples: int = 500,
     seed: int = 0,
-    keep: Any = None,
+    cache_dir: Any = None,
     progress: bool = True,
-    jobs: int = 1,
+    n_jobs: int = 1,
 ) -> Robustness:
     """How robust measures are where only some of the judgments are there.
 
@@ -65,9 +65,9 @@ def robustness(
     kind of τ. Where nothing ties, "a" and "b" are the paper's 1 − 4K/(n(n − 1)). "b" leaves out the pairs that tie, so
     that every order is wholly like itself; "a" counts them as neither, so that coarse measures such as P@5 stay below 1
     with all judgments · ``alpha``: the tests reject at p ≤ alpha · ``confidence``, ``resamples``: of the intervals.
-    Those of τ are of the bootstrap over topics, each with the holes of a random seed · ``keep``: a folder for what is
-    done, so that the study can be stopped and started again; with functions of your own all of them must have a
-    ``version=``, else nothing is kept · ``jobs``: processes.
+    Those of τ are of the bootstrap over topics, each with the holes of a random seed · ``cache_dir``: a folder for what
+    is done, so that the study can be stopped and started again; with functions of your own all of them must have a
+    ``version=``, else nothing is kept · ``n_jobs``: processes.
 
     Raises :class:`BadParameter`, :class:`BadRun` or :class:`BadJudgments` where there is nothing to compare.
 
@@ -90,7 +90,7 @@ def robustness(
     5    1.0      AP  1.00
     """
     how = Settings(seeds, pairs, complete, pool, tau, alpha, confidence, resamples, seed)
-    return _studied(qrels, runs, measures, Fractions(tuple(fractions)), how, keep, progress, jobs)
+    return _studied(qrels, runs, measures, Fractions(tuple(fractions)), how, cache_dir, progress, n_jobs)
 
 
 def robustness_to_depth(
@@ -107,9 +107,9 @@ def robustness_to_depth(
     confidence: float = 0.95,
     resamples: int = 500,
     seed: int = 0,
-    keep: Any = None,
+    cache_dir: Any = None,
     progress: bool = True,
-    jobs: int = 1,
+    n_jobs: int = 1,
 ) -> Robustness:
     """How robust measures are where the pool is shallow: what no run has in its first k is not judged.
 
@@ -128,7 +128,7 @@ def robustness_to_depth(
     1    inf      AP  1.0
     """
     how = Settings(1, pairs, complete, pool, tau, alpha, confidence, resamples, seed)
-    return _studied(qrels, runs, measures, Depths(tuple(depths)), how, keep, progress, jobs)
+    return _studied(qrels, runs, measures, Depths(tuple(depths)), how, cache_dir, progress, n_jobs)
 
 
 def grade_weights(*weights: Sequence[float]) -> dict[str, str]:
@@ -208,24 +208,24 @@ def _studied(
     measures: Any,
     holes: Fractions | Depths,
     how: Settings,
-    keep: Any,
+    cache_dir: Any,
     progress: bool,
-    jobs: int,
+    n_jobs: int,
 ) -> Robustness:
     masking, short = ready(qrels, runs, measures, how.complete, how.pool)
     pairs = chosen_pairs(len(masking.runs), how.pairs, how.seed)
     names = list(masking.measures)
-    known, keep = cached(masking, identity(masking, holes), keep)
+    known, cache_dir = cached(masking, identity(masking, holes), cache_dir)
     seeds = range(how.seed, how.seed + how.seeds)
     work = Work(masking, holes, pairs)
-    pieces = Pieces(known, keep, progress, jobs).each(
+    pieces = Pieces(known, cache_dir, progress, n_jobs).each(
         [f"scores {seed}" for seed in seeds], work, "scoring with holes", "seeds", layout=work.layout_of_scores
     )
     scores = np.stack([piece["scores"] for piece in pieces])
-    resampled = _resampled(scores, known, how, keep, progress, jobs)
+    resampled = _resampled(scores, known, how, cache_dir, progress, n_jobs)
     tests = None
     if len(pairs):
-        pieces = Pieces({**known, "pairs": fingerprint(pairs)}, keep, progress, jobs).each(
+        pieces = Pieces({**known, "pairs": fingerprint(pairs)}, cache_dir, progress, n_jobs).each(
             [f"pairs {seed}" for seed in seeds], work, "testing pairs with holes", "seeds", layout=work.layout_of_pairs
         )
         p = np.stack([piece["p"] for piece in pieces])
@@ -248,12 +248,14 @@ def _studied(
 
 
 def _resampled(
-    scores: Any, known: dict[str, Any], how: Settings, keep: Any, progress: bool, jobs: int
+    scores: Any, known: dict[str, Any], how: Settings, cache_dir: Any, progress: bool, n_jobs: int
 ) -> tuple[Any, Any]:
     """τ of topics that are drawn anew, and for how many seeds it is undefined [resamples × levels × measures]."""
     known = {**known, "resampling": [how.tau, how.resamples, how.seed, how.seeds]}
     resampling = Resampling(scores, how.tau, -(-how.resamples // _PARTS), how.seed)
     parts = [f"resamples {number}" for number in range(_PARTS)]
-    pieces = Pieces(known, keep, progress, jobs).each(parts, resampling, "resampling topics", layout=resampling.layout)
+    pieces = Pieces(known, cache_dir, progress, n_jobs).each(
+        parts, resampling, "resampling topics", layout=resampling.layout
+    )
     tau, undefined = (np.concatenate([piece[what] for piece in pieces]) for what in ("tau", "undefined"))
     return tau[: how.resamples], undefined[: how.resamples]

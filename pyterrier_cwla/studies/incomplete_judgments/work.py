@@ -135,14 +135,14 @@ def identity(masking: Masking, holes: Fractions | Depths) -> dict[str, Any]:
     }
 
 
-def cached(masking: Masking, known: dict[str, Any], keep: Any) -> tuple[dict[str, Any], Any]:
+def cached(masking: Masking, known: dict[str, Any], cache_dir: Any) -> tuple[dict[str, Any], Any]:
     """The identity of pieces with that of their measures, and the folder; None where a measure cannot be cached."""
-    if keep is None:
+    if cache_dir is None:
         return known, None
     names = names_in_cache(masking.measures.values())
     if any(measure not in names for measure in masking.measures.values()):
         return known, None
-    return {**known, "computed by": [names[measure] for measure in masking.measures.values()]}, keep
+    return {**known, "computed by": [names[measure] for measure in masking.measures.values()]}, cache_dir
 
 
 def hash_of_input(masking: Masking) -> str:

@@ -47,17 +47,17 @@ def discriminative_power(
     correction: str | None = "holm",
     resamples: int = 10_000,
     seed: int = 0,
-    keep: str | Path | None = None,
+    cache_dir: str | Path | None = None,
     progress: bool = True,
-    jobs: int = 1,
+    n_jobs: int = 1,
 ) -> Power:
     """Tests all pairs of runs by each measure; the share of pairs with p < ``alpha`` is the measure's power.
 
     ``qrels``, ``runs``, ``measures``: as :func:`evaluate` takes them, runs by name; a query that a run does not answer
     scores 0 · ``correction``: for all pairs of a measure, one of :func:`compare`'s or None; told beside the power,
     which is of uncorrected p-values · ``resamples``: of the bootstrap, and random signs of the randomisation test ·
-    ``seed``: of both; all pairs and measures have the same resamples · ``keep``: a folder for what is done of a study
-    that may be broken off (a measure a piece) · ``jobs``: processes, each of which needs some 100 MB.
+    ``seed``: of both; all pairs and measures have the same resamples · ``cache_dir``: a folder for what is done of a
+    study that may be broken off (a measure a piece) · ``n_jobs``: processes, each of which needs some 100 MB.
 
     * t, Wilcoxon, randomisation: the tests of :func:`compare`.
     * Sakai's bootstrap test: of the differences z, w = z − mean(z) are resampled, and p is the share of resamples w*
@@ -99,7 +99,7 @@ def discriminative_power(
         raise BadJudgments(f"only {some(cube.queries)} are judged: power and its interval need at least three queries.")
     values = {f"{text} {fingerprint(of)}": of for text, of in zip(cube.measures.values(), cube.values, strict=True)}
     identity = {"study": "power", "alpha": alpha, "resamples": int(resamples), "seed": int(seed)}
-    pieces = Pieces(identity, keep, progress, jobs).each(
+    pieces = Pieces(identity, cache_dir, progress, n_jobs).each(
         list(values), partial(pairs_tested, values=values, alpha=alpha, resamples=resamples, seed=seed),
         "testing all pairs", "measures", layout=layout_of_pairs(cube.values.shape[1], resamples),
     )  # fmt: skip

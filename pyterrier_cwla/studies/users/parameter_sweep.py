@@ -37,9 +37,9 @@ def sensitivity(
     resamples: int = 1000,
     confidence: float = 0.95,
     seed: int = 0,
-    keep: str | Path | None = None,
+    cache_dir: str | Path | None = None,
     progress: bool = True,
-    jobs: int = 1,
+    n_jobs: int = 1,
 ) -> Sensitivity:
     """Pearson's r, Spearman's ρ and Kendall's τ_b of measures with ratings, along the values of one parameter.
 
@@ -50,8 +50,8 @@ def sensitivity(
     on the same ratings. Each rating counts once; where ratings have a column ``n``, there are also ``weighted_pearson``
     and the others after ``weighted_``, for which it counts n times.
 
-    ``keep``: a folder in which correlations are kept, and taken from only where scores and ratings are the same ·
-    ``jobs``: processes, each of which correlates a measure.
+    ``cache_dir``: a folder in which correlations are kept, and taken from only where scores and ratings are the same ·
+    ``n_jobs``: processes, each of which correlates a measure.
 
     Raises BadParameter where names do not go together, and for preferences, which have agreement only.
 
@@ -93,7 +93,7 @@ def sensitivity(
         "confidence": confidence,
         "seed": seed,
     }
-    pieces = Pieces(identity, keep, progress, jobs)
+    pieces = Pieces(identity, cache_dir, progress, n_jobs)
     scores = [rated.scores({str(k): m for k, m in enumerate(of)}).to_numpy().T.copy() for of in measures.values()]
     # What is kept is known by the scores: a text may mean something else by now.
     texts = [fingerprint(of) for of in scores]
