@@ -547,7 +547,7 @@ def test_a_study_caches_under_a_version(tmp_path, monkeypatch):
 
     rated = Rated.lists(QRELS, RUNS["one"], {"1": 1, "2": 3, "3": 2})
     template = in_a_study({"version": "a"}, 1.0)
-    how = {"cv": 2, "repeats": 1, "progress": False, "keep": tmp_path}
+    how = {"cv": 2, "repeats": 1, "progress": False, "cache_dir": tmp_path}
     rough = {"fractions": (0.5,), "seeds": 2, "pairs": 1, "resamples": 50, "complete": None, "progress": False}
     first = fit(template, {"p": [0.1, 0.5, 0.9]}, rated, **how).candidates
     study = robustness(QRELS, RUNS, [template.replace("$p", "0.8")], cache_dir=tmp_path, **rough)
