@@ -562,7 +562,7 @@ def test_the_identity_of_pieces_is_all_that_they_depend_on():
 
 
 def test_other_judgments_are_other_pieces(tmp_path):
-    how = {"fractions": FEW, "pairs": 0, "seeds": 1, "keep": tmp_path, "complete": None, **FAST}
+    how = {"fractions": FEW, "pairs": 0, "seeds": 1, "cache_dir": tmp_path, "complete": None, **FAST}
     one = robustness(QRELS, RUNS, ["AP"], **how)
     changed = {q: {d: int(g == 2) for d, g in some.items()} for q, some in QRELS.items()}
     other = robustness(changed, RUNS, ["AP"], **how)

@@ -26,6 +26,8 @@ class Needs:
     ----------
     all_judged : bool
         The documents that are judged not relevant.
+    pooled : bool
+        The documents that were in the pool and are not judged (grades below 0).
     lengths, duplicates : {"none", "run", "table"}
         Where document lengths, and clusters of duplicates, come from.
     judged_lengths : bool
@@ -41,6 +43,7 @@ class Needs:
     """
 
     all_judged: bool = False
+    pooled: bool = False
     lengths: Origin = "none"
     duplicates: Origin = "none"
     judged_lengths: bool = False

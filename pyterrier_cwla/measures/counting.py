@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -131,14 +131,14 @@ class Count:
 
     function: Callable[..., Array]
     parameters: tuple[Parameter, ...] = ()
-    all_judged: bool = False
+    needs: Needs = field(default_factory=Needs)
 
     def computation(self, given: Mapping[str, Any]) -> Computation:
         """How the measure with these parameters is computed."""
         names = {p.name for p in self.parameters} - {_JUDGED_ONLY.name}
         score = partial(self.function, **{name: value for name, value in given.items() if name in names})
         if not given.get(_JUDGED_ONLY.name):
-            return OfRankings(score, Needs(all_judged=self.all_judged))
+            return OfRankings(score, self.needs)
         return OfRankings(lambda rankings: score(rankings.condensed), Needs(all_judged=True))
 
 
@@ -148,7 +148,7 @@ COUNTS = {
     "NumRel": Count(num_rel, (_REL,)),
     "NumRet": Count(num_ret, (_REL,)),
     "Rprec": Count(r_precision, (_REL, _JUDGED_ONLY)),
-    "Judged": Count(judged, (_CUTOFF,), all_judged=True),
-    "Bpref": Count(bpref, (_REL,), all_judged=True),
-    "infAP": Count(inf_ap, (_REL,), all_judged=True),
+    "Judged": Count(judged, (_CUTOFF,), Needs(all_judged=True)),
+    "Bpref": Count(bpref, (_REL,), Needs(all_judged=True)),
+    "infAP": Count(inf_ap, (_REL,), Needs(all_judged=True, pooled=True)),
 }

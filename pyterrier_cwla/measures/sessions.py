@@ -24,7 +24,7 @@ from ..model.language import In, OneOf, Parameter
 from .catalogue import PLAIN
 from .named import CWLAMeasure
 from .parsing import measures_of
-from .provider import CWLAEvaluator, computed_here, prepare
+from .provider import CWLAEvaluator, prepare, refuse_unsupported
 
 
 def evaluate_sessions(
@@ -58,6 +58,13 @@ def evaluate_sessions(
     return SessionRun(qrels, run, sessions, judged_by).scores({str(measure): measure for measure in wanted})
 
 
+def of_sessions(measures: Iterable[Any]) -> list[Measure]:
+    """Measures from text or objects that score sessions: their own measures, and all that this package computes."""
+    wanted = measures_of(measures)
+    refuse_unsupported(measure for measure in wanted if not isinstance(measure, SessionMeasure))
+    return wanted
+
+
 class SessionRun:
     """A run's sessions, aligned with their judgments once, to be scored by many measures."""
 
@@ -71,7 +78,7 @@ class SessionRun:
     def scores(self, measures: Mapping[str, Measure]) -> pd.DataFrame:
         """One row a session, one column a measure, by the names that they have here."""
         asked = self.asked
-        of_queries = computed_here(m for m in measures.values() if not isinstance(m, SessionMeasure))
+        of_queries = [m for m in of_sessions(measures.values()) if not isinstance(m, SessionMeasure)]
         evaluator = CWLAEvaluator(of_queries, self.judgments)
         scores = evaluator.values(self.aligned)
         means = [evaluator.means({m: scores[m][a:b] for m in of_queries}) for a, b in pairwise(asked.start.tolist())]

@@ -78,6 +78,14 @@ def innermost(measure: Measure) -> Measure:
     return innermost(measure.inner) if isinstance(measure, Wrapper) else measure
 
 
+def known_as(measure: Measure) -> str:
+    """The name in the literature of the innermost measure: "nDCG" as well where a CWLA discounts gains as nDCG does."""
+    inner = innermost(measure)
+    if inner.NAME == "CWLA" and inner.metric.C.name == "dcg" and inner.metric.norm == "ideal":
+        return "nDCG"
+    return str(inner.NAME)
+
+
 def changed_inside(measure: Measure, change: Callable[[Measure], Measure]) -> Measure:
     """The measure with its innermost one changed."""
     return measure(measure=changed_inside(measure.inner, change)) if isinstance(measure, Wrapper) else change(measure)

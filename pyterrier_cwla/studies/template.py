@@ -11,9 +11,7 @@ import numpy as np
 from ir_measures.measures import Measure
 
 from ..errors import BadParameter, CWLAError, near, some
-from ..measures.parsing import measures_of
-from ..measures.provider import computed_here
-from ..measures.sessions import SessionMeasure
+from ..measures.sessions import of_sessions
 
 Array = np.ndarray
 Values = dict[str, Any]
@@ -38,8 +36,7 @@ class Template:
         """The measure with these values; an error names them."""
         try:
             made = Text(self.source).substitute(values) if isinstance(self.source, str) else self.source(**values)
-            measure = measures_of([made])[0]
-            return measure if isinstance(measure, SessionMeasure) else computed_here([measure])[0]
+            return of_sessions([made])[0]
         except CWLAError as error:
             raise type(error)(f"with {said(values)}: {error}") from error
 

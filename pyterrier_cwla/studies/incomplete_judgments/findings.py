@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ...errors import many, some
-from ...measures.of_ir_measures import metric_of
-from ...measures.wrappers import innermost
+from ...measures.of_ir_measures import metric_of, needs_of
+from ...measures.wrappers import innermost, known_as
 from ..correlation import TAUS
 from .system_order import KNEE
 
@@ -94,16 +94,9 @@ def _as_in_the_paper(study: Robustness, chain: list[str]) -> str:
 
 def papers_chain(measures: dict[str, Any]) -> list[str]:
     """nDCG, infAP and bpref, by the names they have here; nothing where one is not there."""
-    found: dict[str, str] = {}
-    for name, measure in measures.items():
-        inner = innermost(measure)
-        if inner.NAME in ("Bpref", "infAP"):
-            found.setdefault(inner.NAME, name)
-        elif inner.NAME in ("nDCG", "CWLA"):
-            metric = metric_of(inner)
-            if metric.C.name == "dcg" and metric.norm == "ideal":
-                found.setdefault("nDCG", name)
-    return [found[kind] for kind in ("nDCG", "infAP", "Bpref")] if len(found) == 3 else []
+    found = {known_as(measure): name for name, measure in reversed(measures.items())}
+    chain = ("nDCG", "infAP", "Bpref")
+    return [found[kind] for kind in chain] if found.keys() >= set(chain) else []
 
 
 def _by_verdict(study: Robustness, table: pd.DataFrame) -> str:
@@ -209,7 +202,7 @@ def limits(study: Robustness) -> list[str]:
 
 def told(pool: str, measures: dict[str, Any]) -> list[str]:
     """What infAP knows of documents whose judgment is missing, where it is among the measures."""
-    names = [name for name, measure in measures.items() if innermost(measure).NAME == "infAP"]
+    names = [name for name, measure in measures.items() if needs_of(measure).pooled]
     if not names:
         return []
     told = "is told" if pool == "whole" else "is not told"

@@ -16,7 +16,7 @@ from ...errors import BadParameter, naming
 from ...files.inputs import loaded
 from ...measures.of_ir_measures import needs_of
 from ...measures.provider import CWLAEvaluator
-from ...measures.wrappers import innermost, pinned
+from ...measures.wrappers import pinned
 from .missing_judgments import NOWHERE
 
 Array = np.ndarray
@@ -89,12 +89,12 @@ class Masking:
         found = np.empty((len(self.measures), len(kept), len(whole)))
         at_a_time = min(_HITS // max(len(whole.rank), 1), _RANKINGS // max(len(whole), 1))
         for levels in parts(len(kept), at_a_time):
-            for inferred in (False, True):
-                mine = {name: m for name, m in self.measures.items() if (innermost(m).NAME == "infAP") == inferred}
+            for pooled in (False, True):
+                mine = {name: m for name, m in self.measures.items() if needs_of(m).pooled == pooled}
                 if not mine:
                     continue
                 evaluator = CWLAEvaluator(list(mine.values()), self.judgments)
-                values = evaluator.values(_Left(masked(whole, kept[levels], inferred and self.pool == "whole")))
+                values = evaluator.values(_Left(masked(whole, kept[levels], pooled and self.pool == "whole")))
                 for number, (name, measure) in enumerate(self.measures.items()):
                     if name in mine:
                         found[number, levels] = values[measure].reshape(-1, len(whole))

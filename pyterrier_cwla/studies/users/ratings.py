@@ -16,7 +16,7 @@ from ...errors import BadParameter, BadRatings, many, some
 from ...files.inputs import loaded, one_run
 from ...measures.parsing import measures_of
 from ...measures.provider import CWLAEvaluator, computed_here, prepare
-from ...measures.sessions import SessionMeasure, SessionRun
+from ...measures.sessions import SessionRun
 from ...tasks.hashing import fingerprint
 
 Array = np.ndarray
@@ -164,8 +164,6 @@ class Rated:
             named = {str(measure): measure for measure in measures_of(measures)}
         if not named:
             raise BadParameter("there is no measure: give measures=['nDCG@10', 'TBG'], or others.")
-        if self.what != "session" and (wrong := [m for m in named.values() if isinstance(m, SessionMeasure)]):
-            wrong[0].validate_params()  # says that it scores sessions
         scores = self.shown.scores(named)
         if self.what == "pair":
             found = scores.loc[self.table["first"]].to_numpy() - scores.loc[self.table["second"]].to_numpy()
