@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import pickle
 import random
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from ir_measures.measures import Measure
 
 from pyterrier_cwla import register_duplicates, register_lengths
 from pyterrier_cwla.data import register_intent_weights
@@ -16,11 +16,10 @@ from pyterrier_cwla.data.alignment import Aligned, Judgments
 from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.measures.catalogue import OURS, THEIRS, Calibrated, Clusters, End, Flag, SpecOf, Table
 from pyterrier_cwla.measures.counting import COUNTS
-from pyterrier_cwla.measures.named import CWLAMeasure
-from pyterrier_cwla.measures.of_ir_measures import metric_of, needs_of
 from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.measures.provider import CWLAEvaluator, computed_here
-from pyterrier_cwla.measures.wrappers import MEASURES, innermost
+from pyterrier_cwla.measures.q_measure import Q_MEASURE
+from pyterrier_cwla.measures.wrappers import MEASURES
 from pyterrier_cwla.model.language import TABLES, Grades, In, Named, OneOf
 
 from . import slow
@@ -35,6 +34,7 @@ EXAMPLES = [text.encode() for text in (
     "CWLA(C='fixed(1,0.5,0.25)',A='utility(log2)',gain='threshold(0.4,0.6)',end=3)", "Residual(measure='TBG')",
     "GeometricMean(measure='AP@5',floor=0.01)", "IntentAware(measure='ERR@20',weights='web')", "AdaptiveGP@3",
     "Residual(measure=\"CWLA(C='rbp(0.5)',A='etg',max_rel=2)\")", "nDCG(gains={0:0,1:3,2:9})@3",
+    "QMeasure", "QMeasure(beta=10,gain='table({1:0.3,2:0.7})')@3", "QMeasure(rel=2,judged_only=True)",
 )]  # fmt: skip
 _NUMBERS = ["0", "1", "2", "3", "0.5", "0.8", "1.5", "10", "20", "1000", "1e9", "1000000000", "10000000000", "1e-9", "1e308",
             "1e309", "-1", "-0.0", "0.9999999999999999", "9" * 400, "5e-324", "2**9", "0x10", "1_000", "1j", "True", "None",
@@ -43,10 +43,11 @@ _NUMBERS = ["0", "1", "2", "3", "0.5", "0.8", "1.5", "10", "20", "1000", "1e9", 
 _NAMES = ["words", "few", "web", "run", "uniform", "/etc/passwd", "../x", "/dev/zero", "/dev/stdin", ".", "", "a\0b", "\ud800",
           "<script>", "\u2028", "x" * 300, "README.md"]  # fmt: skip
 _ROLES = {"C": "continuation", "A": "aggregation", "gain": "gain", "effort": "effort"}
+_PARAMETERS = {name: row.parameters for name, row in {**OURS, **THEIRS, **COUNTS, "QMeasure": Q_MEASURE}.items()}
 TOKENS = [
-    *(name.encode() for name in (*OURS, *THEIRS, *COUNTS, *MEASURES, *(n for parts in TABLES.values() for n in parts))),
+    *(name.encode() for name in (*_PARAMETERS, *MEASURES, *(n for parts in TABLES.values() for n in parts))),
     *(text.encode("utf-8", "surrogatepass") for text in (*_NUMBERS, *_NAMES)),
-    *(p.name.encode() for row in (*OURS.values(), *THEIRS.values()) for p in row.parameters),
+    *(parameter.name.encode() for parameters in _PARAMETERS.values() for parameter in parameters),
     *(b"(", b")", b"=", b"@", b"'", b'"', b"{", b"}", b":", b"*", b"**", b"lambda:0", b"__import__('os')", b"#", b";", b"\\",
       b"max_rel=2", b"(" * 500, b"product(" * 90, b"-" * 300, b"[" * 300, b"measure='AP'", b"1," * 2000, b"@10", b"'''"),
 ]  # fmt: skip
@@ -98,21 +99,11 @@ def one_input(data: bytes) -> bool:
     return True
 
 
-def _slowly(measure: Any, qid: str) -> float | None:
+def _slowly(measure: Measure, qid: str) -> float | None:
     """By the loops, where they know the measure."""
-    layers = [type(measure).__name__.strip("_")] if isinstance(measure, CWLAMeasure) else []
-    if needs_of(measure).intents or not needs_of(innermost(measure)).user_model:
-        return None
-    if measure.NAME == "GeometricMean":
-        inner = _slowly(measure.inner, qid)
-        return None if inner is None else math.log(max(inner, measure["floor"]))
+    judged, words = list(_GRADES[qid].values()), [_WORDS[d] for d in _GRADES[qid]]
     grades = [_GRADES[qid].get(d) for d in _RANKED[qid]]
-    judged, words = list(_GRADES[qid].values()), [_WORDS[d] for d in _RANKED[qid]]
-    metric = metric_of(innermost(measure), 2)
-    try:
-        return slow.score(metric, grades, judged, words, [_WORDS[d] for d in _GRADES[qid]], "Residual" in layers)
-    except (ValueError, KeyError, OverflowError, ZeroDivisionError):  # there is none, or not in these numbers
-        return None
+    return slow.value(measure, grades, judged, [_WORDS[d] for d in _RANKED[qid]], words, highest=2)
 
 
 # ---- texts
@@ -129,12 +120,9 @@ def _measure(rng: random.Random, depth: int = 0) -> str:
         more = {"GeometricMean": ("", ",floor=0.1"), "IntentAware": ("", ",weights='web'"), "Residual": ("",)}
         name = rng.choice(list(more))
         return f"{name}(measure={inner!r}{rng.choice(more[name])})"
-    name = rng.choice(["CWLA"] * 10 + [*OURS, *OURS, *THEIRS, *COUNTS])
-    row = OURS.get(name) or THEIRS.get(name)
-    if row is None:
-        return name + rng.choice(("", "@5", "(rel=2)", "(rel=0)@3", "(judged_only=True)"))
+    name = rng.choice(["CWLA"] * 10 + [*OURS, *_PARAMETERS])
     given = []
-    for parameter in row.parameters:
+    for parameter in _PARAMETERS[name]:
         if parameter.name != "cutoff" and (parameter.required or rng.random() < 0.2 or parameter.name == "max_rel"):
             given.append(f"{parameter.name}={_value(rng, parameter.allowed)}")
     inside = f"({','.join(given)})" if given else ""

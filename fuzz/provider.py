@@ -10,12 +10,11 @@ import ir_measures
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+from ir_measures.measures import Measure
 
 from pyterrier_cwla import evaluate
 from pyterrier_cwla.errors import CWLAError
-from pyterrier_cwla.measures.of_ir_measures import metric_of
 from pyterrier_cwla.measures.provider import computed_here
-from pyterrier_cwla.measures.wrappers import innermost
 from tests import reference
 
 from . import slow
@@ -30,6 +29,7 @@ _MEASURES = [
     "CWLA(C='product(rr(rel=1),carterette1(5))',A='fgt(0.5)',max_rel=3,end='stop')", "AdaptiveGAP", "ExpectedEffort",
     "CWLA(C='decay(60)',A='etg',effort='ratio(3)',gain='binary(2)')@4", "GeometricMean(measure='AP')", "TBG", "Residual(measure='RBP(rel=1)')",
     "CWLA(C='insq(2)',A='err',gain='threshold(0.2,0.5,0.3)',judged_only=True)", "UMeasure(T=100,gain='binary')",
+    "QMeasure", "QMeasure(beta=10,gain='table({1:0.3,2:0.7,3:5})')@3", "QMeasure(rel=2,judged_only=True)",
 ]  # fmt: skip
 _WANTED = {text: computed_here([text])[0] for text in _MEASURES}
 _SCORES = [
@@ -140,18 +140,8 @@ def _framed(rng: random.Random, rows: list[tuple], columns: list[str]) -> Any:
     return frame.set_index(pd.Index(rng.sample(range(1000), len(frame))))
 
 
-def _slowly(measure: Any, qid: str, qrels: list[tuple], run: list[tuple], words: dict[str, float]) -> float | None:
+def _slowly(measure: Measure, qid: str, qrels: list[tuple], run: list[tuple], words: dict[str, float]) -> float | None:
     judged = {d: g for q, d, g in qrels if q == qid}
     ranked = reference.trec_order([(d, s) for q, d, s in run if q == qid])
-    floor = measure["floor"] if measure.NAME == "GeometricMean" else None
-    if not ranked:
-        return 0.0 if floor is None else math.log(floor)
-    metric = metric_of(innermost(measure), 3)
-    try:
-        value = slow.score(
-            metric, [judged.get(d) for d in ranked], list(judged.values()), [words[d] for d in ranked],
-            [words[d] for d in judged], measure.NAME == "Residual",
-        )  # fmt: skip
-    except (ValueError, KeyError, OverflowError, ZeroDivisionError):
-        return None
-    return value if floor is None or value is None else math.log(max(value, floor))
+    grades, retrieved = [judged.get(d) for d in ranked], [words[d] for d in ranked]
+    return slow.value(measure, grades, list(judged.values()), retrieved, [words[d] for d in judged], highest=3)

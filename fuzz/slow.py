@@ -9,6 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ir_measures.measures import Measure
+
+from pyterrier_cwla.measures.of_ir_measures import metric_of, needs_of
+from pyterrier_cwla.measures.wrappers import innermost
+from pyterrier_cwla.model.language import parse
 from tests import reference
 
 _MOST = 500  # numbers with which the loops come to an end soon
@@ -20,6 +25,37 @@ _KNOWN: dict[str, dict[str, Any]] = {
 }
 _PLAIN = {("table", "gains"): "map"}  # what the reference calls a parameter otherwise
 _LEFT_OUT = {"min_rel": 0, "others": "error"}  # what it has no parameter for, where they are these
+
+
+def value(
+    measure: Measure, grades: Sequence[int | None], judged: Sequence[int], words: Sequence[float],
+    judged_words: Sequence[float], highest: int,
+) -> float | None:  # fmt: skip
+    """A measure of a ranking, 0 where that is empty; None where the loops do not know the measure, or there is none."""
+    if measure.NAME == "GeometricMean":
+        inner = value(measure.inner, grades, judged, words, judged_words, highest)
+        return None if inner is None else math.log(max(inner, measure["floor"]))
+    if not grades:
+        return 0.0
+    try:
+        if measure.NAME == "QMeasure":
+            return _q_measure(measure, grades, judged)
+        if needs_of(measure).intents or not needs_of(innermost(measure)).user_model:
+            return None
+        metric = metric_of(innermost(measure), highest)
+        return score(metric, grades, judged, words, judged_words, measure.NAME == "Residual")
+    except (ValueError, KeyError, OverflowError, ZeroDivisionError):  # there is none, or not in these numbers
+        return None
+
+
+def _q_measure(measure: Measure, grades: Sequence[int | None], judged: Sequence[int]) -> float | None:
+    beta, rel, cutoff = measure["beta"], measure["rel"], measure["cutoff"]
+    gain = _part(parse(measure["gain"], "gain"))
+    if gain is None or not all(map(_moderate, (beta, rel, cutoff or 0))):
+        return None
+    if measure["judged_only"]:
+        grades = [grade for grade in grades if grade is not None and grade >= 0]
+    return reference.q_measure(grades, judged, beta, lambda grade: reference.gain_of(grade, gain, None), rel, cutoff)
 
 
 def score(
