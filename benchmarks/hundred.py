@@ -20,6 +20,7 @@ from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 from pyterrier_cwla.measures.of_ir_measures import metric_of
 from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.model.metric import Metric
+from pyterrier_cwla.model.scoring import score
 
 DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[2] / "shared" / "data")) / "trec-covid-r1"
 EFFORTS = ("unit", "ratio(4)", "by_grade({0:0.25,1:0.6,2:1})")
@@ -118,7 +119,7 @@ def each(repeats: int) -> Table:
 
 def _fresh(metric: Metric, n: np.ndarray, query: np.ndarray, rank: np.ndarray, grade: np.ndarray) -> np.ndarray:
     """Scores rankings that nothing is remembered of."""
-    return metric.score(Rankings.of_hits(n, query, rank, grade))
+    return score(metric, Rankings.of_hits(n, query, rank, grade))
 
 
 def _median(work: Callable[[], object], repeats: int, what: str) -> float:

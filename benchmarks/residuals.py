@@ -16,6 +16,8 @@ from pyterrier_cwla import CWLA, Residual, evaluate
 from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.data.rankings import Rankings
 from pyterrier_cwla.model.metric import Metric
+from pyterrier_cwla.model.residuals import residual
+from pyterrier_cwla.model.scoring import highest_raw_score, normalised, raw_score
 
 CELLS = (("dcg(10)", "etg"), ("dcg(100)", "etg"), ("rbp(0.8)", "erg"))
 
@@ -41,7 +43,7 @@ def residuals(repeats: int, seed: int) -> Table:
         for C, A in CELLS:
             measure = CWLA(C=C, A=A, max_rel=3, norm="ideal")
             ways = [
-                partial(measure.metric.residual, rankings),
+                partial(residual, measure.metric, rankings),
                 partial(best_gain_everywhere, measure.metric, rankings),
                 partial(evaluate, load.qrels, load.runs[0], [Residual(measure=measure)]),
             ]
@@ -76,8 +78,7 @@ def in_turns(ways: Sequence[Callable[[], Any]], repeats: int) -> list[list[float
 
 def best_gain_everywhere(metric: Metric, rankings: Rankings) -> Any:
     """The difference that every unjudged item of the best gain makes, over the ideal as it is."""
-    best = metric.raw(rankings, background=metric.best[0])
-    return metric.normalised(best - metric.raw(rankings), rankings)
+    return normalised(metric, highest_raw_score(metric, rankings) - raw_score(metric, rankings), rankings)
 
 
 if __name__ == "__main__":

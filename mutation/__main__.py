@@ -19,7 +19,11 @@ from . import report
 from .mutants import mutants
 from .trial import PACKAGE, Choice, Outcome, Test, imported, measured, prepare, replaced
 
-MODULES = ["model/language", "model/view", "model/continuations", "model/aggregations", "model/metric", "data/rankings"]
+MODULES = [
+    *("model/language", "model/view", "model/continuations", "model/aggregations", "model/metric"),
+    *("model/query_chunks", "model/view_columns", "model/walk_scores", "model/rank_weights", "model/scoring"),
+    *("model/residuals", "data/rankings"),
+]
 LANGUAGE = ("model/continuations", "model/aggregations")  # nothing but functions of the language
 TESTS = [
     *(f"{PACKAGE.name}/{name}.py" for name in MODULES),

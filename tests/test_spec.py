@@ -19,7 +19,7 @@ from pyterrier_cwla.data.rankings import Rankings
 from pyterrier_cwla.errors import BadParameter, CWLAError, UnknownSpec
 from pyterrier_cwla.evaluation import residual
 from pyterrier_cwla.measures.catalogue import PLAIN
-from pyterrier_cwla.model import discount, parse
+from pyterrier_cwla.model import discount, parse, scoring
 from pyterrier_cwla.model.facts import ContinuationFacts
 from pyterrier_cwla.model.language import TABLES, Grades, In
 
@@ -347,9 +347,9 @@ def test_a_redefined_function_gets_its_own_results():
         metric = CWLA(**parts, norm="all").metric
         ideal = CWLA(**parts | {"A": "utility(changing_discount)"}, norm="ideal", end="stop").metric
         paid = CWLA(**parts | {"A": "effort", "effort": "changing_effort"}).metric
-        results.append([m.score(rankings).tolist() for m in (metric, ideal, paid)])
-        assert metric.score(rankings)[0] == pytest.approx(worth * (1 + probability**2) / 2)
-        assert paid.score(rankings)[0] == pytest.approx(worth / (1 - probability))
+        results.append([scoring.score(m, rankings).tolist() for m in (metric, ideal, paid)])
+        assert scoring.score(metric, rankings)[0] == pytest.approx(worth * (1 + probability**2) / 2)
+        assert scoring.score(paid, rankings)[0] == pytest.approx(worth / (1 - probability))
     assert results[0] == results[2]
     assert results[0] != results[1]
 
@@ -449,7 +449,8 @@ def in_a_fresh_process(pickled, tmp_path):
         import pickle
         measure = pickle.load(open({str(path)!r}, "rb"))
         from pyterrier_cwla.data.rankings import Rankings
-        print(measure, measure.metric.score(Rankings.of_gains([[1, 0, 1]]))[0])
+        from pyterrier_cwla.model import scoring
+        print(measure, scoring.score(measure.metric, Rankings.of_gains([[1, 0, 1]]))[0])
         print(measure(C="travelling(0.25)").metric.C)
         try:
             measure(C="travelling(2)")
@@ -474,7 +475,7 @@ def test_a_measure_carries_its_function_to_a_fresh_process(dumps, tmp_path):
 
 
 def evaluated(measure):
-    return str(measure), measure.metric.score(Rankings.of_gains([[1, 0, 1]]))[0]
+    return str(measure), scoring.score(measure.metric, Rankings.of_gains([[1, 0, 1]]))[0]
 
 
 def test_measures_travel_to_the_workers_of_joblib():

@@ -15,7 +15,10 @@ from pyterrier_cwla.measures.catalogue import PLAIN
 from pyterrier_cwla.model.browsing import Walk
 from pyterrier_cwla.model.language import parse
 from pyterrier_cwla.model.metric import Metric
+from pyterrier_cwla.model.rank_weights import by_rank_weights
+from pyterrier_cwla.model.scoring import raw_score, score
 from pyterrier_cwla.model.view import View
+from pyterrier_cwla.model.walk_scores import over_all_ranks, over_hits
 
 CONTINUATIONS, AGGREGATIONS = BUILT_IN["continuation"], BUILT_IN["aggregation"]
 BEYOND = np.array([[1.0, 2.0, 3.0, 10.0, 100.0, 1e4]])
@@ -32,11 +35,11 @@ def aligned(lists, elsewhere=()):
 
 def ways(metric: Metric, rankings: Rankings) -> dict:
     """The scores by every way that applies."""
-    found = {"dense": lambda: metric._by_chunks(rankings)}
+    found = {"dense": lambda: over_all_ranks(metric, rankings)}
     if metric.C.fact("ignores_zero_gain"):
-        found["hits"] = lambda: metric._by_chunks(rankings, compressed=True)
+        found["hits"] = lambda: over_hits(metric, rankings)
     if metric.A.fact("linear_in_gain") and metric.rank_only:
-        found["weights"] = lambda: metric._by_weights(rankings)
+        found["weights"] = lambda: by_rank_weights(metric, rankings)
     return {name: scores for name, way in found.items() if (scores := _or_none(way)) is not None}
 
 
@@ -66,9 +69,9 @@ def test_three_ways_to_evaluate_agree(C, A, data):
         np.testing.assert_allclose(scores, found["dense"], rtol=1e-9, atol=1e-11, err_msg=name)
     if not found:
         with pytest.raises(NoFiniteValue):
-            metric.raw(rankings)
+            raw_score(metric, rankings)
     else:
-        np.testing.assert_array_equal(metric.raw(rankings), list(found.values())[-1])
+        np.testing.assert_array_equal(raw_score(metric, rankings), list(found.values())[-1])
 
 
 def test_every_way_is_taken():
@@ -85,7 +88,7 @@ def test_metrics_that_share_rankings_do_not_disturb_each_other(lists, Cs, end):
     for C in Cs:
         for A in ("erg", "etg", "avg"):
             metric = replace(PLAIN, C=C, A=AGGREGATIONS[A](), end=end)
-            np.testing.assert_array_equal(metric.score(shared), metric.score(aligned(lists)))
+            np.testing.assert_array_equal(score(metric, shared), score(metric, aligned(lists)))
 
 
 def test_what_lies_too_deep_for_weights_is_found_rank_by_rank():
@@ -93,9 +96,9 @@ def test_what_lies_too_deep_for_weights_is_found_rank_by_rank():
     far[4999] = 1.0
     deep = replace(PLAIN, C=CONTINUATIONS["dcg"]())
     expected = [1 / np.log2(5001), 1.0]
-    np.testing.assert_allclose(deep.score(aligned([far, [1.0]])), expected, rtol=1e-12)
+    np.testing.assert_allclose(score(deep, aligned([far, [1.0]])), expected, rtol=1e-12)
     err = replace(PLAIN, C=CONTINUATIONS["rr"](), A=AGGREGATIONS["err"]())
-    assert err.score(aligned([far])) == pytest.approx(1 / 5000)
+    assert score(err, aligned([far])) == pytest.approx(1 / 5000)
 
 
 # ---- the facts
@@ -280,7 +283,7 @@ def half_at_first(view):
 def test_what_gives_v_is_no_factor():
     for factors in ("half_at_first,rr", "rr,half_at_first"):
         with pytest.raises(BadParameter, match="half_at_first says more than who goes on, and so cannot be a factor"):
-            replace(PLAIN, C=parse(f"product({factors})", "continuation")).score(aligned([[1, 0]]))
+            score(replace(PLAIN, C=parse(f"product({factors})", "continuation")), aligned([[1, 0]]))
 
 
 @pytest.mark.parametrize("factors", ["rr,insq(2)", "insq(2),rr", "insq(2),carterette3(0.5)", "rbp(0.5),insq(2)"])
@@ -319,8 +322,8 @@ def test_ways_agree_where_grades_cost_effort(C, A, data):
     metric = replace(PLAIN, C=C, A=A, effort=effort, gain=gain, end=data.draw(ends()))
     rankings = cut(metric, aligned(lists, elsewhere))
     assert metric.flat_effort == costs[0]
-    explicit = _or_none(lambda: metric._by_chunks(rankings))
-    found = _or_none(lambda: metric.raw(rankings))
+    explicit = _or_none(lambda: over_all_ranks(metric, rankings))
+    found = _or_none(lambda: raw_score(metric, rankings))
     assert (found is None) == (explicit is None)
     if found is not None:
         np.testing.assert_allclose(found, explicit, rtol=1e-9, atol=1e-11)

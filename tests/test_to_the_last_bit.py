@@ -8,7 +8,7 @@ from strategies import aggregations, continuations, ends
 
 from pyterrier_cwla import evaluate, score
 from pyterrier_cwla.errors import NoFiniteValue
-from pyterrier_cwla.model import metric
+from pyterrier_cwla.model import query_chunks
 
 EFFORTS = {
     "unit": {},
@@ -55,7 +55,7 @@ def test_a_ranking_scores_the_same_alone_and_among_others(cells, seed, queries, 
 
     alone = [scored([query]) for query in range(queries)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(metric, "_CELLS", cells)
+        patch.setattr(query_chunks, "CELLS", cells)
         together = scored(range(queries))
     if together is None:
         assert any(one is None for one in alone)

@@ -12,6 +12,7 @@ from ..data.rankings import Pool, Rankings
 from ..errors import BadParameter, near, shown
 from ..files.real_numbers import NotReal, reals
 from ..measures.named import CWLA
+from ..model import residuals, scoring
 from ..model.metric import Metric
 from .explanation import Explanation, explained
 
@@ -39,7 +40,7 @@ def score(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> 
     """
     metric = _metric(C, A, options)
     many, rankings = _rankings(gains, options.get("efforts"), judged, metric)
-    return _shaped(metric.score(rankings), many)
+    return _shaped(scoring.score(metric, rankings), many)
 
 
 def residual(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> Any:
@@ -55,7 +56,7 @@ def residual(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) 
     if metric.gain.name == "raw" and metric.max_rel is None:
         metric = replace(metric, max_rel=1)
     many, rankings = _rankings(gains, options.get("efforts"), judged, metric)
-    return _shaped(metric.residual(rankings), many)
+    return _shaped(residuals.residual(metric, rankings), many)
 
 
 def explain_gains(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> Explanation:

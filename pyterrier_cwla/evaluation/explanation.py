@@ -20,8 +20,10 @@ from ..measures.provider import judged
 from ..model.browsing import Walk
 from ..model.free_items import EffortBeyond
 from ..model.language import parse
-from ..model.metric import _FARTHEST, Metric
+from ..model.metric import FARTHEST, Metric
+from ..model.scoring import divisor, raw_score
 from ..model.view import View, before
+from ..model.view_columns import seen_part, view_of_ranks
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,18 +119,14 @@ def explained(
 ) -> Explanation:
     """The explanation of one aligned ranking."""
     one = np.array([number])
-    cut = metric.cut(rankings)
+    cut = seen_part(metric, rankings)
     n = int(cut.n[number])
     if not n and metric.end == "stop":
         raise BadParameter(f"nothing that was retrieved for query {query!r} is judged, so that nobody sees anything.")
-    width = max(
-        n,
-        1,
-        metric.end if isinstance(metric.end, int) else max(metric.rank_at("last_rank"), metric.rank_at("jump_rank")),
-    )
-    view, leaves = metric.columns(cut, one, width)
+    width = max(n, 1, metric.end if isinstance(metric.end, int) else metric.named_rank)
+    view, leaves = view_of_ranks(metric, cut, one, width)
     walk = Walk(metric, view, leaves)
-    divisor = 1.0 if metric.norm == "none" else float(metric.divisor(rankings)[number])
+    N = float(divisor(metric, rankings)[number])
     at, _, _ = cut.hits_of(one)
     grade = np.full(width, np.nan)
     grade[cut.rank[at] - 1] = cut.grade[at]
@@ -138,7 +136,7 @@ def explained(
     with np.errstate(invalid="ignore", divide="ignore"):
         W = V / items  # 0 where V⁺ is infinite, empty where it is unknown
         parts = np.where(L > 0, L * A, 0.0)
-    scale = 1 / divisor if divisor > 0 else 0.0
+    scale = 1 / N if N > 0 else 0.0
     table = pd.DataFrame(
         {
             "rank": np.arange(1, width + 1),
@@ -164,7 +162,7 @@ def explained(
         query=query,
         table=table,
         score=float(walk.score[0, 0]) * scale,
-        divisor=divisor,
+        divisor=N,
         beyond=float(np.broadcast_to(walk.score_beyond, (1, 1))[0, 0]),
         expected_items=items,
         expected_effort=effort,
@@ -175,7 +173,7 @@ def explained(
 
 def _total_gain(metric: Metric, rankings: Rankings, number: int) -> float:
     total = replace(metric, A=parse("etg", "aggregation"), norm="none", k=None)
-    return _or_nan(lambda: float(total.raw(rankings)[number]))
+    return _or_nan(lambda: float(raw_score(total, rankings)[number]))
 
 
 def _or_nan(value: Callable[[], float]) -> float:
@@ -246,8 +244,8 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
     """
     (measure,) = measures_of([measure])
     whole = isinstance(depth, int | np.integer) and not isinstance(depth, bool)
-    if depth is not None and not (whole and 1 <= depth <= _FARTHEST):
-        raise BadParameter(f"depth={shown(depth)}: give a rank from 1 to {_FARTHEST:,}.")
+    if depth is not None and not (whole and 1 <= depth <= FARTHEST):
+        raise BadParameter(f"depth={shown(depth)}: give a rank from 1 to {FARTHEST:,}.")
     judgments = judged(loaded(qrels, "qrels"))
     users, by_intent = [np.ones(len(judgments.qids))], [judgments]
     aware = needs_of(measure).intents
@@ -258,7 +256,7 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
         by_intent.append(judgments.only(np.zeros(0, np.int64)))
     rows = judgments.rows(loaded(run, "run"))
     rows.warn_of_overlap()
-    seen = [metric.cut(rows.rankings(metric.judged_only, own)) for own in by_intent]
+    seen = [seen_part(metric, rows.rankings(metric.judged_only, own)) for own in by_intent]
     depth = depth or max(1, *(int(rankings.n.max(initial=0)) for rankings in seen))
     refuse_beyond_memory(8 * len(judgments.qids) * (depth + 2), f"depth={depth:,} for {len(judgments.qids):,} queries")
     stops = sum(share[:, None] * stops_of(metric, rankings, depth) for share, rankings in zip(users, seen, strict=True))
@@ -276,7 +274,7 @@ def stops_of(metric: Metric, rankings: Rankings, depth: int) -> Array:
     width = metric.end if isinstance(metric.end, int) else max(depth, int(rankings.n.max(initial=0)))
     shown = min(depth, width)
     for queries in np.array_split(np.arange(len(rankings)), len(rankings) * width // _CELLS + 1):
-        walk = Walk(metric, *metric.columns(rankings, queries, width))
+        walk = Walk(metric, *view_of_ranks(metric, rankings, queries, width))
         stops[queries, 0] = 1 - walk.V[:, 0]
         stops[queries, 1 : shown + 1] = np.broadcast_to(walk.L, (len(queries), width))[:, :shown]
     if metric.end == "stop":

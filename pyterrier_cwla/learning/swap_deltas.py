@@ -13,8 +13,11 @@ from ..data.rankings import Array, Pool, Rankings
 from ..model.aggregations import effort as EFFORT
 from ..model.browsing import Walk
 from ..model.introspection import check_probabilities, reads
-from ..model.metric import Metric, rank_weights
+from ..model.metric import Metric
+from ..model.rank_weights import rank_weights, ranks_have_weights
+from ..model.scoring import raw_score
 from ..model.view import View
+from ..model.view_columns import totals_of
 
 #: For a rank a, from 0: the changes [queries × ranks after a] of M·N, where a changes places with each of these ranks.
 Changes = Iterator[tuple[int, Array]]
@@ -63,7 +66,7 @@ def _widened(e: Array, width: int) -> Array:
 
 def way_to_swap(metric: Metric, longest: int) -> Callable[[Metric, Ranked, int], Changes]:
     """The first of four ways that suits this metric, for rankings of up to so many items; the last always does."""
-    if _ranks_have_weights(metric):
+    if ranks_have_weights(metric):
         return by_rank_weights
     if _is_made_of_sums(metric, longest):
         return by_sums
@@ -75,10 +78,6 @@ def way_to_swap(metric: Metric, longest: int) -> Callable[[Metric, Ranked, int],
 def equal_gains_are_equal(metric: Metric) -> bool:
     """Whether nothing changes when items of the same gain change places."""
     return metric.unit_effort and "grade" not in reads(metric.C) | reads(metric.A)
-
-
-def _ranks_have_weights(metric: Metric) -> bool:
-    return metric.unit_effort and metric.rank_only and bool(metric.A.fact("linear_in_gain"))
 
 
 def _is_made_of_sums(metric: Metric, longest: int) -> bool:
@@ -120,7 +119,7 @@ def _explicit(metric: Metric, shown: int) -> int:
     """The ranks that have to be looked at one by one, of rankings of which so many count."""
     if isinstance(metric.end, int):
         return metric.end
-    return max(shown, metric.rank_at("last_rank"), metric.rank_at("jump_rank")) if metric.end == "open" else shown
+    return max(shown, metric.named_rank) if metric.end == "open" else shown
 
 
 def _everybody_leaves(metric: Metric) -> bool:
@@ -186,7 +185,7 @@ def by_sums(metric: Metric, ranked: Ranked, depth: int) -> Changes:
         yield from changes(phi, w)
         return
     gain = (V * phi * shown * w).sum(axis=1, keepdims=True)
-    spent = replace(metric, A=EFFORT()).raw(ranked.rankings)[:, None]  # Σ V(i)·e_i, beyond the list too
+    spent = raw_score(replace(metric, A=EFFORT()), ranked.rankings)[:, None]  # Σ V(i)·e_i, beyond the list too
     gain, spent = gain.astype(dtype), spent.astype(dtype)
     for (a, more), (_, dearer) in zip(changes(phi, w), changes(1.0, e), strict=True):
         yield a, _rate(gain + more, spent + dearer) - _rate(gain, spent)
@@ -340,7 +339,7 @@ class _Paths:
 
     def _view(self, grade: Array, r: Array) -> View:
         i = np.arange(1, r.shape[1] + 1, dtype=r.dtype)[None, :]
-        totals = self.metric.totals_of(self.ranked.rankings, np.arange(len(r)))
+        totals = totals_of(self.metric, self.ranked.rankings, np.arange(len(r)))
         view = View(i, r, grade, lambda rel: totals(rel).astype(r.dtype), self._e(grade), self.metric.unseen_effort)
         view.spend = lambda: 1.0
         return view
@@ -410,7 +409,7 @@ class _Paths:
 
 def by_scoring_anew(metric: Metric, ranked: Ranked, depth: int) -> Changes:
     """Every swapped ranking is scored; pairs of equal items are left out."""
-    score = metric.raw(ranked.rankings)
+    score = raw_score(metric, ranked.rankings)
     width = ranked.r.shape[1]
     for a in range(depth):
         change = np.zeros((len(score), width - a - 1))
@@ -420,6 +419,6 @@ def by_scoring_anew(metric: Metric, ranked: Ranked, depth: int) -> Changes:
         query, b = np.nonzero(differ & (np.arange(a + 1, width)[None, :] < ranked.n[:, None]))
         for start in range(0, len(query), max(_AT_ONCE // width, 1)):
             some = slice(start, start + max(_AT_ONCE // width, 1))
-            again = metric.raw(ranked.swapped(query[some], a, b[some] + a + 1))
+            again = raw_score(metric, ranked.swapped(query[some], a, b[some] + a + 1))
             change[query[some], b[some]] = again - score[query[some]]
         yield a, change

@@ -13,7 +13,9 @@ from ..data.lengths import words_of_rows
 from ..data.rankings import Array, Pool
 from ..errors import BadJudgments, BadParameter, MissingLength, shown
 from ..measures.of_ir_measures import followed
-from ..model.metric import Metric, packed
+from ..model.metric import Metric
+from ..model.query_chunks import packed
+from ..model.scoring import divisor
 from ..model.view import Documents
 from .labelled_rows import Samples
 from .swap_deltas import Ranked, way_to_swap
@@ -55,7 +57,7 @@ class TrainingRows:
             effort = np.array(np.broadcast_to(np.asarray(metric.effort(documents), float), grade.shape))
             metric.refuse_odd_efforts(effort)
             judgments.pool.memory["efforts"] = effort
-        N = metric.divisor(rows.rankings(all_judged=True)) if metric.norm != "none" else np.ones(len(sizes))
+        N = divisor(metric, rows.rankings(all_judged=True)) if metric.norm != "none" else np.ones(len(sizes))
         return cls(
             y.copy(),
             sizes,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, Protocol
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from ..data.alignment import Aligned, Judgments
 from ..data.document_tables import DocumentTable
 from ..data.rankings import Array, Rankings
+from ..model import scoring
 from ..model.metric import Metric
 
 Values = Callable[[Aligned], Array]
@@ -103,7 +105,7 @@ class OfUserModel:
 
     def prepare(self, judgments: Judgments) -> Values:
         metric = self.metric_for(judgments)
-        return of_answered(metric.score, metric.judged_only)
+        return of_answered(partial(scoring.score, metric), metric.judged_only)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import numpy as np
 from ..data.rankings import Array, Rankings, summed
 from ..errors import NoFiniteValue
 from ..model.language import In, Parameter, Spec
-from ..model.metric import Metric, packed
+from ..model.metric import Metric
+from ..model.query_chunks import packed
 from .catalogue import _CUTOFF, _JUDGED_ONLY, _REL, PLAIN, SpecOf
 from .counting import Count, number_above, number_relevant, share
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..errors import BadParameter
 from ..model.introspection import reads
 from ..model.language import In, Parameter
 from ..model.metric import Metric
+from ..model.residuals import residual, residual_is_a_bound
 from .calibrated import BoundCalibration
 from .catalogue import THEIRS
 from .computing import Computation, Needs, OfUserModel, Values, of_answered
@@ -166,7 +168,7 @@ class _Residual(Wrapper):
     @property
     def is_a_bound(self) -> bool:
         """Whether no judgment can lift the score by more than the residual; False where that is not known."""
-        return self.metric.residual_is_a_bound
+        return residual_is_a_bound(self.metric)
 
 
 class _GeometricMean(Wrapper):
@@ -255,7 +257,7 @@ class _OfResidual:
         return replace(self.inner.needs, all_judged=True, user_model=False)
 
     def prepare(self, judgments: Judgments) -> Values:
-        return of_answered(self.inner.metric_for(judgments).residual, all_judged=True)
+        return of_answered(partial(residual, self.inner.metric_for(judgments)), all_judged=True)
 
 
 @dataclass(frozen=True)

@@ -27,20 +27,18 @@ result: it remains a bound. No score is above 1, since w falls.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..data.rankings import Rankings
+from ..data.rankings import Pool, Rankings
 from ..errors import NoFiniteValue
 from .introspection import reads
-
-if TYPE_CHECKING:
-    from ..data.rankings import Pool
-    from .language import Spec
-    from .metric import Metric
-
-Array = np.ndarray
+from .language import Spec
+from .metric import Array, Metric, plain_metric
+from .query_chunks import power_of_two
+from .rank_weights import rank_weights
+from .scoring import highest_raw_score
+from .view_columns import seen_part
 
 _CELLS = 1 << 17  # queries × levels × documents at a time
 _DEEPEST = 4096  # ranks that are looked at one by one
@@ -63,7 +61,7 @@ def is_known(metric: Metric) -> bool:
 
 def best_scores(metric: Metric, rankings: Rankings) -> Array:
     """A bound of each score over the ideal, at most 1; the maximum over all judgments where the list is long enough."""
-    rankings = metric.cut(rankings)
+    rankings = seen_part(metric, rankings)
     found = _weights(metric, rankings)
     if found is None:
         return np.ones(len(rankings))
@@ -95,12 +93,10 @@ def _last_rank(metric: Metric, rankings: Rankings) -> int | None:
 
 def _weights(metric: Metric, rankings: Rankings) -> tuple[Array, float] | None:
     """What a gain of 1 adds at each of the first ranks, and at all later ones together; None where that is infinite."""
-    from .metric import power_of_two, rank_weights
-
     C, A = metric.C, metric.A
     last = _last_rank(metric, rankings)
     # Where all leave at the last item of the list, the weight of a rank is the same however long the list is.
-    end: Any = int(power_of_two(np.array(last))) if metric.end == "stop" else metric.end
+    end: str | int = int(power_of_two(np.array(last))) if metric.end == "stop" else metric.end
     if last is not None and last <= _DEEPEST:
         return rank_weights(C, A, end, 1 << (last - 1).bit_length())[:last], 0.0
     total = _kept_sum_of_weights(C, A, end) if C.built_in and A.built_in else _sum_of_weights(C, A, end)
@@ -114,13 +110,11 @@ def _weights(metric: Metric, rankings: Rankings) -> tuple[Array, float] | None:
     return weights, max(total - float(weights.sum()), 0.0)
 
 
-def _sum_of_weights(C: Spec, A: Spec, end: Any) -> float | None:
+def _sum_of_weights(C: Spec, A: Spec, end: str | int) -> float | None:
     """The sum of the weights of all ranks; None where it does not converge."""
-    from .metric import plain_metric
-
     metric = plain_metric(C, A, end, max_rel=1)
     try:
-        return float(metric.raw(Rankings.of_gains([[]]), background=1.0)[0])
+        return float(highest_raw_score(metric, Rankings.of_gains([[]]))[0])
     except NoFiniteValue:
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import ref
 
 import numpy as np
@@ -13,14 +13,11 @@ from .continuation_trials import warn_if_nobody_leaves
 from .free_items import EffortBeyond, Endless
 from .introspection import SUMS, check_probabilities, on_ranks, reads, try_out
 from .language import Spec
+from .metric import Array, Metric
 from .tail_sums import Grid, grid
 from .view import UnknownEffort, View, before
 
-if TYPE_CHECKING:
-    from .metric import Metric
-
 _FAR = 1e12  # what has not happened down to this rank never will
-Array = np.ndarray
 
 
 class Walk:

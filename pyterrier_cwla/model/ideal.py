@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from ..data.lengths import words_of_pool
 from ..data.rankings import Pool, Rankings
+from .metric import Array, Metric
 from .view import Documents
 
-Array = np.ndarray
 
-
-def ideal_ranking(metric: Any, rankings: Rankings) -> Rankings:
+def ideal_ranking(metric: Metric, rankings: Rankings) -> Rankings:
     """All judged documents of each query by falling gain.
 
     Where C decays with effort and A is the total gain, an order that is best: by g/(1 − 2^(−e/h)), largest first, g the
@@ -47,7 +45,7 @@ def ideal_ranking(metric: Any, rankings: Rankings) -> Rankings:
     return _ranked(pool, pool.query[order], pool.grade[order], effort[order])
 
 
-def _by_falling_gain(metric: Any, pool: Pool) -> Rankings:
+def _by_falling_gain(metric: Metric, pool: Pool) -> Rankings:
     """From the counts of each grade alone: where documents cost the same, nothing else tells them apart."""
     query, grade = pool.positive
     grades, level = np.unique(grade, return_inverse=True)
@@ -84,7 +82,7 @@ def best_choice(gains: Array, stays: Array, k: int) -> Array:
     return np.array(chosen, int)
 
 
-def pool_efforts(metric: Any, rankings: Rankings) -> Array:
+def pool_efforts(metric: Metric, rankings: Rankings) -> Array:
     """The efforts of all judged documents."""
     pool = rankings.pool
     if "efforts" in pool.memory:
@@ -93,7 +91,7 @@ def pool_efforts(metric: Any, rankings: Rankings) -> Array:
     return metric.costs(documents)
 
 
-def _ranked(pool: Any, query: Array, grade: Array, effort: Array) -> Rankings:
+def _ranked(pool: Pool, query: Array, grade: Array, effort: Array) -> Rankings:
     n = np.bincount(query, minlength=pool.queries)
     first = np.cumsum(n) - n
     rank = np.arange(len(query)) - np.repeat(first, n) + 1

@@ -17,8 +17,10 @@ from ...evaluation.explanation import followed
 from ...files.inputs import is_runs, loaded, one_run
 from ...measures.parsing import measures_of
 from ...measures.provider import prepare
-from ...model.metric import Metric, packed
+from ...model.metric import Metric
+from ...model.query_chunks import packed
 from ...model.view import before
+from ...model.view_columns import seen_part, view_of_ranks
 from ...rendering.figures import GAIN, GREY, STAY, apart, axes_of
 from .estimate import printed
 
@@ -97,7 +99,7 @@ def progress(
     metric = followed(measure, judgments)
     pieces = []
     for name, run in (runs if is_runs(runs) else {"run": runs}).items():
-        rankings = metric.cut(judgments.align(loaded(run, "run"), all_judged=metric.judged_only))
+        rankings = seen_part(metric, judgments.align(loaded(run, "run"), all_judged=metric.judged_only))
         answered = rankings.n > 0
         if qid is not None:
             answered &= np.arange(len(rankings)) == judgments.index[qid]
@@ -129,7 +131,7 @@ def times_to_ranks(qrels: Any, run: Any, measure: Any = "TBG", depth: int = 10) 
     (measure,) = measures_of([measure])
     judgments = prepare(loaded(qrels, "qrels"))
     metric = followed(measure, judgments)
-    rankings = metric.cut(judgments.align(one_run(run), all_judged=metric.judged_only)).first(depth)
+    rankings = seen_part(metric, judgments.align(one_run(run), all_judged=metric.judged_only)).first(depth)
     queries = np.flatnonzero(rankings.n > 0)
     T = np.full((len(rankings), depth), np.nan)
     for chunk, width in packed(queries[np.argsort(rankings.n[queries], kind="stable")], rankings.n, _CELLS):
@@ -142,7 +144,7 @@ def times_to_ranks(qrels: Any, run: Any, measure: Any = "TBG", depth: int = 10) 
 
 def _on_arrival(metric: Metric, rankings: Rankings, queries: Array, width: int) -> tuple[Array, Array]:
     """E(k), the effort down to and with rank k, and the gain G(k), of these queries' ranks 1 to width."""
-    view, _ = metric.columns(rankings, queries, width)
+    view, _ = view_of_ranks(metric, rankings, queries, width)
     return np.broadcast_to(view.E, (len(queries), width)), np.broadcast_to(view.G, (len(queries), width))
 
 

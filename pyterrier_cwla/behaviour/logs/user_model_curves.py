@@ -16,6 +16,7 @@ from ...measures.of_ir_measures import metric_of
 from ...measures.parsing import measures_of
 from ...model.metric import Metric
 from ...model.view import Documents
+from ...model.view_columns import seen_part
 from .estimate import Array
 from .leaving_times import numbered_sessions
 from .log import InteractionLog, as_log
@@ -79,7 +80,7 @@ def _survival(metric: Metric, log: InteractionLog, rankings: Rankings, depth: in
         rankings = Rankings.of_gains([np.zeros(1)])
     elif not metric.unit_effort:
         rankings = replace(rankings, efforts=_efforts(metric, log, rankings), views={})
-    stops = stops_of(metric, metric.cut(rankings), depth)
+    stops = stops_of(metric, seen_part(metric, rankings), depth)
     if not metric.unit_effort:
         known = rankings.n >= depth
         if not known.any():

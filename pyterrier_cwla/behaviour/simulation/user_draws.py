@@ -16,6 +16,7 @@ from ...errors import BadParameter, near
 from ...model.efforts import grade_time, time
 from ...model.language import Spec
 from ...model.metric import Metric
+from ...model.view_columns import view_of_ranks
 
 Array = np.ndarray
 
@@ -201,11 +202,11 @@ def habits_of(metric: Metric, rankings: Rankings, queries: Array, width: int) ->
     All of it is the metric's own gain and effort, with other parameters: the effort if nothing, and if everything is
     clicked, and P(click) as the time of documents that take a second. P(save) is what is left of the gain.
     """
-    seen, _ = metric.columns(rankings, queries, width)
+    seen, _ = view_of_ranks(metric, rankings, queries, width)
     shape = (len(queries), width)
 
     def effort(other: Spec) -> Array:
-        view, _ = replace(metric, effort=other).columns(rankings, queries, width)
+        view, _ = view_of_ranks(replace(metric, effort=other), rankings, queries, width)
         return np.broadcast_to(view.e, shape)
 
     retrieved = np.arange(width) < rankings.n[queries][:, None]

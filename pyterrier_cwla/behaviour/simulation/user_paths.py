@@ -22,7 +22,9 @@ from ...model.browsing import Walk
 from ...model.free_items import Endless
 from ...model.introspection import reads
 from ...model.metric import Metric
+from ...model.scoring import divisor
 from ...model.view import UnknownEffort, View
+from ...model.view_columns import seen_part, view_of_ranks
 from ...tasks.parallel import checked, side_by_side
 from ...tasks.progress import bar
 from .user_draws import BLOCK, SAMPLINGS, Luck, Reading, clicks, habits_of, reading_of
@@ -53,10 +55,9 @@ class Course:
         self.metric, self.reading = metric, reading
         self.scale = 1 / divisor if divisor > 0 else 0.0
         self.n = int(rankings.n[number])
-        named = max(metric.rank_at("last_rank"), metric.rank_at("jump_rank"))
-        self.width = max(self.n, 1, metric.end if isinstance(metric.end, int) else named)
+        self.width = max(self.n, 1, metric.end if isinstance(metric.end, int) else metric.named_rank)
         one = np.array([number])
-        self.view, self.leaves = metric.columns(rankings, one, self.width)
+        self.view, self.leaves = view_of_ranks(metric, rankings, one, self.width)
         self.walk = Walk(metric, self.view, self.leaves)
         self.habits = habits_of(metric, rankings, one, self.width).of(0) if clicks(metric) else None
 
@@ -391,14 +392,12 @@ class Task:
 
     @cached_property
     def cut(self) -> dict[str, Rankings]:
-        return {name: self.metric.cut(rankings) for name, rankings in self.rankings.items()}
+        return {name: seen_part(self.metric, rankings) for name, rankings in self.rankings.items()}
 
     @cached_property
     def divisors(self) -> dict[str, Array]:
         """N of each run's queries."""
-        if self.metric.norm == "none":
-            return {name: np.ones(len(rankings)) for name, rankings in self.rankings.items()}
-        return {name: self.metric.divisor(rankings) for name, rankings in self.rankings.items()}
+        return {name: divisor(self.metric, rankings) for name, rankings in self.rankings.items()}
 
 
 def _check(users: int, seed: int, sampling: str) -> None:

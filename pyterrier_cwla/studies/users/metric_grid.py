@@ -181,8 +181,7 @@ def _random_lists(depth: int, highest: int) -> tuple[pd.DataFrame, pd.DataFrame]
 
 def _depth(metric: Metric) -> int:
     """Well beyond all that the metric looks at."""
-    seen = (metric.rank_at("last_rank"), metric.rank_at("jump_rank"), metric.last_that_counts or 0)
-    return max(_SHORTEST, 2 * max(seen))
+    return max(_SHORTEST, 2 * max(metric.named_rank, metric.last_that_counts or 0))
 
 
 def _highest(metric: Metric) -> int:

@@ -1,0 +1,83 @@
+"""Weights of ranks: where C depends on the rank alone and A is linear, a gain counts the same in every ranking."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from ..data.rankings import Rankings, summed
+from .language import Spec
+from .metric import Array, Metric, plain_metric
+from .query_chunks import power_of_two
+from .view_columns import seen_part
+from .walk_scores import over_all_ranks
+
+_DEEPEST = 4096  # weights are kept for ranks down to here
+_USUAL = [n for n in (digit * 10**zeros for zeros in range(4) for digit in range(1, 10)) if n <= _DEEPEST]
+"""How many documents runs are cut at, mostly: rankings of so many have weights of their own at end="stop"."""
+
+
+def ranks_have_weights(metric: Metric) -> bool:
+    """Whether C depends on the rank alone and A is linear in the gains, so that every rank has a weight."""
+    return metric.unit_effort and bool(metric.A.fact("linear_in_gain")) and metric.rank_only
+
+
+def by_rank_weights(metric: Metric, rankings: Rankings) -> Array:
+    """Return Σ L(i)·A(i) per query as the sum of the gains times the weights of their ranks."""
+    weighed = np.isin(rankings.n, (0, *_USUAL)) if metric.end == "stop" else rankings.last_hit <= _DEEPEST
+    if weighed.all():
+        return _weighed_sums(metric, rankings)
+    scores = _weighed_sums(metric, rankings.only(weighed[rankings.query]))
+    return np.where(weighed, scores, over_all_ranks(metric, rankings, which=~weighed))
+
+
+def _weighed_sums(metric: Metric, rankings: Rankings) -> Array:
+    return summed(rankings.query, rankings.gains(metric) * _weights_of_hits(metric, rankings), len(rankings))
+
+
+def _weights_of_hits(metric: Metric, rankings: Rankings) -> Array:
+    """What a gain of 1 adds to the score at the rank of each hit."""
+    C, A = metric.C, metric.A
+    if metric.end != "stop":
+        deepest = 1 << (int(rankings.rank.max(initial=1)) - 1).bit_length()
+        return rank_weights(C, A, metric.end, deepest)[rankings.rank - 1]
+    lengths = np.unique(rankings.n).tolist()
+    if len(lengths) == 1 and lengths[0]:
+        return rank_weights(C, A, "stop", lengths[0])[rankings.rank - 1]
+    weights, n = np.zeros(len(rankings.rank)), rankings.n[rankings.query]
+    for length in set(lengths) & set(_USUAL):
+        weights[n == length] = rank_weights(C, A, "stop", length)[rankings.rank[n == length] - 1]
+    return weights
+
+
+def rank_weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:
+    """Return what a gain of 1 at each of the ranks 1 to n adds to the score.
+
+    Parameters
+    ----------
+    C, A : Spec
+        A continuation that depends on ranks alone, and an aggregation that is linear in the gains.
+    end : {"open", "stop"} or int
+        Where the list ends; "stop" is after rank n.
+    n : int
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Cached where the functions are built in.
+    """
+    return _kept_weights(C, A, end, n) if C.built_in and A.built_in else _weights(C, A, end, n)
+
+
+@lru_cache(maxsize=256)
+def _kept_weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:
+    return _weights(C, A, end, n)
+
+
+def _weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:
+    """The metric itself, on rankings with one gain each, as long as the next power of two: so n changes no weight."""
+    rank = np.arange(1, n + 1)
+    length = np.full(n, n) if end == "stop" else power_of_two(rank)
+    metric = plain_metric(C, A, end)
+    return over_all_ranks(metric, seen_part(metric, Rankings.of_hits(length, rank - 1, rank, np.ones(n))))

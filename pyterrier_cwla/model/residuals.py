@@ -1,0 +1,55 @@
+"""How much higher scores could be if unjudged documents were judged."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..data.rankings import Rankings
+from . import best_case
+from .fact_trials import holds
+from .introspection import effort_reads
+from .metric import Array, Metric
+from .scoring import highest_raw_score, normalised, raw_score, score
+
+
+def residual(metric: Metric, rankings: Rankings) -> Array:
+    """Return the score if every unjudged and unseen item had the best gain, minus the score.
+
+    Efforts stay as they are. Over the ideal, which judgments raise as well, it is the highest score that they can
+    lead to, minus the score, where that is known; else the ideal stays as it is.
+
+    Parameters
+    ----------
+    metric : Metric
+    rankings : Rankings
+        With all judged documents, not just the relevant ones.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,)
+    """
+    metric = metric.fresh
+    if best_case.is_known(metric):
+        lowest = score(metric, rankings)
+        return np.maximum(best_case.best_scores(metric, rankings) - lowest, 0.0)
+    gained = highest_raw_score(metric, rankings) - raw_score(metric, rankings)
+    return normalised(metric, gained, rankings)
+
+
+def residual_is_a_bound(metric: Metric) -> bool:
+    """Return whether no judgment can lift the score by more than its residual: known for pairs monotone in gain.
+
+    It is not so of condensed lists, in which a document that gets judged moves all below it. Over the ideal it is known
+    where the best case is; of scores that are divided by the total gain no bound is known.
+    """
+    C, A = metric.C, metric.A
+    if metric.judged_only:
+        return False
+    if metric.norm == "ideal":
+        return best_case.is_known(metric)
+    rises = holds(A, "monotone_in_gain") and metric.norm in ("none", "unlimited")
+    if metric.rank_only and (metric.unit_effort or "grade" not in effort_reads(metric.effort)):
+        return rises
+    satisfied = C.name in ("rr", "cascade") and C["rel"] is None and metric.unit_effort and metric.norm == "none"
+    falling = A.name == "utility" and A["phi"].part.built_in
+    return satisfied and (A.name in ("etg", "erg") or falling or (A.name == "err" and C.name == "rr"))

@@ -1,0 +1,100 @@
+"""The score of aligned rankings: Σ L(i)·A(i) in the fastest of three ways, over the normaliser."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..data.rankings import Rankings
+from ..errors import NoFiniteValue
+from .ideal import ideal_ranking
+from .metric import Array, Metric
+from .rank_weights import by_rank_weights, ranks_have_weights
+from .view_columns import pool_totals, seen_part
+from .walk_scores import over_all_ranks, over_hits, passes_items_without_gain
+
+
+def score(metric: Metric, rankings: Rankings) -> Array:
+    """Return one score per query: Σ L(i)·A(i) / N, and 0 where N is 0.
+
+    Parameters
+    ----------
+    metric : Metric
+    rankings : Rankings
+        Aligned rankings of n queries.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    Raises
+    ------
+    NoFiniteValue
+        If a score, or what it is divided by, is infinite.
+    UnknownEffort
+        If the effort of unseen items decides the score, and is not known.
+    """
+    metric = metric.fresh
+    return normalised(metric, raw_score(metric, rankings), rankings)
+
+
+def raw_score(metric: Metric, rankings: Rankings) -> Array:
+    """Return Σ L(i)·A(i) per query.
+
+    The score of a query is the same to the last bit whatever else is scored with it: the way, and the ranks that are
+    explicit, follow from the ranking alone.
+    """
+    rankings = seen_part(metric, rankings)
+    if ranks_have_weights(metric):
+        return by_rank_weights(metric, rankings)
+    if passes_items_without_gain(metric):
+        return over_hits(metric, rankings)
+    return over_all_ranks(metric, rankings)
+
+
+def highest_raw_score(metric: Metric, rankings: Rankings) -> Array:
+    """Return Σ L(i)·A(i) per query if every unjudged and unseen item had the best gain."""
+    if not metric.best[0]:
+        return raw_score(metric, rankings)
+    return over_all_ranks(metric, seen_part(metric, rankings), metric.best)
+
+
+def normalised(metric: Metric, raw: Array, rankings: Rankings) -> Array:
+    """Return raw scores divided by N, and 0 where N is 0; NoFiniteValue is raised where floats cannot hold them."""
+    N = divisor(metric, rankings)
+    score = np.divide(raw, N, out=np.zeros_like(raw), where=N > 0)
+    if not (np.isfinite(score).all() and np.isfinite(N).all()):
+        raise NoFiniteValue("the score, or what it is divided by, is greater than floats can be.")
+    return score
+
+
+def divisor(metric: Metric, rankings: Rankings) -> Array:
+    """Return N of each query."""
+    pool = rankings.pool
+    if metric.norm == "none":
+        return np.ones(len(rankings))
+    if metric.norm in ("all", "mean"):
+        totals = pool_totals(metric, pool)
+        if metric.norm == "mean":
+            relevant = pool.totals(lambda grade: np.ones(len(grade)), "relevant")
+            totals = np.divide(totals, relevant, out=np.zeros(len(totals)), where=relevant > 0)
+        return rankings.of_pool(totals)
+    if metric.norm == "ideal":
+        if not metric.built_in:
+            return rankings.of_pool(_ideal_scores(metric, rankings))
+        return rankings.of_pool(pool.remembered(("ideal", metric.key), lambda: _ideal_scores(metric, rankings)))
+    return np.full(len(rankings), _unlimited_score(metric))
+
+
+def _ideal_scores(metric: Metric, rankings: Rankings) -> Array:
+    plain = replace(metric, norm="none", judged_only=False, duplicates=None)
+    return raw_score(plain, ideal_ranking(metric, rankings))
+
+
+def _unlimited_score(metric: Metric) -> float:
+    """The score of an infinite list of documents of the best grade that have no words."""
+    unseen = metric.cost_of_one(metric.best[1], lambda: np.zeros(1))
+    endless = replace(metric, unseen=unseen, norm="none", end="open", k=None)
+    nothing = Rankings.of_gains([[]], efforts=lambda queries, width: np.zeros((len(queries), width)))
+    return float(highest_raw_score(endless, nothing)[0])

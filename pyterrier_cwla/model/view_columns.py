@@ -1,0 +1,160 @@
+"""Views of rankings: the ranks of some queries, or their hits alone, as columns, with efforts and totals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..data.rankings import Pool, Rankings
+from ..errors import BadParameter
+from .introspection import effort_reads, reads
+from .metric import Array, Metric
+from .view import Documents, UnknownEffort, View
+
+Seen = tuple[View, Array | None]
+"""A view, and the column in which each query's users leave at the latest (None where the list has no end)."""
+
+
+def seen_part(metric: Metric, rankings: Rankings) -> Rankings:
+    """Return the part of rankings that a metric looks at: without the unjudged if it wants so, down to k and end."""
+    if metric.judged_only:
+        rankings = rankings.condensed
+    last = metric.last_that_counts
+    return rankings if last is None else rankings.first(last)
+
+
+def view_of_ranks(
+    metric: Metric, rankings: Rankings, queries: Array, width: int, unjudged: tuple[float, float] = (0.0, 0.0)
+) -> Seen:
+    """Return ranks 1 to width of some queries.
+
+    Parameters
+    ----------
+    metric : Metric
+    rankings : Rankings
+        The part that the metric looks at.
+    queries : ndarray of int
+    width : int
+    unjudged : tuple of float
+        Gain and grade of items that are not judged, and of those beyond the list.
+
+    Returns
+    -------
+    view : View
+        [queries × width].
+    leaves : ndarray of int or None
+        The last column that each user sees; None where the list has no end.
+
+    Raises
+    ------
+    UnknownEffort
+        If efforts of unseen items decide anything, and are not known.
+    """
+    at, row, _ = rankings.hits_of(queries)
+    column = rankings.rank[at] - 1
+    inside = column < width
+    at, row, column = at[inside], row[inside], column[inside]
+    r = np.full((len(queries), width), unjudged[0])
+    place = row * width + column
+    r.ravel()[place] = rankings.gains(metric)[at]
+
+    def grade() -> Array:
+        grades = np.full(r.shape, unjudged[1], float if unjudged[0] else rankings.grade.dtype)
+        grades.ravel()[place] = rankings.grades(metric)[at]
+        return grades
+
+    e = None if metric.unit_effort else _efforts(metric, rankings, queries, row, column, at, width)
+    leaves = None
+    if metric.end != "open":
+        n = rankings.n[queries] if metric.end == "stop" else np.full(len(queries), width)
+        leaves = np.minimum(n, width) - 1
+    i = np.arange(1.0, width + 1)[None, :]
+    return View(i, r, grade, totals_of(metric, rankings, queries), e, metric.unseen_effort, *unjudged), leaves
+
+
+def _efforts(
+    metric: Metric, rankings: Rankings, queries: Array, row: Array, column: Array, at: Array, width: int
+) -> Array:
+    grades_alone = effort_reads(metric.effort) <= {"grade"}
+    if rankings.efforts is None and metric.effort.name == "given":
+        raise BadParameter(
+            "effort='given' needs the effort of each item: give score(…), residual(…) or explain_gains(…) efforts=,"
+            " a number for each item; for runs, write a function of documents with @effort."
+        )
+    if rankings.efforts is not None:
+        e = rankings.efforts(queries, width)
+    elif grades_alone:
+        e = np.full((len(queries), width), metric.effort_of(np.zeros(1))[0])
+        e[row, column] = metric.effort_of(rankings.grade[at])
+    else:
+        grade = np.zeros((len(queries), width))
+        grade[row, column] = np.maximum(rankings.grade[at], 0)
+        e = metric.costs(Documents(grade, lambda: rankings.words(metric, queries, width)))
+    listed = np.arange(width)[None, :] < rankings.n[queries][:, None]
+    if not grades_alone or rankings.efforts is not None:
+        metric.refuse_odd_efforts(e, where=listed)
+    if rankings.n[queries].min(initial=width) >= width:
+        return e
+    if metric.unseen_effort is None and _asks_for_unseen_efforts(metric):
+        raise UnknownEffort
+    return np.where(listed, e, metric.unseen_effort or 0.0)
+
+
+def _asks_for_unseen_efforts(metric: Metric) -> bool:
+    """Whether the efforts of unseen items decide anything in the columns after the end of a short list.
+
+    At the open end C alone does not: users who pay nothing there go on to where C is asked again.
+    """
+    efforts = {"e", "E", "expected_effort"}
+    of_C = {"E"} if metric.end == "open" else efforts
+    return metric.end != "stop" and bool(reads(metric.A) & efforts or reads(metric.C) & of_C)
+
+
+def view_of_hits(metric: Metric, rankings: Rankings, queries: Array, width: int) -> Seen:
+    """Return the hits of some queries alone, and after them the last item of the list.
+
+    Parameters are as for :func:`view_of_ranks`, with a width above the number of hits of each query. The view is cached
+    in ``rankings.views``: AP, RR and their like share the hits, and so G, best and so on.
+    """
+    if not (metric.gain.built_in and metric.effort.built_in):
+        return _hits_alone(metric, rankings, queries, width)
+    what = (metric.gain.key, metric.max_rel, metric.idle_duplicates, metric.effort.key, metric.end)
+    key = (*what, int(queries[0]), len(queries))
+    if key not in rankings.views:
+        rankings.views[key] = _hits_alone(metric, rankings, queries, width)
+    return rankings.views[key]
+
+
+def _hits_alone(metric: Metric, rankings: Rankings, queries: Array, width: int) -> Seen:
+    at, row, column = rankings.hits_of(queries)
+    last = np.maximum(rankings.last_hit[queries], 1)
+    leaves = None
+    if metric.end != "open":
+        last = rankings.n[queries] if metric.end == "stop" else np.full(len(queries), metric.end)
+        hits = rankings.start[queries + 1] - rankings.start[queries]
+        leaves = np.where(rankings.last_hit[queries] == last, hits, width) - 1
+    i = np.repeat(last[:, None].astype(float), width, axis=1)
+    grade, r = np.zeros(i.shape, rankings.grade.dtype), np.zeros(i.shape)
+    place = row * width + column
+    i.ravel()[place], grade.ravel()[place] = rankings.rank[at], rankings.grades(metric)[at]
+    r.ravel()[place] = rankings.gains(metric)[at]
+    totals = totals_of(metric, rankings, queries)
+    if metric.unit_effort:
+        return View(i, r, grade, totals), leaves
+    e = np.full(i.shape, metric.flat_effort)
+    e.ravel()[place] = metric.effort_of(rankings.grade[at])
+    E = metric.flat_effort * i + np.cumsum(e - metric.flat_effort, axis=1)
+    return View(i, r, grade, totals, e, metric.unseen_effort, E=E), leaves
+
+
+def totals_of(metric: Metric, rankings: Rankings, queries: Array) -> Callable[[float | None], Array]:
+    """Return what a view of these queries answers ``total`` with, [queries × 1], given the grade of ``at_least``."""
+    return lambda rel: rankings.of_pool(pool_totals(metric, rankings.pool, rel))[queries][:, None]
+
+
+def pool_totals(metric: Metric, pool: Pool, rel: float | None = None) -> Array:
+    """Return the total gain of all judged documents of each query of a pool, or how many have a grade of ``rel``."""
+    if rel is None:
+        return pool.totals(metric.gains, (metric.gain.key, metric.max_rel), metric.gain.built_in)
+    return pool.totals(lambda grade: (np.asarray(grade) >= rel).astype(float), rel)

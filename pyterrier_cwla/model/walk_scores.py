@@ -1,0 +1,82 @@
+"""Scores of users who are followed down the rankings, a chunk of queries at a time: over hits alone, or all ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ..data.rankings import Rankings
+from ..errors import NoFiniteValue
+from .browsing import Walk
+from .metric import Array, Metric
+from .query_chunks import chunks_of_equal_width, ranks_that_matter, roomy
+from .view import UnknownEffort
+from .view_columns import Seen, view_of_hits, view_of_ranks
+
+
+def passes_items_without_gain(metric: Metric) -> bool:
+    """Whether C is 1 at every item without gain, and the efforts of these items are all the same."""
+    return metric.flat_effort is not None and bool(metric.C.fact("ignores_zero_gain"))
+
+
+def over_hits(metric: Metric, rankings: Rankings) -> Array:
+    """Return Σ L(i)·A(i) per query from the hits alone: where C is 1 at all other items, these have no L."""
+
+    def views(metric: Metric, queries: Array, width: int) -> Seen:
+        return view_of_hits(metric, rankings, queries, width)
+
+    return _scores(metric, rankings, roomy(np.diff(rankings.start) + 1), views)
+
+
+def over_all_ranks(
+    metric: Metric, rankings: Rankings, unjudged: tuple[float, float] = (0.0, 0.0), which: Array | None = None
+) -> Array:
+    """Return Σ L(i)·A(i) per query, rank by rank; this always applies.
+
+    Parameters
+    ----------
+    metric : Metric
+    rankings : Rankings
+        The part that the metric looks at.
+    unjudged : tuple of float
+        Gain and grade of items that are not judged, and of those beyond the list.
+    which : ndarray of bool, shape (n_queries,), optional
+        The queries that are wanted; the others get 0.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,)
+    """
+
+    def views(metric: Metric, queries: Array, width: int) -> Seen:
+        return view_of_ranks(metric, rankings, queries, width, unjudged)
+
+    return _scores(metric, rankings, ranks_that_matter(metric, rankings, unjudged[0]), views, which)
+
+
+def _scores(
+    metric: Metric,
+    rankings: Rankings,
+    widths: Array,
+    views: Callable[[Metric, Array, int], Seen],
+    which: Array | None = None,
+) -> Array:
+    scores = np.zeros(len(rankings))
+    for queries, width in chunks_of_equal_width(metric, rankings, widths, which):
+        try:
+            found = Walk(metric, *views(metric, queries, width)).score
+        except UnknownEffort:
+            # What an unseen item costs was asked for; it matters if the scores differ with it.
+            cheap, dear = (replace(metric, unseen=cost) for cost in (1.0, 100.0))
+            try:
+                found, other = (Walk(one, *views(one, queries, width)).score for one in (cheap, dear))
+            except NoFiniteValue as error:
+                if metric.effort_only and not isinstance(error, UnknownEffort):
+                    raise UnknownEffort from error
+                raise
+            if not np.allclose(found, other, rtol=1e-10, atol=1e-12):
+                raise
+        scores[queries] = np.broadcast_to(found, (len(queries), 1))[:, 0]
+    return scores
