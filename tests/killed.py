@@ -34,7 +34,7 @@ def collection(folder):
 
 def stopped(folder, pieces, how=signal.SIGKILL, more=()):
     """Starts an evaluation, and stops it when so many pieces are kept: the process, or None where it was done before."""
-    arguments = [sys.executable, "-m", "pyterrier_cwla", "evaluate", "qrels.txt", "runs", "--keep", "kept", *more]
+    arguments = [sys.executable, "-m", "pyterrier_cwla", "evaluate", "qrels.txt", "runs", "--cache-dir", "kept", *more]
     flags = [flag for measure in MEASURES for flag in ("-m", measure)]
     process = subprocess.Popen([*arguments, *flags], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     while process.poll() is None and sum(1 for _ in (folder / "kept").rglob("*.npz")) < pieces:

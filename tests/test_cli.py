@@ -21,9 +21,10 @@ from pyterrier_cwla.errors import CWLAError
 
 pytest.importorskip("typer", reason="the command line is the extra [cli]")
 
-from pyterrier_cwla.cli import commands, tables
+from pyterrier_cwla.cli.output_formats import Format
 from pyterrier_cwla.measures import reference
 from pyterrier_cwla.model import language
+from pyterrier_cwla.rendering.terminal import decimal
 
 DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[2] / "shared" / "data"))
 DL19 = DATA / "dl19"
@@ -111,7 +112,7 @@ def test_every_format_tells_the_same(files, prints, cli):
 @pytest.mark.parametrize("name", ["scores.csv", "scores.jsonl", "scores.parquet", "scores.tex", "scores.txt"])
 def test_the_name_of_the_file_says_the_format(files, prints, name):
     assert prints("evaluate", "qrels.txt", "runs", "-m", "AP", "-o", name) == ""
-    assert commands.Format.of(Path(name)) != "table" or "run" in Path(name).read_text()
+    assert Format.of(Path(name)) != "table" or "run" in Path(name).read_text()
     start = {".csv": b"run,AP\n", ".jsonl": b'{"run": "bad"', ".parquet": b"PAR1", ".tex": b"% \\use", ".txt": b"run "}
     assert Path(name).read_bytes().startswith(start[Path(name).suffix])
 
@@ -748,7 +749,7 @@ def flags(measures):
 
 
 def test_numbers_of_tables():
-    assert [tables.decimal(v) for v in (0.12345, math.inf, -math.inf, math.nan)] == ["0.1235", "∞", "−∞", ""]
+    assert [decimal(v) for v in (0.12345, math.inf, -math.inf, math.nan)] == ["0.1235", "∞", "−∞", ""]
 
 
 def test_unknown_functions_may_be_ones_own_which_are_used_from_python(files, says):

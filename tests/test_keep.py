@@ -291,9 +291,9 @@ def test_the_command_line_keeps_too(collection, prints, computed):
     arguments = ("evaluate", "qrels.txt", "runs", "-m", "AP", "-m", "nDCG@10", "--format", "csv")
     expected = prints(*arguments)
     again(computed)
-    assert prints(*arguments, "--keep", "kept") == expected
+    assert prints(*arguments, "--cache-dir", "kept") == expected
     assert len(again(computed)) == 3
-    assert prints(*arguments, "--keep", "kept") == expected
+    assert prints(*arguments, "--cache-dir", "kept") == expected
     assert again(computed) == []
 
 

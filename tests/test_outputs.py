@@ -97,9 +97,9 @@ def content():
 
 
 def options_that_are_paths():
-    from pyterrier_cwla.cli import log_commands as _behaviour  # noqa: F401
+    from pyterrier_cwla.cli import evaluation_commands, explanation_commands, log_commands  # noqa: F401
     from pyterrier_cwla.cli import study_commands as _studies
-    from pyterrier_cwla.cli.commands import app
+    from pyterrier_cwla.cli.arguments import app
 
     for command in (*app.registered_commands, *_studies.study.registered_commands):
         for name, hint in get_type_hints(command.callback, include_extras=True).items():
@@ -110,7 +110,7 @@ def options_that_are_paths():
 
 def test_all_commands_that_write_are_tried():
     read = {"lengths", "groups", "sessions", "runs", "qrels"}
-    kept = {("evaluate", "keep")}  # a cache in folders of its own
+    kept = {("evaluate", "cache_dir")}  # a cache in folders of its own
     tried = {("evaluate", "output"), ("compare", "output"), ("explain", "plot"), ("simulate", "output"),
              ("calibrate", "output"), ("calibrate", "pictures"), ("robustness", "output"), ("power", "output"),
              ("agreement", "output"), ("users", "output"), ("fit", "output")}  # fmt: skip
@@ -231,8 +231,8 @@ def test_no_command_writes_into_an_input_folder(name, files, cli):
     if name in FOLDERS:
         assert "-o runs: is the input folder runs" in says(*split(text, "runs/"))
     if name.startswith("evaluate"):
-        assert "--keep runs: is the input folder runs" in says(*split(text, "scores.out"), "--keep", "runs/")
-        assert "--keep runs/kept: lies inside" in says(*split(text, "scores.out"), "--keep", "runs/kept")
+        assert "--cache-dir runs: is the input folder runs" in says(*split(text, "scores.out"), "--cache-dir", "runs/")
+        assert "--cache-dir runs/kept: lies inside" in says(*split(text, "scores.out"), "--cache-dir", "runs/kept")
     assert content() == before
 
 

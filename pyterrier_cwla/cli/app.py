@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import signal
 import sys
@@ -15,6 +16,13 @@ from ..errors.sanitise import harmless
 from ..files.atomic import NO_ROOM
 from .options import in_options, options_of
 
+_MODULES = (
+    "evaluation",
+    "explanation",
+    "demo",
+    "log",
+    "study",
+)  # of commands, in the order of the help
 _WRONG, _INTERRUPTED, _ENDED, _NOBODY_READS = 2, 130, 143, 1
 
 
@@ -57,8 +65,10 @@ def _run(arguments: Sequence[str] | None) -> int:
         import typer
     except ModuleNotFoundError:
         return _say("pyterrier-cwla needs typer and rich. Install them: pip install 'pyterrier-cwla[cli]'")
-    from . import demo_command, log_commands, study_commands  # noqa: F401  (each adds its commands)
-    from .commands import app
+    from .arguments import app
+
+    for name in _MODULES:
+        importlib.import_module(f".{name}_commands", __package__)
 
     # typer has no name of its own for a wrong option or argument: what stands above its public BadParameter is that.
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]

@@ -13,7 +13,9 @@ import typer
 from .. import errors
 from ..errors.sanitise import harmless
 from ..files.atomic import written
-from .commands import (
+from ..rendering.terminal import busy, note
+from .arguments import (
+    BoundMeasures,
     Force,
     FormatName,
     LengthsFile,
@@ -21,17 +23,13 @@ from .commands import (
     Qrels,
     Runs,
     WhereMissing,
-    _Bound,
-    _busy,
-    _check_outputs,
-    _format,
-    _judgments,
-    _measures,
-    _named_runs,
-    _origin_of,
     app,
+    judgments_of,
+    runs_by_name,
 )
 from .options import in_options, options_of
+from .output_formats import format_for, write_results
+from .outputs import check_outputs
 
 if TYPE_CHECKING:
     from ..behaviour.logs.calibration import Calibration
@@ -108,17 +106,16 @@ def calibrate(
     Example: pyterrier-cwla calibrate log.csv -o calibration.json, and then -m "TBG(calibration='calibration.json')"
     """
     from ..behaviour.logs.calibration import calibrate as calibrated
-    from ..rendering.terminal import note
 
     if by is not None and (output or pictures):
         raise errors.BadParameter("--by prints several calibrations, -o and --pictures keep one: leave either out.")
     if output is not None and not output.parent.is_dir():
         raise errors.BadParameter(f"{output}: there is no directory {str(output.parent)!r}.")
     drawn = [] if pictures is None else [("--pictures", pictures / f"{name}.svg") for name in _PICTURES]
-    _check_outputs([("-o", output), *drawn], [log], None, force, [("--pictures", pictures)])
-    with _busy("Reading the log …"):
+    check_outputs([("-o", output), *drawn], [log], force, [("--pictures", pictures)])
+    with busy("Reading the log …"):
         read = _log(log, source, exclude)
-    with _busy(f"Calibrating, with {resamples:,} resamples of the users …"):
+    with busy(f"Calibrating, with {resamples:,} resamples of the users …"):
         found = calibrated(
             read,
             by=by,
@@ -157,7 +154,6 @@ _PICTURES = ("reading_times", "survival", "progress")
 def _draw(found: Calibration, log: InteractionLog, folder: Path) -> None:
     """The pictures that the log has the numbers for; the others are said to be missing."""
     from ..rendering.figures import _pyplot
-    from ..rendering.terminal import note
 
     _pyplot().switch_backend("Agg")
     folder.mkdir(parents=True, exist_ok=True)
@@ -202,15 +198,15 @@ def simulate(
     """
     from ..behaviour.simulation.simulator import simulate as simulated
     from ..files.formats import read_run
-    from .tables import Column, Scores
+    from .score_tables import Column, Scores
 
-    form = _format(form, output)
-    files = _named_runs(runs)
+    form = format_for(form, output)
+    files = runs_by_name(runs)
     if len(measure) > 1:
         raise errors.BadParameter("users follow one measure at a time: give -m once.")
-    bound = _Bound.of(_measures(measure), lengths, missing)
-    _check_outputs([("-o", output)], [qrels, *runs, lengths], bound, force)
-    judgments = _judgments(qrels)
+    bound = BoundMeasures.of(measure, lengths, missing)
+    check_outputs([("-o", output)], [qrels, *runs, lengths, *bound.files], force)
+    judgments = judgments_of(qrels)
     with errors.speaking_of(qrels, runs[0]) if len(files) == 1 else nullcontext():
         found = simulated(
             judgments,
@@ -236,4 +232,4 @@ def simulate(
     origin = {"version": found.version, "qrels": str(qrels), "measure": found.measure, "users": users, "seed": seed,
               "reading": reading, "sampling": str(sampling)}  # fmt: skip
     table = table[[column.name for column in columns]].reset_index()
-    Scores(table, columns, notes, origin | _origin_of(bound)).write(form, output)
+    write_results(Scores(table, columns, notes, origin | bound.origin), form, output)

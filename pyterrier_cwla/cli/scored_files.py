@@ -20,7 +20,7 @@ from ..files.run_files import Source, sources
 from ..measures.provider import CWLAEvaluator
 from ..measures.wrappers import Residual
 from ..rendering.terminal import sentence
-from .tables import Column
+from .score_tables import Column
 
 
 class FileScores:
@@ -46,7 +46,7 @@ class FileScores:
         return notes
 
     def tables(
-        self, files: Iterable[tuple[str, Path]], by_query: bool, keep: Path | None, progress: bool
+        self, files: Iterable[tuple[str, Path]], by_query: bool, cache_dir: Path | None, progress: bool
     ) -> Iterator[pd.DataFrame]:
         """One table for each run: a row, or one for each query.
 
@@ -54,7 +54,7 @@ class FileScores:
         """
         with errors.speaking_of(self.qrels, None):
             evaluator = CWLAEvaluator(self.measures, self.judgments)
-        kept = None if keep is None else KeptScores(keep, evaluator)
+        kept = None if cache_dir is None else KeptScores(cache_dir, evaluator)
         names: set[str] = set()
         for name, file in files:
             for scored in self._scored(evaluator, file, kept, progress):

@@ -14,9 +14,9 @@ import typer
 from .. import errors
 from ..errors.sanitise import harmless
 from ..measures.wrappers import files_of
-from ..rendering.terminal import note
+from ..rendering.terminal import note, resumable_from, warnings_as_sentences
 from ..studies.manifest import cannot_write, check_folder, file_names
-from .commands import LengthsFile, Qrels, Runs, WhereMissing, _Bound, _judgments, _measures, _named_runs, _told, app
+from .arguments import BoundMeasures, LengthsFile, Qrels, Runs, WhereMissing, app, judgments_of, runs_by_name
 from .log_commands import Seed
 from .outputs import check_outside, files_in
 
@@ -155,7 +155,7 @@ def robustness(
     from ..studies.incomplete_judgments.result import Robustness
 
     named = _named(measures, lengths, missing) if measures else dict(incomplete.MEASURES)
-    judgments, files = _judgments(qrels), _named_runs(runs)
+    judgments, files = judgments_of(qrels), runs_by_name(runs)
     complete = None if all_runs else 0.95
     found: Study
     more: dict[str, Any] = {} if pool is None else {"pool": str(pool)}
@@ -204,7 +204,7 @@ def power(
     from ..studies.systems.power import Power, discriminative_power
 
     named = _named(measures or ["AP", "nDCG@10", "P@10", "RR"], lengths, missing)
-    judgments, files = _judgments(qrels), _named_runs(runs)
+    judgments, files = judgments_of(qrels), runs_by_name(runs)
     with _kept_in(output, [qrels, *runs, lengths], named, Power) as how:
         found = discriminative_power(
             judgments, files, named, alpha=alpha, resamples=resamples, seed=seed, n_jobs=n_jobs, **how
@@ -230,7 +230,7 @@ def agreement(
     from ..studies.systems.metric_correlations import MetricAgreement, metric_agreement
 
     named = _named(measures or ["AP", "nDCG@10", "P@10", "RR"], lengths, missing)
-    judgments, files = _judgments(qrels), _named_runs(runs)
+    judgments, files = judgments_of(qrels), runs_by_name(runs)
     with _kept_in(output, [qrels, *runs, lengths], named, MetricAgreement):
         _finish(metric_agreement(judgments, files, named, resamples=resamples, seed=seed), output)
 
@@ -365,7 +365,7 @@ def _rated(data: list[Path], source: Published | None, sessions: Path | None, ju
         return getattr(datasets, f"{source}_ratings")(data[0])
     if len(data) != 3:
         raise errors.BadParameter("give QRELS RUN RATINGS, or with --from the folder of a study.")
-    qrels, run, ratings = _judgments(data[0]), data[1], _cells(data[2])
+    qrels, run, ratings = judgments_of(data[0]), data[1], _cells(data[2])
     if sessions is not None:
         return Rated.sessions(qrels, run, _cells(sessions), ratings, judged_by)
     if "preference" in ratings:
@@ -388,10 +388,10 @@ def _cells(path: Path) -> pd.DataFrame:
 
 def _named(texts: list[str], lengths: Path | None, missing: Any) -> dict[str, Any]:
     """The measures as they are computed, by the names that they were asked for."""
-    bound = _Bound.of(_measures(texts), lengths, missing)
+    bound = BoundMeasures.of(texts, lengths, missing)
     for line in bound.notes:
         note(line)
-    return dict(zip(map(str, bound.wanted), bound.measures, strict=True))
+    return bound.by_name
 
 
 def _first(template: str, spans: dict[str, Any]) -> dict[str, Any]:
@@ -420,17 +420,14 @@ def _kept_in(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise cannot_write(folder, error, "-o ") from error
-    try:
+    with resumable_from(parts):
         yield {"cache_dir": parts, "progress": sys.stderr.isatty()}
-    except KeyboardInterrupt:
-        note(f"\nInterrupted. What is done is kept in {parts}: the same command goes on from there.")
-        raise
 
 
 def _finish(found: Study, folder: Path) -> None:
-    with _told() as told:
+    with warnings_as_sentences() as warned:
         page = found.report(folder)
     print(harmless(str(found)))
-    for line in told:
+    for line in warned:
         note(line)
     note(f"All of it: {page}")

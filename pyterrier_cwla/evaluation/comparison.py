@@ -20,7 +20,7 @@ from rich.text import Text
 from ..errors import BadParameter
 from ..errors.sanitise import harmless_segments, sanitised
 from ..rendering.latex import escaped, table_row, tabular
-from ..rendering.terminal import _PROSE, _UNLIMITED, _head, plain_table
+from ..rendering.terminal import PROSE_WIDTH, UNLIMITED_WIDTH, column_head, plain_table
 from .significance import CORRECTIONS, TESTS
 
 #: A note that goes with the forms that have bold type.
@@ -296,15 +296,15 @@ def _comparison_tables(found: Comparison, console: Console, options: ConsoleOpti
     """For each measure a table of all runs, with as many columns as there is room for, and what a reader must know."""
     cells, columns, left_out = found.cells(), _all_columns(found), []
     widths = {name: max(cell_len(_of_cell(cell, name).plain) for cell in cells.values()) for name in columns}
-    unlimited, widest = options.update(max_width=_UNLIMITED), max(20, options.max_width // 5)
+    unlimited, widest = options.update(max_width=UNLIMITED_WIDTH), max(20, options.max_width // 5)
 
     def table_of(measure: str, gap: int) -> Table:
         """All of them have columns of the same widths."""
         table = plain_table(gap=gap)
         height = max(map(len, columns.values()))
-        table.add_column(_head(["run"], height), overflow="fold", max_width=widest)
+        table.add_column(column_head(["run"], height), overflow="fold", max_width=widest)
         for name, head in columns.items():
-            table.add_column(_head(head, height), justify="right", no_wrap=True, min_width=widths[name])
+            table.add_column(column_head(head, height), justify="right", no_wrap=True, min_width=widths[name])
         for run in found.runs:
             baseline = Text("\nbaseline" if run == found.about["baseline"] else "", style="dim")
             table.add_row(Text(str(run)) + baseline, *(_of_cell(cells[run, measure], name) for name in columns))
@@ -325,7 +325,7 @@ def _comparison_tables(found: Comparison, console: Console, options: ConsoleOpti
         yield table_of(measure, gap)
         yield Text()
     for text in _explaining(found, columns, left_out):
-        yield Text("\n").join(Text(text, style="dim").wrap(console, min(options.max_width, _PROSE)))
+        yield Text("\n").join(Text(text, style="dim").wrap(console, min(options.max_width, PROSE_WIDTH)))
 
 
 def _all_columns(found: Comparison) -> dict[str, tuple[str, ...]]:

@@ -10,32 +10,57 @@ from typing import IO, Any
 import pandas as pd
 import pyarrow as pa
 
+from ..errors import BadParameter, near
 from .atomic import written
 
-FORMATS = ("csv", "jsonl", "parquet")
-_TOGETHER = 1 << 18  # rows of a row group
+_ROWS_TOGETHER = 1 << 18  # of a row group
 
 
 def write_rows(tables: Iterable[pd.DataFrame], form: str, path: Path, origin: dict[str, Any]) -> None:
-    """Writes a file of the rows of all tables, which have the same columns; ``origin`` goes along in Parquet.
+    """Write the rows of all tables, which have the same columns, to one file, atomically.
 
-    Nothing is there before all is.
+    Parameters
+    ----------
+    tables : iterable of DataFrame
+        Tables that come one after the other.
+    form : str
+        One of ``FORMATS``.
+    path : Path
+        The file.
+    origin : dict
+        How the tables were computed; a Parquet file carries it with it.
+
+    Raises
+    ------
+    BadParameter
+        If there is no such format.
     """
+    if form not in FORMATS:
+        raise BadParameter(f"no format {form!r} of rows. {near(form, FORMATS)}")
     with written(path) as place:
         if form == "parquet":
             _write_parquet(_gathered(tables), place, origin)
         else:
             with open(place, "w", encoding="utf-8", newline="\n") as file:
                 for number, table in enumerate(tables):
-                    write_text(table, form, file, head=number == 0)
+                    _TEXT[form](table, file, number == 0)
 
 
-def write_text(table: pd.DataFrame, form: str, stream: IO[str], head: bool = True) -> None:
-    """CSV, or a line of JSON for each row."""
-    if form == "csv":
-        table.to_csv(stream, index=False, header=head, lineterminator="\n")
-    else:
-        stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_dict("records"))
+def write_csv(table: pd.DataFrame, stream: IO[str], head: bool = True) -> None:
+    """Write a table as CSV, or its rows alone."""
+    table.to_csv(stream, index=False, header=head, lineterminator="\n")
+
+
+def write_json_lines(table: pd.DataFrame, stream: IO[str], _: bool = True) -> None:
+    """Write a line of JSON for each row; numbers that are not finite become null."""
+    table = table.replace([float("inf"), float("-inf")], float("nan"))
+    if table.isna().any(axis=None):
+        table = table.astype(object).where(table.notna(), None)
+    stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_dict("records"))
+
+
+_TEXT = {"csv": write_csv, "jsonl": write_json_lines}
+FORMATS = (*_TEXT, "parquet")
 
 
 def _write_parquet(tables: Iterable[pd.DataFrame], place: Path, origin: dict[str, Any]) -> None:
@@ -60,7 +85,7 @@ def _gathered(tables: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     some: list[pd.DataFrame] = []
     for table in tables:
         some.append(table)
-        if sum(map(len, some)) >= _TOGETHER:
+        if sum(map(len, some)) >= _ROWS_TOGETHER:
             yield pd.concat(some, ignore_index=True)
             some = []
     if some:

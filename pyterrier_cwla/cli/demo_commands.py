@@ -1,4 +1,4 @@
-"""The command ``demo``."""
+"""The command ``demo``, and the table that it prints."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import typer
 from rich.text import Text
 
 from .. import errors
-from ..rendering.terminal import _head, plain_table, prose, screen
-from .commands import LengthsFile, Missing, WhereMissing, _busy, _judgments, _named_runs, _table, _told, app
+from ..rendering.terminal import busy, column_head, plain_table, prose, screen, warnings_as_sentences
+from .arguments import LengthsFile, Missing, WhereMissing, app, judgments_of, lengths_from, runs_by_name
 
 if TYPE_CHECKING:
     from ..demo.demonstration import Demonstration
@@ -44,13 +44,13 @@ def demo(
         raise errors.BadParameter("--runs DIR and --qrels FILE go together.")
     if runs is None and (lengths or missing):
         raise errors.BadParameter("--lengths and --missing go with --runs DIR and --qrels FILE.")
-    busy = "Generating, indexing, retrieving and scoring …" if runs is None else "Reading and scoring …"
-    with _busy(busy), _told() as told:
+    doing = "Generating, indexing, retrieving and scoring …" if runs is None else "Reading and scoring …"
+    with busy(doing), warnings_as_sentences() as warned:
         if runs is None or qrels is None:
             found, about = _on_generated(seed, documents, topics, baseline)
         else:
             found, about = _on_files(runs, qrels, lengths, missing, baseline)
-    _print(found.comparison, [about, *told, *found.notes])
+    _print(found.comparison, [about, *warned, *found.notes])
 
 
 def _on_generated(seed: int, documents: int, topics: int, baseline: str | None) -> tuple[Demonstration, str]:
@@ -72,8 +72,8 @@ def _on_files(
     from ..files.run_files import sources
     from .scored_files import beginning
 
-    files, judgments = _named_runs([directory]), _judgments(qrels)
-    table = None if lengths is None else _table(lengths)
+    files, judgments = runs_by_name([directory]), judgments_of(qrels)
+    table = None if lengths is None else lengths_from(lengths)
     timed = table is not None or all(
         "doc_length" in beginning(source, ["doc_length"]).column_names for source in sources(files)
     )
@@ -93,9 +93,9 @@ def _print(found: Comparison, notes: Sequence[str]) -> None:
     table = plain_table(gap=2 if console.width >= 100 else 1)
     heads = [measure.replace(" + ", "\n+ ").split("\n") for measure in found.measures]
     height = max(map(len, heads))
-    table.add_column(_head(["system"], height), overflow="fold", min_width=8)
+    table.add_column(column_head(["system"], height), overflow="fold", min_width=8)
     for head in heads:
-        table.add_column(_head(head, height), justify="right", no_wrap=True)
+        table.add_column(column_head(head, height), justify="right", no_wrap=True)
     with_p = 1 < len(found.runs) <= _FEW
     for run in found.runs:
         tag = "\nbaseline" if with_p and run == found.about["baseline"] else ""

@@ -1,0 +1,178 @@
+"""The commands ``evaluate`` and ``compare``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .._version import __version__
+from ..rendering.terminal import busy, note, prose, resumable_from, warnings_as_sentences, with_progress
+from .arguments import (
+    BoundMeasures,
+    CacheDir,
+    Force,
+    FormatName,
+    LengthsFile,
+    Measures,
+    Output,
+    Qrels,
+    Runs,
+    WhereMissing,
+    app,
+    judgments_of,
+    runs_by_name,
+)
+from .output_formats import Format, format_for, write_results
+from .outputs import check_outputs
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+    from ..evaluation.comparison import Comparison
+
+DEFAULTS = ("nDCG@10", "AP", "RR", "RBP(rel=1)")
+_MANY = 3  # runs; for more there is a progress bar
+_ABOUT_DEFAULTS = (
+    "Without -m: nDCG@10, AP, RR, and RBP with p=0.8; grade 1 and above is relevant for the last three."
+    " -m chooses others, `pyterrier-cwla measures` lists them."
+)
+
+
+@app.command()
+def evaluate(
+    qrels: Qrels,
+    runs: Runs,
+    measures: Measures = None,
+    lengths: LengthsFile = None,
+    missing: WhereMissing = None,
+    by_query: Annotated[bool, typer.Option("--by-query", help="One line for each run and query.")] = False,
+    residuals: Annotated[
+        bool, typer.Option("--residuals", help="How much higher each score could be if all documents were judged.")
+    ] = False,
+    cache_dir: CacheDir = None,
+    form: FormatName = None,
+    output: Output = None,
+    force: Force = False,
+) -> None:
+    """Scores runs: a line for each run, a column for each measure.
+
+    Example: pyterrier-cwla evaluate qrels.txt runs/ -m nDCG@10 -m TBG --lengths words.tsv
+    """
+    import pandas as pd
+
+    from ..files.table_writers import FORMATS, write_rows
+    from .score_tables import Column, Scores
+    from .scored_files import FileScores
+
+    form = format_for(form, output)
+    files = runs_by_name(runs)
+    bound = BoundMeasures.of(measures or DEFAULTS, lengths, missing)
+    check_outputs([("-o", output)], [qrels, *runs, lengths, *bound.files], force, [("--cache-dir", cache_dir)])
+    found = FileScores(qrels, judgments_of(qrels), list(map(Column.of, bound.wanted)), bound.measures)
+    why_not = found.add_residuals(next(iter(files.values()))) if residuals else []
+    origin: dict[str, Any] = {
+        "version": __version__,
+        "qrels": str(qrels),
+        "measures": {column.name: str(m) for column, m in zip(found.columns, found.measures, strict=True)},
+        "residuals": {column.name: column.residual for column in found.columns if column.residual},
+        **bound.origin,
+    }
+    few_and_watched = len(files) <= _MANY and sys.stderr.isatty()
+    tables = found.tables(with_progress([*files.items()], "runs", _MANY + 1), by_query, cache_dir, few_and_watched)
+    table = pd.DataFrame()  # empty where rows are written one run after the other
+    file = output if by_query and form in FORMATS else None
+    with resumable_from(cache_dir):
+        if file is not None:
+            write_rows(tables, form, file, origin)
+        else:
+            table = pd.concat(tables, ignore_index=True)
+    notes = [found.about_queries(by_query), *found.notes, *bound.notes, *why_not]
+    notes += [] if measures else [_ABOUT_DEFAULTS]
+    scores = Scores(table, found.columns, notes, origin)
+    if file is None:
+        write_results(scores, form, output)
+        return
+    for line in scores.notes_beside(form):
+        note(line)
+
+
+@app.command()
+def compare(
+    qrels: Qrels,
+    runs: Runs,
+    measures: Measures = None,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The run to compare the others with, by the name of its file.")
+    ] = None,
+    lengths: LengthsFile = None,
+    missing: WhereMissing = None,
+    test: Annotated[
+        str, typer.Option(metavar="TEST", help="What says which are significant: t, wilcoxon or randomisation.")
+    ] = "t",
+    correction: Annotated[
+        str, typer.Option(metavar="NAME", help="For all comparisons of the table: holm, bonferroni, fdr_bh …, or none.")
+    ] = "holm",
+    confidence: Annotated[float, typer.Option(help="Of the intervals; the rest is the level of the test.")] = 0.95,
+    resamples: Annotated[int, typer.Option(help="Of the bootstrap and of the randomisation test.")] = 10_000,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same intervals and p-values.")] = 0,
+    form: FormatName = None,
+    output: Output = None,
+    force: Force = False,
+) -> None:
+    """Compares runs: intervals, differences to a baseline, significance, and a table for a paper (--format latex).
+
+    Example: pyterrier-cwla compare qrels.txt runs/ -m nDCG@10 -m AP --baseline bm25 -o table.tex
+    """
+    from ..evaluation.run_comparison import compare as compared
+
+    form = format_for(form, output)
+    files = runs_by_name(runs)
+    bound = BoundMeasures.of(measures or DEFAULTS, lengths, missing)
+    check_outputs([("-o", output)], [qrels, *runs, lengths, *bound.files], force)
+    judgments = judgments_of(qrels)
+    with busy("Reading, scoring and comparing …"), warnings_as_sentences() as warned:
+        found = compared(
+            judgments,
+            files,
+            bound.by_name,
+            baseline,
+            confidence=confidence,
+            test=test,
+            correction=None if correction == "none" else correction,
+            resamples=resamples,
+            seed=seed,
+        )
+    found.about.update(qrels=str(qrels), **bound.origin)
+    write_results(_Compared(found, [*warned, *bound.notes, *([] if measures else [_ABOUT_DEFAULTS])]), form, output)
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """A comparison, and what a reader should know besides."""
+
+    found: Comparison
+    notes: Sequence[str]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        return self.found.table
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        return self.found.about
+
+    def print(self, console: Console) -> None:
+        console.print(self.found)
+        for text in self.notes:
+            prose(console, text)
+
+    def latex(self) -> str:
+        return self.found.to_latex()
+
+    def notes_beside(self, form: Format) -> list[str]:
+        return [*(self.found.of_queries if form is not Format.latex else ()), *self.notes]

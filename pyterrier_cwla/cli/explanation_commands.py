@@ -1,0 +1,134 @@
+"""The commands ``explain`` and ``measures``."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import typer
+
+from .. import errors
+from ..data.alignment import Judgments
+from ..evaluation.explanation import Explanation
+from ..evaluation.explanation import explain as explanation_of
+from ..files.atomic import written
+from ..files.formats import read_run
+from ..measures import reference
+from ..rendering.terminal import warnings_as_sentences
+from .arguments import (
+    BoundMeasures,
+    Force,
+    LengthsFile,
+    Missing,
+    Qrels,
+    WhereMissing,
+    app,
+    judgments_of,
+    runs_by_name,
+)
+from .explanation_tables import print_explanation
+from .outputs import check_outputs
+from .reference_tables import print_entry, print_listing
+
+
+class Listing(StrEnum):
+    """What a listing is written as."""
+
+    table = "table"
+    jsonl = "jsonl"
+
+
+@app.command()
+def explain(
+    qrels: Qrels,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run in one of the same formats.", show_default=False)],
+    query: Annotated[str, typer.Option("--query", "-q", metavar="ID", help="The query.", show_default=False)],
+    measure: Annotated[
+        str, typer.Option("--measure", "-m", metavar="MEASURE", help="The measure.", show_default=False)
+    ],
+    lengths: LengthsFile = None,
+    missing: WhereMissing = None,
+    depth: Annotated[int, typer.Option("--depth", min=1, metavar="N", help="How many ranks to show.")] = 20,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Also draw it: an .svg, .png or .pdf file.")
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Shows how a score comes about, rank by rank.
+
+    Example: pyterrier-cwla explain qrels.txt bm25.txt -q 301 -m "CWLA(C='inst(1)',A='erg',max_rel=3)"
+    """
+    if plot is not None and plot.suffix.lower() not in (".svg", ".png", ".pdf"):
+        raise errors.BadParameter(f"--plot {plot}: the file's name must end in .svg, .png or .pdf.")
+    bound = BoundMeasures.of([measure], lengths, missing)
+    check_outputs([("--plot", plot)], [qrels, run, lengths, *bound.files], force)
+    if bound.wanted[0].NAME == "Residual":
+        raise errors.BadParameter(f"{measure} is a difference of two scores; explain the measure itself.")
+    judgments = judgments_of(qrels)
+    table = read_run(run)
+    _check_common_query(table, run, judgments, qrels)
+    one_query = table.filter(pc.equal(table["query_id"], query))
+    if query not in judgments.index:
+        hint = errors.near(query, judgments.qids)
+        hint = hint if hint.startswith("Near") else f"It has {errors.some(judgments.qids)}."
+        raise errors.BadParameter(f"{qrels}: no query {query!r}. {hint}")
+    if not one_query.num_rows:
+        raise errors.BadParameter(f"{run}: no documents for query {query!r}.")
+    # Other queries matter only where the mean length of the whole run stands in for a missing one.
+    whole = missing is Missing.mean and lengths is None
+    with errors.speaking_of(qrels, run), warnings_as_sentences() as warned:
+        explained = explanation_of(judgments, table if whole else one_query, query, bound.measures[0])
+    name = next(iter(runs_by_name([run])))
+    title = f"{bound.wanted[0]} of query {query} in {name}: {explained.score:.4f}"
+    print_explanation(explained, title, depth, [*warned, *bound.notes])
+    if plot is not None:
+        _draw(explained, plot, depth)
+
+
+def _check_common_query(table: pa.Table, run: Path, judgments: Judgments, qrels: Path) -> None:
+    """Raise BadRun where a run answers none of the judged queries."""
+    found = pc.unique(table["query_id"]).to_pylist()
+    if not any(query in judgments.index for query in found):
+        raise errors.BadRun(
+            f"{run}: no query in common with {qrels}: the run has {errors.some(found)}, the judgments"
+            f" {errors.some(judgments.qids)}."
+        )
+
+
+def _draw(explained: Explanation, path: Path, depth: int) -> None:
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        with written(path) as place:
+            explained.plot(depth=depth).figure.savefig(place, bbox_inches="tight")
+    except ModuleNotFoundError as error:
+        raise errors.CWLAError(
+            f"--plot needs matplotlib. Install it: pip install 'pyterrier-cwla[plots]' ({error})"
+        ) from error
+
+
+@app.command()
+def measures(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Tell all about this one.")] = None,
+    form: Annotated[Listing, typer.Option("--format", help="A table, or a line of JSON for each.")] = Listing.table,
+) -> None:
+    """Lists the measures, and the language in which new ones are written.
+
+    Example: pyterrier-cwla measures TBG
+    """
+    found = reference.entries() if name is None else reference.find(name)
+    if form is Listing.jsonl:
+        for entry in found:
+            print(json.dumps(entry.record(), ensure_ascii=False))
+    elif name is None:
+        print_listing(found)
+    else:
+        for number, entry in enumerate(found):
+            if number:
+                print()
+            print_entry(entry)

@@ -1,0 +1,120 @@
+"""Tables of explanations: rank by rank, with sums and what the columns mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from ..evaluation.explanation import Explanation
+from ..rendering.terminal import UNLIMITED_WIDTH, decimal, plain_table, prose, screen
+
+_MEANINGS = {
+    "gain": "what the document is worth",
+    "effort": "what it costs to examine it",
+    "T": "the effort before it",
+    "C": "the share of users here who go on",
+    "V": "the share of all users who come here",
+    "W": "V/V⁺, the share of their attention",
+    "L": "the share who leave here",
+    "A": "what those who leave here feel",
+    "L·A": "what they add to the score",
+    "discount": "what a gain of 1 here adds to the score",
+}
+_TOTALS = {
+    "V⁺": "items that a user sees, on average: ΣV",
+    "effort": "what a user spends, on average",
+    "ETG": "expected total gain",
+    "ERG": "expected rate of gain: ETG over effort",
+    "beyond": "of Σ L·A: what comes after the list",
+    "N": "the normaliser",
+    "score": "Σ L·A over N",
+}
+_FIRST_TO_GO = ("W", "discount", "T", "effort", "A")  # where the terminal is narrow
+
+
+def print_explanation(explanation: Explanation, title: str, depth: int, notes: Sequence[str] = ()) -> None:
+    """The first ranks of an explanation with sums, what lies below them, and what the columns mean."""
+    console = screen()
+    console.print(Text(title, style="bold"))
+    console.print()
+    table, columns, left_out = _that_fits(console, explanation, depth)
+    console.print(table)
+    console.print()
+    facts = Table.grid(padding=(0, 2, 0, 0))
+    facts.add_column(style="bold")
+    facts.add_column(justify="right")
+    facts.add_column(style="dim")
+    for name, value in explanation.totals.items():
+        facts.add_row(
+            name, decimal(value) or "–", _TOTALS[name] if not math.isnan(value) else "not finite, or not known"
+        )
+    console.print(facts)
+    console.print()
+    prose(console, " · ".join(f"{name}: {_MEANINGS[name]}" for name in columns if name in _MEANINGS))
+    if left_out:
+        prose(console, f"Left out at this width: {', '.join(left_out)}.")
+    for line in notes:
+        prose(console, line)
+
+
+def _that_fits(console: Console, explanation: Explanation, depth: int) -> tuple[Table, list[str], list[str]]:
+    """The table with as many columns as the screen is wide enough for, the names of these, and of those left out."""
+    ranks = explanation.table
+    columns = [name for name in ranks if name != "discount" or ranks[name].notna().any()]
+    if (ranks["effort"] == 1).all():
+        columns = [name for name in columns if name not in ("effort", "T")]
+    if not np.isfinite(explanation.expected_items):
+        columns.remove("W")
+    left_out: list[str] = []
+    unlimited = console.options.update(max_width=UNLIMITED_WIDTH)
+    for name in ("", *_FIRST_TO_GO):
+        if name in columns:
+            columns.remove(name)
+            left_out.append(name)
+        for gap in (2, 1):
+            table = _ranks(explanation, columns, depth, gap, docno_width=40 if console.width >= 120 else 20)
+            if Measurement.get(console, unlimited, table).maximum <= console.width:
+                return table, columns, left_out
+    return table, columns, left_out
+
+
+def _ranks(explanation: Explanation, columns: list[str], depth: int, gap: int, docno_width: int) -> Table:
+    ranks = explanation.table
+    shown, hidden = ranks.iloc[:depth], ranks.iloc[depth:]
+    table = plain_table(gap=gap)
+    for name in columns:
+        if name == "docno":
+            table.add_column(name, max_width=docno_width, overflow="ellipsis", no_wrap=True)
+        else:
+            table.add_column(name, justify="right", no_wrap=True)
+    for row in shown.to_dict("records"):
+        table.add_row(*(_cell(name, row[name]) for name in columns))
+    table.add_section()
+    sums = {name: ranks[name].sum() for name in ("gain", "effort", "V", "W", "L", "L·A")}
+    if len(hidden):
+        more = {"docno": f"… {len(hidden):,} more", **{name: hidden[name].sum() for name in sums}}
+        table.add_row(*(_cell(name, more.get(name, np.nan)) for name in columns), style="dim")
+    items = explanation.expected_items
+    beyond = {"docno": "beyond", "V": items - sums["V"], "W": 1 - sums["V"] / items, "L·A": explanation.beyond}
+    if beyond["L·A"] or beyond["V"] > 1e-9:
+        table.add_row(*(_cell(name, beyond.get(name, np.nan)) for name in columns), style="dim")
+    total = {**sums, "docno": "total", "V": items, "W": 1.0, "L": np.nan, "L·A": sums["L·A"] + explanation.beyond}
+    table.add_row(*(_cell(name, total.get(name, np.nan)) for name in columns), style="bold")
+    return table
+
+
+def _cell(name: str, value: Any) -> str | Text:
+    if name == "docno":
+        return Text(value) if isinstance(value, str) and value else Text("not retrieved", style="dim")
+    if math.isnan(value):
+        return ""
+    if name in ("rank", "grade"):
+        return f"{value:g}"
+    return decimal(value, 2 if name in ("effort", "T") else 4)

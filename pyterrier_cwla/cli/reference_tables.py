@@ -1,0 +1,99 @@
+"""The listing of measures and of the language, and the entry of one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from ..measures.reference import KINDS, Entry, made_of
+from ..rendering.terminal import print_indented, prose, readable_screen, two_columns
+
+_ONE_OF = {
+    "measure": "A measure of this package.",
+    "ir_measures": "A measure of ir_measures, computed here at ir_measures' values.",
+}
+_ROLES = {"gain": "gain", "effort": "effort", "continuation": "C", "aggregation": "A", "norm": "norm"}
+
+
+def print_listing(entries: Sequence[Entry]) -> None:
+    """All there is, kind by kind: what it says, what it takes, and where it comes from."""
+    console = readable_screen()
+    for kind, question in KINDS.items():
+        of_kind = [entry for entry in entries if entry.kind == kind]
+        if not of_kind:
+            continue
+        console.print(Text(question[0].upper() + question[1:], style="bold"))
+        table = Table.grid(padding=(0, 2, 0, 0), expand=False)
+        table.add_column(min_width=12, max_width=max(14, console.width // 3))
+        table.add_column()
+        if console.width >= 120:
+            table.add_column(style="dim", max_width=console.width // 3)
+        for entry in of_kind:
+            table.add_row(*_row(entry, wide=console.width >= 120))
+        print_indented(console, table)
+        console.print()
+    prose(
+        console, "`pyterrier-cwla measures NAME` tells all about one of them, and measures are put together like this:"
+    )
+    prose(
+        console,
+        "CWLA(C='rbp(0.8)',A='max',max_rel=3)  CWLA(C='decay(60)',A='etg',effort='time',gain='binary')@20",
+        "",
+        2,
+    )
+
+
+def _row(entry: Entry, wide: bool) -> list[Text]:
+    text = Text(entry.says)
+    given = [parameter.briefly for parameter in entry.parameters if parameter.name != "cutoff"]
+    if given and entry.kind in ("measure", "ir_measures"):
+        text.append("\n" + "; ".join(given), style="dim")
+    cells = [Text(entry.signature, style="cyan"), text]
+    if wide:
+        return [*cells, Text(entry.source)]
+    if entry.source:
+        text.append(f"\n{entry.source}", style="dim")
+    return cells
+
+
+def print_entry(entry: Entry) -> None:
+    """Everything about one: formula, units, range, example, parts, parameters, source."""
+    console = readable_screen()
+    prose(console, f"{entry.signature}: {entry.says}", "bold")
+    if entry.formula or entry.units or entry.range:
+        console.print()
+    for paragraph in filter(None, entry.formula.split("\n\n")):
+        prose(console, " ".join(paragraph.split()), "", 2)
+    for name, value in (("Unit", entry.units), ("Range", entry.range)):
+        if value:
+            prose(console, f"{name}: {value}.", "", 2)
+    if entry.example:
+        console.print()
+        for line in entry.example.split("\n"):
+            console.print(Text(f"  {line}", style="cyan"), soft_wrap=True)
+    if entry.parts:
+        table = two_columns("bold", "")
+        for role, choice in entry.parts.items():
+            lines: list[str] = []
+            for part in made_of(role, choice):
+                lines += [f"{part.name}: {part.says}" if lines else part.says, *part.formula.split("\n\n")[:1]]
+            table.add_row(role, Text("\n").join([Text(choice, style="cyan"), *map(Text, filter(None, lines))]))
+        console.print()
+        print_indented(console, table)
+    if entry.parameters:
+        table = two_columns("cyan", "")
+        for parameter in entry.parameters:
+            means = f"{parameter.means}: " if parameter.means else ""
+            table.add_row(Text(parameter.written), Text(means + parameter.allowed))
+        console.print()
+        print_indented(console, table)
+    console.print()
+    if entry.kind in _ROLES:
+        needed = ",".join(parameter.name for parameter in entry.parameters if parameter.required)
+        written = f"{entry.name}({needed})" if needed else entry.name
+        console.print(Text.assemble("In a measure: ", (f"{_ROLES[entry.kind]}={written!r}", "cyan")))
+    prose(console, _ONE_OF.get(entry.kind, KINDS[entry.kind][0].upper() + KINDS[entry.kind][1:]))
+    if entry.source:
+        prose(console, f"Source: {entry.source}.")

@@ -1,0 +1,132 @@
+"""Tables of scores: a row for each run or query, a column for each measure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+from ir_measures.measures import Measure, SumAgg
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..rendering.latex import escaped, table_row, tabular
+from ..rendering.terminal import column_head, decimal, plain_table, prose
+from .output_formats import Format
+
+
+@dataclass(frozen=True)
+class Column:
+    """A measure's place in a table of scores: its name in files, its head in tables, and whether it counts things."""
+
+    name: str
+    head: tuple[str, ...]
+    counts: bool = False
+    residual: str = ""
+    """Of a residual: whether it is a bound."""
+
+    @classmethod
+    def of(cls, measure: Measure) -> Column:
+        return cls(str(measure), head_of(measure), isinstance(measure.aggregator(), SumAgg))
+
+    def written(self, value: float) -> str:
+        return f"{value:.0f}" if self.counts else decimal(value)
+
+
+def head_of(measure: Measure) -> tuple[str, ...]:
+    """A measure's text in short lines: CWLA / C=rbp(0.8) / A=max / max_rel=3."""
+    cutoff = f"@{measure.params[measure.AT_PARAM]}" if measure.AT_PARAM in measure.params else ""
+    parameters = [f"{name}={value}" for name, value in measure.params.items() if name != measure.AT_PARAM]
+    return (f"{measure.NAME}{cutoff}", *parameters)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of runs: a column ``run`` (and ``query_id``) and one for each measure; and what a reader should know."""
+
+    table: pd.DataFrame
+    columns: Sequence[Column]
+    notes: Sequence[str] = ()
+    origin: dict[str, Any] = field(default_factory=dict)
+    """What saved results carry with them."""
+
+    @property
+    def by_query(self) -> bool:
+        return "query_id" in self.table
+
+    def notes_beside(self, form: Format) -> list[str]:
+        """The notes, and which residuals are bounds."""
+        return [*self.notes, *(f"{column.name}: {column.residual}." for column in self.columns if column.residual)]
+
+    def latex(self) -> str:
+        names = ["run", "query"] if self.by_query else ["run"]
+        head = [*names, *(escaped(column.name) for column in self.columns)]
+        body = (table_row(map(escaped, cells)) for cells in self._cells())
+        alignment = "l" * len(names) + "r" * len(self.columns)
+        lines = ["% \\usepackage{booktabs}", *tabular(alignment, head, body)]
+        return "\n".join(lines) + "\n"
+
+    def _cells(self) -> Iterable[list[str]]:
+        ids = [self.table[name] for name in ("run", "query_id") if name in self.table]
+        values = [[column.written(v) for v in self.table[column.name].tolist()] for column in self.columns]
+        return (list(row) for row in zip(*ids, *values, strict=True))
+
+    def print(self, console: Console) -> None:
+        """Tables of as many measures as fit beside each other, with means where queries stand by themselves."""
+        runs = self.table["run"].tolist()
+        ids = [runs, self.table["query_id"].tolist()] if self.by_query else [runs]
+        widest = max(20, console.width // 3)
+        names = sum(min(max(map(len, [*column, "query"])), widest) + 2 for column in ids)
+        blocks: list[list[Column]] = [[]]
+        room = console.width - names
+        for group in self._groups():
+            needed = sum(map(self._width, group))
+            if blocks[-1] and needed > room + 2:
+                blocks.append([])
+                room = console.width - names
+            blocks[-1] += group
+            room -= needed
+        for number, block in enumerate(blocks):
+            if number:
+                console.print()
+            console.print(self._block(block, widest))
+        if self.notes:
+            console.print()
+        for line in self.notes:
+            prose(console, line)
+        if any(column.residual for column in self.columns):
+            prose(console, "Residual: how much higher the score could be if all documents were judged.")
+
+    def _groups(self) -> list[list[Column]]:
+        """Columns that must not be torn apart: a measure and its residual."""
+        groups: list[list[Column]] = []
+        for column in self.columns:
+            if column.residual:
+                groups[-1].append(column)
+            else:
+                groups.append([column])
+        return groups
+
+    def _width(self, column: Column) -> int:
+        cells = (column.written(value) for value in self.table[column.name].tolist())
+        return max(map(len, [*column.head, *cells])) + 2
+
+    def _block(self, block: list[Column], widest: int) -> Table:
+        table = plain_table()
+        height = max(len(column.head) for column in block)
+        for name in ["run", "query"] if self.by_query else ["run"]:
+            table.add_column(column_head([name], height), overflow="fold", max_width=widest)
+        for column in block:
+            table.add_column(column_head(column.head, height), justify="right", no_wrap=True)
+        for run, of_run in self.table.groupby("run", sort=False):
+            for _, row in of_run.iterrows():
+                ids = [run, row["query_id"]] if self.by_query else [run]
+                table.add_row(*map(Text, ids), *(column.written(row[column.name]) for column in block))
+            if self.by_query:
+                table.add_section()
+                total = [of_run[column.name].sum() if column.counts else of_run[column.name].mean() for column in block]
+                cells = [column.written(value) for column, value in zip(block, total, strict=True)]
+                table.add_row(Text(run), f"all {len(of_run)}", *cells, style="bold", end_section=True)
+        return table
