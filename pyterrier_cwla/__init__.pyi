@@ -19,10 +19,9 @@ from .data.duplicates import find_duplicates as find_duplicates, register_duplic
 from .data.lengths import Lengths as Lengths, lengths_of_texts as lengths_of_texts, register_lengths as register_lengths
 from .errors import CannotScore as CannotScore, CWLAError as CWLAError, CWLAWarning as CWLAWarning
 from .evaluation.arrays import explain_gains as explain_gains, score as score
-from .evaluation.driver import evaluate as evaluate
+from .evaluation.driver import evaluate as evaluate, stream as stream
 from .evaluation.explanation import explain as explain
 from .evaluation.run_comparison import compare as compare
-from .evaluation.streaming import stream as stream
 from .learning.cross_validation import out_of_fold as out_of_fold
 from .learning.lambdamart import LambdaMART as LambdaMART
 from .learning.rankers import GroupedRanker as GroupedRanker

@@ -51,7 +51,7 @@ def trial(folder, rng, kills=1):
         stopped(folder, at)
     place = ["qrels.txt", "runs"]
     qrels, runs = (str(folder / name) for name in place)
-    found = evaluate(qrels, runs, MEASURES, by_query=True, keep=folder / "kept")
+    found = evaluate(qrels, runs, MEASURES, by_query=True, cache_dir=folder / "kept")
     return found, evaluate(qrels, runs, MEASURES, by_query=True)
 
 

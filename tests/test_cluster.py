@@ -275,15 +275,15 @@ def test_values_are_kept_and_taken_from_there(expected, qrels, runs, client, tmp
     for name, run in runs.items():
         as_trec(run, tmp_path / f"{name}.txt")
     files = {name: tmp_path / f"{name}.txt" for name in runs}
-    ask = {"client": client, "keep": tmp_path / "kept"}
+    ask = {"client": client, "cache_dir": tmp_path / "kept"}
     found = cluster.evaluate(qrels, files, MEASURES[:4], **ask)
     pd.testing.assert_frame_equal(found, expected[1][found.columns], check_exact=True)
     pd.testing.assert_frame_equal(cluster.evaluate(qrels, files, MEASURES, **ask), expected[1], check_exact=True)
     with monkeypatch.context() as patch:
-        patch.setattr(cluster, "tables_of_runs", None)
+        patch.setattr(cluster, "scores_of_runs", None)
         found = cluster.evaluate(qrels, files, MEASURES, by_query=True, **ask).compute(scheduler=client)
         pd.testing.assert_frame_equal(found.set_index(["run", "query_id"]), expected[0], check_exact=True)
-    with pytest.raises(BadParameter, match="keep= is for runs in files"):
+    with pytest.raises(BadParameter, match="cache_dir= is for runs in files"):
         cluster.evaluate(qrels, dataframe.from_pandas(runs["bm25"], npartitions=1), MEASURES, **ask)
 
 
@@ -292,7 +292,7 @@ def test_ctrl_c_calls_off_what_others_wait_for_and_what_is_done_stays(qrels, run
     for name, path in files.items():
         as_trec(runs[name], path)
     first, second, _ = runs
-    asked, left, gate, tables_of_runs = Event(), Event(), str(tmp_path / "gate"), cluster.tables_of_runs
+    asked, left, gate, scores_of_runs = Event(), Event(), str(tmp_path / "gate"), cluster.scores_of_runs
 
     def opened(gate):
         while not os.path.exists(gate):
@@ -311,18 +311,18 @@ def test_ctrl_c_calls_off_what_others_wait_for_and_what_is_done_stays(qrels, run
             except CancelledError:
                 left.set()
                 raise
-        return tables_of_runs(client, sent, queries, given)
+        return scores_of_runs(client, sent, queries, given)
 
-    monkeypatch.setattr(cluster, "tables_of_runs", tables)
+    monkeypatch.setattr(cluster, "scores_of_runs", tables)
     try:
         with pytest.raises(KeyboardInterrupt):
-            cluster.evaluate(qrels, files, ["AP"], client=client, keep=tmp_path / "kept")
+            cluster.evaluate(qrels, files, ["AP"], client=client, cache_dir=tmp_path / "kept")
         assert left.wait(5)
     finally:
         (tmp_path / "gate").touch()
-    monkeypatch.setattr(cluster, "tables_of_runs", None)
+    monkeypatch.setattr(cluster, "scores_of_runs", None)
     done = {"both": files["both"]}
-    found = cluster.evaluate(qrels, done, ["AP"], client=client, keep=tmp_path / "kept")
+    found = cluster.evaluate(qrels, done, ["AP"], client=client, cache_dir=tmp_path / "kept")
     pd.testing.assert_frame_equal(found, evaluate(qrels, done, ["AP"]), check_exact=True)
 
 
@@ -373,8 +373,8 @@ def test_what_is_wrong_is_said_as_in_one_process(qrels, runs, client, tmp_path):
         ask(tmp_path / "nowhere")
     for name in "ab":
         run.assign(run="one").to_parquet(tmp_path / f"{name}.parquet")
-    for keep in (None, tmp_path / "kept"):
-        ask_both = {"keep": keep, "client": client}
+    for cache_dir in (None, tmp_path / "kept"):
+        ask_both = {"cache_dir": cache_dir, "client": client}
         with pytest.raises(BadRun, match=r"two runs have the name 'one' \(in .*a.parquet and .*b.parquet\): give"):
             cluster.evaluate(qrels, [tmp_path / "a.parquet", tmp_path / "b.parquet"], ["AP"], **ask_both)
         for none in ([], (), {}):

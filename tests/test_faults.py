@@ -21,11 +21,11 @@ from killed import collection, stopped, trial
 import pyterrier_cwla
 from pyterrier_cwla import CWLAError, evaluate, lengths_of_texts
 from pyterrier_cwla.errors import MalformedFile, NotWritten
-from pyterrier_cwla.evaluation.streaming import Counts
+from pyterrier_cwla.evaluation.row_counts import Counts
 from pyterrier_cwla.files import run_files
 from pyterrier_cwla.files.atomic import written
 from pyterrier_cwla.tasks.checkpoints import Pieces
-from pyterrier_cwla.tasks.result_cache import Kept
+from pyterrier_cwla.tasks.result_cache import ResultCache
 
 MEASURES = ["AP", "nDCG@10"]
 RNG = random.Random(0)
@@ -141,10 +141,10 @@ def test_a_file_that_shrinks_while_it_is_read(monkeypatch, rows):
     write(len(FRAME))
     monkeypatch.setattr(run_files, "ROWS", 10)
     monkeypatch.setattr(Counts, "total", classmethod(shrinking))
-    for keep in (None, "kept"):
+    for cache_dir in (None, "kept"):
         write(len(FRAME))
         with pytest.raises(CWLAError, match=r"run.parquet"):
-            evaluate(QRELS, "run.parquet", MEASURES, keep=keep)
+            evaluate(QRELS, "run.parquet", MEASURES, cache_dir=cache_dir)
     assert not list(Path("kept").rglob("*.npz"))
 
 
@@ -220,7 +220,7 @@ def test_no_room_to_keep_what_is_done():
     frame = FRAME.assign(query_id=[f"q{at}" for at in range(len(FRAME))])
     qrels = frame[["query_id", "doc_id"]].assign(relevance=1)
     with room(500), pytest.raises(NotWritten, match=r"cache_dir='kept': cannot be written"):
-        evaluate(qrels, frame, MEASURES, keep="kept")
+        evaluate(qrels, frame, MEASURES, cache_dir="kept")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can make a small disk")
@@ -233,7 +233,7 @@ def test_a_disk_that_is_really_full():
         says = r"scores.csv: cannot be written \(No space left on device\): make room"
         with pytest.raises(NotWritten, match=says), written("disk/scores.csv") as place:
             place.write_bytes(bytes(100_000))
-        kept = Kept("disk", {})
+        kept = ResultCache("disk", {})
         with pytest.raises(NotWritten, match=r"cache_dir='disk': cannot be written \(No space left on device\)"):
             kept.put("piece", {"x": np.zeros(10_000)})
         assert [path.name for path in Path("disk").rglob("*") if path.is_file()] == ["identity.json"]
@@ -326,7 +326,7 @@ def test_an_interrupted_command_leaves_no_output_and_goes_on(tmp_path, how, code
     assert b"Traceback" not in process.err
     assert (b"What is done is kept in kept" in process.err) == (how == signal.SIGINT)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "qrels.txt", "runs"]
-    found = evaluate("qrels.txt", "runs", ["AP"], keep="kept")
+    found = evaluate("qrels.txt", "runs", ["AP"], cache_dir="kept")
     pd.testing.assert_frame_equal(found, evaluate("qrels.txt", "runs", ["AP"]), check_exact=True)
 
 

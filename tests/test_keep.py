@@ -14,11 +14,11 @@ import pyterrier_cwla
 from pyterrier_cwla import CWLAError, evaluate
 from pyterrier_cwla.data.columns import of_columns, run_columns
 from pyterrier_cwla.errors import MalformedFile
+from pyterrier_cwla.evaluation.driver import stream
 from pyterrier_cwla.evaluation.measure_hash import names_in_cache
-from pyterrier_cwla.evaluation.streaming import stream
 from pyterrier_cwla.measures.provider import CWLAEvaluator, computed_here
 from pyterrier_cwla.tasks.hashing import of_strings
-from pyterrier_cwla.tasks.result_cache import Kept, _seal
+from pyterrier_cwla.tasks.result_cache import ResultCache, _seal
 
 MEASURES = ["AP", "nDCG@10", "CWLA(C='rbp(0.8)',A='max',max_rel=3)"]
 
@@ -67,33 +67,35 @@ def again(log):
     return found
 
 
-def scored(*, runs="runs", measures=MEASURES, keep="kept", **more):
-    return evaluate("qrels.txt", runs, measures, by_query=True, keep=keep, **more)
+def scored(*, runs="runs", measures=MEASURES, cache_dir="kept", **more):
+    return evaluate("qrels.txt", runs, measures, by_query=True, cache_dir=cache_dir, **more)
 
 
 def test_a_second_call_computes_nothing_and_says_the_same(collection, computed):
-    expected = scored(keep=None)
+    expected = scored(cache_dir=None)
     assert again(computed) == ["AP,CWLA,nDCG"] * 3
     pd.testing.assert_frame_equal(scored(), expected, check_exact=True)
     assert again(computed) == ["AP,CWLA,nDCG"] * 3
     pd.testing.assert_frame_equal(scored(), expected, check_exact=True)
-    pd.testing.assert_frame_equal(evaluate("qrels.txt", "runs", MEASURES, keep="kept"), evaluate("qrels.txt", "runs", MEASURES))  # fmt: skip
-    streamed = pd.concat(stream("qrels.txt", "runs", MEASURES, keep="kept")).set_index(["run", "query_id"])
+    pd.testing.assert_frame_equal(evaluate("qrels.txt", "runs", MEASURES, cache_dir="kept"), evaluate("qrels.txt", "runs", MEASURES))  # fmt: skip
+    streamed = pd.concat(stream("qrels.txt", "runs", MEASURES, cache_dir="kept")).set_index(["run", "query_id"])
     pd.testing.assert_frame_equal(streamed, expected, check_exact=True, check_index_type=False)
 
 
 def test_only_what_is_new_or_changed_is_computed(collection, computed):
     scored()
     again(computed)
-    pd.testing.assert_frame_equal(scored(measures=["RR", *MEASURES]), scored(measures=["RR", *MEASURES], keep=None))
+    pd.testing.assert_frame_equal(
+        scored(measures=["RR", *MEASURES]), scored(measures=["RR", *MEASURES], cache_dir=None)
+    )
     assert again(computed)[:3] == ["RR"] * 3
     Path("runs/a.txt").write_text(Path("runs/a.txt").read_text().replace("d3 ", "d99 "))
-    expected = scored(keep=None)
+    expected = scored(cache_dir=None)
     again(computed)
     pd.testing.assert_frame_equal(scored(), expected)
     assert again(computed) == ["AP,CWLA,nDCG"]
     Path("qrels.txt").write_text(Path("qrels.txt").read_text().replace("d3 1", "d3 0") + "q0 0 dd 1\n")
-    expected = scored(keep=None)
+    expected = scored(cache_dir=None)
     again(computed)
     pd.testing.assert_frame_equal(scored(), expected)
     assert again(computed) == ["AP,CWLA,nDCG"] * 3
@@ -118,7 +120,7 @@ def test_other_versions_are_others(collection, computed, monkeypatch):
 def test_frames_are_kept_too(collection, computed):
     frames = {name: pd.DataFrame({"query_id": ["q0", "q0", "q1"], "doc_id": ["d0", "d3", "d6"], "score": [2.0, 1.0, s]})
               for name, s in (("one", 1.0), ("two", 2.0))}  # fmt: skip
-    expected = scored(runs=frames, keep=None)
+    expected = scored(runs=frames, cache_dir=None)
     again(computed)
     for times in (2, 0):
         pd.testing.assert_frame_equal(scored(runs=frames), expected, check_exact=True)
@@ -133,7 +135,7 @@ def test_frames_are_kept_too(collection, computed):
 def test_runs_that_one_file_holds(collection, computed):
     frame = pd.read_parquet("runs/c.parquet")
     pd.concat([frame.assign(run="x"), frame.assign(run="y", score=-frame["score"])]).to_parquet("many.parquet")
-    expected = scored(runs="many.parquet", keep=None)
+    expected = scored(runs="many.parquet", cache_dir=None)
     again(computed)
     for computed_again in (True, False):
         pd.testing.assert_frame_equal(scored(runs="many.parquet"), expected, check_exact=True)
@@ -154,7 +156,7 @@ def test_contents_of_tables_count(collection):
         Path("words.tsv").write_text(table + "\n")
         os.utime("words.tsv", (words, words))
         measures = ["TBG(lengths='words.tsv')"]
-        pd.testing.assert_frame_equal(scored(measures=measures), scored(measures=measures, keep=None))
+        pd.testing.assert_frame_equal(scored(measures=measures), scored(measures=measures, cache_dir=None))
 
 
 def test_broken_pieces_are_done_again(collection, computed):
@@ -178,7 +180,7 @@ def test_broken_pieces_are_done_again(collection, computed):
 
 
 def test_every_flipped_bit_of_a_piece_is_noticed(tmp_path):
-    kept, layout = Kept(tmp_path, {}), {"values": ("f", (3,))}
+    kept, layout = ResultCache(tmp_path, {}), {"values": ("f", (3,))}
     kept.put("piece", {"values": np.arange(3.0)})
     (path,) = tmp_path.rglob("*.npz")
     whole = path.read_bytes()
@@ -201,7 +203,7 @@ WRONG = {
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_pieces_of_another_layout_are_refused(tmp_path, wrong):
-    kept = Kept(tmp_path, {})
+    kept = ResultCache(tmp_path, {})
     kept.put("piece", {"values": np.zeros(6), "answered": np.ones(6, bool)})
     assert kept.get("piece", LAYOUT)["values"].shape == (6,)
     kept.put("piece", WRONG[wrong])
@@ -215,7 +217,7 @@ def test_pieces_of_another_layout_are_refused(tmp_path, wrong):
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 and no more", b"\x93NUMPY"])
 def test_pieces_that_are_no_arrays_are_refused(tmp_path, content):
     """Whole, by their checksum, as only a forger makes them."""
-    kept = Kept(tmp_path, {})
+    kept = ResultCache(tmp_path, {})
     kept.put("piece", {})
     kept._path("piece").write_bytes(content + _seal("piece", content))
     with pytest.raises(MalformedFile, match="has no arrays that can be read"):
@@ -224,13 +226,13 @@ def test_pieces_that_are_no_arrays_are_refused(tmp_path, content):
 
 @pytest.mark.parametrize("what", ["values", "answered"])
 def test_an_evaluation_refuses_pieces_of_another_shape(collection, monkeypatch, what):
-    expected, real = scored(keep=None), Kept.put
+    expected, real = scored(cache_dir=None), ResultCache.put
 
     def longer(piece):
         return {name: np.append(array, array[:1]) if name == what else array for name, array in piece.items()}
 
     with monkeypatch.context() as patched:
-        patched.setattr(Kept, "put", lambda kept, name, piece: real(kept, name, longer(piece)))
+        patched.setattr(ResultCache, "put", lambda kept, name, piece: real(kept, name, longer(piece)))
         scored()
     says = rf"kept/.*npz: this piece of cache_dir='kept' must have {what} \(\w+, shape 6\), and has {what} \(\w+, shape 7\)"
     with pytest.raises(MalformedFile, match=says):
@@ -241,25 +243,25 @@ def test_an_evaluation_refuses_pieces_of_another_shape(collection, monkeypatch, 
 
 
 def test_what_a_killed_process_left_is_cleared_away(tmp_path):
-    kept = Kept(tmp_path, {})
+    kept = ResultCache(tmp_path, {})
     kept.put("piece", {"values": np.arange(3.0)})
     day = 24 * 60 * 60
     for name, age in ((".part-1-ab-old.npz", 2 * day), (".part-2-cd-new.npz", day // 2), ("mine.txt", 2 * day)):
         (kept.folder / name).write_text("")
         os.utime(kept.folder / name, (time.time() - age,) * 2)
     there = {path.name for path in kept.folder.iterdir()}
-    Kept(tmp_path, {})
+    ResultCache(tmp_path, {})
     assert there - {path.name for path in kept.folder.iterdir()} == {".part-1-ab-old.npz"}
 
 
 def test_a_folder_that_cannot_be_one(collection, monkeypatch):
     Path("file").write_text("")
     with pytest.raises(CWLAError, match=r"cache_dir='file' cannot be written \(.*\): give another folder"):
-        scored(keep="file")
+        scored(cache_dir="file")
     if os.geteuid():
         Path("locked").mkdir(mode=0o500)
         with pytest.raises(CWLAError, match=r"cache_dir='locked' cannot be written"):
-            scored(keep="locked")
+            scored(cache_dir="locked")
 
 
 def test_columns_have_equal_hashes_where_they_are_equal():

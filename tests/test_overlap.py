@@ -51,7 +51,7 @@ def streamed(folder, run):
 WAYS = {
     "evaluate": lambda run, folder: lambda: evaluate(QRELS, run, ["AP", "nDCG"]),
     "unchecked": lambda run, folder: lambda: evaluate(QRELS, run, ["Judged@10", RBP], check=False),
-    "kept": lambda run, folder: lambda: evaluate(QRELS, run, ["AP"], keep=folder / "kept"),
+    "kept": lambda run, folder: lambda: evaluate(QRELS, run, ["AP"], cache_dir=folder / "kept"),
     "compare": lambda run, folder: lambda: compare(QRELS, {"run": run}, ["AP"]),
     "provider": lambda run, folder: lambda: ir_measures.cwla.calc_aggregate([AP, nDCG, RBP], QRELS, run),
     "iter_calc": lambda run, folder: lambda: list(ir_measures.iter_calc([RBP, NumRet], QRELS, run)),
@@ -96,10 +96,10 @@ def test_no_query_in_common(way, tmp_path):
     assert message.startswith("run and judgments have no query in common: ")
 
 
-@pytest.mark.parametrize("keep", [False, True])
-def test_every_run_without_a_judged_query_is_named(keep, tmp_path):
+@pytest.mark.parametrize("cache_dir", [False, True])
+def test_every_run_without_a_judged_query_is_named(cache_dir, tmp_path):
     other = RUN.assign(query_id="x" + RUN.query_id)
-    kept = {"keep": tmp_path / "kept"} if keep else {}
+    kept = {"cache_dir": tmp_path / "kept"} if cache_dir else {}
     one, two = told(lambda: evaluate(QRELS, {"one": other, "two": other, "good": RUN}, ["AP"], **kept))
     assert one.startswith("run and judgments have no query in common: one has 'x")
     assert two.startswith("run and judgments have no query in common: two has 'x")

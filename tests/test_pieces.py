@@ -9,7 +9,7 @@ from pyterrier_cwla import CWLAError
 from pyterrier_cwla.errors import BadParameter, MalformedFile
 from pyterrier_cwla.tasks.checkpoints import Pieces
 from pyterrier_cwla.tasks.hashing import fingerprint
-from pyterrier_cwla.tasks.result_cache import Kept
+from pyterrier_cwla.tasks.result_cache import ResultCache
 
 LAYOUT = {"value": ("f", (1,)), "name": ("U", ())}
 NAMES = ["seed 0", "seed 1", "seed/2", "seed 3"]
@@ -107,7 +107,7 @@ def test_a_folder_that_cannot_be_written_is_named_before_anything_is_computed(tm
     file.write_text("")
     with pytest.raises(BadParameter, match=r"cache_dir='.*file' cannot be written"):
         Pieces({"input": 1}, file)
-    folder = Kept(tmp_path, {"input": 1}).folder
+    folder = ResultCache(tmp_path, {"input": 1}).folder
     (folder / "identity.json").unlink()
     (folder / "identity.json").mkdir()
     with pytest.raises(BadParameter, match=r"cannot be written.*Is a directory"):

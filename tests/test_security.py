@@ -379,16 +379,16 @@ def test_what_is_kept_lies_in_the_folder_that_was_given(tmp_path, cli):
     (tmp_path / "run").write_text("1 0 d 1 1 t\n")
     kept = tmp_path / "in" / "kept"
     runs = {"../../escaped": str(tmp_path / "run"), "/etc/escaped": str(tmp_path / "run")}
-    evaluate(str(tmp_path / "qrels"), runs, ["AP", "CWLA(C='rbp(0.5)',A='erg',max_rel=1)"], keep=kept)
+    evaluate(str(tmp_path / "qrels"), runs, ["AP", "CWLA(C='rbp(0.5)',A='erg',max_rel=1)"], cache_dir=kept)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {path for path in files if kept not in path.parents} == {tmp_path / "qrels", tmp_path / "run"}
     assert not any("escaped" in path.name for path in files)
 
 
 def test_kept_pieces_with_objects_in_them_are_not_read(tmp_path):
-    from pyterrier_cwla.tasks.result_cache import Kept
+    from pyterrier_cwla.tasks.result_cache import ResultCache
 
-    kept = Kept(tmp_path, {"of": "a test"})
+    kept = ResultCache(tmp_path, {"of": "a test"})
     kept.put("one", {"values": np.arange(3)})
     path = next(path for path in tmp_path.rglob("*") if path.suffix not in ("", ".json") and path.is_file())
     with zipfile.ZipFile(path, "w") as file:

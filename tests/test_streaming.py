@@ -2,6 +2,7 @@
 
 import gzip
 import os
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -16,9 +17,12 @@ from pyarrow import CompressedOutputStream
 from pyterrier_cwla import evaluate
 from pyterrier_cwla.errors import BadRun, MalformedFile, MissingLength
 from pyterrier_cwla.evaluation import streaming
-from pyterrier_cwla.evaluation.streaming import Counts, Scoring, stream
+from pyterrier_cwla.evaluation.driver import stream
+from pyterrier_cwla.evaluation.row_counts import Counts
+from pyterrier_cwla.evaluation.scored import whole_runs
 from pyterrier_cwla.files import run_files
 from pyterrier_cwla.files.run_files import sources
+from pyterrier_cwla.measures.provider import CWLAEvaluator, computed_here, judged
 
 MEASURES = ["nDCG@3", "AP", "RR", "RBP(rel=1)", "CWLA(C='inst(1)',A='erg',max_rel=3)", "GeometricMean(measure='AP')",
             "Judged@3", "TBG(duplicates='run')"]  # fmt: skip
@@ -79,6 +83,10 @@ def small(monkeypatch):
     return pieces
 
 
+def _evaluator(qrels):
+    return CWLAEvaluator(computed_here(["AP"]), judged(qrels))
+
+
 @settings(max_examples=12)
 @given(st.data())
 def test_every_cut_of_a_dataset_gives_the_values_of_frames(tmp_path_factory, data):
@@ -96,8 +104,8 @@ def test_every_cut_of_a_dataset_gives_the_values_of_frames(tmp_path_factory, dat
     expected = evaluate(qrels, runs, MEASURES, by_query=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_files, "ROWS", data.draw(st.sampled_from([12, 40, 1 << 20])))
-        kept = data.draw(st.sampled_from([80, 1_000_000]))
-        same(streamed(qrels, folder, MEASURES, expected, kept=kept), expected)
+        buffer_rows = data.draw(st.sampled_from([80, 1_000_000]))
+        same(streamed(qrels, folder, MEASURES, expected, buffer_rows=buffer_rows), expected)
 
 
 def test_one_table_from_frames_and_from_every_kind_of_file(tmp_path, small):
@@ -187,7 +195,7 @@ def test_no_more_rows_are_kept_than_said(tmp_path, small, monkeypatch):
     together, most = pa.concat_tables, []
     monkeypatch.setattr(pa, "concat_tables", lambda tables, **how: most.append(len(t := together(tables, **how))) or t)
     expected = evaluate(qrels, runs, ["AP"], by_query=True)
-    same(streamed(qrels, path, ["AP"], expected, kept=30), expected)
+    same(streamed(qrels, path, ["AP"], expected, buffer_rows=30), expected)
     assert most
     assert max(most) <= 30
 
@@ -204,10 +212,13 @@ def test_counts_of_parts_add_up(tmp_path, small):
     for name, frame in runs.items():
         queries, rows = added.of_run(name)
         assert dict(zip(queries.to_pylist(), rows.tolist(), strict=True)) == frame["query_id"].value_counts().to_dict()
-    scoring = Scoring(["AP"], qrels, added)
-    frames, rests = zip(*(scoring.whole(t) for p in source.parts for t in p.tables(())), strict=True)
+    scoring = streaming.TableScores(_evaluator(qrels), added)
+    scores, rests = zip(*(scoring.complete(t) for p in source.parts for t in p.tables(())), strict=True)
     expected = evaluate(qrels, runs, ["AP"], by_query=True)
-    found = pd.concat([*frames, scoring.together(rests), *map(scoring.unanswered, runs)])
+    pieces = [*chain(*scores), *scoring.together(rests), *map(scoring.unanswered, runs)]
+    found = pd.concat(
+        [scored.frame(scoring.judgments.qids) for scored in whole_runs(pieces, len(scoring.judgments.qids))]
+    )
     same(found.set_index(["run", "query_id"]).loc[expected.index], expected)
 
 
@@ -256,9 +267,9 @@ def test_a_dicts_name_is_that_of_the_run_where_the_column_names_but_one(tmp_path
 def test_no_runs_are_an_error_and_an_empty_frame_is_an_empty_run(tmp_path):
     qrels = {"q": {"a": 1}}
     for none in ([], (), {}):
-        for keep in (None, tmp_path):
+        for cache_dir in (None, tmp_path):
             with pytest.raises(BadRun, match="there is no run to evaluate"):
-                evaluate(qrels, none, ["AP"], keep=keep)
+                evaluate(qrels, none, ["AP"], cache_dir=cache_dir)
         with pytest.raises(BadRun, match="there is no run to evaluate"):
             list(stream(qrels, none, ["AP"]))
     assert evaluate(qrels, ROWS[:0], ["AP"]).to_dict() == {"AP": {"run": 0.0}}
@@ -364,7 +375,7 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path, small):
     path = _write(ROWS, tmp_path / "x.parquet", 2)
     for other in (ROWS.assign(query_id="r"), ROWS.assign(query_id=list("qqqqrr")), pd.concat([ROWS, ROWS + ROWS])):
         (source,) = sources(_write(ROWS, path, 2))
-        reading = streaming.Reading(source, Scoring(["AP"], {"q": {"a": 1}}))
+        reading = streaming.Reading(source, _evaluator({"q": {"a": 1}}))
         _write(other.assign(score=1.0), path, 2)
         os.utime(path, (0, 0))
         with pytest.raises(MalformedFile, match="changed meanwhile"):
@@ -382,17 +393,18 @@ def test_a_query_that_lost_a_row_to_another_is_an_error_where_size_and_time_stay
 
     write("qqqrrr")
     (source,) = sources(path)
-    reading = streaming.Reading(source, Scoring(["AP"], {"q": {"d0": 1}, "r": {"d4": 1}}))
-    assert pd.concat(reading.scores())["AP"].tolist() == [1.0, 0.5]
+    reading = streaming.Reading(source, _evaluator({"q": {"d0": 1}, "r": {"d4": 1}}))
+    (found,) = whole_runs(reading.scores(), 2)
+    assert [values.tolist() for values in found.values.values()] == [[1.0, 0.5]]
     write("qqrrrr")
     source.check_unchanged()
     with pytest.raises(MalformedFile, match=r"x\.run.* 6 were counted.*changed meanwhile"):
         list(reading.scores())
 
 
-@pytest.mark.parametrize("keep", [None, "kept"])
+@pytest.mark.parametrize("cache_dir", [None, "kept"])
 @pytest.mark.parametrize("suffix", ["run", "parquet"])
-def test_what_is_added_to_a_file_before_its_turn_is_not_left_out(tmp_path, monkeypatch, small, suffix, keep):
+def test_what_is_added_to_a_file_before_its_turn_is_not_left_out(tmp_path, monkeypatch, small, suffix, cache_dir):
     monkeypatch.chdir(tmp_path)
     small(2, 40)
     qrels = {"q": {"a": 1}, "r": {"a": 1}}
@@ -405,12 +417,12 @@ def test_what_is_added_to_a_file_before_its_turn_is_not_left_out(tmp_path, monke
     (tmp_path / "runs").mkdir()
     write("first", ROWS)
     write("second", ROWS)
-    batches = stream(qrels, "runs", ["RR"], keep=keep)
+    batches = stream(qrels, "runs", ["RR"], cache_dir=cache_dir)
     assert set(next(batches)["run"]) == {"first"}
     write("second", pd.concat([ROWS, ROWS.assign(query_id="r")]))
     with pytest.raises(MalformedFile, match=r"second.*changed meanwhile"):
         list(batches)
-    again = pd.concat(stream(qrels, "runs", ["RR"], keep=keep)).set_index(["run", "query_id"])["RR"]
+    again = pd.concat(stream(qrels, "runs", ["RR"], cache_dir=cache_dir)).set_index(["run", "query_id"])["RR"]
     assert again["second"].to_dict() == {"q": 1 / 6, "r": 1 / 6}
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyterrier_cwla.tasks.result_cache import Kept
+from pyterrier_cwla.tasks.result_cache import ResultCache
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_a_study_is_a_folder_with_a_page(command, collection, prints, tmp_path, 
 def test_an_interrupted_study_goes_on(collection, cli, prints, tmp_path, monkeypatch):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     prints(*arguments(collection, "power", whole, *COMMANDS["power"]))
-    done, real = [], Kept.put
+    done, real = [], ResultCache.put
 
     def tired(self, name, piece):
         if len(done) == 1:
@@ -81,13 +81,13 @@ def test_an_interrupted_study_goes_on(collection, cli, prints, tmp_path, monkeyp
         return real(self, name, piece)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Kept, "put", tired)
+        patched.setattr(ResultCache, "put", tired)
         code, out, err = cli(*arguments(collection, "power", parts, *COMMANDS["power"]))
     assert (code, out) == (130, "")
     assert "goes on from there" in err
     assert not (parts / "report.html").exists()
     again = []
-    monkeypatch.setattr(Kept, "put", lambda self, name, piece: again.append(name) or real(self, name, piece))
+    monkeypatch.setattr(ResultCache, "put", lambda self, name, piece: again.append(name) or real(self, name, piece))
     prints(*arguments(collection, "power", parts, *COMMANDS["power"]))
     assert not set(done) & set(again)
     assert (parts / "report.html").read_bytes() == (whole / "report.html").read_bytes()

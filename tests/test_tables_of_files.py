@@ -13,7 +13,7 @@ from pyterrier_cwla import TBG, Lengths, Residual, compare, evaluate, explain, r
 from pyterrier_cwla.behaviour import simulate
 from pyterrier_cwla.data.document_tables import _reading
 from pyterrier_cwla.errors import BadParameter, MalformedFile
-from pyterrier_cwla.evaluation.streaming import stream
+from pyterrier_cwla.evaluation.driver import stream
 from pyterrier_cwla.measures.provider import CWLAEvaluator, prepare
 from pyterrier_cwla.pipelines import DocLength, DuplicateOf
 from pyterrier_cwla.studies import Rated, fit, robustness
@@ -55,7 +55,7 @@ def timed(table):
 
 WAYS = {
     "evaluate": lambda m: evaluate(QRELS, RUNS, [m], by_query=True).to_numpy(),
-    "with keep": lambda m: evaluate(QRELS, RUNS, [m], by_query=True, keep="kept").to_numpy(),
+    "with a cache": lambda m: evaluate(QRELS, RUNS, [m], by_query=True, cache_dir="kept").to_numpy(),
     "calc_aggregate": lambda m: m.calc_aggregate(QRELS, RUNS["one"]),
     "compare": lambda m: compare(QRELS, RUNS, [m]).table["score"].to_numpy(),
     "explain": lambda m: explain(QRELS, RUNS["one"], "1", m(unseen=12)).table["discount"].to_numpy(),
@@ -141,8 +141,8 @@ def test_streams_follow_the_file():
     measure = timed("words.csv")
     for step in (10, 90):
         expected = evaluate(QRELS, {"one": RUNS["one"]}, [timed(lengths(step))], by_query=True).to_numpy().ravel()
-        for keep in (None, "kept"):
-            found = pd.concat(stream(QRELS, "one.parquet", [measure], keep=keep))[str(measure)]
+        for cache_dir in (None, "kept"):
+            found = pd.concat(stream(QRELS, "one.parquet", [measure], cache_dir=cache_dir))[str(measure)]
             np.testing.assert_array_equal(found, expected)
 
 
@@ -156,8 +156,10 @@ def test_duplicates_follow_their_file():
     for table in ({"d1": "d0"}, {"d5": "d2", "d4": "d2"}):
         written("".join(f"{copy},{of}\n" for copy, of in table.items()))
         expected = evaluate(QRELS, RUNS, [measure(duplicates=table)], by_query=True).to_numpy()
-        for keep in (None, "kept"):
-            np.testing.assert_array_equal(evaluate(QRELS, RUNS, [measure], by_query=True, keep=keep), expected)
+        for cache_dir in (None, "kept"):
+            np.testing.assert_array_equal(
+                evaluate(QRELS, RUNS, [measure], by_query=True, cache_dir=cache_dir), expected
+            )
         found.append(expected)
     assert not np.array_equal(*found)
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from pyterrier_cwla import CWLA, CWLAError, aggregation, continuation, effort, evaluate, gain
-from pyterrier_cwla.evaluation.streaming import stream
+from pyterrier_cwla.evaluation.driver import stream
 from pyterrier_cwla.measures.provider import CWLAEvaluator
 from pyterrier_cwla.model import discount
 from pyterrier_cwla.model.language import Named
@@ -34,10 +34,10 @@ def measure_of(part, **more):
 _ROLE = {"gain": "gain", "effort": "effort", "continuation": "C", "aggregation": "A"}
 
 
-def scored(measure, keep, **more):
+def scored(measure, cache_dir, **more):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=f".*{NOTE}")
-        return evaluate(QRELS, RUNS, [measure], by_query=True, keep=keep, **more)
+        return evaluate(QRELS, RUNS, [measure], by_query=True, cache_dir=cache_dir, **more)
 
 
 # ---- twenty ways in which a function's results change
@@ -314,7 +314,7 @@ def test_what_changes_is_noticed(way, tmp_path, monkeypatch):
         part, kind = made if isinstance(made, tuple) else (made, made.kind)
         measure = CWLA(**{"C": "rbp(0.5)", "A": "erg", "gain": "linear", "max_rel": 4, _ROLE[kind]: part()})
         with pytest.warns(UserWarning, match=f"'changing'.*{NOTE}"):
-            kept = evaluate(QRELS, RUNS, [measure], by_query=True, keep="kept")
+            kept = evaluate(QRELS, RUNS, [measure], by_query=True, cache_dir="kept")
         pd.testing.assert_frame_equal(kept, scored(measure, None), check_exact=True)
         found.append(kept)
     assert not np.allclose(*found)
@@ -382,11 +382,11 @@ def test_results_are_cached_under_a_version(role, tmp_path, computed):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for times in (2, 0):
-            kept = evaluate(QRELS, RUNS, [one], by_query=True, keep=tmp_path)
+            kept = evaluate(QRELS, RUNS, [one], by_query=True, cache_dir=tmp_path)
             pd.testing.assert_frame_equal(kept, expected, check_exact=True)
             assert again(computed) == times
         two = in_each_role("2", 0.9)[role]
-        kept = evaluate(QRELS, RUNS, [two], by_query=True, keep=tmp_path)
+        kept = evaluate(QRELS, RUNS, [two], by_query=True, cache_dir=tmp_path)
     assert again(computed) == 2
     pd.testing.assert_frame_equal(kept, scored(two, None), check_exact=True)
     assert not np.allclose(kept, expected)
@@ -399,7 +399,7 @@ def test_without_a_version_they_are_computed_each_time_and_one_note_says_so(role
     kind = name.removeprefix("own_")
     for _ in range(2):
         with pytest.warns(UserWarning, match=NOTE) as told:
-            evaluate(QRELS, RUNS, [measure, "AP"], keep=tmp_path)
+            evaluate(QRELS, RUNS, [measure, "AP"], cache_dir=tmp_path)
         assert len(told) == 1
         assert f"{kind} {name!r}" in str(told[0].message)
         assert f'@{kind}(version="1")' in str(told[0].message)
@@ -409,7 +409,7 @@ def test_without_a_version_they_are_computed_each_time_and_one_note_says_so(role
 
 def test_one_note_names_all_functions_that_lack_a_version(tmp_path):
     with pytest.warns(UserWarning, match=NOTE) as told:
-        evaluate(QRELS, RUNS, in_each_role().values(), keep=tmp_path)
+        evaluate(QRELS, RUNS, in_each_role().values(), cache_dir=tmp_path)
     assert len(told) == 1
     assert all(f"'own_{kind}'" in str(told[0].message) for kind in ("gain", "effort", "continuation", "aggregation"))
 
@@ -423,7 +423,7 @@ def test_what_is_cached_beside_them_stays_cached(tmp_path, monkeypatch):
     )
     for _ in range(2):
         with pytest.warns(UserWarning, match=NOTE):
-            evaluate(QRELS, RUNS, measures, keep=tmp_path)
+            evaluate(QRELS, RUNS, measures, cache_dir=tmp_path)
     assert scored_by == [2, 2, 1, 1]
 
 
@@ -433,7 +433,7 @@ def test_streams_say_so_too(tmp_path, monkeypatch):
     pd.DataFrame(rows, columns=["query_id", "doc_id", "score"]).to_parquet("one.parquet")
     measure = in_each_role()["gain"]
     with pytest.warns(UserWarning, match=NOTE) as told:
-        found = pd.concat(stream(QRELS, "one.parquet", [measure], keep="kept"))
+        found = pd.concat(stream(QRELS, "one.parquet", [measure], cache_dir="kept"))
     assert len(told) == 1
     expected = evaluate(QRELS, {"one": RUNS["one"]}, [measure], by_query=True)
     assert found[str(measure)].tolist() == expected[str(measure)].tolist()
@@ -486,7 +486,7 @@ def test_parameters_that_are_objects_have_no_version(tmp_path):
         how.value = worth
         measure = CWLA(C="rbp(0.5)", A="erg", gain=of_an_object(how), max_rel=4)
         with pytest.warns(UserWarning, match="parameter how of gain 'of_an_object'"):
-            found.append(evaluate(QRELS, RUNS, [measure], keep=tmp_path).to_numpy())
+            found.append(evaluate(QRELS, RUNS, [measure], cache_dir=tmp_path).to_numpy())
     np.testing.assert_allclose(found[1], found[0] / 2)
 
 

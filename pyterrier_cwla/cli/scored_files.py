@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -13,8 +12,9 @@ from ir_measures.measures import Measure
 
 from .. import errors
 from ..data.alignment import Judgments
-from ..evaluation.driver import evaluate
-from ..evaluation.score_cache import KeptScores, Scored
+from ..evaluation.driver import checked, evaluate
+from ..evaluation.score_cache import ScoreCache
+from ..evaluation.scored import Scored
 from ..evaluation.streaming import extras_of, values_of_files
 from ..files.run_files import Source, sources
 from ..measures.provider import CWLAEvaluator
@@ -54,22 +54,14 @@ class FileScores:
         """
         with errors.speaking_of(self.qrels, None):
             evaluator = CWLAEvaluator(self.measures, self.judgments)
-        kept = None if cache_dir is None else KeptScores(cache_dir, evaluator)
-        names: set[str] = set()
-        for name, file in files:
-            for scored in self._scored(evaluator, file, kept, progress):
-                run = name if scored.run == str(file) else scored.run
-                if run in names:
-                    raise errors.BadRun(f"{file}: there is another run of the name {run!r}: give them others.")
-                names.add(run)
-                about = scored.overlap.about(run)
-                self.notes += [sentence(about)] if about else []
-                lacking = int((~scored.answered).sum())
-                self._unanswered += [(run, lacking)] if lacking else []
-                values = scored.values if by_query else {m: [v] for m, v in evaluator.means(scored.values).items()}
-                ids = {"run": run} | ({"query_id": self.judgments.qids} if by_query else {})
-                named = {c.name: values[m] for c, m in zip(self.columns, self.measures, strict=True)}
-                yield pd.DataFrame({**ids, **named})
+        cache = None if cache_dir is None else ScoreCache(cache_dir, evaluator)
+        for scored in checked(self._scored(evaluator, files, cache, progress), self._notice):
+            lacking = int((~scored.answered).sum())
+            self._unanswered += [(scored.run, lacking)] if lacking else []
+            values = scored.values if by_query else {m: [v] for m, v in evaluator.means(scored.values).items()}
+            ids = {"run": scored.run} | ({"query_id": self.judgments.qids} if by_query else {})
+            named = {c.name: values[m] for c, m in zip(self.columns, self.measures, strict=True)}
+            yield pd.DataFrame({**ids, **named})
 
     def about_queries(self, by_query: bool) -> str:
         """Over how many queries the tables so far are, and which runs leave how many of them out."""
@@ -83,20 +75,21 @@ class FileScores:
         return text
 
     def _scored(
-        self, evaluator: CWLAEvaluator, file: Path, kept: KeptScores | None, progress: bool
+        self, evaluator: CWLAEvaluator, files: Iterable[tuple[str, Path]], cache: ScoreCache | None, progress: bool
     ) -> Iterator[Scored]:
-        source = sources({str(file): file})[0]
-        with errors.speaking_of(self.qrels, file), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "run and judgments have no query in common")
-            for scored in values_of_files(evaluator.measures, self.judgments, [source], progress, kept):
-                if not scored.answered.any():
-                    table = next(ids for part in source.parts for ids in part.ids())
-                    found = pc.unique(table.filter(pc.equal(table["run"], scored.run))["query_id"]).to_pylist()
-                    raise errors.BadRun(
-                        f"no query in common with {self.qrels}: the run has {errors.some(found)}, the judgments"
-                        f" {errors.some(self.judgments.qids)}."
-                    )
-                yield scored
+        for name, file in files:
+            with errors.speaking_of(self.qrels, file):
+                for scored in values_of_files(evaluator, sources({str(file): file}), progress, cache):
+                    yield scored._replace(run=name) if scored.run == str(file) else scored
+
+    def _notice(self, scored: Scored, about: str) -> None:
+        if scored.overlap.apart is not None:
+            retrieved, judged = map(errors.some, scored.overlap.apart)
+            raise errors.BadRun(
+                f"{scored.place}: no query in common with {self.qrels}: the run has {retrieved}, the judgments"
+                f" {judged}."
+            )
+        self.notes.append(sentence(about))
 
 
 def beginning(source: Source, extras: list[str]) -> pa.Table:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import BadJudgments, BadRun, some
+from ..errors import BadJudgments, BadRun
 from ..errors.user_warnings import warn
 from ..files import id_columns
 from ..files.pair_keys import PairKeys, repeated
@@ -129,19 +129,12 @@ class Judgments:
         """A run's rankings in trec_eval 9's order: score in float32 descending, ties by document id descending."""
         return self.rows(run, check).rankings(all_judged)
 
-    def rows(self, run: Any, check: bool = True, name: str = "the run") -> Rows:
-        """A run's rows, in order, to be matched with judgments; the name is for warnings."""
-        rows = Rows(self, run if isinstance(run, Columns) else run_columns(run), check)
+    def rows(self, run: Any, check: bool = True) -> Rows:
+        """A run's rows, in order, to be matched with judgments. Warns of a run that answers no judged query."""
+        rows = Rows(self, run, check)
         if self.qids and (rows.query < 0).all():
-            self.warn_of_none(rows.names, name)
+            rows.warn_of_overlap()
         return rows
-
-    def warn_of_none(self, names: list[str], run: str = "the run") -> None:
-        """Says that a run answers no judged query."""
-        warn(
-            f"run and judgments have no query in common: {run} has {some(names) or 'none'}, the judgments"
-            f" {some(self.qids)}."
-        )
 
 
 class Aligned:
@@ -197,8 +190,9 @@ class Aligned:
 class Rows:
     """The rows of a run, query after query; their order within a query is found only as far as it is asked for."""
 
-    def __init__(self, judgments: Judgments, columns: Columns, check: bool = True) -> None:
+    def __init__(self, judgments: Judgments, run: Any, check: bool = True) -> None:
         self.judgments = judgments
+        columns = run if isinstance(run, Columns) else run_columns(run)
         starts, names = _queries(columns)
         if len(set(names)) < len(names):  # a query's rows are scattered: bring them together
             number = {name: i for i, name in enumerate(dict.fromkeys(names))}
@@ -264,7 +258,7 @@ class Rows:
         return Overlap.of(self)
 
     def warn_of_overlap(self) -> None:
-        """Warn where almost no document of the run is judged."""
+        """Warn of a run that answers no judged query, or of which almost nothing is judged."""
         if about := self.overlap.about():
             warn(about)
 

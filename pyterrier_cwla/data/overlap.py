@@ -1,4 +1,4 @@
-"""How much of a run's top ten is judged: almost nothing is where ids are written differently on the two sides."""
+"""Whether a run and its judgments have ids in common: queries, and documents in the top ten."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from ..errors import shown
+from ..errors import shown, some
 from ..files import id_columns
 
 if TYPE_CHECKING:
@@ -22,18 +22,29 @@ _LEAST = 0.01  # share of the top ten
 class Overlap:
     """How many documents a run has in the top ten of judged queries, and how many of these are judged.
 
-    `anywhere`: the judged documents at any rank; `example`: where few are judged, a query, the first documents of the
-    run and judged documents.
+    Attributes
+    ----------
+    top, judged : int
+        Documents in the top ten, and how many of them are judged.
+    anywhere : int
+        Judged documents at any rank.
+    example : tuple, optional
+        Where few documents are judged: a query, the first documents of the run and judged documents.
+    apart : tuple, optional
+        Where the run answers no judged query: the first queries of the run, and the first judged queries.
     """
 
     top: int = 0
     judged: int = 0
     anywhere: int = 0
     example: tuple[str, list[str], list[str]] | None = None
+    apart: tuple[list[str], list[str]] | None = None
 
     @classmethod
     def of(cls, rows: Rows) -> Overlap:
         """Counts relevant documents first, and other judged documents only where these are few."""
+        if rows.judgments.qids and not (rows.query >= 0).any():
+            return cls(apart=(rows.names[:4], rows.judgments.qids[:4]))
         found = cls()
         for all_judged in (False, True):
             found = cls(*rows.counts(all_judged))
@@ -54,16 +65,21 @@ class Overlap:
         return self.judged < _LEAST * self.top
 
     def about(self, run: str = "the run") -> str | None:
-        """A sentence on a run of which almost nothing is judged; None for others."""
+        """A sentence on a run that answers no judged query, or of which almost nothing is judged; None for others."""
+        if self.apart is not None:
+            retrieved, judged = map(some, self.apart)
+            return (
+                f"run and judgments have no query in common: {run} has {retrieved or 'none'}, the judgments {judged}."
+            )
         if not self.is_low or self.example is None:
             return None
-        query, retrieved, judged = self.example
+        query, found, wanted = self.example
         if not self.anywhere:
             what = f"no document of {run} is judged for its query, so that nothing is found"
         else:
             what = f"of the {self.top:,} documents in the top ten of {run} {self.judged:,} are judged, less than 1 %"
         return (
-            f"{what}: for query {shown(query)} it has {_few(retrieved)}, and judged are {_few(judged)}. Are the ids of"
+            f"{what}: for query {shown(query)} it has {_few(found)}, and judged are {_few(wanted)}. Are the ids of"
             " documents written alike?"
         )
 
@@ -72,10 +88,8 @@ def _few(documents: list[str]) -> str:
     return ", ".join(map(shown, documents[:3])) + ", …" * (len(documents) > 3)
 
 
-def _example(rows: Rows) -> tuple[str, list[str], list[str]] | None:
+def _example(rows: Rows) -> tuple[str, list[str], list[str]]:
     answered = np.flatnonzero(rows.query >= 0)
-    if not len(answered):
-        return None
     query, start = int(rows.query[answered[0]]), int(rows.starts[answered[0]])
     judgments = rows.judgments
     retrieved = id_columns.written(rows.columns.doc_id.slice(start, min(int(rows.sizes[answered[0]]), 4))).to_pylist()

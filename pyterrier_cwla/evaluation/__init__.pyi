@@ -1,7 +1,6 @@
 from . import cluster as cluster
 from .arrays import explain_gains as explain_gains, residual as residual, score as score
 from .comparison import Comparison as Comparison
-from .driver import evaluate as evaluate
+from .driver import evaluate as evaluate, stream as stream
 from .explanation import Explanation as Explanation, explain as explain, stop_distribution as stop_distribution
 from .run_comparison import compare as compare
-from .streaming import stream as stream

@@ -16,14 +16,15 @@ import pandas as pd
 from ir_measures.measures import Measure
 
 from ..errors import BadParameter, BadRun, CWLAError
-from ..errors.user_warnings import warn
 from ..files.atomic import AnyPath
 from ..files.inputs import loaded
 from ..files.run_files import Source, are_paths, sources_of
-from ..measures.provider import aggregated
-from .cluster_tasks import InFiles, InFrames, frame, means, refuse_run_twice, sent_to, tables_of_runs, values
-from .score_cache import KeptScores, Scored
-from .streaming import Scoring
+from ..measures.provider import CWLAEvaluator, computed_here, judged
+from .cluster_tasks import InFiles, InFrames, frame, means, scores_of_runs, sent_to
+from .driver import checked
+from .score_cache import ScoreCache
+from .scored import Scored
+from .streaming import extras_of, refuse_mean_lengths
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -36,7 +37,7 @@ def evaluate(
     runs: Any,
     measures: Iterable[Any],
     by_query: bool = False,
-    keep: AnyPath | None = None,
+    cache_dir: AnyPath | None = None,
     client: Client | None = None,
 ) -> Any:
     """Evaluates runs on the workers of a Dask client: the table that :func:`pyterrier_cwla.evaluate` gives, bit by bit.
@@ -45,8 +46,9 @@ def evaluate(
     paths; or a Dask DataFrame with the columns query_id, doc_id and score (or qid and docno) and what else the measures
     need, as many partitions as there may be, and a column ``run`` where it has several runs. It is computed twice, once
     for its ids alone: call ``.persist()`` first where that is dear. ``client``: without it, the last that was made.
-    ``keep``, of files: a folder of this machine in which values are kept as in :func:`pyterrier_cwla.evaluate`, file by
-    file as they are done; all values of queries then come to this machine, which also reads the files to know them.
+    ``cache_dir``, of files: a folder of this machine in which values are cached as in :func:`pyterrier_cwla.evaluate`,
+    file by file as they are done; all values of queries then come to this machine, which also reads the files to hash
+    them.
 
     Queries are scored where their rows are read; only the rows of those that are cut, by partitions, row groups or
     files, go to other workers. Judgments, measures and their tables go to each worker once.
@@ -73,24 +75,32 @@ def evaluate(
     run  0.833333
     """
     client = _connected(client)
-    scoring = Scoring(measures, loaded(qrels, "qrels"))
-    given = _given(runs, scoring.extras)
-    with _speaking_of_workers():
-        if keep is not None:
-            return _of_kept(_resumed(client, scoring, given, keep), scoring, by_query)
-        tables = tables_of_runs(client, sent_to(client, scoring), len(scoring.judgments.qids), given)
-        found: dict[str, list[float]] = {}
-        for of_runs, told in client.gather([client.submit(means, table, pure=False) for table in tables]):
-            found |= of_runs
-            _warn(told)
-        given.check_unchanged()
-    if not by_query:
-        return _means(found, scoring)
-    from dask import dataframe
+    from dask import dataframe, delayed
 
-    frames = [client.submit(frame, table, pure=False) for table in tables]
-    nothing = pd.DataFrame(_ids([]) | {str(measure): np.zeros(0) for measure in scoring.measures})
-    return dataframe.from_delayed(frames, nothing, verify_meta=False)
+    evaluator = CWLAEvaluator(computed_here(measures), judged(loaded(qrels, "qrels")))
+    refuse_mean_lengths(evaluator.measures)
+    given = _given(runs, extras_of(evaluator.measures))
+    qids = evaluator.judgments.qids
+    with _speaking_of_workers():
+        if cache_dir is not None:
+            cached = list(checked(_cached(client, evaluator, given, cache_dir)))
+            if by_query:
+                return dataframe.from_delayed(
+                    [delayed(pd.concat([of.frame(qids) for of in cached], ignore_index=True))]
+                )
+            return _means({of.run: list(evaluator.means(of.values).values()) for of in cached}, evaluator)
+        sent = sent_to(client, evaluator.measures, evaluator.judgments)
+        scores = scores_of_runs(client, sent, len(qids), given)
+        found = client.gather([client.submit(means, sent, of_runs, pure=False) for of_runs in scores])
+        given.check_unchanged()
+    of_runs = [one for some in found for one in some]
+    for _ in checked(scored for scored, _ in of_runs):
+        pass
+    if not by_query:
+        return _means({scored.run: values for scored, values in of_runs}, evaluator)
+    frames = [client.submit(frame, sent, of_runs, pure=False) for of_runs in scores]
+    nothing = {measure: np.zeros(0) for measure in evaluator.measures}
+    return dataframe.from_delayed(frames, Scored("", nothing, np.zeros(0, bool)).frame([]), verify_meta=False)
 
 
 @contextmanager
@@ -129,28 +139,30 @@ def _given(runs: Any, extras: list[str]) -> InFiles | InFrames:
     )
 
 
-def _resumed(client: Client, scoring: Scoring, given: InFiles | InFrames, keep: AnyPath) -> list[Scored]:
-    """What the runs in files score: what is kept, and the rest by the workers, several files at a time."""
+def _cached(
+    client: Client, evaluator: CWLAEvaluator, given: InFiles | InFrames, cache_dir: AnyPath
+) -> Iterator[Scored]:
+    """Score the runs in files: from the cache where possible, the rest by the workers, several files at a time."""
     if isinstance(given, InFrames):
         raise BadParameter(
-            "keep= is for runs in files: write the Dask DataFrame to Parquet first, and give the folder."
+            "cache_dir= is for runs in files: write the Dask DataFrame to Parquet first, and give the folder."
         )
-    kept = KeptScores(keep, scoring.evaluator)
+    scores = ScoreCache(cache_dir, evaluator)
     asking: Any = _Asking(client)
 
     def of(source: Source) -> list[Scored]:
-        return kept.of_source(source, partial(compute, source))
+        return scores.of_source(source, partial(compute, source))
 
-    def compute(source: Source, measures: list[Measure]) -> Iterator[Scored]:
-        tables = tables_of_runs(asking, sent(tuple(measures)), len(scoring.judgments.qids), InFiles([source]))
-        for of_runs, told in (asking.submit(values, table, pure=False).result() for table in tables):
-            _warn(told)
-            for run, found, answered in of_runs:
-                yield Scored(run, {measure: found[str(measure)] for measure in measures}, answered)
+    def compute(source: Source, missing: CWLAEvaluator) -> Iterator[Scored]:
+        measures = tuple(missing.measures)
+        queries = len(missing.judgments.qids)
+        for future in scores_of_runs(asking, sent(measures), queries, InFiles([source])):
+            for scored in future.result():
+                yield scored._replace(values={m: scored.values[str(m)] for m in measures}, place=str(source))
 
     @cache
     def sent(measures: tuple[Measure, ...]) -> Any:
-        return sent_to(asking, Scoring(measures, scoring.judgments))
+        return sent_to(asking, measures, evaluator.judgments)
 
     threads = ThreadPoolExecutor(2 * len(client.nthreads()))
     try:
@@ -160,8 +172,7 @@ def _resumed(client: Client, scoring: Scoring, given: InFiles | InFrames, keep: 
         raise
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
-    refuse_run_twice([(str(source), [of.run for of in scored]) for source, scored in zip(given.sources, of_sources)])
-    return [scored for of_source in of_sources for scored in of_source]
+    yield from (scored for of_source in of_sources for scored in of_source)
 
 
 class _Asking:
@@ -195,28 +206,9 @@ class _Asking:
                 self._client.cancel([*self._asked])
 
 
-def _of_kept(scored: list[Scored], scoring: Scoring, by_query: bool) -> Any:
-    if not by_query:
-        return _means({of.run: [aggregated(*one) for one in of.values.items()] for of in scored}, scoring)
-    from dask import dataframe, delayed
-
-    ids = _ids([(of.run, query) for of in scored for query in scoring.judgments.qids])
-    values = {str(measure): np.concatenate([of.values[measure] for of in scored]) for measure in scoring.measures}
-    return dataframe.from_delayed([delayed(pd.DataFrame(ids | values))])
-
-
-def _warn(texts: list[str]) -> None:
-    for text in texts:
-        warn(text)
-
-
-def _means(means: dict[str, list[float]], scoring: Scoring) -> pd.DataFrame:
-    columns = [str(measure) for measure in scoring.measures]
+def _means(means: dict[str, list[float]], evaluator: CWLAEvaluator) -> pd.DataFrame:
+    columns = [str(measure) for measure in evaluator.measures]
     return pd.DataFrame(list(means.values()), pd.Index(list(means), name="run"), columns)
-
-
-def _ids(pairs: list[tuple[str, str]]) -> dict[str, Any]:
-    return {name: pd.array([pair[at] for pair in pairs], "str") for at, name in enumerate(("run", "query_id"))}
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,14 +15,18 @@ import cloudpickle
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from ir_measures.measures import Measure
 
+from ..data.alignment import Judgments
 from ..data.columns import PYTERRIER, NamedColumns, run_columns, strings
 from ..data.overlap import Overlap
 from ..errors import BadRun, CWLAError, MalformedFile, some
-from ..files.run_files import Part, Source, twice
+from ..files.run_files import Part, RunNames, Source
 from ..measures.of_ir_measures import needs_of
-from ..measures.provider import aggregated
-from .streaming import Counts, Scoring, joined
+from ..measures.provider import CWLAEvaluator, aggregated
+from .row_counts import Counts
+from .scored import Scored, whole_runs
+from .streaming import TableScores, extras_of, joined
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -32,7 +35,6 @@ _CUT = 1 << 20  # rows of queries that are cut, which a task puts together
 _ROWS = 1 << 20  # rows of results in a partition
 _EACH = 8  # tasks for each thread, or fewer
 _TOGETHER = 16  # counts that a task adds up
-_warning = Lock()  # a process has but one list of warnings
 
 
 # ---- what is to be evaluated
@@ -61,7 +63,7 @@ class InFiles:
                 counts += mine
                 names = [[source.name] for source in alike] if named else [client.submit(_runs, mine, pure=False)]
                 runs += zip(map(str, alike), names, strict=True)
-        refuse_run_twice(client.gather(runs))
+        check_names(client.gather(runs))
         return counts
 
     def check_rows(self, runs: list[Any]) -> None:
@@ -178,18 +180,25 @@ def _of_partition(number: int) -> Iterator[None]:
 # ---- tasks, and how they depend on each other
 
 
-def sent_to(client: Client, scoring: Scoring) -> Any:
-    """A future of how to score, which each worker asks for once; if all lose it, the client's own can be had again."""
+def sent_to(client: Client, measures: Sequence[Measure], judgments: Judgments) -> Any:
+    """A future of measures and judgments, which each worker asks for once.
+
+    If all workers lose it, it is sent again from the client.
+    """
     import dask
 
+    for measure in measures:
+        for table in needs_of(measure).tables:
+            _ = len(table)  # workers may not have the file that it is to be read from
+    content = cloudpickle.dumps((list(measures), judgments))
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-        return client.submit(_Sent, _Sent.pickled(scoring), pure=False)
+        return client.submit(_Sent, content, pure=False)
 
 
-def tables_of_runs(client: Client, sent: Any, queries: int, given: InFiles | InFrames) -> list[Any]:
-    """Futures of :class:`OfRuns`, all runs in their order, by so many queries, where every part has been scored.
+def scores_of_runs(client: Client, sent: Any, queries: int, given: InFiles | InFrames) -> list[Any]:
+    """Futures of lists of :class:`Scored`, of all runs in their order, once every part has been scored.
 
-    Of many parts at a time, since each thing that is asked of the scheduler takes it a while.
+    Many parts make one task, since each task takes the scheduler a while.
     """
     counts = _total(client, given.counted(client))
     outline = client.submit(_Outline.of, counts, pure=False).result()
@@ -236,38 +245,28 @@ def _runs(counts: list[Counts]) -> list[str]:
     return Counts.total(counts).runs.to_pylist()
 
 
-def refuse_run_twice(runs: list[tuple[str, list[str]]]) -> None:
-    """Each source comes with the names of its runs."""
-    place: dict[str, str] = {}
-    for source, names in runs:
-        for run in names:
-            if run in place:
-                raise twice(run, [place[run], source])
-            place[run] = source
+def check_names(runs: list[tuple[str, list[str]]]) -> None:
+    """Raise BadRun if two of these places, each with the names of its runs, have a run of one name."""
+    names = RunNames()
+    for place, of_place in runs:
+        for run in of_place:
+            names.add(run, place)
 
 
 class _Sent:
-    """How to score, as it is sent from worker to worker; made ready by each once."""
+    """Measures and judgments, as they are sent from worker to worker; each makes an evaluator of them once."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
         self._lock = Lock()
-        self._scoring: Scoring | None = None
+        self._evaluator: CWLAEvaluator | None = None
 
-    @staticmethod
-    def pickled(scoring: Scoring) -> bytes:
-        for measure in scoring.measures:
-            for table in needs_of(measure).tables:
-                _ = len(table)  # workers may not have the file that it is to be read from
-        return cloudpickle.dumps(scoring)
-
-    def of(self, counts: Counts) -> Scoring:
-        """The scoring of runs that are counted."""
+    @property
+    def evaluator(self) -> CWLAEvaluator:
         with self._lock:
-            if self._scoring is None:
-                self._scoring = pickle.loads(self.content)
-                _ = self._scoring.evaluator
-            return self._scoring.of(counts)
+            if self._evaluator is None:
+                self._evaluator = CWLAEvaluator(*pickle.loads(self.content))
+            return self._evaluator
 
     def __reduce__(self) -> tuple:
         return _Sent, (self.content,)
@@ -278,15 +277,28 @@ class _Sent:
 
 @dataclass(frozen=True)
 class _Results:
-    """Scores of queries, and how much is judged of the rows that they are of, by runs."""
+    """Scores of some queries, by the names of measures, and how much is judged of the rows that they are of, by run."""
 
-    table: pd.DataFrame
+    scores: list[Scored]
     overlaps: dict[str, Overlap]
+
+    @classmethod
+    def of(cls, scores: list[Scored], scoring: TableScores) -> _Results:
+        return cls(list(map(_named, scores)), scoring.overlaps)
+
+    @property
+    def runs(self) -> set[str]:
+        return {scored.run for scored in self.scores}
+
+
+def _named(scored: Scored) -> Scored:
+    """The same with measures as texts, since measures may have large tables."""
+    return scored._replace(values={str(measure): values for measure, values in scored.values.items()})
 
 
 @dataclass(frozen=True)
 class _Scored:
-    """What became of a part: results of queries that are whole in it, rows of the others by the bundle they are in."""
+    """What became of a part: results of queries that are complete in it, rows of the others by bundle."""
 
     rows: int
     results: _Results
@@ -303,19 +315,18 @@ class _Told:
 
 
 def _scored(part: Any, sent: _Sent, counts: Counts, bundles: int) -> _Scored:
-    scoring, rows, results, rests = sent.of(counts), 0, [], []
-    for table in part.tables(scoring.extras):
-        found, rest = scoring.whole(table)
+    scoring, rows, results, rests = TableScores(sent.evaluator, counts), 0, [], []
+    for table in part.tables(extras_of(sent.evaluator.measures)):
+        found, rest = scoring.complete(table)
         rows += len(table)
-        results.append(found)
+        results += found
         rests.append(rest)
     if len(rests) > 1:
-        found, rest = scoring.whole(joined(rests))
-        results.append(found)
+        found, rest = scoring.complete(joined(rests))
+        results += found
         rests = [rest]
     of_bundles = _in_bundles(rests[0], bundles) if rests and len(rests[0]) else {}
-    table = pd.concat(results, ignore_index=True) if results else pd.DataFrame({"run": []})
-    return _Scored(rows, _Results(table, scoring.overlaps), of_bundles)
+    return _Scored(rows, _Results.of(results, scoring), of_bundles)
 
 
 def _in_bundles(rows: pa.Table, bundles: int) -> dict[int, pa.Table]:
@@ -327,7 +338,7 @@ def _in_bundles(rows: pa.Table, bundles: int) -> dict[int, pa.Table]:
 
 def _told(scored: _Scored) -> _Told:
     bundles = {number: set(rows["run"].unique().to_pylist()) for number, rows in scored.rest.items()}
-    return _Told(scored.rows, set(scored.results.table["run"].unique()), bundles)
+    return _Told(scored.rows, scored.results.runs, bundles)
 
 
 def _results(scored: _Scored) -> _Results:
@@ -339,65 +350,30 @@ def _bundle(scored: _Scored, number: int) -> pa.Table:
 
 
 def _together(sent: _Sent, counts: Counts, pieces: list[pa.Table]) -> _Results:
-    scoring = sent.of(counts)
-    return _Results(scoring.together(pieces), scoring.overlaps)
+    scoring = TableScores(sent.evaluator, counts)
+    return _Results.of(scoring.together(pieces), scoring)
 
 
-@dataclass(frozen=True)
-class OfRuns:
-    """The results of some runs, run by run and judged query by judged query, and which of these each run answers; the
-    means; and warnings.
-    """
-
-    table: pd.DataFrame
-    answered: dict[str, np.ndarray]
-    means: dict[str, list[float]]
-    warnings: list[str]
-
-
-def _of_runs(sent: _Sent, counts: Counts, runs: list[str], results: list[_Results]) -> OfRuns:
-    scoring = sent.of(counts)
+def _of_runs(sent: _Sent, counts: Counts, runs: list[str], results: list[_Results]) -> list[Scored]:
+    """The scores of some runs, by the names of measures."""
+    scoring = TableScores(sent.evaluator, counts)
     for run, overlap in chain.from_iterable(of.overlaps.items() for of in results):
         scoring.overlaps[run] = scoring.overlaps.get(run, Overlap()) + overlap
-    with _warning, warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        rest = [scoring.unanswered(run) for run in runs]
-    table = pd.concat([*(of.table for of in results), *rest], ignore_index=True)
-    run = pd.Index(runs).get_indexer(table["run"])
-    table, run = table[run >= 0], run[run >= 0]
-    queries = scoring.judgments.qids
-    place = run * len(queries) + pd.Index(queries).get_indexer(table["query_id"])
-    order = np.argsort(place, kind="stable")
-    if not np.array_equal(place[order], np.arange(len(runs) * len(queries))):
-        raise CWLAError(f"{some(runs)}: not each judged query has one result. Please report this.")
-    table = table.iloc[order].reset_index(drop=True)
-    columns = {measure: table[str(measure)].to_numpy().reshape(len(runs), -1) for measure in scoring.measures}
-    means = {
-        run: [aggregated(measure, np.ascontiguousarray(values[at])) for measure, values in columns.items()]
-        for at, run in enumerate(runs)
-    }
-    texts = [*(str(one.message) for one in told), *scoring.about_overlaps(runs)]
-    return OfRuns(table, {run: scoring.answered(run) for run in runs}, means, texts)
+    wanted = set(runs)
+    pieces = (scored for of in results for scored in of.scores if scored.run in wanted)
+    rest = (_named(scoring.unanswered(run)) for run in runs)
+    return list(whole_runs(chain(pieces, rest), len(scoring.judgments.qids)))
 
 
-def means(of: OfRuns) -> tuple[dict[str, list[float]], list[str]]:
-    """The means, and warnings."""
-    return of.means, of.warnings
+def means(sent: _Sent, of_runs: list[Scored]) -> list[tuple[Scored, list[float]]]:
+    """The means of each run, by the measures in order, and what else is known of the run."""
+    measures = sent.evaluator.measures
+    return [(of._replace(values={}), [aggregated(m, of.values[str(m)]) for m in measures]) for of in of_runs]
 
 
-def values(of: OfRuns) -> tuple[list[tuple[str, dict[str, np.ndarray], np.ndarray]], list[str]]:
-    """Of each run its values by measures, and which queries it answers; and warnings."""
-    columns = {name: of.table[name].to_numpy().reshape(len(of.answered), -1) for name in of.table.columns[2:]}
-    of_runs = [
-        (run, {name: np.ascontiguousarray(column[at]) for name, column in columns.items()}, answered)
-        for at, (run, answered) in enumerate(of.answered.items())
-    ]
-    return of_runs, of.warnings
-
-
-def frame(of: OfRuns) -> pd.DataFrame:
+def frame(sent: _Sent, of_runs: list[Scored]) -> pd.DataFrame:
     """The results by query."""
-    return of.table
+    return pd.concat([scored.frame(sent.evaluator.judgments.qids) for scored in of_runs], ignore_index=True)
 
 
 def _changed(what: str) -> MalformedFile:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..data.alignment import Rows
 from ..data.rankings import Array, Rankings
 from ..errors import BadParameter, NoFiniteValue, near, shown
 from ..errors.sanitise import sanitised
@@ -254,7 +255,7 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
         users, by_intent = measure.weights.of(judgments), [own for _, own in judgments.intents]
         users.append(np.maximum(1 - sum(users, np.zeros(len(judgments.qids))), 0))
         by_intent.append(judgments.only(np.zeros(0, np.int64)))
-    rows = judgments.rows(loaded(run, "run"))
+    rows = Rows(judgments, loaded(run, "run"))
     rows.warn_of_overlap()
     seen = [seen_part(metric, rows.rankings(metric.judged_only, own)) for own in by_intent]
     depth = depth or max(1, *(int(rankings.n.max(initial=0)) for rankings in seen))

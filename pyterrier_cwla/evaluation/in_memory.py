@@ -7,44 +7,41 @@ from typing import Any
 
 from ir_measures.measures import Measure
 
-from ..data.alignment import Judgments, Rows
+from ..data.alignment import Rows
+from ..data.rankings import Array
 from ..errors import CWLAError, naming
 from ..measures.provider import CWLAEvaluator
-from .score_cache import Scored
+from .scored import Scored
 
 _TOGETHER = 1 << 19  # rows of several runs that are scored at once
 
 
 def in_groups(
-    evaluator: CWLAEvaluator, runs: Iterable[tuple[str, Any]], check: bool = True, many: bool = True
+    evaluator: CWLAEvaluator, runs: Iterable[tuple[str, Any, str]], check: bool = True, many: bool = True
 ) -> Iterator[Scored]:
-    """What runs that are whole score, by name."""
-    for group in _groups(evaluator.judgments, runs, check, many):
-        for (name, rows), values in zip(group.items(), _scored(evaluator, group, many), strict=True):
-            yield Scored(name, values, rows.answered, rows.overlap)
-
-
-def _groups(
-    judgments: Judgments, runs: Iterable[tuple[str, Any]], check: bool, many: bool
-) -> Iterator[dict[str, Rows]]:
-    """The runs' rows, as many runs at a time as are worth scoring together."""
-    group: dict[str, Rows] = {}
-    for name, run in runs:
+    """Score runs, which come with their names and places; without ``many``, errors do not name the only run."""
+    group: list[tuple[str, Rows, str]] = []
+    for name, run, place in runs:
         with naming(name if many else None):
-            group[name] = judgments.rows(run, check, str(name) if many else "the run")
-        if sum(len(rows.columns) for rows in group.values()) > _TOGETHER:
-            yield group
-            group = {}
+            group.append((name, Rows(evaluator.judgments, run, check), place))
+        if sum(len(rows.columns) for _, rows, _ in group) > _TOGETHER:
+            yield from _scored(evaluator, group, many)
+            group = []
     if group:
-        yield group
+        yield from _scored(evaluator, group, many)
 
 
-def _scored(evaluator: CWLAEvaluator, group: dict[str, Rows], many: bool) -> list[dict[Measure, Any]]:
+def _scored(evaluator: CWLAEvaluator, group: list[tuple[str, Rows, str]], many: bool) -> Iterator[Scored]:
+    for (name, rows, place), values in zip(group, _values(evaluator, group, many), strict=True):
+        yield Scored(name, values, rows.answered, rows.overlap, place)
+
+
+def _values(evaluator: CWLAEvaluator, group: list[tuple[str, Rows, str]], many: bool) -> list[dict[Measure, Array]]:
     try:
-        return evaluator.tables(list(group.values()))
+        return evaluator.tables([rows for _, rows, _ in group])
     except CWLAError:  # say of which run
         found = []
-        for name, rows in group.items():
+        for name, rows, _ in group:
             with naming(name if many else None):
                 found += evaluator.tables([rows])
         return found

@@ -38,7 +38,7 @@ def names_in_cache(measures: Iterable[Measure]) -> dict[Measure, str]:
         functions = ", ".join(lacking)
         cures = ", ".join(sorted({cure for cure in lacking.values() if cure}))
         warn(
-            f"keep=: results of {functions} are not cached, and are computed each time: nothing tells whether they"
+            f"cache_dir=: results of {functions} are not cached, and are computed each time: nothing tells whether they"
             " have changed." + (f" Write {cures} to cache them, and change the version with the results." * bool(cures))
         )
     return names

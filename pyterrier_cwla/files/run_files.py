@@ -158,34 +158,39 @@ def sources(runs: Any) -> list[Source]:
 
 def _called(name: str, source: Source) -> Source:
     """The same under this name, where all rows are of one run, whatever they call it."""
-    if source.name is not None or len(_runs_of(source, 2)) != 1:
+    if source.name is not None:
         return source
-    return replace(source, name=name, parts=tuple(replace(part, run=name) for part in source.parts))
+    names: set[str] = set()
+    for table in (table for part in source.parts for table in part.ids()):
+        names.update(table["run"].unique().to_pylist())
+        if len(names) > 1:
+            return source
+    parts = tuple(replace(part, run=name) for part in source.parts)
+    return replace(source, name=name, parts=parts) if names else source
 
 
-def _runs_of(source: Source, most: float = math.inf) -> set[str]:
-    """The names of its runs, or of so many of them."""
-    names: set[str] = set() if source.name is None else {source.name}
-    for part in source.parts if source.name is None else ():
-        for table in part.ids():
-            names.update(table["run"].unique().to_pylist())
-            if len(names) >= most:
-                return names
-    return names
+class RunNames:
+    """The names of runs and the places where the runs are."""
 
+    def __init__(self) -> None:
+        self._places: dict[str, str] = {}
 
-def holding(run: str, files: Iterable[Source]) -> list[str]:
-    """Which of these have a run of that name."""
-    return [str(source) for source in files if run in _runs_of(source)]
+    def check(self, run: str, place: str) -> None:
+        """Raise BadRun if another run has this name; a run in memory has the place ``""``."""
+        if run not in self._places:
+            return
+        where = " and ".join(filter(None, (self._places[run], place)))
+        raise BadRun(
+            f"two runs have the name {run!r}{where and f' (in {where})'}: give one of them another; or, if these are"
+            " parts of one data set, put them into a folder whose name ends in .parquet, and give that."
+        )
 
+    def add(self, run: str, place: str) -> None:
+        self.check(run, place)
+        self._places[run] = place
 
-def twice(run: str, places: Sequence[str]) -> BadRun:
-    """What is wrong where two runs have one name, and where they are, as far as they are in files."""
-    where = " and ".join(places)
-    return BadRun(
-        f"two runs have the name {run!r}{where and f' (in {where})'}: give one of them another; or, if these are parts"
-        " of one data set, put them into a folder whose name ends in .parquet, and give that."
-    )
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 def _one_path(path: Any, name: str) -> str:

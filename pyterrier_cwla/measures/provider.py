@@ -5,15 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import ir_measures
 import numpy as np
+import pyarrow as pa
 from ir_measures import CalcResults, providers
 from ir_measures.measures import Measure, SumAgg
 
 from ..data.alignment import Aligned, Judgments, Rows
-from ..data.columns import judgment_columns
+from ..data.columns import Columns, judgment_columns
 from ..data.rankings import Array
 from ..errors import BadJudgments, BadParameter, CWLAError, NoFiniteValue, UnknownSpec
 from .of_ir_measures import computation_of, needs_of
@@ -104,7 +106,7 @@ class CWLAEvaluator(providers.Evaluator):
 
     def table(self, run: Any) -> dict[Measure, Array]:
         """Per measure one value per judged query, in the order of ``qrel_qids``; 0 where the run has no such query."""
-        rows = self.judgments.rows(run)
+        rows = Rows(self.judgments, run)
         values = self.tables([rows])[0]
         rows.warn_of_overlap()
         return values
@@ -125,6 +127,12 @@ class CWLAEvaluator(providers.Evaluator):
             except NoFiniteValue as error:
                 raise NoFiniteValue(f"{measure}: {error}") from None
         return values
+
+    @cached_property
+    def unanswered(self) -> dict[Measure, Array]:
+        """Per measure the values of the judged queries for a run without documents."""
+        ids = pa.array([], pa.large_string())
+        return self.tables([Rows(self.judgments, Columns(ids, ids, np.zeros(0), np.zeros(0)))])[0]
 
     def means(self, table: dict[Measure, Array]) -> dict[Measure, float]:
         """The aggregate of each measure."""

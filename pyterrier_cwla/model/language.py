@@ -228,8 +228,8 @@ TABLES: dict[str, dict[str, Part]] = {kind: {} for kind in ROLES}
 def decorator(kind: str, doc: str) -> Callable:
     """The decorator of a kind, used as ``@continuation`` or with facts about the function, ``@continuation(…)``.
 
-    ``version``: a text or a whole number under which results of the function may be cached (``keep=``), to be changed
-    whenever they change.
+    ``version``: a text or a whole number under which results of the function may be cached (``cache_dir=``), to be
+    changed whenever they change.
     """
 
     def decorate(function: Any = None, *, version: str | int | None = None, **facts: Any) -> Any:

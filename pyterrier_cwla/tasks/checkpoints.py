@@ -9,7 +9,7 @@ from typing import Any
 
 from .parallel import checked, side_by_side
 from .progress import bar
-from .result_cache import Kept, Layout, Piece
+from .result_cache import Layout, Piece, ResultCache
 
 
 class Pieces:
@@ -25,7 +25,7 @@ class Pieces:
     def __init__(
         self, identity: Mapping[str, Any], cache_dir: str | Path | None = None, progress: bool = True, n_jobs: int = 1
     ) -> None:
-        self.kept = None if cache_dir is None else Kept(cache_dir, identity)
+        self.cache = None if cache_dir is None else ResultCache(cache_dir, identity)
         self.progress, self.n_jobs = progress, checked(n_jobs)
 
     def each(
@@ -45,12 +45,12 @@ class Pieces:
         """Names and pieces as they come: first those that are kept, then those that this work does."""
         missing = {}
         for name, compute in work.items():
-            piece = None if self.kept is None else self.kept.get(name, layout(name))
+            piece = None if self.cache is None else self.cache.get(name, layout(name))
             if piece is None:
                 missing[name] = compute
             else:
                 yield name, piece
         for name, piece in side_by_side(missing, self.n_jobs):
-            if self.kept is not None:
-                self.kept.put(name, piece)
+            if self.cache is not None:
+                self.cache.put(name, piece)
             yield name, piece

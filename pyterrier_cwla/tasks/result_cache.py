@@ -24,7 +24,7 @@ Layout = Mapping[str, tuple[str, tuple[int | None, ...]]]
 """The arrays of a piece by name: letters, one of which is the dtype's kind, and the shape; None is any length."""
 
 
-class Kept:
+class ResultCache:
     """Pieces by name, in a folder that any number of processes may use at a time.
 
     ``identity``: all that the pieces depend on beside their names, the hash of the input among it. What is kept under
@@ -37,15 +37,15 @@ class Kept:
     can write to the folder can change results. No code is read from it.
 
     Hidden files ``.part-…`` in the folder are pieces that are being written, or that a process began which was killed;
-    those older than a day are removed when a Kept of the same identity is made.
+    those older than a day are removed when a cache of the same identity is made.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
-    >>> Kept(folder, {"seed": 1}).put("the first", {"values": np.arange(3)})
+    >>> ResultCache(folder, {"seed": 1}).put("the first", {"values": np.arange(3)})
     >>> layout = {"values": ("iu", (3,))}
-    >>> Kept(folder, {"seed": 1}).get("the first", layout)
+    >>> ResultCache(folder, {"seed": 1}).get("the first", layout)
     {'values': array([0, 1, 2])}
-    >>> Kept(folder, {"seed": 2}).get("the first", layout) is None
+    >>> ResultCache(folder, {"seed": 2}).get("the first", layout) is None
     True
     """
 

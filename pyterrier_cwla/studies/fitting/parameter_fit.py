@@ -173,11 +173,11 @@ class _Scored:
 
     def _name(self, measures: list[Measure]) -> str:
         """By what the measures compute, where scores are kept. Measures that cannot be cached turn that off."""
-        if self.pieces.kept is not None:
+        if self.pieces.cache is not None:
             names = names_in_cache(measures)
             if all(measure in names for measure in measures):
                 return fingerprint([names[measure] for measure in measures])
-            self.pieces.kept = None
+            self.pieces.cache = None
         return fingerprint([str(measure) for measure in measures])
 
 
