@@ -705,3 +705,15 @@ def test_the_study_of_presentations_and_satisfaction(data):
         assert value in found[name]
     assert found["seconds_per_word"].value == 0
     assert found.measure()
+
+
+def test_a_file_has_the_fields_of_what_it_is_made_of():
+    from dataclasses import fields
+
+    from pyterrier_cwla.behaviour.logs.rates import Reading
+    from pyterrier_cwla.behaviour.logs.survival import SHAPES, Fit
+    from pyterrier_cwla.measures import calibration_files
+
+    assert calibration_files.CURVES.keys() == SHAPES.keys()
+    assert list(calibration_files._READING) == [field.name for field in fields(Reading)]
+    assert list(calibration_files._FIT) == [field.name for field in fields(Fit)]

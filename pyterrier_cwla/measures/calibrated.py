@@ -8,12 +8,24 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from ..data.document_tables import file_is_there, hash_of_file, read_unchanged
 from ..errors import BadParameter, near
+from .calibration_files import graded_parameters_of, parameters_of, read_calibration
 
 _NAMED: dict[str, BoundCalibration] = {}
+
+
+@runtime_checkable
+class Calibrated(Protocol):
+    """What ``calibrate`` returns, as far as measures need it."""
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of ``TBG``."""
+
+    def graded_parameters(self) -> dict[str, Any]:
+        """The parameters of ``GradedTBG``."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +63,13 @@ class BoundCalibration:
 
 def bind_calibration(value: Any) -> BoundCalibration:
     """The calibration that a measure's parameter means: the path of a saved one, or what ``calibrate`` returned."""
-    from ..behaviour.logs.calibration import Calibration
-
     if isinstance(value, BoundCalibration):
         return value
-    if isinstance(value, Calibration):
-        content = json.dumps([value.parameters(), value.graded_parameters()], sort_keys=True)
+    if isinstance(value, Calibrated):
+        plain, graded = value.parameters(), value.graded_parameters()
+        content = json.dumps([plain, graded], sort_keys=True)
         name = f"calibration_{hashlib.sha256(content.encode()).hexdigest()[:12]}"
-        return _NAMED.setdefault(name, _bound(name, value))
+        return _NAMED.setdefault(name, BoundCalibration(name, {"rel": 1, **plain}, graded))
     if not isinstance(value, str | Path):
         raise BadParameter(
             f"calibration= takes a file that calibrate(…).save wrote, or what calibrate returned, not"
@@ -81,10 +92,6 @@ def _read(path: str) -> BoundCalibration:
 @lru_cache(maxsize=8)
 def _reading(path: str, digest: str) -> BoundCalibration:
     """One for all measures that name the same file, until its content changes."""
-    from ..behaviour.logs.calibration import Calibration
-
-    return replace(_bound(path, read_unchanged(path, digest, "calibration", Calibration.load)), path=path)
-
-
-def _bound(name: str, calibration: Any) -> BoundCalibration:
-    return BoundCalibration(name, {"rel": 1, **calibration.parameters()}, calibration.graded_parameters())
+    found = read_unchanged(path, digest, "calibration", read_calibration)
+    plain = parameters_of(found["table"], found["about"])
+    return BoundCalibration(path, {"rel": 1, **plain}, graded_parameters_of(found["table"], found["about"]), path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -12,13 +11,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...errors import BadLog, BadParameter, MalformedFile, near, some
+from ...errors import BadLog, BadParameter, near, some
 from ...errors.sanitise import sanitised
 from ...files.atomic import written
-from ...files.memory_limit import unpacked
-from ...model.language import float_or_int
+from ...measures.calibration_files import (
+    COLUMNS,
+    NUMBERS,
+    OF_TBG,
+    checked,
+    graded_parameters_of,
+    parameters_of,
+    plain,
+    read_calibration,
+)
 from .calibration_estimates import estimated
-from .calibration_files import COLUMNS, NUMBERS, checked, once_each, plain
 from .estimate import Estimate
 from .leaving_times import check
 from .log import InteractionLog, as_log
@@ -29,8 +35,6 @@ from .validation import SESSION
 #: How deep a user looked: down to the last click, as far as logs of clicks tell, or at whatever the log says was seen.
 DEPTHS = ("clicked", "seen")
 
-_HELD = 30  # times the size of a text of JSON is in memory while it is read
-_OF_TBG = tuple(NUMBERS)[:7]
 _EXAMPLE = {"half_life": 224, "summary_seconds": 4.4, "seconds_per_word": 0.018, "seconds_per_document": 7.8,
             "p_click_relevant": 0.64, "p_click_nonrelevant": 0.39, "p_save": 0.77}  # fmt: skip
 
@@ -75,22 +79,11 @@ class Calibration:
 
     def parameters(self) -> dict[str, float]:
         """What ``TBG(...)`` takes, as far as it could be estimated; ``rel`` where it is not 1."""
-        rows = self._used[self._used["name"].isin(_OF_TBG)]
-        found = dict(zip(rows["name"], rows["value"].astype(float), strict=True))
-        return {name: found[name] for name in _OF_TBG if name in found} | self._rel
+        return parameters_of(self.table, self.about)
 
     def graded_parameters(self) -> dict[str, Any]:
         """What ``GradedTBG(...)`` takes, as far as it could be estimated; grades as the log has them, from 0."""
-        rows = self._used
-        found: dict[str, Any] = {
-            name: value for name, value in self.parameters().items() if name in ("half_life", "summary_seconds")
-        }
-        for name, source in (("p_click", "p_click"), ("seconds", "seconds"), ("p_save", "p_save_by_grade")):
-            some_rows = rows[rows["name"] == source]
-            numbers = {float_or_int(g): float(v) for g, v in zip(some_rows["grade"], some_rows["value"], strict=True)}
-            if numbers:
-                found[name] = numbers
-        return found
+        return graded_parameters_of(self.table, self.about)
 
     def measure(self, **more: Any) -> Any:
         """Time-biased gain with these parameters: ``calibration.measure(lengths="robust04")``.
@@ -100,7 +93,7 @@ class Calibration:
         from ...measures.named import TBG
 
         parameters = self.parameters() | more
-        self._complete([name for name in _OF_TBG if name not in parameters], "measure")
+        self._complete([name for name in OF_TBG if name not in parameters], "measure")
         return TBG(**parameters)
 
     def graded_measure(self, **more: Any) -> Any:
@@ -132,10 +125,6 @@ class Calibration:
     @property
     def _used(self) -> pd.DataFrame:
         return self.table[self.table["used"]]
-
-    @property
-    def _rel(self) -> dict[str, float]:
-        return {"rel": self.about["rel"]} if self.about["rel"] != 1 else {}
 
     # ---- on paper
 
@@ -204,18 +193,17 @@ class Calibration:
 
         Raises MalformedFile, naming the file and what is wrong, for whatever else.
         """
-        try:
-            content = json.loads(unpacked(os.fsdecode(path), held=_HELD).decode(), object_pairs_hook=once_each)
-        except OSError as error:
-            raise MalformedFile(f"{path}: {error.strerror or error}; a calibration is what save(path) wrote.") from None
-        except (ValueError, RecursionError) as error:
-            raise MalformedFile(f"{path}: no JSON ({error}); a calibration is what save(path) wrote.") from None
-        return cls.from_dict(content, str(path))
+        return cls._of(read_calibration(path))
 
     @classmethod
     def from_dict(cls, content: Any, where: str = "calibration") -> Calibration:
         """From what ``as_dict`` returned; errors as those of ``load``."""
-        return cls(**checked(content, where))
+        return cls._of(checked(content, where))
+
+    @classmethod
+    def _of(cls, fields: dict[str, Any]) -> Calibration:
+        reading, shapes = fields["reading"], tuple(Fit(**shape) for shape in fields["shapes"])
+        return cls(**{**fields, "reading": None if reading is None else Reading(**reading), "shapes": shapes})
 
     # ---- drawn
 

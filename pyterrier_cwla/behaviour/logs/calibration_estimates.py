@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..._version import __version__
-from .calibration_files import CURVE, NUMBERS, table_of
+from ...measures.calibration_files import CURVE, NUMBERS, table_of
 from .calibration_plots import reading_points
 from .estimate import over_users
 from .leaving_times import as_the_paper, events_of, numbered_sessions, stays

@@ -1,19 +1,21 @@
-"""Calibrations as plain values, and back: what a file must hold, checked to the last value."""
+"""Files of calibrations: their format, a check of every value, and the parameters that measures take from them."""
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ...errors import MalformedFile, encodable, near, shown
-from .rates import Reading
-from .survival import SHAPES, Fit
+from ..errors import MalformedFile, encodable, near, shown
+from ..files.memory_limit import unpacked
+from ..model.language import float_or_int
 
 #: What a calibration knows: the parameter, its symbol, and what it says. Those of time-biased gain come first.
 NUMBERS = {
@@ -34,6 +36,8 @@ NUMBERS = {
 }
 PROBABILITIES = {name for name in NUMBERS if name.startswith(("p_", "share_"))}
 COLUMNS = ("name", "grade", "way", "used", "value", "low", "high", "error", "n")
+OF_TBG = tuple(NUMBERS)[:7]
+_HELD = 30  # times the size of a text of JSON is in memory while it is read
 FORMAT, VERSION = "calibration of time-biased gain (pyterrier_cwla)", 1
 _DTYPES = {"name": str, "way": str, "used": bool, "n": np.int64}
 _NUMBER = "a number"
@@ -42,12 +46,57 @@ _ABOUT = {"package": str, "users": int, "sessions": int, "rows": int, "min_click
           "confidence": _NUMBER, "resamples": int, "seed": int}  # fmt: skip
 TABLE = {"name": str, "grade": _NUMBER, "way": str, "used": bool, "value": _NUMBER, "low": _NUMBER, "high": _NUMBER,
           "error": _NUMBER, "n": int}  # fmt: skip
-_READING = {field.name: int if "views" in field.name else _NUMBER for field in fields(Reading)}
-_FIT = {field.name: {"shape": str, "parameters": list}.get(field.name, _NUMBER) for field in fields(Fit)}
+_READING = {"views": int, "slope": _NUMBER, "intercept": _NUMBER, "slope_error": _NUMBER, "intercept_error": _NUMBER,
+            "adjusted_r_squared": _NUMBER, "duplicate_views": int, "duplicate_mean": _NUMBER,
+            "duplicate_error": _NUMBER, "duplicate_adjusted_r_squared": _NUMBER}  # fmt: skip
+_FIT = {"shape": str, "parameters": list, "half_life": _NUMBER, "log_likelihood": _NUMBER, "aic": _NUMBER,
+        "distance": _NUMBER, "r_squared": _NUMBER}  # fmt: skip
+#: Curves of leaving times, and how many parameters each has.
+CURVES = {"exponential": 1, "Weibull": 2, "log-logistic": 2, "log-normal": 2, "hyperbolic": 2}
 _POINTS = {"words": _NUMBER, "seconds": _NUMBER, "views": int, "duplicate": bool}
 CURVE = {"seconds": _NUMBER, "share": _NUMBER, "at_risk": int}
 _TOP: dict[str, Any] = {"format": str, "version": int, "about": dict, "excluded": dict, "missing": dict, "notes": list,
         "reading": (dict, type(None)), "shapes": list, "table": list, "points": list, "curve": list}  # fmt: skip
+
+
+def read_calibration(path: Any) -> dict[str, Any]:
+    """Read the fields of a calibration from a file that ``Calibration.save`` wrote.
+
+    Raises
+    ------
+    MalformedFile
+        If the file is something else; the error names the file and what is wrong.
+    """
+    try:
+        content = json.loads(unpacked(os.fsdecode(path), held=_HELD).decode(), object_pairs_hook=_once_each)
+    except OSError as error:
+        raise MalformedFile(f"{path}: {error.strerror or error}; a calibration is what save(path) wrote.") from None
+    except (ValueError, RecursionError) as error:
+        raise MalformedFile(f"{path}: no JSON ({error}); a calibration is what save(path) wrote.") from None
+    return checked(content, str(path))
+
+
+def parameters_of(table: pd.DataFrame, about: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of ``TBG`` in the table of a calibration; ``rel`` only if it is not 1."""
+    rows = table[table["used"] & table["name"].isin(OF_TBG)]
+    found = dict(zip(rows["name"], rows["value"].astype(float), strict=True))
+    return {name: found[name] for name in OF_TBG if name in found} | (
+        {"rel": about["rel"]} if about["rel"] != 1 else {}
+    )
+
+
+def graded_parameters_of(table: pd.DataFrame, about: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of ``GradedTBG`` in the table of a calibration; grades as in the log, from 0."""
+    rows = table[table["used"]]
+    found: dict[str, Any] = {
+        name: value for name, value in parameters_of(table, about).items() if name in ("half_life", "summary_seconds")
+    }
+    for name, source in (("p_click", "p_click"), ("seconds", "seconds"), ("p_save", "p_save_by_grade")):
+        some_rows = rows[rows["name"] == source]
+        numbers = {float_or_int(g): float(v) for g, v in zip(some_rows["grade"], some_rows["value"], strict=True)}
+        if numbers:
+            found[name] = numbers
+    return found
 
 
 def table_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
@@ -74,7 +123,7 @@ def plain(calibration: Any) -> dict[str, Any]:
     )
 
 
-def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON; ValueError where it says something twice, of which json would keep the last."""
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -84,9 +133,12 @@ def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def checked(content: Any, where: str) -> dict[str, Any]:
-    """The fields of the calibration that ``plain`` made this of.
+    """The fields of the calibration that ``plain`` made this of; the line of reading times and the curves as dicts.
 
-    Raises MalformedFile, beginning with ``where``, for whatever else.
+    Raises
+    ------
+    MalformedFile
+        If it is something else. The text begins with ``where``.
     """
     read = _Reader(where)
     read.top(content)
@@ -102,7 +154,7 @@ def checked(content: Any, where: str) -> dict[str, Any]:
         },
         "missing": read.texts(content["missing"], "missing"),
         "notes": tuple(read.strings(content["notes"], "notes")),
-        "reading": None if reading is None else Reading(**read.record(reading, "reading", _READING)),
+        "reading": None if reading is None else read.record(reading, "reading", _READING),
         "shapes": tuple(read.fit(one) for one in read.records(content["shapes"], "shapes", _FIT)),
         "points": pd.DataFrame(read.records(content["points"], "points", _POINTS), columns=list(_POINTS)),
         "curve": pd.DataFrame(read.records(content["curve"], "curve", CURVE), columns=list(CURVE)),
@@ -195,11 +247,11 @@ class _Reader:
             raise self.wrong(f"{place} has half of a surrogate pair, which is no character: {shown(text)}.")
         return text
 
-    def fit(self, record: dict[str, Any]) -> Fit:
+    def fit(self, record: dict[str, Any]) -> dict[str, Any]:
         shape, parameters = record["shape"], tuple(self.numbers(record["parameters"], "shapes.parameters"))
-        if shape not in SHAPES or len(parameters) != (1 if shape == "exponential" else 2):
+        if CURVES.get(shape) != len(parameters):
             raise self.wrong(f"shapes: no curve has the shape {shape!r} with {len(parameters)} parameters.")
-        return Fit(**{**record, "parameters": parameters})
+        return {**record, "parameters": parameters}
 
     def numbers(self, values: Any, place: str) -> list[float]:
         return [self._value(value, place, _NUMBER) for value in values]
