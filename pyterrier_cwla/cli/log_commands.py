@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
@@ -28,8 +29,9 @@ from .arguments import (
     runs_by_name,
 )
 from .options import in_options, options_of
-from .output_formats import format_for, write_results
+from .output_formats import Format, format_for, write_results
 from .outputs import check_outputs
+from .score_tables import Column, Scores
 
 if TYPE_CHECKING:
     from ..behaviour.logs.calibration import Calibration
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Source(StrEnum):
-    """What a log is kept as."""
+    """What a log is stored as."""
 
     log = "log"
     chiir24 = "chiir24"
@@ -59,46 +61,69 @@ class Sampling(StrEnum):
 
 
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")]
+LogFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="LOG", help="A log, a row for each result that a user saw: CSV, TSV or Parquet.", show_default=False
+    ),
+]
+CalibrationFile = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to keep the calibration, as JSON.")
+]
+LogSource = Annotated[
+    Source, typer.Option("--from", help="What LOG is: a file in our format, or the folder of chiir24-satisfaction.")
+]
+ExcludeBroken = Annotated[
+    bool, typer.Option("--exclude-broken", help="Leave out sessions that cannot be true, and say how many.")
+]
+GroupColumn = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="One calibration for each value, such as topic; printed only.")
+]
+LowestGrade = Annotated[int, typer.Option(min=1, help="The lowest grade that is relevant.")]
+HowDeep = Annotated[
+    Depth, typer.Option(help="Whether users looked down to their last click, or at all that the log has.")
+]
+MinClicks = Annotated[int, typer.Option(min=0, help="Half-life: sessions with fewer clicks are left out.")]
+MaxSeconds = Annotated[float, typer.Option(help="Half-life: of longer sessions, only that they were.")]
+LastRank = Annotated[
+    int | None, typer.Option(min=1, help="Half-life: the rank at which lists end, whoever wants to go on.")
+]
+Confidence = Annotated[float, typer.Option(help="Of the intervals.")]
+Resamples = Annotated[int, typer.Option(min=1, help="Of the bootstrap over users.")]
+Pictures = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Also draw reading times, survival and progress, as SVG.")
+]
+OneMeasure = Annotated[
+    list[str], typer.Option("--measure", "-m", metavar="MEASURE", help="The measure.", show_default=False)
+]
+Users = Annotated[int, typer.Option(min=1, help="How many for each query.")]
+ReadingTimes = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME", help="How reading times scatter: fixed, exponential, gamma(shape) or lognormal(sigma)."
+    ),
+]
+Draws = Annotated[Sampling, typer.Option(help="Antithetic and stratified draws have smaller errors.")]
+ByQuery = Annotated[bool, typer.Option("--by-query", help="One line for each run and query.")]
 
 
 @app.command()
 def calibrate(
     context: typer.Context,
-    log: Annotated[
-        Path,
-        typer.Argument(
-            metavar="LOG",
-            help="A log, a row for each result that a user saw: CSV, TSV or Parquet.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to keep the calibration, as JSON.")
-    ] = None,
-    source: Annotated[
-        Source, typer.Option("--from", help="What LOG is: a file in our format, or the folder of chiir24-satisfaction.")
-    ] = Source.log,
-    exclude: Annotated[
-        bool, typer.Option("--exclude-broken", help="Leave out sessions that cannot be true, and say how many.")
-    ] = False,
-    by: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="One calibration for each value, such as topic; printed only.")
-    ] = None,
-    rel: Annotated[int, typer.Option(min=1, help="The lowest grade that is relevant.")] = 1,
-    depth: Annotated[
-        Depth, typer.Option(help="Whether users looked down to their last click, or at all that the log has.")
-    ] = Depth.clicked,
-    min_clicks: Annotated[int, typer.Option(min=0, help="Half-life: sessions with fewer clicks are left out.")] = 5,
-    max_seconds: Annotated[float, typer.Option(help="Half-life: of longer sessions, only that they were.")] = 1800,
-    last_rank: Annotated[
-        int | None, typer.Option(min=1, help="Half-life: the rank at which lists end, whoever wants to go on.")
-    ] = None,
-    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
-    resamples: Annotated[int, typer.Option(min=1, help="Of the bootstrap over users.")] = 1000,
+    log: LogFile,
+    output: CalibrationFile = None,
+    source: LogSource = Source.log,
+    exclude: ExcludeBroken = False,
+    by: GroupColumn = None,
+    rel: LowestGrade = 1,
+    depth: HowDeep = Depth.clicked,
+    min_clicks: MinClicks = 5,
+    max_seconds: MaxSeconds = 1800,
+    last_rank: LastRank = None,
+    confidence: Confidence = 0.95,
+    resamples: Resamples = 1000,
     seed: Seed = 0,
-    pictures: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Also draw reading times, survival and progress, as SVG.")
-    ] = None,
+    pictures: Pictures = None,
     force: Force = False,
 ) -> None:
     """Calibrates time-biased gain from a log: every parameter with its interval.
@@ -171,23 +196,14 @@ def simulate(
     context: typer.Context,
     qrels: Qrels,
     runs: Runs,
-    measure: Annotated[
-        list[str], typer.Option("--measure", "-m", metavar="MEASURE", help="The measure.", show_default=False)
-    ],
-    users: Annotated[int, typer.Option(min=1, help="How many for each query.")] = 10_000,
+    measure: OneMeasure,
+    users: Users = 10_000,
     seed: Seed = 0,
-    reading: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="How reading times scatter: fixed, exponential, gamma(shape) or lognormal(sigma)."
-        ),
-    ] = "fixed",
-    sampling: Annotated[
-        Sampling, typer.Option(help="Antithetic and stratified draws have smaller errors.")
-    ] = Sampling.plain,
+    reading: ReadingTimes = "fixed",
+    sampling: Draws = Sampling.plain,
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
-    by_query: Annotated[bool, typer.Option("--by-query", help="One line for each run and query.")] = False,
+    by_query: ByQuery = False,
     form: FormatName = None,
     output: Output = None,
     force: Force = False,
@@ -198,7 +214,6 @@ def simulate(
     """
     from ..behaviour.simulation.simulator import simulate as simulated
     from ..files.formats import read_run
-    from .score_tables import Column, Scores
 
     form = format_for(form, output)
     files = runs_by_name(runs)
@@ -218,18 +233,22 @@ def simulate(
             sampling=str(sampling),
             progress=sys.stderr.isatty(),
         )
+    origin = {"version": found.version, "qrels": str(qrels), "measure": found.measure, "users": users, "seed": seed,
+              "reading": reading, "sampling": str(sampling), **bound.origin}  # fmt: skip
     table = found.by_query if by_query else found.mean
-    shown = [*(f"{what}{more}" for what in ("gain", "time", "items") for more in ("", "_sd", "_50%")), "score", "error",
-             "analytic", "nothing", "never"]  # fmt: skip
-    columns = [
-        Column(name, tuple(name.replace("_sd", " sd").replace("_50%", " median").split()))
-        for name in (shown if form == "table" else table.columns)
-    ]
+    columns = _columns(_SHOWN if form is Format.table else table.columns)
     over = [] if by_query else ["Means over the queries, also of medians and of standard deviations (sd)."]
     options = options_of(context.command)
-    found_notes = [in_options(line, options) for line in found.notes]
-    notes = [f"{found.title}: {found._made}.", *over, *found_notes, *bound.notes]
-    origin = {"version": found.version, "qrels": str(qrels), "measure": found.measure, "users": users, "seed": seed,
-              "reading": reading, "sampling": str(sampling)}  # fmt: skip
+    notes = [f"{found.title}: {found._made}.", *over, *(in_options(line, options) for line in found.notes)]
     table = table[[column.name for column in columns]].reset_index()
-    write_results(Scores(table, columns, notes, origin | bound.origin), form, output)
+    write_results(Scores(table, columns, [*notes, *bound.notes], origin), form, output)
+
+
+_SHOWN = (
+    *(f"{what}{more}" for what in ("gain", "time", "items") for more in ("", "_sd", "_50%")),
+    *("score", "error", "analytic", "nothing", "never"),
+)
+
+
+def _columns(names: Iterable[str]) -> list[Column]:
+    return [Column(name, tuple(name.replace("_sd", " sd").replace("_50%", " median").split())) for name in names]
