@@ -598,7 +598,7 @@ def test_measures_that_are_wrong(files, says, measure, line):
         (("explain", "qrels.txt", "runs/bad.run", "-m", "AP", "-q", "q2"), "runs/bad.run: no documents for query"),
         (("explain", "qrels.txt", "runs/good.txt", "-m", "Judged", "-q", "q1"), "Judged follows no user model"),
         (("explain", "qrels.txt", "runs/good.txt", "-m", "AP", "-q", "q1", "--plot", "x.gif"), "--plot x.gif: "),
-        (("explain", "qrels.txt", "runs", "-m", "Residual(measure='TBG')", "-q", "q1"), "Residual(measure='TBG') is a"),
+        (("explain", "qrels.txt", "runs/good.txt", "-m", "Residual(measure='TBG')", "-q", "q1"), "Residual(measure='TBG')"),
         (("measures", "SetF"), "SetF is a measure of ir_measures that is not computed here."),
         (("measures", "rbpp"), "nothing has the name 'rbpp'. Near: 'rbp'"),
         (("measures", "zzzz"), "nothing has the name 'zzzz'. `pyterrier-cwla measures` lists all there is."),

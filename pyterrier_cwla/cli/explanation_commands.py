@@ -66,8 +66,6 @@ def explain(
         raise errors.BadParameter(f"--plot {plot}: the file's name must end in .svg, .png or .pdf.")
     bound = BoundMeasures.of([measure], lengths, missing)
     check_outputs([("--plot", plot)], [qrels, run, lengths, *bound.files], force)
-    if bound.wanted[0].NAME == "Residual":
-        raise errors.BadParameter(f"{measure} is a difference of two scores; explain the measure itself.")
     judgments = judgments_of(qrels)
     table = read_run(run)
     _check_common_query(table, run, judgments, qrels)

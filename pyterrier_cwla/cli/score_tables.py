@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
-from ir_measures.measures import Measure, SumAgg
+from ir_measures.measures import Measure
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..measures.provider import aggregate_of
 from ..rendering.latex import escaped, table_row, tabular
 from ..rendering.terminal import column_head, decimal, plain_table, prose
 from .output_formats import Format
@@ -29,7 +30,7 @@ class Column:
 
     @classmethod
     def of(cls, measure: Measure) -> Column:
-        return cls(str(measure), head_of(measure), isinstance(measure.aggregator(), SumAgg))
+        return cls(str(measure), head_of(measure), aggregate_of(measure) == "sum")
 
     def written(self, value: float) -> str:
         return f"{value:.0f}" if self.counts else decimal(value)

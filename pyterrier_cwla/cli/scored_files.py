@@ -11,14 +11,14 @@ import pyarrow.compute as pc
 from ir_measures.measures import Measure
 
 from .. import errors
-from ..data.alignment import Judgments
-from ..evaluation.driver import checked, evaluate
+from ..data.alignment import Judgments, Rows
+from ..evaluation.driver import checked
 from ..evaluation.score_cache import ScoreCache
 from ..evaluation.scored import Scored
 from ..evaluation.streaming import extras_of, values_of_files
 from ..files.run_files import Source, sources
 from ..measures.provider import CWLAEvaluator
-from ..measures.wrappers import Residual
+from ..measures.wrappers import Residual, residual_of
 from ..rendering.terminal import sentence
 from .score_tables import Column
 
@@ -40,9 +40,9 @@ class FileScores:
         """Put next to each measure its residual, where it has one in this run; return which have none, and why."""
         source = sources({str(file): file})[0]
         with errors.speaking_of(self.qrels, file):
-            self.columns, self.measures, notes = _with_residuals(
-                self.columns, self.measures, self.judgments, beginning(source, extras_of(self.measures))
-            )
+            first = _of_one_query(self.judgments, beginning(source, extras_of(self.measures)))
+            rows = Rows(self.judgments, first)
+            self.columns, self.measures, notes = _with_residuals(self.columns, self.measures, rows)
         return notes
 
     def tables(
@@ -100,17 +100,24 @@ def beginning(source: Source, extras: list[str]) -> pa.Table:
     return table.filter(pc.equal(table["run"], table["run"][0]))
 
 
+def _of_one_query(judgments: Judgments, run: pa.Table) -> pa.Table:
+    """The documents of the first judged query of a run."""
+    query = next((query for query in pc.unique(run["query_id"]).to_pylist() if query in judgments.index), None)
+    return run.filter(pc.equal(run["query_id"], query)) if query is not None else run.slice(0, 0)
+
+
 def _with_residuals(
-    columns: list[Column], measures: list[Measure], judgments: Judgments, run: pa.Table
+    columns: list[Column], measures: list[Measure], rows: Rows
 ) -> tuple[list[Column], list[Measure], list[str]]:
+    """Columns and measures with their residuals, and why some have none; each is tried on these rows."""
     pairs, notes = [], []
     for column, measure in zip(columns, measures, strict=True):
         pairs.append((column, measure))
-        if measure.NAME == Residual.NAME:
-            continue
         try:
-            residual = Residual(measure=measure)
-            evaluate(judgments, run, [residual])
+            residual = residual_of(measure)
+            if residual is None:
+                continue
+            CWLAEvaluator([residual], rows.judgments).tables([rows])
         except (errors.BadParameter, errors.NoFiniteValue) as error:
             notes.append(f"No residual of {column.name}: {str(error).removeprefix(f'no residual of {measure}: ')}")
             continue

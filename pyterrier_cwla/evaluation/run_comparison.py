@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from ir_measures import NumRet
-from ir_measures.measures import Measure, SumAgg
+from ir_measures.measures import Measure
 
 from .._version import __version__
 from ..data.columns import run_columns
 from ..errors import BadJudgments, BadParameter, BadRun, near, some
 from ..files.inputs import is_runs, loaded
-from ..measures.provider import CWLAProvider, aggregated, computed_here, prepare
-from ..measures.wrappers import GeometricMeanOfLogs
+from ..measures.provider import CWLAProvider, aggregate_of, aggregated, computed_here, prepare
 from .comparison import Comparison
 from .driver import evaluate
 from .other_providers import by_other_providers, computed_somewhere
@@ -135,7 +134,7 @@ def compare(
     about = {
         "version": __version__,
         "measures": {name: str(measure) for name, measure in wanted.items()},
-        "aggregates": {name: _kind(measure) for name, measure in wanted.items()},
+        "aggregates": {name: aggregate_of(measure) for name, measure in wanted.items()},
         "baseline": baseline,
         "queries": len(queries),
         "query_ids": queries,
@@ -210,12 +209,6 @@ def measures_by_name(
     return named
 
 
-def _kind(measure: Measure) -> str:
-    if isinstance(measure.aggregator(), GeometricMeanOfLogs):
-        return "geometric mean"
-    return "sum" if isinstance(measure.aggregator(), SumAgg) else "mean"
-
-
 def _aggregate(measure: Measure, queries: int) -> Callable[[Array], Array]:
     """From means over queries to what the measure shows of a run."""
     shown: dict[str, Callable[[Array], Array]] = {
@@ -223,7 +216,7 @@ def _aggregate(measure: Measure, queries: int) -> Callable[[Array], Array]:
         "sum": lambda means: queries * means,
         "mean": lambda means: means,
     }
-    return shown[_kind(measure)]
+    return shown[aggregate_of(measure)]
 
 
 def _intervals(

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import ir_measures
 import numpy as np
@@ -160,15 +160,23 @@ class CWLAEvaluator(providers.Evaluator):
         return CalcResults(self.means(table), metrics)
 
 
-def aggregated(measure: Measure, values: np.ndarray) -> float:
-    """What is made of a measure's values of all queries: their mean, sum or geometric mean."""
+def aggregate_of(measure: Measure) -> Literal["mean", "sum", "geometric mean"]:
+    """What is made of a measure's values of all queries."""
     aggregator = measure.aggregator()
+    if isinstance(aggregator, GeometricMeanOfLogs):
+        return "geometric mean"
+    return "sum" if isinstance(aggregator, SumAgg) else "mean"
+
+
+def aggregated(measure: Measure, values: np.ndarray) -> float:
+    """The mean, sum or geometric mean of a measure's values of all queries."""
     if not len(values):
-        return aggregator.result()
-    if isinstance(aggregator, SumAgg):
+        return measure.aggregator().result()
+    kind = aggregate_of(measure)
+    if kind == "sum":
         return float(values.sum())
     mean = float(values.mean())
-    return aggregator.of_mean(mean) if isinstance(aggregator, GeometricMeanOfLogs) else mean
+    return GeometricMeanOfLogs.of_mean(mean) if kind == "geometric mean" else mean
 
 
 def prepare(qrels: Any) -> Judgments:

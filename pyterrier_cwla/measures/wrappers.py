@@ -248,6 +248,11 @@ class _IntentAware(Wrapper):
         return [self.inner, self.weights]
 
 
+def residual_of(measure: Measure) -> _Residual | None:
+    """The residual of a measure; None where the measure is a residual itself, BadParameter where there is none."""
+    return None if isinstance(measure, _Residual) else Residual(measure=measure)
+
+
 @dataclass(frozen=True)
 class _OfResidual:
     inner: OfUserModel
