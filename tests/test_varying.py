@@ -95,7 +95,7 @@ def test_one_user_tells_nothing_of_others_and_weights_are_said():
     one = Rated("list", rated.table.assign(user="x"), rated.shown)
     found = quick(RATIO, {"e": [1, 4]}, one)
     assert any("nothing is known of other users" in limit for limit in found.limits())
-    assert "60 rated lists; bands" in found.tables()["sensitivity"].caption
+    assert "60 rated lists; 95% intervals" in found.tables()["sensitivity"].caption
     assert "Each rating counts once; coefficients whose names begin with weighted_ count it n times." in found.limits()
     assert found.pictures()["sensitivity_weighted_tau_b"].title.startswith("Kendall's τ_b weighted by n along e")
     with pytest.raises(BadParameter, match="no 'weighted_pearson'"):

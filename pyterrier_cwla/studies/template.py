@@ -32,6 +32,11 @@ class Template:
 
     source: str | Callable[..., Any]
 
+    @classmethod
+    def of(cls, given: str | Callable[..., Any] | Template) -> Template:
+        """From its source, or a template as it is."""
+        return given if isinstance(given, Template) else cls(given)
+
     def measure(self, values: Mapping[str, Any]) -> Measure:
         """The measure with these values; an error names them."""
         try:

@@ -13,6 +13,7 @@ from ir_measures.measures import Measure
 
 from ..._version import __version__
 from ...errors import BadParameter, BadRatings
+from ...errors.parameter_checks import check_whole
 from ...evaluation.measure_hash import names_in_cache
 from ...measures.wrappers import pinned
 from ...tasks.checkpoints import Pieces
@@ -48,7 +49,7 @@ def fit(
     cache_dir: str | Path | None = None,
     progress: bool = True,
     n_jobs: int = 1,
-) -> Fit:
+) -> Fit:  # over 50 lines: half of them are parameters and what is reported
     """Fits parameters of a measure to ratings, sessions' ratings or preferences.
 
     ``template``: a text with a ``$name`` for each parameter, such as ``"TBG(half_life=$h)"`` or
@@ -87,54 +88,29 @@ def fit(
     Source: Jiang and Allan (2016), section 5.1, for parameters that maximise Pearson's r; Chapelle et al. (2009),
     section 7.1, for values of grades and of utility that maximise correlation or agreement.
     """
-    template = template if isinstance(template, Template) else Template(template)
+    template = Template.of(template)
     spans = {name: Range.of(given, name) for name, given in ranges.items()}
     if objective is None:
         objective = "agreement" if rated.what == "pair" else "pearson"
     _check(template, spans, rated, objective, default, cv, repeats, most)
     about_ratings = rated.about(is_weighted(objective))
     identity = {"study": "fit", "input": about_ratings["input"]}
-    all_there_are = float(np.prod([len(span.choices) or np.inf for span in spans.values()]))
-    at_most = int(min(most + _SLICE * len(spans), all_there_are))
     scored = _Scored(template, rated, Pieces(identity, cache_dir, progress, n_jobs))
     train = _folds(rated, cv, repeats, seed)
     samples = np.concatenate([np.ones((len(rated), 1)), train], axis=1)
     search = Search(spans, lambda values: _worth(objective, scored(values), rated, samples), where, most, seed)
-    inside = default is not None and all(default[name] in span for name, span in spans.items())
-    with counted(progress, "fitting", at_most, "candidates") as scored.count:
-        search.run([dict(default)] if default is not None and inside else [])
-        best = search.best()
-        reached = len(search.values) >= most
-        search.most = at_most
-        search.try_values(
-            [{**search.values[best[0]], name: v} for name, span in spans.items() for v in span.grid(_SLICE)]
-        )  # each parameter's curve; if one of these is better, so much the better
-    best, scored.count = search.best(), None
-    sign = sign_of(objective)
+    reached = _search(search, scored, default, progress)
+    best, sign = search.best(), sign_of(objective)
     candidates = pd.DataFrame(search.values).assign(value=sign * search.found[:, 0])
-    chosen_by = search.found[best[1:], np.arange(1, samples.shape[1])]
-    some = ~np.isnan(chosen_by)  # folds whose other ratings tell candidates apart
-    of_folds = pd.DataFrame(
-        {
-            "repeat": np.repeat(np.arange(1, repeats + 1), cv),
-            "fold": np.tile(np.arange(1, cv + 1), repeats),
-            "ratings": (train == 0).sum(axis=0),
-            **{name: pd.Series([search.values[number][name] for number in best[1:]]).where(some) for name in spans},
-            "chosen_by": sign * chosen_by,
-        }
-    )
-    numbers, of_fold = np.unique(best[1:], return_inverse=True)
-    scores = scored([search.values[number] for number in numbers])[of_fold]
-    of_folds["held_out"] = np.where(some, _held_out(objective, scores, rated, train), np.nan)
-    values, default_value = search.values[best[0]], None
+    of_folds, default_value = _of_folds(search, scored, objective, train, repeats), None
     if default is not None:
-        of_default = scored([dict(default)])
-        of_folds["default"] = _held_out(objective, np.repeat(of_default, len(of_folds), axis=0), rated, train)
-        default_value = sign * float(_worth(objective, of_default, rated, samples[:, :1])[0, 0])
+        of_folds["default"], default_value = _of_default(dict(default), scored, objective, train)
+    values = search.values[best[0]]
+    measure = template.measure(values)
     about = {
         "version": __version__,
         "template": str(template),
-        "measure": str(template.measure(values)),
+        "measure": str(measure),
         "ranges": {name: str(span) for name, span in spans.items()},
         "objective": objective,
         "value": sign * float(search.found[best[0], 0]),
@@ -142,13 +118,55 @@ def fit(
         "default_value": default_value,
         "folds": cv,
         "repeats": repeats,
-        "folds_by": "rating" if rated.users is None else "user",
+        "folds_by": rated.unit,
         "candidates": len(candidates),
         "most_reached": reached,
         "seed": seed,
         **about_ratings,
     }
-    return Fit(values, template.measure(values), spans, candidates, of_folds, about)
+    return Fit(values, measure, spans, candidates, of_folds, about)
+
+
+def _search(search: Search, scored: _Scored, default: Mapping[str, Any] | None, progress: bool) -> bool:
+    """Search, and score the curve of each parameter around the best; return whether the search tried its most."""
+    spans, most = search.ranges, search.most
+    all_there_are = float(np.prod([len(span.choices) or np.inf for span in spans.values()]))
+    at_most = int(min(most + _SLICE * len(spans), all_there_are))
+    inside = default is not None and all(default[name] in span for name, span in spans.items())
+    with counted(progress, "fitting", at_most, "candidates") as scored.count:
+        search.run([dict(default)] if default is not None and inside else [])
+        best = search.values[search.best()[0]]
+        reached = len(search.values) >= most
+        search.most = at_most
+        search.try_values([{**best, name: v} for name, span in spans.items() for v in span.grid(_SLICE)])
+    scored.count = None
+    return reached
+
+
+def _of_folds(search: Search, scored: _Scored, objective: str, train: Array, repeats: int) -> pd.DataFrame:
+    """A row for each fold: what was chosen without it, and how good that is on it."""
+    best, cv = search.best()[1:], train.shape[1] // repeats
+    chosen_by = search.found[best, np.arange(1, 1 + train.shape[1])]
+    some = ~np.isnan(chosen_by)  # folds whose other ratings tell candidates apart
+    numbers, of_fold = np.unique(best, return_inverse=True)
+    scores = scored([search.values[number] for number in numbers])[of_fold]
+    return pd.DataFrame(
+        {
+            "repeat": np.repeat(np.arange(1, repeats + 1), cv),
+            "fold": np.tile(np.arange(1, cv + 1), repeats),
+            "ratings": (train == 0).sum(axis=0),
+            **{name: pd.Series([search.values[at][name] for at in best]).where(some) for name in search.ranges},
+            "chosen_by": sign_of(objective) * chosen_by,
+            "held_out": np.where(some, _held_out(objective, scores, scored.rated, train), np.nan),
+        }
+    )
+
+
+def _of_default(default: Values, scored: _Scored, objective: str, train: Array) -> tuple[Array, float]:
+    """How good the default is on each fold, and on all ratings."""
+    scores, everything = scored([default]), np.ones((len(train), 1))
+    held_out = _held_out(objective, np.repeat(scores, train.shape[1], axis=0), scored.rated, train)
+    return held_out, sign_of(objective) * float(_worth(objective, scores, scored.rated, everything)[0, 0])
 
 
 class _Scored:
@@ -230,9 +248,8 @@ def _check(
     check_coefficient(objective, known, rated, f"ratings of {rated.what}s have no such objective.", "objective")
     if default is not None and set(default) != set(spans):
         raise BadParameter(f"default= must have a value for each of {', '.join(spans)}, not {dict(default)!r}.")
-    for name, value, least in (("cv", cv, 2), ("repeats", repeats, 1), ("most", most, 2)):
-        if not isinstance(value, int | np.integer) or value < least:
-            raise BadParameter(f"{name}={value!r} must be a whole number from {least}.")
+    check_whole(2, cv=cv, most=most)
+    check_whole(1, repeats=repeats)
     if default is not None:
         for name, span in spans.items():
             if not span.choices and not isinstance(default[name], int | float | np.number):

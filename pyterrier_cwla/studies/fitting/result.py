@@ -18,7 +18,7 @@ from ..report import Picture, Table
 from ..study import Study
 from ..template import Range, Values, said
 from ..users.prediction import corrected_error, corrected_t_test
-from ..users.ratings import what_was_rated, why_not_all
+from ..users.ratings import title_of, what_was_rated, why_not_all
 
 Array = np.ndarray
 
@@ -287,7 +287,5 @@ def plot_parameter(study: Any, name: str, ax: Any = None) -> Any:
     objective = study.about["objective"]
     unit = {NRMSE: " (share of the range)", AGREED: " (share of pairs)"}.get(plain_name(objective), "")
     ax.set_ylabel(f"{LABELS[objective].removeprefix('the share of ')}{unit}")
-    about = study.about
-    users = f", {about['users']:,} users" if about["users"] else ""
-    ax.set_title(f"{about['ratings']:,} rated {about['what']}s{users}", fontsize=10, loc="left")
+    ax.set_title(title_of(study.about), fontsize=10, loc="left")
     return ax

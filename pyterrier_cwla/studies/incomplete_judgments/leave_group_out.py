@@ -12,7 +12,8 @@ import pandas as pd
 from ir_measures.measures import Measure
 
 from ..._version import __version__
-from ...errors import BadParameter, many, some
+from ...errors import many, some
+from ...errors.parameter_checks import check_whole
 from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, axes_of
 from ...rendering.labels import measure_look
@@ -135,31 +136,26 @@ def groups_left_out(
     0     A  one   0.67           0.50     1             1
     1     B  two   0.33           0.33     2             2
     """
-    if depth is not None and (not isinstance(depth, int) or depth < 1):
-        raise BadParameter(f"depth={depth!r} must be a whole number of documents, from 1 on, or None.")
+    if depth is not None:
+        check_whole(1, depth=depth)
     masking, short = ready(qrels, runs, measures, complete, pool)
     of_group = checked_groups({str(run): group for run, group in groups.items()}, masking.runs)
     group = np.empty(len(masking.runs), np.int64)
     for number, names in enumerate(of_group.values()):
         group[[masking.runs.index(name) for name in names]] = number
     whole, queries = masking.whole, masking.queries
-    assert whole.judgment is not None
-    has = np.zeros((len(masking.runs), len(whole.pool.grade)), bool)
-    deep = slice(None) if depth is None else whole.rank <= depth
-    has[whole.query[deep] // queries, whole.judgment[deep]] = True
-    kept = without_group(has, group, len(of_group))
-    kept = np.concatenate([kept, np.ones((1, kept.shape[1]), bool)])
-    scores = masking.scores(whole, kept).reshape(len(masking.measures), len(kept), len(masking.runs), queries)
-    changes = _changes(masking, list(of_group), group, scores)
-    relevant = whole.pool.grade > 0
+    kept = without_group(_retrieved(masking, depth), group, len(of_group))
     lost = pd.DataFrame(
         {
             "group": list(of_group),
             "runs": [len(names) for names in of_group.values()],
-            "judgments": (~kept[:-1]).sum(axis=1),
-            "relevant": (~kept[:-1] & relevant).sum(axis=1),
+            "judgments": (~kept).sum(axis=1),
+            "relevant": (~kept & (whole.pool.grade > 0)).sum(axis=1),
         }
     )
+    kept = np.concatenate([kept, np.ones((1, kept.shape[1]), bool)])
+    scores = masking.scores(whole, kept).reshape(len(masking.measures), len(kept), len(masking.runs), queries)
+    changes = _changes(masking, list(of_group), group, scores)
     about = {
         "version": __version__,
         "measures": {name: str(measure) for name, measure in masking.measures.items()},
@@ -177,6 +173,16 @@ def groups_left_out(
     }
     falls = _falls(masking, group, scores, changes, confidence, resamples, seed)
     return GroupsLeftOut(about, masking.measures, changes, lost, falls)
+
+
+def _retrieved(masking: Masking, depth: int | None) -> Array:
+    """Whether each run has each judged document, in its first ``depth``, [runs × judgments]."""
+    whole = masking.whole
+    assert whole.judgment is not None
+    found = np.zeros((len(masking.runs), len(whole.pool.grade)), bool)
+    deep = slice(None) if depth is None else whole.rank <= depth
+    found[whole.query[deep] // masking.queries, whole.judgment[deep]] = True
+    return found
 
 
 def _changes(masking: Masking, groups: list[str], group: Array, scores: Array) -> pd.DataFrame:

@@ -11,6 +11,7 @@ import numpy as np
 from ..._version import __version__
 from ...data.alignment import Judgments
 from ...errors import BadJudgments, BadParameter, BadRun, many, near, some
+from ...errors.parameter_checks import check_share, check_whole
 from ...evaluation.run_comparison import measures_by_name
 from ...files.inputs import is_runs
 from ...tasks.checkpoints import Pieces
@@ -191,15 +192,11 @@ class Settings:
     def __post_init__(self) -> None:
         if self.tau not in TAUS:
             raise BadParameter(f"no τ of kind {self.tau!r}. {near(str(self.tau), TAUS)}")
-        for name in ("alpha", "confidence"):
-            if not 0 < getattr(self, name) < 1:
-                raise BadParameter(f"{name}={getattr(self, name)!r} must be between 0 and 1.")
-        for name, least in (("seeds", 1), ("resamples", 50), ("seed", 0), ("pairs", 0)):
-            number = getattr(self, name)
-            if number is None and name == "pairs":
-                continue
-            if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < least:
-                raise BadParameter(f"{name}={number!r} must be a whole number, and at least {least}.")
+        check_share(0.05, alpha=self.alpha)
+        check_share(0.95, confidence=self.confidence)
+        check_whole(1, seeds=self.seeds)
+        check_whole(50, resamples=self.resamples)
+        check_whole(0, seed=self.seed, pairs=0 if self.pairs is None else self.pairs)
 
 
 def _studied(

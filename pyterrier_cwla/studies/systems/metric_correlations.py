@@ -13,12 +13,12 @@ import pandas as pd
 
 from ..._version import __version__
 from ...errors import BadParameter, many, near
+from ...errors.parameter_checks import check_whole
 from ...errors.sanitise import in_picture
 from ...evaluation.run_comparison import check_settings
 from ...evaluation.significance import unit_of
 from ...rendering.figures import GREY, SCORE, STAY, axes_of
 from ...rendering.labels import label_points, wrapped
-from ...tasks.hashing import fingerprint
 from ..correlation import rbo, tau
 from ..report import Picture, Table
 from ..resampling import half_width, times_drawn
@@ -109,17 +109,11 @@ def metric_agreement(
             columns["as_low"] = ~(values - values[lowest] > above)
     about = {
         "version": __version__,
-        "measures": cube.measures,
-        "runs": len(cube.runs),
-        "run_names": cube.runs,
-        "queries": len(cube.queries),
-        "query_ids": cube.queries,
-        "unanswered": cube.unanswered,
+        **cube.about(),
         "confidence": confidence,
         "resamples": resamples,
         "seed": seed,
         "intervals": "standard error of the bootstrap over queries, with Student's t",
-        "input": fingerprint(cube.values, cube.runs, cube.queries),
     }
     return MetricAgreement(pd.DataFrame(columns), cube.table(), about)
 
@@ -174,8 +168,7 @@ class MetricAgreement(Study):
         for name in (x, y):
             if name not in self.scores:
                 raise BadParameter(f"no measure {name!r} in this study. {near(str(name), self.scores)}")
-        if not isinstance(k, int | np.integer) or k < 0:
-            raise BadParameter(f"k={k!r} must be the number of runs to label, 0 or more.")
+        check_whole(0, k=k)
         ranks = {f"rank_{of}": self.scores[name].round(10).rank(ascending=False) for of, name in (("x", x), ("y", y))}
         own = {"run": self.scores.index, **ranks, "shift": ranks["rank_x"] - ranks["rank_y"]}
         table = pd.DataFrame(own, self.scores.index)
@@ -262,8 +255,6 @@ class MetricAgreement(Study):
 def plot_correlations(study: MetricAgreement, kind: str = "tau_b", ax: Any = None) -> Any:
     """A heat map with the numbers in its cells, alike measures together: what :meth:`MetricAgreement.cells` returns."""
     from matplotlib.colors import LinearSegmentedColormap
-
-    from .metric_correlations import AGREEMENTS
 
     ax = axes_of(ax)
     square = study.matrix(kind)

@@ -17,6 +17,7 @@ import pandas as pd
 
 from ..._version import __version__
 from ...errors import BadJudgments, BadParameter, many, near, some
+from ...errors.parameter_checks import check_share
 from ...evaluation.run_comparison import check_settings
 from ...evaluation.significance import CORRECTIONS, TESTS, corrected, lowest_p_of_randomisation
 from ...rendering.figures import GREY, SCORE, STAY, axes_of
@@ -89,60 +90,63 @@ def discriminative_power(
     0      RR      3     0  1.0        1.0
     1     P@2      3     3  0.0        0.0
     """
-    if not 0 < alpha < 1:
-        raise BadParameter(f"alpha={alpha!r} must be between 0 and 1, such as 0.05.")
+    check_share(0.05, alpha=alpha)
     check_settings(0.95, "t", correction, resamples, seed)
     if rank_at(resamples, alpha) < 1:
         raise BadParameter(f"resamples={resamples:,} are too few for alpha={alpha!r}: give {1 / alpha:,.0f} or more.")
     cube = Cube.of(qrels, runs, measures)
     if len(cube.queries) < 3:
         raise BadJudgments(f"only {some(cube.queries)} are judged: power and its interval need at least three queries.")
-    values = {f"{text} {fingerprint(of)}": of for text, of in zip(cube.measures.values(), cube.values, strict=True)}
     identity = {"study": "power", "alpha": alpha, "resamples": int(resamples), "seed": int(seed)}
-    pieces = Pieces(identity, cache_dir, progress, n_jobs).each(
-        list(values), partial(pairs_tested, values=values, alpha=alpha, resamples=resamples, seed=seed),
-        "testing all pairs", "measures", layout=layout_of_pairs(cube.values.shape[1], resamples),
-    )  # fmt: skip
-    by_name = dict(zip(values, pieces, strict=True))
-    found = [by_name[f"{text} {fingerprint(of)}"] for text, of in zip(cube.measures.values(), cube.values, strict=True)]
-    first, second = np.triu_indices(len(cube.runs), 1)
+    found = _tested(cube, Pieces(identity, cache_dir, progress, n_jobs), alpha, resamples, seed)
+    by_measure = zip(cube.measures, cube.values, found, strict=True)
+    pairs = [_pairs(name, of, piece, cube.runs) for name, of, piece in by_measure]
+    table = pd.DataFrame(
+        [{"measure": name, **_row(p, alpha, correction, len(cube.queries))} for name, p in zip(cube.measures, found)]
+    )
+    resampled = {name: piece["resampled"] for name, piece in zip(cube.measures, found, strict=True)}
+    contrasts = _contrasts(table, resampled, len(cube.queries))
     signs, lowest_p = lowest_p_of_randomisation(len(cube.queries), resamples)
     about = {
         "version": __version__,
-        "measures": cube.measures,
+        **cube.about(),
         "alpha": alpha,
         "correction": correction,
-        "runs": len(cube.runs),
-        "run_names": cube.runs,
-        "pairs": len(first),
-        "queries": len(cube.queries),
-        "query_ids": cube.queries,
-        "unanswered": cube.unanswered,
+        "pairs": len(pairs[0]),
         "resamples": resamples,
         "seed": seed,
         "randomisation": signs,
         "lowest_p_randomisation": lowest_p,
         "intervals": "95 %, standard error of the bootstrap over queries, with Student's t",
-        "input": fingerprint(cube.values, cube.runs, cube.queries),
     }
-    pairs = pd.concat(
-        pd.DataFrame(
-            {
-                "measure": name,
-                "first": np.array(cube.runs, object)[first],
-                "second": np.array(cube.runs, object)[second],
-                "difference": of[first].mean(axis=1) - of[second].mean(axis=1),
-                **{f"p_{test}": piece[f"p_{test}"] for test in POWER_TESTS},
-                "needed": piece["needed"],
-            }
-        )
-        for name, of, piece in zip(cube.measures, cube.values, found, strict=True)
-    ).reset_index(drop=True)
-    table = pd.DataFrame(
-        [{"measure": name, **_row(p, alpha, correction, len(cube.queries))} for name, p in zip(cube.measures, found)]
+    return Power(table, contrasts, pd.concat(pairs, ignore_index=True), about)
+
+
+def _tested(cube: Cube, pieces: Pieces, alpha: float, resamples: int, seed: int) -> list[Piece]:
+    """The tests of all pairs, measure by measure; cached by the measure's text and scores."""
+    names = [f"{text} {fingerprint(of)}" for text, of in zip(cube.measures.values(), cube.values, strict=True)]
+    values = dict(zip(names, cube.values, strict=True))
+    compute = partial(pairs_tested, values=values, alpha=alpha, resamples=resamples, seed=seed)
+    layout = layout_of_pairs(len(cube.runs), resamples)
+    found = pieces.each(list(values), compute, "testing all pairs", "measures", layout=layout)
+    by_name = dict(zip(values, found, strict=True))
+    return [by_name[name] for name in names]
+
+
+def _pairs(measure: str, scores: Array, piece: Piece, runs: list[str]) -> pd.DataFrame:
+    """A row for each pair of runs."""
+    first, second = np.triu_indices(len(runs), 1)
+    names = np.array(runs, object)
+    return pd.DataFrame(
+        {
+            "measure": measure,
+            "first": names[first],
+            "second": names[second],
+            "difference": scores[first].mean(axis=1) - scores[second].mean(axis=1),
+            **{f"p_{test}": piece[f"p_{test}"] for test in POWER_TESTS},
+            "needed": piece["needed"],
+        }
     )
-    resampled = {name: piece["resampled"] for name, piece in zip(cube.measures, found, strict=True)}
-    return Power(table, _contrasts(table, resampled, len(cube.queries)), pairs, about)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

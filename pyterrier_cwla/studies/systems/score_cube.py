@@ -15,6 +15,7 @@ from ...evaluation.driver import evaluate
 from ...evaluation.run_comparison import check_answers, measures_by_name
 from ...files.inputs import is_runs
 from ...measures.provider import aggregated
+from ...tasks.hashing import fingerprint
 
 Array = np.ndarray
 
@@ -55,6 +56,18 @@ class Cube:
         check_answers(answered, names, queries)
         unanswered = {name: int(n) for name, n in zip(names, (~answered).sum(axis=1), strict=True) if n}
         return cls({name: str(m) for name, m in named.items()}, names, queries, values, means, unanswered)
+
+    def about(self) -> dict[str, Any]:
+        """What a study reports of its scores."""
+        return {
+            "measures": self.measures,
+            "runs": len(self.runs),
+            "run_names": self.runs,
+            "queries": len(self.queries),
+            "query_ids": self.queries,
+            "unanswered": self.unanswered,
+            "input": fingerprint(self.values, self.runs, self.queries),
+        }
 
     def table(self) -> pd.DataFrame:
         """The means: a row for each run, a column for each measure."""

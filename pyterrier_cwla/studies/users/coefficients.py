@@ -40,13 +40,12 @@ def agreement_columns(
     ``coefficient`` has a value: neither the scores nor the ratings are constant.
     """
     counts = resample_counts(len(rated), rated.users, resamples, seed)
-    units = len(rated) if rated.users is None else int(rated.users.max()) + 1
     against = np.where(reference < 0, np.arange(len(x)), reference)
     columns: Columns = {}
     compared = (reference >= 0).any()
     for name, value, resampled, p in _coefficients(rated, x, counts):
         columns[name] = value
-        columns |= _interval(name, resampled, value, confidence, units)
+        columns |= _interval(name, resampled, value, confidence, rated.units)
         if name == coefficient:
             columns["resamples"] = np.isfinite(resampled).sum(axis=1)
         moved = cache(partial(_moved, rated, name, x, value))
@@ -57,7 +56,7 @@ def agreement_columns(
         difference = np.where(reference < 0, np.nan, _apart(value, value[against]))
         columns[f"{name}_difference"] = difference
         apart = _apart(resampled, resampled[against])
-        columns |= _interval(f"{name}_difference", apart, difference, confidence, units)
+        columns |= _interval(f"{name}_difference", apart, difference, confidence, rated.units)
         tested = np.isfinite(difference) & (against != np.arange(len(x)))
         if name == "pearson" and rated.users is None:
             p = _williams(x, rated.ratings, value, against)

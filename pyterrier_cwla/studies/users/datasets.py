@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 
 from ...behaviour.logs.adapters import study_table
-from ...errors import BadParameter, BadRatings, MalformedFile, many, near
+from ...errors import BadRatings, MalformedFile, many, near
+from ...errors.parameter_checks import check_whole
 from ...files.formats import AnyPath
 from ...files.memory_limit import unpacked
 from .ratings import Rated
@@ -99,8 +100,7 @@ def chiir24_ratings(folder: AnyPath, depth: int = 10) -> Rated:
     Raises MalformedFile where a table or a column is missing or not what it should be, BadRatings where no list is
     known.
     """
-    if not (isinstance(depth, int | np.integer) and depth >= 1):
-        raise BadParameter(f"depth={depth!r} must be a whole number from 1.")
+    check_whole(1, depth=depth)
     folder = Path(folder)
     feedback = study_table(folder, "query_feedback", _FEEDBACK).sort_values("id", ignore_index=True)
     noted = study_table(folder, "serp_annotation", _IMPRESSIONS).sort_values("id", ignore_index=True)

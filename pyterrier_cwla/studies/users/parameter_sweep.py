@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ import pandas as pd
 
 from ..._version import __version__
 from ...errors import BadParameter, many, near
+from ...errors.parameter_checks import check_share, check_whole
 from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, axes_of
 from ...rendering.labels import label_ends, measure_look
@@ -24,7 +25,7 @@ from ..report import Picture, Table
 from ..resampling import around
 from ..study import Study
 from ..template import Template
-from .ratings import Rated, what_was_rated, why_not_all
+from .ratings import Rated, how_resampled, title_of, why_not_all
 from .resampled_correlations import correlations, resample_counts
 
 Array = np.ndarray
@@ -68,31 +69,15 @@ def sensitivity(
 
     Source: Jiang and Allan (2016), Figure 1.
     """
-    named = dict(templates) if isinstance(templates, Mapping) else {str(_template(templates)): templates}
-    named = {name: _template(given) for name, given in named.items()}
-    if len(values) != 1:
-        raise BadParameter(f"a curve has one parameter, not {many(len(values), 'parameter')}: fit() takes several.")
-    ((parameter, grid),) = values.items()
-    grid = [value.item() if isinstance(value, np.generic) else value for value in grid]
-    if len(grid) < 2:
-        raise BadParameter(f"{parameter} needs two values or more, not {grid!r}.")
-    for template in named.values():
-        template.check([parameter])
-    if rated.what == "pair":
-        raise BadParameter("preferences have no correlation: fit(…, objective='agreement') has a curve of agreement.")
-    if not 0 < confidence < 1:
-        raise BadParameter(f"confidence={confidence!r} must be between 0 and 1, such as 0.95.")
-    if not isinstance(resamples, int | np.integer) or resamples < 100:
-        raise BadParameter(f"resamples={resamples!r} must be a whole number, and at least 100.")
+    check_share(0.95, confidence=confidence)
+    check_whole(100, resamples=resamples)
+    named = dict(templates) if isinstance(templates, Mapping) else {str(Template.of(templates)): templates}
+    named = {name: Template.of(given) for name, given in named.items()}
+    parameter, grid = _along(values, named, rated)
     measures = {name: [t.measure({parameter: value}) for value in grid] for name, t in named.items()}
     about_ratings = rated.about()
-    identity = {
-        "study": "sensitivity",
-        "input": about_ratings["input"],
-        "resamples": resamples,
-        "confidence": confidence,
-        "seed": seed,
-    }
+    how = {"resamples": resamples, "confidence": confidence, "seed": seed}
+    identity = {"study": "sensitivity", "input": about_ratings["input"], **how}
     pieces = Pieces(identity, cache_dir, progress, n_jobs)
     scores = [rated.scores({str(k): m for k, m in enumerate(of)}).to_numpy().T.copy() for of in measures.values()]
     # What is kept is known by the scores: a text may mean something else by now.
@@ -101,25 +86,37 @@ def sensitivity(
         _curve, dict(zip(texts, scores)), rated.ratings, rated.weights, rated.users, resamples, confidence, seed
     )
     found = pieces.each(texts, compute, "correlating", "measures", layout=_layout(len(grid), rated.weights is not None))
-    table = pd.concat(
-        [
-            pd.DataFrame({"measure": name, parameter: grid, "text": list(map(str, measures[name])), **columns})
-            for name, columns in zip(named, found, strict=True)
-        ],
-        ignore_index=True,
-    )
+    tables = [
+        pd.DataFrame({"measure": name, parameter: grid, "text": list(map(str, measures[name])), **columns})
+        for name, columns in zip(named, found, strict=True)
+    ]
     about = {
         "version": __version__,
         "templates": {name: str(template) for name, template in named.items()},
         "parameter": parameter,
         "values": grid,
-        "resampled": "ratings" if rated.users is None else "users",
-        "resamples": resamples,
-        "confidence": confidence,
-        "seed": seed,
+        "resampled": f"{rated.unit}s",
+        **how,
         **about_ratings,
     }
-    return Sensitivity(table, about)
+    return Sensitivity(pd.concat(tables, ignore_index=True), about)
+
+
+def _along(
+    values: Mapping[str, Sequence[Any]], templates: Mapping[str, Template], rated: Rated
+) -> tuple[str, list[Any]]:
+    """The parameter and its values, which all templates take."""
+    if len(values) != 1:
+        raise BadParameter(f"a curve has one parameter, not {many(len(values), 'parameter')}: fit() takes several.")
+    ((parameter, grid),) = values.items()
+    grid = [value.item() if isinstance(value, np.generic) else value for value in grid]
+    if len(grid) < 2:
+        raise BadParameter(f"{parameter} needs two values or more, not {grid!r}.")
+    for template in templates.values():
+        template.check([parameter])
+    if rated.what == "pair":
+        raise BadParameter("preferences have no correlation: fit(…, objective='agreement') has a curve of agreement.")
+    return parameter, grid
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -203,15 +200,7 @@ class Sensitivity(Study):
         ]
 
     def _caption(self) -> str:
-        about = self.about
-        return (
-            f"{what_was_rated(about)}; bands: {about['confidence']:.0%} by the"
-            f" bootstrap, {about['resamples']:,} resamples of {about['resampled']}, seed {about['seed']}."
-        )
-
-
-def _template(given: str | Callable[..., Any] | Template) -> Template:
-    return given if isinstance(given, Template) else Template(given)
+        return how_resampled(self.about)
 
 
 def _layout(values: int, weighted: bool) -> Layout:
@@ -290,8 +279,6 @@ def _drawn(study: Any, column: str, ax: Any) -> str:
         ax.xaxis.set_major_formatter("{x:g}")
     ax.set_xlim(x.min(), x.max())
     ax.set_xlabel(in_picture(study.about["parameter"]))
-    about = study.about
-    users = f", {about['users']:,} users" if about["users"] else ""
-    ax.set_title(f"{about['ratings']:,} rated {about['what']}s{users}", fontsize=10, loc="left")
+    ax.set_title(title_of(study.about), fontsize=10, loc="left")
     label_ends(ax, curves, looks)
     return "" if few or highest is None else f"\n(band: {in_picture(highest)})"

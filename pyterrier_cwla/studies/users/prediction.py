@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import BadParameter, BadRatings
+from ...errors.parameter_checks import check_whole
 from ..correlation import rounded
 
 Array = np.ndarray
@@ -41,9 +42,8 @@ def nrmse(
     [[0.0], [0.0]]
     """
     x, y = rounded(scores), np.asarray(ratings, float)[:, None]
-    for name, value, least in (("cv", cv, 2), ("repeats", repeats, 1)):
-        if not isinstance(value, int | np.integer) or value < least:
-            raise BadParameter(f"{name}={value!r} must be a whole number from {least}.")
+    check_whole(2, cv=cv)
+    check_whole(1, repeats=repeats)
     if span is not None and not span > 0:
         raise BadParameter(f"span={span!r} must be above 0: the highest that one can rate, less the lowest.")
     if np.ptp(y) == 0:

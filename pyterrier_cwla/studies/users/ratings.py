@@ -212,7 +212,7 @@ class Rated:
         return {
             "what": self.what,
             "ratings": len(self),
-            "users": None if self.users is None else int(self.users.max()) + 1,
+            "users": None if self.users is None else self.units,
             "of_one_user": "user" in self.table and self.table["user"].nunique() == 1,
             "weighted": weighted,
             "weights_unused": self.weights is not None and not weighted,
@@ -235,6 +235,16 @@ class Rated:
         if "user" not in self.table or self.table["user"].nunique() < 2:
             return None
         return pd.factorize(self.table["user"])[0]
+
+    @property
+    def unit(self) -> str:
+        """What is resampled: a "user" with all that they rated, or a "rating" where users are not known."""
+        return "rating" if self.users is None else "user"
+
+    @property
+    def units(self) -> int:
+        """How many of these there are."""
+        return len(self) if self.users is None else int(self.users.max()) + 1
 
     @property
     def empty(self) -> int:
@@ -267,6 +277,20 @@ def what_was_rated(about: Mapping[str, Any]) -> str:
     """What :meth:`Rated.about` counts: ``60 rated lists of 12 users, weighted by n``."""
     users = "" if about["users"] is None else f" of {many(about['users'], 'user')}"
     return f"{many(about['ratings'], 'rated ' + about['what'])}{users}{', weighted by n' if about['weighted'] else ''}"
+
+
+def title_of(about: Mapping[str, Any]) -> str:
+    """The same as the title of a figure."""
+    users = f", {about['users']:,} users" if about["users"] else ""
+    return f"{about['ratings']:,} rated {about['what']}s{users}"
+
+
+def how_resampled(about: Mapping[str, Any]) -> str:
+    """What was rated, and how intervals are resampled, as a caption says it."""
+    return (
+        f"{what_was_rated(about)}; {about['confidence']:.0%} intervals: bootstrap,"
+        f" {about['resamples']:,} resamples of {about['resampled']}, seed {about['seed']}."
+    )
 
 
 def why_not_all(about: Mapping[str, Any]) -> list[str]:

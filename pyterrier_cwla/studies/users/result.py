@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import BadParameter, many, near
+from ...errors.parameter_checks import check_whole
 from ..coefficient_names import AGREED, LABELS, TESTED
 from ..correlation import rounded
 from ..report import Picture, Table
@@ -108,8 +109,7 @@ class UserAgreement(Study):
         if measure not in self.scores:
             raise BadParameter(f"no measure is called {measure!r}. {near(str(measure), self.scores.columns)}")
         bins = min(10, max(2, len(self.scores) // 15)) if bins is None else bins
-        if not isinstance(bins, int | np.integer) or bins < 2:
-            raise BadParameter(f"bins={bins!r} must be a whole number from 2.")
+        check_whole(2, bins=bins)
         score = pd.Series(rounded(self.scores[measure]))
         if np.ptp(score) == 0:
             raise BadParameter(f"{measure} scores everything {score[0]:g}: there is nothing to draw.")
@@ -240,22 +240,7 @@ class UserAgreement(Study):
         return f"{row.name} ({row[name]:.3f} [{_ends(row, name)}])"
 
     def limits(self) -> list[str]:
-        about = self.about
-        sentences = [f"{self._whose.capitalize()} say nothing of other users, tasks and lists than such as these."]
-        if about["users"] is None and "user" in self.rated.table:
-            sentences.append("All ratings are of one user: nothing is known of how others differ.")
-        elif about["users"] is None:
-            sentences.append(
-                "Ratings count as independent: if users gave several, intervals are too short and p-values too small;"
-                " give the ratings a column 'user'."
-            )
-        elif about["users"] < about["ratings"]:
-            sentences.append(
-                "Intervals and tests know which ratings are of one user, but not that several users rated the same"
-                " lists or topics."
-            )
-        if about["users"] is not None and about["users"] < _FEW_USERS:
-            sentences.append(f"{many(about['users'], 'user')} are few to say anything of users with.")
+        about, sentences = self.about, self._limits_of_users()
         if len(self.table) > 1:
             sentences.append(
                 f"The best of {len(self.table)} measures owes some of its agreement to chance; only the tests that are"
@@ -291,6 +276,26 @@ class UserAgreement(Study):
             sentences.append(f"{ties:.0%} of the pairs have no preference: the share of agreement is of the others.")
             if np.ptp(self.rated.ratings) == 0:
                 sentences.append("All preferences are for the same side: there are no correlations.")
+        return sentences
+
+    def _limits_of_users(self) -> list[str]:
+        """What cannot be concluded because of who rated."""
+        ratings, users = self.about["ratings"], self.about["users"]
+        sentences = [f"{self._whose.capitalize()} say nothing of other users, tasks and lists than such as these."]
+        if users is None and "user" in self.rated.table:
+            sentences.append("All ratings are of one user: nothing is known of how others differ.")
+        elif users is None:
+            sentences.append(
+                "Ratings count as independent: if users gave several, intervals are too short and p-values too small;"
+                " give the ratings a column 'user'."
+            )
+        elif users < ratings:
+            sentences.append(
+                "Intervals and tests know which ratings are of one user, but not that several users rated the same"
+                " lists or topics."
+            )
+        if users is not None and users < _FEW_USERS:
+            sentences.append(f"{many(users, 'user')} are few to say anything of users with.")
         return sentences
 
 

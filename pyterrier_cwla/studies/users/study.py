@@ -11,6 +11,7 @@ import pandas as pd
 
 from ..._version import __version__
 from ...errors import BadParameter, BadRatings, near
+from ...errors.parameter_checks import check_share, check_whole
 from ...evaluation.significance import CORRECTIONS
 from ...measures.parsing import measures_of
 from ..coefficient_names import AGREED, TESTED, check_coefficient
@@ -38,7 +39,7 @@ def user_agreement(
     repeats: int = 10,
     order_free: str | None = None,
     seed: int = 0,
-) -> UserAgreement:
+) -> UserAgreement:  # over 50 lines: half of them are parameters and what is reported
     """How well measures agree with ratings of lists or sessions, or with preferences between lists.
 
     ``measures``: as :meth:`Rated.scores` takes them, or a :func:`~pyterrier_cwla.studies.grid` · ``coefficient``:
@@ -88,12 +89,10 @@ def user_agreement(
     RR(rel=2)  0.721      0.076         1.0                 NaN
     nDCG@3     0.931      0.766         1.0               0.456
     """
-    _check(rated, coefficient, confidence, correction, resamples, order_free)
+    check_share(0.95, confidence=confidence)
+    check_whole(100, resamples=resamples)
     cells = measures if isinstance(measures, Grid) else None
-    if cells is not None and baseline is not None:
-        raise BadParameter(
-            "baseline= is for plain measures: of a grid, canonical= says what each row is compared with."
-        )
+    _check(rated, coefficient, correction, order_free, cells, baseline)
     scores = rated.scores(measures if cells is None else cells.named)
     order_free = order_free or ("XX" if rated.what == "pair" else "number")
     table = _described(scores, cells, baseline)
@@ -101,46 +100,46 @@ def user_agreement(
     x = np.where(hidden, 0.0, rounded(scores)).T.copy()  # what is not shown is constant here, and so has no agreement
     reference = table.index.get_indexer(table["compared_with"])
     columns = agreement_columns(rated, x, reference, coefficient, confidence, correction, resamples, seed)
-    users = None if rated.users is None else int(rated.users.max()) + 1
     about = {
         "version": __version__,
         "measures": _texts(measures, cells),
         "ratings": len(rated),
-        "users": users,
+        "users": None if rated.users is None else rated.units,
         "rated": rated.what,
         "without_results": rated.empty,
         "coefficient": coefficient,
         "confidence": confidence,
         "alpha": round(1 - confidence, 12),
         "correction": correction,
-        "intervals": f"bootstrap over {'ratings' if users is None else 'users'}",
+        "intervals": f"bootstrap over {rated.unit}s",
         "resamples": resamples,
         "seed": seed,
         "input": rated.fingerprint(),
     }
     if rated.what != "pair":
-        folds = cv if users is None else min(cv, users)
+        folds = cv if rated.users is None else min(cv, rated.units)
         predict = partial(
             nrmse, ratings=rated.ratings, span=span, cv=folds, repeats=repeats, seed=seed, users=rated.users
         )
         columns |= prediction_columns(predict(x.T), hidden, reference, folds, correction)
         width = float(np.ptp(rated.ratings)) if span is None else span
-        whole = "" if users is None else " of whole users"
+        whole = "" if rated.users is None else " of whole users"
         about["nrmse"] = f"{repeats} random partitions into {folds} folds{whole}, over a range of {width:g}"
         about["nrmse_of_the_mean"] = float(predict(np.zeros((len(rated), 1))).mean())
     return UserAgreement(rated, scores, table.assign(**columns), about, cells, baseline, order_free)
 
 
 def _check(
-    rated: Rated, coefficient: str, confidence: float, correction: str | None, resamples: int, order_free: str | None
-) -> None:
+    rated: Rated, coefficient: str, correction: str | None, order_free: str | None, cells: Grid | None,
+    baseline: str | None,
+) -> None:  # fmt: skip
+    if cells is not None and baseline is not None:
+        raise BadParameter(
+            "baseline= is for plain measures: of a grid, canonical= says what each row is compared with."
+        )
     known = [name for name in TESTED if name != AGREED or rated.what == "pair"]
     only = "only preferences have a share of agreement." if coefficient == AGREED else "there is no test of it here."
     check_coefficient(coefficient, known, rated, only)
-    if not 0 < confidence < 1:
-        raise BadParameter(f"confidence={confidence!r} must be between 0 and 1, such as 0.95.")
-    if not isinstance(resamples, int | np.integer) or resamples < 100:
-        raise BadParameter(f"resamples={resamples!r} must be a whole number from 100.")
     if order_free not in (None, "number", "XX"):
         raise BadParameter(f"order_free={order_free!r} must be 'number' or 'XX'.")
     if correction is not None and correction not in CORRECTIONS:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from ..._version import __version__
 from ...errors import BadParameter, BadRatings, many, near
+from ...errors.parameter_checks import check_share, check_whole
 from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, axes_of
 from ...rendering.labels import label_ends, measure_look
@@ -28,7 +29,7 @@ from ..correlation import rounded
 from ..report import Picture, Table
 from ..resampling import around
 from ..study import Study
-from .ratings import Rated, what_was_rated, why_not_all
+from .ratings import Rated, how_resampled, title_of, why_not_all
 from .resampled_correlations import correlations, resample_counts
 from .within import above_group_means
 
@@ -81,33 +82,23 @@ def splits(
 
     Source: Chapelle et al. (2009), section 6.3: Tables 4 and 5, Figure 4; Good and Mittal (1987) for amalgamation.
     """
-    if by not in rated.table or by == "rating":
-        known = [name for name in rated.table if name not in ("rating", "n")]
-        raise BadParameter(f"the ratings have no column {by!r} to split by. {near(str(by), map(str, known))}")
-    check_coefficient(coefficient, with_weighted(CORRELATIONS), rated, "parts of the ratings have correlations only.")
-    if rated.what == "pair":
-        raise BadParameter("preferences have no correlation: Rated.only(mask) takes a part of them.")
-    if not isinstance(resamples, int | np.integer) or resamples < 100:
-        raise BadParameter(f"resamples={resamples!r} must be a whole number, and at least 100.")
-    if not 0 < confidence < 1:
-        raise BadParameter(f"confidence={confidence!r} must be between 0 and 1, such as 0.95.")
+    _check(rated, by, coefficient)
+    check_whole(100, resamples=resamples)
+    check_share(0.95, confidence=confidence)
     names, part = _parts(rated.table[by], by, bins)
     sizes = np.bincount(part[part >= 0], minlength=len(names))
-    if not (sizes >= _FEWEST).any():
+    small = sizes < _FEWEST
+    if small.all():
         raise BadRatings(f"no part by {by!r} has {_FEWEST} ratings: bins= puts neighbouring numbers together.")
     scores = rated.scores(measures)
-    y, weights = rated.ratings, weights_of(coefficient, rated)
-    counts = np.column_stack([np.ones(len(y)), resample_counts(len(y), rated.users, resamples, seed)])
-    counts = counts if weights is None else counts * weights[:, None]
-    found = [("all", "all", np.full(len(y), True), _correlated(scores, y, counts, coefficient))]
+    y, counts = rated.ratings, _counts(rated, coefficient, resamples, seed)
+    large = np.flatnonzero(~small)
+    of_kinds = [("all", "all", np.full(len(y), True)), *(("part", names[at], part == at) for at in large.tolist())]
+    found = [(*of, _correlated(scores[of[2]], y[of[2]], counts[of[2]], coefficient)) for of in of_kinds]
     if plain_name(coefficient) == "pearson":
-        inside = np.isin(part, np.flatnonzero(sizes >= _FEWEST))
+        inside = np.isin(part, large)
         within = _within(scores.to_numpy()[inside], y[inside], counts[inside], part[inside])
-        found.append(("within", "within", inside, within))
-    for number in np.flatnonzero(sizes >= _FEWEST).tolist():
-        mine = part == number
-        of_part = _correlated(scores[mine], y[mine], counts[mine], coefficient)
-        found.append(("part", names[number], mine, of_part))
+        found.insert(1, ("within", "within", inside, within))
     rows = []
     for kind, name, some, of_kind in found:
         size = int(some.sum())
@@ -115,14 +106,13 @@ def splits(
         low, high = around(of_kind[:, 0], of_kind[:, 1:], confidence, units)
         of_measures = {"measure": list(scores), "correlation": of_kind[:, 0], "low": low, "high": high}
         rows.append(pd.DataFrame({"kind": kind, "part": name, "ratings": size, **of_measures}))
-    small = sizes < _FEWEST
     about = {
         "version": __version__,
         "measures": list(scores),
         "by": by,
         "bins": bins,
         "coefficient": coefficient,
-        "resampled": "ratings" if rated.users is None else "users",
+        "resampled": f"{rated.unit}s",
         "resamples": resamples,
         "confidence": confidence,
         "seed": seed,
@@ -132,6 +122,15 @@ def splits(
         **rated.about(is_weighted(coefficient)),
     }
     return Splits(pd.concat(rows, ignore_index=True), about)
+
+
+def _check(rated: Rated, by: str, coefficient: str) -> None:
+    if by not in rated.table or by == "rating":
+        known = [name for name in rated.table if name not in ("rating", "n")]
+        raise BadParameter(f"the ratings have no column {by!r} to split by. {near(str(by), map(str, known))}")
+    check_coefficient(coefficient, with_weighted(CORRELATIONS), rated, "parts of the ratings have correlations only.")
+    if rated.what == "pair":
+        raise BadParameter("preferences have no correlation: Rated.only(mask) takes a part of them.")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -206,11 +205,7 @@ class Splits(Study):
         ]
 
     def _caption(self) -> str:
-        about = self.about
-        return (
-            f"{what_was_rated(about)}; {about['confidence']:.0%} intervals: bootstrap,"
-            f" {about['resamples']:,} resamples of {about['resampled']}, seed {about['seed']}."
-        )
+        return how_resampled(self.about)
 
 
 def _parts(column: pd.Series, by: str, bins: int | None) -> tuple[list[Any], Array]:
@@ -218,8 +213,7 @@ def _parts(column: pd.Series, by: str, bins: int | None) -> tuple[list[Any], Arr
     if bins is None:
         part, names = pd.factorize(column, sort=True)
         return [name.item() if isinstance(name, np.generic) else name for name in names], part
-    if not isinstance(bins, int | np.integer) or bins < 2:
-        raise BadParameter(f"bins={bins!r} must be a whole number from 2.")
+    check_whole(2, bins=bins)
     if not pd.api.types.is_numeric_dtype(column):
         raise BadParameter(f"{by!r} is no column of numbers, and has no bins.")
     # Half of those that are tied with a rating count as below it: ties go where their middle is.
@@ -229,6 +223,13 @@ def _parts(column: pd.Series, by: str, bins: int | None) -> tuple[list[Any], Arr
     codes[~np.isnan(below)] = part
     ends_of = column.groupby(codes).agg(["min", "max"]).loc[range(len(found))].to_numpy()
     return [f"{low:g} to {high:g}" if low < high else f"{low:g}" for low, high in ends_of], codes
+
+
+def _counts(rated: Rated, coefficient: str, resamples: int, seed: int) -> Array:
+    """How often each rating counts as it is, and in each resample, [ratings × (1 + resamples)]."""
+    drawn = np.column_stack([np.ones(len(rated)), resample_counts(len(rated), rated.users, resamples, seed)])
+    weights = weights_of(coefficient, rated)
+    return drawn if weights is None else drawn * weights[:, None]
 
 
 def _correlated(scores: pd.DataFrame, y: Array, counts: Array, coefficient: str) -> Array:
@@ -274,9 +275,7 @@ def plot_splits(study: Any, ax: Any = None) -> Any:
     else:
         _rows(study, ax)
         ax.set_xlabel(coefficient)
-    about = study.about
-    users = f", {about['users']:,} users" if about["users"] else ""
-    ax.set_title(f"{about['ratings']:,} rated {about['what']}s{users}", fontsize=10, loc="left")
+    ax.set_title(title_of(study.about), fontsize=10, loc="left")
     return ax
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from ..._version import __version__
-from ...errors import BadParameter, BadRatings, near
+from ...errors import BadRatings, near
+from ...errors.parameter_checks import check_share, check_whole
 from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, STAY, axes_of
 from ...tasks.hashing import fingerprint
@@ -68,37 +69,30 @@ def virtual_systems(
     Source: Chapelle et al. (2009), section 6.4 and Algorithm 3.
     """
     targets = [target] if isinstance(target, str) else list(dict.fromkeys(target))
-    table, names = _checked(values, targets, topic, measures)
-    for name, value, least in (("repeats", repeats, 10), ("resamples", resamples, 100)):
-        if not isinstance(value, int | np.integer) or value < least:
-            raise BadParameter(f"{name}={value!r} must be a whole number, and at least {least}.")
-    if not 0 < confidence < 1:
-        raise BadParameter(f"confidence={confidence!r} must be between 0 and 1, such as 0.95.")
-    several = table.groupby(topic)[topic].transform("size") >= 2
-    if not several.any():
+    check_whole(10, repeats=repeats)
+    check_whole(100, resamples=resamples)
+    check_share(0.95, confidence=confidence)
+    values, names = _checked(values, targets, topic, measures)
+    table = values[values.groupby(topic)[topic].transform("size") >= 2].sort_values(topic, kind="stable")
+    if table.empty:
         raise BadRatings(f"no query ({topic!r}) has two configurations: there is nothing to compare.")
-    left_out = table.loc[~several, topic].nunique()
-    table = table[several].sort_values(topic, kind="stable")
     numbers = table[[*names, *targets]].to_numpy(float)
     codes, start, size = _groups(table[topic])
     above = above_group_means(numbers, codes)
     k = len(names)
-    in_repeats = _correlations(_drawn(above, start, size, repeats, seed), k)
     products = _products(above, start, size, k)
-    limit = _ratio(products.sum(axis=0), k)
+    limit = _ratio(products.sum(axis=0), k).ravel()
     drawn = _ratio(_resampled(products, resamples, seed), k).reshape(resamples, -1).T
-    low, high = around(limit.ravel(), drawn, confidence, len(size))
-    found = pd.DataFrame(
-        {
-            "target": np.tile(targets, k),
-            "measure": np.repeat(names, len(targets)),
-            "repeated": in_repeats.ravel(),
-            "limit": limit.ravel(),
-            "limit_low": low,
-            "limit_high": high,
-            "across": _correlations(standardised(numbers), k).ravel(),
-        }
-    )
+    low, high = around(limit, drawn, confidence, len(size))
+    columns = {
+        "target": np.tile(targets, k),
+        "measure": np.repeat(names, len(targets)),
+        "repeated": _correlations(_drawn(above, start, size, repeats, seed), k).ravel(),
+        "limit": limit,
+        "limit_low": low,
+        "limit_high": high,
+        "across": _correlations(standardised(numbers), k).ravel(),
+    }
     about = {
         "version": __version__,
         "measures": names,
@@ -106,14 +100,14 @@ def virtual_systems(
         "topic": topic,
         "queries": len(size),
         "configurations": len(table),
-        "left_out": int(left_out),
+        "left_out": values[topic].nunique() - len(size),
         "repeats": repeats,
         "resamples": resamples,
         "confidence": confidence,
         "seed": seed,
         "input": fingerprint(numbers, table[topic].astype(str).tolist()),
     }
-    return VirtualSystems(found, about)
+    return VirtualSystems(pd.DataFrame(columns), about)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
