@@ -29,7 +29,7 @@ _SHOWN = 20
 
 
 def main() -> None:
-    """Fuzzes a target, and prints a line for the table of the documentation."""
+    """Fuzzes a target, and prints a line for the table in results.rst."""
     options = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     options.add_argument("target", choices=TARGETS)
     options.add_argument("--inputs", type=int, default=1_000_000)
