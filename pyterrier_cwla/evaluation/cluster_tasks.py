@@ -21,7 +21,8 @@ from ..data.alignment import Judgments
 from ..data.columns import PYTERRIER, NamedColumns, run_columns, strings
 from ..data.overlap import Overlap
 from ..errors import BadRun, CWLAError, MalformedFile, some
-from ..files.run_files import Part, RunNames, Source
+from ..files.inputs import RunNames
+from ..files.run_files import Part, Source
 from ..measures.of_ir_measures import needs_of
 from ..measures.provider import CWLAEvaluator, aggregated
 from .row_counts import Counts

@@ -14,9 +14,10 @@ from ..data.columns import Columns
 from ..data.overlap import Overlap
 from ..errors import MalformedFile, MissingLength, naming
 from ..files import id_columns
-from ..files.formats import is_text, run_with
+from ..files.formats import run_with
 from ..files.memory_limit import NoRoom, has_room, limit_for
 from ..files.run_files import EXTRAS, Source
+from ..files.table_kinds import is_text
 from ..measures.of_ir_measures import needs_of
 from ..measures.provider import CWLAEvaluator, CWLAProvider
 from ..tasks.progress import counted

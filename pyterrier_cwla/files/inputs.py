@@ -31,3 +31,27 @@ def loaded(data: Any, what: str) -> Any:
 
         return read_qrels(data) if what == "qrels" else read_run(data)
     return data
+
+
+class RunNames:
+    """The names of runs and the places where the runs are."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, str] = {}
+
+    def check(self, run: str, place: str) -> None:
+        """Raise BadRun if another run has this name; a run in memory has the place ``""``."""
+        if run not in self._places:
+            return
+        where = " and ".join(filter(None, (self._places[run], place)))
+        raise BadRun(
+            f"two runs have the name {run!r}{where and f' (in {where})'}: give one of them another; or, if these are"
+            " parts of one data set, put them into a folder whose name ends in .parquet, and give that."
+        )
+
+    def add(self, run: str, place: str) -> None:
+        self.check(run, place)
+        self._places[run] = place
+
+    def __len__(self) -> int:
+        return len(self._places)

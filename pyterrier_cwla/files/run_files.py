@@ -22,26 +22,11 @@ import pyarrow.parquet
 
 from ..errors import BadRun, MalformedFile
 from . import id_columns
-from .formats import (
-    RUN,
-    TYPES,
-    columns_of,
-    converted,
-    find_runs,
-    in_parquet,
-    in_text,
-    is_data,
-    names_in,
-    one_of_each,
-    open_parquet,
-    packing_of,
-    refuse_missing,
-    refuse_text,
-    single_spaced,
-    split,
-    unmarked,
-)
+from .formats import find_runs, is_data, packing_of, refuse_missing
 from .memory_limit import has_room, limit_for
+from .parquet_tables import columns_of, converted, in_parquet, names_in, open_parquet
+from .table_kinds import RUN, TYPES, one_of_each
+from .text_tables import in_text, refuse_text, single_spaced, split, unmarked
 
 ROWS = 1 << 21
 """About so many rows of a Parquet file are read at a time."""
@@ -167,30 +152,6 @@ def _called(name: str, source: Source) -> Source:
             return source
     parts = tuple(replace(part, run=name) for part in source.parts)
     return replace(source, name=name, parts=parts) if names else source
-
-
-class RunNames:
-    """The names of runs and the places where the runs are."""
-
-    def __init__(self) -> None:
-        self._places: dict[str, str] = {}
-
-    def check(self, run: str, place: str) -> None:
-        """Raise BadRun if another run has this name; a run in memory has the place ``""``."""
-        if run not in self._places:
-            return
-        where = " and ".join(filter(None, (self._places[run], place)))
-        raise BadRun(
-            f"two runs have the name {run!r}{where and f' (in {where})'}: give one of them another; or, if these are"
-            " parts of one data set, put them into a folder whose name ends in .parquet, and give that."
-        )
-
-    def add(self, run: str, place: str) -> None:
-        self.check(run, place)
-        self._places[run] = place
-
-    def __len__(self) -> int:
-        return len(self._places)
 
 
 def _one_path(path: Any, name: str) -> str:

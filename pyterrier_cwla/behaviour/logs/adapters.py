@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from ...data.columns import judgment_columns, strings
 from ...errors import BadLog, BadParameter, MalformedFile, many, near, some
-from ...files.formats import AnyPath, packing_of
+from ...files.atomic import AnyPath
+from ...files.formats import packing_of
 from ...files.memory_limit import unpacked
 from .log import InteractionLog
 from .validation import frame_of

@@ -14,7 +14,7 @@ import pandas as pd
 
 from ...errors import BadLog, many
 from ...errors.sanitise import sanitised
-from ...files.formats import AnyPath
+from ...files.atomic import AnyPath
 from . import log_files
 from .validation import COLUMNS, SESSION, checked, frame_of
 

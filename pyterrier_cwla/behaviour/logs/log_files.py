@@ -17,8 +17,10 @@ import pyarrow.parquet
 
 from ...errors import BadParameter, MalformedFile
 from ...files.atomic import written
-from ...files.formats import check_parquet, in_parquet, in_text, open_parquet, packing_of, refuse_text
+from ...files.formats import packing_of
 from ...files.memory_limit import unpacked
+from ...files.parquet_tables import check_parquet, in_parquet, open_parquet
+from ...files.text_tables import in_text, read_csv, refuse_text, unmarked
 
 _KEY = b"pyterrier_cwla"
 
@@ -32,7 +34,7 @@ def read(path: str) -> tuple[pd.DataFrame, Callable[[int], str], dict[str, Any]]
             check_parquet(path, file, file.schema_arrow.names)
             table = file.read()
             return table.to_pandas(ignore_metadata=True), partial(in_parquet, path), _about(path, table)
-        return *_text(path, unpacked(path, packing).removeprefix(b"\xef\xbb\xbf")), {}
+        return *_text(path, unmarked(path, unpacked(path, packing))), {}
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise MalformedFile(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 
@@ -52,22 +54,15 @@ def _about(path: str, table: pa.Table) -> dict[str, Any]:
 
 def _text(path: str, data: bytes) -> tuple[pd.DataFrame, Callable[[int], str]]:
     """Every cell as it is written, since a column of ids may look like numbers; and where each row stands."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise MalformedFile(f"{path}: not UTF-8 but UTF-16. Save it again as UTF-8.")
     if not data or data.isspace():
         raise MalformedFile(f"{path}: empty; expected a line with the names of the columns, and rows below it.")
     head = data.lstrip(b"\r\n").split(b"\n", 1)[0].decode(errors="replace").strip("\r")
     delimiter = "\t" if "\t" in head else ","
-    parse = pa.csv.ParseOptions(delimiter=delimiter, quote_char='"' if delimiter == "," else False)
-    names = pa.csv.read_csv(pa.BufferReader(head.encode() + b"\n"), parse_options=parse).column_names
-    as_text = pa.csv.ConvertOptions(
-        column_types=dict.fromkeys(names, pa.large_string()), null_values=[""], strings_can_be_null=True
-    )
-    parse.newlines_in_values = delimiter == ","
+    names = read_csv(head.encode() + b"\n", delimiter, {}).column_names
     if delimiter == "," and b'"' in data:
         _refuse_loose_quotes(path, data)
     try:
-        table = pa.csv.read_csv(pa.BufferReader(data), parse_options=parse, convert_options=as_text)
+        table = read_csv(data, delimiter, dict.fromkeys(names, pa.large_string()))
     except pa.ArrowInvalid as error:
         refuse_text(path, data, dict.fromkeys(names, ""), delimiter, error)
     lines = sum(bool(line.strip()) for line in data.splitlines()) == table.num_rows + 1

@@ -16,7 +16,7 @@ import pandas as pd
 from ...behaviour.logs.adapters import study_table
 from ...errors import BadRatings, MalformedFile, many, near
 from ...errors.parameter_checks import check_whole
-from ...files.formats import AnyPath
+from ...files.atomic import AnyPath
 from ...files.memory_limit import unpacked
 from .ratings import Rated
 
