@@ -123,6 +123,8 @@ def values(measure: str, cell: dict[str, Any], run: Any, qrels: Any, folder: Pat
         grades = [[(7 * query + 3 * rank) % 4 for rank in range(query * 9)] for query in range(QUERIES)]
         yield "arrays", attempt(lambda: score(grades, **cell))
     rows = run.merge(qrels, how="left")
+    if rows.empty:
+        return
     known = rows[["query_id", "doc_id", "doc_length"]]
     index = pd.MultiIndex.from_frame(known, names=["qid", "docno", "doc_length"])
     y = pd.Series(rows["relevance"].to_numpy(float), index=index)
