@@ -25,6 +25,7 @@ from pyterrier_cwla.cli.output_formats import Format
 from pyterrier_cwla.measures import reference
 from pyterrier_cwla.model import language
 from pyterrier_cwla.rendering.terminal import decimal
+from pyterrier_cwla.tasks import progress
 
 DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[2] / "shared" / "data"))
 DL19 = DATA / "dl19"
@@ -294,6 +295,7 @@ def test_there_is_a_bar_where_somebody_watches(files, cli, monkeypatch):
         def isatty(self):
             return True
 
+    monkeypatch.setattr(progress, "_DELAY", 0)
     for number in range(3):
         Path(f"runs/more{number}.txt").write_text(GOOD)
     _, expected, quiet = cli("evaluate", "qrels.txt", "runs", "-m", "AP")

@@ -51,6 +51,7 @@ Measures = Annotated[
     list[str] | None,
     typer.Option("--measure", "-m", metavar="MEASURE", help="A measure, such as nDCG@10; give -m once for each."),
 ]
+ByQuery = Annotated[bool, typer.Option("--by-query", help="One line for each run and query.")]
 LengthsFile = Annotated[
     Path | None,
     typer.Option("--lengths", metavar="FILE", help="Words by document, for measures that need them."),

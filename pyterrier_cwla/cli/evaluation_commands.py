@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._version import __version__
-from ..rendering.terminal import busy, note, prose, resumable_from, warnings_as_sentences, with_progress
+from ..rendering.terminal import busy, note, prose, resumable_from, warnings_as_sentences
+from ..tasks.progress import bar
 from .arguments import (
     BoundMeasures,
+    ByQuery,
     CacheDir,
     Force,
     FormatName,
@@ -50,7 +52,7 @@ def evaluate(
     measures: Measures = None,
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
-    by_query: Annotated[bool, typer.Option("--by-query", help="One line for each run and query.")] = False,
+    by_query: ByQuery = False,
     residuals: Annotated[
         bool, typer.Option("--residuals", help="How much higher each score could be if all documents were judged.")
     ] = False,
@@ -82,8 +84,9 @@ def evaluate(
         "residuals": {column.name: column.residual for column in found.columns if column.residual},
         **bound.origin,
     }
-    few_and_watched = len(files) <= _MANY and sys.stderr.isatty()
-    tables = found.tables(with_progress([*files.items()], "runs", _MANY + 1), by_query, cache_dir, few_and_watched)
+    watched, many = sys.stderr.isatty(), len(files) > _MANY
+    with_bar = bar(files.items(), watched and many, "runs", unit="runs")
+    tables = found.tables(with_bar, by_query, cache_dir, progress=watched and not many)
     table = pd.DataFrame()  # empty where rows are written one run after the other
     file = output if by_query and form in FORMATS else None
     with resumable_from(cache_dir):

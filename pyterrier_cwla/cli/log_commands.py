@@ -17,6 +17,7 @@ from ..files.atomic import written
 from ..rendering.terminal import busy, note
 from .arguments import (
     BoundMeasures,
+    ByQuery,
     Force,
     FormatName,
     LengthsFile,
@@ -104,7 +105,6 @@ ReadingTimes = Annotated[
     ),
 ]
 Draws = Annotated[Sampling, typer.Option(help="Antithetic and stratified draws have smaller errors.")]
-ByQuery = Annotated[bool, typer.Option("--by-query", help="One line for each run and query.")]
 
 
 @app.command()

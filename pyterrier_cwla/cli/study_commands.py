@@ -16,7 +16,7 @@ from ..errors.sanitise import harmless
 from ..measures.wrappers import files_of
 from ..rendering.terminal import note, resumable_from, warnings_as_sentences
 from ..studies.manifest import cannot_write, check_folder, file_names
-from .arguments import BoundMeasures, LengthsFile, Qrels, Runs, WhereMissing, app, judgments_of, runs_by_name
+from .arguments import BoundMeasures, LengthsFile, Measures, Qrels, Runs, WhereMissing, app, judgments_of, runs_by_name
 from .log_commands import Seed
 from .outputs import check_outside, files_in
 
@@ -34,6 +34,7 @@ study = typer.Typer(
 app.add_typer(study, name="study")
 
 _RANGES = "NAME=LOW:HIGH, NAME=LOW:HIGH:STEP with whole numbers, or NAME=A,B,C"
+_OF_SYSTEMS = ("AP", "nDCG@10", "P@10", "RR")  # without -m
 _PARTS = "parts"  # of the folder: what is done, kept until it is asked for again
 
 
@@ -88,10 +89,6 @@ Folder = Annotated[
     Path, typer.Option("--output", "-o", metavar="DIR", help="Where to write. What is done is kept there, so that an"
                        " interrupted study goes on from there.", show_default=False),
 ]  # fmt: skip
-Chosen = Annotated[
-    list[str] | None,
-    typer.Option("--measure", "-m", metavar="MEASURE", help="A measure, such as nDCG@10; give -m once for each."),
-]
 Jobs = Annotated[
     int, typer.Option("--jobs", help="How many processes work side by side; -1 for as many as there are cores.")
 ]
@@ -121,7 +118,7 @@ def robustness(
     qrels: Qrels,
     runs: Runs,
     output: Folder,
-    measures: Chosen = None,
+    measures: Measures = None,
     holes: Annotated[
         Holes,
         typer.Option(help="What is lost: random shares of the judgments, what no run has near the top, or what only one"
@@ -189,7 +186,7 @@ def power(
     qrels: Qrels,
     runs: Runs,
     output: Folder,
-    measures: Chosen = None,
+    measures: Measures = None,
     alpha: Annotated[float, typer.Option(help="The level of significance.")] = 0.05,
     resamples: Annotated[int, typer.Option(min=100, help="Random signs, and samples of the bootstrap.")] = 10_000,
     lengths: LengthsFile = None,
@@ -203,7 +200,7 @@ def power(
     """
     from ..studies.systems.power import Power, discriminative_power
 
-    named = _named(measures or ["AP", "nDCG@10", "P@10", "RR"], lengths, missing)
+    named = _named(measures or _OF_SYSTEMS, lengths, missing)
     judgments, files = judgments_of(qrels), runs_by_name(runs)
     with _kept_in(output, [qrels, *runs, lengths], named, Power) as how:
         found = discriminative_power(
@@ -217,7 +214,7 @@ def agreement(
     qrels: Qrels,
     runs: Runs,
     output: Folder,
-    measures: Chosen = None,
+    measures: Measures = None,
     resamples: Resamples = 1000,
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
@@ -229,7 +226,7 @@ def agreement(
     """
     from ..studies.systems.metric_correlations import MetricAgreement, metric_agreement
 
-    named = _named(measures or ["AP", "nDCG@10", "P@10", "RR"], lengths, missing)
+    named = _named(measures or _OF_SYSTEMS, lengths, missing)
     judgments, files = judgments_of(qrels), runs_by_name(runs)
     with _kept_in(output, [qrels, *runs, lengths], named, MetricAgreement):
         _finish(metric_agreement(judgments, files, named, resamples=resamples, seed=seed), output)
@@ -242,7 +239,7 @@ def users(
     source: Source = None,
     sessions: SessionsFile = None,
     judged_by: JudgedBy = "session",
-    measures: Chosen = None,
+    measures: Measures = None,
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
     baseline: Annotated[
@@ -386,7 +383,7 @@ def _cells(path: Path) -> pd.DataFrame:
     return table
 
 
-def _named(texts: list[str], lengths: Path | None, missing: Any) -> dict[str, Any]:
+def _named(texts: Sequence[str], lengths: Path | None, missing: Any) -> dict[str, Any]:
     """The measures as they are computed, by the names that they were asked for."""
     bound = BoundMeasures.of(texts, lengths, missing)
     for line in bound.notes:

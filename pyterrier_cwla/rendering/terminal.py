@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -19,8 +19,6 @@ from rich.text import Text
 
 from ..errors import CWLAWarning
 from ..errors.sanitise import harmless, harmless_segments
-
-_T = TypeVar("_T")
 
 UNLIMITED_WIDTH = 100_000  # columns of a file or a pipe: nothing is folded there
 PROSE_WIDTH = 100  # no line of prose is longer
@@ -111,24 +109,6 @@ def busy(what: str) -> Iterator[None]:
         return
     with Console(stderr=True).status(what):
         yield
-
-
-def with_progress(items: Sequence[_T], what: str, fewest: int) -> Iterator[_T]:
-    """The items, with a bar on stderr where there are at least ``fewest`` and stderr is a terminal."""
-    if len(items) < fewest or not sys.stderr.isatty():
-        yield from items
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    ) as progress:
-        yield from progress.track(items, description=what)
 
 
 @contextmanager

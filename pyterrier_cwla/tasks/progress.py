@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+_DELAY = 1  # seconds
+
 
 def bar(
     items: Iterable[Any], progress: bool, says: str, total: int | None = None, unit: str = "documents"
@@ -15,7 +17,7 @@ def bar(
         return items
     from tqdm.auto import tqdm
 
-    return tqdm(items, says, total, leave=False, unit=f" {unit}", delay=1)
+    return tqdm(items, says, total, leave=False, unit=f" {unit}", delay=_DELAY)
 
 
 @contextmanager
@@ -26,5 +28,5 @@ def counted(progress: bool, says: str, total: int, unit: str) -> Iterator[Callab
         return
     from tqdm.auto import tqdm
 
-    with tqdm(desc=says, total=total, leave=False, unit=f" {unit}", delay=1) as shown:
+    with tqdm(desc=says, total=total, leave=False, unit=f" {unit}", delay=_DELAY) as shown:
         yield shown.update
