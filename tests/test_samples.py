@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, NotPassed
-from pyterrier_cwla.learning.labelled_rows import Samples, known_of_rows, labels
+from pyterrier_cwla.learning.labelled_rows import Samples
+from pyterrier_cwla.learning.row_columns import known_of_rows, labels
 
 QID, NAMES = ["a", "a", "b"], ["d1", "d2", "d1"]
 
@@ -115,7 +116,7 @@ def test_ids_of_rows_fall_and_name_their_row(n):
 def test_rows_that_cannot_be_used_are_named(known, error, message):
     arrays = {name: np.array(values, object) for name, values in known.items()}
     with pytest.raises(error, match=message):
-        Samples.of([1, 0], arrays).judgments.rows(Samples.of([1, 0], arrays).run([2, 1]))
+        Samples.of([1, 0], arrays).judgments.rows([2, 1])
 
 
 def test_no_labels_at_all():

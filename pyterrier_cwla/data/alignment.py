@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -21,6 +21,7 @@ from ..files.pair_keys import PairKeys, repeated
 from .columns import Columns, judgment_columns, run_columns
 from .judged_pairs import JudgedPairs, ranges
 from .overlap import TOP, Overlap
+from .ranked_rows import RankedRows
 from .rankings import Array, Pool, Rankings
 
 _forgets = RLock()
@@ -140,7 +141,7 @@ class Judgments:
 class Aligned:
     """Runs, aligned with their judgments as far and as often as measures ask for, and stacked."""
 
-    def __init__(self, runs: list[Rows]) -> None:
+    def __init__(self, runs: Sequence[RankedRows]) -> None:
         self.runs = runs
         self.judgments = runs[0].judgments
         self.intent: int | None = None
@@ -187,8 +188,10 @@ class Aligned:
         return [self.judgments.pool.memory, *of_rankings]
 
 
-class Rows:
+class Rows(RankedRows):
     """The rows of a run, query after query; their order within a query is found only as far as it is asked for."""
+
+    judgments: Judgments
 
     def __init__(self, judgments: Judgments, run: Any, check: bool = True) -> None:
         self.judgments = judgments
@@ -212,7 +215,6 @@ class Rows:
         self.unchecked = check
         """Whether the search for repeated documents is still to be done; it is part of the look-up of documents."""
         self._matched: tuple[JudgedPairs, Array, Array] | None = None  # what was looked up last
-        self._flat: dict[Any, Array] = {}
         self._counts: dict[tuple, tuple[int, int]] = {}  # judged documents in the top ten, and at all ranks
 
     def rankings(self, all_judged: bool = False, judgments: Judgments | None = None) -> Rankings:
@@ -261,10 +263,6 @@ class Rows:
         """Warn of a run that answers no judged query, or of which almost nothing is judged."""
         if about := self.overlap.about():
             warn(about)
-
-    @property
-    def sizes(self) -> Array:
-        return self.ends - self.starts
 
     @property
     def numbers(self) -> Array:
@@ -326,10 +324,7 @@ class Rows:
         row_at = tied if self._moved is None else self._rows_at(tied)
         new_group = np.ones(len(tied), bool)
         new_group[1:] = (np.diff(tied) > 1) | (score[tied[1:]] != score[tied[:-1]]) | (np.diff(self.segment(tied)) > 0)
-        table = pa.table(
-            {"group": np.cumsum(new_group), "document": id_columns.written(self.columns.doc_id.take(pa.array(row_at)))}
-        )
-        order = pc.sort_indices(table, sort_keys=[("group", "ascending"), ("document", "descending")]).to_numpy()
+        order = id_columns.order_in_groups(np.cumsum(new_group), self.columns.doc_id.take(pa.array(row_at)))
         self._move(row_at[order], tied)
 
     def _tied_with(self, place: Array) -> Array:
@@ -384,39 +379,26 @@ class Rows:
 
     # ---- what only some metrics ask for
 
-    @cached_property
-    def first(self) -> Array:
-        """Where each judged query's rows begin."""
-        first = np.zeros(len(self.judgments.qids), np.int64)
-        first[self.query[self.query >= 0]] = self.starts[self.query >= 0]
-        return first
+    @property
+    def doc_id(self) -> Any:
+        return self.columns.doc_id
 
-    def words(self, metric: Any) -> Array:
-        """Words of all documents, query after query in rank order."""
-        key = (metric.lengths, metric.missing)
-        if key not in self._flat:
-            from .lengths import words_of_rows
+    @property
+    def doc_length(self) -> Array | None:
+        return self.columns.doc_length
 
-            self._flat[key] = self.in_rank_order(words_of_rows(metric, self))
-        return self._flat[key]
+    @property
+    def duplicate_of(self) -> Any:
+        return self.columns.duplicate_of
 
-    def repeats(self, duplicates: Any, listed: Array | None = None) -> Array:
-        """Which rows, in rank order, are duplicates of an earlier one of their ranking (of its rows in ``listed``)."""
-        key = ("clusters", duplicates)
-        if key not in self._flat:
-            self._flat[key] = self.in_rank_order(duplicates.clusters(self.columns.doc_id, self.columns.duplicate_of))
-        listed = np.arange(len(self.columns)) if listed is None else listed
-        cluster = self._flat[key][listed]
-        segment = np.searchsorted(self.starts, listed, side="right")
-        _, first = np.unique(segment * (int(cluster.max(initial=0)) + 1) + cluster, return_index=True)
-        repeats = np.zeros(len(self.columns), bool)
-        repeats[np.delete(listed, first)] = True
-        return repeats
+    def pair(self, row: int) -> tuple[str, str]:
+        return self.columns.query_id[row].as_py(), self.columns.doc_id[row].as_py()
 
     # ---- errors
 
     def _describe(self, row: int) -> str:
-        return f"topic {self.columns.query_id[row].as_py()!r}: {self.columns.doc_id[row].as_py()!r}"
+        query, document = self.pair(row)
+        return f"topic {query!r}: {document!r}"
 
     def _refuse_twice(self, row: int) -> None:
         raise BadRun(f"{self._describe(row)} is retrieved twice: keep one row of each document.")

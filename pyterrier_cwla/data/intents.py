@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import BadJudgments, BadParameter, near, some
 
 if TYPE_CHECKING:
-    from .alignment import Judgments
+    from .ranked_rows import Judged
 
 Array = np.ndarray
 _NAMED: dict[str, IntentWeights] = {}
@@ -34,7 +34,7 @@ class IntentWeights:
     def __repr__(self) -> str:
         return f"<intent weights {self.name!r}>"
 
-    def of(self, judgments: Judgments) -> list[Array]:
+    def of(self, judgments: Judged) -> list[Array]:
         """The probability of every query's first intent, of its second, …, in the order of ``judgments.intents``."""
         if self.table is None:
             relevant = [

@@ -137,14 +137,13 @@ def _two_columns(ids: list[str], words: array[float]) -> pa.Table:
 
 def words_of_rows(metric: Any, rows: Any) -> Array:
     """The words of a run's documents in row order: from the bound table, else from the run's doc_length."""
-    columns = rows.columns
-    needed = np.repeat(rows.query >= 0, rows.ends - rows.starts)
+    needed = np.repeat(rows.query >= 0, rows.sizes)
     if not needed.any():
         return np.zeros(len(needed))
     if metric.lengths is not None:
-        words = metric.lengths.words(columns.doc_id)
-    elif columns.doc_length is not None:
-        words = np.asarray(columns.doc_length, float)
+        words = metric.lengths.words(rows.doc_id)
+    elif rows.doc_length is not None:
+        words = np.asarray(rows.doc_length, float)
     else:
         raise MissingLength(
             "the lengths of documents are needed: give lengths= (a table, a path or a name), or a column doc_length in"
@@ -152,25 +151,30 @@ def words_of_rows(metric: Any, rows: Any) -> Array:
         )
     if metric.missing != "mean":  # what no query needs may have any
         words = np.where(needed, words, 0.0)
-    return _without_holes(
-        words, needed, metric, lambda row: (columns.query_id[row].as_py(), columns.doc_id[row].as_py())
-    )
+    return _without_holes(words, needed, metric, rows.pair)
 
 
 def words_of_pool(metric: Any, rankings: Any) -> Array:
     """The words of all judged documents, in the order of the pool; ideal rankings need them."""
-    if metric.lengths is None or rankings.rows is None:
+    pool = rankings.pool
+    judgments = pool.judgments
+    if metric.lengths is None and pool.words is not None:
+        words = pool.words(metric)
+    elif metric.lengths is None or rankings.rows is None:
         raise MissingLength("norm='ideal' needs the length of every judged document, retrieved or not: give lengths=.")
-    judgments = rankings.pool.judgments
-    columns, order = judgments.columns, np.arange(len(judgments.columns))[judgments.pool_order]
-    words = metric.lengths.words(columns.doc_id)[order]
+    else:
+        words = metric.lengths.words(judgments.columns.doc_id)[judgments.pool_order]
     if metric.duplicates is not None and metric.duplicate_gain == "keep":  # a bound: any copy may be read for nothing
-        words = np.where(metric.duplicates.repeated(columns.doc_id)[order], 0.0, words)
+        repeated = metric.duplicates.repeated(judgments.columns.doc_id)[judgments.pool_order]
+        words = np.where(repeated, 0.0, words)
     # In time-biased gain what gains nothing comes last in the ideal, where nobody's time matters any more.
-    needed = metric.gains(rankings.pool.grade) > 0 if metric.decays else np.ones(len(words), bool)
-    return _without_holes(
-        words, needed, metric, lambda at: (columns.query_id[order[at]].as_py(), columns.doc_id[order[at]].as_py())
-    )
+    needed = metric.gains(pool.grade) > 0 if metric.decays else np.ones(len(words), bool)
+
+    def pair(at: int) -> tuple[str, str]:
+        columns, row = judgments.columns, np.arange(len(words))[judgments.pool_order][at]
+        return columns.query_id[row].as_py(), columns.doc_id[row].as_py()
+
+    return _without_holes(words, needed, metric, pair)
 
 
 def _without_holes(words: Array, needed: Array, metric: Any, describe: Any) -> Array:

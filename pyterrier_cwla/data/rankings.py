@@ -22,6 +22,8 @@ class Pool:
     query: Array  # ascending
     grade: Array
     judgments: Any = None
+    words: Callable[[Any], Array] | None = None
+    """The words of all that is judged, as a metric takes them, where the rows of the run have their lengths."""
     memory: dict = field(default_factory=dict)
 
     def remembered(self, key: Any, make: Callable[[], Any]) -> Any:

@@ -160,6 +160,12 @@ def one_chunk(ids: Any) -> Any:
     return ids.chunk(0) if ids.num_chunks == 1 else pa.concat_arrays([*ids.chunks, pa.array([], ids.type)])
 
 
+def order_in_groups(group: Array, ids: Any) -> Array:
+    """The order by group, and within a group by id, descending."""
+    table = pa.table({"group": group, "id": written(ids)})
+    return pc.sort_indices(table, sort_keys=[("group", "ascending"), ("id", "descending")]).to_numpy()
+
+
 def taken(ids: Any, rows: Array) -> Any:
     """The ids of these rows as Arrow strings."""
     return written(one_chunk(ids).take(pa.array(rows)))

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 import sklearn
 from ir_measures.measures import Measure
 from sklearn.model_selection import GroupKFold, check_cv, cross_validate
@@ -20,8 +18,9 @@ from sklearn.utils import _safe_indexing, indexable
 from ..errors import BadParameter, NotPassed, shown, some
 from ..errors.sanitise import sanitised
 from ..measures.provider import aggregated
-from .labelled_rows import KNOWN, Samples, known_of_rows
+from .labelled_rows import Samples
 from .metrics import computable, per_query
+from .row_columns import KNOWN, known_of_rows
 from .scorers import Scorer, how_to_pass, predicted
 
 Array = np.ndarray
@@ -165,7 +164,6 @@ def _fold_of_rows(folds: list[tuple[Array, Array]], samples: Samples) -> Array:
 
 def _table(values: dict[Measure, Array], samples: Samples, fold: Array) -> pd.DataFrame:
     """One row a judged query, under the name that it came with."""
-    qids = pa.array(samples.judgments.qids, pa.large_string())
-    rows = pc.index_in(qids, value_set=samples.query_id).to_numpy()
+    rows = np.unique(samples.queries[0], return_index=True)[1][samples.judgments.asked]
     found = {str(measure): values_of for measure, values_of in values.items()}
     return pd.DataFrame({"qid": samples.qid[rows], "fold": fold[rows], **found})

@@ -13,11 +13,10 @@ from ir_measures.measures import Measure
 from ..data.rankings import Array
 from ..errors import BadParameter
 from ..measures.of_ir_measures import metric_of, needs_of
-from ..measures.provider import CWLAEvaluator, computed_here
+from ..measures.provider import PreparedMeasures, computed_here
 from ..measures.wrappers import pinned
 from ..model.language import In, OneOf, Parameter
 from .labelled_rows import Samples
-from .metrics import with_lengths_of_rows
 from .swap_deltas import Ranked, by_paths, equal_gains_are_equal
 from .training_rows import TrainingRows, groups_of_matrix, predictions, samples_of_groups, sizes_of_groups
 
@@ -232,7 +231,7 @@ class EvalMeasure:
     ) -> None:
         (self.measure,) = pinned(computed_here([measure]))
         self.doc_length, self.docno, self.greater_is_better = doc_length, docno, greater_is_better
-        self._known: list[tuple[Array, Array, Samples, CWLAEvaluator]] = []
+        self._known: list[tuple[Array, Array, Samples, PreparedMeasures]] = []
 
     def __call__(self, y: Any, pred: Any, weight: Any, group: Any) -> tuple[str, float, bool]:
         """Name, value, and whether higher is better. Queries count alike, whatever the weights of their rows."""
@@ -249,9 +248,9 @@ class EvalMeasure:
 
     def value(self, y: Any, pred: Any, group: Any) -> float:
         """The measure over all queries."""
-        samples, evaluator = self._prepared(np.asarray(y), group)
-        rows = evaluator.judgments.rows(samples.run(predictions(pred, len(samples.label))))
-        [value] = evaluator.means(evaluator.tables([rows])[0]).values()
+        samples, prepared = self._prepared(np.asarray(y), group)
+        rows = samples.judgments.rows(predictions(pred, len(samples.label)))
+        [value] = prepared.means(prepared.tables([rows])[0]).values()
         return value
 
     def __deepcopy__(self, memo: Any) -> EvalMeasure:
@@ -263,16 +262,16 @@ class EvalMeasure:
     def __repr__(self) -> str:
         return f"EvalMeasure({str(self.measure)!r})"
 
-    def _prepared(self, y: Array, group: Any) -> tuple[Samples, CWLAEvaluator]:
+    def _prepared(self, y: Array, group: Any) -> tuple[Samples, PreparedMeasures]:
         sizes = sizes_of_groups(group, len(y))
-        for known_y, known_sizes, samples, evaluator in self._known:
+        for known_y, known_sizes, samples, prepared in self._known:
             if np.array_equal(known_y, y) and np.array_equal(known_sizes, sizes):
-                return samples, evaluator
+                return samples, prepared
         known = {name: _of_these(name, getattr(self, name), len(y)) for name in ("doc_length", "docno")}
         samples = samples_of_groups(y, sizes, **known)
-        evaluator = CWLAEvaluator([with_lengths_of_rows(self.measure, samples)], samples.judgments)
-        self._known = [(y.copy(), sizes, samples, evaluator), *self._known[:3]]
-        return samples, evaluator
+        prepared = PreparedMeasures([self.measure], samples.judgments)
+        self._known = [(y.copy(), sizes, samples, prepared), *self._known[:3]]
+        return samples, prepared
 
 
 def _of_these(name: str, values: Any, rows: int) -> Any:

@@ -13,9 +13,9 @@ from ..errors import BadJudgments, BadParameter, NotPassed, UnknownSpec
 from ..evaluation.other_providers import by_other_providers, computed_somewhere
 from ..measures.named import CWLA, TBG
 from ..measures.of_ir_measures import needs_of
-from ..measures.provider import CWLAEvaluator, CWLAProvider, aggregated
-from ..measures.wrappers import changed_inside
-from .labelled_rows import Samples, scores
+from ..measures.provider import CWLAProvider, PreparedMeasures, aggregated
+from .labelled_rows import Samples
+from .row_columns import scores
 
 Array = np.ndarray
 
@@ -144,23 +144,15 @@ def per_query(measures: list[Measure], samples: Samples, score: Any) -> dict[Mea
     """Per measure one value per judged query, in the order of ``samples.judgments.qids``."""
     if not samples.judgments.qids:
         raise BadJudgments("no row is judged, so that there is nothing to score.")
-    run = samples.run(score)
-    ours = {}
-    for measure in measures:
-        if CWLAProvider().supports(measure):
-            _check_known(measure, samples)
-            ours[with_lengths_of_rows(measure, samples)] = measure
-    found = CWLAEvaluator(list(ours), samples.judgments).tables([samples.judgments.rows(run)])[0] if ours else {}
-    values = {ours[measure]: values for measure, values in found.items()}
-    theirs = [measure for measure in measures if measure not in values]
-    return {**values, **by_other_providers(theirs, samples.judgments, run)}
-
-
-def with_lengths_of_rows(measure: Measure, samples: Samples) -> Measure:
-    """The measure with the rows as its table of lengths, where its ideal ranking asks for the lengths of all judged."""
-    if samples.doc_length is None or not needs_of(measure).judged_lengths:
-        return measure
-    return changed_inside(measure, lambda inner: inner(lengths=samples.lengths))
+    rows = samples.judgments.rows(score)
+    ours = [measure for measure in measures if CWLAProvider().supports(measure)]
+    for measure in ours:
+        _check_known(measure, samples)
+    found = PreparedMeasures(ours, samples.judgments).tables([rows])[0] if ours else {}
+    theirs = [measure for measure in measures if measure not in found]
+    if theirs:
+        found |= by_other_providers(theirs, samples.text_judgments, samples.run(score))
+    return {measure: found[measure] for measure in measures}
 
 
 def _check_known(measure: Measure, samples: Samples) -> None:
@@ -199,7 +191,7 @@ def _paired(y_true: Any, y_score: Any, groups: Any, doc_length: Any, docno: Any)
         if groups.shape != label.shape:
             raise BadParameter(f"groups must be the query of each of {len(label):,} rows (not the sizes of queries).")
         samples = Samples.of(label, {"qid": groups, **flat})
-        return samples, score, list(dict.fromkeys(samples.query_id.to_pylist()))
+        return samples, score, samples.queries[1]
     if groups is not None:
         raise BadParameter("y_true has a list for each query: leave groups= out, or give one array of all rows.")
     known = {"qid": np.repeat(np.arange(len(sizes)), sizes), **flat}

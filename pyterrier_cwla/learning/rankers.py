@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.compute as pc
 from ir_measures.measures import Measure
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GroupShuffleSplit
@@ -17,10 +16,12 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed
+from ..files import id_columns
 from ..measures.provider import computed_here
-from .labelled_rows import Samples, known_of_rows
+from .labelled_rows import Samples
 from .lambdamart import EvalMeasure, LambdaMART
 from .metrics import per_query
+from .row_columns import known_of_rows
 from .scorers import scorer
 
 Array = np.ndarray
@@ -259,11 +260,10 @@ class _Rows:
     def of(cls, X: Any, samples: Samples, weight: Array | None) -> _Rows:
         """Sorted by query; within it by falling docno, where it is known."""
         query = pd.factorize(samples.qid, sort=True)[0]
-        keys = [query]
-        if samples.docno is not None:
-            keys.insert(0, pc.rank(samples.doc_id, "descending", tiebreaker="dense").to_numpy())
         rows = cls(X, samples.label, query, samples.qid, samples.docno, samples.doc_length, weight)
-        return rows.take(np.lexsort(keys))
+        if samples.docno is None:
+            return rows.take(np.argsort(query, kind="stable"))
+        return rows.take(id_columns.order_in_groups(query, samples.doc_id))
 
     def take(self, rows: Array) -> _Rows:
         columns = {name: values for name, values in vars(self).items() if name != "X"}

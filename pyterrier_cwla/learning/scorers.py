@@ -19,8 +19,9 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from ..errors import BadJudgments, BadParameter, BadRun, CannotScore, CWLAError, NotPassed, some
 from ..measures.provider import aggregated
-from .labelled_rows import KNOWN, Samples, known_of_rows, scores
+from .labelled_rows import Samples
 from .metrics import computable, per_query
+from .row_columns import KNOWN, known_of_rows, scores
 
 Array = np.ndarray
 
@@ -41,7 +42,7 @@ class Scorer:
             samples = Samples.of(y, known_of_rows(X, y, known))
             self._check_queries(samples)
         score = predicted(estimator, X)
-        samples.run(score)  # NaN is the model's fault, which scikit-learn's error_score is for
+        samples.scores(score)  # NaN is the model's fault, which scikit-learn's error_score is for
         with self._or_never():
             value = aggregated(self.measure, per_query([self.measure], samples, score)[self.measure])
         return value if self.greater_is_better else -value

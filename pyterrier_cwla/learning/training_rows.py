@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from ir_measures.measures import Measure
 
-from ..data.lengths import words_of_rows
 from ..data.rankings import Array, Pool
 from ..errors import BadJudgments, BadParameter, MissingLength, shown
 from ..measures.of_ir_measures import followed
@@ -47,13 +46,13 @@ class TrainingRows:
             raise BadJudgments(f"row {int(np.isnan(samples.label).argmax())} has no label: leave unjudged rows out.")
         judgments = samples.judgments
         metric = followed(measure, judgments)
-        rows = judgments.rows(samples.run(np.zeros(len(y))))
+        rows = judgments.rows(np.zeros(len(y)))
         grade = np.maximum(samples.label, 0)
         effort = None
         if metric.needs_words and metric.lengths is None and doc_length is None:
             raise MissingLength(f"{measure} needs the words of every training row: give LambdaMART doc_length=.")
         if not metric.unit_effort:
-            documents = Documents(grade, lambda: words_of_rows(metric, rows))
+            documents = Documents(grade, lambda: rows.words_of_rows(metric))
             effort = np.array(np.broadcast_to(np.asarray(metric.effort(documents), float), grade.shape))
             metric.refuse_odd_efforts(effort)
             judgments.pool.memory["efforts"] = effort

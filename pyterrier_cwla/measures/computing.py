@@ -9,8 +9,9 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from ..data.alignment import Aligned, Judgments
+from ..data.alignment import Aligned
 from ..data.document_tables import DocumentTable
+from ..data.ranked_rows import Judged
 from ..data.rankings import Array, Rankings
 from ..model import scoring
 from ..model.metric import Metric
@@ -78,7 +79,7 @@ class Computation(Protocol):
     def needs(self) -> Needs:
         """What the measure reads."""
 
-    def prepare(self, judgments: Judgments) -> Values:
+    def prepare(self, judgments: Judged) -> Values:
         """The function that maps rankings, aligned with these judgments, to values."""
 
 
@@ -96,14 +97,14 @@ class OfUserModel:
     def needs(self) -> Needs:
         return Needs.of_metric(self.metric)
 
-    def metric_for(self, judgments: Judgments) -> Metric:
+    def metric_for(self, judgments: Judged) -> Metric:
         """The metric as its files are now, after a check that the judgments have no grade above ``max_rel``."""
         metric = self.current(judgments.pool.highest)
         if metric.max_rel is not None:
             judgments.check_grades(metric.max_rel)
         return metric
 
-    def prepare(self, judgments: Judgments) -> Values:
+    def prepare(self, judgments: Judged) -> Values:
         metric = self.metric_for(judgments)
         return of_answered(partial(scoring.score, metric), metric.judged_only)
 
@@ -115,7 +116,7 @@ class OfRankings:
     score: Callable[[Rankings], Array]
     needs: Needs
 
-    def prepare(self, judgments: Judgments) -> Values:
+    def prepare(self, judgments: Judged) -> Values:
         return of_answered(self.score, self.needs.all_judged)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ir_measures.measures import Measure
 
-from ..data.alignment import Judgments
+from ..data.ranked_rows import Judged
 from ..errors import BadParameter, UnknownSpec
 from ..model.metric import Metric
 from .catalogue import THEIRS, Row
@@ -74,7 +74,7 @@ def metric_of(measure: Measure, highest: float | None = None) -> Metric:
     return user_model_of(measure).current(highest)
 
 
-def followed(measure: Measure, judgments: Judgments) -> Metric:
+def followed(measure: Measure, judgments: Judged) -> Metric:
     """The metric behind a measure of a user model, for judgments that it can score."""
     return user_model_of(measure).metric_for(judgments)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from ir_measures.measures import Measure, SumAgg
 
 from ..data.alignment import Aligned, Judgments, Rows
 from ..data.columns import Columns, judgment_columns
+from ..data.ranked_rows import Judged, RankedRows
 from ..data.rankings import Array
 from ..errors import BadJudgments, BadParameter, CWLAError, NoFiniteValue, UnknownSpec
 from .of_ir_measures import computation_of, needs_of
@@ -84,19 +85,17 @@ def refuse_unsupported(measures: Iterable[Measure]) -> None:
             raise UnknownSpec(str(error).replace(str(inner), what, 1)) from None
 
 
-class CWLAEvaluator(providers.Evaluator):
-    """Scores runs: each is aligned once for all measures, all of which the provider supports.
+class PreparedMeasures:
+    """Measures that are prepared for judgments, all of which the provider supports.
 
-    Files that measures name are read as they are when the evaluator is made.
+    Files that measures name are read as they are when the object is made.
     """
 
-    def __init__(self, measures: list[Measure], judgments: Judgments) -> None:
-        measures = pinned(measures)
-        super().__init__(measures, judgments.qids)
-        self.judgments = judgments
-        self._work = [(measure, computation_of(measure).prepare(judgments)) for measure in measures]
+    def __init__(self, measures: Iterable[Measure], judgments: Judged) -> None:
+        self.pinned = pinned(measures)
+        self._work = [(measure, computation_of(measure).prepare(judgments)) for measure in self.pinned]
         by_text: dict[str, Any] = {}
-        for part in (part for measure in measures for part in layers(measure)):
+        for part in (part for measure in self.pinned for part in layers(measure)):
             content = getattr(part, "named_content", None)
             if by_text.setdefault(str(part), content) != content:
                 raise BadParameter(
@@ -104,15 +103,11 @@ class CWLAEvaluator(providers.Evaluator):
                     " since; give it another name."
                 )
 
-    def table(self, run: Any) -> dict[Measure, Array]:
-        """Per measure one value per judged query, in the order of ``qrel_qids``; 0 where the run has no such query."""
-        rows = Rows(self.judgments, run)
-        values = self.tables([rows])[0]
-        rows.warn_of_overlap()
-        return values
+    def tables(self, runs: Sequence[RankedRows]) -> list[dict[Measure, Array]]:
+        """Per measure one value per judged query, in the order of ``qids``, for each of several runs.
 
-    def tables(self, runs: list[Rows]) -> list[dict[Measure, Array]]:
-        """The same of several runs, all scored at once: what NumPy costs by the call is then paid but once."""
+        All runs are scored at once: what NumPy costs by the call is then paid but once.
+        """
         values = {measure: found.reshape(len(runs), -1) for measure, found in self.values(Aligned(runs)).items()}
         return [{measure: found[number] for measure, found in values.items()} for number in range(len(runs))]
 
@@ -128,15 +123,31 @@ class CWLAEvaluator(providers.Evaluator):
                 raise NoFiniteValue(f"{measure}: {error}") from None
         return values
 
+    def means(self, table: dict[Measure, Array]) -> dict[Measure, float]:
+        """The aggregate of each measure."""
+        return {measure: aggregated(measure, values) for measure, values in table.items()}
+
+
+class CWLAEvaluator(PreparedMeasures, providers.Evaluator):
+    """Scores runs: each is aligned once for all measures."""
+
+    def __init__(self, measures: list[Measure], judgments: Judgments) -> None:
+        PreparedMeasures.__init__(self, measures, judgments)
+        providers.Evaluator.__init__(self, self.pinned, judgments.qids)
+        self.judgments = judgments
+
+    def table(self, run: Any) -> dict[Measure, Array]:
+        """Per measure one value per judged query, in the order of ``qrel_qids``; 0 where the run has no such query."""
+        rows = Rows(self.judgments, run)
+        values = self.tables([rows])[0]
+        rows.warn_of_overlap()
+        return values
+
     @cached_property
     def unanswered(self) -> dict[Measure, Array]:
         """Per measure the values of the judged queries for a run without documents."""
         ids = pa.array([], pa.large_string())
         return self.tables([Rows(self.judgments, Columns(ids, ids, np.zeros(0), np.zeros(0)))])[0]
-
-    def means(self, table: dict[Measure, Array]) -> dict[Measure, float]:
-        """The aggregate of each measure."""
-        return {measure: aggregated(measure, values) for measure, values in table.items()}
 
     def _iter_calc(self, run: Any) -> Iterator[ir_measures.Metric]:
         return self.iter_calc(run)

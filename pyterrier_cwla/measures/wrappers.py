@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from ir_measures.measures import MeanAgg, Measure, ParamInfo
 
-from ..data.alignment import Aligned, Judgments
+from ..data.alignment import Aligned
 from ..data.document_tables import DocumentTable
 from ..data.intents import IntentWeights, Weights, bind_weights
+from ..data.ranked_rows import Judged
 from ..data.rankings import Array
 from ..errors import BadParameter
 from ..model.introspection import reads
@@ -261,7 +262,7 @@ class _OfResidual:
     def needs(self) -> Needs:
         return replace(self.inner.needs, all_judged=True, user_model=False)
 
-    def prepare(self, judgments: Judgments) -> Values:
+    def prepare(self, judgments: Judged) -> Values:
         return of_answered(partial(residual, self.inner.metric_for(judgments)), all_judged=True)
 
 
@@ -274,7 +275,7 @@ class _OfLogarithms:
     def needs(self) -> Needs:
         return replace(self.inner.needs, user_model=False)
 
-    def prepare(self, judgments: Judgments) -> Values:
+    def prepare(self, judgments: Judged) -> Values:
         values = self.inner.prepare(judgments)
         return lambda aligned: np.log(np.maximum(values(aligned), self.floor))
 
@@ -288,7 +289,7 @@ class _OverIntents:
     def needs(self) -> Needs:
         return replace(self.inner.needs, intents=True, user_model=False)
 
-    def prepare(self, judgments: Judgments) -> Values:
+    def prepare(self, judgments: Judged) -> Values:
         by_intent = [self.inner.prepare(own) for _, own in judgments.intents]
         P = self.weights.of(judgments)
 

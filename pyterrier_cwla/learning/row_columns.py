@@ -1,0 +1,165 @@
+"""What is known of rows: labels, scores, queries, documents and lengths, checked and as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import BadJudgments, BadParameter, BadRun, CWLAError, encodable, shown
+from ..files.real_numbers import NotReal, reals
+
+Array = np.ndarray
+
+#: What may be known of each row beside features and label: by keyword, or as levels of an index.
+KNOWN = ("qid", "docno", "doc_length", "judged")
+
+
+def known_of_rows(X: Any, y: Any, given: Mapping[str, Any]) -> dict[str, Array]:
+    """What is known of each row: as given by keyword, else the level of that name of the index of ``y`` or ``X``."""
+    rows = _rows(X if X is not None else y)
+    known = {}
+    for name in KNOWN:
+        values = given.get(name)
+        if values is None:
+            values = next((found for found in (_level(y, name), _level(X, name)) if found is not None), None)
+        if values is None:
+            continue
+        values = np.asarray(values)
+        if values.shape != (rows,):
+            raise BadParameter(
+                f"{name} has {counted(values)}, and there are {rows:,} rows: give one {name} for each row"
+                + (" (not the sizes of groups)." if name == "qid" else ".")
+            )
+        known[name] = values
+    return known
+
+
+def _rows(data: Any) -> int:
+    return int(data.shape[0]) if hasattr(data, "shape") else len(data)
+
+
+def counted(values: Array) -> str:
+    return f"{len(values):,} values" if values.ndim == 1 else f"the shape {values.shape}"
+
+
+def _level(data: Any, name: str) -> Any:
+    index: Any = getattr(data, "index", None)
+    return index.get_level_values(name) if name in (getattr(index, "names", None) or ()) else None
+
+
+def labels(values: Any) -> Array:
+    """Labels as floats: grades, NaN where unjudged, TREC's −1 and −2; no other number is below 0."""
+    found = _one_column(values)
+    if found.ndim != 1:
+        raise BadJudgments(f"labels must be one number for each row, and these have the shape {found.shape}.")
+    found = _floats(found, "labels must be grades", BadJudgments)
+    odd = np.flatnonzero(np.isinf(found) | ((found < 0) & ~np.isin(found, (-1.0, -2.0))))
+    if len(odd):
+        raise BadJudgments(
+            f"row {odd[0]} has the label {found[odd[0]]:g}: gains are finite and not negative (of grades, TREC's -1 and"
+            " -2 count as not relevant)."
+        )
+    return found
+
+
+def scores(values: Any) -> Array:
+    """Predictions as floats, one for each row."""
+    found = _one_column(values)
+    return (
+        _floats(found, "scores must be one number for each row", BadRun)
+        if found.ndim == 1
+        else np.asarray(found, float)
+    )
+
+
+def _one_column(values: Any) -> Array:
+    try:
+        found = np.asarray(values)
+    except ValueError:  # lists of several lengths
+        found = np.array([*values, None], object)[:-1]
+    return found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
+
+
+def _floats(values: Array, what: str, error: type[CWLAError]) -> Array:
+    try:
+        return np.array(reals(values), float)
+    except NotReal as wrong:
+        raise error(f"row {wrong.row}: {what}, and {wrong}.") from None
+
+
+def whole(values: Array) -> Array:
+    """Whole numbers as integers, where they are such as these can be; others as they are."""
+    small = np.abs(values).max(initial=0) < 2**63
+    return values.astype(np.int64) if small and np.array_equal(values, np.rint(values)) else values
+
+
+@lru_cache(maxsize=32)  # a search scores the same folds again and again
+def row_ids(n: int) -> Any:
+    """Ids for rows that have none: each names its row, and they fall, so that of equal scores the earlier is first."""
+    rows = np.arange(n)
+    falling = pc.utf8_lpad(texts(rows[::-1], "row"), len(str(n)), padding="0")
+    row, close, nothing = (pa.scalar(text, pa.large_string()) for text in (" (row ", ")", ""))
+    return pc.binary_join_element_wise(falling, row, texts(rows, "row"), close, nothing)
+
+
+def flags(judged: Array) -> Array:
+    if judged.dtype.kind != "b":
+        known = np.array([not pd.isna(flag) and flag in (0, 1) for flag in judged.tolist()], bool)
+        if not known.all():
+            row = int(np.argmin(known))
+            raise BadParameter(f"judged must be True or False, and row {row} has {judged[row]!r}.")
+    return judged.astype(bool)
+
+
+def numbered(ids: Array, name: str) -> tuple[Array, list[str]]:
+    """A number for each id, in the order in which ids first occur, and what the numbers stand for, as texts."""
+    if ids.dtype.kind == "f" and np.isfinite(ids).all():
+        ids = whole(ids)
+    if ids.dtype.kind in "iu":
+        numbers, names = pd.factorize(ids)
+        return numbers, [str(one) for one in names.tolist()]
+    encoded = pc.dictionary_encode(texts(ids, name))
+    return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_pylist()
+
+
+def words(doc_length: Array) -> Array:
+    """The words of documents, as floats."""
+    return _floats(doc_length, "doc_length must be numbers of words", BadParameter)
+
+
+def texts(ids: Array, name: str) -> Any:
+    """Ids of any type as Arrow strings; whole floats as integers are."""
+    if ids.dtype.kind == "f":
+        if not np.isfinite(ids).all():
+            raise BadParameter(f"row {int(np.argmin(np.isfinite(ids)))}: {name} must be finite.")
+        ids = whole(ids)
+    if ids.dtype.kind in "iuf":
+        return pc.cast(pa.array(ids), pa.large_string())
+    try:
+        return pa.array(ids, pa.large_string())
+    except UnicodeEncodeError:
+        row = next(row for row, one in enumerate(ids.tolist()) if not encodable(str(one)))
+        raise BadParameter(
+            f"row {row}: {name} {shown(ids[row])} has half of a surrogate pair, which is no character."
+        ) from None
+    except pa.ArrowException:  # of other types than strings
+        return pa.array(_names(ids.tolist(), name), pa.large_string())
+
+
+def _names(ids: list[Any], name: str) -> list[str]:
+    """Ids as texts, which must be as many different ones."""
+    names = [str(one) for one in ids]
+    try:
+        different = len(set(ids))
+    except TypeError:
+        row = next(row for row, one in enumerate(ids) if not isinstance(one, Hashable))
+        raise BadParameter(f"row {row}: {name} must be a text or a number, and is {shown(ids[row])}.") from None
+    if len(set(names)) != different:
+        raise BadParameter(f"{name} has values of several types that read alike, such as 1 and '1': give one type.")
+    return names
