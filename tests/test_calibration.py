@@ -365,7 +365,7 @@ def test_what_is_left_out_is_counted():
         (dict(until="clicks"), BadParameter, "no until='clicks'. Near: 'click'"),
         (dict(beyond="drop"), BadParameter, "no beyond='drop'"),
         (dict(shapes=["gamma"]), BadParameter, "no shape 'gamma'"),
-        (dict(confidence=95), BadParameter, r"confidence=95 must be in \(0, 1\)"),
+        (dict(confidence=95), BadParameter, "confidence=95 must be between 0 and 1"),
         (dict(resamples=0), BadParameter, "resamples=0 must be a whole number"),
         (dict(rel=0), BadParameter, "rel=0 must be a grade above 0"),
         (dict(max_seconds=-1), BadParameter, "max_seconds=-1 must be above 0"),

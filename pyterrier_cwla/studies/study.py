@@ -67,16 +67,13 @@ class Study:
         """
         return write_report(Path(folder), self.title, self.about, self.tables(), self.pictures(), self.said())
 
-    def __repr__(self) -> str:
-        return str(self)
-
     def said(self) -> dict[str, list[str]]:
         """The sentences under their headings."""
         said = {"What was found": self.findings(), "What not to conclude": self.limits()}
         return {heading: sentences for heading, sentences in said.items() if sentences}
 
     @sanitised
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         lines = [self.title]
         for heading, sentences in self.said().items():
             lines += [f"{heading}:", *(f"  · {sentence}" for sentence in sentences)]

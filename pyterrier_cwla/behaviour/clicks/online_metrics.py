@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import BadLog, BadParameter, many
+from ...errors.parameter_checks import check_whole
 from ...errors.sanitise import sanitised
 from ..logs.log import InteractionLog, as_log
 from ..logs.validation import SESSION
@@ -77,8 +78,7 @@ def click_metrics(log: Any, depth: int = 10, good: float | None = None, judged_o
     Source: Chapelle et al. (2009), section 6.1.
     """
     log = as_log(log)
-    if not (isinstance(depth, int | np.integer) and depth >= 1):
-        raise BadParameter(f"depth={depth!r} must be a whole number from 1.")
+    check_whole(1, depth=depth)
     graded = log.has("grade")
     if not graded and (judged_only or good is not None):
         wanted = "good asks for them" if good is not None else "judged_only=False takes all sessions"

@@ -100,6 +100,30 @@ def position_model(
     if not rows["clicked"].any():
         raise BadLog("the log has no clicks" + (f" down to rank {depth}." if depth else "."))
     of = list(of)
+    _check(rows, of)
+    number = rows.groupby(of, sort=True).ngroup().to_numpy()
+    cells, cell = np.unique(np.column_stack([number, rows["rank"].to_numpy()]), axis=0, return_inverse=True)
+    clicked = rows["clicked"].to_numpy(bool)
+    grid = _Grid.of(cells, np.bincount(cell), np.bincount(cell, clicked))
+    told = _ranks_told(grid, of)
+    fitted = grid.only(told)
+    a, b, steps, converged = fitted.fit()
+    low, high = fitted.intervals(a, b, rows, cell, clicked, (confidence, resamples, seed))
+    table = pd.DataFrame({"rank": grid.ranks, **_counts(grid, grid.rank)})
+    for name, values in (("b", b / b[0]), ("low", low), ("high", high)):
+        table[name] = np.nan
+        table.loc[told, name] = values
+    a_at_1 = np.where(a > 1 - 1e-8, 1.0, a) * b[0]
+    a_at_1[~fitted.clicked_items] = 0.0
+    a_at_1[np.bincount(fitted.item, minlength=grid.items) == 0] = np.nan
+    attraction = rows[of].drop_duplicates().sort_values(of, ignore_index=True)
+    attraction = attraction.assign(a=a_at_1, **_counts(grid, grid.item))
+    notes = (*log.notes, *_notes(grid, fitted, told, converged, low))
+    shown = rows.groupby(["user", "session"]).ngroups
+    return PositionModel(table, attraction, steps, converged, shown, rows["user"].nunique(), notes, log)
+
+
+def _check(rows: pd.DataFrame, of: list[str]) -> None:
     unknown = [name for name in of if name not in rows]
     if unknown:
         raise BadLog(f"of={of!r}: the log has no column {unknown[0]!r}.")
@@ -109,12 +133,11 @@ def position_model(
             f"of={of!r}: {int(lacking.sum()):,} rows lack one of these; leave them out, as with"
             f" log.only(log.rows[{of[0]!r}].notna())."
         )
-    number = rows.groupby(of, sort=True).ngroup().to_numpy()
-    cells, cell = np.unique(np.column_stack([number, rows["rank"].to_numpy()]), axis=0, return_inverse=True)
-    clicked = rows["clicked"].to_numpy(bool)
-    grid = _Grid.of(cells, np.bincount(cell), np.bincount(cell, clicked))
-    told = grid.ranks_told()
-    ranks = grid.ranks
+
+
+def _ranks_told(grid: _Grid, of: list[str]) -> Array:
+    """Which ranks can be compared with rank 1; BadLog where there is none."""
+    told, ranks = grid.ranks_told(), grid.ranks
     if len(ranks) == 1:
         raise BadLog("all results stood at one rank, so that there is no other to compare it with.")
     if ranks[told].tolist() == [1] or not told.any():
@@ -125,46 +148,38 @@ def position_model(
         )
     if not grid.clicks[grid.rank == 0].any():
         raise BadLog("nothing was clicked at rank 1, by which the other ranks are measured.")
-    notes = list(log.notes)
+    return told
+
+
+def _counts(grid: _Grid, of: Array) -> dict[str, Array]:
+    """Views and clicks of each rank, or of each item."""
+    return {name: np.bincount(of, n).astype(int) for name, n in (("views", grid.views), ("clicks", grid.clicks))}
+
+
+def _notes(grid: _Grid, fitted: _Grid, told: Array, converged: bool, low: Array) -> list[str]:
+    """What the log does not tell, or not surely."""
+    notes = []
     if not told.all():
         notes.append(
-            f"ranks {some(ranks[~told].tolist())}: no chain of clicked documents leads to them from rank 1, so that b"
-            " cannot be told"
+            f"ranks {some(grid.ranks[~told].tolist())}: no chain of clicked documents leads to them from rank 1, so"
+            " that b cannot be told"
         )
-    fitted = grid.only(told)
-    a, b, steps, converged = fitted.fit()
     if not converged:
         notes.append(f"EM did not come to rest in {_MOST_STEPS:,} steps")
-    first = b[0]
-    low, high = fitted.intervals(a, b, rows, cell, clicked, (confidence, resamples, seed))
-    views, clicks = (np.bincount(grid.rank, counts) for counts in (grid.views, grid.clicks))
-    table = pd.DataFrame({"rank": ranks, "views": views.astype(int), "clicks": clicks.astype(int)})
-    for name, values in (("b", b / first), ("low", low), ("high", high)):
-        table[name] = np.nan
-        table.loc[told, name] = values
     unsure = fitted.ranks[np.isnan(low)]
     if len(unsure):
         notes.append(
             f"ranks {some(unsure.tolist())}: b is most likely on the border of what it can be, or the log does not tell"
             " it: no interval"
         )
-    clicked_items = np.bincount(fitted.item, fitted.clicks, minlength=len(a)) > 0
-    each = float(fitted.views[clicked_items[fitted.item]].sum() / clicked_items.sum())
+    clicked = fitted.clicked_items
+    each = float(fitted.views[clicked[fitted.item]].sum() / clicked.sum())
     if each < _FEW:
         notes.append(
             f"{each:.0f} views of a clicked document are few for an attraction of its own: b comes out near 1, and its"
             " intervals too narrow; of=('grade',) has results of a grade attract alike"
         )
-    a_of = np.where(a > 1 - 1e-8, 1.0, a) * first
-    a_of[np.bincount(fitted.item, fitted.clicks, minlength=len(a)) == 0] = 0.0
-    a_of[np.bincount(fitted.item, minlength=len(a)) == 0] = np.nan
-    attraction = rows[of].drop_duplicates().sort_values(of, ignore_index=True)
-    counts = {
-        name: np.bincount(grid.item, n).astype(int) for name, n in (("views", grid.views), ("clicks", grid.clicks))
-    }
-    attraction = attraction.assign(a=a_of, **counts)
-    shown = rows.groupby(["user", "session"]).ngroups
-    return PositionModel(table, attraction, steps, converged, shown, rows["user"].nunique(), tuple(notes), log)
+    return notes
 
 
 @dataclass(frozen=True)
@@ -186,12 +201,17 @@ class _Grid:
         ranks, rank = np.unique(cells[:, 1], return_inverse=True)
         return cls(cells[:, 0], rank, views, clicks, ranks, np.arange(len(cells)), int(cells[:, 0].max()) + 1)
 
+    @property
+    def clicked_items(self) -> Array:
+        """Whether each item was ever clicked."""
+        return np.bincount(self.item, self.clicks, self.items) > 0
+
     def ranks_told(self) -> Array:
         """The ranks that clicked items tie to rank 1."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
-        some_clicks = np.bincount(self.item, self.clicks)[self.item] > 0
+        some_clicks = self.clicked_items[self.item]
         size = self.items + len(self.ranks)
         ends = self.item[some_clicks], self.items + self.rank[some_clicks]
         links = coo_array((np.ones(len(ends[0])), ends), shape=(size, size))

@@ -60,17 +60,8 @@ def chiir24_log(folder: AnyPath) -> InteractionLog:
     document, query = ["user", "topic_id", "doc_id"], ["user", "topic_id", "qid"]
     shown = study_table(Path(folder), "serp_annotation", _IMPRESSIONS).sort_values("id", ignore_index=True)
     opened = study_table(Path(folder), "document_annotation", _OPENED)
-    for table, name in ((shown, "impression"), (opened, "opened document")):
-        for column in table.columns.difference(_TEXT):
-            numbers = pd.to_numeric(table[column], errors="coerce")
-            odd = table[column][numbers.isna() & table[column].notna()]
-            if len(odd):
-                raise MalformedFile(f"{folder}: {column} of an {name} is {odd.iloc[0]!r}, and must be a number.")
-            table[column] = numbers
-        twice = table.duplicated(document)
-        if twice.any():
-            user, topic, doc = table.loc[twice.idxmax(), document]
-            raise BadLog(f"{folder}: user {user!r} has, for topic {topic!r}, {doc!r} twice as {name}: keep one.")
+    _check_study(shown, "impression", document, folder)
+    _check_study(opened, "opened document", document, folder)
     rows = shown.merge(opened, "left", document, suffixes=("", "_opened"))
     anew = rows.groupby(query, sort=False)["rank"].diff() <= 0
     number = anew.groupby([rows[column] for column in query], sort=False).cumsum() + 1
@@ -110,6 +101,20 @@ def chiir24_log(folder: AnyPath) -> InteractionLog:
         *([f"Left out, since no impression tells their rank: {many(unplaced, 'document')}."] if unplaced else []),
     ]
     return replace(log, notes=tuple(notes))
+
+
+def _check_study(table: pd.DataFrame, name: str, document: list[str], folder: AnyPath) -> None:
+    """Turn the columns of numbers into numbers; nothing else may stand there, and no document twice."""
+    for column in table.columns.difference(_TEXT):
+        numbers = pd.to_numeric(table[column], errors="coerce")
+        odd = table[column][numbers.isna() & table[column].notna()]
+        if len(odd):
+            raise MalformedFile(f"{folder}: {column} of an {name} is {odd.iloc[0]!r}, and must be a number.")
+        table[column] = numbers
+    twice = table.duplicated(document)
+    if twice.any():
+        user, topic, doc = table.loc[twice.idxmax(), document]
+        raise BadLog(f"{folder}: user {user!r} has, for topic {topic!r}, {doc!r} twice as {name}: keep one.")
 
 
 def study_table(folder: Path, name: str, columns: Sequence[str]) -> pd.DataFrame:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import BadLog, BadParameter, near, some
+from ...errors.parameter_checks import check_share, check_whole
 from ...errors.sanitise import sanitised
 from ...files.atomic import written
 from ...measures.calibration_files import (
@@ -158,7 +159,7 @@ class Calibration:
         return [*(f"No {name}: {why}." for name, why in self.missing.items()), *self.notes]
 
     @sanitised
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         table = self.printed
         widths = [max([len(head), *(len(cell) for cell in table[head])]) for head in table]
         lines = [
@@ -166,9 +167,6 @@ class Calibration:
             for cells in (table.columns, *table.itertuples(index=False))
         ]
         return "\n".join([self._title, "", *lines, *([""] if self._remarks else []), *self._remarks])
-
-    def __repr__(self) -> str:
-        return str(self)
 
     @sanitised
     def _repr_html_(self) -> str:
@@ -244,13 +242,10 @@ class Calibrations(dict):
         return pd.DataFrame({group: one.parameters() for group, one in self.items()}).T
 
     @sanitised
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         sizes = pd.DataFrame({group: {k: one.about[k] for k in ("users", "sessions")} for group, one in self.items()}).T
         table = sizes.join(self.parameters.map(lambda value: f"{value:.3g}" if np.isfinite(value) else ""))
         return f"Calibrations of time-biased gain, by {self.by}\n{table.to_string()}"
-
-    def __repr__(self) -> str:
-        return str(self)
 
     @sanitised
     def _repr_html_(self) -> str:
@@ -315,8 +310,8 @@ def calibrate(
         raise BadLog("the log has no rows: there is nothing to calibrate from.")
     _check(depth, shapes, confidence, resamples, rel)
     check(until, min_clicks, max_seconds, beyond)
-    if last_rank is not None and not (isinstance(last_rank, int) and last_rank >= 1):
-        raise BadParameter(f"last_rank={last_rank!r} must be a whole number from 1, or None.")
+    if last_rank is not None:
+        check_whole(1, last_rank=last_rank)
     asked = {
         "min_clicks": min_clicks,
         "max_seconds": float(max_seconds),
@@ -346,10 +341,8 @@ def _check(depth: str, shapes: Sequence[str], confidence: float, resamples: int,
     for shape in shapes:
         if shape not in SHAPES:
             raise BadParameter(f"no shape {shape!r}. {near(str(shape), SHAPES)}")
-    if not 0 < confidence < 1:
-        raise BadParameter(f"confidence={confidence!r} must be in (0, 1).")
-    if not (isinstance(resamples, int) and resamples >= 1):
-        raise BadParameter(f"resamples={resamples!r} must be a whole number from 1.")
+    check_share(0.95, confidence=confidence)
+    check_whole(1, resamples=resamples)
     if not (np.isfinite(rel) and rel > 0):
         raise BadParameter(f"rel={rel!r} must be a grade above 0.")
 

@@ -73,17 +73,14 @@ class _Looks:
         self.to_last = rank <= self.last[self.session]
         self.seen = log.seen
         self.looked_at = self.to_last if depth == "clicked" else self.seen
-        self.on_document = np.where(self.clicked, self.floats("document_seconds"), np.nan)
+        self.on_document = np.where(self.clicked, log.floats("document_seconds"), np.nan)
         self.read = ~np.isnan(self.on_document)
         # What was clicked and has no seconds in a log that has them was not viewed, as far as the log knows.
         self.view = self.read if log.has("document_seconds") else self.clicked
         self.saved = rows["saved"].to_numpy(bool) if log.has("saved") else None
-        self.grade = self.floats("grade")
+        self.grade = log.floats("grade")
         self.judged = ~np.isnan(self.grade)
         self.relevant = self.grade >= rel
-
-    def floats(self, column: str) -> Array:
-        return self.log.rows[column].to_numpy(float) if self.log.has(column) else np.full(len(self.log), np.nan)
 
     def by_user(self, which: Array, values: Any = None) -> Array:
         """The number of these rows, or the sum of their values, user by user."""
@@ -171,7 +168,7 @@ def _summary_seconds(looks: _Looks, found: _Found) -> None:
     if not looks.log.has("summary_seconds"):
         found.missing["summary_seconds"] = "the log has no column 'summary_seconds'"
         return
-    seconds = looks.floats("summary_seconds")
+    seconds = looks.log.floats("summary_seconds")
     timed = np.bincount(looks.session, ~np.isnan(seconds))[looks.session] > 0
     untimed = int((looks.looked_at & np.isnan(seconds) & timed).sum())
     if untimed:
@@ -193,7 +190,7 @@ def _shares_of_time(looks: _Looks, found: _Found) -> None:
     found.add("seconds_per_view", "unweighted", unweighted(total, views), views.sum())
     found.add("seconds_per_view", "pooled", pooled(total, views), views.sum(), used=True)
     if looks.log.has("summary_seconds"):
-        seconds = looks.floats("summary_seconds")
+        seconds = looks.log.floats("summary_seconds")
         summaries = looks.by_user(~np.isnan(seconds), seconds)
         users = looks.users
         found.add("share_on_summaries", "unweighted", unweighted(summaries, summaries + total), users)
@@ -228,7 +225,7 @@ def _other_ways_of_clicks(looks: _Looks, found: _Found, name: str, group: Array)
         share = pooled(looks.by_user(which & looks.clicked), looks.by_user(which))
         found.add(name, f"pooled, {way}", share, which.sum())
     if looks.log.has("clicks"):  # no probability: a result can be clicked twice
-        clicks = looks.floats("clicks")
+        clicks = looks.log.floats("clicks")
         which = looks.seen & group & ~np.isnan(clicks)
         per_result = pooled(looks.by_user(which, clicks), looks.by_user(which))
         found.add(name, "clicks per result, all seen", per_result, which.sum())
@@ -263,8 +260,8 @@ def _row(name: str, way: str, used: bool, value: float, error: float, n: Any, gr
 def _reading(looks: _Looks, found: _Found) -> tuple[Reading | None, pd.DataFrame, Array | None]:
     """The line of reading times, its points for the picture, and the users' normal equations."""
     log, read, seconds = looks.log, looks.read, looks.on_document
-    words = looks.floats("words")
-    duplicate = log.rows["duplicate"].to_numpy(bool) if log.has("duplicate") else np.zeros(len(log), bool)
+    words = looks.log.floats("words")
+    duplicate = log.flags("duplicate")
     points = reading_points(words[read], seconds[read], duplicate[read])
     if not read.any():
         why = "nobody opened a document" if log.has("document_seconds") else "the log has no column 'document_seconds'"

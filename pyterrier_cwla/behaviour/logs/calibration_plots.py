@@ -89,8 +89,7 @@ def progress(calibration: Any, log: Any, by: str | None = None, seconds: Any = N
     group = _groups(rows, session, by, calibration.about["rel"])
     effort = _efforts(calibration, log)
     count = session[-1] + 1
-    read = rows["document_seconds"].fillna(0.0).to_numpy() if log.has("document_seconds") else np.zeros(len(rows))
-    end = elapsed(log, session) + read
+    end = elapsed(log, session) + np.nan_to_num(log.floats("document_seconds"))
     last = np.zeros(count)
     np.fmax.at(last, session, end)
     if seconds is None:
@@ -135,13 +134,13 @@ def _efforts(calibration: Any, log: Any) -> Array:
     rows = log.rows
     lacking = {"half_life": 224.0, "p_save": 0.0}  # neither is a matter of T(k)
     metric = calibration.measure(**{k: v for k, v in lacking.items() if k not in calibration.parameters()}).metric
-    grade = rows["grade"].fillna(0.0).clip(lower=0).to_numpy() if log.has("grade") else np.zeros(len(rows))
+    grade = np.nan_to_num(log.floats("grade")).clip(0)
 
     def words() -> Array:
         if not log.has("words"):
             raise BadLog("the log has no column 'words', and this calibration's reading times depend on them.")
         found = rows["words"].fillna(rows["words"].mean()).to_numpy(float)
-        return np.where(rows["duplicate"].to_numpy(bool), 0.0, found) if log.has("duplicate") else found
+        return np.where(log.flags("duplicate"), 0.0, found)
 
     return np.broadcast_to(metric.effort(Documents(grade, words)), len(rows))
 

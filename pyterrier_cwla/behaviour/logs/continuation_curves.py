@@ -115,34 +115,22 @@ def _continuing(
     if not prior >= 0:
         raise BadParameter(f"prior={prior!r}: give a number of sessions, 0 or more.")
     number, user = numbered_sessions(log)
-    deepest = np.zeros(len(user), np.int64)
+    deepest, kept = np.zeros(len(user), np.int64), np.zeros(len(user), bool)
     np.maximum.at(deepest, number[which], log.rows["rank"].to_numpy()[which])
-    some = deepest > 0
-    kept = np.zeros(len(user), bool)  # from going on
-    if log.has("cut_off"):
-        kept[number[log.rows["cut_off"].to_numpy(bool)]] = True
+    kept[number[log.flags("cut_off")]] = True
     if last_rank is not None:
         if (deepest > last_rank).any():
             raise BadParameter(f"last_rank={last_rank}: the log has sessions that go down to rank {deepest.max()}.")
         kept |= deepest == last_rank
-    lines = list(notes)
+    some, lines = deepest > 0, list(notes)
     if not some.all():
         lines.append(
             f"{int((~some).sum()):,} of {len(some):,} sessions are left out: they have no {source.split()[-1]}"
         )
     if (kept & some).any():
         lines.append(f"{int((kept & some).sum()):,} sessions were cut off, or at the end of their list: censored there")
-    deepest, user, kept = deepest[some], user[some], kept[some]
-    user = np.unique(user, return_inverse=True)[1]
-    users, depth = int(user.max(initial=-1)) + 1, int(deepest.max(initial=0))
-
-    def by_user(ranks: Array, sessions: Array) -> Array:
-        """How many of these sessions each user has at each rank, [ranks × users]."""
-        place = ranks[sessions] * users + user[sessions]
-        return np.bincount(place, minlength=(depth + 1) * users).reshape(depth + 1, users)[1:].astype(float)
-
-    left, came_to = by_user(deepest, ~kept), by_user(deepest, np.ones(len(kept), bool))
-    went_on = np.cumsum(came_to[::-1], axis=0)[::-1] - came_to
+    user = np.unique(user[some], return_inverse=True)[1]
+    left, went_on = _by_rank(deepest[some], user, kept[some])
     at_risk = went_on + left
     known = at_risk.sum(axis=1) > 0
     if not known.any():
@@ -161,7 +149,22 @@ def _continuing(
             "smoothed": (on + prior * on.sum() / of.sum()) / (of + prior),
         }
     )
-    return Continuing(table, source, len(user), users, (*log.notes, *lines), log)
+    return Continuing(table, source, len(user), left.shape[1], (*log.notes, *lines), log)
+
+
+def _by_rank(deepest: Array, user: Array, kept: Array) -> tuple[Array, Array]:
+    """How many sessions of each user left at each rank, and how many went on, [ranks × users].
+
+    ``kept``: sessions that were kept from going on, which do not count at their deepest rank.
+    """
+    users, depth = int(user.max(initial=-1)) + 1, int(deepest.max(initial=0))
+
+    def ended(sessions: Array) -> Array:
+        place = deepest[sessions] * users + user[sessions]
+        return np.bincount(place, minlength=(depth + 1) * users).reshape(depth + 1, users)[1:].astype(float)
+
+    came_to = ended(np.ones(len(kept), bool))
+    return ended(~kept), np.cumsum(came_to[::-1], axis=0)[::-1] - came_to
 
 
 def _ratio(totals: Array) -> Array:

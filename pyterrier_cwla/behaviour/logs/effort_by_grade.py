@@ -13,7 +13,7 @@ from ...model.language import float_or_int
 from .estimate import Array, Estimate, over_users, printed
 from .leaving_times import numbered_sessions
 from .log import InteractionLog, as_log
-from .rates import pooled
+from .rates import Ratio, pooled
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,41 @@ def grade_efforts(
     Source: Jiang and Allan (2016), Eq. 6 and Table 2.
     """
     log = as_log(log)
-    rows = log.rows
+    _check(log, summary_seconds)
+    user, names = pd.factorize(log.rows["user"])
+    clicked, seconds = log.rows["clicked"].to_numpy(bool), log.floats("document_seconds")
+    seen, timed = log.seen, clicked & ~np.isnan(seconds)
+    grade = log.rows["grade"].clip(lower=0).to_numpy(float)
+    grades = np.unique(grade[seen & ~np.isnan(grade)])
+    if not len(grades):
+        raise BadLog("efforts by grade need grades: no result that was seen has one.")
+
+    def by_user(which: Array, values: Array | None = None) -> Array:
+        return np.bincount(user[which], None if values is None else values[which], len(names)).astype(float)
+
+    clicks, times = [], []
+    for one in grades:
+        alike = seen & (grade == one)
+        clicks.append(pooled(by_user(alike & clicked), by_user(alike)))
+        times.append(pooled(by_user(alike & timed, seconds), by_user(alike & timed)))
+    labels = [float_or_int(g) for g in grades]
+    silent = [label for label, ratio in zip(labels, times) if np.isnan(ratio.value)]
+    if silent:
+        raise BadLog(f"of grade {some(silent)} no result was clicked for a known time, so that t_click is not known.")
+    if summary_seconds is None:
+        on_summaries, (session, _) = log.floats("summary_seconds"), numbered_sessions(log)
+        known = np.bincount(session, ~np.isnan(on_summaries))[session] > 0  # only sums over a session are known
+        summary = pooled(by_user(seen & known, np.nan_to_num(on_summaries)), by_user(seen & known))
+        if np.isnan(summary.value):
+            raise BadLog("no result that was seen is in a session with 'summary_seconds': give summary_seconds=.")
+    else:  # the same for whoever is resampled
+        summary = pooled(summary_seconds * np.ones(len(names)), np.ones(len(names)))
+    found = _estimates(summary, clicks, times, summary_seconds, (confidence, resamples, seed))
+    by_grade = (dict(zip(labels, found[at:])) for at in range(1, len(found), len(labels)))
+    return GradeEfforts(found[0], *by_grade, len(names), _notes(log, seen, grade, clicked, timed))
+
+
+def _check(log: InteractionLog, summary_seconds: float | None) -> None:
     if not log.has("grade"):
         raise BadLog("efforts by grade need grades: the log has no column 'grade'.")
     if not log.has("document_seconds"):
@@ -100,62 +134,30 @@ def grade_efforts(
         )
     if summary_seconds is not None and not 0 <= summary_seconds < np.inf:
         raise BadParameter(f"summary_seconds={summary_seconds!r}: give seconds, 0 or more.")
-    user, names = pd.factorize(rows["user"])
-    seen = log.seen
-    grade = rows["grade"].clip(lower=0).to_numpy(float)
-    grades = np.unique(grade[seen & ~np.isnan(grade)])
-    if not len(grades):
-        raise BadLog("efforts by grade need grades: no result that was seen has one.")
-    clicked = rows["clicked"].to_numpy(bool)
-    seconds = rows["document_seconds"].to_numpy(float)
-    timed = clicked & ~np.isnan(seconds)
 
-    def by_user(which: Array, values: Array | None = None) -> Array:
-        return np.bincount(user[which], None if values is None else values[which], len(names)).astype(float)
 
-    clicks, times = [], []
-    for one in grades:
-        alike = seen & (grade == one)
-        clicks.append(pooled(by_user(alike & clicked), by_user(alike)))
-        times.append(pooled(by_user(alike & timed, seconds), by_user(alike & timed)))
-    silent = [float_or_int(g) for g, ratio in zip(grades, times) if np.isnan(ratio.value)]
-    if silent:
-        raise BadLog(f"of grade {some(silent)} no result was clicked for a known time, so that t_click is not known.")
-    if summary_seconds is None:
-        on_summaries, (session, _) = rows["summary_seconds"].to_numpy(float), numbered_sessions(log)
-        known = np.bincount(session, ~np.isnan(on_summaries))[session] > 0  # only sums over a session are known
-        summary = pooled(by_user(seen & known, np.nan_to_num(on_summaries)), by_user(seen & known))
-        if np.isnan(summary.value):
-            raise BadLog("no result that was seen is in a session with 'summary_seconds': give summary_seconds=.")
-    else:  # the same for whoever is resampled
-        summary = pooled(summary_seconds * np.ones(len(names)), np.ones(len(names)))
-    ratios = [summary, *clicks, *times]
-    many = len(grades)
+def _estimates(
+    summary: Ratio, clicks: list[Ratio], times: list[Ratio], given: float | None, bootstrap: tuple[float, int, int]
+) -> list[Estimate]:
+    """t_summary, and of each grade P_click, t_click, t and t over that of the highest grade; ``given``: t_summary."""
+    grades, ratios = len(clicks), [summary, *clicks, *times]
 
     def numbers(totals: Array) -> Array:
         top, bottom = np.split(totals, 2)
         shares = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0)
-        t = shares[0] + shares[1 : many + 1] * shares[many + 1 :]
+        t = shares[0] + shares[1 : grades + 1] * shares[grades + 1 :]
         return np.vstack([shares, t, t / t[-1:]])
 
     sums = np.vstack([[r.top for r in ratios], [r.bottom for r in ratios]])
     value = numbers(sums.sum(axis=1, keepdims=True))[:, 0]
-    if summary_seconds is not None:
-        value[0] = summary_seconds  # without what sums of floats add
     varies = np.ones(len(value), bool)
     varies[-1] = False  # the highest grade's effort is the unit
-    varies[0] = summary_seconds is None
-    low, high = np.full((2, len(value)), np.nan)
-    low[varies], high[varies] = over_users(sums, lambda totals: numbers(totals)[varies], confidence, resamples, seed)
     n = np.array([r.bottom.sum() for r in ratios] + [c.bottom.sum() for c in clicks] * 2)
-    n[0] = n[0] if summary_seconds is None else 0
-    all_of = [Estimate(float(v), float(a), float(b), int(c)) for v, a, b, c in zip(value, low, high, n, strict=True)]
-    labels = [float_or_int(g) for g in grades]
-    p_click, reading, total, relative = (
-        dict(zip(labels, all_of[at : at + many], strict=True)) for at in range(1, 1 + 4 * many, many)
-    )
-    notes = _notes(log, seen, grade, clicked, timed)
-    return GradeEfforts(all_of[0], p_click, reading, total, relative, len(names), notes)
+    if given is not None:
+        value[0], varies[0], n[0] = given, False, 0  # the value is without what sums of floats add
+    low, high = np.full((2, len(value)), np.nan)
+    low[varies], high[varies] = over_users(sums, lambda totals: numbers(totals)[varies], *bootstrap)
+    return [Estimate(float(v), float(a), float(b), int(c)) for v, a, b, c in zip(value, low, high, n, strict=True)]
 
 
 def _notes(log: InteractionLog, seen: Array, grade: Array, clicked: Array, timed: Array) -> tuple[str, ...]:

@@ -164,14 +164,12 @@ def events_of(log: InteractionLog) -> Events:
     rows = log.rows
     clicked, time = rows["clicked"].to_numpy(bool), elapsed(log, sessions)
     lost = np.bincount(sessions, weights=clicked & np.isnan(time)) > 0
-    read = rows["document_seconds"].to_numpy(float) if log.has("document_seconds") else np.full(len(rows), np.nan)
-    read = np.where(clicked, read, 0.0)
+    read = np.where(clicked, log.floats("document_seconds"), 0.0)
     kept = np.flatnonzero(~np.isnan(time) & ~lost[sessions])
     kept = kept[np.lexsort((time[kept], sessions[kept]))]
     clicks_in_all = np.bincount(sessions, clicked, len(user))
     cut_off = np.zeros(len(user), bool)
-    if log.has("cut_off"):
-        cut_off[sessions] = rows["cut_off"]
+    cut_off[sessions] = log.flags("cut_off")
     deepest = np.zeros(len(user), np.int64)
     np.maximum.at(deepest, sessions[log.seen], rows["rank"].to_numpy()[log.seen])
     session, clicked, time, read = sessions[kept], clicked[kept], time[kept], read[kept]

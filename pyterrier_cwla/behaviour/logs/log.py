@@ -94,6 +94,14 @@ class InteractionLog:
         """Whether the user saw each row's result: the column, or, without it, all."""
         return self.rows["seen"].to_numpy(bool) if self.has("seen") else np.ones(len(self), bool)
 
+    def floats(self, column: str) -> np.ndarray:
+        """The numbers of a column; NaN in each row where the log does not have it."""
+        return self.rows[column].to_numpy(float) if self.has(column) else np.full(len(self), np.nan)
+
+    def flags(self, column: str) -> np.ndarray:
+        """The truths of a column; False in each row where the log does not have it."""
+        return self.rows[column].to_numpy(bool) if self.has(column) else np.zeros(len(self), bool)
+
     @cached_property
     def users(self) -> pd.Index:
         """The users, in the order of the rows."""

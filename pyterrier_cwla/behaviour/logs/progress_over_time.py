@@ -12,6 +12,7 @@ import pandas as pd
 
 from ...data.rankings import Array, Rankings
 from ...errors import BadParameter, BadRun
+from ...errors.parameter_checks import check_whole
 from ...errors.sanitise import in_picture
 from ...evaluation.explanation import followed
 from ...files.inputs import is_runs, loaded, one_run
@@ -126,8 +127,7 @@ def times_to_ranks(qrels: Any, run: Any, measure: Any = "TBG", depth: int = 10) 
 
     Source: Smucker and Clarke (2012), Eq. 4.
     """
-    if not isinstance(depth, int) or depth < 1:
-        raise BadParameter(f"depth={depth!r}: give a rank, 1 or more.")
+    check_whole(1, depth=depth)
     (measure,) = measures_of([measure])
     judgments = prepare(loaded(qrels, "qrels"))
     metric = followed(measure, judgments)

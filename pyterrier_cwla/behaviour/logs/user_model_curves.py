@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from ...data.rankings import Pool, Rankings
-from ...errors import BadLog, BadParameter
+from ...errors import BadLog
+from ...errors.parameter_checks import check_whole
 from ...evaluation.explanation import stops_of
 from ...measures.of_ir_measures import metric_of
 from ...measures.parsing import measures_of
@@ -44,8 +45,7 @@ def survival_of_lists(log: Any, measures: Any, depth: int) -> pd.DataFrame:
     Source: Moffat et al. (2022), Eq. 2; Chapelle et al. (2009), Figure 1.
     """
     log = as_log(log)
-    if not isinstance(depth, int) or depth < 1:
-        raise BadParameter(f"depth={depth!r}: give a rank, 1 or more.")
+    check_whole(1, depth=depth)
     rankings = _rankings(log)
     found = {str(measure): _survival(metric, log, rankings, depth) for measure, metric in _followed(measures)}
     return pd.DataFrame(found, index=pd.RangeIndex(1, depth + 1, name="rank"))
@@ -64,7 +64,7 @@ def _rankings(log: InteractionLog) -> Rankings:
     n = np.zeros(int(number.max(initial=-1)) + 1, np.int64)
     np.maximum.at(n, number, rank)
     topic, topics = pd.factorize(rows["topic"], sort=True)
-    grade = rows["grade"].to_numpy(float) if log.has("grade") else np.full(len(rows), np.nan)
+    grade = log.floats("grade")
     judged = ~np.isnan(grade)
     known = rows.assign(number=topic)[judged].drop_duplicates(["number", "docno"]).sort_values("number")
     pool = Pool(
@@ -92,8 +92,7 @@ def _survival(metric: Metric, log: InteractionLog, rankings: Rankings, depth: in
 def _efforts(metric: Metric, log: InteractionLog, rankings: Rankings) -> Any:
     number, _ = numbered_sessions(log)
     rank = log.rows["rank"].to_numpy() - 1
-    grade = log.rows["grade"].fillna(0).clip(lower=0).to_numpy(float) if log.has("grade") else np.zeros(len(rank))
-    words = log.rows["words"].to_numpy(float) if log.has("words") else np.full(len(rank), np.nan)
+    grade, words = np.nan_to_num(log.floats("grade")).clip(0), log.floats("words")
     lacking = int(rankings.n.sum()) - int((~np.isnan(words)).sum())
     if metric.needs_words and lacking:
         raise BadLog(

@@ -12,6 +12,7 @@ import pandas as pd
 
 from ..._version import __version__
 from ...errors import BadParameter
+from ...errors.parameter_checks import check_share, check_whole
 from ...errors.sanitise import sanitised
 from ...evaluation.significance import without_noise
 from ..logs.estimate import Estimate, over_users
@@ -44,11 +45,8 @@ class Preference:
     confidence: float
     version: str = __version__
 
-    def __repr__(self) -> str:
-        return str(self)
-
     @sanitised
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         shares = ((*self.names, "no difference"), (self.first, self.second, self.ties))
         lines = [
             f"  {name:<{max(map(len, shares[0]))}}  {one.value:6.1%}"
@@ -101,10 +99,8 @@ def prefer(
         raise BadParameter("prefer compares two systems: give runs={'A': …, 'B': …}.")
     if what not in ("score", "gain"):
         raise BadParameter(f"what={what!r}: users can have more 'score' or more 'gain'.")
-    if not 0 < confidence < 1:
-        raise BadParameter(f"confidence={confidence!r} must be between 0 and 1.")
-    if not isinstance(resamples, int) or resamples < 1:
-        raise BadParameter(f"resamples={resamples!r}: give 1 or more.")
+    check_share(0.95, confidence=confidence)
+    check_whole(1, resamples=resamples)
     task = Task.of(qrels, {name: runs[name] for name in runs}, measure, users, seed, reading, sampling)
     names = tuple(task.rankings)
     rows = task.of_queries(partial(_of_query, what=what), progress, n_jobs)

@@ -90,11 +90,8 @@ class Simulation:
             f"{self.n_users:,} users of {self.measure} on each of {queries:,} {'queries' if queries > 1 else 'query'}"
         )
 
-    def __repr__(self) -> str:
-        return str(self)
-
     @sanitised
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         table = self._shown.to_string(float_format=lambda value: f"{value:.4g}")
         return "\n".join([f"{self.title} ({self._made})", table, *self.notes])
 
@@ -357,24 +354,7 @@ def plot_users(
                     ha="center", fontsize=8, color=GREY)  # fmt: skip
     name = users.index[0][0]
     found = simulation.by_query.loc[[pair for pair in simulation.kept if pair[0] == name and qid in (None, pair[1])]]
-    marks = [("mean", float(found[what].mean()), STAY, "-")]
-    if what == "score":
-        marks.append(("the measure", float(found["analytic"].mean()), SCORE, "--"))
-    marks = [mark for mark in marks if np.isfinite(mark[1])]
-    right = len(marks) < 2 or marks[0][1] >= marks[1][1]
-    for (label, value, colour, line), left in zip(marks, (not right, right), strict=False):
-        ax.axvline(value, color=colour, linestyle=line, linewidth=1.6)
-        ax.annotate(
-            f"{label} {value:.4g}",
-            (value, 0.97),
-            xycoords=("data", "axes fraction"),
-            xytext=(-4 if left else 4, 0),
-            textcoords="offset points",
-            ha="right" if left else "left",
-            va="top",
-            color=colour,
-            bbox=ON_WHITE,
-        )
+    _draw_means(ax, float(found[what].mean()), float(found["analytic"].mean()) if what == "score" else np.nan)
     units = {"gain": "gain", "items": "documents seen", "score": "score that a user leaves with"}
     unit = f"time ({simulation.unit})" if simulation.unit == "seconds" else simulation.unit
     ax.set_xlabel(in_picture(units.get(what, unit)))
@@ -387,6 +367,18 @@ def plot_users(
     title = f"{simulation.name} · {name} · {whose}, {simulation.n_users:,} users each"
     ax.set_title(in_picture(title), fontsize=10, loc="left")
     return ax
+
+
+def _draw_means(ax: Any, of_users: float, of_measure: float) -> None:
+    """Lines at the means, as far as they are finite, with labels on their outer sides."""
+    marks = [("mean", of_users, STAY, "-"), ("the measure", of_measure, SCORE, "--")]
+    marks = [mark for mark in marks if np.isfinite(mark[1])]
+    right = len(marks) < 2 or marks[0][1] >= marks[1][1]
+    for (label, value, colour, line), left in zip(marks, (not right, right), strict=False):
+        ax.axvline(value, color=colour, linestyle=line, linewidth=1.6)
+        ax.annotate(f"{label} {value:.4g}", (value, 0.97), xycoords=("data", "axes fraction"), color=colour,
+                    xytext=(-4 if left else 4, 0), textcoords="offset points", ha="right" if left else "left",
+                    va="top", bbox=ON_WHITE)  # fmt: skip
 
 
 def _bars(values: Any) -> Any:
