@@ -128,35 +128,13 @@ def explained(
     view, leaves = view_of_ranks(metric, cut, one, width)
     walk = Walk(metric, view, leaves)
     N = float(divisor(metric, rankings)[number])
-    at, _, _ = cut.hits_of(one)
-    grade = np.full(width, np.nan)
-    grade[cut.rank[at] - 1] = cut.grade[at]
-    V, L, A, C = (np.broadcast_to(values, (1, width))[0] for values in (walk.V, walk.L, walk.A, walk.C))
-    E = np.broadcast_to(view.E, (1, width))[0]
     items = _or_nan(lambda: float(walk.expected_items[0, 0]))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        W = V / items  # 0 where V⁺ is infinite, empty where it is unknown
-        parts = np.where(L > 0, L * A, 0.0)
     scale = 1 / N if N > 0 else 0.0
-    table = pd.DataFrame(
-        {
-            "rank": np.arange(1, width + 1),
-            "docno": [*(names or [])[:n], *[""] * (width - len((names or [])[:n]))],
-            "grade": grade,
-            "gain": np.broadcast_to(view.r, (1, width))[0],
-            "effort": np.broadcast_to(view.e, (1, width))[0],
-            "T": before(E),
-            "C": C,
-            "V": V,
-            "W": W,
-            "L": L,
-            "A": A,
-            "L·A": parts,
-            "discount": _discounts(walk) * scale,
-        }
-    )
-    if names is None:
-        table = table.drop(columns="docno")
+    table = _rank_by_rank(walk, items, scale)
+    at, _, _ = cut.hits_of(one)
+    table.loc[cut.rank[at] - 1, "grade"] = cut.grade[at]
+    if names is not None:
+        table.insert(1, "docno", [*names[:n], *[""] * (width - len(names[:n]))])
     effort, gain = _or_nan(lambda: float(walk.expected_effort[0, 0])), _total_gain(metric, cut, number)
     return Explanation(
         measure=measure or f"C={metric.C}, A={metric.A}",
@@ -169,6 +147,35 @@ def explained(
         expected_effort=effort,
         expected_total_gain=gain,
         expected_rate_of_gain=gain / effort if effort > 0 else np.nan,
+    )
+
+
+def _rank_by_rank(walk: Walk, expected_items: float, scale: float) -> pd.DataFrame:
+    """The columns of an explanation for each rank, without grades; ``scale`` divides discounts by the ideal."""
+    width = walk.view.r.shape[1]
+
+    def row(values: Array) -> Array:
+        return np.broadcast_to(values, (1, width))[0]
+
+    V, L, A = row(walk.V), row(walk.L), row(walk.A)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        W = V / expected_items  # 0 where V⁺ is infinite, empty where it is unknown
+        parts = np.where(L > 0, L * A, 0.0)
+    return pd.DataFrame(
+        {
+            "rank": np.arange(1, width + 1),
+            "grade": np.full(width, np.nan),
+            "gain": row(walk.view.r),
+            "effort": row(walk.view.e),
+            "T": before(row(walk.view.E)),
+            "C": row(walk.C),
+            "V": V,
+            "W": W,
+            "L": L,
+            "A": A,
+            "L·A": parts,
+            "discount": _discounts(walk) * scale,
+        }
     )
 
 

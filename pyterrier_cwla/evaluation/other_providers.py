@@ -12,8 +12,7 @@ from ir_measures.measures import Measure
 from ..data.alignment import Judgments
 from ..data.columns import Columns
 from ..errors import BadParameter, CWLAError, UnknownSpec
-from ..measures.named import CWLAMeasure
-from ..measures.parsing import listed, measures_of
+from ..measures.parsing import measures_of
 from ..measures.provider import CWLAProvider
 
 Array = np.ndarray
@@ -27,16 +26,11 @@ def computed_somewhere(measures: Any) -> list[Measure]:
     UnknownSpec
         If no provider that is installed computes a measure.
     """
-    wanted = measures_of(str(m) if _is_theirs(m) else m for m in listed(measures))  # only texts are checked
+    wanted = measures_of(measures)
     for measure in wanted:
         if not (CWLAProvider().supports(measure) or ir_measures.DefaultPipeline.supports(measure)):
             raise UnknownSpec(f"{measure}: no provider that is installed computes it.")
     return wanted
-
-
-def _is_theirs(measure: Any) -> bool:
-    named = isinstance(measure, Measure) and measure.NAME in ir_measures.measures.registry
-    return named and not isinstance(measure, CWLAMeasure)
 
 
 def by_other_providers(measures: list[Measure], judgments: Judgments, run: Columns) -> dict[Measure, Array]:

@@ -100,29 +100,9 @@ def compare(
     names = list(runs) if is_runs(runs) else ["run"]
     if baseline is not None:
         _check_baseline(baseline, names)
-    by_query = _scores_by_query(qrels, runs, list({str(m): m for m in [*wanted.values(), NumRet]}.values()))
-    queries = list(by_query.index.get_level_values("query_id")[: len(by_query) // len(names)])
-    if len(queries) < 2:
-        raise BadJudgments(
-            f"only {some(queries) if queries else 'no query'} is judged: intervals and tests need at least two queries."
-        )
-    scores = {name: by_query[str(m)].to_numpy(float).reshape(len(names), -1) for name, m in wanted.items()}
-    answered = by_query[str(NumRet)].to_numpy().reshape(len(names), -1) > 0
-    check_answers(answered, names, queries)
+    queries, scores, answered = _scores(qrels, runs, wanted, names)
     reference = None if baseline is None else names.index(baseline)
-    columns = {"score": np.array([[aggregated(wanted[name], row) for row in scores[name]] for name in wanted]).T}
-    ends = [
-        _intervals(values, _aggregate(wanted[name], len(queries)), reference, confidence, resamples, seed)
-        for name, values in scores.items()
-    ]
-    columns |= _columns("score", ends)
-    if reference is not None:
-        columns["difference"] = columns["score"] - columns["score"][reference]
-        columns |= _columns("difference", ends)
-        differences = [without_noise(values - values[reference], np.abs(values).max()) for values in scores.values()]
-        columns |= _tested(np.stack(differences, axis=1), reference, correction, resamples, seed)
-        for name in ("difference", "difference_low", "difference_high"):
-            columns[name][reference] = np.nan  # the others have it there already
+    columns = _statistics(wanted, scores, reference, confidence, correction, resamples, seed)
     table = pd.DataFrame(
         {
             "run": np.repeat(np.array(names, object), len(wanted)),
@@ -152,6 +132,48 @@ def compare(
         "lowest_p": lowest_p,
     }
     return Comparison(table, about)
+
+
+def _scores(
+    qrels: Any, runs: Any, measures: Mapping[str, Measure], names: list[Any]
+) -> tuple[list[str], dict[str, Array], Array]:
+    """The judged queries, scores [runs × queries] by measure, and which queries each run answers."""
+    by_query = _scores_by_query(qrels, runs, list({str(m): m for m in [*measures.values(), NumRet]}.values()))
+    queries = list(by_query.index.get_level_values("query_id")[: len(by_query) // len(names)])
+    if len(queries) < 2:
+        raise BadJudgments(
+            f"only {some(queries) if queries else 'no query'} is judged: intervals and tests need at least two queries."
+        )
+    scores = {name: by_query[str(m)].to_numpy(float).reshape(len(names), -1) for name, m in measures.items()}
+    answered = by_query[str(NumRet)].to_numpy().reshape(len(names), -1) > 0
+    check_answers(answered, names, queries)
+    return queries, scores, answered
+
+
+def _statistics(
+    measures: Mapping[str, Measure],
+    scores: Mapping[str, Array],
+    reference: int | None,
+    confidence: float,
+    correction: str | None,
+    resamples: int,
+    seed: int,
+) -> dict[str, Array]:
+    """The columns of the table [runs, measures], from scores [runs, queries] by measure."""
+    columns = {"score": np.array([[aggregated(m, row) for row in scores[name]] for name, m in measures.items()]).T}
+    ends = [
+        _intervals(values, _aggregate(measures[name], values.shape[1]), reference, confidence, resamples, seed)
+        for name, values in scores.items()
+    ]
+    columns |= _columns("score", ends)
+    if reference is not None:
+        columns["difference"] = columns["score"] - columns["score"][reference]
+        columns |= _columns("difference", ends)
+        differences = [without_noise(values - values[reference], np.abs(values).max()) for values in scores.values()]
+        columns |= _tested(np.stack(differences, axis=1), reference, correction, resamples, seed)
+        for name in ("difference", "difference_low", "difference_high"):
+            columns[name][reference] = np.nan  # the others have it there already
+    return columns
 
 
 def _scores_by_query(qrels: Any, runs: Any, measures: list[Measure]) -> pd.DataFrame:
