@@ -178,7 +178,7 @@ class CountMeasure(CWLAMeasure):
         gain = self._bound.get("gain")
         if gain is not None and gain.part.wants_max_rel:
             raise BadParameter(
-                f"{self}: gain={str(gain)!r} asks for max_rel, which {self.__name__} does not have: give a gain of"
+                f"{self}: {gain.keyword} asks for max_rel, which {self.__name__} does not have: give a gain of"
                 " grades alone, such as 'raw', 'burges' or a table."
             )
 

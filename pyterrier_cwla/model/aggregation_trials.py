@@ -151,6 +151,6 @@ def _terms(spec: Spec, i: Array, r: Array, e: Array, C: Array | None) -> tuple[A
         return np.broadcast_to(phi, i.shape), np.broadcast_to(w, r.shape)
     except (TypeError, ValueError):
         raise BadParameter(
-            f"A={str(spec)!r}: credit_terms= of its decorator must give φ, a number or an array [1 × ranks], and w, an"
+            f"{spec.keyword}: credit_terms= of its decorator must give φ, a number or an array [1 × ranks], and w, an"
             " array [queries × ranks]."
         ) from None

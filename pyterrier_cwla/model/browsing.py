@@ -84,7 +84,7 @@ class Walk:
                 score = np.where(self.L > 0, self.L * self.A, 0.0).sum(axis=-1, keepdims=True)
             score = score + self.score_beyond
         if not np.isfinite(score).all():
-            raise NoFiniteValue(f"C={str(self.metric.C)!r} with A={str(self.metric.A)!r} has no finite value here.")
+            raise NoFiniteValue(f"{self.metric.C.keyword} with {self.metric.A.keyword} has no finite value here.")
         return score
 
     @cached_property
@@ -115,7 +115,7 @@ class Walk:
         """Where all leave in the end but so late that V⁺ is infinite, nothing per item is defined."""
         if (np.isinf(items) & ~self._stay).any():
             raise NoFiniteValue(
-                f"C={str(self.metric.C)!r} has an infinite V⁺, so A={str(self.metric.A)!r} is not defined: give"
+                f"{self.metric.C.keyword} has an infinite V⁺, so {self.metric.A.keyword} is not defined: give"
                 " C a k, or end='stop', or a rank as end=."
             )
 
@@ -225,7 +225,7 @@ class Walk:
             score = np.where(self._free, self.reach * mean, 0.0)
         if not np.isfinite(score).all():
             raise NoFiniteValue(
-                f"C={str(self.metric.C)!r} with A={str(self.metric.A)!r} has no finite value where unseen items cost"
+                f"{self.metric.C.keyword} with {self.metric.A.keyword} has no finite value where unseen items cost"
                 " nothing: give unseen= above 0, what an unseen item costs, or end='stop', or a rank as end=."
             )
         return score
@@ -268,7 +268,7 @@ class Walk:
         else:
             jump = "if C jumps there, say where, with @continuation(jump_rank=lambda …: k); else give"
             raise NoFiniteValue(
-                f"C={str(self.metric.C)!r} with A={str(self.metric.A)!r} is not smooth far beyond the list:"
+                f"{self.metric.C.keyword} with {self.metric.A.keyword} is not smooth far beyond the list:"
                 f" {'give a greater unseen=,' if self.metric.effort_only else jump} end='stop', or a rank as end=."
             )
         if done.all():
@@ -276,7 +276,7 @@ class Walk:
         if A is None and not vanish_only and self.metric.C.fact("vanishes"):
             return np.where(done, found, np.inf)
         raise NoFiniteValue(
-            f"under C={str(self.metric.C)!r} the share of users who are still there does not go to 0, or too slowly to"
+            f"under {self.metric.C.keyword} the share of users who are still there does not go to 0, or too slowly to"
             " sum: give C a k, or end='stop', or a rank as end=."
         )
 

@@ -39,7 +39,7 @@ def _rank(spec: Spec, fact: str) -> float:
         return 0
     if not isinstance(rank, int | float | np.integer | np.floating) or not rank >= 0 or rank % 1:
         raise BadParameter(
-            f"C={str(spec)!r}: {fact}= of its decorator gives {rank!r:.80}, and must give a rank, or None."
+            f"{spec.keyword}: {fact}= of its decorator gives {rank!r:.80}, and must give a rank, or None."
         )
     return float(min(rank, DEEPEST))
 
@@ -59,7 +59,7 @@ def warn_if_nobody_leaves(spec: Spec) -> None:
             if min(values.min() for values in found) < 1:
                 return
     warn(
-        f"C={str(spec)!r} is 1 at every rank, whatever there is to gain, so that no user ever leaves and the score is"
+        f"{spec.keyword} is 1 at every rank, whatever there is to gain, so that no user ever leaves and the score is"
         " 0: give C a k, a last rank, or end='stop', or a rank as end=."
     )
 
@@ -186,7 +186,7 @@ def items_beyond(spec: Spec, lists: Lists) -> Difference | None:
         claimed = np.broadcast_to(np.asarray(claimed, float), reach.shape)
     except (TypeError, ValueError):
         raise BadParameter(
-            f"C={str(spec)!r}: items_beyond= of its decorator must give one number for each query, [queries × 1]."
+            f"{spec.keyword}: items_beyond= of its decorator must give one number for each query, [queries × 1]."
         ) from None
     nodes = grid(1024, 34)
     seen = values_of(spec, view.beyond(nodes.m))

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import BadParameter, CWLAError, RefutedFact
 from . import aggregation_trials, continuation_trials
 from .introspection import effort_reads
-from .language import ROLES, Part, Spec, checked_numbers
+from .language import Part, Spec, checked_numbers
 from .trial_lists import Array, CannotTell, Difference, Lists, given_by, random_lists, told_apart
 from .view import Documents
 
@@ -41,7 +41,7 @@ def _objection(part: Part, spec: Spec) -> str:
     for fact in _TRIALS.get(part.kind, ()):
         if says := refutation(part, spec, fact):
             return (
-                f"{ROLES[part.kind]}={str(spec)!r}: its decorator states {fact}, which does not hold. {says}"
+                f"{spec.keyword}: its decorator states {fact}, which does not hold. {says}"
                 f" Correct the function, or leave out {fact}=."
             )
     return ""
@@ -99,7 +99,7 @@ def _known_grades(spec: Spec, lists: Lists) -> Difference | None:
         return None
     if not (np.isfinite(grades).all() and grades[0] > 0):
         raise BadParameter(
-            f"gain={str(spec)!r}: known_grades= of its decorator gives {known!r:.80}, and must give grades above 0."
+            f"{spec.keyword}: known_grades= of its decorator gives {known!r:.80}, and must give grades above 0."
         )
     best, top = _gains(spec, grades, grades[-1]).max(), grades[-1] + (0 if spec.part.wants_max_rel else 3)
     for grade in np.setdiff1d(np.arange(1, min(top, 64) + 1), grades):

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import chebyshev, legendre
 
+from ..data.rankings import Array
 from ..errors import NoFiniteValue
 from .introspection import reads
 from .language import Spec
 from .view import View
-
-Array = np.ndarray
 
 _EDGES = np.concatenate([[0.0], 2.0 ** np.arange(-64, 129)])  # of the blocks that integrals over efforts are taken over
 _ROWS = 16  # rankings that are integrated at a time
@@ -131,7 +130,7 @@ class EffortBeyond:
         left = self.more_than(np.full((len(rows), 1), _EDGES[-1]), rows)
         if ((left > _NEVER) & (left < 1)).any() and not self.C.fact("vanishes"):
             raise NoFiniteValue(
-                f"under C={str(self.C)!r} the share of users who are still there does not go to 0 with the effort, or"
+                f"under {self.C.keyword} the share of users who are still there does not go to 0 with the effort, or"
                 " too slowly to sum: give end='stop', or a rank as end=."
             )
         return (left >= 1).astype(float)
@@ -203,7 +202,7 @@ class EffortBeyond:
     def _refuse_ranks(self) -> None:
         if "i" in self.names:
             raise NoFiniteValue(
-                f"unseen items cost nothing, so that users see infinitely many, and C={str(self.C)!r} depends on the"
+                f"unseen items cost nothing, so that users see infinitely many, and {self.C.keyword} depends on the"
                 " rank: give unseen= above 0, what an unseen item costs, or end='stop', or a rank as end=."
             )
 
@@ -265,7 +264,7 @@ class EffortBeyond:
 
     def _not_smooth(self) -> NoFiniteValue:
         return NoFiniteValue(
-            f"unseen items cost nothing, and C={str(self.C)!r} is not smooth in the effort, so that the limit of ever"
+            f"unseen items cost nothing, and {self.C.keyword} is not smooth in the effort, so that the limit of ever"
             " smaller costs is not known: give unseen= above 0, what an unseen item costs, or end='stop', or a rank as"
             " end=."
         )

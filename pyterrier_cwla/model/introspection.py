@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ..data.rankings import Array
 from ..errors import BadParameter
 from .language import Spec, checked_numbers
 from .view import Documents, UnknownEffort, View
 
-Array = np.ndarray
 #: What sums up gains, so that it grows beyond a list where unseen items gain something.
 SUMS = frozenset({"G", "G_before", "total", "found", "discounted", "fading", "credited"})
 
@@ -41,7 +41,6 @@ def reads(spec: Spec) -> frozenset[str]:
             binary = super().at_least(rel)
             seen.intersection_update(so_far)  # the function counts, not how a view is made
             seen.update(["grade"] if rel is not None else [])
-            binary.__class__ = Watched
             return binary
 
     Watched.__name__ = View.__name__  # what a user reads in an error
@@ -77,7 +76,7 @@ def check_probabilities(spec: Spec, C: Any) -> None:
     if C.size and not (C.min() >= 0 and C.max() <= 1):
         odd = np.asarray(C)[~((C >= 0) & (C <= 1))].flat[0]
         why = "; gains above 1 do that, so use gain='linear' or 'exponential' with max_rel=" if spec.built_in else ""
-        raise BadParameter(f"C={str(spec)!r} must give probabilities from 0 to 1, and gave {odd:g}{why}.")
+        raise BadParameter(f"{spec.keyword} must give probabilities from 0 to 1, and gave {odd:g}{why}.")
 
 
 def on_ranks(spec: Spec, view: View, queries: int = 1) -> Array:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -159,6 +159,8 @@ class Part:
         function.__annotations__ = hints  # read here, since the names in them do not travel with a pickled function
         given = list(inspect.signature(function).parameters.values())
         self.parameters = [_parameter(p, hints.get(p.name)) for p in given[1:] if p.name != "max_rel"]
+        self.many = next((p.name for p in self.parameters if p.many), None)
+        """The parameter that takes any number of values."""
         self.wants_max_rel = any(p.name == "max_rel" for p in given)
         self.facts = checked_facts(kind, self.name, [p.name for p in self.parameters], facts)
 
@@ -262,7 +264,7 @@ def checked_numbers(spec: Spec, values: Any, shape: tuple[int, ...]) -> np.ndarr
         If they are no numbers, or of another shape.
     """
     ranked = spec.part.kind in ("continuation", "aggregation")
-    where = f"{ROLES[spec.part.kind]}={str(spec)!r}"
+    where = spec.keyword
     array = "an array [queries × ranks] with two axes that broadcasts" if ranked else "an array that broadcasts"
     wanted = f"must return one number, or {array} to the shape {shape} here"
     try:
@@ -293,13 +295,12 @@ class Spec:
     def of(cls, part: Part, args: tuple, kwargs: Mapping[str, Any], where: str) -> Spec:
         """Binds parameters, checks them, and writes them in their canonical form."""
         named = dict(kwargs)
-        many = next((p.name for p in part.parameters if p.many), None)
-        if many in named:
+        if part.many in named:
             raise BadParameter(
-                f"{where}: the {many} of {part.signature()} are written one after the other, without name."
+                f"{where}: the {part.many} of {part.signature()} are written one after the other, without name."
             )
-        if many:
-            named[many] = args
+        if part.many:
+            named[part.many] = args
         elif len(args) > len(part.parameters):
             raise BadParameter(f"{where}: {part.signature()} takes {len(part.parameters)} parameters, got {len(args)}.")
         else:
@@ -326,17 +327,17 @@ class Spec:
     def __call__(self, *inputs: Any, **more: Any) -> Any:
         """The function's value, given what it reads (a view, or grades)."""
         values = dict(self.values)
-        many = next((p.name for p in self.part.parameters if p.many), None)
-        rest = values.pop(many) if many else ()
-        if self.part.built_in:
-            return self.part.function(*inputs, *rest, **values, **more)
+        rest = values.pop(self.part.many) if self.part.many else ()
         try:
             return self.part.function(*inputs, *rest, **values, **more)
         except CWLAError:
             raise
-        except Exception as error:  # a user's own function: say whose error it is
+        except Exception as error:
+            if self.part.built_in:
+                raise
+            # A user's own function: say whose error it is.
             raise BadParameter(
-                f"{ROLES[self.part.kind]}={str(self)!r} fails: {error}. It is given arrays, one value for each query"
+                f"{self.keyword} fails: {error}. It is given arrays, one value for each query"
                 " and rank (for C and A i, r, G, e, E, best, total, … of the view): use numpy.where instead of if."
             ) from error
 
@@ -362,8 +363,12 @@ class Spec:
                 words.append(f"{parameter.name}={written(value)}" if by_name else written(value))
         return f"{self.name}({','.join(words)})" if words else self.name
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
+
+    @property
+    def keyword(self) -> str:
+        """The keyword argument that gives this function to a measure: ``C='rbp(0.8)'``."""
+        return f"{ROLES[self.part.kind]}={str(self)!r}"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Spec) and self.key == other.key
@@ -371,14 +376,17 @@ class Spec:
     def __hash__(self) -> int:
         return hash(self.key)
 
-    @property
+    def __reduce__(self) -> tuple:
+        return Spec, (self.part, self.values)
+
+    @cached_property
     def built_in(self) -> bool:
         """Whether the function and all in its parameters are ours: a user's own may read what changes."""
         return self.part.built_in and all(v.built_in for _, v in self.values if isinstance(v, Spec))
 
-    @property
+    @cached_property
     def key(self) -> tuple:
-        """What caches use: the functions themselves, since a notebook may give an old name a new function."""
+        """The key in caches: the functions themselves, since a notebook may give an old name a new function."""
         inner = tuple(v.key for _, v in self.values if isinstance(v, Spec))
         return (self.part.function, str(self), inner)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.rankings import Array
 from ..errors import BadParameter, UnknownSpec, near
 from .efforts import unit
 from .fact_trials import check_facts
@@ -21,7 +22,6 @@ NORMS = ("none", "ideal", "all", "mean", "unlimited")
 FARTHEST = 1 << 22  # ranks that are looked at one by one at most: an error comes before memory runs out
 _BEYOND = 1 << 53  # a rank that no list has, which arrays can hold
 _GRADES = 1 << 12  # grades that are asked one by one which gains most
-Array = np.ndarray
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Metric:
             end = shortened(repr(self.end))
             raise BadParameter(f"end={end}: end must be 'open', 'stop' or a rank from 1 to {FARTHEST:,}.")
         if self.gain.part.wants_max_rel and self.max_rel is None:
-            raise BadParameter(f"gain={str(self.gain)!r} needs max_rel=, the highest grade of the judgments.")
+            raise BadParameter(f"{self.gain.keyword} needs max_rel=, the highest grade of the judgments.")
         for spec in (self.C, self.A, self.gain, self.effort):
             if not spec.built_in:
                 check_facts(spec)
@@ -177,7 +177,7 @@ class Metric:
             r = np.zeros(grade.shape)
             r[positive] = self._gained(grade[positive])
         if not self.gain.part.built_in and not (np.isfinite(r).all() and (r >= 0).all()):
-            raise BadParameter(f"gain={str(self.gain)!r} gives a negative or infinite gain.")
+            raise BadParameter(f"{self.gain.keyword} gives a negative or infinite gain.")
         return r
 
     def _gained(self, grade: Array) -> Array:
@@ -195,13 +195,13 @@ class Metric:
         if known:
             grades = np.array([g for g in known if g <= (self.max_rel or g)])
             if not len(grades):
-                raise BadParameter(f"gain={str(self.gain)!r} has no grade up to max_rel={self.max_rel}.")
+                raise BadParameter(f"{self.gain.keyword} has no grade up to max_rel={self.max_rel}.")
         elif self.max_rel is not None:
             grades = np.append(np.arange(1, min(self.max_rel, _GRADES)), self.max_rel)
         elif any(name == "rel" for name, _ in self.gain.values):
             grades = np.array([max(rels)])
         else:
-            raise BadParameter(f"gain={str(self.gain)!r} has a best gain only with max_rel=, the highest grade.")
+            raise BadParameter(f"{self.gain.keyword} has a best gain only with max_rel=, the highest grade.")
         r = self.gains(grades)
         return float(r.max()), float(grades[r == r.max()].max())
 
@@ -236,7 +236,7 @@ class Metric:
     def refuse_odd_efforts(self, e: Array, where: Array | bool = True) -> None:
         """Raise BadParameter if an effort is negative or infinite."""
         if np.any((e < 0) | ~np.isfinite(e), where=where):
-            raise BadParameter(f"effort={str(self.effort)!r} gives a negative or infinite effort.")
+            raise BadParameter(f"{self.effort.keyword} gives a negative or infinite effort.")
 
     @cached_property
     def unseen_effort(self) -> float | None:

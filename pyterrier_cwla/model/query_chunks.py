@@ -65,7 +65,7 @@ def chunks_of_equal_width(
     if widths.max(initial=0) > FARTHEST:
         raise BadParameter(
             f"{widths.max():,} ranks would have to be looked at one by one, and {FARTHEST:,} can be: name a lower"
-            f" rank in C={str(metric.C)!r}, as end= or as cutoff."
+            f" rank in {metric.C.keyword}, as end= or as cutoff."
         )
     n = rankings.n
     order = np.lexsort((n > 0, widths))  # empty rankings by themselves: all of theirs is unseen

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ..data.rankings import Array
 from ..errors import BadParameter, CWLAError
 from .introspection import on_ranks
-from .language import ROLES, Spec
+from .language import Spec
 from .view import View
 
-Array = np.ndarray
 ROWS, RANKS = 8, 7
 FAR = np.array([[1, 2, 3, 5, 12, 40, 130, 1e3, 9_973, 120_011, 1e6]])  # ranks after a list
 RUN = np.arange(1.0, 1025)[None, :]
@@ -102,8 +102,7 @@ def given_by(spec: Spec, fact: str, *inputs: Any) -> Any:
     except CWLAError as error:
         raise CannotTell from error
     except Exception as error:
-        where = f"{ROLES[spec.part.kind]}={str(spec)!r}"
-        raise BadParameter(f"{where}: {fact}= of its decorator fails: {error}.") from error
+        raise BadParameter(f"{spec.keyword}: {fact}= of its decorator fails: {error}.") from error
 
 
 def unlike(found: Array, wanted: Any, relative: float = 1e-9, absolute: float = 1e-12) -> Array:

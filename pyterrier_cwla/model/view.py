@@ -143,7 +143,7 @@ class View:
         binary = (self.grade >= rel).astype(float)
         beyond = float(self.background > 0 and self.background_grade >= rel)
         known = self._e, self.unseen, beyond, self.background_grade, self._E
-        return View(self.i, binary, self.grade, lambda _: self.totals(rel), *known)
+        return type(self)(self.i, binary, self.grade, lambda _: self.totals(rel), *known)
 
     def beyond(self, m: Any) -> Beyond:
         """The view of the m-th ranks after the last one."""

@@ -96,7 +96,7 @@ def _efforts(metric: Metric, log: InteractionLog, rankings: Rankings) -> Any:
     lacking = int(rankings.n.sum()) - int((~np.isnan(words)).sum())
     if metric.needs_words and lacking:
         raise BadLog(
-            f"effort={str(metric.effort)!r} needs the words of every result, and {lacking:,} of"
+            f"{metric.effort.keyword} needs the words of every result, and {lacking:,} of"
             f" {int(rankings.n.sum()):,} (with those that lists lack) have none."
         )
 

@@ -215,7 +215,7 @@ def habits_of(metric: Metric, rankings: Rankings, queries: Array, width: int) ->
     save = np.divide(seen.r, click, out=np.zeros(shape), where=click > 0)
     if (save > 1 + 1e-9).any() or (seen.r[click == 0] > 0).any():
         raise BadParameter(
-            f"gain={str(metric.gain)!r} lets more be saved than effort={str(metric.effort)!r} lets be clicked: give"
+            f"{metric.gain.keyword} lets more be saved than {metric.effort.keyword} lets be clicked: give"
             " both the same probabilities of a click."
         )
     summary = np.where(retrieved, summary, metric.unseen_effort or 0.0)
