@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from ir_measures.measures import Measure
@@ -82,12 +82,19 @@ def followed(measure: Measure, judgments: Judged) -> Metric:
 def _of_row(measure: Measure, row: Row) -> OfUserModel:
     known = {p.name for p in row.parameters}
     given = measure.params
-    metric = row.metric({name: value for name, value in given.items() if name in known})
+    own = {name: value for name, value in given.items() if name in known}
+    metric = row.metric(own) if "gains" in own else _kept_metric(row.name, **own)  # a dict of gains is no key
     if any(name not in known and value != measure.SUPPORTED_PARAMS[name].default for name, value in given.items()):
         raise _not_here(measure)
     if given.get("gains") and not _supports_gains(given):
         raise _not_here(measure)
     return OfUserModel(metric, partial(_graded_within, measure, metric))
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _kept_metric(row: str, **values: Any) -> Metric:
+    """The metric of a row: one call of the package asks for it several times."""
+    return THEIRS[row].metric(values)
 
 
 def _graded_within(measure: Measure, metric: Metric, highest: float | None) -> Metric:
