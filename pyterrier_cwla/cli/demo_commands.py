@@ -58,7 +58,7 @@ def _on_generated(seed: int, documents: int, topics: int, baseline: str | None) 
         from ..demo import collection, demonstrate, systems
 
         made = collection(seed, documents, topics)
-        runs = {name: system(made.topics) for name, system in systems(made).items()}
+        runs = {name: retrieve(made.topics) for name, retrieve in systems(made).items()}
     except ImportError as error:
         raise errors.CWLAError(str(error)) from error
     about = f"{errors.many(topics, 'topic')}, {errors.many(documents, 'generated document')} (seed {seed})."
