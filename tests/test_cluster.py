@@ -459,3 +459,15 @@ def test_a_worker_that_is_killed_changes_no_number(seed, qrels, runs, client, tm
 def test_work_that_kills_every_worker_is_an_error_that_says_so(client):
     with pytest.raises(CWLAError, match="workers died again and again of the same work"), cluster.workers(client):
         raise KilledWorker("work", "worker", 3)
+
+
+def test_what_tasks_have_in_common_counts_as_large():
+    """joblib's backend sends arguments to each worker once that Dask holds for large."""
+    from functools import partial
+
+    from dask.sizeof import sizeof
+
+    from pyterrier_cwla.tasks.parallel import _Common, side_by_side
+
+    assert dict(side_by_side({"two": partial(pow, 2, 2), "three": partial(pow, 3, 2)})) == {"two": 4, "three": 9}
+    assert sizeof(_Common(1)) > 1e3

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 import pyterrier_cwla
 from pyterrier_cwla import find_duplicates, register_duplicates
 from pyterrier_cwla.data import Duplicates
-from pyterrier_cwla.data.duplicates import bind_duplicates
 from pyterrier_cwla.data.shingles import _bands
 from pyterrier_cwla.errors import BadParameter, CWLAError, MalformedFile
 from pyterrier_cwla.files.formats import read_run
@@ -96,7 +95,7 @@ def forms(tmp_path):
 
 def test_tables_in_every_form_say_the_same(forms):
     for form in forms:
-        table = bind_duplicates(form)
+        table = Duplicates.bind(form)
         assert of(table) == {frozenset({"d1", "d2", "d3"}), frozenset({"d4", "d5"})}, form
         assert len(table) == 3
         assert table.originals(strings(IDS)).to_pylist() == [None, "d1", "d1", None, "d4", None, None]
@@ -136,12 +135,12 @@ def test_names_of_clusters_are_not_those_of_documents():
 
 
 def test_the_run_s_own_column():
-    run, originals = bind_duplicates("run"), strings([None, "d1", None, "gone", "gone", None])
+    run, originals = Duplicates.bind("run"), strings([None, "d1", None, "gone", "gone", None])
     ids = strings(["d1", "d2", "d3", "d4", "d5", "d1"])
     assert partition(run.clusters(ids, originals)) == {frozenset({0, 1, 5}), frozenset({2}), frozenset({3, 4})}
     assert "has none: add one" in complaint(run.clusters, ids)
     assert partition(run.clusters(ids, pc.fill_null(originals, ""))) == partition(run.clusters(ids, originals))
-    assert bind_duplicates("run") is run
+    assert Duplicates.bind("run") is run
     assert partition(pickle.loads(pickle.dumps(run)).clusters(ids, originals)) == partition(
         run.clusters(ids, originals)
     )
@@ -152,7 +151,7 @@ def test_the_column_of_a_run_from_a_file(tmp_path):
     run.to_parquet(tmp_path / "run.parquet")
     found = read_run(tmp_path / "run.parquet")["duplicate_of"]
     assert found.to_pylist() == [None, "a", None]
-    assert partition(bind_duplicates("run").clusters(strings(["a", "b", "c"]), found.cast(pa.large_string()))) == {
+    assert partition(Duplicates.bind("run").clusters(strings(["a", "b", "c"]), found.cast(pa.large_string()))) == {
         *(frozenset({0, 1}), frozenset({2}))
     }
 
@@ -163,23 +162,23 @@ def test_other_tables_do_not_look_at_the_run_s_column():
 
 
 def test_a_table_without_a_name_is_named_by_its_content():
-    name = bind_duplicates(TABLE).name
+    name = Duplicates.bind(TABLE).name
     assert name.startswith("duplicates_")
-    assert bind_duplicates(dict(reversed(TABLE.items()))) is bind_duplicates(TABLE)
-    assert bind_duplicates(TABLE | {"d6": "d6", "d7": None}).name == name
-    assert bind_duplicates(TABLE | {"d6": "d4"}).name != name != bind_duplicates({}).name
-    found = bind_duplicates(find_duplicates({"e1": "some words", "e2": "some words"}))
-    assert bind_duplicates(found.name) is found
+    assert Duplicates.bind(dict(reversed(TABLE.items()))) is Duplicates.bind(TABLE)
+    assert Duplicates.bind(TABLE | {"d6": "d6", "d7": None}).name == name
+    assert Duplicates.bind(TABLE | {"d6": "d4"}).name != name != Duplicates.bind({}).name
+    found = Duplicates.bind(find_duplicates({"e1": "some words", "e2": "some words"}))
+    assert Duplicates.bind(found.name) is found
 
 
 def test_tables_that_are_none(tmp_path):
-    assert "have 'a' twice" in complaint(bind_duplicates, pd.Series(["b", "c"], index=["a", "a"]))
-    assert "3 is of type int" in complaint(bind_duplicates, {"a": 3})
-    assert "duplicates='no.tsv' is neither a file nor the name" in complaint(bind_duplicates, "no.tsv")
-    assert "doc_id and duplicate_of" in complaint(bind_duplicates, pd.DataFrame({"docno": ["a"]}))
-    assert "duplicates= takes a name, a path" in complaint(bind_duplicates, 3)
+    assert "have 'a' twice" in complaint(Duplicates.bind, pd.Series(["b", "c"], index=["a", "a"]))
+    assert "3 is of type int" in complaint(Duplicates.bind, {"a": 3})
+    assert "duplicates='no.tsv' is neither a file nor the name" in complaint(Duplicates.bind, "no.tsv")
+    assert "doc_id and duplicate_of" in complaint(Duplicates.bind, pd.DataFrame({"docno": ["a"]}))
+    assert "duplicates= takes a name, a path" in complaint(Duplicates.bind, 3)
     register_duplicates("cranfield", TABLE)
-    assert "Near: 'cranfield'" in complaint(bind_duplicates, "cranfeld")
+    assert "Near: 'cranfield'" in complaint(Duplicates.bind, "cranfeld")
     assert "other than 'run'" in complaint(register_duplicates, "run", TABLE)
     assert "not 'two words'" in complaint(register_duplicates, "two words", TABLE)
     (tmp_path / "twice.tsv").write_text("d2\td1\nd2\td3\n")

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -79,6 +79,55 @@ def read_unchanged(path: str, digest: str, parameter: str, read: Callable[[str],
     return found
 
 
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+Bound = TypeVar("Bound", bound=_Named)
+
+
+def bind(
+    value: Any,
+    named: dict[str, Bound],
+    make: Callable[[Any], Bound],
+    unknown: Callable[[str], str],
+    from_file: Callable[[str], Bound] | None = None,
+    parameter: str = "",
+) -> Bound:
+    """What a measure's parameter means by a name, a path, or content, which is then named by what it says.
+
+    Parameters
+    ----------
+    value : object
+        The value of the parameter.
+    named : dict
+        What is known by name; ``value`` is added to it if it is content.
+    make : callable
+        Makes an object from content.
+    unknown : callable
+        From a text that is neither a name nor a path to the message of the error.
+    from_file : callable, optional
+        Makes an object from the path of a file. Without it, paths are not looked for.
+    parameter : str
+        The name of the parameter, for errors.
+
+    Raises
+    ------
+    BadParameter
+        If a text is neither a name nor a path.
+    """
+    if not isinstance(value, str | Path):
+        made = make(value)
+        return named.setdefault(made.name, made)
+    name = str(value)
+    if name in named:
+        return named[name]
+    if from_file is not None and file_is_there(name, f"{parameter}={name!r}"):
+        return from_file(name)
+    raise BadParameter(unknown(name))
+
+
 class DocumentTable(ABC):
     """Something known of documents, under the name that measures know it by.
 
@@ -143,18 +192,14 @@ class DocumentTable(ABC):
             if table.path is None:
                 cls._named.setdefault(table.name, table)
             return table
-        if isinstance(table, str | Path):
-            name = str(table)
-            if name in cls._named:
-                return cls._named[name]
-            if file_is_there(name, f"{cls.what}={name!r}"):
-                return cls(name, path=name)
-            raise BadParameter(
+
+        def unknown(name: str) -> str:
+            return (
                 f"{cls.what}={name!r} is neither a file nor the name of a table. "
                 f"{near(name, cls._named) if cls._named else ''} register_{cls.what}(name, table) names one."
             )
-        made = cls.of(table)
-        return cls._named.setdefault(made.name, made)
+
+        return bind(table, cls._named, cls.of, unknown, lambda path: cls(path, path=path), cls.what)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -110,7 +110,6 @@ class Duplicates(DocumentTable):
 
 _NOTHING = pa.array([], pa.large_string())
 Duplicates._named[RUN] = Duplicates(RUN, (_NOTHING, np.array([], np.int64), _NOTHING))
-bind_duplicates = Duplicates.bind
 
 
 def register_duplicates(name: str, table: Any) -> Duplicates:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import BadJudgments, BadParameter, near, some
+from .document_tables import bind
 
 if TYPE_CHECKING:
     from .ranked_rows import Judged
 
 Array = np.ndarray
-_NAMED: dict[str, IntentWeights] = {}
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class IntentWeights:
         return weights
 
 
-_UNIFORM = IntentWeights("uniform")
+_NAMED = {"uniform": IntentWeights("uniform")}
 
 
 def register_intent_weights(name: str, table: Any) -> IntentWeights:
@@ -87,18 +87,19 @@ def bind_weights(weights: Any) -> IntentWeights:
     """What ``weights=`` means: uniform, a registered name, or a table itself, then named by its content."""
     if isinstance(weights, IntentWeights):
         return weights
-    if isinstance(weights, str):
-        if weights == "uniform":
-            return _UNIFORM
-        if weights in _NAMED:
-            return _NAMED[weights]
-        raise BadParameter(
-            f"no table of intents' probabilities {weights!r}. {near(weights, ['uniform', *_NAMED])}"
+
+    def unknown(name: str) -> str:
+        return (
+            f"no table of intents' probabilities {name!r}. {near(name, _NAMED)}"
             " register_intent_weights(name, table) names one."
         )
+
+    return bind(weights, _NAMED, _named_by_content, unknown)
+
+
+def _named_by_content(weights: Any) -> IntentWeights:
     table = _table(weights)
-    name = f"weights_{_fingerprint(table):016x}"
-    return _NAMED.setdefault(name, IntentWeights(name, table))
+    return IntentWeights(f"weights_{_fingerprint(table):016x}", table)
 
 
 def _table(table: Any) -> dict[tuple[str, str], float]:

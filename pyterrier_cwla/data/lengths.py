@@ -70,9 +70,6 @@ class Lengths(DocumentTable):
         return pa.table(dict(zip(("docno", "doc_length"), self._columns, strict=True)))
 
 
-bind = Lengths.bind
-
-
 def register_lengths(name: str, table: Any) -> Lengths:
     """Gives a table of lengths a name that measures can use: ``TBG(lengths="robust04")``.
 

@@ -7,10 +7,9 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from ..data.document_tables import file_is_there, hash_of_file, read_unchanged
+from ..data.document_tables import bind, hash_of_file, read_unchanged
 from ..errors import BadParameter, near
 from .calibration_files import graded_parameters_of, parameters_of, read_calibration
 
@@ -65,24 +64,26 @@ def bind_calibration(value: Any) -> BoundCalibration:
     """The calibration that a measure's parameter means: the path of a saved one, or what ``calibrate`` returned."""
     if isinstance(value, BoundCalibration):
         return value
-    if isinstance(value, Calibrated):
-        plain, graded = value.parameters(), value.graded_parameters()
-        content = json.dumps([plain, graded], sort_keys=True)
-        name = f"calibration_{hashlib.sha256(content.encode()).hexdigest()[:12]}"
-        return _NAMED.setdefault(name, BoundCalibration(name, {"rel": 1, **plain}, graded))
-    if not isinstance(value, str | Path):
+
+    def unknown(name: str) -> str:
+        return (
+            f"calibration={name!r} is no file; calibrate(log).save(path) writes one."
+            f"{' ' + near(name, _NAMED) if _NAMED else ''}"
+        )
+
+    return bind(value, _NAMED, _named_by_content, unknown, _read, "calibration")
+
+
+def _named_by_content(value: Any) -> BoundCalibration:
+    if not isinstance(value, Calibrated):
         raise BadParameter(
             f"calibration= takes a file that calibrate(…).save wrote, or what calibrate returned, not"
             f" {type(value).__name__}."
         )
-    if str(value) in _NAMED:
-        return _NAMED[str(value)]
-    if not file_is_there(str(value), f"calibration={str(value)!r}"):
-        raise BadParameter(
-            f"calibration={str(value)!r} is no file; calibrate(log).save(path) writes one."
-            f"{' ' + near(str(value), _NAMED) if _NAMED else ''}"
-        )
-    return _read(str(value))
+    plain, graded = value.parameters(), value.graded_parameters()
+    content = json.dumps([plain, graded], sort_keys=True)
+    name = f"calibration_{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+    return BoundCalibration(name, {"rel": 1, **plain}, graded)
 
 
 def _read(path: str) -> BoundCalibration:

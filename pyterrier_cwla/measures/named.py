@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from contextlib import suppress
 from sys import getsizeof
 from typing import Any, Self, TypeVar
 
 from ir_measures.measures import Measure, ParamInfo
 
-from ..data.duplicates import bind_duplicates
-from ..data.lengths import bind
+from ..data.duplicates import Duplicates
+from ..data.lengths import Lengths
 from ..errors import BadParameter, CWLAError, near
 from ..model.language import Parameter, float_or_int, parse, written
 from ..model.metric import Metric
@@ -21,6 +22,11 @@ from .counting import Count
 from .q_measure import Q_MEASURE
 
 _Kind = TypeVar("_Kind", bound="CWLAMeasure")
+_BINDERS: dict[type, Callable[[Any], Any]] = {
+    Table: Lengths.bind,
+    Clusters: Duplicates.bind,
+    Calibrated: bind_calibration,
+}
 
 
 class CWLAMeasure(Measure):
@@ -77,15 +83,9 @@ class CWLAMeasure(Measure):
         if isinstance(parameter.allowed, SpecOf):
             self._bound[parameter.name] = spec = parse(value, parameter.allowed.kind)
             return str(spec)
-        if isinstance(parameter.allowed, Table):
-            self._bound[parameter.name] = table = bind(value)
-            return table.name
-        if isinstance(parameter.allowed, Clusters):
-            self._bound[parameter.name] = clusters = bind_duplicates(value)
-            return clusters.name
-        if isinstance(parameter.allowed, Calibrated):
-            self._bound[parameter.name] = calibration = bind_calibration(value)
-            return calibration.name
+        if (bind := _BINDERS.get(type(parameter.allowed))) is not None:
+            self._bound[parameter.name] = named = bind(value)
+            return named.name
         if isinstance(parameter.allowed, End):
             with suppress(BadParameter):  # which the metric says itself
                 return value if isinstance(value, str) else float_or_int(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures.process import BrokenProcessPool
@@ -43,6 +44,7 @@ def side_by_side(work: Mapping[str, Callable[[], Result]], n_jobs: int = 1) -> I
         delayed(_named)(name, *map(sent, (of.func, *of.args)), **{key: sent(part) for key, part in of.keywords.items()})
         for name, of in calls.items()
     )
+    _send_common_once()
     try:
         yield from Parallel(n_jobs if len(work) > 1 else 1, return_as="generator_unordered")(tasks)
     except BrokenProcessPool as error:
@@ -53,13 +55,18 @@ def side_by_side(work: Mapping[str, Callable[[], Result]], n_jobs: int = 1) -> I
 
 
 class _Common:
-    """What several tasks have in common, and of a size that joblib sends to each Dask worker once."""
+    """What several tasks have in common."""
 
     def __init__(self, what: Any) -> None:
         self.what = what
 
-    def __sizeof__(self) -> int:
-        return 1 << 20
+
+def _send_common_once() -> None:
+    """Make joblib's Dask backend send a `_Common` to each worker once, as it does what Dask holds for large."""
+    if "dask.sizeof" in sys.modules:
+        from dask.sizeof import sizeof
+
+        sizeof.register(_Common, lambda common: 1 << 20)
 
 
 def _named(name: str, function: Any, /, *args: Any, **given: Any) -> tuple[str, Any]:
