@@ -53,8 +53,7 @@ def plot_explanation(explanation: Any, ax: Any = None, depth: int | None = None)
     right.annotate(reached, (rank[-1], collected[-1]), xytext=(0, -15), textcoords="offset points",
                    ha="right", color=SCORE, bbox=ON_WHITE)  # fmt: skip
     about = f" of query {explanation.query}" if explanation.query else ""
-    ax.set_title(in_picture(f"{explanation.measure}{about}"), fontsize=10, loc="left")
-    return ax
+    return titled(ax, in_picture(f"{explanation.measure}{about}"))
 
 
 def plot_stops(stops: Any, ax: Any = None) -> Any:
@@ -85,8 +84,7 @@ def plot_stops(stops: Any, ax: Any = None) -> Any:
             ax.text(x, 0.98, text.format(users), transform=ax.transAxes, ha=side, va="top", color=GREY)
     whose = f"mean of {len(stops):,} queries" if len(stops) > 1 else f"query {stops.index[0]}"
     title = f"{stops.attrs.get('measure', '')} · {whose}".lstrip(" ·")
-    ax.set_title(in_picture(title), fontsize=10, loc="left")
-    return ax
+    return titled(ax, in_picture(title))
 
 
 def axes_of(ax: Any) -> Any:
@@ -94,6 +92,12 @@ def axes_of(ax: Any) -> Any:
     if ax is None:
         _, ax = _pyplot().subplots(figsize=(7, 3.2), layout="constrained")
     ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def titled(ax: Any, title: str) -> Any:
+    """The axes with a title in the style of all pictures."""
+    ax.set_title(title, fontsize=10, loc="left")
     return ax
 
 

@@ -8,7 +8,7 @@ Array = np.ndarray
 
 
 def times_drawn(queries: int, resamples: int, seed: int) -> Array:
-    """How often each query is in each resample of as many queries: [queries × resamples]."""
+    """How often each query (user, rating) is in each resample of as many: [queries × resamples]."""
     drawn = np.random.default_rng(seed).multinomial(queries, np.full(queries, 1 / queries), size=resamples)
     return drawn.T.astype(float)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...errors.sanitise import in_picture
-from ...rendering.figures import GAIN, GREY, SCORE, STAY, apart, axes_of
+from ...rendering.figures import GAIN, GREY, SCORE, STAY, apart, axes_of, titled
 from ..logs.behaviour_plots import _dots, _label, _lines, _of
 
 
@@ -26,8 +26,7 @@ def plot_positions(model: Any, measures: Any = (), depth: int = 10, ax: Any = No
     ax.set_xlabel("rank (documents)")
     ax.set_ylabel("probability to be examined,\nas a share of rank 1's")
     ax.set_ylim(0, 1.08 * max(1.0, float(np.nanmax(table["high"].fillna(table["b"])))))
-    ax.set_title(f"Position model · {_of(model)}", fontsize=10, loc="left")
-    return ax
+    return titled(ax, f"Position model · {_of(model)}")
 
 
 def plot_relevance(model: Any, ax: Any = None) -> Any:
@@ -52,5 +51,4 @@ def plot_relevance(model: Any, ax: Any = None) -> Any:
     ax.set_ylim(0, 1.05)
     ax.set_xlabel("grade")
     ax.set_ylabel("probability")
-    ax.set_title(f"γ = {in_picture(model.gamma)} · {_of(model)}", fontsize=10, loc="left")
-    return ax
+    return titled(ax, f"γ = {in_picture(model.gamma)} · {_of(model)}")

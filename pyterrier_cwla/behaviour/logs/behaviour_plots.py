@@ -9,7 +9,7 @@ import pandas as pd
 
 from ...errors import BadParameter, many
 from ...errors.sanitise import in_picture
-from ...rendering.figures import GAIN, GREY, ON_WHITE, STAY, apart, axes_of
+from ...rendering.figures import GAIN, GREY, ON_WHITE, STAY, apart, axes_of, titled
 from .user_model_curves import survival_of_lists
 
 _LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
@@ -35,8 +35,7 @@ def plot_continuing(found: Any, measures: Any = (), depth: int = 20, ax: Any = N
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel("rank (documents)")
     ax.set_ylabel("share of users who go on")
-    ax.set_title(f"Grey: smoothed · {_of(found)}", fontsize=10, loc="left")
-    return ax
+    return titled(ax, f"Grey: smoothed · {_of(found)}")
 
 
 def plot_grade_efforts(efforts: Any, ax: Any = None) -> Any:
@@ -60,8 +59,7 @@ def plot_grade_efforts(efforts: Any, ax: Any = None) -> Any:
     ax.set_ylim(0, 1.15 * float(np.nanmax(table["t high"].fillna(table["t"]))))
     ax.set_xlabel("grade")
     ax.set_ylabel("effort (seconds)")
-    ax.set_title(f"Share of the highest grade's in brackets · {many(efforts.users, 'user')}", fontsize=10, loc="left")
-    return ax
+    return titled(ax, f"Share of the highest grade's in brackets · {many(efforts.users, 'user')}")
 
 
 def _dots(ax: Any, x: Any, y: Any, low: Any, high: Any, colour: str = STAY, mark: str = "o") -> None:

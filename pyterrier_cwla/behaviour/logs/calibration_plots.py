@@ -9,7 +9,7 @@ import pandas as pd
 
 from ...errors import BadLog, BadParameter, many, near
 from ...errors.sanitise import in_picture
-from ...rendering.figures import GAIN, GREY, ON_WHITE, SCORE, STAY, apart, axes_of
+from ...rendering.figures import GAIN, GREY, ON_WHITE, SCORE, STAY, apart, axes_of, titled
 
 Array = np.ndarray
 
@@ -62,10 +62,11 @@ def plot_reading_times(calibration: Any, ax: Any = None) -> Any:
     ax.set_xlabel("length (words)")
     ax.set_ylabel("time on the document (seconds)")
     views = int(points.views.sum())
-    ax.set_title(f"{views:,} views by {many(calibration.about['users'], 'user')}, about"
-                 f" {round(views / len(points)):,} in a point · adjusted R² {reading.adjusted_r_squared:.2f}",
-                 fontsize=10, loc="left")  # fmt: skip
-    return ax
+    return titled(
+        ax,
+        f"{views:,} views by {many(calibration.about['users'], 'user')}, about"
+        f" {round(views / len(points)):,} in a point · adjusted R² {reading.adjusted_r_squared:.2f}",
+    )
 
 
 def progress(calibration: Any, log: Any, by: str | None = None, seconds: Any = None) -> pd.DataFrame:
@@ -200,8 +201,7 @@ def plot_progress(calibration: Any, log: Any, ax: Any = None, by: str | None = N
     ax.set_ylabel("rank reached (documents)")
     groups = f", by {in_picture(by)}" + (f" (4 of {len(largest):,})" if len(largest) > 4 else "") if by else ""
     sessions = many(int(largest.sum()), "session")
-    ax.set_title(f"{sessions}{groups}: observed, and T(k) dashed", fontsize=10, loc="left")
-    return ax
+    return titled(ax, f"{sessions}{groups}: observed, and T(k) dashed")
 
 
 def plot_survival(calibration: Any, ax: Any = None) -> Any:
@@ -238,8 +238,7 @@ def plot_survival(calibration: Any, ax: Any = None) -> Any:
     ax.set_ylabel("share of users still there")
     thin = "; thin: other shapes" if len(calibration.shapes) > 1 else ""
     whose = many(calibration["half_life"].n, "session")
-    ax.set_title(whose + thin, fontsize=10, loc="left")
-    return ax
+    return titled(ax, whose + thin)
 
 
 def _label(ax: Any, text: str, x: float, y: float, colour: str, offset: tuple[int, int], side: str = "left") -> None:

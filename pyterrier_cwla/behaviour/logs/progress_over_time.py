@@ -22,7 +22,7 @@ from ...model.metric import Metric
 from ...model.query_chunks import packed
 from ...model.view import before
 from ...model.view_columns import seen_part, view_of_ranks
-from ...rendering.figures import GAIN, GREY, STAY, apart, axes_of
+from ...rendering.figures import GAIN, GREY, STAY, apart, axes_of, titled
 from .estimate import printed
 
 _CELLS = 1 << 17  # queries × ranks that are worked on at a time
@@ -193,8 +193,7 @@ def plot_ranks(progress: Any, ax: Any = None) -> Any:
             ax.annotate(label, at, xytext=shift, textcoords="offset points", ha=side, color=colour)
     ax.set_ylim(0)
     ax.set_ylabel("rank reached (documents)")
-    ax.set_title(in_picture(_title(progress)), fontsize=10, loc="left")
-    return ax
+    return titled(ax, in_picture(_title(progress)))
 
 
 def plot_gains(progress: Any, ax: Any = None) -> Any:
@@ -214,8 +213,7 @@ def plot_gains(progress: Any, ax: Any = None) -> Any:
         highest = max(highest, float(heights[-1]))
     ax.set_ylabel("gain G(t), nobody leaving")
     ax.set_ylim(0, 1.05 * highest or 1)
-    ax.set_title(in_picture(_title(progress)), fontsize=10, loc="left")
-    return ax
+    return titled(ax, in_picture(_title(progress)))
 
 
 def _axes(progress: Any, ax: Any) -> tuple[Any, Any, Any]:

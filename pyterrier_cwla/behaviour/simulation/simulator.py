@@ -15,7 +15,7 @@ from ...errors import BadParameter, many, near
 from ...errors.sanitise import in_picture, sanitised
 from ...files.inputs import one_run
 from ...files.memory_limit import refuse_beyond_memory
-from ...rendering.figures import GAIN, GREY, ON_WHITE, SCORE, STAY, axes_of
+from ...rendering.figures import GAIN, GREY, ON_WHITE, SCORE, STAY, axes_of, titled
 from ..logs.log import InteractionLog
 from ..logs.validation import NEEDED
 from .user_draws import clicks, standard_error
@@ -365,8 +365,7 @@ def plot_users(
         ax.text(0.99, 0.8, f"{endless.mean():.1%} without end", transform=ax.transAxes, ha="right", color=GREY)
     whose = f"query {qid}" if qid is not None else f"{len(found):,} {'queries' if len(found) > 1 else 'query'}"
     title = f"{simulation.name} · {name} · {whose}, {simulation.n_users:,} users each"
-    ax.set_title(in_picture(title), fontsize=10, loc="left")
-    return ax
+    return titled(ax, in_picture(title))
 
 
 def _draw_means(ax: Any, of_users: float, of_measure: float) -> None:

@@ -12,7 +12,7 @@ from ir_measures.measures import Measure
 
 from ...errors import many
 from ...errors.sanitise import in_picture
-from ...rendering.figures import GREY, ON_WHITE, SCORE, STAY, axes_of
+from ...rendering.figures import GREY, ON_WHITE, SCORE, STAY, axes_of, titled
 from ..coefficient_names import AGREED, LABELS, NRMSE, is_weighted, plain_name, with_weighted
 from ..report import Picture, Table
 from ..study import Study
@@ -287,5 +287,4 @@ def plot_parameter(study: Any, name: str, ax: Any = None) -> Any:
     objective = study.about["objective"]
     unit = {NRMSE: " (share of the range)", AGREED: " (share of pairs)"}.get(plain_name(objective), "")
     ax.set_ylabel(f"{LABELS[objective].removeprefix('the share of ')}{unit}")
-    ax.set_title(title_of(study.about), fontsize=10, loc="left")
-    return ax
+    return titled(ax, title_of(study.about))

@@ -15,11 +15,11 @@ from ..._version import __version__
 from ...errors import many, some
 from ...errors.parameter_checks import check_whole
 from ...errors.sanitise import in_picture
-from ...rendering.figures import GREY, axes_of
+from ...rendering.figures import GREY, axes_of, titled
 from ...rendering.labels import measure_look
 from ..correlation import rounded
 from ..report import Picture, Table
-from ..resampling import percentiles
+from ..resampling import percentiles, times_drawn
 from ..study import Study
 from .findings import told
 from .masked_scores import Masking
@@ -207,8 +207,7 @@ def _falls(
     masking: Masking, group: Array, scores: Array, changes: pd.DataFrame, confidence: float, resamples: int, seed: int
 ) -> pd.DataFrame:
     """Mean ranks that runs fall and that they move, with intervals: resamples of topics about their own mean."""
-    rng, queries, own = np.random.default_rng(seed), masking.queries, np.arange(len(group))
-    topics = rng.multinomial(queries, np.full(queries, 1 / queries), resamples).T / queries
+    own, topics = np.arange(len(group)), times_drawn(masking.queries, resamples, seed) / masking.queries
     rows = []
     for number, name in enumerate(masking.measures):
         full = rounded(scores[number, -1] @ topics)
@@ -243,5 +242,4 @@ def plot_falls(study: GroupsLeftOut, ax: Any = None) -> Any:
     ax.set_yticks(range(len(measures)), [in_picture(name) for name in measures])
     ax.invert_yaxis()
     ax.set_xlabel("ranks that a run falls without its group's own judgments")
-    ax.set_title(study._sizes, fontsize=10, loc="left")
-    return ax
+    return titled(ax, study._sizes)

@@ -17,6 +17,7 @@ from ..report import Picture, Table
 from ..study import Study
 from .findings import findings, limits, told
 from .missing_judgments import Depths, Fractions
+from .plots import pictures
 from .significance_kept import PairTests
 from .system_order import KNEE, Orders
 
@@ -150,8 +151,6 @@ class Robustness(Study):
         return pd.concat(frames, ignore_index=True)[columns] if frames else pd.DataFrame(columns=columns)
 
     def pictures(self) -> dict[str, Picture]:
-        from .plots import pictures
-
         return pictures(self)
 
     def findings(self) -> list[str]:

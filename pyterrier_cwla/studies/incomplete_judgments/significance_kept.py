@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..resampling import percentiles
-from .system_order import knee_table, mean_of_known, verdicts
+from .system_order import compared, knee_table, level_table, mean_of_known
 
 Array = np.ndarray
 #: H₀ at 100 % first, then with the judgments at hand; the paper's names of the two errors.
@@ -85,17 +85,14 @@ class PairTests:
             low, high = percentiles(resampled.reshape(len(resampled), -1).T, self.confidence)
             columns |= {name: values, f"{name}_low": low, f"{name}_high": high}
         columns["g_mean_undefined"] = np.isnan(geometric).sum(axis=0)
-        index = pd.MultiIndex.from_product([self.levels, self.measures], names=["level", "measure"])
-        return pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index).reset_index()
+        return level_table(self.levels, self.measures, columns)
 
     def above(self, first: str, second: str) -> pd.DataFrame:
         """Whether a measure is the more accurate: the difference of accuracy at each level, and yes or no."""
         one, other = self.measures.index(first), self.measures.index(second)
         accurate = self._resampled[0]
         low, high = percentiles((accurate[:, :, one] - accurate[:, :, other]).T, self.confidence)
-        difference = self.accuracy[:, one] - self.accuracy[:, other]
-        frame = pd.DataFrame({"level": self.levels, "difference": difference, "low": low, "high": high})
-        return frame.assign(verdict=verdicts(low, high)).iloc[:-1]
+        return compared(self.levels, self.accuracy[:, one] - self.accuracy[:, other], low, high)
 
     def confusion(self, level: int, seed: int = 0) -> pd.DataFrame:
         """Numbers of pairs at the level of this number and for the seed of this number; two rows for each measure."""

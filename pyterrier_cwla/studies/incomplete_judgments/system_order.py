@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -79,8 +80,7 @@ class Orders:
             "tau_b": mean_of_known(tau(self.means, truth, "b"), axis=0),
             "discordant_pairs": kendall_distance(self.means, truth, tied=0.0).mean(axis=0),
         }
-        index = pd.MultiIndex.from_product([self.levels, self.measures], names=["level", "measure"])
-        return pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index).reset_index()
+        return level_table(self.levels, self.measures, columns)
 
     def above(self, first: str, second: str) -> pd.DataFrame:
         """Whether a measure keeps the order better than another: the difference of τ at each level, and yes or no.
@@ -90,8 +90,7 @@ class Orders:
         one, other = self.measures.index(first), self.measures.index(second)
         difference = self.tau[:, one] - self.tau[:, other]
         low, high = self.interval(difference, self.resampled[:, :, one] - self.resampled[:, :, other])
-        frame = pd.DataFrame({"level": self.levels, "difference": difference, "low": low, "high": high})
-        return frame.assign(verdict=verdicts(low, high)).iloc[:-1]
+        return compared(self.levels, difference, low, high)
 
     def mean_above(self, first: str, second: str, most: float) -> tuple[float, float, float]:
         """The same of the mean τ over the levels up to ``most``: difference, lower and upper end."""
@@ -154,6 +153,14 @@ def knee_table(levels: tuple[float, ...], measures: list[str], curve: Array, by_
     )
 
 
-def verdicts(low: Array, high: Array) -> Array:
-    """Whether what lies between is above 0: "yes", "no" or "undecided"."""
-    return np.select([low > 0, high < 0], ["yes", "no"], "undecided")
+def level_table(levels: tuple[float, ...], measures: list[str], columns: Mapping[str, Array]) -> pd.DataFrame:
+    """A row for each level and measure, from columns [levels × measures]."""
+    index = pd.MultiIndex.from_product([levels, measures], names=["level", "measure"])
+    return pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index).reset_index()
+
+
+def compared(levels: tuple[float, ...], difference: Array, low: Array, high: Array) -> pd.DataFrame:
+    """A row for each level but the last: a difference with its interval, and whether that is above 0."""
+    verdict = np.select([low > 0, high < 0], ["yes", "no"], "undecided")
+    columns = {"level": levels, "difference": difference, "low": low, "high": high, "verdict": verdict}
+    return pd.DataFrame(columns).iloc[:-1]

@@ -17,7 +17,7 @@ from ...errors.parameter_checks import check_whole
 from ...errors.sanitise import in_picture
 from ...evaluation.run_comparison import check_settings
 from ...evaluation.significance import unit_of
-from ...rendering.figures import GREY, SCORE, STAY, axes_of
+from ...rendering.figures import GREY, SCORE, STAY, axes_of, titled
 from ...rendering.labels import label_points, wrapped
 from ..correlation import rbo, tau
 from ..report import Picture, Table
@@ -274,8 +274,7 @@ def plot_correlations(study: MetricAgreement, kind: str = "tau_b", ax: Any = Non
     ax.set_yticks(range(len(names)), names, fontsize=8)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    ax.set_title(f"{AGREEMENTS[kind][0]} · {_title(study)}", fontsize=10, loc="left")
-    return ax
+    return titled(ax, f"{AGREEMENTS[kind][0]} · {_title(study)}")
 
 
 def plot_scatter(study: MetricAgreement, x: str, y: str, k: int = 5, ax: Any = None) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import BadParameter, many
 from ...errors.sanitise import in_picture
-from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of
+from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, titled
 from ...rendering.labels import label_ends
 from ..coefficient_names import LABELS
 from ..report import Picture
@@ -185,8 +185,7 @@ def plot_bands(study: UserAgreement, measure: str, ax: Any = None, bins: int | N
     ax.set_xlabel(f"{'difference of scores (first − second)' if pairs else 'score'}, {in_picture(measure)}", fontsize=9)
     ax.set_ylabel(f"share of {'preferences' if pairs else 'ratings'}")
     label_ends(ax, curves, looks)
-    ax.set_title(f"{study._whose}{'' if pairs else f', {levels[0]} to {levels[-1]}'}", fontsize=10, loc="left")
-    return ax
+    return titled(ax, f"{study._whose}{'' if pairs else f', {levels[0]} to {levels[-1]}'}")
 
 
 def _level_colour(number: int, levels: int, preference: str | None) -> Any:

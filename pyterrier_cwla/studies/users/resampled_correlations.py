@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..correlation import rounded, standardised
+from ..resampling import times_drawn
 
 Array = np.ndarray
 
@@ -26,8 +27,8 @@ def resample_counts(ratings: int, users: Array | None, resamples: int, seed: int
     [[1.0, 2.0, 0.0], [1.0, 2.0, 0.0], [1.0, 0.0, 2.0], [1.0, 0.0, 2.0]]
     """
     units = ratings if users is None else int(users.max()) + 1
-    drawn = np.random.default_rng(seed).multinomial(units, np.full(units, 1 / units), resamples).T
-    return (drawn if users is None else drawn[users]).astype(float)
+    drawn = times_drawn(units, resamples, seed)
+    return drawn if users is None else drawn[users]
 
 
 def weighted_pearson(x: Any, y: Any, counts: Array) -> Array:

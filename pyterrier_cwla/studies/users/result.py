@@ -15,6 +15,7 @@ from ..correlation import rounded
 from ..report import Picture, Table
 from ..study import Study
 from .metric_grid import Grid
+from .plots import drawn
 from .ratings import Rated, why_left_out
 
 _FEW_USERS = 20
@@ -182,8 +183,6 @@ class UserAgreement(Study):
         )
 
     def pictures(self) -> dict[str, Picture]:
-        from .plots import drawn
-
         return drawn(self)
 
     def findings(self) -> list[str]:

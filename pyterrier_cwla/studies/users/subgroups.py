@@ -14,7 +14,7 @@ from ..._version import __version__
 from ...errors import BadParameter, BadRatings, many, near
 from ...errors.parameter_checks import check_share, check_whole
 from ...errors.sanitise import in_picture
-from ...rendering.figures import GREY, axes_of
+from ...rendering.figures import GREY, axes_of, titled
 from ...rendering.labels import label_ends, measure_look
 from ..coefficient_names import (
     CORRELATIONS,
@@ -275,8 +275,7 @@ def plot_splits(study: Any, ax: Any = None) -> Any:
     else:
         _rows(study, ax)
         ax.set_xlabel(coefficient)
-    ax.set_title(title_of(study.about), fontsize=10, loc="left")
-    return ax
+    return titled(ax, title_of(study.about))
 
 
 def _places(study: Any) -> Iterator[tuple[int, str, pd.DataFrame, Array]]:

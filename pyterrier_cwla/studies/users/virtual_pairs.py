@@ -14,7 +14,7 @@ from ..._version import __version__
 from ...errors import BadRatings, near
 from ...errors.parameter_checks import check_share, check_whole
 from ...errors.sanitise import in_picture
-from ...rendering.figures import GREY, STAY, axes_of
+from ...rendering.figures import GREY, STAY, axes_of, titled
 from ...tasks.hashing import fingerprint
 from ..report import Picture, Table
 from ..resampling import around
@@ -304,7 +304,4 @@ def plot_virtual_systems(study: Any, target: str | None = None, ax: Any = None) 
         f"● limit, interval · × {study.about['repeats']:,} repetitions · □ all lists",
         fontsize=8,
     )
-    ax.set_title(
-        f"{study.about['queries']:,} queries, {study.about['configurations']:,} lists", fontsize=10, loc="left"
-    )
-    return ax
+    return titled(ax, f"{study.about['queries']:,} queries, {study.about['configurations']:,} lists")
