@@ -97,7 +97,7 @@ class Rankings:
         n = np.array([len(ranking) for ranking in gains], np.int64)
         flat = np.concatenate([np.asarray(ranking, float) for ranking in gains]) if len(gains) else np.zeros(0)
         query = np.repeat(np.arange(len(n)), n)
-        rank = np.arange(len(flat)) - np.repeat(np.cumsum(n) - n, n) + 1
+        rank = places_within(n) + 1
         judged = ~np.isnan(flat)
         return cls.of_hits(n, query[judged], rank[judged], flat[judged], pool, **more)
 
@@ -180,7 +180,7 @@ class Rankings:
         keep = self.grade >= 0
         query = self.query[keep]
         n = np.bincount(query, minlength=len(self))
-        rank = np.arange(len(query)) - (np.cumsum(n) - n)[query] + 1
+        rank = places_within(n) + 1
         if self.efforts is not None:
             raise BadRun("judged_only takes no efforts=: leave the unjudged items out of gains and efforts yourself.")
         return self._with(n, keep, rank, listed_rank=self.rank[keep])
@@ -188,8 +188,7 @@ class Rankings:
     def hits_of(self, queries: Array) -> tuple[Array, Array, Array]:
         """Where the hits of these queries are, the row of each in the selection, and its number within its query."""
         counts = self.start[queries + 1] - self.start[queries]
-        row = np.repeat(np.arange(len(queries)), counts)
-        number = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+        row, number = np.repeat(np.arange(len(queries)), counts), places_within(counts)
         return np.repeat(self.start[queries], counts) + number, row, number
 
     def listed_ranks(self, number: int) -> Array:
@@ -271,6 +270,11 @@ class StackedRows:
             repeats.append(rows.repeats(duplicates, mine))
             start = end
         return np.concatenate(repeats)
+
+
+def places_within(sizes: Array) -> Array:
+    """0, 1, 2 and so on within each of consecutive groups of these sizes."""
+    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
 def summed(query: Array, values: Array, queries: int) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import NoFiniteValue
 from .continuation_trials import warn_if_nobody_leaves
 from .free_items import EffortBeyond, Endless
-from .introspection import SUMS, check_probabilities, on_ranks, reads, try_out
+from .introspection import SUMS, check_probabilities, matrix, on_ranks, reads, try_out
 from .language import Spec
 from .metric import Array, Metric
 from .tail_sums import Grid, grid
@@ -105,7 +105,7 @@ class Walk:
         self._refuse_endless_means(np.where(self._free, 0.0, items))
         if not items.any():
             return np.zeros((1, 1))
-        cost = _matrix(self.view.beyond([[1.0]]).e)
+        cost = matrix(self.view.beyond([[1.0]]).e)
         spent = np.multiply(items, cost, out=np.where(items > 0, np.inf, 0.0), where=np.isfinite(items))
         if self._free.any():
             spent = np.where(self._free, self.reach * self._effort.mean(lambda t, rows: t, len(self.reach)), spent)
@@ -217,7 +217,7 @@ class Walk:
 
         def felt(t: Array, rows: Array) -> Array:
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                return _matrix(A(Endless(self.view, rows, t)))
+                return matrix(A(Endless(self.view, rows, t)))
 
         rows = np.arange(n)
         mean = self._effort.mean(felt, n) if "E" in reads(A) else felt(np.zeros((n, 1)), rows)
@@ -328,8 +328,3 @@ class Walk:
 
 def _ratio(later: Array, V: Array) -> Array:
     return np.divide(later, V, out=np.zeros(np.broadcast_shapes(later.shape, V.shape)), where=V > 0)
-
-
-def _matrix(values: Any) -> Array:
-    values = np.asarray(values, float)
-    return values.reshape(1, 1) if values.ndim == 0 else values

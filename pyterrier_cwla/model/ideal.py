@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..data.lengths import words_of_pool
-from ..data.rankings import Pool, Rankings
+from ..data.rankings import Pool, Rankings, places_within
 from .metric import Array, Metric
 from .view import Documents
 
@@ -55,9 +55,10 @@ def _by_falling_gain(metric: Metric, pool: Pool) -> Rankings:
     counts = np.bincount(query * len(grades) + place[level], minlength=pool.queries * len(grades))
     n = np.bincount(pool.query, minlength=pool.queries)  # those without gain come last
     relevant = counts.reshape(pool.queries, len(grades)).sum(axis=1)
-    rank = np.arange(len(query)) - np.repeat(np.cumsum(relevant) - relevant, relevant) + 1
     in_order = np.repeat(np.tile(grades[falling], pool.queries), counts)
-    return Rankings.of_hits(n, np.repeat(np.arange(pool.queries), relevant), rank, in_order, pool)
+    return Rankings.of_hits(
+        n, np.repeat(np.arange(pool.queries), relevant), places_within(relevant) + 1, in_order, pool
+    )
 
 
 def best_choice(gains: Array, stays: Array, k: int) -> Array:
@@ -94,11 +95,10 @@ def pool_efforts(metric: Metric, rankings: Rankings) -> Array:
 def _ranked(pool: Pool, query: Array, grade: Array, effort: Array) -> Rankings:
     n = np.bincount(query, minlength=pool.queries)
     first = np.cumsum(n) - n
-    rank = np.arange(len(query)) - np.repeat(first, n) + 1
 
     def efforts(queries: Array, width: int) -> Array:
         place = np.arange(width)[None, :]
         inside = place < n[queries][:, None]
         return np.append(effort, 0.0)[np.where(inside, first[queries][:, None] + place, -1)]
 
-    return Rankings.of_hits(n, query, rank, grade, pool, efforts=efforts)
+    return Rankings.of_hits(n, query, places_within(n) + 1, grade, pool, efforts=efforts)

@@ -93,6 +93,11 @@ def on_ranks(spec: Spec, view: View, queries: int = 1) -> Array:
 def _two_axes(spec: Spec, values: Any, view: View, queries: int) -> Array:
     if not spec.part.built_in:
         return checked_numbers(spec, values, (queries, view.i.shape[-1]))
+    return matrix(values)
+
+
+def matrix(values: Any) -> Array:
+    """Return values as floats with two axes where they are one number."""
     values = np.asarray(values, float)
     return values.reshape(1, 1) if values.ndim == 0 else values
 

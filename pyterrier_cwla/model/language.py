@@ -353,8 +353,7 @@ class Spec:
 
     def __str__(self) -> str:
         words, by_name = [], False
-        for parameter in self.part.parameters:
-            value = self[parameter.name]
+        for parameter, (_, value) in zip(self.part.parameters, self.values, strict=True):
             if parameter.many:
                 words += [written(v) for v in value]
             elif value == parameter.default:
@@ -417,25 +416,23 @@ def parse(text: str | Spec | Part, kind: str, names: Mapping[str, Any] | None = 
             f" not {text!r}."
         )
     where = f"{role}={shortened(text)!r}"
-    try:
-        tree = _tree(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise UnknownSpec(f"{where} cannot be read: write a name and its parameters, as in 'rbp(0.8)'.") from error
-    return _spec(tree, kind, where, names or {})
+    return _spec(_tree(text), kind, where, names or {})
 
 
 @lru_cache(maxsize=1024)
-def _tree(text: str) -> ast.expr:
-    if len(text) > _LONGEST:
-        raise SyntaxError("too long")
-    return ast.parse(text.strip(), mode="eval").body
+def _tree(text: str) -> ast.expr | None:
+    """The syntax tree of an expression, or None where the text is no expression."""
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        if len(text) <= _LONGEST:
+            return ast.parse(text.strip(), mode="eval").body
+    return None
 
 
 def shortened(text: str) -> str:
     return text if len(text) <= 200 else text[:200] + "…"
 
 
-def _spec(tree: ast.expr, kind: str, where: str, names: Mapping[str, Any]) -> Spec:
+def _spec(tree: ast.expr | None, kind: str, where: str, names: Mapping[str, Any]) -> Spec:
     call = tree if isinstance(tree, ast.Call) else None
     head = call.func if call else tree
     if not isinstance(head, ast.Name):

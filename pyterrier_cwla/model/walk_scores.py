@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -23,11 +24,7 @@ def passes_items_without_gain(metric: Metric) -> bool:
 
 def over_hits(metric: Metric, rankings: Rankings) -> Array:
     """Return Σ L(i)·A(i) per query from the hits alone: where C is 1 at all other items, these have no L."""
-
-    def views(metric: Metric, queries: Array, width: int) -> Seen:
-        return view_of_hits(metric, rankings, queries, width)
-
-    return _scores(metric, rankings, roomy(np.diff(rankings.start) + 1), views)
+    return _scores(metric, rankings, roomy(np.diff(rankings.start) + 1), view_of_hits)
 
 
 def over_all_ranks(
@@ -49,29 +46,26 @@ def over_all_ranks(
     -------
     ndarray, shape (n_queries,)
     """
-
-    def views(metric: Metric, queries: Array, width: int) -> Seen:
-        return view_of_ranks(metric, rankings, queries, width, unjudged)
-
-    return _scores(metric, rankings, ranks_that_matter(metric, rankings, unjudged[0]), views, which)
+    widths = ranks_that_matter(metric, rankings, unjudged[0])
+    return _scores(metric, rankings, widths, partial(view_of_ranks, unjudged=unjudged), which)
 
 
 def _scores(
     metric: Metric,
     rankings: Rankings,
     widths: Array,
-    views: Callable[[Metric, Array, int], Seen],
+    view_of: Callable[[Metric, Rankings, Array, int], Seen],
     which: Array | None = None,
 ) -> Array:
     scores = np.zeros(len(rankings))
     for queries, width in chunks_of_equal_width(metric, rankings, widths, which):
         try:
-            found = Walk(metric, *views(metric, queries, width)).score
+            found = Walk(metric, *view_of(metric, rankings, queries, width)).score
         except UnknownEffort:
             # What an unseen item costs was asked for; it matters if the scores differ with it.
             cheap, dear = (replace(metric, unseen=cost) for cost in (1.0, 100.0))
             try:
-                found, other = (Walk(one, *views(one, queries, width)).score for one in (cheap, dear))
+                found, other = (Walk(one, *view_of(one, rankings, queries, width)).score for one in (cheap, dear))
             except NoFiniteValue as error:
                 if metric.effort_only and not isinstance(error, UnknownEffort):
                     raise UnknownEffort from error
