@@ -89,7 +89,7 @@ def evaluate(
                     [delayed(pd.concat([of.frame(qids) for of in cached], ignore_index=True))]
                 )
             return _means({of.run: list(evaluator.means(of.values).values()) for of in cached}, evaluator)
-        sent = sent_to(client, evaluator.measures, evaluator.judgments)
+        sent = sent_to(client, list(evaluator.measures), evaluator.judgments)
         scores = scores_of_runs(client, sent, len(qids), given)
         found = client.gather([client.submit(means, sent, of_runs, pure=False) for of_runs in scores])
         given.check_unchanged()

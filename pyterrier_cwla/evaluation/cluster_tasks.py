@@ -280,21 +280,16 @@ class _Sent:
 class _Results:
     """Scores of some queries, by the names of measures, and how much is judged of the rows that they are of, by run."""
 
-    scores: list[Scored]
+    scores: list[Scored[str]]
     overlaps: dict[str, Overlap]
 
     @classmethod
-    def of(cls, scores: list[Scored], scoring: TableScores) -> _Results:
-        return cls(list(map(_named, scores)), scoring.overlaps)
+    def of(cls, scores: list[Scored[Measure]], scoring: TableScores) -> _Results:
+        return cls([scored.by_text() for scored in scores], scoring.overlaps)
 
     @property
     def runs(self) -> set[str]:
         return {scored.run for scored in self.scores}
-
-
-def _named(scored: Scored) -> Scored:
-    """The same with measures as texts, since measures may have large tables."""
-    return scored._replace(values={str(measure): values for measure, values in scored.values.items()})
 
 
 @dataclass(frozen=True)
@@ -355,24 +350,24 @@ def _together(sent: _Sent, counts: Counts, pieces: list[pa.Table]) -> _Results:
     return _Results.of(scoring.together(pieces), scoring)
 
 
-def _of_runs(sent: _Sent, counts: Counts, runs: list[str], results: list[_Results]) -> list[Scored]:
+def _of_runs(sent: _Sent, counts: Counts, runs: list[str], results: list[_Results]) -> list[Scored[str]]:
     """The scores of some runs, by the names of measures."""
     scoring = TableScores(sent.evaluator, counts)
     for run, overlap in chain.from_iterable(of.overlaps.items() for of in results):
         scoring.overlaps[run] = scoring.overlaps.get(run, Overlap()) + overlap
     wanted = set(runs)
     pieces = (scored for of in results for scored in of.scores if scored.run in wanted)
-    rest = (_named(scoring.unanswered(run)) for run in runs)
+    rest = (scoring.unanswered(run).by_text() for run in runs)
     return list(whole_runs(chain(pieces, rest), len(scoring.judgments.qids)))
 
 
-def means(sent: _Sent, of_runs: list[Scored]) -> list[tuple[Scored, list[float]]]:
+def means(sent: _Sent, of_runs: list[Scored[str]]) -> list[tuple[Scored, list[float]]]:
     """The means of each run, by the measures in order, and what else is known of the run."""
     measures = sent.evaluator.measures
     return [(of._replace(values={}), [aggregated(m, of.values[str(m)]) for m in measures]) for of in of_runs]
 
 
-def frame(sent: _Sent, of_runs: list[Scored]) -> pd.DataFrame:
+def frame(sent: _Sent, of_runs: list[Scored[str]]) -> pd.DataFrame:
     """The results by query."""
     return pd.concat([scored.frame(sent.evaluator.judgments.qids) for scored in of_runs], ignore_index=True)
 

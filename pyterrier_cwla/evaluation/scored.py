@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -14,10 +14,11 @@ from ..data.overlap import Overlap
 from ..errors import CWLAError
 
 Array = NDArray[Any]
+Key = TypeVar("Key", Measure, str)
 
 
-class Scored(NamedTuple):
-    """Values of a run's judged queries, by measure.
+class Scored(NamedTuple, Generic[Key]):
+    """Values of a run's judged queries, by measure or by the texts of measures.
 
     Attributes
     ----------
@@ -39,12 +40,17 @@ class Scored(NamedTuple):
     """
 
     run: Any
-    values: dict[Measure, Array]
+    values: dict[Key, Array]
     answered: Array
     overlap: Overlap = Overlap()
     place: str = ""
     queries: Array | slice = slice(None)
     last: bool = True
+
+    def by_text(self) -> Scored[str]:
+        """The same by the texts of measures, without their tables, to be sent to other processes."""
+        values = {str(measure): of_measure for measure, of_measure in self.values.items()}
+        return Scored(self.run, values, self.answered, self.overlap, self.place, self.queries, self.last)
 
     def frame(self, qids: list[str]) -> pd.DataFrame:
         """The values as a table with the columns run, query_id, and one for each measure."""
@@ -53,7 +59,7 @@ class Scored(NamedTuple):
         return pd.DataFrame(ids | {str(measure): values for measure, values in self.values.items()})
 
 
-def whole_runs(pieces: Iterable[Scored], queries: int) -> Iterator[Scored]:
+def whole_runs(pieces: Iterable[Scored[Key]], queries: int) -> Iterator[Scored[Key]]:
     """Runs with all their judged queries, of which ``pieces`` have some each.
 
     Raises
@@ -61,7 +67,7 @@ def whole_runs(pieces: Iterable[Scored], queries: int) -> Iterator[Scored]:
     CWLAError
         If a judged query has no values, or two.
     """
-    found: dict[Any, tuple[Array, dict[Measure, Array]]] = {}
+    found: dict[Any, tuple[Array, dict[Key, Array]]] = {}
     for piece in pieces:
         if piece.run not in found:
             found[piece.run] = np.zeros(queries, np.int8), {m: np.zeros(queries) for m in piece.values}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby, islice
 
 import numpy as np
@@ -32,17 +33,17 @@ BUFFER_ROWS = 1_000_000
 
 def values_of_files(
     evaluator: CWLAEvaluator, files: Iterable[Source], progress: bool = False, cache: ScoreCache | None = None
-) -> Iterator[Scored]:
+) -> Iterator[Scored[Measure]]:
     """Score each run in files; with ``cache``, values are taken from there first."""
     if cache is not None:
         for source in files:
-            yield from cache.of_source(source, lambda some, of=source: values_of_files(some, [of], progress))
+            yield from cache.of_source(source, partial(values_of_files, files=[source], progress=progress))
         return
     for small, some_files in groupby(files, lambda source: source.is_small):
         yield from (_values_of_small if small else _values_of_large)(evaluator, some_files, progress)
 
 
-def _values_of_small(evaluator: CWLAEvaluator, files: Iterable[Source], progress: bool) -> Iterator[Scored]:
+def _values_of_small(evaluator: CWLAEvaluator, files: Iterable[Source], progress: bool) -> Iterator[Scored[Measure]]:
     """Score several runs at once, since the cost is rather by the run than by the row.
 
     A file that turns out to be too large for that, once it is decompressed, is read as large ones are.
@@ -73,7 +74,7 @@ def _read_whole(
         yield str(source.name), run, str(source)
 
 
-def _values_of_large(evaluator: CWLAEvaluator, files: Iterable[Source], progress: bool) -> Iterator[Scored]:
+def _values_of_large(evaluator: CWLAEvaluator, files: Iterable[Source], progress: bool) -> Iterator[Scored[Measure]]:
     if any(needs_of(measure).mean_length for measure in evaluator.measures):
         for source in files:
             for run, table in _runs(source, extras_of(evaluator.measures)):
@@ -128,7 +129,7 @@ class Reading:
         for part in self.source.parts:
             yield from part.tables(self.extras)
 
-    def scores(self, buffer_rows: int = BUFFER_ROWS, progress: bool = False) -> Iterator[Scored]:
+    def scores(self, buffer_rows: int = BUFFER_ROWS, progress: bool = False) -> Iterator[Scored[Measure]]:
         """The scores of all judged queries, as they are ready; the last of each run come at the end."""
         scoring = TableScores(self.evaluator, self.counts)
         turn = self.counts.turns(buffer_rows)
@@ -151,7 +152,7 @@ class Reading:
                 self.source.check_unchanged()
         yield from self._placed(map(scoring.unanswered, self.counts.runs.to_pylist()))
 
-    def _placed(self, scores: Iterable[Scored]) -> Iterator[Scored]:
+    def _placed(self, scores: Iterable[Scored[Measure]]) -> Iterator[Scored[Measure]]:
         return (scored._replace(place=str(self.source)) for scored in scores)
 
 
@@ -170,7 +171,7 @@ class TableScores:
         self.evaluator, self.judgments, self.counts = evaluator, evaluator.judgments, counts
         self.overlaps: dict[str, Overlap] = {}
 
-    def complete(self, table: pa.Table) -> tuple[list[Scored], pa.Table]:
+    def complete(self, table: pa.Table) -> tuple[list[Scored[Measure]], pa.Table]:
         """The scores of the queries all of whose rows are in this table, and the rows of the others.
 
         Raises
@@ -194,14 +195,14 @@ class TableScores:
         segments = Segments(table)
         return _in_words(segments.only(~self._are_complete(segments), table))
 
-    def together(self, tables: Sequence[pa.Table]) -> list[Scored]:
+    def together(self, tables: Sequence[pa.Table]) -> list[Scored[Measure]]:
         """The scores of queries all of whose rows are in these tables together."""
         scores, rest = self.complete(joined(tables))
         if len(rest):
             raise _changed(f"{rest['run'][0].as_py()}: query {rest['query_id'][0].as_py()!r} has fewer rows")
         return scores
 
-    def unanswered(self, run: str) -> Scored:
+    def unanswered(self, run: str) -> Scored[Measure]:
         """The scores of the judged queries that a run does not answer, which are the last of the run."""
         queries = self.counts.of_run(run)[0]
         answered = id_columns.places(pa.array(self.judgments.qids, pa.large_string()), queries) >= 0
@@ -224,7 +225,7 @@ class TableScores:
             raise _changed(f"{segments.name(at)} has more rows")
         return (rows == self.counts.rows)[place]
 
-    def _scores(self, run: str, table: pa.Table) -> Scored:
+    def _scores(self, run: str, table: pa.Table) -> Scored[Measure]:
         with naming(run):
             aligned = Aligned([rows := Rows(self.judgments, _columns(table))])
             try:
@@ -234,7 +235,7 @@ class TableScores:
             finally:
                 aligned.release()
 
-    def _scored(self, run: str, queries: Array, values: dict[Measure, Array]) -> Scored:
+    def _scored(self, run: str, queries: Array, values: dict[Measure, Array]) -> Scored[Measure]:
         of_queries = {measure: of_all[queries] for measure, of_all in values.items()}
         return Scored(run, of_queries, np.zeros(0, bool), queries=queries, last=False)
 
@@ -248,7 +249,7 @@ class _Held:
         self.tables: list[pa.Table] = []
         self.rows = self.ready = 0
 
-    def add(self, table: pa.Table) -> list[Scored]:
+    def add(self, table: pa.Table) -> list[Scored[Measure]]:
         """Hold these rows; return the scores of complete queries once these have a quarter of all rows held."""
         if not len(table):
             return []
