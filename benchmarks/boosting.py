@@ -69,7 +69,7 @@ def iterations(repeats: int, threads: int) -> Table:
             if name in SLOW and level > min(LEVELS):
                 taken[name] += ["", ""]
                 continue
-            objectives[name] = LambdaMART(measure, truncation_level=level, doc_length=words, threads=threads)
+            objectives[name] = LambdaMART(measure, truncation_level=level, doc_length=words, n_jobs=threads)
         clocks = {
             name: _Clock(objective, X, y, sizes, level, threads, 1 if name in SLOW else ITERATIONS)
             for name, objective in objectives.items()

@@ -147,10 +147,10 @@ def test_gradients_are_the_same_for_any_number_of_threads(monkeypatch):
     monkeypatch.setattr(training_rows, "_CELLS", 200)  # so that there are chunks to share
     X, y, words, sizes = rows()
     for measure in ("TBG", "INST(max_rel=3)", "CWLA(C='inst(1)',A='fgt(0.5)',max_rel=3)"):
-        one, two = (LambdaMART(measure, doc_length=words, threads=n).gradients(y, X[:, 0], sizes) for n in (1, 2))
+        one, two = (LambdaMART(measure, doc_length=words, n_jobs=n).gradients(y, X[:, 0], sizes) for n in (1, 2))
         np.testing.assert_array_equal(one, two)
-    with pytest.raises(BadParameter, match="threads must be"):
-        LambdaMART("ERR", threads=0)
+    with pytest.raises(BadParameter, match="n_jobs must be"):
+        LambdaMART("ERR", n_jobs=0)
 
 
 def test_equals_change_places_freely_and_better_ones_are_pulled_up():

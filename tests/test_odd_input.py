@@ -363,7 +363,7 @@ def test_a_row_without_a_group(groups):
     y = pd.Series(Y, index=pd.Index(groups, name="qid"))
     known = pd.Series(Y, index=pd.Index(QID, name="qid"))
     for call, says in (
-        (lambda: measure_score("nDCG", Y, X[:, 0], groups=groups), "row 0 has no qid"),
+        (lambda: measure_score("nDCG", Y, X[:, 0], qid=groups), "row 0 has no qid"),
         (lambda: scorer("nDCG")(DummyRegressor().fit(X, Y), X, Y, qid=groups), "row 0 has no qid"),
         (lambda: scorer("nDCG")(DummyRegressor().fit(X, Y), X, y), "row 0 has no qid"),
         (lambda: out_of_fold(LinearRegression(), X, y, "nDCG", cv=2), "row 0 has no qid"),
@@ -398,7 +398,7 @@ def test_sizes_of_groups_that_are_none(sizes):
 )
 def test_queries_that_no_one_can_tell_apart(qid, says):
     with pytest.raises(BadParameter, match=says):
-        measure_score("nDCG", Y, X[:, 0], groups=np.array(qid, float if np.inf in qid else object))
+        measure_score("nDCG", Y, X[:, 0], qid=np.array(qid, float if np.inf in qid else object))
 
 
 def test_groups_that_the_splitter_refuses():
@@ -425,10 +425,10 @@ def test_labels_scores_and_lengths_that_are_no_numbers(odd):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # NumPy warns where it drops what is imaginary
         for call, says in (
-            (lambda: measure_score("nDCG", odd, X[:, 0], groups=QID), "row 0: labels must be grades, and"),
-            (lambda: measure_score("nDCG", Y, odd, groups=QID), "row 0: scores must be one number for each row, and"),
+            (lambda: measure_score("nDCG", odd, X[:, 0], qid=QID), "row 0: labels must be grades, and"),
+            (lambda: measure_score("nDCG", Y, odd, qid=QID), "row 0: scores must be one number for each row, and"),
             (
-                lambda: measure_score("TBG", Y, X[:, 0], groups=QID, doc_length=odd),
+                lambda: measure_score("TBG", Y, X[:, 0], qid=QID, doc_length=odd),
                 "row 0: doc_length must be numbers of words, and",
             ),
         ):
@@ -437,16 +437,16 @@ def test_labels_scores_and_lengths_that_are_no_numbers(odd):
 
 
 def test_labels_of_other_types():
-    expected = measure_score("nDCG", Y, X[:, 0], groups=QID)
+    expected = measure_score("nDCG", Y, X[:, 0], qid=QID)
     for kind in (lambda y: Decimal(int(y)), lambda y: Fraction(int(y)), float, np.int8):
-        assert measure_score("nDCG", [kind(y) for y in Y], X[:, 0], groups=QID) == expected
+        assert measure_score("nDCG", [kind(y) for y in Y], X[:, 0], qid=QID) == expected
     for labels in (pd.Series(Y, dtype="Int64"), pl.Series(Y)):
-        assert measure_score("nDCG", labels, X[:, 0], groups=QID) == expected
+        assert measure_score("nDCG", labels, X[:, 0], qid=QID) == expected
 
 
 def test_labels_beyond_all_integers():
     """Were negative numbers, for integers of 64 bits overflow."""
-    assert measure_score("nDCG", [1e19, 0], [1.0, 2.0], groups=["a", "a"]) == pytest.approx(1 / np.log2(3))
+    assert measure_score("nDCG", [1e19, 0], [1.0, 2.0], qid=["a", "a"]) == pytest.approx(1 / np.log2(3))
 
 
 # ---- logs

@@ -184,7 +184,7 @@ def test_a_scorer_has_the_value_of_slow_loops(seed):
     assert scorer("TBG(half_life=120)")(Column(), rows.X, rows.label, **known) == pytest.approx(np.mean(tbg), abs=1e-12)
     assert scorer("ERR")(Column(), rows.X, rows.label, **known) == pytest.approx(np.mean(err), abs=1e-12)
     own = {name: np.where(rows.judged, rows.label, np.nan) for name in ("y_true",)}
-    same = {**own, "y_score": rows.X[:, 0], "groups": rows.qid, "docno": rows.docno}
+    same = {**own, "y_score": rows.X[:, 0], "qid": rows.qid, "docno": rows.docno}
     assert err_score(**same) == pytest.approx(np.mean(err), abs=1e-12)
     assert tbg_score(**same, doc_length=rows.doc_length, half_life=120) == pytest.approx(np.mean(tbg), abs=1e-12)
 
@@ -193,9 +193,9 @@ def test_without_docno_the_earlier_of_equal_scores_comes_first():
     qid = np.repeat(["a", "b"], 120)
     label = np.zeros(240)
     label[[3, 120 + 30]] = 1
-    values = measure_score("RR", label, np.zeros(240), groups=qid, average=False)
+    values = measure_score("RR", label, np.zeros(240), qid=qid, average=False)
     assert values.tolist() == [1 / 4, 1 / 31]
-    assert measure_score("SetP", label, np.zeros(240), groups=qid) == pytest.approx(1 / 120)
+    assert measure_score("SetP", label, np.zeros(240), qid=qid) == pytest.approx(1 / 120)
     assert scorer("RR")(Column(), np.zeros((240, 1)), label, qid=qid) == pytest.approx((1 / 4 + 1 / 31) / 2)
 
 
@@ -242,8 +242,8 @@ def test_queries_of_which_nothing_is_judged_do_not_count():
     y = np.array([1, 0, np.nan, np.nan, 0, 1])
     qid = np.repeat(["a", "b", "c"], 2)
     assert scorer("RR")(Column(), np.array([[6.0], [5], [4], [3], [2], [1]]), y, qid=qid) == 0.75
-    assert measure_score("RR", y, [6, 5, 4, 3, 2, 1], groups=qid, average=False).tolist()[::2] == [1, 0.5]
-    assert np.isnan(measure_score("RR", y, [6, 5, 4, 3, 2, 1], groups=qid, average=False)[1])
+    assert measure_score("RR", y, [6, 5, 4, 3, 2, 1], qid=qid, average=False).tolist()[::2] == [1, 0.5]
+    assert np.isnan(measure_score("RR", y, [6, 5, 4, 3, 2, 1], qid=qid, average=False)[1])
 
 
 def test_lengths_may_come_from_a_table_by_docno():
@@ -569,7 +569,7 @@ def test_lists_matrices_and_groups_have_the_values_of_evaluate(measure):
     rows = Rows(18)
     score = np.random.default_rng(0).permutation(len(rows.qid)).astype(float)  # no ties
     label = np.where(rows.judged, rows.label, np.nan)
-    flat = measure_score(measure, label, score, groups=rows.qid, doc_length=rows.doc_length)
+    flat = measure_score(measure, label, score, qid=rows.qid, doc_length=rows.doc_length)
     assert flat == pytest.approx(expected(rows, score, measure), abs=1e-12)
     lists = {"y_true": ragged(rows, label), "y_score": ragged(rows, score), "doc_length": ragged(rows, rows.doc_length)}
     assert measure_score(measure, **lists) == flat
@@ -580,7 +580,7 @@ def test_lists_matrices_and_groups_have_the_values_of_evaluate(measure):
     assert each.shape == (9,)
     if measure != "NumRet":
         assert each.mean() == pytest.approx(flat, abs=1e-12)
-    by_group = measure_score(measure, label, score, groups=rows.qid, doc_length=rows.doc_length, average=False)
+    by_group = measure_score(measure, label, score, qid=rows.qid, doc_length=rows.doc_length, average=False)
     assert each.tolist() == by_group.tolist()
 
 
@@ -610,10 +610,10 @@ def test_ndcg_is_scikit_learns():
 def test_array_functions_are_scikit_learns_kind(routing):
     """`make_scorer` reads which metadata a function takes from its signature."""
     rows = Rows(20, unjudged=0)
-    theirs = make_scorer(tbg_score, half_life=120).set_score_request(groups=True, doc_length=True)
-    params = {"groups": rows.qid, "doc_length": rows.doc_length}
+    theirs = make_scorer(tbg_score, half_life=120).set_score_request(qid=True, doc_length=True)
+    params = {"groups": rows.qid, "qid": rows.qid, "doc_length": rows.doc_length}
     found = cross_val_score(Ridge(), rows.X, rows.label, cv=GroupKFold(3), scoring=theirs, params=params)
-    ours = scorer("TBG(half_life=120)").set_score_request(qid="groups")
+    ours = scorer("TBG(half_life=120)")
     assert (
         found.tolist()
         == cross_val_score(Ridge(), rows.X, rows.label, cv=GroupKFold(3), scoring=ours, params=params).tolist()
@@ -629,16 +629,16 @@ def test_lists_may_be_the_cells_of_a_series():
 
 def test_parameters_of_err():
     assert err_score([[4, 0, 1]], [[3, 2, 1]]) == measure_score("ERR", [[4, 0, 1]], [[3, 2, 1]])
-    assert err_score([[0, 1]], [[2, 1]], max_rel=1, k=1) == 0
+    assert err_score([[0, 1]], [[2, 1]], max_rel=1, cutoff=1) == 0
     assert err_score([[0, 1]], [[2, 1]], max_rel=1) == 0.25
 
 
 @pytest.mark.parametrize(
     ("y_true", "y_score", "more", "error", "message"),
     [
-        ([1, 0], [2, 1], {}, BadParameter, r"pass groups=.*or, if all rows are of one query, \[y_true\]"),
-        ([1, 0], [2, 1], {"groups": [2]}, BadParameter, r"query of each of 2 rows \(not the sizes of queries\)"),
-        ([[1, 0]], [[2, 1]], {"groups": ["a", "a"]}, BadParameter, "leave groups= out"),
+        ([1, 0], [2, 1], {}, BadParameter, r"pass qid=.*or, if all rows are of one query, \[y_true\]"),
+        ([1, 0], [2, 1], {"qid": [2]}, BadParameter, r"query of each of 2 rows \(not the sizes of queries\)"),
+        ([[1, 0]], [[2, 1]], {"qid": ["a", "a"]}, BadParameter, "leave qid= out"),
         ([[1, 0]], [[2]], {}, BadParameter, "y_score must have the form of y_true: 2 values in 1 lists, not 1 values"),
         ([[1, 0], [1]], [[2], [1, 1]], {}, BadParameter, "y_score must have the form of y_true"),
         ([[1, 0], 1], [[2, 1], 1], {}, BadParameter, "lists beside single values"),
@@ -804,7 +804,7 @@ def test_ideal_rankings_are_made_of_the_rows_where_these_have_lengths(measure):
     qrels = pd.DataFrame({"query_id": qid, "doc_id": docno, "relevance": grades})
     run = pd.DataFrame({"query_id": qid, "doc_id": docno, "score": score})
     expected = evaluate(qrels, run, [bound]).iloc[0, 0]
-    assert measure_score(measure, grades, score, groups=qid, doc_length=words) == pytest.approx(expected, rel=1e-12)
+    assert measure_score(measure, grades, score, qid=qid, doc_length=words) == pytest.approx(expected, rel=1e-12)
     assert EvalMeasure(measure, doc_length=words).value(grades, score, [9, 9, 9]) == pytest.approx(expected, rel=1e-12)
 
 
@@ -813,4 +813,4 @@ def test_the_measure_comes_first(arguments):
     if arguments[-1] is CWLA:
         arguments = (*arguments[:-1], CWLA(C="rr", A="erg", max_rel=1))
     with pytest.raises(BadParameter, match=r"the measure comes first: measure_score\('nDCG@10', y_true, y_score\)"):
-        measure_score(*arguments, groups=["a", "a"])
+        measure_score(*arguments, qid=["a", "a"])

@@ -34,7 +34,7 @@ class LambdaMART:
     ``measure``  a measure, or its text · ``truncation_level``  one of the two is above this rank ·
     ``sigmoid``  σ · ``norm``  LightGBM's: ``|ΔM| / (0.01 + |s_i − s_j|)``, and a query's gradients times
     ``log2(1 + Σ|λ|) / Σ|λ|`` ·
-    ``threads``  how many work at the gradients, which are the same for any number ·
+    ``n_jobs``  how many threads work at the gradients, which are the same for any number ·
     ``doc_length``  words of each training row, where the metric needs them, or ``docno``, for the measure's own table.
     Rows of a query stand together, as both libraries have it. Labels are grades, and any floats where the gain takes
     them; equal predictions stand in the order of their rows.
@@ -61,13 +61,13 @@ class LambdaMART:
         sigmoid: float = 1.0,
         norm: bool = True,
         pairs: str = "all",
-        threads: int = 1,
+        n_jobs: int = 1,
         doc_length: Any = None,
         docno: Any = None,
     ) -> None:
         self.measure = _learnable(measure)
         self.truncation_level, self.sigmoid, self.norm, self.pairs = truncation_level, sigmoid, norm, pairs
-        self.threads = threads
+        self.n_jobs = n_jobs
         self.doc_length, self.docno = doc_length, docno
         for parameter in _PARAMETERS:
             parameter.check(getattr(self, parameter.name), f"LambdaMART({parameter.name}=…)")
@@ -119,7 +119,7 @@ class LambdaMART:
             place, ranked, scores = rows.ranked(*chunk, pred, dtype)
             gradient[place], hessian[place] = self._lambdas(rows, ranked, scores)
 
-        with ThreadPoolExecutor(self.threads) as workers:
+        with ThreadPoolExecutor(self.n_jobs) as workers:
             list(workers.map(pull, rows.chunks))
         gradient, hessian = gradient[:-1], hessian[:-1]
         if weight is not None:
@@ -209,7 +209,7 @@ _PARAMETERS = (
     Parameter("truncation_level", In("[1, inf)", whole=True)),
     Parameter("sigmoid", In("(0, inf)")),
     Parameter("pairs", OneOf("gain", "all")),
-    Parameter("threads", In("[1, inf)", whole=True)),
+    Parameter("n_jobs", In("[1, inf)", whole=True)),
 )
 
 
