@@ -1,4 +1,4 @@
-"""Evaluation on the workers of a Dask cluster, and all that has jobs= or n_jobs= on them, too."""
+"""Evaluate runs on the workers of a Dask cluster, and run there what takes n_jobs=."""
 
 from __future__ import annotations
 
@@ -40,29 +40,47 @@ def evaluate(
     cache_dir: AnyPath | None = None,
     client: Client | None = None,
 ) -> Any:
-    """Evaluates runs on the workers of a Dask client: the table that :func:`pyterrier_cwla.evaluate` gives, bit by bit.
+    """Evaluate runs on the workers of a Dask client, with the numbers of :func:`pyterrier_cwla.evaluate`.
 
-    ``runs``: files or folders as :func:`pyterrier_cwla.stream` takes them, which workers must find under the same
-    paths; or a Dask DataFrame with the columns query_id, doc_id and score (or qid and docno) and what else the measures
-    need, as many partitions as there may be, and a column ``run`` where it has several runs. It is computed twice, once
-    for its ids alone: call ``.persist()`` first where that is dear. ``client``: without it, the last that was made.
-    ``cache_dir``, of files: a folder of this machine in which values are cached as in :func:`pyterrier_cwla.evaluate`,
-    file by file as they are done; all values of queries then come to this machine, which also reads the files to hash
-    them.
-
-    Queries are scored where their rows are read; only the rows of those that are cut, by partitions, row groups or
+    Queries are scored where their rows are read; only the rows of queries that are cut, by partitions, row groups or
     files, go to other workers. Judgments, measures and their tables go to each worker once.
 
-    Returns a DataFrame of means, a row for each run. ``by_query``: a Dask DataFrame instead, with the columns run,
-    query_id and one for each measure, runs and queries in order; it is computed, and lies on the workers:
-    ``.compute()`` fetches it, ``.to_parquet(folder)`` writes it (partition by partition, so that a folder may be left
-    with some of them where that is broken off). Nothing is returned where any part was not evaluated.
+    Parameters
+    ----------
+    qrels : DataFrame, dict, path, …
+        Judgments, as for :func:`pyterrier_cwla.evaluate`.
+    runs : path, list of paths, dict of paths by name, or Dask DataFrame
+        Files or folders as :func:`pyterrier_cwla.stream` takes them, which workers must find under the same paths. Or
+        a Dask DataFrame with the columns query_id, doc_id and score (or qid and docno), what else the measures need,
+        and a column ``run`` if it has several runs. It is computed twice, once for its ids alone: call ``.persist()``
+        first if that is expensive.
+    measures : iterable
+        Measures, or their names.
+    by_query : bool
+        Whether to return values of queries instead of means.
+    cache_dir : path, optional
+        For runs in files: a folder of this machine in which values are cached as by :func:`pyterrier_cwla.evaluate`,
+        file by file. All values of queries then come to this machine, which also reads the files to hash them.
+    client : distributed.Client, optional
+        By default the last that was made.
 
-    Raises what :func:`pyterrier_cwla.stream` raises of files, wherever that happened, and what
-    :func:`pyterrier_cwla.evaluate` raises of frames; MissingLength for ``missing="mean"``
-    without ``lengths=`` (no worker knows the mean of a whole run), and CWLAError where Dask is not installed, where
-    there is no client, or where workers die again and again.
+    Returns
+    -------
+    DataFrame, or Dask DataFrame
+        Means, a row for each run. With ``by_query``, a Dask DataFrame with the columns run, query_id and one for each
+        measure, runs and queries in order. It is computed, and lies on the workers: ``.compute()`` fetches it,
+        ``.to_parquet(folder)`` writes it partition by partition. Nothing is returned if any part was not evaluated.
 
+    Raises
+    ------
+    MissingLength
+        For ``missing="mean"`` without ``lengths=``, since no worker knows the mean of a whole run.
+    CWLAError
+        What :func:`pyterrier_cwla.stream` raises for files and :func:`pyterrier_cwla.evaluate` for frames; also if Dask
+        is not installed, if there is no client, and if workers die again and again.
+
+    Examples
+    --------
     >>> import dask.dataframe, pandas as pd
     >>> from dask.distributed import Client
     >>> from pyterrier_cwla.evaluation import cluster
@@ -105,19 +123,33 @@ def evaluate(
 
 @contextmanager
 def workers(client: Client | None = None) -> Iterator[Client]:
-    """Within this, all that takes ``jobs=`` or ``n_jobs=`` runs on the workers of a Dask client.
+    """Within this, all that takes ``n_jobs=`` (or PyTerrier's ``jobs=``) runs on the workers of a Dask client.
 
-    Studies, simulations, scikit-learn's searches and cross-validation, and with ``jobs=2`` or more ``StudySearch`` and
-    PyTerrier's own searches. It is ``joblib.parallel_config("dask")``, and tells PyTerrier's searches where workers
-    are. Without ``client`` it is the last that was made. What several tasks have in common, such as a study's scores,
-    goes to each worker once. Results are the same to the last bit as with one process.
+    That is studies, simulations, scikit-learn's searches and cross-validation, and with ``jobs=2`` or more
+    ``StudySearch`` and PyTerrier's own searches. It is ``joblib.parallel_config("dask")``, and tells PyTerrier's
+    searches where workers are. What several tasks have in common, such as a study's scores, goes to each worker once.
+    Results are the same to the last bit as with one process.
 
-    Raises CWLAError where Dask is not installed, where there is no client, or where workers die again and again.
+    Parameters
+    ----------
+    client : distributed.Client, optional
+        By default the last that was made.
+
+    Yields
+    ------
+    distributed.Client
+        The client.
+
+    Raises
+    ------
+    CWLAError
+        If Dask is not installed, if there is no client, and if workers die again and again.
     """
     from joblib import parallel_config
 
     client = _connected(client)
     with _speaking_of_the_dead(), parallel_config("dask", client=client) as config:
+        # PyTerrier's parallel searches set the initializer of processes there, as joblib's other backends have it.
         config["backend"]._workers = processes = _Processes(client)
         try:
             yield client

@@ -33,18 +33,46 @@ def evaluate(
     progress: bool = False,
     cache_dir: str | Path | None = None,
 ) -> pd.DataFrame:
-    """Evaluates runs: one row a run (or, ``by_query``, a run and query), one column a measure.
+    """Evaluate runs: one row for each run (or each run and query), one column for each measure.
 
-    ``runs``: a run, or a dict of runs by name. Runs and ``qrels`` are DataFrames, polars or Arrow tables, dicts of
-    dicts, iterables of ir_measures' named tuples, or paths. A path may be that of a file or folder larger than memory,
-    and of several runs: ``pyterrier_cwla.files.run_files.sources`` says which, and ``stream`` how they are read.
-    ``check``: a document twice in a ranking and a pair judged twice are errors; ``check=False`` leaves out what is not
-    free, and then finds repeated documents of frames only where they are relevant (or judged, if a measure needs all
-    judgments). Repeats that are not found count as documents of their own. Judgments and files are always checked in
-    full. ``progress=True`` shows a bar while files take long. ``cache_dir``: a folder in which the values of queries
-    are cached, run by run and measure by measure, so that an evaluation that was interrupted, or is asked for more
-    measures or runs, continues from there; values of files and tables with other contents are not used.
+    Parameters
+    ----------
+    qrels : DataFrame, dict, path, …
+        Judgments: a DataFrame, polars or Arrow table, dict of dicts, iterable of ir_measures' named tuples, or path.
+    runs : DataFrame, dict, path, …
+        A run in any of these forms, or a dict of runs by name. A path may be that of a file or folder larger than
+        memory, and of several runs: see ``pyterrier_cwla.files.run_files.sources`` and :func:`stream`.
+    measures : iterable
+        Measures, or their names.
+    by_query : bool
+        Whether to return values of queries instead of means.
+    check : bool
+        Whether to search all rankings for repeated documents, which are errors. With False they are found in frames
+        only where they are relevant (or judged, if a measure needs all judgments); others count as documents of their
+        own. Judgments and files are always checked in full.
+    progress : bool
+        Whether to show a progress bar while files take long.
+    cache_dir : path, optional
+        Folder in which the values of queries are cached, run by run and measure by measure. An evaluation that was
+        interrupted, or is asked for more measures or runs, continues from there. Values of files and tables with other
+        contents are not used.
 
+    Returns
+    -------
+    DataFrame
+        With the index run, or run and query_id.
+
+    Raises
+    ------
+    BadRun
+        If a run cannot be evaluated, two runs have one name, or there is no run.
+    BadJudgments
+        If the judgments cannot be used.
+    MalformedFile
+        If a file does not hold what it should.
+
+    Examples
+    --------
     >>> qrels = {"q": {"a": 1, "b": 0, "c": 1}}
     >>> run = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
     >>> evaluate(qrels, run, ["AP", "CWLA(C='rbp(0.5)',A='erg',max_rel=1)"]).round(4)
