@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
-from .language import BelowOne, Named, NotNegative, Positive, Probability, decorator
+from ..data.rankings import Array
+from .language import BelowOne, Named, NotNegative, Positive, Probability, Spec, decorator
+from .view import Values, View
 
 aggregation = decorator(
     "aggregation",
@@ -50,14 +52,14 @@ discount = decorator(
 )
 
 
-def _gains(i: Any, r: Any, e: Any, C: Any) -> tuple[Any, Any]:
+def _gains(i: Array, r: Array, e: Array, C: Array | None) -> tuple[float, Array]:
     return 1.0, r
 
 
 @aggregation(
     linear_in_gain=True, affine_beyond_list=True, monotone_in_gain=True, constant_without_gain=True, credit_terms=_gains
 )
-def etg(view: Any) -> Any:
+def etg(view: View) -> Values:
     """All that was found: expected total gain.
 
     A(i) = G(i).
@@ -68,7 +70,7 @@ def etg(view: Any) -> Any:
 
 
 @aggregation(linear_in_gain=True, affine_beyond_list=True, monotone_in_gain=True, credit_terms=_gains)
-def erg(view: Any) -> Any:
+def erg(view: View) -> Values:
     """All that was found, over what all users together spend: expected rate of gain.
 
     A(i) = G(i) / Σ_j V(j)·e_j; with unit effort G(i)/V⁺.
@@ -78,7 +80,7 @@ def erg(view: Any) -> Any:
     return _rate(view.G, view.expected_effort)
 
 
-def _rate(gain: Any, effort: Any) -> Any:
+def _rate(gain: Values, effort: Values) -> Values:
     """Gain per effort; 0 where nothing was gained, even if nothing was spent."""
     if np.min(effort, initial=np.inf) > 0:
         return gain / effort
@@ -87,7 +89,7 @@ def _rate(gain: Any, effort: Any) -> Any:
 
 
 @aggregation(monotone_in_gain=True, credit_terms=lambda i, r, e, C: (1 / i, 1 - C))
-def err(view: Any) -> Any:
+def err(view: View) -> Values:
     """The less the more was spent.
 
     A(i) = 1/E(i); with unit effort 1/i.
@@ -98,7 +100,7 @@ def err(view: Any) -> Any:
 
 
 @aggregation(linear_in_gain=True, monotone_in_gain=True)
-def avg(view: Any) -> Any:
+def avg(view: View) -> Values:
     """The average of what this user saw.
 
     A(i) = G(i)/E(i); with unit effort G(i)/i.
@@ -109,7 +111,7 @@ def avg(view: Any) -> Any:
 
 
 @aggregation(affine_beyond_list=True, monotone_in_gain=True, constant_without_gain=True)
-def max(view: Any) -> Any:
+def max(view: View) -> Values:
     """The best item seen.
 
     A(i) = max_{j≤i} r_j.
@@ -120,7 +122,7 @@ def max(view: Any) -> Any:
 
 
 @aggregation(linear_in_gain=True, affine_beyond_list=True, monotone_in_gain=True)
-def fin(view: Any) -> Any:
+def fin(view: View) -> Values:
     """The last item seen.
 
     A(i) = r_i.
@@ -131,7 +133,7 @@ def fin(view: Any) -> Any:
 
 
 @aggregation(linear_in_gain=True, monotone_in_gain=True)
-def fgt(view: Any, delta: Probability) -> Any:
+def fgt(view: View, delta: Probability) -> Values:
     """What was found, of which a share is forgotten with every item.
 
     A(1) = r_1, A(i) = δ·A(i−1) + r_i.
@@ -142,7 +144,7 @@ def fgt(view: Any, delta: Probability) -> Any:
 
 
 @aggregation(affine_beyond_list=True, monotone_in_gain=True)
-def pe(view: Any, beta: Probability) -> Any:
+def pe(view: View, beta: Probability) -> Values:
     """Peak and end: the best item and the last.
 
     A(i) = β·max_{j≤i} r_j + (1−β)·r_i.
@@ -153,7 +155,7 @@ def pe(view: Any, beta: Probability) -> Any:
 
 
 @aggregation(affine_beyond_list=True, monotone_in_gain=True)
-def items(view: Any) -> Any:
+def items(view: View) -> Values:
     """How many items were seen; its score is V⁺ where everybody leaves.
 
     A(i) = i. Unit: items.
@@ -164,7 +166,7 @@ def items(view: Any) -> Any:
 
 
 @aggregation(affine_beyond_list=True, monotone_in_gain=True)
-def effort(view: Any) -> Any:
+def effort(view: View) -> Values:
     """What was spent: its score is the expected effort of a user.
 
     A(i) = E(i). Unit: that of the effort.
@@ -181,7 +183,7 @@ def effort(view: Any) -> Any:
     constant_without_gain=True,
     credit_terms=lambda i, r, e, C, phi: (np.broadcast_to(phi(i), i.shape), r),
 )
-def utility(view: Any, phi: Annotated[Any, Named("discount")]) -> Any:
+def utility(view: View, phi: Annotated[Spec, Named("discount")]) -> Values:
     """All that was found, each item worth less the deeper it lay.
 
     A(i) = Σ_{j≤i} r_j·φ(j).
@@ -194,7 +196,7 @@ def utility(view: Any, phi: Annotated[Any, Named("discount")]) -> Any:
     return view.discounted(phi)
 
 
-def _while_reading(effort: Any, half_life: float) -> Any:
+def _while_reading(effort: Values, half_life: float) -> Array:
     """The mean of 2^(−t/h) over the time t from 0 to the effort."""
     decays = np.asarray(effort) * (np.log(2) / half_life)
     return np.divide(-np.expm1(-decays), decays, out=np.ones_like(decays), where=decays > 0)
@@ -207,7 +209,7 @@ def _while_reading(effort: Any, half_life: float) -> Any:
     constant_without_gain=True,
     credit_terms=lambda i, r, e, C, half_life: (1.0, r * _while_reading(e, half_life)),
 )
-def smeared(view: Any, half_life: Positive = 224) -> Any:
+def smeared(view: View, half_life: Positive = 224) -> Values:
     """All that was found, each gain coming in evenly over its item's effort while users under decay(half_life) leave.
 
     A(i) = Σ_{j≤i} r_j·(h/(e_j·ln 2))·(1 − 2^(−e_j/h)).
@@ -221,24 +223,24 @@ def smeared(view: Any, half_life: Positive = 224) -> Any:
 
 
 @discount
-def reciprocal(i: Any) -> Any:
+def reciprocal(i: Array) -> Array:
     """φ(i) = 1/i."""
     return 1 / i
 
 
 @discount
-def log2(i: Any) -> Any:
+def log2(i: Array) -> Array:
     """φ(i) = 1/log2(i+1)."""
     return 1 / np.log2(i + 1)
 
 
 @discount
-def power(i: Any, p: NotNegative) -> Any:
+def power(i: Array, p: NotNegative) -> Array:
     """φ(i) = i^(−p)."""
     return i ** -float(p)
 
 
 @discount
-def geometric(i: Any, phi: BelowOne) -> Any:
+def geometric(i: Array, phi: BelowOne) -> Array:
     """φ(i) = φ^(i−1)."""
     return float(phi) ** (i - 1)

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from ..data.rankings import Array
 from ..errors import BadParameter, NoFiniteValue
-from .language import BelowOne, Grade, In, Named, NotNegative, OneOf, Positive, Probability, Rank, decorator
-from .view import before
+from .language import BelowOne, Grade, In, Named, NotNegative, OneOf, Positive, Probability, Rank, Spec, decorator
+from .view import Values, View, before
 
 continuation = decorator(
     "continuation",
@@ -50,7 +51,7 @@ Total = Annotated[str, OneOf("judged", "ranking")]
 
 
 @continuation(constant_beyond_list=True, last_rank=lambda k: k)
-def prec(view: Any, k: Rank) -> Any:
+def prec(view: View, k: Rank) -> Values:
     """Reads exactly k items.
 
     C(i) = 1 for i < k, else 0. Static. V⁺ = k.
@@ -64,7 +65,7 @@ def prec(view: Any, k: Rank) -> Any:
 
 
 @continuation(constant_beyond_list=True, eventually_leaves=True)
-def rbp(view: Any, phi: BelowOne) -> Any:
+def rbp(view: View, phi: BelowOne) -> Values:
     """Goes on with the same probability after every item.
 
     C(i) = φ. Static. V⁺ = 1/(1−φ).
@@ -78,7 +79,7 @@ def rbp(view: Any, phi: BelowOne) -> Any:
 
 
 @continuation(vanishes=True, last_rank=lambda k: k)
-def dcg(view: Any, k: Rank | None = None) -> Any:
+def dcg(view: View, k: Rank | None = None) -> Values:
     """Goes on ever more readily, so that rank i is seen by 1/log2(i+1) of the users.
 
     C(i) = log2(i+1)/log2(i+2) for i < k, else 0. Static. V⁺ = Σ_{i≤k} 1/log2(i+1), infinite without k.
@@ -92,19 +93,19 @@ def dcg(view: Any, k: Rank | None = None) -> Any:
     return C if k is None else np.where(view.i < k, C, 0.0)
 
 
-def _ap1_beyond(view: Any, V: Any, R: str, rel: Any) -> Any:
+def _ap1_beyond(view: View, V: Array, R: str, rel: int | None) -> Array:
     view = view.at_least(rel)
     mass = view.discounted(_reciprocal)[..., -1:]
     lacking = np.maximum(view.total - view.found, 0) if R == "judged" else 0 * mass
     return np.divide(lacking, mass, out=np.full_like(mass, np.inf), where=mass > 0)
 
 
-def _reciprocal(i: Any) -> Any:
+def _reciprocal(i: Array) -> Array:
     return 1 / i
 
 
 @continuation(constant_beyond_list=True, ignores_zero_gain=True, items_beyond=_ap1_beyond, not_in_products=True)
-def ap1(view: Any, R: Total = "judged", rel: Grade | None = None) -> Any:
+def ap1(view: View, R: Total = "judged", rel: Grade | None = None) -> Values:
     """Knows what is still to come, and goes on in proportion to it.
 
     C(i) = Σ_{j>i} r_j/j / Σ_{j≥i} r_j/j. V⁺ = R / Σ r_j/j. R="judged": gain that was not retrieved lies at infinity;
@@ -124,7 +125,7 @@ def ap1(view: Any, R: Total = "judged", rel: Grade | None = None) -> Any:
 
 
 @continuation(constant_beyond_list=True, ignores_zero_gain=True)
-def ap2(view: Any, R: Total = "judged", rel: Grade | None = None) -> Any:
+def ap2(view: View, R: Total = "judged", rel: Grade | None = None) -> Values:
     """Has chosen one unit of all the gain there is, and leaves where it is found.
 
     C(i) = (R − G(i)) / (R − G(i−1)), R the total gain. R="judged": whoever chose what was not retrieved never leaves;
@@ -143,7 +144,7 @@ def ap2(view: Any, R: Total = "judged", rel: Grade | None = None) -> Any:
 
 
 @continuation(constant_beyond_list=True, ignores_zero_gain=True)
-def rr(view: Any, rel: Grade | None = None) -> Any:
+def rr(view: View, rel: Grade | None = None) -> Values:
     """Leaves when satisfied; the gain is the probability of that.
 
     C(i) = 1 − r_i. Adaptive. V⁺ is infinite where no r_i is 1.
@@ -157,7 +158,7 @@ def rr(view: Any, rel: Grade | None = None) -> Any:
 
 
 @continuation(constant_beyond_list=True)
-def cascade(view: Any, gamma: Probability, rel: Grade | None = None) -> Any:
+def cascade(view: View, gamma: Probability, rel: Grade | None = None) -> Values:
     """Leaves when satisfied, and otherwise gives up with probability 1 − γ.
 
     C(i) = γ(1 − r_i). Adaptive.
@@ -170,7 +171,7 @@ def cascade(view: Any, gamma: Probability, rel: Grade | None = None) -> Any:
     return gamma * (1 - view.at_least(rel).r)
 
 
-def _inverse_square_beyond(y: Any, V: Any) -> Any:
+def _inverse_square_beyond(y: Array, V: Array) -> Array:
     """ΣV where C at the m-th rank from here is ((y+m−1)/(y+m))²: V·y²·ψ′(y), ψ′ the trigamma function."""
     from scipy.special import polygamma
 
@@ -178,7 +179,7 @@ def _inverse_square_beyond(y: Any, V: Any) -> Any:
 
 
 @continuation(items_beyond=lambda view, V, T, rel: _inverse_square_beyond(_inst_y(view, T, rel)[..., -1:], V))
-def inst(view: Any, T: Wanted, rel: Grade | None = None) -> Any:
+def inst(view: View, T: Wanted, rel: Grade | None = None) -> Values:
     """Wants gain T, and goes on the more readily the more of it is still missing.
 
     C(i) = ((i + T + T_i − 1) / (i + T + T_i))², T_i = T − G(i). Adaptive.
@@ -192,12 +193,12 @@ def inst(view: Any, T: Wanted, rel: Grade | None = None) -> Any:
     return ((y - 1) / y) ** 2
 
 
-def _inst_y(view: Any, T: float, rel: Any) -> Any:
+def _inst_y(view: View, T: float, rel: int | None) -> Array:
     return view.i + 2 * T - view.at_least(rel).G
 
 
 @continuation(items_beyond=lambda view, V, T: _inverse_square_beyond(view.i[..., -1:] + 2 * T, V))
-def insq(view: Any, T: Wanted) -> Any:
+def insq(view: View, T: Wanted) -> Values:
     """Wants T relevant documents, and goes on the more readily the further it has come.
 
     C(i) = ((i + 2T − 1) / (i + 2T))². Static.
@@ -212,7 +213,7 @@ def insq(view: Any, T: Wanted) -> Any:
 
 
 @continuation(constant_beyond_list=True, eventually_leaves=True)
-def decay(view: Any, half_life: Positive = 224) -> Any:
+def decay(view: View, half_life: Positive = 224) -> Values:
     """Half of the users are gone after half_life, counted in effort (seconds where effort is time).
 
     C(i) = 2^(−e_i/h), so that V(i) = 2^(−E(i−1)/h).
@@ -229,7 +230,7 @@ def decay(view: Any, half_life: Positive = 224) -> Any:
 
 
 @continuation(constant_beyond_list=True, last_rank=lambda k: k)
-def carterette1(view: Any, k: Rank) -> Any:
+def carterette1(view: View, k: Rank) -> Values:
     """Goes on ever more readily, so that rank i is seen by 1/i of the users, down to rank k.
 
     C(i) = i/(i+1) for i < k, else 0. Static. V⁺ = Σ_{i≤k} 1/i.
@@ -243,7 +244,7 @@ def carterette1(view: Any, k: Rank) -> Any:
 
 
 @continuation(constant_beyond_list=True, last_rank=lambda k, rel: k)
-def carterette2(view: Any, k: Rank, rel: Grade | None = None) -> Any:
+def carterette2(view: View, k: Rank, rel: Grade | None = None) -> Values:
     """Goes on after every item without gain, and after the others the more readily the more was found.
 
     C(i) = 1 where r_i = 0, else G(i)/(G(i)+1); 0 from rank k on. Adaptive.
@@ -258,7 +259,7 @@ def carterette2(view: Any, k: Rank, rel: Grade | None = None) -> Any:
 
 
 @continuation(constant_beyond_list=True, ignores_zero_gain=True)
-def carterette3(view: Any, theta: Probability, rel: Grade | None = None) -> Any:
+def carterette3(view: View, theta: Probability, rel: Grade | None = None) -> Values:
     """Leaves with the same probability at every item that gains something, and at no other.
 
     C(i) = 1 − θ where r_i > 0, else 1. Adaptive. (The paper prints 0 instead of 1.)
@@ -271,7 +272,7 @@ def carterette3(view: Any, theta: Probability, rel: Grade | None = None) -> Any:
     return np.where(view.at_least(rel).r > 0, 1 - theta, 1.0)
 
 
-def _product_of_facts(name: str, first: Any, second: Any) -> Any:
+def _product_of_facts(name: str, first: Spec, second: Spec) -> Any:
     one, other = first.fact(name), second.fact(name)
     if name in ("constant_beyond_list", "ignores_zero_gain"):
         return one and other
@@ -287,8 +288,8 @@ def _product_of_facts(name: str, first: Any, second: Any) -> Any:
 
 @continuation(of_parts=_product_of_facts)
 def product(
-    view: Any, first: Annotated[Any, Named("continuation")], second: Annotated[Any, Named("continuation")]
-) -> Any:
+    view: View, first: Annotated[Spec, Named("continuation")], second: Annotated[Spec, Named("continuation")]
+) -> Values:
     """Goes on where two reasons to leave both fail.
 
     C(i) = C₁(i)·C₂(i). ap1, whose missing gain lies at infinity, and patience, which gives V, cannot be factors.
@@ -307,7 +308,7 @@ def product(
     return first(view) * second(view)
 
 
-def _bpm_beyond(view: Any, V: Any, T: float, K: float, h_b: float, h_c: float, m: float) -> Any:
+def _bpm_beyond(view: View, V: Array, T: float, K: float, h_b: float, h_c: float, m: float) -> Array:
     """How many items are seen until the limits, which fall with every one, are met: the first rank at which C is 0."""
     n, G, E, e = (np.asarray(values, float) for values in (view.i, view.G, view.E, view.beyond([[1.0]]).e))
     n, G, E = n[..., -1:], G[..., -1:], E[..., -1:]
@@ -322,7 +323,9 @@ def _bpm_beyond(view: Any, V: Any, T: float, K: float, h_b: float, h_c: float, m
 
 
 @continuation(items_beyond=_bpm_beyond)
-def bpm(view: Any, T: Positive, K: Positive, h_b: NotNegative = 0, h_c: NotNegative = 0, m: NotNegative = 0.5) -> Any:
+def bpm(
+    view: View, T: Positive, K: Positive, h_b: NotNegative = 0, h_c: NotNegative = 0, m: NotNegative = 0.5
+) -> Values:
     """Goes on while it wants more gain and has effort left; both limits may move with what was found.
 
     C(i) = 1 while G(i) < T_i and E(i) < K_i, else 0; T_i = T + h_b·Σ_{j<i}(r_j − m), K_i = K + h_c·Σ_{j<i}(r_j − m).
@@ -341,7 +344,7 @@ def bpm(view: Any, T: Positive, K: Positive, h_b: NotNegative = 0, h_c: NotNegat
 
 
 @continuation(constant_beyond_list=True)
-def ift_goal(view: Any, T: Positive, b1: Positive = 0.9, R1: NotNegative = 10) -> Any:
+def ift_goal(view: View, T: Positive, b1: Positive = 0.9, R1: NotNegative = 10) -> Values:
     """Forages for gain T, and leaves the more readily the nearer it is.
 
     C(i) = 1 − 1/(1 + b₁·exp((T − G(i))·R₁)). Adaptive. (1 in floats, so that nobody leaves, where T − G(i) > 37/R₁.)
@@ -355,7 +358,7 @@ def ift_goal(view: Any, T: Positive, b1: Positive = 0.9, R1: NotNegative = 10) -
 
 
 @continuation
-def ift_rate(view: Any, A: NotNegative, b2: Positive = 0.9, R2: NotNegative = 10) -> Any:
+def ift_rate(view: View, A: NotNegative, b2: Positive = 0.9, R2: NotNegative = 10) -> Values:
     """Forages as long as gain comes fast enough, at a rate of A for each unit of effort.
 
     C(i) = 1/(1 + b₂·exp((A − G(i)/E(i))·R₂)). Adaptive.
@@ -369,13 +372,13 @@ def ift_rate(view: Any, A: NotNegative, b2: Positive = 0.9, R2: NotNegative = 10
     return _logistic((rate - A) * R2 - np.log(b2))
 
 
-def _logistic(x: Any) -> Any:
+def _logistic(x: Array) -> Array:
     from scipy.special import expit
 
     return expit(x)
 
 
-def _patience_beyond(view: Any, V: Any, T: float) -> Any:
+def _patience_beyond(view: View, V: Array, T: float) -> Array:
     """Σ_m max(0, V − (m−1)·e/T) over the items after the list."""
     step = np.asarray(view.beyond([[1.0]]).e, float) / T
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -384,7 +387,7 @@ def _patience_beyond(view: Any, V: Any, T: float) -> Any:
 
 
 @continuation(gives_survival=True, items_beyond=_patience_beyond, eventually_leaves=True, not_in_products=True)
-def patience(view: Any, T: Positive) -> Any:
+def patience(view: View, T: Positive) -> Values:
     """Has patience for anything up to T, all as likely, and gains from an item only if it lasts to the item's end.
 
     V(i) = max(0, 1 − E(i)/T). Static. Whoever has none for the first item leaves with nothing.
@@ -398,7 +401,7 @@ def patience(view: Any, T: Positive) -> Any:
 
 
 @continuation(constant_beyond_list=True, last_rank=lambda values: len(values) + (not values or values[-1] > 0))
-def fixed(view: Any, *values: Probability) -> Any:
+def fixed(view: View, *values: Probability) -> Values:
     """Goes on with the probabilities given, one a rank; whoever goes on after the last sees one more item.
 
     C(i) = values[i−1], and 0 after the last. Static.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from .gains import P_CLICK, looked_up
 from .language import Grade, Grades, NotNegative, Positive, Probabilities, Probability, decorator
-from .view import UnknownEffort
+from .view import Documents, UnknownEffort, Values
 
 effort = decorator(
     "effort",
@@ -28,7 +28,7 @@ effort = decorator(
 
 
 @effort(unit_effort=True)
-def unit(documents: Any) -> Any:
+def unit(documents: Documents) -> Values:
     """One for every document: effort counts documents.
 
     e = 1. Unit: documents.
@@ -40,14 +40,14 @@ def unit(documents: Any) -> Any:
 
 @effort
 def time(
-    documents: Any,
+    documents: Documents,
     summary_seconds: NotNegative = 4.4,
     seconds_per_word: NotNegative = 0.018,
     seconds_per_document: NotNegative = 7.8,
     p_click_relevant: Probability = 0.64,
     p_click_nonrelevant: Probability = 0.39,
     rel: Grade = 1,
-) -> Any:
+) -> Values:
     """Reads the summary, and the document if its summary is clicked.
 
     e = T_S + P(C=1|g)·(a·words + b). Unit: seconds.
@@ -64,11 +64,11 @@ _SECONDS = {0: 20.6, 1: 37.1, 2: 60.3}
 
 @effort
 def grade_time(
-    documents: Any,
+    documents: Documents,
     summary_seconds: NotNegative = 4.4,
     p_click: Probabilities = P_CLICK,
     seconds: Annotated[dict, Grades("seconds")] = _SECONDS,
-) -> Any:
+) -> Values:
     """Reads the summary, and if it is clicked the document, for as long as documents of its grade are read.
 
     e = T_S + P(C=1|g)·seconds[g]. Unit: seconds.
@@ -84,7 +84,7 @@ def grade_time(
 
 
 @effort
-def by_grade(documents: Any, efforts: Annotated[dict, Grades("efforts")]) -> Any:
+def by_grade(documents: Documents, efforts: Annotated[dict, Grades("efforts")]) -> Values:
     """As given for each grade; grade 0 stands for all that is not relevant or not judged.
 
     e = efforts[g]. Unit: as given.
@@ -98,7 +98,7 @@ def by_grade(documents: Any, efforts: Annotated[dict, Grades("efforts")]) -> Any
 
 
 @effort
-def ratio(documents: Any, times: Positive, rel: Grade = 1) -> Any:
+def ratio(documents: Documents, times: Positive, rel: Grade = 1) -> Values:
     """A relevant document costs one, and so many times what another does.
 
     e = 1 where g ≥ rel, else 1/times. Unit: relevant documents.
@@ -113,13 +113,13 @@ def ratio(documents: Any, times: Positive, rel: Grade = 1) -> Any:
 
 @effort
 def reading(
-    documents: Any,
+    documents: Documents,
     summary_words: NotNegative = 0,
     share: Probability = 1,
     p_click_relevant: Probability = 1,
     p_click_nonrelevant: Probability = 1,
     rel: Grade = 1,
-) -> Any:
+) -> Values:
     """Reads the summary, and of the document, if its summary is clicked, a share of the text.
 
     e = summary_words + P(C=1|g)·share·words. Unit: words.
@@ -131,7 +131,7 @@ def reading(
 
 
 @effort
-def given(documents: Any) -> Any:
+def given(documents: Documents) -> Values:
     """As given with each item, for rankings that are arrays.
 
     >>> score([1, 1], efforts=[1, 3], C="prec(2)", A="avg", end="stop")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ..data.rankings import Array
 from ..errors import BadJudgments, BadParameter
 from .language import Grade, Grades, NotNegative, OneOf, Probabilities, Probability, decorator, written
 
@@ -29,7 +31,7 @@ gain = decorator(
 
 
 @gain
-def binary(grade: Any, rel: Grade = 1) -> Any:
+def binary(grade: ArrayLike, rel: Grade = 1) -> Array:
     """1 for every grade of at least ``rel``.
 
     r = [g ≥ rel]. Range [0, 1].
@@ -43,7 +45,7 @@ def binary(grade: Any, rel: Grade = 1) -> Any:
 
 
 @gain
-def linear(grade: Any, max_rel: float, min_rel: NotNegative = 0) -> Any:
+def linear(grade: ArrayLike, max_rel: float, min_rel: NotNegative = 0) -> Array:
     """In proportion to the grade.
 
     r = (g − min_rel) / (max_rel − min_rel), and 0 below min_rel. Range [0, 1].
@@ -59,7 +61,7 @@ def linear(grade: Any, max_rel: float, min_rel: NotNegative = 0) -> Any:
 
 
 @gain
-def exponential(grade: Any, max_rel: float) -> Any:
+def exponential(grade: ArrayLike, max_rel: float) -> Array:
     """The probability that a document of this grade satisfies.
 
     r = (2^g − 1) / 2^max_rel. Range [0, 1).
@@ -75,7 +77,7 @@ def exponential(grade: Any, max_rel: float) -> Any:
 
 
 @gain
-def raw(grade: Any) -> Any:
+def raw(grade: ArrayLike) -> Array:
     """The grade itself, as trec_eval's nDCG has it.
 
     r = g. Range [0, ∞).
@@ -89,7 +91,7 @@ def raw(grade: Any) -> Any:
 
 
 @gain
-def burges(grade: Any) -> Any:
+def burges(grade: ArrayLike) -> Array:
     """Doubles with every grade, as in the nDCG of web search.
 
     r = 2^g − 1. Range [0, ∞).
@@ -108,8 +110,8 @@ def _grades_of_table(gains: dict, others: str) -> list | None:
 
 @gain(known_grades=_grades_of_table)
 def table(
-    grade: Any, gains: Annotated[dict, Grades()], others: Annotated[str, OneOf("error", "grade")] = "error"
-) -> Any:
+    grade: ArrayLike, gains: Annotated[dict, Grades()], others: Annotated[str, OneOf("error", "grade")] = "error"
+) -> Array:
     """As given for each grade.
 
     r = gains[g]. A grade that the table lacks is an error, or (others="grade") gains what it is.
@@ -122,7 +124,7 @@ def table(
     return looked_up(grade, gains, "gain='table(%s)'")
 
 
-def looked_up(grade: Any, numbers: dict, text: str) -> Any:
+def looked_up(grade: ArrayLike, numbers: dict, text: str) -> Array:
     """The number of each grade.
 
     Parameters
@@ -153,7 +155,7 @@ def looked_up(grade: Any, numbers: dict, text: str) -> Any:
 
 
 @gain(known_grades=lambda weights: list(range(1, len(weights) + 1)))
-def threshold(grade: Any, *weights: Probability) -> Any:
+def threshold(grade: ArrayLike, *weights: Probability) -> Array:
     """The probability that a user takes a document of this grade for relevant.
 
     r = Σ_{s≤g} weights[s−1], weights[s−1] the share of users for whom relevance begins at grade s. Range [0, 1].
@@ -180,7 +182,7 @@ def threshold(grade: Any, *weights: Probability) -> Any:
 
 
 @gain
-def clicksave(grade: Any, p_click: Probability = 0.64, p_save: Probability = 0.77, rel: Grade = 1) -> Any:
+def clicksave(grade: ArrayLike, p_click: Probability = 0.64, p_save: Probability = 0.77, rel: Grade = 1) -> Array:
     """The probability that a relevant document is clicked and then saved.
 
     r = P(C=1|R=1)·P(S=1|R=1) where g ≥ rel, else 0. Range [0, 1].
@@ -198,7 +200,7 @@ _P_SAVE = {1: 0.2, 2: 0.8}
 
 
 @gain(known_grades=lambda p_click, p_save: [grade for grade in p_save if grade > 0])
-def clicksave_by_grade(grade: Any, p_click: Probabilities = P_CLICK, p_save: Probabilities = _P_SAVE) -> Any:
+def clicksave_by_grade(grade: ArrayLike, p_click: Probabilities = P_CLICK, p_save: Probabilities = _P_SAVE) -> Array:
     """The probability that a document is clicked and then saved, grade by grade.
 
     r = P(C=1|g)·P(S=1|g). Range [0, 1].

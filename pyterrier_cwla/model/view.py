@@ -8,7 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..data.rankings import Array
 from ..errors import NoFiniteValue
+
+Values = Array | float
+"""What functions of a view return: one number, or an array that broadcasts to [queries × ranks]."""
 
 
 class UnknownEffort(NoFiniteValue):
