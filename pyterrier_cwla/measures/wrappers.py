@@ -84,7 +84,7 @@ def innermost(measure: Measure) -> Measure:
 def known_as(measure: Measure) -> str:
     """The name in the literature of the innermost measure: "nDCG" as well where a CWLA discounts gains as nDCG does."""
     inner = innermost(measure)
-    if isinstance(inner, CWLA) and inner.metric.C.name == "dcg" and inner.metric.norm == "ideal":
+    if isinstance(inner, type(CWLA)) and inner.metric.C.name == "dcg" and inner.metric.norm == "ideal":
         return "nDCG"
     return str(inner.NAME)
 
