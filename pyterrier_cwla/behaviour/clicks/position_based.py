@@ -65,12 +65,11 @@ def position_model(
     resamples: int = 1000,
     seed: int = 0,
 ) -> PositionModel:
-    """The probability b_p that rank p is examined, from clicks on the same documents at different ranks.
+    """Estimate the probability b_p that rank p is examined, from clicks on the same documents at different ranks.
 
-    P(click on u at p) = a_u·b_p: whoever examines a result is attracted by it with a_u, wherever it stands. Maximum
-    likelihood by EM, over all rows of the log (one for each result that was *shown*, at ranks down to ``depth``); ranks
-    that a list lacks do no harm, and are not guessed. ``of``: the columns whose values have attractions of their own;
-    with ``("grade",)`` all results of a grade attract alike, which needs no document at two ranks.
+    P(click on u at p) = a_u·b_p: users who examine a result are attracted by it with a_u, wherever it stands. Maximum
+    likelihood by EM, over all rows of the log (one for each result that was *shown*); ranks that a list lacks do no
+    harm, and are not guessed.
 
     Only the product is seen, so b_1 = 1; another b_p may come out above 1. It can be told only if documents that were
     clicked lead from rank 1 to rank p, standing at one and at the other: otherwise b_p is NaN and a note names p, and
@@ -79,8 +78,36 @@ def position_model(
     Intervals: the bootstrap over users of the first Newton step from the estimate, all a_u fitted again at each. With
     few views of each document they are too narrow (some ten: half of those of 95 % miss), which a note says.
 
-    Raises BadLog where there are no clicks, or no rank but the first can be told.
+    Parameters
+    ----------
+    log : InteractionLog, or rows that make one
+    depth : int, optional
+        The deepest rank that is read; by default all.
+    of : sequence of str
+        The columns whose values have attractions of their own; with ``("grade",)`` all results of a grade attract
+        alike, which needs no document at two ranks.
+    confidence : float in (0, 1)
+        Level of the intervals.
+    resamples : int
+        Resamples of users.
+    seed : int
+        Seed of the resamples.
 
+    Returns
+    -------
+    PositionModel
+
+    Raises
+    ------
+    BadLog
+        If there are no clicks, or no rank but the first can be told.
+
+    References
+    ----------
+    Craswell et al. (2008), examination model; Chapelle et al. (2009), section 3 and Figure 1.
+
+    Examples
+    --------
     >>> import numpy as np, pandas as pd
     >>> rng, b = np.random.default_rng(0), [1, 0.6, 0.3]
     >>> rows = [(f"u{s % 40}", f"s{s}", "t", p + 1, f"d{d}", bool(rng.random() < (0.3, 0.5, 0.9)[d] * b[p]))
@@ -92,8 +119,6 @@ def position_model(
     0     1   1000     582  1.00  1.00  1.00
     1     2   1000     328  0.60  0.55  0.64
     2     3   1000     173  0.29  0.26  0.33
-
-    Source: Craswell et al. (2008), examination model; Chapelle et al. (2009), section 3 and Figure 1.
     """
     log = as_log(log)
     rows = log.rows if depth is None else log.rows[log.rows["rank"] <= depth]

@@ -64,17 +64,41 @@ def grade_efforts(
     resamples: int = 1000,
     seed: int = 0,
 ) -> GradeEfforts:
-    """The expected seconds to examine a result of each grade, t(r) = t_summary + P_click(r)·t_click(r).
+    """Estimate the expected seconds to examine a result of each grade, t(r) = t_summary + P_click(r)·t_click(r).
 
     P_click(r) is the share of the seen results of grade r that were clicked (without a column ``seen``: of all that
     have a row), t_click(r) the mean ``document_seconds`` of the clicked ones, and t_summary the ``summary_seconds`` of
-    all seen results over their number (in sessions that have any); or what is given, such as the 4.4 s that the paper
-    takes from Smucker and Clarke. All users' observations count alike. Clicked results whose seconds are not known
-    count for P_click alone, results that are not judged for t_summary alone. Intervals are over users; a t_summary
-    that is given has none.
+    all seen results over their number (in sessions that have any), or what is given. All users' observations count
+    alike. Clicked results whose seconds are not known count for P_click alone, results that are not judged for
+    t_summary alone.
 
-    Raises BadLog where grades, seconds or a grade's clicks are missing.
+    Parameters
+    ----------
+    log : InteractionLog, or rows that make one
+    summary_seconds : float, optional
+        t_summary in seconds, such as the 4.4 s that the paper takes from Smucker and Clarke; then it has no interval.
+    confidence : float in (0, 1)
+        Level of the intervals, which are over users.
+    resamples : int
+        Resamples of users.
+    seed : int
+        Seed of the resamples.
 
+    Returns
+    -------
+    GradeEfforts
+
+    Raises
+    ------
+    BadLog
+        If grades, seconds or a grade's clicks are missing.
+
+    References
+    ----------
+    Jiang and Allan (2016), Eq. 6 and Table 2.
+
+    Examples
+    --------
     >>> rows = [dict(user=f"u{n}", session="s", topic="t", rank=r, docno=f"d{r}", clicked=n % 2 == 0, grade=g,
     ...              document_seconds=s if n % 2 == 0 else None)
     ...         for n in range(10) for r, g, s in [(1, 0, 20.0), (2, 1, 40.0)]]
@@ -85,8 +109,6 @@ def grade_efforts(
     1      1        5.0      0.5     40.0  25.0       1.0
     >>> efforts.by_grade()
     'by_grade({0: 0.6, 1: 1})'
-
-    Source: Jiang and Allan (2016), Eq. 6 and Table 2.
     """
     log = as_log(log)
     _check(log, summary_seconds)

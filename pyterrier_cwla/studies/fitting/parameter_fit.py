@@ -50,32 +50,63 @@ def fit(
     progress: bool = True,
     n_jobs: int = 1,
 ) -> Fit:  # over 50 lines: half of them are parameters and what is reported
-    """Fits parameters of a measure to ratings, sessions' ratings or preferences.
+    """Fit parameters of a measure to ratings, sessions' ratings or preferences.
 
-    ``template``: a text with a ``$name`` for each parameter, such as ``"TBG(half_life=$h)"`` or
-    ``"CWLA(C='rr',A='err',gain='table({1:$r1,2:$r2})')"``, or a function of the parameters that returns a measure ·
-    ``ranges``: by name ``(low, high)`` for numbers (on a logarithmic scale where high is 100 times low or more, given
-    to four digits), ``range(1, 301)`` for whole ones, or a list of values · ``objective``: "pearson", "spearman",
-    "tau_b", "nrmse" or, of preferences, "agreement", where each rating counts once; or one of these after
-    ``"weighted_"``,
-    where it counts as often as its column ``n`` says, in sample and held out; without it "pearson", or of preferences
-    "agreement" · ``default``: values to compare with · ``where``: a condition, such as ``lambda s1, s2: s1 <= s2`` ·
-    ``most``: candidates that are scored at most.
+    In-sample agreement is optimistic. So the search is repeated without each of ``cv`` folds, ``repeats`` times:
+    parameters are chosen by the other folds, and evaluated on this one. Ratings of one user stay together where users
+    are known (a column ``user``), so that the folds are users who were not fitted to. The gain over the default is that
+    of fitted measures on held-out folds, with a t-test corrected for what folds share (Nadeau and Bengio, 2003).
 
-    What is found on the ratings that it was chosen by is too good. So the search is done again without each of ``cv``
-    folds, ``repeats`` times: parameters are chosen by the other folds, and held against this one. Ratings of one user
-    stay together, where users are known (a column ``user``), so that the folds are users who were not fitted to. The
-    gain over the default is that of fitted measures on held-out folds, with a t-test corrected for what folds share
-    (Nadeau and Bengio, 2003).
+    Each candidate is scored once, and chosen by every fold that it suits (see ``search.Search``).
 
-    Each candidate is scored once, and chosen by every fold that it suits (see ``search.Search``); ``cache_dir``: a
-    folder in which scores are kept as they are computed; those of measures with functions of your own only where these
-    have a ``version=`` · ``progress``: counts candidates; where ranges are numbers there may be fewer than the bar is
-    long · ``n_jobs``: processes, which pay off where one candidate takes long to score (thousands of lists).
+    Parameters
+    ----------
+    template : str, callable or Template
+        A text with a ``$name`` for each parameter, such as ``"TBG(half_life=$h)"`` or
+        ``"CWLA(C='rr',A='err',gain='table({1:$r1,2:$r2})')"``, or a function of the parameters that returns a measure.
+    ranges : mapping
+        By name ``(low, high)`` for numbers (on a logarithmic scale where high is 100 times low or more, given to four
+        digits), ``range(1, 301)`` for whole ones, or a list of values.
+    rated : Rated
+        What users were shown, and their ratings.
+    objective : str, optional
+        "pearson", "spearman", "tau_b", "nrmse" or, of preferences, "agreement", where each rating counts once; or one
+        of these after ``"weighted_"``, where it counts as often as its column ``n`` says, in sample and held out. The
+        default is "pearson", of preferences "agreement".
+    default : mapping, optional
+        Values to compare with.
+    where : callable, optional
+        A condition, such as ``lambda s1, s2: s1 <= s2``.
+    cv, repeats : int
+        Folds, from 2, and how often ratings are split into them, from 1.
+    most : int
+        Candidates that are scored at most, from 2.
+    seed : int
+        Seed of the search and of the folds.
+    cache_dir : str or Path, optional
+        Folder that caches scores as they are computed; those of measures with functions of your own only where these
+        have a ``version=``.
+    progress : bool
+        Whether a bar counts candidates; where ranges are numbers there may be fewer than the bar is long.
+    n_jobs : int
+        Processes, which pay off where one candidate takes long to score (thousands of lists).
 
-    Raises BadParameter for names that do not go together, ranges, and objectives that the ratings do not have,
-    BadRatings where all ratings are the same (of preferences: none).
+    Returns
+    -------
+    Fit
 
+    Raises
+    ------
+    BadParameter
+        If names do not go together, a range is none, or the ratings do not have the objective.
+    BadRatings
+        If all ratings are the same (of preferences: none).
+
+    References ---------- Jiang and Allan (2016), section 5.1, for parameters that maximise Pearson's r; Chapelle et al.
+    (2009), section 7.1, for values of grades and of utility that maximise correlation or agreement.
+
+    Examples
+    --------
     >>> qrels = {q: {"a": 1, "b": 2} for q in "123456"}
     >>> lists = {"1": "ab", "2": "ba", "3": "a", "4": "b", "5": "xa", "6": "xb"}
     >>> run = {q: {d: -rank for rank, d in enumerate(docs)} for q, docs in lists.items()}
@@ -84,9 +115,6 @@ def fit(
     >>> found = fit(text, {"p": [0.2, 0.5, 0.8]}, rated, default={"p": 0.8}, cv=2, repeats=1, progress=False)
     >>> found.values, found.measure
     ({'p': 0.5}, CWLA(C='rbp(0.5)',A='erg',max_rel=2))
-
-    Source: Jiang and Allan (2016), section 5.1, for parameters that maximise Pearson's r; Chapelle et al. (2009),
-    section 7.1, for values of grades and of utility that maximise correlation or agreement.
     """
     template = Template.of(template)
     spans = {name: Range.of(given, name) for name, given in ranges.items()}

@@ -123,22 +123,14 @@ class Fit(Study):
 
     def tables(self) -> dict[str, Table]:
         where = self._where()
-        gain = self.gain
-        summary = {
-            "measure": ["fitted"],
-            "parameters": [said(self.values)],
-            "in_sample": [self.about["value"]],
-            "held_out": [self.folds["held_out"].mean()],
-        }
-        if gain is not None:
-            summary["measure"].append("default")
-            summary["parameters"].append(said(self.about["default"]))
-            summary["in_sample"].append(self.about["default_value"])
-            summary["held_out"].append(self.folds["default"].mean())
+        summary = [("fitted", said(self.values), self.about["value"], self.folds["held_out"].mean())]
+        if self.gain is not None:
+            default = said(self.about["default"])
+            summary.append(("default", default, self.about["default_value"], self.folds["default"].mean()))
         return {
             "summary": Table(
                 f"{OBJECTIVES[self.about['objective']].capitalize()}", f"Held out: means of folds. {where}",
-                pd.DataFrame(summary),
+                pd.DataFrame(summary, columns=["measure", "parameters", "in_sample", "held_out"]),
             ),
             "parameters": Table(
                 "Parameters",

@@ -116,18 +116,47 @@ def groups_left_out(
     resamples: int = 500,
     seed: int = 0,
 ) -> GroupsLeftOut:
-    """How a group's runs would have fared had the group not taken part, so that nobody judged what it alone found.
+    """Rank each group's runs as if the group had not taken part, so that nobody judged what it alone found.
 
     For each group, the judgments of documents are lost that only its runs have (in their first ``depth``); all runs are
     scored without them, and the ranks of the group's own are compared with those by all judgments. What no run has is
-    kept. ``groups``: the group of each run, by its name · ``pool``: by default infAP does not know that what is lost
-    was in a pool ("judged"): had the group stayed away, it would not have been · the others as for :func:`robustness`;
-    intervals are of the bootstrap over topics.
+    kept.
 
-    Raises :class:`BadParameter` where a run has no group, or all have the same.
+    Parameters
+    ----------
+    qrels, runs, measures
+        As for :func:`robustness`.
+    groups : mapping
+        The group of each run, by its name.
+    depth : int, optional
+        Ranks, from 1, in which a run puts documents into the pool; by default all.
+    complete : float in (0, 1], optional
+        As for :func:`robustness`.
+    pool : {"judged", "whole"}
+        Whether infAP knows that lost documents were in a pool ("whole"). By default it does not: had the group stayed
+        away, they would not have been.
+    confidence : float in (0, 1)
+        Level of the intervals.
+    resamples : int
+        Resamples of the bootstrap over topics.
+    seed : int
+        Seed of the resamples.
 
-    Source: Zobel (1998); Voorhees (2001).
+    Returns
+    -------
+    GroupsLeftOut
 
+    Raises
+    ------
+    BadParameter
+        If a run has no group, or all have the same.
+
+    References
+    ----------
+    Zobel (1998); Voorhees (2001).
+
+    Examples
+    --------
     >>> qrels = {q: {"a": 1, "b": 0, "c": 1, "d": 1} for q in "12"}
     >>> runs = {"one": {q: {"a": 2.0, "c": 1.0} for q in "12"}, "two": {q: {"a": 2.0, "b": 1.0} for q in "12"}}
     >>> study = groups_left_out(qrels, runs, {"one": "A", "two": "B"}, ["AP"])

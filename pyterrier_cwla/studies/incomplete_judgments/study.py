@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from .result import Robustness
 from .significance_kept import PairTests
 from .system_order import Orders
 from .work import Resampling, Work, cached, chosen_pairs, identity
+
+Array = np.ndarray
 
 #: Those of the paper, and average precision. Its nDCG is of binary judgments.
 MEASURES = {"bpref": "Bpref", "infAP": "infAP", "nDCG": "CWLA(C='dcg',A='etg',gain='binary',norm='ideal')", "AP": "AP"}
@@ -214,15 +217,18 @@ def _studied(
     names = list(masking.measures)
     known, cache_dir = cached(masking, identity(masking, holes), cache_dir)
     seeds = range(how.seed, how.seed + how.seeds)
-    work = Work(masking, holes, pairs)
-    pieces = Pieces(known, cache_dir, progress, n_jobs).each(
+    work, pieces_of = (
+        Work(masking, holes, pairs),
+        partial(Pieces, cache_dir=cache_dir, progress=progress, n_jobs=n_jobs),
+    )
+    pieces = pieces_of(known).each(
         [f"scores {seed}" for seed in seeds], work, "scoring with holes", "seeds", layout=work.layout_of_scores
     )
     scores = np.stack([piece["scores"] for piece in pieces])
-    resampled = _resampled(scores, known, how, cache_dir, progress, n_jobs)
+    resampled = _resampled(scores, known, how, pieces_of)
     tests = None
     if len(pairs):
-        pieces = Pieces({**known, "pairs": fingerprint(pairs)}, cache_dir, progress, n_jobs).each(
+        pieces = pieces_of({**known, "pairs": fingerprint(pairs)}).each(
             [f"pairs {seed}" for seed in seeds], work, "testing pairs with holes", "seeds", layout=work.layout_of_pairs
         )
         p = np.stack([piece["p"] for piece in pieces])
@@ -245,14 +251,12 @@ def _studied(
 
 
 def _resampled(
-    scores: Any, known: dict[str, Any], how: Settings, cache_dir: Any, progress: bool, n_jobs: int
-) -> tuple[Any, Any]:
+    scores: Array, known: dict[str, Any], how: Settings, pieces_of: Callable[[dict[str, Any]], Pieces]
+) -> tuple[Array, Array]:
     """τ of topics that are drawn anew, and for how many seeds it is undefined [resamples × levels × measures]."""
     known = {**known, "resampling": [how.tau, how.resamples, how.seed, how.seeds]}
     resampling = Resampling(scores, how.tau, -(-how.resamples // _PARTS), how.seed)
     parts = [f"resamples {number}" for number in range(_PARTS)]
-    pieces = Pieces(known, cache_dir, progress, n_jobs).each(
-        parts, resampling, "resampling topics", layout=resampling.layout
-    )
+    pieces = pieces_of(known).each(parts, resampling, "resampling topics", layout=resampling.layout)
     tau, undefined = (np.concatenate([piece[what] for piece in pieces]) for what in ("tau", "undefined"))
     return tau[: how.resamples], undefined[: how.resamples]

@@ -52,13 +52,7 @@ def discriminative_power(
     progress: bool = True,
     n_jobs: int = 1,
 ) -> Power:
-    """Tests all pairs of runs by each measure; the share of pairs with p < ``alpha`` is the measure's power.
-
-    ``qrels``, ``runs``, ``measures``: as :func:`evaluate` takes them, runs by name; a query that a run does not answer
-    scores 0 · ``correction``: for all pairs of a measure, one of :func:`compare`'s or None; told beside the power,
-    which is of uncorrected p-values · ``resamples``: of the bootstrap, and random signs of the randomisation test ·
-    ``seed``: of both; all pairs and measures have the same resamples · ``cache_dir``: a folder for what is done of a
-    study that may be broken off (a measure a piece) · ``n_jobs``: processes, each of which needs some 100 MB.
+    """Test all pairs of runs by each measure; the share of pairs with p < ``alpha`` is the measure's power.
 
     * t, Wilcoxon, randomisation: the tests of :func:`compare`.
     * Sakai's bootstrap test: of the differences z, w = z − mean(z) are resampled, and p is the share of resamples w*
@@ -74,12 +68,44 @@ def discriminative_power(
     Where two runs score the same everywhere p = 1; where all queries differ by the same amount, t is infinite and
     p = 0 by t and bootstrap.
 
-    Raises :class:`BadParameter` for a level, correction or number of resamples that cannot be, or fewer than two runs,
-    :class:`BadJudgments` for fewer than three judged queries.
+    Parameters
+    ----------
+    qrels, runs, measures
+        As :func:`evaluate` takes them; runs by name, two or more. A query that a run does not answer scores 0.
+    alpha : float in (0, 1)
+        Level of significance.
+    correction : str, optional
+        For all pairs of a measure, one of :func:`compare`'s. It is reported beside the power, which is of uncorrected
+        p-values.
+    resamples : int
+        Resamples of the bootstrap, and random signs of the randomisation test. All pairs and measures have the same.
+    seed : int
+        Seed of both.
+    cache_dir : str or Path, optional
+        Folder that caches the tests of each measure, so that an interrupted study goes on from there.
+    progress : bool
+        Whether a bar is shown.
+    n_jobs : int
+        Processes, each of which needs some 100 MB.
 
-    Source: Sakai (2006), sections 3 and 4; Smucker and Clarke (2012), Table 2; Efron and Tibshirani (1993), chapter 6
-    for the standard error.
+    Returns
+    -------
+    Power
 
+    Raises
+    ------
+    BadParameter
+        If a level, correction or number of resamples is out of range, or there are fewer than two runs.
+    BadJudgments
+        If fewer than three queries are judged.
+
+    References
+    ----------
+    Sakai (2006), sections 3 and 4; Smucker and Clarke (2012), Table 2; Efron and Tibshirani (1993), chapter 6, for the
+    standard error.
+
+    Examples
+    --------
     >>> qrels = {str(q): {"a": 1, "b": 0} for q in range(12)}
     >>> good, bad = {"a": 2.0, "b": 1.0}, {"a": 1.0, "b": 2.0}
     >>> runs = {"one": {q: good for q in qrels}, "two": {q: bad for q in qrels}}

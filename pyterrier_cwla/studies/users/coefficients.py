@@ -74,15 +74,10 @@ def prediction_columns(errors: Array, constant: Array, reference: Array, cv: int
         difference = np.where(reference < 0, np.nan, _apart(error, error[reference]))
         tested = np.flatnonzero(np.isfinite(difference))
         by_fold = _apart(errors, errors[:, reference]).T[tested]
-        columns["nrmse_difference"] = difference
-        for name, p in (("p_t", t_test(by_fold)), ("p", corrected_t_test(by_fold, 1 / (cv - 1)))):
-            found = np.full(len(error), np.nan)
-            found[tested] = p
-            columns |= (
-                _tested(f"nrmse_difference_{name}", found, correction)
-                if name == "p"
-                else {f"nrmse_difference_{name}": found}
-            )
+        p_t, p = np.full((2, len(error)), np.nan)
+        p_t[tested], p[tested] = t_test(by_fold), corrected_t_test(by_fold, 1 / (cv - 1))
+        columns |= {"nrmse_difference": difference, "nrmse_difference_p_t": p_t}
+        columns |= _tested("nrmse_difference_p", p, correction)
     return columns
 
 

@@ -42,20 +42,50 @@ def sensitivity(
     progress: bool = True,
     n_jobs: int = 1,
 ) -> Sensitivity:
-    """Pearson's r, Spearman's ρ and Kendall's τ_b of measures with ratings, along the values of one parameter.
+    """Correlate measures with ratings along the values of one parameter: Pearson's r, Spearman's ρ and Kendall's τ_b.
 
-    ``templates``: a text with a ``$name`` for the parameter, such as ``"AdaptiveRBP(p=0.8,effort='ratio($e)')@9"``, a
-    function of it that returns a measure, or a dict of these by name · ``values``: the parameter's name and what it is
-    to be: ``{"e": range(1, 11)}``. Intervals are of the bootstrap's standard error over ratings, or over users with all
-    that they rated, where users are known; all measures and values have the same resamples, so that changes are those
-    on the same ratings. Each rating counts once; where ratings have a column ``n``, there are also ``weighted_pearson``
-    and the others after ``weighted_``, for which it counts n times.
+    Intervals are of the bootstrap's standard error over ratings, or over users with all that they rated, where users
+    are known; all measures and values have the same resamples, so that changes are those on the same ratings. Each
+    rating counts once; where ratings have a column ``n``, there are also ``weighted_pearson`` and the others after
+    ``weighted_``, for which it counts n times.
 
-    ``cache_dir``: a folder in which correlations are kept, and taken from only where scores and ratings are the same ·
-    ``n_jobs``: processes, each of which correlates a measure.
+    Parameters
+    ----------
+    templates : str, callable or mapping
+        A text with a ``$name`` for the parameter, such as ``"AdaptiveRBP(p=0.8,effort='ratio($e)')@9"``, a function of
+        it that returns a measure, or a dict of these by name.
+    values : mapping
+        The parameter's name and its values, two or more: ``{"e": range(1, 11)}``.
+    rated : Rated
+        What users were shown, and their ratings.
+    resamples : int
+        Resamples of the bootstrap, from 100.
+    confidence : float in (0, 1)
+        Level of the intervals.
+    seed : int
+        Seed of the resamples.
+    cache_dir : str or Path, optional
+        Folder that caches correlations; they are used only where scores and ratings are the same.
+    progress : bool
+        Whether a bar is shown.
+    n_jobs : int
+        Processes, each of which correlates a measure.
 
-    Raises BadParameter where names do not go together, and for preferences, which have agreement only.
+    Returns
+    -------
+    Sensitivity
 
+    Raises
+    ------
+    BadParameter
+        If names do not go together, or the ratings are preferences, which have agreement only.
+
+    References
+    ----------
+    Jiang and Allan (2016), Figure 1.
+
+    Examples
+    --------
     >>> qrels = {q: {"a": 1, "b": 2} for q in "123456"}
     >>> lists = {"1": "ab", "2": "ba", "3": "a", "4": "b", "5": "xa", "6": "xb"}
     >>> run = {q: {d: -rank for rank, d in enumerate(docs)} for q, docs in lists.items()}
@@ -66,8 +96,6 @@ def sensitivity(
          p  pearson  spearman
     0  0.1    0.908     0.971
     1  0.5    1.000     1.000
-
-    Source: Jiang and Allan (2016), Figure 1.
     """
     check_share(0.95, confidence=confidence)
     check_whole(100, resamples=resamples)

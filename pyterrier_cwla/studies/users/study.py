@@ -40,17 +40,7 @@ def user_agreement(
     order_free: str | None = None,
     seed: int = 0,
 ) -> UserAgreement:  # over 50 lines: half of them are parameters and what is reported
-    """How well measures agree with ratings of lists or sessions, or with preferences between lists.
-
-    ``measures``: as :meth:`Rated.scores` takes them, or a :func:`~pyterrier_cwla.studies.grid` · ``coefficient``:
-    the one that pictures and findings speak of: ``"tau_b"``, ``"pearson"``, ``"spearman"``, or ``"weighted_pearson"``,
-    where ratings have a column ``n``, or of preferences ``"agreement"``; all are computed · ``baseline``: the name of
-    the measure that the others are compared with; of a grid each is compared with the canonical metric of its C ·
-    ``confidence``: of intervals; 1 − ``confidence`` is the level of significance · ``correction``: for all comparisons
-    of a coefficient together, as :func:`pyterrier_cwla.compare` takes it · ``resamples``: of the bootstrap · ``span``,
-    ``cv``, ``repeats``: of :func:`~pyterrier_cwla.studies.nrmse`, for ratings of lists or sessions · ``order_free``:
-    whether a cell of a grid that is the same for all orders of the same documents shows its ``"number"`` (without it,
-    for ratings) or only ``"XX"`` (for preferences), and then is in no comparison · ``seed``: of resamples and folds.
+    """Compare measures with users' ratings of lists or sessions, or with their preferences between lists.
 
     * Correlations: Pearson's r, Spearman's ρ, Kendall's τ_b, scores rounded to 1e-10, each rating counted once; and
       ``weighted_pearson``, r of ratings that count as often as their column ``n`` says. Their p-values say whether they
@@ -72,12 +62,51 @@ def user_agreement(
     A measure that scores all that was rated the same has NaN ("X"). A grid of 56 takes some ten seconds for 500
     ratings, and half a minute for 4,000.
 
-    Raises BadParameter for a coefficient, baseline or correction that there is not, BadRatings where all ratings are
-    the same; but where all preferences are for the first list or all for the second, as where the winner is always
-    named first, there is the share of agreement: give ``coefficient="agreement"``, and correlations are NaN.
+    Parameters
+    ----------
+    rated : Rated
+        What users were shown, and their ratings.
+    measures
+        As :meth:`Rated.scores` takes them, or a :func:`~pyterrier_cwla.studies.grid`.
+    coefficient : str
+        The coefficient of pictures and findings: ``"tau_b"``, ``"pearson"``, ``"spearman"``, or ``"weighted_pearson"``,
+        where ratings have a column ``n``, or of preferences ``"agreement"``. All are computed.
+    baseline : str, optional
+        The name of the measure that the others are compared with; of a grid each is compared with the canonical metric
+        of its C.
+    confidence : float in (0, 1)
+        Level of the intervals; 1 − ``confidence`` is the level of significance.
+    correction : str, optional
+        For all comparisons of a coefficient together, as :func:`pyterrier_cwla.compare` takes it.
+    resamples : int
+        Resamples of the bootstrap, from 100.
+    span, cv, repeats
+        Of :func:`~pyterrier_cwla.studies.nrmse`, for ratings of lists or sessions.
+    order_free : {"number", "XX"}, optional
+        Whether a cell of a grid that is the same for all orders of the same documents shows its number (the default for
+        ratings) or only XX (for preferences), and then is in no comparison.
+    seed : int
+        Seed of resamples and folds.
 
-    Source: Moffat et al. (2022), section 4; Jiang and Allan (2016), section 4; Chapelle et al. (2009), section 6.
+    Returns
+    -------
+    UserAgreement
 
+    Raises
+    ------
+    BadParameter
+        If there is no such coefficient, baseline or correction.
+    BadRatings
+        If all ratings are the same. Where all preferences are for the first list or all for the second, as where the
+        winner is always named first, there is the share of agreement: with ``coefficient="agreement"`` correlations are
+        NaN.
+
+    References
+    ----------
+    Moffat et al. (2022), section 4; Jiang and Allan (2016), section 4; Chapelle et al. (2009), section 6.
+
+    Examples
+    --------
     >>> qrels = {q: {"a": 2, "b": 1, "c": 0} for q in "123456"}
     >>> lists = dict(zip("123456", ["abc", "bac", "acb", "cab", "bca", "cba"]))
     >>> run = {q: {d: -float(i) for i, d in enumerate(docs)} for q, docs in lists.items()}

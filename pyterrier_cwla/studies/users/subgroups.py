@@ -49,26 +49,58 @@ def splits(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Splits:
-    """Correlations of measures with ratings in each part of the ratings.
-
-    ``by``: a column of ``rated.table``: each of its values is a part, or, with ``bins``, so many parts of about the
-    same number of ratings, from the lowest values to the highest (equal values are never parted, so that there may be
-    fewer) · ``coefficient``: "pearson", "spearman" or "tau_b", where each rating counts once, or "weighted_pearson",
-    "weighted_spearman" or "weighted_tau_b", where it counts as often as its column ``n`` says. Intervals are of the
-    bootstrap's standard error over ratings, or over users with all that they rated, where users are known. Parts of
-    fewer than 3 ratings are left out, and counted.
+    """Correlate measures with ratings in each part of the ratings.
 
     Rows of ``kind`` "part" are parts, and those of "all" over all ratings. For Pearson's r, weighted or not, there is
     also "within": the correlation of what scores and ratings have above the mean of their part. *Amalgamation*: the
     correlation over all can be above those in all parts (parts that users like better score higher as a whole), below
     them, or of the other sign; "within" does not compare parts with each other.
 
+    Intervals are of the bootstrap's standard error over ratings, or over users with all that they rated, where users
+    are known. Parts of fewer than 3 ratings are left out, and counted.
+
     Clicks in place of ratings: with ``found`` of :func:`pyterrier_cwla.behaviour.clicks.online_metrics.click_metrics`,
     ``Rated.lists(found.qrels, found.run, ratings)``, ``ratings`` its ``configurations`` with the columns ``query_id``,
     ``rating`` (such as MeanRR) and ``n``; ``coefficient="weighted_pearson"`` is then Chapelle et al.'s.
 
-    Raises BadParameter for a column that there is not, BadRatings where no part has enough ratings.
+    Parameters
+    ----------
+    rated : Rated
+        What users were shown, and their ratings.
+    measures
+        As :meth:`Rated.scores` takes them.
+    by : str
+        A column of ``rated.table``; each of its values is a part.
+    bins : int, optional
+        From 2. Instead, so many parts of about the same number of ratings, from the lowest values to the highest; equal
+        values are never parted, so that there may be fewer.
+    coefficient : str
+        "pearson", "spearman" or "tau_b", where each rating counts once; "weighted_pearson", "weighted_spearman" or
+        "weighted_tau_b", where it counts as often as its column ``n`` says.
+    resamples : int
+        Resamples of the bootstrap, from 100.
+    confidence : float in (0, 1)
+        Level of the intervals.
+    seed : int
+        Seed of the resamples.
 
+    Returns
+    -------
+    Splits
+
+    Raises
+    ------
+    BadParameter
+        If there is no such column, or a parameter is out of range.
+    BadRatings
+        If no part has enough ratings.
+
+    References
+    ----------
+    Chapelle et al. (2009), section 6.3: Tables 4 and 5, Figure 4; Good and Mittal (1987) for amalgamation.
+
+    Examples
+    --------
     >>> qrels = {str(q): {"a": 1} for q in range(6)}
     >>> run = {str(q): {"x": 2.0, "a": 3.0 if q % 3 == 0 else 1.0} for q in range(6)}
     >>> ratings = pd.DataFrame({"query_id": list("012345"), "rating": [3, 1, 2, 5, 4, 3], "words": [1, 1, 1, 2, 2, 2]})
@@ -79,8 +111,6 @@ def splits(
     1  within        6        0.866
     2       1        3        0.866
     3       2        3        0.866
-
-    Source: Chapelle et al. (2009), section 6.3: Tables 4 and 5, Figure 4; Good and Mittal (1987) for amalgamation.
     """
     _check(rated, by, coefficient)
     check_whole(100, resamples=resamples)

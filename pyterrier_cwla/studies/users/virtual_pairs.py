@@ -36,13 +36,11 @@ def virtual_systems(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> VirtualSystems:
-    """Correlation of differences between two systems that give, for each query, one of its lists.
+    """Correlate the differences of two systems that give, for each query, one of its lists.
 
-    ``values``: a row for each configuration, a query with a list: its ``topic`` (the query), the ``measures``' scores
-    (without ``measures`` all other columns of numbers but ``n``), and what users did or said, the column or columns
-    ``target``: click metrics, or ratings. In each of ``repeats`` repetitions every query draws two different of its
-    configurations, one for either system; the systems' differences in the mean over queries, of measure and target, are
-    correlated over the repetitions. For many of these the correlation becomes
+    In each of ``repeats`` repetitions every query draws two different of its configurations, one for either system; the
+    systems' differences in the mean over queries, of measure and target, are correlated over the repetitions. For many
+    of these the correlation becomes
 
         Σ_q S_xy / √(Σ_q S_xx · Σ_q S_yy),
 
@@ -52,8 +50,45 @@ def virtual_systems(
     Queries with one configuration only have nothing to draw: they are left out, and counted. Configurations count the
     same, however often they were shown.
 
-    Raises BadRatings for columns that are missing or no numbers, and where no query has two configurations.
+    With :class:`pyterrier_cwla.behaviour.clicks.online_metrics.ClickMetrics` ``found``:
+    ``evaluate(found.qrels, found.run, measures, by_query=True).droplevel("run").join(found.configurations)``, with
+    ``Rated`` lists: ``rated.scores(measures)`` with columns for the rating and the topic.
 
+    Parameters
+    ----------
+    values : DataFrame
+        A row for each configuration, a query with a list: its query, the scores of measures, and what users did or
+        said.
+    target : str or sequence of str
+        The columns of what users did or said: click metrics, or ratings.
+    topic : str
+        The column of the query.
+    measures : sequence of str, optional
+        The columns of scores; by default all other columns of numbers but ``n``.
+    repeats : int
+        Repetitions, from 10.
+    resamples : int
+        Resamples of the bootstrap, from 100.
+    confidence : float in (0, 1)
+        Level of the intervals.
+    seed : int
+        Seed of repetitions and resamples.
+
+    Returns
+    -------
+    VirtualSystems
+
+    Raises
+    ------
+    BadRatings
+        If columns are missing or no numbers, or no query has two configurations.
+
+    References
+    ----------
+    Chapelle et al. (2009), section 6.4 and Algorithm 3.
+
+    Examples
+    --------
     >>> values = pd.DataFrame({"topic": list("aaabbc"), "RR": [1, 0.5, 0, 1, 0.5, 1], "clicks": [3, 1, 0, 9, 8, 5]})
     >>> found = virtual_systems(values, "clicks")
     >>> found.table[["measure", "limit", "across"]].round(3)
@@ -61,12 +96,6 @@ def virtual_systems(
     0      RR   0.97    0.57
     >>> found.about["left_out"]
     1
-
-    With :class:`pyterrier_cwla.behaviour.clicks.online_metrics.ClickMetrics` ``found``:
-    ``evaluate(found.qrels, found.run, measures, by_query=True).droplevel("run").join(found.configurations)``, with
-    ``Rated`` lists: ``rated.scores(measures)`` with columns for the rating and the topic.
-
-    Source: Chapelle et al. (2009), section 6.4 and Algorithm 3.
     """
     targets = [target] if isinstance(target, str) else list(dict.fromkeys(target))
     check_whole(10, repeats=repeats)
