@@ -33,7 +33,7 @@ _NO_TABLE = (OSError, pa.ArrowException, UnicodeDecodeError, pd.errors.EmptyData
 
 
 def chiir24_log(folder: AnyPath) -> InteractionLog:
-    """The log of Pathak, Azzopardi and Halvey's study (CHIIR 2024) from the folder with its tables.
+    """Read the log of Pathak, Azzopardi and Halvey's study (CHIIR 2024) from the folder with its tables.
 
     They stand in the GitHub repository KanaadPathak/presentation-performance-satisfaction: 165 users, 4 topics with 6
     queries each, binary judgments of TREC. The rows are the impressions of ``serp_annotation``, with what
@@ -55,7 +55,21 @@ def chiir24_log(folder: AnyPath) -> InteractionLog:
       ``marking_seconds``, in which users copied a passage that shows the relevance. ``summary_seconds`` is
       ``time_spent`` on a result's card, 0 for many. All times are kept, also of more than an hour.
 
-    Raises MalformedFile where a table or a column is missing, BadLog where a user has a document of a topic twice.
+    Parameters
+    ----------
+    folder : str or Path
+        The folder with the tables as CSV, gzipped or not.
+
+    Returns
+    -------
+    InteractionLog
+
+    Raises
+    ------
+    MalformedFile
+        If a table or a column is missing, or has no numbers where it should.
+    BadLog
+        If a user has a document of a topic twice.
     """
     document, query = ["user", "topic_id", "doc_id"], ["user", "topic_id", "qid"]
     shown = study_table(Path(folder), "serp_annotation", _IMPRESSIONS).sort_values("id", ignore_index=True)

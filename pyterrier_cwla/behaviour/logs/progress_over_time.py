@@ -74,21 +74,43 @@ class Progress:
 def progress(
     qrels: Any, runs: Any, measure: Any = "TBG", times: Iterable[float] = _HALF_MINUTES, qid: str | None = None
 ) -> Progress:
-    """The rank and the gain that are reached at each time, of a run or of runs by name, in all queries or one topic.
+    """Compute the rank and the gain that are reached at each time.
 
-    T(k) = Σ_{i<k} e_i, the effort of the measure before rank k; at time t the user looks at the last rank k with
-    T(k) ≤ t, and has gained G(t), the gains of all ranks down to it: a gain counts on arrival, and nobody leaves.
-    ``times`` are in the unit of the measure's effort (seconds for TBG), half an hour in half minutes by default. Judged
+    T(k) = Σ_{i<k} e_i, the effort of the measure before rank k; at time t the user looks at the last rank k with T(k) ≤
+    t, and has gained G(t), the gains of all ranks down to it: a gain counts on arrival, and nobody leaves. Judged
     queries that a run does not answer are left out of it.
 
-    Raises BadParameter for times that fall or are negative, a topic without judgments, and a measure without a user
-    model; MissingLength as the measure does.
+    Parameters
+    ----------
+    qrels, runs
+        As :func:`evaluate` takes them: a run, or runs by name.
+    measure
+        A measure that follows a user model.
+    times : iterable of float
+        Rising, from 0, in the unit of the measure's effort (seconds for TBG); by default half an hour in half minutes.
+    qid : str, optional
+        The only query that is looked at; by default all.
 
+    Returns
+    -------
+    Progress
+
+    Raises
+    ------
+    BadParameter
+        If times fall or are negative, the query has no judgments, or the measure has no user model.
+    MissingLength
+        As the measure does.
+
+    References
+    ----------
+    Smucker and Clarke (2012), Eq. 4, Figures 3 and 4.
+
+    Examples
+    --------
     >>> found = progress({"q": {"a": 1}}, {"q": {"a": 2.0, "b": 1.0}}, "TBG(seconds_per_word=0)", times=[0, 9, 10])
     >>> found.table["rank"].tolist(), found.table["gain"].round(2).tolist()
     ([1, 1, 2], [0.49, 0.49, 0.49])
-
-    Source: Smucker and Clarke (2012), Eq. 4, Figures 3 and 4.
     """
     times = np.asarray(list(times), float)
     if not len(times) or not np.isfinite(times).all() or (np.diff(times) <= 0).any() or times[0] < 0:

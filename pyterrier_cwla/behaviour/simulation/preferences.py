@@ -78,16 +78,39 @@ def prefer(
     progress: bool = True,
     n_jobs: int = 1,
 ) -> Preference:
-    """The probability that one of two systems serves a random user better than the other.
+    """Estimate the probability that one of two systems serves a random user better than the other.
 
     A random user is a query, all as likely, and a user of the measure as :func:`simulate` draws them: the same one,
-    with the same patience and the same luck at each rank, goes down both rankings, and has more of ``what`` ("score"
-    or "gain") with one, or the same with both. So a system that is a little better for most and much worse for few can
-    have the lower mean and be preferred.
+    with the same patience and the same luck at each rank, goes down both rankings, and has more with one, or the same
+    with both. So a system that is a little better for most and much worse for few can have the lower mean and be
+    preferred.
 
-    ``runs``: two, by name. ``confidence`` and ``resamples``: of the bootstrap over queries. The rest as in
-    :func:`simulate`, stratified here unless told otherwise. Raises BadParameter, and what :func:`simulate` raises.
+    Parameters
+    ----------
+    qrels, measure, users, seed, reading, progress, n_jobs
+        As for :func:`simulate`.
+    runs : mapping
+        Two runs, by name.
+    sampling : {"stratified", "plain", "antithetic"}
+        As for :func:`simulate`.
+    what : {"score", "gain"}
+        What users have more of with the better system.
+    confidence : float in (0, 1)
+        Level of the intervals.
+    resamples : int
+        Resamples of the bootstrap over queries.
 
+    Returns
+    -------
+    Preference
+
+    Raises
+    ------
+    BadParameter
+        If there are not two runs, or a parameter is out of range; and what :func:`simulate` raises.
+
+    Examples
+    --------
     >>> from pyterrier_cwla.behaviour.simulation.preferences import prefer
     >>> qrels = {"q": {"a": 1}}
     >>> A, B = {"q": {"a": 2.0, "x": 1.0}}, {"q": {"x": 2.0, "a": 1.0}}

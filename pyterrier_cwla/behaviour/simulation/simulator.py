@@ -127,7 +127,7 @@ def simulate(
     progress: bool = True,
     n_jobs: int = 1,
 ) -> Simulation:
-    """Simulates users of a measure on runs, and says what they gain, how long they take and how many items they see.
+    """Simulate users of a measure on runs: what they gain, how long they take and how many items they see.
 
     A user goes down the ranking. Where the measure has clicks (a gain ``clicksave`` or ``clicksave_by_grade`` with an
     effort ``time``, ``grade_time`` or ``reading``: TBG is such), each result is clicked with the measure's P(click), a
@@ -136,23 +136,55 @@ def simulate(
     that this user met, gives V; one uniform draw u per user decides that it sees item i while u < V(i). So a user stops
     at i with probability L(i) of its own path, and leaves with A(i) (over the measure's N).
 
-    ``qrels``, ``runs`` and ``measure`` as :func:`evaluate` takes them, the measure one that follows a user model.
-    ``reading``: how reading times scatter around their means, "fixed", "exponential", "gamma(shape)" or
-    "lognormal(sigma)". ``sampling``: "plain"; "antithetic", users in pairs of opposite luck; "stratified", patience
-    spread evenly over the users. Both make errors smaller. ``keep``: keep every user, for ``.users()`` and ``.plot()``.
-    ``n_jobs``: processes, which share the queries. The draws follow from seed, query and the user's number alone: all
-    runs meet the same users, one call or many, one process or many. Times of users who click have seven digits.
+    The draws follow from seed, query and the user's number alone: all runs meet the same users, one call or many, one
+    process or many. Times of users who click have seven digits.
 
     Past the list (``end="open"``) users see items that gain nothing and cost what an unseen item costs. Where that is
-    nothing and effort makes users leave, they leave after infinitely many items and a finite time. Where that is
-    not known they are followed to the list's end, and time and items are those of the list. Who never leaves has an
-    infinite number of items and contributes 0 to the score; so many are ``never``. Whoever is still there 65,536 ranks
-    below the list, and would leave some time, leaves with the score of that rank, and after infinitely many items.
+    nothing and effort makes users leave, they leave after infinitely many items and a finite time. Where that is not
+    known they are followed to the list's end, and time and items are those of the list. Users who never leave have an
+    infinite number of items and contribute 0 to the score; so many are ``never``. Users who are still there 65,536
+    ranks below the list, and would leave some time, leave with the score of that rank, and after infinitely many items.
     Under ap1, gain that was not retrieved lies at infinity, where no user gets to: mean items are less than its V⁺.
 
-    Raises BadParameter (a measure without a user model, an unknown distribution or sampling, users < 1) and what
-    :func:`evaluate` raises, such as MissingLength.
+    Parameters
+    ----------
+    qrels, runs, measure
+        As :func:`evaluate` takes them, the measure one that follows a user model.
+    users : int
+        How many users there are on each query.
+    seed : int
+        Seed of the draws, from 0.
+    reading : str
+        How reading times scatter around their means: "fixed", "exponential", "gamma(shape)" or "lognormal(sigma)".
+    sampling : {"plain", "antithetic", "stratified"}
+        "antithetic": users in pairs of opposite luck; "stratified": patience spread evenly over the users. Both make
+        errors smaller.
+    quantiles : sequence of float in [0, 1]
+        Shares of users whose highest gain, time, items and score are reported.
+    keep : bool
+        Whether every user is kept, for ``.users()`` and ``.plot()``.
+    progress : bool
+        Whether a bar is shown.
+    n_jobs : int
+        Processes, which share the queries.
 
+    Returns
+    -------
+    Simulation
+
+    Raises
+    ------
+    BadParameter
+        If the measure has no user model, a distribution or sampling is unknown, or there are no users.
+    MissingLength
+        And whatever else :func:`evaluate` raises.
+
+    References
+    ----------
+    Smucker and Clarke (2012), Eq. 8 to 10; Moffat et al. (2022), Eq. 5.
+
+    Examples
+    --------
     >>> from pyterrier_cwla.behaviour.simulation.simulator import simulate
     >>> qrels = {"q": {"a": 1, "c": 1}}
     >>> run = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
@@ -161,8 +193,6 @@ def simulate(
                   gain  items  score  analytic
     run query_id
     run q         1.25    2.0   1.25      1.25
-
-    Source: Smucker and Clarke (2012), Eq. 8 to 10; Moffat et al. (2022), Eq. 5.
     """
     task, shares = Task.of(qrels, runs, measure, users, seed, reading, sampling), _shares(quantiles)
     if keep:

@@ -52,7 +52,7 @@ def robustness(
     progress: bool = True,
     n_jobs: int = 1,
 ) -> Robustness:
-    """How robust measures are where only some of the judgments are there.
+    """Study how robust measures are where only some of the judgments are there.
 
     At each fraction f the judgments are thinned out as :func:`f_qrels` does it, ``seeds`` times, and
 
@@ -61,22 +61,57 @@ def robustness(
     * random pairs of runs are tested on the judgments of their own pool (what either of the two has), thinned out as
       well: does Wilcoxon's test reject the hypothesis that they are the same where it does so with all of that pool?
 
-    ``qrels``, ``runs``, ``measures``: as :func:`compare` takes them · ``fractions``: f, above 0 and up to 1; 1 is
-    always there · ``seeds``: the seeds are ``seed``, ``seed`` + 1, … · ``pairs``: of runs, at random; 0 for no tests,
-    None for all pairs · ``complete``: runs that retrieve less than this share of what the run with the most documents
-    does are left out, and named; None keeps all · ``pool``: to infAP, documents whose judgment is missing are in the
-    pool and not judged ("whole", as in the paper), or not in it ("judged"); to others they are not judged · ``tau``:
-    kind of τ. Where nothing ties, "a" and "b" are the paper's 1 − 4K/(n(n − 1)). "b" leaves out the pairs that tie, so
-    that every order is wholly like itself; "a" counts them as neither, so that coarse measures such as P@5 stay below 1
-    with all judgments · ``alpha``: the tests reject at p ≤ alpha · ``confidence``, ``resamples``: of the intervals.
-    Those of τ are of the bootstrap over topics, each with the holes of a random seed · ``cache_dir``: a folder for what
-    is done, so that the study can be stopped and started again; with functions of your own all of them must have a
-    ``version=``, else nothing is kept · ``n_jobs``: processes.
+    Parameters
+    ----------
+    qrels, runs, measures
+        As :func:`compare` takes them.
+    fractions : sequence of float
+        f, above 0 and up to 1; 1 is always there.
+    seeds : int
+        How many seeds there are: ``seed``, ``seed`` + 1, …
+    pairs : int, optional
+        Pairs of runs, at random; 0 for no tests, None for all pairs.
+    complete : float in (0, 1], optional
+        Runs that retrieve less than this share of what the run with the most documents does are left out, and named;
+        None keeps all.
+    pool : {"whole", "judged"}
+        To infAP, documents whose judgment is missing are in the pool and not judged ("whole", as in the paper), or not
+        in it ("judged"); to others they are not judged.
+    tau : {"a", "b"}
+        Kind of τ. Where nothing ties, both are the paper's 1 − 4K/(n(n − 1)). "b" leaves out the pairs that tie, so
+        that every order is wholly like itself; "a" counts them as neither, so that coarse measures such as P@5 stay
+        below 1 with all judgments.
+    alpha : float in (0, 1)
+        The tests reject at p ≤ alpha.
+    confidence : float in (0, 1)
+        Level of the intervals.
+    resamples : int
+        Resamples of the bootstrap, from 50; for τ over topics, each with the holes of a random seed.
+    seed : int
+        The first seed.
+    cache_dir : str or Path, optional
+        Folder that caches what is done, so that an interrupted study goes on from there; functions of your own need a
+        ``version=``, else nothing is cached.
+    progress : bool
+        Whether bars are shown.
+    n_jobs : int
+        Processes.
 
-    Raises :class:`BadParameter`, :class:`BadRun` or :class:`BadJudgments` where there is nothing to compare.
+    Returns
+    -------
+    Robustness
 
-    Source: Bompada et al. (2007); Buckley and Voorhees (2004).
+    Raises
+    ------
+    BadParameter, BadRun, BadJudgments
+        If there is nothing to compare, or a parameter is out of range.
 
+    References
+    ----------
+    Bompada et al. (2007); Buckley and Voorhees (2004).
+
+    Examples
+    --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> qrels = {q: {f"d{d}": int(rng.random() < 0.3) for d in range(50)} for q in "1234"}
@@ -115,14 +150,30 @@ def robustness_to_depth(
     progress: bool = True,
     n_jobs: int = 1,
 ) -> Robustness:
-    """How robust measures are where the pool is shallow: what no run has in its first k is not judged.
+    """Study how robust measures are where the pool is shallow: what no run has in its first k is not judged.
 
-    The same as :func:`robustness` otherwise. Levels are the ``depths`` k, and ∞ for all judgments. Nothing in it is
-    random but the choice of pairs of runs, each of which has its own pool, and the resamples. By default infAP does not
-    know that what is lost was in a pool (``pool="judged"``): of a shallow pool nobody would.
+    Levels are the ``depths`` k, and ∞ for all judgments. Nothing in it is random but the choice of pairs of runs, each
+    of which has its own pool, and the resamples.
 
-    Source: Zobel (1998); Bompada et al. (2007) for the comparison.
+    Parameters
+    ----------
+    depths : sequence of int
+        Depths k of the pool, from 1.
+    pool : {"judged", "whole"}
+        By default infAP does not know that lost documents were in a pool: of a shallow pool nobody would.
 
+        All other parameters are those of :func:`robustness`.
+
+    Returns
+    -------
+    Robustness
+
+    References
+    ----------
+    Zobel (1998); Bompada et al. (2007) for the comparison.
+
+    Examples
+    --------
     >>> qrels = {q: {d: int(d < "f") for d in "abcdefghij"} for q in "123"}
     >>> runs = {name: {q: {d: float(name.find(d)) for d in "abcdefghij"} for q in qrels} for name in ("jacbi", "hebad")}
     >>> study = robustness_to_depth(qrels, runs, ["AP"], depths=(2,), progress=False)

@@ -48,10 +48,7 @@ def metric_agreement(
     resamples: int = 1000,
     seed: int = 0,
 ) -> MetricAgreement:
-    """Correlates the orders in which each two measures put the runs.
-
-    ``qrels``, ``runs``, ``measures``: as :func:`evaluate` takes them, runs by name; at least three runs and two
-    measures · ``confidence``, ``resamples``, ``seed``: of the intervals.
+    """Correlate the orders in which each two measures put the runs.
 
     Of two measures there are τ_b, τ_a, τ_AP (the mean of both ways) and rank-biased overlap with p = 0.9, of the runs'
     means, as :mod:`pyterrier_cwla.studies.correlation` has them. Intervals are what was found ± the standard error of
@@ -66,10 +63,32 @@ def metric_agreement(
 
     143 runs by 8 measures take half a minute; time grows with the squares of both numbers.
 
-    Raises :class:`BadParameter` for fewer than three runs or two measures.
+    Parameters
+    ----------
+    qrels, runs, measures
+        As :func:`evaluate` takes them, runs by name; at least three runs and two measures.
+    confidence : float in (0, 1)
+        Level of the intervals.
+    resamples : int
+        Resamples of the bootstrap.
+    seed : int
+        Seed of the resamples.
 
-    Source: Smucker and Clarke (2012), Figure 6; Kendall (1945); Yilmaz et al. (2008); Webber et al. (2010).
+    Returns
+    -------
+    MetricAgreement
 
+    Raises
+    ------
+    BadParameter
+        If there are fewer than three runs or two measures.
+
+    References
+    ----------
+    Smucker and Clarke (2012), Figure 6; Kendall (1945); Yilmaz et al. (2008); Webber et al. (2010).
+
+    Examples
+    --------
     >>> qrels = {q: {"a": 1, "b": 0, "c": 1, "d": 0} for q in "1234"}
     >>> order = {"one": "abcd", "two": "acbd", "three": "bcad", "four": "bdac"}
     >>> runs = {name: {q: {d: -float(i) for i, d in enumerate(docs)} for q in qrels} for name, docs in order.items()}

@@ -75,7 +75,7 @@ def jiang_ratings(folder: AnyPath) -> Rated:
 
 
 def chiir24_ratings(folder: AnyPath, depth: int = 10) -> Rated:
-    """Users' ratings of queries, 1 to 6, in the study of Pathak, Azzopardi and Halvey (CHIIR 2024), from its tables.
+    """Read users' ratings of queries, 1 to 6, in the study of Pathak, Azzopardi and Halvey (CHIIR 2024).
 
     They stand in the GitHub repository KanaadPathak/presentation-performance-satisfaction: 165 users, 4 topics with 6
     queries each. A rated list is the first ``depth`` results as they were shown to this user (or all that it had), with
@@ -97,8 +97,23 @@ def chiir24_ratings(folder: AnyPath, depth: int = 10) -> Rated:
     Properties: ``user``, ``topic``, ``interface``, ``query`` (text), ``number`` (the how-manieth rating of the user for
     the topic), ``original_ndcg_10``.
 
-    Raises MalformedFile where a table or a column is missing or not what it should be, BadRatings where no list is
-    known.
+    Parameters
+    ----------
+    folder : str or Path
+        The folder with the tables as CSV, gzipped or not.
+    depth : int
+        Results of a rated list, from 1.
+
+    Returns
+    -------
+    Rated
+
+    Raises
+    ------
+    MalformedFile
+        If a table or a column is missing or not what it should be.
+    BadRatings
+        If no list is known.
     """
     check_whole(1, depth=depth)
     folder = Path(folder)
