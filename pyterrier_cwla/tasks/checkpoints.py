@@ -1,4 +1,4 @@
-"""The pieces of a long computation: done one by one or side by side, kept as they are done, and shown on the way."""
+"""Compute the parts of a long computation in parallel, cached as they are done, with a progress bar."""
 
 from __future__ import annotations
 
@@ -13,13 +13,18 @@ from .result_cache import Layout, Piece, ResultCache
 
 
 class Pieces:
-    """Computes the pieces of a study, and keeps each in a folder as soon as it is done.
+    """Computes the pieces of a study, and caches each as soon as it is done.
 
-    ``identity``: all that the pieces depend on, the hash of the input among it. What is kept under another identity,
-    or by another version of the package, is not used. ``cache_dir``: a folder, or None to keep nothing. ``n_jobs``:
-    processes.
-
-    Raises BadParameter for a folder that cannot be written, before anything is computed.
+    Parameters
+    ----------
+    identity : dict
+        All that the pieces depend on, such as the hash of the input; see :class:`ResultCache`.
+    cache_dir : path, optional
+        Folder of the cache. Without it nothing is cached.
+    progress : bool
+        Whether to show a progress bar.
+    n_jobs : int
+        Number of processes.
     """
 
     def __init__(
@@ -31,10 +36,7 @@ class Pieces:
     def each(
         self, names: Sequence[str], compute: Callable[[str], Piece], says: str, unit: str = "pieces", *, layout: Layout
     ) -> list[Piece]:
-        """The pieces of these names, in this order: those that are kept, and the others by ``compute``.
-
-        Raises MalformedFile where a piece that is kept has other arrays than those of the layout.
-        """
+        """The pieces of these names, in this order: from the cache where possible, the others by ``compute``."""
         work = {name: partial(compute, name) for name in names}
         found = dict(bar(self.done(work, lambda _: layout), self.progress, says, len(work), unit))
         return [found[name] for name in names]
@@ -42,7 +44,7 @@ class Pieces:
     def done(
         self, work: Mapping[str, Callable[[], Piece]], layout: Callable[[str], Layout]
     ) -> Iterator[tuple[str, Piece]]:
-        """Names and pieces as they come: first those that are kept, then those that this work does."""
+        """Names and pieces as they come: first those in the cache, then those that are computed."""
         missing = {}
         for name, compute in work.items():
             piece = None if self.cache is None else self.cache.get(name, layout(name))

@@ -1,4 +1,4 @@
-"""What tells contents apart: hashes of arrays and texts, of tables and of files."""
+"""Hashes of contents: arrays and texts, tables, and files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def of_files(paths: Iterable[str | os.PathLike[str]]) -> str:
 
 
 def plain(value: Any) -> Any:
-    """What JSON cannot write of itself: NumPy's numbers, and arrays by their hash."""
+    """Convert what JSON cannot write: NumPy's numbers, and arrays to their hash."""
     if isinstance(value, np.ndarray):
         return fingerprint(value)
     if isinstance(value, np.generic):

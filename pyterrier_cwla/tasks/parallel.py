@@ -1,4 +1,4 @@
-"""Work that is done side by side, in processes or wherever joblib is told to, with the same results as one by one."""
+"""Run functions in parallel processes, or on joblib's backend, with the same results as one by one."""
 
 from __future__ import annotations
 
@@ -22,10 +22,17 @@ def checked(n_jobs: Any) -> int:
 
 
 def side_by_side(work: Mapping[str, Callable[[], Result]], n_jobs: int = 1) -> Iterator[tuple[str, Result]]:
-    """Names and results as they come, by so many processes, or wherever ``joblib.parallel_config`` says.
+    """Run functions in ``n_jobs`` processes, or on the backend of ``joblib.parallel_config``.
 
-    What several pieces of work have in common, as parts of ``functools.partial``, goes to a Dask worker once.
+    Arguments that several functions have in common, as parts of ``functools.partial``, go to each Dask worker once.
 
+    Yields
+    ------
+    tuple of str and object
+        Names and results, in the order in which they are done.
+
+    Examples
+    --------
     >>> from functools import partial
     >>> dict(side_by_side({"two": partial(pow, 2, 2), "three": partial(pow, 3, 2)}))
     {'two': 4, 'three': 9}

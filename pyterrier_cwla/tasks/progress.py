@@ -22,7 +22,7 @@ def bar(
 
 @contextmanager
 def counted(progress: bool, says: str, total: int, unit: str) -> Iterator[Callable[[int], Any]]:
-    """What a progress bar is told of: so many more are done."""
+    """A progress bar: the function to call with the number of items that were done since."""
     if not progress:
         yield lambda number: None
         return

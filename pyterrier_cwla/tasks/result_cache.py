@@ -1,4 +1,4 @@
-"""What is done, kept in a folder: piece by piece, each whole or not there, and only for what it was done of."""
+"""Result cache in a folder, keyed by content; entries are written atomically and have checksums."""
 
 from __future__ import annotations
 
@@ -21,24 +21,33 @@ from .hashing import fingerprint, plain
 
 Piece = dict[str, np.ndarray]
 Layout = Mapping[str, tuple[str, tuple[int | None, ...]]]
-"""The arrays of a piece by name: letters, one of which is the dtype's kind, and the shape; None is any length."""
+"""The arrays of an entry by name: the kinds that the dtype may have, and the shape; None is any length."""
 
 
 class ResultCache:
-    """Pieces by name, in a folder that any number of processes may use at a time.
+    """Arrays by name, in a folder that several processes may use at the same time.
 
-    ``identity``: all that the pieces depend on beside their names, the hash of the input among it. What is kept under
-    another identity, or by another version of the package or of NumPy, is not there; nor is what is broken since.
+    Entries are checked for damage, and for the names, types and shapes of their arrays. Their numbers are trusted:
+    users who can write to the folder can change results. No code is read from it.
 
-    Raises BadParameter for a folder that cannot be written, before anything is computed, and NotWritten where there is
-    no room for a piece.
+    Hidden files ``.part-…`` in the folder are entries that are being written, or that a killed process left. Those that
+    are older than a day are removed when a cache of the same identity is made.
 
-    A piece is checked for damage, and for the names, types and shapes of its arrays. Its numbers are trusted: whoever
-    can write to the folder can change results. No code is read from it.
+    Parameters
+    ----------
+    folder : path
+        The folder; made if it is not there.
+    identity : dict
+        All that the entries depend on besides their names, such as the hash of the input. Entries of another identity,
+        or by another version of the package or of NumPy, are not found.
 
-    Hidden files ``.part-…`` in the folder are pieces that are being written, or that a process began which was killed;
-    those older than a day are removed when a cache of the same identity is made.
+    Raises
+    ------
+    BadParameter
+        If the folder cannot be written; before anything is computed.
 
+    Examples
+    --------
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
     >>> ResultCache(folder, {"seed": 1}).put("the first", {"values": np.arange(3)})
@@ -66,7 +75,7 @@ class ResultCache:
                     part.unlink()
 
     def get(self, name: str, layout: Layout) -> Piece | None:
-        """The piece of this name, if it is there. MalformedFile where its arrays are not those of the layout."""
+        """The entry of this name, or None. Raises MalformedFile if its arrays are not those of the layout."""
         place = self._path(name)
         try:
             content = place.read_bytes()
@@ -85,7 +94,7 @@ class ResultCache:
         return found
 
     def put(self, name: str, piece: Mapping[str, np.ndarray]) -> None:
-        """Keeps a piece under this name."""
+        """Store an entry under this name. Raises NotWritten if there is no space for it."""
         file = io.BytesIO()
         np.savez(file, **piece)  # type: ignore[arg-type]
         place = self._path(name)
@@ -109,7 +118,7 @@ def _fits(array: np.ndarray, kinds: str, shape: tuple[int | None, ...]) -> bool:
 
 
 def _said(layout: Mapping[str, tuple[Any, tuple[int | None, ...]]]) -> str:
-    """Names, types and shapes as an error says them: ``values (numbers, 3 × 2)``."""
+    """Names, types and shapes for an error: ``values (numbers, 3 × 2)``."""
     words = {"f": "floats", "iu": "integers", "fiu": "numbers", "b": "booleans", "U": "texts"}
     return ", ".join(
         f"{what} ({words.get(str(kind), str(kind))},"
@@ -119,7 +128,7 @@ def _said(layout: Mapping[str, tuple[Any, tuple[int | None, ...]]]) -> str:
 
 
 def _seal(name: str, content: bytes) -> bytes:
-    """What stands behind a piece, so that none is taken for whole, or for another, that is not."""
+    """The checksum behind an entry, which tells a damaged one and one of another name."""
     return hashlib.sha256(name.encode() + b"\0" + content).digest()
 
 
