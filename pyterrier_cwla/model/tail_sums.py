@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import factorial
-from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev
+
+from ..data.rankings import Array
 
 _POINTS = 16  # in each block (a, 2a]; functions such as i^-p are then followed to 12 digits
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
@@ -23,11 +24,11 @@ class Grid:
         self.spectra = [spectrum for _, _, spectrum in blocks]
         self.m = np.concatenate([np.arange(1, start + 1, dtype=float), *(points for points, _, _ in blocks)])[None, :]
 
-    def blocks(self, values: Any) -> list[Any]:
+    def blocks(self, values: Array) -> list[Array]:
         rest = values[..., self.start :]
         return [rest[..., _POINTS * j : _POINTS * (j + 1)] for j in range(len(self.sums))]
 
-    def survival(self, C: Any) -> tuple[Any, Any, Any]:
+    def survival(self, C: Array) -> tuple[Array, Array, Array]:
         """V at the nodes relative to V at the first, and after the last: products of C, in logs over the blocks.
 
         And whether C is smooth: between the nodes it may jump.
@@ -47,21 +48,21 @@ class Grid:
             reached = reached + _sums(block, sums[-1:])
         return np.exp(np.concatenate(parts, axis=-1)), np.exp(reached), smooth
 
-    def follows(self, V: Any) -> Any:
+    def follows(self, V: Array) -> Array:
         """Whether polynomials follow a falling V between the nodes, where it may jump."""
         smooth = np.ones((len(V), 1), bool)
         for block, spectrum in zip(self.blocks(V), self.spectra, strict=True):
             smooth &= np.abs(_sums(block, spectrum[-3:])).max(axis=-1, keepdims=True) <= 1e-9 * V[..., :1]
         return smooth
 
-    def total(self, values: Any) -> Any:
+    def total(self, values: Array) -> Array:
         """Σ over all ranks from the first to the end of the last block."""
         whole = values[..., : self.start].sum(axis=-1, keepdims=True)
         for block, sums in zip(self.blocks(values), self.sums, strict=True):
             whole = whole + _sums(block, sums[-1:])
         return whole
 
-    def doubt(self, values: Any) -> Any:
+    def doubt(self, values: Array) -> Array:
         """How far off the total may be: what the highest coefficients of a block add, which a jump makes large."""
         doubts = [
             np.abs(_sums(block, spectrum[-2:])).max(axis=-1, keepdims=True) * sums[-1].sum()
@@ -70,7 +71,7 @@ class Grid:
         return np.max(doubts, axis=0)
 
 
-def _sums(block: Any, matrix: Any) -> Any:
+def _sums(block: Array, matrix: Array) -> Array:
     """block @ matrix.T, where each row's last bit does not depend, as with BLAS, on how many rows there are."""
     return np.einsum("qk,jk->qj", block, matrix)
 
@@ -80,7 +81,7 @@ def grid(start: int, doublings: int) -> Grid:
     return Grid(start, doublings)
 
 
-def _block(a: int) -> tuple[Any, Any, Any]:
+def _block(a: int) -> tuple[Array, Array, Array]:
     """Nodes in (a, 2a], the matrix from values to sums Σ_{a<i≤node} (last row: to the end), and to coefficients."""
     angles = np.pi * (np.arange(_POINTS) + 0.5) / _POINTS
     points = np.unique(np.round(1.5 * a + 0.5 - 0.5 * (a - 1) * np.cos(angles) / np.cos(angles[0])))
@@ -88,7 +89,7 @@ def _block(a: int) -> tuple[Any, Any, Any]:
         points = np.arange(a + 1, 2 * a + 1, dtype=float)
     half = a / 2
 
-    def scaled(i: Any) -> Any:
+    def scaled(i: Array) -> Array:
         return (i - 1.5 * a) / half
 
     basis = chebyshev.chebvander(scaled(points), _POINTS - 1)
