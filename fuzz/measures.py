@@ -14,8 +14,8 @@ from pyterrier_cwla import register_duplicates, register_lengths
 from pyterrier_cwla.data import register_intent_weights
 from pyterrier_cwla.data.alignment import Aligned, Judgments
 from pyterrier_cwla.errors import CWLAError
-from pyterrier_cwla.measures.catalogue import OURS, THEIRS, Calibrated, Clusters, End, Flag, SpecOf, Table
-from pyterrier_cwla.measures.counting import COUNTS
+from pyterrier_cwla.measures.catalogue import OURS, THEIRS, Calibrated, Clusters, End, Flag, Row, SpecOf, Table
+from pyterrier_cwla.measures.counting import COUNTS, Count
 from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.measures.provider import CWLAEvaluator, computed_here
 from pyterrier_cwla.measures.q_measure import Q_MEASURE
@@ -43,7 +43,8 @@ _NUMBERS = ["0", "1", "2", "3", "0.5", "0.8", "1.5", "10", "20", "1000", "1e9", 
 _NAMES = ["words", "few", "web", "run", "uniform", "/etc/passwd", "../x", "/dev/zero", "/dev/stdin", ".", "", "a\0b", "\ud800",
           "<script>", "\u2028", "x" * 300, "README.md"]  # fmt: skip
 _ROLES = {"C": "continuation", "A": "aggregation", "gain": "gain", "effort": "effort"}
-_PARAMETERS = {name: row.parameters for name, row in {**OURS, **THEIRS, **COUNTS, "QMeasure": Q_MEASURE}.items()}
+_ROWS: dict[str, Row | Count] = {**OURS, **THEIRS, **COUNTS, "QMeasure": Q_MEASURE}
+_PARAMETERS = {name: row.parameters for name, row in _ROWS.items()}
 TOKENS = [
     *(name.encode() for name in (*_PARAMETERS, *MEASURES, *(n for parts in TABLES.values() for n in parts))),
     *(text.encode("utf-8", "surrogatepass") for text in (*_NUMBERS, *_NAMES)),

@@ -12,7 +12,7 @@ from typing import Any
 from ir_measures.measures import Measure
 
 from pyterrier_cwla.measures.of_ir_measures import metric_of, needs_of
-from pyterrier_cwla.measures.wrappers import innermost
+from pyterrier_cwla.measures.wrappers import innermost, layers
 from pyterrier_cwla.model.language import parse
 from tests import reference
 
@@ -33,8 +33,9 @@ def value(
 ) -> float | None:  # fmt: skip
     """A measure of a ranking, 0 where that is empty; None where the loops do not know the measure, or there is none."""
     if measure.NAME == "GeometricMean":
-        inner = value(measure.inner, grades, judged, words, judged_words, highest)
-        return None if inner is None else math.log(max(inner, measure["floor"]))
+        _, inner, *_ = layers(measure)
+        found = value(inner, grades, judged, words, judged_words, highest)
+        return None if found is None else math.log(max(found, measure["floor"]))
     if not grades:
         return 0.0
     try:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors.sanitise import in_picture
 from ...rendering.figures import GAIN, GREY, SCORE, STAY, apart, axes_of, titled
-from ..logs.behaviour_plots import _dots, _label, _lines, _of
+from ..logs.behaviour_plots import draw_dots, draw_label, draw_lines, sizes_of
 
 
 def plot_positions(model: Any, measures: Any = (), depth: int = 10, ax: Any = None) -> Any:
@@ -19,14 +19,14 @@ def plot_positions(model: Any, measures: Any = (), depth: int = 10, ax: Any = No
     """
     table = model.beside(measures, depth)
     ax = axes_of(ax)
-    _dots(ax, table.index.to_numpy(), table["b"], table["low"], table["high"])
-    _lines(ax, table.drop(columns=["b", "low", "high"]), "V of ")
-    _label(ax, "$b_p$, from clicks", table["high"].fillna(table["b"]))
+    draw_dots(ax, table.index.to_numpy(), table["b"], table["low"], table["high"])
+    draw_lines(ax, table.drop(columns=["b", "low", "high"]), "V of ")
+    draw_label(ax, "$b_p$, from clicks", table["high"].fillna(table["b"]))
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel("rank (documents)")
     ax.set_ylabel("probability to be examined,\nas a share of rank 1's")
     ax.set_ylim(0, 1.08 * max(1.0, float(np.nanmax(table["high"].fillna(table["b"])))))
-    return titled(ax, f"Position model · {_of(model)}")
+    return titled(ax, f"Position model · {sizes_of(model)}")
 
 
 def plot_relevance(model: Any, ax: Any = None) -> Any:
@@ -41,7 +41,7 @@ def plot_relevance(model: Any, ax: Any = None) -> Any:
     names = {"a": "a: clicked if examined", "s": "s: satisfied if clicked", "R": "R = a·s"}
     looks = {"a": (-0.12, STAY, "o"), "s": (0.12, SCORE, "^"), "R": (0.0, GREY, "")}
     for name, (shift, colour, mark) in looks.items():
-        _dots(ax, x + shift, table[name], table[f"{name} low"], table[f"{name} high"], colour, mark)
+        draw_dots(ax, x + shift, table[name], table[f"{name} low"], table[f"{name} high"], colour, mark)
     ends = [(max(float(table[name].iloc[-1]), 0.05), name) for name in names if np.isfinite(table[name].iloc[-1])]
     ends.sort()
     for height, (_, name) in zip(apart([end[0] for end in ends], 0.1), ends, strict=True):
@@ -51,4 +51,4 @@ def plot_relevance(model: Any, ax: Any = None) -> Any:
     ax.set_ylim(0, 1.05)
     ax.set_xlabel("grade")
     ax.set_ylabel("probability")
-    return titled(ax, f"γ = {in_picture(model.gamma)} · {_of(model)}")
+    return titled(ax, f"γ = {in_picture(model.gamma)} · {sizes_of(model)}")

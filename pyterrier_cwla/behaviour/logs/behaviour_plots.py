@@ -27,15 +27,15 @@ def plot_continuing(found: Any, measures: Any = (), depth: int = 20, ax: Any = N
         C = pd.DataFrame(V.to_numpy()[1:] / V.to_numpy()[:-1], index=table.index, columns=V.columns)
     ax = axes_of(ax)
     ax.plot(table.index, table["smoothed"], color=GAIN, linewidth=5, zorder=0, solid_capstyle="round")
-    _dots(ax, table.index.to_numpy(), table["C"], table["low"], table["high"])
-    _lines(ax, C, "C of ")
-    _label(ax, f"C(i), from {in_picture(found.source)}", table["low"].fillna(table["C"]), below=True)
+    draw_dots(ax, table.index.to_numpy(), table["C"], table["low"], table["high"])
+    draw_lines(ax, C, "C of ")
+    draw_label(ax, f"C(i), from {in_picture(found.source)}", table["low"].fillna(table["C"]), below=True)
     lowest = min(float(np.nanmin(values)) for values in (table["low"].fillna(table["C"]), C) if np.size(values))
     ax.set_ylim(max(0.0, lowest - 0.1 * (1 - lowest)), 1.02)
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel("rank (documents)")
     ax.set_ylabel("share of users who go on")
-    return titled(ax, f"Grey: smoothed · {_of(found)}")
+    return titled(ax, f"Grey: smoothed · {sizes_of(found)}")
 
 
 def plot_grade_efforts(efforts: Any, ax: Any = None) -> Any:
@@ -46,7 +46,7 @@ def plot_grade_efforts(efforts: Any, ax: Any = None) -> Any:
     ax.bar(x, table["t_summary"], width=0.5, color=GREY)
     reading = table["t"] - table["t_summary"]
     ax.bar(x, reading, width=0.5, bottom=table["t_summary"], color=GAIN)
-    _dots(ax, x, table["t"], table["t low"], table["t high"], mark="")
+    draw_dots(ax, x, table["t"], table["t low"], table["t high"], mark="")
     last = len(table) - 1
     middles = {"summary": table["t_summary"][last] / 2, "document,\nif clicked": table["t"][last] - reading[last] / 2}
     for text, height in middles.items():
@@ -62,7 +62,7 @@ def plot_grade_efforts(efforts: Any, ax: Any = None) -> Any:
     return titled(ax, f"Share of the highest grade's in brackets · {many(efforts.users, 'user')}")
 
 
-def _dots(ax: Any, x: Any, y: Any, low: Any, high: Any, colour: str = STAY, mark: str = "o") -> None:
+def draw_dots(ax: Any, x: Any, y: Any, low: Any, high: Any, colour: str = STAY, mark: str = "o") -> None:
     y = np.asarray(y, float)
     ends = np.vstack([y - np.asarray(low, float), np.asarray(high, float) - y])
     ends = np.maximum(np.nan_to_num(ends), 0)  # no interval: no line
@@ -71,7 +71,7 @@ def _dots(ax: Any, x: Any, y: Any, low: Any, high: Any, colour: str = STAY, mark
     )
 
 
-def _lines(ax: Any, curves: pd.DataFrame, what: str) -> None:
+def draw_lines(ax: Any, curves: pd.DataFrame, what: str) -> None:
     """One line a measure, its name at its right end, the names apart from each other."""
     if len(curves.columns) > len(_LINES):
         raise BadParameter(f"{len(curves.columns)} measures are too many to tell apart: give up to {len(_LINES)}.")
@@ -89,7 +89,7 @@ def _lines(ax: Any, curves: pd.DataFrame, what: str) -> None:
                     fontsize=9, annotation_clip=False)  # fmt: skip
 
 
-def _label(ax: Any, text: str, heights: pd.Series, below: bool = False) -> None:
+def draw_label(ax: Any, text: str, heights: pd.Series, below: bool = False) -> None:
     known = heights.dropna()
     if len(known):
         at = known.index[len(known) // 2]
@@ -97,5 +97,5 @@ def _label(ax: Any, text: str, heights: pd.Series, below: bool = False) -> None:
                     color=STAY, bbox=ON_WHITE, zorder=4)  # fmt: skip
 
 
-def _of(found: Any) -> str:
+def sizes_of(found: Any) -> str:
     return f"{many(found.sessions, 'session')} of {many(found.users, 'user')}"

@@ -141,8 +141,9 @@ def grade_efforts(
     else:  # the same for whoever is resampled
         summary = pooled(summary_seconds * np.ones(len(names)), np.ones(len(names)))
     found = _estimates(summary, clicks, times, summary_seconds, (confidence, resamples, seed))
-    by_grade = (dict(zip(labels, found[at:])) for at in range(1, len(found), len(labels)))
-    return GradeEfforts(found[0], *by_grade, len(names), _notes(log, seen, grade, clicked, timed))
+    p_click, reading, total, relative = (dict(zip(labels, found[at:])) for at in range(1, len(found), len(labels)))
+    notes = _notes(log, seen, grade, clicked, timed)
+    return GradeEfforts(found[0], p_click, reading, total, relative, len(names), notes)
 
 
 def _check(log: InteractionLog, summary_seconds: float | None) -> None:
