@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from typing import Any
@@ -147,29 +148,12 @@ class LambdaMART:
         return found
 
     def _lambdas(self, rows: TrainingRows, ranked: Ranked, s: Array) -> tuple[Array, Array]:
-        r, width = ranked.r.astype(s.dtype), ranked.r.shape[1]
-        inside = np.arange(width)[None, :] < ranked.n[:, None]
-        ragged = not inside.all()
-        scale = rows.scale[ranked.topic][:, None].astype(r.dtype)
+        r = ranked.r.astype(s.dtype)
         differ = s[:, :1] != np.take_along_axis(s, np.maximum(ranked.n - 1, 0)[:, None], axis=1)
         closest = np.where(differ, _SMALLEST, 1).astype(r.dtype)
-        gradient, hessian, total = np.zeros_like(r), np.zeros_like(r), np.zeros_like(scale)
-        depth = min(self.truncation_level, width - 1, rows.metric.last_that_counts or width)
-        by_gain_alone = equal_gains_are_equal(rows.metric)
-        for a, change in rows.way(rows.metric, ranked, depth):
-            r_a, r_b = r[:, a : a + 1], r[:, a + 1 :]
+        gradient, hessian, total = np.zeros_like(r), np.zeros_like(r), np.zeros((len(r), 1), r.dtype)
+        for a, wrong, weight in self._pairs(rows, ranked, r):
             apart = s[:, a : a + 1] - s[:, a + 1 :]
-            weight = np.abs(change)
-            weight *= scale
-            if ragged:
-                weight *= inside[:, a + 1 :]
-            wrong = r_b > r_a
-            if not by_gain_alone:
-                equal = r_a == r_b
-                if self.pairs == "all":
-                    wrong |= equal & (change > 0)
-                else:
-                    weight[equal] = 0
             p = apart * self.sigmoid
             with np.errstate(over="ignore"):  # far apart, nothing pulls
                 np.exp(p, out=p)
@@ -197,6 +181,29 @@ class LambdaMART:
             gradient *= factor
             hessian *= factor
         return gradient, hessian
+
+    def _pairs(self, rows: TrainingRows, ranked: Ranked, r: Array) -> Iterator[tuple[int, Array, Array]]:
+        """Each rank a (from 0), and for the rows below it: which should be above the row at a, and |ΔM| of the swap."""
+        width = r.shape[1]
+        inside = np.arange(width)[None, :] < ranked.n[:, None]
+        ragged = not inside.all()
+        scale = rows.scale[ranked.topic][:, None].astype(r.dtype)
+        depth = min(self.truncation_level, width - 1, rows.metric.last_that_counts or width)
+        by_gain_alone = equal_gains_are_equal(rows.metric)
+        for a, change in rows.way(rows.metric, ranked, depth):
+            r_a, r_b = r[:, a : a + 1], r[:, a + 1 :]
+            weight = np.abs(change)
+            weight *= scale
+            if ragged:
+                weight *= inside[:, a + 1 :]
+            wrong = r_b > r_a
+            if not by_gain_alone:
+                equal = r_a == r_b
+                if self.pairs == "all":
+                    wrong |= equal & (change > 0)
+                else:
+                    weight[equal] = 0
+            yield a, wrong, weight
 
     def _prepared(self, y: Any, group: Any) -> TrainingRows:
         y, group = np.asarray(y), sizes_of_groups(group, len(y))

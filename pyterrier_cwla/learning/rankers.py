@@ -126,7 +126,8 @@ class GroupedRanker(BaseEstimator):
         """
         train = _trainer(self.ranker)
         ranker = _default() if self.ranker is None else clone(self.ranker)
-        objective, measure = self._objective(), self._measure()
+        objective = self._objective()
+        measure = self._measure(objective)
         X = _features(self, X, reset=True)
         learned = [] if objective is None else [objective.measure]
         watched = [] if measure is None else [measure]
@@ -166,7 +167,7 @@ class GroupedRanker(BaseEstimator):
         known = self._known(X, y, {"qid": qid, "docno": docno, "doc_length": doc_length})
         if sample_weight is not None:
             known["sample_weight"] = sample_weight
-        return scorer(self._measure() or "nDCG", min_queries=1)(self, X, y, **known)
+        return scorer(self._measure(self._objective()) or "nDCG", min_queries=1)(self, X, y, **known)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -189,10 +190,9 @@ class GroupedRanker(BaseEstimator):
             )
         return objective
 
-    def _measure(self) -> Measure | None:
+    def _measure(self, objective: LambdaMART | None) -> Measure | None:
         if self.eval_measure is not None:
             return computed_here([self.eval_measure])[0]
-        objective = self._objective()
         return None if objective is None else objective.measure
 
     def _known(self, X: Any, y: Any, given: dict[str, Any]) -> dict[str, Any]:
@@ -367,13 +367,12 @@ def _train_xgboost(ranker: Any, training: _Training) -> tuple[int, dict]:
         ranker.set_params(early_stopping_rounds=training.patience)
     if training.objective is not None or (validation is not None and training.measure is not None):
         results = _boost(ranker, training)
-    elif validation is None:
-        ranker.fit(rows.X, rows.grades, group=rows.sizes, sample_weight=rows.weight_of_query)
-        results = {}
     else:
-        evaluation = {"eval_set": [(validation.X, validation.grades)], "eval_group": [validation.sizes]}
+        evaluation = {}
+        if validation is not None:
+            evaluation = {"eval_set": [(validation.X, validation.grades)], "eval_group": [validation.sizes]}
         ranker.fit(rows.X, rows.grades, group=rows.sizes, sample_weight=rows.weight_of_query, **evaluation)
-        results = ranker.evals_result()
+        results = ranker.evals_result() if evaluation else {}
     booster = ranker.get_booster()
     best = booster.attr("best_iteration")
     return booster.num_boosted_rounds() if best is None else int(best) + 1, results

@@ -121,21 +121,7 @@ def StudySearch(
         _provider(measures).evaluator(measures, judgments),
         measures,
     )
-    present = [tunable.present for tunable in tunables]
-    with _quiet() as optuna:
-        study = optuna.create_study(
-            directions=["maximize"] * len(measures),
-            sampler=sampler or optuna.samplers.TPESampler(seed=seed),
-            pruner=pruner or optuna.pruners.NopPruner(),
-        )
-        study.set_user_attr("measures", [str(measure) for measure in measures])
-        if _is_in_space(tunables, present):
-            study.enqueue_trial({tunable.label: value for tunable, value in zip(tunables, present, strict=True)})
-        try:
-            with pt.tqdm(total=trials, desc="StudySearch", unit="trial", leave=None, disable=not verbose) as bar:
-                study.optimize(trial.values, trials, timeout, callbacks=[partial(_told, bar)])
-        finally:
-            _set(tunables, present)
+    study = _studied(trial, trials, timeout, seed, sampler, pruner, verbose)
     found = study.best_trials
     if not found:
         raise BadParameter(f"no trial was completed with trials={trials}, timeout={timeout}: give more.")
@@ -163,15 +149,12 @@ def KFoldStudySearch(
     """
     _check_folds(topics_list)
     tunables = _tunables(pipeline, params)
-    present = [tunable.present for tunable in tunables]
     results, found = [], []
     for fold, held_out in enumerate(pt.tqdm(topics_list, "KFoldStudySearch", unit="fold", disable=not verbose)):
         others = pd.concat([topics for number, topics in enumerate(topics_list) if number != fold])
-        try:
+        with _restored(tunables):
             found.append(StudySearch(pipeline, params, others, qrels, metric, verbose=verbose, **search))
             results.append(pipeline.transform(held_out))
-        finally:
-            _set(tunables, present)
     return pd.concat(results, ignore_index=True), found
 
 
@@ -361,16 +344,39 @@ class _Trial:
         return [float(means[measure]) for measure in self.measures]
 
 
-def _is_in_space(tunables: Sequence[_Tunable], values: Sequence[Any]) -> bool:
-    from optuna.trial import TrialState, create_trial
+def _studied(
+    trial: _Trial, trials: int | None, timeout: float | None, seed: int, sampler: Any, pruner: Any, verbose: bool
+) -> Any:
+    """The optuna.Study of these trials, the first of which is of the present values, where they are in the space."""
+    with _quiet() as optuna, _restored(trial.tunables) as present:
+        study = optuna.create_study(
+            directions=["maximize"] * len(trial.measures),
+            sampler=sampler or optuna.samplers.TPESampler(seed=seed),
+            pruner=pruner or optuna.pruners.NopPruner(),
+        )
+        study.set_user_attr("measures", [str(measure) for measure in trial.measures])
+        params = {tunable.label: value for tunable, value in zip(trial.tunables, present, strict=True)}
+        spaces = {tunable.label: tunable.space for tunable in trial.tunables}
+        waiting = optuna.trial.TrialState.WAITING
+        try:
+            optuna.trial.create_trial(state=waiting, params=params, distributions=spaces)
+        except ValueError:  # a present value is not in the space
+            pass
+        else:
+            study.enqueue_trial(params)
+        with pt.tqdm(total=trials, desc="StudySearch", unit="trial", leave=None, disable=not verbose) as bar:
+            study.optimize(trial.values, trials, timeout, callbacks=[partial(_told, bar)])
+    return study
 
-    params = {tunable.label: value for tunable, value in zip(tunables, values, strict=True)}
-    spaces = {tunable.label: tunable.space for tunable in tunables}
+
+@contextmanager
+def _restored(tunables: Sequence[_Tunable]) -> Iterator[list[Any]]:
+    """The present values of parameters, to which they are set back in the end."""
+    present = [tunable.present for tunable in tunables]
     try:
-        create_trial(state=TrialState.WAITING, params=params, distributions=spaces)
-    except ValueError:
-        return False
-    return True
+        yield present
+    finally:
+        _set(tunables, present)
 
 
 def _told(bar: Any, study: Any, trial: Any) -> None:
