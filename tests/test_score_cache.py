@@ -1,4 +1,4 @@
-"""Evaluations that go on where they stopped: what is kept is used again, and only for what it was done of."""
+"""The cache of scores: interrupted evaluations continue, and cached values serve only the contents that they are of."""
 
 import os
 import pickle
