@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import ir_measures
@@ -10,11 +11,12 @@ import pandas as pd
 from ir_measures.measures import Measure
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import BadJudgments, BadParameter, NotPassed, UnknownSpec
+from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed, UnknownSpec
 from ..evaluation.other_providers import by_other_providers, computed_somewhere
+from ..measures.computing import Needs
 from ..measures.named import CWLA, TBG
-from ..measures.of_ir_measures import needs_of
-from ..measures.provider import CWLAProvider, PreparedMeasures, aggregated
+from ..measures.of_ir_measures import computation_of
+from ..measures.provider import PreparedMeasures, aggregated
 from .labelled_rows import Samples
 from .row_columns import scores
 
@@ -214,19 +216,21 @@ def per_query(measures: list[Measure], samples: Samples, score: Any) -> dict[Mea
     if not samples.judgments.qids:
         raise BadJudgments("no row is judged, so that there is nothing to score.")
     rows = samples.judgments.rows(score)
-    ours = [measure for measure in measures if CWLAProvider().supports(measure)]
-    for measure in ours:
-        _check_known(measure, samples)
-    found = PreparedMeasures(ours, samples.judgments).tables([rows])[0] if ours else {}
+    needs: dict[Measure, Needs] = {}
+    for measure in measures:
+        with suppress(CWLAError):  # a measure of other providers, or such a parameter
+            needs[measure] = computation_of(measure).needs
+    for measure, needed in needs.items():
+        _check_known(measure, needed, samples)
+    found = PreparedMeasures(needs, samples.judgments).tables([rows])[0] if needs else {}
     theirs = [measure for measure in measures if measure not in found]
     if theirs:
         found |= by_other_providers(theirs, samples.text_judgments, samples.run(score))
     return {measure: found[measure] for measure in measures}
 
 
-def _check_known(measure: Measure, samples: Samples) -> None:
+def _check_known(measure: Measure, needs: Needs, samples: Samples) -> None:
     """What a measure needs to know of documents must be there, with a word on how it gets there."""
-    needs = needs_of(measure)
     if needs.lengths == "run" and samples.doc_length is None:
         raise NotPassed(
             f"{measure} needs the length of every document: pass doc_length=, the words of each row; or give the"

@@ -10,7 +10,7 @@ from ir_measures.measures import Measure
 from ..data.ranked_rows import Judged
 from ..errors import BadParameter, UnknownSpec
 from ..model.metric import Metric
-from .catalogue import THEIRS, Row
+from .catalogue import THEIRS
 from .computing import Computation, Needs, OfUserModel
 from .counting import COUNTS, Count
 
@@ -35,7 +35,7 @@ def computation_of(measure: Measure) -> Computation:
         return own()
     name = str(measure.NAME)
     if name in THEIRS:
-        return _of_row(measure, THEIRS[name])
+        return _of_row(measure)
     if name in COUNTS:
         return _of_count(measure, COUNTS[name])
     raise _not_here(measure)
@@ -79,7 +79,9 @@ def followed(measure: Measure, judgments: Judged) -> Metric:
     return user_model_of(measure).metric_for(judgments)
 
 
-def _of_row(measure: Measure, row: Row) -> OfUserModel:
+@lru_cache(maxsize=1024)  # several parts of a call ask for the same few measures
+def _of_row(measure: Measure) -> OfUserModel:
+    row = THEIRS[str(measure.NAME)]
     known = {p.name for p in row.parameters}
     given = measure.params
     own = {name: value for name, value in given.items() if name in known}
