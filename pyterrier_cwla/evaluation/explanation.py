@@ -124,7 +124,7 @@ def explained(
     n = int(cut.n[number])
     if not n and metric.end == "stop":
         raise BadParameter(f"nothing that was retrieved for query {query!r} is judged, so that nobody sees anything.")
-    width = max(n, 1, metric.end if isinstance(metric.end, int) else metric.named_rank)
+    width = max(n, metric.explicit_ranks)
     view, leaves = view_of_ranks(metric, cut, one, width)
     walk = Walk(metric, view, leaves)
     N = float(divisor(metric, rankings)[number])

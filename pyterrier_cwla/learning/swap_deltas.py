@@ -117,9 +117,7 @@ def _forgets_the_order(metric: Metric, longest: int) -> bool:
 
 def _explicit(metric: Metric, shown: int) -> int:
     """The ranks that have to be looked at one by one, of rankings of which so many count."""
-    if isinstance(metric.end, int):
-        return metric.end
-    return max(shown, metric.named_rank) if metric.end == "open" else shown
+    return shown if metric.end == "stop" else max(shown, metric.explicit_ranks)
 
 
 def _everybody_leaves(metric: Metric) -> bool:

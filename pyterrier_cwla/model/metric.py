@@ -159,6 +159,11 @@ class Metric:
         """The highest rank that C names, its last one or where it jumps; 0 where it names none."""
         return max(self.rank_at("last_rank"), self.rank_at("jump_rank"))
 
+    @property
+    def explicit_ranks(self) -> int:
+        """How many ranks a view needs at least: down to where everybody leaves, or to the highest that C names."""
+        return self.end if isinstance(self.end, int) else max(self.named_rank, 1)
+
     # ---- gains
 
     def gains(self, grade: Array) -> Array:

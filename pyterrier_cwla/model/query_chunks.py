@@ -104,7 +104,7 @@ def ranks_that_matter(metric: Metric, rankings: Rankings, unjudged_gain: float =
         widths = np.full(len(rankings), metric.end)
     else:
         deepest = rankings.last_hit if _settled_after_hits(metric) and not unjudged_gain else rankings.n
-        needed = np.maximum(deepest, max(metric.named_rank, 1))
+        needed = np.maximum(deepest, metric.explicit_ranks)
         widths = roomy(needed)
         if metric.unseen_effort is None:  # as far as the list goes, where more would ask what is not known
             widths = np.minimum(widths, np.maximum(needed, rankings.n))

@@ -55,7 +55,7 @@ class Course:
         self.metric, self.reading = metric, reading
         self.scale = 1 / divisor if divisor > 0 else 0.0
         self.n = int(rankings.n[number])
-        self.width = max(self.n, 1, metric.end if isinstance(metric.end, int) else metric.named_rank)
+        self.width = max(self.n, metric.explicit_ranks)
         one = np.array([number])
         self.view, self.leaves = view_of_ranks(metric, rankings, one, self.width)
         self.walk = Walk(metric, self.view, self.leaves)
