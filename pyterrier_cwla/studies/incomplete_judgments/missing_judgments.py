@@ -30,7 +30,6 @@ class Fractions:
     """Random shares of each topic's judgments, each a part of the next."""
 
     levels: tuple[Any, ...]
-    unit = "share of judgments that are kept"
     random = True
 
     def __post_init__(self) -> None:
@@ -61,7 +60,6 @@ class Depths:
     """What the runs at hand have in their first k, for several k; the last level is all."""
 
     levels: tuple[Any, ...]
-    unit = "depth of the pool (documents per run and topic)"
     random = False
 
     def __post_init__(self) -> None:
