@@ -94,7 +94,7 @@ def cells() -> Table:
         lambdarank = held_out(None, seed)
         for name, measure in MEASURES.items():
             ours, theirs = (
-                measure_score(measure, y, predicted, qid=query, doc_length=words, average=False)
+                np.asarray(measure_score(measure, y, predicted, qid=query, doc_length=words, average=False))
                 for predicted in (held_out(measure, seed), lambdarank)
             )
             interval = bootstrap(

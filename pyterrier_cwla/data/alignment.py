@@ -20,6 +20,7 @@ from ..files import id_columns
 from ..files.pair_keys import PairKeys, repeated
 from .columns import Columns, judgment_columns, run_columns
 from .judged_pairs import JudgedPairs, ranges
+from .lengths import words_of_rows
 from .overlap import TOP, Overlap
 from .ranked_rows import RankedRows
 from .rankings import Array, Pool, Rankings
@@ -387,9 +388,11 @@ class Rows(RankedRows):
     def doc_length(self) -> Array | None:
         return self.columns.doc_length
 
-    @property
-    def duplicate_of(self) -> Any:
-        return self.columns.duplicate_of
+    def words_of_rows(self, metric: Any) -> Array:
+        return words_of_rows(metric, self)
+
+    def clusters(self, duplicates: Any) -> Array:
+        return duplicates.clusters(self.columns.doc_id, self.columns.duplicate_of)
 
     def pair(self, row: int) -> tuple[str, str]:
         return self.columns.query_id[row].as_py(), self.columns.doc_id[row].as_py()

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .lengths import words_of_rows
 from .rankings import Array, Pool, Rankings
 
 
@@ -49,25 +48,6 @@ class RankedRows(ABC):
     starts: Array
     ends: Array
 
-    @property
-    @abstractmethod
-    def doc_id(self) -> Any:
-        """The document of each row, as Arrow strings."""
-
-    @property
-    @abstractmethod
-    def doc_length(self) -> Array | None:
-        """The words of each row's document, where the rows have them."""
-
-    @property
-    @abstractmethod
-    def duplicate_of(self) -> Any:
-        """The document that each row's repeats, where the rows say so."""
-
-    @abstractmethod
-    def pair(self, row: int) -> tuple[str, str]:
-        """The names of a row's query and document."""
-
     @abstractmethod
     def rankings(self, all_judged: bool = False, judgments: Any = None) -> Rankings:
         """Which relevant (or judged) documents are at which ranks, by these judgments or others of the same queries."""
@@ -94,15 +74,19 @@ class RankedRows(ABC):
             self._flat[key] = self.in_rank_order(self.words_of_rows(metric))
         return self._flat[key]
 
+    @abstractmethod
     def words_of_rows(self, metric: Any) -> Array:
         """Words of all documents, in the order of the rows."""
-        return words_of_rows(metric, self)
+
+    @abstractmethod
+    def clusters(self, duplicates: Any) -> Array:
+        """A number for each document, in the order of the rows, the same for those that repeat each other."""
 
     def repeats(self, duplicates: Any, listed: Array | None = None) -> Array:
         """Which rows, in rank order, are duplicates of an earlier one of their ranking (of its rows in ``listed``)."""
         key = ("clusters", duplicates)
         if key not in self._flat:
-            self._flat[key] = self.in_rank_order(duplicates.clusters(self.doc_id, self.duplicate_of))
+            self._flat[key] = self.in_rank_order(self.clusters(duplicates))
         rows = len(self._flat[key])
         listed = np.arange(rows) if listed is None else listed
         cluster = self._flat[key][listed]

@@ -133,8 +133,7 @@ class LabelledJudgments:
     def __init__(self, samples: Samples) -> None:
         self.samples = samples
         number, names = samples.queries
-        scattered = bool((np.diff(number) < 0).any())
-        self.order = np.argsort(number, kind="stable") if scattered else np.arange(len(number))
+        self.order = np.argsort(number, kind="stable")
         self.group = number[self.order]
         self.sizes = np.bincount(number, minlength=len(names))
         judged = np.flatnonzero(samples.is_judged)
@@ -265,17 +264,5 @@ class ScoredRows(RankedRows):
     def words_of_rows(self, metric: Any) -> Array:
         return self.labelled.words_of_rows(metric)
 
-    @property
-    def doc_id(self) -> Any:
-        return self.labelled.doc_id
-
-    @property
-    def doc_length(self) -> Array | None:
-        return self.labelled.doc_length
-
-    @property
-    def duplicate_of(self) -> Any:
-        return None
-
-    def pair(self, row: int) -> tuple[str, str]:
-        return self.labelled.pair(row)
+    def clusters(self, duplicates: Any) -> Array:
+        return duplicates.clusters(self.labelled.doc_id, None)
