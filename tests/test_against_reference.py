@@ -14,6 +14,7 @@ from pyterrier_cwla import CWLA, effort, explain_gains, score
 from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.evaluation import residual
+from pyterrier_cwla.model import residuals, scoring
 
 CONTINUATIONS = {
     "prec(1)": ("prec", {"k": 1}),
@@ -199,7 +200,8 @@ class Setting:
             lengths |= {docno: words for (docno, _), words in zip(judged, case.judged_words, strict=True)}
         judgments = Judgments(pd.DataFrame(qrels, columns=["query_id", "doc_id", "relevance"]))
         run = pd.DataFrame(run, columns=["query_id", "doc_id", "score"])
-        return getattr(measure(lengths=lengths).metric, name)(judgments.align(run, all_judged=name == "residual"))
+        compute = {"score": scoring.score, "residual": residuals.residual}[name]
+        return compute(measure(lengths=lengths).metric, judgments.align(run, all_judged=name == "residual"))
 
 
 def random_setting(rng: random.Random, C: str, A: str, end: Any, effort: str) -> Setting:
