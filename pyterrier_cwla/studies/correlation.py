@@ -232,7 +232,8 @@ def _weights(p: float, n: int, k: int) -> Array:
 
 def _overlap(above: Array, ends: Array, above_too: Array, ends_too: Array, sums: Array) -> Array:
     """RBO of [n × rows]: where things tie from a to e, (d − a)/(e − a) of the ways to break ties have one among the
-    first d; of both orders together the product, and 1 beyond both e."""
+    first d; of both orders together the product, and 1 beyond both e.
+    """
     start = np.maximum(above, above_too)
     first, last = np.minimum(ends, ends_too), np.maximum(ends, ends_too)
     middle = np.maximum(start, first)

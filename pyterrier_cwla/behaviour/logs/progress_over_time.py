@@ -62,12 +62,10 @@ class Progress:
 
     def plot_ranks(self, ax: Any = None) -> Any:
         """Maximum, mean and minimum rank at each time, over all runs and topics (Figure 3 of the paper)."""
-
         return plot_ranks(self, ax)
 
     def plot_gains(self, ax: Any = None) -> Any:
         """The mean gain G(t) of each run over its topics (Figure 4 of the paper)."""
-
         return plot_gains(self, ax)
 
 

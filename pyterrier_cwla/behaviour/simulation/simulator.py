@@ -75,7 +75,6 @@ class Simulation:
 
     def plot(self, what: str = "score", qid: str | None = None, run: str | None = None, ax: Any = None) -> Any:
         """How gain, time, items or score are spread over users, on matplotlib axes. Needs ``keep=True``."""
-
         return plot_users(self, what, qid, run, ax)
 
     @property

@@ -41,7 +41,8 @@ _CELLS = 1 << 16  # users × ranks that are worked on at a time
 @dataclass(frozen=True)
 class Outcome:
     """Where the users of one block ended up: ``values`` [gain, time, items, score × users], and who went ``beyond``
-    what was retrieved, and who ``never`` leaves."""
+    what was retrieved, and who ``never`` leaves.
+    """
 
     values: Array
     beyond: Array

@@ -142,7 +142,6 @@ class Fit(Study):
         }  # fmt: skip
 
     def pictures(self) -> dict[str, Picture]:
-
         return {
             f"parameter_{number}": Picture(
                 f"{OBJECTIVES[self.about['objective']].capitalize()} along {name}",

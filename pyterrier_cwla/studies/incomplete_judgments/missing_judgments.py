@@ -39,7 +39,8 @@ class Fractions:
     def kept(self, query: Array, grade: Array, first: Array, seed: Any) -> Array:
         """[levels × judgments]: of one random permutation of each topic's relevant and non-relevant ones the first
         max(1, ⌊fR⌋) and max(10, ⌊fN⌋). Grades below 0 are no judgments, and stay. ``seed`` may be a generator, which
-        is then drawn from once for each judgment, however many levels there are."""
+        is then drawn from once for each judgment, however many levels there are.
+        """
         kind = 3 * query + np.sign(grade).astype(int) + 1
         order = np.lexsort((np.random.default_rng(seed).random(len(kind)), kind))
         sizes = np.bincount(kind, minlength=3)

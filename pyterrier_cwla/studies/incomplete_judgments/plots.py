@@ -82,7 +82,8 @@ def g_mean_curves(study: Robustness) -> pd.DataFrame:
 
 def differences(study: Robustness, comparisons: Any = None) -> pd.DataFrame:
     """comparison, level, difference, low, high, verdict: nDCG − infAP and infAP − bpref where these are measured, else
-    each measure and the next."""
+    each measure and the next.
+    """
     if comparisons is None:
         chain = papers_chain(study.measures) or list(study.measures)
         comparisons = list(pairwise(chain))

@@ -63,7 +63,8 @@ class Robustness(Study):
 
     def above(self, first: str, second: str) -> pd.DataFrame:
         """Whether one measure keeps the order of runs better than another: at each level the difference of τ, its
-        interval (the same resamples for both), and "yes", "no" or "undecided"."""
+        interval (the same resamples for both), and "yes", "no" or "undecided".
+        """
         for name in (first, second):
             if name not in self.measures:
                 raise BadParameter(f"no measure {name!r} in this study. {near(name, self.measures)}")
@@ -72,7 +73,8 @@ class Robustness(Study):
     @cached_property
     def rankings(self) -> pd.DataFrame:
         """The order of runs at each level: a row for each level, measure and run, with its score (made of each topic's
-        mean over the seeds) and its rank by that; equal scores have the same rank."""
+        mean over the seeds) and its rank by that; equal scores have the same rank.
+        """
         measures = list(self.measures.values())
         by_level = self.order.scores.mean(axis=0)
         scores = np.array([[[aggregated(m, row) for row in runs] for m, runs in zip(measures, of)] for of in by_level])
@@ -84,7 +86,8 @@ class Robustness(Study):
 
     def confusion(self, level: float = 0.3, seed: int = 0) -> pd.DataFrame:
         """Numbers of pairs of runs by what the test concludes at the level and by all judgments (the paper's Table 4);
-        ``seed`` is the number of one of the seeds, from 0 on."""
+        ``seed`` is the number of one of the seeds, from 0 on.
+        """
         if self.tests is None:
             raise BadParameter("this study tested no pairs: give pairs=300, or another number.")
         levels = self.holes.levels

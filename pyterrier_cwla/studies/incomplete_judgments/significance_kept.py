@@ -54,7 +54,8 @@ class PairTests:
     @cached_property
     def _resampled(self) -> tuple[Array, Array]:
         """Accuracy and g-mean [resamples × levels × measures] of pairs that are drawn anew, and of each pair drawn the
-        holes of one seed."""
+        holes of one seed.
+        """
         _, seeds, levels, measures, pairs = self._cases.shape
         flat = np.moveaxis(self._cases, 1, -2).reshape(4 * levels * measures, seeds * pairs).astype(np.float32)
         of_pairs, of_seeds = (np.random.default_rng([self.seed, 3, what]) for what in range(2))

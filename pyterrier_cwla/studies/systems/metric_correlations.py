@@ -208,7 +208,6 @@ class MetricAgreement(Study):
         }  # fmt: skip
 
     def pictures(self) -> dict[str, Picture]:
-
         row = self._sorted().iloc[0]
         x, y, side = row["measure"], row["other"], len(self.scores.columns)
         return {
@@ -298,7 +297,8 @@ def plot_correlations(study: MetricAgreement, kind: str = "tau_b", ax: Any = Non
 
 def plot_scatter(study: MetricAgreement, x: str, y: str, k: int = 5, ax: Any = None) -> Any:
     """The runs by two measures, the ``k`` with the most different ranks by name: what :meth:`MetricAgreement.scatter`
-    returns."""
+    returns.
+    """
     ax = axes_of(ax)
     data = study.scatter(x, y, k)
     points, named = data.iloc[:, 1:3].to_numpy(), data["labelled"].to_numpy()

@@ -233,7 +233,6 @@ class Power(Study):
         }  # fmt: skip
 
     def pictures(self) -> dict[str, Picture]:
-
         share = f"Share of {many(self.about['pairs'], 'pair')} of runs with p"
         bars = "Bars are 95 % intervals of the t-test's share (bootstrap over queries)."
         return {

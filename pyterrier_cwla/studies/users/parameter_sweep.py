@@ -167,7 +167,6 @@ class Sensitivity(Study):
         return {"sensitivity": Table(self.title, self._caption(), self.table)}
 
     def pictures(self) -> dict[str, Picture]:
-
         along = f"along {self.about['parameter']}"
         found = {}
         for kind in self.coefficients:

@@ -65,7 +65,8 @@ class UserAgreement(Study):
 
     def marks(self, coefficient: str | None = None) -> pd.Series:
         """Of each measure "a" if others are compared with it, "b" if it is significantly better than what it is
-        compared with, "c" if worse; in brackets if not after the correction for many comparisons."""
+        compared with, "c" if worse; in brackets if not after the correction for many comparisons.
+        """
         name = f"{coefficient or self.coefficient}_difference"
         marks = pd.Series("", self.table.index, dtype=object)
         if name in self.table:

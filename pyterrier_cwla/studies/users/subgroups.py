@@ -191,7 +191,6 @@ class Splits(Study):
         return {"splits": Table(self.title, self._caption(), self.table.astype({"part": str}))}
 
     def pictures(self) -> dict[str, Picture]:
-
         height = (
             3.6 if self.about["bins"] else max(2.0, 0.8 + 0.12 * len(self.parts) + 0.1 * self.parts["part"].nunique())
         )

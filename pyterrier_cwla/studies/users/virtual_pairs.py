@@ -164,7 +164,6 @@ class VirtualSystems(Study):
         return {"virtual_systems": Table("Correlation of differences between two systems", self._caption(), self.table)}
 
     def pictures(self) -> dict[str, Picture]:
-
         return {
             f"virtual_systems_{number}": Picture(
                 f"Differences in {target}",
@@ -275,7 +274,8 @@ def _drawn(numbers: Array, start: Array, size: Array, repeats: int, seed: int) -
 
 def _products(above: Array, start: Array, size: Array, k: int) -> Array:
     """Of each query the variances of its columns, and covariances of measures with targets [queries × (columns + k ×
-    targets)], some queries at a time."""
+    targets)], some queries at a time.
+    """
     parts = []
     each = above.shape[1] + k * (above.shape[1] - k)
     for some in np.array_split(np.arange(len(size)), len(above) * each // _CELLS + 1):
