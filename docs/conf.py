@@ -12,7 +12,7 @@ from pyterrier_cwla import __version__
 project = "pyterrier_cwla"
 author = "The pyterrier_cwla developers"
 version = release = __version__
-extensions = ["sphinx.ext.autodoc", "myst_parser", "sphinx_copybutton"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_parser", "sphinx_copybutton"]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 add_module_names = False

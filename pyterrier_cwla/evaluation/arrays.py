@@ -1,4 +1,4 @@
-"""Scores rankings that are plain arrays of gains or grades: no ids, no DataFrames."""
+"""Scores of rankings given as plain arrays of gains or grades, without ids or DataFrames."""
 
 from __future__ import annotations
 
@@ -18,20 +18,57 @@ from .explanation import Explanation, explained
 
 
 def score(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> Any:
-    """Σ L(i)·A(i) of one ranking, or of many.
+    """Return the score Σ L(i)·A(i) of one ranking or of several rankings.
 
-    ``gains``: a list of gains in rank order, or a list of such lists, or a matrix [queries × ranks]; None or NaN is an
-    unjudged item, which gains nothing. ``judged``: the gains of all judged items of each query, retrieved or not, for
-    totals and ideals; without it, what was retrieved is all there is. Options:
+    Parameters
+    ----------
+    gains : list of float, list of lists, or array_like of shape (n_queries, n_ranks)
+        Gains in rank order. None or NaN marks an unjudged item, whose gain is 0.
+    C : str or continuation
+        Continuation, such as ``"rbp(0.8)"``.
+    A : str or aggregation
+        Aggregation, such as ``"erg"``.
+    judged : list of float or list of lists, optional
+        Gains of all judged items of each query, retrieved or not, for totals and ideal rankings. By default, the
+        retrieved items are the only ones.
+    **options
+        gain : str or gain function, default="raw", or "linear" with `max_rel`
+            Gain function; the numbers of `gains` are then grades, for example with ``gain="exponential", max_rel=3``.
+        max_rel : number, optional
+            Highest grade.
+        efforts : list of float or list of lists, optional
+            Effort of each item, in the form of `gains`.
+        effort : str or effort function, default="unit"
+            Effort as a function of grades, instead of `efforts`.
+        unseen : number, optional
+            Effort of an item that was not retrieved.
+        norm : {"none", "ideal", "all", "mean", "unlimited"}
+            Normalisation: the quantity that the score is divided by, such as the score of the ideal ranking.
+        end : {"open", "stop"} or int
+            How the ranking continues below its last item; a number is the rank of the last item.
+        k : int, optional
+            Number of items to score from the top.
 
-    ``gain``, ``max_rel``  such as "exponential" and 3: the numbers are grades (max_rel alone: linear gain) ·
-    ``efforts``  what each item costs, in the form of ``gains`` · ``effort``  or a function of grades ·
-    ``unseen``  what an item costs that was not retrieved · ``norm``  "none", "ideal", "all", "unlimited" ·
-    ``end``  "open", "stop" or a rank · ``k``  only the first k items.
+    Returns
+    -------
+    float, or ndarray of shape (n_queries,)
+        One float for one ranking, an array for several.
 
-    Returns one float, or an array of one per ranking. Raises BadParameter, UnknownSpec or NoFiniteValue.
+    Raises
+    ------
+    BadParameter
+        If an option or a number cannot be used.
+    UnknownSpec
+        If there is no continuation, aggregation, gain or effort with a given name.
+    NoFiniteValue
+        If the score is not finite.
 
-    Source: Moffat et al. (2022), Eq. 15.
+    References
+    ----------
+    Moffat et al. (2022), Eq. 15.
+
+    Examples
+    --------
 
     >>> score([1, 0, 1], C="rbp(0.5)", A="erg")
     0.625
@@ -44,10 +81,28 @@ def score(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> 
 
 
 def residual(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> Any:
-    """The score if every unjudged (None, NaN) and unseen item had the best gain, minus the score.
+    """Return how much higher each score would be if all unjudged and unseen items had the best gain.
 
-    The best gain is that of ``max_rel`` (with ``gain``), or else 1. With ``norm="ideal"`` and C and A of ranks alone it
-    is the highest score that any judgments lead to, minus the score. The options are those of :func:`score`.
+    The best gain is the gain of `max_rel`, or 1 without `max_rel`. With ``norm="ideal"``, and C and A that depend on
+    ranks only, the residual is the highest score under any judgments of these items, minus the score.
+
+    Parameters
+    ----------
+    gains, C, A, judged, **options
+        As for :func:`score`; None or NaN in `gains` marks an unjudged item.
+
+    Returns
+    -------
+    float, or ndarray of shape (n_queries,)
+        Residual in the unit of the score.
+
+    Raises
+    ------
+    BadParameter
+        If an option or a number cannot be used.
+
+    Examples
+    --------
 
     >>> residual([1, None, 0], C="rbp(0.5)", A="erg")
     0.375
@@ -60,7 +115,25 @@ def residual(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) 
 
 
 def explain_gains(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> Explanation:
-    """How the score of one ranking comes about, rank by rank; options as for :func:`score`.
+    """Explain the score of one ranking, rank by rank.
+
+    Parameters
+    ----------
+    gains, C, A, judged, **options
+        As for :func:`score`, for one ranking.
+
+    Returns
+    -------
+    Explanation
+        Values of the framework at each rank, and the score.
+
+    Raises
+    ------
+    BadParameter
+        If there are several rankings, or if an option or a number cannot be used.
+
+    Examples
+    --------
 
     >>> explain_gains([0.7, 0.4, 0.0, 1.0], C="fixed(0.8, 1, 0.5, 0)", A="avg").table["V"].tolist()
     [1.0, 0.8, 0.8, 0.4]

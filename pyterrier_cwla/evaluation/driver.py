@@ -1,4 +1,4 @@
-"""Evaluate many measures of many runs in one call: every run passes through one loop, whatever it is read from."""
+"""Evaluation of runs by many measures in one call, from memory, files or a cache."""
 
 from __future__ import annotations
 
@@ -33,43 +33,45 @@ def evaluate(
     progress: bool = False,
     cache_dir: str | Path | None = None,
 ) -> pd.DataFrame:
-    """Evaluate runs: one row for each run (or each run and query), one column for each measure.
+    """Return the scores of runs, with one row per run (or per run and query) and one column per measure.
 
     Parameters
     ----------
-    qrels : DataFrame, dict, path, …
-        Judgments: a DataFrame, polars or Arrow table, dict of dicts, iterable of ir_measures' named tuples, or path.
-    runs : DataFrame, dict, path, …
-        A run in any of these forms, or a dict of runs by name. A path may be that of a file or folder larger than
-        memory, and of several runs: see ``pyterrier_cwla.files.run_files.sources`` and :func:`stream`.
-    measures : iterable
-        Measures, or their names.
-    by_query : bool
-        Whether to return values of queries instead of means.
-    check : bool
-        Whether to search all rankings for repeated documents, which are errors. With False they are found in frames
-        only where they are relevant (or judged, if a measure needs all judgments); others count as documents of their
-        own. Judgments and files are always checked in full.
-    progress : bool
-        Whether to show a progress bar while files take long.
+    qrels : DataFrame, dict of dicts, iterable of named tuples, or path
+        Judgments: a pandas, polars or Arrow table, ``{query: {document: grade}}``, an iterable of ir_measures' named
+        tuples, or the path of a file.
+    runs : DataFrame, dict of dicts, iterable of named tuples, path, or dict of these by run name
+        One run in any of the forms of `qrels`, or several runs by name. A path can lead to a file or folder that is
+        larger than memory and that contains several runs: see ``pyterrier_cwla.files.run_files.sources`` and
+        :func:`stream`.
+    measures : iterable of Measure or str
+        Measures or their names.
+    by_query : bool, default=False
+        Whether to return one row per run and query instead of the aggregate over queries.
+    check : bool, default=True
+        Whether to search all rankings for repeated documents, which are errors. With False, runs in memory are searched
+        only among relevant documents (among judged documents if a measure needs all judgments); other repetitions
+        count as separate documents. Judgments and files are always checked completely.
+    progress : bool, default=False
+        Whether to show a progress bar if reading files takes long.
     cache_dir : path, optional
-        Folder in which the values of queries are cached, run by run and measure by measure. An evaluation that was
-        interrupted, or is asked for more measures or runs, continues from there. Values of files and tables with other
-        contents are not used.
+        Folder in which the values of queries are cached for each run and measure. A later evaluation with the same
+        folder computes only the values that are missing, for example after an interruption. Cached values are not used
+        if the contents of the files or tables have changed.
 
     Returns
     -------
     DataFrame
-        With the index run, or run and query_id.
+        One float column per measure. The index is ``run``, or ``run`` and ``query_id`` with `by_query`.
 
     Raises
     ------
     BadRun
-        If a run cannot be evaluated, two runs have one name, or there is no run.
+        If a run cannot be evaluated, if two runs have the same name, or if there is no run.
     BadJudgments
         If the judgments cannot be used.
     MalformedFile
-        If a file does not hold what it should.
+        If a file does not have the expected format.
 
     Examples
     --------
@@ -104,38 +106,38 @@ def stream(
     progress: bool = False,
     cache_dir: str | Path | None = None,
 ) -> Iterator[pd.DataFrame]:
-    """Evaluate runs in files of any size in bounded memory: yields the scores of queries as they are ready.
+    """Yield the scores of runs in files of any size, in bounded memory.
 
     Parameters
     ----------
-    qrels : DataFrame, dict, path, …
+    qrels : DataFrame, dict of dicts, iterable of named tuples, or path
         Judgments, as for :func:`evaluate`.
-    runs : path, list of paths, or dict of paths by name
-        As ``pyterrier_cwla.files.run_files.sources`` takes them.
-    measures : iterable
-        Measures, or their names.
-    buffer_rows : int
-        About how many rows are held at a time of queries that lie scattered over a file; the file is read as often as
-        that takes.
-    progress : bool
+    runs : path, list of paths, or dict of paths by run name
+        Files or folders, in the forms of ``pyterrier_cwla.files.run_files.sources``.
+    measures : iterable of Measure or str
+        Measures or their names.
+    buffer_rows : int, default=1_000_000
+        Approximate number of rows held in memory for queries whose rows are scattered over a file. If more rows would
+        be held, the file is read several times.
+    progress : bool, default=False
         Whether to show a progress bar.
     cache_dir : path, optional
-        Folder in which scores are cached as by :func:`evaluate`; scores then come run by run.
+        Folder in which scores are cached, as for :func:`evaluate`. Each frame then contains a complete run.
 
     Yields
     ------
     DataFrame
-        The columns run, query_id, and one for each measure. Judged queries that a run does not answer come last for
-        the run; other queries of the run do not come.
+        Scores of some queries, with the columns run, query_id, and one per measure. The judged queries that a run does
+        not answer are yielded last for the run. Queries without judgments are left out.
 
     Raises
     ------
     MalformedFile
-        If a file is no run, has a NaN score, or changes meanwhile.
+        If a file is not a run, contains a NaN score, or changes while it is read.
     BadRun
-        If a document is retrieved twice, or two runs have one name.
+        If a document is retrieved twice for a query, or if two runs have the same name.
     MissingLength
-        For ``missing="mean"`` without ``lengths=``, since no run is ever whole here.
+        If a measure has ``missing="mean"`` and no ``lengths=``: the mean length of a run is unknown while it is read.
 
     Examples
     --------
@@ -163,20 +165,25 @@ def stream(
 
 
 def checked(found: Iterable[Scored], notice: Callable[[Scored, str], None] | None = None) -> Iterator[Scored]:
-    """Pass on the scores of runs: refuse two runs of one name, and notice runs that have few ids of the judgments.
+    """Yield the scores of runs after checking their names and their overlap with the judgments.
 
     Parameters
     ----------
     found : iterable of Scored
-        The runs one after the other, or the queries of several runs in turns.
+        Scores of complete runs, or of groups of queries in any order of runs.
     notice : callable, optional
-        What to do about a run that answers no judged query, or of which almost nothing is judged. It takes the run's
-        scores and a sentence. By default, warn.
+        Function that is called for a run that answers no judged query or has hardly any judged document. Its arguments
+        are the scores of the run and a sentence that describes the problem. By default, a warning is issued.
+
+    Yields
+    ------
+    Scored
+        The elements of `found`, unchanged.
 
     Raises
     ------
     BadRun
-        If two runs have one name, or there is no run.
+        If two runs have the same name, or if there is no run.
     """
     names = RunNames()
     for scored in found:
@@ -193,10 +200,10 @@ def checked(found: Iterable[Scored], notice: Callable[[Scored, str], None] | Non
 def each_scored(
     evaluator: CWLAEvaluator, runs: Any, check: bool = True, progress: bool = False, cache_dir: Any = None
 ) -> Iterator[Scored]:
-    """Score runs, in memory or in files, one after the other; with ``cache_dir``, from the cache where possible."""
+    """Yield the scores of runs in memory or in files; parameters as for :func:`evaluate`."""
     cache = None if cache_dir is None else ScoreCache(cache_dir, evaluator)
 
-    only = "run" if not is_runs(runs) else None  # the name of a run that was given without one
+    only = "run" if not is_runs(runs) else None  # default name of a single run without a name
 
     def notice(scored: Scored, about: str) -> None:
         warn((scored.overlap.about() if scored.run == only else None) or about)
@@ -207,7 +214,7 @@ def each_scored(
 def _each(
     evaluator: CWLAEvaluator, runs: Any, check: bool, progress: bool, cache: ScoreCache | None
 ) -> Iterator[Scored]:
-    """Score frames in groups, and files one after the other."""
+    """Score runs in memory in groups, and runs in files one after the other."""
     if isinstance(runs, list | tuple) and not runs:
         return
     if are_paths(runs):

@@ -1,4 +1,4 @@
-"""How a score comes about: one query's ranking, rank by rank, with everything that the framework computes."""
+"""Explanations of scores: the values of the C/W/L/A framework at each rank of one query, and where users stop."""
 
 from __future__ import annotations
 
@@ -29,11 +29,32 @@ from ..model.view_columns import seen_part, view_of_ranks
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """A score and where it comes from.
+    """Explanation of the score of one query, rank by rank.
 
-    ``table``: rank, docno, grade (empty where unjudged), gain, effort, T (the effort before the item), C, V, W, L, A,
-    L·A and the effective discount: by how much a gain at this rank counts in the score, users staying as they are
-    (003's Eq. 8; empty where A is no weighted sum of gains). ``beyond``: what comes from items that were not retrieved.
+    Attributes
+    ----------
+    measure : str
+        Name of the measure.
+    query : str
+        Query id.
+    table : DataFrame
+        One row per rank, with the columns rank, docno, grade (NaN if unjudged), gain, effort, T (effort before the
+        item), C, V, W, L, A, L·A and discount. The discount is the weight of a gain at this rank in the score while the
+        behaviour of users stays the same (paper 003, Eq. 8); it is NaN if A is not a weighted sum of gains.
+    score : float
+        Score of the query.
+    divisor : float
+        Normalisation N; 1 without normalisation.
+    beyond : float
+        Contribution of items below the retrieved ones, before normalisation.
+    expected_items : float
+        Expected number of items that a user inspects, V⁺.
+    expected_effort : float
+        Expected effort, in the unit of the effort (such as seconds).
+    expected_total_gain : float
+        Expected total gain, ETG.
+    expected_rate_of_gain : float
+        Expected total gain per unit of effort, ERG.
     """
 
     measure: str
@@ -49,7 +70,7 @@ class Explanation:
 
     @property
     def totals(self) -> dict[str, float]:
-        """The sums under the table: V⁺, E[effort], ETG, ERG, what lies beyond the list, N, and the score."""
+        """Expected items, effort, total gain and rate of gain, the contribution beyond the list, N, and the score."""
         return {
             "V⁺": self.expected_items,
             "effort": self.expected_effort,
@@ -61,7 +82,20 @@ class Explanation:
         }
 
     def plot(self, ax: Any = None, depth: int | None = None) -> Any:
-        """Who is still there, who leaves, and what they take with them, by rank; on matplotlib axes."""
+        """Plot the shares of users who continue and who stop, and their gain, by rank.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; by default new ones.
+        depth : int, optional
+            Last rank to show.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes with the plot.
+        """
         from ..rendering.figures import plot_explanation
 
         return plot_explanation(self, ax, depth)
@@ -86,9 +120,31 @@ class Explanation:
 
 
 def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation:
-    """Explains a measure's score of one query of a run, rank by rank.
+    """Explain the score of one query of a run, rank by rank.
 
-    ``measure``: one of this package's, or one of ir_measures' that it computes, as an object or as text.
+    Parameters
+    ----------
+    qrels : DataFrame, dict of dicts, iterable of named tuples, or path
+        Judgments, as for :func:`evaluate`.
+    run : DataFrame, dict of dicts, iterable of named tuples, or path
+        One run, as for :func:`evaluate`.
+    query : str
+        Query id.
+    measure : Measure or str
+        Measure of this package, or of ir_measures if this package computes it, that follows a user model.
+
+    Returns
+    -------
+    Explanation
+        Values of the framework at each rank, and the score.
+
+    Raises
+    ------
+    BadParameter
+        If the query is not judged or has no retrieved documents, or if the measure follows no user model.
+
+    Examples
+    --------
 
     >>> qrels = {"q": {"a": 1, "b": 0, "c": 1}}
     >>> explain(qrels, {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, "q", "RR").score
@@ -118,12 +174,12 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation:
 def explained(
     metric: Metric, rankings: Rankings, number: int, measure: str = "", query: str = "", names: list[str] | None = None
 ) -> Explanation:
-    """The explanation of one aligned ranking."""
+    """Explain the score of query `number` of aligned rankings; `names` are its document ids in rank order."""
     one = np.array([number])
     cut = seen_part(metric, rankings)
     n = int(cut.n[number])
     if not n and metric.end == "stop":
-        raise BadParameter(f"nothing that was retrieved for query {query!r} is judged, so that nobody sees anything.")
+        raise BadParameter(f"no retrieved document of query {query!r} is judged, so users inspect no document.")
     width = max(n, metric.explicit_ranks)
     view, leaves = view_of_ranks(metric, cut, one, width)
     walk = Walk(metric, view, leaves)
@@ -151,7 +207,7 @@ def explained(
 
 
 def _rank_by_rank(walk: Walk, expected_items: float, scale: float) -> pd.DataFrame:
-    """The columns of an explanation for each rank, without grades; ``scale`` divides discounts by the ideal."""
+    """Return the table of an explanation without grades; discounts are multiplied by `scale`."""
     width = walk.view.r.shape[1]
 
     def row(values: Array) -> Array:
@@ -159,7 +215,7 @@ def _rank_by_rank(walk: Walk, expected_items: float, scale: float) -> pd.DataFra
 
     V, L, A = row(walk.V), row(walk.L), row(walk.A)
     with np.errstate(invalid="ignore", divide="ignore"):
-        W = V / expected_items  # 0 where V⁺ is infinite, empty where it is unknown
+        W = V / expected_items  # 0 if V⁺ is infinite, NaN if it is unknown
         parts = np.where(L > 0, L * A, 0.0)
     return pd.DataFrame(
         {
@@ -192,9 +248,9 @@ def _or_nan(value: Callable[[], float]) -> float:
 
 
 def _discounts(walk: Walk) -> np.ndarray:
-    """What a gain at each listed rank adds to the score while users stay as they are: Σ_j L(j)·∂A(j)/∂r_i.
+    """Return the derivative of the score by the gain at each rank for fixed users: Σ_j L(j)·∂A(j)/∂r_i.
 
-    Where A is linear that is the score of one gain at a time; under rr with err it is ERR's V(i)/i.
+    For a linear A this is the score of a ranking with a single gain of 1; for rr with err it is V(i)/i as in ERR.
     """
     metric, view = walk.metric, walk.view
     width = view.r.shape[1]
@@ -207,7 +263,7 @@ def _discounts(walk: Walk) -> np.ndarray:
 
 
 class _SameUsers(Walk):
-    """The users of one ranking, with other gains before their eyes."""
+    """Browsing of a ranking with the users of another: C, V and effort of `users`, gains of `view`."""
 
     def __init__(self, users: Walk, view: View) -> None:
         self.metric, self.view, self.users = users.metric, view, users
@@ -227,19 +283,43 @@ class _SameUsers(Walk):
 
 
 def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = None) -> pd.DataFrame:
-    """The probability to stop at each rank, query by query: L(i) = V(i)·(1 − C(i)).
+    """Return the probability that a user stops at each rank, L(i) = V(i)·(1 − C(i)), for each query.
 
-    One row for each judged query that the run answers. Column 0: users who leave before the first item (under a C that
-    says so); columns 1 to ``depth`` (by default as far as the longest ranking counts): those who stop there; "later":
-    those who go on, to ranks below, for ever, or to unseen items of unknown effort that C asks for. Every row sums
-    to 1. ``.mean()`` is the distribution over all queries, and :func:`plot_stops` draws it.
+    For ERR, this is the probability that a user is satisfied at rank i (Chapelle et al., 2009, Algorithm 2). For an
+    intent-aware measure, it is the mixture over intents, Σ_t P(t|q)·L_t(i) (the same paper, section 7.5). Users whose
+    intent has no relevant judged documents find nothing.
 
-    ``qrels`` and ``run`` are as :func:`evaluate` takes them; ``measure`` is one that follows a user model. Under ERR
-    this is the probability that a user is satisfied at rank r (Chapelle et al., 2009, Algorithm 2). Under an
-    intent-aware measure it is that of all users, Σ_t P(t|q)·L_t(i) (there in section 7.5); those whose intent is not
-    judged, or has nothing relevant in it, find nothing.
+    Parameters
+    ----------
+    qrels : DataFrame, dict of dicts, iterable of named tuples, or path
+        Judgments, as for :func:`evaluate`.
+    run : DataFrame, dict of dicts, iterable of named tuples, or path
+        One run, as for :func:`evaluate`.
+    measure : Measure or str
+        Measure that follows a user model.
+    depth : int, optional
+        Last rank with a column of its own; by default the length of the longest ranking, up to the cutoff of the
+        measure.
 
-    Raises BadParameter for a measure that follows no user model.
+    Returns
+    -------
+    DataFrame of shape (n_answered_queries, depth + 2)
+        Probabilities; each row sums to 1. Column 0: users who leave before the first item, if C allows that. Columns 1
+        to `depth`: users who stop at this rank. Column "later": users who stop below `depth`, never stop, or continue
+        to unseen items of unknown effort. ``.mean()`` is the distribution over all queries;
+        ``pyterrier_cwla.rendering.plot_stops`` draws it.
+
+    Raises
+    ------
+    BadParameter
+        If the measure follows no user model, or if `depth` is not a rank.
+
+    References
+    ----------
+    Moffat et al. (2022), Eq. 5.
+
+    Examples
+    --------
 
     >>> from pyterrier_cwla.evaluation import stop_distribution
     >>> qrels, run = {"q": {"a": 2, "b": 1}}, {"q": {"b": 3.0, "x": 2.0, "a": 1.0}}
@@ -247,8 +327,6 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
                0     1    2       3   later
     query_id
     q        0.0  0.25  0.0  0.5625  0.1875
-
-    Source: Moffat et al. (2022), Eq. 5.
     """
     (measure,) = measures_of([measure])
     whole = isinstance(depth, int | np.integer) and not isinstance(depth, bool)
@@ -273,11 +351,16 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
     return table[np.isin(np.arange(len(table)), rows.query)]
 
 
-_CELLS = 1 << 17  # queries × ranks that are worked on at a time
+_CELLS = 1 << 17  # queries × ranks per chunk
 
 
 def stops_of(metric: Metric, rankings: Rankings, depth: int) -> Array:
-    """The shares of users who stop at ranks 0 (before the first) to depth, and later, [queries × (depth + 2)]."""
+    """Return the shares of users who stop at ranks 0 (before the first item) to depth, and later.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, depth + 2)
+    """
     stops = np.zeros((len(rankings), depth + 2))
     width = metric.end if isinstance(metric.end, int) else max(depth, int(rankings.n.max(initial=0)))
     shown = min(depth, width)
@@ -286,6 +369,6 @@ def stops_of(metric: Metric, rankings: Rankings, depth: int) -> Array:
         stops[queries, 0] = 1 - walk.V[:, 0]
         stops[queries, 1 : shown + 1] = np.broadcast_to(walk.L, (len(queries), width))[:, :shown]
     if metric.end == "stop":
-        stops[rankings.n == 0] = np.eye(1, depth + 2)  # of nothing nobody sees anything
+        stops[rankings.n == 0] = np.eye(1, depth + 2)  # users of an empty list inspect no item
     stops[:, -1] = np.maximum(1 - stops[:, :-1].sum(axis=1), 0)
     return stops
