@@ -32,21 +32,41 @@ class LambdaMART:
     and of equal gains that which is better above: time-biased gain prefers the sooner read (``pairs="gain"`` leaves
     these pairs out).
 
-    ``measure``  a measure, or its text · ``truncation_level``  one of the two is above this rank ·
-    ``sigmoid``  σ · ``norm``  LightGBM's: ``|ΔM| / (0.01 + |s_i − s_j|)``, and a query's gradients times
-    ``log2(1 + Σ|λ|) / Σ|λ|`` ·
-    ``n_jobs``  how many threads work at the gradients, which are the same for any number ·
-    ``doc_length``  words of each training row, where the metric needs them, or ``docno``, for the measure's own table.
-    Rows of a query stand together, as both libraries have it. Labels are grades, and any floats where the gain takes
-    them; equal predictions stand in the order of their rows.
-
     The object is the ``objective`` of LightGBM's estimators (with ``metric="None"``); ``.lightgbm`` is that of
-    ``lightgbm.train`` and ``.xgboost`` the ``obj`` of ``xgboost.train``.
+    ``lightgbm.train`` and ``.xgboost`` the ``obj`` of ``xgboost.train``. Rows of a query stand together, as both
+    libraries have it. Labels are grades, and any floats where the gain takes them; equal predictions stand in the order
+    of their rows.
 
-    Raises BadParameter, BadJudgments or MissingLength, as data or measure ask.
+    Parameters
+    ----------
+    measure : str or Measure
+        A measure that follows a user model.
+    truncation_level : int
+        One of the two documents of a pair is above this rank.
+    sigmoid : float
+        σ.
+    norm : bool
+        As LightGBM's: ``|ΔM| / (0.01 + |s_i − s_j|)``, and a query's gradients times ``log2(1 + Σ|λ|) / Σ|λ|``.
+    pairs : {"all", "gain"}
+        Whether pairs of equal gain count.
+    n_jobs : int
+        How many threads compute the gradients, which are the same for any number.
+    doc_length : array_like, shape (n_rows,), optional
+        The words of each training row, where the metric needs them.
+    docno : array_like, shape (n_rows,), optional
+        The document of each training row, for the measure's own table.
 
-    Source: Burges (2010), section 7; ΔM by the equations of each metric.
+    Raises
+    ------
+    BadParameter, BadJudgments, MissingLength
+        If the measure or the rows cannot be learned from.
 
+    References
+    ----------
+    Burges (2010), section 7; ΔM by the equations of each metric.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> objective = LambdaMART("ERR", norm=False)
     >>> gradient, hessian = objective.gradients([0, 2, 0, 1], np.zeros(4), group=[2, 2])
@@ -223,12 +243,23 @@ _PARAMETERS = (
 class EvalMeasure:
     """A measure as what LightGBM and XGBoost report after every round, and stop early by.
 
-    Any measure that is computed here. ``doc_length`` (words of each row) or ``docno`` (for the measure's own table) are
-    those of the rows that are evaluated; where several sets are, a list of them: the one with as many rows is taken.
     The object is the ``eval_metric`` of LightGBM's estimators; ``.lightgbm`` is the ``feval`` of ``lightgbm.train`` and
-    ``.xgboost`` the ``custom_metric`` of ``xgboost.train`` (which needs ``maximize=True`` to stop early). Of a cost,
-    such as A='effort', ``greater_is_better=False`` lets less be better.
+    ``.xgboost`` the ``custom_metric`` of ``xgboost.train`` (which needs ``maximize=True`` to stop early).
 
+    Parameters
+    ----------
+    measure : str or Measure
+        A measure that is computed here.
+    doc_length : array_like, shape (n_rows,), or list of these, optional
+        The words of each row that is evaluated. Where several sets of rows are, a list: the one with as many rows is
+        taken.
+    docno : array_like, shape (n_rows,), or list of these, optional
+        The document of each row, for the measure's own table.
+    greater_is_better : bool
+        False for a cost, such as A='effort'.
+
+    Examples
+    --------
     >>> EvalMeasure("RR")([0, 1, 1, 0], [2.0, 1.0, 2.0, 1.0], None, [2, 2])
     ('RR', 0.75, True)
     """

@@ -61,7 +61,7 @@ class Scorer:
         return routing
 
     def __sizeof__(self) -> int:
-        """With the measure's tables: joblib sends what is large to Dask's workers once, and not with every fit."""
+        """The bytes, those of the measure's tables included: Dask sends large objects to each worker once."""
         return super().__sizeof__() + getsizeof(self.measure)
 
     def __repr__(self) -> str:
@@ -99,22 +99,39 @@ class Scorer:
 
 
 def scorer(measure: Any, min_queries: int = 2, greater_is_better: bool = True) -> Scorer:
-    """A measure as a scorer for scikit-learn: for ``cross_validate``, ``GridSearchCV`` and whatever takes ``scoring=``.
+    """Return a measure as a scorer for scikit-learn: ``cross_validate``, ``GridSearchCV`` and all with ``scoring=``.
 
-    ``measure`` is any of this package or of ir_measures. The scorer ranks each query's rows by the estimator's
-    prediction (a classifier's expected grade Σ P(c)·c, or its decision_function if it has no probabilities; else
-    ``predict`` or ``decision_function``), and returns the mean over the queries of which anything is judged. ``y`` has
-    the grades, NaN where unjudged.
+    The scorer ranks the rows of each query by the estimator's prediction (a classifier's expected grade Σ P(c)·c, or
+    its decision_function if it has no probabilities; else ``predict`` or ``decision_function``), and returns the mean
+    over the queries of which anything is judged. ``y`` has the grades, NaN where unjudged.
 
     It needs ``qid``, the query of each row, and may need ``doc_length`` (in words) and ``docno``; ``judged`` is False
     where a label means nothing. With metadata routing these are passed by keyword, as ``params={"qid": …}``; without,
-    they are levels of the index of ``y`` or ``X`` that have these names. A measure of which less is better, such as
-    ExpectedEffort, takes ``greater_is_better=False``, and is negated as scikit-learn negates its errors.
+    they are levels of the index of ``y`` or ``X`` that have these names.
 
-    Fewer than ``min_queries`` queries are an error: they mean more often that rows lack their queries than that there
-    is but one. What cannot be scored whatever a model predicts raises CannotScore, which scikit-learn does not turn
-    into NaN as it does with every other error.
+    Parameters
+    ----------
+    measure : str or Measure
+        A measure of this package or of ir_measures.
+    min_queries : int
+        Fewer judged queries are an error: often rows lack their queries.
+    greater_is_better : bool
+        False for measures of which less is better, such as ExpectedEffort: the value is negated, as scikit-learn
+        negates its errors.
 
+    Returns
+    -------
+    Scorer
+        The scorer. It raises CannotScore where rows cannot be scored whatever a model predicts; scikit-learn turns
+        every other error into NaN.
+
+    Raises
+    ------
+    BadParameter, UnknownSpec
+        If the measure cannot be computed, or ``min_queries`` is no whole number from 1.
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> from sklearn.dummy import DummyRegressor
     >>> index = pd.MultiIndex.from_tuples([("a", 90), ("a", 300), ("b", 120)], names=["qid", "doc_length"])

@@ -64,37 +64,60 @@ def StudySearch(
     jobs: int = 1,
     verbose: bool = True,
 ) -> Tuned:
-    """Sets a pipeline's parameters to the best that an Optuna study finds, as pt.GridSearch does with those of a grid.
+    """Set a pipeline's parameters to the best that an Optuna study finds, as pt.GridSearch does with those of a grid.
 
-    ``params``: for each transformer of the pipeline its parameters by name, and for each parameter what it may be:
+    The first trial is of the present values, where they are in the space, so the best is never worse than they were.
+    Whatever the pipeline raises passes through; the parameters are then what they were before.
 
-    * a tuple ``(low, high)``: all numbers between, both ends included; only whole ones where both ends are whole and
-      the present value is no float;
-    * a list of numbers or texts, True, False or None: one of these;
-    * a distribution of Optuna, such as ``optuna.distributions.FloatDistribution(0.1, 10, log=True)``.
+    Parameters
+    ----------
+    pipeline : pt.Transformer
+        The pipeline to tune.
+    params : mapping
+        For each transformer of the pipeline its parameters by name, and for each parameter its values:
 
-    ``topics``, ``qrels``: as pt.GridSearch takes them. Judgments of other topics do not count.
+        * a tuple ``(low, high)``: all numbers between, both ends included; only whole ones where both ends are whole
+          and the present value is no float;
+        * a list of numbers or texts, True, False or None: one of these;
+        * a distribution of Optuna, such as ``optuna.distributions.FloatDistribution(0.1, 10, log=True)``.
+    topics, qrels : DataFrame
+        As pt.GridSearch takes them. Judgments of other topics do not count.
+    metric : str, Measure or list of these
+        The measure to maximise, by its name in trec_eval or ir_measures. With several, the study looks for all
+        trade-offs between them (``study.best_trials``), and the pipeline is set to the one that is best by the first.
+    trials, timeout : int and float, optional
+        When to stop, after so many trials or seconds, whichever comes first.
+    seed : int
+        The seed of the default sampler. Equal seeds give equal trials, whatever ``jobs`` is.
+    sampler : optuna.samplers.BaseSampler, optional
+        How Optuna chooses settings; by default a tree-structured Parzen estimator.
+        ``optuna.samplers.BruteForceSampler()`` tries all of a finite space.
+    pruner : optuna.pruners.BasePruner, optional
+        With a pruner, topics are retrieved for in five parts, and after each it may end a trial that does worse on the
+        same topics than others did; steps are parts.
+    jobs : int
+        Into how many processes the topics of each trial are split; above 1 it needs pyterrier-alpha[parallel].
+    verbose : bool
+        Whether to show a progress bar.
 
-    ``metric``: what is maximised: a measure, or its name by trec_eval or ir_measures. With a list of several the study
-    looks for all trade-offs between them (``study.best_trials``), and the pipeline is set to the one that is best by
-    the first.
+    Returns
+    -------
+    Tuned
+        The pipeline, the value, the setting and the study.
 
-    ``trials``, ``timeout`` in seconds: when to stop, whichever comes first. The first trial is of the present values,
-    where they are in the space: so the best is never worse than they were.
+    Raises
+    ------
+    BadParameter
+        If the space is empty or of parameters that are not there.
+    BadJudgments
+        If no topic is judged.
 
-    ``sampler``: how Optuna chooses settings. Without it, a tree-structured Parzen estimator with this ``seed``: equal
-    seeds give equal trials, whatever ``jobs`` is. ``optuna.samplers.BruteForceSampler()`` tries all of a finite space.
+    References
+    ----------
+    Akiba et al. (2019), Optuna; Bergstra et al. (2011), the estimator.
 
-    ``pruner``: with one, such as ``optuna.pruners.MedianPruner()``, topics are retrieved for in five parts, and after
-    each it may end a trial that does worse on the same topics than others did; steps are parts.
-
-    ``jobs``: into how many processes the topics of each trial are split; above 1 it needs pyterrier-alpha[parallel].
-
-    Raises BadParameter where the space is empty or of parameters that are not there, BadJudgments where no topic is
-    judged; whatever the pipeline raises passes through. The parameters are then what they were before.
-
-    Source: Akiba et al. (2019), Optuna; Bergstra et al. (2011), the estimator.
-
+    Examples
+    --------
     >>> import pandas as pd, pyterrier as pt
     >>> found = pd.DataFrame({"qid": "1", "docno": ["long", "short"], "doc_length": [900, 90], "score": [1.1, 1.0]})
     >>> topics, qrels = found[["qid"]].head(1), pd.DataFrame({"qid": ["1"], "docno": ["short"], "label": [1]})
