@@ -15,7 +15,7 @@ from ir_measures.measures import Measure
 from pyterrier_cwla import evaluate
 from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.measures.provider import computed_here
-from tests import reference
+from tests.support import reference
 
 from . import slow
 from .found import Wrong

@@ -1,4 +1,4 @@
-"""Scores of one ranking by the loops of tests/reference.py, for the metrics that it knows."""
+"""Scores of one ranking by the loops of tests/support/reference.py, for the metrics that it knows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ir_measures.measures import Measure
 from pyterrier_cwla.measures.of_ir_measures import metric_of, needs_of
 from pyterrier_cwla.measures.wrappers import innermost, layers
 from pyterrier_cwla.model.language import parse
-from tests import reference
+from tests.support import reference
 
 _MOST = 500  # numbers with which the loops come to an end soon
 _KNOWN: dict[str, dict[str, Any]] = {

@@ -10,7 +10,6 @@ import argparse
 import importlib
 import json
 import pickle
-import re
 import time
 from hashlib import sha256
 from pathlib import Path
@@ -38,27 +37,31 @@ TESTS = [
         )
     ),
     *(
-        f"tests/test_{name}.py"
-        for name in re.findall(
-            r"\w+",
-            """
-        arrays metric spec view explain bad_input catalogue listing by_grade crossing documents stops holes varying
-        virtual duplicates identities open_end three_ways against_reference rankings judgments to_the_last_bit
-        ir_measures swaps
-    """,
-        )
+        f"tests/{folder}/test_{name}.py"
+        for folder, names in {
+            "behaviour/logs": "effort_by_grade",
+            "data": "duplicates lengths rankings",
+            "errors": "bad_input",
+            "evaluation": "arrays explanation stop_distribution",
+            "learning": "swap_deltas",
+            "measures": "catalogue counting ir_measures reference_entries",
+            "model": "against_reference identities language metric open_end three_ways to_the_last_bit view",
+            "studies/incomplete_judgments": "missing_judgments",
+            "studies/users": "metric_grid parameter_sweep virtual_pairs",
+        }.items()
+        for name in names.split()
     ),
 ]
 #: These begin other processes, which know nothing of a mutant, wait for threads that a fork has not, or take very long.
 WITHOUT = (
-    "tests/test_rankings.py::test_every_form_gives_the_same_bits[1-polars",
-    "tests/test_rankings.py::test_every_form_gives_the_same_bits[2-polars",
-    "tests/test_rankings.py::test_every_form_carries_doc_length[polars",
-    "tests/test_spec.py::test_measures_travel_to_the_workers_of_joblib",
-    "tests/test_ir_measures.py::test_importing",
-    "tests/test_ir_measures.py::test_the_default_pipeline",
-    "tests/test_rankings.py::test_a_run_of_more_than_a_million_rows_is_the_sum_of_its_parts",
-    "tests/test_swaps.py::test_any_setting_of_the_frame",
+    "tests/data/test_rankings.py::test_every_form_gives_the_same_bits[1-polars",
+    "tests/data/test_rankings.py::test_every_form_gives_the_same_bits[2-polars",
+    "tests/data/test_rankings.py::test_every_form_carries_doc_length[polars",
+    "tests/model/test_language.py::test_measures_travel_to_the_workers_of_joblib",
+    "tests/measures/test_ir_measures.py::test_importing",
+    "tests/measures/test_ir_measures.py::test_the_default_pipeline",
+    "tests/data/test_rankings.py::test_a_run_of_more_than_a_million_rows_is_the_sum_of_its_parts",
+    "tests/learning/test_swap_deltas.py::test_any_setting_of_the_frame",
 )
 #: What every child would import anew.
 WARM = (
@@ -140,7 +143,7 @@ def _results() -> dict[str, dict]:
 
 def _tests(files: list[str], jobs: int, examples: int) -> dict[str, Test]:
     """What an unmutated pass tells of the tests, kept until their file, the package or what tests share changes."""
-    shared = [path for path in Path("tests").glob("*.py") if not path.name.startswith("test_")]
+    shared = [path for path in Path("tests").rglob("*.py") if not path.name.startswith("test_")]
     read = b"".join(path.read_bytes() for path in sorted([*PACKAGE.rglob("*.py"), *shared]))
     kept = {name: _place(name, read, examples) for name in files}
     missing = [name for name, place in kept.items() if not place.exists()]

@@ -27,7 +27,7 @@ from .mutants import Mutant
 
 PACKAGE = Path("pyterrier_cwla").resolve()
 _OPTIONS = ["-o", "addopts=", "--doctest-modules", "-q", "-s", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist"]
-_EARLY = (f"{PACKAGE.name}/", "tests/test_arrays", "tests/test_spec")  # read and run in no time
+_EARLY = (f"{PACKAGE.name}/", "tests/evaluation/test_arrays", "tests/model/test_language")  # read and run in no time
 _MEMORY = 6 << 30
 
 

@@ -1,0 +1,719 @@
+"""Calibration of time-biased gain: known parameters come back, and every number is what its equation says."""
+
+import json
+import math
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyterrier_cwla import TBG
+from pyterrier_cwla.behaviour import simulated_log
+from pyterrier_cwla.behaviour.logs.calibration import Calibration, calibrate
+from pyterrier_cwla.behaviour.logs.calibration_plots import progress, reading_points
+from pyterrier_cwla.behaviour.logs.log import InteractionLog
+from pyterrier_cwla.behaviour.logs.rates import line
+from pyterrier_cwla.errors import BadLog, BadParameter, MalformedFile
+from tests.support.generated_logs import TABLE_1, generated_log
+
+TBG_PARAMETERS = list(TABLE_1)[:7]
+OTHER = dict(
+    half_life=90.0, summary_seconds=2.0, seconds_per_word=0.03, seconds_per_document=2.0,
+    p_click_relevant=0.5, p_click_nonrelevant=0.15, p_save=0.6, p_save_nonrelevant=0.1,
+)  # fmt: skip
+
+
+def logs(repetitions, users, seed=0, spread=0.0, **more):
+    """As many logs of as many users, generated at once; users' times vary so that their harmonic mean is the given one.
+
+    exp(N(σ²/2, σ)): the mean of 1/slowness is 1, and that of slowness e^(σ²).
+    """
+    slowness = np.exp(np.random.default_rng(seed).normal(spread**2 / 2, spread, repetitions * users))
+    frame = generated_log(seed + 1, users=repetitions * users, slowness=slowness, **more)
+    number = frame["user"].str[1:].astype(int).to_numpy() // users
+    ends = np.searchsorted(number, np.arange(repetitions + 1))
+    return [InteractionLog(frame.iloc[a:b].reset_index(drop=True)) for a, b in pairwise(ends)]
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Small products of matrices are slower with several."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        yield
+
+
+SMALL = InteractionLog.of(generated_log(11, users=12, duplicates=0.1))
+CALIBRATION = calibrate(SMALL, resamples=200)
+
+
+# ---- known parameters come back
+
+
+@pytest.mark.parametrize(
+    "parameters,seed,more",
+    [
+        (TABLE_1, 0, dict(sessions=2, depth=60)),
+        (OTHER, 0, dict(sessions=2, depth=50, precision=0.3, words=300.0)),
+        (TABLE_1, 0, dict(sessions=2, depth=100, spread=0.3, limit=600.0)),
+    ],
+    ids=["Table 1", "other values", "users of different speeds"],
+)
+def test_known_parameters_lie_in_their_intervals(parameters, seed, more):
+    """Each in at least 90 % of 200 repetitions with 100 users; over all parameters and many seeds it is 94 %."""
+    held = dict.fromkeys(parameters, 0)
+    for log in logs(200, 100, seed, **parameters, **more):
+        found = calibrate(log, depth="seen", shapes=(), resamples=400)
+        for name, value in parameters.items():
+            held[name] += value in found[name]
+    assert min(held.values()) >= 180, held
+    assert sum(held.values()) >= 0.92 * 200 * len(held), held
+
+
+def test_down_to_the_last_click_clicks_are_too_many():
+    """The last one always counts: a bias by design, of +0.007 with Table 1's values; depth="seen" has none."""
+    (log,) = logs(1, 4000, sessions=1, seed=3)
+    clicked, seen = (calibrate(log, depth=depth, shapes=(), resamples=100) for depth in ("clicked", "seen"))
+    for name in ("p_click_relevant", "p_click_nonrelevant"):
+        assert 0.005 < clicked[name, "pooled"].value - seen[name, "pooled"].value < 0.009
+        assert TABLE_1[name] in seen[name, "pooled"]
+        assert clicked[name, "pooled, all seen"] == seen[name, "pooled"]
+    assert any("it is too high" in note for note in clicked.notes)
+
+
+def test_half_lives_as_the_paper_has_them_are_too_long():
+    """Sessions with five clicks are those of users who stayed; what is left of short ones is missing."""
+    (log,) = logs(1, 2000, sessions=1, seed=4)
+    found = calibrate(log, shapes=(), resamples=100)
+    assert 224 in found["half_life"]
+    assert found["half_life", "as the paper"].low > 250
+    proxy = calibrate(log, until="click", shapes=(), resamples=100)["half_life"]
+    assert 0.94 < proxy.value / found["half_life"].value < 1  # what came after the last click is missing
+    for more in (dict(min_clicks=1), dict(beyond="condition"), dict(max_seconds=600), dict(min_clicks=0)):
+        assert 224 in calibrate(log, shapes=(), resamples=100, **more)["half_life"], more
+
+
+def test_means_over_users_overestimate_what_a_population_needs():
+    """Users with the same time, of speeds so that the mean is 5.3 seconds: they get through a summary in 4.4."""
+    (log,) = logs(
+        1, 3000, sessions=1, seed=5, spread=math.sqrt(math.log(5.3 / 4.4)), half_life=np.inf, limit=1800.0, depth=400
+    )
+    found = calibrate(log, shapes=(), resamples=100)
+    assert found["summary_seconds"].value == pytest.approx(4.4, abs=0.08)
+    assert found["summary_seconds", "unweighted"].value == pytest.approx(5.3, abs=0.08)
+    assert found["seconds_per_view", "unweighted"].value > 1.15 * found["seconds_per_view"].value
+
+
+def test_two_users_with_the_same_time_have_the_harmonic_mean():
+    """600 seconds each, at 3 and 6 seconds a summary: 1,200 seconds for 300 summaries."""
+    rows = [
+        dict(
+            user=user,
+            session="s",
+            topic="t",
+            rank=k + 1,
+            docno=f"d{k}",
+            clicked=k == 600 / seconds - 1,
+            summary_seconds=seconds,
+        )
+        for user, seconds in (("fast", 3.0), ("slow", 6.0))
+        for k in range(int(600 / seconds))
+    ]
+    found = calibrate(rows, shapes=())
+    assert found["summary_seconds"].value == pytest.approx(4.0)
+    assert found["summary_seconds", "unweighted"].value == pytest.approx(4.5)
+
+
+# ---- every number is what its equation says
+
+
+def messy_log():
+    """Unjudged and negative grades, jumps, unknown seconds, users without relevant documents, sessions without clicks."""
+    frame = generated_log(21, users=15, sessions=3, duplicates=0.15, words=200.0).sample(frac=0.8, random_state=1)
+    rng = np.random.default_rng(22)
+    relevant = frame["grade"] > 0
+    frame["grade"] = np.where(relevant, rng.integers(1, 3, len(frame)), rng.integers(-1, 1, len(frame))).astype(float)
+    frame.loc[rng.random(len(frame)) < 0.1, "grade"] = np.nan
+    frame.loc[frame["user"].isin(["u0003", "u0004"]) & (frame["grade"] > 0), "grade"] = 0.0
+    frame["seen"] = frame["clicked"] | (rng.random(len(frame)) < 0.9)
+    frame.loc[rng.random(len(frame)) < 0.1, "document_seconds"] = np.nan
+    frame.loc[(frame["user"] == "u0005") & (frame["session"] == "s1"), "summary_seconds"] = np.nan
+    frame.loc[rng.random(len(frame)) < 0.1, "words"] = np.nan
+    lonely = (frame["user"] == "u0006") & (frame["session"] == "s2")
+    frame.loc[lonely, ["clicked", "saved"]] = False
+    frame.loc[lonely, "document_seconds"] = np.nan
+    return InteractionLog.of(frame)
+
+
+def plain_calibration(log, depth, rel):
+    """In loops, straight from sections 3.2 and Eq. 5."""
+    rows = log.rows.to_dict("records")
+    sessions = {}
+    for row in rows:
+        sessions.setdefault((row["user"], row["session"]), []).append(row)
+    users = list(dict.fromkeys(row["user"] for row in rows))
+    S, M, M_timed = (dict.fromkeys(users, 0.0) for _ in range(3))
+    looked = []
+    for (user, _), mine in sessions.items():
+        deepest = max([row["rank"] for row in mine if row["clicked"]], default=0)
+        there = [row for row in mine if (row["rank"] <= deepest if depth == "clicked" else row["seen"])]
+        many = deepest if depth == "clicked" else len(there)
+        M[user] += many
+        if any(not math.isnan(row["summary_seconds"]) for row in mine):
+            M_timed[user] += many
+            S[user] += sum(row["summary_seconds"] for row in there if not math.isnan(row["summary_seconds"]))
+        looked += there
+    views = [row for row in rows if row["clicked"] and not math.isnan(row["document_seconds"])]
+    found = {
+        ("summary_seconds", "weighted"): sum(S.values()) / sum(M_timed.values()),
+        ("summary_seconds", "unweighted"): np.mean([S[u] / M_timed[u] for u in users if M_timed[u]]),
+        ("seconds_per_view", "pooled"): np.mean([row["document_seconds"] for row in views]),
+        ("seconds_per_view", "unweighted"): np.mean(
+            [
+                np.mean([row["document_seconds"] for row in views if row["user"] == u])
+                for u in users
+                if any(row["user"] == u for row in views)
+            ]
+        ),
+        ("duplicate_seconds", "pooled"): np.mean([row["document_seconds"] for row in views if row["duplicate"]]),
+    }
+    summaries = sum(row["summary_seconds"] for row in rows if not math.isnan(row["summary_seconds"]))
+    found["share_on_summaries", "pooled"] = summaries / (summaries + sum(row["document_seconds"] for row in views))
+    decisions = [("p_click_relevant", looked, "clicked", True, M), ("p_click_nonrelevant", looked, "clicked", False, M)]
+    viewed = {u: sum(row["user"] == u for row in views) for u in users}
+    decisions += [("p_save", views, "saved", True, viewed), ("p_save_nonrelevant", views, "saved", False, viewed)]
+    for name, chances, taken, relevant, weight in decisions:
+        mine = [row for row in chances if not math.isnan(row["grade"]) and (row["grade"] >= rel) == relevant]
+        own = {u: [row[taken] for row in mine if row["user"] == u] for u in users}
+        own = {u: np.mean(each) for u, each in own.items() if each}
+        found[name, "pooled"] = np.mean([row[taken] for row in mine])
+        found[name, "unweighted"] = np.mean(list(own.values()))
+        found[name, "weighted"] = sum(weight[u] * own[u] for u in own) / sum(weight[u] for u in own)
+    return found, looked, views
+
+
+@pytest.mark.parametrize("rel", [1, 2])
+@pytest.mark.parametrize("depth", ["clicked", "seen"])
+def test_every_ratio_is_what_its_equation_says(depth, rel):
+    log = messy_log()
+    found = calibrate(log, depth=depth, rel=rel, shapes=(), resamples=20)
+    expected, looked, views = plain_calibration(log, depth, rel)
+    for which, value in expected.items():
+        assert found[which].value == pytest.approx(value, rel=1e-12), which
+    graded = found.graded_parameters()
+    for grade in (0, 1, 2):  # a negative grade is none
+        mine = [row for row in looked if row["grade"] == grade or (grade == 0 and row["grade"] < 0)]
+        read = [row["document_seconds"] for row in views if row["grade"] == grade or (grade == 0 and row["grade"] < 0)]
+        assert graded["seconds"][grade] == pytest.approx(np.mean(read))
+        assert graded["p_click"][grade] == pytest.approx(np.mean([row["clicked"] for row in mine]), abs=0.05)
+    assert list(graded["p_save"]) == [1, 2]
+    if rel == 1:
+        assert graded["p_click"][0] == found["p_click_nonrelevant"].value
+    notes = "\n".join(found.notes)
+    assert "2 of 15 users saw no relevant summary" in notes or rel == 2
+    for said in ("are unjudged", "clicks have no seconds", "without a length"):
+        assert said in notes
+
+
+def test_the_order_of_rows_and_the_names_of_users_do_not_matter():
+    frame = SMALL.rows
+    other = frame.assign(user="x" + frame["user"], docno=frame["docno"] + "y").sample(frac=1, random_state=3)
+    again = calibrate(other, resamples=200)
+    pd.testing.assert_frame_equal(again.table, CALIBRATION.table)
+
+
+def test_reading_times_are_statsmodels_least_squares():
+    sm = pytest.importorskip("statsmodels.api")
+    rows = SMALL.rows[SMALL.rows["clicked"]]
+    first, again = rows[~rows["duplicate"]], rows[rows["duplicate"]]
+    ols = sm.OLS(first["document_seconds"], sm.add_constant(first["words"])).fit()
+    reading = CALIBRATION.reading
+    assert (reading.intercept, reading.slope) == pytest.approx(tuple(ols.params))
+    assert (reading.intercept_error, reading.slope_error) == pytest.approx(tuple(ols.bse))
+    assert reading.adjusted_r_squared == pytest.approx(ols.rsquared_adj)
+    assert (CALIBRATION["seconds_per_document"].value, CALIBRATION["seconds_per_word"].value) == pytest.approx(
+        tuple(ols.params)
+    )
+    of_duplicates = sm.OLS(again["document_seconds"], sm.add_constant(again["words"])).fit()
+    assert reading.duplicate_adjusted_r_squared == pytest.approx(of_duplicates.rsquared_adj)
+    mean = sm.OLS(again["document_seconds"], np.ones(len(again))).fit()
+    assert (reading.duplicate_mean, reading.duplicate_error) == pytest.approx((mean.params.iloc[0], mean.bse.iloc[0]))
+    errors = CALIBRATION.table.set_index("name")["error"].dropna()
+    assert errors["seconds_per_word"] == pytest.approx(ols.bse["words"])
+
+
+def test_duplicates_differ_if_the_standard_errors_are_apart():
+    """The paper: 6.8 ± 0.5 and 7.8 ± 0.7 do not."""
+    from dataclasses import replace
+
+    paper = replace(CALIBRATION.reading, intercept=7.8, intercept_error=0.7, duplicate_mean=6.8, duplicate_error=0.5)
+    assert paper.duplicates_differ is False
+    assert replace(paper, duplicate_error=0.2).duplicates_differ is True
+    assert replace(paper, duplicate_mean=math.nan).duplicates_differ is None
+    (quick,) = logs(1, 60, duplicates=0.2, seconds_per_document=30.0)
+    quick = quick.rows.assign(
+        document_seconds=lambda rows: rows["document_seconds"].mask(rows["duplicate"] & rows["clicked"], 2.0)
+    )
+    found = calibrate(quick, shapes=(), resamples=20)
+    assert any("they differ, and TBG takes b for both" in note for note in found.notes)
+
+
+def test_no_reading_time_is_negative():
+    """Least squares under a >= 0, b >= 0, as scipy's nnls has it."""
+    from scipy.optimize import nnls
+
+    rng = np.random.default_rng(2)
+    for a, b in ((-0.01, 40), (0.05, -30), (0.02, 5), (0.0, 20)):
+        words = rng.uniform(200, 1500, 80)
+        seconds = a * words + b + rng.normal(0, 5, 80)
+        sums = np.array([[80], [words.sum()], [seconds.sum()], [words @ words], [words @ seconds]])
+        expected, _ = nnls(np.c_[words, np.ones(80)], seconds)
+        assert np.ravel(line(sums)) == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    falling = SMALL.rows.assign(
+        document_seconds=lambda rows: (60 - rows["words"] / 100).clip(lower=1).where(rows["clicked"])
+    )
+    found = calibrate(falling, shapes=(), resamples=50)
+    assert found["seconds_per_word"].value == 0
+    assert any("no time is negative" in note for note in found.notes)
+    assert found.reading.slope < 0
+    assert found.measure()
+
+
+# ---- what cannot be estimated is said
+
+
+def without(*columns, **more):
+    return calibrate(SMALL.rows.drop(columns=list(columns)), shapes=(), resamples=20, **more)
+
+
+def test_without_lengths_reading_takes_the_mean_time_of_first_views():
+    found = without("words")
+    first = SMALL.rows[SMALL.rows["clicked"] & ~SMALL.rows["duplicate"]]
+    assert found["seconds_per_word"].value == 0
+    assert found["seconds_per_document"].value == pytest.approx(first["document_seconds"].mean())
+    assert found.reading is None
+    assert any("The log has no lengths" in note for note in found.notes)
+    assert "seconds_per_word=0" in str(found.measure())
+    with pytest.raises(BadParameter, match="no reading times to draw"):
+        found.plot_reading_times()
+
+
+@pytest.mark.parametrize(
+    "columns,lacking,why",
+    [
+        (["saved"], ["p_save"], "no column 'saved'"),
+        (["grade"], ["p_click_relevant", "p_click_nonrelevant", "p_save"], "no grades"),
+        (["summary_seconds"], ["summary_seconds"], "no column 'summary_seconds'"),
+        (["document_seconds"], ["seconds_per_word", "seconds_per_document"], "no column 'document_seconds'"),
+        (["time", "summary_seconds"], ["half_life", "summary_seconds"], "no column 'time'"),
+    ],
+)
+def test_what_a_log_lacks_is_absent_and_has_to_be_given(columns, lacking, why):
+    found = without(*columns)
+    assert [name for name in TBG_PARAMETERS if name not in found.parameters()] == lacking
+    with pytest.raises(BadParameter, match=f"lacks {lacking[0]} .*{why}.*calibration.measure\\({lacking[0]}="):
+        found.measure()
+    with pytest.raises(BadParameter, match=why):
+        found[lacking[0]]
+    given = {name: TABLE_1[name] / 2 for name in lacking}
+    assert found.measure(**given).params.items() >= given.items()
+    assert why in str(found)
+
+
+def test_a_log_of_clicks_alone_still_has_its_rates():
+    found = without("time", "summary_seconds", "document_seconds", "words", "seen", "saved", "duplicate", "cut_off")
+    assert list(found.parameters()) == ["p_click_relevant", "p_click_nonrelevant"]
+    nobody = calibrate(SMALL.rows.assign(clicked=False, saved=False, document_seconds=np.nan), shapes=(), resamples=20)
+    assert nobody.parameters() == {}
+    assert "nobody clicked" in nobody.missing["summary_seconds"]
+
+
+def test_nobody_who_leaves_leaves_no_half_life():
+    found = calibrate(SMALL.rows.assign(cut_off=True), resamples=20)
+    assert "were cut off before their users left" in found.missing["half_life"]
+    assert found.shapes == ()
+    with pytest.raises(BadParameter, match="no half-life to draw"):
+        found.plot_survival()
+    few = calibrate(SMALL, min_clicks=1000, resamples=20)
+    assert "48 fewer than 1000 clicks" in few.missing["half_life"]
+
+
+def test_one_user_has_values_and_no_intervals():
+    one = calibrate(SMALL.only(SMALL.rows["user"] == "u0002"), resamples=20)
+    assert np.isnan(one["summary_seconds"].low)
+    assert np.isfinite(one["summary_seconds"].value)
+    assert any("One user" in note for note in one.notes)
+    assert one.measure()
+
+
+def test_what_is_left_out_is_counted():
+    found = calibrate(InteractionLog(SMALL.rows, excluded={"two users": 3}), shapes=(), resamples=20)
+    assert found.excluded["from the log"] == {"two users": 3}
+    few = SMALL.rows.groupby(["user", "session"])["clicked"].sum() < 5
+    assert found.excluded["from the half-life"] == {"fewer than 5 clicks": few.sum()}
+    assert found.about["sessions"] == len(few)
+    gone = SMALL.rows[SMALL.rows["rank"] != 1]
+    assert any("lack rows above their last click" in note for note in calibrate(gone, shapes=(), resamples=20).notes)
+
+
+@pytest.mark.parametrize(
+    "asked,error,said",
+    [
+        (dict(depth="click"), BadParameter, "no depth='click'. Near: 'clicked'"),
+        (dict(until="clicks"), BadParameter, "no until='clicks'. Near: 'click'"),
+        (dict(beyond="drop"), BadParameter, "no beyond='drop'"),
+        (dict(shapes=["gamma"]), BadParameter, "no shape 'gamma'"),
+        (dict(confidence=95), BadParameter, "confidence=95 must be between 0 and 1"),
+        (dict(resamples=0), BadParameter, "resamples=0 must be a whole number"),
+        (dict(rel=0), BadParameter, "rel=0 must be a grade above 0"),
+        (dict(max_seconds=-1), BadParameter, "max_seconds=-1 must be above 0"),
+        (dict(by="topics"), BadParameter, "no column 'topics' to calibrate by. Near: 'topic'"),
+        (dict(by={"u0000": "a"}), BadParameter, "no class for 11 users: 'u0001'"),
+        (dict(by=3), BadParameter, "must be a column of the log, or a dict or Series"),
+    ],
+)
+def test_what_cannot_be_asked_is_an_error(asked, error, said):
+    with pytest.raises(error, match=said):
+        calibrate(SMALL, **asked)
+
+
+# ---- what is not said, or cannot be
+
+
+def test_summaries_without_seconds_are_said():
+    rows = SMALL.rows.copy()
+    rows.loc[rows.index[::2], "summary_seconds"] = np.nan
+    assert any("have no seconds on the summary" in note for note in calibrate(rows, resamples=10, shapes=()).notes)
+
+
+def test_groups_do_not_split_sessions_and_every_user_has_a_class():
+    with pytest.raises(BadLog, match="several values of it"):
+        calibrate(SMALL, by="rank")
+    users = SMALL.users.tolist()
+    with pytest.raises(BadLog, match="have none"):
+        calibrate(SMALL, by=dict.fromkeys(users, "slow") | {users[0]: None})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda file: file["table"][0].update(n=10**30),
+        lambda file: file["table"][0].update(n=-5),
+        lambda file: file["table"][0].update(low=9, high=1),
+        lambda file: file["about"].update(last_rank=True),
+        lambda file: file["about"].update(users=-1),
+        lambda file: file["shapes"][0].update(shape="odd"),
+        lambda file: file["shapes"][0].update(parameters=[]),
+    ],
+)
+def test_a_file_with_numbers_that_cannot_be_is_refused(change, tmp_path):
+    file = calibrate(SMALL, resamples=10).as_dict()
+    change(file)
+    (tmp_path / "odd.json").write_text(json.dumps(file))
+    with pytest.raises(MalformedFile, match=r"odd\.json"):
+        Calibration.load(tmp_path / "odd.json")
+
+
+def test_a_file_of_brackets_alone_is_refused(tmp_path):
+    (tmp_path / "deep.json").write_text("[" * 200_000)
+    with pytest.raises(MalformedFile, match="no JSON"):
+        Calibration.load(tmp_path / "deep.json")
+
+
+# ---- the end of the lists
+
+
+def test_who_comes_to_the_end_of_the_list_is_not_taken_to_have_left():
+    """Half of TBG's users would see more than 20 results: a list of 8 ends for most before they leave."""
+    rng = np.random.default_rng(0)
+    words = {f"d{i}": int(rng.integers(50, 1500)) for i in range(8)}
+    run = {f"t{t}": {f"d{i}": -float(r) for r, i in enumerate(rng.permutation(8))} for t in range(20)}
+    qrels = {topic: {d: int(rng.random() < 0.4) for d in found} for topic, found in run.items()}
+    log = simulated_log(qrels, run, TBG(lengths=words), users=60)
+    asked = dict(depth="seen", min_clicks=0, resamples=200, shapes=())
+    known = calibrate(log, **asked)["half_life"]
+    unknown = InteractionLog.of(log.rows.drop(columns="cut_off"))
+    wrong, told = calibrate(unknown, **asked), calibrate(unknown, last_rank=8, **asked)
+    assert 224 in known
+    assert 224 in told["half_life"]
+    assert wrong["half_life"].high < 112
+    assert any("end at rank 8, the deepest of the log" in note for note in wrong.notes)
+    assert not any("the deepest of the log" in note for note in told.notes)
+    assert told.about["last_rank"] == 8
+    with pytest.raises(BadParameter, match="last_rank=0"):
+        calibrate(unknown, last_rank=0)
+
+
+def test_another_shape_that_fits_far_better_is_named():
+    """Log-normal times of leaving, with many short ones and a few long, and exponential ones."""
+
+    def notes(last_click):
+        first, second = (
+            pd.DataFrame({"user": [f"u{n}" for n in range(400)], "session": "1", "topic": "t", "rank": rank,
+                          "docno": f"d{rank}", "clicked": True, "time": time})
+            for rank, time in ((1, 0.0), (2, last_click))
+        )  # fmt: skip
+        return calibrate(pd.concat([first, second]), min_clicks=1, max_seconds=1e9, until="click", resamples=20).notes
+
+    rng = np.random.default_rng(0)
+    assert any("log-normal curve fits far better" in note for note in notes(np.exp(rng.normal(4, 1.5, 400))))
+    assert not any("fits far better" in note for note in notes(rng.exponential(300, 400)))
+
+
+# ---- groups
+
+
+def test_groups_are_calibrated_apart():
+    found = calibrate(SMALL, by="topic", shapes=(), resamples=20)
+    assert list(found) == ["t0", "t1", "t2", "t3"]
+    alone = calibrate(SMALL.only(SMALL.rows["topic"] == "t2"), shapes=(), resamples=20)
+    assert found["t2"].as_dict() == alone.as_dict()
+    classes = pd.Series({f"u{number:04d}": "fast" if number < 5 else "slow" for number in range(12)}, name="speed")
+    by_class = calibrate(SMALL, by=classes, shapes=(), resamples=20)
+    assert {key: one.about["users"] for key, one in by_class.items()} == {"fast": 5, "slow": 7}
+    assert (
+        calibrate(SMALL, by=classes.to_dict(), shapes=(), resamples=20)["fast"].as_dict() == by_class["fast"].as_dict()
+    )
+    assert "by speed" in str(by_class)
+    assert "fast" in by_class._repr_html_()
+    assert by_class.parameters.loc["slow", "half_life"] == by_class["slow"]["half_life"].value
+    assert set(by_class.table["group"]) == {"fast", "slow"}
+
+
+# ---- as a metric
+
+
+def test_a_calibration_is_a_measure():
+    from ir_measures import parse_measure
+
+    from pyterrier_cwla import TBG, evaluate
+
+    parameters = CALIBRATION.parameters()
+    assert list(parameters) == TBG_PARAMETERS
+    assert all(type(value) is float for value in parameters.values())
+    measure = CALIBRATION.measure(cutoff=5)
+    assert measure == TBG(**parameters, cutoff=5)
+    assert parse_measure(str(measure)) == measure
+    qrels, run = {"q": {"a": 1, "b": 0}}, {"q": {"a": 2.0, "b": 1.0}}
+    first = parameters["p_click_relevant"] * parameters["p_save"]
+    (scores,) = evaluate(qrels, run, [CALIBRATION.measure(lengths={"a": 100, "b": 20})]).to_numpy()
+    assert scores[-1] == pytest.approx(first)
+    assert CALIBRATION.measure().metric.gains(np.array([1])) == pytest.approx([first])
+    graded = CALIBRATION.graded_measure()
+    assert graded.metric.gains(np.array([1])) == pytest.approx([first])
+    assert calibrate(SMALL, rel=2, shapes=(), resamples=20).parameters()["rel"] == 2
+
+
+def test_a_grade_that_nobody_opened_has_to_be_given():
+    rows = SMALL.rows.copy()
+    rows.loc[(rows["rank"] == 1) & ~rows["clicked"], "grade"] = 2.0
+    rows.loc[(rows["rank"] == 1) & rows["clicked"], "grade"] = 1.0
+    found = calibrate(rows, shapes=(), resamples=20)
+    with pytest.raises(BadParameter, match="seconds has nothing for grade 2"):
+        found.graded_measure()
+    assert found.graded_measure(seconds={0: 10, 1: 20, 2: 30}, p_save={1: 0.5, 2: 0.6})
+
+
+# ---- on paper and kept
+
+
+def test_it_prints_as_table_1():
+    text = str(CALIBRATION)
+    assert text.startswith("Calibration of time-biased gain: 12 users, 48 sessions,")
+    lines = text.splitlines()
+    assert lines[2].split() == ["parameter", "symbol", "value", "95", "%", "interval", "description"]
+    for name in TBG_PARAMETERS:
+        estimate = CALIBRATION[name]
+        row = next(one for one in lines if one.startswith(name + " "))
+        assert f"{estimate.value:.3g}" in row
+        assert f"[{estimate.low:.3g}, {estimate.high:.3g}]" in row
+    assert "<td>half_life</td>" in CALIBRATION._repr_html_()
+    assert CALIBRATION["half_life", "as the paper"].value > 0
+    with pytest.raises(BadParameter, match="no number 'halflife'"):
+        CALIBRATION["halflife"]
+    with pytest.raises(BadParameter, match="not estimated in the way 'pooled'"):
+        CALIBRATION["half_life", "pooled"]
+
+
+def test_what_is_saved_is_loaded(tmp_path):
+    path = tmp_path / "calibration.json"
+    for one in (
+        CALIBRATION,
+        without("words", "saved", "time", "summary_seconds"),
+        calibrate(SMALL.only(SMALL.rows["user"] == "u0001"), resamples=10),
+    ):
+        one.save(path)
+        again = Calibration.load(path)
+        assert again.as_dict() == one.as_dict()
+        assert again.parameters() == one.parameters()
+        assert str(again) == str(one)
+        pd.testing.assert_frame_equal(again.table, one.table)
+    assert json.loads(path.read_text())["about"]["package"]
+
+
+def broken(**changes):
+    content = json.loads(json.dumps(CALIBRATION.as_dict()))
+    for place, value in changes.items():
+        at = content
+        *parts, last = [int(part) if part.isdigit() else part for part in place.split("__")]
+        for part in parts:
+            at = at[part]
+        at[last] = value
+    return content
+
+
+@pytest.mark.parametrize(
+    "content,said",
+    [
+        ("no json at all", "no JSON"),
+        ([1, 2], "this is no calibration"),
+        ({"half_life": 224}, "this is no calibration"),
+        (broken(version=2), "of version 2; this package reads version 1"),
+        (broken(extra=1), "extra is nothing that a calibration has"),
+        ({k: v for k, v in broken().items() if k != "table"}, "table is missing"),
+        (broken(table={}), "table is of the wrong kind"),
+        (broken(table__0__value="224"), r"table\[0\].value must be a number, not '224'"),
+        (broken(table__0__value=None), r"table\[0\]: half_life is nan, out of its range"),
+        (broken(table__0__value=0), r"table\[0\]: half_life is 0, out of its range"),
+        (broken(table__0__name="p_save", table__0__value=1.5), "p_save is 1.5, out of its range"),
+        (broken(table__0__name="halflife"), "no number is called 'halflife'. Near: 'half_life'"),
+        (broken(table__1__used=True), r"table\[1\]: half_life is used twice"),
+        (broken(table__0__used=1), r"table\[0\].used must be of type bool"),
+        (broken(about__seed="0"), "about.seed must be of type int, not '0'"),
+        (broken(reading__slope=True), "reading.slope must be a number, not True"),
+        (broken(shapes__0__parameters=["x"]), "shapes.parameters must be a number, not 'x'"),
+        (broken(notes=[3]), "notes must be of type str"),
+        (broken(excluded={"from the log": []}), "excluded.from the log must be an object"),
+        (broken(curve__0={}), r"curve\[0\].seconds is missing"),
+    ],
+)
+def test_a_file_that_is_no_calibration_is_one_clear_error(tmp_path, content, said):
+    path = tmp_path / "calibration.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    with pytest.raises(MalformedFile, match=said) as error:
+        Calibration.load(path)
+    assert str(error.value).startswith(str(path))
+    with pytest.raises(MalformedFile, match="No such file"):
+        Calibration.load(tmp_path / "nothing.json")
+
+
+# ---- pictures
+
+
+def test_points_of_reading_times_keep_the_means():
+    rng = np.random.default_rng(1)
+    words, seconds, again = rng.integers(10, 900, 317).astype(float), rng.exponential(20, 317), rng.random(317) < 0.2
+    points = reading_points(words, seconds, again)
+    for kind in (False, True):
+        mine = points[points["duplicate"] == kind]
+        assert mine["views"].sum() == (again == kind).sum()
+        assert mine["views"].between(12, 18).all()
+        assert np.average(mine["seconds"], weights=mine["views"]) == pytest.approx(seconds[again == kind].mean())
+        assert mine["words"].is_monotonic_increasing
+    assert len(reading_points(np.ones(90_000), np.ones(90_000), np.zeros(90_000))) == 300
+    assert len(reading_points([], [], [])) == 0
+
+
+def test_progress_is_the_rank_reached_and_the_rank_predicted():
+    log = InteractionLog.of(generated_log(31, users=4, sessions=2, duplicates=0.2, depth=12))
+    moments = [0.0, 7.5, 60.0, 150.0, 400.0]
+    table = progress(CALIBRATION, log, seconds=moments)
+    a, b, T_S = (CALIBRATION[name].value for name in ("seconds_per_word", "seconds_per_document", "summary_seconds"))
+    for moment, row in zip(moments, table.to_dict("records"), strict=True):
+        observed, predicted = [], []
+        for _, mine in log.rows.groupby(["user", "session"]):
+            ends = mine["time"] + mine["document_seconds"].fillna(0)
+            if ends.max() < moment:
+                continue
+            observed.append(
+                1 + max((rank for rank, end in zip(mine["rank"], ends, strict=True) if end <= moment), default=0)
+            )
+            costs = []
+            for one in mine.to_dict("records"):
+                click = CALIBRATION["p_click_relevant" if one["grade"] >= 1 else "p_click_nonrelevant"].value
+                costs.append(T_S + click * (a * (0 if one["duplicate"] else one["words"]) + b))
+            rank, T = 1, 0.0
+            while T + (cost := costs[rank - 1] if rank <= len(costs) else np.mean(costs)) <= moment:
+                rank, T = rank + 1, T + cost
+            predicted.append(rank)
+        assert row["sessions"] == len(observed)
+        if observed:
+            assert row["observed"] == pytest.approx(np.mean(observed))
+            assert row["predicted"] == pytest.approx(np.mean(predicted))
+    assert table["sessions"].tolist() == [8, 8, 7, 6, 0]
+
+
+def test_on_average_users_are_where_T_says():
+    """Nobody leaves for ten minutes, as in the paper's study; its Figure 2, left.
+
+    Users are ahead by up to a rank, always the same: those who happen to be quick get further than the slow fall back.
+    """
+    (log,) = logs(1, 200, sessions=2, half_life=np.inf, limit=600.0, depth=150, seed=8)
+    found = calibrate(log, depth="seen", shapes=(), resamples=20)
+    table = progress(found, log, seconds=[60, 180, 300, 420, 590])
+    assert (table["observed"] - table["predicted"]).between(0, 1).all()
+    assert table["observed"].iloc[-1] == pytest.approx(table["predicted"].iloc[-1], rel=0.02)
+    by_precision = progress(found, log, by="precision", seconds=[300.0])
+    assert by_precision["group"].str.startswith("precision 0.").all()
+    assert by_precision["predicted"].is_monotonic_decreasing  # relevant documents take time
+    by_topic = progress(found, log, by="topic", seconds=[300.0])
+    assert by_topic["sessions"].sum() == 400
+
+
+def test_the_three_pictures_are_drawn():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    loaded = Calibration.from_dict(CALIBRATION.as_dict())
+    ax = loaded.plot_reading_times()
+    assert "words" in ax.get_xlabel()
+    assert "seconds" in ax.get_ylabel()
+    assert "12 users" in ax.get_title(loc="left")
+    slope = ax.lines[0].get_ydata()
+    assert slope[0] == pytest.approx(CALIBRATION["seconds_per_document"].value)
+    _, given = pyplot.subplots()
+    assert loaded.plot_survival(given) is given
+    assert any("half-life" in text.get_text() for text in given.texts)
+    for by in (None, "topic", "precision"):
+        assert "48 sessions" in loaded.plot_progress(SMALL, by=by).get_title(loc="left")
+    with pytest.raises(BadParameter, match="no by='topics'"):
+        loaded.plot_progress(SMALL, by="topics")
+    pyplot.close("all")
+
+
+# ---- real data
+
+
+@pytest.mark.real_data
+def test_the_study_of_presentations_and_satisfaction(data):
+    """CHIIR 2024, pooled: .663 and .351 saves a view, .385 and .225 clicks a result; .353 and .199 were clicked at all."""
+    from pyterrier_cwla.behaviour.logs.adapters import chiir24_log
+
+    found = calibrate(chiir24_log(data / "chiir24-satisfaction"), depth="seen", shapes=(), resamples=200)
+    pooled = {
+        name: found[name, "pooled"].value
+        for name in ("p_save", "p_save_nonrelevant", "p_click_relevant", "p_click_nonrelevant")
+    }
+    assert {name: round(value, 3) for name, value in pooled.items()} == {
+        "p_save": 0.663, "p_save_nonrelevant": 0.351, "p_click_relevant": 0.353, "p_click_nonrelevant": 0.199
+    }  # fmt: skip
+    for name, value in (("p_click_relevant", 0.385), ("p_click_nonrelevant", 0.225)):
+        assert found[name, "clicks per result, all seen"].value == pytest.approx(value, abs=5e-4)
+    for name, value in pooled.items():
+        assert found[name].value == pytest.approx(value, abs=0.03)  # the paper's weighting is near
+        assert value in found[name]
+    assert found["seconds_per_word"].value == 0
+    assert found.measure()
+
+
+def test_a_file_has_the_fields_of_what_it_is_made_of():
+    from dataclasses import fields
+
+    from pyterrier_cwla.behaviour.logs.rates import Reading
+    from pyterrier_cwla.behaviour.logs.survival import SHAPES, Fit
+    from pyterrier_cwla.measures import calibration_files
+
+    assert calibration_files.CURVES.keys() == SHAPES.keys()
+    assert list(calibration_files._READING) == [field.name for field in fields(Reading)]
+    assert list(calibration_files._FIT) == [field.name for field in fields(Fit)]

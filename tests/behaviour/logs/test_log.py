@@ -1,0 +1,759 @@
+"""Logs: what is one and what is not, the forms they come in, and where they come from."""
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyterrier_cwla.behaviour.logs.adapters import chiir24_log, click_log
+from pyterrier_cwla.behaviour.logs.log import InteractionLog
+from pyterrier_cwla.behaviour.logs.validation import COLUMNS
+from pyterrier_cwla.errors import BadLog, BadParameter, MalformedFile
+
+UNKNOWN = float("nan")
+
+
+@st.composite
+def logs(draw):
+    """The rows of a valid log, in any order: documents have one grade for a topic, and one length."""
+    seconds = st.floats(0, 1e4, allow_subnormal=False)
+    words = draw(st.lists(st.integers(0, 2000), min_size=8, max_size=8))
+    grades = draw(st.lists(st.sampled_from([UNKNOWN, -1.0, 0.0, 1.0, 2.5]), min_size=16, max_size=16))
+    rows = []
+    for number in range(draw(st.integers(1, 5))):
+        user, topic = f"0{draw(st.integers(0, 2))}", draw(st.integers(0, 1))
+        cut_off = draw(st.booleans())
+        ranks = sorted(draw(st.sets(st.integers(1, 30), min_size=1, max_size=8)))
+        documents = draw(st.permutations(range(8)))
+        for rank, document in zip(ranks, documents):
+            seen = draw(st.booleans())
+            clicked = seen and draw(st.booleans())
+            rows.append(
+                dict(
+                    user=user,
+                    session=f"s{number}",
+                    topic=f"t{topic}",
+                    rank=rank,
+                    docno=f"00{document}",
+                    clicked=clicked,
+                    grade=grades[8 * topic + document],
+                    seen=seen,
+                    saved=clicked and draw(st.booleans()),
+                    summary_seconds=draw(seconds),
+                    document_seconds=draw(seconds) if clicked else UNKNOWN,
+                    words=float(words[document]),
+                    duplicate=draw(st.booleans()),
+                    time=draw(seconds) if clicked else UNKNOWN,
+                    cut_off=cut_off,
+                    layout=draw(st.sampled_from(["list", "007"])),
+                )
+            )
+    return draw(st.permutations(rows))
+
+
+def in_order(rows):
+    return sorted(rows, key=lambda row: (row["user"], row["session"], row["rank"]))
+
+
+def same(a, b):
+    return a == b or (isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b))
+
+
+@given(logs())
+@settings(max_examples=25)
+def test_a_valid_log_is_what_was_given_sorted_and_with_one_type_a_column(rows):
+    log = InteractionLog.of(rows)
+    for found, row in zip(log.rows.to_dict("records"), in_order(rows), strict=True):
+        assert all(same(found.get(name, UNKNOWN), row[name]) for name in row)
+    for name in set(COLUMNS) & set(log.rows):
+        kind = log.rows[name].dtype
+        if name in ("user", "session", "topic", "docno"):
+            assert log.rows[name].map(type).eq(str).all()
+        elif name == "rank":
+            assert kind == np.int64
+        else:
+            assert kind == (bool if name in ("clicked", "saved", "seen", "duplicate", "cut_off") else np.float64)
+    assert log.rows.index.equals(pd.RangeIndex(len(rows)))
+    assert not log.excluded
+
+
+@given(logs(), st.sampled_from(["x.parquet", "x.csv", "x.tsv", "x.csv.gz", "x.tsv.gz", "x.csv.zst"]))
+@settings(max_examples=14)
+def test_a_saved_log_comes_back_unchanged(tmp_path_factory, rows, name):
+    path = tmp_path_factory.mktemp("logs") / name
+    log = InteractionLog.of(rows)
+    log.save(path)
+    pd.testing.assert_frame_equal(InteractionLog.read(path).rows, log.rows)
+
+
+def test_parquet_keeps_what_was_left_out_and_the_notes(tmp_path):
+    log = InteractionLog(InteractionLog.of(base()).rows, {"a rank twice in a session": 3}, ("one", "two"))
+    log.save(tmp_path / "log.parquet")
+    back = InteractionLog.read(tmp_path / "log.parquet")
+    assert (back.excluded, back.notes) == (log.excluded, log.notes)
+
+
+def test_all_forms_give_the_same_log():
+    frame = base()
+    expected = InteractionLog.of(frame)
+    dicts = frame.to_dict("records")
+    for form in (pl.from_pandas(frame), pl.from_pandas(frame).lazy(), pa.Table.from_pandas(frame), dicts, iter(dicts)):
+        pd.testing.assert_frame_equal(InteractionLog.of(form).rows, expected.rows)
+    as_text = frame.assign(clicked=frame["clicked"].astype(str).str.upper(), saved=frame["saved"].astype(int))
+    as_text["rank"], as_text["seen"] = as_text["rank"].astype(str), frame["seen"].map({True: "1", False: "0"})
+    as_text["user"] = as_text["user"].astype("category")
+    pd.testing.assert_frame_equal(InteractionLog.of(as_text).rows, expected.rows)
+    with pytest.raises(BadLog, match="not of int"):
+        InteractionLog.of(3)
+
+
+def base():
+    """Two users, three sessions; labels that are no positions."""
+    rows = [
+        ("ann", "1", "q", 1, "d1", True, 1.0, True, True, 2.0, 30.0, 100.0, False, 2.0, False),
+        ("ann", "1", "q", 2, "d2", False, 0.0, True, False, 1.0, UNKNOWN, 200.0, False, 3.0, False),
+        ("ann", "1", "q", 3, "d3", True, UNKNOWN, True, False, 1.5, 8.0, 300.0, True, 36.5, False),
+        ("ann", "2", "p", 1, "d1", False, 2.0, True, False, 1.0, UNKNOWN, 100.0, False, 1.0, True),
+        ("ann", "2", "p", 2, "d9", False, 0.0, False, False, UNKNOWN, UNKNOWN, UNKNOWN, False, UNKNOWN, True),
+        ("bob", "1", "q", 1, "d1", True, 1.0, True, False, 4.0, 9.0, 100.0, False, 4.0, False),
+        ("bob", "1", "q", 2, "d2", False, 0.0, True, False, 1.0, UNKNOWN, 200.0, False, 12.0, False),
+    ]
+    return pd.DataFrame(rows, columns=list(order()), index=range(10, 17))
+
+
+def order():
+    return (
+        *("user", "session", "topic", "rank", "docno", "clicked", "grade", "seen", "saved"),
+        *("summary_seconds", "document_seconds", "words", "duplicate", "time", "cut_off"),
+    )
+
+
+ANN = "user 'ann', session '1', rank"
+#: What is written where, the row that the error names, why, and how many sessions go. Two are broken where all who
+#: disagree are.
+DAMAGE = [
+    ({(12, "rank"): 2}, f"row 12 ({ANN} 2)", "a rank twice in a session", 1),
+    ({(12, "rank"): 0}, f"row 12 ({ANN} 0)", "the rank is no whole number from 1", 1),
+    ({(12, "rank"): 1.5}, f"row 12 ({ANN} 1.5)", "the rank is no whole number from 1", 1),
+    ({(12, "rank"): UNKNOWN}, f"row 12 ({ANN} nan)", "the rank is no whole number from 1", 1),
+    ({(12, "rank"): np.inf}, f"row 12 ({ANN} inf)", "the rank is no whole number from 1", 1),
+    ({(12, "rank"): "first"}, f"row 12 ({ANN} 'first')", "the rank is no whole number from 1", 1),
+    ({(12, "docno"): "d1"}, f"row 12 ({ANN} 3)", "a document twice in a session", 1),
+    ({(12, "docno"): None}, f"row 12 ({ANN} 3)", "no docno", 1),
+    ({(12, "docno"): ""}, f"row 12 ({ANN} 3)", "no docno", 1),
+    ({(12, "topic"): None}, f"row 12 ({ANN} 3)", "no topic", 1),
+    ({(12, "topic"): "p"}, f"row 12 ({ANN} 3)", "a session with two topics", 1),
+    ({(12, "cut_off"): True}, f"row 12 ({ANN} 3)", "a session with two values of cut_off", 1),
+    ({(12, "clicked"): None}, f"row 12 ({ANN} 3)", "clicked is not known", 1),
+    ({(12, "seen"): None}, f"row 12 ({ANN} 3)", "seen is not known", 1),
+    ({(12, "saved"): None}, f"row 12 ({ANN} 3)", "saved is not known", 1),
+    ({(12, "duplicate"): None}, f"row 12 ({ANN} 3)", "duplicate is not known", 1),
+    ({(12, "cut_off"): None}, f"row 12 ({ANN} 3)", "cut_off is not known", 1),
+    ({(12, "clicked"): 2}, f"row 12 ({ANN} 3)", "clicked is neither true nor false", 1),
+    ({(12, "saved"): "yes"}, f"row 12 ({ANN} 3)", "saved is neither true nor false", 1),
+    ({(12, "seen"): False}, f"row 12 ({ANN} 3)", "a click on what was not seen", 1),
+    ({(11, "saved"): True}, f"row 11 ({ANN} 2)", "saved without a click", 1),
+    ({(11, "document_seconds"): 3.0}, f"row 11 ({ANN} 2)", "seconds on a document that was not clicked", 1),
+    ({(12, "summary_seconds"): -1.0}, f"row 12 ({ANN} 3)", "summary_seconds is negative or infinite", 1),
+    ({(12, "document_seconds"): np.inf}, f"row 12 ({ANN} 3)", "document_seconds is negative or infinite", 1),
+    ({(12, "time"): -0.5}, f"row 12 ({ANN} 3)", "time is negative or infinite", 1),
+    ({(12, "words"): -1}, f"row 12 ({ANN} 3)", "words is negative or infinite", 1),
+    ({(12, "words"): "many"}, f"row 12 ({ANN} 3)", "words is no number", 1),
+    ({(12, "grade"): -np.inf}, f"row 12 ({ANN} 3)", "grade is infinite", 1),
+    ({(12, "grade"): "good"}, f"row 12 ({ANN} 3)", "grade is no number", 1),
+    ({(16, "grade"): 1.0}, "row 16 (user 'bob', session '1', rank 2)", "a document with two grades for a topic", 2),
+    ({(16, "words"): 201.0}, "row 16 (user 'bob', session '1', rank 2)", "a document with two lengths", 2),
+    ({(13, "words"): 99.0}, "row 13 (user 'ann', session '2', rank 1)", "a document with two lengths", 3),
+]
+
+
+def damaged(cells):
+    frame = base().astype(object)
+    for (row, column), value in cells.items():
+        frame.loc[row, column] = value
+    return frame
+
+
+@pytest.mark.parametrize(
+    "cells, place, reason, sessions", DAMAGE, ids=[f"{d[2]} {next(iter(d[0].values()))}" for d in DAMAGE]
+)
+def test_each_kind_of_damage_has_an_error_that_names_the_row(cells, place, reason, sessions):
+    with pytest.raises(BadLog) as error:
+        InteractionLog.of(damaged(cells))
+    assert str(error.value).startswith(f"{place}: {reason}")
+    for (_, column), value in cells.items():
+        shown = column != "rank" and value is not None and value != "" and "not known" not in reason
+        assert not shown or f"{column}={value!r}" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "cells, place, reason, sessions", DAMAGE, ids=[f"{d[2]} {next(iter(d[0].values()))}" for d in DAMAGE]
+)
+def test_sessions_with_broken_rows_are_left_out_whole_and_counted(cells, place, reason, sessions):
+    if sessions == 3:
+        with pytest.raises(BadLog, match=r"nothing is left of the log.*'a document with two lengths': 3"):
+            InteractionLog.of(damaged(cells), broken="exclude")
+        return
+    log = InteractionLog.of(damaged(cells), broken="exclude")
+    assert log.excluded == {reason: sessions}
+    left = {("ann", "2"), ("bob", "1")} if sessions == 1 else {("ann", "2")}
+    expected = base()[[key in left for key in zip(base()["user"], base()["session"])]]
+    pd.testing.assert_frame_equal(log.rows, InteractionLog.of(expected).rows)
+    assert f"Left out: {sessions} session{'s' * (sessions > 1)} ({reason}: {sessions})." in repr(log)
+
+
+ANYWHERE = {
+    "the rank is no whole number from 1": lambda row, first: row.update(rank=0),
+    "no docno": lambda row, first: row.update(docno=None),
+    "clicked is neither true nor false": lambda row, first: row.update(clicked="maybe"),
+    "seen is not known": lambda row, first: row.update(seen=None),
+    "words is negative or infinite": lambda row, first: row.update(words=-1.0),
+    "time is negative or infinite": lambda row, first: row.update(time=math.inf),
+    "summary_seconds is no number": lambda row, first: row.update(summary_seconds="?"),
+    "a click on what was not seen": lambda row, first: row.update(clicked=True, seen=False),
+    "saved without a click": lambda row, first: row.update(clicked=False, saved=True),
+    "seconds on a document that was not clicked": lambda row, first: row.update(
+        clicked=False, saved=False, document_seconds=2.0
+    ),
+    "a session with two topics": lambda row, first: row.update(topic=first["topic"] + "x"),
+    "a session with two values of cut_off": lambda row, first: row.update(cut_off=not first["cut_off"]),
+    "a rank twice in a session": lambda row, first: row.update(rank=first["rank"]),
+    "a document twice in a session": lambda row, first: row.update(docno=first["docno"]),
+}
+
+
+@given(logs(), st.sampled_from(sorted(ANYWHERE)), st.data())
+@settings(max_examples=25)
+def test_damage_in_any_row_of_any_log_is_found_there(rows, reason, data):
+    first, later = {}, []
+    for number, row in enumerate(rows):
+        if first.setdefault((row["user"], row["session"]), row) is not row:
+            later.append(number)
+    if not later:
+        return
+    broken = data.draw(st.sampled_from(later))
+    row = rows[broken]
+    key = row["user"], row["session"]
+    ANYWHERE[reason](row, first[key])
+    labels = [f"r{number}" for number in range(len(rows))]
+    with pytest.raises(BadLog) as error:
+        InteractionLog.of(pd.DataFrame(rows, index=labels))
+    who = f"(user {row['user']!r}, session {row['session']!r}, rank {row['rank']!r})"
+    assert str(error.value).startswith(f"row r{broken} {who}: {reason}")
+    left = [row for row in rows if (row["user"], row["session"]) != key]
+    if left:
+        log = InteractionLog.of(pd.DataFrame(rows), broken="exclude")
+        assert log.excluded == {reason: 1}
+        pd.testing.assert_frame_equal(log.rows, InteractionLog.of(left).rows, check_dtype=False)
+
+
+def test_what_was_given_stays_as_it_is():
+    frame = damaged({(11, "saved"): True, (11, "document_seconds"): 0.0})
+    before = frame.copy()
+    InteractionLog.of(frame, broken="exclude")
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_the_documentation_has_every_column():
+    page = (Path(__file__).parents[3] / "docs" / "logs.rst").read_text(encoding="utf-8")
+    assert re.findall(r"\* - ``(\w+)``", page) == list(COLUMNS)
+
+
+def test_a_session_with_two_faults_counts_once():
+    log = InteractionLog.of(damaged({(11, "saved"): True, (12, "rank"): 2, (16, "time"): -1}), broken="exclude")
+    assert log.excluded == {"time is negative or infinite": 1, "a rank twice in a session": 1}
+
+
+def test_a_conflict_with_a_session_that_is_left_out_anyway_is_none():
+    log = InteractionLog.of(damaged({(16, "grade"): 1.0, (16, "time"): -1}), broken="exclude")
+    assert log.excluded == {"time is negative or infinite": 1}
+
+
+def test_the_other_row_of_a_conflict_is_named():
+    with pytest.raises(BadLog, match=r"grade=1.0\), and row 11 has grade=0.0; 2 rows in all\."):
+        InteractionLog.of(damaged({(16, "grade"): 1.0}))
+    with pytest.raises(BadLog, match=r"a document twice in a session .docno='d1'., and row 10 has docno='d1'"):
+        InteractionLog.of(damaged({(12, "docno"): "d1"}))
+
+
+def test_what_has_no_session_is_an_error_always():
+    for column in ("user", "session"):
+        for broken in ("error", "exclude"):
+            with pytest.raises(BadLog, match=f"row 12: no {column}, and so no session"):
+                InteractionLog.of(damaged({(12, column): None}), broken)
+
+
+@pytest.mark.parametrize("column", ["user", "session", "topic", "docno"])
+def test_ids_that_are_numbers_are_refused(column):
+    with pytest.raises(BadLog, match=rf"{column} of the log must be strings.*astype\(str\)"):
+        InteractionLog.of(base().assign(**{column: range(7)}))
+    with pytest.raises(BadLog, match=rf"{column} of the log must be strings, and 7 is of type int"):
+        InteractionLog.of(damaged({(12, column): 7}))
+
+
+@pytest.mark.parametrize("column", ["user", "session", "topic", "rank", "docno", "clicked"])
+def test_a_missing_column_is_named_with_what_comes_near(column):
+    with pytest.raises(BadLog, match=f"no column '{column}'.*Near: '{column}_x'"):
+        InteractionLog.of(base().rename(columns={column: f"{column}_x"}))
+    with pytest.raises(BadLog, match=f"no column '{column}'.*There is '(user|session)', "):
+        InteractionLog.of(base().drop(columns=column))
+
+
+def test_a_misspelt_column_is_refused_and_a_foreign_one_kept():
+    with pytest.raises(BadLog, match="column 'summary_second' and none 'summary_seconds': rename it"):
+        InteractionLog.of(base().rename(columns={"summary_seconds": "summary_second"}))
+    with pytest.raises(BadLog, match="column 'Words' and none 'words'"):
+        InteractionLog.of(base().rename(columns={"words": "Words"}))
+    log = InteractionLog.of(base().assign(layout=list("abcdefg"), word=1))  # words is there, so word is another thing
+    assert log.rows["layout"].tolist() == list("abcdefg")
+    assert "Kept, not read: layout, word." in repr(log)
+    with pytest.raises(BadLog, match="column 'user' twice"):
+        InteractionLog.of(pd.concat([base(), base()[["user"]]], axis=1))
+
+
+def test_an_empty_log_is_refused():
+    with pytest.raises(BadLog, match="the log is empty"):
+        InteractionLog.of(base().iloc[:0])
+    with pytest.raises(BadLog, match="the log is empty"):
+        InteractionLog.of([])
+    with pytest.raises(BadLog, match="chooses none"):
+        InteractionLog.of(base()).only(np.zeros(7, bool))
+    with pytest.raises(BadParameter, match="broken='drop' must be 'error' or 'exclude'"):
+        InteractionLog.of(base(), broken="drop")
+
+
+def test_dates_are_no_seconds():
+    with pytest.raises(BadLog, match="time of the log holds dates"):
+        InteractionLog.of(base().assign(time=pd.Timestamp("2024-01-01")))
+
+
+def test_users_jump_and_a_log_may_have_gaps_in_its_ranks():
+    frame = base().assign(time=[9.0, 3.0, 1.0, 2.0, UNKNOWN, 4.0, 0.0], rank=[1, 5, 9, 2, 7, 3, 4])
+    assert InteractionLog.of(frame).rows["time"].tolist()[:3] == [9.0, 3.0, 1.0]
+
+
+def test_what_says_nothing_is_as_if_it_were_not_there():
+    log = InteractionLog.of(base().assign(words=UNKNOWN, seen=None, duplicate=""))
+    assert not {"words", "seen", "duplicate"} & set(log.rows)
+    assert "Not known: seen (all are taken as seen), clicks, words, duplicate." in repr(log)
+
+
+def test_saved_may_be_empty_and_seconds_zero_where_nothing_was_clicked():
+    frame = damaged({(11, "saved"): None, (11, "document_seconds"): 0.0, (10, "document_seconds"): 0.0})
+    rows = InteractionLog.of(frame).rows
+    assert rows["saved"].tolist() == base()["saved"].tolist()
+    assert rows["document_seconds"].tolist()[:1] == [0.0]
+    assert math.isnan(rows["document_seconds"][1])
+
+
+def test_a_log_says_what_it_knows():
+    log = InteractionLog.of(base())
+    assert repr(log).splitlines() == [
+        "A log of 2 users, 3 sessions, 7 results, 3 clicked.",
+        "Known: user, session, topic, rank, docno, clicked, grade (6 of 7 results), seen, saved,"
+        " summary_seconds (6 of 7 results), document_seconds, words (6 of 7 results), duplicate,"
+        " time (6 of 7 results), cut_off.",
+        "Not known: clicks.",
+    ]
+    assert log.users.tolist() == ["ann", "bob"]
+    assert len(log) == 7
+    assert log.has("words")
+    assert not log.has("layout")
+    only = log.only(log.rows["user"] == "bob")
+    assert len(only) == 2
+    assert "One user: nothing here has an interval." in repr(only)
+    frame = base().assign(layout="<b>")
+    assert "&lt;b&gt;" in InteractionLog.of(frame)._repr_html_()
+
+
+def slow_sessions(rows):
+    """One dict a session, by loops."""
+    found = {}
+    for row in rows:
+        found.setdefault((row["user"], row["session"]), []).append(row)
+    for (user, session), of in sorted(found.items()):
+        summary = [row["summary_seconds"] for row in of if not math.isnan(row["summary_seconds"])]
+        clicked = [row for row in of if row["clicked"]]
+        times = [row["time"] for row in clicked if not math.isnan(row["time"])]
+        yield dict(
+            user=user,
+            session=session,
+            topic=of[0]["topic"],
+            results=sum(row["seen"] for row in of),
+            clicks=len(clicked),
+            depth=max((row["rank"] for row in clicked), default=0),
+            summary_seconds=sum(summary) if summary else UNKNOWN,
+            document_seconds=sum(row["document_seconds"] for row in clicked),
+            last_click=max(times, default=UNKNOWN),
+            cut_off=of[0]["cut_off"],
+        )
+
+
+@given(logs(), st.randoms(use_true_random=False))
+@settings(max_examples=25)
+def test_sessions_are_sums_over_their_rows(rows, random):
+    for row in rows:
+        for column in ("summary_seconds", "document_seconds", "time"):
+            if random.random() < 0.2:
+                row[column] = UNKNOWN
+    log = InteractionLog.of(rows)
+    known = any(row["clicked"] and not math.isnan(row["document_seconds"]) for row in rows)
+    for found, expected in zip(log.sessions.to_dict("records"), slow_sessions(rows), strict=True):
+        if not known:
+            expected["document_seconds"] = UNKNOWN
+        for name, value in expected.items():
+            assert (
+                found[name] == pytest.approx(value, nan_ok=True) if isinstance(value, float) else found[name] == value
+            )
+
+
+# ---- files
+
+
+def test_ids_in_files_stay_as_they_are_written(tmp_path):
+    text = "user,session,topic,rank,docno,clicked,saved\n007,01,1e5,1,0x1,1,\n007,01,1e5,2,NA,0,\n\n08,true,1,1,1.0,FALSE,\n"
+    for name, content in (("log.csv", text), ("log.tsv", text.replace(",", "\t")), ("log.txt", "\ufeff" + text)):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        rows = InteractionLog.read(tmp_path / name).rows
+        assert rows["user"].tolist() == ["007", "007", "08"]
+        assert rows["session"].tolist() == ["01", "01", "true"]
+        assert rows["topic"].tolist() == ["1e5", "1e5", "1"]
+        assert rows["docno"].tolist() == ["0x1", "NA", "1.0"]
+        assert rows["clicked"].tolist() == [True, False, False]
+        assert "saved" not in rows
+
+
+def test_a_broken_row_of_a_file_is_named_by_its_line(tmp_path):
+    head = "user,session,topic,rank,docno,clicked\n"
+    path = tmp_path / "log.csv"
+    path.write_text(head + "ann,1,q,1,a,1\n\nann,1,q,1,b,0\n")
+    with pytest.raises(BadLog, match=r"log.csv:4 \(user 'ann', session '1', rank '1'\): a rank twice in a session"):
+        InteractionLog.read(path)
+    path.write_text(head + "ann,1,q,1,a,1\nann,1,q,2,b\n")
+    with pytest.raises(MalformedFile, match=r"log.csv:3: expected 6 fields"):
+        InteractionLog.read(path)
+    InteractionLog.of(base()).save(tmp_path / "log.parquet")
+    table = pd.read_parquet(tmp_path / "log.parquet")
+    table.assign(rank=[1, 1, 3, 1, 2, 1, 2]).to_parquet(tmp_path / "log.parquet")
+    with pytest.raises(BadLog, match=r"log.parquet: row 2 \(user 'ann'.*, and .*log.parquet: row 1 has rank=1"):
+        InteractionLog.read(tmp_path / "log.parquet")
+    log = InteractionLog.read(tmp_path / "log.parquet", broken="exclude")
+    assert log.excluded == {"a rank twice in a session": 1}
+    table.assign(user=range(7)).to_parquet(tmp_path / "log.parquet")
+    with pytest.raises(BadLog, match=r"user of the log .*log.parquet must be strings"):
+        InteractionLog.read(tmp_path / "log.parquet")
+
+
+def test_what_is_no_file_of_a_log_says_so(tmp_path):
+    (tmp_path / "empty.csv").write_text("\n")
+    (tmp_path / "wide.csv").write_text("user,session\n", encoding="utf-16")
+    (tmp_path / "broken.parquet").write_text("PAR1")
+    for name in ("empty.csv", "wide.csv", "broken.parquet", "none.csv"):
+        with pytest.raises(MalformedFile, match=name):
+            InteractionLog.read(tmp_path / name)
+    (tmp_path / "head.csv").write_text("user,session,topic,rank,docno,clicked\n")
+    with pytest.raises(BadLog, match=r"head.csv is empty"):
+        InteractionLog.read(tmp_path / "head.csv")
+    with pytest.raises(BadParameter, match=r"saved as .parquet"):
+        InteractionLog.of(base()).save(tmp_path / "log.xlsx")
+
+
+# ---- the study of CHIIR 2024
+
+
+@pytest.mark.real_data
+def test_the_study_s_log_has_every_impression_and_every_opened_document(data):
+    log = chiir24_log(data / "chiir24-satisfaction")
+    rows = log.rows
+    assert (len(rows), len(log.users), len(log.sessions), rows["clicked"].sum()) == (21_765, 165, 1_366, 5_764)
+    assert rows["document_seconds"].notna().sum() == 5_713
+    assert not log.excluded
+    assert log.notes == (
+        "A row says that a result's page was opened, not that the user looked at it.",
+        "Clicked more than once: 308 rows (clicks has the counts).",
+        "Opened under a later query than the one they are noted under: 399 documents.",
+        "Clicked and not opened (seconds not known, not saved): 51 rows.",
+        "In a list that was shuffled anew, a session of its own: 887 rows.",
+        "Above 10 minutes on a document: 12 rows, at most 4,355 s.",
+    )
+
+
+@pytest.mark.real_data
+def test_the_study_s_log_has_the_rates_of_its_tables(data):
+    folder = data / "chiir24-satisfaction"
+    rows = chiir24_log(folder).rows
+    shown = pd.read_csv(folder / "serp_annotation.csv.gz").groupby("actual_qrel_value")
+    opened = pd.read_csv(folder / "document_annotation.csv.gz").groupby("actual_qrel_value")
+    by_grade, known = rows.groupby("grade"), rows[rows["document_seconds"].notna()].groupby("grade")
+    assert by_grade["clicks"].mean().to_dict() == shown["click"].mean().to_dict()
+    assert known["saved"].mean().to_dict() == opened["judgement"].mean().to_dict()
+    assert known["document_seconds"].mean().to_dict() == pytest.approx(opened["total_time"].mean().to_dict())
+    assert by_grade["summary_seconds"].sum().to_dict() == pytest.approx(shown["time_spent"].sum().to_dict())
+    # What the docstring prints.
+    assert by_grade["clicks"].mean().round(3).tolist() == [0.225, 0.385]
+    assert by_grade["clicked"].mean().round(3).tolist() == [0.199, 0.353]
+    assert known["saved"].mean().round(3).tolist() == [0.351, 0.663]
+    assert rows[rows["clicked"]].groupby("grade")["saved"].mean().round(3).tolist() == [0.347, 0.659]
+
+
+@pytest.mark.real_data
+def test_a_new_list_begins_where_the_study_shuffled_anew(data):
+    """The study keeps the last shuffle of each user and topic: no list but the last one of that query may agree."""
+    import json
+
+    folder = data / "chiir24-satisfaction"
+    rows = chiir24_log(folder).rows
+    last = pd.read_csv(folder / "topic_annotation.csv.gz").dropna(subset=["dict_shuffled_ranks"])
+    checked = 0
+    for user, topic, qid, ranks in zip(last["user"], last["topic"], last["qid"], last["dict_shuffled_ranks"]):
+        ranks = {doc.replace(" ", "-"): rank for doc, rank in json.loads(ranks).items()}
+        of = rows[(rows["user"] == str(user)) & (rows["session"].str.fullmatch(f"{topic}-{qid}(/.*)?"))]
+        if of["session"].nunique() > 1:
+            agree = (of["docno"].map(ranks) == of["rank"]).groupby(of["session"]).mean()
+            newest = max(agree.index, key=lambda name: int(f"{name}/1".split("/")[1]))
+            checked += agree[newest] == 1.0
+            assert (agree.drop(newest) < 0.3).all()
+    assert checked == 34
+
+
+def study(folder, opened=True):
+    """A study in miniature: a list, shuffled anew; a document that was opened under a later query; a click on nothing."""
+    folder.mkdir(exist_ok=True)
+    columns = ["id", "qid", "rank", "doc_id", "click", "actual_qrel_value"]
+    shown = [
+        (3, 2, 1, "c", 2, 1),
+        (1, 2, 1, "a", 1, 1),
+        (2, 2, 3, "b", 0, 0),
+        (4, 2, 4, "d", 1, 0),
+        (5, 3, 1, "e", 0, 0),
+    ]
+    pd.DataFrame(shown, columns=columns).assign(
+        user=7, topic_id=31, query="it", time_spent=1.5, interface_type="BASE"
+    ).to_csv(folder / "serp_annotation.csv", index=False)
+    pd.DataFrame(
+        [(2, "a", 1, 20.0, 10.0, 30.0), (3, "c", 0, 700.0, 0.0, 700.0)]
+        + ([] if opened else [(3, "z", 1, 1.0, 1.0, 2.0)]),
+        columns=["qid", "doc_id", "judgement", "doc_decision_time", "doc_mark_item_time", "total_time"],
+    ).assign(user=7, topic_id=31).to_csv(folder / "document_annotation.csv", index=False)
+    return folder
+
+
+def test_a_study_in_miniature(tmp_path):
+    log = chiir24_log(study(tmp_path))
+    assert log.rows[["session", "rank", "docno", "clicked", "saved"]].to_numpy().tolist() == [
+        ["31-2", 1, "a", True, True],
+        ["31-2", 3, "b", False, False],
+        ["31-2/2", 1, "c", True, False],
+        ["31-2/2", 4, "d", True, False],
+        ["31-3", 1, "e", False, False],
+    ]
+    assert log.rows["document_seconds"].tolist() == pytest.approx([30, UNKNOWN, 700, UNKNOWN, UNKNOWN], nan_ok=True)
+    assert log.notes == (
+        "A row says that a result's page was opened, not that the user looked at it.",
+        "Clicked more than once: 1 row (clicks has the counts).",
+        "Opened under a later query than the one they are noted under: 1 document.",
+        "Clicked and not opened (seconds not known, not saved): 1 row.",
+        "In a list that was shuffled anew, a session of its own: 2 rows.",
+        "Above 10 minutes on a document: 1 row, at most 700 s.",
+    )
+
+
+def test_opened_documents_without_an_impression_are_counted(tmp_path):
+    log = chiir24_log(study(tmp_path, opened=False))
+    assert log.notes[-1] == "Left out, since no impression tells their rank: 1 document."
+
+
+def test_a_study_with_a_hole_says_which(tmp_path):
+    with pytest.raises(MalformedFile, match=r"no serp_annotation.csv"):
+        chiir24_log(tmp_path)
+    study(tmp_path)
+    table = pd.read_csv(tmp_path / "serp_annotation.csv")
+    table.rename(columns={"click": "clicks"}).to_csv(tmp_path / "serp_annotation.csv", index=False)
+    with pytest.raises(MalformedFile, match=r"no column 'click'. Near: 'clicks'"):
+        chiir24_log(tmp_path)
+    pd.concat([table, table.iloc[:1]]).to_csv(tmp_path / "serp_annotation.csv", index=False)
+    with pytest.raises(BadLog, match="user '7' has, for topic '31', 'c' twice as impression"):
+        chiir24_log(tmp_path)
+
+
+# ---- clicks of a search engine
+
+
+def showing(time, documents, clicks=(), user="ann", query="q", first=1):
+    """One showing of a list: ``clicks`` maps documents to the times of their clicks."""
+    return [
+        dict(
+            user=user,
+            query=query,
+            time=time,
+            rank=rank,
+            docno=doc,
+            clicked=doc in clicks,
+            click_time=dict(clicks).get(doc),
+        )
+        for rank, doc in enumerate(documents, first)
+    ]
+
+
+def told(log):
+    rows = log.rows
+    sessions = {}
+    for user, session, rank, docno, clicked in zip(*(rows[c] for c in ("user", "session", "rank", "docno", "clicked"))):
+        sessions.setdefault((user, session), []).append((rank, docno, clicked))
+    return sessions
+
+
+def slow_sessions_of(shown, idle=3600.0):
+    """Event by event: what is shown in each session, and which clicks came too late."""
+    found, late = {}, 0
+    queries = {(row["user"], row["query"]) for row in shown}
+    for user, query in sorted(queries):
+        of = [row for row in shown if (row["user"], row["query"]) == (user, query)]
+        events = sorted({(row["time"], 0) for row in of} | {(row["click_time"], 1) for row in of if row["clicked"]})
+        number, page, at, start = 0, None, -math.inf, {}
+        part = 0
+        part_of = {}
+        for time, kind in events:
+            if time - at > idle:
+                part, page = part + 1, None
+            at = time
+            part_of[time, kind] = part
+            if kind == 0:
+                new = {row["rank"]: row["docno"] for row in of if row["time"] == time}
+                if page is not None:
+                    back = {doc: rank for rank, doc in page.items()}
+                    if any(page.get(r, d) != d or back.get(d, r) != r for r, d in new.items()):
+                        page = None
+                if page is None:
+                    number, page = number + 1, {}
+                page.update(new)
+                start[time] = number
+        for row in of:
+            session = found.setdefault((user, f"{query}/{start[row['time']]}"), {})
+            clicked = row["clicked"]
+            if clicked and part_of[row["click_time"], 1] != part_of[row["time"], 0]:
+                clicked, late = False, late + 1
+            key = (row["rank"], row["docno"])
+            session[key] = session.get(key, False) or clicked
+    return {key: sorted((r, d, c) for (r, d), c in of.items()) for key, of in found.items()}, late
+
+
+@st.composite
+def engines(draw):
+    """Showings of few documents at few times, so that pages return, change, and are clicked late."""
+    shown = []
+    for user in "ab":
+        for query in "qr":
+            for time in draw(st.lists(st.integers(0, 30), unique=True, max_size=5)):
+                first = draw(st.sampled_from([1, 1, 3]))
+                names = (
+                    draw(st.sampled_from(["xy", "xy", "yx", "xz"]))
+                    if first == 1
+                    else draw(st.sampled_from(["uv", "ux"]))
+                )
+                clicks = {
+                    doc: (time + draw(st.sampled_from([0, 0.5, 1, 3.5, 8]))) * 1000.0
+                    for doc in names
+                    if draw(st.booleans())
+                }
+                shown += showing(time * 1000.0, names, clicks, user, query, first)
+    return shown
+
+
+@given(engines().filter(len))
+@settings(max_examples=25)
+def test_sessions_of_a_search_engine_are_those_of_a_loop_over_events(shown):
+    log = click_log(shown)
+    expected, late = slow_sessions_of(shown)
+    assert told(log) == expected
+    notes = " ".join(log.notes)
+    assert (f"Not counted, since the session had ended: {late} click" in notes) == (late > 0)
+
+
+def test_an_hour_of_idleness_ends_a_session():
+    shown = (
+        showing(0, "ab")
+        + showing(3600, "ab", {"b": 3700.0})
+        + showing(7300, "ab", {"a": 7300.0})
+        + showing(10901, "ab")
+    )
+    log = click_log(shown)
+    assert told(log) == {
+        ("ann", "q/1"): [(1, "a", True), (2, "b", True)],
+        ("ann", "q/2"): [(1, "a", False), (2, "b", False)],
+    }
+    assert log.rows["time"].tolist()[:2] == [7300.0, 3700.0]
+    assert len(click_log(shown, idle_minutes=61).sessions) == 1
+    assert len(click_log(shown, idle_minutes=59).sessions) == 4
+    assert log.notes == ("Which results were seen is not known: all that were shown have a row.",)
+
+
+def test_pages_go_together_and_a_changed_list_begins_a_session():
+    shown = showing(0, "ab") + showing(60, "cd", first=3) + showing(90, "ba", {"b": 95.0}) + showing(99, "cd", first=3)
+    log = click_log(shown)
+    assert told(log) == {
+        ("ann", "q/1"): [(1, "a", False), (2, "b", False), (3, "c", False), (4, "d", False)],
+        ("ann", "q/2"): [(1, "b", True), (2, "a", False), (3, "c", False), (4, "d", False)],
+    }
+    assert "Begun because the list of results changed: 1 session." in log.notes
+
+
+def test_dates_seconds_grades_and_foreign_columns():
+    shown = pd.DataFrame(showing(0, "ab", {"b": 30.0}) + showing(90_000, "ab"))
+    by_seconds = click_log(shown, qrels={"q": {"a": 2, "z": 1}})
+    assert by_seconds.rows["grade"].tolist() == pytest.approx([2, UNKNOWN, 2, UNKNOWN], nan_ok=True)
+    dates = shown.assign(
+        **{c: pd.to_datetime(shown[c], unit="s", utc=True) for c in ("time", "click_time")}, device="phone"
+    )
+    by_dates = click_log(pl.from_pandas(dates))
+    pd.testing.assert_frame_equal(by_dates.rows, by_seconds.rows.drop(columns="grade"))
+    assert "Columns that were not read: 'device'." in by_dates.notes
+    plain = click_log(shown.drop(columns="click_time"))
+    assert "time" not in plain.rows
+    assert told(plain) == told(by_seconds)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (dict(time=None), "row 5 has no time"),
+        (dict(time="yesterday"), "row 5: time 'yesterday' is neither a date nor a number"),
+        (dict(rank=1), r"row 6 \(user 'ann', session 'q at 0.0', rank 1\): a rank twice in a session"),
+        (dict(docno="a"), r"row 6 .*a document twice in a session"),
+        (dict(clicked=None), r"row 5 .*clicked is not known"),
+        (dict(clicked=0), "user 'ann', query 'q', rank 1: a click time and no click; 1 rows"),
+        (dict(click_time=-1.0), "rank 1: a click before the showing"),
+        (dict(query=3), "query of the results that were shown must be strings"),
+        (dict(user=3), "user of the log must be strings"),
+    ],
+)
+def test_what_a_search_engine_cannot_have_seen(change, message):
+    frame = pd.DataFrame(showing(0.0, "ab", {"a": 3.0}), index=[5, 6]).astype(object)
+    for column, value in change.items():
+        if column in ("rank", "docno"):
+            frame[column] = [value, value]
+        elif column in ("query", "user"):
+            frame[column] = [value, "q"]
+        else:
+            frame.loc[5, column] = value
+    with pytest.raises(BadLog, match=message):
+        click_log(frame)
+
+
+def test_columns_and_parameters_of_click_logs():
+    shown = pd.DataFrame(showing(0.0, "ab", {"a": 3.0}))
+    with pytest.raises(BadLog, match=r"no column 'query'. Near: .*'queries'"):
+        click_log(shown.rename(columns={"query": "queries"}))
+    with pytest.raises(BadLog, match="must both be dates, or both be seconds"):
+        click_log(shown.assign(time=pd.Timestamp("2024-01-01")))
+    with pytest.raises(BadParameter, match="idle_minutes=0 must be above 0"):
+        click_log(shown, idle_minutes=0)
+    with pytest.raises(BadLog, match="document 'a' twice for query 'q'"):
+        click_log(shown, qrels=pd.DataFrame(dict(qid=["q", "q"], docno=["a", "a"], label=[1, 2])))

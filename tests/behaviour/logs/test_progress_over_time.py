@@ -1,0 +1,116 @@
+"""T(k), the rank at time t and G(t), against loops straight from Eq. 4 of Smucker and Clarke (2012)."""
+
+import numpy as np
+import pytest
+
+from pyterrier_cwla import CWLAError, register_lengths
+from pyterrier_cwla.behaviour.logs.progress_over_time import progress, times_to_ranks
+from pyterrier_cwla.errors import BadParameter, MissingLength
+from tests.support.generated import collection
+
+WORDS = register_lengths("words_of_progress", {f"d{i}": 37 * i % 900 for i in range(60)})
+TBG = "TBG(lengths='words_of_progress')"
+
+
+def walked(run, qrels, query, words):
+    """Arrival times and gains of one ranking, one document after the other."""
+    grade = {(q, d): g for q, d, g in qrels.itertuples(index=False)}
+    ranking = sorted(run[run.query_id == query].itertuples(), key=lambda row: (-np.float32(row.score), row.doc_id))
+    ties = {}
+    for row in ranking:
+        ties.setdefault(np.float32(row.score), []).append(row.doc_id)
+    arrival, time, gains = [], 0.0, []
+    for score in sorted(ties, reverse=True):
+        for document in sorted(ties[score], reverse=True):
+            relevant = grade.get((query, document), 0) >= 1
+            arrival.append(time)
+            gains.append(0.64 * 0.77 if relevant else 0.0)
+            time += 4.4 + (0.64 if relevant else 0.39) * (0.018 * words[document] + 7.8)
+    return arrival, gains, time
+
+
+def test_ranks_and_gains_at_each_time_are_those_of_somebody_who_walks_down_the_list():
+    run, qrels = collection(3, queries=8)
+    words = {f"d{i}": 37 * i % 900 for i in range(60)}
+    times = [0, 1, 14.5, 60, 200, 1e5]
+    table = progress(qrels, run, TBG, times).table.loc["run"]
+    T = times_to_ranks(qrels, run, TBG, depth=40)
+    answered = sorted(set(run.query_id) & set(qrels.query_id))
+    assert sorted(T.index) == answered == sorted(table.index.unique("query_id"))
+    for query in answered:
+        arrival, gains, end = walked(run, qrels, query, words)
+        assert T.loc[query].dropna().to_numpy() == pytest.approx(arrival)
+        for time in times:
+            rank = sum(a <= time for a in arrival)
+            row = table.loc[query, time]
+            assert row["rank"] == rank
+            assert row["gain"] == pytest.approx(sum(gains[:rank]))
+            assert row["ended"] == (time >= end)
+
+
+def test_runs_are_summed_up_by_topic_by_run_and_as_a_whole():
+    run, qrels = collection(4, queries=6)
+    other = run.assign(score=-run.score)
+    found = progress(qrels, {"up": run, "down": other}, TBG, [30, 90])
+    ranks = found.table["rank"]
+    whole = found.by()["rank"].loc[90]
+    late = ranks.xs(90, level="time")
+    assert whole.to_list() == [late.max(), pytest.approx(late.mean()), late.min()]
+    assert late.max() > 1
+    topic = ranks.xs(("3", 90), level=("query_id", "time"))
+    assert found.by("query_id")["rank"].loc[("3", 90)].to_list() == [topic.max(), topic.mean(), topic.min()]
+    assert found.by("run")["gain"]["mean"].loc[("down", 30)] == pytest.approx(
+        found.table["gain"].xs(("down", 30), level=("run", "time")).mean()
+    )
+    one = progress(qrels, {"up": run, "down": other}, TBG, [30, 90], qid="3")
+    assert one.table.index.unique("query_id").to_list() == ["3"]
+    assert one.table.equals(found.table.loc[found.table.index.get_level_values("query_id") == "3"])
+
+
+def test_a_cutoff_ends_the_list_and_other_efforts_have_other_units():
+    qrels, run = {"q": {"a": 1}}, {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
+    found = progress(qrels, run, "CWLA(C='rbp(0.8)',A='erg',max_rel=1)@2", [0, 1, 2])
+    assert found.unit == "documents"
+    assert found.table["rank"].to_list() == [1, 2, 2]
+    assert found.table["ended"].to_list() == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        ({"times": [3, 1]}, "must rise"),
+        ({"times": [-1, 1]}, "must rise"),
+        ({"qid": "nine"}, "no topic 'nine'"),
+        ({"measure": "Bpref"}, "no user model"),
+    ],
+)
+def test_what_cannot_be_walked_is_an_error(what, says):
+    with pytest.raises(CWLAError, match=says):
+        progress({"q": {"a": 1}}, {"q": {"a": 1.0}}, **{"measure": "TBG(seconds_per_word=0)", **what})
+
+
+def test_lengths_are_needed_unless_no_word_takes_time():
+    with pytest.raises(MissingLength):
+        progress({"q": {"a": 1}}, {"q": {"a": 1.0}}, "TBG")
+    assert times_to_ranks({"q": {"a": 1}}, {"q": {"a": 1.0}}, "TBG(seconds_per_word=0)").shape == (1, 10)
+    with pytest.raises(BadParameter, match="depth=0"):
+        times_to_ranks({"q": {"a": 1}}, {"q": {"a": 1.0}}, "TBG(seconds_per_word=0)", depth=0)
+
+
+def test_pictures_have_minutes_on_the_time_axis_and_names_beside_the_lines():
+    pytest.importorskip("matplotlib").use("Agg")
+    run, qrels = collection(4, queries=6)
+    found = progress(qrels, {"up": run, "down": run.assign(score=-run.score)}, TBG)
+    gains, ranks = found.plot_gains(), found.plot_ranks()
+    assert gains.get_xlabel() == ranks.get_xlabel() == "time (minutes)"
+    assert {text.get_text() for text in gains.texts} == {"up", "down"}
+    assert "2 runs" in ranks.get_title(loc="left")
+    lines = {line.get_linestyle(): line.get_ydata() for line in ranks.lines}
+    assert np.array_equal(lines["-"], found.by()["rank"]["mean"].iloc[: len(lines["-"])])
+
+
+def test_runs_without_a_result_are_refused():
+    qrels = {"q": {"a": 1}, "r": {"b": 1}}
+    for runs, topic in (({}, None), ({"q": {"a": 1.0}}, "r"), ({"other": {"a": 1.0}}, None)):
+        with pytest.raises(CWLAError, match="no run has a result"):
+            progress(qrels, runs, "TBG(seconds_per_word=0)", qid=topic)

@@ -1,0 +1,338 @@
+"""How long users stay: likelihoods, half-lives and observed curves, against closed forms, loops and scipy."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from pyterrier_cwla.behaviour.logs.leaving_times import as_the_paper, stays
+from pyterrier_cwla.behaviour.logs.log import InteractionLog
+from pyterrier_cwla.behaviour.logs.survival import (
+    SHAPES,
+    Stays,
+    fit,
+    grid,
+    half_life,
+    log_likelihood,
+    scores,
+    survival_curve,
+    where_score_is_0,
+)
+from pyterrier_cwla.errors import BadLog, BadParameter
+from tests.support.generated_logs import generated_log
+
+LN2 = math.log(2)
+
+
+def mixed(seed=3, n=400, limit=np.inf, entries=True, scale=300.0):
+    """Stays of all kinds: left at a time, left between two, still there; some entered late."""
+    rng = np.random.default_rng(seed)
+    time = rng.exponential(scale, 6 * n)
+    entry = rng.uniform(0, 100, 6 * n) * entries
+    time, entry = (values[(time > entry) & (time < limit)][:n] for values in (time, entry))
+    between = rng.random(n) < 0.5
+    lower = np.where(between, np.maximum(np.floor(time / 25) * 25, entry), time)
+    upper = np.where(between, np.minimum(np.floor(time / 25) * 25 + 25, limit), time)
+    if not np.isfinite(limit):  # who is still there might stay beyond a limit, so that it would be none of theirs
+        cut = entry + rng.exponential(3 * scale, n)
+        lower, upper = np.where(cut < time, cut, lower), np.where(cut < time, np.inf, upper)
+    return Stays.of(lower, upper, entry, limit, user=np.arange(n) % 40)
+
+
+# ---- half-lives
+
+
+def test_the_half_life_of_known_times_is_ln_2_times_exposure_over_events():
+    rng = np.random.default_rng(1)
+    entry = rng.uniform(0, 50, 200)
+    time = entry + rng.exponential(300, 200)
+    there = rng.random(200) < 0.3
+    found = half_life(Stays.of(time, np.where(there, np.inf, time), entry))
+    assert found == pytest.approx(LN2 * (time - entry).sum() / (~there).sum(), rel=1e-10)
+
+
+def test_users_who_leave_between_looks_at_regular_times_have_a_half_life_in_closed_form():
+    """Of n who look every w seconds, k leave in the first w and so on: geometric with e^(−λw) = 1 − n / Σ intervals."""
+    rng = np.random.default_rng(2)
+    w = 20.0
+    number = rng.geometric(0.1, 500)  # the interval, from 1, in which each left
+    found = half_life(Stays.of((number - 1) * w, number * w))
+    assert found == pytest.approx(-LN2 * w / math.log(1 - len(number) / number.sum()), rel=1e-9)
+
+
+@pytest.mark.parametrize("limit", [np.inf, 500.0])
+def test_scores_are_the_derivative_of_the_log_likelihood(limit):
+    sample = mixed(limit=limit)
+    for h in (50.0, 200.0, 800.0):
+        step = 1e-5
+        up, down = (log_likelihood(sample, "exponential", [h * math.exp(s) / LN2]) for s in (-step, step))
+        assert scores(sample, h).sum() == pytest.approx((up - down) / (2 * step), rel=1e-5)
+    best = half_life(sample)
+    near = [log_likelihood(sample, "exponential", [best * factor / LN2]) for factor in (0.99, 1, 1.01)]
+    assert max(near) == near[1]
+
+
+def test_nobody_who_left_and_stays_that_thin_out_upwards_have_no_half_life():
+    assert np.isnan(half_life(Stays.of([10, 20], [np.inf, np.inf])))
+    assert np.isnan(half_life(Stays.of([], [])))
+    assert np.isnan(half_life(Stays.of([80.0, 90.0, 95.0], limit=100)))  # the mean of a decay below 100 is under 50
+    assert np.isfinite(half_life(Stays.of([10.0, 30.0, 95.0], limit=100)))
+
+
+@pytest.mark.parametrize("limit", [np.inf, 400.0])
+def test_entries_and_limits_are_taken_out_of_the_half_life(limit):
+    """Sessions seen only if longer than their entry and shorter than the limit; without a word of it, h is biased."""
+    found = [half_life(mixed(seed, 1000, limit)) for seed in range(12)]
+    assert np.mean(found) == pytest.approx(300 * LN2, abs=4 * np.std(found, ddof=1) / math.sqrt(12))
+    naive = [half_life(Stays.of(s.lower, s.upper)) for s in (mixed(seed, 1000, limit) for seed in range(12))]
+    assert abs(np.mean(naive) - 300 * LN2) > 8 * np.std(naive, ddof=1) / math.sqrt(12)
+
+
+def test_a_resamples_half_life_from_the_grid_is_that_of_its_sessions():
+    sample = mixed(limit=500.0)
+    at, of_users = grid(sample, 40, half_life(sample))
+    rng = np.random.default_rng(5)
+    times = rng.multinomial(40, np.full(40, 1 / 40), 25)  # how often each user is drawn
+    found = where_score_is_0(at, of_users @ times.T)
+    for drawn, h in zip(times, found, strict=True):
+        rows = np.concatenate([np.flatnonzero(sample.user == u) for u, many in enumerate(drawn) for _ in range(many)])
+        again = Stays.of(sample.lower[rows], sample.upper[rows], sample.entry[rows], sample.limit[rows])
+        assert h == pytest.approx(half_life(again), rel=2e-3)
+
+
+def test_a_resample_without_an_event_is_out_of_bounds():
+    at = np.array([100.0, 200.0])
+    assert where_score_is_0(at, np.array([[-1.0, 1.0, -1.0], [-0.5, 2.0, 3.0]])).tolist() == pytest.approx(
+        [np.inf, 0.0, 100 * 2**0.25]
+    )
+
+
+# ---- likelihoods and shapes
+
+
+def plain_log_likelihood(sample, shape, parameters):
+    """In loops, from the survival functions as textbooks have them."""
+    *more, scale = parameters
+    c = more[0] if more else None
+    survival = {
+        "exponential": lambda t: math.exp(-t / scale),
+        "Weibull": lambda t: math.exp(-((t / scale) ** c)),
+        "log-logistic": lambda t: 1 / (1 + (t / scale) ** c),
+        "log-normal": lambda t: 0.5 * math.erfc(math.log(t / scale) / c / math.sqrt(2)) if t > 0 else 1.0,
+        "hyperbolic": lambda t: (1 + t / scale) ** -c,
+    }[shape]
+    total = 0.0
+    for low, high, entry, limit in zip(sample.lower, sample.upper, sample.entry, sample.limit, strict=True):
+        gone = survival(high) if math.isfinite(high) else 0.0
+        if low == high:  # the density, as the derivative of S
+            total += math.log((survival(low - 1e-3) - survival(low + 1e-3)) / 2e-3)
+        else:
+            total += math.log(survival(low) - gone)
+        total -= math.log(survival(entry) - (survival(limit) if math.isfinite(limit) else 0.0))
+    return total
+
+
+@pytest.mark.parametrize("limit", [np.inf, 500.0])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_log_likelihoods_follow_the_definition(shape, limit):
+    sample = mixed(n=60, limit=limit)
+    parameters = [250.0] if shape == "exponential" else [1.3, 250.0]
+    assert log_likelihood(sample, shape, parameters) == pytest.approx(
+        plain_log_likelihood(sample, shape, parameters), rel=1e-6
+    )
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")  # scipy, on its way
+@pytest.mark.parametrize("shape", SHAPES)
+def test_fits_are_those_of_scipy_where_scipy_has_them(shape):
+    """scipy fits intervals and censored times, but no late entries and no limits."""
+    rng = np.random.default_rng(8)
+    made_by = stats.lomax(1.5, scale=200) if shape == "hyperbolic" else stats.fisk(1.8, scale=200)
+    time = made_by.rvs(300, random_state=rng)
+    there = time > 600
+    between = ~there & (rng.random(300) < 0.5)
+    lower = np.where(there, 600, np.where(between, np.floor(time / 30) * 30, time))
+    upper = np.where(there, np.inf, np.where(between, np.floor(time / 30) * 30 + 30, time))
+    sample = Stays.of(lower, upper)
+    distribution = getattr(stats, SHAPES[shape])
+    data = stats.CensoredData(time[~there & ~between], right=lower[there], interval=np.c_[lower, upper][between])
+    *start, _, scale = distribution.fit(data, floc=0)
+    found = fit(sample, shape)
+    assert found.log_likelihood >= log_likelihood(sample, shape, [*start, scale]) - 1e-6
+    assert found.parameters == pytest.approx((*start, scale), rel=2e-3)
+    assert found.half_life == pytest.approx(distribution(*start, scale=scale).median(), rel=2e-3)
+    assert found.aic == pytest.approx(2 * len(found.parameters) - 2 * found.log_likelihood)
+
+
+@pytest.mark.parametrize(
+    "shape,parameters",
+    [("Weibull", (0.7, 300)), ("log-logistic", (1.5, 150)), ("log-normal", (1.0, 150)), ("hyperbolic", (2.0, 300))],
+)
+def test_the_shape_that_made_the_times_fits_them_best(shape, parameters):
+    *more, scale = parameters
+    rng = np.random.default_rng(4)
+    time = getattr(stats, SHAPES[shape])(*more, scale=scale).rvs(6000, random_state=rng)
+    entry = rng.uniform(0, 60, 6000)
+    seen = (time > entry) & (time < 5000)
+    sample = Stays.of(time[seen], entry=entry[seen], limit=5000)
+    fits = {name: fit(sample, name) for name in SHAPES}
+    assert min(fits.values(), key=lambda one: one.aic).shape == shape
+    assert fits[shape].half_life == pytest.approx(getattr(stats, SHAPES[shape])(*more, scale=scale).median(), rel=0.12)
+    assert fits[shape].distance < fits["exponential"].distance
+    assert fits[shape].r_squared > 0.995
+
+
+# ---- observed curves
+
+
+def test_the_observed_curve_without_late_entries_is_scipys():
+    sample = mixed(entries=False)
+    time = np.where(sample.left, (sample.lower + np.where(sample.left, sample.upper, 0)) / 2, sample.lower)
+    curve = survival_curve(sample)
+    sf = stats.ecdf(stats.CensoredData.right_censored(time, ~sample.left)).sf
+    assert curve.share.iloc[0] == 1.0
+    assert curve.share.iloc[1:].to_numpy() == pytest.approx(sf.evaluate(curve.seconds.iloc[1:].to_numpy()), abs=1e-12)
+    assert fit(sample).distance < 0.06
+
+
+def test_the_observed_curve_with_late_entries_is_the_product_over_those_at_risk():
+    sample = mixed(n=150)
+    curve = survival_curve(sample)
+    time = [(lo + up) / 2 if math.isfinite(up) else lo for lo, up in zip(sample.lower, sample.upper, strict=True)]
+    share = 1.0
+    begin = curve.seconds.iloc[0]
+    expected = {begin: 1.0}
+    for t in sorted({t for t, left in zip(time, sample.left, strict=True) if left and t > begin}):
+        at_risk = sum(entry <= t <= end for entry, end in zip(sample.entry, time, strict=True))
+        gone = sum(left and end == t for left, end in zip(sample.left, time, strict=True))
+        share *= 1 - gone / at_risk
+        expected[t] = share
+    assert curve.seconds.tolist() == pytest.approx(list(expected))
+    assert curve.share.tolist() == pytest.approx(list(expected.values()))
+    assert curve.at_risk.min() >= 0
+
+
+# ---- from logs
+
+
+def log_of(*items, cut_off=False, **more):
+    """One session: (clicked, time, document_seconds) of each result."""
+    rows = [
+        dict(
+            user="u",
+            session="s",
+            topic="t",
+            rank=k + 1,
+            docno=f"d{k}",
+            clicked=c,
+            time=t,
+            document_seconds=d,
+            cut_off=cut_off,
+            **more,
+        )
+        for k, (c, t, d) in enumerate(items)
+    ]
+    return InteractionLog.of(pd.DataFrame(rows))
+
+
+ITEMS = ((True, 5.0, 20.0), (False, 28.0, None), (True, 33.0, 40.0), (True, 80.0, 10.0), (False, 95.0, None))
+
+
+def one(log, **asked):
+    found = stays(log, **asked)
+    assert len(found) == 1
+    return (found.lower[0], found.upper[0], found.entry[0], found.limit[0])
+
+
+def test_a_user_leaves_while_at_the_last_item_or_at_the_last_click():
+    log = log_of(*ITEMS)
+    assert one(log, until="end", min_clicks=0) == (90.0, 95.0, 0.0, np.inf)
+    assert one(log, until="click", min_clicks=1) == (80.0, 80.0, 5.0, np.inf)
+    assert one(log_of(*ITEMS[:4]), until="end", min_clicks=0) == (73.0, 90.0, 0.0, np.inf)
+    last_unknown = (*ITEMS[:3], (True, 80.0, None))
+    assert one(log_of(*last_unknown), until="end", min_clicks=0) == (80.0, 80.0, 0.0, np.inf)
+
+
+def test_a_session_that_needs_clicks_enters_with_the_last_that_it_needs():
+    log = log_of(*ITEMS)
+    assert one(log, until="click", min_clicks=2)[2] == 33.0
+    assert one(log, until="end", min_clicks=2)[2] == 28.0  # the item began when the one before was passed
+    found = stays(log, min_clicks=4)
+    assert len(found) == 0
+    assert found.excluded == {"fewer than 4 clicks": 1}
+
+
+def test_a_session_that_was_cut_off_is_censored():
+    assert one(log_of(*ITEMS, cut_off=True), until="end", min_clicks=0)[:2] == (95.0, np.inf)
+    assert one(log_of(*ITEMS, cut_off=True), until="click", min_clicks=1)[:2] == (80.0, np.inf)
+
+
+def test_a_long_session_is_cut_conditioned_on_or_left_out():
+    log = log_of(*ITEMS)
+    assert one(log, min_clicks=0, max_seconds=60, beyond="censor") == (60.0, np.inf, 0.0, np.inf)
+    assert one(log, min_clicks=0, max_seconds=92, beyond="censor") == (90.0, 95.0, 0.0, np.inf)
+    assert one(log, min_clicks=0, max_seconds=100, beyond="condition") == (90.0, 95.0, 0.0, 100.0)
+    for beyond in ("condition", "exclude"):
+        found = stays(log, min_clicks=0, max_seconds=60, beyond=beyond)
+        assert len(found) == 0
+        assert found.excluded == {"longer than 60 seconds": 1}
+    late = stays(log, min_clicks=3, max_seconds=50)
+    assert len(late) == 0
+    assert list(late.excluded) == ["clicked too late: 3 clicks took more than 50 seconds"]
+
+
+def test_the_paper_takes_all_that_is_left_from_the_beginning():
+    found = as_the_paper(log_of(*ITEMS), min_clicks=3)
+    assert (found.lower[0], found.upper[0], found.entry[0], found.limit[0]) == (80.0, 80.0, 0.0, np.inf)
+
+
+def test_ranks_out_of_order_are_taken_in_time():
+    shuffled = (ITEMS[3], ITEMS[0], ITEMS[4], ITEMS[2], ITEMS[1])
+    for until in ("end", "click"):
+        for clicks in (1, 2, 3):
+            assert one(log_of(*shuffled), until=until, min_clicks=clicks) == one(
+                log_of(*ITEMS), until=until, min_clicks=clicks
+            )
+
+
+def test_a_click_at_an_unknown_time_leaves_the_session_out_and_a_passed_result_does_not():
+    found = stays(log_of(ITEMS[0], (True, None, 4.0)), min_clicks=1)
+    assert len(found) == 0
+    assert found.excluded == {"the time of a click is unknown": 1}
+    assert one(log_of(*ITEMS[:4], (False, None, None)), min_clicks=1)[:2] == (73.0, 90.0)
+
+
+def test_without_times_seconds_add_up_down_the_list():
+    timed = generated_log(5, users=6, sessions=3)
+    found, added = (stays(InteractionLog.of(frame)) for frame in (timed, timed.drop(columns="time")))
+    for name in ("lower", "upper", "entry"):
+        assert getattr(added, name) == pytest.approx(getattr(found, name))
+    with pytest.raises(BadLog, match="no column 'time'"):
+        stays(InteractionLog.of(timed.drop(columns=["time", "document_seconds"])))
+
+
+def test_sessions_know_their_users():
+    frame = generated_log(6, users=4, sessions=2, half_life=2000.0)
+    found = stays(InteractionLog.of(frame), min_clicks=0)
+    assert found.user.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+@pytest.mark.parametrize(
+    "asked,said",
+    [
+        (dict(until="ende"), "no until='ende'. Near: 'end'"),
+        (dict(beyond="drop"), "no beyond='drop'"),
+        (dict(min_clicks=0, until="click"), "from 1 with until='click'"),
+        (dict(min_clicks=-1), "min_clicks=-1 must be a whole number"),
+        (dict(max_seconds=0), "max_seconds=0 must be above 0"),
+    ],
+)
+def test_what_cannot_be_asked_is_an_error(asked, said):
+    with pytest.raises(BadParameter, match=said):
+        stays(log_of(*ITEMS), **asked)
+    with pytest.raises(BadParameter, match="no shape 'weibul'"):
+        fit(Stays.of([1, 2]), "weibul")
+    with pytest.raises(BadParameter, match="entry ≤ lower ≤ upper ≤ limit"):
+        Stays.of([10], [5])

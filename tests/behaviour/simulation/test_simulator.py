@@ -1,0 +1,625 @@
+"""Simulated users do what the metric says: against loops, exact products, and the analytic scores."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import integrate, stats
+
+from pyterrier_cwla import CWLA, TBG, continuation, evaluate
+from pyterrier_cwla.behaviour.logs.log import InteractionLog
+from pyterrier_cwla.behaviour.simulation.expectations import expected_saves, expected_stops
+from pyterrier_cwla.behaviour.simulation.simulator import simulate, simulated_log
+from pyterrier_cwla.behaviour.simulation.user_draws import BLOCK, Luck, reading_of
+from pyterrier_cwla.behaviour.simulation.user_paths import Task
+from pyterrier_cwla.errors import BadParameter, MissingLength, NoFiniteValue
+from pyterrier_cwla.evaluation import stop_distribution
+from tests.support.generated import collection
+
+READINGS = ["fixed", "exponential", "gamma(2)", "lognormal(0.8)"]
+
+
+def quietly(*args, **more):
+    return simulate(*args, progress=False, **more)
+
+
+def one_ranking(seed=3, n=12, share=0.4):
+    """A query's judgments, a ranking with all of them, and lengths so long that reading takes a while."""
+    rng = np.random.default_rng(seed)
+    names = [f"d{i:02}" for i in range(n)]
+    grades = {name: int(rng.random() < share) for name in names}
+    words = {name: float(rng.integers(100, 4000)) for name in names}
+    return {"q": grades}, {"q": {name: -float(i) for i, name in enumerate(names)}}, words
+
+
+# ---- where nothing but stopping is random, the mean is the score
+
+STOPPING = ["prec(4)", "rbp(0.8)", "dcg", "dcg(7)", "insq(2)", "inst(2)", "rr", "cascade(0.9)", "ap1", "ap2",
+            "carterette1(6)", "carterette2(6)", "carterette3(0.5)", "ift_goal(2,0.9,1)", "ift_rate(0.2,0.9,1)",
+            "bpm(2,9)", "patience(30)", "decay(12)", "product(rr,rbp(0.9))", "fixed(0.5,1,0.25,0.75)"]  # fmt: skip
+FELT = [
+    "etg",
+    "erg",
+    "err",
+    "avg",
+    "max",
+    "fin",
+    "fgt(0.7)",
+    "pe(0.4)",
+    "items",
+    "effort",
+    "utility(log2)",
+    "smeared(9)",
+]
+
+
+INFINITE = {
+    ("dcg", "open", A) for A in ("erg", "items", "effort")
+}  # Σ V(i) is infinite, and these divide by it or count it
+
+
+@pytest.mark.parametrize("end", ["open", "stop", 20])
+@pytest.mark.parametrize("C", STOPPING)
+def test_means_are_scores_where_only_stopping_is_random(C, end):
+    """Every C with every A, where that has a finite value: within five standard errors of the simulation."""
+    frames = collection(11, queries=4, depth=15)
+    compared = []
+    for number, A in enumerate(FELT):
+        if end != "open" and number // 2 % 2 == (end == "stop"):
+            continue  # half of them each, so that the test stays quick
+        measure = CWLA(C=C, A=A, max_rel=3, end=end, effort=("unit", "ratio(4)")[number % 2])
+        if (C, end, A) in INFINITE:
+            with pytest.raises(NoFiniteValue, match="infinite V⁺"):
+                evaluate(frames.qrels, frames.run, [measure])
+            continue
+        expected = evaluate(frames.qrels, frames.run, [measure], by_query=True)[str(measure)]
+        found = quietly(frames.qrels, frames.run, measure, users=2000, seed=number).by_query
+        np.testing.assert_allclose(found["analytic"], expected, atol=1e-12)
+        if A in ("items", "effort") and end == "open" and (C == "ap1" or found["items"].max() > 1000):
+            continue  # nobody goes where ap1 has what was not retrieved; and means that hang on a few have no useful error
+        off = (found["score"] - expected).abs()
+        assert len(off) == 3
+        assert (off <= 5 * found["error"] + 2 * found["score_sd"] / 2000 + 1e-9).all(), (A, found)
+        compared.append(A)
+    assert len(compared) >= (9 if end == "open" else 6)
+
+
+def test_what_users_of_all_continuations_are_tested_on():
+    from pyterrier_cwla.model.language import TABLES
+
+    built_in = {name for name, part in TABLES["continuation"].items() if part.built_in}
+    assert built_in == {C.split("(")[0] for C in STOPPING}
+    assert {name for name, part in TABLES["aggregation"].items() if part.built_in} == {A.split("(")[0] for A in FELT}
+
+
+@pytest.mark.parametrize(
+    "measure", ["CWLA(C='inst(2)',A='erg',max_rel=3)", "AdaptiveERR(max_rel=3)", "CWLA(C='dcg',A='etg',max_rel=3)"]
+)
+def test_users_stop_where_the_stop_distribution_says(measure):
+    """Chi-square over the ranks of one query."""
+    frames = collection(5, queries=4)
+    expected = stop_distribution(frames.qrels, frames.run, measure)
+    found = quietly(frames.qrels, frames.run, measure, users=20_000, keep=True)
+    for query in expected.index:
+        items = np.minimum(found.users(query)["items"].to_numpy(), len(expected.columns) - 1)
+        assert chi_square(items, expected.loc[query].to_numpy()) > 1e-4
+
+
+def chi_square(items, expected):
+    """The p-value of numbers of items seen, cells with few expected users taken together."""
+    observed = np.bincount(items.astype(int), minlength=len(expected))
+    assert observed[expected == 0].sum() == 0
+    wanted = expected * len(items)
+    common = wanted >= 20
+    counts, wanted = (np.append(values[common], values[~common].sum()) for values in (observed, wanted))
+    counts, wanted = counts[wanted > 0], wanted[wanted > 0]
+    return stats.chisquare(counts, wanted * counts.sum() / wanted.sum()).pvalue if len(wanted) > 1 else 1.0
+
+
+@continuation
+def slowly(view, a: float):
+    """Beyond the list C changes with the rank, and no closed form is known."""
+    return (view.i + view.G) / (view.i + view.G + a)
+
+
+def test_ranks_below_the_list_follow_the_same_law():
+    """P(beyond rank x) = Π_{i≤x} C(i), for a C of one's own, on a list of two."""
+    found = quietly(
+        {"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, CWLA(C="slowly(2)", A="etg", max_rel=1), users=50_000, keep=True
+    )
+    items = found.users()["items"].to_numpy()
+    for x in (2, 5, 40, 200):
+        share = math.prod((i + (i > 1)) / (i + (i > 1) + 2) for i in range(1, x + 1))
+        assert np.mean(items > x) == pytest.approx(share, abs=5 * math.sqrt(share / 50_000))
+
+
+def test_who_never_leaves_scores_nothing_and_is_counted():
+    found = quietly({"q": {"a": 1, "lost": 1}}, {"q": {"a": 1.0}}, "AP", users=10_000, keep=True)
+    row = found.by_query.iloc[0]
+    assert row["never"] == row["beyond"] == pytest.approx(0.5, abs=0.025)
+    assert row["score"] == pytest.approx(1 - row["never"])
+    users = found.users()
+    assert (users["score"][np.isinf(users["items"])] == 0).all()
+    assert np.isinf(users["items"]).mean() == row["never"]
+    assert any("never leave" in note for note in found.notes)
+
+
+# ---- clicks, saves and reading times
+
+
+def slow_user(grades, words, rng, half_life=60.0, draw=None):
+    """One user of time-biased gain, straight from the story: what is saved, seconds, and items, down the list."""
+    patience, saved, seconds = rng.random(), 0, 0.0
+    for i, (grade, length) in enumerate(zip(grades, words), start=1):
+        seconds += 4.4
+        if rng.random() < (0.64 if grade else 0.39):
+            saved += grade and rng.random() < 0.77
+            mean = 0.018 * length + 7.8
+            seconds += draw(mean)
+        if 2 ** (-seconds / half_life) <= patience:
+            return saved, seconds, i
+    return saved, seconds, len(grades)
+
+
+@pytest.mark.parametrize(
+    "reading, draw",
+    [
+        ("fixed", lambda rng: lambda mean: mean),
+        ("exponential", lambda rng: rng.exponential),
+        ("gamma(2)", lambda rng: lambda mean: rng.gamma(2, mean / 2)),
+        ("lognormal(0.8)", lambda rng: lambda mean: mean * math.exp(rng.normal(-0.32, 0.8))),
+    ],
+)
+def test_users_of_time_biased_gain_against_users_in_loops(reading, draw):
+    """Gain, time and items have the distributions of 4,000 users who are simulated one by one."""
+    qrels, run, words = one_ranking()
+    rng = np.random.default_rng(8)
+    grades = list(qrels["q"].values())
+    slow = np.array([slow_user(grades, list(words.values()), rng, draw=draw(rng)) for _ in range(4000)])
+    fast = quietly(
+        qrels, run, TBG(lengths=words, half_life=60), users=20_000, seed=1, reading=reading, keep=True
+    ).users()
+    for column, what in enumerate(["gain", "time", "items"]):
+        mine = fast[what].to_numpy()
+        error = math.sqrt(slow[:, column].var() / 4000 + mine.var() / 20_000)
+        assert mine.mean() == pytest.approx(slow[:, column].mean(), abs=4.5 * error)
+        assert stats.ks_2samp(np.round(mine, 3), np.round(slow[:, column], 3)).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_the_mean_of_saves_is_the_exact_product_and_jensens_gap_is_there(reading):
+    qrels, run, words = one_ranking(n=40)
+    measure = TBG(lengths=words, half_life=90)
+    exact = expected_saves(qrels, run, measure, reading).iloc[0]
+    found = quietly(qrels, run, measure, users=200_000, reading=reading).by_query.iloc[0]
+    assert exact["gap"] > 10 * found["error"]  # or the next line could not tell exact from analytic
+    assert found["score"] == pytest.approx(exact["exact"], abs=5 * found["error"])
+    assert found["score_sd"] == pytest.approx(exact["sd"], rel=0.01)
+    assert exact["analytic"] == found["analytic"]
+
+
+def all_that_can_happen(grades, words, half_life):
+    """Mean and standard deviation of what is saved, over all combinations of clicks and saves.
+
+    Whoever arrives at a document, and saves it as the (s+1)-th, adds 1 to G and (s+1)² − s² to G².
+    """
+    mean = second = 0.0
+    ways = [(1.0, 0.0, 0)]  # probability, time, saved so far
+    for grade, length in zip(grades, words):
+        p = 0.64 if grade else 0.39
+        save = 0.77 if grade else 0.0
+        further = []
+        for probability, time, saved in ways:
+            there = probability * 2 ** (-time / half_life)
+            mean += there * p * save
+            second += there * p * save * ((saved + 1) ** 2 - saved**2)
+            read = time + 4.4 + 0.018 * length + 7.8
+            further.append((probability * (1 - p), time + 4.4, saved))
+            further.append((probability * p * (1 - save), read, saved))
+            further.append((probability * p * save, read, saved + 1))
+        ways = further
+    return mean, math.sqrt(second - mean**2)
+
+
+def test_the_exact_product_against_everything_that_can_happen():
+    """Six documents, each clicked or not, and saved or not; Smucker and Clarke (2012), Eq. 8 and 9."""
+    qrels, run, words = one_ranking(seed=5, n=6, share=0.6)
+    mean, sd = all_that_can_happen(list(qrels["q"].values()), list(words.values()), 80.0)
+    found = expected_saves(qrels, run, TBG(lengths=words, half_life=80)).iloc[0]
+    assert found["exact"] == pytest.approx(mean, abs=1e-12)
+    assert found["sd"] == pytest.approx(sd, abs=1e-12)
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_laplace_transforms_and_quantiles_are_those_of_scipy(reading):
+    known = {
+        "exponential": stats.expon(),
+        "gamma(2)": stats.gamma(2, scale=0.5),
+        "lognormal(0.8)": stats.lognorm(0.8, scale=math.exp(-0.32)),
+    }
+    mine = reading_of(reading)
+    u = np.linspace(0.0001, 0.9999, 5001)
+    if reading == "fixed":
+        assert (mine.quantile(u) == 1).all()
+        assert mine.laplace(2.0) == math.exp(-2)
+        return
+    theirs = known[reading]
+    np.testing.assert_allclose(mine.quantile(u.astype(np.float32)), theirs.ppf(u.astype(np.float32)), rtol=2e-3)
+    for s in (0.01, 0.5, 3.0, 40.0):
+        exact = integrate.quad(lambda p, s=s: math.exp(-s * theirs.ppf(p)), 0, 1, limit=500)[0]
+        assert float(mine.laplace(np.array(s))) == pytest.approx(exact, rel=1e-6)
+    # Drawn as users draw: mean 1, and the transform.
+    luck = Luck("q", 0, BLOCK, 5, "plain").draws(256, np.arange(BLOCK))
+    drawn = mine.quantile(luck.ravel()).astype(float)
+    assert drawn.mean() == pytest.approx(1, abs=5 * drawn.std() / math.sqrt(drawn.size))
+    assert np.exp(-drawn / 2).mean() == pytest.approx(float(mine.laplace(np.array(0.5))), abs=2e-3)
+
+
+def test_stops_of_random_users_are_exact():
+    qrels, run, words = one_ranking(n=30)
+    measure = TBG(lengths=words, half_life=60)
+    expected = expected_stops(qrels, run, measure, "exponential")
+    np.testing.assert_allclose(expected.sum(axis=1), 1)
+    found = quietly(qrels, run, measure, users=30_000, reading="exponential", keep=True)
+    users = found.users()
+    stopped = users["items"].to_numpy(copy=True)
+    beyond = expected.loc["q", "later"]
+    assert found.by_query["beyond"].iloc[0] == pytest.approx(beyond, abs=5 * math.sqrt(beyond / 30_000))
+    wanted = expected.loc["q"].to_numpy(copy=True)
+    wanted[-2] += wanted[-1]  # what lies beyond has no known cost: users are followed to the last rank
+    assert chi_square(stopped, wanted[:-1]) > 1e-4
+    analytic = stop_distribution(qrels, run, measure)
+    assert np.abs(analytic.loc["q"] - expected.loc["q"]).max() > 0.005  # which is not where average users stop
+    cut = expected_stops(qrels, run, measure, "exponential", depth=4).loc["q"]
+    np.testing.assert_allclose(cut.to_numpy(), [*wanted[:5], 1 - wanted[:5].sum()], atol=1e-12)
+
+
+def test_jensens_gap_is_never_negative():
+    """Eq. 8 to 10, and the more reading times scatter the larger it is."""
+    frames = collection(3, lengths=True)
+    tables = [
+        expected_saves(frames.qrels, frames.run, TBG(half_life=50), reading)
+        for reading in ("fixed", "gamma(4)", "exponential")
+    ]
+    assert all((table["gap"] >= -1e-12).all() for table in tables)
+    assert (tables[0]["exact"] <= tables[1]["exact"] + 1e-12).all()
+    assert (tables[1]["exact"] <= tables[2]["exact"] + 1e-12).all()
+    assert tables[0]["gap"].max() > 1e-3
+
+
+def test_no_clicks_but_certain_ones_leave_no_gap():
+    qrels, run, words = one_ranking()
+    measure = TBG(lengths=words, p_click_relevant=1, p_click_nonrelevant=1)
+    assert expected_saves(qrels, run, measure)["gap"].abs().max() < 1e-12
+    assert expected_saves(qrels, run, measure, "exponential")["gap"].min() > 1e-3
+
+
+def test_the_ideal_normaliser_scales_users_too():
+    qrels, run, words = one_ranking()
+    plain, ideal = (expected_saves(qrels, run, TBG(lengths=words, norm=norm)) for norm in ("none", "ideal"))
+    scale = plain["analytic"] / ideal["analytic"]
+    np.testing.assert_allclose(plain["exact"] / ideal["exact"], scale)
+    found = quietly(qrels, run, TBG(lengths=words, norm="ideal"), keep=True, users=1000).users()
+    np.testing.assert_allclose(found["score"] * float(scale.iloc[0]), found["gain"])
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        "CWLA(C='inst(2)',A='avg',gain='clicksave',effort='time',max_rel=1,unseen=9)",
+        "CWLA(C='slowly(2)',A='max',gain='clicksave',effort='time',max_rel=1,unseen=9)",
+        "CWLA(C='ap2(R=ranking)',A='avg',gain='clicksave',effort='time',max_rel=1,unseen=9)",
+        "CWLA(C='rbp(0.9)',A='etg',gain='clicksave',effort='time',max_rel=1,unseen=9)",
+        "CWLA(C='patience(150)',A='etg',gain='clicksave',effort='time',max_rel=1,unseen=9)",
+    ],
+)
+@pytest.mark.parametrize("end", ["open", "stop"])
+def test_every_measure_with_clicks_against_users_in_loops(measure, end):
+    """Each user's V is the metric's C on the gains and efforts that this user met."""
+    qrels, run, words = one_ranking(n=7)
+    frame = pd.DataFrame(
+        [("q", d, s, words[d]) for d, s in run["q"].items()], columns=["query_id", "doc_id", "score", "doc_length"]
+    )
+    task = Task.of(qrels, frame, f"{measure[:-1]},end='{end}')", 64, 3, "fixed", "plain")
+    (course,) = task.courses("q")
+    ((_, luck),) = task.blocks("q")
+    outcome = course.outcome(luck)
+    lived = course.habits.lived(luck.draws(7, np.arange(64)), task.reading)
+    for user in range(64):
+        r = lived.saved[user].astype(float)
+        e = (course.habits.summary + lived.read[user]).astype(float)
+        seen = followed_by_hand(measure, r, e, luck.patience[user], end)
+        G, E = np.cumsum(np.append(r, np.zeros(5000))), np.cumsum(np.append(e, np.full(5000, 9.0)))
+        left = 0 < seen < math.inf
+        last = int(seen) - 1 if left else 0
+        felt = {"'avg'": G[last] / E[last], "'max'": float(G[last] > 0), "'etg'": G[last]}
+        score = next(value for name, value in felt.items() if name in measure) if left else 0.0
+        items = outcome.values[2, user]
+        assert items == seen
+        assert outcome.values[3, user] == pytest.approx(score, rel=1e-6)
+        if left:
+            assert outcome.values[0, user] == G[last]
+            assert outcome.values[1, user] == pytest.approx(E[last], rel=1e-6)
+
+
+def followed_by_hand(measure, r, e, patience, end):
+    """How many items a user with these gains and efforts sees."""
+    C = {
+        "inst": lambda i, G, E: ((i + 3 - G) / (i + 4 - G)) ** 2,
+        "slowly": lambda i, G, E: (i + G) / (i + G + 2),
+        "ap2": lambda i, G, E: (
+            (sum(r) - G) / (sum(r) - G + (r[i - 1] if i <= len(r) else 0))
+            if sum(r) - G + (r[i - 1] if i <= len(r) else 0) > 0
+            else float(sum(r) == 0)
+        ),
+        "rbp": lambda i, G, E: 0.9,
+    }
+    name = measure.split("C='")[1].split("(")[0]
+    V, G, E = 1.0, 0.0, 0.0
+    for i in range(1, 5001):
+        if name == "patience":
+            E += e[i - 1] if i <= len(e) else 9.0
+            if max(0.0, 1 - E / 150) <= patience:
+                return i - 1
+        elif V <= patience:
+            return i - 1
+        G += r[i - 1] if i <= len(r) else 0.0
+        if end == "stop" and i == len(r):
+            return i
+        if name != "patience":
+            V *= C[name](i, G, E)
+    return math.inf
+
+
+# ---- draws
+
+
+def test_equal_seeds_make_equal_users_whoever_else_is_asked():
+    frames = collection(6, queries=5, lengths=True)
+    other = collection(7, queries=5, lengths=True).run
+    both = quietly(frames.qrels, {"A": frames.run, "B": other}, TBG, users=5000, reading="gamma(3)", keep=True)
+    alone = quietly(frames.qrels, {"B": other}, TBG, users=5000, reading="gamma(3)", keep=True)
+    few = frames.qrels[frames.qrels.query_id == "3"]
+    one = quietly(few, {"B": other}, TBG, users=5000, reading="gamma(3)", keep=True)
+    pd.testing.assert_frame_equal(both.users(run="B"), alone.users())
+    pd.testing.assert_frame_equal(both.users("3", "B"), one.users())
+    pd.testing.assert_frame_equal(both.by_query.loc[["B"]], alone.by_query)
+    assert (
+        not quietly(few, {"B": other}, TBG, users=5000, seed=1, reading="gamma(3)", keep=True)
+        .users()
+        .equals(one.users())
+    )
+
+
+def test_more_users_begin_with_the_same_ones():
+    """So that nothing depends on how many are simulated at a time."""
+    qrels, run, words = one_ranking(n=40)
+    many, few = (
+        quietly(qrels, run, TBG(lengths=words), users=users, reading="exponential", keep=True).users()
+        for users in (2 * BLOCK + 99, 1234)
+    )
+    pd.testing.assert_frame_equal(many.iloc[:1234], few)
+
+
+def test_runs_meet_the_same_users():
+    """Equal rankings are equal user by user, and similar ones nearly so."""
+    qrels, run, words = one_ranking(n=40)
+    swapped = {"q": {**run["q"], "d38": -39.0, "d39": -38.0}}
+    found = quietly(
+        qrels,
+        {"A": run, "same": run, "B": swapped},
+        TBG(lengths=words, half_life=500),
+        keep=True,
+        reading="exponential",
+    )
+    A, same, B = (found.users(run=name)["gain"].to_numpy() for name in ("A", "same", "B"))
+    assert (A == same).all()
+    assert 0 < np.mean(A != B) < 0.2
+
+
+@pytest.mark.parametrize("sampling", ["antithetic", "stratified"])
+@pytest.mark.parametrize("measure", ["RBP(rel=1,p=0.9)", "TBG"])
+def test_better_sampling_has_the_same_mean_and_a_smaller_error(sampling, measure):
+    qrels, run, words = one_ranking(n=40)
+    measure = TBG(lengths=words) if measure == "TBG" else measure
+    means = {way: [] for way in ("plain", sampling)}
+    errors = {way: [] for way in ("plain", sampling)}
+    for seed in range(40):
+        for way in means:
+            row = quietly(qrels, run, measure, users=300, seed=seed, reading="exponential", sampling=way).by_query.iloc[
+                0
+            ]
+            means[way].append(row["score"])
+            errors[way].append(row["error"])
+    analytic = (
+        row["analytic"]
+        if not words or measure != TBG(lengths=words)
+        else expected_saves(qrels, run, measure, "exponential")["exact"].iloc[0]
+    )
+    for way, found in means.items():
+        assert np.mean(found) == pytest.approx(analytic, abs=5 * np.std(found) / math.sqrt(40))
+        # The error that is told is about the one that is there (or, stratified, a little above).
+        assert 0.7 < np.mean(errors[way]) / np.std(found, ddof=1) < (3 if way == "stratified" else 1.4)
+    assert np.std(means[sampling]) < 0.85 * np.std(means["plain"])
+    assert np.mean(errors[sampling]) < 0.9 * np.mean(errors["plain"])
+
+
+# ---- what is told, and errors
+
+
+def test_the_table_is_that_of_the_users():
+    frames = collection(6, queries=5, lengths=True)
+    found = quietly(frames.qrels, frames.run, TBG, users=1001, quantiles=(0.1, 0.5), keep=True)
+    assert list(found.by_query.index.names) == ["run", "query_id"]
+    for query, users in found.users().groupby(level="query_id"):
+        row = found.by_query.loc[("run", query)]
+        for what in ("gain", "time", "items", "score"):
+            assert row[what] == pytest.approx(users[what].mean())
+            assert row[f"{what}_sd"] == pytest.approx(users[what].std())
+            assert row[f"{what}_10%"] == sorted(users[what])[100]
+            assert row[f"{what}_50%"] == sorted(users[what])[500]
+    answered = found.by_query.index.get_level_values("query_id") != "1"
+    lacking = found.by_query.loc[~answered]  # a query that the run lacks
+    assert (lacking.drop(columns=["error", "nothing"]) == 0).all(axis=None)
+    assert (lacking["nothing"] == 1).all()
+    assert found.by_query["nothing"].iloc[1] == (found.users(found.by_query.index[1][1])["gain"] == 0).mean()
+    assert found.mean.loc["run", "gain"] == pytest.approx(found.by_query["gain"].mean())
+    text = str(found)
+    assert "1,001 users of TBG on each of 4 queries" in text
+    assert "seed 0" in text
+    assert "<table" in found._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "more, message",
+    [
+        ({"users": 0}, "users=0: give how many"),
+        ({"users": 2.5}, "users=2.5: give how many"),
+        ({"users": 3, "sampling": "antithetic"}, "pairs"),
+        ({"seed": -1}, "seed=-1"),
+        ({"sampling": "sobol"}, "no sampling 'sobol'"),
+        ({"reading": "gama(2)"}, "no distribution.*Near: 'gamma'"),
+        ({"reading": "gamma"}, "takes a shape"),
+        ({"reading": "gamma(nan)"}, "takes a shape"),
+        ({"reading": "lognormal(9)"}, "takes a sigma"),
+        ({"reading": "exponential(2)"}, "takes no number"),
+        ({"reading": 3}, "no distribution"),
+        ({"quantiles": (2,)}, "shares from 0 to 1"),
+    ],
+)
+def test_what_cannot_be_simulated_says_why(more, message):
+    with pytest.raises(BadParameter, match=message):
+        quietly({"q": {"a": 1}}, {"q": {"a": 1.0}}, "RBP(rel=1,p=0.5)", **more)
+
+
+def test_measures_without_users_and_documents_without_lengths():
+    qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0}}
+    with pytest.raises(BadParameter, match="follows no user model"):
+        quietly(qrels, run, "SetP")
+    with pytest.raises(MissingLength, match="'a'"):
+        quietly(qrels, run, TBG(lengths={"b": 3}))
+    with pytest.raises(BadParameter, match="an exact mean is known for"):
+        expected_saves(qrels, run, "RR")
+    with pytest.raises(BadParameter, match="the same probabilities of a click"):
+        quietly(
+            qrels,
+            run,
+            CWLA(C="decay", A="etg", gain="clicksave(0.9,1)", effort="time(p_click_relevant=0.5)", lengths={"a": 5}),
+        )
+    with pytest.raises(BadParameter, match="keep=True"):
+        quietly(qrels, run, "RR").users()
+    found = quietly(qrels, {"A": run, "B": run}, "RR", users=10, keep=True)
+    with pytest.raises(BadParameter, match="which run"):
+        found.users()
+    with pytest.raises(BadParameter, match="no query 'x'"):
+        found.users("x", "A")
+
+
+# ---- logs
+
+
+def test_a_simulated_log_has_the_rates_and_seconds_it_was_made_with():
+    frames = collection(6, queries=8, lengths=True, grades=(0, 0, 1))
+    log = simulated_log(frames.qrels, frames.run, TBG, users=3000, reading="exponential")
+    assert isinstance(log, InteractionLog)
+    rows = log.rows
+    relevant = rows["grade"] == 1
+    for mine, p in (
+        (rows["clicked"][relevant], 0.64),
+        (rows["clicked"][~relevant], 0.39),
+        (rows["saved"][relevant & rows["clicked"]], 0.77),
+    ):
+        assert mine.mean() == pytest.approx(p, abs=5 * math.sqrt(p * (1 - p) / len(mine)))
+    assert not rows["saved"][~(relevant & rows["clicked"])].any()
+    np.testing.assert_allclose(rows["summary_seconds"], 4.4, rtol=1e-6)
+    read = rows["document_seconds"] / (0.018 * rows["words"] + 7.8)
+    assert (read.notna() == rows["clicked"]).all()
+    assert read.mean() == pytest.approx(1, abs=5 / math.sqrt(read.count()))
+    assert read.std() == pytest.approx(1, abs=0.05)
+    spent = rows["summary_seconds"] + rows["document_seconds"].fillna(0)
+    before = spent.groupby([rows["user"], rows["session"]]).cumsum() - spent
+    np.testing.assert_allclose(rows["time"], before + 4.4, rtol=1e-5)
+    sessions = rows.groupby(["user", "session"])
+    assert (sessions["rank"].max()[sessions["cut_off"].first()] == 30).all()  # who would have gone on
+    assert (
+        rows.groupby(["user", "session"])["rank"].transform("max")
+        == rows.groupby(["user", "session"])["rank"].transform("count")
+    ).all()
+
+
+def test_the_log_is_of_the_simulated_users():
+    qrels, run, words = one_ranking(n=20)
+    measure = TBG(lengths=words, half_life=60)
+    found = quietly(qrels, run, measure, users=500, reading="exponential", keep=True)
+    users = found.users()
+    sessions = simulated_log(qrels, run, measure, users=500, reading="exponential").rows.groupby("user")
+    assert sessions["rank"].max().tolist() == users["items"].tolist()
+    assert sessions["saved"].sum().tolist() == users["gain"].tolist()
+    spent = sessions["summary_seconds"].sum() + sessions["document_seconds"].sum()
+    np.testing.assert_allclose(spent, users["time"], rtol=1e-5)
+    assert 0 < sessions["cut_off"].first().mean() == pytest.approx(found.by_query["beyond"].iloc[0])
+
+
+def test_time_limits_cut_sessions_off_and_slow_users_see_less():
+    qrels, run, words = one_ranking(n=20)
+    measure = TBG(lengths=words, half_life=300)
+    whole = simulated_log(qrels, run, measure, users=400).rows
+    cut = simulated_log(qrels, run, measure, users=400, time_limit=100).rows
+    assert (cut["time"] <= 100).all()
+    assert ((cut["time"] + cut["document_seconds"].fillna(0)) <= 100 + 1e-6).all()
+    both = whole.merge(cut, on=["user", "rank"], suffixes=("", "_cut"))
+    assert len(both) == len(cut)
+    shortened = both["document_seconds_cut"] < both["document_seconds"] - 1e-6
+    assert shortened.any()
+    assert both["cut_off_cut"][shortened].all()
+    assert not both["saved_cut"][shortened].any()
+    by_user = whole.assign(end=whole["time"] + whole["document_seconds"].fillna(0)).groupby("user")
+    expected = (by_user["end"].max() > 100) | by_user["cut_off"].first()
+    found = cut.groupby("user")["cut_off"].first()
+    assert found.to_dict() == expected[found.index].to_dict()
+    slow = simulated_log(qrels, run, measure, users=400, speeds=[3.0] * 400).rows
+    assert slow["summary_seconds"].iloc[0] == pytest.approx(13.2)
+    assert len(slow) < 0.6 * len(whole)
+
+
+def test_a_log_needs_clicks_and_seconds():
+    qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0}}
+    with pytest.raises(BadParameter, match="a log is of clicks and seconds"):
+        simulated_log(qrels, run, "RR")
+    for more in ({"speeds": [1.0]}, {"speeds": [0.0, 1.0]}):
+        with pytest.raises(BadParameter, match="speeds= is a factor"):
+            simulated_log(qrels, run, TBG(lengths={"a": 5}), users=2, **more)
+    with pytest.raises(BadParameter, match="time_limit=-1"):
+        simulated_log(qrels, run, TBG(lengths={"a": 5}), users=2, time_limit=-1)
+
+
+# ---- pictures and real runs
+
+
+@pytest.mark.parametrize("what", ["gain", "time", "items", "score"])
+def test_pictures_show_all_users_and_the_mean(what):
+    pytest.importorskip("matplotlib", reason="pictures are the extra [plots]").use("Agg")
+    frames = collection(6, queries=5, lengths=True)
+    found = quietly(frames.qrels, frames.run, TBG, users=500, keep=True)
+    ax = found.plot(what)
+    assert sum(bar.get_height() for bar in ax.patches) == pytest.approx(1)
+    assert ax.lines[0].get_xdata()[0] == pytest.approx(found.by_query[what].mean())
+    assert len(ax.lines) == 1 + (what == "score")
+    assert "500 users each" in ax.get_title(loc="left")
+    assert found.plot(what, qid="3", ax=ax) is ax
+    with pytest.raises(BadParameter, match="no 'gains' of a user"):
+        found.plot("gains")
+
+
+@pytest.mark.real_data
+def test_users_of_the_deep_learning_runs_gain_what_is_exact(data):
+    from pyterrier_cwla.files.formats import find_runs
+
+    runs = {path.stem: path for path in find_runs(data / "dl19" / "runs")[:2]}
+    measure = TBG(lengths=data / "dl19" / "doclens.tsv", missing="mean")
+    found = quietly(data / "dl19" / "qrels.txt", runs, measure, users=1000, reading="exponential").by_query
+    exact = expected_saves(data / "dl19" / "qrels.txt", runs, measure, "exponential")
+    off = (found["score"] - exact["exact"]) / found["error"]
+    assert off.abs().max() < 5
+    assert (exact["gap"] > 0).all()

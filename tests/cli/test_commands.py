@@ -1,0 +1,761 @@
+"""The command line: what it prints is what the package computes, and what is wrong is said in one line."""
+
+import gzip
+import io
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet
+import pytest
+
+import pyterrier_cwla
+from pyterrier_cwla import TBG, GeometricMean, Residual
+from pyterrier_cwla.cli.options import in_options
+from pyterrier_cwla.errors import CWLAError
+
+pytest.importorskip("typer", reason="the command line is the extra [cli]")
+
+from pyterrier_cwla.cli.output_formats import Format
+from pyterrier_cwla.measures import reference
+from pyterrier_cwla.model import language
+from pyterrier_cwla.rendering.terminal import decimal
+from pyterrier_cwla.tasks import progress
+
+DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[3] / "shared" / "data"))
+DL19 = DATA / "dl19"
+
+QRELS = """\
+q1 0 d1 3
+q1 0 d2 0
+q1 0 d3 1
+q2 0 d1 0
+q2 0 d4 2
+"""
+GOOD = """\
+q1 Q0 d1 1 9.5 good
+q1 Q0 d2 2 8.5 good
+q1 Q0 d9 3 7.5 good
+q2 Q0 d4 1 3.5 good
+q2 Q0 d1 2 2.5 good
+"""
+BAD = """\
+q1 Q0 d2 1 9.5 bad
+q1 Q0 d3 2 8.5 bad
+"""
+LENGTHS = "docno\twords\nd1\t100\nd2\t200\nd3\t300\nd4\t400\nd9\t900\n"
+MAX = "CWLA(C='rbp(0.8)',A='max',max_rel=3)"
+PEAK = "CWLA(C='inst(1)',A='pe(0.5)',max_rel=3)"
+
+
+@pytest.fixture(autouse=True)
+def _no_terminal(monkeypatch):
+    """Results do not depend on the terminal that the tests run in."""
+    for name in ("COLUMNS", "LINES", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A directory with judgments, two runs and lengths; commands run in it."""
+    monkeypatch.chdir(tmp_path)
+    Path("runs").mkdir()
+    for name, text in {
+        "qrels.txt": QRELS,
+        "runs/good.txt": GOOD,
+        "runs/bad.run": BAD,
+        "words.tsv": LENGTHS,
+    }.items():
+        Path(name).write_text(text)
+    return tmp_path
+
+
+def records(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+# ---- evaluate
+
+
+def test_scores_are_those_of_the_package(files, prints):
+    """Full precision: every digit of the float comes back."""
+    measures = ["nDCG@10", "AP(rel=2)", MAX, "Judged@2", "NumRel"]
+    found = records(prints("evaluate", "qrels.txt", "runs", *flags(measures), "--format", "jsonl"))
+    expected = [pyterrier_cwla.evaluate("qrels.txt", f"runs/{run}", measures) for run in ("bad.run", "good.txt")]
+    assert [row.pop("run") for row in found] == ["bad", "good"]
+    assert found == [table.to_dict("records")[0] for table in expected]
+
+
+def test_scores_by_query(files, prints):
+    found = records(prints("evaluate", "qrels.txt", "runs/good.txt", "-m", "RR", "--by-query", "--format", "jsonl"))
+    assert found == [{"run": "good", "query_id": "q1", "RR": 1.0}, {"run": "good", "query_id": "q2", "RR": 1.0}]
+
+
+def test_every_format_tells_the_same(files, prints, cli):
+    arguments = ("evaluate", "qrels.txt", "runs", "-m", "AP", "-m", MAX)
+    expected = pd.DataFrame(records(prints(*arguments, "--format", "jsonl")))
+    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(prints(*arguments, "--format", "csv"))), expected)
+    assert prints(*arguments, "--format", "parquet", "-o", "scores.parquet") == ""
+    pd.testing.assert_frame_equal(pd.read_parquet("scores.parquet"), expected, check_dtype=False)
+    rounded = [[row["run"], f"{row['AP']:.4f}", f"{row[MAX]:.4f}"] for row in expected.to_dict("records")]
+    table = [line.split() for line in prints(*arguments).splitlines()]
+    latex = [line.removesuffix(" \\\\").split(" & ") for line in prints(*arguments, "--format", "latex").splitlines()]
+    for row in rounded:
+        assert row in table
+        assert row in latex
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "scores.jsonl", "scores.parquet", "scores.tex", "scores.txt"])
+def test_the_name_of_the_file_says_the_format(files, prints, name):
+    assert prints("evaluate", "qrels.txt", "runs", "-m", "AP", "-o", name) == ""
+    assert Format.of(Path(name)) != "table" or "run" in Path(name).read_text()
+    start = {".csv": b"run,AP\n", ".jsonl": b'{"run": "bad"', ".parquet": b"PAR1", ".tex": b"% \\use", ".txt": b"run "}
+    assert Path(name).read_bytes().startswith(start[Path(name).suffix])
+
+
+def test_latex_escapes_what_latex_reads(files, prints):
+    Path("a_b%c.txt").write_text(GOOD)
+    assert "a\\_b\\%c & 1.0000 \\\\" in prints("evaluate", "qrels.txt", "a_b%c.txt", "-m", "RR", "--format", "latex")
+
+
+def test_parquet_carries_where_scores_come_from(files, prints):
+    prints("evaluate", "qrels.txt", "runs/good.txt", "-m", "TBG", "-m", MAX, "--residuals", "--lengths", "words.tsv",
+           "-o", "s.parquet")  # fmt: skip
+    origin = json.loads(pyarrow.parquet.read_schema("s.parquet").metadata[b"pyterrier_cwla"])
+    assert origin["version"] == pyterrier_cwla.__version__
+    assert origin["measures"]["TBG"] == "TBG(lengths='words.tsv')"
+    assert origin["lengths"]["path"] == "words.tsv"
+    assert len(origin["lengths"]["sha256"]) == 64
+    assert list(origin["residuals"].values()) == ["a bound"]
+
+
+def test_files_may_be_compressed_or_parquet(files, prints):
+    Path("runs/packed.trec.gz").write_bytes(gzip.compress(GOOD.encode()))
+    frame = pd.read_csv(io.StringIO(GOOD), sep=" ", names=["qid", "", "docno", "rank", "score", "tag"])
+    frame[["qid", "docno", "score"]].to_parquet("runs/columns.parquet")
+    scores = {row["run"]: row["AP"] for row in records(prints("evaluate", "qrels.txt", "runs", "--format", "jsonl"))}
+    assert scores["packed"] == scores["columns"] == scores["good"]
+
+
+def test_runs_have_the_names_of_their_files(files, prints):
+    """Names are unique; a dot in a name is no suffix; no run is scored twice."""
+    Path("other").mkdir()
+    Path("other/good.txt").write_text(GOOD)
+    Path("runs/sab20.1.meta.docs.gz").write_bytes(gzip.compress(GOOD.encode()))
+    found = records(prints("evaluate", "qrels.txt", "runs", "other/good.txt", "runs/bad.run", "--format", "jsonl"))
+    assert [row["run"] for row in found] == ["bad", "runs/good.txt", "sab20.1.meta.docs", "other/good.txt"]
+
+
+def test_without_measures_it_says_which_it_takes(files, prints):
+    out = prints("evaluate", "qrels.txt", "runs")
+    assert out.split("\n")[1].split() == ["run", "nDCG@10", "AP", "RR", "rel=1"]
+    assert "Without -m: nDCG@10, AP, RR, and RBP with p=0.8" in out
+
+
+def test_a_measure_asked_for_twice_is_one_column(files, prints):
+    assert records(prints("evaluate", "qrels.txt", "runs", *flags(["MAP", "AP"]), "--format", "jsonl"))[0].keys() == {
+        "run", "AP"}  # fmt: skip
+
+
+def test_lengths_are_bound_to_measures_that_need_them(files, prints, cli):
+    """Under the name that was asked for; a table of its own wins."""
+    Path("short.tsv").write_text("d1 0\nd2 0\nd3 0\nd4 0\nd9 0\n")
+    own = "TBG(lengths='short.tsv')"
+    arguments = ("evaluate", "qrels.txt", "runs", *flags(["AP", "TBG", own]), "--lengths", "words.tsv")
+    found = records(prints(*arguments, "--format", "jsonl"))
+    measures = ["AP", "TBG(lengths='words.tsv')", own]
+    expected = [pyterrier_cwla.evaluate("qrels.txt", f"runs/{run}", measures) for run in ("bad.run", "good.txt")]
+    assert [list(row.values())[1:] for row in found] == [table.to_numpy()[0].tolist() for table in expected]
+    assert list(found[0]) == ["run", "AP", "TBG", own]
+    assert "TBG: with the lengths of words.tsv." in prints(*arguments)
+
+
+def test_lengths_that_nobody_asks_for_are_mentioned(files, prints):
+    out = prints("evaluate", "qrels.txt", "runs", "-m", "AP", "--lengths", "words.tsv")
+    assert "No measure here asks for the lengths of words.tsv." in out
+
+
+def test_missing_lengths(files, prints, says):
+    Path("few.tsv").write_text("d1 100\nd2 200\n")
+    arguments = ("evaluate", "qrels.txt", "runs", "-m", "TBG", "--lengths", "few.tsv")
+    line = says(*arguments)
+    assert line.startswith("runs/bad.run: ")
+    assert "1 of 2 have none (topic 'q1': 'd3')" in line
+    assert line.endswith("On the command line: --lengths FILE, --missing mean.")
+    assert "a document without a length counts as one of mean length" in prints(*arguments, "--missing", "mean")
+
+
+def test_residuals_stand_next_to_their_measures(files, prints, cli):
+    """And say whether they are bounds: that of C(rank) with a rising A is one, of inst+pe none is known."""
+    arguments = ("evaluate", "qrels.txt", "runs/good.txt", *flags(["AP", MAX, PEAK]), "--residuals")
+    _, out, err = cli(*arguments, "--format", "jsonl")
+    (row,) = records(out)
+    names = [f"Residual(measure={name!r})" for name in (MAX, PEAK)]
+    assert list(row) == ["run", "AP", MAX, names[0], PEAK, names[1]]
+    assert all(row[name] > 0 for name in names)
+    assert f"{names[0]}: a bound.\n{names[1]}: no bound is known.\n" in err
+    out = prints(*arguments)
+    assert "residual:" in out
+    assert "a bound" in out
+    assert "no bound" in out
+
+
+@pytest.mark.parametrize("more", [(), ("--residuals",)])
+def test_a_run_without_rows_is_an_error(files, cli, more):
+    nothing = pd.DataFrame({"query_id": [], "doc_id": [], "score": []}).astype({"query_id": "str", "doc_id": "str"})
+    nothing.to_parquet("runs/nothing.parquet")
+    code, _, err = cli("evaluate", "qrels.txt", "runs/nothing.parquet", "-m", MAX, *more)
+    assert code != 0
+    assert "nothing.parquet: empty; there are no rows in it." in err
+
+
+def test_measures_without_a_residual_say_why(files, cli):
+    code, _, err = cli("evaluate", "qrels.txt", "runs", *flags(["TBG", MAX]), "--lengths", "words.tsv",
+                         "--residuals", "--format", "csv")  # fmt: skip
+    assert code == 0
+    assert "No residual of TBG: " in err
+    _, _, err = cli("evaluate", "qrels.txt", "runs/good.txt", *flags(["AP", "nDCG@10", "Bpref"]), "--residuals",
+                    "--format", "csv")  # fmt: skip
+    assert "No residual of AP: its score depends on how much there is to find" in err
+    assert (
+        "No residual of nDCG@10: it has no highest grade. Ask for that of CWLA(C='dcg(10)',A='etg',gain='raw'," in err
+    )
+    assert "No residual of Bpref: Residual(measure=) takes a measure that follows a user model, such as 'RBP(r" in err
+
+
+def test_residuals_of_measures_of_ir_measures(files, cli):
+    """P, ERR, RBP and INST follow a user model, and have a highest grade."""
+    names = ["P@5", "ERR@20", "RBP(rel=1)", "INST(max_rel=4)"]
+    code, out, err = cli("evaluate", "qrels.txt", "runs/good.txt", *flags(names), "--residuals", "--format", "jsonl")
+    assert code == 0
+    (row,) = records(out)
+    assert list(row) == ["run", *(column for name in names for column in (name, f"Residual(measure='{name}')"))]
+    for name in names:
+        residual = pyterrier_cwla.evaluate("qrels.txt", "runs/good.txt", [f"Residual(measure='{name}')"]).iloc[0, 0]
+        assert row[f"Residual(measure='{name}')"] == residual > 0
+    bounds = {"P@5": "a bound", "ERR@20": "a bound", "RBP(rel=1)": "a bound", "INST(max_rel=4)": "no bound is known"}
+    for name, kind in bounds.items():
+        assert f"Residual(measure='{name}'): {kind}.\n" in err
+
+
+def test_residuals_over_the_ideal_lead_to_1_at_most(files, cli):
+    cell = "CWLA(C='dcg(10)',A='etg',gain='binary',norm='ideal')"
+    others = [cell.replace("'ideal'", f"'{norm}'") for norm in ("all", "mean")]
+    _, out, err = cli("evaluate", "qrels.txt", "runs/good.txt", *flags([cell, *others]), "--residuals", "--by-query",
+                      "--format", "jsonl")  # fmt: skip
+    for row in records(out):
+        assert row[cell] + row[str(Residual(measure=cell))] <= 1
+    assert f"{Residual(measure=cell)}: a bound.\n" in err
+    assert all(f"{Residual(measure=other)}: no bound is known.\n" in err for other in others)
+
+
+def test_lengths_reach_a_measure_within_another(files, cli):
+    """A geometric mean with --lengths stays one."""
+    name = "GeometricMean(measure='TBG')"
+    _, out, _ = cli("evaluate", "qrels.txt", "runs/good.txt", "-m", name, "--lengths", "words.tsv", "--format", "jsonl")
+    (row,) = records(out)
+    same = GeometricMean(measure=TBG(lengths="words.tsv"))
+    assert row[name] == pyterrier_cwla.evaluate("qrels.txt", "runs/good.txt", [same]).iloc[0, 0]
+
+
+def test_queries_that_a_run_does_not_answer_are_mentioned(files, prints):
+    out = prints("evaluate", "qrels.txt", "runs", "-m", "AP")
+    assert "Means over the 2 judged queries. Queries that a run does not answer score 0: bad (1)." in out
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+@pytest.mark.parametrize("more", [(), ("--by-query",), ("--residuals",)])
+def test_tables_fit_the_screen(files, prints, monkeypatch, width, more):
+    """Where measures do not fit beside each other there are more tables, with every run in each."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    measures = ["nDCG@10", "AP", "RR", MAX, PEAK, "CWLA(C='dcg(10)',A='etg',gain='raw',norm='ideal')", "NumRel", "P@5"]
+    lines = prints("evaluate", "qrels.txt", "runs", *flags(measures), *more).splitlines()
+    assert max(map(len, lines)) <= width
+    assert "…" not in "".join(lines)
+    for at, line in enumerate(lines):
+        if set(line) == {"─"}:
+            heads, numbers = ({word.end() for word in re.finditer(r"\S+( \S+)*", lines[i])} for i in (at - 1, at + 1))
+            assert len(heads) == len(numbers)
+            assert len(heads & numbers) >= len(heads) - 2  # names begin, and do not end, under each other
+
+
+def test_a_pipe_is_as_wide_as_the_table(files, prints):
+    measures = ["nDCG@10", *(f"CWLA(C='rbp(0.{i})',A='max',max_rel=3)" for i in range(1, 20))]
+    out = prints("evaluate", "qrels.txt", "runs", *flags(measures))
+    assert sum(line.startswith("good ") for line in out.splitlines()) == 1
+
+
+def test_there_is_a_bar_where_somebody_watches(files, cli, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(progress, "_DELAY", 0)
+    for number in range(3):
+        Path(f"runs/more{number}.txt").write_text(GOOD)
+    _, expected, quiet = cli("evaluate", "qrels.txt", "runs", "-m", "AP")
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    _, out, _ = cli("evaluate", "qrels.txt", "runs", "-m", "AP")
+    assert out == expected
+    assert quiet == ""
+    assert "0/5" in screen.getvalue()
+
+
+# ---- explain
+
+
+def test_an_explanation_shows_how_a_score_comes_about(files, prints, monkeypatch):
+    """q1 is d1 (grade 3), d2 (0), d9 (unjudged): RBP(0.5) of grades over 3 is 0.5·1."""
+    monkeypatch.setenv("COLUMNS", "120")
+    measure = "CWLA(C='rbp(0.5)',A='erg',max_rel=3)"
+    lines = prints("explain", "qrels.txt", "runs/good.txt", "-q", "q1", "-m", measure).splitlines()
+    assert lines[0] == f"{measure} of query q1 in good: 0.5000"
+    assert lines[2].split() == ["rank", "docno", "grade", "gain", "C", "V", "W", "L", "A", "L·A", "discount"]
+    first, unjudged = lines[4].split(), lines[6].split()
+    assert first == ["1", "d1", "3", "1.0000", "0.5000", "1.0000", "0.5000", "0.5000", "0.5000", "0.2500", "0.5000"]
+    assert unjudged == ["3", "d9", "0.0000", "0.5000", "0.2500", "0.1250", "0.1250", "0.5000", "0.0625", "0.1250"]
+    assert lines[8].split() == ["beyond", "0.2500", "0.1250", "0.0625"]
+    assert lines[9].split() == ["total", "1.0000", "2.0000", "1.0000", "0.5000"]
+    assert "score 0.5000 Σ L·A over N" in "\n".join(" ".join(line.split()) for line in lines)
+
+
+def test_an_explanation_says_how_many_ranks_it_leaves_out(files, prints):
+    out = prints("explain", "qrels.txt", "runs/good.txt", "-q", "q1", "-m", "nDCG", "--depth", "1")
+    assert "… 2 more" in out
+    assert "d2" not in out
+
+
+def test_ranks_that_were_not_retrieved_have_no_document(files, prints):
+    out = prints("explain", "qrels.txt", "runs/bad.run", "-q", "q1", "-m", "P@4")
+    assert out.count("not retrieved") == 2
+
+
+def test_an_explanation_of_time(files, prints, monkeypatch):
+    """Effort of a non-relevant document of 200 words: 4.4 + 0.39·(0.018·200 + 7.8) = 8.846 s. Only the query's own
+    documents need lengths."""
+    Path("own.tsv").write_text("d1 100\nd2 200\nd9 900\n")
+    arguments = ("explain", "qrels.txt", "runs/good.txt", "-q", "q1", "-m", "TBG", "--lengths", "own.tsv")
+    out = prints(*arguments)
+    assert "8.85" in out
+    assert "TBG: with the lengths of own.tsv." in out
+    assert out.startswith("TBG of query q1 in good: 0.4928")
+    monkeypatch.setenv("COLUMNS", "60")
+    narrow = prints(*arguments)
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert "Left out at this width: discount" in narrow
+
+
+def test_an_explanation_has_the_score_of_the_evaluation(files, prints):
+    """Also where a document is as long as the mean of the run: of d9 here, which only another query retrieves."""
+    frame = pd.DataFrame({"qid": ["q1", "q1", "q2"], "docno": ["d2", "d3", "d9"], "score": [2.0, 1.0, 1.0],
+                          "doc_length": [None, 100.0, 9000.0]})  # fmt: skip
+    frame.to_parquet("run.parquet")
+    arguments = ("qrels.txt", "run.parquet", "-m", "TBG", "--missing", "mean")
+    scores = records(prints("evaluate", *arguments, "--by-query", "--format", "jsonl"))
+    assert f"in run: {scores[0]['TBG']:.4f}\n" in prints("explain", *arguments, "-q", "q1")
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+@pytest.mark.parametrize("measure", ["nDCG@10", "AP", "RR", MAX, PEAK, "RBP(rel=1)"])
+def test_explanations_fit_the_screen(files, prints, monkeypatch, width, measure):
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = prints("explain", "qrels.txt", "runs/good.txt", "-q", "q1", "-m", measure).splitlines()
+    assert max(map(len, lines)) <= width
+
+
+@pytest.mark.parametrize("name", ["score.svg", "score.png"])
+def test_an_explanation_can_be_drawn(files, prints, name):
+    pytest.importorskip("matplotlib", reason="pictures are the extra [plots]")
+    pytest.importorskip("pyterrier_cwla.rendering.figures", reason="pyterrier_cwla.rendering.figures is not there")
+    prints("explain", "qrels.txt", "runs/good.txt", "-q", "q1", "-m", MAX, "--plot", name)
+    assert Path(name).read_bytes().startswith({".svg": b"<?xml", ".png": b"\x89PNG"}[Path(name).suffix])
+
+
+# ---- measures
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_the_listing_names_everything_there_is(prints, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    out = prints("measures")
+    assert max(map(len, out.splitlines())) <= width
+    words = set(out.replace("(", " ").replace("[", " ").replace("@", " ").split())
+    assert {entry.name for entry in reference.entries()} <= words
+    assert {part for table in pyterrier_cwla.model.language.TABLES.values() for part in table} <= words
+
+
+def test_the_listing_gives_parameters_and_sources(prints, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    out = " ".join(prints("measures").split())
+    for text in ("half_life=224 in (0, ∞)", "rel=1 in [1, ∞), whole", "missing='error' (or 'mean')", "p=0.8 in [0, 1)",
+                 "Smucker and Clarke (2012), Eq. 3 and Table 1", "Jiang and Allan (2016), M2"):  # fmt: skip
+        assert text in out
+
+
+def test_the_listing_as_records(prints):
+    found = {(record["kind"], record["name"]): record for record in records(prints("measures", "--format", "jsonl"))}
+    assert len(found) == len(reference.entries())
+    half_life = {"name": "half_life", "allowed": "a number in (0, ∞)", "required": False, "default": 224}
+    assert found["measure", "TBG"]["parameters"][0] == half_life
+    assert found["measure", "TBG"]["parts"]["C"] == "decay(half_life)"
+    assert found["continuation", "rbp"]["signature"] == "rbp(phi)"
+
+
+def test_one_of_them_with_its_formula(prints):
+    out = prints("measures", "rbp")
+    for text in ("C(i) = φ. Static. V⁺ = 1/(1−φ).", '>>> score([1, 0, 1], C="rbp(0.5)", A="erg")', "a number in [0, 1)",
+                 "In a measure: C='rbp(phi)'", "Source: Moffat and Zobel (2008)"):  # fmt: skip
+        assert text in out
+    out = prints("measures", "TBG")
+    for text in (
+        "C(i) = 2^(−e_i/h)",
+        "half_life=224",
+        "Source: Smucker and Clarke (2012), Eq. 3 and Table 1",
+        "Unit: documents saved.",
+    ):
+        assert text in out
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [("MAP", "AP"), ("tbg", "TBG"), ("nDCG@10", "nDCG"), ("rbp(0.8)", "rbp"), ("RBP", "RBP"), ("ideal", "ideal")],
+)
+def test_names_are_found_as_people_write_them(prints, asked, found):
+    assert prints("measures", asked).startswith(found)
+
+
+def test_every_entry_can_be_shown(prints):
+    own = {name for parts in language.TABLES.values() for name, part in parts.items() if not part.built_in}
+    for entry in (
+        entry for entry in reference.entries() if entry.name not in own
+    ):  # other tests have parts of their own
+        assert entry.says
+        assert prints("measures", entry.name)
+
+
+# ---- demo
+
+
+@pytest.fixture
+def _bm25s():
+    pytest.importorskip("bm25s", reason="the demo retrieves with bm25s")
+
+
+@pytest.mark.usefixtures("_bm25s")
+def test_the_demonstration(prints, monkeypatch):
+    """Systems as rows, nine measures as columns; at 80 columns too."""
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = prints("demo", "--documents", "300", "--topics", "8").splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[1].split() == [
+        "system", "nDCG@10", "AP", "RR", "ERR@20", "RBP", "INST", "TBG", "+", "max", "+", "pe(0.5)"]  # fmt: skip
+    text = " ".join(lines)
+    assert "8 topics, 300 generated documents (seed 0)." in text
+    assert "significantly higher or lower than BM25, p < 0.05 in a paired t-test" in " ".join(text.split())
+    assert "What to see:" in text
+
+
+@pytest.mark.usefixtures("_bm25s")
+def test_the_demonstration_shows_what_time_changes():
+    """On the collection that everybody sees, TBG and nDCG@10 disagree about length, both significantly."""
+    from pyterrier_cwla import compare, demo
+
+    made = demo.collection()
+    runs = {name: system(made.topics) for name, system in demo.systems(made).items()}
+    found = demo.demonstrate(made.qrels, runs)
+    assert found.comparison.runs == ["BM25", "BM25, length ignored", "BM25, then short first"]
+    remark = found.notes[-1]
+    assert "nDCG@10 puts “BM25, length ignored” above “BM25”" in remark
+    assert "both significantly" in remark
+    of_two = compare(made.qrels, runs, ["nDCG@10", "TBG"], "BM25", correction=None).table
+    shown = found.comparison.table[found.comparison.table["measure"].isin(["nDCG@10", "TBG"])]
+    for column in ("score", "p_t"):
+        assert shown[column].to_numpy() == pytest.approx(of_two[column].to_numpy(), nan_ok=True)
+
+
+def test_the_demonstration_of_own_runs(files, prints, says):
+    pytest.importorskip("pyterrier")
+    Path("runs/bad.run").write_text(BAD + "q2 Q0 d1 1 1.0 bad\nq2 Q0 d4 2 0.5 bad\n")
+    arguments = ("demo", "--runs", "runs", "--qrels", "qrels.txt")
+    out = prints(*arguments, "--lengths", "words.tsv")
+    assert "2 topics, 2 runs from runs." in out
+    assert "lower than bad" in out
+    assert "TBG" in out.splitlines()[1]
+    out = prints(*arguments, "--baseline", "good")
+    assert "lower than good" in out
+    assert "TBG" not in out.splitlines()[1]
+    assert "--lengths FILE" in out
+    Path("few.tsv").write_text("d1 100\n")
+    assert says(*arguments, "--lengths", "few.tsv").startswith("bad: ")
+    assert "no run 'gud' to be the baseline. Near: 'good'." in says(*arguments, "--baseline", "gud")
+    assert says("demo", "--runs", "runs") == "--runs DIR and --qrels FILE go together."
+    assert "go with --runs" in says("demo", "--lengths", "words.tsv")
+
+
+def test_one_run_is_compared_with_nothing(files, prints):
+    pytest.importorskip("pyterrier")
+    Path("runs/bad.run").unlink()
+    out = prints("demo", "--runs", "runs", "--qrels", "qrels.txt", "--lengths", "words.tsv")
+    assert "2 topics, 1 run from runs." in out
+    assert "significantly" not in out
+
+
+def test_what_the_demonstration_needs_is_said(says, monkeypatch):
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    assert "pip install 'pyterrier-cwla[demo]'" in says("demo", "--documents", "20", "--topics", "2")
+
+
+# ---- what is wrong is said in one line, with its place
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("q1 Q0 d1 1 nan x\n", "run.txt:1: score is NaN for query 'q1', document 'd1'"),
+        ("q1 Q0 d1 1 2 x\nq1 Q0 d1 2 1 x\n", "run.txt:2: document 'd1' stands twice in the ranking of query 'q1'"),
+        ("q1 Q0 d8 1 2 x\nq1 Q0 d8 2 1 x\n", "run.txt:2: document 'd8' stands twice in the ranking of query 'q1'"),
+        ("q1 Q0 d1 1 2 x\nq1 Q0 d2 2 x\n", "run.txt:2: expected 6 fields (topic Q0 docno rank score tag), found 5"),
+        ("q1 Q0 d1 1 high x\n", "run.txt:1: score 'high' is no number"),
+        ("", "run.txt: empty"),
+        ("7 Q0 d1 1 2 x\n8 Q0 d1 1 2 x\n", "run.txt: no query in common with qrels.txt: the run has '7', '8', the "
+         "judgments 'q1', 'q2'."),
+    ],
+    ids=["nan", "twice judged", "twice unjudged", "fields", "no number", "empty", "no query in common"],
+)  # fmt: skip
+def test_a_run_that_is_wrong(files, says, text, place):
+    Path("run.txt").write_text(text)
+    for command in (("evaluate",), ("explain", "-q", "q1")):
+        assert says(command[0], "qrels.txt", "run.txt", "-m", "AP", *command[1:]).startswith(place)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (QRELS + "q1 0 d1 2\n", "qrels.txt:6: document 'd1' is judged twice for query 'q1'"),
+        (QRELS + "q1 0 d2 0\n", "qrels.txt:6: document 'd2' is judged twice for query 'q1'"),
+        (QRELS + "q1 0 d7\n", "qrels.txt:6: expected 4 fields (topic iteration docno relevance), found 3"),
+        ("q1 0 d1 4\n", "qrels.txt: topic 'q1': 'd1' has grade 4, above max_rel=3"),
+        ("", "qrels.txt: empty"),
+    ],
+    ids=["twice", "twice not relevant", "fields", "above max_rel", "empty"],
+)
+def test_judgments_that_are_wrong(files, says, text, place):
+    Path("qrels.txt").write_text(text)
+    assert says("evaluate", "qrels.txt", "runs", "-m", MAX).startswith(place)
+
+
+@pytest.mark.parametrize(
+    ("measure", "line"),
+    [
+        ("CWLA(C='rbp(0.8)',A='max')", "CWLA(C='rbp(0.8)',A='max'): gain='linear' needs max_rel="),
+        ("CWLA(C='rpb(0.8)',A='max',max_rel=3)", "no continuation 'rpb' in C='rpb(0.8)'. Near: 'rbp'."),
+        ("CWLA(C='rbp(0.8)',A='maxx',max_rel=3)", "no aggregation 'maxx' in A='maxx'. Near: 'max'."),
+        ("CWLA(C='rbp(1.5)',A='max',max_rel=3)", "C='rbp(1.5)': phi must be a number in [0, 1)."),
+        ("TBG(half_lif=3)", "TBG has no parameter 'half_lif'. Near: 'half_life'."),
+        (
+            "CWLA(C='dcg',A='erg',max_rel=3)",
+            "runs/bad.run: CWLA(C='dcg',A='erg',max_rel=3): C='dcg' has an infinite V⁺",
+        ),
+        ("RBP", "RBP without rel= is graded"),
+        ("INST", "INST needs max_rel=."),
+        ("P", "P needs cutoff=, as in P@10."),
+        ("AP(rell=2)", "AP has no parameter 'rell'. Near: 'rel'."),
+        ("AP(rel='x')", "AP(rel='x'): rel must be a whole number in [1, inf)."),
+        ("nDGC@10", "no measure 'nDGC'. Near: 'nDCG'"),
+        ("nDCG(", "cannot read the measure 'nDCG('"),
+        ("Compat", "Compat is a measure of ir_measures that is not computed here"),
+        ("TBG", "runs/bad.run: the lengths of documents are needed"),
+    ],
+)
+def test_measures_that_are_wrong(files, says, measure, line):
+    assert says("evaluate", "qrels.txt", "runs", "-m", measure).startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("evaluate",), "Missing argument 'QRELS'."),
+        (("evaluate", "qrels.txt"), "Missing argument 'RUN'."),
+        (("evaluat",), "No such command 'evaluat'."),
+        (("evaluate", "qrels.txt", "runs", "--formt", "csv"), "No such option: --formt"),
+        (("evaluate", "qrels.txt", "runs", "--format", "cvs"), "Invalid value for '--format': 'cvs' is not one of"),
+        (("evaluate", "qrels.txt", "runs", "--format", "parquet"), "--format parquet needs a file: -o FILE."),
+        (("evaluate", "qrels.txt", "runs", "-o", "no/scores.csv"), "no/scores.csv: there is no directory 'no'."),
+        (("evaluate", "qrels.txt", "runs", "-o", "runs"), "-o runs: the name must end in .csv"),
+        (("evaluate", "none.txt", "runs"), "none.txt: No such file or directory"),
+        (("evaluate", "qrels.txt", "none.txt"), "none.txt: no such file or directory."),
+        (("evaluate", "qrels.txt", "runs", "-m", "RR", "AP"), "AP: no such file or directory. If it is a measure,"),
+        (("evaluate", "qrels.txt", "empty"), "empty: no files in it, and so no runs"),
+        (("evaluate", "qrels.txt", "runs", "-m", "TBG", "--lengths", "none"), "none: No such file or directory"),
+        (("evaluate", "qrels.txt", "runs", "-m", "TBG", "--lengths", "qrels.txt"), "qrels.txt:1: expected 2 fields"),
+        (("explain", "qrels.txt", "runs/good.txt", "-m", "AP"), "Missing option '--query'"),
+        (("explain", "qrels.txt", "runs/good.txt", "-m", "AP", "-q", "7"), "qrels.txt: no query '7'. It has 'q1'"),
+        (("explain", "qrels.txt", "runs/bad.run", "-m", "AP", "-q", "q2"), "runs/bad.run: no documents for query"),
+        (("explain", "qrels.txt", "runs/good.txt", "-m", "Judged", "-q", "q1"), "Judged follows no user model"),
+        (("explain", "qrels.txt", "runs/good.txt", "-m", "AP", "-q", "q1", "--plot", "x.gif"), "--plot x.gif: "),
+        (("explain", "qrels.txt", "runs/good.txt", "-m", "Residual(measure='TBG')", "-q", "q1"), "Residual(measure='TBG')"),
+        (("measures", "SetF"), "SetF is a measure of ir_measures that is not computed here."),
+        (("measures", "rbpp"), "nothing has the name 'rbpp'. Near: 'rbp'"),
+        (("measures", "zzzz"), "nothing has the name 'zzzz'. `pyterrier-cwla measures` lists all there is."),
+        (("demo", "--topics", "1"), "Invalid value for '--topics'"),
+    ],
+)  # fmt: skip
+def test_commands_that_are_wrong(files, says, arguments, line):
+    Path("empty").mkdir()
+    assert says(*arguments).startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("compare", "qrels.txt", "runs", "--confidence", "2"), "--confidence 2.0 must be between 0 and 1"),
+        (("compare", "qrels.txt", "runs", "--resamples", "0"), "--resamples 0 must be a whole number"),
+        (("compare", "qrels.txt", "runs", "--seed", "-1"), "--seed -1 must be a whole number"),
+        (("simulate", "qrels.txt", "runs", "-m", "RR", "--reading", "foo"), "no distribution of reading times --reading 'foo'"),
+        (("evaluate", "qrels.txt", "runs", "-m", "IntentAware"), "IntentAware needs measure=, such as IntentAware(measure="),
+    ],
+)  # fmt: skip
+def test_errors_name_options_and_leave_measures_as_they_are(files, says, arguments, line):
+    assert says(*arguments).startswith(line)
+
+
+def test_parameters_in_the_words_of_the_command_line():
+    known = {"alpha": "--alpha", "cv": "--cv", "p": "-p", "max_seconds": "--max-seconds"}
+    for python, written in [
+        ("alpha=2.0 must be", "--alpha 2.0 must be"), ("give cv=5.", "give --cv 5."), ("set cv=, or", "set --cv, or"),
+        ("max_seconds=-1 is", "--max-seconds -1 is"), ("RBP(p=2): wrong", "RBP(p=2): wrong"), ("A(x=1,p=2)", "A(x=1,p=2)"),
+        ("R($p=1)", "R($p=1)"), ("C='f(alpha=1)'", "C='f(alpha=1)'"), ("beta=1", "beta=1"), ("my_cv=3", "my_cv=3"),
+    ]:  # fmt: skip
+        assert in_options(python, known) == written
+    assert in_options("correction='x'. None is for none.", {}) == "correction='x'. 'none' is for none."
+
+
+def test_ids_that_are_numbers(files, says):
+    frame = pd.DataFrame({"qid": [1, 2], "docno": ["d1", "d2"], "score": [1.0, 2.0]})
+    frame.to_parquet("run.parquet")
+    line = says("evaluate", "qrels.txt", "run.parquet")
+    assert line.startswith("run.parquet: column 'qid' holds int64, and ids must be strings.")
+
+
+def test_an_error_names_the_run_among_many(files):
+    """In Python too."""
+    runs = {"good": "runs/good.txt", "bad": "runs/bad.run"}
+    with pytest.raises(CWLAError, match=r"^good: the lengths of documents are needed"):
+        pyterrier_cwla.evaluate("qrels.txt", runs, ["TBG"])
+
+
+def test_what_to_install_is_said(cli, monkeypatch):
+    for missing in ("typer", "rich"):
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, missing, None)
+            code, out, err = cli("--help")
+        assert (code, out) == (2, "")
+        assert err == "pyterrier-cwla needs typer and rich. Install them: pip install 'pyterrier-cwla[cli]'\n"
+
+
+def test_ctrl_c_is_quiet(cli, monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reference, "entries", interrupted)
+    assert cli("measures") == (130, "", "")
+
+
+# ---- as a process
+
+
+def test_without_arguments_and_with_help(cli):
+    code, out, err = cli()
+    assert (code, err) == (0, "")
+    for command in ("evaluate", "explain", "measures", "demo"):
+        assert command in out
+        assert "Usage" in cli(command, "--help")[1]
+    assert cli("--version")[1] == f"pyterrier-cwla {pyterrier_cwla.__version__}\n"
+
+
+def test_pyterrier_is_imported_by_the_demonstration_only(files):
+    code = (
+        "import sys\nfrom pyterrier_cwla.cli.app import main\n"
+        "try: main(['evaluate', 'qrels.txt', 'runs', '-m', 'AP'])\nexcept SystemExit: pass\n"
+        "print('pyterrier' in sys.modules, 'matplotlib' in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines()[-1] == "False False"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes of Windows break otherwise")
+def test_a_reader_that_leaves_is_no_error(files):
+    """pyterrier-cwla measures | head -1"""
+    for command in (["measures"], ["evaluate", "qrels.txt", "runs", "--format", "csv"]):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pyterrier_cwla", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        process.stdout.close()
+        err = process.stderr.read().decode()
+        process.wait(timeout=60)
+        process.stderr.close()
+        assert "Traceback" not in err
+        assert "BrokenPipe" not in err
+
+
+# ---- real runs
+
+
+@pytest.mark.skipif(not DL19.is_dir(), reason=f"no real data at {DL19}: set PYTERRIER_CWLA_DATA")
+class TestRealRuns:
+    RUNS = ("BM25", "BM25_RM3", "D_BERT_KD_TASB", "OPEN_AI_ADA2", "REP_LLAMA", "SPLADE_P_P_ENSEMBLE_DISTIL")
+
+    def arguments(self, *runs):
+        paths = [DL19 / "runs" / f"{run}.txt" for run in runs] or [DL19 / "runs"]
+        return ("evaluate", DL19 / "qrels.txt", *paths, "-m", "TBG", "--lengths", DL19 / "doclens.tsv")
+
+    def test_a_deep_run_has_documents_without_a_length(self, says):
+        """REP_LLAMA goes to rank 1000, and doclens.tsv knows the documents of the runs of depth 100."""
+        for arguments in (self.arguments(), self.arguments("REP_LLAMA")):
+            line = says(*arguments)
+            assert line.startswith(f"{DL19 / 'runs' / 'REP_LLAMA.txt'}: ")
+            assert "31,794 of 43,000 have none" in line
+            assert "--missing mean" in line
+
+    def test_the_others_have_none(self, prints):
+        found = records(prints(*self.arguments(*(r for r in self.RUNS if r != "REP_LLAMA")), "--format", "jsonl"))
+        assert len(found) == 5
+
+    def test_all_with_the_mean_where_a_length_is_missing(self, prints):
+        """The five runs with all their lengths keep their scores."""
+        found = records(prints(*self.arguments(), "--missing", "mean", "--format", "jsonl"))
+        assert tuple(row["run"] for row in found) == self.RUNS
+        without = records(prints(*self.arguments("BM25", "OPEN_AI_ADA2"), "--format", "jsonl"))
+        assert [row for row in found if row["run"] in ("BM25", "OPEN_AI_ADA2")] == without
+
+    @pytest.mark.parametrize("width", [80, 120, 200])
+    def test_a_real_table_fits_the_screen(self, prints, monkeypatch, width):
+        monkeypatch.setenv("COLUMNS", str(width))
+        lines = prints(*self.arguments(), "--missing", "mean", *flags(["nDCG@10", MAX, PEAK, "RR"]), "--residuals")
+        assert max(map(len, lines.splitlines())) <= width
+
+    def test_a_real_explanation(self, prints):
+        out = prints("explain", DL19 / "qrels.txt", DL19 / "runs" / "REP_LLAMA.txt", "-q", "1037798", "-m", "nDCG@10")
+        assert "… 980 more" in out
+
+
+def flags(measures):
+    return [flag for measure in measures for flag in ("-m", measure)]
+
+
+def test_numbers_of_tables():
+    assert [decimal(v) for v in (0.12345, math.inf, -math.inf, math.nan)] == ["0.1235", "∞", "−∞", ""]
+
+
+def test_unknown_functions_may_be_ones_own_which_are_used_from_python(files, says):
+    line = says("evaluate", "qrels.txt", "runs", "-m", "CWLA(C='bored(2)',A='etg',max_rel=3)")
+    assert line.startswith("no continuation 'bored' in C='bored(2)'.")
+    assert line.endswith("Functions of your own are used from Python.")
+    assert "from Python" not in says("evaluate", "qrels.txt", "runs", "-m", "nDGC")

@@ -1,0 +1,183 @@
+"""The commands ``calibrate`` and ``simulate``: what they print and keep is what the package computes."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from pyterrier_cwla import TBG, evaluate
+from pyterrier_cwla.errors import BadParameter
+from tests.measures.test_calibrated import rows
+
+pytest.importorskip("typer", reason="the command line is the extra [cli]")
+
+from pyterrier_cwla.behaviour import Calibration, InteractionLog, calibrate, simulate
+
+QRELS = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 0\nq2 0 d4 1\n"
+RUN = "q1 Q0 d1 1 9 good\nq1 Q0 d2 2 8 good\nq2 Q0 d4 1 3 good\nq2 Q0 d1 2 2 good\n"
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path, monkeypatch):
+    """A directory with a log, judgments, a run and lengths; commands run in it."""
+    for name in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    rows().to_csv("log.csv", index=False)
+    for name, text in {
+        "qrels.txt": QRELS,
+        "good.txt": RUN,
+        "words.tsv": "docno\twords\nd1\t90\nd2\t300\nd4\t80\n",
+    }.items():
+        (tmp_path / name).write_text(text)
+
+
+def test_a_calibration_is_printed_and_kept_and_is_a_measure(prints):
+    out = prints(
+        "calibrate", "log.csv", "-o", "calibration.json", "--resamples", 50, "--min-clicks", 2, "--depth", "seen"
+    )
+    expected = calibrate(InteractionLog.read("log.csv"), resamples=50, min_clicks=2, depth="seen")
+    in_python, in_options = ("say last_rank=10,", "see plot_survival()."), ("say --last-rank 10,", "see --pictures.")
+    said = str(expected)
+    for python, option in zip(in_python, in_options, strict=True):
+        assert python in said
+        said = said.replace(python, option)
+    assert out == f"{said}\n"
+    assert Calibration.load("calibration.json").parameters() == expected.parameters()
+    measure = "TBG(calibration='calibration.json')"
+    scores = json.loads(
+        prints("evaluate", "qrels.txt", "good.txt", "-m", measure, "--lengths", "words.tsv", "--format", "jsonl")
+    )
+    words = {"d1": 90, "d2": 300, "d4": 80}
+    assert scores[measure] == evaluate("qrels.txt", "good.txt", [expected.measure(lengths=words)]).iloc[0, 0]
+
+
+def test_calibrations_by_topic_stand_side_by_side(prints, says):
+    half = rows().assign(topic=lambda log: log["user"].map(lambda user: f"t{len(user) - 1}"))
+    half.to_csv("log.csv", index=False)
+    out = prints("calibrate", "log.csv", "--by", "topic", "--resamples", 20)
+    assert out == f"{calibrate(InteractionLog.read('log.csv'), by='topic', resamples=20)}\n"
+    assert "leave either out" in says("calibrate", "log.csv", "--by", "topic", "-o", "calibration.json")
+
+
+def test_pictures_are_drawn_of_what_the_log_tells(prints, cli, tmp_path):
+    pytest.importorskip("matplotlib")
+    prints("calibrate", "log.csv", "--resamples", 20, "--pictures", "pictures")
+    assert sorted(path.name for path in (tmp_path / "pictures").iterdir()) == [
+        "progress.svg", "reading_times.svg", "survival.svg",
+    ]  # fmt: skip
+    clicks_only = rows()[["user", "session", "topic", "rank", "docno", "clicked"]]
+    clicks_only.to_csv("clicks.csv", index=False)
+    code, _, err = cli("calibrate", "clicks.csv", "--resamples", 20, "--pictures", "fewer")
+    assert code == 0
+    assert "No picture of reading times" in err
+
+
+def test_a_broken_log_is_one_line_that_names_the_row_or_sessions_left_out_and_counted(says, prints):
+    broken = rows()
+    broken.loc[17, "summary_seconds"] = -3
+    broken.to_csv("log.csv", index=False)
+    message = says("calibrate", "log.csv")
+    assert "log.csv" in message
+    assert "-3" in message
+    assert "u1" in message
+    assert "29 users" in prints("calibrate", "log.csv", "--exclude-broken", "--resamples", 20)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.csv"], "nowhere.csv"),
+        (["."], "--from chiir24"),
+        (["log.csv", "-o", "no/where.json"], "no directory"),
+        (["log.csv", "--depth", "deep"], "--depth"),
+        (["log.csv", "--confidence", "2"], "confidence"),
+    ],
+)
+def test_what_cannot_be_calibrated_is_said_in_one_line(says, arguments, message):
+    assert message in says("calibrate", *arguments)
+
+
+def test_simulated_users_are_those_of_the_package(prints, tmp_path):
+    options = [
+        "-m",
+        "TBG(unseen=12)",
+        "--lengths",
+        "words.tsv",
+        "--users",
+        200,
+        "--seed",
+        7,
+        "--reading",
+        "exponential",
+    ]
+    table = prints("simulate", "qrels.txt", "good.txt", *options, "--sampling", "stratified")
+    assert "200 users of TBG" in " ".join(table.split())
+    prints(
+        "simulate", "qrels.txt", "good.txt", *options, "--sampling", "stratified", "--by-query", "-o", "users.parquet"
+    )
+    words = {"d1": 90, "d2": 300, "d4": 80}
+    expected = simulate("qrels.txt", {"good": "good.txt"}, f"TBG(unseen=12,lengths='{tmp_path}/words.tsv')", users=200,
+                        seed=7, reading="exponential", sampling="stratified")  # fmt: skip
+    kept = pd.read_parquet("users.parquet").set_index(["run", "query_id"])
+    pd.testing.assert_frame_equal(kept, expected.by_query, check_index_type=False)
+    scores = evaluate("qrels.txt", "good.txt", [TBG(unseen=12, lengths=words)], by_query=True)
+    assert kept["analytic"].to_list() == scores.iloc[:, 0].to_list()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-m", "Bpref"], "no user model"),
+        (["-m", "TBG"], "--lengths FILE"),
+        (["-m", "AP", "--users", "0"], "--users"),
+        (["-m", "AP", "--sampling", "odd"], "--sampling"),
+        (["-m", "TBG(seconds_per_word=0)", "--reading", "slowly"], "slowly"),
+    ],
+)
+def test_whom_nobody_can_simulate_is_said_in_one_line(says, arguments, message):
+    assert message in says("simulate", "qrels.txt", "good.txt", *arguments)
+
+
+def test_users_follow_one_measure_at_a_time(says):
+    assert "give -m once" in says("simulate", "qrels.txt", "good.txt", "-m", "AP", "-m", "ERR")
+
+
+def test_a_broken_log_is_excluded_by_the_options_own_name(says):
+    broken = rows()
+    broken.loc[17, "summary_seconds"] = -3
+    broken.to_csv("log.csv", index=False)
+    assert "--exclude-broken leaves out" in says("calibrate", "log.csv")
+
+
+def test_jensens_inequality_is_noted_where_the_score_lies_above_the_measure_beyond_its_error():
+    """Of few users the mean may lie below, or above within its error."""
+    qrels, run, noted = {"q": {"a": 1, "b": 1}}, {"q": {"a": 2.0, "b": 1.0}}, set()
+    for users, seed in [(1, 0), *((20, seed) for seed in range(6)), (50_000, 0)]:
+        found = simulate(qrels, run, TBG(lengths={"a": 12_000, "b": 100}), users, seed, progress=False)
+        mean = found.mean.iloc[0]
+        above = bool(mean["score"] - mean["analytic"] > 2 * mean["error"])
+        assert any("Jensen" in note for note in found.notes) == above
+        noted.add((users, above))
+    assert noted >= {(1, False), (20, False), (50_000, True)}
+
+
+def test_notes_on_simulated_users_name_what_the_command_line_has(prints):
+    Path("both.txt").write_text("q1 0 d1 1\nq1 0 d2 1\n")
+    Path("long.tsv").write_text("docno\twords\nd1\t12000\nd2\t100\nd4\t80\n")
+    measure = ("-m", "TBG", "--lengths", "long.tsv", "--users", "50000")
+    text = " ".join(prints("simulate", "both.txt", "good.txt", *measure).split())
+    assert "write its cost into the measure, as in -m 'TBG(unseen=12)', to count" in text
+    assert "In Python, pyterrier_cwla.behaviour.expected_saves() computes this mean exactly." in text
+
+
+@pytest.mark.parametrize("users", ["1e14", "100000000000000", "9" * 400, "9" * 5000])
+@pytest.mark.parametrize("sampling", ["plain", "antithetic"])
+def test_too_many_users_are_one_line(users, sampling, says):
+    assert "--users" in says("simulate", "qrels.txt", "good.txt", "-m", "AP", "--users", users, "--sampling", sampling)
+
+
+def test_antithetic_users_may_be_any_number():
+    with pytest.raises(BadParameter, match="antithetic users come in pairs"):
+        simulate("qrels.txt", "good.txt", "AP", users=10**5000 + 1, sampling="antithetic")

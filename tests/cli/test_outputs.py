@@ -1,0 +1,270 @@
+"""No command writes onto one of its inputs, and onto another existing file with --force only."""
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import get_args, get_type_hints
+
+import pandas as pd
+import pytest
+
+from tests.measures.test_calibrated import rows
+
+pytest.importorskip("typer", reason="the command line is the extra [cli]")
+pytest.importorskip("matplotlib")
+
+from pyterrier_cwla.behaviour import InteractionLog, calibrate
+from pyterrier_cwla.studies.fitting.result import Fit
+from pyterrier_cwla.studies.incomplete_judgments.leave_group_out import GroupsLeftOut
+from pyterrier_cwla.studies.incomplete_judgments.result import Robustness
+from pyterrier_cwla.studies.manifest import file_names
+from pyterrier_cwla.studies.systems.metric_correlations import MetricAgreement
+from pyterrier_cwla.studies.systems.power import Power
+from pyterrier_cwla.studies.users.result import UserAgreement
+
+#: What each command reads and writes. OUT stands for the output, and the option before it names it.
+WRITERS = {
+    "evaluate": "evaluate qrels.txt runs -m AP -m TBG(lengths='words.tsv',unseen=9) --format csv -o OUT",
+    "evaluate --by-query": "evaluate qrels.txt runs -m TBG --by-query --lengths words.tsv --format jsonl -o OUT",
+    "evaluate calibrated": "evaluate qrels.txt runs/a.txt -m TBG(calibration='calibration.json',lengths='words.tsv')"
+    " --format parquet -o OUT",
+    "evaluate wrapped": "evaluate qrels.txt runs/a.txt -m GeometricMean(measure=\"TBG(lengths='words.tsv',unseen=9)\")"
+    " --format csv -o OUT",
+    "compare": "compare qrels.txt runs -m AP -m TBG --lengths words.tsv --format csv -o OUT",
+    "explain": "explain qrels.txt runs/a.txt -q q1 -m TBG --lengths words.tsv --plot OUT",
+    "simulate": "simulate qrels.txt runs -m TBG --lengths words.tsv --users 20 --format csv -o OUT",
+    "calibrate": "calibrate log.csv --resamples 5 --min-clicks 2 -o OUT",
+}
+#: Those that write a folder with names of their own.
+FOLDERS = {
+    "calibrate --pictures": "calibrate log.csv --resamples 5 --min-clicks 2 --pictures OUT",
+    "study robustness": "study robustness qrels.txt runs -m AP --pairs 0 --seeds 2 --lengths words.tsv -o OUT",
+    "study robustness groups": "study robustness qrels.txt runs -m AP --holes groups --groups groups.csv -o OUT",
+    "study power": "study power qrels.txt runs -m AP -m RR --resamples 100 --lengths words.tsv -o OUT",
+    "study agreement": "study agreement qrels.txt runs -m AP -m RR --resamples 100 --lengths words.tsv -o OUT",
+    "study users": "study users qrels.txt runs/a.txt ratings.csv -m AP -m RR --resamples 100 --cv 2 -o OUT",
+    "study users --sessions": "study users qrels.txt runs/a.txt rated.csv --sessions sessions.csv --judged-by query_id -m AP -o OUT",
+    "study fit": "study fit qrels.txt runs/a.txt ratings.csv -t TBG(lengths='words.tsv',half_life=$h) -r h=20:90"
+    " --cv 2 -o OUT",
+}
+INPUTS = ["qrels.txt", "runs/a.txt", "runs/b.txt", "words.tsv", "calibration.json", "log.csv", "ratings.csv",
+          "rated.csv", "groups.csv", "sessions.csv"]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def collection(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("collection")
+    (folder / "runs").mkdir()
+    queries, documents = [f"q{q}" for q in range(1, 7)], [f"d{d}" for d in range(12)]
+    grade = {(q, d): int((i * 7 + j * 5) % 11 < 3) for i, q in enumerate(queries) for j, d in enumerate(documents)}
+    (folder / "qrels.txt").write_text("".join(f"{q} 0 {d} {g}\n" for (q, d), g in grade.items()))
+    for seed, name in enumerate("abc"):
+        lines = [f"{q} Q0 {d} 1 {(i * (seed + 3)) % 13} t\n" for i, (q, d) in enumerate(grade)]
+        (folder / f"runs/{name}.txt").write_text("".join(lines))
+    (folder / "words.tsv").write_text("".join(f"{d}\t{30 * (j + 1)}\n" for j, d in enumerate(documents)))
+    pd.DataFrame({"query_id": queries, "rating": [1, 4, 2, 5, 3, 2], "user": list("abcabc")}).to_csv(
+        folder / "ratings.csv", index=False
+    )
+    (folder / "groups.csv").write_text("run,group\na,A\nb,B\nc,A\n")
+    sessions = pd.DataFrame({"session": queries, "query_id": queries, "order": 1})
+    sessions.to_csv(folder / "sessions.csv", index=False)
+    sessions[["session"]].assign(rating=[1, 4, 2, 5, 3, 2]).to_csv(folder / "rated.csv", index=False)
+    rows().to_csv(folder / "log.csv", index=False)
+    calibrate(InteractionLog.read(folder / "log.csv"), resamples=5, min_clicks=2).save(folder / "calibration.json")
+    return folder
+
+
+@pytest.fixture
+def files(collection, tmp_path, monkeypatch):
+    shutil.copytree(collection, tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    for name in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def split(text, output):
+    return [str(output) if word == "OUT" else word for word in text.split(" ")]
+
+
+def inputs_of(text):
+    named = [name for name in INPUTS if name in text]
+    return [*named, *(name for name in ("runs/a.txt", "runs/b.txt") if " runs " in text and name not in named)]
+
+
+def content():
+    return {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+
+
+def options_that_are_paths():
+    from pyterrier_cwla.cli import evaluation_commands, explanation_commands, log_commands  # noqa: F401
+    from pyterrier_cwla.cli import study_commands as _studies
+    from pyterrier_cwla.cli.arguments import app
+
+    for command in (*app.registered_commands, *_studies.study.registered_commands):
+        for name, hint in get_type_hints(command.callback, include_extras=True).items():
+            option = any(type(part).__name__ == "OptionInfo" for part in getattr(hint, "__metadata__", ()))
+            if option and Path in (hint.__origin__, *get_args(hint.__origin__)):
+                yield command.callback.__name__, name
+
+
+def test_all_commands_that_write_are_tried():
+    read = {"lengths", "groups", "sessions", "runs", "qrels"}
+    kept = {("evaluate", "cache_dir")}  # a cache in folders of its own
+    tried = {("evaluate", "output"), ("compare", "output"), ("explain", "plot"), ("simulate", "output"),
+             ("calibrate", "output"), ("calibrate", "pictures"), ("robustness", "output"), ("power", "output"),
+             ("agreement", "output"), ("users", "output"), ("fit", "output")}  # fmt: skip
+    assert {(command, option) for command, option in options_that_are_paths() if option not in read} == tried | kept
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_no_command_writes_onto_an_input(name, files, says):
+    text = WRITERS[name]
+    before = content()
+    for number, file in enumerate(inputs_of(text)):
+        suffix = ".svg" if name == "explain" else ".out"
+        link, hard = Path(f"link{number}{suffix}"), Path(f"hard{number}{suffix}")
+        link.symlink_to(file)
+        os.link(file, hard)
+        places = [link, hard, *([] if name == "explain" else [file, Path(file).absolute(), f"runs/../{file}"])]
+        for place in places:
+            for more in ((), ("--force",)):
+                message = says(*split(text, place), *more)
+                assert "is the input" in message, (place, message)
+                assert str(place) in message
+        link.unlink()
+        hard.unlink()
+        assert content() == before
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_existing_files_are_replaced_with_force_only(name, files, says, prints):
+    place = Path("old.svg" if name == "explain" else "old.txt")
+    place.write_text("of the user")
+    assert f"{place}: there is such a file. Write to another one, or replace it with --force." in says(
+        *split(WRITERS[name], place)
+    )
+    assert place.read_text() == "of the user"
+    prints(*split(WRITERS[name], place), "--force")
+    assert place.read_bytes() != b"of the user"
+    place.unlink()
+    prints(*split(WRITERS[name], place))
+    assert place.stat().st_size
+
+
+def test_streams_are_no_files(files, prints):
+    prints(*split(WRITERS["evaluate"], os.devnull))
+
+
+def test_pictures_are_replaced_with_force_only(files, says, prints):
+    text = FOLDERS["calibrate --pictures"]
+    Path("drawn").mkdir()
+    Path("drawn/survival.svg").write_text("of the user")
+    assert "drawn/survival.svg: there is such a file" in says(*split(text, "drawn"))
+    assert content()[Path("drawn/survival.svg")] == b"of the user"
+    assert len(list(Path("drawn").iterdir())) == 1
+    prints(*split(text, "drawn"), "--force")
+    assert Path("drawn/survival.svg").read_text().startswith("<?xml")
+    Path("drawn/survival.svg").unlink()
+    os.link("log.csv", "drawn/survival.svg")
+    assert "is the input log.csv" in says(*split(text, "drawn"), "--force")
+    Path("other").mkdir()
+    assert "are one file" in says(*split(text, "other"), "-o", "other/progress.svg")
+
+
+@pytest.mark.parametrize("name", [name for name in FOLDERS if name.startswith("study")])
+def test_reports_replace_no_input(name, files, cli):
+    """Not even one that the manifest of the folder lists."""
+    text = FOLDERS[name]
+    for file in inputs_of(text):
+        for place in ("report.html", "tables/listed.csv"):
+            for link in (os.link, os.symlink):
+                shutil.rmtree("out", ignore_errors=True)
+                Path("out/tables").mkdir(parents=True)
+                link(Path(file).absolute(), f"out/{place}")
+                if place == "tables/listed.csv":
+                    sha256 = hashlib.sha256(Path(file).read_bytes()).hexdigest()
+                    Path("out/manifest.json").write_text(json.dumps({"files": {place: [sha256]}}))
+                before = content()
+                code, _, message = cli(*split(text, "out"))
+                assert (code, f"out/{place}: is " in message) == (2, True), message
+                assert content() == before
+
+
+def test_a_study_goes_to_its_own_folder_again(files, prints, cli):
+    text = FOLDERS["study power"]
+    prints(*split(text, "out"))
+    first = content()
+    prints(*split(text, "out"))
+    assert content() == first
+    Path("out/report.html").write_text("of the user")
+    assert "out/report.html: was changed since the report was written" in cli(*split(text, "out"))[2]
+
+
+INSIDE = {**WRITERS, **FOLDERS}
+STUDIES = {
+    "study robustness": Robustness,
+    "study robustness groups": GroupsLeftOut,
+    "study power": Power,
+    "study agreement": MetricAgreement,
+    "study users": UserAgreement,
+    "study fit": Fit,
+}
+
+
+@pytest.mark.parametrize("name", [name for name in INSIDE if " runs " in INSIDE[name]])
+def test_no_command_writes_into_an_input_folder(name, files, cli):
+    """The same command would read it the next time."""
+
+    def says(*arguments):
+        code, out, message = cli(*arguments)
+        assert (code, out) == (2, "")
+        return message.splitlines()[-1]
+
+    text = INSIDE[name]
+    Path("link").symlink_to("runs")
+    before = content()
+    for place in ("runs/scores.out", "link/scores.out", Path("runs").absolute() / "x"):
+        message = says(*split(text, place), *(["--force"] if name in WRITERS else []))
+        assert f"{place}: lies inside the input folder runs" in message
+    assert content() == before
+    if name in FOLDERS:
+        assert "-o runs: is the input folder runs" in says(*split(text, "runs/"))
+    if name.startswith("evaluate"):
+        assert "--cache-dir runs: is the input folder runs" in says(*split(text, "scores.out"), "--cache-dir", "runs/")
+        assert "--cache-dir runs/kept: lies inside" in says(*split(text, "scores.out"), "--cache-dir", "runs/kept")
+    assert content() == before
+
+
+@pytest.mark.parametrize("name", [name for name in FOLDERS if name.startswith("study")])
+def test_a_report_is_refused_before_the_study_is_computed(name, files, cli):
+    """Where a file of the user has the place of a table or picture that every such study has."""
+    text = FOLDERS[name] + " --cv 2" * (name == "study users --sessions")
+    code, _, message = cli(*split(text, "out"))
+    assert code == 0, message
+    listed = json.loads(Path("out/manifest.json").read_text())["files"]
+    study = STUDIES[name.removesuffix(" --sessions")]
+    always = file_names(study.always_tables, study.always_pictures)
+    assert {*always} <= {*listed}
+    shutil.rmtree("out")
+    for file in always:
+        Path("out", file).parent.mkdir(parents=True, exist_ok=True)
+        Path("out", file).write_text("of the user")
+        code, _, message = cli(*split(text, "out"))
+        assert (code, f"out/{file}: is in the way" in message) == (2, True), message
+        assert [path for path in Path("out").rglob("*") if path.is_file()] == [Path("out", file)]
+        assert not Path("out/parts").exists()
+        Path("out", file).unlink()
+
+
+def test_the_report_of_another_study_is_replaced_with_a_note(files, cli):
+    power, agreement = FOLDERS["study power"], FOLDERS["study agreement"]
+    assert "replaced" not in cli(*split(power, "out"))[2]
+    assert "replaced" not in cli(*split(power, "out"))[2]
+    code, _, notes = cli(*split(agreement, "out"))
+    assert code == 0
+    assert "Replaced the report of another study, 'Discriminative power', in out." in notes
+    assert "CWLAWarning" not in notes
+    notes = cli(*split(agreement, "out"), "--seed", "3")[2]
+    assert "Replaced an earlier report of 'Agreement of measures with each other', with other seed, in out." in notes

@@ -1,0 +1,273 @@
+"""Lengths of documents: counted in texts of every form, read from an index, saved, loaded, and used by measures."""
+
+import json
+import pickle
+import re
+from typing import NamedTuple
+
+import ir_datasets
+import ir_measures
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import tqdm.auto
+
+import pyterrier_cwla
+from pyterrier_cwla import TBG, Lengths, lengths_of_texts, register_lengths
+from pyterrier_cwla.data import lengths_of_index
+from pyterrier_cwla.errors import BadParameter, MalformedFile
+from tests.support.generated import collection
+
+TEXTS = {"d1": "Time-biased  gain\nof users.", "d2": "", "d3": " one\ttwo three "}
+WORDS = {"d1": 4, "d2": 0, "d3": 3}
+
+
+class Document(NamedTuple):
+    doc_id: str
+    text: str
+
+
+class Page(NamedTuple):
+    """As those of ir_datasets whose text is more than one field."""
+
+    doc_id: str
+    title: str
+    body: str
+
+    def default_text(self) -> str:
+        return f"{self.title} {self.body}"
+
+
+class Dataset:
+    """As ir_datasets' datasets are."""
+
+    def docs_iter(self):
+        return (Document(*item) for item in TEXTS.items())
+
+    def docs_count(self):
+        return len(TEXTS)
+
+
+def frame(ids="docno"):
+    return pd.DataFrame({ids: TEXTS.keys(), "text": TEXTS.values()})
+
+
+def as_dict(lengths, ids=("d1", "d2", "d3")):
+    return dict(zip(ids, lengths.words(pa.array(ids, pa.large_string())).tolist(), strict=True))
+
+
+def complaint(call, *args, error=BadParameter, **kwargs):
+    with pytest.raises(error) as caught:
+        call(*args, **kwargs)
+    return str(caught.value)
+
+
+# ---- from texts
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        TEXTS,
+        pd.Series(TEXTS),
+        frame(),
+        frame("doc_id"),
+        pl.DataFrame(frame()),
+        pa.Table.from_pandas(frame()),
+        [{"docno": d, "text": t, "url": 3} for d, t in TEXTS.items()],
+        [Document(*item) for item in TEXTS.items()],
+        (Document(*item) for item in TEXTS.items()),
+        Dataset(),
+        Dataset().docs_iter(),
+    ],
+    ids=lambda texts: type(texts).__name__,
+)
+def test_texts_in_every_form_have_the_same_words(texts):
+    lengths = lengths_of_texts(texts)
+    assert as_dict(lengths) == WORDS
+    assert lengths.about == {"tokeniser": "whitespace", "documents": 3}
+    assert lengths.name == Lengths.of(WORDS).name
+
+
+def test_a_dataset_of_ir_datasets(tmp_path):
+    (tmp_path / "docs.tsv").write_text("d1\tTime-biased gain of users.\nd3\tone two three\n")
+    dataset = ir_datasets.create_dataset(docs_tsv=str(tmp_path / "docs.tsv"))
+    for texts in (dataset, dataset.docs_iter()):
+        assert as_dict(lengths_of_texts(texts), ("d1", "d3")) == {"d1": 4, "d3": 3}
+
+
+def test_random_texts_have_the_words_they_were_made_of():
+    rng = np.random.default_rng(1)
+    counts = rng.integers(0, 300, 500)
+    texts = {f"d{at}": " ".join(rng.choice(["ab", "c,d", "-"], n)) for at, n in enumerate(counts)}
+    ids = pa.array([*texts], pa.large_string())
+    assert lengths_of_texts(texts).words(ids).tolist() == counts.tolist()
+
+
+@pytest.mark.real_data
+def test_the_words_of_vaswani_are_those_of_its_table(data):
+    raw = (data / "vaswani" / "doc-text.trec").read_text()
+    texts = dict(re.findall(r"<DOCNO>(.*?)</DOCNO>\n(.*?)</DOC>", raw, re.DOTALL))
+    table = Lengths.load(data / "vaswani" / "doclens.tsv")
+    ids = pa.array([*texts], pa.large_string())
+    assert len(texts) == len(table) == 11_429
+    assert lengths_of_texts(texts).words(ids).tolist() == table.words(ids).tolist()
+
+
+@pytest.mark.parametrize(
+    "tokeniser, name, words",
+    [
+        ("whitespace", "whitespace", {"d1": 4, "d2": 0, "d3": 3}),
+        ("words", "words", {"d1": 5, "d2": 0, "d3": 3}),
+        (list, "list", {"d1": 27, "d2": 0, "d3": 15}),
+        (lambda text: text.split("o"), "<lambda>", {"d1": 2, "d2": 1, "d3": 3}),
+    ],
+)
+def test_a_word_is_what_the_tokeniser_says(tokeniser, name, words):
+    lengths = lengths_of_texts(TEXTS, tokeniser)
+    assert as_dict(lengths) == words
+    assert lengths.about["tokeniser"].endswith(name)
+
+
+def test_a_text_of_several_fields():
+    pages = [Page("d1", "a title", "and a body"), Page("d2", "b", "")]
+    ids = ("d1", "d2")
+    assert as_dict(lengths_of_texts(pages), ids) == {"d1": 5, "d2": 1}
+    assert as_dict(lengths_of_texts(pages, fields=["body"]), ids) == {"d1": 3, "d2": 0}
+    assert as_dict(lengths_of_texts(pd.DataFrame(pages), fields=["title", "body"]), ids) == {"d1": 5, "d2": 1}
+
+
+def test_what_a_pipeline_returns_may_have_a_document_for_many_queries():
+    ranking = pd.concat([frame().assign(qid="1"), frame()[:2].assign(qid="2")])
+    assert as_dict(lengths_of_texts(ranking)) == WORDS
+    ranking.iloc[-1, 1] = "another text"
+    assert "have 'd2' twice" in complaint(lengths_of_texts, ranking)
+
+
+def test_texts_that_are_none():
+    assert "the text of 'd1' is a NoneType" in complaint(lengths_of_texts, {"d1": None})
+    assert "text of the texts is missing in row 1" in complaint(
+        lengths_of_texts, pd.DataFrame({"docno": ["a", "b"], "text": ["x", None]})
+    )
+    assert "these have 'docno', 'body'" in complaint(lengths_of_texts, pd.DataFrame({"docno": [], "body": []}))
+    assert "no 'text'; there is 'doc_id', 'body'" in complaint(lengths_of_texts, [{"doc_id": "d1", "body": "x"}])
+    assert "no 'doc_id'; there is 'text'" in complaint(lengths_of_texts, [{"text": "x"}])
+    assert "not 'a text'" in complaint(lengths_of_texts, ["a text"])
+    assert "not str" in complaint(lengths_of_texts, "a text")
+    assert "Near: 'whitespace'" in complaint(lengths_of_texts, TEXTS, "whitespaces")
+
+
+@pytest.mark.parametrize("progress", [True, False])
+def test_long_work_shows_how_far_it_is(monkeypatch, progress):
+    shown = []
+
+    def recorded(items, says, total, **others):
+        shown.append((says, total))
+        return items
+
+    monkeypatch.setattr(tqdm.auto, "tqdm", recorded)
+    lengths_of_texts(Dataset(), progress=progress)
+    lengths_of_texts(Dataset().docs_iter(), progress=progress)
+    lengths_of_index(Index(WORDS), progress=progress)
+    bars = [("counting words", 3), ("counting words", None), ("reading the index", None)]
+    assert shown == (bars if progress else [])
+
+
+# ---- from an index
+
+
+class Index:
+    """What Terrier's Java index offers of this."""
+
+    def __init__(self, words):
+        self.docnos, self.words = list(words), list(words.values())
+
+    def getCollectionStatistics(self):
+        return self
+
+    def getNumberOfDocuments(self):
+        return len(self.docnos)
+
+    def getMetaIndex(self):
+        return self
+
+    def getItem(self, key, docid):
+        return {"docno": self.docnos, "title": ["?"] * 3}[key][docid]
+
+    def getDocumentIndex(self):
+        return self
+
+    def getDocumentLength(self, docid):
+        return self.words[docid]
+
+
+class TerrierIndex:
+    """What PyTerrier puts around it."""
+
+    def index_obj(self):
+        return Index(WORDS)
+
+
+@pytest.mark.parametrize("index", [Index(WORDS), TerrierIndex()], ids=lambda index: type(index).__name__)
+def test_an_index_that_knows_lengths(index):
+    lengths = lengths_of_index(index)
+    assert as_dict(lengths) == WORDS
+    assert lengths.about == {"tokeniser": "Terrier index", "documents": 3}
+    assert TBG(lengths=lengths) == TBG(lengths=WORDS)
+
+
+def test_what_is_no_index():
+    assert "this is a dict" in complaint(lengths_of_index, {})
+
+
+# ---- saved and loaded
+
+
+def test_one_file_keeps_the_table_and_how_it_was_made(tmp_path):
+    made, path = lengths_of_texts(TEXTS, "words"), tmp_path / "lengths.parquet"
+    made.save(path)
+    loaded = Lengths.load(path)
+    assert as_dict(loaded) == as_dict(made)
+    assert loaded.name == str(path)
+    assert loaded.about == {
+        **{"tokeniser": "words", "documents": 3},
+        **{"table": "lengths", "version": pyterrier_cwla.__version__},
+    }
+    assert json.loads(pq.read_schema(path).metadata[b"pyterrier_cwla"]) == loaded.about
+    assert pq.read_table(path).to_pydict() == {"docno": ["d1", "d2", "d3"], "doc_length": [5.0, 0.0, 3.0]}
+    assert register_lengths("loaded", loaded).about == loaded.about
+    again = tmp_path / "again.parquet"
+    loaded.save(again)
+    assert Lengths.load(again).about == loaded.about
+
+
+def test_loading_says_at_once_what_is_wrong(tmp_path):
+    assert "there is no such file" in complaint(Lengths.load, tmp_path / "none.parquet")
+    pq.write_table(pa.table({"docno": ["a"], "words": [-1.0]}), tmp_path / "odd.parquet")
+    assert "doc_length is -1.0 for document 'a'" in complaint(
+        Lengths.load, tmp_path / "odd.parquet", error=MalformedFile
+    )
+
+
+def test_a_file_of_text_says_nothing_about_itself(tmp_path):
+    (tmp_path / "lengths.tsv").write_text("d1\t4\nd2\t0\nd3\t3\n")
+    loaded = Lengths.load(tmp_path / "lengths.tsv")
+    assert (as_dict(loaded), loaded.about) == (WORDS, {})
+
+
+def test_tables_in_measures(tmp_path):
+    """Built, saved and registered they give what the run's own column gives."""
+    frames = collection(4, lengths=True)
+    texts = {d: "w " * int(n) for d, n in zip(frames.run.doc_id, frames.run.doc_length, strict=True)}
+    made = lengths_of_texts(texts)
+    made.save(tmp_path / "lengths.parquet")
+    register_lengths("of_texts", made)
+    assert ir_measures.parse_measure(str(TBG(lengths=made))).metric.lengths is made
+    expected = TBG.calc_aggregate(frames.qrels, frames.run)
+    run = frames.run.drop(columns="doc_length")
+    for lengths in (made, "of_texts", tmp_path / "lengths.parquet", Lengths.load(tmp_path / "lengths.parquet")):
+        measure = pickle.loads(pickle.dumps(TBG(lengths=lengths)))
+        assert measure.calc_aggregate(frames.qrels, run) == pytest.approx(expected, abs=1e-12)

@@ -1,0 +1,154 @@
+"""A run of which almost nothing is judged, and a run of other queries, are warnings that point at the user's line."""
+
+import warnings
+
+import ir_measures
+import pandas as pd
+import pyterrier as pt
+import pytest
+from ir_measures import AP, NumRet, nDCG
+
+from pyterrier_cwla import CWLA, compare, evaluate, explain, stream
+from pyterrier_cwla.cli.app import main
+from pyterrier_cwla.errors import CWLAWarning
+from pyterrier_cwla.evaluation import stop_distribution
+from tests.support.generated import collection, harmless
+
+RBP = CWLA(C="rbp(0.8)", A="erg", max_rel=3)
+QRELS, RUN = (harmless(collection(4, queries=13, depth=40))._asdict()[name] for name in ("qrels", "run"))
+QUERY = next(query for query in QRELS.query_id if query in set(RUN.query_id))
+
+
+def renamed(run=RUN):
+    """Documents written otherwise than in the judgments."""
+    return run.assign(doc_id="x" + run.doc_id)
+
+
+def few(run, judged):
+    """Of the 110 documents in the top ten of judged queries, so many are judged, the others written otherwise."""
+    ranked = run.sort_values(["query_id", "score"], ascending=[True, False], kind="stable", ignore_index=True)
+    known = ranked.merge(QRELS[["query_id", "doc_id"]]).groupby("query_id").head(1).head(judged)
+    kept = ranked.index.isin(ranked.reset_index().merge(known, on=["query_id", "doc_id"])["index"])
+    return ranked.assign(doc_id=ranked.doc_id.where(kept, "x" + ranked.doc_id), score=ranked.score.where(~kept, 1000.0))
+
+
+def told(call):
+    """What this package warns of, all of it at a line of this file."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    ours = [one for one in caught if issubclass(one.category, CWLAWarning)]
+    assert all(one.filename == __file__ for one in ours), [one.filename for one in ours]
+    return [str(one.message) for one in ours]
+
+
+def streamed(folder, run):
+    path = folder / "run.parquet"
+    run.to_parquet(path, index=False)
+    return lambda: pd.concat(stream(QRELS, path, ["AP"]))
+
+
+WAYS = {
+    "evaluate": lambda run, folder: lambda: evaluate(QRELS, run, ["AP", "nDCG"]),
+    "unchecked": lambda run, folder: lambda: evaluate(QRELS, run, ["Judged@10", RBP], check=False),
+    "kept": lambda run, folder: lambda: evaluate(QRELS, run, ["AP"], cache_dir=folder / "kept"),
+    "compare": lambda run, folder: lambda: compare(QRELS, {"run": run}, ["AP"]),
+    "provider": lambda run, folder: lambda: ir_measures.cwla.calc_aggregate([AP, nDCG, RBP], QRELS, run),
+    "iter_calc": lambda run, folder: lambda: list(ir_measures.iter_calc([RBP, NumRet], QRELS, run)),
+    "stream": lambda run, folder: streamed(folder, run),
+    "explain": lambda run, folder: lambda: explain(QRELS, run, QUERY, "AP"),
+    "stop_distribution": lambda run, folder: lambda: stop_distribution(QRELS, run, "RR"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_run_none_of_whose_documents_is_judged(way, tmp_path):
+    (message,) = told(WAYS[way](renamed(), tmp_path))
+    name = "run" if way in ("compare", "stream") else "the run"
+    assert message.startswith(f"no document of {name} is judged for its query, so that nothing is found: for query ")
+    assert "it has 'xd" in message
+    assert "judged are 'd" in message
+    assert message.endswith("Are the ids of documents written alike?")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_run_whose_top_ten_is_hardly_judged(way, tmp_path):
+    """One of 110 is less than 1 %, two are not."""
+    (message,) = told(WAYS[way](few(RUN, 1), tmp_path))
+    assert "of the 110 documents in the top ten of" in message
+    assert " 1 are judged, less than 1 %: for query" in message
+    assert not told(WAYS[way](few(RUN, 2), tmp_path))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_ordinary_run_is_no_warning(way, tmp_path):
+    assert not told(WAYS[way](RUN, tmp_path))
+
+
+def test_judged_documents_that_are_not_relevant_count():
+    assert not told(lambda: evaluate(QRELS.assign(relevance=0), RUN, ["AP"]))
+    assert not told(lambda: evaluate(QRELS.assign(relevance=-1), RUN, ["Judged@10"]))
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way not in ("compare", "explain")])
+def test_no_query_in_common(way, tmp_path):
+    (message,) = told(WAYS[way](RUN.assign(query_id="x" + RUN.query_id), tmp_path))
+    assert message.startswith("run and judgments have no query in common: ")
+
+
+@pytest.mark.parametrize("cache_dir", [False, True])
+def test_every_run_without_a_judged_query_is_named(cache_dir, tmp_path):
+    other = RUN.assign(query_id="x" + RUN.query_id)
+    kept = {"cache_dir": tmp_path / "kept"} if cache_dir else {}
+    one, two = told(lambda: evaluate(QRELS, {"one": other, "two": other, "good": RUN}, ["AP"], **kept))
+    assert one.startswith("run and judgments have no query in common: one has 'x")
+    assert two.startswith("run and judgments have no query in common: two has 'x")
+
+
+def test_an_experiment_warns_once_of_each_run():
+    def frames(run):
+        return pt.model.add_ranks(run.rename(columns={"query_id": "qid", "doc_id": "docno"}))
+
+    topics = pd.DataFrame({"qid": QRELS.query_id.unique()}).assign(query="words")
+    qrels = QRELS.rename(columns={"query_id": "qid", "doc_id": "docno", "relevance": "label"})
+    runs = [frames(renamed()), frames(RUN)]
+    (message,) = told(lambda: pt.Experiment(runs, topics, qrels, [RBP, CWLA(C="rr", A="err", max_rel=3), nDCG @ 10]))
+    assert message.startswith("no document of the run is judged")
+
+
+def test_long_ids_are_shortened_and_sanitised():
+    odd = RUN.assign(doc_id="\x1b[2J" + "x" * 1000 + RUN.doc_id)
+    (message,) = told(lambda: evaluate(QRELS, odd, ["AP"]))
+    assert len(message) < 500
+    assert "\x1b" not in message
+
+
+def test_runs_by_name_are_named_and_parts_of_a_run_are_added_up(tmp_path, monkeypatch):
+    (message,) = told(lambda: evaluate(QRELS, {"good": RUN, "bad": renamed()}, ["AP"]))
+    assert message.startswith("no document of bad is judged")
+    monkeypatch.setattr("pyterrier_cwla.files.run_files._Lines.is_small", False)
+    monkeypatch.setattr("pyterrier_cwla.files.run_files.BLOCK", 1 << 10)
+    half = RUN.assign(doc_id=RUN.doc_id.where(RUN.query_id > "4", "x" + RUN.doc_id))
+    for run, expected in ((renamed(), 1), (half, 0)):
+        lines = [f"{row.query_id} Q0 {row.doc_id} 1 {row.score} tag\n" for row in run.itertuples()]
+        (tmp_path / "run.txt").write_text("".join(lines))
+        for call in (lambda: pd.concat(stream(QRELS, tmp_path / "run.txt", ["AP"])),
+                     lambda: evaluate(QRELS, tmp_path / "run.txt", ["AP"])):  # fmt: skip
+            assert len(told(call)) == expected
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_the_command_line_says_it_beside_the_scores(command, tmp_path, capsys):
+    lines = [f"{row.query_id} 0 {row.doc_id} {row.relevance}\n" for row in QRELS.itertuples()]
+    (tmp_path / "qrels.txt").write_text("".join(lines))
+    for name, run in (("good", RUN), ("bad", renamed())):
+        lines = [f"{row.query_id} Q0 {row.doc_id} 1 {row.score} tag\n" for row in run.itertuples()]
+        (tmp_path / f"{name}.txt").write_text("".join(lines))
+    paths = [str(tmp_path / name) for name in ("qrels.txt", "good.txt", "bad.txt")]
+    with pytest.raises(SystemExit) as left:
+        main([command, *paths, "-m", "AP"])
+    assert left.value.code == 0
+    text = " ".join("".join(capsys.readouterr()).split())
+    assert text.count("No document of bad is judged for its query, so that nothing is found: for query") == 1
+    assert "good is judged" not in text
+    assert "Warning" not in text

@@ -1,0 +1,129 @@
+"""The documentation says what is there: pages for all, examples that run, and a copy in the package that is not stale."""
+
+import doctest
+import json
+import re
+import sys
+import warnings
+from pathlib import Path
+from xml.etree import ElementTree
+
+import ir_measures
+import pytest
+
+from pyterrier_cwla.cli import app
+from pyterrier_cwla.measures import reference
+from pyterrier_cwla.measures.catalogue import Row
+from pyterrier_cwla.measures.named import _measure_class
+from pyterrier_cwla.measures.wrappers import MEASURES
+from pyterrier_cwla.model import language
+from pyterrier_cwla.model.language import In, Parameter
+
+DOCS = Path(__file__).parents[2] / "docs"
+sys.path.insert(0, str(DOCS))
+
+import markup  # noqa: E402
+import pages  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def written():
+    return pages.written()
+
+
+def test_what_the_package_carries_is_not_stale():
+    carried = {str(path.relative_to(pages.SHIPPED)): path.read_text() for path in pages.SHIPPED.rglob("*.rst")}
+    fresh = pages.shipped()
+    stale = sorted(name for name in {*carried, *fresh} if carried.get(name) != fresh.get(name))
+    assert not stale, f"run `python docs/pages.py`: {', '.join(stale)}"
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", sorted(str(path.relative_to(pages.SHIPPED)) for path in pages.SHIPPED.rglob("*.rst")))
+def test_examples_run_as_they_stand(name):
+    document = (pages.SHIPPED / name).read_text()
+    examples = doctest.DocTestParser().get_doctest(document, {}, name, name, 0)
+    said = []
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    with warnings.catch_warnings():
+        runner.run(examples, out=said.append)
+    assert not runner.failures, "".join(said)
+    if name.startswith("measures/") and name != "measures/index.rst":
+        assert runner.tries > 4
+
+
+def test_everything_there_is_has_a_page_or_a_section(written):
+    for entry in reference.entries():
+        if entry.kind in ("measure", "ir_measures"):
+            page = written[f"measures/{entry.name}.rst"]
+            assert f":doc:`{entry.name}`" in written["measures/index.rst"]
+            assert ("Weights\n---" in page) == (entry.parts is not None)
+        elif entry.kind not in language.TABLES or language.TABLES[entry.kind][entry.name].built_in:
+            page = written[f"parts/{pages.PARTS[entry.kind]}.rst"]
+            assert f"\n{entry.name}\n{'-' * len(entry.name)}\n" in page
+
+
+def test_pages_say_what_the_command_line_says(written, capsys):
+    with pytest.raises(SystemExit):
+        app.main(["measures", "--format", "jsonl"])
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    ours = [record for record in records if record["kind"] in ("measure", "ir_measures")]
+    assert {f"measures/{record['name']}.rst" for record in ours} == {
+        name for name in written if name.startswith("measures/") and name != "measures/index.rst"
+    }
+    for record in ours:
+        page = written[f"measures/{record['name']}.rst"]
+        for field in ("says", "source", "units", "range"):
+            if record.get(field) not in (None, "", "ir_measures"):
+                assert markup.mathematics(record[field]) in page
+        for parameter in record.get("parameters", ()):
+            assert f"``{parameter['name']}``" in page
+
+
+def test_a_new_row_gets_a_page_by_itself(monkeypatch):
+    row = Row("Weary", "Tires for good.", "Nobody (2020)", "rbp(tired)", "max", "linear",
+              parameters=(Parameter("tired", In("[0, 1)")), Parameter("max_rel", In("(0, inf)"))),
+              units="gain", range="[0, 1]")  # fmt: skip
+    weary = _measure_class(row)
+    monkeypatch.setitem(MEASURES, "Weary", weary())
+    monkeypatch.setitem(ir_measures.measures.registry, "Weary", weary())
+    page = pages.written()["measures/Weary.rst"]
+    for text in (":Range: [0, 1]", ":Unit: gain", ":Source: Nobody (2020)", "rbp(phi=tired)", "C(i) = φ.", "of rbp: a number in",
+                 "Weary(tired=0.5,max_rel=2)", "share of all attention"):  # fmt: skip
+        assert text in page
+
+
+def test_the_weights_on_a_page_are_those_of_the_metric(written):
+    """Jiang and Allan (2016), Eq. 8 for RBP over ten documents: 0.8^(i−1) / Σ_j 0.8^(j−1)."""
+    rows = re.findall(r'^   "(\d+)", .*"([^"]*)"$', written["measures/AdaptiveRBP.rst"], re.M)
+    whole = sum(0.8**j for j in range(10))
+    assert [(int(rank), float(weight)) for rank, weight in rows] == [
+        (i + 1, pytest.approx(0.8**i / whole, abs=5e-5)) for i in range(10)
+    ]
+
+
+def test_pictures_take_the_colours_of_the_page_and_name_their_axes():
+    pytest.importorskip("matplotlib", reason="pictures are the extra [plots]")
+    page = pages.written(pictures=True)["measures/AdaptiveGRBP.rst"]
+    svg = ElementTree.fromstring(page[page.index("<svg") : page.index("</svg>") + 6])
+    texts = {"".join(text.itertext()).strip() for text in svg.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"rank (documents); under it the grade", "discount (score per gain)", "ratio(4)", "10"} <= texts
+    assert "currentColor" in page
+    assert not re.search(r"#000000|#ffffff", page)
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        ("r_i", "r\\ :sub:`i`\\ "),
+        ("Σ_{j≤i} r_j/j", "Σ\\ :sub:`j≤i`\\  r\\ :sub:`j`\\ /j"),
+        ("2^(−E(i−1)/h)", "2\\ :sup:`−E(i−1)/h`\\ "),
+        ("2^(−e_i/h)", "2\\ :sup:`−eᵢ/h`\\ "),
+        ("log2(i+1)", "log\\ :sub:`2`\\ (i+1)"),
+        ("2^max_rel − max_rel", "2\\ :sup:`max_rel`\\  − max\\_rel"),
+        ("P(t|q) a*b", "P(t\\|q) a\\*b"),
+        ("``r_i``: r_i", "``r_i``: r\\ :sub:`i`\\ "),
+    ],
+)
+def test_formulas_are_set(text, marked):
+    assert markup.mathematics(text) == marked

@@ -1,0 +1,26 @@
+"""The README's code runs as it stands, and its two commands are the ones that work."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parents[2] / "README.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", README, re.S)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_code_runs_block_after_block(capsys, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib").use("Agg")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in BLOCKS:
+        exec(compile(block, "README.md", "exec"), names)
+    assert "TBG" in capsys.readouterr().out
+    assert names["score"]([1, 0, 1], C="bored(2)", A="etg") == pytest.approx(1.3333, abs=1e-4)
+
+
+def test_ci_runs_the_same_test_command():
+    command = re.search(r"^python -m pip install -e '\.\[test\]' && python -m pytest", README, re.M)
+    assert command
+    assert "pytest" in (Path(__file__).parents[2] / ".ci" / "run").read_text()

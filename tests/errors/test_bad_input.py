@@ -1,0 +1,478 @@
+"""What is wrong is said once, with its place and the way out; what is merely empty scores 0."""
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from ir_measures import AP
+
+from pyterrier_cwla import CWLA, TBG, Residual, continuation, evaluate, register_lengths
+from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, CWLAError, MissingLength, UnknownSpec
+from tests.support.generated import collection
+
+RBP = CWLA(C="rbp(0.8)", A="erg", max_rel=2)
+
+
+def run(*rows, **columns):
+    """Of (document, score) for topic 301, or whole rows."""
+    rows = [row if len(row) == 3 else ("301", *row) for row in rows]
+    return pd.DataFrame(rows, columns=["query_id", "doc_id", "score"]).assign(**columns)
+
+
+def qrels(*rows):
+    rows = [row if len(row) == 3 else ("301", *row) for row in rows]
+    return pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"])
+
+
+GOOD_RUN = run(("a", 3.0), ("b", 2.0), ("c", 1.0))
+GOOD_QRELS = qrels(("a", 1), ("x", 2), ("c", 0))
+
+
+def complaint(error, qrels, run, *measures):
+    """What the provider says."""
+    with pytest.raises(error) as raised:
+        ir_measures.cwla.calc_aggregate(measures or (AP,), qrels, run)
+    assert isinstance(raised.value, CWLAError)
+    return str(raised.value)
+
+
+def complaint_of(error, call, *inputs, **more):
+    with pytest.raises(error) as raised:
+        call(*inputs, **more)
+    assert isinstance(raised.value, CWLAError)
+    return str(raised.value)
+
+
+def large(*more_rows):
+    """15,000 rows of a run with judgments."""
+    frames = collection(1, queries=151, depth=100, shuffled=False)
+    return frames.qrels, pd.concat([frames.run, pd.DataFrame(more_rows, columns=frames.run.columns)])
+
+
+# ---- scores and documents
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("nothing", [np.nan, None])
+def test_a_score_that_is_no_number_names_topic_and_document(place, nothing):
+    rows = [["a", 3.0], ["b", 2.0], ["c", 1.0]]
+    rows[place][1] = nothing
+    assert f"topic '301': '{rows[place][0]}' has the score NaN" in complaint(BadRun, GOOD_QRELS, run(*map(tuple, rows)))
+
+
+def test_a_score_that_is_no_number_in_a_topic_that_nobody_judged():
+    assert "topic '9': 'a'" in complaint(BadRun, GOOD_QRELS, run(("a", 1.0), ("9", "a", np.nan)))
+
+
+def test_scores_that_are_text():
+    message = complaint(BadRun, GOOD_QRELS, run(("a", "3.0"), ("b", "2.0")))
+    assert message == (
+        "topic '301': 'a': score of the run must be numbers, and '3.0' is of type str: convert the column with"
+        " .astype(float)."
+    )
+
+
+def test_a_document_twice_names_topic_and_document():
+    message = complaint(BadRun, GOOD_QRELS, run(("a", 3.0), ("b", 2.0), ("b", 1.0)))
+    assert message == "topic '301': 'b' is retrieved twice: keep one row of each document."
+
+
+def test_a_document_twice_in_scattered_rows():
+    assert "topic '301': 'b' is retrieved twice" in complaint(
+        BadRun, GOOD_QRELS, run(("b", 3.0), ("302", "b", 2.0), ("b", 1.0))
+    )
+
+
+def test_a_relevant_document_twice_is_found_in_a_large_run_too():
+    judgments, _ = large()
+    topic, document = next((q, d) for q, d, g in judgments.itertuples(index=False) if g > 0 and q != "1")
+    frame = large((topic, document, 99.0), (topic, document, 98.0))[1].drop_duplicates(["query_id", "doc_id", "score"])
+    assert f"topic '{topic}': '{document}' is retrieved twice" in complaint(BadRun, judgments, frame)
+
+
+def of_size(rows):
+    """A run of that many rows, an unjudged document twice among them, and judgments."""
+    filling = [(str(number // 100), f"d{number}", 1.0) for number in range(rows - 2)]
+    return qrels(("7", "d700", 1), ("8", "d800", 0)), run(*filling, ("7", "other", 0.9), ("7", "other", 0.5))
+
+
+FORMS = {
+    "pandas": lambda frame: frame,
+    "objects": lambda frame: frame.astype({"query_id": object, "doc_id": object}),
+    "categories": lambda frame: frame.astype({"query_id": "category", "doc_id": "category"}),
+    "polars": pl.from_pandas,
+    "arrow": pa.Table.from_pandas,
+    "chunks": lambda frame: pa.concat_tables([pa.Table.from_pandas(frame[at::3]) for at in range(3)]),
+}
+
+
+@pytest.mark.parametrize("measures", [["AP"], ["AP", "Judged@10"], ["NumRet"]])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("rows", [1000, 10_000, 10_001, 40_000])
+def test_an_unjudged_document_twice_is_an_error_at_any_size(rows, form, measures):
+    judgments, frame = of_size(rows)
+    expected = "topic '7': 'other' is retrieved twice: keep one row of each document."
+    given = FORMS[form](frame)
+    assert complaint(BadRun, judgments, given, *map(ir_measures.parse_measure, measures)) == expected
+    assert complaint_of(BadRun, evaluate, judgments, given, measures) == expected
+    assert complaint_of(BadRun, evaluate, judgments, {"a": given}, measures) == f"a: {expected}"
+
+
+@pytest.mark.parametrize("rows", [1000, 40_000])
+def test_a_document_twice_in_the_ranking_of_a_query_that_nobody_judged(rows):
+    judgments, frame = of_size(rows)
+    assert "topic '7': 'other'" in complaint(BadRun, judgments[judgments["query_id"] == "8"], frame)
+
+
+def test_without_the_check_only_what_is_looked_up_is_found():
+    judgments, frame = of_size(1000)
+    evaluate(judgments, frame, ["AP", "Judged@10"], check=False)
+    relevant = pd.concat([frame, run(("7", "d700", 0.1))])
+    for check in (False, True):
+        assert "is retrieved twice" in complaint_of(BadRun, evaluate, judgments, relevant, ["AP"], check=check)
+
+
+def test_a_document_in_the_rankings_of_several_queries_is_no_repeat():
+    _, frame = of_size(1000)
+    frame = pd.concat([frame[:-2].assign(query_id=query) for query in "abc"])
+    assert (
+        evaluate(qrels(("a", "d7", 1)), frame.assign(score=range(len(frame), 0, -1)), ["RR"]).loc["run", "RR"] == 1 / 8
+    )
+
+
+def test_ids_of_equal_hashes_are_told_apart(monkeypatch):
+    """Of the first hash function all ids have one hash, so that another is taken; of that, four documents share each."""
+
+    def frames(*more):
+        rows = [(query, f"d{number}", 200.0 - number) for query in "ab" for number in range(200)]
+        return qrels(*[(q, f"d{n}", n % 3) for q in "ab" for n in range(10)]), run(*rows, *more)
+
+    def hashed(self, ids):
+        numbers = [0 if self.salt == 0 else int(name[1:]) % 50 for name in ids.to_pylist()]
+        return np.array(numbers, np.uint64)
+
+    measures = ["AP", "nDCG@10", "Judged@100", "Bpref"]
+    expected = evaluate(*frames(), measures)
+    monkeypatch.setattr("pyterrier_cwla.files.id_columns._Hashing.__call__", hashed)
+    pd.testing.assert_frame_equal(evaluate(*frames(), measures), expected)
+    message = complaint_of(BadRun, evaluate, *frames(("b", "d77", 0.5)), measures)
+    assert message == "topic 'b': 'd77' is retrieved twice: keep one row of each document."
+    judgments, frame = frames()
+    judgments = pd.concat([judgments, qrels(("a", "d3", 0))])
+    assert "topic 'a': 'd3' is judged twice" in complaint_of(BadJudgments, evaluate, judgments, frame, measures)
+
+
+# ---- judgments
+
+
+def test_a_relevance_that_is_no_number_names_topic_and_document():
+    message = complaint(BadJudgments, qrels(("a", 1), ("b", np.nan)), GOOD_RUN)
+    assert message == "topic '301': 'b' has no relevance (NaN)."
+
+
+@pytest.mark.parametrize("grades", [(1, 2), (2, 1), (1, 0), (0, 1), (-1, 0), (2, -2)])
+def test_a_pair_judged_twice_names_topic_and_document(grades):
+    message = complaint(BadJudgments, qrels(("a", grades[0]), ("c", 1), ("a", grades[1])), GOOD_RUN)
+    assert message == "topic '301': 'a' is judged twice: keep one row."
+
+
+@pytest.mark.parametrize("grades", [(1, 2), (1, 0), (0, 1), (2, -1), (0, 0), (0, -1)])
+def test_a_pair_judged_twice_is_found_in_large_judgments_too(grades):
+    frames = collection(2, queries=801, depth=20)
+    twice = qrels(("5", "new", grades[0]), ("5", "new", grades[1]))
+    judgments = pd.concat([frames.qrels, twice]).sample(frac=1, random_state=1)
+    assert len(judgments) > 10_000
+    assert "topic '5': 'new' is judged twice" in complaint(BadJudgments, judgments, frames.run)
+
+
+@pytest.mark.parametrize("queries", [10, 801])
+def test_the_same_said_twice_counts_once(queries):
+    """As KFoldGridSearch hands judgments over: the whole frame once for each fold."""
+    frames = collection(2, queries=queries, depth=20)
+    repeated = pd.concat([frames.qrels] * 3)
+    measures = [AP, ir_measures.nDCG, ir_measures.Rprec, ir_measures.NumRel, ir_measures.Judged @ 10, RBP(max_rel=3)]
+    found = list(ir_measures.cwla.iter_calc(measures, repeated, frames.run))
+    assert found == list(ir_measures.cwla.iter_calc(measures, frames.qrels, frames.run))
+
+
+def test_a_grade_above_the_highest_names_topic_and_document():
+    message = complaint(BadJudgments, qrels(("a", 1), ("b", 3)), GOOD_RUN, RBP)
+    assert message == "topic '301': 'b' has grade 3, above max_rel=2: give max_rel=3, or mend the judgments."
+
+
+def test_a_grade_that_gdeval_does_not_know():
+    assert "topic '301': 'b' has grade 5, above max_rel=4" in complaint(
+        BadJudgments, qrels(("a", 1), ("b", 5)), GOOD_RUN, ir_measures.ERR @ 10
+    )
+
+
+def test_graded_rbp_under_the_name_of_ir_measures_has_no_highest_grade():
+    message = complaint(BadParameter, GOOD_QRELS, GOOD_RUN, ir_measures.RBP(p=0.5))
+    assert "CWLA(C='rbp(0.5)',A='erg',max_rel=2)" in message
+
+
+# ---- ids and columns
+
+
+@pytest.mark.parametrize("column", ["query_id", "doc_id"])
+@pytest.mark.parametrize("kind", ["int64", object, "Int64", "category"])
+def test_ids_that_are_integers_on_one_side(column, kind):
+    numbered_run, numbered_qrels = run(("1", "1", 3.0), ("1", "2", 2.0)), qrels(("1", "1", 1), ("1", "2", 0))
+
+    def with_integers(frame):
+        return frame.assign(**{column: frame[column].astype(int).astype(kind)})
+
+    of_run = complaint(BadRun, numbered_qrels, with_integers(numbered_run))
+    of_qrels = complaint(BadJudgments, with_integers(numbered_qrels), numbered_run)
+    assert of_run.startswith(f"{column} of the run must be strings, and ")
+    assert of_qrels.startswith(f"{column} of the judgments must be strings, and ")
+    assert all("with .astype(str) on both sides." in message for message in (of_run, of_qrels))
+
+
+def test_integer_ids_in_polars_and_dicts():
+    numbered = pl.DataFrame({"query_id": [1], "doc_id": ["a"], "score": [1.0]})
+    assert "query_id of the run must be strings" in complaint(BadRun, GOOD_QRELS, numbered)
+    assert "1 is of type int" in complaint(BadRun, GOOD_QRELS, {1: {"a": 1.0}})
+    assert "7 is of type int" in complaint(BadJudgments, {"301": {"a": 1, 7: 0}}, GOOD_RUN)
+
+
+@pytest.mark.parametrize("column", ["query_id", "doc_id"])
+@pytest.mark.parametrize("kind", ["str", object, "category"])
+def test_a_missing_id_names_its_row(column, kind):
+    def with_a_hole(frame):
+        return frame.assign(**{column: pd.Series([*frame[column][:-1], None], dtype=kind)})
+
+    of_run = complaint(BadRun, GOOD_QRELS, with_a_hole(GOOD_RUN))
+    of_qrels = complaint(BadJudgments, with_a_hole(GOOD_QRELS), GOOD_RUN)
+    assert of_run == f"{column} of the run is missing in row 2."
+    assert of_qrels == f"{column} of the judgments is missing in row 2."
+
+
+@pytest.mark.parametrize("column", ["query_id", "doc_id", "score"])
+def test_a_column_that_is_missing_is_named_beside_those_there_are(column):
+    message = complaint(BadRun, GOOD_QRELS, GOOD_RUN.drop(columns=column))
+    assert f"the run have no column '{column}'" in message or f"the run has no column '{column}'" in message
+    assert all(repr(other) in message for other in GOOD_RUN.columns.drop(column))
+
+
+def test_a_column_that_the_judgments_lack():
+    message = complaint(BadJudgments, GOOD_QRELS.rename(columns={"relevance": "grade"}), GOOD_RUN)
+    assert message == "the judgments have no column 'relevance'; there is 'query_id', 'doc_id', 'grade'."
+
+
+@pytest.mark.parametrize("odd", [None, 3, "run.txt", [("301", "a", 1.0)]])
+def test_what_is_no_run_at_all(odd):
+    assert "the run must be a DataFrame, a dict of dicts or named tuples, not " in complaint(BadRun, GOOD_QRELS, odd)
+
+
+# ---- lengths
+
+
+def test_no_lengths_at_all():
+    assert "give lengths= (a table, a path or a name), or a column doc_length" in complaint(
+        MissingLength, GOOD_QRELS, GOOD_RUN, TBG
+    )
+
+
+@pytest.mark.parametrize("measure", [TBG, CWLA(C="rbp(0.5)", A="avg", gain="clicksave", effort="time", unseen=9)])
+def test_some_documents_without_a_length_are_counted_and_named(measure):
+    message = complaint(MissingLength, GOOD_QRELS, GOOD_RUN, measure(lengths={"a": 100}))
+    assert "2 of 3 have none (topic '301': 'b', 'c')" in message
+    assert "Give lengths= a table that has them, or missing='mean'." in message
+    column = GOOD_RUN.assign(doc_length=[100, np.nan, 5])
+    assert "1 of 3 have none (topic '301': 'b')" in complaint(MissingLength, GOOD_QRELS, column, measure)
+
+
+def test_missing_lengths_of_topics_that_nobody_judged_do_not_matter():
+    more = pd.concat([GOOD_RUN.assign(doc_length=10.0), run(("302", "z", 1.0), doc_length=np.nan)])
+    assert ir_measures.cwla.calc_aggregate([TBG], GOOD_QRELS, more)[TBG] > 0
+
+
+def test_a_mean_that_does_not_exist():
+    message = complaint(MissingLength, GOOD_QRELS, GOOD_RUN.assign(doc_length=np.nan), TBG(missing="mean"))
+    assert "no document has a length" in message
+
+
+def test_negative_and_infinite_lengths_name_the_document():
+    for odd in (-1, np.inf):
+        of_run = complaint(MissingLength, GOOD_QRELS, GOOD_RUN.assign(doc_length=[10.0, odd, 3.0]), TBG)
+        assert of_run == f"topic '301': the length of 'b' is {odd}: lengths are words, 0 or more."
+    for odd in (-1, np.inf, np.nan):
+        assert f"the length of 'b' is {odd}" in complaint_of(BadParameter, TBG, lengths={"a": 3, "b": odd})
+
+
+def test_tables_of_lengths_that_are_none():
+    assert "have 'a' twice" in complaint_of(BadParameter, TBG, lengths=pd.Series([1, 2], index=["a", "a"]))
+    assert "1 is of type int" in complaint_of(BadParameter, TBG, lengths={1: 2})
+    assert "is neither a file nor the name of a table" in complaint_of(BadParameter, TBG, lengths="no/such.tsv")
+    assert "doc_id and doc_length" in complaint_of(BadParameter, TBG, lengths=pd.DataFrame({"a": [1]}))
+    register_lengths("cranfield", {"a": 1})
+    assert "Near: 'cranfield'" in complaint_of(BadParameter, TBG, lengths="cranfeld")
+    assert "a Series or a DataFrame, not int" in complaint_of(BadParameter, TBG, lengths=3)
+
+
+def test_an_ideal_ranking_needs_the_lengths_of_what_was_not_retrieved():
+    message = complaint(MissingLength, GOOD_QRELS, GOOD_RUN, TBG(norm="ideal", lengths={"a": 1, "b": 1, "c": 1}))
+    assert "'x'" in message
+
+
+# ---- measures
+
+
+@pytest.mark.parametrize(
+    ("measure", "error", "words"),
+    [
+        ("CWLA(C='rpb(0.8)',A='erg')", UnknownSpec, ["no continuation 'rpb' in C='rpb(0.8)'", "Near: 'rbp'"]),
+        ("CWLA(C='rbp(0.8)',A='etrg',max_rel=1)", UnknownSpec, ["no aggregation 'etrg' in A='etrg'", "'etg'"]),
+        ("CWLA(C='rbp(0.8)',A='etg',gain='lineal')", UnknownSpec, ["no gain 'lineal'", "'linear'"]),
+        ("CWLA(C='rbp(0.8)',A='etg',effort='tine')", UnknownSpec, ["no effort 'tine'", "'time'"]),
+        ("CWLA(C='rr',A='utility(log)',max_rel=1)", UnknownSpec, ["no discount 'log'", "'log2'"]),
+        ("CWLA(C='rbp(1.5)',A='erg',max_rel=1)", BadParameter, ["C='rbp(1.5)'", "phi must be a number in [0, 1)"]),
+        ("CWLA(C='rbp',A='erg',max_rel=1)", BadParameter, ["C='rbp'", "rbp(phi) needs phi"]),
+        ("CWLA(C='rbp(0.5,0.6)',A='erg',max_rel=1)", BadParameter, ["rbp(phi) takes 1 parameters, got 2"]),
+        ("CWLA(C='inst(t=2)',A='erg',max_rel=1)", BadParameter, ["no parameter 't'", "T"]),
+        ("CWLA(C='inst(0.2)',A='erg',max_rel=1)", BadParameter, ["T must be a number in [0.5, inf)"]),
+        ("CWLA(C='prec(2.5)',A='erg',max_rel=1)", BadParameter, ["k must be a whole number in [1, inf)"]),
+        ("CWLA(C='rbp(0.8',A='erg',max_rel=1)", UnknownSpec, ["C='rbp(0.8' cannot be read"]),
+        ("CWLA(C=3,A='erg',max_rel=1)", UnknownSpec, ["C must be a continuation", "not 3"]),
+        ("CWLA(C='rbp(0.8)',A='erg')", BadParameter, ["gain='linear' needs max_rel=, the highest grade"]),
+        ("CWLA(C='rbp(0.8)',A='erg',gain='exponential')", BadParameter, ["gain='exponential' needs max_rel="]),
+        ("CWLA(A='erg',max_rel=1)", BadParameter, ["CWLA needs C="]),
+        ("CWLA(C='rbp(0.8)',A='erg',max_rel=0)", BadParameter, ["max_rel must be a number in (0, 1e15]"]),
+        ("CWLA(C='rbp(0.8)',A='erg',maxrel=1)", BadParameter, ["CWLA has no parameter 'maxrel'", "'max_rel'"]),
+        ("CWLA(C='rbp(0.8)',A='erg',max_rel=1,norm='best')", BadParameter, ["norm must be 'none' or 'ideal' or"]),
+        ("CWLA(C='rbp(0.8)',A='erg',max_rel=1,end='close')", BadParameter, ["end must be 'open', 'stop' or a rank"]),
+        ("CWLA(C='rbp(0.8)',A='erg',max_rel=1,end=0)", BadParameter, ["end must be 'open', 'stop' or a rank"]),
+        ("CWLA(C='rbp(0.8)',A='erg',max_rel=1)@0", BadParameter, ["cutoff must be a whole number in [1, inf)"]),
+        ("TBG(halflife=3)", BadParameter, ["TBG has no parameter 'halflife'", "'half_life'"]),
+        ("TBG(half_life=0)", BadParameter, ["half_life must be a number in (0, inf)"]),
+        ("TBG(half_life='long')", BadParameter, ["TBG(half_life='long')", "half_life must be a number in (0, inf)"]),
+        ("TBG(p_save=2)", BadParameter, ["p_save must be a number in [0, 1]"]),
+        ("TBG(missing='zero')", BadParameter, ["missing must be 'error' or 'mean'"]),
+        ("Residual", BadParameter, ["Residual needs measure="]),
+        ("Residual(measure='Rprec')", BadParameter, ["a measure that follows a user model", "not 'Rprec'"]),
+        ("TBGG", UnknownSpec, ["no measure 'TBGG'", "Near: 'TBG'"]),
+        ("TBG(", UnknownSpec, ["cannot read the measure 'TBG('"]),
+        ("SetF", UnknownSpec, ["SetF is a measure of ir_measures that is not computed here"]),
+    ],
+)  # fmt: skip
+def test_a_measure_that_cannot_be(measure, error, words):
+    message = complaint_of(error, evaluate, GOOD_QRELS, GOOD_RUN, [measure])
+    assert all(word in message for word in words), message
+
+
+def test_a_residual_needs_a_best_gain():
+    assert "max_rel=" in complaint_of(BadParameter, Residual, measure=CWLA(C="rbp(0.8)", A="erg", gain="raw"))
+
+
+def test_a_continuation_of_ones_own_that_is_no_probability():
+    @continuation
+    def eager(view, boost: float):
+        return boost * view.i
+
+    message = complaint(CWLAError, qrels(("c", 1)), GOOD_RUN, CWLA(C=eager(0.6), A="etg", gain="raw"))
+    assert "eager(0.6)" in message
+
+
+# ---- nothing to score
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [
+        GOOD_RUN[:0],
+        pd.DataFrame([], columns=["query_id", "doc_id", "score"]),
+        pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}),
+        {},
+        [],
+        iter(()),
+    ],
+    ids=lambda empty: type(empty).__name__,
+)
+@pytest.mark.parametrize(
+    "measure", [AP, RBP, ir_measures.nDCG @ 10, TBG(lengths={"a": 1}), CWLA(C="inst(2)", A="err", max_rel=2)]
+)
+def test_an_empty_run_scores_nothing(measure, empty):
+    qrels_of_two = pd.concat([GOOD_QRELS, qrels(("302", "a", 1))])
+    found = list(ir_measures.cwla.iter_calc([measure], qrels_of_two, empty))
+    assert [(m.query_id, m.value) for m in found] == [("301", 0.0), ("302", 0.0)]
+    assert isinstance(found[0].value, float)
+
+
+def test_an_empty_run_needs_no_lengths():
+    assert ir_measures.cwla.calc_aggregate([TBG], GOOD_QRELS, GOOD_RUN[:0])[TBG] == 0.0
+
+
+def test_no_judgments_at_all():
+    assert list(ir_measures.cwla.iter_calc([AP, RBP], GOOD_QRELS[:0], GOOD_RUN)) == []
+    assert np.isnan(ir_measures.cwla.calc_aggregate([AP], GOOD_QRELS[:0], GOOD_RUN)[AP])
+
+
+def test_judgments_without_anything_relevant():
+    parts = [("ap1", "erg", "none"), ("rr", "err", "none"), ("ap2", "avg", "all"), ("rbp(0.5)", "erg", "ideal")]
+    own = [CWLA(C=C, A=A, max_rel=1, norm=norm) for C, A, norm in parts]
+    theirs = [AP, ir_measures.nDCG, ir_measures.nDCG @ 3, ir_measures.Rprec, ir_measures.ERR @ 10]
+    measures = [*own, *theirs, TBG(norm="ideal", lengths={"a": 1, "b": 1, "c": 1})]
+    found = ir_measures.cwla.calc_aggregate(measures, qrels(("a", 0), ("b", -2)), GOOD_RUN)
+    assert set(found.values()) == {0.0}
+
+
+def test_a_frame_without_columns():
+    with pytest.raises(BadJudgments, match=r"^the judgments have no column 'query_id'; there is none\.$"):
+        evaluate(pd.DataFrame(), GOOD_RUN, ["AP"])
+
+
+def test_no_topic_in_common_scores_nothing_and_shows_both_sides():
+    with pytest.warns(UserWarning, match="no query in common") as warned:
+        found = ir_measures.cwla.calc_aggregate([AP, RBP], GOOD_QRELS, run(("301.0", "a", 1.0), ("302.0", "b", 1.0)))
+    assert set(found.values()) == {0.0}
+    assert "the run has '301.0', '302.0', the judgments '301'" in str(warned[0].message)
+
+
+def test_a_topic_in_common_is_enough(recwarn):
+    more = pd.concat([GOOD_RUN, run(("302", "b", 1.0))])
+    ir_measures.cwla.calc_aggregate([AP, RBP], GOOD_QRELS, more)
+    assert not [w for w in recwarn if "in common" in str(w.message)]
+
+
+def test_two_tables_under_one_name_are_not_mixed_up():
+    one = TBG(lengths=register_lengths("same_name", {"a": 1, "b": 1}))
+    other = TBG(lengths=register_lengths("same_name", {"a": 900, "b": 900}))
+    assert "two measures are called TBG(lengths='same_name')" in complaint_of(
+        BadParameter, ir_measures.cwla.evaluator, [one, other], GOOD_QRELS
+    )
+
+
+def test_true_and_false_are_grades():
+    frame = qrels(("a", 1), ("b", 0)).astype({"relevance": bool})
+    assert evaluate(frame, GOOD_RUN, ["AP"]).equals(evaluate(qrels(("a", 1), ("b", 0)), GOOD_RUN, ["AP"]))
+
+
+def test_a_table_that_has_none_of_the_documents_has_no_mean_for_them():
+    measure = TBG(lengths={"of another collection": 5}, missing="mean")
+    assert "none of" in complaint_of(MissingLength, evaluate, GOOD_QRELS, GOOD_RUN, [measure])
+
+
+def test_an_ideal_ranking_takes_the_time_of_documents_without_gain():
+    judged = qrels(("a", 1), ("b", 1), ("n", 0))
+    run = pd.DataFrame({"query_id": "301", "doc_id": ["a", "b", "n"], "score": [3.0, 2.0, 1.0]})
+    measure = CWLA(C="prec(3)", A="erg", gain="clicksave", effort="time", unseen=20, norm="ideal",
+                   lengths={"a": 100, "b": 300, "n": 5000})  # fmt: skip
+    assert evaluate(judged, run, [measure]).iloc[0, 0] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("form", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "Arrow"])
+def test_a_frame_of_several_runs(form):
+    rows = {"run": ["A", "B"], "query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [1.0, 2.0]}
+    with pytest.raises(BadRun, match=r"the column 'run' names 2 runs \('[AB]', '[AB]'\).*groupby"):
+        evaluate({"q": {"a": 1}}, form(rows), ["RR"])
+    assert evaluate({"q": {"a": 1}}, form(rows | {"run": ["A", "A"]}), ["RR"])["RR"].tolist() == [0.5]
+
+
+def test_a_dask_frame_is_for_the_cluster():
+    dataframe = pytest.importorskip("dask.dataframe")
+    rows = pd.DataFrame({"query_id": ["q"], "doc_id": ["a"], "score": [1.0]})
+    with pytest.raises(BadRun, match=r"Dask DataFrame: pyterrier_cwla\.evaluation\.cluster\.evaluate"):
+        evaluate({"q": {"a": 1}}, dataframe.from_pandas(rows, npartitions=1), ["RR"])

@@ -1,0 +1,930 @@
+"""Comparisons: every number is that of scipy called one by one, or of a plain loop; and every form says the same."""
+
+import io
+import itertools
+import json
+import re
+import shutil
+import subprocess
+import sys
+import warnings
+from contextlib import redirect_stdout
+from fractions import Fraction
+from html.parser import HTMLParser
+from math import inf, sqrt
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, CWLAError, UnknownSpec
+from pyterrier_cwla.evaluation import significance
+from pyterrier_cwla.evaluation.driver import evaluate
+from pyterrier_cwla.evaluation.run_comparison import compare
+from tests.support.generated import as_pyterrier, collection, harmless
+
+stats = pytest.importorskip("scipy.stats")
+pytest.importorskip("statsmodels", reason="corrections are the extra [stats]")
+
+MEASURES = ["nDCG@10", "AP", "RR", "P@5", "TBG"]
+TESTED = ("t", "wilcoxon", "randomisation")
+
+
+def frames(queries, runs=3):
+    """Judgments of queries 1…n−1 and runs over queries 2…n."""
+    made = [collection(seed, queries=queries, lengths=True) for seed in range(runs)]
+    return made[0].qrels, {name: one.run for name, one in zip("abcdefgh", made, strict=False)}
+
+
+QRELS, RUNS = frames(queries=20)
+
+
+def by_query(qrels=QRELS, runs=RUNS, measures=MEASURES):
+    """Scores [queries, measures] by run."""
+    table = evaluate(qrels, runs, measures, by_query=True)
+    return {run: table.loc[run] for run in runs}
+
+
+def quickly(*given, **more):
+    """A comparison of which resamples and corrections do not matter."""
+    return compare(*given, **{"resamples": 200, "correction": None, **more})
+
+
+def compared(table, baseline):
+    return table[table.run != baseline]
+
+
+@pytest.fixture(scope="module")
+def found():
+    return compare(QRELS, RUNS, MEASURES, baseline="a", seed=7)
+
+
+# ---- the numbers
+
+
+def test_scores_are_those_of_evaluate():
+    """Means, sums of counts, geometric means: to the last bit."""
+    measures = [*MEASURES, "NumRel", "NumRet", "GeometricMean(measure='AP')"]
+    table = quickly(QRELS, RUNS, measures).table
+    wide = table.pivot(index="run", columns="measure", values="score")
+    pd.testing.assert_frame_equal(wide[measures], evaluate(QRELS, RUNS, measures), check_names=False, check_exact=True)
+    assert list(table.columns) == ["run", "measure", "score", "score_low", "score_high"]
+    assert list(zip(table.run, table.measure)) == list(itertools.product(RUNS, measures))
+
+
+@pytest.mark.parametrize("queries", [5, 12, 20, 60])
+def test_p_values_are_those_of_scipy_called_one_by_one(queries):
+    """With fewer than 13 queries, with zeros and ties, and with more than 50."""
+    qrels, runs = frames(queries)
+    scores = by_query(qrels, runs)
+    table = quickly(qrels, runs, MEASURES, baseline="b", seed=3, resamples=999).table
+    for row in compared(table, "b").itertuples():
+        one, base = (scores[run][row.measure].to_numpy() for run in (row.run, "b"))
+        d = np.round(one - base, 12)
+        assert row.p_t == pytest.approx(stats.ttest_rel(one, base).pvalue, rel=1e-9)
+        d_without_zeros = d[d != 0]
+        wilcoxon = stats.wilcoxon(d_without_zeros).pvalue if len(d_without_zeros) > 1 else 1.0
+        assert row.p_wilcoxon == pytest.approx(wilcoxon, rel=1e-9)
+        permuted = stats.permutation_test(
+            (d,), lambda d, axis: np.abs(np.round(d.sum(axis), 10)), permutation_type="samples", n_resamples=999,
+            vectorized=True, alternative="greater", rng=np.random.default_rng(3),
+        ).pvalue  # fmt: skip
+        assert row.p_randomisation == pytest.approx(permuted, abs=1e-12)
+        assert row.effect == pytest.approx(stats.ttest_rel(one, base).statistic / sqrt(len(d)), rel=1e-9)
+        assert row.difference == pytest.approx(one.mean() - base.mean(), abs=1e-12)
+
+
+def loop_over_signs(values):
+    """The share of all signs with which the absolute value of the sum is at least as large; in fractions."""
+    values = [Fraction(float(v)) for v in values]
+    sums = [sum(s * v for s, v in zip(signs, values)) for signs in itertools.product((1, -1), repeat=len(values))]
+    return sum(abs(total) >= abs(sum(values)) for total in sums) / len(sums)
+
+
+def mean_ranks(values):
+    return [sum(w < v for w in values) + (1 + sum(w == v for w in values)) / 2 for v in values]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_exact_tests_are_plain_loops_over_all_signs(seed):
+    """Also where differences are 0, tie, or cancel."""
+    d = np.random.default_rng(seed).integers(-3, 4, (5, 9)) / 8
+    p = significance.randomisation_test(d, 1000, seed=0)
+    assert p == pytest.approx([loop_over_signs(one) for one in d], abs=1e-12)
+    ranks = [np.sign(one[one != 0]) * mean_ranks(np.abs(one[one != 0]).tolist()) for one in d]
+    assert significance.wilcoxon_test(d) == pytest.approx([loop_over_signs(one) for one in ranks], abs=1e-12)
+
+
+def test_signs_are_random_only_where_there_are_too_many():
+    d = np.random.default_rng(0).normal(0.3, 1, (4, 10))
+    exact = significance.randomisation_test(d, 2**10, seed=0)
+    assert (exact == significance.randomisation_test(d, 2**10, seed=1)).all()
+    random = significance.randomisation_test(d, 2**10 - 1, seed=0)
+    assert (random != exact).any()
+    assert random == pytest.approx(exact, abs=0.1)
+
+
+def drawn_signs(n, resamples, seed):
+    """The signs that scipy draws."""
+    drawn = []
+    stats.permutation_test(
+        (np.ones(n),), lambda signs, axis: drawn.append(signs) or signs.sum(axis), permutation_type="samples",
+        n_resamples=resamples, vectorized=True, rng=np.random.default_rng(seed),
+    )  # fmt: skip
+    observed, *random = drawn
+    assert observed.tolist() == [1] * n
+    return np.concatenate(random)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_of_random_signs_p_is_one_more_than_the_count_over_one_more_than_the_draws(seed):
+    """Phipson and Smyth (2010), section 4: (b + 1)/(m + 1), b of the m draws at least as extreme; two-sided."""
+    d = np.random.default_rng(seed).integers(-8, 9, (5, 20)) / 16
+    signs = drawn_signs(20, 300, seed)
+    expected = []
+    for one in d:
+        sums = [sum(s * v for s, v in zip(drawn, one)) for drawn in signs.tolist()]
+        expected.append((sum(abs(total) >= abs(sum(one)) for total in sums) + 1) / 301)
+    assert significance.randomisation_test(d, 300, seed).tolist() == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("n", [4, 20, 200])
+def test_where_the_mean_difference_is_0_every_sign_is_as_large(n, seed):
+    d = np.repeat(np.random.default_rng(7).random((3, n // 2)), 2, axis=1) * np.tile([1, -1], n // 2)
+    d[2] = 0
+    assert significance.randomisation_test(d, 150, seed).tolist() == [1.0, 1.0, 1.0]
+    assert significance.randomisation_test(significance.without_noise(d / 3, 1.0), 150, seed).tolist() == [
+        1.0,
+        1.0,
+        1.0,
+    ]
+
+
+def test_random_signs_come_near_to_all_signs():
+    """In 4 standard errors, of 40 comparisons at once."""
+    d = np.random.default_rng(5).normal(0.2, 1, (40, 14))
+    exact = np.array([loop_over_signs(one) for one in np.round(d[:3] * 64) / 64])
+    d[:3] = np.round(d[:3] * 64) / 64
+    every = significance.randomisation_test(d, 2**14, seed=0)
+    assert every[:3] == pytest.approx(exact, abs=1e-15)
+    random = significance.randomisation_test(d, 2**13, seed=1)
+    assert (np.abs(random - every) <= 4 * np.sqrt(every * (1 - every) / 2**13) + 1 / 2**13).all()
+
+
+@pytest.mark.parametrize("digit", [5, 15, 25])
+def test_equal_sums_tie_wherever_they_are_cut_off(digit):
+    """Sums that end in a 5 are not rounded up in one order of adding and down in another."""
+    rng = np.random.default_rng(digit)
+    d = np.round(rng.random((50, 6)), 3)
+    d[:, 0] += digit * 1e-11  # the sum's eleventh digit is a 5
+    expected = [loop_over_signs([round(v * 1e13) for v in one]) for one in d.tolist()]
+    assert significance.randomisation_test(d, 64, seed=0) == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize(("queries", "resamples"), [(2, 100), (6, 100), (7, 100), (30, 100), (30, 999)])
+def test_the_lowest_p_is_that_of_differences_that_are_all_alike(queries, resamples):
+    """All signs: those as they are and all of them turned. Random signs: only those as they are, and none that was drawn."""
+    signs, lowest = significance.lowest_p_of_randomisation(queries, resamples)
+    assert signs == ("all signs" if 2**queries <= resamples else "random signs")
+    p = significance.randomisation_test(np.ones((1, queries)), resamples, seed=0)
+    assert p == lowest if signs == "all signs" or queries == 30 else p >= lowest
+
+
+def test_wilcoxon_decides_between_exact_and_approximate_for_each_comparison_alone():
+    """For an array, scipy decides once for all: one tie would make every p an approximation."""
+    rng = np.random.default_rng(0)
+    clean, tied = rng.normal(0.2, 1, 20), np.repeat(rng.normal(0.2, 1, 10), 2)
+    zeros = np.append(clean[:17], np.zeros(3))
+    p = significance.wilcoxon_test(np.stack([clean, tied, zeros]))
+    exact, approximate = ({"method": method} for method in ("exact", "asymptotic"))
+    assert p[0] == stats.wilcoxon(clean, **exact).pvalue != stats.wilcoxon(clean, **approximate).pvalue
+    assert p[1] == stats.wilcoxon(tied, **approximate).pvalue
+    assert p[2] == stats.wilcoxon(clean[:17], **exact).pvalue
+
+
+def holm(p):
+    """Holm (1979), step by step."""
+    order = sorted(range(len(p)), key=lambda i: p[i])
+    corrected, highest = [0.0] * len(p), 0.0
+    for step, i in enumerate(order):
+        highest = max(highest, min(1.0, (len(p) - step) * p[i]))
+        corrected[i] = highest
+    return corrected
+
+
+@pytest.mark.parametrize("test", TESTED)
+def test_the_correction_is_over_runs_and_measures_together(found, test):
+    rows = compared(found.table, "a")
+    assert len(rows) == 2 * len(MEASURES) == found.about["comparisons"]
+    assert rows[f"p_{test}_corrected"].tolist() == pytest.approx(holm(rows[f"p_{test}"].tolist()), abs=1e-15)
+
+
+def test_corrections_by_name():
+    given = {"baseline": "a", "resamples": 200}
+    raw = compared(compare(QRELS, RUNS, MEASURES, correction=None, **given).table, "a")
+    assert (raw.p_t_corrected == raw.p_t).all()
+    bonferroni = compared(compare(QRELS, RUNS, MEASURES, correction="bonferroni", **given).table, "a")
+    assert bonferroni.p_t_corrected.tolist() == pytest.approx([min(1, p * len(raw)) for p in raw.p_t])
+    ordered = raw.p_t.sort_values()
+    steps = (ordered * len(raw) / np.arange(1, len(raw) + 1))[::-1].cummin().clip(upper=1)
+    benjamini = compared(compare(QRELS, RUNS, MEASURES, correction="fdr_bh", **given).table, "a")
+    assert benjamini.p_t_corrected.tolist() == pytest.approx(steps[raw.index].tolist())
+    for name in significance.CORRECTIONS:
+        p = compared(compare(QRELS, RUNS, ["AP", "NumRel"], correction=name, **given).table, "a").p_t_corrected
+        assert p.between(0, 1).all()
+
+
+def test_intervals_are_those_of_a_plain_loop_over_the_same_resamples():
+    scores = by_query()
+    n = len(scores["a"])
+    table = quickly(QRELS, RUNS, MEASURES, baseline="a", resamples=400, seed=5, confidence=0.9).table
+    drawn = np.random.default_rng(5).integers(0, n, (400, n))
+    for row in table.itertuples():
+        one, base = (scores[run][row.measure].to_numpy() for run in (row.run, "a"))
+        means = [np.mean([one[q] for q in queries]) for queries in drawn]
+        assert (row.score_low, row.score_high) == pytest.approx(tuple(np.quantile(means, [0.05, 0.95])), abs=1e-9)
+        if row.run != "a":
+            means = [np.mean([one[q] - base[q] for q in queries]) for queries in drawn]
+            found = (row.difference_low, row.difference_high)
+            assert found == pytest.approx(tuple(np.quantile(means, [0.05, 0.95])), abs=1e-9)
+
+
+def test_intervals_cover_what_they_should():
+    """Within 4 standard errors of 94 %: with 40 queries the percentile bootstrap is that little short of 95 %."""
+    scores = np.random.default_rng(2).normal(0.3, 0.2, (1000, 40))
+    low, high = significance.intervals(scores, lambda means: means, 0.95, 1000, seed=1)
+    assert ((low <= 0.3) & (0.3 <= high)).mean() == pytest.approx(0.94, abs=4 * sqrt(0.94 * 0.06 / 1000))
+
+
+def test_counts_are_sums_with_intervals_of_sums():
+    named = {"retrieved": "NumRet(rel=1)", "share": "P@5"}
+    table = compare(QRELS, RUNS, named, baseline="a").table.set_index(["run", "measure"])
+    counts = {run: of_run["NumRet(rel=1)"].to_numpy() for run, of_run in by_query(measures=["NumRet(rel=1)"]).items()}
+    n, row = len(counts["a"]), table.loc["b", "retrieved"]
+    assert row.difference == counts["b"].sum() - counts["a"].sum()
+    drawn = np.random.default_rng(0).integers(0, n, (10_000, n))
+    d = (counts["b"] - counts["a"])[drawn].sum(axis=1)
+    assert (row.difference_low, row.difference_high) == pytest.approx(tuple(np.quantile(d, [0.025, 0.975])), abs=1e-6)
+
+
+def test_geometric_means_are_compared_on_their_logarithms():
+    measure = "GeometricMean(measure='AP')"
+    logs = {run: of_run[measure].to_numpy() for run, of_run in by_query(measures=[measure]).items()}
+    row = compare(QRELS, RUNS, [measure], baseline="a").table.set_index("run").loc["b"]
+    gm = {run: np.exp(values.mean()) for run, values in logs.items()}
+    assert row.score == pytest.approx(gm["b"])
+    assert row.difference == pytest.approx(gm["b"] - gm["a"])
+    n = len(logs["a"])
+    drawn = np.random.default_rng(0).integers(0, n, (10_000, n))
+    of_resamples = {run: np.exp(values[drawn].mean(axis=1)) for run, values in logs.items()}
+    ends = [np.quantile(of_resamples["b"], 0.025), np.quantile((of_resamples["b"] - of_resamples["a"]), 0.975)]
+    assert [row.score_low, row.difference_high] == pytest.approx(ends, abs=1e-9)
+    assert row.p_t == pytest.approx(stats.ttest_rel(logs["b"], logs["a"]).pvalue)
+
+
+# ---- what must hold
+
+
+def test_swapping_the_runs_negates_the_difference():
+    one, other = (
+        compared(quickly(QRELS, RUNS, MEASURES, baseline=baseline).table, baseline).set_index(["run", "measure"])
+        for baseline in "ab"
+    )
+    one, other = one.loc["b"], other.loc["a"]
+    assert (one.difference == -other.difference).all()
+    assert (one.effect == -other.effect).all()
+    assert one.difference_low.to_numpy() == pytest.approx(-other.difference_high.to_numpy(), abs=1e-12)
+    for test in TESTED:
+        assert one[f"p_{test}"].to_numpy() == pytest.approx(other[f"p_{test}"].to_numpy(), abs=1e-12)
+
+
+def test_the_order_of_queries_changes_nothing_that_is_not_random():
+    qrels, runs = frames(queries=12)
+    other = [*qrels.query_id.unique()[::-1]]
+    moved = pd.concat([qrels[qrels.query_id == query] for query in other])
+    one, other = (compare(q, runs, MEASURES, baseline="a").table for q in (qrels, moved))
+    exact = ["score", "effect", "p_t", "p_wilcoxon", "p_randomisation"]
+    pd.testing.assert_frame_equal(one[exact], other[exact], rtol=1e-12)
+
+
+def test_a_constant_moves_scores_and_no_difference():
+    """Quarters and halves, which floats have exactly."""
+    scores = np.random.default_rng(0).integers(0, 5, (2, 25)) / 4
+
+    def ends(values):
+        return significance.intervals(values, lambda means: means, 0.95, 500, seed=0)
+
+    assert np.subtract(ends(scores + 0.5), ends(scores)) == pytest.approx(np.full((2, 2), 0.5), abs=1e-12)
+    d, moved = scores[:1] - scores[1:], (scores[:1] + 0.5) - (scores[1:] + 0.5)
+    assert significance.t_test(d) == significance.t_test(moved)
+
+
+def test_the_same_seed_gives_the_same_table():
+    one, same, other = (quickly(QRELS, RUNS, MEASURES, baseline="a", seed=seed, resamples=500) for seed in (1, 1, 2))
+    pd.testing.assert_frame_equal(one.table, same.table, check_exact=True)
+    assert one.about == same.about
+    assert (one.table.score_low != other.table.score_low).any()
+    assert (compared(one.table, "a").p_randomisation != compared(other.table, "a").p_randomisation).any()
+    assert (compared(one.table, "a").p_t == compared(other.table, "a").p_t).all()
+
+
+def test_how_many_are_resampled_at_a_time_changes_nothing(monkeypatch, found):
+    monkeypatch.setattr(significance, "_CELLS", 19 * 37)
+    pd.testing.assert_frame_equal(compare(QRELS, RUNS, MEASURES, baseline="a", seed=7).table, found.table)
+
+
+def test_the_same_run_twice_differs_in_nothing():
+    """No warning, no NaN: the difference is 0 and p is 1."""
+    runs = {"a": RUNS["a"], "again": RUNS["a"].sample(frac=1, random_state=0), "b": RUNS["b"]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for correction in ("holm", "sidak", "holm-sidak", "fdr_by"):
+            table = quickly(QRELS, runs, MEASURES, baseline="a", correction=correction).table
+            rows = table[table.run == "again"]
+            assert (rows[["difference", "difference_low", "difference_high", "effect"]] == 0).all(axis=None)
+            assert (rows[[c for c in rows if c.startswith("p_")]] == 1).all(axis=None)
+
+
+def test_noise_in_the_last_bit_is_no_difference():
+    assert 0.1 + 0.2 != 0.3
+    d = significance.without_noise(np.full((1, 20), 0.1 + 0.2) - 0.3, largest=0.3)
+    assert (significance.t_test(d), significance.wilcoxon_test(d), significance.effect_sizes(d)) == (1, 1, 0)
+
+
+def test_equal_differences_of_different_scores_tie():
+    """1/3 − 1/12 and 0.7 − 0.45 are 1/4, and their floats are not."""
+    raw = np.array([[1 / 3 - 1 / 12, 0.7 - 0.45, 0.1 - 0.35]])
+    assert len(set(np.abs(raw[0]))) == 3
+    assert np.abs(significance.without_noise(raw, largest=0.7)).tolist() == [[0.25, 0.25, 0.25]]
+
+
+@pytest.mark.parametrize("part", [0.2, 1 / 3, 1 / 7])
+def test_equal_sums_of_different_differences_tie(part):
+    """1/3 + 1/3 and 2/3 are the same, also where floats or their first digits differ: as in whole numbers of thirds."""
+    parts = np.random.default_rng(1).integers(-4, 5, (6, 9))
+    d = significance.without_noise(parts * part * 7.3, largest=7.3)
+    p = significance.randomisation_test(d, 1000, seed=0)
+    assert p == pytest.approx([loop_over_signs(one) for one in parts], abs=1e-12)
+
+
+def test_runs_that_score_the_same_have_the_same_intervals_to_the_last_bit():
+    """A product of matrices may add up equal rows in different orders."""
+    scores = np.tile(np.random.default_rng(0).random(43) / 3, (7, 1))
+    ends = significance.intervals(scores, lambda means: means - means[0], 0.95, 1001, seed=0)
+    assert not np.any(ends)
+
+
+def test_the_same_difference_everywhere_is_infinitely_sure_for_t_only():
+    d = np.full((1, 6), -0.25)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert significance.t_test(d) == 0
+        assert significance.effect_sizes(d) == -inf
+        assert significance.wilcoxon_test(d) == significance.randomisation_test(d, 100, 0) == 2 / 2**6
+
+
+def test_a_baseline_is_not_compared_with_itself(found):
+    own = found.table[found.table.run == "a"]
+    compared_columns = [c for c in found.table if not c.startswith(("run", "measure", "score"))]
+    assert own[compared_columns].isna().all(axis=None)
+    assert compared(found.table, "a").notna().all(axis=None)
+
+
+def test_queries_that_a_run_does_not_answer_score_0():
+    short = RUNS["b"][RUNS["b"].query_id.isin(["2", "3", "4"])]
+    found = quickly(QRELS, {"a": RUNS["a"], "short": short}, ["AP"], baseline="a")
+    scores = by_query(measures=["AP"])["b"].AP
+    row = found.table.set_index("run").loc["short"]
+    assert row.score == pytest.approx(scores[["2", "3", "4"]].sum() / len(scores))
+    assert found.about["unanswered"] == {"a": 1, "short": len(scores) - 3}
+    assert "Queries that a run does not answer score 0: a (1), short (16)." in found.notes()
+
+
+def test_two_queries_are_enough_and_one_is_not():
+    two = quickly(QRELS[QRELS.query_id.isin(["2", "3"])], RUNS, ["AP"], baseline="a")
+    assert two.table.notna().sum().sum() == 3 * 5 + 2 * 10
+    assert (compared(two.table, "a").p_randomisation >= 2 / 2**2).all()
+    with pytest.raises(BadJudgments, match="only '2' is judged: intervals and tests need at least two queries"):
+        quickly(QRELS[QRELS.query_id == "2"], RUNS, ["AP"])
+
+
+def test_runs_come_in_all_forms(tmp_path):
+    """As PyTerrier's results, and as files; and a run alone."""
+    path = tmp_path / "a.run"
+    RUNS["a"].assign(q0="Q0", rank=0, tag="a")[["query_id", "q0", "doc_id", "rank", "score", "tag"]].to_csv(
+        path, sep=" ", header=False, index=False
+    )
+    expected = quickly(QRELS, {"a": RUNS["a"], "b": RUNS["b"]}, ["AP"], baseline="a").table
+    found = quickly(as_pyterrier(QRELS), {"a": path, "b": as_pyterrier(RUNS["b"])}, ["AP"], baseline="a").table
+    pd.testing.assert_frame_equal(found, expected)
+    alone = quickly(QRELS, RUNS["a"], "AP").table
+    assert alone[["run", "measure"]].to_numpy().tolist() == [["run", "AP"]]
+
+
+def test_what_to_report_stands_in_about(found):
+    import pyterrier_cwla
+
+    about = found.about
+    assert about["version"] == pyterrier_cwla.__version__
+    assert about["query_ids"] == list(dict.fromkeys(QRELS.query_id))
+    assert (about["queries"], about["seed"], about["baseline"], about["alpha"]) == (19, 7, "a", 0.05)
+    assert compare(QRELS, RUNS, {"time": "TBG"}).about["measures"] == {"time": "TBG"}
+    json.dumps(about)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"baseline": "A"}, BadParameter, "no run 'A' to be the baseline. Near: 'a'."),
+        ({"baseline": "x"}, BadParameter, "no run 'x' to be the baseline. There is: a, b, c."),
+        ({"test": "wilcoxson"}, BadParameter, "no test 'wilcoxson'. Near: 'wilcoxon'."),
+        ({"correction": "Holms"}, BadParameter, "no correction 'Holms'. Near: 'holm', 'holm-sidak', 'hommel'."),
+        ({"confidence": 95}, BadParameter, "confidence=95 must be between 0 and 1"),
+        ({"resamples": 10}, BadParameter, "resamples=10 must be a whole number, and at least 100"),
+        ({"seed": None}, BadParameter, "seed=None must be a whole number"),
+        ({"measures": []}, BadParameter, "there is no measure to compare by"),
+        ({"measures": ["AQ"]}, CWLAError, "no measure 'AQ'"),
+        ({"runs": {}}, BadRun, "there is no run"),
+        ({"runs": {"a": RUNS["a"]}, "baseline": "a"}, BadParameter, "'a' is the only run"),
+        ({"runs": {"a": RUNS["a"], "x": {"301": {"d1": 1.0}}}}, BadRun,
+         "x: none of the 19 judged queries .* Are their ids the same"),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
+def test_what_is_wrong_is_said(given, error, message):
+    with pytest.raises(error, match=message):
+        compare(**{"qrels": QRELS, "runs": RUNS, "measures": ["AP"], **given})
+
+
+def test_without_statsmodels_there_is_a_way_out(monkeypatch):
+    monkeypatch.setitem(sys.modules, "statsmodels.stats.multitest", None)
+    with pytest.raises(CWLAError, match=r"pip install 'pyterrier-cwla\[stats\]'; or write correction=None"):
+        compare(QRELS, RUNS, ["AP"], baseline="a")
+    assert compare(QRELS, RUNS, ["AP"], baseline="a", correction=None).about["correction"] is None
+    assert len(compare(QRELS, RUNS, ["AP"]).table) == 3
+
+
+def test_importing_it_imports_nothing_heavy():
+    code = "import sys, pyterrier_cwla.evaluation.run_comparison; print([m for m in ('statsmodels', 'scipy.stats') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+# ---- the forms
+
+
+@pytest.fixture(scope="module")
+def clear():
+    """Four runs by three measures, of which the perfect one is significantly better and the reversed one worse."""
+    rng = np.random.default_rng(0)
+    qrels = {f"q{q}": {f"d{d}": int(d < 4) for d in range(12)} for q in range(16)}
+    noise = {q: dict(zip(judged, rng.normal(0, 1, len(judged)).tolist())) for q, judged in qrels.items()}
+
+    def run(weight):
+        return {q: {d: noise[q][d] + weight * grade for d, grade in judged.items()} for q, judged in qrels.items()}
+
+    runs = {"base_line & co": run(1.0), "<b>best</b>": run(9.0), "worst#1": run(-9.0), "same": run(1.0)}
+    return compare(qrels, runs, {"nDCG@5": "nDCG@5", "AP_%": "AP", "R <1>": "RR"}, baseline="base_line & co")
+
+
+def test_marks_are_those_of_the_table(clear):
+    wide = clear.wide()
+    for row in compared(clear.table, "base_line & co").itertuples():
+        expected = ("▲" if row.difference > 0 else "▼") if row.p_t_corrected < 0.05 else ""
+        assert (expected == {"<b>best</b>": "▲", "worst#1": "▼", "same": ""}[row.run]) or row.measure == "R <1>"
+        text = wide.loc[row.run, row.measure]
+        assert text.startswith(f"{row.score:.3f}{expected} ")
+        ends = [float(number) for number in re.findall(r"-?\d+\.\d+", text)]
+        assert ends == pytest.approx([row.score, row.difference, row.difference_low, row.difference_high], abs=5.1e-4)
+
+
+def test_the_test_that_marks_is_chosen_beforehand():
+    """Of five queries the randomisation test cannot find anything, and says so."""
+    qrels, runs = frames(queries=6)
+    found = compare(qrels, runs, ["AP", "RR"], baseline="a", test="randomisation", resamples=100)
+    assert not found.wide().map(lambda text: "▲" in text or "▼" in text).any(axis=None)
+    assert found.notes()[-1] == (
+        "The randomisation test cannot go below p = 0.062, 0.25 when corrected for 4 comparisons: there are too few"
+        " queries."
+    )
+    other = compare(QRELS, RUNS, MEASURES, baseline="a", test="randomisation", resamples=100)
+    assert other.notes()[-1].endswith("0.099 when corrected for 10 comparisons: give more resamples.")
+    enough = compare(QRELS, RUNS, MEASURES, baseline="a", test="randomisation", resamples=1000)
+    assert "cannot go below" not in " ".join(enough.notes())
+
+
+def test_what_stands_beside_the_score(clear):
+    row = clear.table.iloc[0]
+    assert clear.wide("score").iloc[0, 0] == f"{row.score:.3f} [{row.score_low:.3f}, {row.score_high:.3f}]"
+    assert clear.wide().iloc[0, 0] == clear.wide(None).iloc[0, 0] == f"{row.score:.3f}"
+    with pytest.raises(BadParameter, match="interval='both' must be 'difference', 'score' or None"):
+        clear.wide("both")
+    alone = compare(QRELS, RUNS, ["AP"])
+    pd.testing.assert_frame_equal(alone.wide(), alone.wide("score"))
+
+
+def test_notes_say_test_correction_comparisons_and_queries(clear):
+    text = " ".join(clear.notes())
+    assert "Means over 16 queries." in text
+    assert "p < 0.05 in a paired t-test over queries, Holm-corrected for all 9 comparisons of the table." in text
+    assert "95% confidence interval (percentile bootstrap over queries, 10,000 resamples)" in text
+    plain = " ".join(compare(QRELS, RUNS, ["AP"], baseline="a", correction=None, confidence=0.99).notes())
+    assert "p < 0.01 in a paired t-test over queries, not corrected for all 2 comparisons of the table." in plain
+    kinds = compare(QRELS, RUNS, ["AP", "NumRel", "GeometricMean(measure='AP')"], baseline="a").notes()[0]
+    assert kinds == ("Means over 19 queries; of NumRel the sum; of GeometricMean(measure='AP') the geometric mean"
+                     " (tested on logarithms).")  # fmt: skip
+
+
+def test_numbers_of_any_size_are_readable():
+    runs = {"a": RUNS["a"], "b": RUNS["b"].groupby("query_id").head(7)}
+    wide = quickly(QRELS, runs, ["NumRet", "NumRet(rel=1)", "AP"], baseline="a").wide("score")
+    assert wide.loc["b", "NumRet"] == "126▼ [112, 133]"
+    assert re.fullmatch(r"0\.\d{3}▼ \[0\.\d{3}, 0\.\d{3}\]", wide.loc["b", "AP"])
+    long = {"long": "CWLA(C='rbp(0.99)',A='items',max_rel=3)"}  # 100 documents that a user sees, of 18 queries
+    assert quickly(QRELS, RUNS, long).wide().loc["a", "long"].startswith("94.74 [")
+    assert "-0.000" not in quickly(QRELS, {"a": RUNS["a"], "b": RUNS["a"]}, ["AP"], baseline="a").wide().to_string()
+
+
+class Structure(HTMLParser):
+    """Tags that are opened and closed, and the text between them."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.open, self.tags, self.text = [], set(), ""
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_html_is_well_formed_and_escaped(clear):
+    html = Structure(clear._repr_html_())
+    assert not html.open
+    for name in [*clear.runs, *clear.measures, *clear.notes(), "Bold: the highest."]:
+        assert name in html.text
+    assert "<b>best</b>" not in clear._repr_html_()
+    best = clear.table.loc[clear.table[clear.table.measure == "AP_%"].score.idxmax()].score
+    assert f"<b>{best:.3f}</b>▲" in clear._repr_html_()
+    assert 'title="d_z +' in clear._repr_html_()
+
+
+def test_the_name_of_a_run_may_be_any():
+    found = quickly(QRELS, {1: RUNS["a"], 'say "x"': RUNS["b"]}, ["AP"], baseline=1)
+    assert Structure(found._repr_html_()).text.count('say "x"') == 2  # in the table, and among the notes
+    assert found.to_latex().count("say") == 2
+    assert found.wide().index.tolist() == [1, 'say "x"']
+
+
+def test_text_is_the_wide_table_and_what_it_means(clear):
+    assert repr(clear) == "\n".join([clear.wide().to_string(), *clear.notes()])
+    assert "Bold" not in repr(clear)
+
+
+def balanced(latex):
+    """Whether braces, environments and formulas are closed, and rows have as many cells as the table has columns."""
+    text = "\n".join(line for line in latex.split("\n") if not line.startswith("%"))
+    assert not re.search(r"(?<!\\)[%#~^_](?!\{\\(up|down)arrow\})", text)
+    plain = re.sub(r"\\([&%$#_{}]|\\)", lambda m: "\n" if m[1] == "\\" else "", text)
+    depth = list(itertools.accumulate({"{": 1, "}": -1}.get(c, 0) for c in plain))
+    assert min(depth) == depth[-1] == 0
+    assert plain.count("$") % 2 == 0
+    open_ = []
+    for kind, name in re.findall(r"\\(begin|end)\{(\w+)\}", text):
+        assert kind == "begin" or open_.pop() == name
+        if kind == "begin":
+            open_.append(name)
+    assert not open_
+    columns = len(re.search(r"\\begin\{tabular\}\{(\w+)\}", text)[1])
+    rows = [line for line in text.split("\\toprule")[1].split("\\bottomrule")[0].split("\n") if "&" in line]
+    assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {columns - 1}
+    assert all(row.endswith("\\\\") and not row.startswith(("[", "*")) for row in rows)
+    return rows
+
+
+def test_latex_is_balanced_and_escaped(clear):
+    latex = clear.to_latex(label="tab:runs")
+    rows = balanced(latex)
+    assert rows[0] == r" & nDCG@5 & AP\_\% & R $<$1$>$ \\"
+    assert rows[1].startswith(r"base\_line \& co & 0.")
+    assert rows[2] == r"{\scriptsize baseline} &  &  &  \\"
+    assert rows[3].startswith(r"$<$b$>$best$<$/b$>$ & \textbf{1.000}\rlap{$^{\uparrow}$} & ")
+    assert r"worst\#1 & 0.000\rlap{$^{\downarrow}$} & " in latex
+    assert r"{\scriptsize $-$" in latex
+    assert r"\label{tab:runs}" in latex
+    assert (r"$\uparrow$ $\downarrow$: significantly higher or lower than base\_line \& co, $p <$ 0.05 in a paired t-test"
+            r" over queries, Holm-corrected for all 9 comparisons of the table.") in latex  # fmt: skip
+    for interval in ("score", None):
+        balanced(clear.to_latex(interval))
+    assert r"base\_line \& co {\scriptsize baseline} & 0." in clear.to_latex(None)
+    assert clear.to_latex(None).count("scriptsize") == 1
+    assert "\\caption{Mine.}" in clear.to_latex(caption="Mine.")
+
+
+def test_names_at_the_start_of_a_row_do_not_belong_to_the_row_before():
+    r"""LaTeX reads \\ [x] and \\ * as one command."""
+    found = quickly(QRELS, {"[x]": RUNS["a"], "*": RUNS["b"]}, ["AP"])
+    assert [row.split(" & ")[0] for row in balanced(found.to_latex())][1::2] == ["{[}x]", "{*}"]
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs LaTeX")
+def test_latex_compiles(tmp_path):
+    names = ["[x] a_b & c", "<b>be|st</b>~^\\", "*worst#1 {$%}"]
+    found = quickly(QRELS, dict(zip(names, RUNS.values())), {"nDCG_@5": "nDCG@5", "#": "NumRet"}, baseline=names[0],
+                    correction="sidak")  # fmt: skip
+    tables = "".join(found.to_latex(interval, label=f"t{interval}") for interval in ("difference", "score", None))
+    document = f"\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}{tables}\\end{{document}}"
+    (tmp_path / "t.tex").write_text(document)
+    done = subprocess.run(
+        ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "t.tex"], cwd=tmp_path, capture_output=True
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_only_the_highest_is_bold(clear):
+    for of_measure in clear.table.groupby("measure"):
+        bold = {run for (run, measure), cell in clear.cells().items() if measure == of_measure[0] and cell.best}
+        assert bold == set(of_measure[1].run[of_measure[1].score == of_measure[1].score.max()])
+    same = quickly(QRELS, {"a": RUNS["a"], "b": RUNS["a"]}, ["AP", "NumRel"])
+    assert not any(cell.best for cell in same.cells().values())
+
+
+# ---- the terminal
+
+
+def printed(found, width):
+    from rich.console import Console
+
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    console.print(found)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 140, 400])
+def test_a_table_fits_the_terminal(clear, width):
+    pytest.importorskip("rich")
+    text = printed(clear, width)
+    assert max(map(len, text.split("\n"))) <= width
+    lines = [line.split() for line in text.split("\n")]
+    for measure in clear.measures:
+        assert measure.split() in lines
+    for row in clear.table.itertuples():
+        assert f"{row.score:.3f}" in text
+
+
+def test_wide_terminals_show_everything(clear):
+    pytest.importorskip("rich")
+    text = printed(clear, 140)
+    assert "Left out" not in text
+    row = clear.table.set_index(["run", "measure"]).loc["worst#1", "AP_%"]
+    p = {
+        name: "<.001" if row[f"p_{name}_corrected"] < 0.001 else f"{row[f'p_{name}_corrected']:.3f}"[1:]
+        for name in TESTED
+    }
+    expected = (
+        f"worst#1 {row.score:.3f}▼ [{row.score_low:.3f}, {row.score_high:.3f}] {row.difference:+.3f}"
+        f" [{row.difference_low:.3f}, {row.difference_high:.3f}] {row.effect:+.2f} {p['t']} {p['wilcoxon']}"
+        f" {p['randomisation']}"
+    )
+    assert expected in [" ".join(line.split()) for line in text.split("\n")]
+
+
+def test_narrow_terminals_say_what_is_left_out(clear):
+    pytest.importorskip("rich")
+    steps = ["p by wilcoxon", "p by randomisation", "d_z", "intervals of scores", "intervals of Δ"]
+    for width, left_out in {80: 1, 76: 2, 70: 3, 60: 4, 50: 5}.items():
+        text = " ".join(printed(clear, width).split())
+        assert text.endswith(f"Left out at this width: {', '.join(steps[:left_out])}.")
+        assert ("In brackets" in text) == (left_out < 5)
+        assert ("d_z: " in text) == (left_out < 3)
+        assert "Δ: " in text
+        assert "p-values" in text
+
+
+def test_without_a_baseline_there_are_scores_and_intervals():
+    pytest.importorskip("rich")
+    text = printed(quickly(QRELS, RUNS, ["AP"]), 80)
+    assert "Δ" not in text
+    assert "d_z" not in text
+    assert "▲" not in text
+    assert "In brackets 95% confidence intervals" in text
+
+
+# ---- the command line
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Judgments and three runs as files; commands run beside them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    (tmp_path / "runs").mkdir()
+    QRELS.assign(i=0)[["query_id", "i", "doc_id", "relevance"]].to_csv("qrels.txt", sep=" ", header=False, index=False)
+    for name, run in RUNS.items():
+        run.assign(q0="Q0", rank=0, tag=name)[["query_id", "q0", "doc_id", "rank", "score", "tag"]].to_csv(
+            f"runs/{name}.txt", sep=" ", header=False, index=False
+        )
+    words = pd.concat(RUNS.values())[["doc_id", "doc_length"]].drop_duplicates("doc_id")
+    words.to_csv("words.tsv", sep="\t", header=["docno", "words"], index=False)
+    return tmp_path
+
+
+@pytest.fixture
+def cli(capsys):
+    """Runs a command: exit code, stdout, stderr."""
+    pytest.importorskip("typer", reason="the command line is the extra [cli]")
+    from pyterrier_cwla.cli.app import main
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main(["compare", "qrels.txt", "runs", *map(str, arguments)])
+        captured = capsys.readouterr()
+        return ended.value.code, captured.out, captured.err
+
+    return run
+
+
+def test_the_command_writes_what_the_package_computes(files, cli):
+    expected = compare("qrels.txt", {name: f"runs/{name}.txt" for name in RUNS}, ["AP", "RR"], baseline="b", seed=4)
+    given = ("-m", "AP", "-m", "RR", "--baseline", "b", "--seed", 4)
+    code, out, err = cli(*given, "--format", "csv")
+    assert (code, err) == (
+        0,
+        "Means over 19 queries.\nQueries that a run does not answer score 0: a (1), b (1), c (1).\n",
+    )
+    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(out)), expected.table, rtol=1e-15)
+    _, out, _ = cli(*given, "--format", "jsonl")
+    rows = [json.loads(line, parse_constant=pytest.fail) for line in out.splitlines()]
+    assert rows[3]["p_t"] is None
+    pd.testing.assert_frame_equal(pd.DataFrame(rows), expected.table, check_dtype=False)
+    assert cli(*given, "--format", "latex")[1:] == (expected.to_latex(), "")
+    assert cli(*given, "-o", "table.tex")[1:] == ("", "")
+    assert (files / "table.tex").read_text() == expected.to_latex()
+
+
+def test_the_command_prints_a_table(files, cli):
+    code, out, err = cli("-m", "AP", "--baseline", "a", "--test", "wilcoxon", "--correction", "none")
+    assert (code, err) == (0, "")
+    assert "p < 0.05 in Wilcoxon's signed-rank test over queries, not corrected for all 2 comparisons" in " ".join(
+        out.split()
+    )
+    assert "nDCG@10" in cli()[1]
+    assert "Without -m: nDCG@10, AP, RR" in cli()[1]
+
+
+def test_the_command_binds_lengths_and_keeps_the_names_of_measures(files, cli):
+    _, out, err = cli("-m", "TBG", "--lengths", "words.tsv", "-o", "c.parquet")
+    assert (out, err.count("TBG: with the lengths of words.tsv.")) == ("", 1)
+    import pyarrow.parquet
+
+    assert pd.read_parquet("c.parquet").measure.unique().tolist() == ["TBG"]
+    origin = json.loads(pyarrow.parquet.read_schema("c.parquet").metadata[b"pyterrier_cwla"])
+    assert origin["measures"] == {"TBG": "TBG(lengths='words.tsv')"}
+    assert (origin["queries"], origin["lengths"]["path"], origin["qrels"]) == (19, "words.tsv", "qrels.txt")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("--baseline", "d"), "no run 'd' to be the baseline. There is: a, b, c.\n"),
+        (
+            ("--correction", "holms"),
+            "no correction 'holms'. Near: 'holm', 'holm-sidak', 'hommel'. 'none' is for none.\n",
+        ),
+        (
+            ("-m", "TBG"),
+            "a: the lengths of documents are needed: give lengths= (a table, a path or a name), or a column doc_length"
+            " in the run. On the command line: --lengths FILE, --missing mean.\n",
+        ),
+    ],
+)
+def test_the_command_says_in_one_line_what_is_wrong(files, cli, arguments, line):
+    code, out, err = cli(*(("-m", "AP") if "-m" not in arguments else ()), *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err == line
+
+
+# ---- measures of other providers
+
+
+def test_measures_of_other_providers_are_compared_like_ours(tmp_path):
+    """In frames, with names of their own, and in files; their values are those of ir_measures."""
+    frames = [harmless(collection(seed, ties=False, shuffled=False)) for seed in (1, 2)]
+    qrels, runs = frames[0].qrels, {"one": frames[0].run, "other": frames[1].run}
+    names = ["SetF", "IPrec@0.1", "Compat", "nDCG(gains={0:1,1:4})", "AP"]
+    found = compare(qrels, runs, names, baseline="one", resamples=200)
+    for name in names:
+        measure = ir_measures.parse_measure(name)
+        for run, frame in runs.items():
+            (row,) = found.table[(found.table.run == run) & (found.table.measure == name)].itertuples()
+            assert row.score == pytest.approx(ir_measures.calc_aggregate([measure], qrels, frame)[measure], abs=1e-12)
+            assert row.score_low <= row.score <= row.score_high
+    named = compare(qrels, runs, {"F": "SetF", "P": "P@5"}, baseline="one", resamples=200).table
+    assert (
+        named[named.measure == "F"]["p_t"].tolist()[1] == found.table[found.table.measure == "SetF"]["p_t"].tolist()[1]
+    )
+    for name, run in runs.items():
+        lines = (f"{r.query_id} Q0 {r.doc_id} 1 {r.score} x\n" for r in run.itertuples())
+        (tmp_path / f"{name}.txt").write_text("".join(lines))
+    files = {name: tmp_path / f"{name}.txt" for name in runs}
+    assert compare(qrels, files, names, baseline="one", resamples=200).table.equals(found.table)
+
+
+def test_accuracy_has_a_value_only_where_something_relevant_is_retrieved():
+    """Alone and beside other measures."""
+    judged = {q: {"a": 1, "b": 0} for q in "123"}
+    run = {q: {"b": 2.0, "a": 1.0, "c": 0.5} for q in "123"}
+    for names in (["Accuracy"], ["SetF", "Accuracy"]):
+        assert compare(judged, run, names).table["score"].tolist()[-1] == 0.5
+        with pytest.raises(BadParameter, match="Accuracy has no value for query '2': leave"):
+            compare(judged, {**run, "2": {"b": 1.0}}, names)
+
+
+def test_measures_of_intents_are_compared_by_judgments_of_intents():
+    rows = [(q, d, 1, str((int(q) + n) % 2)) for q in "123" for n, d in enumerate("abc")]
+    qrels = pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance", "iteration"])
+    scores = [(q, d, s) for q in "123" for d, s in (("a", 2.0), ("x", 1.5), ("c", 1.0 + int(q)), ("b", 0.5))]
+    run = pd.DataFrame(scores, columns=["query_id", "doc_id", "score"])
+    measure = ir_measures.parse_measure("alpha_nDCG@3")
+    found = compare(qrels, {"one": run, "other": run.assign(score=-run.score)}, [measure, "IntentAware(measure='AP')"])
+    expected = ir_measures.calc_aggregate([measure], qrels, run)[measure]
+    assert 0 < expected < 1
+    assert found.table["score"][0] == pytest.approx(expected)
+
+
+def test_what_no_provider_computes_is_refused(monkeypatch):
+    monkeypatch.setattr(ir_measures.DefaultPipeline, "providers", [])
+    judged, run = {"1": {"a": 1}, "2": {"a": 1}}, {"1": {"a": 1.0}, "2": {"a": 1.0}}
+    with pytest.raises(UnknownSpec, match="SetF: no provider that is installed computes it"):
+        compare(judged, run, ["SetF"])
+
+
+# ---- real runs
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    ("folder", "names", "suffix", "queries"),
+    [
+        ("dl19", ["BM25", "BM25_RM3", "D_BERT_KD_TASB"], ".txt", 43),
+        ("trec-covid-r1", ["BM25R2", "BERT", "sab20.1.meta.docs"], ".gz", 30),
+    ],
+)
+def test_real_runs(data, folder, names, suffix, queries):
+    """scipy one by one says the same, and every interval holds its score."""
+    runs = {name: data / folder / "runs" / f"{name}{suffix}" for name in names}
+    qrels = data / folder / "qrels.txt"
+    found = quickly(qrels, runs, ["nDCG@10", "AP", "RR"], baseline=names[0])
+    assert found.about["queries"] == queries
+    scores = by_query(qrels, runs, ["nDCG@10", "AP", "RR"])
+    for row in found.table.itertuples():
+        assert row.score_low <= row.score <= row.score_high
+        if row.run != names[0]:
+            one, base = (scores[run][row.measure].to_numpy() for run in (row.run, names[0]))
+            d = np.round(one - base, 12)
+            assert row.p_t == pytest.approx(stats.ttest_rel(one, base).pvalue, rel=1e-9)
+            assert row.p_wilcoxon == pytest.approx(stats.wilcoxon(d[d != 0]).pvalue, rel=1e-9)
+            assert row.difference_low <= row.difference <= row.difference_high
+    better = {row.run for row in found.table.itertuples() if row.measure == "AP" and row.p_t_corrected < 0.05}
+    assert names[-1] in better
+
+
+@pytest.mark.parametrize(("correction", "says"), [("holm", True), ("hommel", False), ("simes-hochberg", False)])
+def test_what_randomisation_cannot_reach_is_said_where_it_is_known(correction, says):
+    """By Hochberg and Hommel, several lowest p-values keep each other low."""
+    judged = {str(q): {"a": 1, "b": 0} for q in range(6)}
+    worse = {q: {"a": 1.0, "b": 2.0} for q in judged}
+    better = {f"r{n}": {q: {"a": 2.0, "b": 1.0} for q in judged} for n in range(4)}
+    found = compare(
+        judged, {"worse": worse, **better}, ["RR"], baseline="worse", test="randomisation", correction=correction
+    )
+    assert bool(found.out_of_reach) == says
+    assert (found.table["p_randomisation_corrected"].min() < 0.05) != says
+
+
+def test_json_has_no_infinite_numbers(files):
+    run = {q: {"a": 1.0, "b": 2.0} for q in map(str, range(6))}
+    judged = {q: {"a": 1, "b": 0} for q in run}
+    better = {q: {"a": 2.0, "b": 1.0} for q in run}
+    assert np.isinf(compare(judged, {"x": run, "y": better}, ["RR"], baseline="x").table["effect"]).any()
+    (files / "all.txt").write_text("".join(f"{q} 0 a 1\n{q} 0 b 0\n" for q in run))
+    for name, scores in {"x": run, "y": better}.items():
+        lines = [f"{q} Q0 {d} 1 {score} {name}\n" for q, of_q in scores.items() for d, score in of_q.items()]
+        (files / f"{name}.run").write_text("".join(lines))
+    from pyterrier_cwla.cli.app import main
+
+    out = io.StringIO()
+    with pytest.raises(SystemExit), redirect_stdout(out):
+        main(["compare", "all.txt", "x.run", "y.run", "-m", "RR", "--baseline", "x", "--format", "jsonl"])
+    assert [json.loads(line, parse_constant=pytest.fail)["effect"] for line in out.getvalue().splitlines()] == [
+        None,
+        None,
+    ]

@@ -1,0 +1,130 @@
+"""The stop distribution: L(i) = V(i)·(1 − C(i)), Moffat et al. (2022), Eq. 5."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyterrier_cwla import CWLA, TBG, IntentAware, explain
+from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.evaluation import stop_distribution
+from pyterrier_cwla.rendering import plot_stops
+from tests.support.generated import collection
+
+MEASURES = {
+    "AdaptiveERR(max_rel=3)": lambda i, grade, G: 1 - (2 ** max(grade, 0) - 1) / 8,
+    "CWLA(C='rbp(0.8)',A='erg',max_rel=3)": lambda i, grade, G: 0.8,
+    "CWLA(C='inst(2)',A='erg',max_rel=3)": lambda i, grade, G: ((i + 3 - G / 3) / (i + 4 - G / 3)) ** 2,
+    "P@7": lambda i, grade, G: float(i < 7),
+    "INST(T=2,max_rel=3)": lambda i, grade, G: ((i + 3 - G / 3) / (i + 4 - G / 3)) ** 2 * (i < 1000),
+}
+
+
+@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize("depth", [None, 5, 45])
+def test_against_loops(name, depth):
+    """Rank by rank, on the list and below it."""
+    frames = collection(4, queries=8)
+    found = stop_distribution(frames.qrels, frames.run, name, depth=depth)
+    assert list(found.columns) == [*range((depth or 30) + 1), "later"]
+    grades = {(q, d): g for q, d, g in frames.qrels.itertuples(index=False)}
+    answered = {*frames.run.query_id} & {*frames.qrels.query_id}
+    assert {*found.index} == answered
+    for query in answered:
+        run = frames.run[frames.run.query_id == query]
+        ranking = [d for _, d in sorted(zip(np.float32(run.score), run.doc_id, strict=True), reverse=True)]
+        expected = walked(MEASURES[name], [grades.get((query, d), 0) for d in ranking], depth or 30)
+        assert found.loc[query].tolist() == pytest.approx([0, *expected], abs=1e-12)
+
+
+def walked(C, grades, depth) -> list[float]:
+    """The shares of users who stop at ranks 1 to depth, and later."""
+    stops, V, G = [], 1.0, 0
+    for i in range(1, depth + 1):
+        grade = grades[i - 1] if i <= len(grades) else 0
+        G += max(grade, 0)
+        stops.append(V * (1 - C(i, grade, G)))
+        V *= C(i, grade, G)
+    return [*stops, V]
+
+
+@pytest.mark.parametrize(
+    "weights", ["uniform", {"q": {"a": 0.25, "b": 0.5, "unjudged": 0.25}, "none": {"a": 0.5, "b": 0.5}}]
+)
+def test_intent_aware(weights):
+    """Chapelle et al. (2009), section 7.5: Σ_t P(t|q)·R_r^t·Π_{i<r}(1 − R_i^t), with 0.25 and 0.75 for grades 1 and 2."""
+    judged = [
+        ("q", "d1", 1, "a"),
+        ("q", "d3", 2, "a"),
+        ("q", "d3", 1, "b"),
+        ("none", "d1", 0, "a"),
+        ("none", "d2", 0, "b"),
+    ]
+    qrels = pd.DataFrame(judged, columns=["query_id", "doc_id", "relevance", "iteration"])
+    run = {query: {"d1": 3.0, "d2": 2.0, "d3": 1.0} for query in ("q", "none")}
+    ERR = CWLA(C="rr", A="err", gain="exponential", max_rel=2)
+    found = stop_distribution(qrels, run, IntentAware(measure=ERR, weights=weights))
+    a, b = [0.25, 0, 0.75 * 0.75, 0.75 * 0.25], [0, 0, 0.25, 0.75]
+    shares = (0.5, 0.5, 0) if weights == "uniform" else (0.25, 0.5, 0.25)
+    expected = [shares[0] * one + shares[1] * other for one, other in zip(a, b, strict=True)]
+    assert found.loc["q"].tolist() == pytest.approx([0, *expected[:3], expected[3] + shares[2]], abs=1e-12)
+    assert found.loc["none"].tolist() == [0, 0, 0, 0, 1]
+
+
+def test_nobody_stays_beyond_the_rank_where_everybody_leaves():
+    found = stop_distribution({"q": {"a": 1}}, {"q": {"a": 1.0}}, "CWLA(C='rbp(0.5)',A='erg',max_rel=1,end=3)", depth=5)
+    assert found.loc["q"].tolist() == [0, 0.5, 0.25, 0.25, 0, 0, 0]
+
+
+def test_a_query_that_the_run_does_not_answer_has_no_row():
+    found = stop_distribution({"q": {"a": 1}, "lost": {"a": 1}}, {"q": {"a": 1.0}}, "RR")
+    assert found.index.tolist() == ["q"]
+
+
+def test_the_picture_says_of_whom_it_is():
+    pytest.importorskip("matplotlib", reason="pictures are the extra [plots]").use("Agg")
+    frames = collection(4, queries=8)
+    found = stop_distribution(frames.qrels, frames.run, "AdaptiveERR(max_rel=3)", depth=12)
+    ax = plot_stops(found)
+    assert [bar.get_height() for bar in ax.patches] == pytest.approx(found.mean().iloc[1:-1].tolist())
+    assert ax.get_xlabel() == "rank (documents)"
+    assert ax.get_title(loc="left") == f"AdaptiveERR(max_rel=3) · mean of {len(found)} queries"
+    assert [text.get_text() for text in ax.texts] == [f"{found['later'].mean():.1%} go on"]
+    assert plot_stops(found[:1], ax=ax).get_title(loc="left").endswith(f"query {found.index[0]}")
+    with pytest.raises(BadParameter, match="no queries"):
+        plot_stops(found[:0])
+
+
+@pytest.mark.parametrize("depth", [0, -1, 2.5, "3"])
+def test_a_depth_is_a_rank(depth):
+    with pytest.raises(BadParameter, match=r"depth=.*: give a rank"):
+        stop_distribution({"q": {"a": 1}}, {"q": {"a": 1.0}}, "RR", depth=depth)
+
+
+def test_rows_sum_to_one_and_are_what_explain_shows():
+    frames = collection(9, lengths=True)
+    for measure in (
+        TBG,
+        TBG @ 5,
+        "UMeasure(T=120,max_rel=3,effort='ratio(4)')",
+        "RR",
+        CWLA(C="ap1", A="erg", max_rel=3, end="stop"),
+    ):
+        found = stop_distribution(frames.qrels, frames.run, measure)
+        np.testing.assert_allclose(found.sum(axis=1), 1)
+        query = found.index[3]
+        table = explain(frames.qrels, frames.run, query, measure).table
+        np.testing.assert_allclose(found.loc[query, list(table["rank"])], table["L"], atol=1e-12)
+
+
+def test_who_has_no_patience_leaves_before_the_first():
+    qrels, run = {"q": {"a": 1}}, {"q": {"a": 2.0, "b": 1.0}}
+    found = stop_distribution(qrels, run, "UMeasure(T=4,max_rel=1,effort='unit')", depth=4)
+    assert found.loc["q"].tolist() == pytest.approx([0.25, 0.25, 0.25, 0.25, 0, 0])
+
+
+@pytest.mark.parametrize(
+    "measure", ["NumRel", "Residual(measure='TBG')", "SetP", IntentAware(measure="Residual(measure='TBG')")]
+)
+def test_what_follows_no_user_model(measure):
+    with pytest.raises(BadParameter, match="follows no user model"):
+        stop_distribution({"q": {"a": 1}}, {"q": {"a": 1.0}}, measure)

@@ -1,0 +1,526 @@
+"""Reading runs, judgments and lengths: what comes out, and what is said where a file is wrong."""
+
+import bz2
+import gzip
+import io
+import lzma
+import math
+import os
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyterrier_cwla import evaluate
+from pyterrier_cwla.errors import BadJudgments, BadRun, MalformedFile
+from pyterrier_cwla.files import run_files
+from pyterrier_cwla.files.formats import find_runs, read_lengths, read_qrels, read_run
+
+DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[3] / "shared" / "data"))
+needs_data = pytest.mark.skipif(
+    not DATA.is_dir(), reason=f"no real data at {DATA}; PYTERRIER_CWLA_DATA names the folder that has it"
+)
+
+RUN = b"301 Q0 FT911-3 1 7.5 bm25\n301 Q0 FT911-4 2 6 bm25\n302 Q0 FT911-3 1 -inf bm25\n"
+QRELS = b"301 0 FT911-3 1\n301 0 FT911-4 -2\n302 0 FT911-3 0\n"
+LENGTHS = b"FT911-3\t250\nFT911-4\t12.5\n"
+
+
+def packed(data: bytes, codec: str) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, codec) as stream:
+        stream.write(data)
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Writes bytes into a new file and returns its path."""
+
+    def write(data: bytes, name: str = "file.txt") -> Path:
+        path = tmp_path / name
+        path.write_bytes(data)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    def write(columns: dict, name: str = "file.parquet") -> Path:
+        pq.write_table(pa.table(columns), tmp_path / name)
+        return tmp_path / name
+
+    return write
+
+
+def complaint(read, path) -> str:
+    """What the error says after the path, which it must begin with."""
+    with pytest.raises(MalformedFile) as error:
+        read(path)
+    assert str(error.value).startswith(str(path))
+    return str(error.value).removeprefix(str(path))
+
+
+# What comes out.
+
+
+def test_a_run_has_its_ids_scores_and_order(file):
+    table = read_run(file(RUN))
+    assert table.schema == pa.schema({"query_id": pa.string(), "doc_id": pa.string(), "score": pa.float64()})
+    assert table.to_pydict() == {
+        "query_id": ["301", "301", "302"],
+        "doc_id": ["FT911-3", "FT911-4", "FT911-3"],
+        "score": [7.5, 6.0, -math.inf],
+    }
+
+
+def test_judgments_keep_negative_grades(file):
+    table = read_qrels(file(QRELS))
+    assert table.schema == pa.schema({"query_id": pa.string(), "doc_id": pa.string(), "relevance": pa.int64()})
+    assert table["relevance"].to_pylist() == [1, -2, 0]
+
+
+@pytest.mark.parametrize(
+    "read, data", [(read_run, RUN), (read_qrels, QRELS), (read_lengths, LENGTHS)], ids=["run", "qrels", "lengths"]
+)
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda data: data.rstrip(),
+        lambda data: data.replace(b"\n", b"\r\n"),
+        lambda data: b"\xef\xbb\xbf" + data,
+        lambda data: b"\n  \n" + data.replace(b"\n", b"\n\n \t\n"),
+        lambda data: b" \r\n" + data.replace(b"\n", b"\r\n \r\n"),
+        lambda data: packed(data, "gzip"),
+        lambda data: packed(data, "zstd"),
+        lambda data: packed(data[:30], "gzip") + packed(data[30:], "gzip"),
+    ],
+    ids=["no last newline", "CRLF", "BOM", "blank lines", "blank CRLF lines", "gzip", "zstd", "two gzip members"],
+)
+def test_the_same_file_written_otherwise_reads_the_same(file, read, data, write):
+    assert read(file(write(data))).equals(read(file(data, "plain")))
+
+
+@pytest.mark.parametrize("read, data", [(read_run, RUN), (read_qrels, QRELS)], ids=["run", "qrels"])
+@pytest.mark.parametrize("blank", [b"  ", b"\t", b" \t  "], ids=repr)
+def test_any_run_of_blanks_separates_fields(file, read, data, blank):
+    loose = b"".join(b" " + line.replace(b" ", blank) + b" \n" for line in data.splitlines())
+    assert read(file(loose)).equals(read(file(data, "plain")))
+
+
+@pytest.mark.parametrize("spelling", ["Infinity", "inf", "+inf", "-Infinity", "1e-5", "1.0E3", "-.5", "+2", "1e999"])
+def test_scores_are_numbers_as_programs_write_them(file, spelling):
+    assert read_run(file(f"1 Q0 d 1 {spelling} t\n".encode()))["score"].to_pylist() == [float(spelling)]
+
+
+def test_a_query_need_not_be_in_one_piece(file):
+    assert read_run(file(b"1 Q0 a 1 3 t\n2 Q0 a 1 3 t\n1 Q0 b 2 1 t\n")).num_rows == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "FT911-3\t250\nFT911-4\t12.5\n",
+        "docno\tdoc_length\nFT911-3\t250\nFT911-4\t12.5\n",
+        "\n \n words , id \n250,FT911-3\n12.5,FT911-4\n",
+        '"doc_id","length"\r\n"FT911-3","250"\r\n"FT911-4",12.5\r\n',
+        "FT911-3 250\nFT911-4   12.5\n",
+        "id length\nFT911-3 250\nFT911-4 12.5\n",
+    ],
+    ids=["TSV", "header", "header the other way round", "quotes", "blanks", "blanks and header"],
+)
+def test_lengths_come_as_tsv_or_csv_with_or_without_header(file, text):
+    expected = pa.table({"doc_id": ["FT911-3", "FT911-4"], "doc_length": [250.0, 12.5]})
+    assert read_lengths(file(text.encode())).equals(expected)
+
+
+@pytest.mark.parametrize("names", [("query_id", "doc_id", "relevance"), ("qid", "docno", "label")])
+def test_parquet_has_the_names_of_ir_measures_or_of_pyterrier(parquet, names):
+    query, document, grade = names
+    path = parquet({"more": [1, 2], grade: pa.array([1, -1], pa.int8()), document: ["a", "b"], query: ["1", "1"]})
+    assert read_qrels(path).to_pydict() == {"query_id": ["1", "1"], "doc_id": ["a", "b"], "relevance": [1, -1]}
+    path = parquet({"score": pa.array([1, 2]), document: ["a", "b"], query: pa.array(["1", "1"]).dictionary_encode()})
+    assert read_run(path).to_pydict() == {"query_id": ["1", "1"], "doc_id": ["a", "b"], "score": [1.0, 2.0]}
+
+
+def test_a_parquet_run_brings_its_lengths_along(parquet):
+    columns = {"qid": ["1", "1"], "docno": ["a", "b"], "score": [2.0, 1.0], "doc_length": [250, None]}
+    assert read_run(parquet(columns))["doc_length"].to_pylist() == [250.0, None]
+
+
+@pytest.mark.parametrize("names", [("docno", "doc_length"), ("doc_id", "length"), ("id", "words")])
+def test_lengths_may_be_parquet(parquet, names):
+    table = read_lengths(parquet({names[1]: [3, 0], names[0]: pa.array(["a", "b"], pa.large_string())}))
+    assert table.equals(pa.table({"doc_id": ["a", "b"], "doc_length": [3.0, 0.0]}))
+
+
+def test_parquet_is_known_by_its_content(parquet):
+    assert read_lengths(parquet({"docno": ["a"], "words": [1]}, "lengths")).num_rows == 1
+
+
+def test_runs_are_found_in_order_of_name(tmp_path):
+    for name in ("b.gz", "a.txt", ".hidden"):
+        (tmp_path / name).touch()
+    (tmp_path / "folder").mkdir()
+    assert [path.name for path in find_runs(tmp_path)] == ["a.txt", "b.gz"]
+    assert "no files" in complaint(find_runs, tmp_path / "folder")
+    assert "No such file" in complaint(find_runs, tmp_path / "nowhere")
+
+
+# What is said where a file is wrong.
+
+
+@pytest.mark.parametrize(
+    "read, good, bad, message",
+    [
+        (read_run, RUN, b"301 Q0 FT911-3 7",
+         ":4: expected 6 fields (topic Q0 docno rank score tag), found 4: '301 Q0 FT911-3 7'"),
+        (read_run, RUN, b"301 Q0  FT911-9 1 7.5", ":4: expected 6 fields (topic Q0 docno rank score tag), found 5: "),
+        (read_run, RUN, b"301 Q0 FT911-9 3 high bm25", ":4: score 'high' is no number: '301 Q0 FT911-9 3 high bm25'"),
+        (read_run, RUN, b"301 Q0 FT911-9 3 1_0 bm25", ":4: score '1_0' is no number"),
+        (read_run, RUN, b"301 Q0 FT911-9 3 NaN bm25", ":4: score is NaN for query '301', document 'FT911-9'"),
+        (read_run, RUN, b"301 Q0 FT911-3 3 5 bm25",
+         ":4: document 'FT911-3' stands twice in the ranking of query '301'"),
+        (read_run, RUN, b"301 Q0 \xff\xfe 3 5 bm25", r":4: not UTF-8: '301 Q0 \\xff\\xfe 3 5 bm25'"),
+        (read_qrels, QRELS, b"301 0 FT911-9", ":4: expected 4 fields (topic iteration docno relevance), found 3: "),
+        (read_qrels, QRELS, b"301 0 FT911-9 1,5", ":4: relevance '1,5' is no number: '301 0 FT911-9 1,5'"),
+        (read_qrels, QRELS, b"301 0 FT911-9 inf", ":4: relevance is inf for query '301', document 'FT911-9'"),
+        (read_qrels, QRELS, b"301 0 FT911-9 -1e999", ":4: relevance is -inf for query '301', document 'FT911-9'"),
+        (read_qrels, QRELS, b"301 0 FT911-9 nan", ":4: relevance is NaN for query '301', document 'FT911-9'"),
+        (read_qrels, QRELS, b"302 0 FT911-3 0", ":4: document 'FT911-3' is judged twice for query '302'"),
+        (read_lengths, LENGTHS, b"FT911-9", ":3: expected 2 fields (docno words), found 1: 'FT911-9'"),
+        (read_lengths, LENGTHS, b"FT911-9\t", r":3: words '' is no number: 'FT911-9\t'"),
+        (read_lengths, LENGTHS, b"FT911-9\tlong", r":3: words 'long' is no number: 'FT911-9\tlong'"),
+        (read_lengths, LENGTHS, b"FT911-9\t-1", ":3: doc_length is -1.0 for document 'FT911-9'"),
+        (read_lengths, LENGTHS, b"FT911-9\tinf", ":3: doc_length is inf for document 'FT911-9'"),
+        (read_lengths, LENGTHS, b"FT911-9\tnan", ":3: doc_length is NaN for document 'FT911-9'"),
+        (read_lengths, LENGTHS, b"FT911-3\t250", ":3: document 'FT911-3' has a second length"),
+        (read_lengths, b"id,words\na,1\n", b"\xff,1", r":3: not UTF-8: '\\xff,1'"),
+        (read_lengths, b"id,words\na,1\n", b"b,1,2", ":3: expected 2 fields (id words), found 3: 'b,1,2'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_line_is_named(file, read, good, bad, message):
+    assert complaint(read, file(good + bad + b"\n")).startswith(message)
+
+
+@pytest.mark.parametrize("bad, message", [(b"1 2", "expected 6"), (b"301 Q0 FT911-3 3 5 x", "document")])
+def test_blank_lines_count_in_line_numbers(file, bad, message):
+    assert complaint(read_run, file(b"\xef\xbb\xbf\r\n \r\n" + RUN + b"\r\n\t\n" + bad)).startswith(f":8: {message}")
+    assert complaint(read_run, file(packed(b"\n" + RUN + bad, "gzip"), "x.gz")).startswith(f":5: {message}")
+
+
+def test_a_repeated_document_is_found_in_a_query_of_several_pieces(file):
+    run = b"1 Q0 a 1 3 t\n2 Q0 a 1 3 t\n1 Q0 b 2 1 t\n2 Q0 b 2 1 t\n1 Q0 c 2 1 t\n2 Q0 a 2 1 t\n"
+    assert complaint(read_run, file(run)) == ":6: document 'a' stands twice in the ranking of query '2'"
+
+
+def test_a_line_number_late_in_a_long_file(file):
+    lines = [f"{q} Q0 d{i} {i} {-i}.25 tag\n" for q in range(300) for i in range(100)]
+    lines[25_000] = "250 Q0 d0 0 1.5\n"
+    assert complaint(read_run, file("".join(lines).encode())).startswith(":25001: expected 6 fields")
+    lines[25_000] = "250 Q0 d7 0 1.5 tag\n"
+    assert complaint(read_run, file("".join(lines).encode())).startswith(":25008: document 'd7' stands twice")
+
+
+@pytest.mark.parametrize("read", [read_run, read_qrels, read_lengths])
+@pytest.mark.parametrize("data", [b"", b"\n \n", b"\xef\xbb\xbf", packed(b"", "gzip")], ids=repr)
+def test_an_empty_file_is_an_error(file, read, data):
+    assert ": empty; expected lines of" in complaint(read, file(data))
+
+
+def test_a_header_alone_is_an_empty_file(file):
+    assert ": empty; expected lines of 2 fields" in complaint(read_lengths, file(b"docno,words\n"))
+
+
+@pytest.mark.parametrize("read", [read_run, read_qrels, read_lengths])
+def test_a_missing_file_is_named(tmp_path, read):
+    assert complaint(read, tmp_path / "none.txt") == ": No such file or directory"
+    assert complaint(read, tmp_path) == ": Is a directory"
+
+
+@pytest.mark.parametrize("codec, end", [("gzip", ".gz"), ("zstd", ".zst")])
+@pytest.mark.parametrize("cut", [1, 10, -5, -1])
+def test_a_truncated_file_is_an_error(file, codec, end, cut):
+    assert "runcated" in complaint(read_run, file(packed(RUN, codec)[:cut], "run" + end))
+
+
+def zipped(data: bytes) -> bytes:
+    with zipfile.ZipFile(sink := io.BytesIO(), "w") as archive:
+        archive.writestr("run.txt", data)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("name, pack", [("bz2", bz2.compress), ("xz", lzma.compress), ("zip", zipped)])
+@pytest.mark.parametrize("data", [RUN, b""], ids=["run", "nothing"])
+def test_other_packings_are_named(file, name, pack, data):
+    """Of a name that promises another, too."""
+    for suffix in (name, "gz", "txt"):
+        found = complaint(read_run, file(pack(data), f"run.{suffix}"))
+        assert found == f": is packed with {name}, which is not read: unpack it, or pack it with gzip or zstd."
+
+
+def test_a_topic_may_be_called_as_a_packing_begins(file):
+    assert read_run(file(b"BZh9 Q0 a 1 3 t\nPK Q0 a 1 3 t\n"))["query_id"].to_pylist() == ["BZh9", "PK"]
+
+
+def test_a_name_that_promises_another_format_is_an_error(file):
+    for end in (".gz", ".zst", ".parquet"):
+        complaint(read_run, file(RUN, "run" + end))
+
+
+def test_utf_16_is_recognised(file):
+    assert "UTF-16" in complaint(read_run, file(RUN.decode().encode("utf-16")))
+
+
+def test_a_broken_parquet_file_is_an_error(parquet):
+    path = parquet({"docno": ["a"], "words": [1]})
+    path.write_bytes(path.read_bytes()[:-9])
+    complaint(read_lengths, path)
+
+
+@pytest.mark.parametrize(
+    "columns, message",
+    [
+        ({"qid": [1], "docno": ["a"], "score": [1.0]}, "column 'qid' holds int64, and ids must be strings"),
+        ({"qid": ["1"], "docno": [7], "score": [1.0]}, "column 'docno' holds int64, and ids must be strings"),
+        ({"qid": ["1"], "score": [1.0]}, "no column doc_id or docno. There is: qid, score."),
+        ({"qid": ["1"], "docno": ["a"], "score": ["high"]}, "high"),
+        ({"qid": ["1", "1"], "docno": ["a", "b"], "score": [1.0, math.nan]},
+         "row 2: score is NaN for query '1', document 'b'"),
+        ({"qid": ["1", "1"], "docno": ["a", "b"], "score": [1.0, None]}, "row 2: score is null for query '1'"),
+        ({"qid": ["1", "1"], "docno": ["a", None], "score": [1.0, 2.0]}, "row 2: doc_id is null for query '1'"),
+        ({"qid": ["1", "1"], "docno": ["a", "a"], "score": [1.0, 2.0]}, "row 2: document 'a' stands twice"),
+        ({"qid": pa.array([], pa.string()), "docno": pa.array([], pa.string()), "score": pa.array([], pa.int8())},
+         "empty"),
+    ],
+)  # fmt: skip
+def test_a_wrong_parquet_run_is_named(parquet, columns, message):
+    assert message in complaint(read_run, parquet(columns))
+
+
+GRADES = [
+    (["0.37", "0.0", "-1"], [0.37, 0.0, -1.0], pa.float64()),
+    (["1.0", "0.0", "2e0"], [1, 0, 2], pa.int64()),
+    (["9007199254740993", "0", "1"], [9007199254740993, 0, 1], pa.int64()),
+    (["1", ".5", "1e-9"], [1, 0.5, 1e-9], pa.float64()),
+]
+
+
+@pytest.mark.parametrize(("written", "expected", "kind"), GRADES)
+def test_grades_are_floats_where_one_is_and_integers_where_all_are_whole(written, expected, kind, file, parquet):
+    lines = "".join(f"1 0 d{number} {grade}\n" for number, grade in enumerate(written))
+    columns = {"qid": ["1"] * 3, "docno": ["d0", "d1", "d2"]}
+    numbers = [float(grade) if kind == pa.float64() else int(float(grade)) for grade in written]
+    as_text = {**columns, "label": written}
+    for path in (file(lines.encode()), file(gzip.compress(lines.replace("\n", "\r\n").encode())), parquet(as_text)):
+        relevance = read_qrels(path)["relevance"]
+        assert relevance.type == kind
+        assert relevance.to_pylist() == expected
+    if written[0] != "9007199254740993":
+        assert read_qrels(parquet({**columns, "label": numbers}))["relevance"].to_pylist() == expected
+    for value in (np.inf, np.nan, -np.inf):
+        assert "row 2: relevance is" in complaint(read_qrels, parquet({**columns, "label": [1.0, value, 0.5]}))
+
+
+def test_float_grades_in_a_file_score_as_in_a_frame(file):
+    grades = {"a": 0.37, "b": 0.0, "c": 1.25, "d": -1.0}
+    lines = "".join(f"1 0 {document} {grade}\n" for document, grade in grades.items())
+    run = {"1": {"c": 1.0, "b": 2.0, "a": 3.0, "x": 0.5}}
+    measures = ["nDCG@10", "AP", "RBP(rel=1)", "CWLA(C='rbp(0.8)',A='max',max_rel=1.25)", "NumRel", "Judged@3"]
+    frame = pd.DataFrame([("1", d, g) for d, g in grades.items()], columns=["query_id", "doc_id", "relevance"])
+    pd.testing.assert_frame_equal(
+        evaluate(file(lines.encode()), run, measures), evaluate(frame, run, measures), check_exact=True
+    )
+
+
+TAGGED = b"1 Q0 a 1 3.5 my run of today\n1 Q0 b 2 2.5 my\trun  of today \r\n2 Q0 a 1 1 t\n"
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize("block", [None, 64])
+def test_the_tag_of_a_run_is_the_rest_of_the_line(pack, block, file, monkeypatch):
+    expected = {"query_id": ["1", "1", "2"], "doc_id": ["a", "b", "a"], "score": [3.5, 2.5, 1.0]}
+    path = file(pack(TAGGED))
+    assert read_run(path).to_pydict() == expected
+    if block is not None:
+        monkeypatch.setattr(run_files, "BLOCK", block)
+    tables = [table for part in run_files.sources(str(path))[0].parts for table in part.tables()]
+    assert pa.concat_tables(tables).drop_columns("run").to_pydict() == expected
+    qrels = {"1": {"b": 1}, "2": {"a": 1}}
+    one_word = re.sub(rb"my\s+run\s+of today", b"t", TAGGED)
+    expected_scores = evaluate(qrels, file(one_word, "one_word"), ["AP", "RR"])
+    assert evaluate(qrels, path, ["AP", "RR"]).to_numpy().tolist() == expected_scores.to_numpy().tolist()
+
+
+def test_a_line_that_lacks_its_tag_is_an_error(file):
+    message = complaint(read_run, file(b"1 Q0 a 1 3.5 my run\n1 Q0 b 2 2.5\n"))
+    assert message.endswith(":2: expected 6 fields (topic Q0 docno rank score tag), found 5: '1 Q0 b 2 2.5'")
+
+
+def test_swapped_files_are_noticed(file, parquet, cli, monkeypatch):
+    qrels, run = file(QRELS, "qrels.txt"), file(RUN, "run.txt")
+    assert complaint(read_qrels, run).endswith("Is this a run? Judgments are given first, then runs.")
+    assert complaint(read_run, qrels).endswith("Are these judgments? They are given first, then runs.")
+    assert "Is this a run?" in complaint(read_qrels, file(TAGGED))
+    for block in (1 << 20, 64):
+        monkeypatch.setattr(run_files, "BLOCK", block)
+        with pytest.raises(MalformedFile, match=r"Are these judgments\?"):
+            evaluate({"1": {"a": 1}}, str(qrels), ["AP"])
+    assert "Is this a run?" not in complaint(read_qrels, file(QRELS + b"301 0 FT911-9 1 2 3"))
+    assert "judgments?" not in complaint(read_run, file(RUN + b"301 Q0 FT911-9 7"))
+    columns = {"qid": ["1"], "docno": ["a"]}
+    assert "Is this a run?" in complaint(read_qrels, parquet({**columns, "score": [1.0]}))
+    for name in ("label", "relevance"):
+        assert "Are these judgments?" in complaint(read_run, parquet({**columns, name: [1]}))
+    code, out, err = cli("evaluate", run, qrels, "-m", "AP")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "Is this a run?" in err
+
+
+def test_swapped_frames_are_noticed():
+    qrels = pd.DataFrame({"qid": ["1"], "docno": ["a"], "label": [1]})
+    run = pd.DataFrame({"qid": ["1"], "docno": ["a"], "score": [0.5]})
+    for as_table in (lambda frame: frame, pa.Table.from_pandas):
+        with pytest.raises(BadJudgments, match=r"no column 'relevance'.*Is this a run\?"):
+            evaluate(as_table(run), as_table(qrels), ["AP"])
+        with pytest.raises(BadRun, match=r"no column 'score'.*Are these judgments\?"):
+            evaluate(as_table(qrels), as_table(qrels), ["AP"])
+
+
+# Random tables and random text.
+
+ids = st.text(st.characters(codec="utf-8", exclude_characters=" \t\n\v\f\r"), min_size=1, max_size=8).filter(
+    lambda text: not text.startswith("\ufeff")
+)
+pairs = st.tuples(ids, ids)
+blanks = st.sampled_from([" ", "  ", "\t", " \t"])
+ends = st.sampled_from(["\n", "\r\n", "\n\n", " \n"])
+
+
+def written(rows: list[tuple], blank: str, end: str) -> bytes:
+    return "".join(blank.join(map(str, row)) + end for row in rows).encode()
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory):
+    return tmp_path_factory.mktemp("scratch") / "file"
+
+
+@given(
+    st.dictionaries(pairs, st.floats(allow_nan=False), min_size=1),
+    blanks,
+    ends,
+    st.sampled_from([bytes, gzip.compress]),
+)
+def test_a_run_survives_being_written(scratch, run, blank, end, pack):
+    scratch.write_bytes(pack(written([(q, "Q0", d, 1, s, "tag") for (q, d), s in run.items()], blank, end)))
+    table = read_run(scratch)
+    assert list(zip(table["query_id"].to_pylist(), table["doc_id"].to_pylist())) == list(run)
+    assert table["score"].to_pylist() == list(run.values())
+
+
+@given(st.dictionaries(pairs, st.integers(-(2**63), 2**63 - 1), min_size=1), blanks, ends)
+def test_judgments_survive_being_written(scratch, qrels, blank, end):
+    scratch.write_bytes(written([(q, 0, d, g) for (q, d), g in qrels.items()], blank, end))
+    table = read_qrels(scratch)
+    assert list(zip(table["query_id"].to_pylist(), table["doc_id"].to_pylist())) == list(qrels)
+    assert table["relevance"].to_pylist() == list(qrels.values())
+
+
+@given(st.dictionaries(ids.filter(lambda text: not set(',"') & set(text)), st.floats(0, 1e9), min_size=1),
+       st.sampled_from([",", "\t", " "]), st.booleans())  # fmt: skip
+def test_lengths_survive_being_written(scratch, lengths, delimiter, header):
+    scratch.write_bytes(written([("docno", "words")] * header + list(lengths.items()), delimiter, "\n"))
+    assert dict(zip(*read_lengths(scratch).to_pydict().values())) == lengths
+
+
+@given(st.lists(st.tuples(st.sampled_from("12"), st.sampled_from("abcde")), min_size=1, max_size=8))
+def test_a_pair_may_stand_once(scratch, rows):
+    scratch.write_bytes(written([(q, "Q0", d, 1, 1, "tag") for q, d in rows], " ", "\n"))
+    repeats = [number for number, row in enumerate(rows, 1) if row in rows[: number - 1]]
+    if not repeats:
+        assert read_run(scratch).num_rows == len(rows)
+    else:
+        assert int(complaint(read_run, scratch).split(":")[1]) in repeats
+
+
+cells = st.sampled_from(
+    ["301", "Q0", "0", "-1", "1.5", "nan", "inf", "-", '"', ",", "é", "\0", "\ufeff", "docno", "words"]
+)
+gaps = st.sampled_from([" ", " ", " ", "  ", "\t", "\n", "\r\n", "\r", "\n\n", "\v", ",", "\x1c", "\x85", "\xa0"])
+
+
+loose_text = st.lists(st.tuples(cells, gaps)).map(lambda parts: "".join(map("".join, parts)).encode())
+
+
+@given(
+    st.one_of(
+        loose_text,
+        st.text().map(str.encode),
+        st.binary(),
+        st.binary().map(b"\x1f\x8b\x08".__add__),
+        st.binary().map(b"PAR1".__add__),
+    ),
+    st.sampled_from([read_run, read_qrels, read_lengths]),
+)
+def test_any_content_is_a_table_or_a_malformed_file(scratch, data, read):
+    scratch.write_bytes(data)
+    try:
+        table = read(scratch)
+    except MalformedFile as error:
+        assert str(error).startswith(str(scratch))
+    else:
+        assert table.num_rows
+        table.validate(full=True)
+
+
+fields = st.tuples(st.just("1"), cells, st.uuids().map(str), cells, st.sampled_from(["1", "-2.5", "inf"]), cells)
+
+
+@given(
+    st.lists(
+        st.tuples(fields, st.lists(blanks, min_size=7, max_size=7), ends),
+        min_size=1,
+        unique_by=lambda line: line[0][2],
+    ),
+    st.lists(st.integers(0, 60), max_size=2),
+)
+def test_lines_are_split_as_python_splits_them(scratch, lines, cuts):
+    """Whole lines are read as they are; with a byte cut out somewhere, fields never move into other columns."""
+    data = "".join(b[6] + "".join(map("".join, zip(f, b[:5]))) + f[5] + end for f, b, end in lines).encode()
+    for cut in cuts:
+        data = data[:cut] + data[cut + 1 :]
+    rows = [line.split() for line in data.splitlines() if line.strip()]
+    scratch.write_bytes(data)
+    try:
+        table = read_run(scratch)
+    except MalformedFile:
+        assert cuts
+    else:
+        assert table["doc_id"].to_pylist() == [row[2].decode() for row in rows]
+        assert table["score"].to_pylist() == [float(row[4]) for row in rows]
+        assert all(len(row) >= 6 for row in rows)
+
+
+# Real files.
+
+
+@needs_data
+def test_real_runs_judgments_and_lengths():
+    """TREC-COVID round 1: 30 topics, at most 100 documents each; its judgments have two blanks in places."""
+    for path in find_runs(DATA / "trec-covid-r1" / "runs")[:5]:
+        run = read_run(path)
+        assert len(run["query_id"].unique()) == 30
+        assert 0 < run.num_rows <= 3000
+    qrels = DATA / "trec-covid-r1" / "qrels.txt"
+    assert read_qrels(qrels).num_rows == sum(bool(line.split()) for line in qrels.read_bytes().splitlines())
+    assert set(read_qrels(qrels)["relevance"].unique().to_pylist()) == {0, 1, 2}
+    assert read_lengths(DATA / "vaswani" / "doclens.tsv").num_rows == 11_429

@@ -1,0 +1,816 @@
+"""Scorers, array functions and out-of-fold evaluation: the values of `evaluate`, and never NaN for what cannot be scored."""
+
+import pickle
+import warnings
+from copy import deepcopy
+
+import cloudpickle
+import ir_measures
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import make_scorer, ndcg_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    HalvingGridSearchCV,
+    KFold,
+    LeaveOneGroupOut,
+    RandomizedSearchCV,
+    RepeatedKFold,
+    cross_val_score,
+    cross_validate,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC
+
+from pyterrier_cwla import CWLA, TBG, Residual, continuation, evaluate, register_lengths, score
+from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, CannotScore, CWLAError, NotPassed, UnknownSpec
+from pyterrier_cwla.learning.cross_validation import out_of_fold
+from pyterrier_cwla.learning.lambdamart import EvalMeasure
+from pyterrier_cwla.learning.metrics import cwla_score, err_score, measure_score, tbg_score
+from pyterrier_cwla.learning.scorers import get_scorer, get_scorer_names, predicted, scorer
+from tests.support import reference
+
+RBP = CWLA(C="rbp(0.8)", A="erg", max_rel=3)
+MEASURES = [TBG, RBP, Residual(measure=RBP), "nDCG@5", "AP", "NumRet", "GMAP", "SetF", "IPrec@0.1", "Compat"]
+
+
+class Rows:
+    """Labelled rows of queries, with all that may be known of them."""
+
+    def __init__(self, seed=0, queries=9, most=8, unjudged=0.2, contiguous=True):
+        rng = np.random.default_rng(seed)
+        sizes = rng.integers(2, most + 1, queries)
+        self.qid = np.repeat([f"q{number}" for number in range(queries)], sizes)
+        rows = len(self.qid)
+        self.docno = np.array([f"d{number}" for number in rng.permutation(rows)])
+        self.doc_length = rng.integers(0, 900, rows)
+        self.label = rng.integers(0, 4, rows)
+        self.judged = rng.random(rows) >= unjudged
+        self.judged[np.unique(self.qid, return_index=True)[1]] = True
+        self.X = np.round(self.label[:, None] + rng.normal(0, 2, (rows, 3)), 1)
+        if not contiguous:
+            order = rng.permutation(rows)
+            for name in ("qid", "docno", "doc_length", "label", "judged", "X"):
+                setattr(self, name, getattr(self, name)[order])
+
+    @property
+    def known(self):
+        return {name: getattr(self, name) for name in ("qid", "docno", "doc_length", "judged")}
+
+    @property
+    def index(self):
+        return pd.MultiIndex.from_arrays(list(self.known.values()), names=list(self.known))
+
+    @property
+    def y(self):
+        return pd.Series(self.label, self.index)
+
+    def qrels(self, rows=slice(None)):
+        frame = pd.DataFrame({"query_id": self.qid, "doc_id": self.docno, "relevance": self.label}).iloc[rows]
+        return frame[self.judged[rows]]
+
+    def run(self, scores, rows=slice(None)):
+        frame = pd.DataFrame({"query_id": self.qid, "doc_id": self.docno, "doc_length": self.doc_length}).iloc[rows]
+        return frame.assign(score=scores)
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _warnings_are_errors():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        yield
+
+
+class Column(RegressorMixin, BaseEstimator):
+    """Predicts a column of X."""
+
+    def __init__(self, column=0):
+        self.column = column
+
+    def fit(self, X, y):
+        self.fitted_ = True
+        return self
+
+    def predict(self, X):
+        return np.asarray(X)[:, self.column]
+
+
+def expected(rows, scores, measure, part=slice(None)):
+    """The value by data frames: by `evaluate`, or by ir_measures alone."""
+    qrels, run = rows.qrels(part), rows.run(scores, part)
+    try:
+        return evaluate(qrels, run, [measure]).iloc[0, 0]
+    except UnknownSpec:
+        [measure] = [ir_measures.parse_measure(str(measure))]
+        return ir_measures.calc_aggregate([measure], qrels, run)[measure]
+
+
+# ---- values
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+@pytest.mark.parametrize("contiguous", [True, False])
+def test_a_scorer_has_the_value_of_the_same_rows_as_run_and_qrels(measure, contiguous):
+    rows = Rows(1, contiguous=contiguous)
+    value = scorer(measure)(Column().fit(rows.X, rows.y), rows.X, rows.y)
+    assert value == pytest.approx(expected(rows, rows.X[:, 0], measure), abs=1e-12)
+    assert value == scorer(measure)(Column(), rows.X, rows.label.tolist(), **rows.known)
+    assert 0 < value
+
+
+class Likely(ClassifierMixin, BaseEstimator):
+    """Predicts the probabilities in X of its classes."""
+
+    def __init__(self, classes=()):
+        self.classes = classes
+
+    def fit(self, X, y):
+        self.classes_ = np.array(self.classes)
+        return self
+
+    def predict_proba(self, X):
+        return X
+
+
+def test_a_classifier_ranks_by_the_expected_grade_whatever_its_classes_are():
+    """Grades 0, 1 and 3: 0.6·0 + 0.4·3 is above 1, and 0.6·0 + 0.4·2 would be below."""
+    X = np.array([[0.0, 1.0, 0.0], [0.6, 0.0, 0.4]])
+    likely = Likely([0, 1, 3]).fit(X, None)
+    assert predicted(likely, X).tolist() == pytest.approx([1.0, 1.2])
+    assert predicted(Likely([3, 1, 0]).fit(X, None), X).tolist() == pytest.approx([1.0, 1.8])
+    assert scorer("RR(rel=3)", min_queries=1)(likely, X, [1, 3], qid=["q", "q"]) == 1.0
+    assert scorer("RR(rel=3)", min_queries=1)(Likely([0, 1, 2]).fit(X, None), X, [1, 3], qid=["q", "q"]) == 0.5
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10_000))
+def test_a_scorer_has_the_value_of_slow_loops(seed):
+    rows = Rows(seed, queries=3, unjudged=0.4)
+    rows.X = np.round(rows.X)  # ties
+    known = {**rows.known}
+    tbg, err = [], []
+    for qid in dict.fromkeys(rows.qid):
+        mine = np.flatnonzero(rows.qid == qid)
+        by_docno = {rows.docno[i]: i for i in mine}
+        ranked = [by_docno[docno] for docno in reference.trec_order([(rows.docno[i], rows.X[i, 0]) for i in mine])]
+        grades = [int(rows.label[i]) if rows.judged[i] else None for i in ranked]
+        words = [float(rows.doc_length[i]) for i in ranked]
+        parts = {
+            "C": ("decay", {"half_life": 120}),
+            "A": ("etg", {}),
+            "gain": ("clicksave", {}),
+            "effort": ("time", {}),
+        }
+        tbg.append(reference.score(grades, words=words, **parts))
+        err.append(reference.err_gdeval(grades, len(grades)))
+    assert scorer("TBG(half_life=120)")(Column(), rows.X, rows.label, **known) == pytest.approx(np.mean(tbg), abs=1e-12)
+    assert scorer("ERR")(Column(), rows.X, rows.label, **known) == pytest.approx(np.mean(err), abs=1e-12)
+    own = {name: np.where(rows.judged, rows.label, np.nan) for name in ("y_true",)}
+    same = {**own, "y_score": rows.X[:, 0], "qid": rows.qid, "docno": rows.docno}
+    assert err_score(**same) == pytest.approx(np.mean(err), abs=1e-12)
+    assert tbg_score(**same, doc_length=rows.doc_length, half_life=120) == pytest.approx(np.mean(tbg), abs=1e-12)
+
+
+def test_without_docno_the_earlier_of_equal_scores_comes_first():
+    qid = np.repeat(["a", "b"], 120)
+    label = np.zeros(240)
+    label[[3, 120 + 30]] = 1
+    values = measure_score("RR", label, np.zeros(240), qid=qid, average=False)
+    assert values.tolist() == [1 / 4, 1 / 31]
+    assert measure_score("SetP", label, np.zeros(240), qid=qid) == pytest.approx(1 / 120)
+    assert scorer("RR")(Column(), np.zeros((240, 1)), label, qid=qid) == pytest.approx((1 / 4 + 1 / 31) / 2)
+
+
+def test_ids_of_any_type_group_alike():
+    rows = Rows(2)
+    codes = pd.factorize(rows.qid)[0]
+    value = scorer("nDCG")(Column(), rows.X, rows.label, qid=rows.qid)
+    for qid in (
+        codes,
+        codes.astype(float),
+        codes.astype(str),
+        pd.Categorical(rows.qid),
+        pd.Series(rows.qid),
+        list(rows.qid),
+    ):
+        assert scorer("nDCG")(Column(), rows.X, rows.label, qid=qid) == value
+
+
+def test_labels_come_in_any_form():
+    rows = Rows(3)
+    value = scorer(RBP)(Column(), rows.X, rows.label, qid=rows.qid)
+    frame = pd.DataFrame({"label": rows.label})
+    for y in (
+        rows.label.tolist(),
+        rows.label.astype(float),
+        frame,
+        frame.label,
+        frame.label.astype("Int64"),
+        frame.to_numpy(),
+    ):
+        assert scorer(RBP)(Column(), rows.X, y, qid=rows.qid) == value
+
+
+def test_a_label_of_nan_and_judged_false_say_the_same():
+    rows = Rows(4)
+    label = np.where(rows.judged, rows.label, np.nan)
+    residual = scorer(Residual(measure=RBP))
+    by_flag = residual(Column(), rows.X, rows.label, qid=rows.qid, judged=rows.judged)
+    assert by_flag == residual(Column(), rows.X, label, qid=rows.qid)
+    assert by_flag != residual(Column(), rows.X, rows.label, qid=rows.qid)
+
+
+def test_queries_of_which_nothing_is_judged_do_not_count():
+    y = np.array([1, 0, np.nan, np.nan, 0, 1])
+    qid = np.repeat(["a", "b", "c"], 2)
+    assert scorer("RR")(Column(), np.array([[6.0], [5], [4], [3], [2], [1]]), y, qid=qid) == 0.75
+    assert measure_score("RR", y, [6, 5, 4, 3, 2, 1], qid=qid, average=False).tolist()[::2] == [1, 0.5]
+    assert np.isnan(measure_score("RR", y, [6, 5, 4, 3, 2, 1], qid=qid, average=False)[1])
+
+
+def test_lengths_may_come_from_a_table_by_docno():
+    rows = Rows(5)
+    register_lengths("rows", dict(zip(rows.docno, rows.doc_length.tolist(), strict=True)))
+    by_table = scorer("TBG(lengths='rows')")(Column(), rows.X, rows.label, qid=rows.qid, docno=rows.docno)
+    assert by_table == scorer(TBG)(Column(), rows.X, rows.label, **{**rows.known, "judged": None})
+    with pytest.raises(CannotScore, match="pass docno="):
+        scorer("TBG(lengths='rows')")(Column(), rows.X, rows.label, qid=rows.qid)
+
+
+# ---- what estimators say
+
+
+def test_classifiers_rank_by_their_expected_grade():
+    rows = Rows(6, queries=20, unjudged=0)
+    forest = RandomForestClassifier(20, random_state=0).fit(rows.X, rows.label)
+    grades = forest.predict_proba(rows.X) @ forest.classes_
+    assert predicted(forest, rows.X).tolist() == grades.tolist()
+    assert scorer("nDCG")(forest, rows.X, rows.y) == pytest.approx(expected(rows, grades, "nDCG"))
+
+
+def test_what_is_there_of_predict_and_decision_function_is_taken():
+    rows = Rows(7, queries=20)
+    binary = rows.label > 1
+    svc = SVC().fit(rows.X, binary)
+    assert predicted(svc, rows.X).tolist() == svc.decision_function(rows.X).tolist()
+    several = SVC().fit(rows.X, rows.label)
+    assert predicted(several, rows.X).tolist() == several.predict(rows.X).tolist()
+    ridge = Ridge().fit(rows.X, rows.label[:, None])
+    assert predicted(ridge, rows.X).tolist() == ridge.predict(rows.X).ravel().tolist()
+
+    class Decides(BaseEstimator):
+        def decision_function(self, X):
+            return -X[:, 0]
+
+    assert predicted(Decides(), rows.X).tolist() == (-rows.X[:, 0]).tolist()
+    with pytest.raises(CannotScore, match="predicts nothing to rank by"):
+        predicted(StandardScaler(), rows.X)
+
+
+# ---- inside scikit-learn
+
+
+def folds_by_hand(rows, model, measure, cv):
+    values = []
+    for train, test in cv.split(rows.X, rows.label, rows.qid):
+        fitted = clone(model).fit(rows.X[train], rows.label[train])
+        values.append(expected(rows, fitted.predict(rows.X[test]), measure, test))
+    return values
+
+
+@pytest.mark.parametrize("measure", [TBG, "nDCG@5", "SetF"], ids=str)
+def test_cross_validation_by_index_and_by_routing_has_the_values_of_evaluate(measure):
+    rows, model, cv = Rows(8), Ridge(), GroupKFold(3)
+    by_hand = folds_by_hand(rows, model, measure, cv)
+    ours = scorer(measure)
+    assert cross_val_score(model, rows.X, rows.y, groups=rows.qid, cv=cv, scoring=ours) == pytest.approx(
+        by_hand, abs=1e-12
+    )
+    by_X = pd.DataFrame(rows.X, rows.index)
+    assert cross_val_score(model, by_X, rows.label, groups=rows.qid, cv=cv, scoring=ours) == pytest.approx(
+        by_hand, abs=1e-12
+    )
+    with sklearn.config_context(enable_metadata_routing=True):
+        params = {**rows.known, "groups": rows.qid}
+        found = cross_validate(model, rows.X, rows.label, cv=cv, scoring=ours, params=params)
+    assert found["test_score"] == pytest.approx(by_hand, abs=1e-12)
+
+
+def test_one_name_may_serve_splitter_and_scorer(routing):
+    rows = Rows(8)
+    ours = scorer("nDCG@5").set_score_request(qid="groups")
+    found = cross_val_score(Ridge(), rows.X, rows.label, cv=GroupKFold(3), scoring=ours, params={"groups": rows.qid})
+    rows.judged[:] = True
+    by_hand = folds_by_hand(rows, Ridge(), "nDCG@5", GroupKFold(3))
+    assert found == pytest.approx(by_hand, abs=1e-12)
+    with pytest.raises(BadParameter, match="takes qid, docno, doc_length, judged, and not 'quid'"):
+        ours.set_score_request(quid="groups")
+
+
+@pytest.mark.parametrize("routed", [False, True])
+def test_inside_a_pipeline_whose_steps_know_no_index(routed):
+    rows = Rows(9)
+    pipeline = make_pipeline(FunctionTransformer(lambda X: np.asarray(X)), StandardScaler(), Ridge())
+    X = pd.DataFrame(rows.X, columns=list("abc"))
+    y, known = (
+        (rows.label, {"params": {**rows.known, "groups": rows.qid}}) if routed else (rows.y, {"groups": rows.qid})
+    )
+    with sklearn.config_context(enable_metadata_routing=routed):
+        found = cross_val_score(pipeline, X, y, cv=GroupKFold(3), scoring=scorer(TBG), **known)
+    assert found == pytest.approx(folds_by_hand(rows, make_pipeline(StandardScaler(), Ridge()), TBG, GroupKFold(3)))
+
+
+@pytest.mark.parametrize("routed", [False, True])
+@pytest.mark.parametrize("search", [GridSearchCV, RandomizedSearchCV, HalvingGridSearchCV])
+def test_searches_choose_what_the_measure_likes_best(search, routed):
+    rows = Rows(10, queries=30)
+    rows.X[:, 1] = rows.label  # the perfect feature
+    more = {"n_iter": 3, "random_state": 1} if search is RandomizedSearchCV else {}
+    more |= {"min_resources": 60, "random_state": 1} if search is HalvingGridSearchCV else {}
+    with sklearn.config_context(enable_metadata_routing=routed):
+        params = {**rows.known, "groups": rows.qid} if routed else {"groups": rows.qid}
+        found = search(Column(), {"column": [0, 1, 2]}, scoring=scorer(TBG), cv=GroupKFold(3), **more)
+        found.fit(rows.X, rows.label if routed else rows.y, **params)
+        assert found.best_params_ == {"column": 1}
+        known = rows.known if routed else {}
+        everything = found.score(rows.X, rows.label if routed else rows.y, **known)
+    assert everything == pytest.approx(expected(rows, rows.label, TBG), abs=1e-12)
+    assert np.isfinite(found.cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.parametrize("routed", [False, True])
+def test_beside_scikit_learns_own_scorers_in_one_search(routed):
+    rows = Rows(11, queries=12)
+    scoring = {"tbg": scorer(TBG), "ndcg": scorer("nDCG"), "r2": "r2"}
+    with sklearn.config_context(enable_metadata_routing=routed):
+        params = {**rows.known, "groups": rows.qid} if routed else {"groups": rows.qid}
+        search = GridSearchCV(Column(), {"column": [0, 1]}, scoring=scoring, refit="tbg", cv=GroupKFold(3))
+        search = clone(search).fit(rows.X, rows.y, **params)
+    for column in (0, 1):
+        by_hand = np.mean(folds_by_hand(rows, Column(column), TBG, GroupKFold(3)))
+        assert search.cv_results_["mean_test_tbg"][column] == pytest.approx(by_hand)
+    assert search.best_score_ == search.cv_results_["mean_test_tbg"].max()
+    assert search.cv_results_["mean_test_r2"].max() < 1
+
+
+def test_weighted_fits_are_scored_alike_and_scikit_learn_says_so():
+    rows = Rows(11)
+    scoring = {"a": scorer(TBG), "b": "r2"}
+    search = GridSearchCV(Ridge(), {"alpha": [1]}, scoring=scoring, refit="a", cv=GroupKFold(3))
+    with pytest.warns(UserWarning, match="does not support sample_weight"):
+        search.fit(rows.X, rows.y, groups=rows.qid, sample_weight=np.ones(len(rows.qid)))
+    assert search.best_score_ == pytest.approx(np.mean(folds_by_hand(rows, Ridge(alpha=1), TBG, GroupKFold(3))))
+
+
+def test_a_scorer_is_pickled_with_its_requests_and_reads_as_it_is_written():
+    ours = scorer("TBG(half_life=120)", min_queries=1, greater_is_better=False).set_score_request(judged=False)
+    copy = pickle.loads(pickle.dumps(ours))
+    assert copy == ours
+    assert copy.requests["judged"] is False
+    assert repr(ours) == "scorer('TBG(half_life=120)', min_queries=1, greater_is_better=False)"
+    assert eval(repr(ours), {"scorer": scorer}).measure == ours.measure
+
+
+def test_less_may_be_better():
+    rows = Rows(13)
+    more, less = scorer("ExpectedEffort"), scorer("ExpectedEffort", greater_is_better=False)
+    assert less(Column(), rows.X, rows.y) == -more(Column(), rows.X, rows.y) < 0
+
+
+# ---- what cannot be scored
+
+
+def no_qid(rows):
+    return {"y": rows.label}
+
+
+def one_query(rows):
+    rows.qid[:] = "q"
+    return {"y": pd.Series(rows.label, pd.Index(rows.qid, name="qid"))}
+
+
+def no_lengths(rows):
+    return {"y": pd.Series(rows.label, pd.Index(rows.qid, name="qid"))}
+
+
+def grade_too_high(rows):
+    return {"y": rows.y.replace(3, 4)}
+
+
+def bad_label(rows):
+    return {"y": rows.y.astype(float).replace(3, -3)}
+
+
+def one_length_missing(rows):
+    rows.doc_length = rows.doc_length.astype(float)
+    rows.doc_length[:] = np.nan
+    return {"y": rows.y}
+
+
+def document_twice(rows):
+    rows.docno[:] = "d1"
+    return {"y": rows.y}
+
+
+def nothing_judged(rows):
+    rows.judged[:] = False
+    return {"y": rows.y}
+
+
+def document_without_name(rows):
+    rows.docno = rows.docno.astype(object)
+    rows.docno[:] = None
+    return {"y": rows.y}
+
+
+HOPELESS = [
+    (no_qid, TBG, "qid is missing.*Metadata routing is off.*levels of the index"),
+    (one_query, "nDCG", "only 1 query.*pass min_queries=1"),
+    (no_lengths, TBG, "pass doc_length=.*Metadata routing is off"),
+    (grade_too_high, RBP, r"has grade 4, above max_rel=3"),
+    (bad_label, RBP, "has the label -3"),
+    (one_length_missing, TBG, "needs the length of every document"),
+    (document_twice, "nDCG", "is judged twice|is retrieved twice"),
+    (nothing_judged, "nDCG", "no row is judged"),
+    (document_without_name, "nDCG", "row 0 has no docno"),
+    (no_qid, "SetF", "qid is missing"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "measure", "message"), HOPELESS, ids=lambda v: getattr(v, "__name__", None))
+def test_what_no_model_could_be_scored_by_stops_the_search(spoil, measure, message):
+    rows = Rows(14)
+    groups = rows.qid.copy()
+    data = {"X": rows.X, "groups": groups, **spoil(rows)}
+    scoring = {"ours": scorer(measure), "r2": "r2"}
+    with pytest.raises(CannotScore, match=message) as error:
+        cross_validate(DummyRegressor(), cv=GroupKFold(3), scoring=scorer(measure), **data)
+    assert isinstance(error.value.__cause__, CWLAError)
+    with pytest.raises(CannotScore, match=message):
+        cross_validate(DummyRegressor(), cv=GroupKFold(3), scoring=scoring, **data)
+    with pytest.raises(CannotScore, match=message):
+        GridSearchCV(Column(), {"column": [0, 1]}, cv=GroupKFold(3), scoring=scoring, refit="ours").fit(**data)
+
+
+def test_with_routing_on_the_error_speaks_of_routing(routing):
+    rows = Rows(14)
+    with pytest.raises(CannotScore, match=r"Metadata routing is on: pass.*params=\{'qid': qid"):
+        cross_val_score(
+            Column(), rows.X, rows.label, cv=GroupKFold(3), scoring=scorer(TBG), params={"groups": rows.qid}
+        )
+    sizes = np.unique(rows.qid, return_counts=True)[1]
+    params = {"qid": sizes, "doc_length": rows.doc_length, "groups": rows.qid}
+    with pytest.raises(CannotScore, match=r"qid has 9 values, and there are \d+ rows.*not the sizes of groups"):
+        cross_val_score(Column(), rows.X, rows.label, cv=GroupKFold(3), scoring=scorer(TBG), params=params)
+    with pytest.raises(BadParameter, match="takes qid, docno, doc_length, judged, and not 'group'"):
+        scorer(TBG)(Column(), rows.X, rows.label, group=rows.qid)
+
+
+def test_leaving_one_query_out_needs_a_word():
+    rows = Rows(15)
+    data = {"X": rows.X, "y": rows.y, "groups": rows.qid, "cv": LeaveOneGroupOut()}
+    with pytest.raises(CannotScore, match=r"pass min_queries=1.*LeaveOneGroupOut"):
+        cross_val_score(Ridge(), scoring=scorer("nDCG"), **data)
+    found = cross_val_score(Ridge(), scoring=scorer("nDCG", min_queries=1), **data)
+    assert found == pytest.approx(folds_by_hand(rows, Ridge(), "nDCG", LeaveOneGroupOut()))
+
+
+class Fails(Column):
+    """Predicts NaN where its column is 1."""
+
+    def predict(self, X):
+        return np.full(len(X), np.nan) if self.column == 1 else super().predict(X)
+
+
+@pytest.mark.parametrize("measure", [TBG, "SetF"], ids=str)
+def test_a_model_that_predicts_nan_has_the_error_score(measure):
+    rows = Rows(16)
+    data = {"X": rows.X, "y": rows.y, "groups": rows.qid}
+    search = GridSearchCV(Fails(), {"column": [0, 1]}, cv=GroupKFold(3), scoring=scorer(measure), error_score=-1)
+    with pytest.warns(UserWarning, match="has the score NaN"):
+        search.fit(**data)
+    assert search.cv_results_["mean_test_score"][1] == -1
+    assert search.best_params_ == {"column": 0}
+    with pytest.raises(BadRun, match="row 0 has the score NaN"):
+        search.set_params(error_score="raise").fit(**data)
+
+
+def test_a_scorer_refuses_what_it_cannot_compute():
+    for wrong, message in [
+        ("rbp", "no measure 'rbp'"),
+        ("P", "P needs cutoff"),
+        ("CWLA", "C="),
+        ("TBG(half_life=-1)", "half_life|no parameter"),
+        ("alpha_nDCG@5", "looks at the intents"),
+    ]:
+        with pytest.raises(CWLAError, match=message):
+            scorer(wrong)
+    with pytest.raises(BadParameter, match="min_queries must be a whole number"):
+        scorer("AP", min_queries=0)
+
+
+def test_a_measure_that_was_defined_for_ir_measures_scores_too_but_never_nan():
+    rows = Rows(17)
+    sizes = ir_measures.define_byquery(lambda qrels, run: len(run), name="Size")
+    assert scorer(sizes)(Column(), rows.X, rows.y) == len(rows.qid) / 9
+    nothing = ir_measures.define_byquery(lambda qrels, run: float("nan"), name="Nothing")
+    with pytest.raises(CannotScore, match="Nothing has no value for query 'q"):
+        cross_val_score(Column(), rows.X, rows.y, groups=rows.qid, cv=GroupKFold(3), scoring=scorer(nothing))
+    rows.label[:], rows.judged[:] = 1, True
+    with pytest.raises(CannotScore, match=r"ir_measures cannot compute .*Accuracy.*division by zero"):
+        scorer("Accuracy")(Column(), rows.X, rows.y)
+
+
+def test_scorers_by_name_ours_and_scikit_learns():
+    names = get_scorer_names()
+    assert {"TBG", "nDCG", "SetF", "r2", "roc_auc"} < set(names)
+    assert all(callable(get_scorer(name)) for name in names)
+    rows = Rows(17)
+    assert get_scorer("TBG(half_life=120)") == scorer("TBG(half_life=120)")
+    assert get_scorer(TBG) == scorer(TBG)
+    assert get_scorer("r2")(Column(), rows.X, rows.label) == Column().score(rows.X, rows.label)
+    assert get_scorer(scorer(TBG)) == scorer(TBG)
+
+
+# ---- arrays
+
+
+def ragged(rows, values):
+    return [values[rows.qid == qid] for qid in dict.fromkeys(rows.qid)]
+
+
+def padded(lists):
+    matrix = np.full((len(lists), max(map(len, lists))), np.nan)
+    for row, one in zip(matrix, lists, strict=True):
+        row[: len(one)] = one
+    return matrix
+
+
+@pytest.mark.parametrize("measure", [TBG, RBP, "AP", "NumRet", "SetF"], ids=str)
+def test_lists_matrices_and_groups_have_the_values_of_evaluate(measure):
+    rows = Rows(18)
+    score = np.random.default_rng(0).permutation(len(rows.qid)).astype(float)  # no ties
+    label = np.where(rows.judged, rows.label, np.nan)
+    flat = measure_score(measure, label, score, qid=rows.qid, doc_length=rows.doc_length)
+    assert flat == pytest.approx(expected(rows, score, measure), abs=1e-12)
+    lists = {"y_true": ragged(rows, label), "y_score": ragged(rows, score), "doc_length": ragged(rows, rows.doc_length)}
+    assert measure_score(measure, **lists) == flat
+    matrices = {name: padded(values) for name, values in lists.items()}
+    assert measure_score(measure, **matrices) == flat
+    frames = {name: pd.DataFrame(values) for name, values in matrices.items()}
+    each = measure_score(measure, **frames, average=False)
+    assert each.shape == (9,)
+    if measure != "NumRet":
+        assert each.mean() == pytest.approx(flat, abs=1e-12)
+    by_group = measure_score(measure, label, score, qid=rows.qid, doc_length=rows.doc_length, average=False)
+    assert each.tolist() == by_group.tolist()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"C": "rbp(0.8)", "A": "erg"},
+        {"C": "rr", "A": "err", "gain": "exponential"},
+        {"C": "inst(2)", "A": "avg", "end": "stop"},
+    ],
+)
+def test_cwla_score_is_score_of_what_is_ranked(options):
+    rows = Rows(19, unjudged=0)
+    scores, labels = ragged(rows, rows.X[:, 1]), ragged(rows, rows.label)
+    ranked = [labels[q][np.argsort(-scores[q], kind="stable")] for q in range(len(labels))]
+    found = cwla_score(labels, scores, max_rel=3, average=False, **options)
+    assert found == pytest.approx(score(ranked, max_rel=3, **options), abs=1e-12)
+
+
+def test_ndcg_is_scikit_learns():
+    rng = np.random.default_rng(1)
+    y_true, y_score = rng.integers(0, 4, (20, 15)), rng.permuted(np.arange(20 * 15)).reshape(20, 15)
+    assert measure_score("nDCG", y_true, y_score) == pytest.approx(ndcg_score(y_true, y_score), abs=1e-12)
+    assert measure_score("nDCG@5", y_true, y_score) == pytest.approx(ndcg_score(y_true, y_score, k=5), abs=1e-12)
+
+
+def test_array_functions_are_scikit_learns_kind(routing):
+    """`make_scorer` reads which metadata a function takes from its signature."""
+    rows = Rows(20, unjudged=0)
+    theirs = make_scorer(tbg_score, half_life=120).set_score_request(qid=True, doc_length=True)
+    params = {"groups": rows.qid, "qid": rows.qid, "doc_length": rows.doc_length}
+    found = cross_val_score(Ridge(), rows.X, rows.label, cv=GroupKFold(3), scoring=theirs, params=params)
+    ours = scorer("TBG(half_life=120)")
+    assert (
+        found.tolist()
+        == cross_val_score(Ridge(), rows.X, rows.label, cv=GroupKFold(3), scoring=ours, params=params).tolist()
+    )
+
+
+def test_lists_may_be_the_cells_of_a_series():
+    lists = [[0, 1, 2], [1, 0]], [[3.0, 1.0, 2.0], [1.0, 2.0]]
+    assert measure_score("ERR", *map(pd.Series, lists)) == measure_score("ERR", *lists)
+    cells = (np.array([*one, None], object)[:-1] for one in lists)
+    assert measure_score("ERR", *cells) == measure_score("ERR", *lists)
+
+
+def test_parameters_of_err():
+    assert err_score([[4, 0, 1]], [[3, 2, 1]]) == measure_score("ERR", [[4, 0, 1]], [[3, 2, 1]])
+    assert err_score([[0, 1]], [[2, 1]], max_rel=1, cutoff=1) == 0
+    assert err_score([[0, 1]], [[2, 1]], max_rel=1) == 0.25
+
+
+@pytest.mark.parametrize(
+    ("y_true", "y_score", "more", "error", "message"),
+    [
+        ([1, 0], [2, 1], {}, BadParameter, r"pass qid=.*or, if all rows are of one query, \[y_true\]"),
+        ([1, 0], [2, 1], {"qid": [2]}, BadParameter, r"query of each of 2 rows \(not the sizes of queries\)"),
+        ([[1, 0]], [[2, 1]], {"qid": ["a", "a"]}, BadParameter, "leave qid= out"),
+        ([[1, 0]], [[2]], {}, BadParameter, "y_score must have the form of y_true: 2 values in 1 lists, not 1 values"),
+        ([[1, 0], [1]], [[2], [1, 1]], {}, BadParameter, "y_score must have the form of y_true"),
+        ([[1, 0], 1], [[2, 1], 1], {}, BadParameter, "lists beside single values"),
+        ([[1, 0]], [[2, np.nan]], {}, BadRun, "row 1 has the score NaN"),
+        ([[1, 0]], [["a", "b"]], {}, BadRun, "scores must be one number"),
+        ([[1, "x"]], [[2, 1]], {}, BadJudgments, "labels must be grades"),
+        ([[np.nan, np.nan]], [[2, 1]], {}, BadJudgments, "no row is judged"),
+        ([[4, 0]], [[2, 1]], {}, BadJudgments, r"topic '0': '1 \(row 0\)' has grade 4"),
+        (np.ones((2, 2, 2)), np.ones((2, 2, 2)), {}, BadParameter, "shape"),
+        (1, 1, {}, BadParameter, "y_true is one value"),
+        ([[1, 0]], [[2, 1]], {"measure": "TBG"}, NotPassed, "pass doc_length="),
+        ([[1, 0]], [[2, 1]], {"measure": "TBG", "doc_length": [[1, np.nan]]}, CWLAError, r"\(row 1\)"),
+        ([[1, 0]], [[2, 1]], {"measure": "TBG", "doc_length": [["a", "b"]]}, BadParameter, "numbers of words"),
+        ([[1, 0.5]], [[2, 1]], {"measure": "IntentAware(measure='AP')"}, CWLAError, "no intents apart"),
+        ([[1, 0]], [[2, 1]], {"measure": "TBG(duplicates='run')", "doc_length": [[1, 1]]}, BadParameter, "duplicates= a table"),
+    ],
+)  # fmt: skip
+def test_what_arrays_cannot_be_scored(y_true, y_score, more, error, message):
+    with pytest.raises(error, match=message):
+        measure_score(more.pop("measure", RBP), y_true, y_score, **more)
+
+
+# ---- out of fold
+
+
+@pytest.mark.parametrize(("routed", "n_jobs"), [(False, None), (True, None), (True, 2)])
+def test_each_query_is_ranked_by_the_model_that_did_not_see_it(routed, n_jobs):
+    rows = Rows(21, queries=11)
+    measures = [TBG, "nDCG@5", "SetF"]
+    with sklearn.config_context(enable_metadata_routing=routed):
+        given = {"y": rows.label, "params": rows.known} if routed else {"y": rows.y}
+        found = out_of_fold(Ridge(), rows.X, measures=measures, cv=3, n_jobs=n_jobs, **given)
+    prediction, fold = np.zeros(len(rows.qid)), {}
+    for number, (train, test) in enumerate(GroupKFold(3).split(rows.X, rows.label, rows.qid)):
+        prediction[test] = Ridge().fit(rows.X[train], rows.label[train]).predict(rows.X[test])
+        fold |= dict.fromkeys(rows.qid[test], number)
+    assert found.prediction == pytest.approx(prediction)
+    assert dict(zip(found.by_query.qid, found.by_query.fold, strict=True)) == fold
+    each = (
+        evaluate(rows.qrels(), rows.run(prediction), [TBG, "nDCG@5"], by_query=True).loc["run"].loc[found.by_query.qid]
+    )
+    assert found.by_query[["TBG", "nDCG@5"]].to_numpy() == pytest.approx(each.to_numpy(), abs=1e-12)
+    for measure in measures:
+        assert found.mean[str(measure)] == pytest.approx(expected(rows, prediction, measure), abs=1e-12)
+        of_folds = np.mean(folds_by_hand(rows, Ridge(), measure, GroupKFold(3)))
+        assert found.mean_of_folds[str(measure)] == pytest.approx(of_folds, abs=1e-12)
+    assert found.mean["TBG"] != pytest.approx(found.mean_of_folds["TBG"], abs=1e-6)
+    assert "11 queries in 3 folds" in repr(found)
+
+
+def test_out_of_fold_takes_splitters_frames_pipelines_and_classifiers():
+    rows = Rows(22, queries=6, unjudged=0)
+    X = pd.DataFrame(rows.X, columns=list("abc"))
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    found = out_of_fold(model, X, rows.y, "AP", cv=LeaveOneGroupOut())
+    assert found.by_query.fold.tolist() == list(range(6))
+    assert found.mean["AP"] == pytest.approx(found.mean_of_folds["AP"])
+    assert len(found.estimators) == 6
+    codes = pd.factorize(rows.qid)[0]
+    halves = out_of_fold(model, X, rows.y, "AP", cv=GroupKFold(2), groups=codes % 2)
+    assert halves.by_query.groupby(codes[np.unique(codes, return_index=True)[1]] % 2).fold.nunique().tolist() == [1, 1]
+
+
+def test_estimators_fitted_with_the_queries_get_them(routing):
+    rows = Rows(23)
+
+    class Asks(Column):
+        def fit(self, X, y, qid=None):
+            assert qid is not None
+            assert len(qid) == len(X)
+            return super().fit(X, y)
+
+    model = Asks().set_fit_request(qid=True)
+    assert out_of_fold(model, rows.X, rows.label, "AP", params={"qid": rows.qid}).mean["AP"] > 0
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        (KFold(3), r"of 4 queries are split over folds .*give cv=GroupKFold\(\)"),
+        ([([0, 1, 2, 3], [4, 5, 6, 7]), (range(8), [0, 1, 2, 3])], r"2 of 4 queries are split over folds \('a', 'b'\)"),
+        ([([4, 5, 6, 7], [0, 1, 2]), ([4, 5, 6, 7], [3]), ([0, 1, 2, 3], [4, 5, 6, 7])], r"1 of 4 queries .* \('b'\)"),
+        (RepeatedKFold(n_splits=2, n_repeats=2), "row 0 is held out 2 times"),
+        ([([0, 1, 2, 3], [4, 5, 6, 7])], "row 0 is held out 0 times"),
+        (20, "4 queries do not make 20 folds"),
+    ],
+)
+def test_out_of_fold_refuses_folds_that_leak(cv, message):
+    y = pd.Series([0, 1] * 4, pd.Index(list("aabbccdd"), name="qid"))
+    with pytest.raises(BadParameter, match=message):
+        out_of_fold(Column(), np.arange(8.0)[:, None], y, "AP", cv=cv)
+
+
+def test_out_of_fold_says_what_cannot_be_scored_before_it_fits():
+    class Never(Column):
+        def fit(self, X, y):
+            raise AssertionError("fitted")
+
+    rows = Rows(25)
+    with pytest.raises(NotPassed, match=r"qid is missing.*Metadata routing is off"):
+        out_of_fold(Never(), rows.X, rows.label, "AP", params={"qid": rows.qid})
+    with pytest.raises(NotPassed, match="pass doc_length="):
+        out_of_fold(Never(), rows.X, pd.Series(rows.label, pd.Index(rows.qid, name="qid")), ["AP", TBG])
+    with pytest.raises(BadJudgments, match="above max_rel=3"):
+        out_of_fold(Never(), rows.X, rows.y.replace(3, 4), RBP)
+    y = rows.y.astype(float)
+    y[rows.qid != "q0"] = np.nan
+    with pytest.raises(BadParameter, match=r"no row of fold . is judged"):
+        out_of_fold(Never(), rows.X, y, "AP", cv=3)
+
+
+# ---- in two processes (an error ends them, and starting them is slow: so errors come last)
+
+
+def test_a_notebooks_own_function_goes_along_to_other_processes():
+    @continuation
+    def weary(view):
+        return 1 / (1 + view.i)
+
+    rows = Rows(12)
+    ours = scorer(CWLA(C=weary, A="etg", max_rel=3))
+    alone = cross_val_score(Ridge(), rows.X, rows.y, groups=rows.qid, cv=GroupKFold(3), scoring=ours)
+    both = cross_val_score(Ridge(), rows.X, rows.y, groups=rows.qid, cv=GroupKFold(3), scoring=ours, n_jobs=2)
+    assert alone.tolist() == both.tolist()
+    for copy in (deepcopy(ours), clone(ours, safe=False), cloudpickle.loads(cloudpickle.dumps(ours))):
+        assert repr(copy) == "scorer(\"CWLA(C='weary',A='etg',max_rel=3)\")"
+        assert copy(Column(), rows.X, rows.y) == ours(Column(), rows.X, rows.y)
+
+
+@pytest.mark.parametrize("routed", [False, True])
+def test_a_search_in_two_processes_finds_what_one_finds(routed):
+    rows = Rows(13)
+    y, known = (rows.label, {**rows.known, "groups": rows.qid}) if routed else (rows.y, {"groups": rows.qid})
+    with sklearn.config_context(enable_metadata_routing=routed):
+        one, two = (
+            GridSearchCV(Column(), {"column": [0, 1, 2]}, cv=GroupKFold(3), scoring=scorer(TBG), n_jobs=n_jobs)
+            .fit(rows.X, y, **known)
+            .cv_results_["mean_test_score"]
+            .tolist()
+            for n_jobs in (None, 2)
+        )
+    assert one == two
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_what_cannot_be_scored_stops_a_search_in_two_processes(several):
+    rows = Rows(14)
+    scoring = {"ours": scorer(TBG), "r2": "r2"} if several else scorer(TBG)
+    search = GridSearchCV(Column(), {"column": [0, 1]}, cv=GroupKFold(3), scoring=scoring, n_jobs=2, refit=False)
+    with pytest.raises(CannotScore, match="qid is missing"):
+        search.fit(rows.X, rows.label, groups=rows.qid)
+
+
+@pytest.mark.parametrize("measure", ["TBG(norm='ideal')", "GeometricMean(measure=\"TBG(norm='ideal')@5\")"])
+def test_ideal_rankings_are_made_of_the_rows_where_these_have_lengths(measure):
+    rng = np.random.default_rng(5)
+    qid, words = np.repeat(["a", "b", "c"], 9), rng.integers(10, 900, 27)
+    grades, score = rng.integers(0, 2, 27), rng.permutation(27) * 1.0
+    docno = [f"d{row}" for row in range(27)]
+    table = pd.DataFrame({"docno": docno, "words": words})
+    register_lengths("of_the_rows", table)
+    bound = measure.replace("norm=", "lengths='of_the_rows',norm=")
+    qrels = pd.DataFrame({"query_id": qid, "doc_id": docno, "relevance": grades})
+    run = pd.DataFrame({"query_id": qid, "doc_id": docno, "score": score})
+    expected = evaluate(qrels, run, [bound]).iloc[0, 0]
+    assert measure_score(measure, grades, score, qid=qid, doc_length=words) == pytest.approx(expected, rel=1e-12)
+    assert EvalMeasure(measure, doc_length=words).value(grades, score, [9, 9, 9]) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("arguments", [([1, 0], [0.2, 0.1], "nDCG@10"), ([1, 0], "RR", [0.2, 0.1]), ([1], [1], CWLA)])
+def test_the_measure_comes_first(arguments):
+    if arguments[-1] is CWLA:
+        arguments = (*arguments[:-1], CWLA(C="rr", A="erg", max_rel=1))
+    with pytest.raises(BadParameter, match=r"the measure comes first: measure_score\('nDCG@10', y_true, y_score\)"):
+        measure_score(*arguments, qid=["a", "a"])

@@ -1,0 +1,264 @@
+"""ΔM of every pair is what swapping and scoring again gives: by loops from the equations, and by the package itself."""
+
+import random
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from pyterrier_cwla import CWLA, aggregation, continuation, evaluate
+from pyterrier_cwla.errors import CWLAError
+from pyterrier_cwla.learning.lambdamart import LambdaMART
+from pyterrier_cwla.learning.metrics import measure_score
+from pyterrier_cwla.learning.swap_deltas import by_paths, by_rank_weights, by_scoring_anew, by_sums, way_to_swap
+from pyterrier_cwla.measures.of_ir_measures import metric_of
+from pyterrier_cwla.measures.parsing import measures_of
+from pyterrier_cwla.model import parse
+from pyterrier_cwla.model.language import TABLES
+from pyterrier_cwla.model.view import View
+from tests.model.test_against_reference import AGGREGATIONS, CONTINUATIONS, EFFORTS
+from tests.support import reference
+
+LINEAR, EXPONENTIAL = ("linear", {}), ("exponential", {})
+
+
+def changes_by_loops(grades, words, at, **setting):
+    """The score of one ranking with the items of two ranks in each other's place, minus its score."""
+    a, b = at
+    order = list(range(len(grades)))
+    order[a], order[b] = b, a
+    judged = {"judged": grades, "judged_words": words}
+    return reference.score([grades[i] for i in order], words=[words[i] for i in order], **judged, **setting) - (
+        reference.score(grades, words=words, **judged, **setting)
+    )
+
+
+@pytest.mark.parametrize("C", CONTINUATIONS)
+def test_every_continuation_with_every_aggregation(C):
+    rng = random.Random(C)
+    compared = 0
+    for A in AGGREGATIONS:
+        effort = rng.choice(["unit", "unit", "ratio(4)", "time"])
+        options = {
+            "end": rng.choice(["open", "open", "stop", 5, 40]),
+            "norm": rng.choice(["none", "none", "all", "ideal"] if effort == "unit" else ["none", "all"]),
+            "gain": rng.choice(["linear", "exponential"]),
+            "unseen": None if effort == "unit" else 0.25 if effort == "ratio(4)" else 9.0,
+        }
+        k = rng.choice([None, None, 4])
+        grades = [rng.choice([0, 0, 1, 2, 3]) for _ in range(rng.choice([2, 7, 7, 9]))]
+        words = [rng.choice([0, 40, 300, 900]) for _ in grades]
+        given = {name: value for name, value in options.items() if value is not None}
+        objective = LambdaMART(CWLA(C=C, A=A, effort=effort, max_rel=3, cutoff=k, **given), doc_length=words)
+        scores = -np.arange(len(grades), dtype=float)
+        try:
+            found = objective.changes(grades, scores, [len(grades)])[0]
+        except CWLAError:  # no finite value; that these are refused is tested elsewhere
+            continue
+        setting = {**options, "C": CONTINUATIONS[C], "A": AGGREGATIONS[A], "k": k, "max_rel": 3}
+        setting |= {"effort": EFFORTS[effort], "gain": {"linear": LINEAR, "exponential": EXPONENTIAL}[options["gain"]]}
+        for at in [(0, len(grades) - 1), *(sorted(rng.sample(range(len(grades)), 2)) for _ in range(3))]:
+            expected = changes_by_loops(grades, words, at, **setting)
+            assert found[tuple(at)] == pytest.approx(expected, rel=0, abs=1e-10), (A, setting, grades, at)
+            compared += 1
+    assert compared > 20
+
+
+MEASURES = [
+    "nDCG", "nDCG@3", "nDCG(dcg='exp-log2')@5", "AP", "AP(rel=2)@4", "RR(rel=2)", "RR@3", "P@3", "R@4", "Success@2",
+    "ERR", "ERR@4", "RBP(p=0.5,rel=1)", "INST(max_rel=3)", "INSQ(max_rel=3)", "BPM(max_rel=3)@5", "NERR8(max_rel=3)@4",
+    "NERR10(max_rel=3)", "TBG", "TBG@4", "TBG(half_life=20)", "TBG(credit='smeared')", "TBG(norm='ideal')",
+    "TBG(norm='unlimited')", "TBG(rel=2,half_life=40)@5", "UMeasure(T=30,max_rel=3,effort='ratio(4)')",
+    "Cascade(max_rel=3)", "Cascade(gamma=0.7,max_rel=3)@4", "AdaptiveRBP(effort='ratio(4)')",
+    "AdaptiveAP(effort='ratio(4)')", "AdaptiveDCG(effort='ratio(4)')@5", "AdaptivenDCG(effort='ratio(4)')@5",
+    "AdaptiveERR(max_rel=3,effort='ratio(4)')", "AdaptiveP(effort='ratio(4)')@3", "IFT(T=2,A=0.2,max_rel=3)",
+    "CWLA(C='rbp(0.8)',A='max',max_rel=3)", "CWLA(C='inst(1)',A='pe(0.5)',max_rel=3)", "CWLA(C='inst(2)',A='erg',max_rel=3)@3",
+    "CWLA(C='inst(1)',A='max',max_rel=3)@3", "CWLA(C='patience(9)',A='erg',max_rel=3)",
+    "CWLA(C='patience(4)',A='erg',effort='ratio(4)',max_rel=3)@3", "CWLA(C='inst(1)',A='avg',max_rel=3,end='stop')@4",
+    "CWLA(C='inst(1)',A='fgt(0.5)',max_rel=3)", "Success(rel=2)@3", "CWLA(C='ap1',A='erg',max_rel=3)",
+    "CWLA(C='bpm(1,3)',A='max',max_rel=3,effort='ratio(4)')@4", "CWLA(C='inst(1)',A='erg',max_rel=3,end=12)@4",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_a_swap_changes_the_score_by_what_evaluating_both_rankings_says(measure):
+    """With tied predictions, queries of one document, and queries of which nothing is relevant."""
+    rng = np.random.default_rng(len(measure))
+    sizes = [1, 6, 7, 7, 3, 5]
+    grades = [rng.choice([0, 0, 1, 2, 3], n) for n in sizes]
+    grades[4] = np.zeros(3, int)
+    words = [rng.choice([15, 100, 700], n) for n in sizes]
+    scores = [rng.choice([0.0, 1.0, 2.0], n) for n in sizes]
+    table = {f"q{q}d{d}": float(words[q][d]) for q, n in enumerate(sizes) for d in range(n)}
+    (named,) = measures_of([measure])
+    if measure.startswith("TBG"):
+        named = named(lengths=table)
+    qrels = {f"q{q}": {f"q{q}d{d}": int(g) for d, g in enumerate(of_q)} for q, of_q in enumerate(grades)}
+    orders = [np.argsort(-s, kind="stable") for s in scores]
+
+    def value(q, order):
+        run = {f"q{q}": {f"q{q}d{d}": float(-rank) for rank, d in enumerate(order)}}
+        return evaluate({f"q{q}": qrels[f"q{q}"]}, run, [named]).iloc[0, 0]
+
+    objective = LambdaMART(measure, doc_length=np.concatenate(words))
+    found = objective.changes(np.concatenate(grades), np.concatenate(scores), sizes)
+    moved = 0
+    for q, n in enumerate(sizes):
+        before = value(q, orders[q])
+        for a in range(n):
+            for b in range(a + 1, n):
+                order = orders[q].copy()
+                order[[a, b]] = order[[b, a]]
+                d, e = orders[q][a], orders[q][b]
+                change = value(q, order) - before
+                assert found[q][d, e] == found[q][e, d] == pytest.approx(change, abs=1e-10)
+                moved += change != 0
+    assert moved > 2
+
+
+def test_the_way_that_is_fast_enough_is_taken():
+    def way(measure, longest=100):
+        return way_to_swap(metric_of(measures_of([measure])[0]), longest)
+
+    for measure in ("nDCG@10", "RBP(rel=1)", "P@5", "INSQ(max_rel=2)", "CWLA(C='rbp(0.8)',A='avg',max_rel=2)"):
+        assert way(measure) is by_rank_weights
+    for measure in ("ERR", "ERR@10", "RR", "TBG", "TBG@10", "Cascade(max_rel=2)", "AdaptiveGRBP(effort='ratio(4)')"):
+        assert way(measure) is by_sums
+    for measure in (
+        *("INST(max_rel=2)", "AP", "AP@10", "AdaptiveGAP(effort='ratio(4)')", "CWLA(C='rr',A='etg',gain='binary')"),
+        *(
+            "CWLA(C='rbp(0.8)',A='max',max_rel=2)",
+            "CWLA(C='inst(1)',A='pe(0.5)',max_rel=2)",
+            "UMeasure(T=99,max_rel=2)",
+        ),
+    ):
+        assert way(measure) is by_paths
+    for measure in ("CWLA(C='inst(1)',A='fgt(0.5)',max_rel=2)", "UMeasure(T=99,max_rel=2,effort='reading')"):
+        assert way(measure) is by_scoring_anew
+
+
+def test_a_users_own_functions_are_learned_from_too():
+    @continuation
+    def bored(view, after: float):
+        return after / (after + view.i)
+
+    @continuation
+    def satisfied_by_much(view):
+        return 1 - 0.9 * view.r**2
+
+    @aggregation
+    def first_impression(view):
+        return view.G / (1 + view.i) ** 2
+
+    def way(C, A):
+        return way_to_swap(CWLA(C=C, A=A, max_rel=3, end="stop").metric, 9)
+
+    assert way(satisfied_by_much, "etg") is by_sums
+    assert way(bored(2), first_impression) is by_paths
+    grades = [3, 0, 1, 0, 2]
+    for C in (bored(2), satisfied_by_much):
+        for A in ("etg", first_impression):
+            measure = CWLA(C=C, A=A, max_rel=3, end="stop")
+            found = LambdaMART(measure).changes(grades, [5, 4, 3, 2, 1], [5])[0]
+            for a, b in ((0, 1), (1, 4), (2, 3)):
+                order = [0, 1, 2, 3, 4]
+                order[a], order[b] = b, a
+                qrels = {"q": {str(d): grade for d, grade in enumerate(grades)}}
+                before, after = (
+                    evaluate(qrels, {"q": {str(d): float(-rank) for rank, d in enumerate(o)}}, [measure]).iloc[0, 0]
+                    for o in (range(5), order)
+                )
+                assert found[a, b] == pytest.approx(after - before, abs=1e-10)
+
+
+def test_terms_of_an_aggregation_are_its_sum():
+    """Σ L(i)·A(i) = Σ V(i)·φ(i)·w_i where all leave: what the fact says, held against the function itself."""
+    rng = np.random.default_rng(3)
+    r, i = rng.random((1, 12)), np.arange(1.0, 13)[None, :]
+    e = rng.random((1, 12)) + 0.5
+    C = 0.8 * (1 - r)
+    C[0, -1] = 0
+    V = np.concatenate([[[1.0]], np.cumprod(C, axis=1)[:, :-1]], axis=1)
+    for text in ("etg", "utility(log2)", "smeared(3)", "err"):
+        A = parse(text, "aggregation")
+        uniform = text == "err"
+        view = View(i, r, r, lambda _: None, None if uniform else e)
+        phi, w = A.fact("credit_terms")(i, r, e, C)
+        assert (V * phi * w).sum() == pytest.approx((V * (1 - C) * A(view)).sum(), rel=1e-12)
+
+
+def flat(lists):
+    return [value for one in lists for value in one]
+
+
+@continuation
+def weary(view, after: float):
+    return after / (after + view.i) * (1 - 0.5 * view.r)
+
+
+@continuation
+def pressed(view):
+    return 0.9 * np.exp(-0.002 * view.e) * (1 - 0.3 * (view.grade >= 2))
+
+
+@aggregation
+def hurried(view):
+    return view.best * np.exp(-0.001 * view.E)
+
+
+@aggregation
+def thrifty(view):
+    return view.G / (1 + view.expected_effort)
+
+
+def test_any_setting_of_the_frame():
+    """Drawn at random: every part, end, cutoff, norm and effort, with ties, ragged queries and users' own parts."""
+    rng = random.Random(4)
+    own = [weary(2), pressed, hurried, thrifty]
+    compared: Counter = Counter()
+    for part in own:  # the language is as it was before the test
+        TABLES[part.part.kind if hasattr(part, "part") else part.kind].setdefault(
+            part.name, getattr(part, "part", part)
+        )
+    while sum(compared.values()) < 400:
+        options = {
+            "C": rng.choice([*CONTINUATIONS, *CONTINUATIONS, weary(2), pressed]),
+            "A": rng.choice([*AGGREGATIONS, hurried, thrifty]),
+            "end": rng.choice(["open", "open", "stop", 3, 5, 40]),
+            "norm": rng.choice(["none", "none", "all", "ideal"]),
+            "gain": rng.choice(["linear", "exponential", "binary", "threshold(0.2,0.3,0.5)", "linear(min_rel=1)"]),
+            "effort": rng.choice(["unit", "unit", "time", "ratio(4)", "by_grade({0:1,1:2,2:0.5,3:1})"]),
+            "cutoff": rng.choice([None, None, 1, 3, 4, 30]),
+            "max_rel": 3,
+        }
+        if options["effort"] == "time":
+            options["unseen"] = rng.choice([0, 9])
+        sizes = [rng.choice([1, 2, 3, 5, 7]) for _ in range(3)]
+        grades = [[rng.choice([0, 0, 0, 1, 2, 3]) for _ in range(n)] for n in sizes]
+        words = [[rng.choice([0, 40, 900]) for _ in range(n)] for n in sizes]
+        scores = [[rng.choice([0, 1, 2, 3.5]) for _ in range(n)] for n in sizes]
+        pairs, swapped = [], []
+        for query, n in enumerate(sizes):
+            order = sorted(range(n), key=lambda d: -scores[query][d])
+            for a, b in [(0, 0), *combinations(range(n), 2)]:
+                other = list(order)
+                other[a], other[b] = order[b], order[a]
+                pairs.append((query, order[a], order[b]))
+                swapped.append([-other.index(d) for d in range(n)])
+        try:
+            measure = CWLA(**options)
+            objective = LambdaMART(measure, doc_length=flat(words))
+            found = objective.changes(flat(grades), flat(scores), sizes)
+            asked = {"doc_length": [words[query] for query, _, _ in pairs], "average": False}
+            values = measure_score(measure, [grades[query] for query, _, _ in pairs], swapped, **asked)
+        except CWLAError:  # no finite value, or a cost that nobody knows
+            continue
+        base = {query: value for (query, x, y), value in zip(pairs, values) if x == y}
+        for (query, x, y), value in zip(pairs, values):
+            assert found[query][x, y] == pytest.approx(value - base[query], rel=0, abs=1e-10 * max(1, abs(value))), (
+                measure, grades[query], scores[query], words[query],
+            )  # fmt: skip
+        compared[way_to_swap(measure.metric, max(sizes)).__name__] += 1
+    assert min(compared.values()) > 20
+    assert len(compared) == 4

@@ -1,0 +1,618 @@
+"""The named metrics against loops over the papers' own equations, which know nothing of C, W, L and A."""
+
+import math
+from itertools import permutations
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.integrate import quad
+
+from pyterrier_cwla import CWLA, MEASURES, TBG, evaluate, gain, score
+from pyterrier_cwla.errors import BadJudgments, BadParameter, NoFiniteValue
+from tests.support.generated import collection
+
+MAX = 2
+#: The seconds of Table 2, grade by grade.
+SECONDS = [4.4 + 0.26 * 20.6, 4.4 + 0.5 * 37.1, 4.4 + 0.55 * 60.3]
+EFFORTS = {"unit": (1, 1, 1), "ratio(4)": (0.25, 1, 1), "by_grade({0:0.3,1:0.6,2:1})": (0.3, 0.6, 1),
+           "grade_time": SECONDS}  # fmt: skip
+SHARES = (0.4, 0.6)
+
+
+def g(grade):
+    """A grade as the metrics see it: what is not judged, or below 0, is not relevant."""
+    return max(grade or 0, 0)
+
+
+def b(grade):
+    return 1 if g(grade) >= 1 else 0
+
+
+def shares(grade):
+    return sum(SHARES[: g(grade)])
+
+
+def satisfied(grade):
+    return (2 ** g(grade) - 1) / 2**MAX
+
+
+def M1(examine, gain, e, grades):
+    """Jiang and Allan (2016), Eq. 1."""
+    top = sum(examine(i) * gain(grade) for i, grade in enumerate(grades, 1))
+    effort = sum(examine(i) * e[g(grade)] for i, grade in enumerate(grades, 1))
+    return top / effort if top else 0.0
+
+
+def M2(stop, gain, e, grades):
+    """Eq. 2; ``stop(j)`` is P_stop at rank j, and ``gain(i, j)`` what item i gives to who stops at j."""
+    total = 0.0
+    for j in range(1, len(grades) + 1):
+        spent = sum(e[g(grade)] for grade in grades[:j])
+        total += stop(j) * sum(gain(i, j) for i in range(1, j + 1)) / spent
+    return total
+
+
+def P(grades, judged, e, gain=b):
+    return M1(lambda i: i <= 9, gain, e, grades[:9])
+
+
+def GP(grades, judged, e):
+    return P(grades, judged, e, shares)
+
+
+def RBP(grades, judged, e, gain=b, p=0.6):
+    return M1(lambda i: p ** (i - 1), gain, e, grades)
+
+
+def GRBP(grades, judged, e):
+    return RBP(grades, judged, e, shares)
+
+
+def DCG(grades, judged, e):
+    """Eq. 5."""
+    return M1(lambda i: 1 / math.log2(i + 1), lambda grade: 2 ** g(grade) - 1, e, grades)
+
+
+def nDCG(grades, judged, e):
+    ideal = DCG(sorted(map(g, judged), reverse=True), judged, e)
+    return DCG(grades, judged, e) / ideal if ideal else 0.0
+
+
+def AP(grades, judged, e, gain=b):
+    relevant = sum(map(b, judged))
+    if not relevant:
+        return 0.0
+    return M2(lambda j: b(grades[j - 1]) / relevant, lambda i, j: gain(grades[i - 1]), e, grades)
+
+
+def GAP(grades, judged, e):
+    """Eq. 3."""
+    relevant, expected = sum(map(b, judged)), sum(map(shares, judged))
+    return relevant / expected * AP(grades, judged, e, shares) if relevant else 0.0
+
+
+def RR(grades, judged, e):
+    first = next((j for j, grade in enumerate(grades, 1) if b(grade)), None)
+    return M2(lambda j: j == first, lambda i, j: i == j, e, grades)
+
+
+def ERR(grades, judged, e):
+    """Eq. 4."""
+
+    def stop(j):
+        return satisfied(grades[j - 1]) * math.prod(1 - satisfied(grade) for grade in grades[: j - 1])
+
+    return M2(stop, lambda i, j: i == j, e, grades)
+
+
+ADAPTIVE = {
+    "AdaptiveP(effort='{}')@9": P,
+    "AdaptiveGP(effort='{}')@9": GP,
+    "AdaptiveAP(effort='{}')": AP,
+    "AdaptiveGAP(effort='{}')": GAP,
+    "AdaptiveRBP(p=0.6,effort='{}')": RBP,
+    "AdaptiveGRBP(p=0.6,effort='{}')": GRBP,
+    "AdaptiveRR(effort='{}')": RR,
+    "AdaptiveERR(effort='{}',max_rel=2)": ERR,
+    "AdaptiveDCG(effort='{}')": DCG,
+    "AdaptivenDCG(effort='{}')": nDCG,
+}
+
+
+def graded_tbg(grades, judged, h=31):
+    """FORMULAS.md: Σ P_click(g)·P_save(g)·2^(−T(i)/h), T(i) the time before item i."""
+    total, T = 0.0, 0.0
+    for grade in grades:
+        total += {0: 0, 1: 0.5 * 0.2, 2: 0.55 * 0.8}[g(grade)] * 2 ** (-T / h)
+        T += SECONDS[g(grade)]
+    return total
+
+
+def graded_tbg_smeared(grades, judged, h=31):
+    """Smucker and Clarke (2012), Eq. 2, ∫ G′(t)·D(t) dt, where G grows evenly while an item is looked at."""
+    total, T = 0.0, 0.0
+    for grade in grades:
+        e, gain = SECONDS[g(grade)], {0: 0, 1: 0.5 * 0.2, 2: 0.55 * 0.8}[g(grade)]
+        total += quad(lambda t, T=T, e=e, gain=gain: gain / e * 2 ** (-(T + t) / h), 0, e)[0] if gain else 0
+        T += e
+    return total
+
+
+def u_measure(grades, judged, T=99):
+    """FORMULAS.md: Σ r_i·max(0, 1 − t_i/T), t_i the time after item i."""
+    total, t = 0.0, 0.0
+    for grade in grades:
+        t += SECONDS[g(grade)]
+        total += satisfied(grade) * max(0, 1 - t / T)
+    return total
+
+
+def cascade(grades, judged, gamma=1.0, phi=lambda r: 1 / r):
+    """Chapelle et al. (2009), sections 4 and 7.2: Σ_r φ(r)·γ^(r−1)·R_r·Π_{i<r}(1−R_i)."""
+    total, there = 0.0, 1.0
+    for r, grade in enumerate(grades, 1):
+        total += phi(r) * gamma ** (r - 1) * satisfied(grade) * there
+        there *= 1 - satisfied(grade)
+    return total
+
+
+def player(grades, judged, T=0.8, K=6, h_b=0.7, h_c=2.0, m=0.25):
+    """Zhang et al. (2017): gain over effort of the items seen, the limits moved by every item before the test."""
+    gain = spent = 0.0
+    i = 0
+    while True:
+        r = g(grades[i]) / MAX if i < len(grades) else 0.0
+        gain, spent, i = gain + r, spent + 1, i + 1
+        if gain >= T or spent >= K:
+            return gain / spent
+        T, K = T + h_b * (r - m), K + h_c * (r - m)
+
+
+def foraging(grades, judged, T=1.5, b1=0.9, R1=10, A=0.2, b2=0.9, R2=10, goal=True, rate=True):
+    """Azzopardi, Thomas and Craswell (2018), over many ranks; by the goal alone the rest is a geometric series."""
+    V, gain, top, items = 1.0, 0.0, 0.0, 0.0
+    for i in range(1, 4000):
+        if not rate and i > len(grades):
+            return top / (items + V * (1 + b1 * math.exp((T - gain) * R1)))
+        r = g(grades[i - 1]) / MAX if i <= len(grades) else 0.0
+        gain, top, items = gain + r, top + V * r, items + V
+        if goal:
+            V *= 1 - 1 / (1 + b1 * math.exp((T - gain) * R1))
+        if rate:
+            V *= 1 / (1 + b2 * math.exp((A - gain / i) * R2))
+    return top / items
+
+
+def expected_utility(grades, judged, p=0.8):
+    """Carterette (2011), Model 1: Σ_k rel_k·P(k), with P(k) = (1−p)p^(k−1)."""
+    return sum(g(grade) / MAX * (1 - p) * p ** (k - 1) for k, grade in enumerate(grades, 1))
+
+
+def expected_total_utility(grades, judged, k=7):
+    """Model 2 with the discount of DCG@k."""
+    return sum(g(grade) / MAX / math.log2(i + 1) for i, grade in enumerate(grades[:k], 1))
+
+
+def expected_effort(grades, judged, theta=0.5):
+    """Model 3: Σ_k P(k)/k, where one relevant document satisfies with probability θ."""
+    total, there = 0.0, 1.0
+    for k, grade in enumerate(grades, 1):
+        total += there * theta * b(grade) / k
+        there *= 1 - theta * b(grade)
+    return total
+
+
+def expected_average_utility(grades, judged):
+    """Model 4: AP."""
+    relevant, seen, total = sum(map(b, judged)), 0, 0.0
+    for k, grade in enumerate(grades, 1):
+        seen += b(grade)
+        total += b(grade) * seen / k
+    return total / relevant if relevant else 0.0
+
+
+OTHERS = {
+    "GradedTBG": graded_tbg,
+    "GradedTBG(credit='smeared')": graded_tbg_smeared,
+    "UMeasure(T=99,max_rel=2)": u_measure,
+    "UMeasure(T=60,max_rel=2)": lambda grades, judged: u_measure(grades, judged, 60),
+    "Cascade(max_rel=2)": cascade,
+    "Cascade(gamma=0.9,max_rel=2)": lambda grades, judged: cascade(grades, judged, 0.9),
+    "Cascade(gamma=0.7,phi='power(2)',max_rel=2)": lambda grades, judged: cascade(grades, judged, 0.7, lambda r: r**-2),
+    "Cascade(phi='log2',gain='table({1:0.25,2:0.75})')": lambda grades, judged: cascade(
+        grades, judged, 1, lambda r: 1 / math.log2(r + 1)
+    ),
+    "DynamicBPM(T=0.8,K=6,h_b=0.7,h_c=2,m=0.25,max_rel=2)": player,
+    "DynamicBPM(T=0.5,K=9.5,h_b=0,h_c=0,max_rel=2)": lambda grades, judged: player(grades, judged, 0.5, 9.5, 0, 0),
+    "IFTGoal(T=1.5,max_rel=2)": lambda grades, judged: foraging(grades, judged, rate=False),
+    "IFTRate(A=0.2,max_rel=2)": lambda grades, judged: foraging(grades, judged, goal=False),
+    "IFT(T=1.5,A=0.2,max_rel=2)": foraging,
+    "IFT(T=0.5,A=0.1,b1=2,R1=1,b2=0.5,R2=3,max_rel=2)": lambda grades, judged: foraging(
+        grades, judged, 0.5, 2, 1, 0.1, 0.5, 3
+    ),
+    "ExpectedUtility(C='rbp(0.8)',max_rel=2)": expected_utility,
+    "ExpectedTotalUtility(C='dcg(7)',max_rel=2)": expected_total_utility,
+    "ExpectedEffort": expected_effort,
+    "ExpectedAverageUtility(C='ap2',gain='binary')": expected_average_utility,
+}
+CASES = {
+    text.format(name): (lambda grades, judged, metric=metric, e=e: metric(grades, judged, e))
+    for text, metric in ADAPTIVE.items()
+    for name, e in EFFORTS.items()
+} | OTHERS
+
+
+def lists(frames):
+    """Per judged query the grades in rank order (None: not judged), and all that are judged."""
+    grades = {q: dict(zip(some.doc_id, some.relevance, strict=True)) for q, some in frames.qrels.groupby("query_id")}
+    for query in frames.qrels.query_id.unique():
+        some = frames.run[frames.run.query_id == query]
+        order = sorted(zip(some.score.astype(np.float32), some.doc_id, strict=True), reverse=True)
+        yield query, [grades[query].get(document) for _, document in order], [*grades[query].values()]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_named_metric(seed):
+    """Unjudged and −1 documents, topics that the run lacks or of which nothing is relevant, lists of 5 and of 30."""
+    frames = collection(seed, grades=(-1, 0, 0, 1, 2), depth=30 if seed else 5)
+    found = evaluate(frames.qrels, frames.run, CASES, by_query=True).loc["run"]
+    assert len(found) == frames.qrels.query_id.nunique()
+    for query, grades, judged in lists(frames):
+        for text, slow in CASES.items():
+            expected = slow(grades, judged) if grades else 0.0
+            assert found.loc[query, str(ir_measures.parse_measure(text))] == pytest.approx(expected, abs=1e-10), text
+    assert (found > 0).any().all()
+
+
+def test_a_cutoff_is_a_shorter_list():
+    frames = collection(5, grades=(-1, 0, 1, 2))
+    texts = [text for text in CASES if "@" not in text]
+    # prec(k) and dcg(k) read k themselves; the ideal of nDCG is then cut, too
+    texts = [text for text in texts if not text.startswith(("AdaptiveDCG", "AdaptivenDCG"))]
+    found = evaluate(frames.qrels, frames.run, [f"{text}@9" for text in texts], by_query=True).loc["run"]
+    for query, grades, judged in lists(frames):
+        for text, value in zip(texts, found.loc[query], strict=True):
+            assert value == pytest.approx(CASES[text](grades[:9], judged) if grades else 0.0, abs=1e-10), text
+    dcg = evaluate(frames.qrels, frames.run, ["AdaptiveDCG(effort='ratio(4)')@9"], by_query=True).loc["run"].iloc[:, 0]
+    for query, grades, judged in lists(frames):
+        assert dcg[query] == pytest.approx(DCG(grades[:9], judged, EFFORTS["ratio(4)"]), abs=1e-10)
+
+
+def test_all_of_them_are_tested():
+    ours = {*MEASURES} - {"CWLA", "TBG", "Residual", "GeometricMean", "IntentAware", "QMeasure"}
+    assert ours <= {text.split("(")[0].split("@")[0] for text in CASES}
+
+
+# ---- printed numbers
+
+
+@pytest.mark.parametrize("ratio", [1, 2, 4, 8])
+def test_equation_7(ratio):
+    """Jiang and Allan (2016), Eq. 7."""
+    qrels = {"q": {"c": 1, "d": 2}}
+    run = {"q": dict(zip("abcde", (5.0, 4.0, 3.0, 2.0, 1.0), strict=True))}
+    found = evaluate(qrels, run, [f"AdaptiveP(effort='ratio({ratio})')@5", f"AdaptiveRR(effort='ratio({ratio})')"])
+    assert found.iloc[0].tolist() == pytest.approx([2 / (2 + 3 / ratio), 1 / (1 / ratio + 1 / ratio + 1)], abs=1e-12)
+
+
+def test_a_worked_list():
+    """[0, 0, 1, 2, 0] of a topic with [2, 2, 2, 1, 1, 0, 0], effort [.25, 1, 1], thresholds (.4, .6)."""
+    qrels = {"q": {"c": 1, "d": 2, "x": 2, "y": 2, "z": 1, "a": 0, "b": 0}}
+    run = {"q": dict(zip("abcde", (5.0, 4.0, 3.0, 2.0, 1.0), strict=True))}
+    found = evaluate(qrels, run, ["AdaptiveGAP(effort='ratio(4)')", "AdaptiveERR(effort='ratio(4)',max_rel=2)"])
+    assert found.iloc[0].tolist() == pytest.approx([0.2175, 0.3917], abs=5e-5)
+
+
+def test_table_2():
+    """Jiang and Allan (2016), Table 2: seconds for each grade."""
+    found = [score([grade], C="prec(1)", A="effort", effort="grade_time", end="stop") for grade in (0, 1, 2)]
+    assert found == pytest.approx([9.8, 23.0, 37.6], abs=0.05)
+
+
+def test_the_cascade_with_reciprocal_ranks_is_err():
+    frames = collection(3, grades=(0, 1, 2, 3, 4))
+    found = evaluate(frames.qrels, frames.run, ["Cascade(max_rel=4)@20", "ERR@20"], by_query=True)
+    np.testing.assert_allclose(found.iloc[:, 0], found.iloc[:, 1], atol=1e-12)
+
+
+# ---- gain while reading
+
+
+def tbg_by_hand(grades, words, h=224.0, credit=False, gains=None):
+    """000's Eq. 3, or Eq. 2 by quadrature."""
+    total = T = 0.0
+    for number, (grade, length) in enumerate(zip(grades, words, strict=True)):
+        gain = (0.64 * 0.77 if g(grade) >= 1 else 0) if gains is None else gains[number]
+        e = 4.4 + (0.64 if g(grade) >= 1 else 0.39) * (0.018 * length + 7.8)
+        if credit and gain:
+            total += quad(lambda t, T=T, e=e, gain=gain: gain / e * 2 ** (-(T + t) / h), 0, e)[0]
+        else:
+            total += gain * 2 ** (-T / h)
+        T += e
+    return total
+
+
+def ranked(frames):
+    for query, grades, _ in lists(frames):
+        some = frames.run[frames.run.query_id == query]
+        order = sorted(zip(some.score.astype(np.float32), some.doc_id, some.doc_length, strict=True), reverse=True)
+        yield query, grades, [d for _, d, _ in order], [length for _, _, length in order]
+
+
+def test_smeared_time_biased_gain():
+    frames = collection(6, lengths=True)
+    found = evaluate(frames.qrels, frames.run, [TBG, TBG(credit="smeared")], by_query=True).loc["run"]
+    for query, grades, _, words in ranked(frames):
+        assert found.loc[query].tolist() == pytest.approx(
+            [tbg_by_hand(grades, words), tbg_by_hand(grades, words, credit=True)], abs=1e-9
+        )
+    assert (found.iloc[:, 1] <= found.iloc[:, 0]).all()
+
+
+def in_all_orders(documents):
+    return {str(order): {"q": {d: -float(i) for i, d in enumerate(order)}} for order in permutations(documents)}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_order_beats_the_smeared_ideal(seed):
+    """Brute force over the orders of five documents, also where only the first few count."""
+    rng = np.random.default_rng(seed)
+    grades = dict(zip("abcde", [1, *rng.integers(0, 3, 4).tolist()], strict=True))
+    lengths = {d: float(words) for d, words in zip(grades, rng.integers(0, 4000, 5), strict=True)}
+    reading = TBG(credit="smeared", lengths=lengths, norm="ideal", half_life=20)
+    impatient = CWLA(C="decay(9)", A="smeared(40)", gain="linear", max_rel=2, effort="time", norm="ideal")(
+        lengths=lengths
+    )
+    graded = [MEASURES["GradedTBG"](credit=credit, norm="ideal") for credit in ("arrival", "smeared")]
+    best = [reading, impatient, impatient(end=2), *graded]
+    best += [measure @ k for measure in (reading, impatient, *graded) for k in (1, 2, 3)]
+    found = evaluate({"q": grades}, in_all_orders(grades), best)
+    assert found.max().tolist() == pytest.approx([1] * len(best), abs=1e-12)
+
+
+@pytest.mark.parametrize("duplicate_gain", ["keep", "none"])
+@pytest.mark.parametrize("credit", ["arrival", "smeared"])
+def test_no_order_with_duplicates_beats_the_ideal(credit, duplicate_gain):
+    """DESIGN.md, section 3: with duplicates, which cost no reading, the ideal is a bound."""
+    grades = {"a": 1, "b": 1, "c": 1, "d": 0, "e": 1}
+    lengths = {"a": 3000.0, "b": 3000.0, "c": 2000.0, "d": 10.0, "e": 3000.0}
+    same = {"duplicates": {"b": "a", "e": "a"}, "duplicate_gain": duplicate_gain}
+    best = TBG(lengths=lengths, norm="ideal", half_life=30, credit=credit, **same)
+    found = evaluate({"q": grades}, in_all_orders(grades), [best, best @ 2])
+    assert (found.max() <= 1 + 1e-12).all()
+
+
+def test_u_measure_by_text_length():
+    """Sakai and Dou (2013): gain discounted by the words read up to the end of its document."""
+    frames = collection(13, grades=(-1, 0, 1, 2), lengths=True)
+    whole = "UMeasure(T=9000,max_rel=2,effort='reading')"
+    some = "UMeasure(T=2500,max_rel=2,effort='reading(30,0.2,p_click_nonrelevant=0)')"
+    found = evaluate(frames.qrels, frames.run, [whole, some], by_query=True).loc["run"]
+    for query, grades, _, words in ranked(frames):
+        expected = []
+        for T, cost in ((9000, lambda grade, n: n), (2500, lambda grade, n: 30 + b(grade) * 0.2 * n)):
+            total = position = 0.0
+            for grade, n in zip(grades, words, strict=True):
+                position += cost(grade, n)
+                total += satisfied(grade) * max(0, 1 - position / T)
+            expected.append(total)
+        assert found.loc[query].tolist() == pytest.approx(expected, abs=1e-10)
+    assert (found > 0).any().all()
+
+
+# ---- duplicates
+
+
+def test_duplicates_cost_no_reading_and_may_gain_nothing():
+    """000, section 4: a duplicate of an earlier document of the ranking has length 0."""
+    frames = collection(9, lengths=True)
+    clusters = {f"d{i}": f"d{i % 7}" for i in range(60)}
+    kept, none = (TBG(duplicates=clusters, duplicate_gain=gain) for gain in ("keep", "none"))
+    by_column = frames.run.assign(duplicate_of=frames.run.doc_id.map(clusters))
+    found = evaluate(frames.qrels, by_column, [kept, none, TBG(duplicates="run")], by_query=True).loc["run"]
+    fewer = 0
+    for query, grades, documents, words in ranked(frames):
+        seen, read, gains = set(), [], []
+        for grade, document, length in zip(grades, documents, words, strict=True):
+            again = clusters[document] in seen
+            seen.add(clusters[document])
+            read.append(0 if again else length)
+            gains.append(0.64 * 0.77 if g(grade) >= 1 and not again else 0)
+        expected = [tbg_by_hand(grades, read), tbg_by_hand(grades, read, gains=gains), tbg_by_hand(grades, read)]
+        assert found.loc[query].tolist() == pytest.approx(expected, abs=1e-10)
+        fewer += expected[1] < expected[0]
+    assert fewer > 3
+
+
+def test_duplicates_in_condensed_lists_follow_what_is_left():
+    """Where the first copy is not judged and taken out, the second is no duplicate any more."""
+    qrels = {"q": {"b": 1, "c": 1}}
+    run = pd.DataFrame(
+        {"query_id": "q", "doc_id": ["a", "b", "c"], "score": [3.0, 2.0, 1.0], "doc_length": [500.0, 500.0, 500.0]}
+    )
+    same = {"a": "x", "b": "x", "c": "x"}
+    measures = [TBG(judged_only=judged_only, duplicates=same, duplicate_gain="none") for judged_only in (False, True)]
+    found = evaluate(qrels, run, measures).iloc[0]
+    assert found.tolist() == pytest.approx([0, 0.64 * 0.77], abs=1e-12)
+
+
+def test_gains_alone_may_forget_duplicates():
+    same = CWLA(C="prec(3)", A="erg", gain="binary", duplicates={"b": "a"}, duplicate_gain="none")
+    assert evaluate({"q": {"a": 1, "b": 1, "c": 1}}, {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, [same]).iloc[
+        0, 0
+    ] == pytest.approx(2 / 3)
+
+
+# ---- C as a vector from elsewhere, and errors
+
+
+def test_a_vector_of_continuation_probabilities():
+    vector = (0.9, 0.7, 0.75, 0.4)
+    measure = MEASURES["ExpectedUtility"](C=f"fixed{vector}", max_rel=2)
+    found = evaluate({"q": {"a": 2, "b": 1}}, {"q": {"a": 3.0, "x": 2.0, "b": 1.0}}, [measure]).iloc[0, 0]
+    assert found == pytest.approx(1 * (1 - 0.9) + 0.9 * 0.7 * (1 - 0.75) * 0.5, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("AdaptiveERR", "AdaptiveERR needs max_rel="),
+        ("AdaptiveP", "AdaptiveP needs cutoff="),
+        ("Cascade(gamma=0.5)", "needs max_rel="),
+        ("Cascade(gamma=2,max_rel=2)", "gamma must be a number in"),
+        ("AdaptiveGP(gain='threshold(0.8,0.6)')@9", "sum to 1.4"),
+        ("GradedTBG(p_save={1:2})", "p_save must be a map from grades to probabilities"),
+        ("IFTGoal(T=0,max_rel=2)", "T must be a number in"),
+    ],
+)
+def test_errors(text, words):
+    with pytest.raises((BadParameter, ValueError, AssertionError), match=words):
+        evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [text])
+
+
+def test_a_grade_that_a_map_lacks():
+    with pytest.raises(BadJudgments, match="has nothing for grade 3; add it"):
+        evaluate({"q": {"a": 3}}, {"q": {"a": 1.0}}, ["AdaptiveGRBP(effort='by_grade({0:1,1:2,2:3})')"])
+
+
+@pytest.mark.parametrize(
+    ("measure", "words"),
+    [
+        (
+            "AdaptiveGP(gain='threshold(0.4,0.6)')@9",
+            "gain='threshold(0.4,0.6)' has nothing for grade 3; add it, one weight for each grade from 1, as in"
+            " gain='threshold(0.4,0.6,…)'; the sum is 1 at most.",
+        ),
+        (
+            "AdaptiveGP(gain='table({1:0.2,2:1})')@9",
+            "gain='table({1:0.2,2:1})' has nothing for grade 3; add it, as in gain='table({1:0.2,2:1,3:…})'.",
+        ),
+        (
+            "AdaptiveGRBP(gain='binary',effort='by_grade({0:1})')",
+            "effort='by_grade({0:1})' has nothing for grade 3; add it, as in effort='by_grade({0:1,3:…})'.",
+        ),
+    ],
+)
+def test_the_error_of_a_missing_grade_names_measure_and_parameter_as_written(measure, words):
+    with pytest.raises(BadJudgments) as error:
+        evaluate({"q": {"a": 3}}, {"q": {"a": 1.0}}, [measure])
+    assert str(error.value).startswith(measure.split("(")[0])
+    assert str(error.value).endswith(words)
+
+
+def test_thresholds_take_whole_grades():
+    with pytest.raises(BadJudgments, match=r"has nothing for grade 1\.5; it takes whole grades only, and gain='table"):
+        evaluate({"q": {"a": 1.5}}, {"q": {"a": 1.0}}, ["AdaptiveGP(gain='threshold(0.4,0.6)')@9"])
+
+
+def test_what_is_no_factor_of_a_product():
+    for C in ("product(rr, ap1)", "product(ap1, rr)", "product(rbp(0.5), patience(4))"):
+        with pytest.raises(BadParameter, match="cannot be a factor"):
+            score([1, 0, 1], C=C, A="etg")
+
+
+def test_patience_ends_however_little_unseen_items_cost():
+    """Half of the users are there after the first item."""
+    assert score([1], C="patience(4)", A="etg", efforts=[2], unseen=0) == 0.5
+    assert score([1], C="patience(4)", A="etg", efforts=[2], unseen=1) == 0.5
+
+
+PRODUCTS = {
+    "product(rr, rbp(0.7))": "cascade(0.7)",
+    "product(rbp(0.9), rbp(0.5))": "rbp(0.45)",
+    "product(decay(4), decay(12))": "decay(3)",
+    "product(prec(3), prec(5))": "prec(3)",
+    "product(prec(4), carterette1(20))": "carterette1(4)",
+    "product(dcg, prec(7))": "dcg(7)",
+    "product(rr(rel=2), carterette3(0))": "rr(rel=2)",
+    "product(carterette3(0), ap2(R=ranking))": "ap2(R=ranking)",
+    "product(insq(2), carterette3(0))": "insq(2)",
+    "product(carterette3(0), bpm(1.2, 9.3, 0.5, 1, 0.3))": "bpm(1.2, 9.3, 0.5, 1, 0.3)",
+    "product(product(rr, insq(2)), ap2(rel=1))": "product(ap2(rel=1), product(insq(2), rr))",
+    "product(bpm(1.2, 9.3), dcg)": "product(dcg, bpm(1.2, 9.3))",
+    "product(ift_goal(1, 0.9, 2), inst(1))": "product(inst(1), ift_goal(1, 0.9, 2))",
+}
+
+
+@pytest.mark.parametrize("C", PRODUCTS)
+def test_products_that_are_other_continuations(C):
+    lists, judged = [[2, 0, 1, 0, 0, 1, 2], [], [0, 0], [0, 1, 0]], [[2, 2, 1, 1, 1], [2], [1, 0], [1, 0]]
+    for A in ("etg", "erg", "err", "avg", "max", "fgt(0.8)", "items", "effort", "utility(log2)"):
+        for end in ("open", "stop", 4, 30):
+            for effort in ("unit", "ratio(4)"):
+                same = {"A": A, "end": end, "effort": effort, "judged": judged, "max_rel": 2, "gain": "exponential"}
+                try:
+                    expected = score(lists, C=PRODUCTS[C], **same)
+                except NoFiniteValue:
+                    with pytest.raises(NoFiniteValue):
+                        score(lists, C=C, **same)
+                else:
+                    assert score(lists, C=C, **same) == pytest.approx(expected, abs=1e-10), same
+
+
+@pytest.mark.parametrize("credit", ["arrival", "smeared"])
+def test_an_unlimited_supply_of_the_best_grade(credit):
+    """000, section 4: N = g/(1 − 2^(−T_x/h)), T_x the seconds of a document of grade 2; smeared, g is credited as such."""
+    h, qrels, run = 31, {"q": {"a": 1, "b": 2}}, {"q": {"x": 3.0, "a": 2.0, "b": 1.0}}
+    g = 0.44 if credit == "arrival" else quad(lambda t: 0.44 / SECONDS[2] * 2 ** (-t / h), 0, SECONDS[2])[0]
+    plain, over_N = (MEASURES["GradedTBG"](credit=credit, norm=norm) for norm in ("none", "unlimited"))
+    found = evaluate(qrels, run, [plain, over_N]).iloc[0]
+    assert found.iloc[1] == pytest.approx(found.iloc[0] * (1 - 2 ** (-SECONDS[2] / h)) / g, abs=1e-10)
+
+
+FREE = {"effort": "by_grade({0: 0, 1: 1})"}
+
+
+def test_players_whom_nothing_more_costs_anything_never_leave():
+    """bpm: what is not relevant is free, so neither limit is ever met; whoever never leaves contributes 0."""
+    for A in ("etg", "erg", "avg", "max", "err", "fgt(0.5)", "effort"):
+        assert score([1, 0, 0], C="bpm(10, 100)", A=A, **FREE) == 0, A
+    assert score([1, 0, 0], C="bpm(10, 2)", A="etg", efforts=[1, 0, 0], unseen=1) == 1
+
+
+def test_a_player_who_has_left_sees_no_more():
+    """The effort that is left ends with the first item, or the gain that is wanted is found there."""
+    for C in ("bpm(10, 1)", "bpm(1, 10)", "product(bpm(10, 100), rr)", "product(rr, bpm(10, 100))"):
+        for A, expected in {"items": 1, "effort": 1, "etg": 1, "erg": 1, "avg": 1, "err": 1}.items():
+            assert score([1, 0], C=C, A=A, **FREE) == pytest.approx(expected), (C, A)
+
+
+def test_condensed_duplicates_in_any_order_of_topics():
+    """Judgments and run may know the topics in different orders, and runs are scored together."""
+    frames = collection(21, lengths=True, shuffled=False)
+    clusters = {f"d{i}": f"d{i % 5}" for i in range(60)}
+    measure = TBG(judged_only=True, duplicates=clusters, duplicate_gain="none")
+    turned = frames.run.iloc[::-1]
+    found = evaluate(frames.qrels, {"a": frames.run, "b": turned}, [measure], by_query=True)
+    np.testing.assert_allclose(found.loc["a"], found.loc["b"], atol=1e-12)
+    for query, grades, documents, words in ranked(frames):
+        seen, read, gains, left = set(), [], [], []
+        for grade, document, length in zip(grades, documents, words, strict=True):
+            if grade is not None and grade >= 0:
+                again = clusters[document] in seen
+                seen.add(clusters[document])
+                left.append(grade)
+                read.append(0 if again else length)
+                gains.append(0.64 * 0.77 if grade >= 1 and not again else 0)
+        assert found.loc[("a", query)].iloc[0] == pytest.approx(tbg_by_hand(left, read, gains=gains), abs=1e-10)
+
+
+def test_a_users_gain_may_change_between_calls():
+    """What the judgments keep of a gain is only of those that cannot change."""
+    worth = {1: 0.1, 2: 0.3}
+
+    @gain
+    def of_the_day(grade):
+        return np.array([worth[g] for g in np.asarray(grade).tolist()])
+
+    qrels, run = {"q": {"a": 2, "b": 1}}, {"q": {"a": 2.0, "b": 1.0}}
+    measures = [CWLA(C="prec(2)", A="etg", gain=of_the_day, norm=norm) for norm in ("none", "all", "mean", "ideal")]
+    assert evaluate(qrels, run, measures).iloc[0].tolist() == pytest.approx([0.4, 1, 2, 1])
+    worth.update({1: 4, 2: 1})
+    assert evaluate(qrels, run, measures).iloc[0].tolist() == pytest.approx([5, 1, 2, 1])
+
+
+def test_gmap_is_a_name_for_the_geometric_mean_of_ap():
+    assert str(ir_measures.parse_measure("GMAP")) == "GeometricMean(measure='AP')"

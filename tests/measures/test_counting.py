@@ -1,0 +1,309 @@
+"""Measures for incomplete judgments against trec_eval, topic by topic: bpref, infAP, condensed lists, geometric means."""
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+import pytrec_eval
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyterrier_cwla import CWLA, GeometricMean, Residual, evaluate
+from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
+from tests.support import reference
+from tests.support.generated import as_pyterrier, collection
+
+#: trec_eval's names, and ours; nDCG is left out where grades are negative, at which pytrec_eval may never return.
+NAMES = {"map": "AP({})", "map_cut_5": "AP({})@5", "P_5": "P({})@5", "Rprec": "Rprec({})", "recip_rank": "RR({})",
+         "recall_10": "R({})@10", "success_5": "Success({})@5"}  # fmt: skip
+JUDGED_ALL = {"bpref": "Bpref({})", "infAP": "infAP({})"}
+
+
+def nested(frame, value):
+    return {
+        q: dict(zip(some.doc_id, some[value].tolist(), strict=True))
+        for q, some in frame.groupby("query_id", sort=False)
+    }
+
+
+def trec_eval(qrels, names, rel=1, judged_only=False):
+    """From a run to its values, without topics of negative grades alone: all are 0 there, and pytrec_eval writes to
+    foreign memory."""
+    qrels = qrels[qrels.groupby("query_id").relevance.transform("max") >= 0]
+    wanted = {name.replace("_5", ".5").replace("_10", ".10") for name in names}
+    evaluator = pytrec_eval.RelevanceEvaluator(
+        nested(qrels, "relevance"), wanted, relevance_level=rel, judged_docs_only_flag=judged_only
+    )
+    return lambda run: pd.DataFrame(evaluator.evaluate(nested(run, "score"))).T
+
+
+def agree(qrels, runs, rel=1, judged_only=False):
+    """Ours of all runs in one call, and trec_eval's run by run."""
+    names = NAMES | ({} if judged_only else JUDGED_ALL)
+    given = f"rel={rel}" + (",judged_only=True" if judged_only else "")
+    return same(qrels, runs, {name: text.format(given) for name, text in names.items()}, rel, judged_only)
+
+
+def same(qrels, runs, names, rel, judged_only):
+    ours = evaluate(qrels, runs, list(names.values()), by_query=True)
+    theirs = trec_eval(qrels, names, rel, judged_only)
+    for name, run in runs.items():
+        found = ours.loc[name]
+        expected = theirs(run).reindex(index=found.index, columns=[*names], fill_value=0.0)
+        np.testing.assert_allclose(found.to_numpy(), expected.to_numpy(), rtol=0, atol=1e-9)
+    return ours
+
+
+def framed(nested, value):
+    rows = [(topic, document, number) for topic, some in nested.items() for document, number in some.items()]
+    return pd.DataFrame(rows, columns=["query_id", "doc_id", value])
+
+
+def test_by_hand():
+    """a, c and f are relevant, b and e are not; d is unjudged, then in the pool without a grade."""
+    run = {"q": dict(zip("abcdef", range(6, 0, -1)))}
+    grades = {"a": 1, "b": 0, "c": 1, "e": 0, "f": 1}
+    bpref, condensed = (1 + (1 - 1 / 2) + (1 - 2 / 2)) / 3, (1 + 2 / 3 + 3 / 5) / 3
+    for more, in_pool in (({}, 4), ({"d": -1}, 5), ({"d": -2}, 5)):
+        found = evaluate({"q": grades | more}, run, ["Bpref", "infAP", "AP(judged_only=True)"]).loc["run"]
+        inferred = (1 + (1 / 3 + 2 / 3 * 1 / 2) + (1 / 6 + in_pool / 6 * 2 / 4)) / 3
+        assert found.tolist() == pytest.approx([bpref, inferred, condensed], abs=1e-12)
+
+
+def by_topic(values):
+    """Some of three topics, and of each some of a few documents."""
+    documents = st.dictionaries(st.sampled_from("abcdefgh"), values, min_size=1)
+    return st.dictionaries(st.sampled_from("123"), documents, min_size=1)
+
+
+@pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
+@given(by_topic(st.integers(-2, 3)), by_topic(st.sampled_from([0.0, 0.5, 2.0])), st.integers(1, 3), st.booleans())
+def test_any_judgments(qrels, run, rel, judged_only):
+    """Ties, topics that one side lacks, nothing relevant, nothing else, nothing judged, grades of −1 and −2."""
+    agree(framed(qrels, "relevance"), {"run": framed(run, "score")}, rel, judged_only)
+
+
+@pytest.mark.parametrize("judged_only", [False, True])
+@pytest.mark.parametrize("rel", [1, 2])
+@pytest.mark.parametrize("seed", range(12))
+def test_generated_judgments_with_negative_grades(seed, rel, judged_only):
+    """−1 and −2: not judged for bpref and condensed lists, in the pool and not judged for infAP."""
+    frames = collection(seed, queries=25)
+    found = agree(frames.qrels, {"run": frames.run}, rel, judged_only)
+    assert (found > 0).any().all()
+
+
+@pytest.mark.parametrize("grades", [(0,), (1, 2), (-1, -2), (-2, 0), (-1, 1)])
+def test_judgments_of_some_kinds_alone(grades):
+    frames = collection(3, grades=grades)
+    for judged_only in (False, True):
+        agree(frames.qrels, {"run": frames.run}, judged_only=judged_only)
+
+
+NDCG = {"ndcg": "nDCG(judged_only=True)", "ndcg_cut_10": "nDCG(judged_only=True)@10"}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ndcg_of_condensed_lists(seed):
+    frames = collection(seed, grades=(0, 0, 1, 2, 3))
+    same(frames.qrels, {"run": frames.run}, NDCG, rel=1, judged_only=True)
+
+
+@pytest.mark.parametrize("cutoff", [None, 5])
+@pytest.mark.parametrize(
+    ("C", "A", "more"),
+    [
+        ("rbp(phi=0.8)", "erg", {"gain": "exponential"}),
+        ("inst(T=2)", "erg", {"gain": "linear"}),
+        ("rr", "err", {"gain": "exponential"}),
+        ("prec(k=5)", "max", {"gain": "linear"}),
+        ("ap2", "avg", {"gain": "binary"}),
+        ("dcg", "etg", {"gain": "raw", "norm": "ideal"}),
+        ("decay(half_life=60)", "etg", {"gain": "clicksave", "effort": "time"}),
+    ],
+)
+def test_any_metric_on_condensed_lists(C, A, more, cutoff):
+    """Against loops over what is left when all that is not judged is taken out of the run."""
+    frames = collection(8, lengths=True)
+    measure = CWLA(C=C, A=A, max_rel=3, judged_only=True, cutoff=cutoff, **more)
+    found = evaluate(frames.qrels, frames.run, [measure], by_query=True).loc["run"].iloc[:, 0]
+    left = condensed(frames)
+    judged = frames.qrels.groupby("query_id").relevance.apply(list)
+    parts = {role: in_tuples(text) for role, text in {"C": C, "A": A, **more}.items() if role != "norm"}
+    for query, value in found.items():
+        some = left[left.query_id == query]
+        slow = reference.score(
+            some.relevance.tolist(), **parts, max_rel=3, k=cutoff, norm=more.get("norm", "none"),
+            judged=[max(grade, 0) for grade in judged[query]], words=some.doc_length.tolist(),
+        ) if len(some) else 0.0  # fmt: skip
+        assert value == pytest.approx(slow, abs=1e-10)
+    assert (found > 0).sum() > 10
+
+
+def in_tuples(text):
+    """``rbp(phi=0.8)`` as the loops take it: ``("rbp", {"phi": 0.8})``."""
+    name, _, given = text.rstrip(")").partition("(")
+    return name, {key: float(value) for key, value in (pair.split("=") for pair in given.split(",") if pair)}
+
+
+def condensed(frames):
+    """What is judged of each query's ranking, in rank order."""
+    judged = frames.run.merge(frames.qrels[frames.qrels.relevance >= 0], on=["query_id", "doc_id"])
+    judged["score"] = judged.score.astype(np.float32)
+    return judged.sort_values(["query_id", "score", "doc_id"], ascending=[True, False, False])
+
+
+# ---- residuals
+
+
+RBP = "RBP(rel=1,p=0.8)"
+
+
+def slow_rbp(grades, p=0.8):
+    """RBP and its residual in a loop over 200 ranks: what is not judged, or not retrieved, could be relevant."""
+    base = sum((1 - p) * p**i for i, g in enumerate(grades) if g is not None and g >= 1)
+    unknown = sum((1 - p) * p**i for i in range(200) if i >= len(grades) or grades[i] is None)
+    return base, unknown
+
+
+def residuals_agree(qrels, runs):
+    table = evaluate(qrels, runs, [RBP, Residual(measure=RBP)], by_query=True)
+    found = dict(zip(table.index, table.to_numpy().tolist(), strict=True))
+    grades = nested(qrels, "relevance")
+    answered = 0
+    for name, run in runs.items():
+        for query, some in run.groupby("query_id"):
+            if query in grades:
+                order = sorted(zip(some.score.astype(np.float32), some.doc_id, strict=True), reverse=True)
+                expected = slow_rbp([grades[query].get(document) for _, document in order])
+                assert found[name, query] == pytest.approx(expected, abs=1e-9)
+                answered += 1
+    return answered
+
+
+def no_judging_leaves_the_interval(qrels, runs):
+    """Base ≤ score ≤ base + residual, whatever the unjudged documents turn out to be."""
+    bounds = evaluate(qrels, runs, [RBP, Residual(measure=RBP)], by_query=True)
+    retrieved = pd.concat(runs.values())[["query_id", "doc_id"]].drop_duplicates()
+    rest = retrieved[retrieved.query_id.isin(qrels.query_id)].merge(qrels, how="left")
+    rest = rest[rest.relevance.isna()]
+    rng = np.random.default_rng(1)
+    for share in (0, 0.3, 1):
+        guessed = rest.assign(relevance=(rng.random(len(rest)) < share).astype(int))
+        truth = evaluate(pd.concat([qrels, guessed]), runs, [RBP], by_query=True).iloc[:, 0].reindex(bounds.index)
+        assert (bounds.iloc[:, 0] <= truth + 1e-12).all()
+        assert (truth <= bounds.sum(axis=1) + 1e-12).all()
+    assert (truth > bounds.iloc[:, 0] + 1e-3).any()
+
+
+def test_residuals_of_generated_runs():
+    frames = collection(6)
+    runs = {"a": frames.run, "b": collection(60).run}
+    assert residuals_agree(frames.qrels, runs) > 20
+    no_judging_leaves_the_interval(frames.qrels, runs)
+
+
+def test_residuals_of_condensed_lists_are_no_bounds():
+    """A document that gets judged pushes down what was judged: here from 0, with a residual of 0.2, up to 0.8."""
+    measure = CWLA(C="rbp(0.2)", A="erg", max_rel=1, judged_only=True)
+    run = {"1": {"unjudged": 2.0, "judged": 1.0}}
+    before, after = {"1": {"judged": 0, "other": 1}}, {"1": {"judged": 0, "other": 1, "unjudged": 1}}
+    assert measure.calc_aggregate(before, run) == 0
+    assert Residual(measure=measure).calc_aggregate(before, run) == pytest.approx(0.2)
+    assert measure.calc_aggregate(after, run) == pytest.approx(0.8)
+    assert not Residual(measure=measure).is_a_bound
+    assert Residual(measure=measure(judged_only=False)).is_a_bound
+
+
+# ---- geometric means
+
+
+def gm_map(qrels, runs):
+    logs = trec_eval(qrels, ["gm_map"])
+    return [pytrec_eval.compute_aggregated_measure("gm_map", logs(run).gm_map.to_numpy()) for run in runs]
+
+
+def test_gmap():
+    """trec_eval's, which leaves out what the run does not answer; ours counts it with the floor."""
+    frames = collection(4)
+    answered = frames.qrels[frames.qrels.query_id.isin(frames.run.query_id)]
+    measure = GeometricMean(measure="AP")
+    [expected] = gm_map(answered, [frames.run])
+    assert evaluate(answered, frames.run, [measure]).iloc[0, 0] == pytest.approx(expected, abs=1e-9)
+    assert measure.calc_aggregate(answered, frames.run) == pytest.approx(expected, abs=1e-9)
+    values = {m.query_id: m.value for m in measure.iter_calc(answered, frames.run)}
+    ap = evaluate(answered, frames.run, ["AP"], by_query=True).loc["run"].AP
+    assert values == pytest.approx(np.log(np.maximum(ap, 1e-5)).to_dict(), abs=1e-12)
+    assert evaluate(frames.qrels, frames.run, [measure]).iloc[0, 0] < expected
+
+
+def test_the_geometric_mean_of_any_measure():
+    frames = collection(5)
+    for measure, floor in ((CWLA(C="inst(1)", A="erg", max_rel=3), 1e-5), ("Rprec", 0.01), ("Bpref", 1e-3)):
+        each = evaluate(frames.qrels, frames.run, [measure], by_query=True).iloc[:, 0]
+        found = evaluate(frames.qrels, frames.run, [GeometricMean(measure=measure, floor=floor)]).iloc[0, 0]
+        assert found == pytest.approx(np.prod(np.maximum(each, floor) ** (1 / len(each))), rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
+def test_an_experiment_shows_the_logarithm():
+    """PyTerrier averages by itself what each topic has."""
+    frames = collection(4)
+    qrels = frames.qrels[frames.qrels.query_id.isin(frames.run.query_id)]
+    topics = pd.DataFrame({"qid": qrels.query_id.unique(), "query": "anything"})
+    measure = GeometricMean(measure="AP")
+    table = pt.Experiment([as_pyterrier(frames.run)], topics, as_pyterrier(qrels), [measure], names=["run"])
+    [expected] = gm_map(qrels, [frames.run])
+    assert np.exp(table[str(measure)][0]) == pytest.approx(expected, abs=1e-9)
+
+
+# ---- together
+
+
+def test_one_call_for_all_is_one_call_for_each():
+    frames, other = collection(7), collection(70)
+    measures = ["AP", "Bpref", "infAP", "nDCG(judged_only=True)", "Judged@10", "Residual(measure='RBP(rel=1)')", "NumRel",
+                "Rprec(judged_only=True)", "GeometricMean(measure='AP')", "CWLA(C='inst(1)',A='max',max_rel=3)"]  # fmt: skip
+    runs = {"a": frames.run, "b": other.run, "c": frames.run.head(200)}
+    together = evaluate(frames.qrels, runs, measures, by_query=True)
+    for name, run in runs.items():
+        for measure in measures:
+            alone = evaluate(frames.qrels, run, [measure], by_query=True).loc["run"]
+            np.testing.assert_allclose(together.loc[name][alone.columns[0]], alone.iloc[:, 0], rtol=0, atol=1e-12)
+
+
+# ---- the real runs
+
+
+@pytest.fixture(scope="module")
+def covid(data):
+    """The judgments, and all 143 runs."""
+    folder = data / "trec-covid-r1"
+    runs = {path.name: read_run(path).to_pandas() for path in find_runs(folder / "runs")}
+    assert len(runs) == 143
+    return read_qrels(folder / "qrels.txt").to_pandas(), runs
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("judged_only", [False, True])
+@pytest.mark.parametrize("rel", [1, 2])
+def test_all_runs_of_trec_covid(covid, rel, judged_only):
+    agree(*covid, rel, judged_only)
+
+
+@pytest.mark.real_data
+def test_ndcg_of_the_condensed_runs_of_trec_covid(covid):
+    same(*covid, NDCG, rel=1, judged_only=True)
+
+
+@pytest.mark.real_data
+def test_residuals_of_trec_covid(covid):
+    assert residuals_agree(*covid) == 143 * 30
+    no_judging_leaves_the_interval(*covid)
+
+
+@pytest.mark.real_data
+def test_gmap_of_trec_covid(covid):
+    qrels, runs = covid
+    found = evaluate(qrels, runs, [GeometricMean(measure="AP")]).iloc[:, 0]
+    assert found[list(runs)].tolist() == pytest.approx(gm_map(qrels, runs.values()), abs=1e-9)

@@ -1,0 +1,317 @@
+"""Intent-aware measures: Σ_t P(t|q)·M_t (Chapelle et al., 2009, section 7.5), each M_t by the judgments of one intent."""
+
+import json
+import pickle
+import subprocess
+import sys
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+from ir_measures import AP_IA, ERR_IA, INST, P_IA, RR
+
+from pyterrier_cwla import CWLA, TBG, GeometricMean, IntentAware, evaluate
+from pyterrier_cwla.data import register_intent_weights
+from pyterrier_cwla.errors import BadJudgments, BadParameter
+from tests.support import reference
+from tests.support.generated import as_pyterrier, collection
+
+HALF = "CWLA(C='rr',A='err',gain='table({1:0.5,2:0.5,3:0.5})')"
+GRADED = (-1, 0, 0, 1, 2, 3)
+
+
+def diversity(seed: int, grades=(0, 0, 1)) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A run and judgments of one to four intents a query, some intents of which nothing is relevant."""
+    frames = collection(seed, queries=9, ties=False, lengths=True)
+    rng = np.random.default_rng(seed)
+    rows = []
+    for query in map(str, range(1, 9)):
+        for intent in range(1 + int(query) % 4):
+            documents = rng.permutation([f"d{number}" for number in range(60)])[:20]
+            rows += [(query, document, int(rng.choice(grades)) * (intent < 3), str(intent)) for document in documents]
+    qrels = pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance", "iteration"])
+    return frames.run, qrels.sample(frac=1, random_state=seed).reset_index(drop=True)
+
+
+def ndeval(measure, qrels, run) -> dict[str, float]:
+    """It wants topics and intents one after the other."""
+    frames = (
+        qrels.sort_values(["query_id", "iteration"]),
+        run.sort_values(["query_id", "score"], ascending=[True, False]),
+    )
+    return {m.query_id: m.value for m in ir_measures.pyndeval.iter_calc([measure], *frames)}
+
+
+def by_query(qrels, run, measure) -> dict[str, float]:
+    return evaluate(qrels, run, [measure], by_query=True).droplevel("run").iloc[:, 0].to_dict()
+
+
+@pytest.mark.parametrize(("seed", "grades"), [(0, (0, 0, 1)), (1, (0, 0, 1)), (2, GRADED), (3, GRADED)])
+@pytest.mark.parametrize("k", [5, 10, 20])  # what ndeval reports
+def test_err_ia(seed, grades, k):
+    """ndeval's ERR-IA has R = 1/2 for what is relevant, and divides by what a list gets that serves all intents at
+    every rank: Σ_{i≤k} (1/i)·(1/2)^i. Else it is the mean over the intents of ERR."""
+    run, qrels = diversity(seed, grades)
+    ours = by_query(qrels, run, IntentAware(measure=f"{HALF}@{k}"))
+    whole = sum(0.5**i / i for i in range(1, k + 1))
+    theirs = ndeval(ERR_IA @ k, qrels, run)
+    assert {query for query, value in ours.items() if value > 0} <= {*theirs}
+    for query, value in theirs.items():
+        assert ours[query] / whole == pytest.approx(value, abs=1e-9)
+
+
+@pytest.mark.parametrize("grades", [(0, 0, 1), GRADED])
+@pytest.mark.parametrize(("theirs", "ours"), [(AP_IA, "AP"), (P_IA @ 5, "P@5"), (P_IA @ 20, "P@20")])
+def test_ap_ia_and_p_ia(theirs, ours, grades):
+    run, qrels = diversity(5, grades)
+    found = by_query(qrels, run, f"IntentAware(measure='{ours}')")
+    for query, value in ndeval(theirs, qrels, run).items():
+        assert found[query] == pytest.approx(value, abs=1e-9)
+
+
+def slow(qrels, run, weights, **parts) -> dict[str, float]:
+    """Loops over queries, intents and ranks."""
+    values = {}
+    for query in qrels.query_id.unique():
+        judged = qrels[qrels.query_id == query]
+        mine = run[run.query_id == query]
+        rows = sorted(zip(np.float32(mine.score), mine.doc_id, mine.doc_length, strict=True), reverse=True)
+        total = 0.0
+        for intent in judged.iteration.unique():
+            grades = dict(zip(*judged[judged.iteration == intent][["doc_id", "relevance"]].to_numpy().T, strict=True))
+            if rows:
+                listed = [grades.get(document) for _, document, _ in rows]
+                words = [length for _, _, length in rows]
+                total += weights[query].get(intent, 0) * reference.score(
+                    listed, judged=[*grades.values()], words=words, **parts
+                )
+        values[query] = total
+    return values
+
+
+def uniform(qrels) -> dict[str, dict[str, float]]:
+    relevant = qrels[qrels.relevance > 0].groupby("query_id").iteration.unique()
+    return {query: {t: 1 / len(relevant[query]) for t in relevant[query]} for query in relevant.index}
+
+
+def given(qrels, seed=1) -> dict[str, dict[str, float]]:
+    rng = np.random.default_rng(seed)
+    intents = qrels.groupby("query_id").iteration.unique()
+    shares = {query: rng.dirichlet(np.ones(len(intents[query]))) for query in intents.index}
+    return {query: dict(zip(intents[query], shares[query].tolist(), strict=True)) for query in intents.index}
+
+
+CASES = {
+    "TBG": (TBG, {"C": ("decay", {}), "A": ("etg", {}), "gain": ("clicksave", {}), "effort": ("time", {})}),
+    "INST": (
+        CWLA(C="inst(2)", A="erg", max_rel=3),
+        {"C": ("inst", {"T": 2}), "A": ("erg", {}), "gain": ("linear", {}), "max_rel": 3},
+    ),
+    "INST over 1000 ranks": (
+        INST(T=2.0, max_rel=3),
+        {"C": ("inst", {"T": 2}), "A": ("erg", {}), "gain": ("linear", {}), "max_rel": 3, "end": 1000},
+    ),
+    "ERR": (
+        CWLA(C="rr", A="err", gain="exponential", max_rel=3),
+        {"C": ("rr", {}), "A": ("err", {}), "gain": ("exponential", {}), "max_rel": 3},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("make", [uniform, given])
+def test_any_measure_of_ours(name, make):
+    run, qrels = diversity(11, GRADED)
+    weights = {query: {} for query in qrels.query_id.unique()} | make(qrels)
+    measure, parts = CASES[name]
+    found = by_query(qrels, run, IntentAware(measure=measure, weights="uniform" if make is uniform else weights))
+    assert found == pytest.approx(slow(qrels, run, weights, **parts), abs=1e-10)
+    assert max(found.values()) > 0
+
+
+@pytest.mark.parametrize("make", [uniform, given])
+def test_names_that_no_two_queries_share(make):
+    run, qrels = diversity(6)
+    other = qrels.assign(iteration=qrels.query_id + "/" + qrels.iteration)
+    weights = [None if make is uniform else given(q) for q in (qrels, other)]
+    found = [
+        by_query(q, run, IntentAware(measure="AP", weights=w or "uniform"))
+        for q, w in zip((qrels, other), weights, strict=True)
+    ]
+    assert found[0] == pytest.approx(found[1], abs=1e-12)
+
+
+def test_intents_of_some_queries_only():
+    """Query 3 alone has a second intent; what nobody judged, or nobody found relevant, gives nothing."""
+    qrels = pd.DataFrame(
+        [("3", "b", 1, "y"), ("1", "a", 1, "x"), ("2", "a", 0, "x"), ("3", "a", 1, "x"), ("3", "c", -1, "z")],
+        columns=["query_id", "doc_id", "relevance", "iteration"],
+    )
+    run = {q: {"a": 3.0, "b": 2.0} for q in "123"}
+    assert by_query(qrels, run, "IntentAware(measure='RR')") == {"3": 0.75, "1": 1, "2": 0}
+    weights = {"1": {"x": 0.4, "unjudged": 0.6}, "2": {"x": 1}, "3": {"x": 0.5, "y": 0.2, "z": 0.3}}
+    found = by_query(qrels, run, IntentAware(measure="RR", weights=weights))
+    assert found == pytest.approx({"3": 0.5 + 0.2 / 2, "1": 0.4, "2": 0})
+
+
+def test_plain_measures_stand_beside_where_no_pair_is_judged_twice():
+    run, qrels = diversity(8)
+    unique = qrels.drop_duplicates(["query_id", "doc_id"])
+    both = evaluate(unique, run, ["AP", IntentAware(measure="AP"), "nDCG@10"], by_query=True)
+    plain = evaluate(unique.drop(columns="iteration"), run, ["AP", "nDCG@10"], by_query=True)
+    pd.testing.assert_frame_equal(both[["AP", "nDCG@10"]], plain)
+    assert (both.iloc[:, 1] != both["AP"]).any()
+
+
+def test_forms_of_weights_are_one_measure():
+    run, qrels = diversity(2)
+    weights = given(qrels)
+    frame = pd.DataFrame(
+        [(query, intent, p) for query, intents in weights.items() for intent, p in intents.items()],
+        columns=["qid", "intent", "weight"],
+    )
+    measures = [IntentAware(measure="RR", weights=form) for form in (weights, frame)]
+    assert measures[0] == measures[1]
+    named = IntentAware(measure="RR", weights=register_intent_weights("of_tests", weights).name)
+    assert str(named) == "IntentAware(measure='RR',weights='of_tests')"
+    values = [by_query(qrels, run, measure) for measure in (*measures, named, pickle.loads(pickle.dumps(measures[0])))]
+    assert values[0] == values[1] == values[2] == values[3]
+
+
+def test_a_table_without_a_name_goes_to_other_processes(tmp_path):
+    run, qrels = diversity(2)
+    measure = IntentAware(measure=TBG, weights=given(qrels))
+    (tmp_path / "all").write_bytes(pickle.dumps((measure, qrels, run)))
+    program = (
+        "import pickle, pyterrier_cwla; measure, *frames = pickle.load(open('all', 'rb'));"
+        "print(measure, repr(pyterrier_cwla.evaluate(*frames, [measure]).iloc[0, 0].item()))"
+    )
+    found = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == f"{measure} {evaluate(qrels, run, [measure]).iloc[0, 0].item()!r}"
+
+
+MEASURES = [
+    IntentAware(measure="TBG @ 10"),
+    IntentAware(measure=INST(max_rel=3)),
+    IntentAware(measure="RR", weights={"q": {"x": 0.5, "y": 0.5}}),
+]
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_identity(measure):
+    assert ir_measures.parse_measure(str(measure)) == measure
+    assert pickle.loads(pickle.dumps(measure)) == measure
+
+
+def test_all_routes_agree(tmp_path):
+    """ir_measures with frames and named tuples, our own evaluate with frames and a file whose second column tells the
+    intent, alone and beside other measures."""
+    run, qrels = diversity(3)
+    measure = IntentAware(measure="RR")
+    expected = evaluate(qrels, run, [measure]).iloc[0, 0]
+    assert expected > 0
+    assert ir_measures.calc_aggregate([measure], qrels, run)[measure] == expected
+    tuples = [ir_measures.Qrel(*row) for row in qrels.itertuples(index=False)]
+    assert tuples[0]._fields[-1] == "iteration"
+    scored = [ir_measures.ScoredDoc(*row) for row in run[["query_id", "doc_id", "score"]].itertuples(index=False)]
+    assert measure.calc_aggregate(tuples, scored) == pytest.approx(expected, abs=1e-12)
+    lines = [f"{q} {t} {d} {g}\n" for q, d, g, t in qrels.itertuples(index=False)]
+    (tmp_path / "qrels").write_text("".join(lines))
+    assert evaluate(tmp_path / "qrels", run, [measure]).iloc[0, 0] == expected
+    several = evaluate(
+        qrels, {"a": run, "b": run.head(100)}, [measure, "GeometricMean(measure=\"IntentAware(measure='RR')\")"]
+    )
+    assert several.iloc[0, 0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_in_an_experiment():
+    run, qrels = diversity(4)
+    measures = [IntentAware(measure="RR"), IntentAware(measure=TBG, weights=given(qrels))]
+    expected = evaluate(qrels, run, measures, by_query=True).droplevel("run")
+    names = sorted({*run.query_id} & {*qrels.query_id})
+    topics = pd.DataFrame({"qid": names, "query": names})
+    found = pt.Experiment([as_pyterrier(run)], topics, as_pyterrier(qrels), measures, names=["a"], perquery=True)
+    for row in found.itertuples():
+        assert row.value == pytest.approx(expected.loc[row.qid, str(row.measure)], abs=1e-12)
+    assert len(found) == len(measures) * len(names)
+
+
+def test_on_the_command_line(tmp_path, capsys):
+    pytest.importorskip("typer", reason="the command line is the extra [cli]")
+    from pyterrier_cwla.cli.app import main
+
+    run, qrels = diversity(4)
+    lines = [f"{q} {t} {d} {g}\n" for q, d, g, t in qrels.itertuples(index=False)]
+    (tmp_path / "qrels").write_text("".join(lines))
+    lines = [f"{q} Q0 {d} 0 {s!r} tag\n" for q, d, s in zip(run.query_id, run.doc_id, run.score.tolist(), strict=True)]
+    (tmp_path / "run").write_text("".join(lines))
+    text = "IntentAware(measure='RR')"
+    with pytest.raises(SystemExit):
+        main(["evaluate", str(tmp_path / "qrels"), str(tmp_path / "run"), "-m", text, "--format", "jsonl"])
+    (found,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert found[text] == evaluate(qrels, run, [text]).iloc[0, 0]
+
+
+def test_one_intent_is_the_measure_itself():
+    frames = collection(7)
+    qrels = frames.qrels.assign(iteration="0")
+    for measure in ("AP", "RR@10", "NumRel", CWLA(C="inst(1)", A="max", max_rel=3)):
+        alone, aware = (by_query(qrels, frames.run, m) for m in (measure, IntentAware(measure=measure)))
+        some_relevant = {*frames.qrels[frames.qrels.relevance > 0].query_id}
+        assert {q: v for q, v in alone.items() if q in some_relevant} == {q: aware[q] for q in some_relevant}
+
+
+def test_errors():
+    run, qrels = diversity(1)
+    with pytest.raises(BadJudgments, match=r"is judged twice \(for intents, use IntentAware\)"):
+        evaluate(qrels, run, ["AP"])
+    with pytest.raises(BadJudgments, match=r"is judged twice: keep one row"):
+        evaluate(pd.concat([qrels, qrels[qrels.relevance > 0][:1]]), run, [IntentAware(measure="AP")])
+    with pytest.raises(BadJudgments, match="iteration of the judgments must be strings or whole numbers"):
+        evaluate(qrels.assign(iteration=[1, "1"] * (len(qrels) // 2)), run, [IntentAware(measure="AP")])
+    with pytest.raises(BadJudgments, match="have no column 'iteration'"):
+        evaluate(
+            qrels.drop(columns="iteration").drop_duplicates(["query_id", "doc_id"]), run, [IntentAware(measure=RR)]
+        )
+    weights = given(qrels)
+    with pytest.raises(BadParameter, match="topic '3': the probabilities of its intents sum to"):
+        IntentAware(measure=RR, weights=weights | {"3": {"0": 0.5}})
+    with pytest.raises(BadParameter, match="weight -1: a probability must be"):
+        IntentAware(measure=RR, weights={"3": {"0": -1, "1": 2}})
+    with pytest.raises(BadJudgments, match="say nothing of 1 of 8 topics"):
+        evaluate(qrels, run, [IntentAware(measure=RR, weights={q: w for q, w in weights.items() if q != "3"})])
+    with pytest.raises(BadJudgments, match="topic '3': the judged intent '1' has no weight"):
+        evaluate(qrels, run, [IntentAware(measure=RR, weights=weights | {"3": {"0": 1}})])
+    with pytest.raises(BadParameter, match="no table of intents' probabilities 'uniformly'"):
+        IntentAware(measure=RR, weights="uniformly")
+    with pytest.raises(BadParameter, match=r"itself no mean over intents or queries, such as 'TBG' or 'AP', not Geom"):
+        IntentAware(measure=GeometricMean(measure=RR))
+    for odd in (None, 5, {"3": 0.5}, pd.Series({"3": 1.0})):
+        with pytest.raises(BadParameter, match=r"are {query: {intent: p}} or a DataFrame, not"):
+            IntentAware(measure=RR, weights=odd)
+    for odd in ("1", None, float("nan")):
+        with pytest.raises(BadParameter, match=r"topic '3', intent '0': weight"):
+            IntentAware(measure=RR, weights={"3": {"0": odd}})
+    with pytest.raises(BadParameter, match="a table of intents has columns"):
+        register_intent_weights("odd", pd.DataFrame({"qid": ["1"], "p": [1.0]}))
+
+
+def test_a_name_that_means_two_tables():
+    run, qrels = diversity(1)
+    measures = []
+    for seed in (1, 2):
+        register_intent_weights("twice", given(qrels, seed))
+        measures.append(IntentAware(measure="RR", weights="twice"))
+    with pytest.raises(BadParameter, match=r"two measures are called IntentAware.* and differ"):
+        evaluate(qrels, run, measures)
+    with pytest.raises(BadParameter, match=r"two measures are called IntentAware.* and differ"):
+        evaluate(qrels, run, [GeometricMean(measure=measure) for measure in measures])
+
+
+def test_no_judgments_at_all():
+    run, qrels = diversity(1)
+    for measure in (IntentAware(measure="AP"), IntentAware(measure="AP", weights=given(qrels))):
+        with pytest.raises(BadJudgments, match="the judgments are empty"):
+            by_query(qrels[:0], run, measure)

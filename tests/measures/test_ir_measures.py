@@ -1,0 +1,600 @@
+"""Our measures are measures like all others: they print, parse, pickle and compute as ir_measures' own do."""
+
+import itertools
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ir_measures import AP, ERR, INST, RBP, RR, Judged, NumQ, NumRel, NumRet, P, Rprec, nDCG
+
+from pyterrier_cwla import CWLA, TBG, CWLAError, GeometricMean, Residual, continuation, evaluate, register_lengths
+from pyterrier_cwla.errors import BadParameter, UnknownSpec
+from pyterrier_cwla.measures import CWLAProvider
+from pyterrier_cwla.measures.named import CWLAMeasure
+from tests.support import reference
+from tests.support.generated import collection, harmless
+
+# ---- names
+
+
+def numbers(low, high, **more):
+    """Whole or not, as Python's and NumPy's."""
+    kinds = [float, np.float64]
+    whole = st.integers(int(np.ceil(low)), int(high)).flatmap(lambda n: st.sampled_from([n, float(n), np.int64(n)]))
+    return whole | st.floats(low, high, **more).flatmap(lambda x: st.sampled_from([kind(x) for kind in kinds]))
+
+
+def spec(name, *values, **named):
+    """Text such as ``inst(2.0,rel=1)``, with values from strategies; those with names may be left out."""
+
+    def written(given, by_name):
+        return f"{name}({','.join([*map(plain, given), *(f'{k}={plain(v)}' for k, v in by_name.items())])})"
+
+    return st.builds(written, st.tuples(*values), st.fixed_dictionaries({}, optional=named))
+
+
+def plain(value):
+    return str(value.item() if hasattr(value, "item") else value)
+
+
+def one_of(texts):
+    return st.sampled_from(texts.split())
+
+
+RANKS = st.integers(1, 1000)
+GRADES = st.integers(1, 4)
+SHARES = numbers(0, 1)
+BELOW_ONE = SHARES.filter(lambda x: x < 1)
+POSITIVE = numbers(0, 1e6).filter(lambda x: x > 0)
+CONTINUATIONS = st.one_of(
+    one_of("rbp(phi=0.50) dcg rr() ap1(ranking,rel=2) ap1(R='ranking') ap2(rel=1.0)"),
+    spec("prec", RANKS),
+    spec("rbp", BELOW_ONE),
+    spec("dcg", k=RANKS),
+    spec("rr", rel=GRADES),
+    spec("cascade", SHARES, rel=GRADES),
+    spec("inst", numbers(0.5, 50), rel=GRADES),
+    spec("insq", numbers(0.5, 50)),
+    spec("decay", half_life=POSITIVE),
+    spec("fixed", SHARES, SHARES, SHARES),
+)
+AGGREGATIONS = one_of(
+    "etg erg() err avg max fin fgt(0.5) pe(beta=0.250) items effort utility(reciprocal) utility(phi=power(1.0))"
+)
+GAINS = one_of(
+    "linear linear(min_rel=0.0) linear(min_rel=.5) binary(1) binary(rel=2) exponential() raw burges"
+    " table({2:1.0,1:.5,4:3,3:2.0}) clicksave(0.64,p_save=0.7)"
+)
+EFFORTS = one_of("unit() time time(4.40,rel=2) time(seconds_per_word=0.02)")
+FRAME = {
+    "norm": st.sampled_from(["none", "ideal", "all", "unlimited"]),
+    "end": st.sampled_from(["open", "stop", 10, 10.0, np.int64(1000)]),
+    "unseen": numbers(0, 1000) | st.none(),
+    "missing": st.sampled_from(["error", "mean"]),
+    "cutoff": RANKS | st.none(),
+}
+CWLAS = st.fixed_dictionaries(
+    {"C": CONTINUATIONS, "A": AGGREGATIONS, "max_rel": GRADES | st.just(4.0)},
+    optional={"gain": GAINS, "effort": EFFORTS} | FRAME,
+)
+TBGS = st.fixed_dictionaries(
+    {},
+    optional={"half_life": POSITIVE, "summary_seconds": numbers(0, 60), "seconds_per_word": numbers(0, 1)}
+    | {"seconds_per_document": numbers(0, 60), "p_click_relevant": SHARES, "p_click_nonrelevant": SHARES}
+    | {"p_save": SHARES, "rel": GRADES, "max_rel": GRADES}
+    | FRAME,
+)
+MEASURES = st.tuples(st.just(CWLA), CWLAS) | st.tuples(st.just(TBG), TBGS)
+
+
+def of_same_value(value):
+    """The same parameter in other clothes."""
+    if isinstance(value, str) or value is None:
+        return f" {value}" if isinstance(value, str) and "(" in value else value
+    return float(value) if float(value).is_integer() else np.float64(value)
+
+
+@given(MEASURES)
+@settings(max_examples=300)
+def test_a_measure_is_its_text(made):
+    kind, parameters = made
+    measure = kind(**parameters)
+    text = str(measure)
+    assert str(ir_measures.parse_measure(text)) == text
+    assert ir_measures.parse_measure(text) == measure == text
+    assert hash(ir_measures.parse_measure(text)) == hash(measure) == hash(text)
+    assert {text: 1}[measure] == {measure: 1}[text] == 1
+    assert measure != text + " "
+    assert not {".0,", ".0)", "np.", "array"} & {text[i : i + n] for i in range(len(text)) for n in (3, 5)}
+
+
+@given(MEASURES, st.randoms(use_true_random=False))
+@settings(max_examples=200)
+def test_order_defaults_and_kinds_of_numbers_do_not_matter(made, random):
+    kind, parameters = made
+    names = list(parameters)
+    random.shuffle(names)
+    other = {name: of_same_value(parameters[name]) for name in names}
+    defaults = {n: info.default for n, info in kind.SUPPORTED_PARAMS.items() if not info.required and n != "lengths"}
+    for name in sorted(defaults.keys() - other.keys()):
+        if random.random() < 0.5:
+            other[name] = defaults[name]
+    step_by_step = kind(**{n: other[n] for n in ("C", "A", "gain", "effort", "max_rel") if n in other})
+    for name, value in other.items():
+        step_by_step = step_by_step(**{name: value})
+    assert str(kind(**other)) == str(kind(**parameters)) == str(step_by_step)
+
+
+@given(MEASURES)
+@settings(max_examples=100)
+def test_a_measure_survives_pickling(made):
+    measure = made[0](**made[1])
+    again = pickle.loads(pickle.dumps(measure))
+    assert again == measure
+    assert hash(again) == hash(measure)
+    assert again.metric == measure.metric
+
+
+@given(CWLAS)
+@settings(max_examples=100)
+def test_a_residual_is_its_text(parameters):
+    """Where there is one: ap1 and ap2 know how much there is to find."""
+    if parameters["C"].startswith("ap"):
+        with pytest.raises(BadParameter, match="how much there is to find"):
+            Residual(measure=CWLA(**parameters))
+        return
+    residual = Residual(measure=CWLA(**parameters))
+    assert ir_measures.parse_measure(str(residual)) == residual == Residual(measure=str(CWLA(**parameters)))
+
+
+def test_how_measures_print():
+    assert str(TBG) == "TBG"
+    assert str(TBG(half_life=224.0) @ 10) == "TBG@10"
+    assert str(TBG(p_save=1, half_life=120.0)) == "TBG(half_life=120,p_save=1)"
+    assert str(CWLA(max_rel=3, A="erg()", C="rbp(phi=0.80)")) == "CWLA(C='rbp(0.8)',A='erg',max_rel=3)"
+    assert str(CWLA(C="inst(T=2.0)", A="utility(phi=power(2.0))", gain="raw")) == (
+        "CWLA(C='inst(2)',A='utility(power(2))',gain='raw')"
+    )
+    assert str(Residual(measure="TBG(half_life=120.0)")) == "Residual(measure='TBG(half_life=120)')"
+
+
+def test_parameters_may_be_parts_and_specs():
+    from pyterrier_cwla.model.aggregations import erg
+    from pyterrier_cwla.model.continuations import rbp
+
+    assert CWLA(C=rbp(0.8), A=erg, max_rel=3) == CWLA(C="rbp(0.8)", A="erg", max_rel=3)
+
+
+def test_measures_differ_where_they_do():
+    measures = [TBG, TBG(half_life=120), TBG @ 10, CWLA(C="rbp(0.8)", A="erg", max_rel=3), Residual(measure=TBG), AP]
+    assert len(set(measures)) == len(measures)
+    assert [m == n for m in measures for n in measures].count(True) == len(measures)
+
+
+# ---- being there
+
+
+def python(script, *inputs, **more):
+    """What a fresh interpreter prints; sets are in the same order every time, and so are sums over them."""
+    env = {**os.environ, "PYTHONHASHSEED": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", script, *inputs], capture_output=True, text=True, timeout=120, env=env, **more
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_importing_changes_no_existing_value():
+    script = """
+import sys
+import ir_measures
+from ir_measures import *
+if "ours" in sys.argv:
+    import pyterrier_cwla
+qrels = [Qrel(str(q), f"d{d}", (q * d) % 4) for q in range(1, 9) for d in range(1, 12)]
+run = [ScoredDoc(str(q), f"d{d * q % 23}", 1 / (1 + d % 7)) for q in range(2, 10) for d in range(1, 23)]
+wanted = [ir_measures.parse_measure(text) for text in sys.argv[1].split()]
+for m, value in sorted(ir_measures.calc_aggregate(wanted, qrels, run).items(), key=str):
+    print(m, value.hex() if isinstance(value, float) else value)
+for name in sorted(ir_measures.measures.registry):
+    m = ir_measures.measures.registry[name]
+    print(name, m, hash(m) == hash(str(m))) if not type(m).__module__.startswith("pyterrier_cwla") else None
+"""
+    names = (
+        "AP AP(rel=2)@5 P@5 RR RR@10 R@10 nDCG nDCG@5 nDCG(gains={1:2,2:5}) Rprec Success@5 Bpref infAP SetF IPrec@0.1"
+        " NumQ NumRel NumRet NumRet(rel=1) Judged@10 RBP(rel=1) RBP(rel=2,p=0.5) INST(max_rel=3) INSQ(max_rel=3,T=2.0)"
+        " BPM(max_rel=3)@10 SDCG(max_rel=3)@10 NERR8(max_rel=3)@10"
+    ) + (" ERR@10" if shutil.which("perl") else "")
+    before, after = python(script, names), python(script, names, "ours")
+    assert before == after
+    assert "INST(max_rel=3) 0x" in before
+
+
+FOUND = """
+import ir_measures
+m = [ir_measures.parse_measure(t) for t in ("TBG", "CWLA(C='rbp(0.5)',A='erg',max_rel=1)", "AP", "RBP(p=0.5)@3", "ERR")]
+qrels, run = [ir_measures.Qrel("1", "a", 1)], [ir_measures.ScoredDoc("1", "a", 1.0)]
+print({str(k): v for k, v in ir_measures.calc_aggregate(m[1:], qrels, run).items()} ==
+      {str(m[1]): 0.5, "AP": 1.0, "RBP(p=0.5)@3": 0.5, "ERR": 1 / 16})
+print(ir_measures.DefaultPipeline.supports(m[0]), ir_measures.cwla.supports(m[0]), ir_measures.TBG == m[0])
+narrow = [p for p in ir_measures.DefaultPipeline.providers if p.NAME == "cwla"]
+print(len(narrow), narrow[0] is ir_measures.providers.registry["cwla"], [narrow[0].supports(k) for k in m])
+"""
+PRINTED = "True\nTrue True True\n1 False [True, True, False, True, True]\n"
+
+
+def test_the_default_pipeline_knows_us_after_a_plain_import_of_pyterrier():
+    script = f"import pyterrier as pt\n{FOUND}\nprint(pt.cwla.TBG == pt.measures.TBG == ir_measures.TBG)"
+    assert python(script) == PRINTED + "True\n"
+
+
+@pytest.mark.parametrize("imports", ["pyterrier_cwla, pyterrier", "pyterrier, pyterrier_cwla"])
+def test_the_default_pipeline_knows_us_once_whatever_is_imported_first(imports):
+    again = "import importlib; importlib.reload(pyterrier_cwla)"
+    assert python(f"import {imports}\n{again}\n{FOUND}\nprint(pyterrier.measures.TBG == 'TBG')") == PRINTED + "True\n"
+
+
+def test_importing_from_scratch_again_registers_nothing_twice():
+    afresh = "import sys\nfor name in [n for n in sys.modules if 'cwla' in n]: del sys.modules[name]\n"
+    assert python(f"import pyterrier_cwla\n{afresh}import pyterrier_cwla\n{FOUND}") == PRINTED
+
+
+# ---- values
+
+
+def per_query(provider, measure, frames):
+    return {m.query_id: m.value for m in provider.iter_calc([measure], frames.qrels, frames.run)}
+
+
+def agree(text, provider, frames, **tolerance):
+    measure = ir_measures.parse_measure(text)
+    given = harmless(frames) if provider is ir_measures.pytrec_eval else frames
+    ours, theirs = per_query(ir_measures.cwla, measure, frames), per_query(provider, measure, given)
+    assert ours == pytest.approx(theirs, **({"abs": 1e-9} | tolerance))
+    assert set(ours) == set(frames.qrels.query_id)
+    if text != "NumQ":
+        assert len(set(theirs.values())) > 1
+    mean = ir_measures.cwla.calc_aggregate([measure], frames.qrels, frames.run)[measure]
+    same = provider.calc_aggregate([measure], given.qrels, frames.run)[measure]
+    assert mean == pytest.approx(same, **({"abs": 1e-9} | tolerance))
+
+
+AS_TREC_EVAL = (
+    "AP AP(rel=2) AP@5 AP(rel=2)@7 P@1 P@5 P(rel=2)@10 P@1000 R@5 R(rel=2)@10 R@1000 RR RR(rel=2) Rprec Rprec(rel=3)"
+    " Success@1 Success(rel=2)@5 nDCG nDCG@1 nDCG@5 nDCG@1000 nDCG(gains={1:3,2:5,3:11}) nDCG(gains={1:3,2:5,3:11})@5"
+    " nDCG(gains={1:0,2:1,3:1}) NumQ NumRel NumRet NumRet(rel=1) NumRet(rel=2)"
+)
+AS_CWL_EVAL = (
+    "RBP(rel=1) RBP(rel=2,p=0.5) RBP(rel=1,p=0.99) INST(max_rel=3) INST(T=2.0,max_rel=3) INST(T=0.5,max_rel=4)"
+    " INST(min_rel=1,max_rel=3) INSQ(max_rel=3) INSQ(T=3.0,max_rel=3) SDCG(max_rel=3)@5 SDCG(min_rel=1,max_rel=3)@100"
+    " P(rel=2)@5 RR(rel=2)"
+)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("measure", AS_TREC_EVAL.split())
+def test_we_agree_with_trec_eval(measure, seed):
+    """Ties, scattered rows, negative grades, missing topics and all."""
+    agree(measure, ir_measures.pytrec_eval, collection(seed))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("measure", AS_CWL_EVAL.split())
+def test_we_agree_with_cwl_eval(measure, seed):
+    """Which orders ties as they come, and wants a topic's rows together."""
+    agree(measure, ir_measures.cwl_eval, collection(seed, ties=False, shuffled=False))
+
+
+@pytest.mark.parametrize("measure", ["RBP(rel=1,p=0.999)", "INST(T=100.0,max_rel=3)", "INSQ(T=100.0,max_rel=3)"])
+def test_we_agree_with_cwl_eval_below_rank_1000(measure):
+    frames = collection(3, queries=5, depth=1200, judged=1500, ties=False, shuffled=False)
+    agree(measure, ir_measures.cwl_eval, frames)
+
+
+@pytest.mark.parametrize("measure", ["Judged", "Judged@5", "Judged@1000", "RR@3", "RR(rel=2)@10"])
+def test_we_agree_with_judged_and_msmarco(measure):
+    """Which order ties by document ascending."""
+    provider = ir_measures.judged if "Judged" in measure else ir_measures.msmarco
+    agree(measure, provider, collection(4, ties=False))
+
+
+@pytest.mark.skipif(not shutil.which("perl"), reason="gdeval is written in Perl")
+@pytest.mark.parametrize("measure", ["ERR@1", "ERR@10", "ERR@1000", "nDCG(dcg='exp-log2')@5"])
+def test_we_agree_with_gdeval_to_its_five_decimals(measure):
+    agree(measure, ir_measures.gdeval, collection(5, grades=(-1, 0, 0, 1, 2, 3, 4)), abs=5.1e-6)
+
+
+def test_what_gdeval_would_say_in_full():
+    frames = collection(6, ties=False, grades=(-1, 0, 0, 1, 2, 3, 4))
+    burges = nDCG(dcg="exp-log2")
+    ours = [per_query(ir_measures.cwla, measure, frames) for measure in (ERR, ERR @ 7, burges, burges @ 7)]
+    for query, judged in frames.qrels.groupby("query_id"):
+        grade_of = dict(zip(judged.doc_id, judged.relevance, strict=True))
+        rows = frames.run[frames.run.query_id == query]
+        grades = [grade_of.get(d) for d in reference.trec_order(list(zip(rows.doc_id, rows.score, strict=True)))]
+        gains, ideal = ([2.0 ** max(g or 0, 0) - 1 for g in some] for some in (grades, grade_of.values()))
+        errs = [reference.err_gdeval(grades, k) for k in (None, 7)]
+        expected = errs + [reference.ndcg(gains, ideal, k) for k in (None, 7)]
+        assert [values[query] for values in ours] == pytest.approx(expected, abs=1e-12)
+
+
+def test_rbp_is_graded_only_where_grades_are_0_and_1():
+    frames = collection(7, ties=False, shuffled=False, grades=(-1, 0, 1))
+    ours = per_query(ir_measures.cwla, RBP(p=0.5), frames)
+    assert ours == pytest.approx(per_query(ir_measures.cwl_eval, RBP(p=0.5, rel=1), frames), abs=1e-9)
+    with pytest.raises(BadParameter, match="max_rel=3"):
+        per_query(ir_measures.cwla, RBP(p=0.5), collection(7))
+
+
+def test_what_others_compute_otherwise_is_left_to_them():
+    provider = CWLAProvider()
+    not_ours = [
+        ir_measures.SetF,
+        ir_measures.IPrec @ 0.5,
+        ir_measures.SetP(judged_only=True),
+        ir_measures.alpha_nDCG @ 5,
+    ]
+    assert not any(provider.supports(measure) for measure in not_ours)
+
+
+# ---- calls
+
+GRADED_RBP = CWLA(C="rbp(0.8)", A="erg", max_rel=3)
+OURS = [TBG, GRADED_RBP, Residual(measure=GRADED_RBP), CWLA(C="ap2", A="avg", max_rel=3) @ 5]
+THEIRS = [AP, nDCG @ 10, INST(max_rel=3), ERR @ 10, Judged @ 10, RR(rel=2), NumRet, RBP(rel=1), Rprec]
+MIXED = [*THEIRS[:4], *OURS, *THEIRS[4:]]
+
+
+def test_one_call_serves_a_whole_mixed_list():
+    frames = collection(8, lengths=True)
+    together = ir_measures.cwla.calc_aggregate(MIXED, frames.qrels, frames.run)
+    assert list(together) == MIXED
+    alone = {m: ir_measures.cwla.calc_aggregate([m], frames.qrels, frames.run)[m] for m in MIXED}
+    assert together == alone
+
+
+def test_the_default_pipeline_serves_a_mixed_list_too():
+    frames = harmless(collection(8, lengths=True, ties=False, shuffled=False))
+    theirs = ir_measures.calc_aggregate(MIXED, frames.qrels, frames.run)
+    ours = ir_measures.cwla.calc_aggregate(MIXED, frames.qrels, frames.run)
+    assert ours == pytest.approx(theirs, abs=6e-6)
+    one_by_one = {m: m.calc_aggregate(frames.qrels, frames.run) for m in MIXED}
+    assert one_by_one == pytest.approx(theirs, abs=1e-15)
+
+
+def test_three_ways_to_call_agree():
+    frames = collection(9, lengths=True)
+    evaluator = ir_measures.cwla.evaluator(MIXED, frames.qrels)
+    listed = list(evaluator.iter_calc(frames.run))
+    aggregated, same = evaluator.calc(frames.run)
+    assert listed == same
+    assert aggregated == evaluator.calc_aggregate(frames.run)
+    assert len(listed) == len(MIXED) * frames.qrels.query_id.nunique()
+    for measure in MIXED:
+        values = [m.value for m in listed if m.measure == measure]
+        total = sum(values) if measure == NumRet else sum(values) / len(values)
+        assert aggregated[measure] == pytest.approx(total, rel=1e-14)
+    assert TBG.calc(frames.qrels, frames.run).aggregated == aggregated[TBG]
+
+
+def test_an_evaluator_serves_many_runs():
+    runs = [collection(seed, lengths=True).run for seed in (1, 2, 3)]
+    qrels = collection(1).qrels
+    evaluator = ir_measures.cwla.evaluator(MIXED, qrels)
+    assert [evaluator.calc_aggregate(run) for run in [*runs, runs[0]]] == [
+        ir_measures.cwla.calc_aggregate(MIXED, qrels, run) for run in [*runs, runs[0]]
+    ]
+
+
+def test_sums_are_sums_and_means_are_over_judged_topics():
+    qrels = {"1": {"a": 1}, "2": {"a": 1, "b": 1}, "3": {"a": 0}}
+    run = {"1": {"a": 1.0, "x": 0.5}, "9": {"a": 1.0}}
+    values = ir_measures.cwla.calc_aggregate([NumQ, NumRel, NumRel(rel=1), NumRet, P @ 1, nDCG], qrels, run)
+    assert list(values.values()) == [1, 1, 2, pytest.approx(1 / 3), pytest.approx(1 / 3)]
+
+
+def test_num_rel_of_an_unanswered_query_is_0_as_ir_measures_has_it():
+    """``trec_eval -c`` would count its two relevant documents."""
+    qrels = {"1": {"a": 1, "b": -1}, "2": {"a": 1, "b": 1}}
+    run = {"1": {"a": 1.0}}
+    theirs = {one.query_id: one.value for one in ir_measures.pytrec_eval.iter_calc([NumRel], qrels, run)}
+    assert evaluate(qrels, run, ["NumRel"], by_query=True)["NumRel"].tolist() == [1, 0] == [theirs["1"], theirs["2"]]
+    assert evaluate(qrels, run, ["NumRel"])["NumRel"].tolist() == [1]
+
+
+@pytest.mark.parametrize("measure", ["RR", "AP", "nDCG", "P@1"])
+def test_judged_only_takes_negative_grades_out_like_unjudged_documents(measure):
+    qrels = {"1": {"a": 1, "b": -1, "c": 0, "d": 2}}
+    run = {"1": {"b": 5.0, "x": 4.0, "a": 3.0, "c": 2.0, "d": 1.0}}
+    left = {"1": {docno: score for docno, score in run["1"].items() if docno not in ("b", "x")}}
+    name, at, k = measure.partition("@")
+    found = evaluate(qrels, run, [f"{name}(judged_only=True){at}{k}"]).iloc[0, 0]
+    assert found == evaluate(qrels, left, [measure]).iloc[0, 0] != evaluate(qrels, run, [measure]).iloc[0, 0]
+
+
+def test_run_inputs():
+    table = {"a": 1}
+    for provider in (ir_measures.cwla, ir_measures.DefaultPipeline):
+        assert set(provider.run_inputs([TBG, AP])) == {"query_id", "doc_id", "score", "doc_length"}
+        assert "doc_length" in provider.run_inputs([CWLA(C="rbp(0.5)", A="etg", gain="raw", effort="time")])
+        assert "doc_length" in provider.run_inputs([Residual(measure=TBG)])
+        without = [GRADED_RBP, TBG(lengths=table), AP, Residual(measure=TBG(lengths=table))]
+        assert set(provider.run_inputs(without)) == {"query_id", "doc_id", "score"}
+        assert set(provider.qrel_inputs([TBG])) == {"query_id", "doc_id", "relevance"}
+
+
+def test_residuals_by_hand():
+    """RBP: (1 − φ)φ^(i−1) for every unjudged rank, and φ^n for what was not retrieved."""
+    qrels, run = {"1": {"a": 2, "c": 0, "e": -1}}, {"1": {"a": 5.0, "b": 4.0, "c": 3.0, "d": 2.0, "e": 1.0}}
+    rbp = CWLA(C="rbp(0.5)", A="erg", max_rel=2)
+    assert Residual(measure=rbp).calc_aggregate(qrels, run) == pytest.approx(1 / 4 + 1 / 16 + 1 / 32)
+    assert Residual(measure=rbp(end="stop")).calc_aggregate(qrels, run) == pytest.approx((1 / 4 + 1 / 16) * 32 / 31)
+    assert Residual(measure=rbp @ 3).calc_aggregate(qrels, run) == pytest.approx(1 / 4 + 1 / 8)
+    assert Residual(measure=rbp).is_a_bound
+    assert not Residual(measure=CWLA(C="rr", A="max", max_rel=2)).is_a_bound
+
+
+def test_a_function_of_ones_own_travels_with_the_measure():
+    @continuation
+    def tired(view, after: float):
+        return after / (after + view.i)
+
+    measure = CWLA(C="tired(3)", A="etg", gain="raw")
+    frames = collection(10)
+    before = per_query(ir_measures.cwla, measure, frames)
+    assert per_query(ir_measures.cwla, pickle.loads(pickle.dumps(measure)), frames) == before
+    script = """if True:
+        import pickle, sys
+        print(pickle.load(sys.stdin.buffer).calc_aggregate({'1': {'a': 1}}, {'1': {'b': 2.0, 'a': 1.0}}))
+    """
+    done = subprocess.run([sys.executable, "-c", script], input=pickle.dumps(measure), capture_output=True, timeout=120)
+    assert float(done.stdout) == pytest.approx(0.75), done.stderr.decode()
+
+
+# ---- measures that are not computed here
+
+OTHER_VALUES = {
+    "cutoff": [5], "rel": [0, 2], "judged_only": [True], "p": [0.5], "T": [2.0], "min_rel": [1], "max_rel": [3, 4],
+    "gains": [{0: 1, 1: 4}, {1: 3, 2: 5, 3: 11}, {1: -1}, {3: 0}], "dcg": ["exp-log2"], "recall": [0.3],
+    "alpha": [0.3], "beta": [0.3, 2.0], "relative": [True], "normalize": [False],
+}  # fmt: skip
+REGISTERED = {m.NAME: m for m in ir_measures.measures.registry.values() if not isinstance(m, CWLAMeasure)}
+OTHERS = [p for p in ir_measures.DefaultPipeline.providers if p.NAME != "cwla" and p.is_available()]
+FRAMES = harmless(collection(3, ties=False, shuffled=False))
+
+
+def with_other_parameters(name):
+    """The measure with every combination of its defaults and other values that ir_measures accepts."""
+    measure = REGISTERED[name]
+    known = measure.SUPPORTED_PARAMS
+    values = [([] if info.required else [None]) + OTHER_VALUES[parameter] for parameter, info in known.items()]
+    for chosen in itertools.product(*values):
+        given = {parameter: value for parameter, value in zip(known, chosen, strict=True) if value is not None}
+        if all(known[parameter].validate(value) for parameter, value in given.items()):
+            yield measure(**given)
+
+
+def test_every_parameter_of_ir_measures_has_another_value():
+    assert {parameter for m in REGISTERED.values() for parameter in m.SUPPORTED_PARAMS} == set(OTHER_VALUES)
+
+
+@pytest.mark.parametrize("name", sorted(REGISTERED))
+def test_what_is_supported_is_right_and_what_is_not_is_refused(name):
+    """Each measure of ir_measures, with each combination of parameters."""
+    for measure in with_other_parameters(name):
+        if not ir_measures.cwla.supports(measure):
+            for use in WAYS_TO_USE:
+                with pytest.raises(CWLAError, match=rf"\b{name}\b"):
+                    use(ir_measures.cwla, measure)
+            continue
+        if name == "RBP" and "rel" not in measure.params:
+            with pytest.raises(BadParameter, match="is graded"):
+                per_query(ir_measures.cwla, measure, FRAMES)
+            continue
+        ours = per_query(ir_measures.cwla, measure, FRAMES)
+        other = next((provider for provider in OTHERS if provider.supports(measure)), None)
+        if other is not None:
+            digits = 6e-6 if other.NAME == "gdeval" else 1e-9
+            assert ours == pytest.approx(per_query(other, measure, FRAMES), abs=digits), measure
+
+
+WAYS_TO_USE = [
+    lambda provider, measure: list(provider.iter_calc([measure], FRAMES.qrels, FRAMES.run)),
+    lambda provider, measure: provider.calc([measure], FRAMES.qrels, FRAMES.run),
+    lambda provider, measure: provider.calc_aggregate([measure], FRAMES.qrels, FRAMES.run),
+    lambda provider, measure: provider.evaluator([measure], FRAMES.qrels),
+]
+
+
+@pytest.mark.parametrize("measure", [nDCG(gains={0: 1, 1: 4}), ir_measures.SetF, nDCG(gains={1: -1}, judged_only=True)])
+def test_the_default_pipeline_gives_unsupported_measures_to_other_providers(measure):
+    """In a list with measures of ours, too."""
+    alone = per_query(ir_measures.pytrec_eval, measure, FRAMES)
+    mixed = ir_measures.iter_calc([measure, GRADED_RBP], FRAMES.qrels, FRAMES.run)
+    assert {m.query_id: m.value for m in mixed if m.measure == measure} == pytest.approx(alone)
+
+
+def test_an_unsupported_measure_within_another_is_refused():
+    with pytest.raises(UnknownSpec, match=r"nDCG\(gains=\{0:1\}\), in GeometricMean"):
+        ir_measures.cwla.evaluator([GeometricMean(measure=nDCG(gains={0: 1}))], FRAMES.qrels)
+
+
+# ---- lengths
+
+
+@pytest.fixture
+def with_lengths():
+    """Judgments, a run without doc_length, one with it, and the same as a dict."""
+    frames = collection(11, lengths=True)
+    words = dict(zip(frames.run.doc_id, frames.run.doc_length, strict=True))
+    return frames.qrels, frames.run.drop(columns="doc_length"), frames.run, words
+
+
+def test_lengths_in_every_form_are_the_same_lengths(with_lengths, tmp_path):
+    qrels, run, run_with_lengths, words = with_lengths
+    expected = TBG.calc(qrels, run_with_lengths).per_query
+    series = pd.Series(words)
+    frame = pd.DataFrame({"doc_id": list(words), "doc_length": list(words.values())})
+    frame.to_parquet(tmp_path / "words.parquet")
+    frame.to_csv(tmp_path / "words.csv", index=False)
+    frame.to_csv(tmp_path / "words.tsv", index=False, header=False, sep="\t")
+    paths = [tmp_path / name for name in ("words.parquet", "words.csv", "words.tsv")]
+    others = [frame.set_axis(["docno", "words"], axis=1), frame.astype({"doc_length": int}), series.sample(frac=1)]
+    register_lengths("as_named", words)
+    for lengths in (words, series, frame, *others, *paths, *map(str, paths), "as_named"):
+        measure = TBG(lengths=lengths)
+        assert [m.value for m in measure.calc(qrels, run).per_query] == [m.value for m in expected]
+        assert ir_measures.parse_measure(str(measure)) == measure
+        again = pickle.loads(pickle.dumps(measure))
+        assert again == measure
+        assert again.calc_aggregate(qrels, run) == measure.calc_aggregate(qrels, run)
+
+
+def test_a_file_is_one_table_until_it_changes(with_lengths, tmp_path):
+    qrels, run, _, words = with_lengths
+    path = tmp_path / "words.tsv"
+    for factor in (1, 2):
+        path.write_text("".join(f"{document}\t{factor * n}\n" for document, n in words.items()))
+        os.utime(path, (factor, factor))
+        measures = [TBG(lengths=path), TBG(lengths=str(path), half_life=60)]
+        assert len({id(measure.metric.lengths.current) for measure in measures}) == 1
+        expected = TBG(lengths={d: factor * n for d, n in words.items()}).calc_aggregate(qrels, run)
+        assert measures[0].calc_aggregate(qrels, run) == expected
+
+
+def test_a_table_without_a_name_is_named_by_its_content(with_lengths):
+    *_, words = with_lengths
+    backwards = dict(reversed(words.items()))
+    other = words | {"d1": 1e6}
+    assert str(TBG(lengths=words)) == str(TBG(lengths=backwards)) == str(TBG(lengths=pd.Series(words)))
+    assert str(TBG(lengths=words)).startswith("TBG(lengths='table_")
+    assert TBG(lengths=words) != TBG(lengths=other) != TBG
+
+
+def test_two_tables_in_one_call_are_kept_apart(with_lengths):
+    qrels, run, _, words = with_lengths
+    longer = {d: n + 1000 for d, n in words.items()}
+    measures = [TBG(lengths=words), TBG(lengths=longer), TBG(half_life=60, lengths=words)]
+    together = ir_measures.cwla.calc_aggregate(measures, qrels, run)
+    assert together == {m: m.calc_aggregate(qrels, run) for m in measures}
+    assert len(set(together.values())) == 3
+
+
+def test_missing_lengths_may_be_the_mean_of_the_others(with_lengths):
+    qrels, run, run_with_lengths, words = with_lengths
+    known = {d: n for i, (d, n) in enumerate(words.items()) if i % 3}
+    filled = {d: known.get(d, np.mean(list(known.values()))) for d in words}
+    expected = TBG(lengths=filled).calc_aggregate(qrels, run)
+    assert TBG(lengths=known, missing="mean").calc_aggregate(qrels, run) == pytest.approx(expected, rel=1e-12)
+    column = run.assign(doc_length=run.doc_id.map(known))
+    expected = TBG.calc_aggregate(qrels, run.assign(doc_length=column.doc_length.fillna(column.doc_length.mean())))
+    assert TBG(missing="mean").calc_aggregate(qrels, column) == pytest.approx(expected, rel=1e-12)
+    assert TBG(missing="mean").calc_aggregate(qrels, run_with_lengths) == TBG.calc_aggregate(qrels, run_with_lengths)

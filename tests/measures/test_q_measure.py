@@ -1,0 +1,110 @@
+"""The Q-measure against an example by hand, a loop, average precision, and the frameworks that ask for it."""
+
+import ir_measures
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyterrier_cwla import evaluate
+from pyterrier_cwla.data.rankings import Rankings
+from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.learning.metrics import measure_score
+from pyterrier_cwla.measures.q_measure import q_measure
+from pyterrier_cwla.measures.reference import find
+from pyterrier_cwla.measures.wrappers import MEASURES
+from tests.support import reference
+
+pytestmark = pytest.mark.filterwarnings("ignore:no document of:pyterrier_cwla.errors.CWLAWarning")
+QRELS = {"q": {"a": 2, "b": 1, "c": 1, "n": 0}}
+RUN = {"q": {"x": 5.0, "a": 4.0, "b": 3.0, "n": 2.0, "c": 1.0}}
+LISTS = st.lists(
+    st.tuples(
+        st.lists(st.sampled_from([None, -1, 0, 1, 2, 3]), min_size=1, max_size=9),
+        st.lists(st.integers(-1, 3), max_size=5),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+def of(*measures, qrels=QRELS, run=RUN):
+    return evaluate(qrels, {"run": run}, list(measures)).loc["run"].tolist()
+
+
+def test_by_hand():
+    """Ideal gains 2, 3, 4, 4, 4; relevant at ranks 2, 3 and 5, with the gains 2, 3 and 4 so far."""
+    whole = ((1 + 2) / (2 + 3) + (2 + 3) / (3 + 4) + (3 + 4) / (5 + 4)) / 3
+    cut = ((1 + 2) / (2 + 3) + (2 + 3) / (3 + 4)) / 3  # R stays 3
+    tenfold = ((1 + 20) / (2 + 30) + (2 + 30) / (3 + 40) + (3 + 40) / (5 + 40)) / 3
+    of_two = ((1 + 2) / (2 + 3)) / 1  # b and c gain, and are not relevant
+    condensed = ((1 + 2) / (1 + 2) + (2 + 3) / (2 + 3) + (3 + 4) / (4 + 4)) / 3
+    burges = ((1 + 3) / (2 + 4) + (2 + 4) / (3 + 5) + (3 + 5) / (5 + 5)) / 3
+    names = ["QMeasure", "QMeasure@3", "QMeasure(beta=10)", "QMeasure(rel=2)", "QMeasure(judged_only=True)"]
+    found = of(*names, "QMeasure(gain='burges')")
+    assert found == pytest.approx([whole, cut, tenfold, of_two, condensed, burges], abs=1e-15)
+
+
+def data(lists):
+    """Judgments and a run of each query: a ranking, and grades of documents that were not retrieved."""
+    qrels, run, judged = {}, {}, []
+    for number, (ranking, others) in enumerate(lists):
+        grades = {f"d{i}": grade for i, grade in enumerate(ranking) if grade is not None}
+        grades |= {f"o{i}": grade for i, grade in enumerate(others)} | {"zero": 0}
+        qrels[f"q{number}"] = grades
+        run[f"q{number}"] = {f"d{i}": float(-i) for i in range(len(ranking))}
+        judged.append(list(grades.values()))
+    return qrels, run, judged
+
+
+@given(LISTS, st.sampled_from([0, 0.1, 1, 10]), st.integers(1, 3), st.sampled_from([None, 1, 4, 20]))
+def test_against_the_loop(lists, beta, rel, k):
+    qrels, run, judged = data(lists)
+    at = "" if k is None else f"@{k}"
+    measures = [f"QMeasure(beta={beta},rel={rel}{gain}){at}" for gain in ("", ",gain='table({1: 0.3, 2: 0.7, 3: 5})'")]
+    found = evaluate(qrels, run, measures, by_query=True)
+    gains = (float, {1: 0.3, 2: 0.7, 3: 5}.get)
+    for (ranking, _), grades, qid in zip(lists, judged, qrels, strict=True):
+        expected = [reference.q_measure(ranking, grades, beta, gain, rel, k) for gain in gains]
+        assert found.loc["run", qid].tolist() == pytest.approx(expected, abs=1e-12)
+        assert all(0 <= value <= 1 + 1e-12 for value in expected)
+
+
+@given(LISTS, st.integers(1, 3))
+def test_without_beta_it_is_average_precision(lists, rel):
+    qrels, run, _ = data(lists)
+    one, other = of(f"QMeasure(beta=0,rel={rel})", f"AP(rel={rel})", qrels=qrels, run=run)
+    assert one == pytest.approx(other, abs=1e-12)
+
+
+def test_the_ideal_ranking_scores_1():
+    assert of("QMeasure", run={"q": {"a": 3.0, "c": 2.0, "b": 1.0}}) == [1]
+
+
+def test_queries_do_not_change_each_other():
+    """Gains that floats do not add up exactly are added query by query."""
+    rng = np.random.default_rng(3)
+    lists = [rng.choice([np.nan, 0, 1, 2, 3], size) / 10 * 10 for size in rng.integers(1, 40, 30)]
+    gain = MEASURES["QMeasure"](gain="threshold(0.1, 0.2, 0.4)")._bound["gain"]
+    together = q_measure(Rankings.of_gains(lists), gain=gain)
+    assert together.tolist() == [q_measure(Rankings.of_gains([one]), gain=gain)[0] for one in lists]
+
+
+def test_it_is_known_everywhere():
+    measure = ir_measures.parse_measure("QMeasure(beta=10)@5")
+    assert str(measure) == "QMeasure(beta=10)@5"
+    assert ir_measures.calc_aggregate([measure], QRELS, RUN)[measure] == of(measure)[0]
+    assert measure_score("QMeasure", [[0, 2, 1]], [[3, 2, 1]]) == pytest.approx((3 / 5 + 5 / 6) / 2)
+    (entry,) = find("QMeasure")
+    assert (entry.kind, entry.source, entry.range) == ("measure", "Sakai (2004)", "[0, 1]")
+    assert [p.name for p in entry.parameters] == ["beta", "gain", "rel", "judged_only", "cutoff"]
+    logs = of("GeometricMean(measure='QMeasure')", "QMeasure")
+    assert logs[0] == pytest.approx(logs[1])
+
+
+def test_what_it_refuses():
+    for wrong, says in (("beta=-1", "no parameter is negative"), ("gain='linear'", "max_rel"), ("rel=0", "rel must")):
+        with pytest.raises(BadParameter, match=says):
+            of(f"QMeasure({wrong})")
+    with pytest.raises(BadParameter, match="follows a user model"):
+        of("Residual(measure='QMeasure')")

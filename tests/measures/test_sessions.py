@@ -1,0 +1,348 @@
+"""Scores of sessions against loops over every way through them."""
+
+import itertools
+import math
+import pickle
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyterrier_cwla import esNDCG, evaluate, evaluate_sessions, nsDCG, sDCG
+from pyterrier_cwla.data.judged_pairs import JudgedPairs
+from pyterrier_cwla.errors import BadJudgments, BadParameter, BadSessions, UnknownSpec
+from tests.support.generated import as_pyterrier, collection
+
+pytestmark = pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
+
+# ---- the equations, as loops over the grades of each query's results, and the grades judged for the topic
+
+
+def gain(grade):
+    return 2 ** max(grade or 0, 0) - 1
+
+
+def best_first(judged):
+    return sorted((max(grade, 0) for grade in judged), reverse=True)
+
+
+def slow_sdcg(lists, b=2, bq=4, k=None):
+    """FORMULAS.md: Σ_q (1/log_bq(q+bq−1)) Σ_i (2^{g_i}−1)/log_b(i+b−1)."""
+    total = 0.0
+    for q, grades in enumerate(lists, 1):
+        for i, grade in enumerate(grades[:k], 1):
+            total += gain(grade) / math.log(i + b - 1, b) / math.log(q + bq - 1, bq)
+    return total
+
+
+def slow_nsdcg(lists, judged, b=2, bq=4, k=None):
+    best = slow_sdcg([best_first(judged)] * len(lists), b, bq, k)
+    return slow_sdcg(lists, b, bq, k) / best if best else 0.0
+
+
+def slow_esndcg(lists, judged, p_down=0.7, p_reform=0.8, discount="log2", k=None):
+    """The sum over all ways through a session: its last query, and how far each list up to there is read."""
+    lists = [grades[:k] for grades in lists]
+    total = 0.0
+    for last in range(1, len(lists) + 1):
+        ends = 1 if last == len(lists) else 1 - p_reform
+        for depths in itertools.product(*(range(1, len(grades) + 1) or [0] for grades in lists[:last])):
+            chance = p_reform ** (last - 1) * ends
+            read = []
+            for grades, depth in zip(lists, depths):
+                if grades:
+                    chance *= p_down ** (depth - 1) * (1 if depth == len(grades) else 1 - p_down)
+                read += grades[:depth]
+            total += chance * slow_path(read, judged, discount)
+    return total
+
+
+def slow_path(read, judged, discount):
+    """nDCG of what was read, over the best of the same number."""
+    d = [1 if discount == "none" else 1 / math.log2(position + 1) for position in range(1, len(read) + 1)]
+    best = sum(gain(grade) * weight for grade, weight in zip(best_first(judged), d))
+    return sum(gain(grade) * weight for grade, weight in zip(read, d)) / best if best else 0.0
+
+
+# ---- random sessions
+
+
+@st.composite
+def logs(draw):
+    """Sessions of one to three queries with up to four of ten documents each, some twice, some of them not judged."""
+    qrels, run, sessions = {}, {}, {}
+    for number in range(draw(st.integers(1, 3))):
+        name = f"s{number}"
+        judged = draw(st.dictionaries(st.sampled_from([f"d{i}" for i in range(10)]), st.integers(-1, 3), min_size=1))
+        qrels[name] = judged
+        sessions[name] = [f"{name}-{q}" for q in range(draw(st.integers(1, 3)))]
+        for query in sessions[name]:
+            found = draw(st.lists(st.sampled_from([f"d{i}" for i in range(10)]), max_size=4, unique=True))
+            run[query] = {document: -float(rank) for rank, document in enumerate(found)}
+    return qrels, run, sessions
+
+
+def lists_of(qrels, run, sessions):
+    """Per session the lists of grades of its queries, and all that is judged."""
+    for name, queries in sessions.items():
+        ranked = [sorted(run.get(q, {}), key=lambda d, q=q: -run[q][d]) for q in queries]
+        yield [[qrels[name].get(d) for d in documents] for documents in ranked], list(qrels[name].values())
+
+
+bases = st.sampled_from([1.5, 2, 3, 10])
+chances = st.sampled_from([0, 0.2, 0.7, 0.95, 1])
+
+
+@given(logs(), bases, bases, st.one_of(st.none(), st.integers(1, 5)))
+def test_session_dcg_is_the_double_sum(log, b, bq, k):
+    found = evaluate_sessions(*log, [sDCG(b=b, bq=bq, cutoff=k), nsDCG(b=b, bq=bq, cutoff=k)])
+    slow = [(slow_sdcg(lists, b, bq, k), slow_nsdcg(lists, judged, b, bq, k)) for lists, judged in lists_of(*log)]
+    assert found.to_numpy() == pytest.approx(np.array(slow), abs=1e-10)
+
+
+@given(logs(), chances, chances, st.sampled_from(["log2", "none"]), st.one_of(st.none(), st.integers(1, 5)))
+def test_expected_session_ndcg_is_the_sum_over_all_ways(log, p_down, p_reform, discount, k):
+    measure = esNDCG(p_down=p_down, p_reform=p_reform, discount=discount, cutoff=k)
+    found = evaluate_sessions(*log, [measure])
+    slow = [slow_esndcg(*lists, p_down, p_reform, discount, k) for lists in lists_of(*log)]
+    assert found.iloc[:, 0].tolist() == pytest.approx(slow, abs=1e-10)
+
+
+@given(logs())
+def test_any_measure_of_a_session_is_the_mean_over_its_queries(log):
+    qrels, run, sessions = log
+    measures = [
+        "nDCG@3",
+        "AP",
+        "AdaptiveRBP(effort='ratio(4)')",
+        "Judged@3",
+        "UMeasure(T=99,max_rel=3,effort='ratio(4)')",
+    ]
+    by_query = {query: qrels[name] for name, queries in sessions.items() for query in queries}
+    found = evaluate_sessions(qrels, run, sessions, measures)
+    values = evaluate(by_query, run, measures, by_query=True).loc["run"]
+    for name, queries in sessions.items():
+        assert found.loc[name].tolist() == pytest.approx(values.loc[queries].mean().tolist(), abs=1e-12)
+
+
+# ---- what must hold without any reference
+
+
+@given(logs(), st.one_of(st.none(), st.integers(1, 5)))
+def test_a_session_of_one_query_has_its_ndcg(log, k):
+    """With b = 2 the discount is nDCG's; and so it is for a user who reads everything."""
+    qrels, run, sessions = log
+    alone = {name: queries[:1] for name, queries in sessions.items()}
+    ndcg = ir_measures.nDCG(dcg="exp-log2")
+    found = evaluate_sessions(qrels, run, alone, [nsDCG(cutoff=k), ndcg @ k if k else ndcg])
+    assert found.iloc[:, 0].tolist() == pytest.approx(found.iloc[:, 1].tolist(), abs=1e-12)
+
+
+@given(logs())
+def test_who_reads_everything_reads_one_long_list(log):
+    qrels, run, sessions = log
+    found = evaluate_sessions(qrels, run, sessions, [esNDCG(p_down=1, p_reform=1)]).iloc[:, 0]
+    assert found.tolist() == pytest.approx(
+        [slow_path([*itertools.chain(*lists)], judged, "log2") for lists, judged in lists_of(*log)], abs=1e-12
+    )
+
+
+@given(logs(), st.sampled_from(["log2", "none"]))
+def test_who_reads_one_document_gets_its_share_of_the_best(log, discount):
+    found = evaluate_sessions(*log, [esNDCG(p_down=0, p_reform=0, discount=discount)]).iloc[:, 0]
+    for value, (lists, judged) in zip(found, lists_of(*log), strict=True):
+        best = gain(max(judged))
+        assert value == pytest.approx(gain(lists[0][0]) / best if lists[0] and best else 0.0, abs=1e-12)
+
+
+def test_a_session_by_hand():
+    """x, b | nothing | a, with grades a: 2 and b: 1; half go on from x to b."""
+    qrels, run = {"s": {"a": 2, "b": 1}}, {"q1": {"x": 2.0, "b": 1.0}, "q3": {"a": 1.0}}
+    sessions = {"s": ["q1", "q2", "q3"]}
+    found = evaluate_sessions(qrels, run, sessions, ["RR", sDCG, nsDCG, esNDCG(p_down=0.5, discount="none")]).loc["s"]
+    sdcg = 1 / math.log2(3) + 3 / math.log(6, 4)
+    ideal = (3 + 1 / math.log2(3)) * (1 + 1 / math.log(5, 4) + 1 / math.log(6, 4))
+    # after q1 or the empty q2 a user has x (0 of 3) or x, b (1 of 4); after q3 x, a (3 of 4) or x, b, a (4 of 4)
+    leave_early, see_all = 0.2 + 0.8 * 0.2, 0.8 * 0.8
+    ways = leave_early * (0.5 * 0 / 3 + 0.5 * 1 / 4) + see_all * (0.5 * 3 / 4 + 0.5 * 4 / 4)
+    assert found.tolist() == pytest.approx([(1 / 2 + 0 + 1) / 3, sdcg, sdcg / ideal, ways], abs=1e-12)
+
+
+def test_long_lists_are_read_as_deep_as_anybody_does():
+    rng = np.random.default_rng(3)
+    judged = {f"d{i}": int(rng.integers(0, 3)) for i in range(400)}
+    log = {"s": judged}, {q: {d: float(rng.random()) for d in judged} for q in ("q1", "q2")}, {"s": ["q1", "q2"]}
+    found = evaluate_sessions(*log, [esNDCG(p_down=0.3), esNDCG(p_down=0.3) @ 30]).loc["s"]
+    lists, _ = next(lists_of(*log))
+    assert found.tolist() == pytest.approx([slow_esndcg(lists, judged.values(), p_down=0.3, k=30)] * 2, abs=1e-12)
+
+
+def test_many_sessions_are_worked_on_in_parts(monkeypatch):
+    run, qrels = collection(5, queries=40, grades=(0, 1, 2))
+    sessions = {"1": ["1", "40"]} | {name: [name] for name in map(str, range(2, 40))}
+    found = evaluate_sessions(qrels, run, sessions, [esNDCG])
+    monkeypatch.setattr("pyterrier_cwla.measures.sessions._CELLS", 100)
+    pd.testing.assert_frame_equal(evaluate_sessions(qrels, run, sessions, [esNDCG]), found, rtol=1e-13)
+
+
+# ---- the table of sessions
+
+
+@pytest.fixture
+def log():
+    """Five sessions of three queries, whose topics are judged under the sessions' names."""
+    run, qrels = collection(4, queries=16, depth=12, grades=(-1, 0, 1, 2))
+    queries = [str(number) for number in range(2, 17)]
+    table = pd.DataFrame(
+        {"session": np.repeat([f"s{i}" for i in range(5)], 3), "query_id": queries, "order": [1, 2, 3] * 5}
+    )
+    topics = qrels[qrels.query_id.isin([str(number) for number in range(1, 6)])]
+    return topics.assign(query_id="s" + (topics.query_id.astype(int) - 1).astype(str)), run, table
+
+
+MEASURES = ["nDCG@5", "AdaptiveGAP(effort='ratio(4)',gain='threshold(0.4,0.6)')", "sDCG@5", "nsDCG", "esNDCG"]
+
+
+def test_tables_in_any_form_and_order(log):
+    qrels, run, table = log
+    found = evaluate_sessions(qrels, run, table, MEASURES)
+    assert found.index.name == "session"
+    assert list(found.columns) == [str(ir_measures.parse_measure(text)) for text in MEASURES]
+    assert found.gt(0).all(axis=None)
+    shuffled = table.sample(frac=1, random_state=1)
+    when = pd.to_datetime("2024-05-01").tz_localize("UTC") + pd.to_timedelta(shuffled["order"], "min")
+    forms = [
+        shuffled,
+        shuffled.assign(order=when),
+        shuffled.rename(columns={"query_id": "qid"}).assign(text="what else there is", order=shuffled["order"] * 7.5),
+        pl.from_pandas(table),
+        pl.from_pandas(table).to_arrow(),
+        {name: some.query_id.tolist() for name, some in table.groupby("session")},
+    ]
+    for form in forms:
+        again = evaluate_sessions(qrels, run, form, MEASURES)
+        pd.testing.assert_frame_equal(again.loc[found.index], found, check_exact=True)
+    again = evaluate_sessions(as_pyterrier(qrels), as_pyterrier(run), table, MEASURES)
+    pd.testing.assert_frame_equal(again, found, check_exact=True)
+
+
+def test_the_order_decides(log):
+    qrels, run, table = log
+    backwards = evaluate_sessions(qrels, run, table.assign(order=-table["order"]), ["nDCG@5", sDCG, nsDCG, esNDCG])
+    found = evaluate_sessions(qrels, run, table, ["nDCG@5", sDCG, nsDCG, esNDCG])
+    assert backwards["nDCG@5"].tolist() == pytest.approx(found["nDCG@5"].tolist())
+    assert (backwards.iloc[:, 1:] != found.iloc[:, 1:]).all(axis=None)
+
+
+def test_queries_without_results_count(log):
+    qrels, run, table = log
+    less = evaluate_sessions(qrels, run[run.query_id != "3"], table, ["nDCG@5", sDCG])
+    found = evaluate_sessions(qrels, run, table, ["nDCG@5", sDCG])
+    of_3 = evaluate_sessions(qrels, run, {"s0": ["3"]}, ["nDCG@5", sDCG]).loc["s0"]
+    lost = (found - less).loc["s0"]
+    assert lost.tolist() == pytest.approx([of_3.iloc[0] / 3, of_3.iloc[1] / math.log(2 + 4 - 1, 4)])
+    assert (found - less).drop("s0").eq(0).all(axis=None)
+
+
+def test_judgments_of_topics_and_of_queries(log):
+    qrels, run, table = log
+    found = evaluate_sessions(qrels, run, table, MEASURES)
+    topics = dict(zip(sorted(table["session"].unique()), ["t1", "t2", "t3", "t4", "t5"]))
+    by_topic = qrels.assign(query_id=qrels.query_id.map(topics))
+    named = table.assign(topic=table["session"].map(topics))
+    pd.testing.assert_frame_equal(evaluate_sessions(by_topic, run, named, MEASURES, judged_by="topic"), found)
+    by_query = table.merge(qrels.rename(columns={"query_id": "session"}), on="session")
+    same = evaluate_sessions(by_query, run, table, MEASURES[:-1], judged_by="query_id")
+    pd.testing.assert_frame_equal(same, found[same.columns])
+    with pytest.raises(BadSessions, match=r"esNDCG compares .* one topic, and session 's0' has those of '2', '3', '4'"):
+        evaluate_sessions(by_query, run, table.rename(columns={"query_id": "qid"}), [esNDCG], judged_by="qid")
+
+
+def test_the_run_is_matched_with_its_judgments_once(log, monkeypatch):
+    calls = []
+    match = JudgedPairs.match
+    monkeypatch.setattr(JudgedPairs, "match", lambda self, rows: calls.append(1) or match(self, rows))
+    evaluate_sessions(*log, MEASURES)
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.drop(columns="order"), r"no column 'order'; there is 'session', 'query_id'"),
+        (lambda t: t.drop(columns="query_id"), r"no column 'query_id'"),
+        (lambda t: t.iloc[:0], r"sessions are empty"),
+        (lambda t: pd.concat([t, t.tail(2).assign(session="s9")]), r"2 of the sessions' queries are there before \('15', '16'\)"),
+        (lambda t: t.assign(order=t["order"].where(t.query_id != "4")), r"1 of 15 queries have no order \('4'\)"),
+        (lambda t: t.assign(order=t["order"].clip(upper=2)), r"session 's0': the queries '3', '4' have the same order 2"),
+        (lambda t: t.assign(order=t["order"].astype(str)), r"order of the sessions must be numbers or times"),
+        (lambda t: t.assign(query_id=t.query_id.astype(int)), r"query_id of the sessions must be strings"),
+        (lambda t: t.assign(session=t.session.where(t.query_id != "4")), r"session of the sessions is missing in row 2"),
+        (lambda t: t.assign(session="x" + t.session), r"nothing is judged for 5 of 5 sessions or topics \('xs0', 'xs1', 'xs2', …\); the judgments are of"),
+        (lambda t: {"s0": ["2", "3"], "s1": []}, r"session 's1' must have a list of one query or more, not \[\]"),
+        (lambda t: {"s0": "23"}, r"session 's0' must have a list .* not '23'"),
+        (lambda t: [("s0", "2")], r"a DataFrame or a dict of lists, not list"),
+    ],
+)  # fmt: skip
+def test_tables_that_cannot_be_used(log, change, message):
+    qrels, run, table = log
+    with pytest.raises(BadSessions, match=message):
+        evaluate_sessions(qrels, run, change(table), ["RR"])
+
+
+def test_other_errors_are_those_of_evaluate(log):
+    qrels, run, table = log
+    with pytest.raises(BadSessions, match="no column 'topic'"):
+        evaluate_sessions(qrels, run, table, ["RR"], judged_by="topic")
+    with pytest.raises(UnknownSpec, match="no measure 'sDCGG'"):
+        evaluate_sessions(qrels, run, table, ["sDCGG"])
+    with pytest.raises(BadJudgments, match=r"'s0': '\w+' is judged twice"):
+        evaluate_sessions(pd.concat([qrels, qrels]).sort_values("query_id").head(40), run, {"s0": ["2"]}, ["RR"])
+
+
+# ---- the measures as ir_measures knows them
+
+
+@pytest.mark.parametrize(
+    ("measure", "text"),
+    [
+        (sDCG, "sDCG"),
+        (nsDCG(b=2.0, bq=3.5) @ 9, "nsDCG(bq=3.5)@9"),
+        (esNDCG(discount="none", p_reform=0.8, p_down=0.5), "esNDCG(p_down=0.5,discount='none')"),
+    ],
+)
+def test_they_print_as_they_are_read(measure, text):
+    assert str(measure) == text
+    assert ir_measures.parse_measure(text) == measure == pickle.loads(pickle.dumps(measure))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sDCG(b=1)", r"b must be a number in \(1, inf\)"),
+        ("esNDCG(p_down=1.2)", r"p_down must be"),
+        ("esNDCG(discount='log')", r"discount must be 'log2' or 'none'"),
+        ("nsDCG(base=2)", r"no parameter 'base'"),
+        ("nsDCG@0", r"cutoff must be"),
+    ],
+)
+def test_parameters_out_of_range(log, text, message):
+    with pytest.raises(BadParameter, match=message):
+        evaluate_sessions(*log, [text])
+
+
+def test_whoever_scores_queries_is_told_the_way(log):
+    qrels, run, _ = log
+    for ask in (
+        lambda: ir_measures.calc_aggregate([nsDCG @ 9], qrels, run),
+        lambda: evaluate(qrels, run, ["nsDCG@9"]),
+        lambda: evaluate(qrels, run, ["GeometricMean(measure='nsDCG@9')"]),
+    ):
+        with pytest.raises(
+            BadParameter, match=r"nsDCG@9 is a measure of sessions: evaluate_sessions\(qrels, run, sess"
+        ):
+            ask()

@@ -1,0 +1,427 @@
+"""Every continuation with every aggregation, end, effort, gain and normaliser, against the loops of reference.py."""
+
+import math
+import random
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyterrier_cwla import CWLA, effort, explain_gains, score
+from pyterrier_cwla.data.alignment import Judgments
+from pyterrier_cwla.errors import CWLAError
+from pyterrier_cwla.evaluation import residual
+from pyterrier_cwla.model import residuals, scoring
+from tests.support import reference
+
+CONTINUATIONS = {
+    "prec(1)": ("prec", {"k": 1}),
+    "prec(4)": ("prec", {"k": 4}),
+    "prec(30)": ("prec", {"k": 30}),
+    "rbp(0.8)": ("rbp", {"phi": 0.8}),
+    "rbp(0)": ("rbp", {"phi": 0}),
+    "dcg(7)": ("dcg", {"k": 7}),
+    "dcg": ("dcg", {}),
+    "ap1": ("ap1", {}),
+    "ap1(ranking)": ("ap1", {"R": "ranking"}),
+    "ap1(rel=2)": ("ap1", {"rel": 2}),
+    "ap2": ("ap2", {}),
+    "ap2(R=ranking)": ("ap2", {"R": "ranking"}),
+    "ap2(rel=1)": ("ap2", {"rel": 1}),
+    "rr": ("rr", {}),
+    "rr(1)": ("rr", {"rel": 1}),
+    "cascade(0.7)": ("cascade", {"gamma": 0.7}),
+    "cascade(1,2)": ("cascade", {"gamma": 1, "rel": 2}),
+    "inst(1)": ("inst", {"T": 1}),
+    "inst(2.25,rel=1)": ("inst", {"T": 2.25, "rel": 1}),
+    "insq(3)": ("insq", {"T": 3}),
+    "decay(5)": ("decay", {"half_life": 5}),
+    "decay(500)": ("decay", {"half_life": 500}),
+    "carterette1(6)": ("carterette1", {"k": 6}),
+    "carterette2(6)": ("carterette2", {"k": 6}),
+    "carterette3(0.4)": ("carterette3", {"theta": 0.4}),
+    "carterette3(1,rel=2)": ("carterette3", {"theta": 1, "rel": 2}),
+    "product(rr,prec(6))": ("product", {"first": ("rr", {}), "second": ("prec", {"k": 6})}),
+    "product(carterette1(5),rr)": ("product", {"first": ("carterette1", {"k": 5}), "second": ("rr", {})}),
+    "product(rr,rbp(0.9))": ("product", {"first": ("rr", {}), "second": ("rbp", {"phi": 0.9})}),
+    "product(rr,insq(2))": ("product", {"first": ("rr", {}), "second": ("insq", {"T": 2})}),
+    "product(ift_goal(2,0.9,1),ift_rate(0.2,0.9,1))": (
+        "product",
+        {"first": ("ift_goal", {"T": 2, "b1": 0.9, "R1": 1}), "second": ("ift_rate", {"A": 0.2, "b2": 0.9, "R2": 1})},
+    ),
+    "bpm(1.57,6.37)": ("bpm", {"T": 1.57, "K": 6.37}),
+    "bpm(0.77,90.5)": ("bpm", {"T": 0.77, "K": 90.5}),
+    "bpm(0.77,9.3,0.7,2.1,0.26)": ("bpm", {"T": 0.77, "K": 9.3, "h_b": 0.7, "h_c": 2.1, "m": 0.26}),
+    "bpm(2.13,35.7,0.03,0.4,0.55)": ("bpm", {"T": 2.13, "K": 35.7, "h_b": 0.03, "h_c": 0.4, "m": 0.55}),
+    "ift_goal(1.5,0.9,2)": ("ift_goal", {"T": 1.5, "b1": 0.9, "R1": 2}),
+    "ift_rate(0.2,0.9,1)": ("ift_rate", {"A": 0.2, "b2": 0.9, "R2": 1}),
+    "ift_rate(0.3,2,1.5)": ("ift_rate", {"A": 0.3, "b2": 2, "R2": 1.5}),
+    "patience(7.5)": ("patience", {"T": 7.5}),
+    "patience(300)": ("patience", {"T": 300}),
+    "fixed(0.9,1,0.3,0.5)": ("fixed", {"values": [0.9, 1, 0.3, 0.5]}),
+}
+AGGREGATIONS = {
+    "etg": ("etg", {}),
+    "erg": ("erg", {}),
+    "err": ("err", {}),
+    "avg": ("avg", {}),
+    "max": ("max", {}),
+    "fin": ("fin", {}),
+    "fgt(0.8)": ("fgt", {"delta": 0.8}),
+    "fgt(0)": ("fgt", {"delta": 0}),
+    "fgt(1)": ("fgt", {"delta": 1}),
+    "pe(0.5)": ("pe", {"beta": 0.5}),
+    "items": ("items", {}),
+    "effort": ("effort", {}),
+    "utility(reciprocal)": ("utility", {"phi": "reciprocal"}),
+    "utility(log2)": ("utility", {"phi": "log2"}),
+    "smeared": ("smeared", {}),
+    "smeared(5)": ("smeared", {"half_life": 5}),
+}
+ENDS = ("open", "stop", 1, 5, 40)
+GAINS = {  # what the reference calls it, and the highest grade
+    "binary": (("binary", {}), None),
+    "binary(2)": (("binary", {"rel": 2}), None),
+    "linear": (("linear", {}), 3),
+    "exponential": (("exponential", {}), 3),
+    "table({1:0.2,2:0.7,3:1})": (("table", {"map": {1: 0.2, 2: 0.7, 3: 1}}), None),
+    "clicksave": (("clicksave", {}), None),
+    "raw": (("raw", {}), None),
+    "threshold(0.2,0.5,0.3)": (("threshold", {"weights": [0.2, 0.5, 0.3]}), None),
+    "clicksave_by_grade({1:0.5,2:0.6,3:0.9},{1:0.2,2:0.8,3:0.7})": (
+        ("clicksave_by_grade", {"p_click": {1: 0.5, 2: 0.6, 3: 0.9}, "p_save": {1: 0.2, 2: 0.8, 3: 0.7}}),
+        None,
+    ),
+}
+EFFORTS = {  # "by grade" and "given" are a user's own and arrays: to the reference, time with odd parameters
+    "unit": ("unit", {}),
+    "by grade": ("time", {"summary_seconds": 1, "seconds_per_word": 0, "seconds_per_document": 2,
+                          "p_click_relevant": 1, "p_click_nonrelevant": 0}),
+    "given": ("time", {"summary_seconds": 0, "seconds_per_word": 1, "seconds_per_document": 0,
+                       "p_click_relevant": 1, "p_click_nonrelevant": 1}),
+    "time": ("time", {}),
+    "ratio(4)": ("ratio", {"times": 4}),
+    "ratio(0.5,rel=2)": ("ratio", {"times": 0.5, "rel": 2}),
+    "by_grade({0:0.3,1:2,2:0.7,3:1})": ("by_grade", {"efforts": {0: 0.3, 1: 2, 2: 0.7, 3: 1}}),
+    "grade_time(4.4,{0:0.26,1:0.5,2:0.55,3:1},{0:20.6,1:37.1,2:60.3,3:9})": (
+        "grade_time", {"summary_seconds": 4.4, "p_click": {0: 0.26, 1: 0.5, 2: 0.55, 3: 1},
+                       "seconds": {0: 20.6, 1: 37.1, 2: 60.3, 3: 9}}),
+    "reading(20,0.1,0.9,0.4)": ("reading", {"summary_words": 20, "share": 0.1, "p_click_relevant": 0.9,
+                                            "p_click_nonrelevant": 0.4}),
+}  # fmt: skip
+READ = ("time", "reading(20,0.1,0.9,0.4)")  # what needs a table of lengths
+LISTED = tuple(kind for kind in EFFORTS if kind.startswith(("by_grade", "grade_time")))  # what knows whole grades alone
+
+
+@effort
+def thrice_if_relevant(documents):
+    return 1 + 2.0 * (documents.grade >= 1)
+
+
+@dataclass
+class Case:
+    """A ranking as the reference takes it: grades (None: unjudged), all grades judged, and words of both."""
+
+    grades: list
+    judged: list
+    words: list
+    judged_words: list
+
+
+@dataclass
+class Setting:
+    """What the rankings of a batch share, in words that both sides understand."""
+
+    C: str
+    A: str
+    end: Any
+    effort: str
+    gain: str
+    norm: str = "none"
+    k: int | None = None
+    unseen: float | None = None
+
+    @property
+    def sums_an_endless_ideal(self) -> bool:
+        """Whether the residual is the distance to a best case with infinitely many ranks."""
+        of_ranks = reference.of_ranks(CONTINUATIONS[self.C], AGGREGATIONS[self.A], EFFORTS[self.effort], self.end)
+        endless = reference.last_rank(CONTINUATIONS[self.C], 0, self.end, self.k) is None
+        return self.norm == "ideal" and of_ranks and endless
+
+    def reference(self, case: Case, function: Any) -> float:
+        """The slow value; ValueError where there is none."""
+        gain, max_rel = GAINS[self.gain]
+        same = {
+            "C": CONTINUATIONS[self.C],
+            "A": AGGREGATIONS[self.A],
+            "gain": gain,
+            "effort": EFFORTS[self.effort],
+            "max_rel": 1 if self.gain == "raw" and function is reference.residual else max_rel,
+            "end": self.end,
+            "k": self.k,
+            "norm": self.norm,
+            "judged": case.judged,
+            "words": case.words,
+            "judged_words": case.judged_words,
+            "unseen": 1.0 if self.effort == "by grade" else self.unseen,
+        }
+        reference.normaliser(case.grades, **same)  # asked first, so that it is asked even where the score is 0
+        return function(case.grades, **same)
+
+    def package(self, cases: list[Case], name: str = "score") -> np.ndarray:
+        """The values of this package, all in one call."""
+        parts = {"C": self.C, "A": self.A, "gain": self.gain, "norm": self.norm, "end": self.end}
+        parts |= {"max_rel": GAINS[self.gain][1], "unseen": self.unseen}
+        if self.effort in READ:
+            return self.framed(CWLA(**parts, effort=self.effort, cutoff=self.k), cases, name)
+        if self.effort not in ("by grade", "given"):
+            parts["effort"] = self.effort
+        if self.effort == "by grade":
+            parts["effort"] = thrice_if_relevant
+        if self.effort == "given":
+            parts["efforts"] = [case.words for case in cases]
+        # The efforts of what was not retrieved cannot be given, so that an ideal knows what was retrieved.
+        judged = None if self.effort == "given" and self.norm == "ideal" else [case.judged for case in cases]
+        function = {"score": score, "residual": residual}[name]
+        return function([case.grades for case in cases], judged=judged, k=self.k, **parts)
+
+    @staticmethod
+    def framed(measure: Any, cases: list[Case], name: str) -> np.ndarray:
+        """By way of DataFrames and a table of lengths."""
+        qrels, run, lengths = [], [], {}
+        for query, case in enumerate(cases):
+            judged = [(f"d{query}.{rank}", grade) for rank, grade in enumerate(case.grades) if grade is not None]
+            judged += [(f"u{query}.{number}", grade) for number, grade in enumerate(case.judged[len(judged) :])]
+            qrels += [(f"q{query}", *pair) for pair in judged]
+            run += [(f"q{query}", f"d{query}.{rank}", -float(rank)) for rank in range(len(case.grades))]
+            lengths |= {f"d{query}.{rank}": words for rank, words in enumerate(case.words)}
+            lengths |= {docno: words for (docno, _), words in zip(judged, case.judged_words, strict=True)}
+        judgments = Judgments(pd.DataFrame(qrels, columns=["query_id", "doc_id", "relevance"]))
+        run = pd.DataFrame(run, columns=["query_id", "doc_id", "score"])
+        compute = {"score": scoring.score, "residual": residuals.residual}[name]
+        return compute(measure(lengths=lengths).metric, judgments.align(run, all_judged=name == "residual"))
+
+
+def random_setting(rng: random.Random, C: str, A: str, end: Any, effort: str) -> Setting:
+    gain = rng.choice([gain for gain in GAINS if gain != "raw" or effort not in (*READ, *LISTED)])
+    norms = ["none", "none", "all", "ideal", "mean"]
+    if effort in ("unit", "by grade", "time") and (CONTINUATIONS[C][0], A) == ("decay", "etg"):
+        norms.append("unlimited")
+    unseen = rng.choice([None, 0.5, 7, 60]) if effort in ("given", *READ) else None
+    return Setting(C, A, end, effort, gain, rng.choice(norms), rng.choice([None, None, 1, 3, 10]), unseen)
+
+
+def random_case(rng: random.Random, setting: Setting, length: int | None = None) -> Case:
+    """Mostly short; sparse or dense in gain; with unjudged items, and with gain that was not retrieved."""
+    n = rng.choice([0, 1, 2, 3, rng.randint(0, 12), rng.randint(0, 12), rng.randint(8, 60)])
+    framed = setting.effort in READ
+    n = length or max(n, int(framed))  # a query without rows is missing from a run
+    rate, unjudged = rng.choice([0, 0.1, 0.3, 0.7, 1]), rng.choice([0, 0, 0.3])
+
+    def grade() -> float:
+        if rng.random() >= rate:
+            return rng.choice([0, 0, 0, -1, -2]) if framed else 0
+        if setting.gain == "raw":
+            return rng.choice([0.25, 0.5, 1.0, round(rng.random(), 6)])
+        return rng.choice([1, 1, 2, 3])
+
+    grades = [None if rng.random() < unjudged else grade() for _ in range(n)]
+    words = [rng.choice([0, 1, 10, 300, rng.randint(1, 2000)]) for _ in grades]
+    elsewhere = [] if setting.effort == "given" and setting.norm == "ideal" else range(rng.choice([0, 0, 1, 3]))
+    judged = [(g, w) for g, w in zip(grades, words, strict=True) if g is not None]
+    judged += [(grade(), rng.randint(1, 2000)) for _ in elsewhere]
+    if framed and not judged:
+        judged = [(0, 100)]  # a query without judgments is none
+    return Case(grades, [g for g, _ in judged], words, [w for _, w in judged])
+
+
+def assert_as_the_reference(setting: Setting, cases: list[Case], name: str = "score") -> None:
+    known, expected, refused = [], [], []
+    for case in cases:
+        try:
+            expected.append(setting.reference(case, getattr(reference, name)))
+            known.append(case)
+        except ValueError as error:
+            refused.append((case, error))
+    if known:
+        found = setting.package(known, name)
+        for case, value, slow in zip(known, found, expected, strict=True):
+            assert value == pytest.approx(slow, rel=1e-10, abs=1e-10), (setting, case)
+    for case, error in refused:
+        if "unseen=" in str(error) and (slow := whatever_is_unseen(setting, case, name)) is not None:
+            if slow is not any:
+                assert_close_or_refused(setting, case, name, slow)
+            continue
+        with pytest.raises(CWLAError):
+            pytest.fail(f"{setting} {case} {error}: {setting.package([case], name)}")
+
+
+def whatever_is_unseen(setting: Setting, case: Case, name: str) -> Any:
+    """The value where it is the same whatever an unseen item costs; None where it is not; `any` on the verge."""
+    values = []
+    for cost in (1.0, 100.0):
+        try:
+            values.append(replace(setting, unseen=cost).reference(case, getattr(reference, name)))
+        except ValueError:
+            return None
+    difference = abs(values[1] - values[0]) / max(1, abs(values[0]))
+    return values[0] if difference < 1e-13 else None if difference > 1e-7 else any
+
+
+def assert_close_or_refused(setting: Setting, case: Case, name: str, slow: float) -> None:
+    try:
+        value = setting.package([case], name)[0]
+    except CWLAError:
+        return
+    assert value == pytest.approx(slow, rel=1e-10, abs=1e-10), (setting, case)
+
+
+@pytest.mark.parametrize("C", CONTINUATIONS)
+def test_scores(C):
+    """DESIGN.md, sections 2 and 3: 53,136 rankings, three to a batch."""
+    rng = random.Random(f"scores {C}")
+    for A in AGGREGATIONS:
+        for end in ("open", "stop", rng.choice(ENDS[2:])):
+            for kind in EFFORTS:
+                setting = random_setting(rng, C, A, end, kind)
+                assert_as_the_reference(setting, [random_case(rng, setting) for _ in range(3)])
+
+
+@pytest.mark.parametrize("C", CONTINUATIONS)
+def test_many_rankings_of_many_lengths_in_one_call(C):
+    """Chunks and ragged lists: 120 rankings, some of them long."""
+    rng = random.Random(f"many {C}")
+    for end in ("open", "stop"):
+        setting = random_setting(rng, C, rng.choice(list(AGGREGATIONS)), end, rng.choice(["unit", "given"]))
+        lengths = [rng.randint(200, 2000) if number % 20 == 0 else None for number in range(60)]
+        cases = [random_case(rng, setting, length) for length in lengths]
+        assert_as_the_reference(setting, cases)
+
+
+LEAVE_WITH_EFFORT = {
+    **{C: CONTINUATIONS[C] for C in ("decay(5)", "decay(500)", "patience(7.5)", "patience(300)")},
+    "product(rr,decay(40))": ("product", {"first": ("rr", {}), "second": ("decay", {"half_life": 40})}),
+}
+OTHERS = ("rbp(0.8)", "rr", "cascade(0.7)", "ap2", "carterette3(0.4)", "inst(1)", "insq(3)", "prec(4)")
+
+
+@pytest.mark.parametrize("C", [*LEAVE_WITH_EFFORT, *OTHERS])
+def test_unseen_items_that_cost_nothing(C, monkeypatch):
+    """DESIGN.md, section 3: if effort makes users leave, the limit of ever smaller costs, and else who stays gets 0."""
+    monkeypatch.setitem(CONTINUATIONS, C, (LEAVE_WITH_EFFORT | CONTINUATIONS)[C])
+    rng = random.Random(f"free {C}")
+    for A in AGGREGATIONS:
+        for end in ("open", "open", 5):
+            setting = replace(random_setting(rng, C, A, end, "given"), unseen=0)
+            cases = [random_case(rng, setting) for _ in range(4)]
+            assert_as_the_reference(setting, cases)
+            if C in LEAVE_WITH_EFFORT and not (C.startswith("product") and A.startswith("utility")):
+                assert_as_the_reference(replace(setting, norm="none"), cases, "residual")
+
+
+def test_the_best_gain_is_that_of_the_highest_grade():
+    """Where several grades gain the same, whom they satisfy decides: here only grades from 2 on."""
+    same = {"C": "rr(2)", "A": "etg", "gain": "binary"}
+    assert score([1, None], **same) == 0
+    assert score([1, 3], **same) == 2
+    assert residual([1, None], max_rel=3, **same) == 2
+    assert residual([1, None], max_rel=1, **same) == 0
+
+
+def test_the_ideal_ranking_is_by_gain_where_a_higher_grade_gains_less():
+    same = {"C": "dcg(3)", "A": "etg", "gain": "table({1: 1, 2: 0.5})", "norm": "ideal", "judged": [2, 1]}
+    assert score([1, 2], **same) == 1
+    assert score([2, 1], **same) == pytest.approx((0.5 + 1 / math.log2(3)) / (1 + 0.5 / math.log2(3)))
+
+
+def test_a_goal_comes_nearer_with_unseen_gain():
+    """FORMULAS.md, IFT: C(i) = 1 − 1/(1 + b₁·exp((T − G(i))·R₁)), and in a residual G grows with every unseen item."""
+    expected, V = 0.0, 1.0
+    for i in range(1, 400):
+        expected += V * (i > 1)
+        V *= 1 - 1 / (1 + 0.9 * math.exp((1.5 - (i - 1)) * 2))
+    for C in ("ift_goal(1.5,0.9,2)", "product(ift_goal(1.5,0.9,2),fixed(1,1,1,1,1,1,1,1,1,1,1,1,1))"):
+        found = residual([0], C=C, A="etg", gain="binary", max_rel=1)
+        assert found == pytest.approx(expected, abs=1e-10)
+
+
+def test_nobody_is_left_for_the_first_item():
+    """Whose patience ends before rank 1 leaves with nothing, whatever other rankings there are."""
+    expected = (1 - 10 / 300) / sum((1 - E / 300) * e for E, e in [(10, 10), *((10 + 7 * m, 7) for m in range(1, 42))])
+    found = score([[1], [1]], efforts=[[300], [10]], C="patience(300)", A="erg", unseen=7)
+    assert found == pytest.approx([0, expected], abs=1e-12)
+
+
+@pytest.mark.parametrize("A", ["etg", "erg", "avg", "max", "smeared(3)"])
+def test_a_player_who_never_leaves(A):
+    """DESIGN.md, section 2: whoever never leaves contributes 0; here unseen items cost nothing and move no limit."""
+    assert score([1, 0], efforts=[1, 1], C="bpm(5,10)", A=A, unseen=0) == 0
+
+
+@pytest.mark.parametrize("end", ["open", "stop"])
+def test_a_part_of_a_product_may_look_at_grades(end):
+    same = {"A": "erg", "gain": "linear", "max_rel": 3, "end": end}
+    values = [score([1, 3, 2, 0, 3], C=C, **same) for C in ("product(rr(rel=2),rbp(0.9))", "cascade(0.9,rel=2)")]
+    assert values[0] == pytest.approx(values[1], abs=1e-12)
+
+
+def assert_bounded_by_1(setting: Setting, cases: list[Case]) -> None:
+    """Where the sums have no end, score and residual are at least what 60 ranks allow."""
+    found = setting.package(cases) + setting.package(cases, "residual")
+    assert (found <= 1).all()
+    gain, max_rel = GAINS[setting.gain]
+    max_rel = 1 if setting.gain == "raw" else max_rel
+    for case, bound in zip(cases, found, strict=True):
+        C, A = CONTINUATIONS[setting.C], AGGREGATIONS[setting.A]
+        same = {"C": C, "A": A, "gain": gain, "max_rel": max_rel, "end": 60, "k": None, "judged": case.judged}
+        if setting.A != "avg":  # which weighs otherwise where all leave at rank 60
+            assert bound >= reference.best_share(case.grades[:60], **same, last=60) - 1e-9
+
+
+CLAIRVOYANT = ("ap1", "ap2")
+
+
+@pytest.mark.parametrize("C", [C for C, (name, _) in CONTINUATIONS.items() if name not in CLAIRVOYANT])
+def test_residuals(C):
+    """DESIGN.md, section 3: the score if every unjudged and unseen item had the best gain, minus the score."""
+    rng = random.Random(f"residuals {C}")
+    for A in AGGREGATIONS:
+        if A == "fgt(1)" and C.startswith("ins"):
+            continue  # the same as etg, and too slow to sum where nobody knows that
+        ends = ("stop", rng.choice(ENDS[2:]))
+        for end in ends if A.startswith("utility") else ("open", *ends):
+            costs = ["unit"] if (C, A) == ("dcg", "avg") else list(EFFORTS)  # others settle too late for nine digits
+            setting = random_setting(rng, C, A, end, rng.choice(costs))
+            if setting.sums_an_endless_ideal:
+                assert_bounded_by_1(setting, [random_case(rng, setting) for _ in range(4)])
+                continue
+            assert_as_the_reference(setting, [random_case(rng, setting) for _ in range(4)], "residual")
+
+
+@pytest.mark.parametrize("C", [C for C, (name, _) in CONTINUATIONS.items() if name in CLAIRVOYANT])
+@pytest.mark.parametrize("end", ENDS)
+def test_who_knows_the_total_gain_has_no_residual(C, end):
+    """With unjudged documents of the best gain, nobody knows how much there is to find."""
+    with pytest.raises(CWLAError, match="infinite"):
+        residual([2, None, 0], C=C, A="etg", gain="linear", max_rel=3, end=end)
+
+
+@pytest.mark.parametrize("C", CONTINUATIONS)
+def test_expected_items(C):
+    """Moffat et al. (2022), Eq. 2: V⁺ = Σ V(i), and A=items gives it where everybody leaves."""
+    rng = random.Random(f"items {C}")
+    for end in ("open", "stop", 5):
+        for _ in range(5):
+            setting = Setting(C, "items", end, "unit", rng.choice(["binary", "linear", "raw"]))
+            case = random_case(rng, setting)
+            if not case.grades and end == "stop":
+                continue
+            slow = setting.reference(case, reference.v_plus)
+            same = {"C": C, "gain": setting.gain, "max_rel": GAINS[setting.gain][1], "judged": case.judged, "end": end}
+            found = explain_gains(case.grades, A="etg", **same).expected_items
+            assert found == pytest.approx(slow, rel=1e-9), (setting, case)
+            leave = np.isfinite(slow) and CONTINUATIONS[C][0] != "ap2"
+            if leave:
+                assert score(case.grades, A="items", **same) == pytest.approx(slow, rel=1e-9), (setting, case)

@@ -1,0 +1,221 @@
+"""Residuals over the ideal: the best score that judgments of the unjudged can lead to, by trying all judgments."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from pyterrier_cwla import CWLA, TBG, Residual, aggregation, continuation, evaluate, score
+from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.evaluation import residual
+from pyterrier_cwla.measures.wrappers import MEASURES
+
+CELLS = [  # C, A, and the last rank that counts
+    ("dcg(2)", "etg", 2), ("dcg(3)", "etg", 3), ("dcg", "etg", None), ("dcg(3)", "erg", 3), ("dcg(4)", "utility(reciprocal)", 4),
+    ("prec(3)", "erg", 3), ("rbp(0.5)", "etg", None), ("rbp(0.8)", "erg", None), ("rbp(0.6)", "avg", None),
+    ("insq(1)", "erg", None), ("decay(2)", "etg", None), ("fixed(0.5,1,0.2)", "etg", 4), ("patience(2.5)", "etg", 3),
+]  # fmt: skip
+GAINS = ["binary", "linear", "exponential", "burges", "table({1:2,2:1,3:2})"]
+
+
+def every_judgment(grades, highest, unseen, not_retrieved):
+    """All rankings and judgments that are possible: grades or none for what is unjudged, and for ranks after the list.
+
+    A rank after the list may also hold a document that is judged already.
+    """
+    unjudged = [rank for rank, grade in enumerate(grades) if grade is None]
+    new = [None, *range(highest + 1)]
+    for grades_of_unjudged in itertools.product(new, repeat=len(unjudged)):
+        ranking = list(grades)
+        for rank, grade in zip(unjudged, grades_of_unjudged, strict=True):
+            ranking[rank] = grade
+        for after in itertools.product(
+            [*((grade, True) for grade in new), *((g, False) for g in not_retrieved)], repeat=unseen
+        ):
+            known = [grade for grade, is_new in after if not is_new]
+            if any(known.count(grade) > not_retrieved.count(grade) for grade in known):
+                continue
+            judged = [grade for grade in (*ranking, *(g for g, is_new in after if is_new)) if grade is not None]
+            yield ranking + [grade for grade, _ in after], judged + not_retrieved
+
+
+@settings(max_examples=150)
+@given(
+    st.sampled_from(CELLS), st.sampled_from(GAINS), st.sampled_from(["open", "stop", 3]), st.integers(1, 3), st.data()
+)
+def test_no_judgments_lead_to_more_and_some_lead_to_as_much(cell, gain, end, highest, data):
+    C, A, last = cell
+    assume(end != "stop" or A not in ("erg", "avg"))
+    grade = st.integers(0, highest)
+    grades = data.draw(st.lists(st.none() | grade, min_size=1, max_size=5))
+    not_retrieved = data.draw(st.lists(grade, max_size=2))
+    unseen = 0 if end == "stop" else data.draw(st.integers(0, 2))
+    cases = list(itertools.islice(every_judgment(grades, highest, unseen, not_retrieved), 1501))
+    assume(len(cases) <= 1500)
+    same = {"C": C, "A": A, "gain": gain, "max_rel": highest, "end": end, "norm": "ideal"}
+    cases = [(ranking, judged) for ranking, judged in cases if judged]
+    assume(cases)
+    judged = [g for g in grades if g is not None] + not_retrieved
+    now = score(grades, judged=judged, **same)
+    most = now + residual(grades, judged=judged, **same)
+    highest_score = score([r for r, _ in cases], judged=[j for _, j in cases], **same).max()
+    assert now <= highest_score <= most + 1e-12
+    assert most <= 1
+    ends = [rank for rank in (last, end) if isinstance(rank, int)]
+    if end == "stop" or (ends and min(ends) <= len(grades)):
+        assert highest_score == pytest.approx(most, abs=1e-12)
+
+
+def test_the_best_gain_everywhere_is_not_the_best_case():
+    """Grade 1 for the unjudged document gives .69, grade 3 gives .66: the ideal grows, too."""
+    same = {"C": "dcg(3)", "A": "etg", "gain": "linear", "max_rel": 3, "norm": "ideal"}
+    grades = [0, None, 1]
+    assert score(grades, **same) + residual(grades, **same) == pytest.approx(score([0, 1, 1], **same))
+    assert score([0, 3, 1], **same) < score([0, 1, 1], **same) - 0.02
+
+
+def test_a_query_without_relevant_documents_may_turn_out_perfect():
+    same = {"C": "dcg(10)", "A": "etg", "gain": "binary", "norm": "ideal"}
+    assert residual([None, 0], **same) == 1
+    assert residual([0, 0], **same, end="stop") == 0
+    assert residual([0, None], **same) == pytest.approx(score([0, *[1] * 9], **same))
+
+
+def test_an_endless_list_comes_as_near_to_the_ideal_as_its_weights_allow():
+    """Without k, DCG's weights have an infinite sum; those of RBP lose φ for each rank without gain."""
+    assert (
+        score([0, 1, None], C="dcg", A="etg", norm="ideal") + residual([0, 1, None], C="dcg", A="etg", norm="ideal")
+        == 1
+    )
+    for phi in (0.3, 0.5, 0.9):
+        same = {"C": f"rbp({phi})", "A": "erg", "norm": "ideal"}
+        assert residual([0], **same) == pytest.approx(phi, abs=1e-8)
+        assert residual([0, 0, 0], **same) == pytest.approx(phi**3, abs=1e-8)
+
+
+def test_long_lists_have_a_bound_too():
+    """Ranks after the 4096th count as if they had the best gain."""
+    grades = [0.0, *[None] * 5000]
+    for C in ("rbp(0.999)", "dcg(4500)", "insq(2)"):
+        same = {"C": C, "A": "etg", "norm": "ideal"}
+        most = residual(grades, **same)
+        assert score([0.0, *[1.0] * 5000], **same) <= most <= 1
+
+
+def test_many_levels_of_gain():
+    """On arrays gains need not be grades: each is a level."""
+    rng = np.random.default_rng(5)
+    same = {"C": "dcg(20)", "A": "etg", "norm": "ideal"}
+    for _ in range(30):
+        gains = np.where(rng.random(25) < 0.4, np.nan, rng.random(25)).round(3)
+        more = rng.random(9)
+        judged = [*gains[~np.isnan(gains)], *more]
+        most = score(gains, judged=judged, **same) + residual(gains, judged=judged, **same)
+        for _ in range(40):
+            drawn = rng.choice([0.0, 1.0, *judged, rng.random()], size=25)
+            revealed = np.where(np.isnan(gains), drawn, gains)
+            assert score(revealed, judged=[*revealed, *more], **same) <= most <= 1
+
+
+def test_binary_dcg_over_the_ideal_on_the_command_lines_collection():
+    """Score and residual of runs and judgments in frames, with many queries, are at most 1."""
+    from tests.support.generated import collection
+
+    frames = collection(21)
+    for C in ("dcg(10)", "dcg", "rbp(0.8)", "prec(5)"):
+        measure = CWLA(C=C, A="etg", gain="binary", norm="ideal")
+        for given_measure in (measure, measure @ 7, measure(judged_only=True), measure(end="stop")):
+            table = evaluate(frames.qrels, frames.run, [given_measure, Residual(measure=given_measure)], by_query=True)
+            assert (table.sum(axis=1) <= 1).all()
+            assert (table >= 0).all(axis=None)
+
+
+def test_results_do_not_depend_on_what_is_scored_together():
+    rng = np.random.default_rng(2)
+    lists = [np.where(rng.random(n) < 0.5, np.nan, rng.integers(0, 4, n)) for n in rng.integers(0, 40, 60)]
+    for C in ("dcg(10)", "rbp(0.9)"):
+        same = {"C": C, "A": "etg", "gain": "linear", "max_rel": 3, "norm": "ideal"}
+        assert residual(lists, **same).tolist() == [residual(one, **same) for one in lists]
+
+
+@aggregation
+def last_gain(view):
+    return view.r
+
+
+@continuation
+def tired(view, after: float):
+    return after / (after + view.i)
+
+
+@pytest.mark.parametrize(
+    ("what", "is_bound"),
+    [({}, True), ({"C": "dcg"}, True), ({"C": "rbp(0.5)", "A": "erg"}, True), ({"C": "insq(2)", "A": "avg"}, True),
+     ({"effort": "time"}, True), ({"effort": "time", "A": "erg"}, False), ({"effort": "time", "C": "decay"}, False),
+     ({"C": "decay"}, True), ({"A": "erg", "end": "stop"}, False), ({"A": "etg", "end": "stop"}, True), ({"A": "max"}, False),
+     ({"A": "fin"}, False), ({"A": "fgt(0.5)"}, False), ({"C": "inst(1)"}, False), ({"C": "rr"}, False), ({"judged_only": True}, False),
+     ({"A": "last_gain"}, False), ({"C": "tired(3)"}, True), ({"A": "utility(log2)"}, True), ({"norm": "all"}, False),
+     ({"norm": "mean"}, False)],
+)  # fmt: skip
+def test_where_a_residual_over_the_ideal_is_a_bound(what, is_bound):
+    measure = CWLA(**{"C": "dcg(10)", "A": "etg", "max_rel": 3, "norm": "ideal"} | what)
+    assert Residual(measure=measure).is_a_bound == is_bound
+
+
+# ---- measures without a residual
+
+
+@pytest.mark.parametrize("name", ["AP", "AP(rel=2)@10", "AdaptiveAP", "CWLA(C='ap1',A='erg',max_rel=1)"])
+def test_what_depends_on_the_total_gain_has_no_residual(name):
+    with pytest.raises(BadParameter, match=r"no residual of .*how much there is to find.*'RBP\(rel=1\)' or \"CWLA\("):
+        Residual(measure=name)
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [("nDCG@10", "CWLA(C='dcg(10)',A='etg',gain='raw',norm='ideal',max_rel=3)"),
+     ("nDCG(dcg='exp-log2')", "CWLA(C='dcg',A='etg',gain='burges',norm='ideal',max_rel=3)"),
+     ("nDCG(gains={1:5,2:9,3:9},judged_only=True)@5",
+      "CWLA(C='dcg(5)',A='etg',gain='table({1:5,2:9,3:9},grade)',norm='ideal',max_rel=3,judged_only=True)"),
+     ("AdaptivenDCG(effort='ratio(3)')@5",
+      "CWLA(C='dcg(5)',A='erg',gain='burges',effort='ratio(3)',norm='ideal',end='stop',max_rel=3)")],
+)  # fmt: skip
+def test_measures_without_a_highest_grade_name_the_cell_that_has_a_residual(name, cell):
+    """Which scores the same, and has one."""
+    with pytest.raises(BadParameter) as refused:
+        Residual(measure=name)
+    assert f"no residual of {name}: it has no highest grade. Ask for that of {cell}, with" in str(refused.value)
+    qrels, run = {"q": {"a": 1, "b": 3, "c": 0, "d": 2}}, {"q": {"x": 6.0, "c": 5.0, "b": 4.0, "a": 3.0}}
+    row = evaluate(qrels, run, [name, cell, Residual(measure=cell)]).iloc[0]
+    assert row[name] == pytest.approx(row[cell], abs=1e-12)
+    assert row.iloc[2] > 0
+
+
+@pytest.mark.parametrize(
+    "name", ["Bpref", "NumRel", "Judged@10", "infAP", "Rprec", "SetP", "GeometricMean(measure='RR')"]
+)
+def test_what_follows_no_user_model_has_no_residual(name):
+    with pytest.raises(
+        BadParameter, match=r"takes a measure that follows a user model, such as 'RBP\(rel=1\)' or \"CWLA\("
+    ):
+        Residual(measure=name)
+
+
+def test_all_our_other_measures_still_have_one():
+    refused = {"AdaptiveAP": "how much there is to find", "AdaptiveGAP": "how much there is to find",
+               "AdaptiveDCG": "no highest grade", "AdaptivenDCG": "no highest grade"}  # fmt: skip
+    for name in {*MEASURES} - {"CWLA", "Residual", "GeometricMean", "IntentAware", "QMeasure"}:
+        given_parameters = {"max_rel": 3, "cutoff": 5, "C": "rbp(0.5)", "A": "etg", "T": 5, "K": 9, "effort": "ratio(3)",
+                            "gain": "binary"}  # fmt: skip
+        known = {p.name: p for p in MEASURES[name].PARAMETERS}
+        if name.startswith("IFT"):
+            given_parameters["A"] = 0.2
+        measure = MEASURES[name](**{n: v for n, v in given_parameters.items() if n in known})
+        if name in refused:
+            with pytest.raises(BadParameter, match=refused[name]):
+                Residual(measure=measure)
+        else:
+            assert isinstance(Residual(measure=measure).is_a_bound, bool)
+    assert not Residual(measure=TBG).is_a_bound

@@ -1,0 +1,400 @@
+"""The facts that decorators state about functions: their names and types, and whether they hold."""
+
+import pickle
+import re
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyterrier_cwla import CWLA, aggregation, continuation, effort, evaluate, gain, score
+from pyterrier_cwla.errors import BadParameter, NoFiniteValue, RefutedFact
+from pyterrier_cwla.measures.catalogue import PLAIN
+from pyterrier_cwla.model import discount
+from pyterrier_cwla.model.fact_trials import _TRIALS, check_facts, holds, refutation
+from pyterrier_cwla.model.facts import FACTS, ContinuationFacts
+from pyterrier_cwla.model.language import TABLES, Part, parse
+from pyterrier_cwla.model.residuals import residual_is_a_bound
+from tests.support.strategies import BUILT_IN, specs
+
+DECORATORS = {
+    "continuation": continuation, "aggregation": aggregation, "gain": gain, "effort": effort, "discount": discount,
+}  # fmt: skip
+
+
+def some_function(view, k: int):
+    return 1.0
+
+
+# ---- names and types
+
+
+@pytest.mark.parametrize(
+    ("kind", "stated", "says"),
+    [
+        ("aggregation", {"linaer": True}, "@aggregation(linaer=…) of 'some_function': no such fact. Near: 'linear_in_gain'."),
+        ("continuation", {"constant_beyond_lst": True}, "Near: 'constant_beyond_list'"),
+        ("continuation", {"credit_terms": True}, "no such fact."),
+        ("gain", {"unit_effort": True}, "no such fact. There is: known_grades."),
+        ("effort", {"unit_efort": True}, "Near: 'unit_effort'"),
+        ("discount", {"monotone_in_gain": True}, "no such fact. A discount has none."),
+    ],
+)  # fmt: skip
+def test_a_fact_that_is_unknown_is_an_error(kind, stated, says):
+    with pytest.raises(BadParameter) as error:
+        DECORATORS[kind](**stated)(some_function)
+    assert says in str(error.value)
+    assert "some_function" not in TABLES[kind]
+
+
+@pytest.mark.parametrize(
+    ("kind", "stated", "says"),
+    [
+        ("aggregation", {"linear_in_gain": 1}, "must be True or False, not 1."),
+        ("aggregation", {"linear_in_gain": None}, "must be True or False, not None."),
+        ("continuation", {"constant_beyond_list": lambda k: True}, "must be True or False, not <function"),
+        ("effort", {"unit_effort": "yes"}, "must be True or False, not 'yes'."),
+        ("continuation", {"last_rank": 3}, "must be a function of (k), such as lambda k: …, not 3."),
+        ("continuation", {"last_rank": lambda n: n}, "must be a function of (k): missing a required argument: 'n'."),
+        ("continuation", {"items_beyond": lambda view: 1}, "must be a function of (view, V, k): too many positional"),
+        ("aggregation", {"credit_terms": lambda i, r, e, k: 1}, "must be a function of (i, r, e, C, k)"),
+        ("gain", {"known_grades": [1, 2]}, "must be a function of (k), such as lambda k: …, not [1, 2]."),
+    ],
+)
+def test_a_fact_of_the_wrong_type_is_an_error(kind, stated, says):
+    with pytest.raises(BadParameter) as error:
+        DECORATORS[kind](**stated)(some_function)
+    assert says in str(error.value)
+
+
+def test_facts_are_frozen_and_travel():
+    """All that is not stated does not hold; a record is equal to another of the same facts."""
+    facts = ContinuationFacts(constant_beyond_list=True)
+    assert facts.stated == {"constant_beyond_list": True}
+    assert pickle.loads(pickle.dumps(facts)) == facts != ContinuationFacts()
+    with pytest.raises(FrozenInstanceError):
+        facts.vanishes = True
+    assert {name for record in FACTS.values() for name in record.names()} - {"of_parts"} == {
+        "constant_beyond_list", "ignores_zero_gain", "vanishes", "eventually_leaves", "gives_survival",
+        "not_in_products", "last_rank", "jump_rank", "items_beyond", "linear_in_gain", "affine_beyond_list",
+        "monotone_in_gain", "constant_without_gain", "credit_terms", "known_grades", "unit_effort",
+    }  # fmt: skip
+
+
+# ---- whether they hold
+
+
+def spec_of(kind, function, facts, parameters=()):
+    """A function with these facts, which no table of functions holds."""
+    return Part(kind, function, **facts)(*parameters)
+
+
+def limited(view, k: int):
+    return np.where(view.i < k, 0.9, 0.0)
+
+
+def slower(view, k: int):
+    return np.where(view.i < k, 0.9, 0.5)
+
+
+def slower_later(view, k: int):
+    return np.where(view.i < 2 * k, 0.9, 0.5)
+
+
+def inverse_square(view):
+    return ((view.i + 1) / (view.i + 2)) ** 2
+
+
+def inverse_square_beyond(view, V):
+    from scipy.special import polygamma
+
+    y = view.i[..., -1:] + 2
+    return V * y**2 * polygamma(1, y)
+
+
+#: Of each fact: the kind, a function of which it does not hold with what the error says, and one of which it does.
+TOLD = {
+    "constant_beyond_list": (
+        "continuation",
+        [
+            (lambda view: 1 / (1 + view.i), True, (), r"C\(8\) is 0.111111, and C\(9\) is 0.1\."),
+            (lambda view: np.where(view.i < 500_000, 0.9, 0.5), True, (), r"C\(8\) is 0.9, and C\(1,000,007\) is 0.5"),
+            (lambda view: 1 - view.r / (1 + view.i), True, (), r"where every item gains 1, C\(8\) is 0.888889, and"),
+        ],
+        [(lambda view: 0.9 - view.r / 2, True, ()), (lambda view: 1 / (1 + view.G), True, ())],
+    ),
+    "ignores_zero_gain": (
+        "continuation",
+        [
+            (lambda view: 0.9 - view.r / 2, True, (), r"C\(1\) is 0.9 at an item without gain, and must be 1"),
+            (lambda view: np.where(view.i > 5000, 0.9, 1), True, (), r"C\(9980\) is 0.9 at an item without gain"),
+        ],
+        [(lambda view: np.where(view.r > 0, 0.5, 1), True, ())],
+    ),
+    "eventually_leaves": (
+        "continuation",
+        [
+            (lambda view: np.where(view.G > 2, 1, 0.5), True, (), r"about the rank 10\^3 C is 1, about 10\^6 1"),
+            (lambda view: 1 - 1 / (1 + view.i) ** 2, True, (), "10^3 C is 0.9999989.*, about 10.6 0.999999999999"),
+        ],
+        [
+            (lambda view: np.exp2(-view.e / 1e12), True, ()),
+            (lambda view: np.where(view.i % 10 == 0, 0.5, 1), True, ()),
+            (lambda view: np.where(view.i == 3, 0.0, 1.0), True, ()),
+            (lambda view: 1 - 1e-9 / view.i, True, ()),
+        ],
+    ),
+    "vanishes": (
+        "continuation",
+        [(lambda view: np.exp(-1 / view.i**1.5), True, (), r"some users never leave")],
+        [(lambda view: np.log(view.i + 1) / np.log(view.i + 2), True, ())],
+    ),
+    "gives_survival": (
+        "continuation",
+        [(lambda view: 1 - view.r, True, (), r"V\(3\) is 0, and V\(4\) is 0.333333")],
+        [(lambda view: 0.7 / view.i, True, ()), (lambda view: np.maximum(0, 1 - view.E / 40), True, ())],
+    ),
+    "last_rank": (
+        "continuation",
+        [
+            (slower, lambda k: k, (5,), r"V\(6\) is 0.32805, and must be 0 after the last rank, 5"),
+            (limited, lambda k: k - 1, (5,), r"V\(5\) is 0.6561"),
+            (lambda view, k: (view.E < k).astype(float), lambda k: k, (5,), r"efforts .* V\(6\) is 1"),
+        ],
+        [(limited, lambda k: k, (5,)), (limited, lambda k: k, (10**7,)), (limited, lambda k: None, (5,))],
+    ),
+    "jump_rank": (
+        "continuation",
+        [(slower_later, lambda k: k, (20,), r"C\(39\) is 0.9 and C\(40\) is 0.5, a jump after the rank 20")],
+        [(slower, lambda k: k, (20,)), (slower, lambda k: k, (10**6,)), (slower_later, lambda k: 2 * k, (20,))],
+    ),
+    "items_beyond": (
+        "continuation",
+        [
+            (inverse_square, lambda view, V: 3 * V, (), r"it gives 0.148148 items for V\(n\+1\) = 0.0493827, and V sums to"),
+            (lambda view: 0.5, lambda view, V: 2.001 * V, (), r"and V sums to 0.015625\."),
+            (lambda view: 1.0, lambda view, V: 9 * V, (), r"and V sums to at least 1024"),
+        ],
+        [(inverse_square, inverse_square_beyond, ()), (lambda view: 0.5, lambda view, V: 2 * V, ())],
+    ),
+    "linear_in_gain": (
+        "aggregation",
+        [
+            (lambda view: view.G**2, True, (), r"A\(1\) of 0.5·x \+ 0.3·y is .*, and 0.5·A\(x\) \+ 0.3·A\(y\) is "),
+            (lambda view: view.best, True, (), "which does not hold"),
+            (lambda view: view.G / view.total, True, (), "which does not hold"),
+            (lambda view: view.at_least(1).G, True, (), "which does not hold"),
+        ],
+        [(lambda view: view.G / view.E, True, ()), (lambda view: view.found - view.fading(0.5), True, ())],
+    ),
+    "affine_beyond_list": (
+        "aggregation",
+        [
+            (lambda view: view.G / view.i, True, (), r"A\(9\) is 0.518519, and 0.583333 on the line from A\(8\) to"),
+            (lambda view: np.minimum(view.i, 1000), True, (), "on the line from"),
+            (lambda view: view.G * view.i, True, (), r"where every item gains 1, A\(9\) is 18"),
+        ],
+        [(lambda view: view.best + 3 * view.E, True, ()), (lambda view: view.discounted(lambda i: 1 / i), True, ())],
+    ),
+    "monotone_in_gain": (
+        "aggregation",
+        [
+            (lambda view: view.total - view.G, True, (), r"A\(1\) is 7, and falls to .* when the gain of item 1, to 0"),
+            (lambda view: np.where(view.r > 0, view.r, 0.5), True, (), "is 0.5, and falls to 0"),
+            (lambda view: view.best / (1 + view.found), True, (), "and falls to"),
+            (lambda view: np.where(view.i > 7, -view.r, view.G), True, (), "when the gain of unseen items rises"),
+        ],
+        [(lambda view: view.best / view.E, True, ()), (lambda view: view.G**2, True, ())],
+    ),
+    "constant_without_gain": (
+        "aggregation",
+        [
+            (lambda view: view.best / view.E, True, (), r"A\(7\) is 0.142857, and A\(8\) is 0.125, with no gain between"),
+            (lambda view: view.r, True, (), "with no gain between"),
+        ],
+        [(lambda view: view.G**2 + view.best, True, ())],
+    ),
+    "credit_terms": (
+        "aggregation",
+        [
+            (lambda view: view.G, lambda i, r, e, C: (1 / i, r), (), "the score is .*, and its terms sum to "),
+            (lambda view: view.G, lambda i, r, e, C: (1.0, (1 - C) * np.cumsum(r, axis=1)), (), "in another order"),
+        ],
+        [
+            (lambda view: view.G, lambda i, r, e, C: (1.0, r), ()),
+            (lambda view: view.r, lambda i, r, e, C: (1.0, (1 - C) * r), ()),
+            (lambda view: view.G / view.expected_effort, lambda i, r, e, C: (1.0, r), ()),
+        ],
+    ),
+    "known_grades": (
+        "gain",
+        [(lambda grade: grade / 2, lambda: [1, 2], (), "Grade 3, which is not among them, gains 1.5, and the best of them 1")],
+        [(lambda grade: np.minimum(grade, 2) / 2, lambda: [1, 2], ()), (lambda grade: grade, lambda: None, ())],
+    ),
+    "unit_effort": (
+        "effort",
+        [
+            (lambda documents: 1 + documents.grade / 1000, True, (), r"A document of grade \d and \d+ words costs 1.00"),
+            (lambda documents: 1 + documents.words / 1e9, True, (), "words costs 1.000001.*, and must cost 1"),
+        ],
+        [(lambda documents: np.ones(np.shape(documents.grade)), True, ())],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fact", "kind", "function", "stated", "parameters", "says"),
+    [(fact, kind, *case) for fact, (kind, lies, _) in TOLD.items() for case in lies],
+)
+def test_a_fact_that_does_not_hold_is_an_error(fact, kind, function, stated, parameters, says):
+    """The error shows the function, the fact, and what differs on which list."""
+    spec = spec_of(kind, function, {fact: stated}, parameters)
+    with pytest.raises(RefutedFact, match=says.replace("10^3", r"10\^3")) as error:
+        check_facts(spec)
+    assert f"{str(spec)!r}: its decorator states {fact}, which does not hold." in str(error.value)
+    assert str(error.value).endswith(f" Correct the function, or leave out {fact}=.")
+    assert kind in ("gain", "effort") or re.search(r"For gains( [\d.]+){7}", str(error.value))
+
+
+@pytest.mark.parametrize(
+    ("fact", "kind", "function", "stated", "parameters"),
+    [(fact, kind, *case) for fact, (kind, _, truths) in TOLD.items() for case in truths],
+)
+def test_a_fact_that_holds_is_accepted(fact, kind, function, stated, parameters):
+    check_facts(spec_of(kind, function, {fact: stated}, parameters))
+
+
+def test_every_fact_is_tried():
+    """But for not_in_products, which forbids something, and of_parts, which gives the others."""
+    tried = {fact for trials in _TRIALS.values() for fact in trials}
+    assert tried == set(TOLD)
+    assert {name for record in FACTS.values() for name in record.names()} - tried == {"not_in_products", "of_parts"}
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in _TRIALS for name in BUILT_IN[kind]])
+@settings(deadline=None, max_examples=25)
+@given(data=st.data())
+def test_the_facts_of_built_in_functions_hold(kind, name, data):
+    spec = data.draw(specs(kind, (name,)))
+    for fact in _TRIALS[kind]:
+        assert refutation(spec.part, spec, fact) == "", fact
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["rbp(0.999999999)", "decay(1e13)", "patience(1e9)", "prec(9007199254740993)", "dcg(100000000)", "inst(1e6)"],
+)
+def test_the_facts_of_extreme_parameters_hold(text):
+    spec = parse(text, "continuation")
+    assert [fact for fact in _TRIALS["continuation"] if refutation(spec.part, spec, fact)] == []
+
+
+# ---- when they are tried
+
+
+def test_unit_effort_of_a_function_that_fails_is_its_error():
+    """Nothing else calls the function."""
+    with pytest.raises(BadParameter, match=r"effort='.*' fails: unsupported operand"):
+        check_facts(spec_of("effort", lambda grade: 2.0 + 0 * grade, {"unit_effort": True}))
+    with pytest.raises(
+        BadParameter, match=r"returned an array of the shape \(3,\), and must return one number, or an arr"
+    ):
+        check_facts(spec_of("effort", lambda documents: np.ones(3), {"unit_effort": True}))
+    check_facts(spec_of("effort", lambda documents: np.ones(len(documents.grade)), {"unit_effort": True}))
+
+
+def test_a_wrong_fact_gives_no_wrong_score():
+    """These scored 1.5 instead of 2.5, and 1.722 instead of 1.718."""
+
+    @aggregation(linear_in_gain=True)
+    def squared(view):
+        return view.G**2
+
+    @continuation(constant_beyond_list=True)
+    def tiring(view):
+        return 1 / (1 + view.i)
+
+    with pytest.raises(RefutedFact, match="squared"):
+        score([1, 1], C="rbp(0.5)", A="squared")
+    with pytest.raises(
+        RefutedFact, match=r"CWLA\(C='tiring',.*: C='tiring': its decorator states constant_beyond_list"
+    ):
+        score([1], C="tiring", A="items")
+    with pytest.raises(RefutedFact, match="tiring"):
+        score([1], C="product(rr, tiring)", A="items")
+    with pytest.raises(RefutedFact, match="tiring"):
+        evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["CWLA(C='tiring',A='etg',max_rel=1)"])
+
+    assert aggregation(squared.function) is TABLES["aggregation"]["squared"]  # the same function without the fact
+    assert score([1, 1], C="rbp(0.5)", A="squared") == 2.5
+    continuation(tiring.function)
+    assert score([1], C="tiring", A="items") == pytest.approx(np.e - 1)
+
+
+def test_facts_are_tried_once_for_each_parameter():
+    calls = []
+
+    @aggregation(linear_in_gain=True)
+    def counted(view, share: float):
+        calls.append(share)
+        return share * view.G
+
+    CWLA(C="prec(2)", A="counted(0.5)", max_rel=1).metric  # noqa: B018
+    first = len(calls)
+    assert first > 0
+    for _ in range(3):
+        CWLA(C="prec(2)", A="counted(0.5)", max_rel=1).metric  # noqa: B018
+    assert len(calls) == first
+    CWLA(C="prec(2)", A="counted(0.25)", max_rel=1).metric  # noqa: B018
+    assert set(calls[first:]) == {0.25}
+
+
+def test_a_function_that_refuses_lists_is_not_refuted():
+    """Lists that a function has no value for say nothing about it."""
+
+    def unsure(view):
+        if view.r.max() <= 1:
+            raise NoFiniteValue("no.")
+        return view.G
+
+    check_facts(spec_of("aggregation", unsure, {"linear_in_gain": True}))
+    check_facts(spec_of("aggregation", lambda view: view.nothing, {"linear_in_gain": True}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "function", "facts", "says"),
+    [
+        ("continuation", limited, {"last_rank": lambda k: "x"}, r"C='limited\(5\)': last_rank= .* gives 'x', and must give a rank"),
+        ("continuation", limited, {"last_rank": lambda k: -k}, "gives -5, and must give a rank"),
+        ("continuation", limited, {"last_rank": lambda k: k / 2}, r"gives 2\.5, and must give a rank"),
+        ("continuation", limited, {"jump_rank": lambda k: k / 0}, "jump_rank= of its decorator fails: division by zero"),
+        ("continuation", limited, {"items_beyond": lambda view, V, k: [1, 2, 3]}, "must give one number for each query"),
+        ("aggregation", lambda view, k: view.G, {"credit_terms": lambda i, r, e, C, k: r}, "must give φ, a number or"),
+        ("gain", lambda grade, k: grade, {"known_grades": lambda k: [0, 1]}, r"gives \[0, 1\], and must give grades above 0"),
+        ("gain", lambda grade, k: grade, {"known_grades": lambda k: "few"}, "gives 'few', and must give grades above 0"),
+    ],
+)  # fmt: skip
+def test_a_fact_that_gives_nonsense_is_an_error(kind, function, facts, says):
+    with pytest.raises(BadParameter, match=says):
+        check_facts(spec_of(kind, function, facts, (5,)))
+
+
+def test_facts_of_built_in_functions_of_users_own():
+    """``utility`` rises with the gains where the discount is not negative; else its residual is no bound."""
+
+    @discount
+    def regret(i):
+        return 1.5 - i
+
+    @discount
+    def steady(i):
+        return 0.5 + 0 * i
+
+    for name, so in (("regret", False), ("steady", True)):
+        A = parse(f"utility({name})", "aggregation")
+        assert holds(A, "monotone_in_gain") is so
+        assert residual_is_a_bound(CWLA(C="rbp(0.5)", A=A, max_rel=1).metric) is so
+    assert score([1, 1], C="prec(2)", A="utility(regret)") == 0.0
+    assert residual_is_a_bound(PLAIN)

@@ -1,0 +1,421 @@
+"""Which metrics are the same, and which only nearly: the identities of the papers, each with its conditions."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given, reject, settings
+from hypothesis import strategies as st
+
+from pyterrier_cwla import CWLA, TBG, aggregation, explain_gains, score
+from pyterrier_cwla.data.alignment import Judgments
+from pyterrier_cwla.errors import NoFiniteValue
+from pyterrier_cwla.evaluation import residual
+from pyterrier_cwla.measures.catalogue import PLAIN
+from pyterrier_cwla.model import scoring
+from pyterrier_cwla.model.language import Spec, parse
+from pyterrier_cwla.model.residuals import residual_is_a_bound
+from tests.support.strategies import (
+    BUILT_IN,
+    aggregations,
+    binary_gains,
+    continuations,
+    ends,
+    gains,
+    is_static,
+    numbers,
+)
+
+many = settings(max_examples=60)
+some = settings(max_examples=25)
+RBP = numbers(0, 0.99).map("rbp({})".format)
+ELSEWHERE = st.lists(numbers(0, 1), max_size=3)
+
+
+def near(value, **more):
+    return pytest.approx(value, **({"rel": 1e-9, "abs": 1e-11} | more))
+
+
+@aggregation(affine_beyond_list=True)
+def certainty(view):
+    """A(i) = 1, so that the score is ΣL: the share of users who leave."""
+    return 1.0 + 0 * view.i
+
+
+def textbook_ap(r, R):
+    """(1/R) Σ r_i·Prec@i."""
+    return sum(gain * sum(r[:i]) / i for i, gain in enumerate(r, start=1)) / R if R else 0.0
+
+
+# ---- one metric, two users
+
+
+@many
+@given(gains(), RBP)
+def test_rank_biased_precision_is_what_the_last_item_gave(r, C):
+    """Moffat et al. (2022), section 3: CWLA(C_RBP, A_ERG) = RBP = CWLA(C_RBP, A_fin), since W = L."""
+    phi = parse(C, "continuation")["phi"]
+    textbook = (1 - phi) * sum(gain * phi**i for i, gain in enumerate(r))
+    assert score(r, C=C, A="erg") == near(textbook)
+    assert score(r, C=C, A="fin") == near(textbook)
+
+
+@given(gains(10, 2), RBP)
+@some
+def test_which_is_so_only_at_the_open_end(r, C):
+    assume(r[0] > 0.1 and not C.startswith("rbp(0.0)"))
+    cut = score(r, C=C, A="erg", end="stop")
+    phi = parse(C, "continuation")["phi"]
+    assert cut == near(sum(g * phi**i for i, g in enumerate(r)) * (1 - phi) / (1 - phi ** len(r)))
+
+
+@many
+@given(gains(), ELSEWHERE, st.one_of(st.none(), st.integers(1, 20)))
+def test_both_users_of_average_precision(r, elsewhere, k):
+    """Moffat et al. (2022), Eq. 10 with 17, Eq. 22 with 19, Eq. 11: also graded, and with gain that lies elsewhere."""
+    textbook = textbook_ap(r[:k], math.fsum(r + elsewhere))
+    assert score(r, judged=r + elsewhere, C="ap1", A="erg", k=k) == near(textbook)
+    assert score(r, judged=r + elsewhere, C="ap2", A="avg", k=k) == near(textbook)
+
+
+@some
+@given(gains().filter(any))
+def test_the_users_of_average_precision_see_different_numbers_of_items(r):
+    """Moffat et al. (2022), section 3: the expected numbers of documents viewed differ, and the reactions make up."""
+    first = explain_gains(r, C="ap1", A="erg").expected_items
+    assert first == near(sum(r) / sum(g / i for i, g in enumerate(r, start=1)))
+    assert explain_gains(r, C="ap2", A="avg").expected_items == near(
+        sum(i * g for i, g in enumerate(r, start=1)) / sum(r)
+    )
+
+
+def test_unretrieved_gain_lies_at_infinity():
+    """DESIGN.md, section 3: V⁺ of ap1 is the limit for a document that lies ever deeper; that of ap2 is infinite."""
+    r = [0, 1, 0, 1]
+    limit = explain_gains(r, judged=[*r, 1], C="ap1", A="erg").expected_items
+    assert limit == near(3 / (1 / 2 + 1 / 4))
+    deep = np.zeros(10**6)
+    deep[[1, 3, -1]] = 1
+    assert score(deep, C="ap1", A="items") == pytest.approx(limit, rel=1e-5)
+    assert explain_gains(r, judged=[*r, 1], C="ap2", A="avg").expected_items == math.inf
+
+
+def test_gain_above_a_threshold_alone_may_be_wanted():
+    """V⁺ of ap1 is R / Σ r_j/j: with rel=2 both count documents of grade 2 or more, retrieved or not."""
+    items = explain_gains([2, 1, 0, 3], judged=[2, 1, 0, 3, 2, 1], C="ap1(rel=2)", A="erg", gain="raw").expected_items
+    assert items == near(3 / (1 + 1 / 4))
+
+
+# ---- total and rate of gain
+
+FINITE = ("prec", "rbp", "inst", "insq", "decay", "carterette1", "carterette2")
+
+
+@many
+@given(gains(), continuations(*FINITE, "cascade", "fixed", "dcg"), ends())
+def test_total_gain_is_rate_times_items(r, C, end):
+    """Moffat et al. (2022), after Eq. 6: ΣL = 1 and ETG = V⁺·ERG, where V goes to 0 and V⁺ is finite."""
+    if C.name == "cascade":
+        assume(C["gamma"] < 0.999)
+    assume(C.name != "dcg" or C["k"] is not None or end != "open")
+    assume(r or end != "stop")
+    items = explain_gains(r, C=C, A="etg", end=end).expected_items
+    assert score(r, C=C, A="certainty", end=end) == near(1)
+    assert score(r, C=C, A="items", end=end) == near(items)
+    assert score(r, C=C, A="etg", end=end) == near(items * score(r, C=C, A="erg", end=end))
+
+
+def test_where_some_never_leave_it_is_not():
+    """DESIGN.md, section 3: rr with nobody satisfied for sure; ap2 with gain that was not retrieved."""
+    assert score([0.5, 0, 0.5], C="rr", A="certainty") == 0.75
+    assert score([0.5, 0, 0.5], C="rr", A="etg") == 0.5 * 0.5 + 0.25 * 1
+    assert score([0.5, 0, 0.5], C="rr", A="erg") == 0
+    assert explain_gains([0.5, 0, 0.5], C="rr", A="etg").expected_items == math.inf
+    assert score([0, 0], C="rr", A="items") == 0
+    assert score([1, 0], judged=[1, 0, 1], C="ap2", A="certainty") == 0.5
+    assert score([1, 0], judged=[1, 0, 1], C="ap2", A="etg") == 0.5
+    assert score([1, 0], judged=[1, 0, 1], C="ap2", A="erg") == 0
+    assert score([0, 0], judged=[0, 0], C="ap1", A="certainty") == 0
+
+
+def test_where_all_leave_but_too_late_it_is_not_either():
+    """DESIGN.md, section 3: dcg without k. V goes to 0, V⁺ is infinite: etg is fine, erg is an error that says so."""
+    assert score([1, 0, 1], C="dcg", A="certainty") == near(1)
+    assert score([1, 0, 1], C="dcg", A="etg") == 1.5
+    with pytest.raises(NoFiniteValue, match="infinite V⁺"):
+        score([1, 0, 1], C="dcg", A="erg")
+
+
+@some
+@given(gains(), continuations(), aggregations(), ELSEWHERE, st.integers(1, 9))
+def test_at_the_open_end_unseen_items_are_items_without_gain(r, C, A, elsewhere, more):
+    """DESIGN.md, section 3: the ranking is infinite, so that explicit zeros after its end change nothing."""
+    judged = r + elsewhere
+    try:
+        expected = score(r, judged=judged, C=C, A=A)
+    except NoFiniteValue:
+        with pytest.raises(NoFiniteValue):
+            score(r + [0] * more, judged=judged, C=C, A=A)
+    else:
+        assert score(r + [0] * more, judged=judged, C=C, A=A) == near(expected)
+
+
+@some
+@given(gains(8), continuations("prec", "rbp", "decay", "carterette1", "fixed"), aggregations())
+def test_a_far_end_is_as_good_as_open(r, C, A):
+    assume(C.name != "decay" or C["half_life"] < 30)
+    assert score(r, C=C, A=A, end=3000) == near(score(r, C=C, A=A))
+
+
+# ---- Table 3 of Moffat et al. (2022), row by row
+
+
+@many
+@given(gains(), st.integers(1, 30))
+def test_row_of_precision(r, k):
+    """RelRet@k, Prec@k (twice), X, Succ@k."""
+    C = f"prec({k})"
+    assert score(r, C=C, A="etg") == near(sum(r[:k]))
+    assert score(r, C=C, A="erg") == near(sum(r[:k]) / k)
+    assert score(r, C=C, A="err") == near(1 / k)
+    assert score(r, C=C, A="avg") == near(sum(r[:k]) / k)
+    assert score(r, C=C, A="max") == near(max(r[:k], default=0))
+    assert score(r, C=C, A="fin") == near(r[k - 1] if k <= len(r) else 0)
+    assert score([float(g > 0) for g in r], C=C, A="max") == any(r[:k])
+
+
+@many
+@given(gains(), st.integers(1, 30))
+def test_row_of_discounted_cumulative_gain(r, k):
+    """DCG@k and SDCG@k."""
+    dcg = sum(g / math.log2(i + 1) for i, g in enumerate(r[:k], start=1))
+    assert score(r, C=f"dcg({k})", A="etg") == near(dcg)
+    assert score(r, C=f"dcg({k})", A="erg") == near(dcg / sum(1 / math.log2(i + 1) for i in range(1, k + 1)))
+    assert score(r, C="dcg", A="etg") == near(sum(g / math.log2(i + 1) for i, g in enumerate(r, start=1)))
+
+
+@many
+@given(binary_gains())
+def test_row_of_reciprocal_rank(r):
+    """RR three times, for binary gain."""
+    textbook = 1 / (r.index(1) + 1) if 1 in r else 0
+    for A in ("erg", "err", "avg"):
+        assert score(r, C="rr", A=A) == near(textbook)
+
+
+@many
+@given(gains(), numbers(0, 1))
+def test_row_of_expected_reciprocal_rank(r, gamma):
+    """Moffat et al. (2022), Eq. 14; Chapelle et al. (2009), section 7.2: whoever abandons gets nothing."""
+    looking = [math.prod(1 - g for g in r[:i]) for i in range(len(r))]
+    err = sum(g * share / i for i, (g, share) in enumerate(zip(r, looking, strict=True), start=1))
+    assert score(r, C="rr", A="err") == near(err)
+    abandoned = sum(g * share * gamma**i / (i + 1) for i, (g, share) in enumerate(zip(r, looking, strict=True)))
+    if gamma < 1:  # all leave: whoever never does would get nothing
+        assert score(r, C=f"cascade({gamma})", A="utility(reciprocal)") == near(abandoned)
+
+
+@many
+@given(gains(12), numbers(0.5, 6))
+def test_row_of_inst(r, T):
+    """ΣW(i)·r_i, V⁺ by explicit ranks and the integral of what follows them."""
+    i = np.arange(1.0, 20_001)
+    padded = np.zeros(len(i))
+    padded[: len(r)] = r
+    y = i + 2 * T - np.cumsum(padded)
+    V = np.cumprod(np.append(1.0, ((y - 1) / y) ** 2))
+    items = V[:-1].sum() + V[-1] * (y[-1] + 0.5)
+    assert score(r, C=f"inst({T})", A="erg") == near((V[:-1] * padded).sum() / items, rel=1e-7)
+    if not any(r):
+        assert score(r, C=f"inst({T})", A="items") == near(score(r, C=f"insq({T})", A="items"))
+
+
+@many
+@given(gains(), gains(), continuations("prec", "rbp", "dcg"))
+def test_cells_that_read_no_gain(first, second, C):
+    """Table 3, X: constants for all rankings, with values that depend on the parameter alone."""
+    assert score(first, C=C, A="err") == near(score(second, C=C, A="err"))
+
+
+@some
+@given(gains(4, 1), ELSEWHERE)
+def test_cells_that_read_no_order(r, elsewhere):
+    """Table 3, XX: any permutation of the same documents has the same score."""
+    orders = [list(order) for order in itertools.permutations(r)]
+    for A in ("etg", "fin"):
+        scores = score(orders, judged=[r + elsewhere] * len(orders), C="ap2", A=A)
+        assert max(scores) == near(min(scores))
+
+
+# ---- parameters at the ends of their ranges
+
+
+@some
+@given(gains(), continuations(), ends())
+def test_parts_that_are_other_parts(r, C, end):
+    """Moffat et al. (2022), section 3: A_fgt and A_PE are spectra with A_fin, A_ETG and A_max at their ends."""
+
+    def same(A, other):
+        assert score(r, C=C, A=A, end=end) == near(score(r, C=C, A=other, end=end))
+
+    same("fgt(0)", "fin")
+    same("fgt(1)", "etg")
+    same("pe(0)", "fin")
+    same("pe(1)", "max")
+    same("utility(power(0))", "etg")
+
+
+@some
+@given(gains(), aggregations(), ends())
+def test_continuations_that_are_other_continuations(r, A, end):
+    for one, other in [("rbp(0)", "prec(1)"), ("dcg(1)", "prec(1)"), ("cascade(1)", "rr"), ("fixed(1,1)", "prec(3)")]:
+        assert score(r, C=one, A=A, end=end) == near(score(r, C=other, A=A, end=end))
+    assert score(r, C="decay(1)", A=A, end=end) == near(score(r, C="rbp(0.5)", A=A, end=end))
+    if not isinstance(end, int) or end >= len(r):  # where nothing is cut off, the ranking's gain is all there is
+        assert score(r, C="ap1(ranking)", A=A, end=end) == near(score(r, C="ap1", A=A, end=end))
+        assert score(r, C="ap2(ranking)", A=A, end=end) == near(score(r, C="ap2", A=A, end=end))
+
+
+@some
+@given(st.lists(st.integers(0, 3), min_size=2, max_size=8), continuations(), aggregations(), st.data())
+def test_equals_can_be_swapped(grades, C, A, data):
+    """What matters is grade and rank, not which document it is."""
+    first, second = (data.draw(st.integers(0, len(grades) - 1)) for _ in "ab")
+    assume(grades[first] == grades[second])
+    qrels = pd.DataFrame({"query_id": "q", "doc_id": [f"d{i}" for i in range(len(grades))], "relevance": grades})
+    places = list(range(len(grades)))
+    metric = CWLA(C=C, A=A, gain="exponential", max_rel=3).metric
+    try:
+        values = []
+        for _ in range(2):
+            ranked = {"query_id": "q", "doc_id": [f"d{i}" for i in places], "score": range(len(places), 0, -1)}
+            run = pd.DataFrame(ranked)
+            values.append(scoring.score(metric, Judgments(qrels).align(run))[0])
+            places[first], places[second] = places[second], places[first]
+    except NoFiniteValue:
+        assume(False)
+    assert values[0] == values[1]
+
+
+# ---- residuals
+
+
+def bounded(C: Spec, A: Spec) -> bool:
+    satisfied = C.name in ("rr", "cascade") and C["rel"] is None
+    return is_static(C) or (satisfied and (A.name in ("etg", "erg", "utility") or (C.name, A.name) == ("rr", "err")))
+
+
+@pytest.mark.parametrize("A", BUILT_IN["aggregation"])
+@pytest.mark.parametrize("C", BUILT_IN["continuation"])
+@settings(max_examples=6)
+@given(data=st.data())
+def test_residuals_are_bounds_where_they_are_said_to_be(C, A, data):
+    """DESIGN.md, section 3: no judgment of what is unjudged or unseen lifts the score by more."""
+    metric = replace(PLAIN, C=data.draw(continuations(C)), A=data.draw(aggregations(A)), max_rel=1)
+    assert residual_is_a_bound(metric) == bounded(metric.C, metric.A)
+    if not residual_is_a_bound(metric):
+        return
+    known = st.one_of(st.none(), st.sampled_from([0.0, 0.5, 1.0]), numbers(0, 1))
+    r = data.draw(st.lists(known, min_size=1, max_size=8))
+    end = data.draw(st.sampled_from(["stop", 12, "open"]))
+    revealed = [data.draw(numbers(0, 1)) if g is None else g for g in r]
+    unseen = data.draw(gains(4)) if end != "stop" else []
+    same = {"C": metric.C, "A": metric.A, "end": end}
+    try:
+        bound = score(r, **same) + residual(r, **same)
+        truth = score(revealed + unseen, **same)
+    except NoFiniteValue:
+        reject()
+    assert truth <= bound + 1e-9
+    assert score(r, **same) <= truth + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("C", "A", "poor", "rich"),
+    [
+        ("rr", "max", [0, 0, 1], [0.5, 0, 1]),
+        ("inst(1)", "max", [0.5, 0, 1], [0.5, 0.5, 1]),
+        ("ap2", "avg", [1, 0, 0], [1, 0, 0.75]),
+        ("ap1", "erg", [1, 0, 0], [1, 0, 0.75]),
+        ("rr", "fin", [0, 0, 1], [0.5, 0, 1]),
+        ("rr", "pe(0.5)", [0, 0, 1], [0.5, 0, 1]),
+        ("cascade(0.8)", "max", [0, 1, 0], [0.5, 1, 0]),
+        ("carterette2(3)", "etg", [0, 1, 1], [0.25, 1, 1]),
+    ],
+)
+def test_where_more_gain_is_a_lower_score_a_residual_is_not_said_to_be_a_bound(C, A, poor, rich):
+    """DESIGN.md, section 3: raising one gain lowers the score for rr+max, inst+max, ap2+avg, rr+fin."""
+    assert score(rich, C=C, A=A) < score(poor, C=C, A=A) - 0.01
+    metric = replace(PLAIN, C=parse(C, "continuation"), A=parse(A, "aggregation"), max_rel=1)
+    assert not residual_is_a_bound(metric)
+
+
+def test_ratios_to_other_rankings_have_no_bounds():
+    """A judgment raises the ideal and the total as well as the score; the best case over the ideal of RBP is known."""
+    rbp = CWLA(C="rbp(0.8)", A="erg", max_rel=1)
+    assert residual_is_a_bound(rbp.metric)
+    assert residual_is_a_bound(rbp(norm="ideal").metric)
+    assert not residual_is_a_bound(rbp(norm="ideal", A="max").metric)
+    assert not residual_is_a_bound(rbp(norm="all").metric)
+    assert not residual_is_a_bound(TBG.metric)  # a relevant document is clicked more often, and so costs more time
+
+
+# ---- time-biased gain
+
+
+@many
+@given(gains(least=1), numbers(0.1, 60), st.data())
+def test_time_biased_gain(r, half_life, data):
+    """Smucker and Clarke (2012), Eq. 3 and 7: Σ g_k·2^(−T(k)/h), T(k) the time before rank k."""
+    efforts = [data.draw(numbers(0, 40)) for _ in r]
+    by_hand = sum(g * 2 ** (-sum(efforts[:k]) / half_life) for k, g in enumerate(r))
+    assert score(r, efforts=efforts, C=f"decay({half_life})", A="etg") == near(by_hand)
+
+
+def test_time_biased_gain_of_an_unlimited_supply():
+    """DESIGN.md, section 3: 17.204 with the default values; the paper prints 17.1."""
+    judgments = Judgments(pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "relevance": [1]}))
+    run = pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [1.0]})
+    rankings = judgments.align(run)
+    assert scoring.divisor(TBG(norm="unlimited").metric, rankings) == pytest.approx([17.204], abs=5e-4)
+    assert scoring.divisor(TBG(norm="unlimited").metric, rankings) == near(
+        0.4928 / (1 - 2 ** (-(4.4 + 0.64 * 7.8) / 224))
+    )
+    assert scoring.score(TBG(norm="unlimited", lengths={"d": 100}).metric, rankings) == near(
+        0.4928 / 17.20392, rel=1e-5
+    )
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.integers(0, 40)), min_size=1, max_size=6),
+    st.sampled_from(["open", "stop", 1, 2, 3, 5]),
+    st.sampled_from([None, 1, 2, 4]),
+    numbers(1, 30),
+)
+def test_the_ideal_of_time_biased_gain_is_exact(items, end, k, half_life):
+    """DESIGN.md, section 3: by g/(1 − 2^(−e/h)), and with a cutoff the dynamic programme; against all orders."""
+    r, efforts = map(list, zip(*items, strict=True))
+    same = {"C": f"decay({half_life})", "A": "etg", "end": end, "k": k, "unseen": 5}
+    orders = list(itertools.permutations(items))
+    best = max(score([[g for g, _ in o] for o in orders], efforts=[[e for _, e in o] for o in orders], **same))
+    found = score(r, efforts=efforts, norm="ideal", **same)
+    assert found == near(score(r, efforts=efforts, **same) / best if best else 0)
+
+
+STATICS = ("prec", "rbp", "dcg", "insq", "decay", "carterette1", "fixed")
+
+
+@some
+@given(gains(6, 1), ELSEWHERE, continuations(*STATICS), aggregations("etg", "erg", "max"), ends())
+def test_the_ideal_of_static_metrics_is_never_beaten(r, elsewhere, C, A, end):
+    """In general the ideal is the judged documents by falling grade; a score may exceed it, but not with a static C."""
+    assume(not (C.name == "dcg" and C["k"] is None and A.name == "erg" and end == "open"))
+    assume(not (A.name == "erg" and end == "stop"))  # a list may be shorter, and so end before users see less
+    value = score(r, judged=r + elsewhere, C=C, A=A, norm="ideal", end=end)
+    assert 0 <= value <= 1 + 1e-9
+    if not elsewhere and sorted(r, reverse=True) == r and any(r):
+        assert value == near(1) or value == 0

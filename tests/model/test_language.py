@@ -1,0 +1,517 @@
+"""The little language: what is written, printed, refused; and that functions travel and are told apart."""
+
+import pickle
+import subprocess
+import sys
+import textwrap
+from dataclasses import FrozenInstanceError
+
+import cloudpickle
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from joblib import Parallel, delayed
+
+from pyterrier_cwla import CWLA, aggregation, continuation, effort, gain, score
+from pyterrier_cwla.data.rankings import Rankings
+from pyterrier_cwla.errors import BadParameter, CWLAError, UnknownSpec
+from pyterrier_cwla.evaluation import residual
+from pyterrier_cwla.measures.catalogue import PLAIN
+from pyterrier_cwla.model import discount, parse, scoring
+from pyterrier_cwla.model.facts import ContinuationFacts
+from pyterrier_cwla.model.language import TABLES, Grades, In
+from tests.support.strategies import BUILT_IN, numbers, specs
+
+PARTS = [(kind, name) for kind, parts in BUILT_IN.items() for name in parts if name != "table"]
+rbp = BUILT_IN["continuation"]["rbp"]
+
+
+# ---- written and printed
+
+
+@pytest.mark.parametrize(("kind", "name"), PARTS)
+@settings(max_examples=15)
+@given(data=st.data())
+def test_what_is_printed_is_read_as_the_same(kind, name, data):
+    spec = data.draw(specs(kind, (name,)))
+    again = parse(str(spec), kind)
+    assert again == spec
+    assert hash(again) == hash(spec)
+    assert str(again) == str(spec)
+    assert parse(spec, kind) is spec
+
+
+@settings(max_examples=30)
+@given(st.dictionaries(st.integers(1, 9), numbers(0, 3), max_size=5))
+def test_tables_are_printed_and_read_as_the_same(gains):
+    spec = TABLES["gain"]["table"](gains)
+    assert parse(str(spec), "gain") == spec
+    assert spec["gains"] == gains
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "canonical"),
+    [
+        ("continuation", "inst(T=2.0)", "inst(2)"),
+        ("continuation", " rbp( phi = 0.80 ) ", "rbp(0.8)"),
+        ("continuation", "prec(1e1)", "prec(10)"),
+        ("continuation", "decay(224)", "decay"),
+        ("continuation", "decay(half_life=224.0)", "decay"),
+        ("continuation", "dcg(None)", "dcg"),
+        ("continuation", "ap1(judged)", "ap1"),
+        ("continuation", "ap1(R='judged',rel=2)", "ap1(rel=2)"),
+        ("continuation", "ap2('ranking', rel=2)", "ap2(ranking,2)"),
+        ("continuation", "cascade(rel=2,gamma=1)", "cascade(1,2)"),
+        ("continuation", "fixed(1.0, 0.5)", "fixed(1,0.5)"),
+        ("aggregation", "pe(beta=0.5)", "pe(0.5)"),
+        ("aggregation", "utility(phi=power(p=0.5))", "utility(power(0.5))"),
+        ("aggregation", "utility('power(0.5)')", "utility(power(0.5))"),
+        ("gain", "table({2: 1.0, 1.0: 0.3})", "table({1:0.3,2:1})"),
+        ("gain", "clicksave(rel=2)", "clicksave(rel=2)"),
+        ("effort", "time(4.4, 0.018, 9)", "time(seconds_per_document=9)"),
+    ],
+)
+def test_one_way_to_print(kind, written, canonical):
+    """DESIGN.md, section 5: order, 2.0 → 2, defaults dropped."""
+    assert str(parse(written, kind)) == canonical
+    assert parse(written, kind) == parse(canonical, kind)
+
+
+def test_parts_are_called_as_they_are_written():
+    assert str(rbp(0.8)) == str(rbp(phi=np.float64(0.8))) == "rbp(0.8)"
+    assert str(rbp(np.array([0.5]))) == "rbp(0.5)"
+    assert rbp(0.8) == parse("rbp(0.8)", "continuation")
+    assert rbp(0.8) != rbp(0.7)
+    assert parse(BUILT_IN["aggregation"]["etg"], "aggregation") == BUILT_IN["aggregation"]["etg"]()
+    assert rbp.signature() == "rbp(phi)"
+    assert BUILT_IN["continuation"]["fixed"].signature() == "fixed(*values)"
+    assert BUILT_IN["continuation"]["ap1"].signature() == "ap1(R=judged, rel=None)"
+
+
+def test_text_may_refer_to_values():
+    spec = parse("table({1: some, 2: 1})", "gain", {"some": 0.3})
+    assert str(spec) == "table({1:0.3,2:1})"
+
+
+def test_nested_functions_have_their_own_parameters():
+    assert score([0, 0, 0, 1], C="prec(4)", A="utility(power(0.5))") == 0.5
+    assert score([0, 1], C="prec(2)", A="utility(geometric(0.25))") == 0.25
+
+
+@given(st.floats(), st.sampled_from(["[0, 1)", "(0, inf)", "[0.5, inf)", "[0, 1]"]))
+def test_ranges_are_those_of_mathematics(value, interval):
+    low, high = (float(end) for end in interval[1:-1].split(","))
+    above = low <= value if interval[0] == "[" else low < value
+    below = value <= high if interval[-1] == "]" else value < high
+    assert (value in In(interval)) == (above and below)
+
+
+# ---- refused
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "message"),
+    [
+        ("continuation", "rpb(0.8)",
+         "no continuation 'rpb' in C='rpb(0.8)'. Near: 'rbp'. `pyterrier-cwla measures` lists all."),
+        ("aggregation", "utility(log3)",
+         "no discount 'log3' in A='utility(log3)'. Near: 'log2'. `pyterrier-cwla measures` lists all."),
+        ("continuation", "rbp(0.8", "C='rbp(0.8' cannot be read: write a name and its parameters, as in 'rbp(0.8)'."),
+    ],
+)  # fmt: skip
+def test_unknown_names(kind, text, message):
+    """STYLE.md: an error is a help."""
+    with pytest.raises(UnknownSpec) as error:
+        parse(text, kind)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "message"),
+    [
+        ("continuation", "rbp(1)", "C='rbp(1)': phi must be a number in [0, 1)."),
+        ("continuation", "rbp('0.8')", "C=\"rbp('0.8')\": phi must be a number in [0, 1)."),
+        ("continuation", "rbp(True)", "C='rbp(True)': phi must be a number in [0, 1)."),
+        ("continuation", "rbp(nan)", "C='rbp(nan)': phi must be a number in [0, 1)."),
+        ("continuation", "prec(2.5)", "C='prec(2.5)': k must be a whole number in [1, inf)."),
+        ("continuation", "prec(1e999)", "C='prec(1e999)': k must be a whole number in [1, inf)."),
+        ("continuation", "inst(0.4)", "C='inst(0.4)': T must be a number in [0.5, inf)."),
+        ("continuation", "ap1(both)", "C='ap1(both)': R must be 'judged' or 'ranking'."),
+        ("continuation", "rbp", "C='rbp': rbp(phi) needs phi."),
+        ("continuation", "rbp(0.8, 0.9)", "C='rbp(0.8, 0.9)': rbp(phi) takes 1 parameters, got 2."),
+        ("continuation", "rbp(0.8, phi=0.8)", "C='rbp(0.8, phi=0.8)': phi is given twice."),
+        ("continuation", "rbp(ph=0.8)", "C='rbp(ph=0.8)': rbp(phi) has no parameter 'ph'. Near: 'phi'."),
+        ("continuation", "fixed(values=0.5)",
+         "C='fixed(values=0.5)': the values of fixed(*values) are written one after the other, without name."),
+        ("aggregation", "utility(3)", "A='utility(3)': phi must be the name of a discount."),
+        ("aggregation", "utility(power)", "A='utility(power)': power(p) needs p."),
+        ("gain", "table({1: -1})",
+         "gain='table({1: -1})': gains must be a map from grades to gains of 0 or more, such as {1: 0.3, 2: 1}."),
+        ("gain", "table({1: 1, 1: 2})", "gain='table({1: 1, 1: 2})': every grade is given once."),
+        ("gain", "table({1: x})",
+         "gain='table({1: x})': gains must be a map from grades to gains of 0 or more, such as {1: 0.3, 2: 1}."),
+        ("continuation", "fixed(0.5, 2)", "C='fixed(0.5, 2)': values must be a number in [0, 1]."),
+        ("continuation", "rbp(phi=0.8, phi=0.9)",
+         "C='rbp(phi=0.8, phi=0.9)': every parameter is given once, by its name."),
+        ("continuation", "rbp(**{'phi': 0.8})", "C=\"rbp(**{'phi': 0.8})\": every parameter is given once, by its name."),
+        ("aggregation", "utility(phi=power(q=1))",
+         "A='utility(phi=power(q=1))': power(p) has no parameter 'q'. There is: p."),
+        *((kind, text, f"{role}={text!r}: parameters are numbers, names, or maps such as {{1: 0.5}}.")
+          for kind, role, text in (
+              ("continuation", "C", "rbp(phi=[0.8])"), ("continuation", "C", "ap1(-'judged')"),
+              ("continuation", "C", "rbp(-True)"), ("gain", "gain", "table({+1: 2})"), ("gain", "gain", "table({1: [2]})"),
+          )),
+    ],
+)  # fmt: skip
+def test_bad_parameters_are_told_what_is_allowed(kind, text, message):
+    with pytest.raises(BadParameter) as error:
+        parse(text, kind)
+    assert str(error.value) == message
+
+
+def test_errors_of_calls_name_the_function():
+    with pytest.raises(BadParameter, match=r"^C=rbp\(…\): phi must be a number in \[0, 1\)\.$"):
+        rbp(2)
+    with pytest.raises(BadParameter, match=r"^discount=power\(…\): p must be a number in \[0, inf\)\.$"):
+        TABLES["discount"]["power"](-1)
+    with pytest.raises(UnknownSpec, match=r"^C='etg': C must be a continuation, and this is of kind aggregation\.$"):
+        parse(BUILT_IN["aggregation"]["etg"](), "continuation")
+    for nothing in (None, 5, len, ["rbp(0.8)"]):
+        with pytest.raises(UnknownSpec, match="as text or as a decorated function"):
+            parse(nothing, "continuation")
+
+
+DANGEROUS = [
+    "__import__('os').system('touch {made}')",
+    "rbp(__import__('os').system('touch {made}'))",
+    "(lambda: open('{made}', 'w'))()",
+    "rbp(lambda: 1)",
+    "rbp(open('{made}', 'w'))",
+    "rbp.function.__globals__",
+    "rbp(0.8).part",
+    "rbp(0.8)(0)",
+    "rbp(().__class__.__bases__[0].__subclasses__())",
+    "[open('{made}', 'w')]",
+    "rbp(*[0.8])",
+    "rbp(**{{'phi': 0.8}})",
+    "rbp(phi := 0.8)",
+    "rbp(0.4 + 0.4)",
+    "rbp(f'{{open}}')",
+    "rbp([0.8])",
+    "rbp(b'0.8')",
+    "rbp(0.8j)",
+    "rbp(...)",
+    "rbp(0.8); import os",
+    "rbp(0.8) if 1 else 2",
+    "table({{{{1: 2}}: 3}})",
+    "table({{open: 1}})",
+    "table({{**{{}}}})",
+    "utility(utility(utility(log2)))",
+    "rbp(\0)",
+    "",
+    "\n",
+]
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("text", DANGEROUS)
+def test_text_is_never_run(text, kind, tmp_path):
+    """DESIGN.md, section 5: read with ast, never eval; only names, numbers and maps of them are understood."""
+    made = tmp_path / "made"
+    with pytest.raises(CWLAError):
+        parse(text.format(made=made), kind)
+    with pytest.raises(CWLAError):
+        CWLA(C=text.format(made=made), A="etg", max_rel=1)
+    assert not made.exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a" * 10**6, "(" * 9000, "-" * 9000 + "1", "rbp(" + "-" * 5000 + "1)", "rbp(" + "1+" * 4000 + "1)", "rbp(" * 2000,
+     "rbp(" + "[" * 150 + "]" * 150 + ")", "utility(" * 900 + "log2" + ")" * 900, "prec(1" + "0" * 5000 + ")",
+     "rbp(0." + "1" * 9999 + ")", "table({" + "1:1," * 2000 + "})"],
+)  # fmt: skip
+def test_huge_and_deep_text_is_refused_in_few_words(text):
+    for kind in ("continuation", "aggregation", "gain"):
+        with pytest.raises(CWLAError) as error:
+            parse(text, kind)
+        assert len(str(error.value)) < 600
+
+
+def test_numbers_that_no_float_holds():
+    for huge in (10**400, float("inf"), float("nan"), np.float64("nan"), np.array([0.5, 0.6]), "0.5", None, True, 1j):
+        with pytest.raises(BadParameter):
+            BUILT_IN["continuation"]["prec"](huge)
+
+
+def test_text_of_ten_thousand_characters_is_read_and_no_longer():
+    assert parse("rbp(0.8)".rjust(10_000), "continuation") == rbp(0.8)
+    with pytest.raises(UnknownSpec, match="cannot be read"):
+        parse("rbp(0.8)".rjust(10_001), "continuation")
+
+
+def test_an_error_shows_two_hundred_characters_and_says_so_where_there_are_more():
+    with pytest.raises(UnknownSpec) as error:
+        parse("x" * 200, "continuation")
+    assert f"in C='{'x' * 200}'." in str(error.value)
+    with pytest.raises(UnknownSpec) as error:
+        parse("x" * 201, "continuation")
+    assert f"in C='{'x' * 200}…'." in str(error.value)
+
+
+def test_whole_numbers_that_floats_tell_apart_are_written_as_such():
+    prec = BUILT_IN["continuation"]["prec"]
+    assert str(prec(200.0)) == "prec(200)"
+    assert str(prec(2.0**53 - 1)) == "prec(9007199254740991)"
+    assert str(prec(2.0**53)) == "prec(9007199254740992.0)"
+
+
+def test_nothing_that_describes_a_function_can_be_changed():
+    spec = parse("utility(log2)", "aggregation")
+    described = [*(p.allowed for part in ("ap1", "rbp") for p in BUILT_IN["continuation"][part].parameters)]
+    described += [spec, spec.part.parameters[0], spec.part.parameters[0].allowed, Grades()]
+    for thing in described:
+        name = next(iter(vars(thing)))
+        with pytest.raises(FrozenInstanceError):
+            setattr(thing, name, None)
+
+
+def test_decorators_are_called_what_they_make():
+    for kind, decorate in {"continuation": continuation, "aggregation": aggregation, "discount": discount}.items():
+        assert (decorate.__name__, decorate.__qualname__) == (kind, kind)
+        assert f"@{kind}" in decorate.__doc__
+
+
+# ---- users' own functions
+
+
+@continuation
+def halting(view, share: float = 0.5):
+    """Goes on with this probability."""
+    return share
+
+
+def test_a_users_function_is_used_by_name_as_a_built_in_one_is():
+    assert score([1, 1], C="halting", A="etg", end="stop") == 1.5
+    assert score([1, 1], C="halting(0.25)", A="etg", end="stop") == 1.25
+    assert score([1, 1], C=halting(0.25), A="etg", end="stop") == 1.25
+    assert score([1, 1], C=halting, A="etg", end="stop") == 1.5
+    assert "C='halting(0.25)'" in str(CWLA(C=halting(0.25), A="etg", max_rel=1))
+    assert not halting.built_in
+
+
+def test_a_built_in_name_cannot_be_taken():
+    with pytest.raises(BadParameter, match="continuation 'rbp' is built in; give yours another name"):
+
+        @continuation
+        def rbp(view):
+            return 0.5
+
+    @aggregation(linear_in_gain=True)
+    def prec(view):  # the name of a continuation is no name of an aggregation
+        return view.G
+
+    assert score([1, 1], C="prec(2)", A="prec") == 2
+    assert "prec" not in BUILT_IN["aggregation"]
+    TABLES["aggregation"].pop("prec")
+
+
+def test_a_redefined_function_gets_its_own_results():
+    """DESIGN.md, section 4: caches are keyed on functions, never on names; notebooks redefine."""
+    rankings = Rankings.of_gains([[1, 0, 1], [0, 1, 1]])
+    results = []
+    for probability, worth in ((0.5, 1), (0.25, 2), (0.5, 1)):
+
+        @continuation(constant_beyond_list=True)
+        def changing(view, p=probability):
+            return p
+
+        @discount
+        def changing_discount(i, w=worth):
+            return w / i
+
+        @gain
+        def changing_gain(grade, w=worth):
+            return w * np.asarray(grade)
+
+        @aggregation(linear_in_gain=True, affine_beyond_list=True)
+        def changing_total(view, w=worth):
+            return w * view.G
+
+        @effort
+        def changing_effort(documents, w=worth):
+            return w + 0 * documents.grade
+
+        parts = {"C": "changing", "A": "changing_total", "gain": "changing_gain", "effort": "unit"}
+        metric = CWLA(**parts, norm="all").metric
+        ideal = CWLA(**parts | {"A": "utility(changing_discount)"}, norm="ideal", end="stop").metric
+        paid = CWLA(**parts | {"A": "effort", "effort": "changing_effort"}).metric
+        results.append([scoring.score(m, rankings).tolist() for m in (metric, ideal, paid)])
+        assert scoring.score(metric, rankings)[0] == pytest.approx(worth * (1 + probability**2) / 2)
+        assert scoring.score(paid, rankings)[0] == pytest.approx(worth / (1 - probability))
+    assert results[0] == results[2]
+    assert results[0] != results[1]
+
+
+def test_a_function_that_reads_what_changes_elsewhere_gets_new_results():
+    """A notebook changes a number that a function reads."""
+    told = {"p": 0.5}
+
+    @continuation(constant_beyond_list=True)
+    def as_told(view):
+        return told["p"]
+
+    assert score([1, 0, 1], C="as_told", A="etg") == 1.25
+    told["p"] = 0.25
+    assert score([1, 0, 1], C="as_told", A="etg") == 1.0625
+
+
+def test_a_function_within_one_of_ours_gets_new_results():
+    """Whether it reads what changes, or is another under an old name."""
+    told, specs = {"worth": 1}, []
+    for power in (1, 2):
+
+        @discount
+        def told_discount(i, power=power):
+            return told["worth"] / i**power
+
+        specs.append(parse("utility(told_discount)", "aggregation"))
+        for worth in (1, 3):
+            told["worth"] = worth
+            assert score([0, 1], C="prec(2)", A="utility(told_discount)") == worth / 2**power
+    assert specs[0] != specs[1]
+    assert str(specs[0]) == str(specs[1])
+    assert not specs[0].built_in
+
+
+def test_the_facts_of_a_redefinition_count():
+    @continuation
+    def leaps(view):
+        return np.where(view.i < 40, 0.999, 0.0)
+
+    without = score([1], C="leaps", A="avg")
+
+    continuation(jump_rank=lambda: 40)(leaps.function)
+    assert score([1], C="leaps", A="avg") == pytest.approx(without, rel=1e-9)
+    assert TABLES["continuation"]["leaps"].facts.jump_rank
+
+
+# ---- pickles
+
+
+@pytest.mark.parametrize("dumps", [pickle.dumps, cloudpickle.dumps])
+def test_specs_and_measures_of_built_in_parts_are_pickled_by_name(dumps):
+    spec = parse("utility(power(0.5))", "aggregation")
+    assert pickle.loads(dumps(spec)) == spec
+    measure = CWLA(C="inst(2)", A=spec, max_rel=3)
+    again = pickle.loads(dumps(measure))
+    assert again == measure
+    assert again.metric == measure.metric
+    assert len(dumps(spec)) < 1000
+
+
+def a_notebooks_function():
+    """A function that no other process can import; its names and annotations are those of where it was written."""
+    names = {"continuation": continuation, "np": np, "__name__": "__main__"}
+    exec(
+        textwrap.dedent('''
+            from __future__ import annotations
+            from typing import Annotated
+            from pyterrier_cwla.model.language import In
+            Chance = Annotated[float, In("[0, 1)")]
+
+            def half(x):
+                return x / 2
+
+            @continuation(constant_beyond_list=True)
+            def travelling(view, p: Chance = 0.5):
+                """Goes on as readily as it was told to, or half so."""
+                return np.minimum(half(2 * p), 1.0)
+        '''),
+        names,
+    )
+    return names["travelling"]
+
+
+def test_a_script_s_own_function_is_no_module_s(monkeypatch):
+    """Another process has a ``__main__`` of its own."""
+    part = a_notebooks_function()
+    monkeypatch.setattr(sys.modules["__main__"], part.name, part, raising=False)
+    assert pickle.loads(pickle.dumps(part)) is not part
+
+
+def in_a_fresh_process(pickled, tmp_path):
+    """What a process that knows nothing but the package makes of a pickled measure."""
+    path = tmp_path / "measure.pickle"
+    path.write_bytes(pickled)
+    code = f"""
+        import pickle
+        measure = pickle.load(open({str(path)!r}, "rb"))
+        from pyterrier_cwla.data.rankings import Rankings
+        from pyterrier_cwla.model import scoring
+        print(measure, scoring.score(measure.metric, Rankings.of_gains([[1, 0, 1]]))[0])
+        print(measure(C="travelling(0.25)").metric.C)
+        try:
+            measure(C="travelling(2)")
+        except ValueError as error:
+            print(error)
+    """
+    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.splitlines()
+
+
+@pytest.mark.parametrize("dumps", [pickle.dumps, cloudpickle.dumps])
+def test_a_measure_carries_its_function_to_a_fresh_process(dumps, tmp_path):
+    """DESIGN.md, section 5: by Measure object; once there, by name too."""
+    measure = CWLA(C=a_notebooks_function()(0.5), A="erg", max_rel=1)
+    lines = in_a_fresh_process(dumps(measure), tmp_path)
+    assert lines == [
+        f"{measure} 0.625",
+        "travelling(0.25)",
+        "C='travelling(2)': p must be a number in [0, 1).",
+    ]
+
+
+def evaluated(measure):
+    return str(measure), scoring.score(measure.metric, Rankings.of_gains([[1, 0, 1]]))[0]
+
+
+def test_measures_travel_to_the_workers_of_joblib():
+    measures = [CWLA(C=a_notebooks_function()(p), A="erg", max_rel=1) for p in (0.5, 0.25)]
+    found = Parallel(n_jobs=2)(delayed(evaluated)(measure) for measure in measures)
+    assert found == [evaluated(measure) for measure in measures]
+
+
+def test_functions_of_an_importable_module_are_pickled_by_name():
+    spec = halting(0.25)
+    assert pickle.loads(pickle.dumps(spec)) == spec
+    assert b"cloudpickle" not in pickle.dumps(spec)
+
+
+def test_a_function_that_came_in_a_pickle_may_be_named():
+    """DESIGN.md, section 5: once it is there, by name too."""
+    pickled = pickle.dumps(a_notebooks_function()(0.5))
+    TABLES["continuation"].pop("travelling")
+    spec = pickle.loads(pickled)
+    assert parse("travelling(0.5)", "continuation") == spec
+    assert (spec.part.kind, spec.part.facts, spec.part.signature()) == (
+        "continuation",
+        ContinuationFacts(constant_beyond_list=True),
+        "travelling(p=0.5)",
+    )
+
+
+def test_a_pickled_function_does_not_take_the_name_of_a_newer_one():
+    old = a_notebooks_function()
+    pickled = pickle.dumps(old(0.5))
+
+    @continuation
+    def travelling(view, p: float = 0.5):
+        return 0.0
+
+    assert score([1, 1], C=pickle.loads(pickled), A="etg", end="stop") == 1.5
+    assert score([1, 1], C="travelling", A="etg", end="stop") == 1.0
+    assert residual([1, None], C="travelling", A="etg", end="stop") == 0.0
+    assert PLAIN.C.name == "rbp"

@@ -1,0 +1,405 @@
+"""The frame around the parts: small rankings by plain loops, and what metrics that share rankings must not share."""
+
+import random
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyterrier_cwla import CWLA, continuation, effort, gain, score
+from pyterrier_cwla.data.alignment import Judgments
+from pyterrier_cwla.data.rankings import Rankings
+from pyterrier_cwla.errors import BadParameter, CWLAError, NoFiniteValue
+from pyterrier_cwla.evaluation import residual
+from pyterrier_cwla.model import parse, residuals, scoring
+from pyterrier_cwla.model.query_chunks import packed, roomy
+from pyterrier_cwla.model.rank_weights import rank_weights
+from pyterrier_cwla.model.residuals import residual_is_a_bound
+from pyterrier_cwla.model.view import UnknownEffort
+from tests.support import reference
+
+WORDS = {f"d{n}": words for n, words in enumerate([0, 10, 40, 75, 120, 300, 900, 2000])}
+CONTINUATIONS = {
+    "rbp(0.7)": ("rbp", {"phi": 0.7}), "rr(2)": ("rr", {"rel": 2}), "cascade(0.9)": ("cascade", {"gamma": 0.9}),
+    "prec(3)": ("prec", {"k": 3}), "decay(25)": ("decay", {"half_life": 25}), "inst(2)": ("inst", {"T": 2}),
+    "fixed(0.5,1,0.25)": ("fixed", {"values": [0.5, 1, 0.25]}), "bpm(1.2,40)": ("bpm", {"T": 1.2, "K": 40}),
+    "patience(60)": ("patience", {"T": 60}), "ap1": ("ap1", {}), "ap1(ranking)": ("ap1", {"R": "ranking"}),
+    "ap2": ("ap2", {}), "ap2(ranking,2)": ("ap2", {"R": "ranking", "rel": 2}), "dcg(4)": ("dcg", {"k": 4}),
+    "carterette1(3)": ("carterette1", {"k": 3}), "carterette2(4)": ("carterette2", {"k": 4}), "insq(1)": ("insq", {"T": 1}),
+    "carterette3(0.4)": ("carterette3", {"theta": 0.4}), "ift_goal(1,0.9,2)": ("ift_goal", {"T": 1, "b1": 0.9, "R1": 2}),
+    "product(rr,rbp(0.8))": ("product", {"first": ("rr", {}), "second": ("rbp", {"phi": 0.8})}),
+    "product(prec(3),decay(25))": ("product", {"first": ("prec", {"k": 3}), "second": ("decay", {"half_life": 25})}),
+}  # fmt: skip
+AGGREGATIONS = ["etg", "erg", "err", "avg", "max", "fin", "items", "effort", "utility(log2)"]
+GAINS = {
+    "linear": ("linear", {}), "exponential": ("exponential", {}), "binary(2)": ("binary", {"rel": 2}),
+    "table({1:0.8,2:0.8,3:0.2})": ("table", {"map": {1: 0.8, 2: 0.8, 3: 0.2}}),
+}  # fmt: skip
+EFFORTS = {
+    "unit": ("unit", {}), "time": ("time", {}), "time(2,0.05,1)": ("time", {"summary_seconds": 2,
+    "seconds_per_word": 0.05, "seconds_per_document": 1}), "ratio(3)": ("ratio", {"times": 3}),
+}  # fmt: skip
+
+
+def drawn(rng):
+    """Judgments and a run of eight queries: long rankings and short ones, one without a document, some without hits."""
+    qrels, run = {}, {}
+    for number in range(8):
+        qid, documents = f"q{number}", rng.sample(sorted(WORDS), 8)
+        judged = documents[: rng.randint(1, 6)]
+        qrels[qid] = {d: rng.choice([-1, 0, 0, 1, 2, 3]) for d in judged}
+        run[qid] = rng.sample(documents, [0, 1, 2, 8][number % 4])
+    return qrels, run
+
+
+def aligned(qrels, run, all_judged):
+    rows = [(q, d, grade) for q, of in qrels.items() for d, grade in of.items()]
+    ranked = [(q, d, -float(rank)) for q, documents in run.items() for rank, d in enumerate(documents)]
+    judgments = Judgments(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]))
+    return judgments.qids, judgments.align(
+        pd.DataFrame(ranked, columns=["query_id", "doc_id", "score"]), all_judged=all_judged
+    )
+
+
+COMPUTE = {"score": scoring.score, "residual": residuals.residual}
+
+
+@pytest.mark.parametrize("what", ["score", "residual"])
+@pytest.mark.parametrize("C", CONTINUATIONS)
+def test_the_frame_is_that_of_loops(C, what):
+    """Every kind of gain, effort, normaliser and end, with the queries of a run beside each other."""
+    rng, compared = random.Random(f"{C} {what}"), 0
+    for number in range(24):
+        A, G, e = rng.choice(AGGREGATIONS), rng.choice([*GAINS]), rng.choice([*EFFORTS])
+        frame = {
+            "norm": rng.choice(["none", "all", "ideal", "mean"] if what == "score" else ["none", "all"]),
+            "end": rng.choice(["open", "stop", 1, 5]), "max_rel": 3,
+            "unseen": None if e == "unit" else rng.choice([1.0, 7.5]),
+        }  # fmt: skip
+        k, judged_only = rng.choice([None, None, 2, 8]), rng.random() < 0.3
+        metric = CWLA(C=C, A=A, gain=G, effort=e, lengths=WORDS, cutoff=k, judged_only=judged_only, **frame).metric
+        qrels, run = drawn(rng)
+        qids, rankings = aligned(qrels, run, what == "residual" or judged_only)
+        if judged_only:  # a grade below 0 is none
+            run = {q: [d for d in documents if qrels[q].get(d, -1) >= 0] for q, documents in run.items()}
+        parts = {"C": CONTINUATIONS[C], "gain": GAINS[G], "effort": EFFORTS[e], "k": k, **frame,
+                 "A": ("utility", {"phi": "log2"}) if A.startswith("utility") else (A, {})}  # fmt: skip
+        try:
+            expected = [
+                getattr(reference, what)(
+                    [qrels[q].get(d) for d in run[q]], judged=[*qrels[q].values()], words=[WORDS[d] for d in run[q]],
+                    judged_words=[WORDS[d] for d in qrels[q]], **parts,
+                )
+                for q in qids
+            ]  # fmt: skip
+        except ValueError as error:
+            if "no closed form" not in str(error):  # infinite
+                with pytest.raises(CWLAError):
+                    COMPUTE[what](metric, rankings)
+            continue
+        compared += 1
+        assert COMPUTE[what](metric, rankings).tolist() == pytest.approx(expected, rel=1e-9, abs=1e-12), (
+            metric,
+            number,
+        )
+    assert compared > 5 or what == "residual" and C.startswith("ap")  # nobody who knows the total gain has one
+
+
+def pair():
+    return aligned(
+        {"a": {"d1": 1, "d2": 3, "d4": 2}, "b": {"d3": 2, "d6": 1}}, {"a": ["d2", "d5", "d1"], "b": ["d3"]}, True
+    )[1]
+
+
+@pytest.mark.parametrize("C", ["rbp(0.5)", "ap1", "ap1(rel=2)", "ap1(rel=3)", "ap2"])
+@pytest.mark.parametrize("norm", ["none", "all", "mean", "ideal"])
+def test_metrics_that_share_rankings_have_totals_and_ideals_of_their_own(C, norm):
+    rankings = pair()
+    for kind, max_rel in (
+        ("linear", 3),
+        ("linear", 6),
+        ("exponential", 3),
+        ("binary", 3),
+        ("binary(2)", 3),
+        ("raw", 3),
+    ):
+        metric = CWLA(C=C, A="erg", gain=kind, max_rel=max_rel, norm=norm).metric
+        assert scoring.score(metric, rankings).tolist() == scoring.score(metric, pair()).tolist()
+
+
+def test_metrics_that_share_rankings_have_lengths_of_their_own():
+    rankings, twice = pair(), {document: 2 * words for document, words in WORDS.items()}
+    for lengths in (WORDS, twice):
+        metric = CWLA(C="decay(25)", A="etg", max_rel=3, effort="time", lengths=lengths).metric
+        assert scoring.score(metric, rankings).tolist() == scoring.score(metric, pair()).tolist()
+
+
+@pytest.mark.parametrize("norm", ["all", "mean", "ideal"])
+@pytest.mark.parametrize("C", ["rbp(0.5)", "ap2"])
+def test_a_gain_that_reads_what_changes_gets_new_totals_and_ideals(C, norm):
+    told = {"power": 1}
+
+    @gain
+    def powered(grade):
+        return (grade / 3) ** told["power"]
+
+    rankings, metric = pair(), CWLA(C=C, A="avg", gain="powered", max_rel=3, norm=norm).metric
+    before = scoring.score(metric, rankings).tolist()
+    told["power"] = 2
+    after = scoring.score(metric, rankings).tolist()
+    assert after == scoring.score(metric, pair()).tolist() != before
+
+
+OWN = {
+    "C": lambda told: continuation(lambda view: 1 - 0.5 * view.r if told["later"] else 0.5 + 0 * view.i),
+    "gain": lambda told: gain(lambda grade: (grade / 3) ** (1 + told["later"])),
+    "effort": lambda told: effort(lambda documents: 2 + told["later"] + (documents.grade > 0)),
+    "effort by words": lambda told: effort(
+        lambda documents: documents.words if told["later"] else 1.0 + 0 * documents.grade
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("what", "C", "A", "value"),
+    [("C", "own", "avg", "score"), ("C", "own", "avg", "residual"), ("gain", "ap2", "avg", "score"),
+     ("gain", "rbp(0.5)", "etg", "residual"), ("effort", "ap2", "avg", "score"), ("effort", "decay(9)", "effort", "score"),
+     ("effort", "decay(9)", "etg", "residual"), ("effort by words", "decay(9)", "etg", "score")],
+)  # fmt: skip
+def test_what_a_users_function_says_and_reads_may_change(what, C, A, value):
+    """Of the same measure, on the same rankings."""
+    told = {"later": False}
+    parts = {"C": C, "A": A, "max_rel": 3, "lengths": WORDS} | {what.split()[0]: OWN[what](told)}
+    parts |= {"unseen": 5} if "words" in what else {}
+    rankings, metric = pair(), CWLA(**parts).metric
+    before = COMPUTE[value](metric, rankings).tolist()
+    told["later"] = True
+    after = COMPUTE[value](metric, rankings).tolist()
+    assert after != before
+    assert after == COMPUTE[value](CWLA(**parts).metric, pair()).tolist()
+
+
+def test_weights_of_a_users_function_are_not_kept():
+    told = {"p": 0.5}
+
+    @continuation
+    def told_to(view):
+        return told["p"]
+
+    weights = []
+    for told["p"] in (0.5, 0.25):
+        weights.append(rank_weights(parse("told_to", "continuation"), parse("etg", "aggregation"), "open", 3).tolist())
+    assert weights == [[1, 0.5, 0.25], [1, 0.25, 0.0625]]
+
+
+def test_an_unlimited_supply_is_one_of_the_best_gain():
+    """Whose grade is another number."""
+    qrels, run = {"a": {"d1": 1, "d2": 3}}, {"a": ["d2", "d5", "d1"]}
+    parts = {"C": "decay(25)", "A": "etg", "gain": "table({1:0.8,2:0.8,3:0.2})", "max_rel": 3, "norm": "unlimited"}
+    found = scoring.score(CWLA(**parts, effort="time", lengths=WORDS).metric, aligned(qrels, run, False)[1])
+    expected = reference.score(
+        [3, None, 1], C=CONTINUATIONS["decay(25)"], A=("etg", {}), gain=GAINS[parts["gain"]], effort=EFFORTS["time"],
+        max_rel=3, norm="unlimited", judged=[1, 3], words=[WORDS[d] for d in run["a"]],
+        judged_words=[WORDS[d] for d in qrels["a"]],
+    )  # fmt: skip
+    assert found.tolist() == pytest.approx([expected], rel=1e-12)
+
+
+# ---- efforts
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.inf, np.nan])
+@pytest.mark.parametrize("reads", ["grade", "words"])
+def test_an_effort_that_is_none_is_refused(bad, reads):
+    @effort
+    def odd(documents):
+        return np.where(documents.grade > 2 if reads == "grade" else documents.words > 30, bad, 1.0)
+
+    with pytest.raises(BadParameter, match=r"effort='odd' gives a negative or infinite effort\."):
+        scoring.score(CWLA(C="rbp(0.5)", A="erg", max_rel=3, effort="odd", lengths=WORDS, unseen=1).metric, pair())
+
+
+def test_what_follows_a_short_list_has_no_words_to_ask_an_effort_for():
+    @effort
+    def shorter(documents):
+        with np.errstate(divide="ignore"):
+            return 100 / documents.words
+
+    metric = CWLA(C="rbp(0.5)", A="effort", max_rel=3, effort="shorter", lengths=WORDS, end="stop").metric
+    _, rankings = aligned({"a": {"d1": 1}, "b": {"d1": 1}}, {"a": ["d1", "d2", "d4"], "b": ["d4"]}, False)
+    assert scoring.score(metric, rankings).tolist() == pytest.approx([10 + 2.5 / 2 + 100 / 120 / 4, 100 / 120])
+
+
+def test_what_costs_nothing_is_allowed():
+    assert score([1, 1], efforts=[0, 1], C="rbp(0.5)", A="effort", end="stop") == 0.5
+
+
+@pytest.mark.parametrize(
+    ("C", "A", "end"),
+    [("rbp(0.5)", "effort", 5), ("rbp(0.5)", "erg", 5), ("rbp(0.5)", "avg", 5), ("patience(60)", "items", 5),
+     ("decay(25)", "items", 5), ("decay(25)", "items", "open"), ("patience(60)", "items", "open"), ("rbp(0.5)", "effort", "open")],
+)  # fmt: skip
+def test_what_unseen_items_cost_is_asked_where_it_decides(C, A, end):
+    metric = {"C": C, "A": A, "max_rel": 3, "effort": "time", "lengths": WORDS, "end": end}
+    with pytest.raises(UnknownEffort, match="give unseen="):
+        scoring.score(CWLA(**metric).metric, pair())
+    one, other = (scoring.score(CWLA(**metric, unseen=unseen).metric, pair()) for unseen in (2, 3))
+    assert (one != other).all()
+
+
+@pytest.mark.parametrize(
+    ("C", "A", "end"), [("rbp(0.5)", "etg", 5), ("decay(25)", "etg", 5), ("decay(25)", "etg", "open"), ("patience(60)", "items", "stop"),
+                        ("decay(25)", "items", "stop"), ("rbp(0.5)", "effort", "stop")],
+)  # fmt: skip
+def test_what_unseen_items_cost_is_not_asked_where_it_decides_nothing(C, A, end):
+    metric = {"C": C, "A": A, "max_rel": 3, "effort": "time", "lengths": WORDS, "end": end}
+    values = [
+        scoring.score(CWLA(**metric, **given).metric, pair()).tolist() for given in ({}, {"unseen": 2}, {"unseen": 300})
+    ]
+    assert values[0] == pytest.approx(values[1], rel=1e-12)
+    assert values[1] == pytest.approx(values[2], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("what", "is_bound"),
+    [({}, True), ({"norm": "all"}, False), ({"norm": "mean"}, False), ({"norm": "ideal"}, True), ({"norm": "ideal", "A": "max"}, False), ({"norm": "unlimited"}, True), ({"judged_only": True}, False),
+     ({"effort": "ratio(3)"}, False), ({"effort": "time"}, False), ({"C": "ap2"}, False),
+     *(({"A": A}, True) for A in (*AGGREGATIONS, "fgt(0.5)", "pe(0.5)", "smeared(60)")),
+     ({"C": "inst(1)"}, False), ({"C": "rr"}, True), ({"C": "rr", "norm": "unlimited"}, False), ({"C": "rr(2)"}, False),
+     ({"C": "rr", "A": "err"}, True), ({"C": "cascade(0.5)", "A": "err"}, False), ({"C": "cascade(0.5)", "A": "erg"}, True),
+     ({"C": "cascade(0.5)", "A": "utility(log2)"}, True), ({"C": "rr", "effort": "ratio(3)"}, False), ({"C": "rr", "A": "max"}, False)],
+)  # fmt: skip
+def test_where_a_residual_is_said_to_be_a_bound(what, is_bound):
+    assert residual_is_a_bound(CWLA(**{"C": "rbp(0.5)", "A": "etg", "max_rel": 3} | what).metric) == is_bound
+
+
+def test_efforts_by_words_alone_leave_a_residual_a_bound_and_need_words():
+    @effort
+    def by_words(documents):
+        return documents.words / 4
+
+    metric = CWLA(C="rbp(0.5)", A="etg", max_rel=3, effort="by_words").metric
+    assert residual_is_a_bound(metric)
+    assert metric.needs_words
+    for needs_none in ("unit", "ratio(3)"):
+        assert not CWLA(C="rbp(0.5)", A="etg", max_rel=3, effort=needs_none).metric.needs_words
+
+
+# ---- what floats cannot hold, and what is none
+
+
+@pytest.mark.parametrize(
+    ("frame", "grades"),
+    [({"gain": "table({1:1e308,2:1e308})"}, [1, 2]), ({"gain": "table({1:1e308,2:1e308})", "norm": "ideal"}, [1, 2]),
+     ({"gain": "table({1:1e308,2:1e308})", "norm": "all", "A": "erg"}, [1, 2]), ({"gain": "burges"}, [1023, 1023, 1023]),
+     ({"gain": "table({1:1e-307})", "norm": "all", "A": "items", "C": "prec(9999)", "end": 1000}, [1])],
+)  # fmt: skip
+def test_sums_and_quotients_that_no_float_holds_are_errors(frame, grades):
+    with pytest.raises(NoFiniteValue, match=r"greater than floats can be|infinite"):
+        scoring.score(CWLA(**{"C": "prec(3)", "A": "etg"} | frame).metric, Rankings.of_gains([grades]))
+
+
+@pytest.mark.parametrize("frame", [{"C": "decay(1e17)"}, {"C": "decay(25)", "unseen": 5e-324, "effort": "time"}])
+def test_users_whom_floats_cannot_tell_from_those_who_never_leave(frame):
+    with pytest.raises(NoFiniteValue, match="nobody leaves, as far as floats can say"):
+        scoring.score(CWLA(**frame, A="etg", max_rel=3, lengths=WORDS).metric, pair())
+
+
+def test_an_end_that_nobody_can_be_followed_to():
+    assert CWLA(C="rr", A="etg", max_rel=1, end=1 << 22).metric.end == 1 << 22
+    for end in ((1 << 22) + 1, 10**400, 0, True, 2.5):
+        with pytest.raises(BadParameter, match=r"end must be 'open', 'stop' or a rank from 1 to 4,194,304") as refused:
+            CWLA(C="rr", A="etg", max_rel=1, end=end)
+        assert len(str(refused.value)) < 1000
+
+
+def test_a_gain_without_a_grade_that_there_may_be():
+    with pytest.raises(BadParameter, match=r"gain='table\({3:1}\)' has no grade up to max_rel=2"):
+        residual([1, None], C="rbp(0.5)", A="etg", gain="table({3:1})", max_rel=2)
+
+
+def test_the_best_of_several_grades_satisfies_whoever_asks_for_a_grade():
+    """Whether rel= is that of C or of a function within it."""
+    for C in ("rr(rel=2)", "product(rr(rel=2),rbp(1e-9))", "product(rbp(0.9),product(rr(rel=2),rbp(0.9)))"):
+        same = {"C": C, "A": "etg", "gain": "binary", "end": 3}
+        assert residual([1, None, 2], **same) == residual([1, None, 2], **same, max_rel=2)
+
+
+# ---- rankings and chunks of them
+
+
+def test_widths_that_many_queries_share():
+    widths = [0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 13, 16, 17, 20, 21, 33, 100, 1000]
+    assert roomy(np.array(widths)).tolist() == [2, 2, 2, 4, 4, 8, 8, 10, 10, 12, 14, 16, 20, 20, 24, 40, 112, 1024]
+
+
+@pytest.mark.parametrize("cells", [1, 12, 100, 10**6])
+def test_chunks_have_room_for_their_widest(cells):
+    widths = np.random.default_rng(0).integers(1, 30, 50)
+    order = np.argsort(widths, kind="stable")
+    chunks = [(queries.tolist(), width) for queries, width in packed(order, widths, cells)]
+    assert [query for queries, _ in chunks for query in queries] == order.tolist()
+    for number, (queries, width) in enumerate(chunks):
+        assert width == widths[queries].max()
+        assert len(queries) * width <= cells or len(queries) == 1
+        if number + 1 < len(chunks):  # as many as fit
+            following = chunks[number + 1][0][0]
+            assert (len(queries) + 1) * widths[following] > cells
+
+
+def test_rankings_of_several_runs_in_one():
+    qrels, run = drawn(random.Random(1))
+    other = {q: documents[::-1][:3] for q, documents in run.items()}
+    first, second = (aligned(qrels, one, True)[1] for one in (run, other))
+    stack = Rankings.stacked([first, second])
+    metric = CWLA(C="rbp(0.7)", A="erg", max_rel=3, effort="time", lengths=WORDS, unseen=5, norm="ideal").metric
+    assert scoring.score(metric, stack).tolist() == [
+        *scoring.score(metric, first).tolist(),
+        *scoring.score(metric, second).tolist(),
+    ]
+
+
+def test_a_metric_cannot_be_changed():
+    with pytest.raises(FrozenInstanceError):
+        CWLA(C="rr", A="etg", max_rel=1).metric.norm = "all"
+
+
+@pytest.mark.parametrize("end", ["open", "stop", 5])
+@pytest.mark.parametrize("parts", [("rbp(0.5)", "erg"), ("ap2", "avg"), ("inst(1)", "max"), ("decay(9)", "effort")])
+def test_no_rankings_have_no_scores_and_empty_ones_have_some(parts, end):
+    C, A = parts
+    for efforts in ("unit", "ratio(3)", "grade_time"):
+        for norm in ("none", "ideal", "all", "mean"):
+            metric = CWLA(C=C, A=A, max_rel=3, end=end, effort=efforts, norm=norm, cutoff=3).metric
+            assert scoring.score(metric, Rankings.of_gains([])).tolist() == []
+            assert scoring.score(metric, Rankings.of_gains([[], []])).shape == (2,)
+
+
+def test_what_is_known_of_hits_stays_with_them():
+    qrels = {"a": {"d1": 1, "d2": 0, "d3": -1, "d4": 2}, "b": {"d5": 3}, "c": {"d1": 1, "d6": 2}}
+    _, rankings = aligned(qrels, {"a": ["d4", "d7", "d3", "d1", "d2"], "b": ["d5"], "c": ["d0", "d6", "d1"]}, True)
+    condensed = rankings.condensed
+    some = condensed.first(2)
+    fewer = some.only(np.array([True, False, True, False, True]))
+    for one, ranks, listed in (
+        (rankings, [1, 3, 4, 5, 1, 2, 3], None), (condensed, [1, 2, 3, 1, 1, 2], [1, 4, 5, 1, 2, 3]),
+        (some, [1, 2, 1, 1, 2], [1, 4, 1, 2, 3]), (fewer, [1, 1, 2], [1, 1, 3]),
+    ):  # fmt: skip
+        assert one.rank.tolist() == ranks
+        assert listed is None or one.listed_rank.tolist() == listed
+        assert one.pool.grade[one.judgment].tolist() == one.grade.tolist()
+    assert rankings.first(5) is rankings
+    assert Rankings.stacked([rankings, condensed]).judgment.tolist() == [*rankings.judgment, *condensed.judgment]
+    assert Rankings.stacked([rankings, replace(condensed, judgment=None)]).judgment is None
+
+
+def test_rankings_that_hold_something_are_as_among_all():
+    qrels, run = drawn(random.Random(1))
+    qids, rankings = aligned(qrels, run, True)
+    answered = rankings.answered
+    assert answered.place.tolist() == [number for number, qid in enumerate(qids) if run[qid]]
+    assert answered.pool.grade[answered.judgment].tolist() == answered.grade.tolist()
+    for frame in ({"norm": "ideal"}, {"judged_only": True}, {"cutoff": 2}):
+        metric = CWLA(C="rbp(0.7)", A="erg", max_rel=3, effort="time", lengths=WORDS, unseen=5, **frame).metric
+        assert scoring.score(metric, answered).tolist() == scoring.score(metric, rankings)[answered.place].tolist()

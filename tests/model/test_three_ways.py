@@ -1,0 +1,331 @@
+"""The three ways to evaluate agree, and what the parts are said to be, by which a way is chosen, is true of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyterrier_cwla import continuation
+from pyterrier_cwla.data.rankings import Pool, Rankings
+from pyterrier_cwla.errors import BadParameter, NoFiniteValue
+from pyterrier_cwla.measures.catalogue import PLAIN
+from pyterrier_cwla.model.browsing import Walk
+from pyterrier_cwla.model.language import parse
+from pyterrier_cwla.model.metric import Metric
+from pyterrier_cwla.model.rank_weights import by_rank_weights
+from pyterrier_cwla.model.scoring import raw_score, score
+from pyterrier_cwla.model.view import View
+from pyterrier_cwla.model.walk_scores import over_all_ranks, over_hits
+from tests.support.strategies import BUILT_IN, aggregations, continuations, ends, gains, is_static, numbers
+
+CONTINUATIONS, AGGREGATIONS = BUILT_IN["continuation"], BUILT_IN["aggregation"]
+BEYOND = np.array([[1.0, 2.0, 3.0, 10.0, 100.0, 1e4]])
+
+
+def aligned(lists, elsewhere=()):
+    """Rankings of these gains, and gains of documents that were not retrieved, by query."""
+    found = Rankings.of_gains(lists)
+    more = [(query, gain) for query, gains in enumerate(elsewhere) for gain in gains]
+    judged = sorted([*zip(found.query.tolist(), found.grade.tolist(), strict=True), *more])
+    pool = Pool(len(lists), np.array([q for q, _ in judged], int), np.array([g for _, g in judged], float))
+    return Rankings.of_gains(lists, pool)
+
+
+def ways(metric: Metric, rankings: Rankings) -> dict:
+    """The scores by every way that applies."""
+    found = {"dense": lambda: over_all_ranks(metric, rankings)}
+    if metric.C.fact("ignores_zero_gain"):
+        found["hits"] = lambda: over_hits(metric, rankings)
+    if metric.A.fact("linear_in_gain") and metric.rank_only:
+        found["weights"] = lambda: by_rank_weights(metric, rankings)
+    return {name: scores for name, way in found.items() if (scores := _or_none(way)) is not None}
+
+
+def _or_none(way):
+    try:
+        return way()
+    except NoFiniteValue:
+        return None
+
+
+def cut(metric: Metric, rankings: Rankings) -> Rankings:
+    return rankings.first(metric.end) if isinstance(metric.end, int) else rankings
+
+
+@pytest.mark.parametrize("A", AGGREGATIONS)
+@pytest.mark.parametrize("C", CONTINUATIONS)
+@settings(max_examples=8)
+@given(data=st.data())
+def test_three_ways_to_evaluate_agree(C, A, data):
+    """DESIGN.md, section 4."""
+    lists = data.draw(st.lists(gains(), min_size=1, max_size=4))
+    elsewhere = data.draw(st.lists(gains(3), min_size=len(lists), max_size=len(lists)))
+    metric = replace(PLAIN, C=data.draw(continuations(C)), A=data.draw(aggregations(A)), end=data.draw(ends()))
+    rankings = cut(metric, aligned(lists, elsewhere))
+    found = ways(metric, rankings)
+    for name, scores in found.items():
+        np.testing.assert_allclose(scores, found["dense"], rtol=1e-9, atol=1e-11, err_msg=name)
+    if not found:
+        with pytest.raises(NoFiniteValue):
+            raw_score(metric, rankings)
+    else:
+        np.testing.assert_array_equal(raw_score(metric, rankings), list(found.values())[-1])
+
+
+def test_every_way_is_taken():
+    rankings = aligned([[1, 0, 0.5], [0, 1]])
+    assert set(ways(replace(PLAIN, C=CONTINUATIONS["rbp"](0.8)), rankings)) == {"dense", "weights"}
+    assert set(ways(replace(PLAIN, C=CONTINUATIONS["rr"]()), rankings)) == {"dense", "hits"}
+
+
+@settings(max_examples=30)
+@given(st.lists(gains(), min_size=1), st.lists(continuations("ap1", "ap2", "rr"), min_size=2, max_size=4), ends())
+def test_metrics_that_share_rankings_do_not_disturb_each_other(lists, Cs, end):
+    """What one metric leaves in the memory of rankings is of use to others, and of no harm."""
+    shared = aligned(lists)
+    for C in Cs:
+        for A in ("erg", "etg", "avg"):
+            metric = replace(PLAIN, C=C, A=AGGREGATIONS[A](), end=end)
+            np.testing.assert_array_equal(score(metric, shared), score(metric, aligned(lists)))
+
+
+def test_what_lies_too_deep_for_weights_is_found_rank_by_rank():
+    far = np.zeros(5000)
+    far[4999] = 1.0
+    deep = replace(PLAIN, C=CONTINUATIONS["dcg"]())
+    expected = [1 / np.log2(5001), 1.0]
+    np.testing.assert_allclose(score(deep, aligned([far, [1.0]])), expected, rtol=1e-12)
+    err = replace(PLAIN, C=CONTINUATIONS["rr"](), A=AGGREGATIONS["err"]())
+    assert score(err, aligned([far])) == pytest.approx(1 / 5000)
+
+
+# ---- the facts
+
+
+def view(lists, total=None):
+    """A view of lists of the same length."""
+    r = np.array(lists, float)
+    whole = r.sum(axis=1, keepdims=True) if total is None else np.full((len(r), 1), float(total))
+    seen = View(np.arange(1.0, r.shape[1] + 1)[None, :], r, r, lambda rel: whole if rel is None else np.ceil(whole))
+    seen.spend = lambda: np.array([[2.0]])
+    return seen
+
+
+def values(spec, seen):
+    return np.broadcast_to(np.asarray(spec(seen), float), (len(seen.r), np.shape(seen.i)[-1]))
+
+
+@pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.linear_in_gain])
+@settings(max_examples=40)
+@given(data=st.data(), first=gains(9, 9), second=gains(9, 9), a=numbers(0, 3))
+def test_linear_in_gain(name, data, first, second, a):
+    """A(r + a·s) = A(r) + a·A(s), on the list and beyond."""
+    spec = data.draw(aggregations(name))
+    mixed = np.add(first, np.multiply(a, second))
+    for of in (lambda seen: seen, lambda seen: seen.beyond(BEYOND)):
+        one, other, both = (values(spec, of(view([r]))) for r in (first, second, mixed))
+        np.testing.assert_allclose(both, one + a * other, rtol=1e-10, atol=1e-12)
+
+
+def test_what_is_not_linear_is_not_said_to_be():
+    others = {name for name, part in AGGREGATIONS.items() if not part.facts.linear_in_gain}
+    assert others == {"err", "max", "pe", "items", "effort"}
+
+
+@pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.affine_beyond_list])
+@settings(max_examples=40)
+@given(data=st.data(), r=gains(9, 1))
+def test_affine_beyond_list(name, data, r):
+    """Beyond the list A changes by the same amount with every item."""
+    spec = data.draw(aggregations(name))
+    beyond = values(spec, view([r]).beyond(np.arange(1.0, 9)[None, :]))
+    np.testing.assert_allclose(np.diff(beyond), np.diff(beyond)[:, :1].repeat(7, axis=1), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.monotone_in_gain])
+@settings(max_examples=40)
+@given(data=st.data(), r=gains(9, 1))
+def test_monotone_in_gain(name, data, r):
+    """A never falls when a gain rises."""
+    spec = data.draw(aggregations(name))
+    raised = np.array(r)
+    at = data.draw(st.integers(0, len(r) - 1))
+    raised[at] = data.draw(numbers(raised[at], 1.001))
+    for of in (lambda seen: seen, lambda seen: seen.beyond(BEYOND)):
+        assert (values(spec, of(view([raised]))) >= values(spec, of(view([r]))) - 1e-12).all()
+
+
+@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.ignores_zero_gain])
+@settings(max_examples=60)
+@given(data=st.data(), r=gains(12, 1), more=numbers(0, 2))
+def test_ignores_zero_gain(name, data, r, more):
+    """C is 1 at every item without gain that anybody sees."""
+    spec = data.draw(continuations(name))
+    C = values(spec, view([r], sum(r) + more))[0]
+    V = np.cumprod(np.append(1.0, C[:-1]))
+    assert (C[(np.array(r) == 0) & (V > 0)] == 1).all()
+
+
+@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.constant_beyond_list])
+@settings(max_examples=40)
+@given(data=st.data(), r=gains(12, 1), more=numbers(0, 2))
+def test_constant_beyond_list(name, data, r, more):
+    """Beyond the list, and beyond its last rank, C does not change with the rank."""
+    spec = data.draw(continuations(name))
+    last = replace(PLAIN, C=spec).rank_at("last_rank")
+    r = r + [0] * max(last - len(r), 0)
+    C = values(spec, view([r], sum(r) + more).beyond(BEYOND))
+    assert (np.ptp(C, axis=1) == 0).all()
+
+
+@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.last_rank])
+@settings(max_examples=20)
+@given(data=st.data(), r=gains(30, 30))
+def test_last_rank(name, data, r):
+    """From the rank after the depth on, C jumps no more: nobody is there, or (dcg without k) it is smooth."""
+    spec = data.draw(continuations(name))
+    if spec.fact("last_rank")() is not None:
+        assert (values(spec, view([r]))[0, spec.fact("last_rank")() - 1 :] == 0).all()
+
+
+def test_vanishes():
+    """V of dcg is 1/log2(i+1): it goes to 0, and so slowly that V⁺ is infinite."""
+    assert [n for n, part in CONTINUATIONS.items() if part.facts.vanishes] == ["dcg"]
+    seen = view([np.zeros(4095)])
+    V = np.cumprod(CONTINUATIONS["dcg"]()(seen)[0])
+    np.testing.assert_allclose(V, 1 / np.log2(seen.i[0] + 2), rtol=1e-10)
+    assert V[2**11 - 3] - V[2**12 - 3] == pytest.approx(1 / 11 - 1 / 12, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.items_beyond])
+@settings(max_examples=25)
+@given(data=st.data(), r=gains(12, 1))
+def test_items_beyond(name, data, r):
+    """The closed form of ΣV beyond the list is what explicit ranks sum to."""
+    spec = data.draw(continuations(name))
+    if name == "ap1":  # V⁺ = R / Σ r_j/j; test_identities.py has it as a limit
+        wanted = np.array(r) >= spec["rel"] if spec["rel"] else np.array(r)
+        R = wanted.sum() + (0 if spec["R"] == "ranking" else 2)
+        S = (wanted / np.arange(1, len(r) + 1)).sum()
+        if S:
+            assert _walk(spec, view([r], R)).expected_items.item() == pytest.approx(R / S, rel=1e-9)
+        return
+    walk = _walk(spec, view([r]))
+    m = np.arange(1.0, 10**5 + 1)[None, :]
+    V = walk.reach * np.cumprod(np.append(1.0, walk.goes_on(m)))
+    rest = V[..., -1] * (len(r) + 2 * spec["T"] + 1e5)  # V falls like (i + 2T)⁻²
+    assert walk.items_beyond.item() == pytest.approx(V[..., :-1].sum() + rest.item(), rel=1e-6, abs=1e-12)
+
+
+def _walk(C, seen):
+    return Walk(replace(PLAIN, C=C), seen)
+
+
+@pytest.mark.parametrize("name", CONTINUATIONS)
+@settings(max_examples=20)
+@given(data=st.data())
+def test_rank_only(name, data):
+    """No gain moves the users of a static C (004, section 2): the package finds out which these are by itself."""
+    spec = data.draw(continuations(name))
+    assert replace(PLAIN, C=spec).rank_only == is_static(spec)
+    if is_static(spec):
+        first, second = (values(spec, view([r], 9)) for r in (data.draw(gains(9, 9)), data.draw(gains(9, 9))))
+        np.testing.assert_array_equal(first, second)
+
+
+@continuation(jump_rank=lambda k: k)
+def hurdle(view, k: int):
+    return np.where(view.i < k, 0.9, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("fact", "of_products"),
+    [
+        (
+            "constant_beyond_list",
+            {"rr,rbp(0.5)": True, "rr,insq(2)": False, "insq(2),rr": False, "insq(1),insq(2)": False},
+        ),
+        (
+            "ignores_zero_gain",
+            {"rr,carterette3(0.5)": True, "rr,rbp(0.5)": False, "rbp(0.5),rr": False, "insq(1),insq(2)": False},
+        ),
+        ("eventually_leaves", {"rr,rbp(0.5)": True, "decay,rr": True, "rbp(0.5),decay": True, "rr,cascade(1)": False}),
+        ("vanishes", {"rr,dcg": True, "dcg,rr": True, "dcg,dcg": True, "rr,rbp(0.5)": False}),
+    ],
+)
+def test_what_is_so_of_products(fact, of_products):
+    """C stays as it is, or lets pass, where both factors do; users leave in the end where either makes them."""
+    for factors, so in of_products.items():
+        assert bool(parse(f"product({factors})", "continuation").fact(fact)) is so, factors
+
+
+@pytest.mark.parametrize(
+    ("fact", "of_products"),
+    [
+        ("last_rank", {"prec(3),prec(5)": 3, "prec(5),carterette1(3)": 3, "rr,prec(3)": 3, "prec(3),rr": 3, "dcg,prec(4)": 4}),
+        ("last_rank", {"dcg,dcg": 0, "dcg,rr": 0, "rr,rbp(0.5)": 0}),
+        ("jump_rank", {"hurdle(3),hurdle(5)": 5, "hurdle(5),hurdle(3)": 5, "hurdle(3),rr": 3, "rr,hurdle(3)": 3, "rr,rr": 0}),
+    ],
+)  # fmt: skip
+def test_ranks_of_products(fact, of_products):
+    """Nobody sees an item after the first of two last ranks; C jumps until after the second of two hurdles."""
+    for factors, rank in of_products.items():
+        assert replace(PLAIN, C=parse(f"product({factors})", "continuation")).rank_at(fact) == rank, factors
+
+
+@continuation(gives_survival=True)
+def half_at_first(view):
+    return 0.5 / view.i
+
+
+def test_what_gives_v_is_no_factor():
+    for factors in ("half_at_first,rr", "rr,half_at_first"):
+        with pytest.raises(BadParameter, match="half_at_first says more than who goes on, and so cannot be a factor"):
+            score(replace(PLAIN, C=parse(f"product({factors})", "continuation")), aligned([[1, 0]]))
+
+
+@pytest.mark.parametrize("factors", ["rr,insq(2)", "insq(2),rr", "insq(2),carterette3(0.5)", "rbp(0.5),insq(2)"])
+def test_items_beyond_of_products(factors):
+    """Where one factor lets unseen items pass, the other alone says how many are seen; else there is no closed form."""
+    r = [0.5, 0, 0.25]
+    spec = parse(f"product({factors})", "continuation")
+    assert (spec.fact("items_beyond") is None) == ("rbp" in factors)
+    walk = _walk(spec, view([r]))
+    m = np.arange(1.0, 10**5 + 1)[None, :]
+    V = walk.reach * np.cumprod(np.append(1.0, walk.goes_on(m)))
+    rest = V[..., -1] * (len(r) + 2 * 2 + 1e5)
+    assert walk.items_beyond.item() == pytest.approx(V[..., :-1].sum() + rest.item(), rel=1e-6)
+
+
+def test_unit_effort():
+    """Unit effort alone costs one for every document."""
+    assert [n for n, part in BUILT_IN["effort"].items() if part.facts.unit_effort] == ["unit"]
+    assert BUILT_IN["effort"]["unit"]()(None) == 1.0
+
+
+@pytest.mark.parametrize("A", AGGREGATIONS)
+@pytest.mark.parametrize("C", CONTINUATIONS)
+@settings(max_examples=8)
+@given(data=st.data())
+def test_ways_agree_where_grades_cost_effort(C, A, data):
+    """Hits alone, with what lies between them at the cost of what is not relevant, as every rank by itself."""
+    grades = st.lists(st.sampled_from([0.0, 0.0, 1.0, 2.0]), max_size=25)
+    lists = data.draw(st.lists(grades, min_size=1, max_size=4))
+    elsewhere = data.draw(
+        st.lists(st.lists(st.sampled_from([1.0, 2.0]), max_size=3), min_size=len(lists), max_size=len(lists))
+    )
+    costs = {grade: data.draw(numbers(0.1, 3)) for grade in (0, 1, 2)}
+    effort, gain = BUILT_IN["effort"]["by_grade"](costs), BUILT_IN["gain"]["table"]({1: 0.5, 2: 1})
+    C, A = data.draw(continuations(C)), data.draw(aggregations(A))
+    metric = replace(PLAIN, C=C, A=A, effort=effort, gain=gain, end=data.draw(ends()))
+    rankings = cut(metric, aligned(lists, elsewhere))
+    assert metric.flat_effort == costs[0]
+    explicit = _or_none(lambda: over_all_ranks(metric, rankings))
+    found = _or_none(lambda: raw_score(metric, rankings))
+    assert (found is None) == (explicit is None)
+    if found is not None:
+        np.testing.assert_allclose(found, explicit, rtol=1e-9, atol=1e-11)
+    assert replace(metric, unseen=costs[0]).flat_effort == costs[0]
+    assert replace(metric, unseen=costs[0] + 1).flat_effort is None

@@ -1,0 +1,228 @@
+"""In PyTerrier our measures stand beside all others: in experiments, in grids, and in worker processes."""
+
+import subprocess
+import sys
+
+import ir_measures
+import pandas as pd
+import pyterrier as pt
+import pytest
+from ir_measures import AP, nDCG
+
+from pyterrier_cwla import CWLA, TBG, Residual, register_lengths
+from tests.support.generated import as_pyterrier, collection, harmless
+
+pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:.*topic.s. not found in qrels")
+
+RBP = CWLA(C="rbp(0.8)", A="erg", max_rel=3)
+MEASURES = [AP, nDCG @ 10, TBG, RBP, Residual(measure=RBP)]
+FRAMES = harmless(collection(1, queries=12, depth=15, lengths=True))
+OTHER = collection(2, queries=12, depth=15, lengths=True)
+RUN, QRELS = as_pyterrier(FRAMES.run), as_pyterrier(FRAMES.qrels)
+TOPICS = pd.DataFrame({"qid": sorted(set(RUN.qid) | set(QRELS.qid))}).assign(query=lambda t: "about " + t.qid)
+WORDS = dict(zip(FRAMES.run.doc_id, FRAMES.run.doc_length, strict=True))
+
+
+class Mixture(pt.Transformer):
+    """Ranks the documents of both runs by a mixture of their scores."""
+
+    def __init__(self, share: float = 0.0, lengths: bool = True):
+        self.share, self.lengths = share, lengths
+
+    def transform(self, topics: pd.DataFrame) -> pd.DataFrame:
+        both = RUN.merge(as_pyterrier(OTHER.run), on=["qid", "docno"], how="outer", suffixes=("", "_other")).fillna(0.0)
+        both["score"] = (1 - self.share) * both.score + self.share * both.score_other
+        columns = ["qid", "docno", "score"] + (["doc_length"] if self.lengths else [])
+        both["doc_length"] = both.docno.map(WORDS).fillna(100.0)
+        return pt.model.add_ranks(topics[["qid", "query"]].merge(both[columns], on="qid"))
+
+
+def means(run, qrels=QRELS, measures=MEASURES):
+    """What the provider alone says."""
+    values = ir_measures.cwla.calc_aggregate(measures, pt.model.to_ir_measures(qrels), pt.model.to_ir_measures(run))
+    return {str(measure): value for measure, value in values.items()}
+
+
+def row(table, name):
+    return {m: v for m, v in table.set_index("name").loc[name].items() if m in map(str, MEASURES)}
+
+
+# ---- experiments
+
+
+def test_an_experiment_shows_the_new_columns_beside_the_old():
+    other = as_pyterrier(OTHER.run)
+    table = pt.Experiment([RUN, other], TOPICS, QRELS, MEASURES, names=["a", "b"])
+    assert sorted(table.columns) == sorted(["name", *map(str, MEASURES)])
+    assert row(table, "a") == pytest.approx(means(RUN), abs=1e-12)
+    assert row(table, "b") == pytest.approx(means(other), abs=1e-12)
+
+
+def test_transformers_per_query():
+    table = pt.Experiment([Mixture(), Mixture(0.5)], TOPICS, QRELS, MEASURES, names=["a", "b"], perquery=True)
+    found = table[table.name == "b"].set_index(["qid", "measure"]).value
+    run = Mixture(0.5)(TOPICS)
+    expected = list(ir_measures.cwla.iter_calc(MEASURES, FRAMES.qrels, pt.model.to_ir_measures(run)))
+    assert len(expected) == len(MEASURES) * FRAMES.qrels.query_id.nunique()
+    for metric in expected:
+        assert found[metric.query_id, str(metric.measure)] == pytest.approx(metric.value, abs=1e-12)
+    assert found.drop([m.query_id for m in expected], level=0).isna().all()  # topics that nobody judged
+
+
+@pytest.mark.parametrize("correction", [None, "bonferroni", "holm"])
+def test_a_baseline_with_a_test_and_a_correction(correction):
+    systems = [Mixture(), Mixture(0.3), Mixture(0.9)]
+    table = pt.Experiment(systems, TOPICS, QRELS, MEASURES, baseline=0, correction=correction, names=["a", "b", "c"])
+    for measure in MEASURES:
+        assert table[f"{measure} p-value"][1:].between(0, 1).all()
+        assert (table[f"{measure} +"] + table[f"{measure} -"])[1:].gt(0).all()
+        if correction:
+            assert (table[f"{measure} p-value corrected"] >= table[f"{measure} p-value"])[1:].all()
+
+
+@pytest.mark.parametrize("batch_size", [2, 5, 100])
+@pytest.mark.parametrize("topics", [TOPICS, TOPICS[3:7], TOPICS[::-1]])
+def test_batches_change_nothing(topics, batch_size):
+    """Also where judged topics are left over, which PyTerrier then scores with an empty run."""
+    given = {"names": ["a"], "filter_by_topics": False}
+    whole = pt.Experiment([Mixture()], topics, QRELS, MEASURES, **given)
+    batched = pt.Experiment([Mixture()], topics, QRELS, MEASURES, batch_size=batch_size, **given)
+    assert row(batched, "a") == pytest.approx(row(whole, "a"), abs=1e-12)
+
+
+@pytest.mark.parametrize("plan", ["linear", "tree"])
+def test_either_plan(plan):
+    pipelines = [Mixture() % 10, Mixture() % 5]
+    table = pt.Experiment(pipelines, TOPICS, QRELS, MEASURES, names=["ten", "five"], plan=plan, verbose=False)
+    assert row(table, "ten") == pytest.approx(means((Mixture() % 10)(TOPICS)), abs=1e-12)
+
+
+def test_saved_runs_lose_their_columns_but_not_their_lengths(tmp_path):
+    """A TREC file has no doc_length: a bound table finds it by document."""
+    register_lengths("in_the_test", {d: WORDS.get(d, 100.0) for d in Mixture()(TOPICS).docno})
+    measures = [AP, TBG(lengths="in_the_test"), TBG(lengths="in_the_test") @ 5]
+    given = {"names": ["mixture"], "save_dir": str(tmp_path)}
+    first = pt.Experiment([Mixture()], TOPICS, QRELS, measures, **given)
+    assert (tmp_path / "mixture.res.gz").exists()
+    again = pt.Experiment([Mixture()], TOPICS, QRELS, measures, save_mode="reuse", **given)
+    pd.testing.assert_frame_equal(first, again)
+    assert first[str(measures[1])][0] == pytest.approx(means(Mixture()(TOPICS), measures=[TBG])["TBG"], abs=1e-12)
+    with pytest.raises(ValueError, match="give lengths="):
+        pt.Experiment([Mixture()], TOPICS, QRELS, [TBG], save_mode="reuse", **given)
+
+
+def test_pipelines_are_checked_for_doc_length_before_they_run():
+    given = {"names": ["mixture"], "validate": "error"}
+    assert pt.Experiment([Mixture()], TOPICS, QRELS, [TBG, AP], **given)["TBG"][0] > 0
+    with pytest.raises(ValueError, match="doc_length"):
+        pt.Experiment([Mixture(lengths=False)], TOPICS, QRELS, [TBG, AP], **given)
+    with pytest.raises(ValueError, match="doc_length"):
+        pt.Experiment([RUN.drop(columns="doc_length")], TOPICS, QRELS, [TBG], **given)
+    bound = TBG(lengths=WORDS, missing="mean")
+    pt.Experiment([Mixture(lengths=False)], TOPICS, QRELS, [bound, RBP], **given)
+
+
+@pytest.mark.parametrize("highlight", ["bold", "color"])
+def test_highlights_and_rounding(highlight):
+    given = {"names": ["a", "b"], "highlight": highlight, "round": {"TBG": 2, "AP": 4}}
+    html = pt.Experiment([Mixture(), Mixture(0.9)], TOPICS, QRELS, MEASURES, **given).to_html()
+    assert "TBG" in html
+    assert ("font-weight: bold" if highlight == "bold" else "background-color") in html
+
+
+def test_measures_beside_the_time():
+    table = pt.Experiment([Mixture()], TOPICS, QRELS, [TBG, "mrt", "map"], names=["a"])
+    assert {"TBG", "mrt", "map"} <= set(table.columns)
+
+
+def test_pyterrier_knows_our_measures_by_name():
+    assert pt.measures.TBG == TBG == pt.cwla.TBG
+    assert pt.measures.CWLA(C="rbp(0.8)", A="erg", max_rel=3) == RBP
+    assert pt.measures.Residual(measure=TBG) == "Residual(measure='TBG')"
+    assert pt.measures.TBG @ 10 == "TBG@10"
+
+
+# ---- grids
+
+SHARES = [0.0, 0.25, 0.5, 1.0]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_grid_scan(jobs):
+    mixture = Mixture()
+    table = pt.GridScan(mixture, {mixture: {"share": SHARES}}, TOPICS, QRELS, MEASURES, jobs=jobs)
+    assert table.tran_0_share.tolist() == SHARES
+    for share, values in zip(SHARES, table[list(map(str, MEASURES))].to_dict("records"), strict=True):
+        assert values == pytest.approx(means(Mixture(share)(TOPICS), qrels=QRELS), abs=1e-12)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("measure", [TBG(half_life=120), RBP, TBG(lengths=WORDS, missing="mean") @ 5])
+def test_a_grid_search_takes_a_measure_object(measure, jobs):
+    """PyTerrier looks the values up by the measure; it finds them because a measure equals its own text."""
+    mixture = Mixture()
+    given = {"jobs": jobs, "return_type": "both"}
+    _, best, setting = pt.GridSearch(mixture, {mixture: {"share": SHARES}}, TOPICS, QRELS, measure, **given)
+    by_share = {share: means(Mixture(share)(TOPICS), measures=[measure])[str(measure)] for share in SHARES}
+    assert best == pytest.approx(max(by_share.values()), abs=1e-12)
+    assert by_share[setting[0][2]] == max(by_share.values())
+    if jobs == 1:  # with more, PyTerrier sets the parameter of a worker's copy
+        assert mixture.share == setting[0][2]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_grid_search_in_folds(jobs):
+    """From three folds on PyTerrier hands over judgments that repeat themselves."""
+    mixture, folds = Mixture(), [TOPICS[:4], TOPICS[4:8], TOPICS[8:]]
+    results, settings = pt.KFoldGridSearch(mixture, {mixture: {"share": SHARES}}, folds, QRELS, TBG, jobs=jobs)
+    assert len(settings) == 3
+    assert mixture.share == 0.0
+    assert pt.Experiment([results], TOPICS, QRELS, [TBG])["TBG"][0] > 0
+
+
+NOTEBOOK = """
+import pandas as pd
+import pyterrier as pt
+from pyterrier_cwla import CWLA, aggregation, continuation
+
+@continuation
+def bored(view, after: float = 2):
+    return after / (after + view.i)
+
+@aggregation
+def second_thoughts(view, share: float):
+    return share * view.best + (1 - share) * view.G / view.i
+
+class Fixed(pt.Transformer):
+    def __init__(self):
+        self.reverse = False
+
+    def transform(self, topics):
+        rows = [(q, d, -s if self.reverse else s) for q in topics.qid for d, s in [("a", 3.0), ("b", 2.0), ("c", 1.0)]]
+        return pt.model.add_ranks(pd.DataFrame(rows, columns=["qid", "docno", "score"]))
+
+if __name__ == "__main__":
+    topics = pd.DataFrame({"qid": ["1", "2"], "query": ["x", "y"]})
+    qrels = pd.DataFrame([("1", "c", 1), ("2", "b", 1), ("2", "c", 2)], columns=["qid", "docno", "label"])
+    fixed, values = Fixed(), []
+    grid = {fixed: {"reverse": [False, True]}}
+    measure = CWLA(C="bored(3)", A=second_thoughts(0.5), max_rel=2)
+    for jobs in (1, 2):
+        table = pt.GridScan(fixed, grid, topics, qrels, [measure], jobs=jobs)
+        values.append(table[str(measure)].tolist())
+        best = pt.GridSearch(fixed, grid, topics, qrels, measure, jobs=jobs, return_type="best_setting")
+        values.append([best[0], best[1][0][2]])
+    print(values[0] == values[2] and values[1] == values[3], values[1][1], str(measure), sep="; ")
+"""
+
+
+def test_a_function_of_a_notebook_works_in_worker_processes(tmp_path):
+    (tmp_path / "notebook.py").write_text(NOTEBOOK)
+    done = subprocess.run([sys.executable, "notebook.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    last = done.stdout.splitlines()[-1] if done.stdout else done.stderr
+    assert last == "True; True; CWLA(C='bored(3)',A='second_thoughts(0.5)',max_rel=2)", done.stderr
+
+
+def test_saved_experiments_hold_our_measures(tmp_path):
+    pt.Experiment([RUN], TOPICS, QRELS, [TBG, RBP], names=["a"], save_dir=str(tmp_path))
+    assert set(pd.read_csv(tmp_path / "aggregated.csv").columns) == {"name", "TBG", str(RBP)}

@@ -1,0 +1,136 @@
+"""Which judgments stay: nested f-qrels, pools of a depth, and what a group alone contributed."""
+
+from fractions import Fraction
+from math import inf
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyterrier_cwla.errors import BadJudgments, BadParameter
+from pyterrier_cwla.studies.incomplete_judgments.missing_judgments import (
+    FRACTIONS,
+    Depths,
+    Fractions,
+    checked_groups,
+    f_qrels,
+    lacking,
+    plain_judgments,
+    without_group,
+)
+from tests.support.generated import as_pyterrier, collection
+
+
+def judged(relevant, others, unknown=0, topic="q"):
+    grades = [1 + number % 2 for number in range(relevant)] + [0] * others + [-1] * unknown
+    rows = [(topic, f"{topic}-{number}", grade) for number, grade in enumerate(grades)]
+    return pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"])
+
+
+def pairs(frame):
+    return set(zip(frame.query_id, frame.doc_id))
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.integers(0, 130), st.integers(0, 130), st.integers(0, 3)), min_size=1, max_size=3),
+    st.integers(1, 1000),
+    st.integers(1, 1000),
+    st.integers(0, 5),
+)
+def test_f_qrels_are_nested_and_as_large_as_they_should_be(topics, one, other, seed):
+    """max(1, ⌊fR⌋) and max(10, ⌊fN⌋), f a decimal; grades below 0 are no judgments."""
+    qrels = pd.concat([judged(*sizes, topic=str(number)) for number, sizes in enumerate(topics)], ignore_index=True)
+    if not len(qrels):
+        return
+    smaller, larger = sorted([one, other])
+    few, more = (f_qrels(qrels, thousandths / 1000, seed) for thousandths in (smaller, larger))
+    assert pairs(few) <= pairs(more) <= pairs(qrels)
+    for number, (R, N, unknown) in enumerate(topics):
+        mine = few[few.query_id == str(number)].relevance
+        exact = Fraction(smaller, 1000)
+        assert (mine > 0).sum() == min(R, max(1, (exact * R).__floor__()))
+        assert (mine == 0).sum() == min(N, max(10, (exact * N).__floor__()))
+        assert (mine < 0).sum() == unknown
+
+
+@pytest.mark.parametrize(("fraction", "n", "kept"), [(0.29, 100, 29), (0.3, 10, 3), ("0.58", 100, 58), (0.07, 100, 7)])
+def test_a_fraction_is_what_is_written(fraction, n, kept):
+    """As floats, 0.29·100 and 0.07·100 are below 29 and not 7."""
+    assert (f_qrels(judged(n, 200), fraction).relevance > 0).sum() == kept
+
+
+def test_the_levels_of_the_paper():
+    assert Fractions(FRACTIONS).levels == FRACTIONS
+    assert len(FRACTIONS) == 17
+    assert Fractions((0.5, "0.1")).levels == (0.1, 0.5, 1.0)
+
+
+@pytest.mark.parametrize("fraction", [0, 1.01, -0.5, "half", float("nan"), None])
+def test_a_fraction_out_of_its_range(fraction):
+    with pytest.raises(BadParameter, match="must be a number above 0 and up to 1"):
+        f_qrels(judged(3, 3), fraction)
+
+
+def test_a_seed_says_which_judgments_stay_and_all_are_as_likely():
+    qrels = judged(20, 40)
+    assert f_qrels(qrels, 0.3, 1).equals(f_qrels(qrels, 0.3, 1))
+    assert not f_qrels(qrels, 0.3, 1).equals(f_qrels(qrels, 0.3, 2))
+    times = sum(qrels.index.isin(f_qrels(qrels, 0.3, seed).index) for seed in range(400))
+    expected = np.where(qrels.relevance > 0, 6 / 20, 12 / 40) * 400
+    assert np.abs(times - expected).max() < 5 * np.sqrt(400 * 0.3 * 0.7)
+
+
+def test_a_generator_gives_the_same_holes_however_judgments_are_parted_and_whatever_the_levels():
+    query, grade = np.repeat(np.arange(4), 30), np.tile([0, 1, 2], 40)
+    whole = Fractions((0.2, 0.4)).kept(query, grade, query, np.random.default_rng(5))
+    rng, less = np.random.default_rng(5), Fractions((0.4,))
+    halves = [less.kept(query[part], grade[part], query[part], rng) for part in (slice(60), slice(60, None))]
+    assert np.array_equal(np.concatenate(halves, axis=1), whole[1:])
+
+
+def test_f_qrels_are_rows_of_what_was_given():
+    frames = collection(0, queries=6, judged=40)
+    kept = f_qrels(frames.qrels, 0.4, 3)
+    pd.testing.assert_frame_equal(kept, frames.qrels.loc[kept.index])
+    renamed = f_qrels(as_pyterrier(frames.qrels), 0.4, 3)
+    assert list(renamed.columns) == ["qid", "docno", "label"]
+    assert renamed.index.equals(kept.index)
+    nested = {q: dict(zip(some.doc_id, some.relevance)) for q, some in frames.qrels.groupby("query_id", sort=False)}
+    assert list(f_qrels(nested, 1.0).columns) == ["query_id", "doc_id", "relevance"]
+
+
+def test_a_pair_that_is_judged_twice():
+    with pytest.raises(BadJudgments, match="judged twice"):
+        f_qrels(pd.concat([judged(1, 2), judged(1, 2).assign(relevance=2)]), 0.5)
+
+
+def test_pools_of_a_depth_are_nested_and_end_with_all():
+    holes = Depths((5, 1))
+    assert holes.levels == (1.0, 5.0, inf)
+    first = np.array([1, 2, 5, 6, np.iinfo(np.int64).max])
+    kept = holes.kept(np.zeros(5, int), np.zeros(5, int), first, 0)
+    assert kept.sum(axis=1).tolist() == [1, 3, 5]
+    with pytest.raises(BadParameter, match="depth 0 must be a whole number"):
+        Depths((0,))
+
+
+def test_what_a_group_alone_contributed_is_lost_with_it():
+    """Judgments of the first group alone, of both, of the second's second run alone, and of nobody."""
+    has = np.array([[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]], bool)
+    assert without_group(has, np.array([0, 1, 1]), 2).tolist() == [[False, True, True, True], [True, True, False, True]]
+
+
+def test_every_run_has_a_group():
+    assert checked_groups({"a": "x", "b": "y", "c": "x", "d": "z"}, "abc") == {"x": ["a", "c"], "y": ["b"]}
+    with pytest.raises(BadParameter, match="'c' has no group"):
+        checked_groups({"a": "x", "b": "y"}, "abc")
+    with pytest.raises(BadParameter, match="all runs are of one group"):
+        checked_groups({"a": "x", "b": "x"}, "ab")
+
+
+def test_topics_that_fail_the_condition_of_bpref():
+    qrels = pd.concat([judged(1, 10, topic="good"), judged(0, 20, topic="none"), judged(5, 9, 3, topic="nine")])
+    assert lacking(plain_judgments(qrels)) == ["none", "nine"]

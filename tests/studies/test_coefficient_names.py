@@ -1,0 +1,114 @@
+"""One name of a coefficient is one number, in whatever study it is asked for."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from pyterrier_cwla.cli.study_commands import Coefficient, Objective
+from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.studies import fit, nrmse, sensitivity, splits, user_agreement
+from pyterrier_cwla.studies.coefficient_names import CORRELATIONS, LABELS, TESTED
+from pyterrier_cwla.studies.fitting.result import OBJECTIVES
+from tests.studies.fitting.test_parameter_fit import made, preferred, regression_error
+
+RBP, TEMPLATE = "RBP(p=0.4,rel=1)", "RBP(p=$p,rel=1)"
+QUICK = {"resamples": 100}
+SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "tau_b": stats.kendalltau}
+
+
+def with_n(rated):
+    n = np.random.default_rng(3).integers(1, 9, len(rated))
+    return type(rated)(rated.what, rated.table.assign(n=n, all_of_them="part"), rated.shown)
+
+
+RATED, PREFERRED = with_n(made(users=0)), with_n(preferred())
+
+
+def expected(name, rated=RATED):
+    """By scipy; of a weighted one with as many copies of each rating as it counts."""
+    x = rated.scores([RBP])[RBP].to_numpy().round(10)
+    copies = rated.weights.astype(int) if name.startswith("weighted_") else 1
+    x, y = np.repeat(x, copies), np.repeat(rated.ratings, copies)
+    plain = name.removeprefix("weighted_")
+    if plain == "agreement":
+        return np.mean([0.5 if a == 0 else float(a * b > 0) for a, b in zip(x, y) if b != 0])
+    return regression_error(x, y) if plain == "nrmse" else SCIPY[plain](x, y)[0]
+
+
+def by_fit(name, rated=RATED):
+    found = fit(TEMPLATE, {"p": [0.4, 0.7]}, rated, name, cv=2, repeats=1, progress=False)
+    return found.candidates.set_index("p")["value"][0.4]
+
+
+def by_splits(name):
+    found = splits(RATED, [RBP], by="all_of_them", coefficient=name, **QUICK)
+    assert found.parts["correlation"].tolist() == found.matrix()["all"].tolist()
+    return found.parts["correlation"][0]
+
+
+def by_sensitivity(name):
+    return sensitivity(TEMPLATE, {"p": [0.4, 0.7]}, RATED, progress=False, **QUICK).curves(name)[name][0]
+
+
+def by_user_agreement(name, rated=RATED):
+    found = user_agreement(rated, [RBP], name, correction=None, cv=3, repeats=1, **QUICK)
+    assert found.coefficient == name
+    return found.table.loc[RBP, name]
+
+
+BOTH = [*CORRELATIONS, *(f"weighted_{name}" for name in CORRELATIONS)]
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_correlation_has_one_value_in_all_studies(name):
+    ways = [by_fit, by_splits, by_sensitivity] + [by_user_agreement] * (name in TESTED)
+    assert [way(name) for way in ways] == pytest.approx([expected(name)] * len(ways), abs=1e-9)
+
+
+def test_weights_make_a_difference_for_every_coefficient():
+    for name in (*CORRELATIONS, "nrmse"):
+        assert abs(expected(name) - expected(f"weighted_{name}")) > 1e-4
+    assert expected("agreement", PREFERRED) != pytest.approx(expected("weighted_agreement", PREFERRED), abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["agreement", "weighted_agreement"])
+def test_agreement_with_preferences_has_one_value(name):
+    assert by_fit(name, PREFERRED) == pytest.approx(expected(name, PREFERRED), abs=1e-9)
+    if name in TESTED:
+        assert by_user_agreement(name, PREFERRED) == pytest.approx(expected(name, PREFERRED), abs=1e-9)
+
+
+def test_the_error_of_prediction_counts_each_rating_once_whatever_columns_there_are():
+    """``nrmse`` itself has no weights, and neither have its columns in the agreement with users."""
+    assert by_fit("nrmse") == pytest.approx(expected("nrmse"), abs=1e-9)
+    assert by_fit("weighted_nrmse") == pytest.approx(expected("weighted_nrmse"), abs=1e-9)
+    found = user_agreement(RATED, [RBP], correction=None, cv=3, repeats=1, **QUICK).table
+    errors = nrmse(RATED.scores([RBP]).to_numpy(), RATED.ratings, cv=3, repeats=1)
+    assert found.loc[RBP, "nrmse"] == errors.mean()
+
+
+def test_without_being_asked_for_nothing_is_weighted():
+    once = type(RATED)(RATED.what, RATED.table.drop(columns="n"), RATED.shown)
+    asked = [
+        lambda rated: fit(TEMPLATE, {"p": [0.4, 0.7]}, rated, cv=2, repeats=1, progress=False).candidates,
+        lambda rated: splits(rated, [RBP], by="all_of_them", **QUICK).table,
+        lambda rated: sensitivity(TEMPLATE, {"p": [0.4, 0.7]}, rated, progress=False, **QUICK).curves(),
+        lambda rated: user_agreement(rated, [RBP], correction=None, cv=3, repeats=1, **QUICK).table[["tau_b", "nrmse"]],
+    ]
+    for ask in asked:
+        pd.testing.assert_frame_equal(ask(RATED), ask(once), check_exact=True)
+
+
+@pytest.mark.parametrize("name", ["weighted", "person", "weighted_person"])
+def test_a_name_that_there_is_not_is_one_error_everywhere(name):
+    for ask in (by_fit, by_splits, by_user_agreement):
+        with pytest.raises(BadParameter, match=f"no (coefficient|objective) '{name}'. Near: "):
+            ask(name)
+    with pytest.raises(BadParameter, match=f"these ratings have no '{name}'"):
+        by_sensitivity(name)
+
+
+def test_the_command_line_has_the_same_names():
+    assert {*Objective} == {*OBJECTIVES} == {*LABELS}
+    assert {*Coefficient} == {*TESTED}

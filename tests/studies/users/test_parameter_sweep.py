@@ -1,0 +1,173 @@
+"""Correlation along a parameter, against libraries and loops, and Figure 1 of Jiang and Allan (2016)."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from scipy import stats
+
+from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.studies.resampling import around
+from pyterrier_cwla.studies.users import parameter_sweep
+from pyterrier_cwla.studies.users.datasets import jiang_ratings
+from pyterrier_cwla.studies.users.parameter_sweep import plot_change, plot_sensitivity, sensitivity
+from pyterrier_cwla.studies.users.ratings import Rated
+from pyterrier_cwla.studies.users.resampled_correlations import resample_counts
+from tests.studies.fitting.test_parameter_fit import (
+    made,
+    of_a_column,
+    of_a_continuation,
+    of_a_function,
+    of_a_table,
+    preferred,
+)
+from tests.support.intervals import ends
+
+RATIO = "AdaptiveRBP(p=0.6,effort='ratio($e)')"
+
+
+def quick(*args, **more):
+    return sensitivity(*args, **{"resamples": 100, "progress": False, **more})
+
+
+@pytest.mark.parametrize("users", [0, 12])
+def test_every_point_and_band_is_that_of_loops(users):
+    rated, grid = made(users=users), [1, 2.5, 4]
+    found = quick({"RBP": RATIO, "P": "AdaptiveP(effort='ratio($e)')@4"}, {"e": grid}, rated, seed=3)
+    drawn = resample_counts(len(rated), rated.users, 100, 3).astype(int)
+    scores = rated.scores([f"AdaptiveRBP(p=0.6,effort='ratio({e})')" for e in grid]).to_numpy()
+    y = rated.ratings
+    for kind, slow in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("tau_b", stats.kendalltau)):
+        loops = [
+            [slow(np.repeat(scores[:, k], n), np.repeat(y, n))[0] for k in range(3)]
+            for n in [np.ones_like(y, int), *drawn.T]
+        ]
+        loops = np.array(loops)
+        rows = found.table[found.table["measure"] == "RBP"]
+        assert rows[kind].tolist() == pytest.approx(loops[0], abs=1e-9)
+        units = len(y) if rated.users is None else len(set(rated.users))
+        change = loops - loops[:, :1]
+        assert rows[f"{kind}_change"].tolist() == pytest.approx(change[0], abs=1e-9)
+        for name, found_in, most in ((kind, loops, 1), (f"{kind}_change", change, 2)):
+            slow = [ends(*column, units, -most, most) for column in zip(found_in[0], found_in[1:].T)]
+            assert rows[[f"{name}_low", f"{name}_high"]].to_numpy() == pytest.approx(np.array(slow), abs=1e-9)
+
+
+def test_weights_count_as_copies_do():
+    rated = made(weights=True, users=0)
+    n = rated.table["n"].to_numpy(int)
+    found = quick(RATIO, {"e": [1, 4]}, rated).table
+    x = rated.scores(["AdaptiveRBP(p=0.6,effort='ratio(4)')"]).iloc[:, 0].to_numpy()
+    for kind, slow in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("tau_b", stats.kendalltau)):
+        expected = slow(np.repeat(x, n), np.repeat(rated.ratings, n))[0]
+        assert found[f"weighted_{kind}"][1] == pytest.approx(expected, abs=1e-9)
+
+
+def test_curves_are_kept_and_taken_from_there(tmp_path, monkeypatch):
+    rated = made()
+    first = quick(RATIO, {"e": [1, 4]}, rated, cache_dir=tmp_path)
+    monkeypatch.setattr(parameter_sweep, "correlations", None)
+    pd.testing.assert_frame_equal(quick(RATIO, {"e": [1, 4]}, rated, cache_dir=tmp_path).table, first.table)
+
+
+@pytest.mark.parametrize("what", [of_a_continuation, of_a_function, of_a_table, of_a_column])
+def test_what_is_kept_is_not_taken_for_what_has_changed_since(tmp_path, what):
+    found, values = [], {"p": [20, 60, 200] if what in (of_a_table, of_a_column) else [0.1, 0.4, 0.9]}
+    for version in (1, 2):
+        template, rated = what(version)
+        plain = quick({"mine": template}, values, rated).table
+        pd.testing.assert_frame_equal(quick({"mine": template}, values, rated, cache_dir=tmp_path).table, plain)
+        found.append(plain["pearson"].tolist())
+    assert found[0] != found[1]
+
+
+def test_what_does_not_vary_has_no_correlation_and_the_findings_say_so():
+    """With g = 0 nothing gains; ``nothing`` never does."""
+    text = "CWLA(C='rbp(0.5)',A='erg',gain='table({1:$g,2:$g})')"
+    templates = {"some": text, "nothing": lambda g: "CWLA(C='rbp(0.5)',A='erg',gain='table({1:0,2:0})')"}
+    found = quick(templates, {"g": [0, 0.5]}, made())
+    assert "some: with g = 0" in found.findings()[0]
+    assert "highest" in found.findings()[0]
+    assert found.findings()[1] == "nothing: all that was rated scores the same, whatever g is: there is no correlation."
+    for picture in found.pictures().values():
+        picture.draw(Figure().subplots())
+    nothing = quick({"nothing": templates["nothing"]}, {"g": [0, 0.5]}, made())
+    assert "nan" not in str(nothing)
+    for picture in nothing.pictures().values():
+        picture.draw(Figure().subplots())
+
+
+def test_one_user_tells_nothing_of_others_and_weights_are_said():
+    rated = made(users=0, weights=True)
+    one = Rated("list", rated.table.assign(user="x"), rated.shown)
+    found = quick(RATIO, {"e": [1, 4]}, one)
+    assert any("nothing is known of other users" in limit for limit in found.limits())
+    assert "60 rated lists; 95% intervals" in found.tables()["sensitivity"].caption
+    assert "Each rating counts once; coefficients whose names begin with weighted_ count it n times." in found.limits()
+    assert found.pictures()["sensitivity_weighted_tau_b"].title.startswith("Kendall's τ_b weighted by n along e")
+    with pytest.raises(BadParameter, match="no 'weighted_pearson'"):
+        quick(RATIO, {"e": [1, 4]}, made()).curves("weighted_pearson")
+
+
+@pytest.mark.parametrize(
+    ("values", "more", "says"),
+    [
+        ({"e": [1, 2], "f": [1, 2]}, {}, "one parameter, not 2 parameters"),
+        ({"e": [1]}, {}, "two values or more"),
+        ({"f": [1, 2]}, {}, r"has \$e, and no range"),
+        ({"e": [1, 2]}, {"resamples": 5}, "resamples=5"),
+        ({"e": [1, 2]}, {"confidence": 95}, "confidence=95"),
+        ({"e": [1, -2]}, {}, "with e=-2"),
+    ],
+)
+def test_what_does_not_go_together_is_an_error(values, more, says):
+    with pytest.raises(BadParameter, match=says):
+        quick(RATIO, values, made(), **more)
+
+
+def test_preferences_have_no_curve_of_correlation():
+    with pytest.raises(BadParameter, match="objective='agreement'"):
+        quick(RATIO, {"e": [1, 2]}, preferred())
+
+
+def test_intervals_without_any_value_are_not_numbers():
+    found = around(np.array([0.5, 0.2]), np.array([[np.nan, 0.1, np.nan], [0.1, np.nan, 0.3]]), 0.95, 3)
+    assert np.isnan(found[:, 0]).all()
+    assert found[:, 1] == pytest.approx([max(-1, 0.2 - 4.302653 * 0.02**0.5), min(1, 0.2 + 4.302653 * 0.02**0.5)])
+
+
+def test_pictures_show_their_data_whatever_the_values_are():
+    found = quick({"RBP": RATIO, "P": "AdaptiveP(effort='ratio($e)')@4"}, {"e": [1, 2, 200]}, made())
+    for name, plot, column in (
+        ("sensitivity_pearson", plot_sensitivity, "pearson"),
+        ("change_pearson", plot_change, "pearson_change"),
+    ):
+        axes = found.pictures()[name].draw(None)
+        assert plot(found).get_xlabel() == axes.get_xlabel() == "e"
+        lines = [line for line in axes.get_lines() if len(line.get_xdata()) == 3]
+        for line, (_, rows) in zip(lines, found.pictures()[name].data.groupby("measure", sort=False), strict=True):
+            assert line.get_ydata().tolist() == rows[column].tolist()
+        assert axes.get_xscale() == "log"
+        assert len(axes.collections) == 2  # two bands
+    texts = quick("CWLA(C='$C',A='etg',max_rel=2)@3", {"C": ["rr", "rbp(0.5)"]}, made())
+    axes = plot_sensitivity(texts)
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["rr", "rbp(0.5)"]
+
+
+def test_findings_say_the_change_with_its_interval():
+    found = quick({"RBP": RATIO}, {"e": [1, 4]}, made())
+    best = found.table.loc[found.table["pearson"].idxmax()]
+    assert f"{best['pearson_change']:+.3f}" in found.findings()[0]
+    assert "60 rated lists of 12 users" in found.tables()["sensitivity"].caption
+
+
+@pytest.mark.real_data
+def test_the_curves_begin_and_go_through_what_table_3_prints(data):
+    """Effort ratios 1 (static) and 4; Figure 1."""
+    templates = {
+        "GRBP": "AdaptiveGRBP(p=0.6,effort='ratio($e)')@9",
+        "P": "AdaptiveP(effort='ratio($e)')@9",
+        "ERR": "AdaptiveERR(max_rel=2,effort='ratio($e)')@9",
+    }
+    found = quick(templates, {"e": [1, 4]}, jiang_ratings(data / "jiang-sessions"))
+    assert found.table["pearson"].round(3).tolist() == [0.402, 0.463, 0.326, 0.295, 0.385, 0.427]

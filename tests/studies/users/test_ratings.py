@@ -1,0 +1,253 @@
+"""What users were shown and how they rated it: aligned once, nothing dropped, errors that say the way out."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyterrier_cwla import evaluate, evaluate_sessions
+from pyterrier_cwla.errors import BadParameter, BadRatings
+from pyterrier_cwla.studies.users.ratings import Rated, what_was_rated, why_not_all
+from tests.papers.test_jiang_allan_2016 import ADAPTIVE, read, table_3, twin  # noqa: F401
+
+QRELS = {q: {"a": 2, "b": 0, "c": 1} for q in "1234"}
+RUN = {q: {d: -float(i) for i, d in enumerate(docs)} for q, docs in zip("1234", ["abc", "bac", "cab", "cba"])}
+MEASURES = {"nDCG": "nDCG@2", "RR": "RR(rel=2)"}
+
+
+def frame(**columns):
+    return pd.DataFrame(columns)
+
+
+def test_each_rating_has_the_scores_of_its_list():
+    """Several ratings of a list, in any order; a name of one's own for each measure."""
+    ratings = frame(query_id=["3", "1", "1", "2"], rating=[1, 5, 4, 2])
+    found = Rated.lists(QRELS, RUN, ratings).scores(MEASURES)
+    expected = evaluate(QRELS, RUN, MEASURES.values(), by_query=True).droplevel("run").loc[ratings["query_id"]]
+    assert found.to_numpy().tolist() == expected.to_numpy().tolist()
+    assert list(found) == list(MEASURES)
+
+
+def test_ratings_may_be_a_dict_or_a_series():
+    of_dict, of_series = ({q: float(q) for q in "1234"}, pd.Series({q: int(q) for q in "1234"}))
+    for ratings in (of_dict, of_series):
+        rated = Rated.lists(QRELS, RUN, ratings)
+        assert rated.ratings.tolist() == [1, 2, 3, 4]
+        assert rated.weights is None
+        assert rated.users is None
+
+
+def test_a_pair_has_the_first_score_less_the_second_and_a_preference_only_a_sign():
+    pairs = frame(first=["1", "2", "3"], second=["2", "1", "4"], preference=[0.3, -7, 0])
+    rated = Rated.preferences(QRELS, RUN, pairs)
+    scores = evaluate(QRELS, RUN, ["nDCG@2"], by_query=True).droplevel("run")["nDCG@2"]
+    differences = [scores[a] - scores[b] for a, b in zip(pairs["first"], pairs["second"])]
+    assert rated.scores(["nDCG@2"])["nDCG@2"].tolist() == pytest.approx(differences, abs=1e-15)
+    assert rated.ratings.tolist() == [1, -1, 0]
+
+
+def test_sessions_have_the_mean_of_their_queries_or_a_measure_of_sessions():
+    sessions = {"s": ["1", "2"], "t": ["3"], "u": ["4"]}
+    qrels = dict.fromkeys(sessions, QRELS["1"])
+    rated = Rated.sessions(qrels, RUN, sessions, {"u": 1, "s": 3, "t": 2})
+    expected = evaluate_sessions(qrels, RUN, sessions, ["nDCG@2", "sDCG"]).loc[["u", "s", "t"]]
+    assert rated.scores(["nDCG@2", "sDCG"]).to_numpy().tolist() == expected.to_numpy().tolist()
+
+
+def test_users_weights_and_properties_come_along():
+    ratings = frame(
+        query_id=list("1234"), rating=[1, 2, 3, 4], user=["x", "y", "x", "z"], n=[1, 2, 3, 0.5], kind=list("ppqq")
+    )
+    rated = Rated.lists(QRELS, RUN, ratings)
+    assert rated.users.tolist() == [0, 1, 0, 2]
+    assert rated.weights.tolist() == [1, 2, 3, 0.5]
+    assert rated.table["kind"].tolist() == list("ppqq")
+    part = rated.only([2, 3, 0])
+    assert part.ratings.tolist() == [3, 4, 1]
+    assert part.scores(["RR"]).index.tolist() == [2, 3, 0]
+    assert rated.only(rated.ratings > 1).ratings.tolist() == [2, 3, 4]
+    assert rated.only(rated.table["rating"] > 1).ratings.tolist() == [2, 3, 4]
+
+
+def test_a_list_without_results_scores_0_and_is_counted():
+    rated = Rated.lists(QRELS, {q: RUN[q] for q in "123"}, {q: 1 + int(q) % 2 for q in "1234"})
+    assert rated.empty == 1
+    assert rated.scores(["RR"])["RR"].tolist() == [1, 0.5, 1, 0]
+    pairs = frame(first=["1", "2", "4"], second=["4", "3", "1"], preference=[1, 0, 1])
+    assert Rated.preferences(QRELS, {q: RUN[q] for q in "123"}, pairs).empty == 2
+    sessions = Rated.sessions(
+        {"s": {"a": 1}, "t": {"a": 1}, "u": {"a": 1}},
+        {"1": {"a": 1.0}},
+        {"s": ["1", "2"], "t": ["3"], "u": ["4", "5"]},
+        dict(s=1, t=2, u=3),
+    )
+    assert sessions.empty == 2
+
+
+@pytest.mark.parametrize(
+    "ratings, message",
+    [
+        ([1, 2, 3], "ratings must be a DataFrame with the columns query_id, rating, not list."),
+        (frame(query_id=list("123"), stars=[1, 2, 3]), "the ratings have no column 'rating'; there is 'query_id', 'stars'."),
+        (frame(query_id=[], rating=[]), "there are no ratings."),
+        (frame(query_id=[1, 2, 3], rating=[1, 2, 3]), "query_id of the ratings must be strings"),
+        (frame(query_id=list("129"), rating=[1, 2, 3]), "nothing is judged for 1 rated list ('9')"),
+        (frame(query_id=list("123"), rating=[1, None, 3]), "1 row of the ratings has no usable 'rating'"),
+        (frame(query_id=list("123"), rating=["good", "bad", 3]), "2 rows of the ratings have no usable 'rating'"),
+        (frame(query_id=list("123"), rating=[1, np.inf, 3]), "no usable 'rating'"),
+        (frame(query_id=list("123"), rating=[1, 2, 3], n=[1, 0, 1]), "no usable 'n'"),
+        (frame(query_id=list("123"), rating=[1, 2, 3], user=["x", None, "y"]), "1 rating of 3 have no 'user'"),
+        (frame(query_id=list("12"), rating=[1, 2]), "2 ratings: a correlation needs at least three."),
+    ],
+)  # fmt: skip
+def test_ratings_that_cannot_be_used(ratings, message):
+    with pytest.raises(BadRatings) as error:
+        Rated.lists(QRELS, RUN, ratings)
+    assert message in str(error.value)
+
+
+def test_what_one_user_rates_twice_is_an_error():
+    """It would count twice; without users, several ratings of a list are those of several."""
+    ratings = frame(query_id=list("1213"), rating=[1, 2, 3, 4])
+    assert len(Rated.lists(QRELS, RUN, ratings)) == 4
+    assert len(Rated.lists(QRELS, RUN, ratings.assign(user=list("xxyx")))) == 4
+    with pytest.raises(BadRatings, match=r"list '1' is rated twice by user 'x' \(1 such row\): keep one rating\."):
+        Rated.lists(QRELS, RUN, ratings.assign(user=list("xxxx")))
+    pairs = frame(first=list("1231"), second=list("2312"), preference=[1, 0, -1, 1])
+    assert len(Rated.preferences(QRELS, RUN, pairs)) == 4
+    assert len(Rated.preferences(QRELS, RUN, pairs.assign(user="x", first=list("1232"), second=list("2311")))) == 4
+    with pytest.raises(BadRatings, match="pair '1' and '2' is rated twice by user 'x'"):
+        Rated.preferences(QRELS, RUN, pairs.assign(user="x"))
+
+
+def test_a_session_has_one_rating_unless_several_users_gave_them():
+    sessions = {"s": ["1"], "t": ["2"], "u": ["3"]}
+    ratings = frame(session=list("stus"), rating=[1, 2, 3, 4])
+    qrels = dict.fromkeys(sessions, QRELS["1"])
+    with pytest.raises(BadRatings, match=r"session 's' is rated twice .*: keep one rating, or name those who rated it"):
+        Rated.sessions(qrels, RUN, sessions, ratings)
+    assert len(Rated.sessions(qrels, RUN, sessions, ratings.assign(user=list("xxxy")))) == 4
+
+
+def test_a_rated_session_that_is_none():
+    with pytest.raises(BadRatings, match=r"1 rated session \('z'\) is not among the sessions, which are 's', 't'"):
+        Rated.sessions({"s": {"a": 1}, "t": {"a": 1}}, RUN, {"s": ["1"], "t": ["2"]}, dict(s=1, t=2, z=3))
+
+
+def test_a_list_is_not_compared_with_itself():
+    with pytest.raises(BadRatings, match="compares a list with itself"):
+        Rated.preferences(QRELS, RUN, frame(first=["1", "2", "3"], second=["1", "3", "4"], preference=[1, 0, 1]))
+
+
+@pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
+def test_a_run_that_has_none_of_the_lists():
+    with pytest.raises(BadRatings, match="the run has no results for any of the 3 rated lists"):
+        Rated.lists(QRELS, {"other": RUN["1"]}, {q: int(q) for q in "123"})
+
+
+def test_masks_are_as_long_as_the_ratings_and_leave_three():
+    rated = Rated.lists(QRELS, RUN, {q: int(q) for q in "1234"})
+    with pytest.raises(BadParameter, match="the mask has 2 values for 4 ratings"):
+        rated.only([True, False])
+    for few in ([True, True, False, False], [0, 3], []):
+        with pytest.raises(BadRatings, match=r"ratings?: a correlation needs at least three"):
+            rated.only(few)
+    for rows in ([0, 1, 99], [0, 1, -1], [0, 1, 1.5]):
+        with pytest.raises(BadParameter, match=f"there is no row {float(rows[2]):g}|there is no row .*1.5"):
+            rated.only(rows)
+
+
+def session_qrels(*names):
+    return {name: {"a": 1} for name in names}
+
+
+FRAME = pd.DataFrame(
+    [(q, d, s) for q, found in RUN.items() for d, s in found.items()], columns=["qid", "docno", "score"]
+)
+RATINGS = {q: float(q) for q in "1234"}
+
+
+def swapped(of):
+    return of | {"1": of["2"], "2": of["1"]}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            lambda: Rated.lists(swapped(QRELS | {"2": {"a": 1}}), swapped(RUN), dict.fromkeys("123", 1.0)),
+            lambda: Rated.lists(QRELS | {"2": {"a": 1}}, RUN, dict.fromkeys("123", 1.0)),
+        ),
+        (
+            lambda: Rated.sessions(session_qrels(*"stu"), RUN, {"s": ["1", "2"], "t": ["3"], "u": ["4"]}, dict(s=1, t=2, u=3)),
+            lambda: Rated.sessions(session_qrels(*"stu"), RUN, {"s": ["1"], "t": ["2", "3"], "u": ["4"]}, dict(s=1, t=2, u=3)),
+        ),
+        (
+            lambda: Rated.lists(QRELS, FRAME.assign(doc_length=10), RATINGS),
+            lambda: Rated.lists(QRELS, FRAME.assign(doc_length=range(12)), RATINGS),
+        ),
+        (
+            lambda: Rated.lists(QRELS, FRAME.assign(duplicate_of=None), RATINGS),
+            lambda: Rated.lists(QRELS, FRAME.assign(duplicate_of=["a", *[None] * 11]), RATINGS),
+        ),
+        (
+            lambda: Rated.lists({q: {"a": 1} for q in "1234"}, RUN, RATINGS),
+            lambda: Rated.lists({q: {"z": 1} for q in "1234"}, {q: swapped_ids(RUN[q]) for q in "1234"}, RATINGS),
+        ),
+        (
+            lambda: Rated.lists(QRELS, RUN, pd.DataFrame({"query_id": list("123"), "rating": [1, 2, 3]})),
+            lambda: Rated.lists(QRELS, RUN, pd.DataFrame({"query_id": list("123"), "rating": [1, 2, 3], "n": 2.0})),
+        ),
+    ],
+    ids=["names of queries", "sessions", "lengths", "duplicates", "ids of documents", "counts"],
+)  # fmt: skip
+def test_the_fingerprint_tells_all_apart_that_measures_read(one, other):
+    assert one().fingerprint() == one().fingerprint()
+    assert one().fingerprint() != other().fingerprint()
+
+
+def swapped_ids(found):
+    return {{"a": "z"}.get(doc, doc): score for doc, score in found.items()}
+
+
+def test_a_study_says_what_was_rated():
+    rated = Rated.lists(
+        QRELS, RUN, frame(query_id=list("1234"), rating=[1, 2, 3, 4], user=list("xxyy"), n=[1, 1, 2, 3])
+    )
+    assert what_was_rated(rated.about(weighted=True)) == "4 rated lists of 2 users, weighted by n"
+    assert what_was_rated(rated.about()) == "4 rated lists of 2 users"
+    assert why_not_all(rated.about(weighted=True)) == []
+    [weights_unused] = why_not_all(rated.about())
+    assert weights_unused.startswith("Each rating counts once")
+    assert why_not_all(rated.only([0, 1, 0]).about(weighted=True)) == [
+        "All ratings are of one user: nothing is known of other users."
+    ]
+
+
+def test_measures_that_cannot_be_used():
+    rated = Rated.lists(QRELS, RUN, {q: int(q) for q in "1234"})
+    with pytest.raises(BadParameter, match="there is no measure"):
+        rated.scores([])
+    with pytest.raises(BadParameter, match="sDCG is a measure of sessions"):
+        rated.scores(["sDCG"])
+
+
+# ---- Jiang and Allan's sessions
+
+
+def rated_of(log):
+    return Rated.sessions(log.qrels, log.run, log.sessions, log.ratings)
+
+
+@pytest.mark.real_data
+def test_the_printed_correlations_of_jiang_and_allan(data):
+    """Table 3."""
+    rated, cells = rated_of(read(data / "jiang-sessions")), list(table_3())
+    scores = rated.scores([text for text, *_ in cells])
+    found = [round(np.corrcoef(column, rated.ratings)[0, 1], 3) for _, column in scores.items()]
+    assert found == [r for *_, r, _ in cells]
+
+
+def test_generated_sessions_score_as_the_sessions_do(twin):  # noqa: F811
+    texts = [text.format("ratio(4)") for text in list(ADAPTIVE)[:4]]
+    expected = evaluate_sessions(twin.qrels, twin.run, twin.sessions, texts).loc[twin.ratings.index]
+    assert rated_of(twin).scores(texts).to_numpy().tolist() == expected.to_numpy().tolist()

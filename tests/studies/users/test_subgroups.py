@@ -1,0 +1,218 @@
+"""Correlations in parts of the ratings, against scipy part by part."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from scipy import stats
+
+from pyterrier_cwla.behaviour.clicks.online_metrics import click_metrics, weighted_correlation
+from pyterrier_cwla.behaviour.logs.log import InteractionLog
+from pyterrier_cwla.errors import BadParameter, BadRatings
+from pyterrier_cwla.studies.users.datasets import jiang_ratings
+from pyterrier_cwla.studies.users.ratings import Rated
+from pyterrier_cwla.studies.users.resampled_correlations import resample_counts
+from pyterrier_cwla.studies.users.subgroups import _within, plot_splits, splits
+from tests.studies.fitting.test_parameter_fit import made, preferred
+from tests.support.intervals import ends
+
+RBP = {"RBP": "RBP(p=0.5,rel=1)", "P": "P@2"}
+
+
+def with_columns(rated, **columns):
+    return Rated(rated.what, rated.table.assign(**columns), rated.shown)
+
+
+@pytest.fixture
+def rated():
+    rng = np.random.default_rng(1)
+    kinds = rng.choice(["navigational", "other"], 60).astype(object)
+    kinds[[3, 7]] = None
+    return with_columns(made(), kind=kinds, frequency=np.round(rng.exponential(20, 60)), length=rng.integers(1, 5, 60))
+
+
+def quick(*args, **more):
+    return splits(*args, **{"resamples": 100, **more})
+
+
+@pytest.mark.parametrize(
+    ("coefficient", "slow"), [("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("tau_b", stats.kendalltau)]
+)
+def test_every_part_has_the_correlation_of_its_ratings(rated, coefficient, slow):
+    found = quick(rated, RBP, by="kind", coefficient=coefficient, seed=4)
+    scores, y = rated.scores(RBP), rated.ratings
+    drawn = resample_counts(60, rated.users, 100, 4).astype(int)
+    for part in ("navigational", "other", "all"):
+        mine = np.ones(60, bool) if part == "all" else (rated.table["kind"] == part).to_numpy()
+        for name in RBP:
+            x = scores[name].to_numpy()
+            row = found.table[(found.table["part"] == part) & (found.table["measure"] == name)].iloc[0]
+            assert row["correlation"] == pytest.approx(slow(x[mine], y[mine])[0], abs=1e-9)
+            assert row["ratings"] == mine.sum()
+            loops = [slow(np.repeat(x[mine], n[mine]), np.repeat(y[mine], n[mine]))[0] for n in drawn.T]
+            units = mine.sum() if rated.users is None else len(set(rated.users[mine]))
+            assert [row["low"], row["high"]] == pytest.approx(ends(row["correlation"], loops, units), abs=1e-9)
+    assert found.about["unknown"] == 2
+    assert any("2 ratings" in limit for limit in found.limits())
+
+
+def test_within_is_the_correlation_of_what_is_above_the_means_of_parts(rated):
+    found = quick(rated, RBP, by="length")
+    x = rated.scores(RBP)["RBP"]
+    left = (values - values.groupby(rated.table["length"]).transform("mean") for values in (x, rated.table["rating"]))
+    expected = stats.pearsonr(*left)[0]
+    assert found.matrix().loc["RBP", "within"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_all_parts_may_be_below_the_whole_and_the_findings_say_so():
+    """Within each part nothing is related; between them all is."""
+    names = [f"q{i}" for i in range(8)]
+    qrels = {q: {"a": 1} for q in names}
+    place = [1, 2, 1, 2, 4, 5, 4, 5]
+    run = {q: {f"x{i}": 9.0 - i for i in range(1, p)} | {"a": 9.0 - p} for q, p in zip(names, place)}
+    ratings = pd.DataFrame({"query_id": names, "rating": [5, 5, 4, 4, 2, 2, 1, 1], "kind": list("aaaabbbb")})
+    found = quick(Rated.lists(qrels, run, ratings), ["RR"], by="kind")
+    assert found.parts["correlation"].tolist() == pytest.approx([0, 0], abs=1e-12)
+    assert found.matrix().loc["RR", "within"] == pytest.approx(0, abs=1e-12)
+    assert found.matrix().loc["RR", "all"] > 0.7
+    assert any("amalgamation" in sentence for sentence in found.findings())
+
+
+def test_bins_have_about_the_same_number_of_ratings_and_part_no_ties(rated):
+    found = quick(rated, RBP, by="frequency", bins=5)
+    sizes = found.parts.drop_duplicates("part")["ratings"]
+    assert sizes.sum() == 60
+    assert sizes.between(8, 16).all()
+    last = rated.table["frequency"] >= float(found.parts["part"].iloc[-1].split(" to ")[0])
+    x = rated.scores(RBP)["P"][last]
+    row = found.parts.iloc[-1]
+    assert row["ratings"] == last.sum()
+    assert row["correlation"] == pytest.approx(stats.pearsonr(x, rated.table["rating"][last])[0], abs=1e-9)
+    assert len(quick(rated, RBP, by="length", bins=10).parts) == 2 * 4  # four values, however many bins
+
+
+def test_parts_may_be_called_as_the_whole_is(rated):
+    kinds = np.array(["all", "within", "other"])[np.arange(60) % 3]
+    named = quick(with_columns(rated, kind=kinds), RBP, by="kind")
+    plain = quick(with_columns(rated, kind=np.array(["a", "b", "c"])[[0, 2, 1]][np.arange(60) % 3]), RBP, by="kind")
+    for column in ("kind", "ratings", "measure"):
+        assert named.table[column].tolist() == plain.table[column].tolist()
+    of_whole = plain.table["kind"] != "part"
+    pd.testing.assert_frame_equal(named.table[of_whole], plain.table[of_whole])
+    assert sorted(named.parts["part"].unique()) == ["all", "other", "within"]
+    assert named.matrix().columns.tolist() == ["all", "within", "all", "other", "within"]
+    assert named.matrix().shape == plain.matrix().shape
+    whole = named.table[(named.table["measure"] == "RBP") & of_whole].set_index("kind")["correlation"]
+    assert f"RBP: {whole['all']:.3f} over all, {whole['within']:.3f} within parts" in named.findings()[0]
+    named.pictures()["splits"].draw(Figure().subplots())
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
+def test_what_is_the_same_within_every_part_has_no_correlation_there(rated, scale):
+    """Not one of rounding, either: three numbers of a third do not sum to their mean exactly."""
+    length = rated.table["length"].to_numpy()
+    flat = np.array([0.1, 0.7, 1 / 3, 0.9, 0.2])[length]
+    varying = flat + np.random.default_rng(0).normal(0, 1, 60)
+    counts = np.random.default_rng(1).multinomial(60, np.full(60, 1 / 60), 50).T.astype(float)
+    found = _within(scale * np.column_stack([flat, varying]), rated.ratings, counts, length)
+    assert np.isnan(found[0]).all()
+    for n, r in zip(counts.T.astype(int), found[1], strict=True):
+        rows = pd.DataFrame({"x": varying, "y": rated.ratings, "part": length}).loc[np.repeat(np.arange(60), n)]
+        above = rows[["x", "y"]] - rows.groupby("part")[["x", "y"]].transform("mean")
+        assert r == pytest.approx(stats.pearsonr(above["x"], above["y"])[0], abs=1e-4 if scale < 1 else 1e-9)
+
+
+def test_what_does_not_vary_has_no_correlation_and_the_findings_say_so(rated):
+    nothing = {"nothing": "CWLA(C='rbp(0.5)',A='erg',gain='table({1:0,2:0})')"}
+    for coefficient in ("pearson", "spearman"):
+        found = quick(rated, nothing, by="kind", coefficient=coefficient)
+        assert found.findings()[0].startswith("nothing: none over all")
+        assert "nan" not in str(found)
+        found.pictures()["splits"].draw(Figure().subplots())
+    found = quick(rated, nothing, by="length", bins=3)
+    found.pictures()["splits"].draw(Figure().subplots())
+
+
+def test_one_user_tells_nothing_of_others_and_weights_are_said(rated):
+    one = with_columns(rated, user="x", n=2.0)
+    found = quick(one, RBP, by="kind", coefficient="weighted_pearson")
+    assert any("nothing is known of other users" in limit for limit in found.limits())
+    assert "60 rated lists, weighted by n; 95% intervals" in found.tables()["splits"].caption
+
+
+def test_small_parts_are_left_out_and_counted(rated):
+    kinds = ["rare", "rare", *["usual"] * 58]
+    found = quick(with_columns(rated, kind=kinds), RBP, by="kind")
+    assert found.parts["part"].unique().tolist() == ["usual"]
+    assert (found.about["small_parts"], found.about["in_small_parts"]) == (1, 2)
+    assert found.table.query("kind == 'within'")["ratings"].tolist() == [58, 58]
+    with pytest.raises(BadRatings, match="no part by 'query_id'"):
+        quick(rated, RBP, by="query_id")
+
+
+def test_clicks_are_split_as_ratings_are():
+    """The configurations of click metrics, weighted by their impressions (Chapelle et al., Eq. of section 6.1)."""
+    rng = np.random.default_rng(0)
+    rows = [
+        {"user": f"u{s}", "session": "1", "topic": f"t{t}", "rank": r, "docno": d, "clicked": bool(rng.random() < 0.4),
+         "grade": int(d[-1]) % 3}
+        for s in range(90) for t in [s % 6] for r, d in enumerate(rng.permutation(["d0", "d1", "d2"]), 1)
+    ]  # fmt: skip
+    clicks = click_metrics(InteractionLog.of(rows), depth=3)
+    table = clicks.configurations.reset_index().rename(columns={"configuration": "query_id", "MeanRR": "rating"})
+    table["kind"] = np.where(table["topic"] < "t3", "a", "b")
+    rated = Rated.lists(clicks.qrels, clicks.run, table[["query_id", "rating", "n", "kind"]])
+    found = quick(rated, ["ERR@3"], by="kind", coefficient="weighted_pearson")
+    x = rated.scores(["ERR@3"])["ERR@3"]
+    for part in "ab":
+        mine = table["kind"] == part
+        expected = weighted_correlation(x[mine], table["rating"][mine], table["n"][mine])
+        row = found.parts.set_index("part").loc[part]
+        assert row["correlation"] == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"by": "kidn"}, "no column 'kidn' to split by. Near: 'kind'"),
+        ({"by": "rating"}, "no column 'rating'"),
+        ({"by": "kind", "bins": 3}, "no column of numbers"),
+        ({"by": "length", "bins": 1}, "bins=1"),
+        ({"by": "kind", "coefficient": "tau"}, "no coefficient 'tau'"),
+        ({"by": "kind", "coefficient": "weighted_pearson"}, "needs a column 'n'"),
+        ({"by": "kind", "coefficient": "nrmse"}, "parts of the ratings have correlations only. Give one of pearson"),
+        ({"by": "kind", "resamples": 1}, "resamples=1"),
+        ({"by": "kind", "confidence": 1}, "confidence=1"),
+    ],
+)
+def test_what_does_not_go_together_is_an_error(rated, more, says):
+    with pytest.raises(BadParameter, match=says):
+        quick(rated, RBP, **more)
+
+
+def test_preferences_are_not_split():
+    with pytest.raises(BadParameter, match="preferences have no correlation"):
+        quick(preferred(), RBP, by="first")
+
+
+def test_pictures_show_their_data(rated):
+    for found, at in ((quick(rated, RBP, by="kind"), "x"), (quick(rated, RBP, by="frequency", bins=4), "y")):
+        axes = found.pictures()["splits"].draw(Figure().subplots())
+        assert plot_splits(found).get_title(loc="left") == axes.get_title(loc="left") == "60 rated lists, 12 users"
+        size = found.parts["part"].nunique()
+        drawn = [
+            line for line in axes.get_lines() if len(line.get_xdata()) == size and line.get_marker() not in ("", "None")
+        ]
+        for line, name in zip(drawn, RBP, strict=True):
+            expected = found.parts.loc[found.parts["measure"] == name, "correlation"].tolist()
+            assert list(line.get_xdata() if at == "x" else line.get_ydata()) == expected
+    assert len(found.tables()["splits"].frame) == 2 * 6
+
+
+@pytest.mark.real_data
+def test_sessions_are_split_by_difficulty(data):
+    rated = jiang_ratings(data / "jiang-sessions")
+    measure = "AdaptiveGRBP(p=0.6,effort='ratio(4)')@9"
+    found = quick(rated, [measure], by="difficulty")
+    assert found.matrix()["all"].round(3).tolist() == [0.463]
+    assert found.parts["ratings"].sum() + found.about["in_small_parts"] == 80

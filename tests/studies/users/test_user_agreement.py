@@ -1,0 +1,543 @@
+"""Agreement of measures with users: coefficients, intervals, tests, predictions, the grid, and what is said of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import kendalltau, pearsonr, spearmanr, ttest_rel
+from scipy.stats import t as student
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import cross_val_score
+
+from pyterrier_cwla.behaviour.clicks.online_metrics import weighted_correlation
+from pyterrier_cwla.errors import BadParameter, BadRatings
+from pyterrier_cwla.studies.users.coefficients import agreement_columns, prediction_columns
+from pyterrier_cwla.studies.users.datasets import chiir24_ratings
+from pyterrier_cwla.studies.users.dependent_correlations import difference_test, influence, williams_test
+from pyterrier_cwla.studies.users.metric_grid import grid
+from pyterrier_cwla.studies.users.plots import plot_agreement, plot_bands, plot_cells
+from pyterrier_cwla.studies.users.prediction import corrected_t_test, nrmse
+from pyterrier_cwla.studies.users.ratings import Rated
+from pyterrier_cwla.studies.users.study import user_agreement
+from tests.papers.test_jiang_allan_2016 import folds, read, twin  # noqa: F401
+from tests.papers.test_jiang_allan_2016 import nrmse as slow_nrmse
+from tests.support.intervals import ends
+
+MEASURES = ["ERR@5", "P(rel=2)@3", "nDCG@5"]
+
+
+def agreement_of(*what, resamples=100, correction=None, **how):
+    """Quick: with few resamples, and without statsmodels' correction but where it matters."""
+    return user_agreement(*what, resamples=resamples, correction=correction, **how)
+
+
+def lists(seed=0, n=60, deepest=8):
+    """Lists of eight documents with grades 0 to 2, and what a user gains who looks at three: the sum of their grades."""
+    rng = np.random.default_rng(seed)
+    grades = rng.choice(3, (n, deepest), p=(0.6, 0.25, 0.15))
+    names = [f"list{number}" for number in range(n)]
+    qrels = {name: {f"d{i}": int(g) for i, g in enumerate(of)} for name, of in zip(names, grades)}
+    run = {name: {f"d{i}": -float(i) for i in range(deepest)} for name in names}
+    return names, qrels, run, grades[:, :3].sum(axis=1) + rng.normal(size=n), rng
+
+
+def rated_lists(seed=0, users=None, impressions=False, **how):
+    names, qrels, run, worth, rng = lists(seed, **how)
+    table = pd.DataFrame({"query_id": names, "rating": np.clip(np.round(worth), 0, 4).astype(int)})
+    if users:
+        table["user"] = [f"u{number % users}" for number in range(len(table))]
+    if impressions:
+        table["n"] = rng.integers(1, 30, len(table))
+    return Rated.lists(qrels, run, table)
+
+
+def rated_pairs(seed=0):
+    names, qrels, run, worth, _ = lists(seed)
+    pairs = pd.DataFrame(
+        {"first": names[::2], "second": names[1::2], "preference": np.round((worth[::2] - worth[1::2]) / 2)}
+    )
+    return Rated.preferences(qrels, run, pairs)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return agreement_of(rated_lists(), MEASURES, baseline="nDCG@5", correction="holm")
+
+
+# ---- prediction
+
+
+def test_errors_are_those_of_the_loops(twin):  # noqa: F811
+    """Jiang and Allan's, with the same partitions, in the tests of their paper."""
+    x = np.random.default_rng(0).normal(size=(len(twin.ratings), 3)) + twin.ratings.to_numpy()[:, None]
+    expected = slow_nrmse(pd.DataFrame(x), twin.ratings, seed=4)
+    assert nrmse(x, twin.ratings, span=4, seed=4).mean(axis=0) == pytest.approx(expected, abs=1e-9)
+
+
+def test_errors_are_those_of_scikit_learn_also_of_a_constant():
+    rng = np.random.default_rng(1)
+    y = rng.integers(1, 6, 43)
+    x = np.stack([y + rng.normal(size=43), np.full(43, 0.3)], axis=1)
+    errors = nrmse(x, y, seed=2)
+    for column, values in enumerate(x.T):
+        expected = cross_val_score(
+            LinearRegression(), values[:, None], y, cv=folds(2), scoring="neg_root_mean_squared_error"
+        )
+        assert errors[:, column] == pytest.approx(-expected / np.ptp(y), abs=1e-9)
+
+
+def test_an_error_does_not_depend_on_the_units_of_the_score():
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(30, 1)), rng.normal(size=30)
+    assert nrmse(1000 * x - 7, y) == pytest.approx(nrmse(x, y), abs=1e-9)
+
+
+def test_what_cannot_be_predicted():
+    x = np.arange(6.0)[:, None]
+    with pytest.raises(BadParameter, match="6 ratings cannot be split into 10 folds: give cv=3"):
+        nrmse(x, range(6))
+    with pytest.raises(BadParameter, match="repeats=0 must be a whole number from 1"):
+        nrmse(x, range(6), cv=2, repeats=0)
+    with pytest.raises(BadRatings, match="all ratings are the same"):
+        nrmse(x, [3] * 6, cv=2)
+    with pytest.raises(BadParameter, match="span=0 must be above 0"):
+        nrmse(x, range(6), span=0, cv=2)
+    with pytest.raises(BadParameter, match="3 users cannot be split into 4 folds: give cv=2"):
+        nrmse(x, range(6), cv=4, users=[0, 0, 1, 1, 2, 2])
+
+
+def test_folds_of_whole_users_predict_the_ratings_of_others():
+    """A user who is left out is predicted by the line through the ratings of the others, in loops."""
+    rng = np.random.default_rng(3)
+    users = np.repeat(np.arange(5), 4)
+    x, y = rng.normal(size=20), rng.normal(size=20) + users
+    errors = nrmse(x[:, None], y, cv=5, repeats=2, users=users)[:, 0]
+    expected = []
+    for user in range(5):
+        others = users != user
+        slope, height = np.polyfit(x[others], y[others], 1)
+        expected.append(np.sqrt(np.mean((slope * x[~others] + height - y[~others]) ** 2)) / np.ptp(y))
+    assert sorted(errors[:5]) == pytest.approx(sorted(expected))
+    assert sorted(errors[5:]) == pytest.approx(sorted(expected))
+
+
+def test_the_corrected_test_keeps_its_level_only_with_folds_of_whole_users_where_users_differ():
+    """80 samples of 20 users: some like what one measure counts, others what the other does; on average they are as
+    good."""
+    rejected = np.zeros(2)
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        users = np.repeat(np.arange(20), 10)
+        x = rng.normal(size=(2, 200))
+        y = x.sum(axis=0) + rng.normal(size=20)[users] * (x[0] - x[1])
+        for place, who in enumerate((users, None)):
+            errors = nrmse(x.T, y, cv=8, repeats=2, seed=seed, users=who)
+            rejected[place] += corrected_t_test(errors[:, 0] - errors[:, 1], 1 / 7) < 0.05
+    assert 0.015 < rejected[0] / 80 < 0.12
+    assert rejected[1] / 80 > 0.15
+
+
+def test_the_corrected_test_is_the_formula():
+    """Nadeau and Bengio (2003): n_test/n_train beside 1/J."""
+    d = np.random.default_rng(0).normal(0.1, 1, (3, 100))
+    t = [row.mean() / ((1 / 100 + 1 / 9) * row.var(ddof=1)) ** 0.5 for row in d]
+    assert corrected_t_test(d, 1 / 9) == pytest.approx([2 * student.sf(abs(of), 99) for of in t])
+    assert corrected_t_test(np.zeros((1, 10)), 1 / 9).tolist() == [1]
+
+
+def test_the_paired_test_over_folds_is_too_sure_and_the_corrected_one_is_not():
+    """120 samples of 60 ratings with two measures that are as good: how often is the difference significant?"""
+    rejected = np.zeros(2)
+    for seed in range(120):
+        rng = np.random.default_rng(seed)
+        y = rng.normal(size=60)
+        errors = nrmse(y[:, None] + rng.normal(size=(60, 2)), y, cv=5, repeats=4, seed=seed)
+        rejected += ttest_rel(*errors.T).pvalue < 0.05, corrected_t_test(errors[:, 0] - errors[:, 1], 1 / 4) < 0.05
+    assert rejected[0] / 120 > 0.25
+    assert rejected[1] / 120 < 0.12
+
+
+# ---- coefficients
+
+
+def test_every_coefficient_is_scipy_s(found):
+    for name, function in (("pearson", pearsonr), ("spearman", spearmanr), ("tau_b", kendalltau)):
+        for measure in MEASURES:
+            expected = function(found.scores[measure].round(10), found.rated.ratings)
+            assert found.table.loc[measure, [name, f"{name}_p"]].tolist() == pytest.approx([*expected], abs=1e-12)
+
+
+@pytest.mark.parametrize("coefficient", ["pearson", "spearman", "tau_b", "weighted_pearson"])
+def test_where_users_are_known_p_values_are_over_users(coefficient):
+    found = agreement_of(rated_lists(users=12, impressions=True), MEASURES)
+    x, rated = found.scores["ERR@5"].to_numpy().round(10), found.rated
+    weights, name = (rated.weights, "pearson") if coefficient == "weighted_pearson" else (None, coefficient)
+    value = found.table.loc["ERR@5", coefficient]
+    expected = difference_test(value, influence(x, rated.ratings, name, weights), rated.users)
+    assert found.table.loc["ERR@5", f"{coefficient}_p"] == pytest.approx(float(expected), rel=1e-9)
+
+
+def test_folds_are_of_whole_users_where_these_are_known():
+    rated = rated_lists(users=7)
+    found = agreement_of(rated, MEASURES, repeats=2)
+    x = found.scores.round(10)
+    expected = nrmse(x, rated.ratings, cv=7, repeats=2, users=rated.users).mean(axis=0)
+    assert found.table["nrmse"].tolist() == pytest.approx(expected.tolist())
+    assert found.about["nrmse"].startswith("2 random partitions into 7 folds of whole users")
+    apart = agreement_of(rated_lists(), MEASURES, repeats=2)
+    expected = nrmse(x, rated.ratings, repeats=2).mean(axis=0)
+    assert apart.table["nrmse"].tolist() == pytest.approx(expected.tolist()), "Jiang and Allan's"
+    assert apart.about["nrmse"].startswith("2 random partitions into 10 folds, over")
+
+
+def test_intervals_are_those_of_resampled_users():
+    """Drawn in loops: each user with all of their ratings, as often as they are drawn."""
+    rated = rated_lists(users=12)
+    found = agreement_of(rated, MEASURES, baseline="nDCG@5", seed=3)
+    drawn = np.random.default_rng(3).multinomial(12, np.full(12, 1 / 12), 100)
+    x, y = found.scores.round(10), rated.ratings
+    taus = []
+    for counts in drawn:
+        rows = [i for i, user in enumerate(rated.users) for _ in range(counts[user])]
+        taus.append([kendalltau(x[measure].iloc[rows], y[rows]).statistic for measure in MEASURES])
+    taus = np.array(taus)
+    for number, (_, row) in enumerate(found.table.iloc[:2].iterrows()):
+        slow = ends(row["tau_b"], taus[:, number], 12)
+        assert [row["tau_b_low"], row["tau_b_high"]] == pytest.approx(slow, abs=1e-9)
+        slow = ends(row["tau_b_difference"], taus[:, number] - taus[:, 2], 12, -2, 2)
+        assert [row["tau_b_difference_low"], row["tau_b_difference_high"]] == pytest.approx(slow, abs=1e-9)
+
+
+def test_pearson_s_difference_is_williams_test_for_independent_ratings(found):
+    x, z, y = found.scores["ERR@5"], found.scores["nDCG@5"], found.rated.ratings
+    r = [pearsonr(*pair).statistic for pair in ((x, y), (z, y), (x, z))]
+    assert found.table.loc["ERR@5", "pearson_difference_p"] == pytest.approx(williams_test(*r, len(y))[1], rel=1e-9)
+    over_users = agreement_of(rated_lists(users=60), MEASURES, baseline="nDCG@5")
+    assert over_users.table.loc["ERR@5", "pearson_difference_p"] != found.table.loc["ERR@5", "pearson_difference_p"]
+
+
+def test_the_baseline_is_not_compared_with_itself(found):
+    assert found.table.loc["nDCG@5", [c for c in found.table if "difference" in c]].isna().all()
+    assert found.table["compared_with"].fillna("").tolist() == ["nDCG@5", "nDCG@5", ""]
+    assert found.marks()["nDCG@5"] == "a"
+
+
+def test_without_a_baseline_nothing_is_compared():
+    alone = agreement_of(rated_lists(), MEASURES)
+    assert not [c for c in alone.table if "difference" in c]
+    assert set(alone.marks()) == {""}
+    assert "differences" not in alone.tables()
+
+
+def test_impressions_weigh():
+    rated = rated_lists(impressions=True)
+    found = agreement_of(rated, MEASURES, "weighted_pearson", baseline="nDCG@5")
+    expected = [
+        weighted_correlation(found.scores[m].to_numpy().round(10), rated.ratings, rated.weights) for m in MEASURES
+    ]
+    assert found.table["weighted_pearson"].tolist() == pytest.approx(expected, abs=1e-12)
+    assert (found.table["weighted_pearson_low"] < found.table["weighted_pearson"]).all()
+    assert "Pearson's r weighted by n" in found.findings()[0]
+
+
+def test_the_correction_is_for_all_comparisons_of_a_coefficient(found):
+    p = found.table["tau_b_difference_p"].iloc[:2].to_numpy()
+    low, high = np.argsort(p)
+    holm = found.table["tau_b_difference_p_corrected"].iloc[:2].to_numpy()
+    assert holm[low] == pytest.approx(min(1, 2 * p[low]))
+    assert holm[high] == pytest.approx(min(1, max(2 * p[low], p[high])))
+    plain = agreement_of(rated_lists(), MEASURES, baseline="nDCG@5", correction=None)
+    assert plain.table["tau_b_difference_p_corrected"].iloc[:2].tolist() == pytest.approx(p.tolist())
+
+
+def test_a_constant_measure_has_no_agreement_and_is_said_to_have_none():
+    measures = {"same": "CWLA(C='rbp(0.8)',A='err',max_rel=2)", "ERR": "ERR"}
+    found = agreement_of(rated_lists(), measures, baseline="ERR")
+    numbers = found.table.drop(columns=["kind", "compared_with", "resamples"]).loc["same"]
+    assert numbers.isna().all()
+    assert found.table["kind"].tolist() == ["X", ""]
+    assert any("same" in sentence and "X" in sentence for sentence in found.limits())
+
+
+def test_the_same_seed_finds_the_same():
+    one, other = (agreement_of(rated_lists(), MEASURES, seed=5) for _ in range(2))
+    pd.testing.assert_frame_equal(one.table, other.table)
+    assert one.about == other.about
+
+
+def test_what_users_look_at_agrees_best():
+    """They rate the sum of the first three grades, and P@3 and DCG@3 agree better than what is at rank 8."""
+    measures = {"first 3": "CWLA(C='prec(3)',A='erg',max_rel=2)", "rank 8": "CWLA(C='prec(8)',A='fin',max_rel=2)"}
+    found = agreement_of(rated_lists(n=200), measures, baseline="rank 8", correction="holm")
+    assert found.ranked.index[0] == "first 3"
+    assert found.marks()["first 3"] == "b"
+    assert found.table.loc["first 3", "nrmse"] < found.about["nrmse_of_the_mean"]
+    text = " ".join(found.findings())
+    assert "1 of 1 measure agree significantly better with users than rank 8, 1 of them after the correction" in text
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"coefficient": "tau"}, "Near: 'tau_b'"),
+        ({"coefficient": "weighted_pearson"}, "needs a column 'n'"),
+        ({"coefficient": "weighted"}, "no coefficient 'weighted'"),
+        (
+            {"coefficient": "weighted_tau_b"},
+            "there is no test of it here. Give one of pearson, spearman, tau_b, weighted_pearson.",
+        ),
+        ({"coefficient": "nrmse"}, "there is no test of it here"),
+        ({"coefficient": "agreement"}, "only preferences have a share of agreement. Give one of pearson,"),
+        ({"baseline": "nDGC@5"}, "Near: 'nDCG@5'"),
+        ({"confidence": 95}, "confidence=95 must be between 0 and 1"),
+        ({"resamples": 10}, "resamples=10 must be a whole number from 100"),
+        ({"order_free": "°"}, "must be 'number' or 'XX'"),
+    ],
+)
+def test_options_that_there_are_not(options, message):
+    with pytest.raises(BadParameter) as error:
+        agreement_of(rated_lists(), MEASURES, **options)
+    assert message in str(error.value)
+
+
+def test_ratings_that_are_all_the_same():
+    names, qrels, run, *_ = lists(n=5)
+    with pytest.raises(BadRatings, match="all 5 ratings are 3"):
+        agreement_of(Rated.lists(qrels, run, dict.fromkeys(names, 3)), MEASURES)
+
+
+# ---- preferences
+
+
+def test_preferences_agree_with_differences_of_scores():
+    rated = rated_pairs()
+    found = agreement_of(rated, MEASURES, baseline="nDCG@5")
+    for measure in MEASURES:
+        x, y = found.scores[measure].round(10), rated.ratings
+        assert found.table.loc[measure, "tau_b"] == pytest.approx(kendalltau(x, y).statistic, abs=1e-12)
+        credits = [0.5 if a == 0 else float(a * b > 0) for a, b in zip(x, y) if b != 0]
+        assert found.table.loc[measure, "agreement"] == pytest.approx(np.mean(credits), abs=1e-12)
+    assert "nrmse" not in found.table
+    assert any("have no preference" in sentence for sentence in found.limits())
+
+
+def test_preferences_that_are_all_for_the_first_list_have_a_share_of_agreement():
+    """As where the winner is always named first."""
+    pairs = rated_pairs()
+    turned = pairs.table[pairs.ratings < 0].rename(columns={"first": "second", "second": "first"})
+    table = pd.concat([pairs.table[pairs.ratings > 0], turned]).assign(preference=1)
+    _, qrels, run, *_ = lists()
+    rated = Rated.preferences(qrels, run, table.drop(columns="rating"))
+    found = agreement_of(rated, MEASURES, "agreement", baseline="nDCG@5")
+    expected = agreement_of(pairs, MEASURES).table["agreement"]
+    assert found.table["agreement"].to_numpy() == pytest.approx(expected.to_numpy())
+    assert found.table[["pearson", "spearman", "tau_b", "pearson_p", "tau_b_difference_p"]].isna().all(axis=None)
+    assert found.table["agreement_difference_p"].notna().tolist() == [True, True, False]
+    assert "All preferences are for the same side: there are no correlations." in found.limits()
+    assert "scores everything the same in" not in str(found)
+    assert found.pictures()
+    with pytest.raises(BadRatings, match="preferences are 1: nothing correlates with that"):
+        agreement_of(rated, MEASURES)
+
+
+def test_turning_all_pairs_round_changes_nothing():
+    names, qrels, run, worth, _ = lists()
+    pairs = pd.DataFrame({"first": names[::2], "second": names[1::2], "preference": np.round(worth[::2] - worth[1::2])})
+    turned = pairs.rename(columns={"first": "second", "second": "first"}).assign(preference=-pairs["preference"])
+    one, other = (agreement_of(Rated.preferences(qrels, run, of), MEASURES) for of in (pairs, turned))
+    pd.testing.assert_frame_equal(one.table, other.table, atol=1e-12)
+
+
+# ---- the grid
+
+
+@pytest.fixture(scope="module")
+def metrics():
+    return grid(["prec(3)", "rbp(0.8)", "ap2('ranking')"], ["erg", "err", "avg", "fin"], max_rel=2)
+
+
+def test_cells_are_compared_with_the_canonical_metric_of_their_row(metrics):
+    found = agreement_of(rated_lists(), metrics)
+    assert found.table.loc["rbp(0.8) + avg", "compared_with"] == "rbp(0.8) + erg"
+    assert found.table.loc["ap2(ranking) + erg", "compared_with"] == "ap2(ranking) + avg"
+    numbers = found.cells()
+    expected = kendalltau(found.scores["rbp(0.8) + avg"].round(10), found.rated.ratings).statistic
+    assert numbers.loc["rbp(0.8)", "avg"] == pytest.approx(expected, abs=1e-12)
+    marked = found.marked_cells()
+    assert marked["err"].tolist()[:2] == ["X", "X"]
+    assert marked.loc["rbp(0.8)", "erg"].endswith(" a")
+    assert marked.loc["ap2(ranking)", "avg"].endswith(" a")
+    assert "°" in marked.loc["ap2(ranking)", "fin"]
+    assert np.isfinite(numbers.loc["ap2(ranking)", "fin"])
+    # rbp + fin is rbp + erg.
+    assert found.table.loc["rbp(0.8) + fin", ["tau_b_difference", "tau_b_difference_p"]].tolist() == pytest.approx(
+        [0, 1]
+    )
+
+
+def test_pairs_have_xx_where_the_order_does_not_matter(metrics):
+    found = agreement_of(rated_pairs(), metrics)
+    assert found.marked_cells().loc["ap2(ranking)", "fin"] == "XX"
+    assert np.isnan(found.table.loc["ap2(ranking) + fin", "tau_b"])
+    as_number = agreement_of(rated_pairs(), metrics, order_free="number")
+    assert np.isfinite(as_number.table.loc["ap2(ranking) + fin", "tau_b"])
+
+
+def test_better_and_worse_are_marked():
+    """b and c where the test says so, in brackets where only the uncorrected one does."""
+    metrics = grid(["prec(3)", "rbp(0.8)", "rr"], max_rel=2)
+    found = agreement_of(rated_lists(n=200), metrics, correction="holm")
+    table, marks = found.table, found.marks()
+    for name, row in table.iterrows():
+        sure, maybe = row["tau_b_difference_p_corrected"] <= 0.05, row["tau_b_difference_p"] <= 0.05
+        letter = "b" if row["tau_b_difference"] > 0 else "c"
+        canonical = name in set(table["compared_with"].dropna())
+        assert marks[name] == ("a" if canonical else letter if sure else f"({letter})" if maybe else "")
+    assert {"a", "c"} <= set(marks)
+    with pytest.raises(BadParameter, match="baseline= is for plain measures"):
+        agreement_of(rated_lists(), metrics, baseline="x")
+    with pytest.raises(BadParameter, match="no cells of a grid"):
+        agreement_of(rated_lists(), MEASURES).cells()
+
+
+# ---- bands and pictures
+
+
+def test_bands_are_shares_of_ratings_and_keep_equal_scores_together(found):
+    for measure in MEASURES:
+        bands = found.bands(measure, 5)
+        levels = [f"{level:g}" for level in np.unique(found.rated.ratings)]
+        assert list(bands)[4:] == levels
+        score = found.scores[measure].to_numpy().round(10)
+        assert (bands["low"].to_numpy()[1:] > bands["high"].to_numpy()[:-1]).all()
+        for _, band in bands.iterrows():
+            inside = (score >= band["low"]) & (score <= band["high"])
+            assert inside.sum() == band["n"]
+            assert band["mean"] == pytest.approx(score[inside].mean())
+            shares = [(found.rated.ratings[inside] == float(level)).mean() for level in levels]
+            assert band[levels].tolist() == pytest.approx(shares)
+        assert bands["n"].sum() == len(score)
+
+
+def test_many_different_ratings_are_shown_in_fifths():
+    names, qrels, run, worth, _ = lists()
+    found = agreement_of(Rated.lists(qrels, run, dict(zip(names, worth))), ["ERR"])
+    assert found.bands("ERR").iloc[:, 4:].shape[1] == 5
+
+
+def test_bands_that_there_are_not(found):
+    with pytest.raises(BadParameter, match="Near: 'ERR@5'"):
+        found.bands("ERR@55")
+    with pytest.raises(BadParameter, match="bins=1 must be"):
+        found.bands("ERR@5", 1)
+    same = agreement_of(rated_lists(), {"same": "CWLA(C='rbp(0.8)',A='err',max_rel=2)", "ERR": "ERR"})
+    with pytest.raises(BadParameter, match="nothing to draw"):
+        same.bands("same")
+
+
+def test_pictures_show_the_numbers_that_are_said(metrics):
+    from matplotlib.figure import Figure
+
+    for rated, width in ((rated_lists(users=9), 7.0), (rated_pairs(), 3.3)):
+        found = agreement_of(rated, metrics)
+        pictures = found.pictures()
+        assert list(pictures)[:2] == ["cells", "agreement"]
+        assert len(pictures) >= 3
+        for picture in pictures.values():
+            figure = Figure(figsize=(width, picture.size[1]))
+            ax = figure.subplots()
+            assert picture.draw(ax) is ax
+            assert len(figure.axes) == 1
+        drawn = plot_cells(found, Figure().subplots())
+        written = {text.get_text().partition("$")[0] for text in drawn.texts}
+        assert written == {text.partition(" ")[0] for text in found.marked_cells().to_numpy().ravel()}
+        bars = plot_bands(found, "rbp(0.8) + erg", Figure().subplots()).patches
+        shares = found.bands("rbp(0.8) + erg").iloc[:, 4:].to_numpy().T.ravel()
+        assert [bar.get_height() for bar in bars] == pytest.approx(shares.tolist())
+        dots = plot_agreement(found, Figure().subplots()).collections
+        heights = sorted(x for dot in dots if hasattr(dot, "get_offsets") for x in dot.get_offsets()[:, 0])
+        assert heights[-1] == pytest.approx(found.ranked["tau_b"].iloc[0])
+
+
+def test_dollars_in_names_are_no_formulas():
+    from matplotlib.figure import Figure
+
+    found = agreement_of(rated_lists(), {r"A$\frac$": "ERR", "x_$1$": "nDCG@5"})
+    for picture in found.pictures().values():
+        figure = Figure(figsize=picture.size, layout="constrained")
+        picture.draw(figure.subplots())
+        figure.draw_without_rendering()
+
+
+def test_differences_have_no_noise():
+    """Of scores that differ in the last digit of one of them."""
+    rated = rated_lists(n=80)
+    scores = rated.scores(["ERR"])["ERR"].to_numpy().round(10)
+    x = np.stack([scores, scores + 1e-10 * (np.arange(80) == 3)])
+    reference = np.array([-1, 0])
+    found = agreement_columns(rated, x, reference, "pearson", 0.95, None, 100, 0)
+    assert found["pearson"][0] != found["pearson"][1]
+    assert [found[f"pearson_difference{end}"][1] for end in ("", "_low", "_high", "_p")] == [0, 0, 0, 1]
+    errors = nrmse(x.T, rated.ratings)
+    assert np.ptp(errors, axis=1).max() > 0
+    found = prediction_columns(errors, np.zeros(2, bool), reference, 10, None)
+    assert [found[f"nrmse_difference{end}"][1] for end in ("", "_p_t", "_p")] == [0, 1, 1]
+
+
+def test_two_measures_stand_side_by_side(found):
+    from matplotlib.figure import Figure
+
+    axes = Figure(figsize=(7, 3)).subplots(1, 2)
+    for ax, measure in zip(axes, MEASURES):
+        assert plot_bands(found, measure, ax) is ax
+        assert measure in ax.get_xlabel()
+
+
+def test_what_must_not_be_concluded():
+    one_user = rated_lists(users=1)
+    assert one_user.users is None
+    assert "All ratings are of one user" in str(agreement_of(one_user, MEASURES))
+    assert "Coefficients whose names begin with weighted_ count each rating n times" in str(
+        agreement_of(rated_lists(impressions=True), MEASURES)
+    )
+    assert "in several pairs" not in str(agreement_of(rated_pairs(), MEASURES))
+    names, qrels, run, worth, _ = lists()
+    chain = pd.DataFrame({"first": names[:-1], "second": names[1:], "preference": np.diff(worth)})
+    assert "Some lists are in several pairs" in str(agreement_of(Rated.preferences(qrels, run, chain), MEASURES))
+
+
+def test_the_report_says_who_was_asked():
+    found = agreement_of(rated_lists(users=9), MEASURES)
+    assert found.title == "Agreement of 3 measures with 60 ratings of 9 users"
+    text = str(found)
+    assert "9 users are few" in text
+    assert "not that several users rated the same lists" in text
+    assert "keeps users together" in str(agreement_of(rated_lists(users=9), MEASURES, baseline="nDCG@5"))
+    assert "not for what ratings of one user have" in str(agreement_of(rated_lists(), MEASURES, baseline="nDCG@5"))
+    independent = agreement_of(rated_lists(), MEASURES)
+    assert "give the ratings a column 'user'" in str(independent)
+    assert all("60 ratings" in table.caption for table in independent.tables().values())
+
+
+# ---- real users
+
+
+@pytest.mark.real_data
+def test_folds_of_jiang_and_allan_are_much_too_sure(data):
+    """Table 3 has p < 0.001 for adaptive against static effort of GRBP (p = 0.6); corrected, it is not significant."""
+    log = read(data / "jiang-sessions")
+    rated = Rated.sessions(log.qrels, log.run, log.sessions, log.ratings)
+    measures = {e: f"AdaptiveGRBP(p=0.6,effort='{e}')@9" for e in ("unit", "ratio(4)")}
+    found = agreement_of(rated, measures, "pearson", baseline="unit", span=4)
+    adaptive = found.table.loc["ratio(4)"]
+    assert [round(adaptive["pearson"], 3), round(adaptive["nrmse"], 2)] == [0.463, 0.23]
+    assert adaptive["nrmse_difference_p_t"] < 0.001
+    assert adaptive["nrmse_difference_p"] > 0.05
+
+
+@pytest.mark.real_data
+def test_users_of_chiir_24_like_what_is_at_the_top(data):
+    rated = chiir24_ratings(data / "chiir24-satisfaction")
+    found = agreement_of(rated, grid(["prec(5)", "rbp(0.8)"], ["erg", "err", "max", "fin"], max_rel=1))
+    assert found.marked_cells()["err"].tolist() == ["X", "X"]
+    assert (found.ranked["tau_b_low"] > 0).sum() >= 4
+    assert any("710 ratings left out" in sentence for sentence in found.limits())

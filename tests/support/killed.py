@@ -1,0 +1,65 @@
+"""Kills evaluations that keep what is done, at random moments, lets them go on, and compares the numbers.
+
+python tests/support/killed.py [TRIALS [SEED]]    (tests/files/test_faults.py makes three trials)
+"""
+
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from pyterrier_cwla import evaluate
+
+RUNS, QUERIES, DOCUMENTS = 30, 20, 30
+MEASURES = ["AP", "nDCG@10", "CWLA(C='rbp(0.8)',A='max',max_rel=3)"]
+
+
+def collection(folder):
+    """Judgments and many small runs."""
+    rng = np.random.default_rng(0)
+    (folder / "runs").mkdir()
+    pairs = [(f"q{q}", f"d{d}") for q in range(QUERIES) for d in range(DOCUMENTS)]
+    (folder / "qrels.txt").write_text("".join(f"{q} 0 {d} {rng.integers(4)}\n" for q, d in pairs[::2]))
+    for run in range(RUNS):
+        scores = rng.random(len(pairs)).tolist()
+        lines = (f"{q} Q0 {d} 0 {s} run\n" for (q, d), s in zip(pairs, scores, strict=True))
+        (folder / "runs" / f"run{run}.txt").write_text("".join(lines))
+
+
+def stopped(folder, pieces, how=signal.SIGKILL, more=()):
+    """Starts an evaluation, and stops it when so many pieces are kept: the process, or None where it was done before."""
+    arguments = [sys.executable, "-m", "pyterrier_cwla", "evaluate", "qrels.txt", "runs", "--cache-dir", "kept", *more]
+    flags = [flag for measure in MEASURES for flag in ("-m", measure)]
+    process = subprocess.Popen([*arguments, *flags], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while process.poll() is None and sum(1 for _ in (folder / "kept").rglob("*.npz")) < pieces:
+        time.sleep(0.003)
+    process.send_signal(how)
+    process.out, process.err = process.communicate(timeout=60)
+    return process
+
+
+def trial(folder, rng, kills=1):
+    """Whether an evaluation that is killed so many times, and then goes on, finds what one finds in one piece."""
+    all_pieces = RUNS * (len(MEASURES) + 1)
+    for at in sorted(rng.sample(range(all_pieces), kills)):
+        stopped(folder, at)
+    place = ["qrels.txt", "runs"]
+    qrels, runs = (str(folder / name) for name in place)
+    found = evaluate(qrels, runs, MEASURES, by_query=True, cache_dir=folder / "kept")
+    return found, evaluate(qrels, runs, MEASURES, by_query=True)
+
+
+if __name__ == "__main__":
+    trials, seed = (int(argument) for argument in (sys.argv[1:] + ["20", "0"][len(sys.argv) - 1 :]))
+    for number in range(trials):
+        with tempfile.TemporaryDirectory() as name:
+            collection(Path(name))
+            found, expected = trial(Path(name), random.Random(seed + number), kills=3)
+            pd.testing.assert_frame_equal(found, expected, check_exact=True)
+            print(f"{number + 1}: {len(found):,} rows equal", flush=True)
