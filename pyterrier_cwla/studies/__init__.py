@@ -1,4 +1,4 @@
-"""Which metric to trust: robustness, discriminative power, agreement with each other and with users."""
+"""Studies that evaluate metrics: robustness, discriminative power, agreement with other metrics and with users."""
 
 import lazy_loader
 

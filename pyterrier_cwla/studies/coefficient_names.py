@@ -1,7 +1,7 @@
-"""The names by which studies of users ask for coefficients; each name means the same number in all of them.
+"""Names of the coefficients of user studies; each name has the same meaning in every study.
 
-A plain name counts each rating once, whatever columns the ratings have. The same name after ``weighted_`` counts each
-rating as often as its column ``n`` says.
+A plain name counts each rating once, whatever columns the ratings have. The same name with the prefix ``weighted_``
+counts each rating as often as its column ``n`` specifies.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..errors import BadParameter, near
 if TYPE_CHECKING:
     from .users.ratings import Rated
 
-#: The correlations of scores with ratings, as a sentence names them.
+#: Display names of the correlations of scores with ratings.
 CORRELATIONS = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "tau_b": "Kendall's τ_b"}
 
 NRMSE, AGREED = "nrmse", "agreement"
@@ -25,42 +25,56 @@ _PLAIN = {**CORRELATIONS, NRMSE: "NRMSE", AGREED: "the share of agreement"}
 
 
 def with_weighted(names: Iterable[str]) -> list[str]:
-    """The names, and after them those of the same coefficients weighted by n."""
+    """Return the names, followed by the names of the same coefficients weighted by n."""
     names = list(names)
     return [*names, *(WEIGHTED + name for name in names)]
 
 
 def plain_name(name: str) -> str:
-    """The name of the same coefficient where each rating counts once."""
+    """Return the name of the same coefficient where each rating counts once."""
     return name.removeprefix(WEIGHTED)
 
 
 def is_weighted(name: str) -> bool:
+    """Return whether the name is that of a coefficient weighted by n."""
     return name.startswith(WEIGHTED)
 
 
-#: Every name, as a sentence names the coefficient.
+#: Display names of all coefficients.
 LABELS = {
     name: _PLAIN[plain_name(name)] + (" weighted by n" if is_weighted(name) else "") for name in with_weighted(_PLAIN)
 }
 
 
-#: Those that ``user_agreement`` has intervals and tests of, where the ratings have what they need.
+#: Coefficients for which ``user_agreement`` computes intervals and tests, if the ratings have the required columns.
 WEIGHTED_PEARSON = f"{WEIGHTED}pearson"
 TESTED = (*CORRELATIONS, WEIGHTED_PEARSON, AGREED)
 
 
 def weights_of(name: str, rated: Rated) -> np.ndarray | None:
-    """How often each rating counts for this coefficient; None where each counts once."""
+    """Return how often each rating counts for this coefficient, or None if each counts once."""
     return rated.weights if is_weighted(name) else None
 
 
 def check_coefficient(
     name: str, known: Iterable[str], rated: Rated, why_no_other: str, parameter: str = "coefficient"
 ) -> None:
-    """Raise BadParameter where the study does not compute this coefficient, or the ratings have no weights for it.
+    """Raise BadParameter if the study cannot compute this coefficient.
 
-    ``known``: the names that the study computes · ``why_no_other``: a sentence for names of other coefficients.
+    Either the study does not offer it, or it needs weights and the ratings have none.
+
+    Parameters
+    ----------
+    name : str
+        Name of the coefficient.
+    known : iterable of str
+        Names that the study computes.
+    rated : Rated
+        Ratings of the study.
+    why_no_other : str
+        Sentence of the error message for coefficients that the study does not compute.
+    parameter : str, default="coefficient"
+        Name of the parameter in the error message.
     """
     known = list(known)
     if name not in LABELS:
@@ -68,4 +82,4 @@ def check_coefficient(
     if name not in known:
         raise BadParameter(f"{parameter}={name!r}: {why_no_other} Give one of {', '.join(known)}.")
     if is_weighted(name) and rated.weights is None:
-        raise BadParameter(f"{parameter}={name!r} needs a column 'n' of the ratings: how often each counts.")
+        raise BadParameter(f"{parameter}={name!r} needs a column 'n' in the ratings: how often each rating counts.")

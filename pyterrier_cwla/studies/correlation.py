@@ -1,8 +1,8 @@
-"""How alike two orders are: Kendall's τ (a, b, AP-weighted), Kendall's distance, and rank-biased overlap.
+"""Similarity of two orders: Kendall's τ (a, b, AP-weighted), Kendall's distance, and rank-biased overlap.
 
-Scores are rounded to 1e-10 first: noise in their last digits would break ties that are exact. Arrays in, arrays out;
-the last axis is that of the things that are ordered, the highest score first, and the others broadcast. NaN among the
-scores makes NaN.
+Scores are rounded to 1e-10 first, because floating-point noise would break exact ties. All functions take and return
+arrays. The last axis holds the scores of the ordered items, where a higher score means a better rank; the other axes
+broadcast. If any score is NaN, the result is NaN.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..errors import BadParameter, near
 
 Array = np.ndarray
 
-#: Kinds of τ, as a sentence names them.
+#: Display names of the kinds of τ.
 TAUS = {
     "a": "Kendall's τ_a",
     "b": "Kendall's τ_b",
@@ -24,34 +24,54 @@ TAUS = {
     "ap_symmetric": "the mean of τ_AP both ways",
 }
 
-_LONG = 1000  # things from which on sorting (scipy, row by row) is faster than looking at all pairs
-_CELLS = 1 << 15  # scores that are at work at a time: they and their signs stay in the processor's cache
+_LONG = 1000  # number of items above which sorting (scipy, row by row) is faster than comparing all pairs
+_CELLS = 1 << 15  # scores per chunk: a chunk and its signs fit into the processor's cache
 
 
 def rounded(scores: Any) -> Array:
-    """Scores without what floats add to them."""
+    """Return the scores rounded to 10 decimals, which removes floating-point noise."""
     return np.round(np.asarray(scores, float), 10)
 
 
 def tau(x: Any, y: Any, kind: str = "b") -> Array:
-    """Kendall's τ of scores [… × n], from −1, the opposite order, to 1, the same.
+    """Return Kendall's τ of two arrays of scores, from −1 (opposite order) to 1 (same order).
 
-    With C pairs that x and y order alike, D that they order oppositely, and n₂ = n(n − 1)/2 pairs in all:
+    With C concordant pairs, D discordant pairs, and n₂ = n(n − 1)/2 pairs in all:
 
-    * "a": (C − D) / n₂. A pair that is tied counts as neither.
-    * "b": (C − D) / √((n₂ − T_x)(n₂ − T_y)), T_x and T_y the pairs that are tied in x and in y. NaN where x or y has
-      only one value. scipy's ``kendalltau``.
-    * "ap": 2/(n − 1) · Σ_{i=2..n} C(i)/(i − 1) − 1, y the truth: of the i − 1 things above the i-th of x, C(i) are
-      rightly above it, so that errors at the top of x cost more. Ties: the mean over all ways to break those of x and
-      those of y, which is 0 for the pairs that are tied.
-    * "ap_symmetric": the mean of "ap" for x, y and for y, x.
+    * "a": (C − D) / n₂. A tied pair counts as neither concordant nor discordant.
+    * "b": (C − D) / √((n₂ − T_x)(n₂ − T_y)), where T_x and T_y are the numbers of pairs tied in x and in y. NaN if x or
+      y is constant. Equal to scipy's ``kendalltau``.
+    * "ap": 2/(n − 1) · Σ_{i=2..n} C(i)/(i − 1) − 1, where y is the true order. Of the i − 1 items above the i-th item
+      of x, C(i) are also above it in y. Errors at the top of x therefore cost more. With ties, the mean over all ways
+      to break the ties of x and of y; a tied pair contributes 0 to this mean.
+    * "ap_symmetric": the mean of "ap" for (x, y) and "ap" for (y, x).
 
-    Where both have only one value there is no order, and τ is NaN. Time grows with n·log n, but of "ap" with n²: 40,000
-    things take some 2 s, 100,000 some 9 s.
+    τ is NaN if both x and y are constant. The time grows with n·log n, except for "ap", where it grows with n²: about
+    2 s for 40,000 items and 9 s for 100,000.
 
-    Source: Kendall (1945); Yilmaz, Aslam and Robertson (2008), Eq. 4 and section 3; Urbano and Marrero (2017) for ties
-    in AP.
+    Parameters
+    ----------
+    x, y : array_like, shape (..., n)
+        Scores of the same n items (n ≥ 2).
+    kind : {"a", "b", "ap", "ap_symmetric"}, default="b"
+        Kind of τ.
 
+    Returns
+    -------
+    ndarray, shape (...)
+        τ, in [−1, 1] or NaN.
+
+    Raises
+    ------
+    BadParameter
+        If there is no such kind, or if the last axes differ in length or have fewer than two items.
+
+    References
+    ----------
+    Kendall (1945); Yilmaz, Aslam and Robertson (2008), Eq. 4 and section 3; Urbano and Marrero (2017) for ties in AP.
+
+    Examples
+    --------
     >>> x, y = [4, 3, 2, 1], [3, 4, 2, 1]  # the first two are swapped
     >>> [round(float(tau(x, y, kind)), 3) for kind in ("a", "b", "ap")]
     [0.667, 0.667, 0.333]
@@ -73,13 +93,34 @@ def tau(x: Any, y: Any, kind: str = "b") -> Array:
 
 
 def kendall_distance(x: Any, y: Any, tied: float = 0.5) -> Array:
-    """Kendall's distance: the number of pairs that x and y [… × n] order oppositely.
+    """Return Kendall's distance: the number of pairs that x and y put in opposite orders.
 
-    A pair that only one of them ties counts as ``tied``, and one that both tie as 0. With ½ this is a metric, and
-    without ties τ_a = 1 − 4K/(n(n − 1)); with 0, only discordant pairs count.
+    A pair tied in only one of them counts as ``tied``; a pair tied in both counts as 0. With ``tied=0.5`` this distance
+    is a metric, and without ties τ_a = 1 − 4K/(n(n − 1)). With ``tied=0`` only discordant pairs count.
 
-    Source: Kendall (1938); Fagin et al. (2006), section 4.
+    Parameters
+    ----------
+    x, y : array_like, shape (..., n)
+        Scores of the same n items (n ≥ 2).
+    tied : float, default=0.5
+        Weight of a pair that is tied in only one of x and y.
 
+    Returns
+    -------
+    ndarray, shape (...)
+        Number of pairs, from 0 to n(n − 1)/2, or NaN.
+
+    Raises
+    ------
+    BadParameter
+        If the last axes differ in length or have fewer than two items.
+
+    References
+    ----------
+    Kendall (1938); Fagin et al. (2006), section 4.
+
+    Examples
+    --------
     >>> float(kendall_distance([4, 3, 2, 1], [3, 4, 2, 1])), float(kendall_distance([2, 1], [1, 1]))
     (1.0, 0.5)
     """
@@ -90,43 +131,78 @@ def kendall_distance(x: Any, y: Any, tied: float = 0.5) -> Array:
 
 
 def rbo(x: Any, y: Any, p: float = 0.9, depth: int | None = None) -> Array:
-    """Rank-biased overlap of two orders [… × n] of the same things, from 0, disjoint, to 1, the same: RBO_EXT.
+    """Return the rank-biased overlap RBO_EXT of two orders of the same items, from 0 (disjoint) to 1 (identical).
 
-    RBO = A_k·p^k + (1 − p)/p · Σ_{d=1..k} A_d·p^d, A_d the share that the first d of both have in common, and k the
-    ``depth``, of all n things where there is none: what someone expects to agree who goes one deeper with probability
-    ``p``. p = 0.9 puts 86 % of the weight on the first ten.
+    RBO = A_k·p^k + (1 − p)/p · Σ_{d=1..k} A_d·p^d, where A_d is the share of items that the first d of both orders have
+    in common, and k is ``depth``. It is the expected agreement for a user who continues to the next depth with
+    probability ``p``. p = 0.9 puts 86 % of the weight on the first ten ranks.
 
-    Ties: the mean over all ways to break them in x and, independently, in y. So an order with ties does not wholly
-    overlap with itself.
+    With ties, the mean over all ways to break the ties of x and, independently, of y. An order with ties therefore
+    overlaps with itself by less than 1.
 
-    Source: Webber, Moffat and Zobel (2010), Eq. 23; Corsi and Urbano (2024) for ties.
+    Parameters
+    ----------
+    x, y : array_like, shape (..., n)
+        Scores of the same n items (n ≥ 2).
+    p : float in (0, 1), default=0.9
+        Persistence: the probability of continuing to the next depth.
+    depth : int, optional
+        Evaluation depth k, from 1 to n. By default n.
 
+    Returns
+    -------
+    ndarray, shape (...)
+        Overlap, in [0, 1] or NaN.
+
+    Raises
+    ------
+    BadParameter
+        If ``p`` or ``depth`` is out of range, or if the last axes differ in length or have fewer than two items.
+
+    References
+    ----------
+    Webber, Moffat and Zobel (2010), Eq. 23; Corsi and Urbano (2024) for ties.
+
+    Examples
+    --------
     >>> round(float(rbo([4, 3, 2, 1], [3, 4, 2, 1])), 3)
     0.9
     """
     x, y = _scores(x, y)
     n = x.shape[-1]
     if not 0 < p < 1:
-        raise BadParameter(f"p={p!r}: the persistence is between 0 and 1, such as 0.9.")
+        raise BadParameter(f"p={p!r}: the persistence must be between 0 and 1, such as 0.9.")
     k = n if depth is None else depth
     if not isinstance(k, int | np.integer) or not 1 <= k <= n:
-        raise BadParameter(f"depth={depth!r} must be a whole number from 1 to the {n:,} things that are ordered.")
+        raise BadParameter(f"depth={depth!r} must be a whole number from 1 to {n:,}, the number of ordered items.")
 
     found = _by_rows(lambda x, y: _overlap(*_places(x), *_places(y), _weights(p, n, int(k))), x, y)
-    return np.where(_unknown(x, y), np.nan, np.clip(found, 0, 1))  # sums of floats may end a little beyond
+    return np.where(_unknown(x, y), np.nan, np.clip(found, 0, 1))  # rounding may exceed the range slightly
 
 
 def _scores(x: Any, y: Any) -> tuple[Array, Array]:
     x, y = rounded(x), rounded(y)
     if not x.ndim or not y.ndim or x.shape[-1] != y.shape[-1] or x.shape[-1] < 2:
         raise BadParameter(
-            f"scores of shapes {x.shape} and {y.shape}: the last axis must be that of the same two or more things."
+            f"scores of shapes {x.shape} and {y.shape}: the last axes must have the same length, two or more items."
         )
     return x, y
 
 
 def standardised(values: Array, weights: Array | None = None) -> Array:
-    """Less the mean and over the standard deviation along the last axis, NaN where that is 0; ``weights`` sum to 1."""
+    """Return values minus their mean, divided by their standard deviation, along the last axis.
+
+    Parameters
+    ----------
+    values : ndarray, shape (..., n)
+    weights : ndarray, shape (n,), optional
+        Weights that sum to 1.
+
+    Returns
+    -------
+    ndarray, shape (..., n)
+        NaN if the standard deviation is 0.
+    """
     w = np.full(values.shape[-1], 1 / values.shape[-1]) if weights is None else weights
     values = values - (w * values).sum(axis=-1, keepdims=True)
     spread = np.sqrt((w * values**2).sum(axis=-1, keepdims=True))
@@ -139,11 +215,11 @@ def _unknown(x: Array, y: Array) -> Array:
 
 def _pairs(x: Array) -> float:
     n = x.shape[-1]
-    return n * (n - 1) / 2  # no integer: the product of two such numbers would be too large for one
+    return n * (n - 1) / 2  # a float, because the product of two such numbers overflows an integer
 
 
 def _by_rows(of_rows: Callable[[Array, Array], Array], x: Array, y: Array) -> Array:
-    """From x and y [… × n] to numbers […]: ``of_rows`` sees some rows at a time, as [n × rows]."""
+    """Apply ``of_rows`` to chunks of x and y, passed as [n × rows]; map [… × n] to [...]."""
     shape, n = np.broadcast_shapes(x.shape[:-1], y.shape[:-1]), x.shape[-1]
     flat = [values.reshape(-1, n) for values in (x, y)]
     rows = [
@@ -159,7 +235,7 @@ def _by_rows(of_rows: Callable[[Array, Array], Array], x: Array, y: Array) -> Ar
 
 
 def _agreement(x: Array, y: Array) -> Array:
-    """C − D."""
+    """Return C − D, the number of concordant pairs minus that of discordant pairs."""
     if x.shape[-1] <= _LONG:
         return _by_rows(lambda x, y: _signs(x, y).sum(axis=0), x, y)
     from scipy.stats import kendalltau
@@ -172,8 +248,8 @@ def _agreement(x: Array, y: Array) -> Array:
 
 
 def _signs(x: Array, y: Array) -> Array:
-    """For each thing of [n × rows], with how many of those before it its pair is ordered alike, less oppositely."""
-    found = np.zeros(x.shape, np.min_scalar_type(-len(x)))  # the smallest integers that can count so many
+    """Count, for each item of [n × rows], the concordant minus the discordant pairs with the items before it."""
+    found = np.zeros(x.shape, np.min_scalar_type(-len(x)))  # smallest integer type that holds the counts
     for apart in range(1, len(x)):
         found[apart:] += _sign(x, apart) * _sign(y, apart)
     return found
@@ -185,31 +261,31 @@ def _sign(x: Array, apart: int) -> Array:
 
 
 def _ap(x: Array, y: Array) -> Array:
-    """τ_AP of [n × rows]."""
+    """Return τ_AP of [n × rows]."""
     order = np.argsort(-x, axis=0, kind="stable")
     x, y = np.take_along_axis(x, order, axis=0), np.take_along_axis(y, order, axis=0)
     weights = np.zeros(x.shape)
     weights[1:] = 1 / np.arange(1, len(x))[:, None]
-    group = _new(x).ravel(order="F").cumsum() - 1  # ties of a row
+    group = _new(x).ravel(order="F").cumsum() - 1  # groups of ties within a row
     tied = np.bincount(group, weights.ravel(order="F")) / np.bincount(group)
     return (tied[group].reshape(x.shape, order="F") * _signs(x, y)).sum(axis=0) / (len(x) - 1)
 
 
 def _new(ordered: Array) -> Array:
-    """Where, along the first axis, another score begins."""
+    """Return a mask of the positions along the first axis where the score differs from the one before."""
     new = np.ones(ordered.shape, bool)
     new[1:] = ordered[1:] != ordered[:-1]
     return new
 
 
 def _tied(x: Array) -> Array:
-    """How many pairs are tied in scores [… × n]."""
+    """Return the number of tied pairs of scores [… × n]."""
     ordered = np.moveaxis(np.sort(x, axis=-1), -1, 0)
     return _offsets(_new(ordered)).sum(axis=0)
 
 
 def _offsets(new: Array) -> Array:
-    """How many things that are tied with it come before a thing."""
+    """Return the position of each item within its group of ties, from 0."""
     place = np.arange(len(new)).reshape(-1, *[1] * (new.ndim - 1))
     return place - np.maximum.accumulate(np.where(new, place, 0), axis=0)
 
@@ -221,7 +297,7 @@ def _tied_in_both(x: Array, y: Array) -> Array:
 
 
 def _weights(p: float, n: int, k: int) -> Array:
-    """What a thing counts that both orders have among their first d: sums over d from 0 to n, times d⁰, d¹, d²."""
+    """Return cumulative weights of the depths d = 0 to n, times d⁰, d¹ and d²."""
     d = np.arange(1, n + 1)
     weights = np.where(d <= k, (1 - p) * p ** (d - 1.0) / d, 0)
     weights[k - 1] += p**k / k
@@ -231,8 +307,10 @@ def _weights(p: float, n: int, k: int) -> Array:
 
 
 def _overlap(above: Array, ends: Array, above_too: Array, ends_too: Array, sums: Array) -> Array:
-    """RBO of [n × rows]: where things tie from a to e, (d − a)/(e − a) of the ways to break ties have one among the
-    first d; of both orders together the product, and 1 beyond both e.
+    """Return the RBO of [n × rows].
+
+    If an item is tied over positions a to e, a share (d − a)/(e − a) of the ways to break the tie puts it among the
+    first d. For both orders together the share is the product of the two, and 1 beyond both e.
     """
     start = np.maximum(above, above_too)
     first, last = np.minimum(ends, ends_too), np.maximum(ends, ends_too)
@@ -245,7 +323,7 @@ def _overlap(above: Array, ends: Array, above_too: Array, ends_too: Array, sums:
 
 
 def _places(x: Array) -> tuple[Array, Array]:
-    """For each thing of [n × rows], how many are above it, and how many are above what is below it."""
+    """Return, for each item of [n × rows], the number of items above it, and of those above or tied with it."""
     order = np.argsort(-x, axis=0, kind="stable")
     ordered = np.take_along_axis(x, order, axis=0)
     place = np.arange(len(x))[:, None]

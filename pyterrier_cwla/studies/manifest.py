@@ -1,4 +1,4 @@
-"""The files of a report, and the manifest that lists them: a report replaces and removes no other file."""
+"""Files of a report and the manifest that lists them; a report never replaces or removes any other file."""
 
 from __future__ import annotations
 
@@ -20,24 +20,36 @@ _NAME = re.compile(r"report\.html|about\.json|tables/[^/\\]+\.(csv|parquet)|pict
 _WAY_OUT = "Move it away, or write the report to another folder."
 
 Hashes = Mapping[str, Collection[str]]
-"""SHA-256 of what each file may hold, by the file's name relative to the folder."""
+"""SHA-256 of the allowed contents of each file, by the file's name relative to the folder."""
 
 
 def write_files(folder: Path, contents: Mapping[str, bytes], title: str) -> str | None:
-    """Replace the report in a folder by these files, and list them in ``manifest.json``.
+    """Replace the report in a folder by the given files, and list them in ``manifest.json``.
 
-    Return what was replaced, as a part of a sentence, where it is the report of another study: of another title, or
-    with other contents of ``about.json`` (versions aside). Otherwise return None.
-
-    Files of an earlier report are removed if its manifest lists them and they are as it says. Before the first file is
-    written, everything is checked. The manifest lists the old and the new files while they are replaced, so that an
+    Files of an earlier report are removed if its manifest lists them and their hashes match. All checks are done before
+    the first file is written. While files are replaced, the manifest lists the old and the new files, so that an
     interrupted report can be written again; ``report.html`` is removed first and written last.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the report. Created if it does not exist.
+    contents : mapping of str to bytes
+        Contents of each file, by its name relative to the folder.
+    title : str
+        Title of the study.
+
+    Returns
+    -------
+    str or None
+        Description of the replaced report, if it is that of another study: another title, or other contents of
+        ``about.json`` (versions aside). Otherwise None.
 
     Raises
     ------
     BadParameter
-        If a file is in the way, if the user changed a file of the earlier report, if the manifest lists a path that no
-        report has, or if the folder cannot be made.
+        If another file is in the way, if the user changed a file of the earlier report, if the manifest lists a path
+        that no report has, or if the folder cannot be created.
     """
     old = check_folder(folder, contents)
     replaced = _other_study(folder, contents, title) if old else None
@@ -59,31 +71,51 @@ def write_files(folder: Path, contents: Mapping[str, bytes], title: str) -> str 
 
 
 def file_names(tables: Iterable[str], pictures: Iterable[str]) -> list[str]:
-    """The files of a report with tables and pictures of these names."""
+    """Return the file names of a report that has tables and pictures of these names."""
     files = [f"tables/{name}.{suffix}" for name in tables for suffix in ("parquet", "csv")]
     files += [f"pictures/{name}.{suffix}" for name in pictures for suffix in ("svg", "png")]
     return [PAGE, ABOUT, *files]
 
 
 def check_folder(folder: Path, names: Iterable[str], inputs: Collection[Path] = ()) -> dict[str, list[str]]:
-    """Return what the manifest of a folder lists, and check that a report of these names may be written there.
+    """Return the files in the manifest of a folder, and check that a report with these file names may be written there.
 
-    ``inputs``: files that are read, and must be neither replaced nor removed.
+    Parameters
+    ----------
+    folder : Path
+        Folder of the report.
+    names : iterable of str
+        Names of the files to write, relative to the folder.
+    inputs : collection of Path, default=()
+        Input files, which the report must neither replace nor remove.
+
+    Returns
+    -------
+    dict
+        SHA-256 hashes of each listed file, by name.
+
+    Raises
+    ------
+    BadParameter
+        If a name is not that of a file of a report, or if another file is in the way.
     """
     listed = _listed(folder)
     for name in {**listed, **dict.fromkeys(names)}:
         if not _NAME.fullmatch(name):
-            raise BadParameter(f"{name!r} is no name of a file of a report; tables and pictures have plain names.")
+            raise BadParameter(
+                f"{name!r} is not a valid file name of a report: names of tables and pictures contain no slashes."
+            )
         _check_file(folder, name, listed, inputs)
     return listed
 
 
 def cannot_write(folder: Path, error: OSError, option: str = "") -> BadParameter:
+    """Return the error for a folder that cannot be written to."""
     return BadParameter(f"{option}{folder}: cannot be written to ({error.strerror}).")
 
 
 def _listed(folder: Path) -> dict[str, list[str]]:
-    """What the manifest lists; nothing where there is none."""
+    """Return the files in the manifest, or none if there is no manifest."""
     path = folder / MANIFEST
     if not os.path.lexists(path):
         return {}
@@ -95,22 +127,24 @@ def _listed(folder: Path) -> dict[str, list[str]]:
         raise BadParameter(f"{path}: is in the way: it is not the manifest of a report. {_WAY_OUT}")
     for name in listed:
         if not _NAME.fullmatch(name):
-            raise BadParameter(f"{path}: lists {name!r}, which is no file of a report. {_WAY_OUT}")
+            raise BadParameter(f"{path}: lists {name!r}, which is not a file of a report. {_WAY_OUT}")
     return listed
 
 
 def _other_study(folder: Path, contents: Mapping[str, bytes], title: str) -> str | None:
-    """The study whose report is in a folder, where it is not the one that is written."""
+    """Describe the study whose report is in the folder, or return None if it is the study being written."""
     before = json.loads((folder / MANIFEST).read_text("utf-8")).get("study")
     if before != title:
         return f"the report of another study, {before!r}" if isinstance(before, str) else "the report of another study"
     try:
         old = json.loads((folder / ABOUT).read_bytes())
-    except (OSError, ValueError, RecursionError):  # of a report that was interrupted
+    except (OSError, ValueError, RecursionError):  # an interrupted report
         return None
     new = json.loads(contents[ABOUT])
     names = [name for name in {**old, **new} if name != "version"]
-    differ = [name for name in names if json.dumps(old.get(name)) != json.dumps(new.get(name))]  # NaN equals itself
+    differ = [
+        name for name in names if json.dumps(old.get(name)) != json.dumps(new.get(name))
+    ]  # as text, NaN equals NaN
     return f"an earlier report of {title!r}, with other {', '.join(differ)}" if differ else None
 
 
@@ -119,7 +153,7 @@ def _are_hashes(value: object) -> bool:
 
 
 def _check_file(folder: Path, name: str, listed: Hashes, inputs: Collection[Path]) -> None:
-    """Raise BadParameter where the place of a file is taken by anything else than the file that is listed."""
+    """Raise BadParameter if the path of a file is taken by anything other than the listed file."""
     path = folder / name
     for place, fits in ((path.parent, path.parent == folder or path.parent.is_dir()), (path, path.is_file())):
         if place != folder and os.path.lexists(place) and (place.is_symlink() or not fits):

@@ -1,5 +1,5 @@
 "use strict";
-// Sorts a table by the column whose head is pressed; what has no value stays below.
+// Sorts a table by the column whose header is clicked; rows without a value stay at the bottom.
 for (const button of document.querySelectorAll("th button")) {
   button.addEventListener("click", () => {
     const head = button.parentElement, column = head.cellIndex;

@@ -1,4 +1,4 @@
-"""Writes a study to a folder: tables, pictures, and one HTML page that holds all of it and needs nothing else."""
+"""Write the report of a study: tables, pictures, and one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -20,13 +20,23 @@ from ..errors.sanitise import harmless
 from ..errors.user_warnings import warn
 from .manifest import ABOUT, PAGE, write_files
 
-_MOST = 300  # rows of a table that stand in the page; files have them all
-_LOOKS: Any = {"svg.hashsalt": "pyterrier_cwla", "svg.fonttype": "path"}  # equal pictures are equal files
+_MOST = 300  # rows of a table shown in the page; the files contain all rows
+_LOOKS: Any = {"svg.hashsalt": "pyterrier_cwla", "svg.fonttype": "path"}  # equal pictures give equal files
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table of a study: what it is called, what a reader must know of it, and the numbers."""
+    """A table of a study.
+
+    Parameters
+    ----------
+    title : str
+        Title of the table.
+    caption : str
+        Caption: sample sizes, intervals and explanations of columns.
+    frame : DataFrame
+        Rows and columns of the table.
+    """
 
     title: str
     caption: str
@@ -35,14 +45,27 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A picture of a study: how it is drawn on matplotlib axes (None: new ones), and the numbers that it shows."""
+    """A picture of a study.
+
+    Parameters
+    ----------
+    title : str
+        Title of the picture.
+    caption : str
+        Caption: sample sizes, intervals and explanations of marks.
+    draw : callable
+        Function that draws the picture on matplotlib axes, its only argument; None creates new axes.
+    data : DataFrame
+        Numbers shown in the picture.
+    size : tuple of float, default=(7.0, 3.6)
+        Width and height in inches.
+    """
 
     title: str
     caption: str
     draw: Callable[[Any], Any]
     data: pd.DataFrame
     size: tuple[float, float] = (7.0, 3.6)
-    """Width and height in inches."""
 
 
 def write_report(
@@ -53,10 +76,28 @@ def write_report(
     pictures: Mapping[str, Picture],
     said: Mapping[str, Sequence[str]],
 ) -> Path:
-    """Write a report to a folder, in the place of the one that the folder's manifest lists; return the page.
+    """Write a report to a folder and return the path of its page.
 
     The files are ``tables/*.parquet`` and ``.csv``, ``pictures/*.svg`` and ``.png``, ``about.json``, ``report.html``
-    and ``manifest.json``. ``said``: sentences under their headings.
+    and ``manifest.json``. An earlier report that the folder's manifest lists is replaced.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the report. Created if it does not exist.
+    title : str
+        Title of the study.
+    about : mapping
+        Version, measures, seeds, sizes and hash of the input of the study.
+    tables, pictures : mapping of str to Table or Picture
+        Tables and pictures by file name.
+    said : mapping of str to sequence of str
+        Sentences of the study, by heading.
+
+    Returns
+    -------
+    Path
+        The HTML page.
     """
     template = _template()
     contents: dict[str, bytes] = {}
@@ -77,7 +118,7 @@ def write_report(
     contents[PAGE] = page.encode()
     replaced = write_files(folder, contents, title)
     if replaced is not None:
-        warn(f"replaced {replaced}, in {folder}. To keep both, write each study to a folder of its own.")
+        warn(f"replaced {replaced}, in {folder}. To keep both, write each study to a separate folder.")
     return folder / PAGE
 
 
@@ -86,7 +127,7 @@ def _template() -> Any:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
         raise CWLAError("reports need jinja2: pip install 'pyterrier-cwla[studies]'.") from None
-    # All that stands in the page is escaped, but for style and script, which are ours.
+    # Everything in the page is escaped except our own style and script.
     environment = Environment(
         loader=PackageLoader(__package__, "."), autoescape=True, undefined=StrictUndefined, finalize=_sanitised
     )
@@ -94,19 +135,19 @@ def _template() -> Any:
 
 
 def _sanitised(value: Any) -> Any:
-    """What the template shows, before it is escaped."""
+    """Sanitise a value of the template before it is escaped."""
     return harmless(value) if type(value) is str else value
 
 
 class _Cell(NamedTuple):
     text: str
     key: str
-    """What the column is sorted by."""
+    """Sort key of the cell."""
     number: bool
 
 
 class _Shown(NamedTuple):
-    """A table as the page has it."""
+    """A table as shown in the page."""
 
     title: str
     caption: str
@@ -116,15 +157,17 @@ class _Shown(NamedTuple):
 
 
 def _written(table: Table, path: str, contents: dict[str, bytes]) -> _Shown:
-    """The table as the page has it; its files are added to the contents."""
+    """Return the table for the page, and add its files to ``contents``."""
     frame = table.frame
     if frame.index.names == [None]:
         frame = frame.reset_index(drop=True)
-    else:  # a measure may be called what the index is
+    else:  # a measure may have the same name as the index
         frame = frame.reset_index(names=[f"{n}_" if n in frame.columns else str(n) for n in frame.index.names])
     frame.columns = [" ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame.columns]
     mixed = [name for name in frame if pd.api.types.infer_dtype(frame[name], skipna=True).startswith("mixed")]
-    frame = frame.astype(dict.fromkeys(mixed, str))  # numbers and texts, as of several parameters
+    frame = frame.astype(
+        dict.fromkeys(mixed, str)
+    )  # numbers and texts in one column, for example values of several parameters
     contents[f"{path}.parquet"] = frame.to_parquet(index=False)
     contents[f"{path}.csv"] = frame.to_csv(index=False).encode()
     columns = [_cells(frame[name].head(_MOST)) for name in frame]
@@ -143,7 +186,7 @@ def _cells(column: pd.Series) -> list[_Cell]:
 
 
 def _decimal(value: float) -> str:
-    """Four decimals, or what a smaller number needs to be seen."""
+    """Format a number with four decimals, or in scientific notation if it is smaller."""
     if np.isnan(value):
         return "–"
     if np.isinf(value):
@@ -161,7 +204,7 @@ class _Figure(NamedTuple):
 
 
 def _drawn(picture: Picture, path: str, contents: dict[str, bytes]) -> _Figure:
-    """The picture as the page has it; its files are added to the contents."""
+    """Return the picture for the page, and add its files to ``contents``."""
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
@@ -180,7 +223,7 @@ def _drawn(picture: Picture, path: str, contents: dict[str, bytes]) -> _Figure:
 
 
 def _said(value: Any) -> str:
-    """What ``about`` says, to be read: lists and dicts in a line."""
+    """Format a value of ``about``: lists and dicts in one line."""
     if isinstance(value, dict):
         return (
             ", ".join(name if str(name) == str(said) else f"{name}: {said}" for name, said in value.items()) or "none"

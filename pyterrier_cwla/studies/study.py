@@ -1,4 +1,4 @@
-"""What every study has in common: tables, pictures with their data, and what was found, in sentences."""
+"""Base class of studies: tables, pictures with their data, and findings as sentences."""
 
 from __future__ import annotations
 
@@ -11,49 +11,55 @@ from .report import Picture, Table, write_report
 
 
 class Study:
-    """What a study found. Subclasses are frozen dataclasses that say what stands in the tables and pictures.
+    """Result of a study. Subclasses are frozen dataclasses that define the tables, pictures and sentences.
 
-    ``about``: what to report with it: the package's version, the canonical measures, seeds, sizes, a hash of the input.
+    Attributes
+    ----------
+    title : str
+        Title of the report.
+    about : dict
+        Data to report with the study: version of the package, canonical measures, seeds, sizes, hash of the input.
+    always_tables, always_pictures : tuple of str
+        Names of the tables and pictures that every study of this class has. They are known before the study is
+        computed; a study may have others.
     """
 
     title: str = ""
     about: dict[str, Any]
     always_tables: ClassVar[tuple[str, ...]] = ()
-    """Names of tables that every study of this class has, known before it is computed; it may have others."""
     always_pictures: ClassVar[tuple[str, ...]] = ()
-    """The same of pictures."""
 
     def tables(self) -> dict[str, Table]:
-        """The tables by the names of their files."""
+        """Return the tables of the report by file name."""
         raise NotImplementedError
 
     def pictures(self) -> dict[str, Picture]:
-        """The pictures by the names of their files."""
+        """Return the pictures of the report by file name."""
         raise NotImplementedError
 
     def findings(self) -> list[str]:
-        """What was found, a sentence each, with its uncertainty."""
+        """Return the findings, one sentence each, with their uncertainty."""
         raise NotImplementedError
 
     def limits(self) -> list[str]:
-        """What must not be concluded from it, a sentence each."""
+        """Return conclusions that the study does not support, one sentence each."""
         return []
 
     def report(self, folder: str | Path) -> Path:
-        """Write tables (Parquet, CSV), pictures (SVG, PNG) and one HTML page that holds all of it.
+        """Write tables (Parquet, CSV), pictures (SVG, PNG) and one HTML page that contains all of them.
 
         Needs matplotlib and jinja2.
 
         Parameters
         ----------
         folder : str or Path
-            Made where it does not exist. ``manifest.json`` lists the files of the report; an earlier report in the
+            Created if it does not exist. ``manifest.json`` lists the files of the report; an earlier report in the
             folder is replaced.
 
         Returns
         -------
         Path
-            The page.
+            The HTML page.
 
         Warns
         -----
@@ -63,12 +69,13 @@ class Study:
         Raises
         ------
         BadParameter
-            If a file that no report wrote, or that was changed since, is in the way; then nothing is written.
+            If a file is in the way that no report wrote, or that was changed since it was written. Nothing is written
+            then.
         """
         return write_report(Path(folder), self.title, self.about, self.tables(), self.pictures(), self.said())
 
     def said(self) -> dict[str, list[str]]:
-        """The sentences under their headings."""
+        """Return the sentences of the study by heading."""
         said = {"What was found": self.findings(), "What not to conclude": self.limits()}
         return {heading: sentences for heading, sentences in said.items() if sentences}
 

@@ -1,4 +1,4 @@
-"""Measures with open parameters: a text with ``$name`` in it, or a function, and the ranges in which values lie."""
+"""Templates of measures with open parameters, and ranges of parameter values."""
 
 from __future__ import annotations
 
@@ -16,16 +16,22 @@ from ..measures.sessions import of_sessions
 Array = np.ndarray
 Values = dict[str, Any]
 
-_DIGITS = 4  # that a searched number has: its uncertainty is larger by far
+_DIGITS = 4  # significant digits of searched values: their uncertainty is much larger
 
 
 @dataclass(frozen=True)
 class Template:
     """A measure as a function of parameters.
 
-    ``source``: a text with a ``$name`` for each parameter, such as ``"RBP(p=$phi,rel=1)"`` (``string.Template``, since
-    specs have braces of their own), or a function that takes the parameters by name and returns a measure or its text.
+    Parameters
+    ----------
+    source : str or callable
+        Text with a ``$name`` for each parameter, such as ``"RBP(p=$phi,rel=1)"``, or a function that takes the
+        parameters by name and returns a measure or its text. Texts follow ``string.Template``, because specs themselves
+        contain braces.
 
+    Examples
+    --------
     >>> Template("TBG(half_life=$h)").measure({"h": 31})
     TBG(half_life=31)
     """
@@ -34,11 +40,11 @@ class Template:
 
     @classmethod
     def of(cls, given: str | Callable[..., Any] | Template) -> Template:
-        """From its source, or a template as it is."""
+        """Return a template made from its source; a template is returned unchanged."""
         return given if isinstance(given, Template) else cls(given)
 
     def measure(self, values: Mapping[str, Any]) -> Measure:
-        """The measure with these values; an error names them."""
+        """Return the measure with these parameter values; errors name the values."""
         try:
             made = Text(self.source).substitute(values) if isinstance(self.source, str) else self.source(**values)
             return of_sessions([made])[0]
@@ -46,18 +52,18 @@ class Template:
             raise type(error)(f"with {said(values)}: {error}") from error
 
     def check(self, names: Sequence[str]) -> None:
-        """Each parameter has a place in the text, and each place a parameter."""
+        """Check that each parameter has a placeholder in the text, and each placeholder a parameter."""
         if not isinstance(self.source, str):
             if not callable(self.source):
                 raise BadParameter(f"a template is a text with $names or a function, not {self.source!r}.")
             return
         text = Text(self.source)
         if not text.is_valid():
-            raise BadParameter(f"{self.source!r}: a parameter is written $name, and a dollar $$.")
+            raise BadParameter(f"{self.source!r}: write a parameter as $name, and a dollar sign as $$.")
         places = text.get_identifiers()
         for name in places:
             if name not in names:
-                raise BadParameter(f"{self.source!r} has ${name}, and no range is given for it. {near(name, names)}")
+                raise BadParameter(f"{self.source!r} has ${name}, but no range is given for it. {near(name, names)}")
         for name in names:
             if name not in places:
                 raise BadParameter(f"{self.source!r} has no ${name}; it has {some(f'${p}' for p in places) or 'none'}.")
@@ -68,10 +74,18 @@ class Template:
 
 @dataclass(frozen=True)
 class Range:
-    """Where the values of a parameter lie: numbers between two ends, or one of a list.
+    """Values of a parameter: the numbers between two ends, or a list of choices.
 
-    Places are numbers from 0 to 1: of numbers the way from the lower end to the upper one, of their logarithms where
-    the upper is 100 times the lower or more; of a list the number of the value.
+    A position in a range is a number from 0 to 1. For numbers it is the relative distance from the lower end to the
+    upper end, on a logarithmic scale if the upper end is at least 100 times the lower. For a list it is proportional to
+    the index of the value.
+
+    Parameters
+    ----------
+    low, high : float
+        Ends of the range.
+    choices : tuple, default=()
+        Values of a list; if there are any, ``low`` and ``high`` are ignored.
     """
 
     low: float = 0.0
@@ -80,36 +94,37 @@ class Range:
 
     @classmethod
     def of(cls, given: Any, name: str) -> Range:
-        """From (low, high), a ``range`` of whole numbers, or a list of values."""
+        """Return the range given by (low, high), a ``range`` of whole numbers, or a list of values."""
         if isinstance(given, Range):
             return given
         if isinstance(given, tuple) and len(given) == 2 and all(isinstance(end, int | float) for end in given):
             if not (np.isfinite(given).all() and given[0] < given[1]):
-                raise BadParameter(f"the range of {name}, {given!r}, must go from a number to a higher one.")
+                raise BadParameter(f"the range of {name}, {given!r}, must go from a number to a higher number.")
             return cls(float(given[0]), float(given[1]))
         if isinstance(given, range | list | np.ndarray):
             choices = tuple(v.item() if isinstance(v, np.generic) else v for v in given)
             if len(set(map(repr, choices))) == len(choices) > 0:
                 return cls(choices=choices)
-            raise BadParameter(f"the values of {name} must be several, each once, not {given!r}.")
+            raise BadParameter(f"the values of {name} must be a non-empty list without duplicates, not {given!r}.")
         raise BadParameter(
-            f"the range of {name} is (low, high) for numbers, range(…) for whole ones, or a list of values; not"
+            f"the range of {name} must be (low, high) for numbers, range(…) for whole numbers, or a list of values; not"
             f" {given!r}."
         )
 
     @property
     def log(self) -> bool:
+        """Whether the scale is logarithmic."""
         return not self.choices and self.low > 0 and self.high / self.low >= 100
 
     def value(self, place: float) -> Any:
-        """What stands at a place."""
+        """Return the value at a position in [0, 1]."""
         if self.choices:
             return self.choices[min(int(place * len(self.choices)), len(self.choices) - 1)]
         along = self.low * (self.high / self.low) ** place if self.log else self.low + (self.high - self.low) * place
         return min(max(float(f"{along:.{_DIGITS}g}"), self.low), self.high)
 
     def grid(self, points: int) -> list[Any]:
-        """So many values, evenly; of a list all, in order."""
+        """Return ``points`` evenly spaced values; for a list, all values in order."""
         return list(self.choices) or list(dict.fromkeys(self.value(place) for place in np.linspace(0, 1, points)))
 
     def __contains__(self, value: Any) -> bool:
@@ -126,5 +141,5 @@ class Range:
 
 
 def said(values: Mapping[str, Any]) -> str:
-    """Parameters as one reads them: ``h=31, s1=0.2``."""
+    """Format parameters for display: ``h=31, s1=0.2``."""
     return ", ".join(f"{name}={value}" for name, value in values.items())

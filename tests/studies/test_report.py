@@ -155,7 +155,7 @@ def test_a_manifest_lists_files_of_a_report_only(name, tmp_path):
     folder.mkdir()
     sha256 = hashlib.sha256(victim.read_bytes()).hexdigest()
     (folder / "manifest.json").write_text(json.dumps({"files": {name: [sha256]}}))
-    with pytest.raises(CWLAError, match=r"manifest\.json: lists .*, which is no file of a report"):
+    with pytest.raises(CWLAError, match=r"manifest\.json: lists .*, which is not a file of a report"):
         Plain().report(folder)
     assert victim.read_text() == "of the user"
     assert list(folder.iterdir()) == [folder / "manifest.json"]
@@ -187,7 +187,7 @@ def test_links_are_not_followed(link, tmp_path):
 
 def test_a_name_that_leaves_the_folder_is_refused(tmp_path):
     for name in ("../x", "a/b", "/x", "a\\b"):
-        with pytest.raises(CWLAError, match="is no name of a file of a report"):
+        with pytest.raises(CWLAError, match="is not a valid file name of a report"):
             Plain(name).report(tmp_path / "folder")
     assert not list(tmp_path.iterdir())
 

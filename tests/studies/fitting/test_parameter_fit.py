@@ -462,11 +462,11 @@ def test_thousands_of_candidates_leave_nothing_behind():
     ("template", "ranges", "more", "says"),
     [
         ("RBP(p=$p,rel=1)", {}, {}, "nothing to fit"),
-        ("RBP(p=$p,rel=1)", {"q": (0, 1)}, {}, r"has \$p, and no range is given for it"),
+        ("RBP(p=$p,rel=1)", {"q": (0, 1)}, {}, r"has \$p, but no range is given for it"),
         ("RBP(p=$p,rel=1)", {"p": (0, 1), "q": (0, 1)}, {}, r"has no \$q"),
-        ("RBP(p=$p,rel=1)", {"p": (1, 0)}, {}, "must go from a number to a higher one"),
+        ("RBP(p=$p,rel=1)", {"p": (1, 0)}, {}, "must go from a number to a higher number"),
         ("RBP(p=$p,rel=1)", {"p": 0.5}, {}, r"the range of p is \(low, high\)"),
-        ("RBP(p=$p,rel=1)", {"p": []}, {}, "must be several"),
+        ("RBP(p=$p,rel=1)", {"p": []}, {}, "must be a non-empty list"),
         ("RBP(p=$p,rel=1)", {"p": [0.5, 1.5]}, {}, "with p=1.5: "),
         ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"objective": "person"}, "Near: 'pearson'"),
         (
