@@ -1,4 +1,4 @@
-"""What there is: every measure and every function of the language as a record, for the command line and for docs."""
+"""Records of all measures and all functions of the language, for the command line and the documentation."""
 
 from __future__ import annotations
 
@@ -20,62 +20,64 @@ from .counting import COUNTS
 from .sessions import esNDCG, nsDCG, sDCG
 from .wrappers import MEASURES
 
-#: The kinds of things there are, and the question that each answers.
+#: The kinds of entries, each with its heading.
 KINDS = {
     "measure": "Measures of this package",
     "ir_measures": "Measures of ir_measures that are computed here, at ir_measures' values",
-    "session": "measures of sessions: what did the queries of a session find together? evaluate_sessions computes them",
+    "session": "measures of sessions: what do the queries of a session find together? evaluate_sessions computes them",
     "gain": "gain r: what is a grade worth?",
     "effort": "effort e: what does it cost to examine a document?",
     "continuation": "continuation C(i): does the user go on from rank i?",
-    "aggregation": "aggregation A(i): what does a user feel who leaves at rank i?",
+    "aggregation": "aggregation A(i): what is the value for a user who leaves at rank i?",
     "discount": "discount φ(i), for utility(φ): what is a gain at rank i worth?",
-    "norm": "normaliser N: divided by what?",
+    "norm": "normaliser N: what is the score divided by?",
 }
 _NORMS = {
-    "none": "Nothing: the score is Σ L·A.",
-    "ideal": "What the best ranking of the judged documents gets.",
-    "all": "The query's total gain, retrieved or not.",
-    "mean": "The mean gain of the query's relevant documents, retrieved or not.",
-    "unlimited": "What an unlimited supply of the best documents, of no length, gets.",
+    "none": "No normaliser: the score is Σ L·A.",
+    "ideal": "Score of the best ranking of the judged documents.",
+    "all": "Total gain of the query's documents, retrieved or not.",
+    "mean": "Mean gain of the query's relevant documents, retrieved or not.",
+    "unlimited": "Score of an infinite list of documents with the best gain and no words.",
 }
 _KINDS_OF = {"C": "continuation", "A": "aggregation"}
 _ENDS = {
-    "open": "The list is infinite: users go on beyond what was retrieved, where nothing is gained.",
-    "stop": "Everybody leaves at the last retrieved item.",
+    "open": "The list is infinite: users continue beyond the retrieved items, at ranks without gain.",
+    "stop": "All users leave at the last retrieved item.",
 }
 
-#: What a parameter means that stands in many measures, or whose function says it by its symbol.
+#: The meaning of parameters that many measures share, or that a docstring names only by their symbol.
 _MEANS = {
-    "gain": "what a grade is worth",
-    "effort": "what a document costs",
-    "norm": "what the score is divided by",
-    "end": "where the list ends",
+    "gain": "the value of each grade",
+    "effort": "the cost of each document",
+    "norm": "the normaliser: the score is divided by it",
+    "end": "the end of the list: open, at the last retrieved item, or at a rank",
     "cutoff": "the k of @k",
-    "beta": "how much gains count beside numbers of relevant documents",
+    "beta": "the weight of cumulated gains relative to counts of relevant documents",
     "rel": "the lowest grade that is relevant",
-    "min_rel": "the highest grade that gains nothing",
+    "min_rel": "the highest grade without gain",
     "max_rel": "the highest grade of the judgments",
-    "unseen": "the effort of a document that was not retrieved, where effort cannot tell",
-    "lengths": "the words of each document; without it, the run's doc_length",
-    "missing": "what to do without a document's length: error, or the mean of the others",
-    "judged_only": "whether documents that are unjudged or have a negative grade are taken out of the rankings first",
-    "duplicates": "which documents repeat others, and so have no words to read",
-    "duplicate_gain": "whether a duplicate gains what its grade does, or nothing",
+    "unseen": "the effort of a document that was not retrieved, if the effort function does not give it",
+    "lengths": "the number of words of each document; by default the run's column doc_length",
+    "missing": "the treatment of documents without a length: an error, or the mean length of the others",
+    "judged_only": "whether unjudged documents and documents with a negative grade are removed from the rankings first",
+    "duplicates": "clusters of duplicate documents; a duplicate takes no time to read",
+    "duplicate_gain": "whether a duplicate has the gain of its grade, or none",
     "half_life": "the effort after which half of the users have left",
-    "summary_seconds": "the time that a summary takes, T_S",
-    "seconds_per_word": "the time that a word takes, a",
-    "seconds_per_document": "the time that a document takes beyond its words, b",
+    "summary_seconds": "the time to read a summary, T_S",
+    "seconds_per_word": "the time to read a word, a",
+    "seconds_per_document": "the time for a document besides its words, b",
     "p_click_relevant": "P(C=1|R=1)",
     "p_click_nonrelevant": "P(C=1|R=0)",
-    "p_click": "P(C=1|g), grade by grade",
-    "p_save": "P(S=1|R=1), or P(S=1|g), grade by grade",
-    "seconds": "the time that a document of each grade takes",
-    "calibration": "a log's own values for the times, probabilities and half-life that are not given",
-    "credit": "whether a gain comes when its document is reached, or evenly while it is read",
+    "p_click": "P(C=1|g), by grade",
+    "p_save": "P(S=1|R=1), or P(S=1|g) by grade",
+    "seconds": "the time to read a document, by grade",
+    "calibration": "a calibration, for the times, probabilities and the half-life that are not given",
+    "credit": "whether users gain from a document on arrival, or evenly while they read it",
 }
 
-#: What a docstring tells apart from its first line and its formula.
+#: The sections of a docstring that are not part of the formula.
+_SECTIONS = re.compile(r"^(Attributes|Examples|Notes|Parameters|Raises|References|Returns|Yields)\n-{3,}$", re.M)
+#: The fields of the text before the sections, besides the first line and the formula.
 _FIELDS = {
     "example": r"^(>>> .*?)(?=\n\s*\n(?!>>> )|\Z)",
     "source": r"^Source: (.*?)\.?$(?=\n\s*\n|\Z)",
@@ -86,7 +88,19 @@ _FIELDS = {
 
 @dataclass(frozen=True)
 class Given:
-    """A parameter: what it may be, and its default where it has one."""
+    """A parameter of an entry.
+
+    Attributes
+    ----------
+    name : str
+        The name; a leading ``*`` marks a parameter that takes several values.
+    allowed : str
+        The allowed values, in words.
+    required : bool
+        Whether the parameter has no default.
+    default : object, default=None
+        The default value of a parameter that is not required.
+    """
 
     name: str
     allowed: str
@@ -95,6 +109,7 @@ class Given:
 
     @classmethod
     def of(cls, parameter: Parameter) -> Given:
+        """Return the record of a declared parameter."""
         default = None if parameter.required or parameter.many else parameter.default
         allowed = "as ir_measures has it" if parameter.allowed is None else str(parameter.allowed)
         if isinstance(parameter.allowed, SpecOf | Named):
@@ -108,16 +123,17 @@ class Given:
 
     @property
     def means(self) -> str:
-        """What it means, where it means the same in all that have it."""
+        """Meaning of the parameter; empty if it differs between the entries with this parameter."""
         return _MEANS.get(self.name, "")
 
     @property
     def written(self) -> str:
+        """Name, with the default if there is one: ``rel=1``."""
         return self.name if self.required else f"{self.name}={self.default!r}"
 
     @property
     def briefly(self) -> str:
-        """Name, default and range in one breath: ``rel=1 in [1, ∞), whole``, ``missing='error' (or 'mean')``."""
+        """Name, default and range in one line: ``rel=1 in [1, ∞), whole``, ``missing='error' (or 'mean')``."""
         allowed = re.sub(r" of the language, or your own$|(, such as .*)|: .*|^a number ?|^numbers ?", "", self.allowed)
         allowed = re.sub(r"^a whole number in (.*)", r"in \1, whole", allowed)
         if isinstance(self.default, str) and allowed.startswith("'"):
@@ -128,7 +144,29 @@ class Given:
 
 @dataclass(frozen=True)
 class Entry:
-    """One of the things there are."""
+    """A measure, a function of the language or a normaliser.
+
+    Attributes
+    ----------
+    kind : str
+        One of :data:`KINDS`.
+    name, signature : str
+        The name, and the name with the parameters of a function or ``@k`` of a measure.
+    says : str
+        A summary of one sentence.
+    source : str, default=""
+        The paper, with the equation.
+    parameters : tuple of Given
+        The parameters.
+    formula : str, default=""
+        The formula and what has to be said about it, in paragraphs.
+    units, range : str, default=""
+        The unit and the interval of the values.
+    example : str, default=""
+        A runnable example in the form of a Python session.
+    parts : mapping of str to str, optional
+        For measures with a user model: gain, effort, C, A, norm and end, in the notation of the language.
+    """
 
     kind: str
     name: str
@@ -141,30 +179,47 @@ class Entry:
     range: str = ""
     example: str = ""
     parts: Mapping[str, str] | None = None
-    """For measures: their gain, effort, C, A, normaliser and end, as the language writes them."""
 
     def record(self) -> dict[str, Any]:
+        """Return the fields that are not empty as a dict."""
         return {name: value for name, value in asdict(self).items() if value not in ("", None)}
 
 
 def entries() -> list[Entry]:
-    """All there is, kind by kind."""
+    """Return all entries, grouped by kind."""
     return [*_measures(), *_theirs(), *_sessions(), *_language(), *_norms()]
 
 
 def find(name: str) -> list[Entry]:
-    """What has this name, as it is written in a measure: ``rbp``, ``rbp(0.8)``, ``nDCG@10``, ``MAP``, ``tbg``."""
+    """Return the entries with a name.
+
+    Parameters
+    ----------
+    name : str
+        The name, with or without parameters and cutoff; upper and lower case are the same: ``rbp``, ``rbp(0.8)``,
+        ``nDCG@10``, ``MAP``, ``tbg``.
+
+    Returns
+    -------
+    list of Entry
+        One entry, or several if things of different kinds have the same name.
+
+    Raises
+    ------
+    UnknownSpec
+        If no entry has this name.
+    """
     word = re.split(r"[(@]", name.strip())[0]
-    all_there_is = entries()
+    known_entries = entries()
     other = ir_measures.measures.registry.get(word)
     for known in (word, getattr(other, "NAME", word), word.lower()):
-        found = [e for e in all_there_is if e.name == known] or [e for e in all_there_is if e.name.lower() == known]
+        found = [e for e in known_entries if e.name == known] or [e for e in known_entries if e.name.lower() == known]
         if found:
             return found
     if other is not None:
         raise UnknownSpec(f"{word} is a measure of ir_measures that is not computed here.")
-    like_it = near(word, {e.name for e in all_there_is})
-    like_it = like_it if like_it.startswith("Near") else "`pyterrier-cwla measures` lists all there is."
+    like_it = near(word, {e.name for e in known_entries})
+    like_it = like_it if like_it.startswith("Near") else "`pyterrier-cwla measures` lists all names."
     raise UnknownSpec(f"nothing has the name {word!r}. {like_it}")
 
 
@@ -197,7 +252,7 @@ def _of_row(kind: str, row: Row) -> Entry:
 
 
 def _chosen(row: Row, role: str, named: Mapping[str, Any]) -> str:
-    """One of a row's choices as text, with its default where a parameter makes it."""
+    """Return one choice of a row as text, with the defaults of the parameters that it depends on."""
     choice = getattr(row, role)
     try:
         text = str(choice(named) if callable(choice) else choice)
@@ -207,7 +262,7 @@ def _chosen(row: Row, role: str, named: Mapping[str, Any]) -> str:
 
 
 def _by_name(role: str, text: str) -> str:
-    """Says which parameter is which where a measure calls it otherwise: ``rbp(p)`` is ``rbp(phi=p)``."""
+    """Write arguments by keyword if a measure has other names for them: ``rbp(p)`` becomes ``rbp(phi=p)``."""
     part = TABLES.get(_KINDS_OF.get(role, role), {}).get(text.split("(")[0])
     call = ast.parse(text, mode="eval").body
     if part is None or not isinstance(call, ast.Call):
@@ -219,7 +274,7 @@ def _by_name(role: str, text: str) -> str:
 
 
 def _of_declaration(kind: str, measure: Measure, name: str, document: str | None = None) -> Entry:
-    """A measure as ir_measures sees it."""
+    """Return the entry of a measure, from its declaration for ir_measures."""
     parameters = tuple(
         Given(
             parameter,
@@ -234,15 +289,20 @@ def _of_declaration(kind: str, measure: Measure, name: str, document: str | None
 
 
 def _read(document: str | None) -> dict[str, Any]:
-    """What a docstring says in its first line, its example, source, units and range; all the rest is its formula."""
+    """Return the fields of a docstring; text that belongs to no other field is the formula."""
     says, _, rest = inspect.cleandoc(document or "").partition("\n")
     found = {"says": says.replace("``", "")}
+    rest, *titled = _SECTIONS.split(rest)
+    sections = dict(zip(titled[::2], map(str.strip, titled[1::2]), strict=True))
     for name, pattern in _FIELDS.items():
         match = re.search(pattern, rest, re.M | re.S)
         text = match.group(1) if match else ""
         found[name] = text if name == "example" else " ".join(text.split())
         rest = rest.replace(match.group(0), "", 1) if match else rest
-    return {**found, "formula": rest.strip()}
+    found["example"] = found["example"] or sections.get("Examples", "")
+    found["source"] = found["source"] or " ".join(sections.get("References", "").split()).removesuffix(".")
+    paragraphs = (rest.strip(), sections.get("Notes", ""))
+    return {**found, "formula": "\n\n".join(filter(None, paragraphs))}
 
 
 def _cutoff(parameters: Iterable[Given]) -> str:
@@ -274,9 +334,22 @@ def _norms() -> Iterator[Entry]:
 
 
 def made_of(role: str, text: str) -> list[Entry]:
-    """The functions that a part of a measure is made of, as it is written there: the outermost first."""
+    """Return the entries of the functions in one choice of a measure, the outermost function first.
+
+    Parameters
+    ----------
+    role : {"gain", "effort", "C", "A", "norm", "end"}
+        The choice.
+    text : str
+        The choice in the notation of the language, such as ``product(rr, rbp(phi=p))``.
+
+    Returns
+    -------
+    list of Entry
+        Empty if the text names no function of the language.
+    """
     if role == "end":
-        return [Entry(role, text, text, _ENDS.get(text, f"Everybody leaves at rank {text}, retrieved or not."))]
+        return [Entry(role, text, text, _ENDS.get(text, f"All users leave at rank {text}, retrieved or not."))]
     if role == "norm":
         return [entry for entry in _norms() if entry.name == text]
     kind = _KINDS_OF.get(role, role)

@@ -603,7 +603,7 @@ def test_measures_that_are_wrong(files, says, measure, line):
         (("explain", "qrels.txt", "runs/good.txt", "-m", "Residual(measure='TBG')", "-q", "q1"), "Residual(measure='TBG')"),
         (("measures", "SetF"), "SetF is a measure of ir_measures that is not computed here."),
         (("measures", "rbpp"), "nothing has the name 'rbpp'. Near: 'rbp'"),
-        (("measures", "zzzz"), "nothing has the name 'zzzz'. `pyterrier-cwla measures` lists all there is."),
+        (("measures", "zzzz"), "nothing has the name 'zzzz'. `pyterrier-cwla measures` lists all names."),
         (("demo", "--topics", "1"), "Invalid value for '--topics'"),
     ],
 )  # fmt: skip

@@ -37,6 +37,44 @@ def test_a_docstring_is_read_field_by_field():
     assert found.example == ">>> halved()([2])\narray([1.])\n\n>>> 1 + 1\n2"
 
 
+def test_a_docstring_is_read_section_by_section():
+    @gain
+    def doubled(grade):
+        """Double the grade.
+
+        r = 2g. Range [0, ∞). Unit: doubles.
+
+        Parameters
+        ----------
+        grade : float
+            The grade.
+
+        Notes
+        -----
+        Second paragraph.
+
+        References
+        ----------
+        Somebody (2020),
+        Eq. 1.
+
+        Examples
+        --------
+        >>> doubled()([2])
+        array([4.])
+
+        >>> 1 + 1
+        2
+        """
+        return grade * 2
+
+    found = entry("gain", "doubled")
+    assert found.says == "Double the grade."
+    assert found.formula == "r = 2g.\n\nSecond paragraph."
+    assert (found.range, found.units, found.source) == ("[0, ∞)", "doubles", "Somebody (2020), Eq. 1")
+    assert found.example == ">>> doubled()([2])\narray([4.])\n\n>>> 1 + 1\n2"
+
+
 def test_a_docstring_of_one_line_and_none_at_all():
     @gain
     def terse(grade):
@@ -69,7 +107,7 @@ def test_what_a_part_is_made_of(role, text, found):
 
 def test_where_a_list_ends_is_said_in_words():
     (thousand,) = reference.made_of("end", "1000")
-    assert thousand.says == "Everybody leaves at rank 1000, retrieved or not."
+    assert thousand.says == "All users leave at rank 1000, retrieved or not."
 
 
 @pytest.mark.parametrize(
