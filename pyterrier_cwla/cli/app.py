@@ -1,4 +1,4 @@
-"""The entry of the command line: runs a command, and makes one line and an exit code of whatever goes wrong."""
+"""Entry point of the command line: runs a command; each error becomes one line and an exit code."""
 
 from __future__ import annotations
 
@@ -16,43 +16,51 @@ from ..errors.sanitise import harmless
 from ..files.atomic import NO_ROOM
 from .options import in_options, options_of
 
-_MODULES = (
-    "evaluation",
-    "explanation",
-    "demo",
-    "log",
-    "study",
-)  # of commands, in the order of the help
-_WRONG, _INTERRUPTED, _ENDED, _NOBODY_READS = 2, 130, 143, 1
+#: Modules of commands, in the order of the help.
+_MODULES = ("evaluation", "explanation", "demo", "log", "study")
+#: Exit codes.
+_FAILED, _INTERRUPTED, _TERMINATED, _BROKEN_PIPE = 2, 130, 143, 1
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Runs a command with these arguments, or the process's own, and exits: 0, or 2 where something is wrong."""
+    """Run a command and exit the process.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Words of the command line; those of the process if not given.
+
+    Raises
+    ------
+    SystemExit
+        Always, with an exit code: 0 for success, 1 for a closed pipe at standard output, 2 for an error, 130 for
+        Ctrl-C, 143 for SIGTERM.
+    """
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a terminal that cannot show V⁺ shows a question mark
+        if hasattr(stream, "reconfigure"):  # '?' where the terminal cannot show V⁺
             stream.reconfigure(errors="replace")
     try:
-        with _ended_cleanly():
+        with _exit_on_sigterm():
             code = _run(arguments)
             sys.stdout.flush()
     except KeyboardInterrupt:
         code = _INTERRUPTED
     except BrokenPipeError:
-        # What is still buffered would raise again when Python closes the pipe.
+        # Buffered text would raise the error again when Python closes the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = _NOBODY_READS
+        code = _BROKEN_PIPE
     except OSError as error:
-        code = _say(f"standard output: cannot be written ({error.strerror}).")
+        code = _fail(f"standard output: cannot be written ({error.strerror}).")
     sys.exit(code)
 
 
 @contextlib.contextmanager
-def _ended_cleanly() -> Iterator[None]:
-    """Whoever ends the process by SIGTERM, as batch systems do, ends it as Ctrl-C does: nothing half-written stays."""
+def _exit_on_sigterm() -> Iterator[None]:
+    """Exit on SIGTERM, which batch systems send, as on Ctrl-C: no partial file remains."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(_ENDED))
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
     try:
         yield
     finally:
@@ -64,35 +72,36 @@ def _run(arguments: Sequence[str] | None) -> int:
         import rich  # noqa: F401
         import typer
     except ModuleNotFoundError:
-        return _say("pyterrier-cwla needs typer and rich. Install them: pip install 'pyterrier-cwla[cli]'")
+        return _fail("pyterrier-cwla needs typer and rich. Install them: pip install 'pyterrier-cwla[cli]'")
     from .arguments import app
 
     for name in _MODULES:
         importlib.import_module(f".{name}_commands", __package__)
 
-    # typer has no name of its own for a wrong option or argument: what stands above its public BadParameter is that.
+    # typer does not export the class of usage errors, which is the base class of its public BadParameter.
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]
     try:
         return app(args=arguments, prog_name="pyterrier-cwla", standalone_mode=False) or 0
     except MissingLength as error:
-        return _say(f"{error} On the command line: --lengths FILE, --missing mean.")
+        return _fail(f"{error} On the command line: --lengths FILE, --missing mean.")
     except UnknownFunction as error:
-        return _say(f"{error} Functions of your own are used from Python.")
+        return _fail(f"{error} Your own functions are available in Python only.")
     except CWLAError as error:
         words = sys.argv[1:] if arguments is None else arguments
-        return _say(in_options(str(error), options_of(typer.main.get_command(app), words)))
+        return _fail(in_options(str(error), options_of(typer.main.get_command(app), words)))
     except usage_error as error:
         message = error.format_message().replace("Value error, ", "")  # type: ignore[attr-defined]
-        return _say(message if message.endswith(".") else f"{message}.")
+        return _fail(message if message.endswith(".") else f"{message}.")
     except BrokenPipeError:
         raise
     except OSError as error:
         if error.errno in NO_ROOM and not error.filename:
             raise
-        return _say(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
 
 
-def _say(message: str) -> int:
+def _fail(message: str) -> int:
+    """Print the message as one line on stderr and return the exit code."""
     with contextlib.suppress(BrokenPipeError):
         print(harmless(" ".join(message.split("\n"))), file=sys.stderr)
-    return _WRONG
+    return _FAILED

@@ -1,4 +1,4 @@
-"""The command group, the arguments that its commands share, and what these are read into."""
+"""The command group, the arguments shared by its commands, and the objects read from these arguments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ app = typer.Typer(
 
 
 class Missing(StrEnum):
-    """What a document without a length is."""
+    """Treatment of documents without a length."""
 
     error = "error"
     mean = "mean"
@@ -44,24 +44,26 @@ Runs = Annotated[
     list[Path],
     typer.Argument(metavar="RUN", help="Runs in the same formats, or directories of them.", show_default=False),
 ]
-FormatName = Annotated[Format | None, typer.Option("--format", help="Without it, what the name of FILE says.")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write.")]
+FormatName = Annotated[
+    Format | None, typer.Option("--format", help="Format of the results; by default from the extension of FILE.")
+]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Output file.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file, unless it is an input.")]
 Measures = Annotated[
     list[str] | None,
-    typer.Option("--measure", "-m", metavar="MEASURE", help="A measure, such as nDCG@10; give -m once for each."),
+    typer.Option("--measure", "-m", metavar="MEASURE", help="A measure, such as nDCG@10; repeat -m for more."),
 ]
 ByQuery = Annotated[bool, typer.Option("--by-query", help="One line for each run and query.")]
 LengthsFile = Annotated[
     Path | None,
-    typer.Option("--lengths", metavar="FILE", help="Words by document, for measures that need them."),
+    typer.Option("--lengths", metavar="FILE", help="Document lengths in words, for measures that need them."),
 ]
 CacheDir = Annotated[
     Path | None,
-    typer.Option("--cache-dir", metavar="DIR", help="Store finished work there: the same command goes on from there."),
+    typer.Option("--cache-dir", metavar="DIR", help="Cache for finished work; the same command resumes from it."),
 ]
 WhereMissing = Annotated[
-    Missing | None, typer.Option("--missing", help="What a document without a length is: an error, or of mean length.")
+    Missing | None, typer.Option("--missing", help="Documents without a length: an error, or the mean length.")
 ]
 
 
@@ -75,17 +77,29 @@ def _version(wanted: bool) -> None:
 def _everything(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Scores rankings with metrics that model users and time."""
+    """Score rankings with metrics that model users and time."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
 @dataclass(frozen=True)
 class BoundMeasures:
-    """Measures as they were asked for, and as they are computed: with the command line's table of lengths."""
+    """Measures of a command, with its table of document lengths bound to those that need one.
+
+    Attributes
+    ----------
+    wanted : sequence of Measure
+        Measures as given with ``-m``.
+    measures : sequence of Measure
+        Same measures with the parameters ``lengths`` and ``missing`` of the command line.
+    notes : sequence of str
+        Sentences about the lengths for readers of the results.
+    lengths : Path or None
+        File of the lengths, if any measure uses it.
+    """
 
     wanted: Sequence[Measure]
     measures: Sequence[Measure]
@@ -94,7 +108,7 @@ class BoundMeasures:
 
     @classmethod
     def of(cls, texts: Sequence[str], lengths: Path | None, missing: Missing | None) -> BoundMeasures:
-        """The measures of these texts, each once."""
+        """Parse and bind measures; duplicates are dropped."""
         from ..measures.provider import computed_here
 
         wanted = list({str(measure): measure for measure in computed_here(texts)}.values())
@@ -107,24 +121,24 @@ class BoundMeasures:
             given += ["a document without a length counts as one of mean length"] if missing is Missing.mean else []
             notes = [f"{', '.join(changed)}: {'; '.join(given)}."] if given else []
         elif lengths is not None:
-            notes = [f"No measure here asks for the lengths of {lengths}."]
+            notes = [f"None of these measures uses the lengths of {lengths}."]
         return cls(wanted, measures, notes, lengths if changed else None)
 
     @property
     def by_name(self) -> dict[str, Measure]:
-        """The measures as they are computed, by the names that they were asked for."""
+        """Bound measures by the names given with ``-m``."""
         return dict(zip(map(str, self.wanted), self.measures, strict=True))
 
     @property
     def files(self) -> Iterator[str]:
-        """The files that the measures name."""
+        """Files named in parameters of the measures."""
         from ..measures.wrappers import files_of
 
         return files_of(self.measures)
 
     @property
     def origin(self) -> dict[str, Any]:
-        """The table of lengths, by path and hash, that saved results were computed with."""
+        """Path and SHA-256 of the table of lengths, for the metadata of saved results."""
         if self.lengths is None:
             return {}
         with open(self.lengths, "rb") as file:
@@ -132,7 +146,7 @@ class BoundMeasures:
 
 
 def lengths_from(path: Path) -> Lengths:
-    """A table of lengths that is read at once, so that what is wrong with it shows before the first run is scored."""
+    """Read a table of lengths at once, so that errors in it appear before the first run is scored."""
     from ..data.lengths import Lengths
 
     table = Lengths(str(path), path=str(path))
@@ -156,7 +170,7 @@ def _bound(measure: Measure, table: Lengths | None, missing: Missing | None) -> 
 
 
 def runs_by_name(paths: Sequence[Path]) -> dict[str, Path]:
-    """The files and datasets of the runs by name."""
+    """Return the files and datasets of runs by name; folders are searched."""
     from ..files.run_files import named_runs
 
     for path in paths:
@@ -176,6 +190,7 @@ def _perhaps_a_measure(text: str) -> str:
 
 
 def judgments_of(path: Path) -> Judgments:
+    """Read judgments; errors name the file."""
     from ..files.formats import read_qrels
     from ..measures.provider import prepare
 

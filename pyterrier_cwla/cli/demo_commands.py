@@ -1,4 +1,4 @@
-"""The command ``demo``, and the table that it prints."""
+"""Command ``demo`` and its table."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from ..demo.demonstration import Demonstration
     from ..evaluation.comparison import Cell, Comparison
 
-_FEW = 12  # runs; of more, only the marks are shown, without p-values
+_FEW = 12  # runs; tables of more runs show significance marks without p-values
 
 
 @app.command()
 def demo(
-    documents: Annotated[int, typer.Option(min=10, help="How many documents to generate.")] = 2000,
-    topics: Annotated[int, typer.Option(min=2, help="How many topics to generate.")] = 50,
+    documents: Annotated[int, typer.Option(min=10, help="Number of documents to generate.")] = 2000,
+    topics: Annotated[int, typer.Option(min=2, help="Number of topics to generate.")] = 50,
     seed: Annotated[int, typer.Option(min=0, help="The same seed generates the same collection.")] = 0,
     runs: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Compare these runs instead of generating anything.")
+        Path | None, typer.Option(metavar="DIR", help="Compare the runs in this folder instead of generated ones.")
     ] = None,
     qrels: Annotated[Path | None, typer.Option(metavar="FILE", help="The judgments for --runs.")] = None,
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
     baseline: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="What to compare with: the first, if not given."),
+        typer.Option(metavar="NAME", help="Run to compare the others with; by default the first."),
     ] = None,
 ) -> None:
-    """Compares three systems on a generated collection, or runs of your own, by nine measures.
+    """Compare three systems on a generated collection, or your own runs, by nine measures.
 
     Example: pyterrier-cwla demo --runs runs/ --qrels qrels.txt --lengths words.tsv
     """
@@ -79,7 +79,7 @@ def _on_files(
     )
     about = f"{errors.many(len(judgments.qids), 'topic')}, {errors.many(len(files), 'run')} from {directory}."
     if not timed:
-        about += " Time-biased gain would need the lengths of documents: --lengths FILE."
+        about += " Time-biased gain needs the lengths of documents: --lengths FILE."
     with errors.speaking_of(qrels, None):
         found = demonstrate(
             judgments, files, lengths=table, missing=str(missing or "error"), timed=timed, baseline=baseline
@@ -88,7 +88,7 @@ def _on_files(
 
 
 def _print(found: Comparison, notes: Sequence[str]) -> None:
-    """One table of all measures, with p-values below the scores where runs are few."""
+    """Print one table of all measures, with p-values below the scores for up to 12 runs."""
     console, cells = screen(), found.cells()
     table = plain_table(gap=2 if console.width >= 100 else 1)
     heads = [measure.replace(" + ", "\n+ ").split("\n") for measure in found.measures]

@@ -1,4 +1,4 @@
-"""The commands ``evaluate`` and ``compare``."""
+"""Commands ``evaluate`` and ``compare``."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from ..evaluation.comparison import Comparison
 
 DEFAULTS = ("nDCG@10", "AP", "RR", "RBP(rel=1)")
-_MANY = 3  # runs; for more there is a progress bar
+_MANY = 3  # runs; more have a common progress bar
 _ABOUT_DEFAULTS = (
     "Without -m: nDCG@10, AP, RR, and RBP with p=0.8; grade 1 and above is relevant for the last three."
-    " -m chooses others, `pyterrier-cwla measures` lists them."
+    " Choose others with -m; `pyterrier-cwla measures` lists them."
 )
 
 
@@ -54,14 +54,17 @@ def evaluate(
     missing: WhereMissing = None,
     by_query: ByQuery = False,
     residuals: Annotated[
-        bool, typer.Option("--residuals", help="How much higher each score could be if all documents were judged.")
+        bool,
+        typer.Option(
+            "--residuals", help="Also print how much higher each score could be if all documents were judged."
+        ),
     ] = False,
     cache_dir: CacheDir = None,
     form: FormatName = None,
     output: Output = None,
     force: Force = False,
 ) -> None:
-    """Scores runs: a line for each run, a column for each measure.
+    """Score runs: one line per run, one column per measure.
 
     Example: pyterrier-cwla evaluate qrels.txt runs/ -m nDCG@10 -m TBG --lengths words.tsv
     """
@@ -87,7 +90,7 @@ def evaluate(
     watched, many = sys.stderr.isatty(), len(files) > _MANY
     with_bar = bar(files.items(), watched and many, "runs", unit="runs")
     tables = found.tables(with_bar, by_query, cache_dir, progress=watched and not many)
-    table = pd.DataFrame()  # empty where rows are written one run after the other
+    table = pd.DataFrame()  # empty if rows are written run by run
     file = output if by_query and form in FORMATS else None
     with resumable_from(cache_dir):
         if file is not None:
@@ -110,24 +113,27 @@ def compare(
     runs: Runs,
     measures: Measures = None,
     baseline: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The run to compare the others with, by the name of its file.")
+        str | None, typer.Option(metavar="NAME", help="Run to compare the others with, by the name of its file.")
     ] = None,
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
     test: Annotated[
-        str, typer.Option(metavar="TEST", help="What says which are significant: t, wilcoxon or randomisation.")
+        str, typer.Option(metavar="TEST", help="Test that marks significant differences: t, wilcoxon or randomisation.")
     ] = "t",
     correction: Annotated[
-        str, typer.Option(metavar="NAME", help="For all comparisons of the table: holm, bonferroni, fdr_bh …, or none.")
+        str,
+        typer.Option(metavar="NAME", help="Correction for multiple comparisons: holm, bonferroni, fdr_bh …, or none."),
     ] = "holm",
-    confidence: Annotated[float, typer.Option(help="Of the intervals; the rest is the level of the test.")] = 0.95,
-    resamples: Annotated[int, typer.Option(help="Of the bootstrap and of the randomisation test.")] = 10_000,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same intervals and p-values.")] = 0,
+    confidence: Annotated[
+        float, typer.Option(help="Confidence level of the intervals; 1 minus it is the level of the test.")
+    ] = 0.95,
+    resamples: Annotated[int, typer.Option(help="Resamples of the bootstrap and of the randomisation test.")] = 10_000,
+    seed: Annotated[int, typer.Option(help="Random seed of intervals and p-values.")] = 0,
     form: FormatName = None,
     output: Output = None,
     force: Force = False,
 ) -> None:
-    """Compares runs: intervals, differences to a baseline, significance, and a table for a paper (--format latex).
+    """Compare runs: intervals, differences to a baseline, significance, and a table for a paper (--format latex).
 
     Example: pyterrier-cwla compare qrels.txt runs/ -m nDCG@10 -m AP --baseline bm25 -o table.tex
     """
@@ -156,7 +162,7 @@ def compare(
 
 @dataclass(frozen=True)
 class _Compared:
-    """A comparison, and what a reader should know besides."""
+    """Comparison with notes, writable in all formats."""
 
     found: Comparison
     notes: Sequence[str]

@@ -1,4 +1,4 @@
-"""The commands ``explain`` and ``measures``."""
+"""Commands ``explain`` and ``measures``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .reference_tables import print_entry, print_listing
 
 
 class Listing(StrEnum):
-    """What a listing is written as."""
+    """Output format of a listing."""
 
     table = "table"
     jsonl = "jsonl"
@@ -46,19 +46,20 @@ class Listing(StrEnum):
 def explain(
     qrels: Qrels,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run in one of the same formats.", show_default=False)],
-    query: Annotated[str, typer.Option("--query", "-q", metavar="ID", help="The query.", show_default=False)],
+    query: Annotated[str, typer.Option("--query", "-q", metavar="ID", help="Query id.", show_default=False)],
     measure: Annotated[
-        str, typer.Option("--measure", "-m", metavar="MEASURE", help="The measure.", show_default=False)
+        str, typer.Option("--measure", "-m", metavar="MEASURE", help="Measure to explain.", show_default=False)
     ],
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
-    depth: Annotated[int, typer.Option("--depth", min=1, metavar="N", help="How many ranks to show.")] = 20,
+    depth: Annotated[int, typer.Option("--depth", min=1, metavar="N", help="Number of ranks to show.")] = 20,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Also draw it: an .svg, .png or .pdf file.")
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Also draw the explanation as an .svg, .png or .pdf file."),
     ] = None,
     force: Force = False,
 ) -> None:
-    """Shows how a score comes about, rank by rank.
+    """Explain a score rank by rank.
 
     Example: pyterrier-cwla explain qrels.txt bm25.txt -q 301 -m "CWLA(C='inst(1)',A='erg',max_rel=3)"
     """
@@ -76,7 +77,7 @@ def explain(
         raise errors.BadParameter(f"{qrels}: no query {query!r}. {hint}")
     if not one_query.num_rows:
         raise errors.BadParameter(f"{run}: no documents for query {query!r}.")
-    # Other queries matter only where the mean length of the whole run stands in for a missing one.
+    # Other queries matter only if the mean length of the whole run replaces a missing length.
     whole = missing is Missing.mean and lengths is None
     with errors.speaking_of(qrels, run), warnings_as_sentences() as warned:
         explained = explanation_of(judgments, table if whole else one_query, query, bound.measures[0])
@@ -88,7 +89,7 @@ def explain(
 
 
 def _check_common_query(table: pa.Table, run: Path, judgments: Judgments, qrels: Path) -> None:
-    """Raise BadRun where a run answers none of the judged queries."""
+    """Raise BadRun if the run contains none of the judged queries."""
     found = pc.unique(table["query_id"]).to_pylist()
     if not any(query in judgments.index for query in found):
         raise errors.BadRun(
@@ -112,10 +113,12 @@ def _draw(explained: Explanation, path: Path, depth: int) -> None:
 
 @app.command()
 def measures(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Tell all about this one.")] = None,
-    form: Annotated[Listing, typer.Option("--format", help="A table, or a line of JSON for each.")] = Listing.table,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Describe this measure or function only.")
+    ] = None,
+    form: Annotated[Listing, typer.Option("--format", help="A table, or one line of JSON per entry.")] = Listing.table,
 ) -> None:
-    """Lists the measures, and the language in which new ones are written.
+    """List the measures, and the functions that new measures are composed of.
 
     Example: pyterrier-cwla measures TBG
     """

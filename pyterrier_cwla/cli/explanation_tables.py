@@ -1,4 +1,4 @@
-"""Tables of explanations: rank by rank, with sums and what the columns mean."""
+"""Tables that explain a score rank by rank, with sums and the meaning of each column."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from ..evaluation.explanation import Explanation
 from ..rendering.terminal import UNLIMITED_WIDTH, decimal, plain_table, prose, screen
 
 _MEANINGS = {
-    "gain": "what the document is worth",
-    "effort": "what it costs to examine it",
-    "T": "the effort before it",
-    "C": "the share of users here who go on",
-    "V": "the share of all users who come here",
-    "W": "V/V⁺, the share of their attention",
-    "L": "the share who leave here",
-    "A": "what those who leave here feel",
-    "L·A": "what they add to the score",
-    "discount": "what a gain of 1 here adds to the score",
+    "gain": "gain of the document",
+    "effort": "cost of examining it",
+    "T": "effort before this rank",
+    "C": "probability of continuing",
+    "V": "share of users who see this rank",
+    "W": "V/V⁺, share of attention",
+    "L": "share of users who leave here",
+    "A": "value for users who leave here",
+    "L·A": "their contribution to the score",
+    "discount": "contribution of a gain of 1 at this rank",
 }
 _TOTALS = {
-    "V⁺": "items that a user sees, on average: ΣV",
-    "effort": "what a user spends, on average",
+    "V⁺": "expected number of items seen: ΣV",
+    "effort": "expected effort of a user",
     "ETG": "expected total gain",
-    "ERG": "expected rate of gain: ETG over effort",
-    "beyond": "of Σ L·A: what comes after the list",
-    "N": "the normaliser",
-    "score": "Σ L·A over N",
+    "ERG": "expected rate of gain: ETG / effort",
+    "beyond": "part of Σ L·A after the end of the list",
+    "N": "normaliser",
+    "score": "Σ L·A / N",
 }
-_FIRST_TO_GO = ("W", "discount", "T", "effort", "A")  # where the terminal is narrow
+_OPTIONAL = ("W", "discount", "T", "effort", "A")  # left out on narrow terminals, in this order
 
 
 def print_explanation(explanation: Explanation, title: str, depth: int, notes: Sequence[str] = ()) -> None:
-    """The first ranks of an explanation with sums, what lies below them, and what the columns mean."""
+    """Print the first ``depth`` ranks of an explanation, sums, totals, and the meaning of the columns."""
     console = screen()
     console.print(Text(title, style="bold"))
     console.print()
@@ -52,9 +52,7 @@ def print_explanation(explanation: Explanation, title: str, depth: int, notes: S
     facts.add_column(justify="right")
     facts.add_column(style="dim")
     for name, value in explanation.totals.items():
-        facts.add_row(
-            name, decimal(value) or "–", _TOTALS[name] if not math.isnan(value) else "not finite, or not known"
-        )
+        facts.add_row(name, decimal(value) or "–", _TOTALS[name] if not math.isnan(value) else "infinite or unknown")
     console.print(facts)
     console.print()
     prose(console, " · ".join(f"{name}: {_MEANINGS[name]}" for name in columns if name in _MEANINGS))
@@ -65,7 +63,7 @@ def print_explanation(explanation: Explanation, title: str, depth: int, notes: S
 
 
 def _that_fits(console: Console, explanation: Explanation, depth: int) -> tuple[Table, list[str], list[str]]:
-    """The table with as many columns as the screen is wide enough for, the names of these, and of those left out."""
+    """Table with the columns that fit on the screen, the names of these columns, and of those left out."""
     ranks = explanation.table
     columns = [name for name in ranks if name != "discount" or ranks[name].notna().any()]
     if (ranks["effort"] == 1).all():
@@ -74,7 +72,7 @@ def _that_fits(console: Console, explanation: Explanation, depth: int) -> tuple[
         columns.remove("W")
     left_out: list[str] = []
     unlimited = console.options.update(max_width=UNLIMITED_WIDTH)
-    for name in ("", *_FIRST_TO_GO):
+    for name in ("", *_OPTIONAL):
         if name in columns:
             columns.remove(name)
             left_out.append(name)

@@ -1,4 +1,4 @@
-"""The commands ``calibrate`` and ``simulate``."""
+"""Commands ``calibrate`` and ``simulate``."""
 
 from __future__ import annotations
 
@@ -40,71 +40,79 @@ if TYPE_CHECKING:
 
 
 class Source(StrEnum):
-    """What a log is stored as."""
+    """Storage format of a log."""
 
     log = "log"
     chiir24 = "chiir24"
 
 
 class Depth(StrEnum):
-    """How deep users looked."""
+    """Depth down to which users are assumed to have looked."""
 
     clicked = "clicked"
     seen = "seen"
 
 
 class Sampling(StrEnum):
-    """How users are drawn."""
+    """Sampling method of simulated users."""
 
     plain = "plain"
     antithetic = "antithetic"
     stratified = "stratified"
 
 
-Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 LogFile = Annotated[
     Path,
     typer.Argument(
-        metavar="LOG", help="A log, a row for each result that a user saw: CSV, TSV or Parquet.", show_default=False
+        metavar="LOG",
+        help="Interaction log with one row per result that a user saw: CSV, TSV or Parquet.",
+        show_default=False,
     ),
 ]
 CalibrationFile = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to keep the calibration, as JSON.")
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Output file of the calibration (JSON).")
 ]
 LogSource = Annotated[
-    Source, typer.Option("--from", help="What LOG is: a file in our format, or the folder of chiir24-satisfaction.")
+    Source, typer.Option("--from", help="Type of LOG: a file in our format, or the folder of chiir24-satisfaction.")
 ]
 ExcludeBroken = Annotated[
-    bool, typer.Option("--exclude-broken", help="Leave out sessions that cannot be true, and say how many.")
+    bool, typer.Option("--exclude-broken", help="Leave out inconsistent sessions, and print their number.")
 ]
 GroupColumn = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="One calibration for each value, such as topic; printed only.")
+    str | None, typer.Option(metavar="COLUMN", help="Print one calibration per value of this column, such as topic.")
 ]
-LowestGrade = Annotated[int, typer.Option(min=1, help="The lowest grade that is relevant.")]
+LowestGrade = Annotated[int, typer.Option(min=1, help="Lowest relevant grade.")]
 HowDeep = Annotated[
-    Depth, typer.Option(help="Whether users looked down to their last click, or at all that the log has.")
+    Depth, typer.Option(help="Users looked at all results down to their last click, or at all results in the log.")
 ]
-MinClicks = Annotated[int, typer.Option(min=0, help="Half-life: sessions with fewer clicks are left out.")]
-MaxSeconds = Annotated[float, typer.Option(help="Half-life: of longer sessions, only that they were.")]
+MinClicks = Annotated[int, typer.Option(min=0, help="For the half-life: leave out sessions with fewer clicks.")]
+MaxSeconds = Annotated[float, typer.Option(help="For the half-life: longer sessions are censored at this duration.")]
 LastRank = Annotated[
-    int | None, typer.Option(min=1, help="Half-life: the rank at which lists end, whoever wants to go on.")
+    int | None,
+    typer.Option(min=1, help="For the half-life: last rank of the result lists; sessions that reach it are censored."),
 ]
-Confidence = Annotated[float, typer.Option(help="Of the intervals.")]
-Resamples = Annotated[int, typer.Option(min=1, help="Of the bootstrap over users.")]
+Confidence = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
+Resamples = Annotated[int, typer.Option(min=1, help="Resamples of the bootstrap over users.")]
 Pictures = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Also draw reading times, survival and progress, as SVG.")
+    Path | None, typer.Option(metavar="DIR", help="Also draw reading times, survival and progress, as SVG files.")
 ]
 OneMeasure = Annotated[
-    list[str], typer.Option("--measure", "-m", metavar="MEASURE", help="The measure.", show_default=False)
+    list[str],
+    typer.Option(
+        "--measure", "-m", metavar="MEASURE", help="Measure whose user model is simulated.", show_default=False
+    ),
 ]
-Users = Annotated[int, typer.Option(min=1, help="How many for each query.")]
+Users = Annotated[int, typer.Option(min=1, help="Number of simulated users per query.")]
 ReadingTimes = Annotated[
     str,
     typer.Option(
-        metavar="NAME", help="How reading times scatter: fixed, exponential, gamma(shape) or lognormal(sigma)."
+        metavar="NAME", help="Distribution of reading times: fixed, exponential, gamma(shape) or lognormal(sigma)."
     ),
 ]
-Draws = Annotated[Sampling, typer.Option(help="Antithetic and stratified draws have smaller errors.")]
+Draws = Annotated[
+    Sampling, typer.Option(help="Sampling of users; antithetic and stratified samples have smaller errors.")
+]
 
 
 @app.command()
@@ -126,14 +134,16 @@ def calibrate(
     pictures: Pictures = None,
     force: Force = False,
 ) -> None:
-    """Calibrates time-biased gain from a log: every parameter with its interval.
+    """Calibrate time-biased gain from a log: every parameter with its confidence interval.
 
     Example: pyterrier-cwla calibrate log.csv -o calibration.json, and then -m "TBG(calibration='calibration.json')"
     """
     from ..behaviour.logs.calibration import calibrate as calibrated
 
     if by is not None and (output or pictures):
-        raise errors.BadParameter("--by prints several calibrations, -o and --pictures keep one: leave either out.")
+        raise errors.BadParameter(
+            "--by prints several calibrations, but -o and --pictures write one. Leave out --by, or -o and --pictures."
+        )
     if output is not None and not output.parent.is_dir():
         raise errors.BadParameter(f"{output}: there is no directory {str(output.parent)!r}.")
     drawn = [] if pictures is None else [("--pictures", pictures / f"{name}.svg") for name in _PICTURES]
@@ -156,7 +166,7 @@ def calibrate(
     print(harmless(in_options(str(found), options_of(context.command))))
     if output is not None:
         found.save(output)
-        note(f"Kept in {output}: -m \"TBG(calibration='{output}')\"")
+        note(f"Written to {output}: -m \"TBG(calibration='{output}')\"")
     if pictures is not None:
         _draw(found, read, pictures)
 
@@ -168,8 +178,8 @@ def _log(path: Path, source: Source, exclude: bool) -> InteractionLog:
     if source is Source.chiir24:
         return chiir24_log(path)
     if not path.is_file():
-        kept = " A folder is read with --from chiir24." if path.is_dir() else ""
-        raise errors.MalformedFile(f"{path}: there is no such file.{kept}")
+        hint = " For a folder, give --from chiir24." if path.is_dir() else ""
+        raise errors.MalformedFile(f"{path}: no such file.{hint}")
     return InteractionLog.read(path, broken="exclude" if exclude else "error")
 
 
@@ -177,7 +187,7 @@ _PICTURES = ("reading_times", "survival", "progress")
 
 
 def _draw(found: Calibration, log: InteractionLog, folder: Path) -> None:
-    """The pictures that the log has the numbers for; the others are said to be missing."""
+    """Draw the pictures that the log has data for; print a note for each of the others."""
     from ..rendering.figures import _pyplot
 
     _pyplot().switch_backend("Agg")
@@ -208,7 +218,7 @@ def simulate(
     output: Output = None,
     force: Force = False,
 ) -> None:
-    """Simulates users of a measure: what they gain, how long they take, and how many items they see.
+    """Simulate users of a measure: their gain, their time, and the number of items they see.
 
     Example: pyterrier-cwla simulate qrels.txt bm25.txt -m TBG --lengths words.tsv --users 10000
     """
@@ -218,7 +228,7 @@ def simulate(
     form = format_for(form, output)
     files = runs_by_name(runs)
     if len(measure) > 1:
-        raise errors.BadParameter("users follow one measure at a time: give -m once.")
+        raise errors.BadParameter("users follow one measure at a time. Give -m once.")
     bound = BoundMeasures.of(measure, lengths, missing)
     check_outputs([("-o", output)], [qrels, *runs, lengths, *bound.files], force)
     judgments = judgments_of(qrels)
@@ -237,7 +247,9 @@ def simulate(
               "reading": reading, "sampling": str(sampling), **bound.origin}  # fmt: skip
     table = found.by_query if by_query else found.mean
     columns = _columns(_SHOWN if form is Format.table else table.columns)
-    over = [] if by_query else ["Means over the queries, also of medians and of standard deviations (sd)."]
+    over = (
+        [] if by_query else ["All values are means over the queries, including medians and standard deviations (sd)."]
+    )
     options = options_of(context.command)
     notes = [f"{found.title}: {found._made}.", *over, *(in_options(line, options) for line in found.notes)]
     table = table[[column.name for column in columns]].reset_index()

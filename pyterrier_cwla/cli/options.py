@@ -1,4 +1,4 @@
-"""Errors and notes in the words of the command line: its options instead of Python's parameters."""
+"""Errors and notes with the options of the command line in place of Python parameters."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-#: Parameters of measures that are options of some commands, too. Their errors name the option themselves.
+#: Parameters of measures that are also options of some commands. Errors about them name the option already.
 _OF_MEASURES = {"measure", "measures", "lengths", "missing", "output"}
 
-#: What no option of the same name stands for.
+#: Replacements of texts other than the name of an option.
 _OTHERWISE = {
     "complete=None": "--all-runs",
     "broken='exclude'": "--exclude-broken",
@@ -21,7 +21,7 @@ _OTHERWISE = {
 
 
 def options_of(command: Any, arguments: Sequence[str] = ()) -> dict[str, str]:
-    """The options of a command, or of the one within a group that the arguments name, by their Python names."""
+    """Return the options of a command (or of the subcommand in the arguments) by their Python names."""
     for word in arguments:
         command = getattr(command, "commands", {}).get(word, command)
     return {
@@ -32,7 +32,7 @@ def options_of(command: Any, arguments: Sequence[str] = ()) -> dict[str, str]:
 
 
 def in_options(text: str, options: Mapping[str, str]) -> str:
-    """The same text with ``--seed -1`` for ``seed=-1``; what stands within a measure is left as it is.
+    """Replace ``seed=-1`` by ``--seed -1`` in a text, but not within a measure.
 
     >>> in_options("alpha=2.0 must be between 0 and 1; give complete=None to keep all.", {"alpha": "--alpha"})
     '--alpha 2.0 must be between 0 and 1; give --all-runs to keep all.'

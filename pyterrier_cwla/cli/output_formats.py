@@ -1,4 +1,4 @@
-"""The formats of results: tables for the eye, and CSV, JSON lines, Parquet and LaTeX for other programs."""
+"""Output formats of results: text tables, CSV, JSON lines, Parquet and LaTeX."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..rendering.terminal import note, screen
 
 
 class Format(StrEnum):
-    """What results are written as."""
+    """Output format of results."""
 
     table = "table"
     csv = "csv"
@@ -29,41 +29,39 @@ class Format(StrEnum):
 
     @classmethod
     def of(cls, path: Path) -> Format:
-        """The format that a file's name asks for."""
+        """Return the format for the extension of a file; raise BadParameter if it is unknown."""
         known = {kind.suffix: form for form, kind in _KINDS.items()}
         if path.suffix.lower() not in known:
-            raise BadParameter(
-                f"-o {path}: the name must end in {', '.join(known)}, or --format must say what to write."
-            )
+            raise BadParameter(f"-o {path}: the name must end in {', '.join(known)}, or give the format with --format.")
         return known[path.suffix.lower()]
 
 
 class Results(Protocol):
-    """Results that can be written in all formats."""
+    """Protocol of results that can be written in all formats."""
 
     @property
     def table(self) -> pd.DataFrame:
-        """The rows of a file."""
+        """Rows of a file."""
 
     @property
     def origin(self) -> dict[str, Any]:
-        """How they were computed; a Parquet file carries it with it."""
+        """Metadata: version, inputs and parameters. A Parquet file contains them."""
 
     def print(self, console: Console) -> None:
-        """Print them for the eye, with all notes."""
+        """Print the results as text, with all notes."""
 
     def latex(self) -> str:
-        """A table for a paper."""
+        """Return a LaTeX table."""
 
     def notes_beside(self, form: Format) -> Sequence[str]:
-        """What a reader should know who reads a file of this format."""
+        """Return the notes for readers of a file in this format."""
 
 
 @dataclass(frozen=True)
 class _Kind:
     suffix: str
     write_text: Callable[[Results, IO[str] | None], object] | None = None
-    """Writes to a file, or to stdout; None for a format of bytes."""
+    """Writer to a file, or to stdout without one; None for binary formats."""
 
 
 _KINDS = {
@@ -76,7 +74,7 @@ _KINDS = {
 
 
 def format_for(form: Format | None, output: Path | None) -> Format:
-    """The format of --format, or else of the file's name; there must be a place to write it to."""
+    """Return the format from ``--format`` or else from the file name; check that it can be written there."""
     form = form or (Format.of(output) if output else Format.table)
     if _KINDS[form].write_text is None and output is None:
         raise BadParameter(f"--format {form} needs a file: -o FILE.")
@@ -86,7 +84,7 @@ def format_for(form: Format | None, output: Path | None) -> Format:
 
 
 def write_results(results: Results, form: Format, path: Path | None) -> None:
-    """Write results to a file, or to stdout; then the notes to stderr, unless they stand under a table."""
+    """Write results to a file or to stdout, then the notes to stderr (a text table contains them)."""
     write_text = _KINDS[form].write_text
     if path is None:
         assert write_text is not None

@@ -1,4 +1,4 @@
-"""Where a command may write: never onto or among its inputs, and onto another existing file with ``--force`` only."""
+"""Checks of output paths: inputs are never overwritten, and other files only with ``--force``."""
 
 from __future__ import annotations
 
@@ -16,20 +16,25 @@ def check_outputs(
     force: bool,
     folders: Iterable[tuple[str, Path | None]] = (),
 ) -> None:
-    """Raise BadParameter where a command would overwrite an input, a file without ``--force``, or its own output.
+    """Check that a command overwrites neither an input, nor its own output, nor (without ``--force``) any file.
 
-    Files and folders inside an input folder are refused, too: the next command would read them.
+    Outputs inside an input folder are errors too, because the next command would read them as inputs.
 
     Parameters
     ----------
     outputs : iterable of (str, Path or None)
-        The options that name what will be written, and the paths.
+        Options and paths of output files.
     inputs : iterable of path or None
-        What is read: files, and folders with all that is in them. Links are followed, and hard links are the same file.
+        Input files and folders, including all files in these folders. Symbolic and hard links are resolved.
     force : bool
-        Whether other files may be replaced.
+        If True, other existing files may be replaced.
     folders : iterable of (str, Path or None)
-        The options that name folders to write into, and the paths.
+        Options and paths of output folders.
+
+    Raises
+    ------
+    BadParameter
+        If a check fails; the message names the option and the path.
     """
     outputs, inputs = [*outputs], [*inputs]
     written: dict[str, str] = {}
@@ -40,21 +45,21 @@ def check_outputs(
         shown = f"{option} {path}"
         other = written.setdefault(os.path.realpath(path), shown)
         if other is not shown:
-            raise BadParameter(f"{other} and {shown} are one file. Write to two.")
+            raise BadParameter(f"{other} and {shown} are the same file. Write to two files.")
         if path.exists():
             existing.append((shown, path, os.stat(path)))
     for file in files_in(inputs) if existing else ():
         for shown, _, state in existing:
             if os.path.samestat(state, os.stat(file)):
-                raise BadParameter(f"{shown}: is the input {file}. Write to another file.")
+                raise BadParameter(f"{shown}: this file is the input {file}. Write to another file.")
     check_outside([*folders, *outputs], inputs)
     for shown, path, _ in existing:
         if path.is_file() and not force and not is_open_stream(path):
-            raise BadParameter(f"{shown}: there is such a file. Write to another one, or replace it with --force.")
+            raise BadParameter(f"{shown}: the file exists. Write to another file, or replace it with --force.")
 
 
 def check_outside(outputs: Iterable[tuple[str, Path | None]], inputs: Iterable[AnyPath | None]) -> None:
-    """Raise BadParameter where an output is a folder that is an input, or lies inside one. Links are followed."""
+    """Raise BadParameter if an output is an input folder, or lies inside one. Links are resolved."""
     read = [
         (folder, Path(os.path.realpath(folder))) for folder in inputs if folder is not None and os.path.isdir(folder)
     ]
@@ -72,7 +77,7 @@ def check_outside(outputs: Iterable[tuple[str, Path | None]], inputs: Iterable[A
 
 
 def files_in(paths: Iterable[AnyPath | None]) -> Iterator[Path]:
-    """The files at these paths, and those in folders at any depth; nothing where there is none."""
+    """Yield the existing files among the paths, and all files in folders among them, at any depth."""
     for path in paths:
         if path is None:
             continue

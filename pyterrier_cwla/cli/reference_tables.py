@@ -1,4 +1,4 @@
-"""The listing of measures and of the language, and the entry of one of them."""
+"""Output of the command ``measures``: the listing of measures and functions, and the entry of one of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROLES = {"gain": "gain", "effort": "effort", "continuation": "C", "aggregation"
 
 
 def print_listing(entries: Sequence[Entry]) -> None:
-    """All there is, kind by kind: what it says, what it takes, and where it comes from."""
+    """Print all entries by kind: signature, summary, parameters and source."""
     console = readable_screen()
     for kind, question in KINDS.items():
         of_kind = [entry for entry in entries if entry.kind == kind]
@@ -34,9 +34,7 @@ def print_listing(entries: Sequence[Entry]) -> None:
             table.add_row(*_row(entry, wide=console.width >= 120))
         print_indented(console, table)
         console.print()
-    prose(
-        console, "`pyterrier-cwla measures NAME` tells all about one of them, and measures are put together like this:"
-    )
+    prose(console, "`pyterrier-cwla measures NAME` describes one of them. Measures are composed like this:")
     prose(
         console,
         "CWLA(C='rbp(0.8)',A='max',max_rel=3)  CWLA(C='decay(60)',A='etg',effort='time',gain='binary')@20",
@@ -59,7 +57,7 @@ def _row(entry: Entry, wide: bool) -> list[Text]:
 
 
 def print_entry(entry: Entry) -> None:
-    """Everything about one: formula, units, range, example, parts, parameters, source."""
+    """Print one entry in full: formula, unit, range, example, parts, parameters and source."""
     console = readable_screen()
     prose(console, f"{entry.signature}: {entry.says}", "bold")
     if entry.formula or entry.units or entry.range:

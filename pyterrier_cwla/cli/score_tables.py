@@ -1,4 +1,4 @@
-"""Tables of scores: a row for each run or query, a column for each measure."""
+"""Tables of scores: one row per run or query, one column per measure."""
 
 from __future__ import annotations
 
@@ -20,24 +20,36 @@ from .output_formats import Format
 
 @dataclass(frozen=True)
 class Column:
-    """A measure's place in a table of scores: its name in files, its head in tables, and whether it counts things."""
+    """Column of one measure in a table of scores.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column in files.
+    head : tuple of str
+        Lines of the column head in text tables.
+    counts : bool
+        Whether values are counts, which are written without decimals and summed over queries.
+    """
 
     name: str
     head: tuple[str, ...]
     counts: bool = False
     residual: str = ""
-    """Of a residual: whether it is a bound."""
+    """For a residual: "a bound" or "no bound is known"; empty for other measures."""
 
     @classmethod
     def of(cls, measure: Measure) -> Column:
+        """Return the column of a measure."""
         return cls(str(measure), head_of(measure), aggregate_of(measure) == "sum")
 
     def written(self, value: float) -> str:
+        """Format a value for a table."""
         return f"{value:.0f}" if self.counts else decimal(value)
 
 
 def head_of(measure: Measure) -> tuple[str, ...]:
-    """A measure's text in short lines: CWLA / C=rbp(0.8) / A=max / max_rel=3."""
+    """Split a measure's text into short lines: CWLA / C=rbp(0.8) / A=max / max_rel=3."""
     cutoff = f"@{measure.params[measure.AT_PARAM]}" if measure.AT_PARAM in measure.params else ""
     parameters = [f"{name}={value}" for name, value in measure.params.items() if name != measure.AT_PARAM]
     return (f"{measure.NAME}{cutoff}", *parameters)
@@ -45,23 +57,35 @@ def head_of(measure: Measure) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of runs: a column ``run`` (and ``query_id``) and one for each measure; and what a reader should know."""
+    """Table of scores that can be written in all formats.
+
+    Attributes
+    ----------
+    table : DataFrame
+        Columns ``run``, ``query_id`` (for scores by query) and one per measure.
+    columns : sequence of Column
+        Columns of the measures.
+    notes : sequence of str
+        Sentences for readers of the table.
+    """
 
     table: pd.DataFrame
     columns: Sequence[Column]
     notes: Sequence[str] = ()
     origin: dict[str, Any] = field(default_factory=dict)
-    """What saved results carry with them."""
+    """Metadata of saved results: version, inputs and parameters."""
 
     @property
     def by_query(self) -> bool:
+        """Whether the table has one row per query."""
         return "query_id" in self.table
 
     def notes_beside(self, form: Format) -> list[str]:
-        """The notes, and which residuals are bounds."""
+        """Return the notes, with a note per residual on whether it is a bound."""
         return [*self.notes, *(f"{column.name}: {column.residual}." for column in self.columns if column.residual)]
 
     def latex(self) -> str:
+        """Return a LaTeX table with the style of booktabs."""
         names = ["run", "query"] if self.by_query else ["run"]
         head = [*names, *(escaped(column.name) for column in self.columns)]
         body = (table_row(map(escaped, cells)) for cells in self._cells())
@@ -75,7 +99,7 @@ class Scores:
         return (list(row) for row in zip(*ids, *values, strict=True))
 
     def print(self, console: Console) -> None:
-        """Tables of as many measures as fit beside each other, with means where queries stand by themselves."""
+        """Print text tables, each as wide as the screen allows; scores by query are followed by their means."""
         runs = self.table["run"].tolist()
         ids = [runs, self.table["query_id"].tolist()] if self.by_query else [runs]
         widest = max(20, console.width // 3)
@@ -101,7 +125,7 @@ class Scores:
             prose(console, "Residual: how much higher the score could be if all documents were judged.")
 
     def _groups(self) -> list[list[Column]]:
-        """Columns that must not be torn apart: a measure and its residual."""
+        """Columns that stay in the same table: a measure and its residual."""
         groups: list[list[Column]] = []
         for column in self.columns:
             if column.residual:

@@ -1,4 +1,4 @@
-"""Scores of runs in files, run after run, as the command line shows and writes them."""
+"""Scores of run files, computed run by run, as the command line shows and writes them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,18 @@ from .score_tables import Column
 
 
 class FileScores:
-    """What runs in files score: a table for each run, and with them what a reader should know.
+    """Scores of run files: one table per run, and notes for readers.
 
-    ``columns`` and ``measures``: what is shown, and how it is computed. ``qrels``: for errors to name.
+    Parameters
+    ----------
+    qrels : Path
+        File of the judgments, for error messages.
+    judgments : Judgments
+        Judgments in this file.
+    columns : sequence of Column
+        Columns of the tables.
+    measures : sequence of Measure
+        Measure of each column.
     """
 
     def __init__(self, qrels: Path, judgments: Judgments, columns: Sequence[Column], measures: Sequence[Measure]):
@@ -34,10 +43,13 @@ class FileScores:
         self.columns, self.measures = list(columns), list(measures)
         self._unanswered: list[tuple[str, int]] = []
         self.notes: list[str] = []
-        """On the runs so far of which almost nothing is judged."""
+        """Notes on runs scored so far with few judged documents."""
 
     def add_residuals(self, file: Path) -> list[str]:
-        """Put next to each measure its residual, where it has one in this run; return which have none, and why."""
+        """Add the residual of each measure after its column; return notes on measures without a residual.
+
+        Each residual is tried on the first query of ``file``.
+        """
         source = sources({str(file): file})[0]
         with errors.speaking_of(self.qrels, file):
             first = _of_one_query(self.judgments, beginning(source, extras_of(self.measures)))
@@ -48,9 +60,12 @@ class FileScores:
     def tables(
         self, files: Iterable[tuple[str, Path]], by_query: bool, cache_dir: Path | None, progress: bool
     ) -> Iterator[pd.DataFrame]:
-        """One table for each run: a row, or one for each query.
+        """Yield one table per run: one row, or one row per query.
 
-        Raises BadRun where a run answers none of the judged queries.
+        Raises
+        ------
+        BadRun
+            If a run contains none of the judged queries.
         """
         with errors.speaking_of(self.qrels, None):
             evaluator = CWLAEvaluator(self.measures, self.judgments)
@@ -64,7 +79,7 @@ class FileScores:
             yield pd.DataFrame({**ids, **named})
 
     def about_queries(self, by_query: bool) -> str:
-        """Over how many queries the tables so far are, and which runs leave how many of them out."""
+        """Return a sentence on the number of queries, and on runs that lack some of them."""
         queries = len(self.judgments.qids)
         what = f"the {queries:,} judged queries" if queries > 1 else "the one judged query"
         text = f"{'Scores of' if by_query else 'Means over'} {what}."
@@ -93,7 +108,7 @@ class FileScores:
 
 
 def beginning(source: Source, extras: list[str]) -> pa.Table:
-    """The first rows of the first run: as many as are read at a time."""
+    """Return the first rows of the first run of a source: the first chunk that is read."""
     table = next((table for part in source.parts for table in part.tables(extras)), None)
     if table is None:
         raise source.empty
@@ -101,7 +116,6 @@ def beginning(source: Source, extras: list[str]) -> pa.Table:
 
 
 def _of_one_query(judgments: Judgments, run: pa.Table) -> pa.Table:
-    """The documents of the first judged query of a run."""
     query = next((query for query in pc.unique(run["query_id"]).to_pylist() if query in judgments.index), None)
     return run.filter(pc.equal(run["query_id"], query)) if query is not None else run.slice(0, 0)
 
@@ -109,7 +123,7 @@ def _of_one_query(judgments: Judgments, run: pa.Table) -> pa.Table:
 def _with_residuals(
     columns: list[Column], measures: list[Measure], rows: Rows
 ) -> tuple[list[Column], list[Measure], list[str]]:
-    """Columns and measures with their residuals, and why some have none; each is tried on these rows."""
+    """Columns and measures with their residuals, and notes on measures whose residual fails on these rows."""
     pairs, notes = [], []
     for column, measure in zip(columns, measures, strict=True):
         pairs.append((column, measure))

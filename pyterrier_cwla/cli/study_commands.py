@@ -1,4 +1,4 @@
-"""The commands ``study robustness``, ``power``, ``agreement``, ``users`` and ``fit``."""
+"""Commands ``study robustness``, ``power``, ``agreement``, ``users`` and ``fit``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..studies.users.ratings import Rated
 
 study = typer.Typer(
-    help="Which metric to trust: a folder with tables, pictures and one page for the browser.",
+    help="Study the quality of metrics; writes a folder with tables, pictures and an HTML page.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -35,18 +35,18 @@ app.add_typer(study, name="study")
 
 _RANGES = "NAME=LOW:HIGH, NAME=LOW:HIGH:STEP with whole numbers, or NAME=A,B,C"
 _OF_SYSTEMS = ("AP", "nDCG@10", "P@10", "RR")  # without -m
-_PARTS = "parts"  # of the folder: what is done, kept until it is asked for again
+_PARTS = "parts"  # subfolder of finished work, from which an interrupted study resumes
 
 
 class Published(StrEnum):
-    """Studies whose data can be had."""
+    """Published studies whose data are available."""
 
     chiir24 = "chiir24"
     jiang = "jiang"
 
 
 class Holes(StrEnum):
-    """Which judgments are lost."""
+    """Selection of the judgments that are removed."""
 
     fractions = "fractions"
     depth = "depth"
@@ -54,14 +54,14 @@ class Holes(StrEnum):
 
 
 class Pool(StrEnum):
-    """What is known of documents whose judgment is lost."""
+    """Documents that infAP assumes to be in the pool."""
 
     whole = "whole"
     judged = "judged"
 
 
 class Coefficient(StrEnum):
-    """By which measures are compared with ratings."""
+    """Coefficient of the agreement between measures and ratings."""
 
     tau_b = "tau_b"
     pearson = "pearson"
@@ -71,7 +71,7 @@ class Coefficient(StrEnum):
 
 
 class Objective(StrEnum):
-    """What a fit makes best."""
+    """Objective of a fit."""
 
     pearson = "pearson"
     spearman = "spearman"
@@ -86,31 +86,34 @@ class Objective(StrEnum):
 
 
 Folder = Annotated[
-    Path, typer.Option("--output", "-o", metavar="DIR", help="Where to write. What is done is kept there, so that an"
-                       " interrupted study goes on from there.", show_default=False),
+    Path, typer.Option("--output", "-o", metavar="DIR", help="Output folder. Finished work is stored there, and an"
+                       " interrupted study resumes from it.", show_default=False),
 ]  # fmt: skip
-Jobs = Annotated[
-    int, typer.Option("--jobs", help="How many processes work side by side; -1 for as many as there are cores.")
-]
+Jobs = Annotated[int, typer.Option("--jobs", help="Number of parallel processes; -1 for one per core.")]
 Data = Annotated[
     list[Path],
     typer.Argument(
         metavar="QRELS RUN RATINGS",
-        help="Judgments, the lists that were shown (each a query of the run), and what users said of them: CSV, TSV or"
-        " Parquet with query_id and rating (of sessions: session and rating; of pairs: first, second and preference)."
-        " With --from: one folder.",
+        help="Judgments; the result lists that users saw (each list is a query of the run); and the ratings of users:"
+        " CSV, TSV or Parquet with query_id and rating (for sessions: session and rating; for pairs: first, second"
+        " and preference). With --from: one folder.",
         show_default=False,
     ),
 ]
-Source = Annotated[Published | None, typer.Option("--from", help="The folder is that of this study.")]
+Source = Annotated[Published | None, typer.Option("--from", help="Published study whose folder is given.")]
 SessionsFile = Annotated[
-    Path | None, typer.Option("--sessions", metavar="FILE", help="Ratings are of sessions: session, query_id, order.")
+    Path | None,
+    typer.Option(
+        "--sessions",
+        metavar="FILE",
+        help="Queries of the sessions that were rated, with columns session, query_id, order.",
+    ),
 ]
 JudgedBy = Annotated[
-    str, typer.Option(metavar="COLUMN", help="By which column of --sessions the judgments' queries are named.")
+    str, typer.Option(metavar="COLUMN", help="Column of --sessions with the query ids of the judgments.")
 ]
 Folds = Annotated[int, typer.Option("--cv", min=2, help="Folds of the cross-validation.")]
-Resamples = Annotated[int, typer.Option(min=100, help="Of the bootstrap.")]
+Resamples = Annotated[int, typer.Option(min=100, help="Resamples of the bootstrap.")]
 
 
 @study.command()
@@ -121,29 +124,30 @@ def robustness(
     measures: Measures = None,
     holes: Annotated[
         Holes,
-        typer.Option(help="What is lost: random shares of the judgments, what no run has near the top, or what only one"
-                     " group of runs contributed."),
+        typer.Option(help="Judgments to remove: random fractions, those below a pool depth in all runs, or those that"
+                     " only one group of runs contributed."),
     ] = Holes.fractions,
     groups: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Of --holes groups: CSV with run and group.")
+        Path | None, typer.Option(metavar="FILE", help="For --holes groups: CSV with columns run and group.")
     ] = None,
     depth: Annotated[
-        int | None, typer.Option(min=1, help="Of --holes groups: how deep runs were pooled; without it, whole runs.")
+        int | None, typer.Option(min=1, help="For --holes groups: pool depth of the runs; by default whole runs.")
     ] = None,
     pool: Annotated[
-        Pool | None, typer.Option(help="Whether infAP knows that what is lost was in the pool (whole) or not (judged).")
+        Pool | None,
+        typer.Option(help="For infAP: the pool includes documents with removed judgments (whole), or not (judged)."),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many times judgments are drawn.")] = 10,
-    pairs: Annotated[int, typer.Option(min=0, help="Pairs of runs that are tested; 0 for none.")] = 300,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of random draws of judgments.")] = 10,
+    pairs: Annotated[int, typer.Option(min=0, help="Number of pairs of runs to test; 0 for none.")] = 300,
     all_runs: Annotated[
-        bool, typer.Option("--all-runs", help="Also runs that retrieve less than 95 % of the maximum.")
+        bool, typer.Option("--all-runs", help="Include runs that retrieve less than 95 % of the maximum.")
     ] = False,
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
     seed: Seed = 0,
     n_jobs: Jobs = 1,
 ) -> None:  # fmt: skip
-    """How measures fare where judgments are lost: system rankings, and tests of pairs.
+    """Study how measures change when judgments are missing: system rankings and tests of pairs.
 
     Example: pyterrier-cwla study robustness qrels.txt runs/ -m nDCG -m infAP -m Bpref -o robustness --jobs 2
     """
@@ -157,7 +161,7 @@ def robustness(
     found: Study
     more: dict[str, Any] = {} if pool is None else {"pool": str(pool)}
     kind = GroupsLeftOut if holes is Holes.groups else Robustness
-    with _kept_in(output, [qrels, *runs, groups, lengths], named, kind) as how:
+    with _cached_in(output, [qrels, *runs, groups, lengths], named, kind) as how:
         if holes is Holes.groups:
             of = _groups(groups)
             found = groups_left_out(judgments, files, of, named, depth=depth, complete=complete, seed=seed, **more)
@@ -173,7 +177,7 @@ def robustness(
 
 def _groups(path: Path | None) -> dict[str, str]:
     if path is None:
-        raise errors.BadParameter("--holes groups needs --groups FILE, which says what group each run is of.")
+        raise errors.BadParameter("--holes groups needs --groups FILE, with the group of each run.")
     table = _cells(path)
     for name in ("run", "group"):
         if name not in table:
@@ -187,14 +191,16 @@ def power(
     runs: Runs,
     output: Folder,
     measures: Measures = None,
-    alpha: Annotated[float, typer.Option(help="The level of significance.")] = 0.05,
-    resamples: Annotated[int, typer.Option(min=100, help="Random signs, and samples of the bootstrap.")] = 10_000,
+    alpha: Annotated[float, typer.Option(help="Significance level.")] = 0.05,
+    resamples: Annotated[
+        int, typer.Option(min=100, help="Resamples of the randomisation test and of the bootstrap.")
+    ] = 10_000,
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
     seed: Seed = 0,
     n_jobs: Jobs = 1,
 ) -> None:
-    """How many pairs of systems each measure tells apart, by four tests of all pairs.
+    """Count the pairs of systems that each measure distinguishes, by four tests of all pairs.
 
     Example: pyterrier-cwla study power qrels.txt runs/ -m AP -m nDCG@10 -m RR -o power
     """
@@ -202,7 +208,7 @@ def power(
 
     named = _named(measures or _OF_SYSTEMS, lengths, missing)
     judgments, files = judgments_of(qrels), runs_by_name(runs)
-    with _kept_in(output, [qrels, *runs, lengths], named, Power) as how:
+    with _cached_in(output, [qrels, *runs, lengths], named, Power) as how:
         found = discriminative_power(
             judgments, files, named, alpha=alpha, resamples=resamples, seed=seed, n_jobs=n_jobs, **how
         )
@@ -220,7 +226,7 @@ def agreement(
     missing: WhereMissing = None,
     seed: Seed = 0,
 ) -> None:
-    """Whether measures order systems alike: Kendall's τ, rank-biased overlap, outliers.
+    """Compare the system rankings of measures: Kendall's τ, rank-biased overlap, outliers.
 
     Example: pyterrier-cwla study agreement qrels.txt runs/ -m AP -m nDCG@10 -m Bpref -o agreement
     """
@@ -228,7 +234,7 @@ def agreement(
 
     named = _named(measures or _OF_SYSTEMS, lengths, missing)
     judgments, files = judgments_of(qrels), runs_by_name(runs)
-    with _kept_in(output, [qrels, *runs, lengths], named, MetricAgreement):
+    with _cached_in(output, [qrels, *runs, lengths], named, MetricAgreement):
         _finish(metric_agreement(judgments, files, named, resamples=resamples, seed=seed), output)
 
 
@@ -242,20 +248,19 @@ def users(
     measures: Measures = None,
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
-    baseline: Annotated[
-        str | None, typer.Option(metavar="MEASURE", help="Which of the measures the others are compared with.")
-    ] = None,
+    baseline: Annotated[str | None, typer.Option(metavar="MEASURE", help="Measure to compare the others with.")] = None,
     coefficient: Annotated[
-        Coefficient, typer.Option(help="What measures are compared by; weighted_…: by a column n of the ratings.")
+        Coefficient, typer.Option(help="Coefficient of agreement; weighted_… weights by a column n of the ratings.")
     ] = Coefficient.tau_b,
     span: Annotated[
-        float | None, typer.Option(help="From the lowest to the highest rating that could be given, for errors.")
+        float | None,
+        typer.Option(help="Difference between the highest and the lowest possible rating, for prediction errors."),
     ] = None,
     resamples: Resamples = 1000,
     cv: Folds = 10,
     seed: Seed = 0,
 ) -> None:
-    """Whether measures agree with what users said; without -m, every C with every A.
+    """Compare measures with the ratings of users; without -m, all combinations of C and A.
 
     Example: pyterrier-cwla study users qrels.txt shown.txt ratings.csv -m nDCG@10 -m RR -o users
     """
@@ -265,7 +270,7 @@ def users(
 
     rated = _rated(data, source, sessions, judged_by)
     wanted: Any = _named(measures, lengths, missing) if measures else grid(max_rel=rated.shown.judgments.pool.highest)
-    with _kept_in(output, [*data, sessions, lengths], wanted, UserAgreement):
+    with _cached_in(output, [*data, sessions, lengths], wanted, UserAgreement):
         found = user_agreement(
             rated, wanted, str(coefficient), baseline=baseline, span=span, resamples=resamples, cv=cv, seed=seed
         )
@@ -278,19 +283,21 @@ def fit(
     output: Folder,
     template: Annotated[
         str,
-        typer.Option("--template", "-t", metavar="MEASURE", help="A measure with $names in the place of parameters.",
+        typer.Option("--template", "-t", metavar="MEASURE", help="A measure with $names in place of parameters.",
                      show_default=False),
     ],
     ranges: Annotated[
         list[str],
-        typer.Option("--range", "-r", metavar="NAME=LOW:HIGH", help="Where to look for $NAME: numbers between two,"
-                     " whole ones as NAME=LOW:HIGH:STEP, or some, as NAME=A,B,C; once for each.", show_default=False),
+        typer.Option("--range", "-r", metavar="NAME=LOW:HIGH", help="Values to search for $NAME: numbers from LOW"
+                     " to HIGH, whole numbers (NAME=LOW:HIGH:STEP), or a list (NAME=A,B,C); once per name.",
+                     show_default=False),
     ],
     default: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="The value to compare with; once for each.")
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Default value to compare with; once per name.")
     ] = None,
     objective: Annotated[
-        Objective | None, typer.Option(help="What is made best; without it pearson or agreement; weighted_…: by n.")
+        Objective | None,
+        typer.Option(help="By default pearson, or agreement for pairs; weighted_…: weights in a column n of ratings."),
     ] = None,
     source: Source = None,
     sessions: SessionsFile = None,
@@ -299,7 +306,7 @@ def fit(
     seed: Seed = 0,
     n_jobs: Jobs = 1,
 ) -> None:  # fmt: skip
-    """Fits parameters of a measure to what users said, and tells what that gains on users who were not asked.
+    """Fit parameters of a measure to ratings of users, and estimate the improvement by cross-validation.
 
     Example: pyterrier-cwla study fit qrels.txt shown.txt ratings.csv -t 'RBP(rel=1,p=$p)' -r p=0.1:0.99 -o fit
     """
@@ -311,8 +318,10 @@ def fit(
     spans = {name: _range(name, text) for name, text in _by_name(ranges, _RANGES).items()}
     values = {name: _number(text) for name, text in _by_name(default or [], "NAME=VALUE").items()}
     if "=," in template or "=)" in template:
-        raise errors.BadParameter(f"-t {template!r} has lost its $names to the shell: write it between single quotes.")
-    with _kept_in(output, [*data, sessions], _first(template, spans), Fit) as how:
+        raise errors.BadParameter(
+            f"-t {template!r}: the shell has replaced the $names. Write the template in single quotes."
+        )
+    with _cached_in(output, [*data, sessions], _first(template, spans), Fit) as how:
         try:
             found = fitted(template, spans, rated, aim, default=values or None, cv=cv, seed=seed, n_jobs=n_jobs, **how)
         except errors.MissingLength as error:  # there is no --lengths here
@@ -361,7 +370,7 @@ def _rated(data: list[Path], source: Published | None, sessions: Path | None, ju
             raise errors.BadParameter(f"--from {source} takes one folder, not {errors.many(len(data), 'path')}.")
         return getattr(datasets, f"{source}_ratings")(data[0])
     if len(data) != 3:
-        raise errors.BadParameter("give QRELS RUN RATINGS, or with --from the folder of a study.")
+        raise errors.BadParameter("give QRELS RUN RATINGS, or --from and the folder of a study.")
     qrels, run, ratings = judgments_of(data[0]), data[1], _cells(data[2])
     if sessions is not None:
         return Rated.sessions(qrels, run, _cells(sessions), ratings, judged_by)
@@ -371,7 +380,7 @@ def _rated(data: list[Path], source: Published | None, sessions: Path | None, ju
 
 
 def _cells(path: Path) -> pd.DataFrame:
-    """A file with named columns; numbers where all cells of a column are, but for ids."""
+    """Read a table; columns of numbers are converted, except ids."""
     import pandas as pd
 
     from ..behaviour.logs.log_files import read
@@ -384,7 +393,6 @@ def _cells(path: Path) -> pd.DataFrame:
 
 
 def _named(texts: Sequence[str], lengths: Path | None, missing: Any) -> dict[str, Any]:
-    """The measures as they are computed, by the names that they were asked for."""
     bound = BoundMeasures.of(texts, lengths, missing)
     for line in bound.notes:
         note(line)
@@ -392,7 +400,7 @@ def _named(texts: Sequence[str], lengths: Path | None, missing: Any) -> dict[str
 
 
 def _first(template: str, spans: dict[str, Any]) -> dict[str, Any]:
-    """A measure of the template; none where ``fit`` will say what is wrong with it."""
+    """Return one measure of the template; nothing if the template is wrong, for which ``fit`` raises an error."""
     from ..studies.template import Range, Template
 
     with suppress(errors.CWLAError):
@@ -403,12 +411,12 @@ def _first(template: str, spans: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _kept_in(
+def _cached_in(
     folder: Path, inputs: Sequence[Path | None], measures: Mapping[str, Any], kind: type[Study]
 ) -> Iterator[dict[str, Any]]:
-    """Where pieces are kept; the folder is made, and an interrupted command says that it can go on from there.
+    """Create the output folder and yield the arguments for the cache in it; on Ctrl-C, print how to resume.
 
-    A report of this kind of study must be possible in the folder, without the loss of an input or of another file.
+    The folder is checked first: the report must overwrite neither an input nor a file of another origin.
     """
     parts, read = folder / _PARTS, [*inputs, *files_of(measures.values())]
     check_outside([("-o", folder)], read)
@@ -427,4 +435,4 @@ def _finish(found: Study, folder: Path) -> None:
     print(harmless(str(found)))
     for line in warned:
         note(line)
-    note(f"All of it: {page}")
+    note(f"Full report: {page}")

@@ -1,4 +1,4 @@
-"""The generated collection, its retrieval systems, and the demonstration."""
+"""Generated test collection, retrieval systems for it, and the demonstration."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The demonstration: runs compared by nine measures, and where time-biased gain and nDCG@10 disagree."""
+"""Demonstration: compares runs by nine measures, and shows where time-biased gain and nDCG@10 disagree."""
 
 from __future__ import annotations
 
@@ -20,7 +20,15 @@ from ..measures.provider import judged
 
 @dataclass(frozen=True)
 class Demonstration:
-    """A comparison of runs, and what a reader should know of it, in sentences."""
+    """Result of :func:`demonstrate`.
+
+    Attributes
+    ----------
+    comparison : Comparison
+        Comparison of the runs by all measures.
+    notes : list of str
+        Sentences that explain the comparison.
+    """
 
     comparison: Comparison
     notes: list[str]
@@ -39,23 +47,28 @@ def demonstrate(
 
     Parameters
     ----------
-    qrels, runs
-        As :func:`compare` takes them; ``runs`` by name.
-    lengths, missing
-        Document lengths, and what a document without a length is, as TBG takes them.
+    qrels : judgments
+        Judgments in any form that :func:`pyterrier_cwla.compare` accepts.
+    runs : dict of str to run
+        Runs by name, in any form that :func:`pyterrier_cwla.compare` accepts.
+    lengths : lengths, optional
+        Document lengths in words, as for TBG; by default the column ``doc_length`` of the runs.
+    missing : {"error", "mean"}, default="error"
+        Treatment of documents without a length, as for TBG.
     timed : bool, default=True
-        Whether document lengths are known; without them time-biased gain is left out.
+        If False, time-biased gain is left out, and no lengths are needed.
     baseline : str, optional
-        The run that the others are compared with; the first if not given.
+        Run to compare the others with; by default the first.
 
     Returns
     -------
     Demonstration
+        Comparison with notes.
 
     Raises
     ------
     BadParameter
-        If there is no run of the name ``baseline``.
+        If no run has the name ``baseline``.
 
     Examples
     --------
@@ -74,9 +87,9 @@ def demonstrate(
     notes = [
         *comparison.notes(None),
         BOLD,
-        f"AP, RR, RBP (p = 0.8){' and TBG' if timed else ''} take grades from 1 as relevant; INST and the last two take"
-        f" grade g as gain g/{max_rel}. The last two are new: users who hope for a gain of 1 and remember the best"
-        " document seen, and users who go on with probability 0.8 and remember the best and the last.",
+        f"Grades from 1 are relevant for AP, RR, RBP (p = 0.8){' and TBG' if timed else ''}; a grade g has the gain"
+        f" g/{max_rel} for INST and the last two. The last two are new: users who expect a gain of 1 and remember the"
+        " best document, and users who continue with probability 0.8 and remember the best and the last document.",
     ]
     if timed and baseline is not None:
         seconds = CWLA(C="prec(10)", A="effort", gain="binary", effort="time", end="stop", **time)
@@ -99,14 +112,14 @@ def _measures(max_rel: int, time: dict[str, Any] | None) -> dict[str, Measure]:
 
 
 def _remark(comparison: Comparison, seconds: pd.Series[float]) -> str:
-    """Where TBG and nDCG@10 disagree most, and how many seconds users of these two runs take for ten documents."""
+    """Sentence on the runs that TBG and nDCG@10 order differently, with the seconds for their first ten documents."""
     by_measure = comparison.table.set_index("run").groupby("measure")
     rank, gain = by_measure.get_group("nDCG@10"), by_measure.get_group("TBG")
     scores = [of["score"].to_numpy() for of in (rank, gain)]
     apart = np.multiply(*(np.subtract.outer(of, of) for of in scores))
     if apart.min() >= 0:
-        return "What to see: TBG and nDCG@10 put these systems in the same order."
-    # A pair of the baseline and a run that differs significantly from it says more than the pair that differs most.
+        return "Result: TBG and nDCG@10 rank these systems in the same order."
+    # Pairs of the baseline and a significantly different run are preferred to the pair with the largest disagreement.
     alpha, baseline = comparison.about["alpha"], rank.index == comparison.about["baseline"]
     significant = (rank["p_t_corrected"] < alpha) & (gain["p_t_corrected"] < alpha)
     proven = np.where(np.outer(significant, baseline), apart, 0)
@@ -114,13 +127,13 @@ def _remark(comparison: Comparison, seconds: pd.Series[float]) -> str:
     pair = np.unravel_index((proven if certain else apart).argmin(), apart.shape)
     one, other = sorted(rank.index[[*pair]], key=rank["score"].get, reverse=True)
     text = (
-        f"What to see: nDCG@10 puts “{one}” above “{other}” ({rank['score'][one]:.3f} > {rank['score'][other]:.3f}),"
-        f" and TBG below it ({gain['score'][one]:.3f} < {gain['score'][other]:.3f})"
+        f"Result: nDCG@10 ranks “{one}” above “{other}” ({rank['score'][one]:.3f} > {rank['score'][other]:.3f}),"
+        f" and TBG ranks it below ({gain['score'][one]:.3f} < {gain['score'][other]:.3f})"
         f"{', both significantly' if certain else ''}"
     )
     if seconds[one] > seconds[other]:
         text += (
-            f": its first ten documents take a user {seconds[one]:.0f} s and not {seconds[other]:.0f} s, and with time"
-            " users leave"
+            f": its first ten documents take a user {seconds[one]:.0f} s instead of {seconds[other]:.0f} s, and users"
+            " leave over time"
         )
     return f"{text}."

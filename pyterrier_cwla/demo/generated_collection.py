@@ -1,4 +1,4 @@
-"""A generated collection: documents of very different lengths, near-duplicates, topics, and incomplete judgments."""
+"""Generated test collection: documents of very different lengths, near-duplicates, topics, incomplete judgments."""
 
 import functools
 from dataclasses import dataclass
@@ -9,24 +9,50 @@ import pandas as pd
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """Documents, topics and judgments, with the column names of PyTerrier."""
+    """Test collection with the column names of PyTerrier.
+
+    Attributes
+    ----------
+    documents : DataFrame
+        Columns ``docno``, ``text``, ``doc_length`` (words) and ``duplicate_of``: the docno of the original of a
+        near-duplicate, missing for other documents.
+    topics : DataFrame
+        Columns ``qid`` and ``query``.
+    qrels : DataFrame
+        Columns ``qid``, ``docno`` and ``label`` (0 to 3). Only pooled documents are judged, so that some relevant
+        documents have no judgment.
+    """
 
     documents: pd.DataFrame
-    """docno, text, doc_length in words, and in duplicate_of the docno that a near-duplicate was copied from."""
     topics: pd.DataFrame
-    """qid, query."""
     qrels: pd.DataFrame
-    """qid, docno, label from 0 to 3, for a pool of the documents only: some relevant ones are not judged."""
 
 
 def collection(seed: int = 0, documents: int = 2000, topics: int = 50) -> Collection:
-    """Generates a collection; the same seed gives the same one.
+    """Generate a test collection.
 
-    Every topic has words of its own and borrows some from its neighbour. A document spends a share of its words on one
-    topic or two, each document on its own favourites among the topic's words; the larger the share and the longer the
-    document, the higher its grade. So BM25 works, but not perfectly: relevant documents miss query words, and others
-    mention them in passing. A tenth of the documents are copies with a few words changed.
+    Each topic has ten words of its own and three words of the previous topic. A part of the words of a document belongs
+    to up to two topics, and each document prefers some of the words of its topics. The grade increases with the share
+    of topic words and with the length of the document. BM25 therefore works, but not perfectly: some relevant documents
+    lack query words, and some non-relevant documents contain them. One tenth of the documents are near-duplicates with
+    a few words changed.
 
+    Parameters
+    ----------
+    seed : int, default=0
+        Random seed.
+    documents : int, default=2000
+        Number of documents, including near-duplicates.
+    topics : int, default=50
+        Number of topics.
+
+    Returns
+    -------
+    Collection
+        Documents, topics and judgments.
+
+    Examples
+    --------
     >>> collection(documents=200, topics=5).topics.columns.tolist()
     ['qid', 'query']
     """
@@ -47,7 +73,7 @@ def collection(seed: int = 0, documents: int = 2000, topics: int = 50) -> Collec
     worth += rng.normal(0, 0.01, worth.shape) * (worth > 0)
     judged = _pool(rng, (worth + 0.07 * mentions)[sources])
 
-    # Copies may stand anywhere, and a document's number says nothing about it.
+    # Random order: neither position nor docno distinguishes copies from originals.
     order = rng.permutation(documents)
     place = np.argsort(order)
     docnos = np.array([f"d{number:0{len(str(documents))}d}" for number in range(1, documents + 1)], dtype=object)
@@ -76,7 +102,7 @@ _WORDS = 8000
 
 @functools.cache
 def _vocabulary() -> np.ndarray:
-    """Words of one to three syllables, the frequent ones first and shorter."""
+    """Words of one to three syllables, in order of decreasing frequency; frequent words are shorter."""
     syllables = np.array([a + b for a in "bdfgklmnprstvz" for b in "aeiou"], dtype=object)
     rng = np.random.default_rng(0)
     ones = rng.permutation(syllables)
@@ -88,13 +114,13 @@ def _vocabulary() -> np.ndarray:
 
 @functools.cache
 def _zipf() -> np.ndarray:
-    """How much of a text the most frequent words make up, by their number."""
+    """Cumulative word frequencies by Zipf's law."""
     weights = 1 / (np.arange(_WORDS) + 2.7)
     return np.cumsum(weights) / weights.sum()
 
 
 _Theme = tuple[np.ndarray, np.ndarray]
-"""The words of a topic, as numbers in the vocabulary, and how typical each is."""
+"""Words of a topic (indices in the vocabulary) and their probabilities."""
 
 
 def _themes(rng: np.random.Generator, topics: int) -> list[_Theme]:
@@ -109,7 +135,7 @@ def _query(rng: np.random.Generator, theme: _Theme) -> np.ndarray:
 
 
 def _shares(rng: np.random.Generator, documents: int, topics: int) -> np.ndarray:
-    """The share of its words that each document [rows] spends on each topic [columns]."""
+    """Share of each document's words that belong to each topic, shape (documents, topics)."""
     shares = np.zeros((documents, topics))
     for chance, most in [(0.3, 0.1), (0.7, 0.2)]:
         about = np.flatnonzero(rng.random(documents) < chance)
@@ -132,7 +158,7 @@ def _background(rng: np.random.Generator, length: int) -> np.ndarray:
 
 
 def _mention(rng: np.random.Generator, texts: list[np.ndarray], queries: list[np.ndarray]) -> np.ndarray:
-    """Writes the words of each query into some documents, whatever these are about; True where it did."""
+    """Insert words of each query into random documents; return a mask of shape (documents, topics)."""
     mentions = np.zeros((len(texts), len(queries)), bool)
     for topic, query in enumerate(queries):
         chosen = rng.choice(len(texts), 1 + len(texts) // 150, replace=False)
@@ -144,7 +170,7 @@ def _mention(rng: np.random.Generator, texts: list[np.ndarray], queries: list[np
 
 
 def _edited(rng: np.random.Generator, text: np.ndarray) -> np.ndarray:
-    """A near-duplicate: one word in fifty is another, and up to a twentieth is missing at the end."""
+    """Near-duplicate of a text: 2 % of the words are replaced, and up to 5 % are missing at the end."""
     text = text[: len(text) - rng.integers(len(text) // 20 + 1)].copy()
     places = np.flatnonzero(rng.random(len(text)) < 0.02)
     text[places] = _background(rng, len(places))
@@ -152,7 +178,7 @@ def _edited(rng: np.random.Generator, text: np.ndarray) -> np.ndarray:
 
 
 def _pool(rng: np.random.Generator, attraction: np.ndarray) -> np.ndarray:
-    """What assessors saw, True in [documents, topics]: the first documents of three systems that see through noise."""
+    """Mask of judged documents, shape (documents, topics): the first documents of three noisy systems."""
     documents, topics = attraction.shape
     depth = min(documents, max(10, documents // 50))
     judged = np.zeros((documents, topics), bool)

@@ -1,8 +1,8 @@
-"""Three retrieval systems over the generated collection, which need no download.
+"""Three retrieval systems for the generated collection, as PyTerrier transformers; no download is needed.
 
-The engine is bm25s: one wheel of pure Python and NumPy for every platform and Python version, an index in memory that
-pickles, 0.3 s for 2,000 documents. PISA is faster on millions of documents, but has wheels for Linux on x86-64 only,
-keeps its index on disk, and its retrievers do not pickle once used.
+The engine is bm25s. It is pure Python with NumPy, runs on all platforms and Python versions, and its index lies in
+memory, can be pickled, and is built in 0.3 s for 2,000 documents. PISA is faster for millions of documents. However, it
+has wheels for Linux on x86-64 only, its index lies on disk, and used retrievers cannot be pickled.
 """
 
 import functools
@@ -17,7 +17,18 @@ from .generated_collection import Collection
 
 
 def systems(collection: Collection) -> dict[str, pt.Transformer]:
-    """Three systems that differ in what they make of length, so that measures can disagree about them."""
+    """Return three systems that treat document length differently, so that measures can disagree on them.
+
+    Parameters
+    ----------
+    collection : Collection
+        Documents to retrieve from.
+
+    Returns
+    -------
+    dict of str to pt.Transformer
+        BM25, BM25 with b = 0, and BM25 followed by :class:`PreferShort`, by name.
+    """
     index = Index.of(collection.documents)
     return {
         "BM25": BM25(index),
@@ -28,7 +39,19 @@ def systems(collection: Collection) -> dict[str, pt.Transformer]:
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """The tokens of a collection, from which an engine is built for each setting of its parameters."""
+    """Tokens of a collection, from which an engine is built for each setting of the parameters of BM25.
+
+    Attributes
+    ----------
+    docnos : ndarray of str, shape (n_documents,)
+        Document ids.
+    lengths : ndarray of int, shape (n_documents,)
+        Document lengths in words.
+    tokens : list of list of int
+        Token ids of each document.
+    vocabulary : dict of str to int
+        Token ids by word.
+    """
 
     docnos: np.ndarray
     lengths: np.ndarray
@@ -37,12 +60,27 @@ class Index:
 
     @classmethod
     def of(cls, documents: pd.DataFrame) -> "Index":
+        """Tokenise documents, a DataFrame with the columns ``docno``, ``text`` and ``doc_length``."""
         tokens, vocabulary = _bm25s().tokenize(documents["text"].tolist(), stopwords=None, show_progress=False)
         return cls(documents["docno"].to_numpy(), documents["doc_length"].to_numpy(), tokens, vocabulary)
 
 
 class BM25(pt.Transformer):
-    """Retrieves with BM25; k1 and b may be set at any time, as pt.GridSearch does."""
+    """BM25 retrieval; ``k1`` and ``b`` can be tuned, as with ``pt.GridSearch``.
+
+    Parameters
+    ----------
+    index : Index
+        Tokens of the documents.
+    k1 : float, default=1.2
+        Saturation of term frequency.
+    b : float, default=0.75
+        Strength of length normalisation, from 0 to 1.
+    method : str, default="lucene"
+        Variant of BM25 by its name in bm25s.
+    num_results : int, default=1000
+        Maximum number of results per query; documents with a score of 0 are never retrieved.
+    """
 
     def __init__(
         self, index: Index, k1: float = 1.2, b: float = 0.75, method: str = "lucene", num_results: int = 1000
@@ -54,6 +92,7 @@ class BM25(pt.Transformer):
         self.num_results = num_results
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """Retrieve documents, with their ``doc_length`` in words, for queries."""
         pt.validate.query_frame(inp, extra_columns=["query"], context=self)
         documents = np.zeros((len(inp), 0), int)
         scores = np.zeros((len(inp), 0))
@@ -75,20 +114,28 @@ class BM25(pt.Transformer):
         )  # fmt: skip
 
     def fuse_rank_cutoff(self, k: int) -> pt.Transformer:
+        """Return the same transformer with at most ``k`` results, which PyTerrier uses for ``bm25 % k``."""
         return self if self.num_results <= k else pt.inspect.transformer_apply_attributes(self, num_results=k)
 
     def __repr__(self) -> str:
-        # Without k1 and b: a transformer is hashed by its repr, and a grid of parameters is a dict of transformers.
+        # Without k1 and b, because transformers are hashed by their repr and are keys of grids of parameters.
         return f"BM25({self.method!r})"
 
 
 class PreferShort(pt.Transformer):
-    """Divides each score by words^strength: at equal scores, the document that is sooner read comes first."""
+    """Re-ranking that divides each score by (words in the document) ** ``strength``.
+
+    Parameters
+    ----------
+    strength : float, default=0.05
+        Exponent; 0 leaves the ranking unchanged.
+    """
 
     def __init__(self, strength: float = 0.05) -> None:
         self.strength = strength
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """Re-rank results with the columns ``score`` and ``doc_length`` (words)."""
         pt.validate.result_frame(inp, extra_columns=["score", "doc_length"], context=self)
         return pt.model.add_ranks(inp.assign(score=inp["score"] / inp["doc_length"] ** self.strength))
 
@@ -106,7 +153,7 @@ def _bm25s() -> ModuleType:
 
 @functools.lru_cache(maxsize=8)
 def _engine(index: Index, k1: float, b: float, method: str):
-    """Cached outside the transformers, so that they share it and pickle without it."""
+    """Engine, cached outside the transformers, which share it and are pickled without it."""
     engine = _bm25s().BM25(k1=k1, b=b, method=method)
     # A copy of the vocabulary, because indexing adds an empty word to it.
     engine.index((index.tokens, dict(index.vocabulary)), show_progress=False)

@@ -1,4 +1,4 @@
-"""The errors a user can meet: each says what is wrong, where, and the way out."""
+"""Exceptions and warnings of the package, and helpers for their messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .sanitise import harmless, sanitised
 
 
 class CWLAError(ValueError):
-    """Base of every error that this package raises on purpose. Text from data in it is sanitised."""
+    """Base class of the errors of this package. Control characters in texts from data are escaped."""
 
     @sanitised
     def __str__(self) -> str:
@@ -19,66 +19,66 @@ class CWLAError(ValueError):
 
 
 class UnknownSpec(CWLAError):
-    """A name that no gain, effort, continuation, aggregation, normaliser or measure has."""
+    """Unknown name of a gain, effort, continuation, aggregation, normaliser or measure."""
 
 
 class UnknownFunction(UnknownSpec):
-    """A name that no gain, effort, continuation, aggregation or normaliser has."""
+    """Unknown name of a gain, effort, continuation, aggregation or normaliser."""
 
 
 class BadParameter(CWLAError):
-    """A parameter that is missing, unknown, or out of its range."""
+    """Parameter that is missing, unknown, or out of range."""
 
 
 class RefutedFact(BadParameter):
-    """A fact that a decorator states about a function, and that does not hold on a short list."""
+    """Property stated in the decorator of a function that does not hold for a short list."""
 
 
 class NotPassed(BadParameter):
-    """What has to be known of each row, its query, document or length, and was not passed."""
+    """Required query ids, document ids or document lengths of rows that were not passed."""
 
 
 class BadRun(CWLAError):
-    """A run that cannot be evaluated: NaN scores, a document twice, ids that are not strings."""
+    """Invalid run: NaN scores, duplicate documents, ids that are not strings."""
 
 
 class BadJudgments(CWLAError):
-    """Judgments that cannot be used: a pair twice, a grade above max_rel, ids that are not strings."""
+    """Invalid judgments: duplicate pairs, grades above max_rel, ids that are not strings."""
 
 
 class BadSessions(CWLAError):
-    """Sessions that cannot be evaluated: a query twice or without a place, nothing judged."""
+    """Invalid sessions: duplicate queries, queries without a position, no judgments."""
 
 
 class BadLog(CWLAError):
-    """A log that cannot be used: missing columns, negative times, clicks on the unseen, saves without a click."""
+    """Invalid log: missing columns, negative times, clicks on unseen results, saves without a click."""
 
 
 class BadRatings(CWLAError):
-    """Ratings that cannot be used: missing columns, values that are no numbers, lists that nothing is judged for."""
+    """Invalid ratings: missing columns, values that are no numbers, lists without judgments."""
 
 
 class MissingLength(CWLAError):
-    """A document whose length is needed and not known."""
+    """Missing length of a document."""
 
 
 class NoFiniteValue(CWLAError):
-    """A combination whose expected effort or score is infinite, or cannot be shown to be finite."""
+    """Measure whose expected effort or score is infinite, or cannot be shown to be finite."""
 
 
 class MalformedFile(CWLAError):
-    """A file that does not hold what it should; names file and line."""
+    """File with invalid content; the message names file and line."""
 
 
 class NotWritten(CWLAError, OSError):
-    """A file that the system does not let us write: no such folder, no right, no space; nothing half of it is left."""
+    """File that cannot be written: no such folder, no permission, no space. No partial file remains."""
 
 
 class CannotScore(BaseException):
-    """Rows that no scorer can score, whatever a model predicts: no query ids, one query only, no lengths.
+    """Data that cannot be scored for any model: no query ids, a single query, no lengths.
 
-    Not an ``Exception``, for scikit-learn turns those into NaN and a warning, after which a search goes on and chooses
-    a model by nothing.
+    This class is no subclass of ``Exception``. scikit-learn replaces exceptions of scorers by NaN with a warning, so
+    that a search would continue and choose an arbitrary model.
     """
 
     @sanitised
@@ -87,12 +87,20 @@ class CannotScore(BaseException):
 
 
 class CWLAWarning(UserWarning):
-    """Something that is allowed and often a mistake: no query in common, almost nothing judged, nothing cached."""
+    """Warning about a probable mistake: no query in common, few judged documents, results that are not cached."""
 
 
 @contextmanager
 def speaking_of(qrels: object, run: object) -> Iterator[None]:
-    """Puts the file that an error is about before it, unless it is there already."""
+    """Put the name of the file in front of errors that the block raises, unless the message begins with it.
+
+    Parameters
+    ----------
+    qrels : path or str
+        Name of the judgments, for BadJudgments.
+    run : path or str, optional
+        Name of the run, for BadRun, MissingLength and NoFiniteValue.
+    """
     try:
         yield
     except BadJudgments as error:
@@ -104,27 +112,27 @@ def speaking_of(qrels: object, run: object) -> Iterator[None]:
 
 
 def some(values: Iterable[object], most: int = 3) -> str:
-    """The first few values as a user wrote them: ``'a', 'b', 'c', …``."""
+    """Return the reprs of the first values, such as ``'a', 'b', 'c', …``."""
     values = list(values)
     return ", ".join(repr(v) for v in values[:most]) + (", …" if len(values) > most else "")
 
 
 def shown(value: object, most: int = 60) -> str:
-    """A value from data as an error shows it: its repr, shortened.
+    """Return the repr of a value, shortened to ``most`` characters, for an error message.
 
     >>> shown("x" * 100, most=10)
     "'xxxxxxxxx…"
     """
     try:
         text = repr(value)
-    except ValueError:  # Python writes no integer of more than 4,300 digits
+    except ValueError:  # Python converts integers of up to 4,300 digits only
         text = f"an integer of more than {sys.get_int_max_str_digits():,} digits"
-    text = text.replace("\n", " ").replace("\t", " ")  # of types whose repr has several lines
+    text = text.replace("\n", " ").replace("\t", " ")  # the repr may have several lines
     return text if len(text) <= most else text[:most] + "…"
 
 
 def encodable(text: str) -> bool:
-    """Return whether a text can be written as UTF-8, which half of a surrogate pair cannot."""
+    """Return whether a text can be encoded as UTF-8; lone surrogates cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -133,13 +141,15 @@ def encodable(text: str) -> bool:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """What the user may have meant: ``Near: 'rbp'.``, or all there is where nothing is near."""
+    """Return similar names as a hint, such as ``Near: 'rbp'.``; if none is similar, the known names."""
     known = sorted(known)
     lower = {one.lower(): one for one in known}
     matches = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, cutoff=0.5)]
     if matches:
         return f"Near: {some(matches)}."
-    return f"There is: {', '.join(known)}." if len(known) <= 20 else f"There are {len(known):,}, such as {some(known)}."
+    return (
+        f"Available: {', '.join(known)}." if len(known) <= 20 else f"There are {len(known):,}, such as {some(known)}."
+    )
 
 
 IS_A_RUN = "Is this a run? Judgments are given first, then runs."
@@ -147,7 +157,7 @@ ARE_JUDGMENTS = "Are these judgments? They are given first, then runs."
 
 
 def if_swapped(lacking: str, names: Iterable[str]) -> str:
-    """A hint, after a blank, where a run was given in the place of judgments, or the other way round."""
+    """Return a hint, with a leading blank, if a run was given in place of judgments, or vice versa."""
     names = {*names}
     if lacking == "relevance" and "score" in names:
         return f" {IS_A_RUN}"
@@ -155,13 +165,13 @@ def if_swapped(lacking: str, names: Iterable[str]) -> str:
 
 
 def many(number: int, what: str) -> str:
-    """How many of what: ``1 row``, ``1,200 rows``."""
+    """Return a number with its noun: ``1 row``, ``1,200 rows``."""
     return f"{number:,} {what}" + "s" * (number != 1)
 
 
 @contextmanager
 def naming(run: str | None) -> Iterator[None]:
-    """Says of which run an error speaks, where there may be many."""
+    """Put the name of the run in front of errors that the block raises, unless ``run`` is None."""
     try:
         yield
     except (BadParameter, BadRun, MissingLength, NoFiniteValue) as error:

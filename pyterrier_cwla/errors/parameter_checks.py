@@ -1,4 +1,4 @@
-"""Checks of parameters that are numbers."""
+"""Checks of numeric parameters."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from . import BadParameter
 
 
 def check_whole(least: int, **given: Any) -> None:
-    """Raise BadParameter for a parameter that is no whole number, or is below ``least``."""
+    """Raise BadParameter for parameters that are no whole numbers, or are below ``least``."""
     for name, value in given.items():
         if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
             raise BadParameter(f"{name}={value!r} must be a whole number from {least}.")
 
 
 def check_share(such_as: float, **given: float) -> None:
-    """Raise BadParameter for a parameter that is not between 0 and 1; the error gives ``such_as`` as an example."""
+    """Raise BadParameter for parameters that are not between 0 and 1; the message gives the example ``such_as``."""
     for name, value in given.items():
         if not 0 < value < 1:
             raise BadParameter(f"{name}={value!r} must be between 0 and 1, such as {such_as}.")

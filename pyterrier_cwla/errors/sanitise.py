@@ -1,4 +1,4 @@
-"""Sanitise text from data before it is shown: on terminals, in pages, and in pictures."""
+"""Escapes for texts from data before they are shown on terminals, in HTML pages and in figures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SPELLED = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for cod
 
 
 def harmless(text: str) -> str:
-    r"""Write control characters (but tabs and line ends), marks of direction and lone surrogates as Python does.
+    r"""Escape control characters (except tabs and newlines), direction marks and lone surrogates.
 
     >>> print(harmless("run\x1b[2J"))
     run\x1b[2J
@@ -32,7 +32,7 @@ def harmless(text: str) -> str:
 
 
 def in_picture(value: Any) -> str:
-    r"""Text for a label of matplotlib: its dollar signs begin no formula.
+    r"""Escape a text for a label of matplotlib, including dollar signs, which start formulas.
 
     >>> print(in_picture("A$x$\x00"))
     A\$x\$\x00
@@ -41,7 +41,7 @@ def in_picture(value: Any) -> str:
 
 
 def sanitised(method: Callable[[Any], str]) -> Callable[[Any], str]:
-    r"""Decorate ``__str__``, ``__repr__`` or ``_repr_html_``: what it returns is sanitised.
+    r"""Decorate ``__str__``, ``__repr__`` or ``_repr_html_`` to escape control characters in its result.
 
     >>> class Run:
     ...     @sanitised
@@ -52,13 +52,13 @@ def sanitised(method: Callable[[Any], str]) -> Callable[[Any], str]:
     """
 
     @wraps(method)
-    def harmlessly(self: Any) -> str:
+    def wrapper(self: Any) -> str:
         return harmless(method(self))
 
-    return harmlessly
+    return wrapper
 
 
 def harmless_segments(segments: Iterable[Any]) -> Iterator[Any]:
-    """Segments that rich prints, with sanitised text."""
+    """Yield segments of rich with escaped control characters."""
     for segment in segments:
         yield segment if segment.control else segment._replace(text=harmless(segment.text))

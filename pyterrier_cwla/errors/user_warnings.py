@@ -1,4 +1,4 @@
-"""Warnings that point at the user's line, however many calls of libraries lie between."""
+"""Warnings that point at the line of the user's code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BETWEEN = {"pyterrier_cwla", "ir_measures", "pyterrier", "pandas"}
 
 
 def warn(message: str) -> None:
-    """Warn at the innermost line that belongs to none of the libraries between a user and this package."""
+    """Issue a CWLAWarning at the innermost line outside this package, ir_measures, PyTerrier and pandas."""
     frame, level = sys._getframe(1), 2
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
         frame, level = frame.f_back, level + 1  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""What people see: figures, labels, LaTeX, terminal; nothing of metrics."""
+"""Output for people: figures, labels, LaTeX tables and terminal text; independent of metrics."""
 
 import lazy_loader
 

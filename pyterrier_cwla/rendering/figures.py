@@ -1,4 +1,4 @@
-"""Pictures, in one style: direct labels, units on the axes, readable in grey. Needs matplotlib."""
+"""Figures with a common style: direct labels, units on the axes, readable in grey. They need matplotlib."""
 
 from __future__ import annotations
 
@@ -11,22 +11,40 @@ from ..errors.sanitise import in_picture
 
 STAY, GAIN, SCORE, GREY = "#1b6ca8", "#c9c9c9", "#b5451b", "#555555"
 ON_WHITE = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
-"""The box of a label that lies on lines."""
+"""Background box of labels that lie on lines."""
 
 
 def plot_explanation(explanation: Any, ax: Any = None, depth: int | None = None) -> Any:
-    """Who is still there at each rank, what lies there, and how the score grows; on matplotlib axes.
+    """Draw the gains, the share of users, and the cumulative score at each rank.
 
-    Grey bars are gains, the blue steps the share of users who see the rank (V), and the red line, on the right axis,
-    the score so far: gains as far as they count, or (where the aggregation is no weighted sum of gains) what those who
-    have left took with them.
+    Grey bars are gains. Blue steps are the share of users who see the rank (V). The red line, with its scale on the
+    right, is the cumulative score: discounted gains, or (if the aggregation is no weighted sum of gains) L·A of users
+    who have left.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        Result of :func:`pyterrier_cwla.explain` or :func:`pyterrier_cwla.explain_gains`.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
+    depth : int, optional
+        Number of ranks to draw; by default all.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    CWLAError
+        If matplotlib is not installed.
     """
     ax = axes_of(ax)
     table = explanation.table if depth is None else explanation.table.head(depth)
     rank = table["rank"].to_numpy()
     scale = 1 / explanation.divisor if explanation.divisor > 0 else 0.0
     credited = table["gain"] * table["discount"]
-    if credited.isna().any():  # A is no weighted sum of gains: what those who left took with them
+    if credited.isna().any():  # A is no weighted sum of gains
         credited = table["L·A"] * scale
     collected = np.cumsum(credited.to_numpy())
     ax.bar(rank, table["gain"], width=0.8, color=GAIN)
@@ -57,13 +75,31 @@ def plot_explanation(explanation: Any, ax: Any = None, depth: int | None = None)
 
 
 def plot_stops(stops: Any, ax: Any = None) -> Any:
-    """Where users stop: the mean of the rows that :func:`stop_distribution` returns, on matplotlib axes.
+    """Draw the share of users who stop at each rank, averaged over queries.
 
-    Blue bars are the share of users who stop at a rank; what stands beside them is the share of those who leave before
-    the first item, if any do, and of those who go on.
+    Blue bars are the shares. Text labels give the share of users who leave before the first item, and of those who
+    continue after the last rank shown, unless it is below 0.05 %.
+
+    Parameters
+    ----------
+    stops : DataFrame
+        Result of :func:`pyterrier_cwla.behaviour.stop_distribution`.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    BadParameter
+        If ``stops`` is another table or has no rows.
+    CWLAError
+        If matplotlib is not installed.
     """
     if "later" not in getattr(stops, "columns", ()):
-        raise BadParameter("plot_stops draws what stop_distribution(qrels, run, measure) returns.")
+        raise BadParameter("plot_stops needs the result of stop_distribution(qrels, run, measure).")
     if not len(stops):
         raise BadParameter("there are no queries to draw.")
     ax = axes_of(ax)
@@ -88,7 +124,7 @@ def plot_stops(stops: Any, ax: Any = None) -> Any:
 
 
 def axes_of(ax: Any) -> Any:
-    """These axes, or new ones of the usual size; without a frame above and at the right."""
+    """Return the axes, or those of a new figure (7 × 3.2 inches), without the upper and right spine."""
     if ax is None:
         _, ax = _pyplot().subplots(figsize=(7, 3.2), layout="constrained")
     ax.spines[["top", "right"]].set_visible(False)
@@ -96,13 +132,13 @@ def axes_of(ax: Any) -> Any:
 
 
 def titled(ax: Any, title: str) -> Any:
-    """The axes with a title in the style of all pictures."""
+    """Set a title in the common style and return the axes."""
     ax.set_title(title, fontsize=10, loc="left")
     return ax
 
 
 def apart(heights: Any, least: float) -> Any:
-    """Rising heights for labels, none nearer to the one below it than this."""
+    """Shift increasing heights of labels upwards, so that neighbours are at least ``least`` apart."""
     steps = least * np.arange(len(heights))
     return np.maximum.accumulate(np.asarray(heights, float) - steps) + steps
 
@@ -111,5 +147,5 @@ def _pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError:
-        raise CWLAError("pictures need matplotlib: pip install 'pyterrier-cwla[plots]'.") from None
+        raise CWLAError("figures need matplotlib: pip install 'pyterrier-cwla[plots]'.") from None
     return pyplot

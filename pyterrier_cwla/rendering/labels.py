@@ -1,4 +1,4 @@
-"""How measures look in every picture of a study, and how their names are written at the ends of lines."""
+"""Colours, line styles and labels of measures in figures of studies."""
 
 from __future__ import annotations
 
@@ -15,15 +15,28 @@ from .figures import GREY, SCORE, STAY, apart
 _COLOURS = (STAY, SCORE, GREY, "#3a7d44", "#7b4f9d", "#a8770b", "#1d1d1d", "#2a8c8c")
 _LINES = ("-", "--", ":", "-.", (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)), (0, (6, 2, 2, 2)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_SIZE = 8  # points, of labels
+_SIZE = 8  # points, font size of labels
 _LEADER = {"arrowstyle": "-", "linewidth": 0.5, "shrinkA": 1, "shrinkB": 0, "relpos": (0.0, 0.5)}
 
 
 def measure_look(number: int) -> dict[str, Any]:
-    """Colour, line style and marker of the measure of this number: what ``ax.plot`` takes.
+    """Return colour, line style and marker of a measure, as keyword arguments of ``ax.plot``.
 
-    The first 8 differ in colour, and in grey by line and by marker; the first 64 in colour and line together.
+    The first 8 measures differ in colour, and in line style and marker, so that they are distinct in grey. The first 64
+    differ in the combination of colour and line style.
 
+    Parameters
+    ----------
+    number : int
+        Index of the measure, from 0.
+
+    Returns
+    -------
+    dict
+        With the keys "color", "linestyle" and "marker".
+
+    Examples
+    --------
     >>> measure_look(0)
     {'color': '#1b6ca8', 'linestyle': '-', 'marker': 'o'}
     """
@@ -35,13 +48,21 @@ def measure_look(number: int) -> dict[str, Any]:
 
 
 def label_ends(ax: Any, curves: Mapping[str, tuple[Any, Any]], looks: Mapping[str, Mapping[str, Any]]) -> None:
-    """Writes names at the right of the axes, as high as their curves end, apart from each other, and never cut off.
+    """Label curves at the right of the axes, at the heights of their last points, without overlaps.
 
-    ``curves``: x and y by name, y of which the last number that is one counts · ``looks``: by name, of which the colour
-    is taken. Call it after the limits of the axes are set. The figure's layout is "constrained", or it is saved with
-    ``bbox_inches="tight"``. Long names leave little room for the curves: give measures short ones.
+    Call this function after the limits of the axes are set. The figure needs the layout "constrained", or
+    ``bbox_inches="tight"`` when it is saved. Long names leave little room for the curves.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Axes with the curves.
+    curves : mapping of str to (array_like, array_like)
+        x and y of each curve by name; the label is placed at the last finite y.
+    looks : mapping of str to mapping
+        Results of :func:`measure_look` by name, for the colours of the labels.
     """
-    ax.get_ylim()  # scales the axes, if that is still to be done
+    ax.get_ylim()  # autoscale, if matplotlib has not done it yet
     to_axes = ax.transData + ax.transAxes.inverted()
     ends = {}
     for name, (x, y) in curves.items():
@@ -68,15 +89,25 @@ def label_ends(ax: Any, curves: Mapping[str, tuple[Any, Any]], looks: Mapping[st
 
 
 def label_points(ax: Any, labels: Mapping[str, tuple[float, float]], points: Any, colour: str) -> None:
-    """Writes names beside their points, where they cover neither each other nor (if it can be) any of the ``points``
-    [n × 2], within the axes.
+    """Label points within the axes, without overlaps among labels and, if possible, with points.
 
-    Call it last: it lays the figure out, to see how large the words are.
+    Call this function last, because it lays out the figure to measure the size of the labels.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Axes with the points.
+    labels : mapping of str to (float, float)
+        x and y of each labelled point by name.
+    points : array_like, shape (n_points, 2)
+        All points of the axes.
+    colour : str
+        Colour of labels and leader lines.
     """
     ax.figure.draw_without_rendering()
     dots = ax.transData.transform(np.asarray(points, float))
     frame, pixels = ax.get_window_extent(), ax.figure.dpi / 72
-    taken: list[Any] = []  # boxes of words, and points along their leaders
+    taken: list[Any] = []  # boxes of labels
     lines = np.empty((0, 2))
     for name, place in labels.items():
         point = ax.transData.transform(place)
@@ -106,8 +137,20 @@ def label_points(ax: Any, labels: Mapping[str, tuple[float, float]], points: Any
 
 
 def wrapped(name: str, most: int = 20) -> str:
-    """A long name as text of a picture, on several lines, broken after commas: ``CWLA(C='rbp(0.8)',`` above
-    ``A='max',max_rel=2)``."""
+    """Break a long name after commas, for text in a figure.
+
+    Parameters
+    ----------
+    name : str
+        Name to break; dollar signs are escaped for matplotlib.
+    most : int, default=20
+        Characters per line; parts without a comma may be longer.
+
+    Returns
+    -------
+    str
+        Lines such as ``CWLA(C='rbp(0.8)',`` and ``A='max',max_rel=2)``.
+    """
     lines = [""]
     for part in re.findall(r"[^,]+,?|,", in_picture(name)):
         if lines[-1] and len(lines[-1] + part) > most:
@@ -117,7 +160,7 @@ def wrapped(name: str, most: int = 20) -> str:
 
 
 def _within(heights: Any, least: float) -> Any:
-    """Rising heights, apart, about where they were, and within the axes as far as there is room."""
+    """Increasing heights moved apart as little as possible, within the axes as far as there is room."""
     places = (apart(heights, least) - apart(-heights[::-1], least)[::-1]) / 2
     top = 1 - least / 2
     if len(places) and places[-1] > top:

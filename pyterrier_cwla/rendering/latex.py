@@ -1,4 +1,4 @@
-"""Tables as LaTeX's booktabs sets them."""
+"""LaTeX tables with the package booktabs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _SPECIAL = {
     ">": "$>$",
     "|": "$|$",
     "∞": r"$\infty$",
-    "[": "{[}",  # at the start of a row these two would belong to the \\ before
+    "[": "{[}",  # at the start of a row, LaTeX would read [ and * as options of the preceding \\
     "*": "{*}",
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
 
 
 def escaped(text: str) -> str:
-    r"""Text as LaTeX prints it.
+    r"""Escape the special characters of LaTeX.
 
     >>> print(escaped("BM25_RM3 & 100%"))
     BM25\_RM3 \& 100\%
@@ -30,7 +30,7 @@ def escaped(text: str) -> str:
 
 
 def tabular(alignment: str, head: Sequence[str], body: Iterable[str]) -> list[str]:
-    """The lines of a tabular: cells of the head, and lines of the body, all escaped already."""
+    """Return the lines of a tabular, given escaped cells of the head and escaped rows of the body."""
     return [
         f"\\begin{{tabular}}{{{alignment}}}",
         "\\toprule",
@@ -43,4 +43,5 @@ def tabular(alignment: str, head: Sequence[str], body: Iterable[str]) -> list[st
 
 
 def table_row(cells: Iterable[str]) -> str:
+    """Join escaped cells into a row."""
     return " & ".join(cells) + " \\\\"

@@ -20,20 +20,26 @@ from rich.text import Text
 from ..errors import CWLAWarning
 from ..errors.sanitise import harmless, harmless_segments
 
-UNLIMITED_WIDTH = 100_000  # columns of a file or a pipe: nothing is folded there
-PROSE_WIDTH = 100  # no line of prose is longer
-_LISTING_WIDTH = 150  # nor of a listing
+UNLIMITED_WIDTH = 100_000  # characters, for files and pipes: lines are not wrapped
+PROSE_WIDTH = 100  # characters, longest line of prose
+_LISTING_WIDTH = 150  # characters, longest line of a listing
 
 
 class _Screen(Console):
-    """A console on which texts from files do nothing but stand there."""
+    """Console that escapes control characters in texts from files."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         return harmless_segments(super().render(renderable, options))
 
 
 def screen(file: IO[str] | None = None) -> Console:
-    """Where tables go: as wide as the terminal (or COLUMNS) says, and as wide as they are in pipes and files."""
+    """Return a console for tables: as wide as the terminal (or COLUMNS), and of unlimited width for files and pipes.
+
+    Parameters
+    ----------
+    file : text file, optional
+        File to write to; by default standard output.
+    """
     on_terminal = file is None and ("COLUMNS" in os.environ or sys.stdout.isatty())
     return _Screen(
         file=file, width=None if on_terminal else UNLIMITED_WIDTH, highlight=False, markup=False, emoji=False
@@ -41,7 +47,7 @@ def screen(file: IO[str] | None = None) -> Console:
 
 
 def readable_screen() -> Console:
-    """A screen on which prose is folded in pipes too."""
+    """Return a console for standard output that wraps long lines in pipes, too."""
     console = screen()
     if console.width > _LISTING_WIDTH:
         console.width = PROSE_WIDTH if console.width == UNLIMITED_WIDTH else _LISTING_WIDTH
@@ -49,34 +55,34 @@ def readable_screen() -> Console:
 
 
 def note(message: str) -> None:
-    """A line beside the results, on stderr."""
+    """Print a line on stderr."""
     print(harmless(message), file=sys.stderr)
 
 
 def sentence(text: str) -> str:
-    """The text with a capital letter and a full stop."""
+    """Return the text with a capital letter and a full stop."""
     return text[:1].upper() + text[1:] + "." * (text[-1:] not in ".?")
 
 
 def prose(console: Console, text: str, style: str = "dim", indent: int = 0) -> None:
-    """A paragraph of a readable width."""
+    """Print a paragraph, wrapped at 100 characters or at the width of the console."""
     width = min(console.width, PROSE_WIDTH) - indent
     for line in Text(text, style=style).wrap(console, width):
         console.print(Text(" " * indent) + line)
 
 
 def plain_table(*, gap: int = 2) -> Table:
-    """A table with a line under its head, and nothing else but air."""
+    """Return an empty table with a line under its head and no other borders."""
     return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0), header_style="bold")
 
 
 def column_head(lines: Sequence[str], height: int) -> Text:
-    """A column's head, standing on the line under it however many lines its neighbours have."""
+    """Return the head of a column, aligned at the bottom of ``height`` lines."""
     return Text("\n".join([""] * (height - len(lines)) + list(lines)))
 
 
 def two_columns(first: str, second: str) -> Table:
-    """A table of two columns in these styles, without a head."""
+    """Return an empty table of two columns in these styles, without a head."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style=first, no_wrap=True)
     table.add_column(style=second)
@@ -84,7 +90,7 @@ def two_columns(first: str, second: str) -> Table:
 
 
 def print_indented(console: Console, table: Table, by: int = 2) -> None:
-    """Prints a table a little to the right, without blanks at the ends of lines."""
+    """Print a table, indented and without trailing blanks."""
     options = console.options.update(width=console.width - by)
     for segments in console.render_lines(table, options, pad=False):
         text = Text(" " * by)
@@ -95,7 +101,7 @@ def print_indented(console: Console, table: Table, by: int = 2) -> None:
 
 
 def decimal(value: float, places: int = 4) -> str:
-    """A number of a table; nothing where there is none."""
+    """Format a number for a table; NaN becomes an empty cell."""
     if math.isnan(value):
         return ""
     return f"{value:.{places}f}" if math.isfinite(value) else "∞" if value > 0 else "−∞"
@@ -103,7 +109,7 @@ def decimal(value: float, places: int = 4) -> str:
 
 @contextmanager
 def busy(what: str) -> Iterator[None]:
-    """Say on stderr what is going on while it goes on, if that is a terminal."""
+    """Show a message on stderr while the block runs, if stderr is a terminal."""
     if not sys.stderr.isatty():
         yield
         return
@@ -113,18 +119,24 @@ def busy(what: str) -> Iterator[None]:
 
 @contextmanager
 def resumable_from(folder: Path | None) -> Iterator[None]:
-    """Say where finished work is stored when the user interrupts."""
+    """Print where finished work is stored if the user interrupts the block."""
     try:
         yield
     except KeyboardInterrupt:
         if folder is not None:
-            note(f"\nInterrupted. What is done is kept in {folder}: the same command goes on from there.")
+            note(f"\nInterrupted. Finished work is stored in {folder}: the same command resumes from there.")
         raise
 
 
 @contextmanager
 def warnings_as_sentences() -> Iterator[list[str]]:
-    """Collect the warnings of this package, to be shown beside the results."""
+    """Collect the warnings of this package as sentences, to be shown with the results.
+
+    Yields
+    ------
+    list of str
+        Filled when the block ends. Other warnings are issued again.
+    """
     sentences: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         yield sentences

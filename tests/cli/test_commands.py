@@ -177,7 +177,7 @@ def test_lengths_are_bound_to_measures_that_need_them(files, prints, cli):
 
 def test_lengths_that_nobody_asks_for_are_mentioned(files, prints):
     out = prints("evaluate", "qrels.txt", "runs", "-m", "AP", "--lengths", "words.tsv")
-    assert "No measure here asks for the lengths of words.tsv." in out
+    assert "None of these measures uses the lengths of words.tsv." in out
 
 
 def test_missing_lengths(files, prints, says):
@@ -323,7 +323,7 @@ def test_an_explanation_shows_how_a_score_comes_about(files, prints, monkeypatch
     assert unjudged == ["3", "d9", "0.0000", "0.5000", "0.2500", "0.1250", "0.1250", "0.5000", "0.0625", "0.1250"]
     assert lines[8].split() == ["beyond", "0.2500", "0.1250", "0.0625"]
     assert lines[9].split() == ["total", "1.0000", "2.0000", "1.0000", "0.5000"]
-    assert "score 0.5000 Σ L·A over N" in "\n".join(" ".join(line.split()) for line in lines)
+    assert "score 0.5000 Σ L·A / N" in "\n".join(" ".join(line.split()) for line in lines)
 
 
 def test_an_explanation_says_how_many_ranks_it_leaves_out(files, prints):
@@ -757,5 +757,5 @@ def test_numbers_of_tables():
 def test_unknown_functions_may_be_ones_own_which_are_used_from_python(files, says):
     line = says("evaluate", "qrels.txt", "runs", "-m", "CWLA(C='bored(2)',A='etg',max_rel=3)")
     assert line.startswith("no continuation 'bored' in C='bored(2)'.")
-    assert line.endswith("Functions of your own are used from Python.")
+    assert line.endswith("Your own functions are available in Python only.")
     assert "from Python" not in says("evaluate", "qrels.txt", "runs", "-m", "nDGC")

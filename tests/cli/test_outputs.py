@@ -142,7 +142,7 @@ def test_no_command_writes_onto_an_input(name, files, says):
 def test_existing_files_are_replaced_with_force_only(name, files, says, prints):
     place = Path("old.svg" if name == "explain" else "old.txt")
     place.write_text("of the user")
-    assert f"{place}: there is such a file. Write to another one, or replace it with --force." in says(
+    assert f"{place}: the file exists. Write to another file, or replace it with --force." in says(
         *split(WRITERS[name], place)
     )
     assert place.read_text() == "of the user"
@@ -161,7 +161,7 @@ def test_pictures_are_replaced_with_force_only(files, says, prints):
     text = FOLDERS["calibrate --pictures"]
     Path("drawn").mkdir()
     Path("drawn/survival.svg").write_text("of the user")
-    assert "drawn/survival.svg: there is such a file" in says(*split(text, "drawn"))
+    assert "drawn/survival.svg: the file exists" in says(*split(text, "drawn"))
     assert content()[Path("drawn/survival.svg")] == b"of the user"
     assert len(list(Path("drawn").iterdir())) == 1
     prints(*split(text, "drawn"), "--force")
@@ -170,7 +170,7 @@ def test_pictures_are_replaced_with_force_only(files, says, prints):
     os.link("log.csv", "drawn/survival.svg")
     assert "is the input log.csv" in says(*split(text, "drawn"), "--force")
     Path("other").mkdir()
-    assert "are one file" in says(*split(text, "other"), "-o", "other/progress.svg")
+    assert "are the same file" in says(*split(text, "other"), "-o", "other/progress.svg")
 
 
 @pytest.mark.parametrize("name", [name for name in FOLDERS if name.startswith("study")])

@@ -84,7 +84,7 @@ def test_an_interrupted_study_goes_on(collection, cli, prints, tmp_path, monkeyp
         patched.setattr(ResultCache, "put", tired)
         code, out, err = cli(*arguments(collection, "power", parts, *COMMANDS["power"]))
     assert (code, out) == (130, "")
-    assert "goes on from there" in err
+    assert "resumes from there" in err
     assert not (parts / "report.html").exists()
     again = []
     monkeypatch.setattr(ResultCache, "put", lambda self, name, piece: again.append(name) or real(self, name, piece))

@@ -438,7 +438,7 @@ def test_what_to_report_stands_in_about(found):
     ("given", "error", "message"),
     [
         ({"baseline": "A"}, BadParameter, "no run 'A' to be the baseline. Near: 'a'."),
-        ({"baseline": "x"}, BadParameter, "no run 'x' to be the baseline. There is: a, b, c."),
+        ({"baseline": "x"}, BadParameter, "no run 'x' to be the baseline. Available: a, b, c."),
         ({"test": "wilcoxson"}, BadParameter, "no test 'wilcoxson'. Near: 'wilcoxon'."),
         ({"correction": "Holms"}, BadParameter, "no correction 'Holms'. Near: 'holm', 'holm-sidak', 'hommel'."),
         ({"confidence": 95}, BadParameter, "confidence=95 must be between 0 and 1"),
@@ -794,7 +794,7 @@ def test_the_command_binds_lengths_and_keeps_the_names_of_measures(files, cli):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("--baseline", "d"), "no run 'd' to be the baseline. There is: a, b, c.\n"),
+        (("--baseline", "d"), "no run 'd' to be the baseline. Available: a, b, c.\n"),
         (
             ("--correction", "holms"),
             "no correction 'holms'. Near: 'holm', 'holm-sidak', 'hommel'. 'none' is for none.\n",

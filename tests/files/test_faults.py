@@ -324,7 +324,7 @@ def test_an_interrupted_command_leaves_no_output_and_goes_on(tmp_path, how, code
     process = stopped(tmp_path, 30, how, ["--by-query", "-o", "scores.csv"])
     assert (process.returncode, process.out) == (code, b"")
     assert b"Traceback" not in process.err
-    assert (b"What is done is kept in kept" in process.err) == (how == signal.SIGINT)
+    assert (b"Finished work is stored in kept" in process.err) == (how == signal.SIGINT)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "qrels.txt", "runs"]
     found = evaluate("qrels.txt", "runs", ["AP"], cache_dir="kept")
     pd.testing.assert_frame_equal(found, evaluate("qrels.txt", "runs", ["AP"]), check_exact=True)

@@ -37,7 +37,7 @@ def some_function(view, k: int):
         ("aggregation", {"linaer": True}, "@aggregation(linaer=…) of 'some_function': no such fact. Near: 'linear_in_gain'."),
         ("continuation", {"constant_beyond_lst": True}, "Near: 'constant_beyond_list'"),
         ("continuation", {"credit_terms": True}, "no such fact."),
-        ("gain", {"unit_effort": True}, "no such fact. There is: known_grades."),
+        ("gain", {"unit_effort": True}, "no such fact. Available: known_grades."),
         ("effort", {"unit_efort": True}, "Near: 'unit_effort'"),
         ("discount", {"monotone_in_gain": True}, "no such fact. A discount has none."),
     ],

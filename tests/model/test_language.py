@@ -156,7 +156,7 @@ def test_unknown_names(kind, text, message):
          "C='rbp(phi=0.8, phi=0.9)': every parameter is given once, by its name."),
         ("continuation", "rbp(**{'phi': 0.8})", "C=\"rbp(**{'phi': 0.8})\": every parameter is given once, by its name."),
         ("aggregation", "utility(phi=power(q=1))",
-         "A='utility(phi=power(q=1))': power(p) has no parameter 'q'. There is: p."),
+         "A='utility(phi=power(q=1))': power(p) has no parameter 'q'. Available: p."),
         *((kind, text, f"{role}={text!r}: parameters are numbers, names, or maps such as {{1: 0.5}}.")
           for kind, role, text in (
               ("continuation", "C", "rbp(phi=[0.8])"), ("continuation", "C", "ap1(-'judged')"),
