@@ -228,7 +228,7 @@ def simulate(
     form = format_for(form, output)
     files = runs_by_name(runs)
     if len(measure) > 1:
-        raise errors.BadParameter("users follow one measure at a time. Give -m once.")
+        raise errors.BadParameter("users follow one measure at a time: give -m once.")
     bound = BoundMeasures.of(measure, lengths, missing)
     check_outputs([("-o", output)], [qrels, *runs, lengths, *bound.files], force)
     judgments = judgments_of(qrels)

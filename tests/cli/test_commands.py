@@ -459,7 +459,7 @@ def test_the_demonstration(prints, monkeypatch):
     text = " ".join(lines)
     assert "8 topics, 300 generated documents (seed 0)." in text
     assert "significantly higher or lower than BM25, p < 0.05 in a paired t-test" in " ".join(text.split())
-    assert "What to see:" in text
+    assert "Result:" in text
 
 
 @pytest.mark.usefixtures("_bm25s")
@@ -472,7 +472,7 @@ def test_the_demonstration_shows_what_time_changes():
     found = demo.demonstrate(made.qrels, runs)
     assert found.comparison.runs == ["BM25", "BM25, length ignored", "BM25, then short first"]
     remark = found.notes[-1]
-    assert "nDCG@10 puts “BM25, length ignored” above “BM25”" in remark
+    assert "nDCG@10 ranks “BM25, length ignored” above “BM25”" in remark
     assert "both significantly" in remark
     of_two = compare(made.qrels, runs, ["nDCG@10", "TBG"], "BM25", correction=None).table
     shown = found.comparison.table[found.comparison.table["measure"].isin(["nDCG@10", "TBG"])]

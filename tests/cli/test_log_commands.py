@@ -58,7 +58,7 @@ def test_calibrations_by_topic_stand_side_by_side(prints, says):
     half.to_csv("log.csv", index=False)
     out = prints("calibrate", "log.csv", "--by", "topic", "--resamples", 20)
     assert out == f"{calibrate(InteractionLog.read('log.csv'), by='topic', resamples=20)}\n"
-    assert "leave either out" in says("calibrate", "log.csv", "--by", "topic", "-o", "calibration.json")
+    assert "Leave out --by" in says("calibrate", "log.csv", "--by", "topic", "-o", "calibration.json")
 
 
 def test_pictures_are_drawn_of_what_the_log_tells(prints, cli, tmp_path):
