@@ -1,1 +1,1 @@
-"""Measures what pyterrier_cwla costs beside its peers; prints times and never asserts one."""
+"""Benchmarks of time and memory, of this package and of its peers; they print results and assert nothing."""

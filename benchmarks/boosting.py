@@ -1,4 +1,4 @@
-"""Times one boosting iteration of LightGBM under our objectives, beside its built-in lambdarank."""
+"""Time a boosting iteration of LightGBM with our objectives, and with its own lambdarank."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OTHERS = {
     "RR with avg by time": "CWLA(C='rr',A='avg',max_rel=4,effort='time')",
     "U-measure by words": "UMeasure(T=3000,max_rel=4,effort='reading')",
 }
-SLOW = ("RR with avg by time", "U-measure by words")  # at the lower level alone, one iteration a turn
+SLOW = ("RR with avg by time", "U-measure by words")  # only at the lower level, with one iteration per turn
 WAYS = {
     "by_rank_weights": "weights of ranks",
     "by_sums": "sums",
@@ -47,10 +47,11 @@ WAYS = {
 
 
 def main() -> None:
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.boosting", description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1, help="of LightGBM and of our objectives")
-    parser.add_argument("--markdown", type=Path, help="keep the table in this file")
+    parser.add_argument("--threads", type=int, default=1, help="threads of LightGBM and of our objectives")
+    parser.add_argument("--markdown", type=Path, help="write the table to this Markdown file")
     chosen = parser.parse_args()
     table = iterations(chosen.repeats, chosen.threads)
     show([table])
@@ -59,7 +60,7 @@ def main() -> None:
 
 
 def iterations(repeats: int, threads: int) -> Table:
-    """What an iteration takes, and how often that is what lambdarank takes, by truncation level."""
+    """Time iterations by truncation level, absolutely and relative to lambdarank."""
     X, y, words, sizes = rows()
     taken: dict[str, list[str]] = {name: [] for name in ("lambdarank", *CLOSED, *OTHERS)}
     ways = {"lambdarank": "built in"}
@@ -75,7 +76,7 @@ def iterations(repeats: int, threads: int) -> Table:
             for name, objective in objectives.items()
         }
         times: dict[str, list[float]] = {name: [] for name in objectives}
-        for repeat in range(repeats):  # all in turn, so that what else the machine does hits all
+        for repeat in range(repeats):  # in turn, so that other load of the machine affects all equally
             for name, clock in clocks.items():
                 times[name].append(clock())
             progress(f"truncation level {level}: {repeat + 1}/{repeats}")
@@ -98,7 +99,7 @@ def iterations(repeats: int, threads: int) -> Table:
 
 
 class _Clock:
-    """A booster that goes on boosting, and says how long an iteration took."""
+    """Booster whose call runs further iterations and returns the seconds per iteration."""
 
     def __init__(self, objective: Any, X: Any, y: Any, sizes: Any, level: int, threads: int, iterations: int) -> None:
         import lightgbm
@@ -127,7 +128,7 @@ class _Clock:
 
 
 def rows() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Features, grades that depend on five of them, words, and the sizes of groups."""
+    """Return features, grades that depend on five features, words, and group sizes."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(QUERIES * DOCUMENTS, FEATURES)).astype(np.float32)
     y = np.digitize(X[:, :5].sum(axis=1) + 2 * rng.normal(size=len(X)), [2, 3.5, 5, 6.5])

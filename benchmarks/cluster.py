@@ -1,4 +1,4 @@
-"""Evaluates runs in files on one and on more Dask workers; with --kill, kills workers at random moments meanwhile."""
+"""Time the evaluation of run files on Dask workers; with --kill, kill workers at random moments during it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,19 @@ MEASURES = ("nDCG@10", "AP", "RR", "RBP(rel=1)", "ERR@20")
 
 
 def main() -> None:
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cluster", description=__doc__)
     parser.add_argument("--runs", type=int, default=4)
-    parser.add_argument("--queries", type=int, default=5000, help="of each run, 1000 documents each")
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="processes, one thread each")
+    parser.add_argument("--queries", type=int, default=5000, help="queries per run, with 1000 documents each")
+    parser.add_argument(
+        "--workers", type=int, nargs="+", default=[1, 2], help="numbers of worker processes, with one thread each"
+    )
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--kill", type=int, metavar="TRIALS", help="kill a worker in each of so many trials instead")
-    parser.add_argument("--data", type=Path, help="write the runs here, and keep them")
-    parser.add_argument("--markdown", type=Path, help="keep the tables in this file")
+    parser.add_argument(
+        "--kill", type=int, metavar="TRIALS", help="kill a worker in each of this number of trials instead"
+    )
+    parser.add_argument("--data", type=Path, help="folder for the runs; by default a temporary one")
+    parser.add_argument("--markdown", type=Path, help="write the tables to this Markdown file")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = chosen.data or Path(temporary)
@@ -49,7 +54,7 @@ def main() -> None:
 
 
 def speed(qrels: pd.DataFrame, runs: Path, workers: list[int], repeats: int) -> Table:
-    """How long the same runs take on so many workers, and who works how much."""
+    """Time the same runs with each number of workers, with the processor time of workers and client."""
     rows, tables, alone = [], [], 0.0
     size = 0
     for number in workers:
@@ -80,14 +85,14 @@ def speed(qrels: pd.DataFrame, runs: Path, workers: list[int], repeats: int) -> 
 
 
 def killed(qrels: pd.DataFrame, runs: Path, workers: int, trials: int) -> Table:
-    """Evaluations during which a worker is killed, at a moment that a seed decides, each on a cluster of its own."""
+    """Time evaluations during which a worker is killed at a seeded random moment, each on a new cluster."""
     rows, times = [], []
     expected = evaluate(qrels, runs, MEASURES)
     for seed in range(trials):
         rng = random.Random(seed)
         share, victim = rng.uniform(0, 0.9), rng.randrange(workers)
         with _cluster(workers) as client:
-            cluster.evaluate(qrels, runs, MEASURES, client=client)  # all is imported
+            cluster.evaluate(qrels, runs, MEASURES, client=client)  # import lazy modules
             start = time.perf_counter()
             cluster.evaluate(qrels, runs, MEASURES, client=client)
             times.append(time.perf_counter() - start)
@@ -128,7 +133,7 @@ def _peak(client: Client) -> float:
 
 
 def _moved(client: Client) -> float:
-    """Bytes that workers sent each other, or the client."""
+    """Bytes sent by workers to each other or to the client."""
 
     def sent(dask_worker: Any) -> int:
         return dask_worker.transfer_outgoing_bytes_total

@@ -1,4 +1,4 @@
-"""Times the search for near-duplicates in the texts of Vaswani, or in generated ones where these are not at hand."""
+"""Time the search for near-duplicates in the texts of Vaswani, or in generated texts if Vaswani is missing."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ TEXTS = 11_429
 
 
 def main() -> None:
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.duplicates", description=__doc__)
     parser.add_argument("--texts", type=Path, default=DATA / "vaswani" / "doc-text.trec", help="a TREC text file")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=1, help="of generated texts")
-    parser.add_argument("--markdown", type=Path, help="keep the table in this file")
+    parser.add_argument("--seed", type=int, default=1, help="random seed of generated texts")
+    parser.add_argument("--markdown", type=Path, help="write the table to this Markdown file")
     chosen = parser.parse_args()
     texts = _read(chosen.texts) if chosen.texts.is_file() else _generated(chosen.seed)
     table = measure(texts, chosen.texts.parent.name if chosen.texts.is_file() else "generated", chosen.repeats)
@@ -35,7 +36,7 @@ def main() -> None:
 
 
 def measure(texts: dict[str, str], name: str, repeats: int) -> Table:
-    """Each search again and again, from the texts to the table of duplicates."""
+    """Time each search, from the texts to the table of duplicates."""
     rows = []
     for similarity, shingle in SEARCHES:
         times = []
@@ -59,7 +60,7 @@ def _read(path: Path) -> dict[str, str]:
 
 
 def _generated(seed: int) -> dict[str, str]:
-    """As many texts as Vaswani has, of words as unevenly frequent; one in fifty is another with a word changed."""
+    """As many texts as Vaswani, with Zipfian word frequencies; 2 % are copies with one word changed."""
     rng = np.random.default_rng(seed)
     vocabulary = np.array([f"w{number}" for number in range(20_000)])
     frequency = 1 / np.arange(1, len(vocabulary) + 1)

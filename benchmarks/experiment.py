@@ -1,4 +1,4 @@
-"""Compares `pt.Experiment` over many runs with what the provider alone costs for the same measures."""
+"""Compare the time of `pt.Experiment` for many runs with that of the provider alone, for the same measures."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ TO_PYTERRIER = {"query_id": "qid", "doc_id": "docno", "relevance": "label"}
 
 
 def main() -> None:
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.experiment", description=__doc__)
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--peers-only", action="store_true", help="the six, through ir_measures' own providers")
-    parser.add_argument("--markdown", type=Path, help="keep the table in this file")
+    parser.add_argument("--peers-only", action="store_true", help="six measures by the providers of ir_measures")
+    parser.add_argument("--markdown", type=Path, help="write the table to this Markdown file")
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args()
 
@@ -43,7 +44,7 @@ def main() -> None:
 
 
 def compare(workload: Workload, contestant: Contestant, names: list[str], repeats: int) -> Table:
-    """All three ways in turn, again and again, each time on new buffers."""
+    """Time all three ways in turn, each time on new buffers."""
     ways: dict[str, Callable[[Workload], float]] = {
         "provider, one evaluator for all runs": lambda fresh: _one_evaluator(contestant, names, fresh),
         "provider, an evaluator for each run": lambda fresh: _many_evaluators(contestant, names, fresh),

@@ -1,4 +1,4 @@
-"""Times a hundred named measures on all runs of TREC-COVID round 1 in one call, and what each more costs a row."""
+"""Time a hundred measures on all runs of TREC-COVID round 1 in one call, and the time per row of a measure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ QUERIES, RETRIEVED, RELEVANT = 2000, 1000, 40
 
 
 def hundred() -> list[str]:
-    """Measures of all kinds, the adaptive ones static, parametric and with the efforts of a log."""
+    """Return measures of all kinds; adaptive measures with unit, parametric and tabulated efforts."""
     adaptive = [
         text
         for effort in EFFORTS
@@ -61,9 +61,10 @@ def hundred() -> list[str]:
 
 
 def main() -> None:
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.hundred", description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--markdown", type=Path, help="keep the tables in this file")
+    parser.add_argument("--markdown", type=Path, help="write the tables to this Markdown file")
     chosen = parser.parse_args()
     tables = [*([together(chosen.repeats)] if DATA.is_dir() else []), each(chosen.repeats)]
     show(tables)
@@ -72,7 +73,7 @@ def main() -> None:
 
 
 def together(repeats: int) -> Table:
-    """All measures on all runs in one call, beside the alignment alone."""
+    """Time all measures on all runs in one call, and the alignment alone."""
     qrels, measures = read_qrels(DATA / "qrels.txt"), hundred()
     runs = {path.name: read_run(path) for path in find_runs(DATA / "runs")}
     rows = sum(run.num_rows for run in runs.values())
@@ -101,7 +102,7 @@ def together(repeats: int) -> Table:
 
 
 def each(repeats: int) -> Table:
-    """What one measure more costs, rankings being aligned."""
+    """Time single measures of aligned rankings."""
     rng = np.random.default_rng(1)
     ranks = np.sort(rng.permuted(np.tile(np.arange(1, RETRIEVED + 1), (QUERIES, 1)), axis=1)[:, :RELEVANT], axis=1)
     grade = rng.integers(1, 3, ranks.size)
@@ -118,7 +119,7 @@ def each(repeats: int) -> Table:
 
 
 def _fresh(metric: Metric, n: np.ndarray, query: np.ndarray, rank: np.ndarray, grade: np.ndarray) -> np.ndarray:
-    """Scores rankings that nothing is remembered of."""
+    """Score new rankings, for which nothing is cached."""
     return score(metric, Rankings.of_hits(n, query, rank, grade))
 
 

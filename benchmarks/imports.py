@@ -1,4 +1,4 @@
-"""Measures what importing this package adds to importing PyTerrier, in fresh processes."""
+"""Measure the import time of this package after the import of PyTerrier, in fresh processes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from benchmarks.report import Table, keep, progress, show
 
 HEAVY = ("sklearn", "matplotlib", "lightgbm", "scipy", "pandas", "pyarrow")
 
-# PyTerrier loads our entry point by itself where the package is installed: hidden from it here, so that
-# the second import is all ours.
+# PyTerrier loads the entry point of this package if it is installed. The entry point is hidden, so that the time
+# of the second import contains all modules of this package.
 CHILD = """
 import importlib.metadata, json, sys, time
 found = importlib.metadata.entry_points
@@ -32,10 +32,11 @@ print(json.dumps([before - start, after - before, heavy, len(set(sys.modules) - 
 
 
 def main() -> None:
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.imports", description=__doc__)
     parser.add_argument("--repeats", type=int, default=11)
     parser.add_argument("--peers-only", action="store_true", help="import pyterrier alone")
-    parser.add_argument("--markdown", type=Path, help="keep the table in this file")
+    parser.add_argument("--markdown", type=Path, help="write the table to this Markdown file")
     chosen = parser.parse_args()
     table = measure(chosen.repeats, ["pyterrier"] if chosen.peers_only else ["pyterrier", "both"])
     show([table])
@@ -44,7 +45,7 @@ def main() -> None:
 
 
 def measure(repeats: int, which: list[str]) -> Table:
-    """Fresh processes in turn; the first round only fills the caches of the file system."""
+    """Time fresh processes in turn; the first round fills the caches of the file system and is not counted."""
     base: list[float] = []
     both: list[float] = []
     added: list[float] = []

@@ -1,4 +1,4 @@
-"""Writes runs of any size as Parquet files, piece by piece, and judgments for them."""
+"""Generation of runs of any size as Parquet files, in chunks, and of judgments for them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import pyarrow as pa
 import pyarrow.parquet
 
 DEPTH = 1000
-PRIME = 4_420_903  # documents with even numbers; multiples of any step are different
-_PIECE = 500  # queries that are made at a time
+PRIME = 4_420_903  # documents with even numbers; prime, so that multiples of any step differ
+_PIECE = 500  # queries per chunk
 
 
 def write(
     folder: Path, runs: int, queries: int, seed: int = 0, row_group: int = 1 << 20, prime: int = PRIME
 ) -> pd.DataFrame:
-    """So many runs of so many queries, 1000 documents each, one file a run; returns judgments, two for each query.
+    """Write runs with 1000 documents per query, one file per run; return judgments, two per query.
 
-    Row groups end where they end, most of them in the middle of a query.
+    Most row groups end in the middle of a query.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(runs):
@@ -44,7 +44,7 @@ def _write_run(path: Path, queries: int, rng: np.random.Generator, row_group: in
 
 
 def _rows(query: np.ndarray, rng: np.random.Generator, prime: int) -> pa.Table:
-    """Documents have even numbers, none twice for a query, and those that are relevant odd ones."""
+    """Rows without duplicates within a query; relevant documents have odd numbers, others even numbers."""
     start, step = rng.integers(1, prime, (2, len(query), 1))
     docs = 2 * ((start + step * np.arange(DEPTH)) % prime)
     for nth in range(2):

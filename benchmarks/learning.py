@@ -1,17 +1,17 @@
-"""Trains LightGBM on TBG, ERR, RBP and INST, and on nDCG by its own lambdarank: does training on M win, scored by M?
+"""Compare LightGBM trained on a measure M (TBG, ERR, RBP, INST) with lambdarank (nDCG), both scored by M.
 
-All that could be chosen is fixed here, before anything is trained:
+All choices were fixed before training:
 
 * Data: `lightgbm-lambdarank`, training and test queries together, 251 of them, grades 0 to 4.
 * Lengths: the data has none. Each row gets round(exp(5.8 + 0.9·z)) words, z standard normal with seed 0, independent of
-  its grade and features (median 330 words); log(words) is one more feature, for both sides, as in collections made
+  its grade and features (median 330 words). log(words) is an additional feature for both models, as in collections
   for learning to rank.
 * Folds: five, of whole queries, shuffled by the seed; seeds 0 to 4, which also seed LightGBM's bagging. Every query is
-  scored by the model of the fold in which it was held out.
+  scored by the model that was trained without its fold.
 * Training: the parameters of LightGBM's own example for this data (100 trees, 31 leaves, rate 0.1, 50 rows a leaf,
-  bagging of 0.9 in each round), but for min_sum_hessian_in_leaf, which is left at its default of 0.001 for both sides,
-  because hessians of other metrics are of another size. Truncation level 30, sigmoid 1 and lambdarank_norm for both;
-  ours also orders pairs of equal gain (pairs="all", its default), of which lambdarank knows nothing.
+  bagging of 0.9 in each round), except min_sum_hessian_in_leaf, which has its default of 0.001 for both models,
+  because the hessians of other metrics have another scale. Truncation level 30, sigmoid 1 and lambdarank_norm for both;
+  our objective also orders pairs of equal gain (pairs="all", its default), which lambdarank ignores.
 * Test: paired t-test on the 251 queries of each seed, two-sided; twenty cells, corrected by Holm; the 95 % interval of
   the mean difference is a percentile bootstrap over queries, 10,000 resamples, seed 0.
 """
@@ -48,8 +48,9 @@ LIGHTGBM: dict[str, Any] = {
 
 
 def main() -> None:
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.learning", description=__doc__.split("\n")[0])
-    parser.add_argument("--markdown", type=Path, help="keep the table in this file")
+    parser.add_argument("--markdown", type=Path, help="write the table to this Markdown file")
     chosen = parser.parse_args()
     table = cells()
     show([table])
@@ -58,7 +59,7 @@ def main() -> None:
 
 
 def rows() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Features (words the last of them), grades, query and words of every row."""
+    """Return features (the last is log(words)), grades, queries and words of all rows."""
     parts = [load_svmlight_file(str(DATA / f"rank.{name}"), n_features=301) for name in ("train", "test")]
     sizes = np.concatenate([np.loadtxt(DATA / f"rank.{name}.query", dtype=int) for name in ("train", "test")])
     features, grades = np.vstack([X.toarray() for X, _ in parts]), np.concatenate([y for _, y in parts]).astype(int)
@@ -67,7 +68,7 @@ def rows() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def held_out(measure: str | None, seed: int) -> np.ndarray:
-    """Predictions for every row by a model that has not seen its query; of lambdarank where there is no measure."""
+    """Return out-of-fold predictions for all rows; by lambdarank if `measure` is None."""
     from lightgbm import LGBMRanker
 
     X, y, query, words = rows()
@@ -84,7 +85,7 @@ def held_out(measure: str | None, seed: int) -> np.ndarray:
 
 
 def cells() -> Table:
-    """One row for each metric and seed."""
+    """Return a table with one row per metric and seed."""
     from statsmodels.stats.multitest import multipletests
 
     _, y, query, words = rows()

@@ -1,4 +1,4 @@
-"""Measures in a process of its own by how much evaluating M raises the memory peak above the loaded frames."""
+"""Measure the memory peak of the evaluation of M above its loaded DataFrames, in a separate process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def measure(contestant: str, measures: str, seed: int) -> tuple[int, int] | None:
-    """Bytes of the frames and bytes above them at the peak; None where the system keeps no such mark (not Linux)."""
+    """Return the bytes of the DataFrames and the peak above them; None on systems without VmHWM (not Linux)."""
     command = [sys.executable, "-m", "benchmarks.memory", contestant, measures, "--seed", str(seed)]
     root = Path(__file__).parent.parent
     answer = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
@@ -26,6 +26,7 @@ def measure(contestant: str, measures: str, seed: int) -> tuple[int, int] | None
 
 
 def main() -> None:
+    """Print the two numbers of bytes for one contestant."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("contestant")
     parser.add_argument("measures", choices=peers.SETS)
@@ -45,7 +46,7 @@ def main() -> None:
 
 
 def peak_above(work: Callable[[], object]) -> int | None:
-    """By how many bytes the memory peak rises while this works; None where the system keeps no such mark."""
+    """Return the growth of the memory peak, in bytes, during a call; None on systems without VmHWM."""
     _give_back()
     try:
         RESET.write_text("5")
@@ -57,7 +58,7 @@ def peak_above(work: Callable[[], object]) -> int | None:
 
 
 def _give_back() -> None:
-    """Returns what building the frames left free to the system, so that it cannot be used again unnoticed."""
+    """Return free memory to the system; otherwise its reuse would hide a part of the peak."""
     gc.collect()
     pa.default_memory_pool().release_unused()
     if sys.platform == "linux":

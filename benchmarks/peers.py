@@ -1,4 +1,4 @@
-"""Who evaluates: this package and the libraries beside it, each as a function from frames to mean values."""
+"""Contestants of the benchmarks: this package and its peers, as functions from DataFrames to mean values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Evaluate = Callable[[pd.DataFrame], Means]
 
 @dataclass(frozen=True)
 class Contestant:
-    """One way to evaluate: `prepare(names, qrels)` gives the function that is then called with each run."""
+    """Library that evaluates runs: `prepare(names, qrels)` returns a function that is called with each run."""
 
     name: str
     says: str
@@ -40,11 +40,12 @@ class Contestant:
     needs_warming: bool = False
 
     def of(self, names: Sequence[str]) -> list[str]:
+        """Return the supported measures."""
         return [name for name in names if self.supports(name)]
 
 
 def ours() -> Contestant:
-    """This package's full provider, asked directly."""
+    """Return the full provider of this package."""
     import pyterrier_cwla  # noqa: F401  (registers the provider and the measures)
 
     says = "this package's full provider, `evaluator(measures, qrels).calc_aggregate(run)`"
@@ -52,7 +53,7 @@ def ours() -> Contestant:
 
 
 def peers() -> list[Contestant]:
-    """The others that are installed, in the order in which they are measured."""
+    """Return the installed peers in the order in which they are measured."""
     there = []
     for make in (_pytrec_eval, _ir_measures, _ranx):
         try:
@@ -63,7 +64,7 @@ def peers() -> list[Contestant]:
 
 
 def _ir_measures() -> Contestant:
-    """The default pipeline made of ir_measures' own providers only: importing this package adds one to the original."""
+    """Return the default pipeline of ir_measures without the provider that the import of this package adds."""
     logging.getLogger("ir_measures.cwl_eval").setLevel("ERROR")
     own = [p for p in ir_measures.DefaultPipeline.providers if type(p).__module__.partition(".")[0] == "ir_measures"]
     says = (
@@ -111,7 +112,7 @@ def _pytrec_eval() -> Contestant:
 
 
 def _nested(frame: pd.DataFrame, value: str) -> dict[str, dict[str, Any]]:
-    """The dict of dicts that pytrec_eval reads; the fastest of four ways tried, good where queries are contiguous."""
+    """Nested dict for pytrec_eval, by the fastest of four conversions; rows of a query must be contiguous."""
     ids, values = frame["doc_id"].to_numpy(dtype=object).tolist(), frame[value].tolist()
     places = frame.groupby("query_id", sort=False).indices
     bounds = {query: (rows[0], rows[-1] + 1) for query, rows in places.items()}

@@ -1,4 +1,4 @@
-"""Times the studies of pairs of runs and of measures, and counts how often their intervals hold the truth."""
+"""Time the studies of pairs of runs and of measures, and simulate the coverage of their intervals."""
 
 from __future__ import annotations
 
@@ -36,12 +36,15 @@ CORRELATIONS = {
 
 
 def main() -> None:
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.power", description=__doc__)
     parser.add_argument("--resamples", type=int, default=10_000)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--simulated", type=int, default=200, help="sets of queries, for the coverage")
+    parser.add_argument(
+        "--simulated", type=int, default=200, help="number of simulated sets of queries, for the coverage"
+    )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--markdown", type=Path, help="keep the tables in this file")
+    parser.add_argument("--markdown", type=Path, help="write the tables to this Markdown file")
     chosen = parser.parse_args()
     qrels, runs = _read() if DATA.is_dir() else _generated(chosen.seed)
     tables = [
@@ -55,7 +58,7 @@ def main() -> None:
 
 
 def speed(qrels: Any, runs: Any, resamples: int, jobs: int) -> Table:
-    """The whole studies, evaluation of the runs included."""
+    """Time the whole studies, including the evaluation of the runs."""
     studies = {
         "discriminative_power": lambda: discriminative_power(
             qrels, runs, MEASURES, resamples=resamples, n_jobs=jobs, progress=False
@@ -79,7 +82,7 @@ def speed(qrels: Any, runs: Any, resamples: int, jobs: int) -> Table:
 
 
 def correlations(n: int, seed: int) -> Table:
-    """Many orders of so many things, against as many others."""
+    """Time rank correlations of 5,000 pairs of rankings of n items."""
     rng = np.random.default_rng(seed)
     x, y = rng.normal(size=(2, 5000, n))
     rows = []
@@ -91,7 +94,7 @@ def correlations(n: int, seed: int) -> Table:
 
 
 def coverage(cube: Cube, simulated: int, seed: int) -> Table:
-    """How often 95 % intervals hold what sets of as many queries show on average.
+    """Simulate how often 95 % intervals contain the mean over sets of queries of the same size.
 
     Queries are drawn from the normal distribution with the means and covariances of the runs' scores.
     """
@@ -135,7 +138,7 @@ def coverage(cube: Cube, simulated: int, seed: int) -> Table:
 
 
 def _ends(found: float, resampled: np.ndarray, queries: int) -> tuple[float, ...]:
-    """What was found, the ends of our interval, and those of the percentile bootstrap."""
+    """Estimate, ends of our interval, and ends of the interval of the percentile bootstrap."""
     half = half_width(resampled, 0.95, queries)
     return (found, found - half, found + half, *np.quantile(resampled, [0.025, 0.975]))
 
@@ -145,7 +148,7 @@ def _read() -> tuple[Any, dict[str, Any]]:
 
 
 def _generated(seed: int) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
-    """As many runs and queries as the first round of TREC-COVID, of rising quality."""
+    """As many runs and queries as in TREC-COVID round 1; runs have increasing quality."""
     rng = np.random.default_rng(seed)
     queries, documents = (
         text.ravel() for text in np.meshgrid([f"q{q}" for q in range(30)], [f"d{d}" for d in range(100)])

@@ -1,4 +1,4 @@
-"""Times what the search for repeated documents adds to an evaluation, also beside another checkout of this package."""
+"""Time the check for duplicate documents in an evaluation, optionally also for another checkout."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ _HERE = Path(__file__).parents[1]
 
 
 def main() -> None:
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.repeats", description=__doc__)
-    parser.add_argument("--before", type=Path, help="another checkout, to be timed in turn with this one")
+    parser.add_argument("--before", type=Path, help="another checkout, timed in turn with this one")
     parser.add_argument("--queries", type=int, default=2000)
     parser.add_argument("--repeats", type=int, default=21)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--markdown", type=Path, help="keep the table in this file")
+    parser.add_argument("--markdown", type=Path, help="write the table to this Markdown file")
     parser.add_argument("--answer", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.answer:
@@ -38,12 +39,12 @@ def main() -> None:
 
 
 def measure(before: Path | None, queries: int, repeats: int, seed: int) -> Table:
-    """Each way in turn, again and again, each checkout in a process of its own."""
+    """Time all ways in turn, each checkout in a separate process."""
     folders = {"before": before, "now": _HERE} if before else {"now": _HERE}
     processes = {name: _process(folder, queries, seed) for name, folder in folders.items()}
     ways = [(ids, name, check) for ids in IDS for name in folders for check in (False, True)]
     times: dict[tuple[str, str, bool], list[float]] = {way: [] for way in ways}
-    for repeat in range(-1, repeats):  # the first round is to warm up
+    for repeat in range(-1, repeats):  # the first round warms up
         for ids, name, check in ways:
             taken = _asked(processes[name], ids, check)
             if repeat >= 0:
@@ -71,7 +72,7 @@ def measure(before: Path | None, queries: int, repeats: int, seed: int) -> Table
 
 
 def _overlap(queries: int, seed: int) -> float:
-    """Seconds to count the judged documents of the top ten, of a run that is matched with its judgments."""
+    """Seconds to count the judged documents in the top ten of an aligned run."""
     from pyterrier_cwla.data.overlap import Overlap
     from pyterrier_cwla.measures.provider import prepare
 
@@ -87,7 +88,7 @@ def _overlap(queries: int, seed: int) -> float:
 
 
 def _process(folder: Path, queries: int, seed: int) -> subprocess.Popen[str]:
-    """A process that uses the package of this checkout, and these workloads."""
+    """Process with the package of a checkout and the workloads of this one."""
     paths = (
         f"import sys; sys.path.insert(0, {str(folder)!r}); import pyterrier_cwla; sys.path.insert(0, {str(_HERE)!r})"
     )
@@ -106,7 +107,7 @@ def _asked(process: subprocess.Popen[str], ids: str, check: bool) -> float:
 
 
 def _answer(queries: int, seed: int) -> None:
-    """Times what each line of the input asks for, on new buffers."""
+    """Time the evaluation that each line of standard input describes, on new buffers."""
     from pyterrier_cwla import evaluate
 
     workload = workloads.build("M", seed).first(queries=queries)

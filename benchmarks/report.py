@@ -1,4 +1,4 @@
-"""Shows tables on the terminal and keeps them as sections of a Markdown file."""
+"""Tables of results: printed on the terminal and written as sections of a Markdown file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PACKAGES = (
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under a title; the notes below say what the numbers are."""
+    """Table of texts with a title, and notes that explain the numbers."""
 
     title: str
     columns: Sequence[str]
@@ -39,27 +39,29 @@ class Table:
 
 
 def progress(message: str) -> None:
-    """Tells on stderr what is going on."""
+    """Print a progress message on stderr."""
     print(f"  {message}", file=sys.stderr, flush=True)
 
 
 def seconds(value: float) -> str:
+    """Format a time in seconds or milliseconds."""
     return f"{value * 1000:,.1f} ms" if value < 1 else f"{value:,.2f} s"
 
 
 def megabytes(value: float) -> str:
+    """Format a number of bytes in megabytes."""
     return f"{value / 1e6:,.0f} MB"
 
 
 def environment() -> str:
-    """Date, versions and processors: what a reader needs to judge the numbers."""
+    """Return date, versions of Python and packages, and the number of processors, as one line."""
     versions = [f"{name} {version}" for name in PACKAGES if (version := _version(name))]
     python, processors = f"Python {platform.python_version()}", f"{os.cpu_count()} CPUs"
     return ", ".join([datetime.date.today().isoformat(), python, *versions, processors])
 
 
 def show(tables: Sequence[Table]) -> None:
-    """Prints the tables, with rich where it is installed."""
+    """Print the tables, with rich if it is installed."""
     print(environment())
     for table in tables:
         print()
@@ -69,7 +71,7 @@ def show(tables: Sequence[Table]) -> None:
 
 
 def keep(path: Path, tables: Sequence[Table]) -> None:
-    """Writes each table as the section `## title` of the file, in place of an older one and leaving the rest."""
+    """Write each table as the section `## title` of a file, replacing an older one; other sections stay unchanged."""
     known = path.read_text(encoding="utf-8") if path.exists() else "# Benchmarks\n"
     for table in tables:
         section = f"## {table.title}\n\n{_markdown(table)}\n\n"

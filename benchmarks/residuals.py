@@ -1,4 +1,4 @@
-"""Times residuals over the ideal, whose best case is searched, and those that only give all unjudged the best gain."""
+"""Time residuals of measures normalised by the ideal: searched best case, and best gain for all unjudged items."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ CELLS = (("dcg(10)", "etg"), ("dcg(100)", "etg"), ("rbp(0.8)", "erg"))
 
 
 def main() -> None:
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.residuals", description=__doc__)
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--markdown", type=Path, help="keep the table in this file")
+    parser.add_argument("--markdown", type=Path, help="write the table to this Markdown file")
     chosen = parser.parse_args()
     tables = [residuals(chosen.repeats, chosen.seed)]
     show(tables)
@@ -35,7 +36,7 @@ def main() -> None:
 
 
 def residuals(repeats: int, seed: int) -> Table:
-    """Both ways of each measure on one run, in turns."""
+    """Time both computations of each measure on one run, in turn."""
     rows = []
     for name in ("S", "M"):
         load = build(name, seed)
@@ -65,7 +66,7 @@ def residuals(repeats: int, seed: int) -> Table:
 
 
 def in_turns(ways: Sequence[Callable[[], Any]], repeats: int) -> list[list[float]]:
-    """The times of each way, one after the other in every round; the first round does not count."""
+    """Return the times of functions that are called in turn; the first round is not counted."""
     times: list[list[float]] = [[] for _ in ways]
     for round_ in range(repeats + 1):
         for way, of_way in zip(ways, times, strict=True):
@@ -77,7 +78,7 @@ def in_turns(ways: Sequence[Callable[[], Any]], repeats: int) -> list[list[float
 
 
 def best_gain_everywhere(metric: Metric, rankings: Rankings) -> Any:
-    """The difference that every unjudged item of the best gain makes, over the ideal as it is."""
+    """Return the change of the score if every unjudged item has the best gain and the ideal stays the same."""
     return normalised(metric, highest_raw_score(metric, rankings) - raw_score(metric, rankings), rankings)
 
 

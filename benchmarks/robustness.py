@@ -1,4 +1,4 @@
-"""Times the study of incomplete judgments on all runs of the first round of TREC-COVID, and watches its memory."""
+"""Measure time and memory of the study of incomplete judgments on all runs of TREC-COVID round 1."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ ALL = {**MEASURES, "RBP": "RBP(rel=1)", "ERR": "ERR", "INST": "INST(max_rel=2)"}
 
 
 def main() -> None:
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.robustness", description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--pairs", type=int, default=300)
     parser.add_argument("--jobs", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--markdown", type=Path, help="keep the table in this file")
+    parser.add_argument("--markdown", type=Path, help="write the table to this Markdown file")
     chosen = parser.parse_args()
     if not DATA.is_dir():
-        parser.error(f"no runs at {DATA}; PYTERRIER_CWLA_DATA names the folder that has them")
+        parser.error(f"no runs at {DATA}. Set PYTERRIER_CWLA_DATA to the folder of the data.")
     tables = [studied(chosen.seeds, chosen.pairs, chosen.jobs)]
     show(tables)
     if chosen.markdown:
@@ -32,7 +33,7 @@ def main() -> None:
 
 
 def studied(seeds: int, pairs: int, jobs: list[int]) -> Table:
-    """The whole study, with tests of pairs and without, in one process and in several."""
+    """Time the whole study with and without tests of pairs, for each number of processes."""
     qrels = read_qrels(DATA / "qrels.txt")
     runs = {path.name.removesuffix(".gz"): read_run(path) for path in find_runs(DATA / "runs")}
     rows = []
@@ -56,7 +57,7 @@ def studied(seeds: int, pairs: int, jobs: list[int]) -> Table:
 
 
 class _Memory:
-    """The peak of this process and those that it started; 0 where the system does not tell (not Linux)."""
+    """Peak memory of this process and its children, in bytes; 0 on systems without /proc (not Linux)."""
 
     def __enter__(self) -> _Memory:
         self.peak, self._done = 0, threading.Event()
@@ -74,7 +75,7 @@ class _Memory:
 
 
 def _resident(process: int) -> int:
-    """Resident memory of a process and all that it started."""
+    """Resident memory of a process and its descendants, in bytes."""
     try:
         pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
         children = [

@@ -57,7 +57,7 @@ QUERIES = 5
 
 
 def random_measure(rng: random.Random) -> tuple[str, dict[str, Any]]:
-    """Return a measure as text and, where it is a cell of C × A, its parameters (else none)."""
+    """Return a measure as text and, for combinations of C and A, its parameters (else an empty dict)."""
     if rng.random() < 0.4:
         text = rng.choice(NAMED)
         for name, values in (("{k}", (1, 3, 10, 25)), ("{p}", (0.3, 0.5, 0.8)), ("{h}", (31, 120, 224))):
@@ -93,7 +93,7 @@ def random_data(rng: random.Random) -> tuple[Any, Any]:
 
 
 def attempt(compute: Callable[[], Any]) -> list[str]:
-    """Return the values in hexadecimal, or the kind of error."""
+    """Return the values in hexadecimal, or the class of the error."""
     from pyterrier_cwla.errors import CannotScore, CWLAError
 
     try:
@@ -103,7 +103,7 @@ def attempt(compute: Callable[[], Any]) -> list[str]:
 
 
 def values(measure: str, cell: dict[str, Any], run: Any, qrels: Any, folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield the values of one measure by each way into the package."""
+    """Yield the values of one measure by each entry point of the package."""
     import pandas as pd
     from sklearn.tree import DecisionTreeRegressor
 
@@ -134,7 +134,7 @@ def values(measure: str, cell: dict[str, Any], run: Any, qrels: Any, folder: Pat
 
 
 def all_values(count: int, seed: int) -> dict[str, list[str]]:
-    """Return the values of random measures, by number, way and measure."""
+    """Return the values of random measures by number, entry point and measure."""
     rng = random.Random(seed)
     found = {}
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -149,7 +149,7 @@ def all_values(count: int, seed: int) -> dict[str, list[str]]:
 
 @contextmanager
 def files_of(revision: str) -> Iterator[Path]:
-    """Give a temporary folder with the package as it is in a git revision."""
+    """Yield a temporary folder with the package of a git revision."""
     archive = subprocess.run(
         ["git", "archive", revision, "pyterrier_cwla"], cwd=ROOT, stdout=subprocess.PIPE, check=True
     ).stdout
@@ -160,7 +160,7 @@ def files_of(revision: str) -> Iterator[Path]:
 
 
 def in_version(folder: Path, count: int, seed: int) -> dict[str, list[str]]:
-    """Return the values that the package in a folder computes, in a process of its own."""
+    """Return the values computed by the package in a folder, in a separate process."""
     command = [sys.executable, __file__, "--values", "--count", str(count), "--seed", str(seed)]
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True)
@@ -168,12 +168,14 @@ def in_version(folder: Path, count: int, seed: int) -> dict[str, list[str]]:
 
 
 def main() -> None:
-    """Print how many values are equal, and the first that are not."""
+    """Print the numbers of values and of differences, and the first differences."""
     options = argparse.ArgumentParser(prog="python -m benchmarks.same_numbers", description=__doc__)
     options.add_argument("revision", nargs="?", help="the git revision to compare the working tree with")
-    options.add_argument("--count", type=int, default=3000, help="how many random measures, each on its own rankings")
+    options.add_argument(
+        "--count", type=int, default=3000, help="number of random measures, each with its own rankings"
+    )
     options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--values", action="store_true", help="print the values of the package that is imported")
+    options.add_argument("--values", action="store_true", help="print the values of the imported package")
     asked = options.parse_args()
     if asked.values:
         print(json.dumps(all_values(asked.count, asked.seed)))

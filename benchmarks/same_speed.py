@@ -1,4 +1,4 @@
-"""Compare the speed of two versions of the package, side by side in one run.
+"""Compare the speed of two versions of the package in one run.
 
 ``python -m benchmarks.same_speed REVISION`` times a git revision and the working tree in turn: the tables of six and
 fifteen measures through the provider, ``evaluate``, ``pt.Experiment``, and the import. It prints medians and ratios.
@@ -22,7 +22,7 @@ from benchmarks.same_numbers import ROOT, files_of
 
 
 def laps() -> dict[str, Callable[[], float]]:
-    """Return what is timed: each function gives the seconds that one lap took."""
+    """Return the laps by name: functions that return their time in seconds."""
     from benchmarks import workloads
     from benchmarks.experiment import _experiment, _one_evaluator
     from benchmarks.peers import OURS_ONLY, SETS, ours
@@ -56,7 +56,7 @@ def laps() -> dict[str, Callable[[], float]]:
 
 
 def answer() -> None:
-    """Time the laps that standard input names, one a line, and print the seconds of each."""
+    """Time the laps named on standard input, one per line, and print their seconds."""
     timed = laps()
     print(json.dumps(list(timed)), flush=True)
     for line in sys.stdin:
@@ -64,7 +64,7 @@ def answer() -> None:
 
 
 class Version:
-    """A process that times laps with the package in a folder."""
+    """Process that times laps with the package in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
@@ -75,10 +75,12 @@ class Version:
         self.names: list[str] = json.loads(self._line())
 
     def lap(self, name: str) -> float:
+        """Return the seconds of one lap."""
         print(name, file=self.process.stdin, flush=True)
         return float(self._line())
 
     def import_time(self) -> float:
+        """Return the seconds of the import after PyTerrier."""
         command = [sys.executable, "-c", CHILD, "both"]
         done = subprocess.run(command, env=self.environment, stdout=subprocess.PIPE, text=True, check=True)
         return json.loads(done.stdout)[1]
@@ -93,7 +95,7 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks.same_speed", description=__doc__)
     options.add_argument("revision", nargs="?", help="the git revision to compare the working tree with")
     options.add_argument("--repeats", type=int, default=7)
-    options.add_argument("--answer", action="store_true", help="time the package that is imported")
+    options.add_argument("--answer", action="store_true", help="time the imported package")
     asked = options.parse_args()
     if asked.answer:
         answer()

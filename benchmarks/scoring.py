@@ -1,4 +1,4 @@
-"""Times a scikit-learn grid search that is scored by time-biased gain: how much of it goes into scoring."""
+"""Time a scikit-learn grid search scored by time-biased gain, and the share of scoring in it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ QUERIES, FEATURES, FOLDS = 200, 50, 5
 
 
 def main() -> None:
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scoring", description=__doc__)
     parser.add_argument("--candidates", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--markdown", type=Path, help="keep the table in this file")
+    parser.add_argument("--markdown", type=Path, help="write the table to this Markdown file")
     chosen = parser.parse_args()
     tables = [search(chosen.candidates, chosen.seed)]
     show(tables)
@@ -34,7 +35,7 @@ def main() -> None:
 
 
 def search(candidates: int, seed: int) -> Table:
-    """A search of that many candidates with each learner, by what its time is spent on."""
+    """Time a search with each learner, split into fitting, prediction and scoring."""
     X, y = labelled(seed)
     rows = []
     for name, learner, grid in _learners(candidates):
@@ -62,7 +63,7 @@ def search(candidates: int, seed: int) -> Table:
 
 
 def labelled(seed: int) -> tuple[np.ndarray, pd.Series]:
-    """Features that tell something of the grades 0 to 3, and the grades, with queries and lengths as their index."""
+    """Return features that predict the grades 0 to 3 in part, and the grades with query ids and lengths as index."""
     rng = np.random.default_rng(seed)
     qid = np.repeat(np.arange(QUERIES), rng.integers(20, 101, QUERIES))
     X = rng.normal(size=(len(qid), FEATURES))
@@ -84,7 +85,7 @@ def _learners(candidates: int) -> list[tuple[str, Any, dict[str, Any]]]:
 
 
 class _Timed:
-    """A scorer that tells how long the prediction took, and how long the rest."""
+    """Scorer that adds up the seconds of predictions and of scoring."""
 
     def __init__(self, timed: Scorer) -> None:
         self.scorer, self.predicting, self.scoring = timed, 0.0, 0.0
@@ -103,7 +104,7 @@ class _Timed:
 
 
 class _Known(RegressorMixin, BaseEstimator):
-    """Predicts what was predicted."""
+    """Estimator that returns a given prediction."""
 
     def __init__(self, prediction: np.ndarray) -> None:
         self.prediction = prediction

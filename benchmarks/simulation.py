@@ -1,4 +1,4 @@
-"""Times the simulation of users: many on one ranking, and some on every ranking of real or generated runs."""
+"""Time the simulation of users: many users of one ranking, and fewer users of all rankings of real runs."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ OTHERS = ("RBP(rel=1,p=0.8)", "AP", "ERR@20", "INST(T=2,max_rel=1)")
 
 
 def main() -> None:
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.simulation", description=__doc__)
-    parser.add_argument("--users", type=int, default=1_000_000, help="on the one ranking")
+    parser.add_argument("--users", type=int, default=1_000_000, help="users of the single ranking")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--markdown", type=Path, help="keep the tables in this file")
+    parser.add_argument("--markdown", type=Path, help="write the tables to this Markdown file")
     chosen = parser.parse_args()
     tables = [one_ranking(chosen.users, chosen.repeats)]
     if (DATA / "dl19").is_dir():
@@ -38,7 +39,7 @@ def main() -> None:
 
 
 def one_ranking(users: int, repeats: int) -> Table:
-    """One ranking of 100 documents, three in ten relevant, of 50 to 1,500 words."""
+    """Time users of one ranking: 100 documents of 50 to 1,500 words, 30 % relevant."""
     rng = np.random.default_rng(1)
     names = [f"d{i}" for i in range(100)]
     qrels = {"q": {name: int(rng.random() < 0.3) for name in names}}
@@ -63,7 +64,7 @@ def one_ranking(users: int, repeats: int) -> Table:
 
 
 def real_runs(folder: Path) -> Table:
-    """TREC 2019 deep learning passages: all runs and topics."""
+    """Time users of all runs and topics of TREC 2019 deep learning (passages)."""
     runs = {path.stem: read_run(path) for path in find_runs(folder / "runs")}
     qrels = read_qrels(folder / "qrels.txt")
     measure = TBG(lengths=folder / "doclens.tsv", missing="mean")
@@ -83,7 +84,7 @@ def real_runs(folder: Path) -> Table:
 
 
 def _timed(call: Callable[[], Any], repeats: int) -> tuple[float, Any]:
-    """The least processor time of some calls, and what the last returned."""
+    """Smallest processor time of several calls, and the result of the last call."""
     times = []
     for _ in range(repeats):
         start = time.process_time()

@@ -1,4 +1,4 @@
-"""Compares what evaluating costs with this package and with its peers, from the frames to the mean values."""
+"""Compare the evaluation time of this package and its peers, from DataFrames to mean values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LARGER = 8
 
 @dataclass
 class Lap:
-    """What one contestant took, scaled to the whole workload, and what it found for the first run."""
+    """Times of one contestant, scaled to the whole workload, and its mean values for the first run."""
 
     names: list[str]
     part: str
@@ -35,10 +35,12 @@ class Lap:
 
     @property
     def median(self) -> float:
+        """Median time in seconds."""
         return statistics.median(self.times)
 
 
 def main() -> None:
+    """Run the benchmark with the options of the command line."""
     chosen = _arguments()
     rivals = [c for c in peers() if c.name in chosen.peers]
     us = None if chosen.peers_only else ours()
@@ -71,7 +73,10 @@ def compare(
     repeats: int,
     patience: float,
 ) -> tuple[Table, dict[str, Lap]]:
-    """One workload and measure set: everyone in turn, again and again; who is slower than `patience` only once."""
+    """Time all contestants in turn for one workload and set of measures.
+
+    Contestants slower than `patience` seconds are timed once, the others `repeats` times.
+    """
     beyond = [c for c in rivals if measures == "six" or set(c.of(SETS[measures])) - set(SIX)]
     everyone = [c for c in (us, *beyond) if c]
     for contestant in everyone:
@@ -94,7 +99,7 @@ def compare(
 
 
 def _lap(contestant: Contestant, workload: Workload, measures: str, laps: dict[str, Lap]) -> Lap:
-    """One more time of this contestant, on new buffers, scaled up where it gets only a part of the workload."""
+    """Time one contestant on new buffers; times for a part of the workload are scaled."""
     part = PARTS.get((contestant.name, measures, workload.name), {})
     lap = laps.setdefault(contestant.name, Lap(contestant.of(SETS[measures]), _part_in_words(part, workload)))
     fresh = workload.first(**part).fresh(_columns(lap.names))
@@ -105,7 +110,7 @@ def _lap(contestant: Contestant, workload: Workload, measures: str, laps: dict[s
 
 
 def _clock(contestant: Contestant, names: Sequence[str], fresh: Workload) -> tuple[float, float, Means]:
-    """Seconds to prepare the judgments and to evaluate all runs, and the first run's means."""
+    """Return the seconds to prepare the judgments and to evaluate all runs, and the means of the first run."""
     gc.collect()
     start = time.perf_counter()
     evaluate = contestant.prepare(names, fresh.qrels)
@@ -115,7 +120,7 @@ def _clock(contestant: Contestant, names: Sequence[str], fresh: Workload) -> tup
 
 
 def _hold_against(us: Contestant, lap: Lap, same: Workload) -> None:
-    """Notes how far the peer's means lie from ours on the same run, and for which measure: a check, not a time."""
+    """Store the largest difference between the means of a peer and ours for the same run."""
     if names := us.of(lap.names):
         fresh = same.fresh(_columns(names))
         mine = us.prepare(names, fresh.qrels)(fresh.runs[0])
@@ -152,7 +157,7 @@ def _table(workload: Workload, measures: str, laps: dict[str, Lap], order: Seque
 
 
 def _floor_table(workload: Workload, ours_on_six: float | None, repeats: int) -> Table:
-    """What reading the bytes of ids, offsets and scores once takes."""
+    """Compare with the lower bound: one pass over the bytes of ids, offsets and scores."""
     times: dict[str, list[float]] = {"floor, 64-bit words": [], "floor, ids byte by byte": []}
     for repeat in range(repeats):
         for (name, taken), width in zip(times.items(), (8, 1), strict=True):
@@ -186,7 +191,7 @@ def _touch(run: pd.DataFrame, width: int) -> float:
 
 
 def _linearity_table(us: Contestant, seed: int, repeats: int) -> Table:
-    """Ours on M and on several times its rows, in turn."""
+    """Time this package on M and on a multiple of its rows, in turn."""
     progress(f"building M and {LARGER} x M")
     both = [workloads.build("M", seed), workloads.times_larger(LARGER, seed)]
     laps: list[dict[str, Lap]] = [{}, {}]
@@ -218,7 +223,7 @@ def _memory_table(contestants: Sequence[Contestant], chosen: argparse.Namespace)
 
 
 def _columns(names: Sequence[str]) -> list[str]:
-    """Lengths only for those who use them: to others an extra column is only a burden."""
+    """Columns of the run; doc_length only if a measure needs it."""
     return [*RUN_COLUMNS, *(["doc_length"] if "TBG" in names else [])]
 
 
@@ -237,15 +242,15 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--sets", type=listed, default=list(SETS), help="six, fifteen (default: both)")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--peers", type=listed, default=["pytrec_eval", "ir_measures", "ranx"], help="'' for none")
-    parser.add_argument("--peers-only", action="store_true", help="leave this package out")
+    parser.add_argument("--peers-only", action="store_true", help="do not time this package")
     parser.add_argument("--skip", type=listed, default=[], help="any of floor, linearity, memory")
-    parser.add_argument("--patience", type=float, default=15, help="who takes more seconds is measured only once")
-    parser.add_argument("--markdown", type=Path, help="keep the tables in this file")
+    parser.add_argument("--patience", type=float, default=15, help="seconds; slower contestants are timed once")
+    parser.add_argument("--markdown", type=Path, help="write the tables to this Markdown file")
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args()
     for option, known in (("workloads", "SML"), ("sets", SETS), ("skip", ("floor", "linearity", "memory"))):
         if unknown := set(getattr(chosen, option)) - set(known):
-            parser.error(f"--{option} does not know {', '.join(sorted(unknown))}; it knows {', '.join(known)}")
+            parser.error(f"--{option}: unknown value {', '.join(sorted(unknown))}; choose from {', '.join(known)}")
     return chosen
 
 

@@ -1,4 +1,4 @@
-"""Compares runs streamed from files with the same runs in memory: time, memory, and every value, on one core."""
+"""Compare runs streamed from files with the same runs in memory: time, memory, and all values, on one core."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ ROW_GROUP = 1 << 22
 
 
 def main() -> None:
+    """Run the benchmark with the options of the command line."""
     chosen = _arguments()
     if chosen.one:
         print(json.dumps(_measured(chosen.one, chosen.folder, Path(chosen.scores))))
@@ -39,7 +40,7 @@ def main() -> None:
 
 
 def _table(name: str, prime: int, folder: Path, chosen: argparse.Namespace) -> Table:
-    """In memory and streamed, in turn, for both sizes; the fastest of the repeats of each."""
+    """Fastest times in memory and streamed, measured in turn for each size."""
     rows, each = [], {}
     for queries in chosen.queries:
         where = folder / f"{prime}_{queries}"
@@ -94,7 +95,7 @@ def _in_own_process(how: str, where: Path) -> dict:
 
 
 def _measured(how: str, where: Path, scores: Path) -> dict:
-    """Evaluates once on one core, keeps all scores, and says what it took."""
+    """Evaluate once on one core and write all scores; return rows, seconds and peak memory."""
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     import pyarrow as pa
 
@@ -103,7 +104,7 @@ def _measured(how: str, where: Path, scores: Path) -> dict:
     from pyterrier_cwla import evaluate
 
     qrels = pd.read_parquet(where / "qrels.parquet")
-    with tempfile.TemporaryDirectory() as folder:  # so that what is imported late is there
+    with tempfile.TemporaryDirectory() as folder:  # import lazy modules before timing
         few = large.write(Path(folder), 1, 2)
         evaluate(few, Path(folder) / "run0.parquet", MEASURES)
         evaluate(few, pd.read_parquet(Path(folder) / "run0.parquet"), MEASURES)
@@ -131,7 +132,7 @@ def _peak() -> int:
 
 
 def _same(one: Path, other: Path) -> int:
-    """How many values both have; an error where they differ in the last bit."""
+    """Return the number of values in both files, which must be equal to the last bit."""
     tables = pd.read_parquet(one), pd.read_parquet(other)
     pd.testing.assert_frame_equal(*tables, check_exact=True)
     return tables[0].size
@@ -140,12 +141,14 @@ def _same(one: Path, other: Path) -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.streaming", description=__doc__)
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--queries", type=int, nargs="+", default=[1000, 10_000], help="a run, for each size")
+    parser.add_argument(
+        "--queries", type=int, nargs="+", default=[1000, 10_000], help="queries per run, one number per size"
+    )
     parser.add_argument("--row-group", type=int, default=ROW_GROUP, help="rows of a row group")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--skip", nargs="*", default=[], help="100,000 or 8.8: the collection not to measure")
-    parser.add_argument("--folder", type=Path, help="where the rows are written, and found again: 3 GB for 100 million")
-    parser.add_argument("--markdown", type=Path, help="keep the tables in this file")
+    parser.add_argument("--skip", nargs="*", default=[], help="collections to leave out: 100,000 or 8.8")
+    parser.add_argument("--folder", type=Path, help="folder for the runs, which are reused: 3 GB for 100 million rows")
+    parser.add_argument("--markdown", type=Path, help="write the tables to this Markdown file")
     parser.add_argument("--one", choices=("memory", "stream"), help=argparse.SUPPRESS)
     parser.add_argument("--scores", help=argparse.SUPPRESS)
     return parser.parse_args()

@@ -1,4 +1,4 @@
-"""Counts the settings a second that a grid search and a study try, and what retrieving and evaluating alone cost."""
+"""Measure settings per second of a grid search and of an Optuna study, and of retrieval and evaluation alone."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ K1, B = (0.1, 3.0), (0.0, 1.0)
 
 @dataclass(frozen=True)
 class Task:
-    """A collection with topics and judgments, and a pipeline to tune on it."""
+    """Collection with topics and judgments, and a pipeline to tune on it."""
 
     name: str
     topics: pd.DataFrame
@@ -42,28 +42,31 @@ class Task:
     pipeline: Reweighed
 
     side: int
-    """How many values of each parameter the grid has."""
+    """Number of values of each parameter in the grid."""
 
     @classmethod
     def of(cls, name: str, documents: pd.DataFrame, topics: pd.DataFrame, qrels: pd.DataFrame, side: int) -> Task:
+        """Build the pipeline for a collection."""
         return cls(name, topics, qrels, Reweighed(documents, topics), side)
 
     @property
     def grid(self) -> dict[str, list[float]]:
+        """Values of each parameter."""
         return {"k1": np.linspace(*K1, self.side).tolist(), "b": np.linspace(*B, self.side).tolist()}
 
     @cached_property
     def runs(self) -> list[pd.DataFrame]:
-        """What the pipeline retrieves with each setting of the grid."""
+        """Results of the pipeline for each setting of the grid."""
         return [self.retrieved(k1, b) for k1, b in product(*self.grid.values())]
 
     def retrieved(self, k1: float, b: float) -> pd.DataFrame:
+        """Return the results for one setting."""
         self.pipeline.k1, self.pipeline.b = k1, b
         return self.pipeline.transform(self.topics)
 
 
 class Reweighed(pt.Transformer):
-    """Scores what BM25 retrieves for some topics by BM25 with other k1 and b: no engine is built anew."""
+    """Re-ranking of BM25 results by BM25 with other k1 and b, without a new index."""
 
     def __init__(self, documents: pd.DataFrame, topics: pd.DataFrame, k1: float = 1.2, b: float = 0.75) -> None:
         self.k1, self.b = k1, b
@@ -81,6 +84,7 @@ class Reweighed(pt.Transformer):
         self._length = (length / length.mean())[place][self._row]
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """Return the results for the topics of the constructor with the current k1 and b."""
         saturation = self.k1 * (1 - self.b + self.b * self._length)
         weight = self._idf * self._tf * (self.k1 + 1) / (self._tf + saturation)
         scores = np.bincount(self._row, weight, minlength=len(self.candidates))
@@ -91,10 +95,11 @@ class Reweighed(pt.Transformer):
 
 
 def main() -> None:
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tuning", description=__doc__)
-    parser.add_argument("--side", type=int, default=6, help="values of each of the grid's two parameters")
+    parser.add_argument("--side", type=int, default=6, help="number of values of each of the two parameters")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--markdown", type=Path, help="keep the tables in this file")
+    parser.add_argument("--markdown", type=Path, help="write the tables to this Markdown file")
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args()
     tables = [table(task, chosen.repeats, chosen.seed) for task in _tasks(chosen.side, chosen.seed)]
@@ -104,7 +109,7 @@ def main() -> None:
 
 
 def table(task: Task, repeats: int, seed: int) -> Table:
-    """All ways in turn, again and again."""
+    """Time all ways in turn."""
     settings = len(task.runs)
     ways: dict[str, Callable[[], float | None]] = {
         "pt.GridSearch": lambda: _grid(task),
@@ -157,7 +162,7 @@ def _vaswani() -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
 
 
 def _grid(task: Task) -> float:
-    search: Any = pt.GridSearch  # whose types want every argument
+    search: Any = pt.GridSearch  # its type annotations require all arguments
     with contextlib.redirect_stdout(io.StringIO()):
         grid = {task.pipeline: task.grid}
         best, _ = search(task.pipeline, grid, task.topics, task.qrels, TBG, return_type="best_setting")

@@ -1,4 +1,4 @@
-"""Time users who leave with effort where unseen items cost nothing, beside those where they cost something."""
+"""Time continuations of effort with unseen items that cost nothing, compared with unseen items that have a cost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.unseen", description=__doc__)
     parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--markdown", type=Path, help="keep the table in this file")
+    parser.add_argument("--markdown", type=Path, help="write the table to this Markdown file")
     chosen = parser.parse_args()
     tables = [unseen_items(chosen.repeats)]
     show(tables)
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def unseen_items(repeats: int) -> Table:
-    """Time each aggregation with both costs, in turns."""
+    """Time each aggregation with both costs, in turn."""
     rng = np.random.default_rng(1)
     gains, efforts = rng.random((QUERIES, RANKS)), rng.uniform(2, 40, (QUERIES, RANKS))
     rows = []

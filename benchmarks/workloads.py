@@ -1,4 +1,4 @@
-"""Builds the runs and judgments that the benchmarks evaluate, from a seed and without Python strings."""
+"""Runs and judgments for the benchmarks, generated from a seed without Python strings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QREL_COLUMNS = ("query_id", "doc_id", "relevance")
 
 @dataclass(frozen=True)
 class Workload:
-    """Runs over one set of judgments; rows stand query after query, each query's by falling score, without ties."""
+    """Runs with common judgments; rows are sorted by query and decreasing score, without ties."""
 
     name: str
     says: str
@@ -26,14 +26,16 @@ class Workload:
 
     @property
     def queries(self) -> int:
+        """Number of queries per run."""
         return len(self.runs[0]) // DEPTH
 
     @property
     def rows(self) -> int:
+        """Number of rows of all runs."""
         return sum(map(len, self.runs))
 
     def first(self, queries: int | None = None, runs: int | None = None) -> Workload:
-        """The part with only the first queries or the first runs."""
+        """Return the part with the first queries or the first runs only."""
         frames, qrels = self.runs[:runs], self.qrels
         if queries is not None:
             frames = [run.iloc[: queries * DEPTH] for run in frames]
@@ -41,23 +43,23 @@ class Workload:
         return replace(self, qrels=qrels, runs=frames)
 
     def fresh(self, run_columns: Sequence[str] = RUN_COLUMNS) -> Workload:
-        """The same values in new buffers, so that nothing remembered about the old ones can help."""
+        """Return the same values in new buffers, so that no cached result applies."""
         runs = [_fresh(run, run_columns) for run in self.runs]
         return replace(self, qrels=_fresh(self.qrels, QREL_COLUMNS), runs=runs)
 
 
 def build(name: str, seed: int) -> Workload:
-    """The workload of that name: S, M or L."""
+    """Build the workload S, M or L."""
     return {"S": _small, "M": _large, "L": _many}[name](seed)
 
 
 def times_larger(factor: int, seed: int) -> Workload:
-    """M with `factor` times its queries, and so its rows."""
+    """Build M with `factor` times its queries and rows."""
     return _large(seed, queries=6980 * factor, name=f"{factor} x M")
 
 
 def text(column: pd.Series) -> pa.Array:
-    """The column's strings as one Arrow array."""
+    """Return the strings of a column as one Arrow array."""
     array = pa.array(column)
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
@@ -73,7 +75,7 @@ def _many(seed: int) -> Workload:
 
 
 def _pooled(seed: int, runs: int, queries: int = 50, judged: int = 1500) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
-    """A pooled collection: 30 % of the judged are relevant, and about 60 % of what a run retrieves is judged."""
+    """Pooled collection: 30 % of judged documents are relevant; about 60 % of retrieved documents are judged."""
     rng = np.random.default_rng(seed)
     collection, unjudged = 528_155, 3000
     words = np.ceil(rng.lognormal(5.8, 0.8, collection))
@@ -97,7 +99,7 @@ def _pooled(seed: int, runs: int, queries: int = 50, judged: int = 1500) -> tupl
 
 
 def _large(seed: int, queries: int = 6980, name: str = "M") -> Workload:
-    """Like the MS MARCO passages: numeric ids, 1 to 3 relevant a query, most of them retrieved, many of these early."""
+    """Similar to MS MARCO passages: numeric ids, 1 to 3 relevant documents per query, 87 % of them retrieved."""
     rng = np.random.default_rng(seed)
     collection = 8_841_823
     words = np.ceil(rng.lognormal(3.9, 0.5, collection))
@@ -125,7 +127,7 @@ def _rows_with_repeats(docs: np.ndarray) -> np.ndarray:
 def _run(
     rng: np.random.Generator, query: np.ndarray, docs: np.ndarray, words: np.ndarray, prefix: str = ""
 ) -> pd.DataFrame:
-    """A run that retrieves `docs`, a row a query in the order of rank; `words` has each document's length."""
+    """Run that retrieves `docs`, shape (queries, ranks); `words` are the lengths of all documents."""
     steps = rng.uniform(0.005, 0.015, docs.shape)
     scores = rng.uniform(20, 30, (len(query), 1)) - np.cumsum(steps, axis=1)
     return pd.DataFrame(
@@ -149,7 +151,7 @@ def _fresh(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def _new_buffers(column: pd.Series) -> pd.Series:
-    """A deep copy; pandas' own shares the strings, which it holds to be immutable."""
+    """Deep copy of a column; the deep copy of pandas shares the buffers of strings."""
     if column.dtype != "str":
         return pd.Series(column.to_numpy(copy=True))
     array = text(column)
