@@ -1,9 +1,14 @@
-"""What every docstring example may use without importing it, and a language that tests leave as they found it."""
+"""Names that docstring examples may use, profiles of hypothesis, and a language that is restored after each test."""
 
 import inspect
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# No deadlines: how long an example takes depends on what else the machine does.
+settings.register_profile("development", deadline=None, max_examples=8)
+settings.register_profile("ci", deadline=None, max_examples=50)
 
 
 @pytest.fixture(autouse=True)

@@ -102,7 +102,7 @@ class Session:
 
 
 def prepare(examples: int) -> None:
-    """Makes hypothesis do the same every time, and little: at most so many examples of each test."""
+    """Make hypothesis try the same examples every time, at most this number for each test."""
     hypothesis.settings.register_profile(
         "mutation",
         derandomize=True,
@@ -113,14 +113,6 @@ def prepare(examples: int) -> None:
         suppress_health_check=list(hypothesis.HealthCheck),
     )
     hypothesis.settings.load_profile("mutation")
-    as_told = hypothesis.settings.__init__
-
-    def few(self: hypothesis.settings, *given: Any, **more: Any) -> None:
-        if "max_examples" in more:
-            more["max_examples"] = min(more["max_examples"], examples)
-        as_told(self, *given, **more)
-
-    hypothesis.settings.__init__ = few  # type: ignore[method-assign,assignment]
 
 
 def collected(arguments: list[str], work: Callable[[Session, list], Any], without: tuple[str, ...] = ()) -> Session:

@@ -1,20 +1,12 @@
-"""Where the real data is, how many of the tests that need it ran, hypothesis, the command line, and a browser."""
+"""The folder of real data, the count of tests that used it, the command line, and a browser."""
 
 import os
 import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
-
-settings.register_profile("tests", deadline=None)  # how long an example takes depends on what else the machine does
-settings.load_profile("tests")
 
 DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[2] / "shared" / "data"))
-
-
-def pytest_configure(config):
-    config.addinivalue_line("markers", "real_data: needs the folder of real data; skipped, with a word, without it")
 
 
 @pytest.fixture(scope="session")

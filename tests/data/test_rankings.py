@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import register_lengths
@@ -116,13 +116,11 @@ def qrels_frame(rows):
 
 
 @given(triples(SCORES), triples(GRADES))
-@settings(max_examples=150)
 def test_any_order_of_rows_ties_and_infinities(run, qrels):
     assert per_query(SLOW, qrels_frame(qrels), run_frame(run)) == pytest.approx(slowly(SLOW, qrels, run), abs=1e-9)
 
 
 @given(triples(SCORES), triples(GRADES), st.randoms(use_true_random=False))
-@settings(max_examples=50)
 def test_the_order_of_rows_changes_no_bit(run, qrels, random):
     before = per_query(SLOW, qrels_frame(qrels), run_frame(run))
     random.shuffle(run)
@@ -130,7 +128,6 @@ def test_the_order_of_rows_changes_no_bit(run, qrels, random):
 
 
 @given(triples(SCORES), triples(GRADES), st.data())
-@settings(max_examples=150)
 def test_time_as_effort_knows_the_order_within_ties(run, qrels, data):
     """Words come from the run's column, or by document from a table, all the same."""
     words = {d: data.draw(st.integers(0, 3000)) for d in sorted({d for _, d, _ in run})}

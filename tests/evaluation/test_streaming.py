@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import CompressedOutputStream
 
@@ -87,7 +87,6 @@ def _evaluator(qrels):
     return CWLAEvaluator(computed_here(["AP"]), judged(qrels))
 
 
-@settings(max_examples=12)
 @given(st.data())
 def test_every_cut_of_a_dataset_gives_the_values_of_frames(tmp_path_factory, data):
     """Rows in any order, row groups, files, dictionaries and pieces of any size, and few rows kept at a time."""

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lightgbm import LGBMRanker
 from scipy import sparse
@@ -178,7 +178,6 @@ def test_what_xgboost_holds_for_missing_and_for_categories_holds_with_measures_t
     st.sampled_from([LIGHTGBM, XGBOOST, clone(LIGHTGBM).set_params(subsample=0.6, subsample_freq=1)]),
     st.sampled_from([None, "nDCG@5"]),
 )
-@settings(max_examples=8)
 def test_with_docnos_no_shuffle_of_the_rows_changes_a_bit(seed, ranker, objective):
     rows = Rows(seed, sizes=np.random.default_rng(seed).integers(1, 30, 8))
     first = trained(ranker, rows, ("qid", "docno"), objective=objective).predict(rows.X)

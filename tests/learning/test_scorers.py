@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.dummy import DummyRegressor
@@ -160,7 +160,6 @@ def test_a_classifier_ranks_by_the_expected_grade_whatever_its_classes_are():
     assert scorer("RR(rel=3)", min_queries=1)(Likely([0, 1, 2]).fit(X, None), X, [1, 3], qid=["q", "q"]) == 0.5
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 10_000))
 def test_a_scorer_has_the_value_of_slow_loops(seed):
     rows = Rows(seed, queries=3, unjudged=0.4)

@@ -11,7 +11,7 @@ import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ir_measures import AP, ERR, INST, RBP, RR, Judged, NumQ, NumRel, NumRet, P, Rprec, nDCG
 
@@ -103,7 +103,6 @@ def of_same_value(value):
 
 
 @given(MEASURES)
-@settings(max_examples=300)
 def test_a_measure_is_its_text(made):
     kind, parameters = made
     measure = kind(**parameters)
@@ -117,7 +116,6 @@ def test_a_measure_is_its_text(made):
 
 
 @given(MEASURES, st.randoms(use_true_random=False))
-@settings(max_examples=200)
 def test_order_defaults_and_kinds_of_numbers_do_not_matter(made, random):
     kind, parameters = made
     names = list(parameters)
@@ -134,7 +132,6 @@ def test_order_defaults_and_kinds_of_numbers_do_not_matter(made, random):
 
 
 @given(MEASURES)
-@settings(max_examples=100)
 def test_a_measure_survives_pickling(made):
     measure = made[0](**made[1])
     again = pickle.loads(pickle.dumps(measure))
@@ -144,7 +141,6 @@ def test_a_measure_survives_pickling(made):
 
 
 @given(CWLAS)
-@settings(max_examples=100)
 def test_a_residual_is_its_text(parameters):
     """Where there is one: ap1 and ap2 know how much there is to find."""
     if parameters["C"].startswith("ap"):

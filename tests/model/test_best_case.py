@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import CWLA, TBG, Residual, aggregation, continuation, evaluate, score
@@ -41,7 +41,6 @@ def every_judgment(grades, highest, unseen, not_retrieved):
             yield ranking + [grade for grade, _ in after], judged + not_retrieved
 
 
-@settings(max_examples=150)
 @given(
     st.sampled_from(CELLS), st.sampled_from(GAINS), st.sampled_from(["open", "stop", 3]), st.integers(1, 3), st.data()
 )

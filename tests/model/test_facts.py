@@ -6,7 +6,7 @@ from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import CWLA, aggregation, continuation, effort, evaluate, gain, score
@@ -274,7 +274,6 @@ def test_every_fact_is_tried():
 
 
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in _TRIALS for name in BUILT_IN[kind]])
-@settings(deadline=None, max_examples=25)
 @given(data=st.data())
 def test_the_facts_of_built_in_functions_hold(kind, name, data):
     spec = data.draw(specs(kind, (name,)))

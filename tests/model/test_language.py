@@ -9,7 +9,7 @@ from dataclasses import FrozenInstanceError
 import cloudpickle
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from joblib import Parallel, delayed
 
@@ -31,7 +31,6 @@ rbp = BUILT_IN["continuation"]["rbp"]
 
 
 @pytest.mark.parametrize(("kind", "name"), PARTS)
-@settings(max_examples=15)
 @given(data=st.data())
 def test_what_is_printed_is_read_as_the_same(kind, name, data):
     spec = data.draw(specs(kind, (name,)))
@@ -42,7 +41,6 @@ def test_what_is_printed_is_read_as_the_same(kind, name, data):
     assert parse(spec, kind) is spec
 
 
-@settings(max_examples=30)
 @given(st.dictionaries(st.integers(1, 9), numbers(0, 3), max_size=5))
 def test_tables_are_printed_and_read_as_the_same(gains):
     spec = TABLES["gain"]["table"](gains)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import continuation
@@ -56,7 +56,6 @@ def cut(metric: Metric, rankings: Rankings) -> Rankings:
 
 @pytest.mark.parametrize("A", AGGREGATIONS)
 @pytest.mark.parametrize("C", CONTINUATIONS)
-@settings(max_examples=8)
 @given(data=st.data())
 def test_three_ways_to_evaluate_agree(C, A, data):
     """DESIGN.md, section 4."""
@@ -80,7 +79,6 @@ def test_every_way_is_taken():
     assert set(ways(replace(PLAIN, C=CONTINUATIONS["rr"]()), rankings)) == {"dense", "hits"}
 
 
-@settings(max_examples=30)
 @given(st.lists(gains(), min_size=1), st.lists(continuations("ap1", "ap2", "rr"), min_size=2, max_size=4), ends())
 def test_metrics_that_share_rankings_do_not_disturb_each_other(lists, Cs, end):
     """What one metric leaves in the memory of rankings is of use to others, and of no harm."""
@@ -118,7 +116,6 @@ def values(spec, seen):
 
 
 @pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.linear_in_gain])
-@settings(max_examples=40)
 @given(data=st.data(), first=gains(9, 9), second=gains(9, 9), a=numbers(0, 3))
 def test_linear_in_gain(name, data, first, second, a):
     """A(r + a·s) = A(r) + a·A(s), on the list and beyond."""
@@ -135,7 +132,6 @@ def test_what_is_not_linear_is_not_said_to_be():
 
 
 @pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.affine_beyond_list])
-@settings(max_examples=40)
 @given(data=st.data(), r=gains(9, 1))
 def test_affine_beyond_list(name, data, r):
     """Beyond the list A changes by the same amount with every item."""
@@ -145,7 +141,6 @@ def test_affine_beyond_list(name, data, r):
 
 
 @pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.monotone_in_gain])
-@settings(max_examples=40)
 @given(data=st.data(), r=gains(9, 1))
 def test_monotone_in_gain(name, data, r):
     """A never falls when a gain rises."""
@@ -158,7 +153,6 @@ def test_monotone_in_gain(name, data, r):
 
 
 @pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.ignores_zero_gain])
-@settings(max_examples=60)
 @given(data=st.data(), r=gains(12, 1), more=numbers(0, 2))
 def test_ignores_zero_gain(name, data, r, more):
     """C is 1 at every item without gain that anybody sees."""
@@ -169,7 +163,6 @@ def test_ignores_zero_gain(name, data, r, more):
 
 
 @pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.constant_beyond_list])
-@settings(max_examples=40)
 @given(data=st.data(), r=gains(12, 1), more=numbers(0, 2))
 def test_constant_beyond_list(name, data, r, more):
     """Beyond the list, and beyond its last rank, C does not change with the rank."""
@@ -181,7 +174,6 @@ def test_constant_beyond_list(name, data, r, more):
 
 
 @pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.last_rank])
-@settings(max_examples=20)
 @given(data=st.data(), r=gains(30, 30))
 def test_last_rank(name, data, r):
     """From the rank after the depth on, C jumps no more: nobody is there, or (dcg without k) it is smooth."""
@@ -200,7 +192,6 @@ def test_vanishes():
 
 
 @pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.items_beyond])
-@settings(max_examples=25)
 @given(data=st.data(), r=gains(12, 1))
 def test_items_beyond(name, data, r):
     """The closed form of ΣV beyond the list is what explicit ranks sum to."""
@@ -224,7 +215,6 @@ def _walk(C, seen):
 
 
 @pytest.mark.parametrize("name", CONTINUATIONS)
-@settings(max_examples=20)
 @given(data=st.data())
 def test_rank_only(name, data):
     """No gain moves the users of a static C (004, section 2): the package finds out which these are by itself."""
@@ -307,7 +297,6 @@ def test_unit_effort():
 
 @pytest.mark.parametrize("A", AGGREGATIONS)
 @pytest.mark.parametrize("C", CONTINUATIONS)
-@settings(max_examples=8)
 @given(data=st.data())
 def test_ways_agree_where_grades_cost_effort(C, A, data):
     """Hits alone, with what lies between them at the cost of what is not relevant, as every rank by itself."""

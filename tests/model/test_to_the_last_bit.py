@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import evaluate, score
@@ -29,7 +29,6 @@ def rankings(seed, queries, deepest):
 
 
 @pytest.mark.parametrize("cells", [64, 1 << 17])
-@settings(max_examples=120)
 @given(
     st.integers(0, 2**32),
     st.integers(2, 12),

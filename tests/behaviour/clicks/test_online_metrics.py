@@ -7,7 +7,7 @@ from statistics import mean
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import evaluate
@@ -63,7 +63,6 @@ def as_log(grades, found):
 
 
 @given(sessions(), st.integers(1, 5), st.sampled_from([1, 2]), st.booleans())
-@settings(max_examples=60)
 def test_click_metrics_are_those_of_a_loop(given_sessions, depth, good, judged_only):
     grades, found = given_sessions
     log = as_log(grades, found)

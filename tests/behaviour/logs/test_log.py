@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla.behaviour.logs.adapters import chiir24_log, click_log
@@ -67,7 +67,6 @@ def same(a, b):
 
 
 @given(logs())
-@settings(max_examples=25)
 def test_a_valid_log_is_what_was_given_sorted_and_with_one_type_a_column(rows):
     log = InteractionLog.of(rows)
     for found, row in zip(log.rows.to_dict("records"), in_order(rows), strict=True):
@@ -85,7 +84,6 @@ def test_a_valid_log_is_what_was_given_sorted_and_with_one_type_a_column(rows):
 
 
 @given(logs(), st.sampled_from(["x.parquet", "x.csv", "x.tsv", "x.csv.gz", "x.tsv.gz", "x.csv.zst"]))
-@settings(max_examples=14)
 def test_a_saved_log_comes_back_unchanged(tmp_path_factory, rows, name):
     path = tmp_path_factory.mktemp("logs") / name
     log = InteractionLog.of(rows)
@@ -230,7 +228,6 @@ ANYWHERE = {
 
 
 @given(logs(), st.sampled_from(sorted(ANYWHERE)), st.data())
-@settings(max_examples=25)
 def test_damage_in_any_row_of_any_log_is_found_there(rows, reason, data):
     first, later = {}, []
     for number, row in enumerate(rows):
@@ -397,7 +394,6 @@ def slow_sessions(rows):
 
 
 @given(logs(), st.randoms(use_true_random=False))
-@settings(max_examples=25)
 def test_sessions_are_sums_over_their_rows(rows, random):
     for row in rows:
         for column in ("summary_seconds", "document_seconds", "time"):
@@ -668,7 +664,6 @@ def engines(draw):
 
 
 @given(engines().filter(len))
-@settings(max_examples=25)
 def test_sessions_of_a_search_engine_are_those_of_a_loop_over_events(shown):
     log = click_log(shown)
     expected, late = slow_sessions_of(shown)

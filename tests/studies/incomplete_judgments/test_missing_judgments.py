@@ -6,7 +6,7 @@ from math import inf
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla.errors import BadJudgments, BadParameter
@@ -33,7 +33,6 @@ def pairs(frame):
     return set(zip(frame.query_id, frame.doc_id))
 
 
-@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(0, 130), st.integers(0, 130), st.integers(0, 3)), min_size=1, max_size=3),
     st.integers(1, 1000),

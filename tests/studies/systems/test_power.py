@@ -7,7 +7,7 @@ from itertools import combinations, product
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from joblib import parallel_config
 from scipy.stats import t, ttest_rel, wilcoxon
@@ -256,7 +256,6 @@ def some_differences(least, most):
 
 
 @given(some_differences(1, 8) | some_differences(14, 30), st.integers(0, 10))
-@settings(max_examples=40)
 def test_wilcoxon_is_that_of_scipy_for_the_differences_that_are_not_0(z, zeros):
     z = np.array(z) / 512
     for differences in (z, np.append(z, np.zeros(zeros))):

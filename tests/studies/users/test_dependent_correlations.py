@@ -52,7 +52,7 @@ def ways(monkeypatch, per_level, cells=resampled_correlations._CELLS, pairs=resa
 
 
 @pytest.mark.parametrize("per_level", [0, 100_000])
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 3)), min_size=3, max_size=12))
 def test_counts_are_as_good_as_copies(rows, per_level, monkeypatch):
     """Of a sample in which each rating stands as often as it counts, scipy has the same coefficients."""

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import evaluate
@@ -125,7 +125,6 @@ def test_the_interval_is_that_of_resampled_queries():
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=20)
 def test_a_measure_that_is_the_target_correlates_fully(seed):
     values = made(seed, queries=8)
     if values.groupby("topic").size().max() < 2:
