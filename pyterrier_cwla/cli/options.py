@@ -13,7 +13,7 @@ _OF_MEASURES = {"measure", "measures", "lengths", "missing", "output"}
 _OTHERWISE = {
     "complete=None": "--all-runs",
     "broken='exclude'": "--exclude-broken",
-    "None is for none": "'none' is for none",
+    "None switches corrections off": "'none' switches corrections off",
     "plot_survival()": "--pictures",
     "give unseen= to count": "write its cost into the measure, as in -m 'TBG(unseen=12)', to count",
     "expected_saves computes": "In Python, pyterrier_cwla.behaviour.expected_saves() computes",

@@ -69,7 +69,6 @@ def score(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> 
 
     Examples
     --------
-
     >>> score([1, 0, 1], C="rbp(0.5)", A="erg")
     0.625
     >>> score([[0, 2], [1, 0, 2]], C="rr", A="err", gain="exponential", max_rel=2)
@@ -103,7 +102,6 @@ def residual(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) 
 
     Examples
     --------
-
     >>> residual([1, None, 0], C="rbp(0.5)", A="erg")
     0.375
     """
@@ -134,7 +132,6 @@ def explain_gains(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: 
 
     Examples
     --------
-
     >>> explain_gains([0.7, 0.4, 0.0, 1.0], C="fixed(0.8, 1, 0.5, 0)", A="avg").table["V"].tolist()
     [1.0, 0.8, 0.8, 0.4]
     """

@@ -1,4 +1,4 @@
-"""Evaluate runs on the workers of a Dask cluster, and run there what takes n_jobs=."""
+"""Evaluation and parallel work (n_jobs=) on the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .streaming import extras_of, refuse_mean_lengths
 if TYPE_CHECKING:
     from distributed import Client
 
-_STARTING = "pyterrier_cwla: what PyTerrier starts"
+_STARTING = "pyterrier_cwla: start of Java for PyTerrier"
 
 
 def evaluate(
@@ -40,44 +40,48 @@ def evaluate(
     cache_dir: AnyPath | None = None,
     client: Client | None = None,
 ) -> Any:
-    """Evaluate runs on the workers of a Dask client, with the numbers of :func:`pyterrier_cwla.evaluate`.
+    """Evaluate runs on the workers of a Dask client; results equal those of :func:`pyterrier_cwla.evaluate`.
 
-    Queries are scored where their rows are read; only the rows of queries that are cut, by partitions, row groups or
-    files, go to other workers. Judgments, measures and their tables go to each worker once.
+    Each worker scores the queries in the rows that it reads. Only the rows of queries that are split over several
+    partitions, row groups or files are sent to other workers. Judgments, measures and their tables are sent to each
+    worker once.
 
     Parameters
     ----------
-    qrels : DataFrame, dict, path, …
+    qrels : DataFrame, dict of dicts, iterable of named tuples, or path
         Judgments, as for :func:`pyterrier_cwla.evaluate`.
-    runs : path, list of paths, dict of paths by name, or Dask DataFrame
-        Files or folders as :func:`pyterrier_cwla.stream` takes them, which workers must find under the same paths. Or
-        a Dask DataFrame with the columns query_id, doc_id and score (or qid and docno), what else the measures need,
-        and a column ``run`` if it has several runs. It is computed twice, once for its ids alone: call ``.persist()``
-        first if that is expensive.
-    measures : iterable
-        Measures, or their names.
-    by_query : bool
-        Whether to return values of queries instead of means.
+    runs : path, list of paths, dict of paths by run name, or Dask DataFrame
+        Files or folders, as for :func:`pyterrier_cwla.stream`, under paths that are the same for all workers. Or a Dask
+        DataFrame with the columns query_id, doc_id and score (or qid and docno), other columns that the measures need,
+        and a column ``run`` if it has several runs. A Dask DataFrame is computed twice, the first time only its ids:
+        call ``.persist()`` before if that is expensive.
+    measures : iterable of Measure or str
+        Measures or their names.
+    by_query : bool, default=False
+        Whether to return one row per run and query instead of the aggregate over queries.
     cache_dir : path, optional
-        For runs in files: a folder of this machine in which values are cached as by :func:`pyterrier_cwla.evaluate`,
-        file by file. All values of queries then come to this machine, which also reads the files to hash them.
+        For runs in files: a folder of this machine in which values are cached file by file, as for
+        :func:`pyterrier_cwla.evaluate`. All values of queries are then sent to this machine, which also reads the files
+        to hash them.
     client : distributed.Client, optional
-        By default the last that was made.
+        Client to use; by default the most recent one.
 
     Returns
     -------
-    DataFrame, or Dask DataFrame
-        Means, a row for each run. With ``by_query``, a Dask DataFrame with the columns run, query_id and one for each
-        measure, runs and queries in order. It is computed, and lies on the workers: ``.compute()`` fetches it,
-        ``.to_parquet(folder)`` writes it partition by partition. Nothing is returned if any part was not evaluated.
+    DataFrame or Dask DataFrame
+        Without `by_query`, a DataFrame with one row per run. With `by_query`, a Dask DataFrame with the columns run,
+        query_id and one per measure, ordered by run and query. Its partitions are already computed and held by the
+        workers: ``.compute()`` fetches it, ``.to_parquet(folder)`` writes it partition by partition. No partial
+        results are returned.
 
     Raises
     ------
     MissingLength
-        For ``missing="mean"`` without ``lengths=``, since no worker knows the mean of a whole run.
+        If a measure has ``missing="mean"`` and no ``lengths=``: no worker has all documents of a run.
     CWLAError
-        What :func:`pyterrier_cwla.stream` raises for files and :func:`pyterrier_cwla.evaluate` for frames; also if Dask
-        is not installed, if there is no client, and if workers die again and again.
+        If the runs or judgments cannot be evaluated (see :func:`pyterrier_cwla.stream` for files and
+        :func:`pyterrier_cwla.evaluate` for frames), if Dask is not installed, if there is no client, or if workers die
+        repeatedly.
 
     Examples
     --------
@@ -99,7 +103,7 @@ def evaluate(
     refuse_mean_lengths(evaluator.measures)
     given = _given(runs, extras_of(evaluator.measures))
     qids = evaluator.judgments.qids
-    with _speaking_of_workers():
+    with _lost_workers():
         if cache_dir is not None:
             cached = list(checked(_cached(client, evaluator, given, cache_dir)))
             if by_query:
@@ -123,17 +127,17 @@ def evaluate(
 
 @contextmanager
 def workers(client: Client | None = None) -> Iterator[Client]:
-    """Within this, all that takes ``n_jobs=`` (or PyTerrier's ``jobs=``) runs on the workers of a Dask client.
+    """Run parallel work (``n_jobs=``, PyTerrier's ``jobs=``) on the workers of a Dask client, as a context manager.
 
-    That is studies, simulations, scikit-learn's searches and cross-validation, and with ``jobs=2`` or more
-    ``StudySearch`` and PyTerrier's own searches. It is ``joblib.parallel_config("dask")``, and tells PyTerrier's
-    searches where workers are. What several tasks have in common, such as a study's scores, goes to each worker once.
-    Results are the same to the last bit as with one process.
+    The context applies to studies, simulations, scikit-learn's searches and cross-validation, and, with ``jobs=2`` or
+    more, to ``StudySearch`` and PyTerrier's own searches. It sets ``joblib.parallel_config("dask")`` and configures
+    PyTerrier's searches. Data that tasks share, such as the scores of a study, are sent to each worker once. Results
+    equal those of one process to the last bit.
 
     Parameters
     ----------
     client : distributed.Client, optional
-        By default the last that was made.
+        Client to use; by default the most recent one.
 
     Yields
     ------
@@ -143,13 +147,13 @@ def workers(client: Client | None = None) -> Iterator[Client]:
     Raises
     ------
     CWLAError
-        If Dask is not installed, if there is no client, and if workers die again and again.
+        If Dask is not installed, if there is no client, or if workers die repeatedly.
     """
     from joblib import parallel_config
 
     client = _connected(client)
-    with _speaking_of_the_dead(), parallel_config("dask", client=client) as config:
-        # PyTerrier's parallel searches set the initializer of processes there, as joblib's other backends have it.
+    with _killed_workers(), parallel_config("dask", client=client) as config:
+        # PyTerrier's parallel searches set the initializer of processes on this attribute of joblib's backends.
         config["backend"]._workers = processes = _Processes(client)
         try:
             yield client
@@ -166,7 +170,7 @@ def _given(runs: Any, extras: list[str]) -> InFiles | InFrames:
     ):
         return InFiles(sources_of(runs))
     raise BadRun(
-        f"on a cluster runs are files or a Dask DataFrame, not {type(runs).__name__}: give paths, or"
+        f"on a cluster, runs must be files or a Dask DataFrame, not {type(runs).__name__}: give paths, or"
         " dask.dataframe.from_pandas(run, npartitions=10)."
     )
 
@@ -174,13 +178,13 @@ def _given(runs: Any, extras: list[str]) -> InFiles | InFrames:
 def _cached(
     client: Client, evaluator: CWLAEvaluator, given: InFiles | InFrames, cache_dir: AnyPath
 ) -> Iterator[Scored]:
-    """Score the runs in files: from the cache where possible, the rest by the workers, several files at a time."""
+    """Yield the scores of runs in files, from the cache or from the workers, several files at a time."""
     if isinstance(given, InFrames):
         raise BadParameter(
             "cache_dir= is for runs in files: write the Dask DataFrame to Parquet first, and give the folder."
         )
     scores = ScoreCache(cache_dir, evaluator)
-    asking: Any = _Asking(client)
+    asking: Any = _Requests(client)
 
     def of(source: Source) -> list[Scored]:
         return scores.of_source(source, partial(compute, source))
@@ -199,16 +203,16 @@ def _cached(
     threads = ThreadPoolExecutor(2 * len(client.nthreads()))
     try:
         of_sources = [*threads.map(of, given.sources)]
-    except BaseException:  # Ctrl-C among them, which may have ended the workers that threads wait for
-        asking.no_more()
+    except BaseException:  # for example Ctrl-C, which may have stopped the workers that threads wait for
+        asking.cancel()
         raise
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
     yield from (scored for of_source in of_sources for scored in of_source)
 
 
-class _Asking:
-    """What threads ask of a client, so that all of it can be called off: nobody waits for it any more then."""
+class _Requests:
+    """Client that remembers the futures of threads, so that all can be cancelled and no thread waits for them."""
 
     def __init__(self, client: Client) -> None:
         self.gather, self.nthreads = client.gather, client.nthreads
@@ -231,7 +235,7 @@ class _Asking:
             self._asked.update(futures)
             return futures
 
-    def no_more(self) -> None:
+    def cancel(self) -> None:
         with self._lock:
             self._off = True
             with suppress(Exception):  # the cluster may be gone
@@ -244,26 +248,26 @@ def _means(means: dict[str, list[float]], evaluator: CWLAEvaluator) -> pd.DataFr
 
 
 @contextmanager
-def _speaking_of_the_dead() -> Iterator[None]:
-    """Says why workers died, where Dask names but a task."""
+def _killed_workers() -> Iterator[None]:
+    """Turn Dask's error about killed workers, which only names a task, into one that names the likely cause."""
     from distributed import KilledWorker
 
     try:
         yield
     except KilledWorker as error:
         raise CWLAError(
-            f"workers died again and again of the same work ({error.task}), which is most often for want of memory:"
-            " give each more memory, or fewer threads."
+            f"workers died repeatedly during the same task ({error.task}), most often because memory ran out:"
+            " give each worker more memory, or fewer threads."
         ) from error
 
 
 @contextmanager
-def _speaking_of_workers() -> Iterator[None]:
-    """The same, and what happened where all are gone."""
+def _lost_workers() -> Iterator[None]:
+    """Name the likely cause if workers were killed or the whole cluster was lost."""
     from distributed import CancelledError
 
     try:
-        with _speaking_of_the_dead():
+        with _killed_workers():
             yield
     except CWLAError:
         raise
@@ -274,7 +278,7 @@ def _speaking_of_workers() -> Iterator[None]:
 
 
 class _Processes:
-    """Where PyTerrier's searches leave what each process has to do before it works, which is to start Java."""
+    """Registration of the function that PyTerrier's searches set to start Java on each worker."""
 
     def __init__(self, client: Client) -> None:
         self._client, self._started = client, False

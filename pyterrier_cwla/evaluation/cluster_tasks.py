@@ -1,4 +1,4 @@
-"""What the workers of a cluster do to evaluate runs, and what of it waits for what; no task changes anything."""
+"""Tasks of a Dask cluster that evaluate runs, and their dependencies; tasks do not modify their arguments."""
 
 from __future__ import annotations
 
@@ -32,13 +32,10 @@ from .streaming import TableScores, extras_of, joined
 if TYPE_CHECKING:
     from distributed import Client
 
-_CUT = 1 << 20  # rows of queries that are cut, which a task puts together
-_ROWS = 1 << 20  # rows of results in a partition
-_EACH = 8  # tasks for each thread, or fewer
-_TOGETHER = 16  # counts that a task adds up
-
-
-# ---- what is to be evaluated
+_CUT = 1 << 20  # rows per task that joins the rows of split queries
+_ROWS = 1 << 20  # rows of results per partition
+_EACH = 8  # largest number of tasks per thread
+_TOGETHER = 16  # counts that one task adds
 
 
 class InFiles:
@@ -49,7 +46,7 @@ class InFiles:
         self.parts: list[_Parts] = []
 
     def counted(self, client: Client) -> list[Any]:
-        """Futures of the counts of some parts each. No two sources may have a run of one name."""
+        """Return futures of the row counts of groups of parts; raise BadRun if two runs have the same name."""
         self.check_rows([source.name for source in self.sources if source.parts])
         most = sum(len(source.parts) for source in self.sources)
         together = -(-most // (_EACH * max(sum(client.nthreads().values()), 1)))
@@ -68,23 +65,24 @@ class InFiles:
         return counts
 
     def check_rows(self, runs: list[Any]) -> None:
-        """Each source has rows of its run, these being all runs of which there are rows."""
+        """Raise MalformedFile if a source has no rows; `runs` are the names of all runs with rows."""
         for source in self.sources:
             if source.name not in runs and (source.name is not None or not source.parts):
                 raise MalformedFile(f"{source}: empty; there are no rows in it.")
 
     def scored(self, client: Client, **how: Any) -> list[Any]:
-        """Futures of what becomes of all parts."""
+        """Return futures of the scores of all parts."""
         return client.map(_scored, self.parts, **how, pure=False)
 
     def check_unchanged(self) -> None:
+        """Raise MalformedFile if a file has changed."""
         for source in self.sources:
             source.check_unchanged()
 
 
 @dataclass(frozen=True)
 class _Parts:
-    """Parts that a task reads one after the other, since a task costs more than a small file does."""
+    """Parts that one task reads one after the other, since the overhead of a task exceeds the cost of a small file."""
 
     parts: tuple[Part, ...]
 
@@ -100,7 +98,7 @@ def _in_turn(parts: list[Part], together: int) -> list[_Parts]:
 
 
 def _placed(source: Source) -> list[Part]:
-    """The parts under paths that do not depend on where a worker was started."""
+    """Return the parts with absolute paths, which are independent of the working directory of a worker."""
     return [replace(part, path=os.path.abspath(part.path)) for part in source.parts]
 
 
@@ -118,18 +116,21 @@ class InFrames:
         self.wanted = [name for name in ("run", "query_id", "doc_id", "score", *extras) if name in self.names]
 
     def counted(self, client: Client) -> list[Any]:
+        """Return futures of the row counts of partitions."""
         ids = [name for name in self.wanted if name in ("run", "query_id")]
         return self._done(client, _counted, ids)
 
     def scored(self, client: Client, **how: Any) -> list[Any]:
+        """Return futures of the scores of partitions."""
         return self._done(client, _scored_frame, self.wanted, **how)
 
     def check_rows(self, runs: list[str]) -> None:
+        """Raise MalformedFile if the frame is empty; `runs` are the names of all runs with rows."""
         if not runs:
             raise MalformedFile("the Dask DataFrame is empty: there are no rows in it.")
 
     def check_unchanged(self) -> None:
-        """What was counted is compared with what was scored."""
+        """Do nothing: changes show as a difference between the numbers of counted and scored rows."""
 
     def _done(self, client: Client, task: Callable, wanted: Sequence[str], **how: Any) -> list[Any]:
         from dask import delayed
@@ -140,7 +141,7 @@ class InFrames:
 
 @dataclass(frozen=True)
 class _Frame:
-    """A partition, as a part of a file is read."""
+    """A partition with the interface of a part of a file."""
 
     frame: pd.DataFrame
     number: int
@@ -178,40 +179,37 @@ def _of_partition(number: int) -> Iterator[None]:
         raise type(error)(f"partition {number}: {error}") from error
 
 
-# ---- tasks, and how they depend on each other
-
-
 def sent_to(client: Client, measures: Sequence[Measure], judgments: Judgments) -> Any:
-    """A future of measures and judgments, which each worker asks for once.
+    """Return a future of measures and judgments, which each worker fetches once.
 
-    If all workers lose it, it is sent again from the client.
+    If all workers lose it, the client sends it again.
     """
     import dask
 
     for measure in measures:
         for table in needs_of(measure).tables:
-            _ = len(table)  # workers may not have the file that it is to be read from
+            _ = len(table)  # read the table now: workers may not have its file
     content = cloudpickle.dumps((list(measures), judgments))
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
         return client.submit(_Sent, content, pure=False)
 
 
 def scores_of_runs(client: Client, sent: Any, queries: int, given: InFiles | InFrames) -> list[Any]:
-    """Futures of lists of :class:`Scored`, of all runs in their order, once every part has been scored.
+    """Return futures of lists of :class:`Scored` of all runs in order, after all parts have been scored.
 
-    Many parts make one task, since each task takes the scheduler a while.
+    A task covers many parts, since the scheduler has a cost per task.
     """
     counts = _total(client, given.counted(client))
     outline = client.submit(_Outline.of, counts, pure=False).result()
     given.check_rows(outline.runs)
     scored = given.scored(client, sent=sent, counts=counts, bundles=1 + outline.cut // _CUT)
-    told = client.gather(client.map(_told, scored, pure=False))
-    rows = sum(part.rows for part in told)
+    summaries = client.gather(client.map(_summary, scored, pure=False))
+    rows = sum(part.rows for part in summaries)
     if rows != outline.rows:
         raise _changed(f"{rows:,} rows were scored, and {outline.rows:,} counted")
-    results = list(zip([part.runs for part in told], client.map(_results, scored, pure=False)))
-    for bundle in sorted({number for part in told for number in part.bundles}):
-        having = [(part.bundles[bundle], of) for part, of in zip(told, scored) if bundle in part.bundles]
+    results = list(zip([part.runs for part in summaries], client.map(_results, scored, pure=False)))
+    for bundle in sorted({number for part in summaries for number in part.bundles}):
+        having = [(part.bundles[bundle], of) for part, of in zip(summaries, scored) if bundle in part.bundles]
         pieces = client.map(_bundle, [of for _, of in having], number=bundle, pure=False)
         runs = set().union(*(runs for runs, _ in having))
         results.append((runs, client.submit(_together, sent, counts, pieces, pure=False)))
@@ -222,7 +220,7 @@ def scores_of_runs(client: Client, sent: Any, queries: int, given: InFiles | InF
 
 
 def _total(client: Client, counts: list[Any]) -> Any:
-    """A future of the counts of all parts, added up by the workers."""
+    """Return a future of the counts of all parts, added by the workers."""
     while len(counts) > 1:
         parts = [counts[at : at + _TOGETHER] for at in range(0, len(counts), _TOGETHER)]
         counts = client.map(Counts.total, parts, pure=False)
@@ -231,7 +229,7 @@ def _total(client: Client, counts: list[Any]) -> Any:
 
 @dataclass(frozen=True)
 class _Outline:
-    """What the client has to know of counts: the runs, all rows, and those of queries that are cut."""
+    """Summary of counts for the client: names of runs, number of rows, and number of rows of split queries."""
 
     runs: list[str]
     rows: int
@@ -247,7 +245,7 @@ def _runs(counts: list[Counts]) -> list[str]:
 
 
 def check_names(runs: list[tuple[str, list[str]]]) -> None:
-    """Raise BadRun if two of these places, each with the names of its runs, have a run of one name."""
+    """Raise BadRun if two runs have the same name; `runs` pairs each place with the names of its runs."""
     names = RunNames()
     for place, of_place in runs:
         for run in of_place:
@@ -255,7 +253,7 @@ def check_names(runs: list[tuple[str, list[str]]]) -> None:
 
 
 class _Sent:
-    """Measures and judgments, as they are sent from worker to worker; each makes an evaluator of them once."""
+    """Pickled measures and judgments that workers exchange; each worker builds one evaluator from them."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
@@ -278,7 +276,7 @@ class _Sent:
 
 @dataclass(frozen=True)
 class _Results:
-    """Scores of some queries, by the names of measures, and how much is judged of the rows that they are of, by run."""
+    """Scores of some queries by name of measure, and the overlap of their rows with the judgments by run."""
 
     scores: list[Scored[str]]
     overlaps: dict[str, Overlap]
@@ -294,7 +292,7 @@ class _Results:
 
 @dataclass(frozen=True)
 class _Scored:
-    """What became of a part: results of queries that are complete in it, rows of the others by bundle."""
+    """Result of a part: scores of queries that are complete in it, and rows of the other queries by bundle."""
 
     rows: int
     results: _Results
@@ -302,8 +300,8 @@ class _Scored:
 
 
 @dataclass(frozen=True)
-class _Told:
-    """What the client has to know of a part: how many rows it has, and of which runs are its results and bundles."""
+class _Summary:
+    """Summary of a part for the client: number of rows, and the runs of its results and bundles."""
 
     rows: int
     runs: set[str]
@@ -326,15 +324,15 @@ def _scored(part: Any, sent: _Sent, counts: Counts, bundles: int) -> _Scored:
 
 
 def _in_bundles(rows: pa.Table, bundles: int) -> dict[int, pa.Table]:
-    """Rows by bundles, so that all rows of a query of a run are in the same, whoever deals them out."""
+    """Return rows by bundle; all workers assign the rows of a query of a run to the same bundle."""
     ids = pd.DataFrame({name: rows[name].to_pandas() for name in ("run", "query_id")})
     number = pd.util.hash_pandas_object(ids, index=False, categorize=True).to_numpy() % np.uint64(bundles)
     return {int(one): rows.filter(pa.array(number == one)) for one in np.unique(number)}
 
 
-def _told(scored: _Scored) -> _Told:
+def _summary(scored: _Scored) -> _Summary:
     bundles = {number: set(rows["run"].unique().to_pylist()) for number, rows in scored.rest.items()}
-    return _Told(scored.rows, scored.results.runs, bundles)
+    return _Summary(scored.rows, scored.results.runs, bundles)
 
 
 def _results(scored: _Scored) -> _Results:
@@ -351,7 +349,7 @@ def _together(sent: _Sent, counts: Counts, pieces: list[pa.Table]) -> _Results:
 
 
 def _of_runs(sent: _Sent, counts: Counts, runs: list[str], results: list[_Results]) -> list[Scored[str]]:
-    """The scores of some runs, by the names of measures."""
+    """Return the scores of some runs by name of measure."""
     scoring = TableScores(sent.evaluator, counts)
     for run, overlap in chain.from_iterable(of.overlaps.items() for of in results):
         scoring.overlaps[run] = scoring.overlaps.get(run, Overlap()) + overlap
@@ -362,13 +360,13 @@ def _of_runs(sent: _Sent, counts: Counts, runs: list[str], results: list[_Result
 
 
 def means(sent: _Sent, of_runs: list[Scored[str]]) -> list[tuple[Scored, list[float]]]:
-    """The means of each run, by the measures in order, and what else is known of the run."""
+    """Return each run without its values, and its aggregates in the order of the measures."""
     measures = sent.evaluator.measures
     return [(of._replace(values={}), [aggregated(m, of.values[str(m)]) for m in measures]) for of in of_runs]
 
 
 def frame(sent: _Sent, of_runs: list[Scored[str]]) -> pd.DataFrame:
-    """The results by query."""
+    """Return the scores of queries as one frame."""
     return pd.concat([scored.frame(sent.evaluator.judgments.qids) for scored in of_runs], ignore_index=True)
 
 

@@ -1,4 +1,4 @@
-"""What a comparison of runs found, and the forms in which it is read: text, HTML, the terminal, LaTeX."""
+"""Result of a comparison of runs, as a table in text, HTML, the terminal and LaTeX."""
 
 from __future__ import annotations
 
@@ -23,29 +23,33 @@ from ..rendering.latex import escaped, table_row, tabular
 from ..rendering.terminal import PROSE_WIDTH, UNLIMITED_WIDTH, column_head, plain_table
 from .significance import CORRECTIONS, TESTS
 
-#: A note that goes with the forms that have bold type.
+#: Note below tables with bold type.
 BOLD = "Bold: the highest."
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """What :func:`compare` found.
+    """Result of :func:`compare`.
 
-    ``table``: a row for each run and measure, with the columns
+    Attributes
+    ----------
+    table : DataFrame
+        One row per run and measure, with the columns
 
-    * ``run``, ``measure``;
-    * ``score``: what :func:`evaluate` shows, the mean over the queries (of counts the sum, of GeometricMean the
-      geometric mean), and ``score_low``, ``score_high``: its confidence interval;
+        * ``run``, ``measure``;
+        * ``score``: mean over queries, as in :func:`evaluate` (sum for counts, geometric mean for GeometricMean), and
+          ``score_low``, ``score_high``: its confidence interval;
 
-    and where there is a baseline, whose own rows have NaN in all of these,
+        and with a baseline, whose own rows have NaN in these columns,
 
-    * ``difference``: ``score`` minus the baseline's, and ``difference_low``, ``difference_high``: its interval;
-    * ``effect``: Cohen's d_z, the mean over the standard deviation of the queries' differences;
-    * ``p_t``, ``p_wilcoxon``, ``p_randomisation``: two-sided p-values of the paired tests; and
-      ``p_t_corrected``, ``p_wilcoxon_corrected``, ``p_randomisation_corrected``: the same, corrected for all
-      comparisons of the table (equal to them where ``correction=None``).
-
-    ``about``: what to report with it: the package's version, measures, queries, seed, and how all was computed.
+        * ``difference``: ``score`` minus the score of the baseline, and ``difference_low``, ``difference_high``: its
+          confidence interval;
+        * ``effect``: Cohen's d_z, the mean over the standard deviation of the differences of queries;
+        * ``p_t``, ``p_wilcoxon``, ``p_randomisation``: two-sided p-values of the paired tests;
+        * ``p_t_corrected``, ``p_wilcoxon_corrected``, ``p_randomisation_corrected``: the same, corrected for all
+          comparisons of the table (uncorrected if ``correction=None``).
+    about : dict
+        Information to report with the table: version of the package, measures, queries, seed, settings and methods.
     """
 
     table: pd.DataFrame
@@ -53,26 +57,54 @@ class Comparison:
 
     @property
     def runs(self) -> list[Any]:
-        """The runs, in the order in which they were given."""
+        """Names of the runs, in the order of the arguments."""
         return list(dict.fromkeys(self.table["run"]))
 
     @property
     def measures(self) -> list[str]:
-        """The measures, in the order in which they were given."""
+        """Names of the measures, in the order of the arguments."""
         return list(dict.fromkeys(self.table["measure"]))
 
     def wide(self, interval: str | None = "difference") -> pd.DataFrame:
-        """A table to read: a row for each run, a column for each measure, and text in it.
+        """Return a table for reading, with one row per run and one column per measure.
 
-        A score has ▲ or ▼ where it is significantly higher or lower than the baseline's. Beside it stands its
-        difference to the baseline with the interval of that difference, or with ``interval="score"`` (and where there
-        is no baseline) the score's own interval, or with ``interval=None`` nothing.
+        Each cell has the score, ▲ or ▼ if it is significantly higher or lower than the score of the baseline, and the
+        values that `interval` selects.
+
+        Parameters
+        ----------
+        interval : {"difference", "score", None}, default="difference"
+            "difference" adds the difference to the baseline with its confidence interval. "score", and "difference"
+            without a baseline, add the confidence interval of the score. None adds nothing.
+
+        Returns
+        -------
+        DataFrame of str
+            Formatted cells.
+
+        Raises
+        ------
+        BadParameter
+            If there is no such `interval`.
         """
         kind = self._kind(interval)
         return self._grid(lambda cell: f"{cell.score}{cell.symbol} {cell.beside(kind)}".rstrip())
 
     def notes(self, interval: str | None = "difference", symbols: tuple[str, str] = ("▲", "▼")) -> list[str]:
-        """What a reader must know of a table, in sentences; ``interval`` as :meth:`wide` has it."""
+        """Return the sentences that explain a table.
+
+        Parameters
+        ----------
+        interval : {"difference", "score", None}, default="difference"
+            Interval in the table, as for :meth:`wide`.
+        symbols : tuple of str, default=("▲", "▼")
+            Marks of significantly higher and lower scores.
+
+        Returns
+        -------
+        list of str
+            Sentences.
+        """
         about, kind = self.about, self._kind(interval)
         baseline = about["baseline"]
         notes = self.of_queries[:1]
@@ -95,7 +127,7 @@ class Comparison:
 
     @property
     def of_queries(self) -> list[str]:
-        """What the scores are of, and which runs lack queries, in sentences."""
+        """Sentences about the queries: the number, the aggregates, and the runs that do not answer all."""
         notes = [f"Means over {self.about['queries']:,} queries{self._other_aggregates()}."]
         if self.about["unanswered"]:
             some = [f"{run} ({count:,})" for run, count in self.about["unanswered"].items()]
@@ -105,9 +137,9 @@ class Comparison:
 
     @property
     def out_of_reach(self) -> str:
-        """A sentence where the randomisation test cannot find anything, however large the differences are."""
+        """Sentence for a randomisation test that cannot reach significance, otherwise empty."""
         lowest, many = self.about["lowest_p"], self.about["comparisons"]
-        # Of the others the correction of the lowest p hangs on how many are low.
+        # For the other corrections, the corrected lowest p depends on the other p-values.
         factor = many if self.about["correction"] in ("bonferroni", "sidak", "holm", "holm-sidak") else 1
         if lowest * factor < self.about["alpha"]:
             return ""
@@ -116,12 +148,29 @@ class Comparison:
         return f"The randomisation test cannot go below p = {lowest:.2g}{times}: {way_out}."
 
     def to_latex(self, interval: str | None = "difference", caption: str | None = None, label: str = "") -> str:
-        r"""A table environment for papers, in the manner of booktabs.
+        r"""Return a LaTeX table environment that uses booktabs.
 
-        A row for each run, a column for each measure: the score, bold where it is the highest, with an arrow where it
-        differs significantly from the baseline, and below it what ``interval`` says, as in :meth:`wide`. Without
-        ``caption`` (in LaTeX) one is written that explains all of it. For short heads give :func:`compare` the measures
-        by name.
+        There is one row per run and one column per measure. The highest score is bold, and an arrow marks a significant
+        difference to the baseline. For short column heads, give :func:`compare` the measures by name.
+
+        Parameters
+        ----------
+        interval : {"difference", "score", None}, default="difference"
+            Values below each score, as for :meth:`wide`.
+        caption : str, optional
+            Caption in LaTeX. The default caption explains the table.
+        label : str, optional
+            Label for references; none by default.
+
+        Returns
+        -------
+        str
+            LaTeX source.
+
+        Raises
+        ------
+        BadParameter
+            If there is no such `interval`.
         """
         kind, cells = self._kind(interval), self.cells()
         if caption is None:
@@ -148,7 +197,7 @@ class Comparison:
         return "\n".join(lines) + "\n"
 
     def cells(self) -> dict[tuple[Any, str], Cell]:
-        """What is printed of each run and measure."""
+        """Return the formatted values of each run and measure."""
         found = {}
         for measure, rows in self.table.groupby("measure", sort=False):
             highest, lowest = rows["score"].max(), rows["score"].min()
@@ -203,22 +252,22 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Cell:
-    """What is printed of one run and measure; of the baseline no differences to itself."""
+    """Formatted values of one run and measure; differences are empty for the baseline."""
 
     score: str
     interval: str
     best: bool
     mark: int = 0
-    """1: significantly higher than the baseline, −1: lower, 0: neither."""
+    """1 if significantly higher than the baseline, −1 if significantly lower, otherwise 0."""
     difference: str = ""
     difference_interval: str = ""
     effect: str = ""
     p: Mapping[str, str] = field(default_factory=dict)
-    """By test, corrected."""
+    """Corrected p-values by test."""
 
     @classmethod
     def of(cls, row: Mapping[str, Any], about: Mapping[str, Any], places: int, best: bool) -> Cell:
-        """From a row of the table."""
+        """Return the cell of a row of the table."""
         score, interval = decimal(row["score"], places), _interval(row["score_low"], row["score_high"], places)
         if about["baseline"] is None or row["run"] == about["baseline"]:
             return cls(score, interval, best)
@@ -236,21 +285,24 @@ class Cell:
 
     @property
     def symbol(self) -> str:
+        """Mark of a significant difference."""
         return {1: "▲", -1: "▼", 0: ""}[self.mark]
 
     def beside(self, kind: str | None) -> str:
-        """What stands beside or below the score."""
+        """Return the text beside or below the score."""
         if kind == "difference":
             return f"{self.difference} {self.difference_interval}".strip()
         return self.interval if kind == "score" else ""
 
     @property
     def latex(self) -> str:
+        """Score in LaTeX."""
         score = f"\\textbf{{{typeset(self.score)}}}" if self.best else typeset(self.score)
-        # Without a width of their own, so that marked and unmarked scores stand below each other.
+        # The arrows have width 0, so that marked and unmarked scores are aligned.
         return score + {1: "\\rlap{$^{\\uparrow}$}", -1: "\\rlap{$^{\\downarrow}$}", 0: ""}[self.mark]
 
     def html(self, kind: str | None) -> str:
+        """Return the cell in HTML."""
         score = f"<b>{self.score}</b>" if self.best else self.score
         tests = [f"p ({test}) {p}" for test, p in self.p.items()]
         title = f' title="{escape(", ".join([f"d_z {self.effect}", *tests]))}"' if tests else ""
@@ -258,13 +310,13 @@ class Cell:
 
 
 def typeset(text: str) -> str:
-    """Numbers and notes in LaTeX: with minus signs, arrows, and p in italics."""
+    """Return numbers and notes in LaTeX, with minus signs, arrows, and p in italics."""
     text = escaped(text).replace("p $<$", "$p <$")
     return re.sub(r"(?<![\w.])-(?=\d)|−", "$-$", text).replace("↑", r"$\uparrow$").replace("↓", r"$\downarrow$")
 
 
 def decimal(value: float, places: int, sign: str = "-") -> str:
-    """A number with so many decimals; what rounds to 0 has no sign."""
+    """Return a number with `places` decimals; numbers that round to 0 have no sign."""
     if np.isinf(value):
         return "+∞" if value > 0 else "−∞"
     text = f"{value:{sign}.{places}f}"
@@ -281,25 +333,24 @@ def _probability(p: float) -> str:
 
 _P_OF = {"t": "t-test", "wilcoxon": "Wilcoxon", "randomisation": "random"}
 
-
-#: What goes next where the terminal is narrow, and what a note calls it.
+#: Columns that are left out next if the terminal is narrow, with their names in the note.
 _CALLED = {"effect": "d_z", "interval": "intervals of scores", "difference_interval": "intervals of Δ"}
 
 
 def comparison_tables(found: Comparison, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-    """The tables of a comparison as any console prints them, sanitised."""
+    """Yield the sanitised segments of a comparison for a console."""
     for part in _comparison_tables(found, console, options):
         yield from harmless_segments(console.render(part, options))
 
 
 def _comparison_tables(found: Comparison, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-    """For each measure a table of all runs, with as many columns as there is room for, and what a reader must know."""
+    """Yield one table of all runs per measure, with the columns that fit the width, and notes."""
     cells, columns, left_out = found.cells(), _all_columns(found), []
     widths = {name: max(cell_len(_of_cell(cell, name).plain) for cell in cells.values()) for name in columns}
     unlimited, widest = options.update(max_width=UNLIMITED_WIDTH), max(20, options.max_width // 5)
 
     def table_of(measure: str, gap: int) -> Table:
-        """All of them have columns of the same widths."""
+        """Return the table of one measure; the columns have the same widths in all tables."""
         table = plain_table(gap=gap)
         height = max(map(len, columns.values()))
         table.add_column(column_head(["run"], height), overflow="fold", max_width=widest)
@@ -329,7 +380,7 @@ def _comparison_tables(found: Comparison, console: Console, options: ConsoleOpti
 
 
 def _all_columns(found: Comparison) -> dict[str, tuple[str, ...]]:
-    """The columns there are, and their heads."""
+    """Return all columns with the lines of their heads."""
     interval = (f"{100 * found.about['confidence']:g}%", "interval")
     columns: dict[str, tuple[str, ...]] = {"score": ("score",), "interval": interval}
     if found.about["baseline"] is not None:
@@ -350,9 +401,9 @@ def _explaining(found: Comparison, columns: Iterable[str], left_out: Sequence[st
     if "difference" in columns:
         yield f"Δ: the score minus that of {found.about['baseline']}."
     if "effect" in columns:
-        yield "d_z: the mean over the standard deviation of the queries' differences."
+        yield "d_z: the mean over the standard deviation of the differences of queries."
     if found.about["correction"] is not None and any(test in columns for test in _P_OF):
-        yield "All p-values are the corrected ones; the table has the others too."
+        yield "All p-values are corrected; the full table also has the uncorrected ones."
     if "randomisation" in columns and found.about["test"] != "randomisation" and found.out_of_reach:
         yield found.out_of_reach
     if left_out:

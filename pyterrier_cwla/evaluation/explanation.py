@@ -145,7 +145,6 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation:
 
     Examples
     --------
-
     >>> qrels = {"q": {"a": 1, "b": 0, "c": 1}}
     >>> explain(qrels, {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, "q", "RR").score
     1.0
@@ -320,7 +319,6 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
 
     Examples
     --------
-
     >>> from pyterrier_cwla.evaluation import stop_distribution
     >>> qrels, run = {"q": {"a": 2, "b": 1}}, {"q": {"b": 3.0, "x": 2.0, "a": 1.0}}
     >>> stop_distribution(qrels, run, "AdaptiveERR(max_rel=2)")

@@ -1,4 +1,4 @@
-"""Score runs that are in memory, several small ones at a time."""
+"""Scores of runs in memory; several small runs are scored together."""
 
 from __future__ import annotations
 
@@ -13,13 +13,25 @@ from ..errors import CWLAError, naming
 from ..measures.provider import CWLAEvaluator
 from .scored import Scored
 
-_TOGETHER = 1 << 19  # rows of several runs that are scored at once
+_TOGETHER = 1 << 19  # number of rows of several runs that are scored together
 
 
 def in_groups(
     evaluator: CWLAEvaluator, runs: Iterable[tuple[str, Any, str]], check: bool = True, many: bool = True
 ) -> Iterator[Scored]:
-    """Score runs, which come with their names and places; without ``many``, errors do not name the only run."""
+    """Yield the scores of runs.
+
+    Parameters
+    ----------
+    evaluator : CWLAEvaluator
+        Measures and judgments.
+    runs : iterable of (name, run, place)
+        Runs with their names and the files that they were read from (empty for frames).
+    check : bool, default=True
+        Whether to search all rankings for repeated documents.
+    many : bool, default=True
+        Whether errors name the run.
+    """
     group: list[tuple[str, Rows, str]] = []
     for name, run, place in runs:
         with naming(name if many else None):
@@ -39,7 +51,7 @@ def _scored(evaluator: CWLAEvaluator, group: list[tuple[str, Rows, str]], many: 
 def _values(evaluator: CWLAEvaluator, group: list[tuple[str, Rows, str]], many: bool) -> list[dict[Measure, Array]]:
     try:
         return evaluator.tables([rows for _, rows, _ in group])
-    except CWLAError:  # say of which run
+    except CWLAError:  # score the runs one by one, so that the error names the run
         found = []
         for name, rows, _ in group:
             with naming(name if many else None):

@@ -1,4 +1,4 @@
-"""Names of measures in a result cache: by text, parameters, contents of tables, and versions of users' functions."""
+"""Keys of measures in a result cache: hashes of text, parameters, tables, and versions of functions of users."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..tasks.hashing import fingerprint
 
 
 def names_in_cache(measures: Iterable[Measure]) -> dict[Measure, str]:
-    """The name in a result cache of each measure whose results can be cached.
+    """Return the key in a result cache of each measure whose results can be cached.
 
-    Results of a user's own function can be cached only where its decorator has a ``version=``, because no other way
-    tells whether the function, or anything that it reads, has changed. One warning names all functions without one.
+    A function of a user may depend on values that change. Its results can be cached only if its decorator has a
+    ``version=``. One warning names all functions without a version.
 
     Returns
     -------
     dict
-        Without the measures whose results must be computed each time.
+        Keys by measure, without the measures whose results must be computed each time.
     """
     names, lacking = {}, {}
     for measure in measures:
@@ -38,16 +38,19 @@ def names_in_cache(measures: Iterable[Measure]) -> dict[Measure, str]:
         functions = ", ".join(lacking)
         cures = ", ".join(sorted({cure for cure in lacking.values() if cure}))
         warn(
-            f"cache_dir=: results of {functions} are not cached, and are computed each time: nothing tells whether they"
+            f"cache_dir=: results of {functions} are not cached, and are computed each time: it is unknown whether they"
             " have changed." + (f" Write {cures} to cache them, and change the version with the results." * bool(cures))
         )
     return names
 
 
 class _Identity:
-    """What tells a measure from others, as JSON can write it.
+    """Identity of a measure, as values that JSON can represent.
 
-    ``lacking``: what it cannot be told of, each with the cure if there is one.
+    Attributes
+    ----------
+    lacking : dict
+        Objects without an identity, each with the text that gives it one (empty if there is none).
     """
 
     def __init__(self) -> None:
@@ -91,5 +94,5 @@ class _Identity:
 
 
 def _is_ours(value: Any) -> bool:
-    """Whether an object's class is one of this package or of ir_measures, and no user's subclass."""
+    """Return whether the class of an object belongs to this package or to ir_measures."""
     return type(value).__module__.split(".")[0] in ("pyterrier_cwla", "ir_measures")

@@ -1,4 +1,4 @@
-"""Measures that other providers of ir_measures compute, such as SetF, IPrec, Compat and alpha_nDCG."""
+"""Scores by other providers of ir_measures, for measures such as SetF, IPrec, Compat and alpha_nDCG."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ Array = np.ndarray
 
 
 def computed_somewhere(measures: Any) -> list[Measure]:
-    """Measures from text or objects that are computed here or by ir_measures' default pipeline.
+    """Return measures from texts or objects, if this package or ir_measures' default pipeline computes them.
 
     Raises
     ------
     UnknownSpec
-        If no provider that is installed computes a measure.
+        If no installed provider computes a measure.
     """
     wanted = measures_of(measures)
     for measure in wanted:
         if not (CWLAProvider().supports(measure) or ir_measures.DefaultPipeline.supports(measure)):
-            raise UnknownSpec(f"{measure}: no provider that is installed computes it.")
+            raise UnknownSpec(f"{measure}: no installed provider computes it.")
     return wanted
 
 
 def by_other_providers(measures: list[Measure], judgments: Judgments, run: Columns) -> dict[Measure, Array]:
-    """Per measure one value per judged query, in the order of ``judgments.qids``.
+    """Return the values of judged queries per measure, in the order of ``judgments.qids``.
 
     Raises
     ------
     BadParameter
-        If a provider fails, or has no finite value for a query.
+        If a provider fails or returns no finite value for a query.
     """
     if not measures:
         return {}
@@ -48,7 +48,7 @@ def by_other_providers(measures: list[Measure], judgments: Judgments, run: Colum
 
 
 def _values(measure: Measure, qids: list[str], qrels: pd.DataFrame, run: pd.DataFrame) -> Array:
-    """The values of one measure; alone, since beside others ir_measures makes 0 of values that there are not."""
+    """Return the values of one measure; for several measures, ir_measures would replace missing values by 0."""
     try:
         values = {found.query_id: found.value for found in ir_measures.iter_calc([measure], qrels, run)}
     except CWLAError:

@@ -1,4 +1,4 @@
-"""Count the rows of each query of each run in tables of runs, before the tables are scored."""
+"""Numbers of rows per query and run in tables of runs, counted before the tables are scored."""
 
 from __future__ import annotations
 
@@ -18,9 +18,21 @@ _NO_ROWS = np.zeros(0, np.int64)
 
 
 class Counts:
-    """The number of rows of each query of each run, and the first and last table that have some of them.
+    """Number of rows per query and run, with the first and last table that contains them.
 
-    Queries are numbered in the order in which they come, run after run.
+    Queries are numbered in order of first occurrence, run after run.
+
+    Attributes
+    ----------
+    runs, queries : Arrow array of str
+        Names of runs and ids of queries.
+    pairs : ndarray of int, shape (n_pairs,)
+        Sorted codes of the pairs of run and query: the number of the run times ``len(queries)``, plus the number of the
+        query.
+    rows, first, last : ndarray of int, shape (n_pairs,)
+        Number of rows of each pair, and the numbers of the first and last table with rows of it.
+    tables : int
+        Number of tables.
     """
 
     def __init__(self, runs: Any, queries: Any, pairs: Array, rows: Array, first: Array, last: Array, tables: int):
@@ -29,11 +41,12 @@ class Counts:
 
     @classmethod
     def of(cls, part: Part) -> Counts:
-        """The counts of a part; only its ids are read."""
+        """Return the counts of a part; only its ids are read."""
         return cls.total(cls.of_table(table) for table in part.ids())
 
     @classmethod
     def of_table(cls, table: pa.Table) -> Counts:
+        """Return the counts of one table with the columns run and query_id."""
         segments = Segments(table)
         pairs, of_segment = np.unique(segments.pairs, return_inverse=True)
         rows = np.bincount(of_segment, segments.sizes, len(pairs)).astype(np.int64)
@@ -42,7 +55,7 @@ class Counts:
 
     @classmethod
     def total(cls, counts: Iterable[Counts]) -> Counts:
-        """The counts of parts that follow one another, as one."""
+        """Return the sum of the counts of consecutive parts."""
         counts = list(counts)
         runs, queries = (
             pa.concat_arrays([_NONE, *(getattr(c, names) for c in counts)]).unique() for names in ("runs", "queries")
@@ -73,12 +86,12 @@ class Counts:
         return int(self.rows.sum())
 
     def _pairs_in(self, runs: Any, queries: Any) -> Array:
-        """The pairs as others number runs and queries."""
+        """Return the codes of the pairs for another numbering of runs and queries."""
         run, query = np.divmod(self.pairs, max(len(self.queries), 1))
         return id_columns.places(self.runs, runs)[run] * len(queries) + id_columns.places(self.queries, queries)[query]
 
     def places(self, segments: Segments) -> Array:
-        """Where each segment's pair of run and query stands here; -1 where it does not."""
+        """Return the index of each segment's pair in `pairs`, or -1 if it is not there."""
         run, query = id_columns.places(segments.runs, self.runs), id_columns.places(segments.queries, self.queries)
         run, query = run[segments.run], query[segments.query]
         pairs = np.where((run < 0) | (query < 0), -1, run * len(self.queries) + query)
@@ -88,15 +101,15 @@ class Counts:
         return np.where(self.pairs[at] == pairs, at, -1)
 
     def of_run(self, run: str) -> tuple[Any, Array]:
-        """The run's queries, as Arrow strings, and the rows that each has."""
+        """Return the query ids of a run as Arrow strings, and the number of rows of each."""
         number = id_columns.places(pa.array([run], pa.large_string()), self.runs)[0]
         mine = slice(*np.searchsorted(self.pairs, [number * len(self.queries), (number + 1) * len(self.queries)]))
         return self.queries.take(pa.array(self.pairs[mine] % max(len(self.queries), 1))), self.rows[mine]
 
     def turns(self, most: int) -> Array:
-        """The pass over the tables in which the rows of each pair of run and query are held until they are complete.
+        """Return the number of the pass over the tables in which the rows of each pair are collected.
 
-        At most ``most`` rows are held at a time, or twice those of the longest ranking if that is more.
+        At most `most` rows are held at a time, or twice the length of the longest ranking if that is more.
         """
         cut = np.flatnonzero(self.first < self.last)
         cut = cut[np.argsort(self.first[cut], kind="stable")]
@@ -118,7 +131,7 @@ class Counts:
 
 
 class Segments:
-    """The stretches of a table's rows that are of one query of one run."""
+    """Segments of consecutive rows of a table that belong to one query of one run."""
 
     def __init__(self, table: pa.Table) -> None:
         runs, queries = table["run"], table["query_id"]
@@ -131,7 +144,15 @@ class Segments:
         self.pairs = self.run * max(len(self.queries), 1) + self.query
 
     def only(self, which: Array, table: pa.Table) -> pa.Table:
-        """The rows of these segments (a bool for each), without a copy where they stand together."""
+        """Return the rows of selected segments, without a copy if these are consecutive.
+
+        Parameters
+        ----------
+        which : ndarray of bool, shape (n_segments,)
+            Mask of the segments.
+        table : Table
+            Table of the segments.
+        """
         chosen = np.flatnonzero(which)
         if not len(chosen):
             return table.slice(0, 0)
@@ -141,10 +162,11 @@ class Segments:
         return table.slice(int(self.starts[first]), int(self.sizes[first : last + 1].sum()))
 
     def name(self, number: int) -> str:
+        """Return the run and query of a segment, for error messages."""
         return f"{self.runs[self.run[number]].as_py()}: query {self.queries[self.query[number]].as_py()!r}"
 
 
 def numbered(names: pa.ChunkedArray, rows: Array) -> tuple[Array, Any]:
-    """The names of these rows as numbers, in order of first occurrence, and the names by number."""
+    """Return the names of the rows as numbers in order of first occurrence, and the distinct names."""
     encoded = id_columns.written(names.take(pa.array(rows))).combine_chunks().dictionary_encode()
     return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary

@@ -1,4 +1,4 @@
-"""Compares runs by many measures in one call: scores, differences to a baseline, intervals, tests and effect sizes."""
+"""Comparison of runs by many measures: scores, differences to a baseline, intervals, tests and effect sizes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .significance import (
     without_noise,
 )
 
-_FEWEST = 100  # resamples
+_FEWEST = 100  # smallest number of resamples
 
 
 def compare(
@@ -47,38 +47,73 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Comparison:
-    """Compares runs, with one of them or each for itself.
+    """Compare runs with a baseline by scores, confidence intervals, significance tests and effect sizes.
 
-    ``qrels``, ``runs``: as :func:`evaluate` takes them, PyTerrier's frames of results among them; a query that a run
-    does not answer scores 0 · ``measures``: as there, of ir_measures' other providers too (SetF, IPrec, Compat,
-    alpha_nDCG and others), or by the names that they shall have in the table · ``baseline``:
-    the name of the run that the others are compared with; without it there are scores and their intervals only ·
-    ``confidence``: of the intervals; 1 − ``confidence`` is the level of significance · ``test``: of the three tests
-    that are all computed the one that decides what is marked as significant, ``"t"``, ``"wilcoxon"`` or
-    ``"randomisation"``: choose it before you see the results · ``correction``: for all comparisons of the table, runs
-    and measures together: ``"holm"``, ``"bonferroni"``, ``"sidak"``, ``"holm-sidak"``, ``"simes-hochberg"``,
-    ``"hommel"``, ``"fdr_bh"``, ``"fdr_by"`` (they need statsmodels) or None · ``resamples``: of the bootstrap, and
-    random signs of the randomisation test, which tries all signs where these are no more · ``seed``: of both.
+    Parameters
+    ----------
+    qrels : DataFrame, dict of dicts, iterable of named tuples, or path
+        Judgments, as for :func:`evaluate`.
+    runs : DataFrame, dict of dicts, iterable of named tuples, path, or dict of these by run name
+        Runs, as for :func:`evaluate`, including PyTerrier's frames of results. Queries that a run does not answer
+        score 0.
+    measures : iterable of Measure or str, or dict of these by name
+        Measures of any installed provider of ir_measures (also SetF, IPrec, Compat, alpha_nDCG and others). A dict
+        gives the names of measures in the table.
+    baseline : str, optional
+        Name of the run that the others are compared with. Without a baseline, the result has scores and their intervals
+        only.
+    confidence : float in (0, 1), default=0.95
+        Confidence level of the intervals; 1 − `confidence` is the significance level.
+    test : {"t", "wilcoxon", "randomisation"}, default="t"
+        Test that decides which differences are marked as significant. All three are computed. Choose the test before
+        you see the results.
+    correction : str or None, default="holm"
+        Correction for multiple comparisons, over all runs and measures of the table: ``"holm"``, ``"bonferroni"``,
+        ``"sidak"``, ``"holm-sidak"``, ``"simes-hochberg"``, ``"hommel"``, ``"fdr_bh"`` or ``"fdr_by"``, which need
+        statsmodels, or None.
+    resamples : int, default=10_000
+        Number of bootstrap resamples, and of random sign vectors in the randomisation test. The test enumerates all
+        2^n sign vectors if these are not more.
+    seed : int, default=0
+        Seed of the bootstrap and of the randomisation test.
 
-    * Intervals are those of the percentile bootstrap over queries; the same resamples serve all runs and measures.
-    * t: the paired t-test.
-    * Wilcoxon's signed-rank test leaves out queries on which both runs score the same; it is exact for up to 13 other
-      queries, and for up to 50 whose differences do not tie, and else a normal approximation.
-    * The randomisation test swaps the two runs' scores of some queries. p is the share of all ways of swapping with
-      which the difference of means is at least as large in absolute value (two-sided); of B random ways of which this
-      holds for k it is (k + 1)/(B + 1).
+    Returns
+    -------
+    Comparison
+        Table of results, which prints as text, HTML and LaTeX.
+
+    Raises
+    ------
+    BadParameter
+        If there is no such baseline, test or correction, or if another setting is out of range.
+    BadJudgments
+        If fewer than two queries are judged.
+    BadRun
+        If a run answers none of the judged queries.
+
+    Notes
+    -----
+    * Intervals come from the percentile bootstrap over queries, with the same resamples for all runs and measures.
+    * t: paired t-test.
+    * Wilcoxon's signed-rank test leaves out queries with equal scores. It is exact for up to 13 other queries, and for
+      up to 50 if no two differences tie; otherwise it is a normal approximation.
+    * The randomisation test swaps the scores of the two runs for some queries. Its two-sided p is the share of all ways
+      of swapping for which the absolute difference of means is at least as large as observed. For B random ways, of
+      which k are as extreme, p = (k + 1)/(B + 1).
     * The effect size is Cohen's d_z, without a correction for small samples.
 
-    Two runs that score the same everywhere have difference 0, p = 1 and effect 0; where all queries differ by the same,
-    the t-test has p = 0 and the effect is infinite. Counts (NumRet, NumRelRet …) are sums, with intervals and
-    differences of sums. GeometricMean is compared on its logarithms: tests and effect are those of the logs, whose mean
-    difference is 0 where the geometric means are equal; score, difference and their intervals are of geometric means.
+    Two runs with equal scores for every query have difference 0, p = 1 and effect 0. If all queries differ by the same
+    amount, the t-test has p = 0 and the effect is infinite. Counts (NumRet, NumRelRet …) are sums, with intervals and
+    differences of sums. GeometricMean is compared on the logarithms of its values: the tests and the effect size refer
+    to logarithms, whose mean difference is 0 if the geometric means are equal; score, difference and their intervals
+    refer to geometric means.
 
-    Raises :class:`BadParameter` for a baseline, test or correction that there is not, :class:`BadJudgments` for fewer
-    than two judged queries, :class:`BadRun` for a run that answers none of them.
+    References
+    ----------
+    Smucker et al. (2007); Efron and Tibshirani (1993), chapter 13; Cohen (1988), section 2.3.5.
 
-    Source: Smucker et al. (2007); Efron and Tibshirani (1993), chapter 13; Cohen (1988), section 2.3.5.
-
+    Examples
+    --------
     >>> qrels = {q: {"a": 1, "b": 0, "c": 1} for q in "1234"}
     >>> one = {q: {"b": 3.0, "a": 2.0, "c": 1.0} for q in "1234"}
     >>> other = {q: {"a": 3.0, "c": 2.0, "b": float(q)} for q in "1234"}
@@ -137,7 +172,7 @@ def compare(
 def _scores(
     qrels: Any, runs: Any, measures: Mapping[str, Measure], names: list[Any]
 ) -> tuple[list[str], dict[str, Array], Array]:
-    """The judged queries, scores [runs × queries] by measure, and which queries each run answers."""
+    """Return the judged queries, the scores (n_runs, n_queries) per measure, and a mask of answered queries."""
     by_query = _scores_by_query(qrels, runs, list({str(m): m for m in [*measures.values(), NumRet]}.values()))
     queries = list(by_query.index.get_level_values("query_id")[: len(by_query) // len(names)])
     if len(queries) < 2:
@@ -159,7 +194,7 @@ def _statistics(
     resamples: int,
     seed: int,
 ) -> dict[str, Array]:
-    """The columns of the table [runs, measures], from scores [runs, queries] by measure."""
+    """Return the columns of the table (n_runs, n_measures) from scores (n_runs, n_queries) per measure."""
     columns = {"score": np.array([[aggregated(m, row) for row in scores[name]] for name, m in measures.items()]).T}
     ends = [
         _intervals(values, _aggregate(measures[name], values.shape[1]), reference, confidence, resamples, seed)
@@ -172,12 +207,12 @@ def _statistics(
         differences = [without_noise(values - values[reference], np.abs(values).max()) for values in scores.values()]
         columns |= _tested(np.stack(differences, axis=1), reference, correction, resamples, seed)
         for name in ("difference", "difference_low", "difference_high"):
-            columns[name][reference] = np.nan  # the others have it there already
+            columns[name][reference] = np.nan  # the other columns have NaN there already
     return columns
 
 
 def _scores_by_query(qrels: Any, runs: Any, measures: list[Measure]) -> pd.DataFrame:
-    """One row a run and query, one column a measure, whatever provider computes it."""
+    """Return a frame with one row per run and query and one column per measure, from all providers."""
     ours = [measure for measure in measures if CWLAProvider().supports(measure)]
     theirs = [measure for measure in measures if measure not in ours]
     if not theirs:
@@ -190,20 +225,23 @@ def _scores_by_query(qrels: Any, runs: Any, measures: list[Measure]) -> pd.DataF
 
 
 def check_settings(confidence: float, test: str, correction: str | None, resamples: int, seed: int) -> None:
+    """Raise BadParameter if a setting of :func:`compare` is out of range."""
     if not 0 < confidence < 1:
         raise BadParameter(f"confidence={confidence!r} must be between 0 and 1, such as 0.95.")
     if test not in TESTS:
         raise BadParameter(f"no test {test!r}. {near(str(test), TESTS)}")
     if correction is not None and correction not in CORRECTIONS:
-        raise BadParameter(f"no correction {correction!r}. {near(str(correction), CORRECTIONS)} None is for none.")
+        raise BadParameter(
+            f"no correction {correction!r}. {near(str(correction), CORRECTIONS)} None switches corrections off."
+        )
     if not isinstance(resamples, int | np.integer) or resamples < _FEWEST:
         raise BadParameter(f"resamples={resamples!r} must be a whole number, and at least {_FEWEST}.")
     if not isinstance(seed, int | np.integer) or seed < 0:
-        raise BadParameter(f"seed={seed!r} must be a whole number from 0 on, so that the result can be had again.")
+        raise BadParameter(f"seed={seed!r} must be a whole number of 0 or more, so that results can be reproduced.")
 
 
 def check_answers(answered: Array, names: list[Any], queries: list[str]) -> None:
-    """Every run has a document for some of the judged queries [runs × queries]."""
+    """Raise BadRun if a run answers no query; `answered` is a mask of shape (n_runs, n_queries)."""
     if (silent := np.flatnonzero(~answered.any(axis=1))).size:
         raise BadRun(
             f"{names[silent[0]]}: none of the {len(queries):,} judged queries ({some(queries)}) has a document in this"
@@ -221,18 +259,26 @@ def _check_baseline(baseline: Any, names: list[Any]) -> None:
 def measures_by_name(
     measures: Iterable[Any] | Mapping[str, Any], known: Callable[[Iterable[Any]], list[Measure]] = computed_here
 ) -> dict[str, Measure]:
-    """The measures by the names that were given, or by their own texts; ``known`` refuses what is not computed."""
+    """Return measures by name.
+
+    Parameters
+    ----------
+    measures : iterable, or dict by name
+        Measures or their texts. Without names, the text of each measure is its name.
+    known : callable, optional
+        Function that parses measures and raises UnknownSpec for those that are not computed.
+    """
     if isinstance(measures, Mapping):
         named = dict(zip(measures, known(measures.values()), strict=True))
     else:
         named = {str(measure): measure for measure in known(measures)}
     if not named:
-        raise BadParameter("there is no measure to compare by: give measures=['nDCG@10', 'TBG'], or others.")
+        raise BadParameter("measures is empty: give at least one, such as measures=['nDCG@10', 'TBG'].")
     return named
 
 
 def _aggregate(measure: Measure, queries: int) -> Callable[[Array], Array]:
-    """From means over queries to what the measure shows of a run."""
+    """Return the function from means over queries to the aggregate of the measure."""
     shown: dict[str, Callable[[Array], Array]] = {
         "geometric mean": np.exp,
         "sum": lambda means: queries * means,
@@ -244,7 +290,7 @@ def _aggregate(measure: Measure, queries: int) -> Callable[[Array], Array]:
 def _intervals(
     values: Array, aggregate: Callable[[Array], Array], reference: int | None, *how: Any
 ) -> dict[str, tuple[Array, Array]]:
-    """Lower and upper ends for each run's score and, where there is a reference, its difference to that one's."""
+    """Return lower and upper ends for the score of each run and for its difference to the reference."""
 
     def statistic(means: Array) -> Array:
         scores = aggregate(means)
@@ -256,7 +302,7 @@ def _intervals(
 
 
 def _columns(what: str, ends: list[dict[str, tuple[Array, Array]]]) -> dict[str, Array]:
-    """Columns [runs, measures] of lower and upper ends."""
+    """Return columns (n_runs, n_measures) of lower and upper ends."""
     return {
         f"{what}_{end}": np.stack([of_measure[what][at] for of_measure in ends], axis=1)
         for at, end in enumerate(("low", "high"))
@@ -264,7 +310,7 @@ def _columns(what: str, ends: list[dict[str, tuple[Array, Array]]]) -> dict[str,
 
 
 def _tested(differences: Array, reference: int, correction: str | None, resamples: int, seed: int) -> dict[str, Array]:
-    """Effect sizes and p-values [runs, measures] of differences [runs, measures, queries] to the reference."""
+    """Return effect sizes and p-values (n_runs, n_measures) of differences (n_runs, n_measures, n_queries)."""
     compared = np.delete(differences, reference, axis=0)
     flat = compared.reshape(-1, compared.shape[-1])
     p = {

@@ -1,4 +1,4 @@
-"""Cache of scores: the values of queries, by the content of runs and judgments and by measure."""
+"""Cache of the scores of queries, keyed by measure and by the contents of runs and judgments."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from .measure_hash import names_in_cache
 from .scored import Scored
 
 Compute = Callable[[CWLAEvaluator], Iterable[Scored]]
-"""Scores runs by the measures of an evaluator."""
+"""Function that scores runs by the measures of an evaluator."""
 
 
 class ScoreCache:
-    """The values of runs' queries by the measures and judgments of an evaluator, in a folder.
+    """Cache folder for the scores of queries by the measures and judgments of an evaluator.
 
-    A run is identified by its content, not by its name; a measure by
-    :func:`pyterrier_cwla.evaluation.measure_hash.names_in_cache`. Values of measures without a name there are computed
-    each time. Runs that answer none of the judged queries are not cached.
+    The key of a run is a hash of its content, not its name. The key of a measure comes from
+    :func:`pyterrier_cwla.evaluation.measure_hash.names_in_cache`; measures without a key are computed each time. Runs
+    that answer none of the judged queries are not cached.
     """
 
     def __init__(self, cache_dir: AnyPath, evaluator: CWLAEvaluator) -> None:
@@ -36,12 +36,12 @@ class ScoreCache:
         self._names = names_in_cache(evaluator.measures)
 
     def of_source(self, source: Source, compute: Compute) -> list[Scored]:
-        """Score the runs in files: from the cache where possible, the rest by ``compute``.
+        """Return the scores of the runs in files, from the cache or from `compute`.
 
         Raises
         ------
         MalformedFile
-            If a file changes meanwhile.
+            If a file changes while it is read.
         """
         content = source.digest()
 
@@ -64,7 +64,19 @@ class ScoreCache:
     def of_runs(
         self, names: Iterable[Any], content: Callable[[Any], str], compute: Compute, place: str = ""
     ) -> list[Scored]:
-        """Score runs with these names and hashes of contents; without names, ``compute`` scores all there are."""
+        """Return the scores of runs, from the cache or from `compute`.
+
+        Parameters
+        ----------
+        names : iterable
+            Names of the runs. If empty, `compute` scores all runs that it finds.
+        content : callable
+            Function from the name of a run to the hash of its content.
+        compute : callable
+            Function that scores the runs by the measures of an evaluator.
+        place : str, optional
+            File or folder of the runs.
+        """
         found = {name: self._of(name, content(name), place) for name in names}
         measures = list(self._evaluator.measures)
         missing = [m for m in measures if not found or any(m not in scored.values for scored in found.values())]

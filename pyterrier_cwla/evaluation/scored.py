@@ -1,4 +1,4 @@
-"""The scores of a run, or of some of its queries, on their way from where they are computed to a table."""
+"""Scores of a run, or of some of its queries, before they are collected in a table."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ Key = TypeVar("Key", Measure, str)
 
 
 class Scored(NamedTuple, Generic[Key]):
-    """Values of a run's judged queries, by measure or by the texts of measures.
+    """Scores of judged queries of a run, by measure or by text of measure.
 
     Attributes
     ----------
     run : str
-        The name of the run.
-    values : dict
-        Per measure one value per query of ``queries``.
+        Name of the run.
+    values : dict of ndarray
+        Per measure, one value per query of `queries`.
     answered : ndarray of bool, shape (n_judged_queries,)
-        The judged queries that the run answers; the others have the values of a run without documents. Empty while
-        ``last`` is False.
+        Mask of the judged queries that the run answers. The other queries have the values of an empty ranking. Empty
+        if `last` is False.
     overlap : Overlap
-        How much of the run is judged. Unknown of values from a cache.
+        Number of judged documents of the run; unknown for values from a cache.
     place : str
-        The file or folder that the run was read from; empty for runs in memory.
+        File or folder that the run was read from; empty for runs in memory.
     queries : ndarray of int, or slice
-        The judged queries that the values are of, by their numbers; all by default.
+        Indices of the judged queries that have values; all by default.
     last : bool
-        Whether no more queries of the run follow.
+        Whether these are the last queries of the run.
     """
 
     run: Any
@@ -48,24 +48,31 @@ class Scored(NamedTuple, Generic[Key]):
     last: bool = True
 
     def by_text(self) -> Scored[str]:
-        """The same by the texts of measures, without their tables, to be sent to other processes."""
+        """Return the scores by text of measure, to send them to other processes without the tables of measures."""
         values = {str(measure): of_measure for measure, of_measure in self.values.items()}
         return Scored(self.run, values, self.answered, self.overlap, self.place, self.queries, self.last)
 
     def frame(self, qids: list[str]) -> pd.DataFrame:
-        """The values as a table with the columns run, query_id, and one for each measure."""
+        """Return the values as a table with the columns run, query_id, and one per measure."""
         queries = np.array(qids, object)[self.queries]
         ids = {"run": pd.array([self.run] * len(queries), "str"), "query_id": pd.array(queries, "str")}
         return pd.DataFrame(ids | {str(measure): values for measure, values in self.values.items()})
 
 
 def whole_runs(pieces: Iterable[Scored[Key]], queries: int) -> Iterator[Scored[Key]]:
-    """Runs with all their judged queries, of which ``pieces`` have some each.
+    """Yield complete runs, joined from the scores of some queries each.
+
+    Parameters
+    ----------
+    pieces : iterable of Scored
+        Scores of groups of queries, in any order of runs.
+    queries : int
+        Number of judged queries.
 
     Raises
     ------
     CWLAError
-        If a judged query has no values, or two.
+        If a judged query has no values, or has values in two pieces.
     """
     found: dict[Any, tuple[Array, dict[Key, Array]]] = {}
     for piece in pieces:
@@ -77,6 +84,6 @@ def whole_runs(pieces: Iterable[Scored[Key]], queries: int) -> Iterator[Scored[K
             values[measure][piece.queries] = of_piece
         if piece.last:
             if (times != 1).any():
-                raise CWLAError(f"{piece.run}: not each judged query has one result. Please report this.")
+                raise CWLAError(f"{piece.run}: some judged queries do not have exactly one result. Please report this.")
             yield piece._replace(values=values, queries=slice(None))
             del found[piece.run]

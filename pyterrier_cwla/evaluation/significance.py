@@ -1,6 +1,6 @@
-"""What scores over queries tell of systems: bootstrap intervals, paired tests, effect sizes, and corrections for many.
+"""Bootstrap intervals, paired significance tests, effect sizes, and corrections for multiple comparisons.
 
-Arrays in, arrays out; the last axis is that of the queries, in the same order everywhere.
+The functions take and return arrays. Queries are on the last axis, in the same order in all arrays.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from ..errors import CWLAError
 
 Array = np.ndarray
 
-#: The tests, as a sentence names them.
+#: Descriptions of the tests in sentences.
 TESTS = {
     "t": "a paired t-test",
     "wilcoxon": "Wilcoxon's signed-rank test",
     "randomisation": "a paired randomisation test",
 }
 
-#: The corrections for many comparisons, statsmodels' names first.
+#: Descriptions of corrections for multiple comparisons, by statsmodels' names.
 CORRECTIONS = {
     "bonferroni": "Bonferroni",
     "sidak": "Šidák",
@@ -33,40 +33,57 @@ CORRECTIONS = {
     "fdr_by": "Benjamini-Yekutieli, false discovery rate",
 }
 
-_CELLS = 1 << 22  # numbers that are resampled at a time
-_FEW = 13  # queries whose 2^n signs are all tried where ranks are tied, as scipy does
-_NOISE = (
-    2e-13  # of a difference, which without_noise rounds to 13 digits: sums of n that are equal may be n of it apart
-)
-_TABLED = 50  # queries up to which scipy takes the exact distribution where no ranks are tied
+_CELLS = 1 << 22  # numbers per batch of resamples
+_FEW = 13  # largest number of queries for which all 2^n signs are enumerated if ranks are tied, as in scipy
+_NOISE = 2e-13  # tolerance per difference; without_noise rounds to 13 digits, so equal sums of n differ by n·_NOISE
+_TABLED = 50  # largest number of queries for which scipy uses the exact distribution if no ranks are tied
 
 
 def without_noise(differences: Array, largest: float) -> Array:
-    """Differences in units of about the largest score, without what floats add to them: they may be 0, and may tie."""
+    """Return differences in units of about the largest score, rounded so that equal ones are equal and 0 is 0."""
     return np.round(differences / unit_of(largest), 13)
 
 
 def unit_of(largest: float) -> float:
-    """The power of 2 above a number: to divide by it changes no digit."""
+    """Return the power of 2 above a number; division by it is exact."""
     return float(np.ldexp(1.0, int(np.frexp(largest)[1])))
 
 
 def intervals(
     scores: Array, statistic: Callable[[Array], Array], confidence: float, resamples: int, seed: int
 ) -> tuple[Array, Array]:
-    """Lower and upper ends of the percentile bootstrap's intervals.
+    """Return lower and upper ends of percentile bootstrap intervals over queries.
 
-    ``statistic``: from means [runs, resamples] to whatever is to be bounded [things, resamples]. Queries are
-    resampled, for all runs the same ones, so that a difference of two runs is one between the same queries. The
-    intervals are a little short where queries are few: with 30, those of 95 % cover 90 to 94 % in simulations.
+    The same queries are resampled for all runs, so that differences between runs are paired. The intervals are slightly
+    too short for few queries: 95 % intervals of 30 queries cover 90 to 94 % in simulations.
 
-    Source: Efron and Tibshirani (1993), chapter 13.
+    Parameters
+    ----------
+    scores : ndarray of shape (n_runs, n_queries)
+        Scores of queries.
+    statistic : callable
+        Function from means of shape (n_runs, n_resamples) to statistics of shape (n_statistics, n_resamples).
+    confidence : float
+        Confidence level.
+    resamples : int
+        Number of resamples.
+    seed : int
+        Seed of the random numbers.
+
+    Returns
+    -------
+    low, high : ndarray of shape (n_statistics,)
+        Ends of the intervals.
+
+    References
+    ----------
+    Efron and Tibshirani (1993), chapter 13.
     """
     from scipy.stats import bootstrap
 
     n = scores.shape[-1]
     grain = unit_of(float(np.abs(scores).max())) * 2.0**-40
-    scores = np.round(scores / grain) * grain  # whose sums are exact, and so the same for runs that score the same
+    scores = np.round(scores / grain) * grain  # exact sums: runs with equal scores have equal means
 
     def of_resamples(drawn: Array, axis: int) -> Array:
         many = len(drawn)
@@ -87,10 +104,9 @@ def intervals(
 
 
 def t_test(differences: Array) -> Array:
-    """Two-sided p-values of the paired t-test, scipy's ``ttest_rel``.
+    """Return two-sided p-values of the paired t-test (scipy's ``ttest_rel``).
 
-    Where all differences are 0 there is nothing to reject: p = 1. Where all are the same and not 0, t is infinite and
-    p = 0.
+    If all differences are 0, p = 1. If all are equal and not 0, t is infinite and p = 0.
     """
     from scipy.stats import ttest_1samp
 
@@ -102,21 +118,23 @@ def t_test(differences: Array) -> Array:
 
 
 def wilcoxon_test(differences: Array) -> Array:
-    """Two-sided p-values of Wilcoxon's signed-rank test.
+    """Return two-sided p-values of Wilcoxon's signed-rank test.
 
-    Queries on which both score the same are left out (scipy's ``zero_method="wilcox"``). Of the others, up to 50 make
-    an exact test where their differences do not tie, and up to 13 where they do; more make scipy's normal
-    approximation, corrected for ties: what scipy's ``wilcoxon(method="auto")`` gives for the differences that are not
-    0. Given more than 13 with zeros among them, scipy approximates even where the others do not tie; but what is left
-    out is no reason not to be exact. p = 1 where all differences are 0.
+    Differences of 0 are left out (scipy's ``zero_method="wilcox"``). The test is exact for up to 50 other queries if
+    no two differences tie, and for up to 13 if some tie; otherwise it is scipy's normal approximation, corrected for
+    ties. These are the values of scipy's ``wilcoxon(method="auto")`` for the differences that are not 0. For more than
+    13 differences, scipy itself uses the approximation if some are 0, even if the others do not tie. p = 1 if all
+    differences are 0.
 
-    Source: Wilcoxon (1945).
+    References
+    ----------
+    Wilcoxon (1945).
     """
     p = np.ones(len(differences))
     changed = np.count_nonzero(differences, axis=-1)
-    for count in np.unique(changed[changed > 1]).tolist():  # a single sign says nothing: p = 1
+    for count in np.unique(changed[changed > 1]).tolist():  # a single difference has p = 1
         rows = np.flatnonzero(changed == count)
-        step = max(1, _CELLS // (8 * count))  # several arrays of this size are at work in scipy
+        step = max(1, _CELLS // (8 * count))  # scipy allocates several arrays of this size
         for some_rows in np.split(rows, range(step, len(rows), step)):
             some = differences[some_rows]
             p[some_rows] = _signed_ranks(some[some != 0].reshape(-1, count))
@@ -124,10 +142,9 @@ def wilcoxon_test(differences: Array) -> Array:
 
 
 def _signed_ranks(differences: Array) -> Array:
-    """Wilcoxon's p-values of differences of which none is 0.
+    """Return Wilcoxon's p-values of differences that are not 0.
 
-    For an array, scipy takes one decision between exact and approximate for all: so those with and without ties go
-    there apart.
+    scipy chooses between the exact and the approximate test once per array, so rows with ties are separate calls.
     """
     from scipy.stats import rankdata, wilcoxon
 
@@ -140,7 +157,7 @@ def _signed_ranks(differences: Array) -> Array:
         some = differences[tied]
         if count <= _FEW:
             ranks = np.sign(some) * rankdata(np.abs(some), axis=-1)
-            # Nothing but the ranks and their sum decides: each case once.
+            # p depends only on the sorted ranks and their signed sum, so each distinct case is computed once.
             cases = np.column_stack([np.sort(np.abs(ranks), axis=-1), np.abs(ranks.sum(axis=-1))])
             _, first, case = np.unique(cases, axis=0, return_index=True, return_inverse=True)
             p[tied] = randomisation_test(ranks[first], 2**count, seed=0)[case]
@@ -150,22 +167,35 @@ def _signed_ranks(differences: Array) -> Array:
 
 
 def randomisation_test(differences: Array, resamples: int, seed: int) -> Array:
-    """Two-sided p-values of the paired randomisation test.
+    """Return two-sided p-values of the paired randomisation test.
 
-    p is the share of signs of the differences with which the absolute value of their mean is at least as large as it
-    is with the signs as they are. All 2^n signs are tried where these are no more than ``resamples``. Otherwise
-    ``resamples`` signs are drawn at random, the same for all comparisons, and p = (count + 1)/(resamples + 1): the
-    signs as they are count as one more. See :func:`lowest_p_of_randomisation` for the smallest p.
+    p is the share of sign vectors for which the absolute mean of the signed differences is at least as large as
+    observed. All 2^n sign vectors are enumerated if these are not more than `resamples`. Otherwise `resamples` random
+    sign vectors are drawn, the same for all comparisons, and p = (count + 1)/(resamples + 1), where the added 1 is the
+    observed sign vector. See :func:`lowest_p_of_randomisation` for the smallest p.
 
-    Means that differ by no more than rounding are equal. Differences are in units of about the largest score, as
-    :func:`without_noise` makes them.
+    Parameters
+    ----------
+    differences : ndarray of shape (n_comparisons, n_queries)
+        Differences as :func:`without_noise` returns them. Means count as equal if they differ only by rounding.
+    resamples : int
+        Number of random sign vectors.
+    seed : int
+        Seed of the random numbers.
 
-    Source: Fisher (1935); Smucker et al. (2007); Phipson and Smyth (2010), for the 1 that is added.
+    Returns
+    -------
+    ndarray of shape (n_comparisons,)
+        p-values.
+
+    References
+    ----------
+    Fisher (1935); Smucker et al. (2007); Phipson and Smyth (2010) for the added 1.
     """
     from scipy.stats import permutation_test
 
     n = differences.shape[-1]
-    step = max(1, _CELLS // min(resamples, 2**n))  # comparisons at a time: each has a number for every resample
+    step = max(1, _CELLS // min(resamples, 2**n))  # comparisons per batch: each has one number per resample
     p = [
         permutation_test(
             (np.ones(n),),
@@ -174,8 +204,8 @@ def randomisation_test(differences: Array, resamples: int, seed: int) -> Array:
             vectorized=True,
             n_resamples=resamples,
             batch=max(1, _CELLS // n),
-            alternative="greater",  # 1 is the largest value, and that of the signs as they are
-            rng=np.random.default_rng(seed),  # anew: the same signs for all
+            alternative="greater",  # the observed signs have the largest value, 1
+            rng=np.random.default_rng(seed),  # the same signs for every batch
         ).pvalue
         for some in np.split(differences, range(step, len(differences), step))
     ]
@@ -183,30 +213,36 @@ def randomisation_test(differences: Array, resamples: int, seed: int) -> Array:
 
 
 def _as_large(differences: Array, least: Array, signs: Array, axis: int) -> Array:
-    """1.0 where the sum of the differences with these signs is at least ``least`` in absolute value, else 0.0."""
+    """Return 1.0 if the absolute sum of the signed differences is at least `least`, else 0.0."""
     return (np.abs(signs @ differences.T) >= least).astype(float)
 
 
 def lowest_p_of_randomisation(queries: int, resamples: int) -> tuple[str, float]:
-    """Which signs :func:`randomisation_test` tries, "all signs" or "random signs", and its smallest possible p.
+    """Return the kind of sign vectors that :func:`randomisation_test` uses, and its smallest possible p.
 
+    The kind is ``"all signs"`` or ``"random signs"``.
+
+    Examples
+    --------
     >>> lowest_p_of_randomisation(10, 10_000)
     ('all signs', 0.001953125)
     >>> lowest_p_of_randomisation(50, 999)
     ('random signs', 0.001)
     """
     if 2**queries <= resamples:
-        return "all signs", min(1.0, 2 / 2**queries)  # the signs as they are, and all of them turned
+        return "all signs", min(1.0, 2 / 2**queries)  # the observed signs and their opposite
     return "random signs", 1 / (resamples + 1)
 
 
 def effect_sizes(differences: Array) -> Array:
-    """Cohen's d_z: the mean difference over the standard deviation of the differences (n − 1), so that t = d_z·√n.
+    """Return Cohen's d_z: the mean difference over the standard deviation of the differences (n − 1).
 
-    0 where all differences are 0, ±∞ where they are all the same otherwise. There is no correction for small samples:
-    Hedges' factor, 1 − 3/(4n − 5), is 0.97 for 30 queries and 0.98 for 50.
+    Hence t = d_z·√n. The effect is 0 if all differences are 0, and ±∞ if all are equal and not 0. There is no
+    correction for small samples: Hedges' factor, 1 − 3/(4n − 5), is 0.97 for 30 queries and 0.98 for 50.
 
-    Source: Cohen (1988), section 2.3.5.
+    References
+    ----------
+    Cohen (1988), section 2.3.5.
     """
     spread = np.where(np.ptp(differences, axis=-1) > 0, differences.std(axis=-1, ddof=1), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -214,7 +250,7 @@ def effect_sizes(differences: Array) -> Array:
 
 
 def corrected(p: Array, correction: str) -> Array:
-    """p-values corrected as one family, whatever the shape of the array."""
+    """Return p-values corrected as one family; the array may have any shape."""
     try:
         from statsmodels.stats.multitest import multipletests
     except ImportError:

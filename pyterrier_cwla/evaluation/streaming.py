@@ -1,4 +1,4 @@
-"""Read and score runs in files of any size, table after table; rows of incomplete queries wait for the rest."""
+"""Scores of runs in files of any size, read table by table in bounded memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BUFFER_ROWS = 1_000_000
 def values_of_files(
     evaluator: CWLAEvaluator, files: Iterable[Source], progress: bool = False, cache: ScoreCache | None = None
 ) -> Iterator[Scored[Measure]]:
-    """Score each run in files; with ``cache``, values are taken from there first."""
+    """Yield the scores of runs in files, from the cache where possible."""
     if cache is not None:
         for source in files:
             yield from cache.of_source(source, partial(values_of_files, files=[source], progress=progress))
@@ -44,9 +44,9 @@ def values_of_files(
 
 
 def _values_of_small(evaluator: CWLAEvaluator, files: Iterable[Source], progress: bool) -> Iterator[Scored[Measure]]:
-    """Score several runs at once, since the cost is rather by the run than by the row.
+    """Yield the scores of small files, several runs at a time, since the cost is per run rather than per row.
 
-    A file that turns out to be too large for that, once it is decompressed, is read as large ones are.
+    Files that exceed the memory limit once they are decompressed are read table by table.
     """
     files, more = iter(files), True
     while more:
@@ -57,14 +57,14 @@ def _values_of_small(evaluator: CWLAEvaluator, files: Iterable[Source], progress
 
 
 def extras_of(measures: Iterable[Measure]) -> list[str]:
-    """The columns of a run that measures read besides ids and scores."""
+    """Return the columns of a run that measures need besides ids and scores."""
     return CWLAProvider().run_inputs(measures)[3:]
 
 
 def _read_whole(
     files: Iterator[Source], extras: list[str], too_large: list[Source]
 ) -> Iterator[tuple[str, pa.Table, str]]:
-    """Names, runs and places, up to a file for which there is no room."""
+    """Yield names, runs and places, up to the first file that exceeds the memory limit."""
     for source in files:
         try:
             run = run_with(source.parts[0].path, extras)
@@ -87,7 +87,7 @@ def _values_of_large(evaluator: CWLAEvaluator, files: Iterable[Source], progress
 
 
 def _runs(source: Source, extras: list[str]) -> Iterator[tuple[str, pa.Table]]:
-    """The runs of a source, each whole, by name."""
+    """Yield the names and all rows of the runs of a source."""
     tables: list[pa.Table] = []
     size = 0
     for part in source.parts:
@@ -96,8 +96,8 @@ def _runs(source: Source, extras: list[str]) -> Iterator[tuple[str, pa.Table]]:
             size += tables[-1].nbytes
             if not has_room(size):
                 raise MalformedFile(
-                    f"{source}: {size:,} bytes or more once it is unpacked. missing='mean' takes the mean length of"
-                    " whole runs, and there is no room for them: give lengths=, or set another limit, such as"
+                    f"{source}: {size:,} bytes or more once it is unpacked. missing='mean' needs the mean length of"
+                    " whole runs, which exceed the memory limit: give lengths=, or set another limit, such as"
                     f" {limit_for(size)}."
                 )
     if not any(map(len, tables)):
@@ -113,7 +113,7 @@ def _runs(source: Source, extras: list[str]) -> Iterator[tuple[str, pa.Table]]:
 
 
 class Reading:
-    """Counts the rows of a source, and then scores its tables."""
+    """Evaluation of a source in several passes: the first counts its rows, the others score its tables."""
 
     def __init__(self, source: Source, evaluator: CWLAEvaluator) -> None:
         source.check_unchanged()
@@ -126,11 +126,12 @@ class Reading:
             raise source.empty
 
     def tables(self) -> Iterator[pa.Table]:
+        """Yield the tables of the source."""
         for part in self.source.parts:
             yield from part.tables(self.extras)
 
     def scores(self, buffer_rows: int = BUFFER_ROWS, progress: bool = False) -> Iterator[Scored[Measure]]:
-        """The scores of all judged queries, as they are ready; the last of each run come at the end."""
+        """Yield the scores of judged queries as they are ready; unanswered queries come at the end."""
         scoring = TableScores(self.evaluator, self.counts)
         turn = self.counts.turns(buffer_rows)
         passes = int(turn.max()) + 1
@@ -157,14 +158,14 @@ class Reading:
 
 
 class TableScores:
-    """Scores the queries of tables: those that are complete in one table, and others when their rows are together.
+    """Scores of queries in tables with the columns run, query_id, doc_id and score.
 
-    Tables have the columns run, query_id, doc_id and score.
+    A query is scored when all its rows are in one table, or in several tables that are joined.
 
     Attributes
     ----------
-    overlaps : dict
-        How much of each run is judged, of the rows that were scored so far.
+    overlaps : dict of Overlap
+        Overlap of each run with the judgments, for the rows scored so far.
     """
 
     def __init__(self, evaluator: CWLAEvaluator, counts: Counts) -> None:
@@ -172,7 +173,7 @@ class TableScores:
         self.overlaps: dict[str, Overlap] = {}
 
     def complete(self, table: pa.Table) -> tuple[list[Scored[Measure]], pa.Table]:
-        """The scores of the queries all of whose rows are in this table, and the rows of the others.
+        """Return the scores of the queries that are complete in this table, and the rows of the other queries.
 
         Raises
         ------
@@ -191,19 +192,19 @@ class TableScores:
         return scores, _in_words(segments.only(~complete, table))
 
     def incomplete(self, table: pa.Table) -> pa.Table:
-        """The rows of the queries that have rows in other tables."""
+        """Return the rows of the queries that are not complete in this table."""
         segments = Segments(table)
         return _in_words(segments.only(~self._are_complete(segments), table))
 
     def together(self, tables: Sequence[pa.Table]) -> list[Scored[Measure]]:
-        """The scores of queries all of whose rows are in these tables together."""
+        """Return the scores of the queries of these tables, which must be complete in the joined tables."""
         scores, rest = self.complete(joined(tables))
         if len(rest):
             raise _changed(f"{rest['run'][0].as_py()}: query {rest['query_id'][0].as_py()!r} has fewer rows")
         return scores
 
     def unanswered(self, run: str) -> Scored[Measure]:
-        """The scores of the judged queries that a run does not answer, which are the last of the run."""
+        """Return the scores of the judged queries that a run does not answer; these are the last of the run."""
         queries = self.counts.of_run(run)[0]
         answered = id_columns.places(pa.array(self.judgments.qids, pa.large_string()), queries) >= 0
         overlap = self.overlaps.get(run, Overlap())
@@ -241,7 +242,7 @@ class TableScores:
 
 
 class _Held:
-    """The rows of incomplete queries, as far as they have their turn in this pass."""
+    """Buffer of rows of incomplete queries that are collected in this pass."""
 
     def __init__(self, scoring: TableScores, mine: Array) -> None:
         self.scoring, self.counts, self.mine = scoring, scoring.counts, mine
@@ -250,7 +251,7 @@ class _Held:
         self.rows = self.ready = 0
 
     def add(self, table: pa.Table) -> list[Scored[Measure]]:
-        """Hold these rows; return the scores of complete queries once these have a quarter of all rows held."""
+        """Add rows; score the complete queries as soon as they hold a quarter of the buffered rows."""
         if not len(table):
             return []
         segments = Segments(table)
@@ -271,7 +272,7 @@ class _Held:
 
 
 def _columns(table: pa.Table) -> Columns:
-    """A run's columns, with one dictionary at most."""
+    """Return the columns of a run, with at most one dictionary per column."""
     query_id, doc_id = (
         (id_columns.of_one_dictionary if id_columns.are_encoded(column) else id_columns.written)(column)
         for column in (table["query_id"], table["doc_id"])
@@ -291,12 +292,12 @@ def _numbers(column: pa.ChunkedArray) -> Array:
 
 
 def joined(tables: Iterable[pa.Table]) -> pa.Table:
-    """All rows; what some tables lack, such as lengths, is missing in theirs."""
+    """Return the rows of all tables; columns that a table does not have, such as lengths, are null in its rows."""
     return pa.concat_tables(tables, promote_options="default")
 
 
 def _in_words(table: pa.Table) -> pa.Table:
-    """The table with strings for ids, which need no dictionary any more, and are of one type, whatever the file has."""
+    """Return the table with ids as plain strings instead of dictionary codes."""
     return pa.table(
         {
             name: id_columns.written(column) if is_text(column.type) else column
@@ -306,14 +307,14 @@ def _in_words(table: pa.Table) -> pa.Table:
 
 
 def refuse_mean_lengths(measures: Iterable[Measure]) -> None:
-    """Raise MissingLength for a measure that takes the mean length of a whole run."""
+    """Raise MissingLength for a measure that needs the mean length of a whole run."""
     for measure in measures:
         if needs_of(measure).mean_length:
             raise MissingLength(
-                f"{measure} takes the mean length of a whole run, and here no run is whole at any time: give lengths=,"
+                f"{measure} needs the mean length of a whole run, and runs are read in parts here: give lengths=,"
                 " a table, or evaluate the run as a frame."
             )
 
 
 def _changed(what: str) -> MalformedFile:
-    return MalformedFile(f"{what} when the rows were counted: a file was changed meanwhile. Evaluate it again.")
+    return MalformedFile(f"{what} when the rows were counted: a file has changed since. Evaluate it again.")

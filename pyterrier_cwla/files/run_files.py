@@ -100,7 +100,7 @@ class Source:
     def check_unchanged(self) -> None:
         """Raises MalformedFile where a file is another than when it was cut into parts."""
         if _state(self.paths) != self.seen:
-            raise MalformedFile(f"{self}: a file was changed meanwhile. Evaluate it again.")
+            raise MalformedFile(f"{self}: a file has changed since the start. Evaluate it again.")
 
     @property
     def empty(self) -> MalformedFile:

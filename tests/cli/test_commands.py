@@ -634,7 +634,10 @@ def test_parameters_in_the_words_of_the_command_line():
         ("R($p=1)", "R($p=1)"), ("C='f(alpha=1)'", "C='f(alpha=1)'"), ("beta=1", "beta=1"), ("my_cv=3", "my_cv=3"),
     ]:  # fmt: skip
         assert in_options(python, known) == written
-    assert in_options("correction='x'. None is for none.", {}) == "correction='x'. 'none' is for none."
+    assert (
+        in_options("correction='x'. None switches corrections off.", {})
+        == "correction='x'. 'none' switches corrections off."
+    )
 
 
 def test_ids_that_are_numbers(files, says):

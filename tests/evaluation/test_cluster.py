@@ -457,7 +457,7 @@ def test_a_worker_that_is_killed_changes_no_number(seed, qrels, runs, client, tm
 
 
 def test_work_that_kills_every_worker_is_an_error_that_says_so(client):
-    with pytest.raises(CWLAError, match="workers died again and again of the same work"), cluster.workers(client):
+    with pytest.raises(CWLAError, match="workers died repeatedly during the same task"), cluster.workers(client):
         raise KilledWorker("work", "worker", 3)
 
 

@@ -444,7 +444,7 @@ def test_what_to_report_stands_in_about(found):
         ({"confidence": 95}, BadParameter, "confidence=95 must be between 0 and 1"),
         ({"resamples": 10}, BadParameter, "resamples=10 must be a whole number, and at least 100"),
         ({"seed": None}, BadParameter, "seed=None must be a whole number"),
-        ({"measures": []}, BadParameter, "there is no measure to compare by"),
+        ({"measures": []}, BadParameter, "measures is empty"),
         ({"measures": ["AQ"]}, CWLAError, "no measure 'AQ'"),
         ({"runs": {}}, BadRun, "there is no run"),
         ({"runs": {"a": RUNS["a"]}, "baseline": "a"}, BadParameter, "'a' is the only run"),
@@ -797,7 +797,7 @@ def test_the_command_binds_lengths_and_keeps_the_names_of_measures(files, cli):
         (("--baseline", "d"), "no run 'd' to be the baseline. Available: a, b, c.\n"),
         (
             ("--correction", "holms"),
-            "no correction 'holms'. Near: 'holm', 'holm-sidak', 'hommel'. 'none' is for none.\n",
+            "no correction 'holms'. Near: 'holm', 'holm-sidak', 'hommel'. 'none' switches corrections off.\n",
         ),
         (
             ("-m", "TBG"),
@@ -863,7 +863,7 @@ def test_measures_of_intents_are_compared_by_judgments_of_intents():
 def test_what_no_provider_computes_is_refused(monkeypatch):
     monkeypatch.setattr(ir_measures.DefaultPipeline, "providers", [])
     judged, run = {"1": {"a": 1}, "2": {"a": 1}}, {"1": {"a": 1.0}, "2": {"a": 1.0}}
-    with pytest.raises(UnknownSpec, match="SetF: no provider that is installed computes it"):
+    with pytest.raises(UnknownSpec, match="SetF: no installed provider computes it"):
         compare(judged, run, ["SetF"])
 
 

@@ -377,7 +377,7 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path, small):
         reading = streaming.Reading(source, _evaluator({"q": {"a": 1}}))
         _write(other.assign(score=1.0), path, 2)
         os.utime(path, (0, 0))
-        with pytest.raises(MalformedFile, match="changed meanwhile"):
+        with pytest.raises(MalformedFile, match="has changed since"):
             list(reading.scores())
 
 
@@ -397,7 +397,7 @@ def test_a_query_that_lost_a_row_to_another_is_an_error_where_size_and_time_stay
     assert [values.tolist() for values in found.values.values()] == [[1.0, 0.5]]
     write("qqrrrr")
     source.check_unchanged()
-    with pytest.raises(MalformedFile, match=r"x\.run.* 6 were counted.*changed meanwhile"):
+    with pytest.raises(MalformedFile, match=r"x\.run.* 6 were counted.*has changed since"):
         list(reading.scores())
 
 
@@ -419,7 +419,7 @@ def test_what_is_added_to_a_file_before_its_turn_is_not_left_out(tmp_path, monke
     batches = stream(qrels, "runs", ["RR"], cache_dir=cache_dir)
     assert set(next(batches)["run"]) == {"first"}
     write("second", pd.concat([ROWS, ROWS.assign(query_id="r")]))
-    with pytest.raises(MalformedFile, match=r"second.*changed meanwhile"):
+    with pytest.raises(MalformedFile, match=r"second.*has changed since"):
         list(batches)
     again = pd.concat(stream(qrels, "runs", ["RR"], cache_dir=cache_dir)).set_index(["run", "query_id"])["RR"]
     assert again["second"].to_dict() == {"q": 1 / 6, "r": 1 / 6}

@@ -172,7 +172,9 @@ def _check(
     if order_free not in (None, "number", "XX"):
         raise BadParameter(f"order_free={order_free!r} must be 'number' or 'XX'.")
     if correction is not None and correction not in CORRECTIONS:
-        raise BadParameter(f"no correction {correction!r}. {near(str(correction), CORRECTIONS)} None is for none.")
+        raise BadParameter(
+            f"no correction {correction!r}. {near(str(correction), CORRECTIONS)} None switches corrections off."
+        )
     if np.ptp(rated.ratings) == 0:
         if rated.what != "pair" or rated.ratings[0] == 0:
             raise BadRatings(f"all {len(rated):,} ratings are {rated.ratings[0]:g}: nothing can agree with that.")
