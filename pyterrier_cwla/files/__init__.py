@@ -1,4 +1,4 @@
-"""Bytes on disk: formats, atomic writes, memory limits; nothing of metrics."""
+"""Reading and writing of files: runs, judgments and document tables, atomic writes, and memory limits."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written beside their place, and put there when the last byte is on the disk."""
+"""Atomic file writes: a temporary file in the same folder, fsync, and rename."""
 
 from __future__ import annotations
 
@@ -19,14 +19,29 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def written(path: AnyPath) -> Iterator[Path]:
-    """Where to write a file that is to be ``path``: it has that name when it is whole, and not before.
+    """Write a file atomically, as a context manager: it is renamed to `path` once it is complete.
 
-    What stood there stays until then, and for good where writing fails or is interrupted. What is no file, such as
-    /dev/stdout or a named pipe, is written to directly. Where a shell sends /dev/stdout, /dev/stderr or /dev/fd/3 to a
-    file, what is written comes behind what stands there, when it is whole.
+    An existing file stays until then, and remains if writing fails or is interrupted. Devices and named pipes are
+    written to directly. If a shell redirects /dev/stdout, /dev/stderr or /dev/fd/3 to a file, the complete content is
+    appended to it.
 
-    Raises NotWritten where the system refuses: no such folder, no right to write there, no space left.
+    Parameters
+    ----------
+    path : path
+        Name of the finished file.
 
+    Yields
+    ------
+    Path
+        Temporary file to write to.
+
+    Raises
+    ------
+    NotWritten
+        If the folder does not exist, is not writable, or has no space left.
+
+    Examples
+    --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "scores.csv"
     >>> with written(path) as place:
@@ -58,14 +73,14 @@ def written(path: AnyPath) -> Iterator[Path]:
 
 
 def is_open_stream(path: AnyPath) -> bool:
-    """Whether this is a stream that the shell has opened, such as /dev/stdout."""
+    """Return whether a path is an open stream of this process, such as /dev/stdout."""
     return _descriptor(path) is not None
 
 
 def _descriptor(path: AnyPath) -> int | None:
-    """The number of the open file of this process that /dev/stdout, /dev/fd/3 and their like mean.
+    """Return the file descriptor of a path such as /dev/stdout or /dev/fd/3, or None.
 
-    Opened by their name, they would be emptied, and written to from the beginning.
+    Opening these by name would truncate a redirected file.
     """
     name = os.path.abspath(path)
     if name in ("/dev/stdout", "/dev/stderr"):
@@ -76,13 +91,13 @@ def _descriptor(path: AnyPath) -> int | None:
 
 
 def beside(place: Path) -> Path:
-    """A hidden name in the same folder, with the same suffixes, that nobody else has."""
+    """Return a unique hidden name in the same folder, with the same suffixes."""
     return place.with_name(f".part-{os.getpid()}-{uuid4().hex[:8]}-{place.name[-100:]}")
 
 
 @contextmanager
 def moved(part: Path, place: Path) -> Iterator[None]:
-    """What is written to the one name takes the place of the other; it is gone where writing fails."""
+    """Rename `part` to `place` after the block; delete it if the block fails."""
     try:
         yield
         os.replace(part, place)
@@ -92,7 +107,7 @@ def moved(part: Path, place: Path) -> Iterator[None]:
 
 @contextmanager
 def refusing(path: AnyPath, *places: Path, way_out: str = "give another place") -> Iterator[None]:
-    """Says of which file an error of the system speaks, and what to do; those of other files pass."""
+    """Turn errors of the system about `places` into NotWritten, with the name of the file and a way out."""
     try:
         yield
     except (BrokenPipeError, NotWritten):

@@ -1,4 +1,4 @@
-"""Read runs, judgments, lengths and duplicates from text, gzip, zstd and Parquet; errors name file and line."""
+"""Readers of runs, judgments, document lengths and duplicates in text, gzip, zstd and Parquet files."""
 
 import os
 import re
@@ -23,29 +23,54 @@ _UNREAD = {"bz2": rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", "xz": rb"\xfd7zXZ\x00", "zi
 
 
 def read_run(path: AnyPath) -> pa.Table:
-    """Reads a run: a TREC file (topic Q0 docno rank score tag) or Parquet, compressed or not.
+    """Read a run.
 
-    Returns query_id, doc_id, score, and doc_length and duplicate_of where a Parquet file has them, in the order of the
-    file.
+    Parameters
+    ----------
+    path : path
+        TREC file (topic Q0 docno rank score tag), plain or compressed by gzip or zstd, or Parquet file. The tag is the
+        rest of the line and may contain blanks.
 
-    The tag is the rest of the line, blanks included. Raises MalformedFile, with file and line, for whatever is not a
-    run: a NaN score and a document twice in a query's ranking are among it, infinite scores are not.
+    Returns
+    -------
+    pyarrow.Table
+        Columns query_id, doc_id and score, in the order of the file; also doc_length and duplicate_of if a Parquet file
+        has them.
+
+    Raises
+    ------
+    MalformedFile
+        If the file is not a run, has a NaN score, or has a document twice in the ranking of a query. The message names
+        the file and the line. Infinite scores are allowed.
     """
     return run_with(path, RUN.optional)
 
 
 def run_with(path: AnyPath, extras: Collection[str]) -> pa.Table:
-    """The same with these optional columns: what nobody asks for is not read, and may be broken."""
+    """Read a run with the optional columns `extras`; other optional columns are neither read nor checked."""
     table, place = _read(path, RUN.of(extras))
     _refuse_repeats(table, place, "document {doc_id!r} stands twice in the ranking of query {query_id!r}")
     return table
 
 
 def read_qrels(path: AnyPath) -> pa.Table:
-    """Reads judgments: a TREC file (topic iteration docno relevance) or Parquet, compressed or not.
+    """Read judgments.
 
-    Returns query_id, doc_id, relevance (integers where all are whole, else floats), and iteration where it tells
-    several intents apart. Raises MalformedFile, also where a pair is judged twice (for the same intent).
+    Parameters
+    ----------
+    path : path
+        TREC file (topic iteration docno relevance), plain or compressed by gzip or zstd, or Parquet file.
+
+    Returns
+    -------
+    pyarrow.Table
+        Columns query_id, doc_id, relevance (integers if all grades are whole, else floats), and iteration if the file
+        has several intents.
+
+    Raises
+    ------
+    MalformedFile
+        If the file does not contain judgments, or if a pair is judged twice (for the same intent).
     """
     table, place = _read(path, QRELS)
     _refuse_infinite(table, place, "relevance", -np.inf)
@@ -56,10 +81,22 @@ def read_qrels(path: AnyPath) -> pa.Table:
 
 
 def read_lengths(path: AnyPath) -> pa.Table:
-    """Reads document lengths: two columns of text (tabs, commas or blanks), with a header or without, or Parquet.
+    """Read document lengths.
 
-    Returns doc_id, doc_length. Raises MalformedFile, also where a length is negative or not finite, or a document
-    has two.
+    Parameters
+    ----------
+    path : path
+        Text file with two columns (separated by tabs, commas or blanks), with or without a header, or Parquet file.
+
+    Returns
+    -------
+    pyarrow.Table
+        Columns doc_id and doc_length.
+
+    Raises
+    ------
+    MalformedFile
+        If the file does not contain lengths, if a length is negative or not finite, or if a document has two.
     """
     table, place = _read(path, LENGTHS)
     _refuse_infinite(table, place, "doc_length", 0.0)
@@ -68,20 +105,49 @@ def read_lengths(path: AnyPath) -> pa.Table:
 
 
 def read_duplicates(path: AnyPath) -> pa.Table:
-    """Reads which documents repeat others: two columns as for lengths, docno and duplicate_of or (by a header) cluster.
+    """Read a table of duplicate documents.
 
-    Returns doc_id and either; nothing, or in text an empty field, stands where a document repeats none. Raises
-    MalformedFile, also where a document stands twice.
+    Parameters
+    ----------
+    path : path
+        File with two columns, in the formats of :func:`read_lengths`: docno and duplicate_of, or docno and cluster if a
+        header names them. An empty field or null marks a document without duplicates.
+
+    Returns
+    -------
+    pyarrow.Table
+        Columns doc_id, and duplicate_of or cluster.
+
+    Raises
+    ------
+    MalformedFile
+        If the file does not contain duplicates, or if a document stands in two rows.
     """
     table, place = _read(path, DUPLICATES)
     if table.num_columns < 2:
-        raise MalformedFile(f"{os.fsdecode(path)}: no column duplicate_of or cluster, or nothing in it.")
+        raise MalformedFile(f"{os.fsdecode(path)}: no column duplicate_of or cluster, or the column is empty.")
     _refuse_repeats(table, place, "document {doc_id!r} stands there for a second time")
     return table
 
 
 def find_runs(directory: AnyPath) -> list[Path]:
-    """The files of a directory, sorted by name; hidden ones, ``_SUCCESS`` and its like, and folders are no runs."""
+    """Return the run files of a directory, sorted by name.
+
+    Parameters
+    ----------
+    directory : path
+        Directory of runs.
+
+    Returns
+    -------
+    list of Path
+        All files, without folders, hidden files, and files such as ``_SUCCESS`` that start with an underscore.
+
+    Raises
+    ------
+    MalformedFile
+        If the directory cannot be read or has no files.
+    """
     try:
         runs = sorted(p for p in Path(directory).iterdir() if p.is_file() and is_data(p.name))
     except OSError as error:
@@ -92,7 +158,7 @@ def find_runs(directory: AnyPath) -> list[Path]:
 
 
 def is_data(name: str) -> bool:
-    """Whether a file or folder of this name is part of the data, and neither hidden nor a note on them."""
+    """Return whether a file or folder is part of the data: its name starts with neither a dot nor an underscore."""
     return not name.startswith((".", "_"))
 
 
@@ -108,20 +174,26 @@ def _read(path: AnyPath, kind: Kind) -> tuple[pa.Table, Place]:
             place = partial(in_text, path, data)
     except (OSError, pa.ArrowException) as error:
         raise unreadable(path, error) from error
-    if not table.num_rows and kind is not DUPLICATES:  # where nothing is repeated
+    if not table.num_rows and kind is not DUPLICATES:  # a collection may have no duplicates
         raise empty(path, kind)
     refuse_missing(table, place, kind)
     return table, place
 
 
 def unreadable(path: str, error: Exception) -> MalformedFile:
-    """What the system says of a file, or what Arrow does, of which not all know what it means."""
+    """Return the error for a file that the system or Arrow cannot read."""
     reason = getattr(error, "strerror", None)
     return MalformedFile(f"{path}: {reason or f'{error}. Is it whole? If not, copy or write it again.'}")
 
 
 def packing_of(path: str) -> str | None:
-    """How a file is packed: gzip, zstd or parquet. Raises MalformedFile for other packings, and for no regular file."""
+    """Return the packing of a file: "gzip", "zstd", "parquet", or None for plain text.
+
+    Raises
+    ------
+    MalformedFile
+        If the file has another packing or is not a regular file.
+    """
     check_file(path)
     with open(path, "rb") as file:
         head = file.read(10)
@@ -134,6 +206,7 @@ def packing_of(path: str) -> str | None:
 
 
 def refuse_missing(table: pa.Table, place: Place, kind: Kind) -> None:
+    """Raise MalformedFile if a required column has a null or NaN."""
     for column in table.column_names:
         row = pc.index(pc.is_null(table[column], nan_is_null=True), True).as_py()
         if row >= 0 and column not in kind.optional:
@@ -142,7 +215,7 @@ def refuse_missing(table: pa.Table, place: Place, kind: Kind) -> None:
 
 
 def _refuse_infinite(table: pa.Table, place: Place, column: str, least: float) -> None:
-    """Raise MalformedFile where a number is infinite, or below the least."""
+    """Raise MalformedFile if a number is infinite or below `least`."""
     values = table[column].cast(pa.float64(), safe=False)
     row = pc.index(pc.and_(pc.is_finite(values), pc.greater_equal(values, least)), False).as_py()
     if row >= 0:
@@ -157,7 +230,7 @@ def _refuse_repeats(table: pa.Table, place: Place, message: str) -> None:
 
 
 def _first_repeat(table: pa.Table) -> int | None:
-    """The row that repeats the query and the document of an earlier one."""
+    """Return the first row with the same query and document as an earlier row, or None."""
     documents = table["doc_id"].cast(pa.large_string()).combine_chunks()
     order, queries = None, np.zeros(len(documents), np.int32)
     for column in {"query_id", "iteration"} & {*table.column_names}:

@@ -1,4 +1,4 @@
-"""Ids of queries and documents in rows: Arrow strings, or the numbers of one dictionary that has each string once."""
+"""Columns of query and document ids, as Arrow strings or as dictionary codes."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ import pyarrow.compute as pc
 
 Array = np.ndarray
 BLOCK = 1 << 14
-"""Rows whose hashes, and what is computed of them, stay in cache."""
+"""Number of rows per block, such that hashes and intermediate results fit into the processor's cache."""
 ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 def are_encoded(ids: Any) -> bool:
-    """Whether these are numbers of a dictionary."""
+    """Return whether ids are dictionary-encoded."""
     return pa.types.is_dictionary(ids.type)
 
 
 def of_one_dictionary(ids: Any) -> Any:
-    """Ids in dictionaries, each of which has a string once, as numbers of one; as strings where that costs less.
+    """Return dictionary-encoded ids with one dictionary, or as strings if that costs less.
 
-    Looking up a dictionary pays where it is clearly shorter than the rows; to merge two costs ten times as much.
+    The dictionary of each chunk must not contain a string twice. Dictionary codes pay off if the dictionary is clearly
+    shorter than the column; merging two dictionaries costs ten times as much.
     """
     chunks = ids.chunks if isinstance(ids, pa.ChunkedArray) else [ids]
     words = sum(len(chunk.dictionary) for chunk in chunks)
@@ -34,7 +35,10 @@ def of_one_dictionary(ids: Any) -> Any:
 
 
 def checked(ids: Any) -> Any:
-    """Ids in any dictionaries as numbers of one that has each string once, or as strings; either may be null."""
+    """Return ids in any dictionaries as codes of one dictionary of distinct strings, or as strings.
+
+    Ids and entries of dictionaries may be null.
+    """
     chunks = ids.chunks if isinstance(ids, pa.ChunkedArray) else [ids]
     words = [chunk.dictionary for chunk in chunks]
     if ids.null_count or any(w.null_count or len(w.unique()) < len(w) for w in words if len(w) <= len(ids)):
@@ -43,17 +47,17 @@ def checked(ids: Any) -> Any:
 
 
 def written(ids: Any) -> Any:
-    """The ids as strings."""
+    """Return ids as plain strings."""
     return ids.cast(pa.large_string())
 
 
 def longest(ids: Any) -> int:
-    """The bytes of the longest id, of those among them that are in a dictionary and in no row."""
+    """Return the length of the longest id in bytes, including unused entries of a dictionary."""
     return pc.max(pc.binary_length(ids.dictionary if are_encoded(ids) else ids)).as_py() or 0
 
 
 def places(ids: Any, among: Any) -> Array:
-    """Where each id first stands among these strings, or -1."""
+    """Return the index of the first occurrence of each id in `among`, or -1."""
     if are_encoded(ids):
         return places(ids.dictionary, among)[ids.indices.to_numpy()]
     found = pc.index_in(ids, value_set=among).fill_null(-1)
@@ -61,7 +65,7 @@ def places(ids: Any, among: Any) -> Array:
 
 
 def numbers(ids: Any) -> tuple[Array, int]:
-    """A number for each id, the same where the ids are, and how many numbers there may be."""
+    """Return a code per id, equal for equal ids, and an upper bound of the number of codes."""
     if not are_encoded(ids):
         ids = pc.dictionary_encode(ids)
     if isinstance(ids, pa.ChunkedArray):
@@ -70,9 +74,10 @@ def numbers(ids: Any) -> tuple[Array, int]:
 
 
 def hashing(ids: Any, salt: int = 0) -> Callable[[int, int], Array]:
-    """A function that returns the 64-bit hashes of the ids from one row to another; the next call may overwrite them.
+    """Return a function of (start, end) that returns the 64-bit hashes of these rows.
 
-    Equal ids have equal hashes, other ids rarely. Each `salt` gives another hash function.
+    The next call may overwrite the hashes. Equal ids have equal hashes; different ids rarely do. Each `salt` gives
+    another hash function.
     """
     if are_encoded(ids):
         codes, of_words = ids.indices.to_numpy(), hashes(ids.dictionary, salt)
@@ -82,7 +87,7 @@ def hashing(ids: Any, salt: int = 0) -> Callable[[int, int], Array]:
 
 
 def hashes(ids: Any, salt: int = 0) -> Array:
-    """The hashes of all ids."""
+    """Return the 64-bit hashes of all ids."""
     found, hashed = np.empty(len(ids), np.uint64), hashing(ids, salt)
     for start in range(0, len(ids), BLOCK):
         found[start : start + BLOCK] = hashed(start, min(start + BLOCK, len(ids)))
@@ -90,9 +95,9 @@ def hashes(ids: Any, salt: int = 0) -> Array:
 
 
 class _Hashing:
-    """The hashes of strings, eight bytes at a time.
+    """Hash function of strings that processes eight bytes at a time.
 
-    Its arrays are reused from block to block, because new memory would cost half as much as the hashes.
+    Its arrays are reused from block to block, since allocation would cost half as much as the hashes.
     """
 
     def __init__(self, salt: int) -> None:
@@ -129,7 +134,7 @@ class _Hashing:
 
 
 def _mix(found: Array, words: Array, place: Array, size: Array, memory: Any) -> None:
-    """Mixes the eight bytes from each place on, or as many as there are (`size`), into what was found before."""
+    """Mix the eight bytes at each place, or fewer if `size` is smaller, into the hashes `found`."""
     word, skip = memory[:2]
     eight, more = (part.view(np.uint64) for part in memory[2:])
     np.right_shift(place, 3, out=word)
@@ -154,25 +159,25 @@ def _mix(found: Array, words: Array, place: Array, size: Array, memory: Any) -> 
 
 
 def one_chunk(ids: Any) -> Any:
-    """The same ids as one Arrow array."""
+    """Return ids as one Arrow array."""
     if not isinstance(ids, pa.ChunkedArray):
         return ids
     return ids.chunk(0) if ids.num_chunks == 1 else pa.concat_arrays([*ids.chunks, pa.array([], ids.type)])
 
 
 def order_in_groups(group: Array, ids: Any) -> Array:
-    """The order by group, and within a group by id, descending."""
+    """Return the row order by group (ascending) and by id within a group (descending)."""
     table = pa.table({"group": group, "id": written(ids)})
     return pc.sort_indices(table, sort_keys=[("group", "ascending"), ("id", "descending")]).to_numpy()
 
 
 def taken(ids: Any, rows: Array) -> Any:
-    """The ids of these rows as Arrow strings."""
+    """Return the ids of some rows as Arrow strings."""
     return written(one_chunk(ids).take(pa.array(rows)))
 
 
 def changes(ids: Any) -> Array:
-    """Whether each id but the first differs from the one before it."""
+    """Return whether each id differs from the previous one, for all rows but the first."""
     if are_encoded(ids):
         codes, size = numbers(ids)
         return codes[1:] != codes[:-1] if size > 1 else np.zeros(max(len(codes) - 1, 0), bool)

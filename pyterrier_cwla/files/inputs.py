@@ -1,4 +1,4 @@
-"""Runs and judgments as users hand them over: paths, tables, and several runs by name."""
+"""Runs and judgments in the forms that users pass them: paths, tables, and several runs by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..errors import BadRun
 
 
 def is_runs(runs: Any) -> bool:
-    """Whether this is a dict of runs by name, and not itself a run (scores by document by query)."""
+    """Return whether an object is a dict of runs by name; a single run can be a dict of dicts of scores."""
     if not isinstance(runs, Mapping):
         return False
     first = next(iter(runs.values()), None)
@@ -18,14 +18,14 @@ def is_runs(runs: Any) -> bool:
 
 
 def one_run(run: Any) -> Any:
-    """What is one run, and not runs by name."""
+    """Return one run, read from its file if it is a path; raise BadRun for several runs by name."""
     if is_runs(run):
         raise BadRun(f"this takes one run, and was given {len(run):,} by name: give one of them.")
     return loaded(run, "run")
 
 
 def loaded(data: Any, what: str) -> Any:
-    """A table from a path; anything else as it is."""
+    """Return the table in a file of runs or judgments (`what` is "run" or "qrels"); other objects unchanged."""
     if isinstance(data, str | Path):
         from .formats import read_qrels, read_run
 
@@ -34,7 +34,7 @@ def loaded(data: Any, what: str) -> Any:
 
 
 class RunNames:
-    """The names of runs and the places where the runs are."""
+    """Names of runs with their files, to find two runs of the same name."""
 
     def __init__(self) -> None:
         self._places: dict[str, str] = {}
@@ -50,6 +50,7 @@ class RunNames:
         )
 
     def add(self, run: str, place: str) -> None:
+        """Add a run; raise BadRun if another run has this name."""
         self.check(run, place)
         self._places[run] = place
 

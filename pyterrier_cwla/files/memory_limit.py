@@ -1,4 +1,4 @@
-"""How large a file may be that is read whole, once it is unpacked: as large as memory has room for, or as one says."""
+"""Memory limit for files that are read completely: by default the free memory, or an environment variable."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pyarrow as pa
 from ..errors import BadParameter, MalformedFile
 
 SETTING = "PYTERRIER_CWLA_READ_LIMIT"
-"""The environment variable that says how many bytes a file may have when it is read whole: ``8G``, ``500M``."""
+"""Environment variable with the largest number of bytes of a file that is read completely: ``8G``, ``500M``."""
 
 _BLOCK = 1 << 24
-_SMALL = 1 << 20  # bytes for which there is always room
+_SMALL = 1 << 20  # bytes that are always allowed
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-_UNKNOWN = 4 << 30  # bytes that are taken to be free where the system does not say it
-_CGROUPS = (  # where containers are told what they may have, what they have, and what that counts
+_UNKNOWN = 4 << 30  # bytes of free memory to assume if the system does not report it
+_CGROUPS = (  # files with the memory limit, the usage, and the statistics of a container
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat"),
     ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes",
      "/sys/fs/cgroup/memory/memory.stat"),
@@ -26,26 +26,35 @@ _CGROUPS = (  # where containers are told what they may have, what they have, an
 
 
 class NoRoom(MalformedFile):
-    """A file that is larger than may be read whole."""
+    """A file exceeds the memory limit."""
 
 
 def check_file(path: str) -> int:
-    """The bytes of a file. Pipes and devices, which cannot be read twice, or never end, raise MalformedFile."""
+    """Return the size of a file in bytes; raise MalformedFile for pipes and devices, which cannot be read twice."""
     found = os.stat(path)
     if stat.S_ISDIR(found.st_mode):
         raise MalformedFile(f"{path}: Is a directory")
     if not stat.S_ISREG(found.st_mode):
-        raise MalformedFile(f"{path}: no regular file but a pipe or a device: save what it gives to a file first.")
+        raise MalformedFile(f"{path}: no regular file but a pipe or a device: save its content to a file first.")
     return found.st_size
 
 
 def unpacked(path: str, packing: str | None = None, held: int = 3) -> bytes:
-    """What a file holds, plain or packed by ``gzip`` or ``zstd``.
+    """Return the content of a file.
 
-    ``held``: how often its content is in memory while it is made into rows.
+    Parameters
+    ----------
+    path : str
+        Path of the file.
+    packing : {"gzip", "zstd", None}, default=None
+        Compression of the file.
+    held : int, default=3
+        Number of copies of the content in memory while it is parsed.
 
-    Raises MalformedFile for what is no regular file, and for more than there is room for: the file is then not read
-    any further.
+    Raises
+    ------
+    MalformedFile
+        If the file is not a regular file, or if its content exceeds the memory limit; reading then stops.
     """
     check_room(path, check_file(path), held)
     with pa.input_stream(path, compression=packing) as stream:
@@ -61,7 +70,7 @@ def unpacked(path: str, packing: str | None = None, held: int = 3) -> bytes:
 
 
 def check_room(path: str, size: int, held: int = 3) -> None:
-    """Raises NoRoom, a MalformedFile, where there are more bytes than may be."""
+    """Raise NoRoom, a MalformedFile, if a content of `size` bytes exceeds the memory limit."""
     if not has_room(size, held):
         raise NoRoom(
             f"{path}: {_said(size)} or more once it is unpacked (the file has {_said(os.path.getsize(path))}), and one"
@@ -71,19 +80,19 @@ def check_room(path: str, size: int, held: int = 3) -> None:
 
 
 def refuse_beyond_memory(size: int, what: str) -> None:
-    """Raises BadParameter where an array of so many bytes, and a copy of it, do not fit into free memory."""
+    """Raise BadParameter if an array of `size` bytes and a copy of it do not fit into free memory."""
     if size > _SMALL and 2 * size > (there := free()):
         least = _said(min(2 * size, 1 << 60))
         raise BadParameter(f"{what} take at least {least} of memory, and {_said(there)} are free: give a lower number.")
 
 
 def has_room(size: int, held: int = 3) -> bool:
-    """Whether there may be so many bytes."""
+    """Return whether a content of `size` bytes is within the memory limit."""
     return size <= _SMALL or size <= most(held)
 
 
 def most(held: int = 3) -> int:
-    """How many bytes a file may have: what ``SETTING`` says, or else as fits in free memory this many times."""
+    """Return the memory limit in bytes: the value of ``SETTING``, or the free memory divided by `held`."""
     text = os.environ.get(SETTING, "").strip()
     if not text:
         return free() // held
@@ -94,7 +103,7 @@ def most(held: int = 3) -> int:
 
 
 def free() -> int:
-    """Bytes of memory that a process here may still take, in a container or out of it."""
+    """Return the free memory in bytes, including the limits of containers."""
     found = [_free_of(*paths) for paths in _CGROUPS]
     found.append(_numbers("/proc/meminfo").get("MemAvailable:", 0) << 10)
     known = [size for size in found if size]
@@ -107,7 +116,7 @@ def free() -> int:
 
 
 def _free_of(limit: str, usage: str, details: str) -> int:
-    """What a cgroup has left, the pages of files that it can drop among it; 0 where it has no limit."""
+    """Return the free memory of a cgroup, including droppable file pages; 0 without a limit."""
     try:
         allowed, taken = int(Path(limit).read_text()), int(Path(usage).read_text())
     except (OSError, ValueError):
@@ -117,7 +126,7 @@ def _free_of(limit: str, usage: str, details: str) -> int:
 
 
 def _numbers(path: str) -> dict[str, int]:
-    """The first number of each line by the word before it."""
+    """Return the first number of each line by the word before it."""
     try:
         lines = [line.split() for line in Path(path).read_text().splitlines()]
     except OSError:
@@ -133,5 +142,5 @@ def _said(size: int) -> str:
 
 
 def limit_for(size: int) -> str:
-    """The setting that leaves twice the room for so many bytes, as an error names it."""
+    """Return a setting with a limit of twice `size` bytes, for error messages."""
     return f"{SETTING}={-(-2 * size // _UNITS['G'])}G"

@@ -1,4 +1,4 @@
-"""Keys of 64 bits for pairs of query and document, by which repeated pairs are found."""
+"""64-bit keys of pairs of query and document, to find repeated pairs."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _OF_QUERY = np.uint64(0xD6E8FEB86659FD93)
 
 
 def of_queries(numbers: Array) -> Array:
-    """What the number of a query adds to the hash of a document to make the key of the pair."""
+    """Return the summands of queries in the keys of pairs; a key is this plus the hash of the document."""
     return numbers.astype(np.uint64) * _OF_QUERY
 
 
 def pieces(starts: Array, size: int, within: slice = slice(None)) -> Iterator[slice]:
-    """The groups of rows that begin at `starts`, as many at a time as have about `size` rows."""
+    """Yield slices of groups with about `size` rows each; `starts` are the first rows of the groups."""
     first, last, _ = within.indices(len(starts))
     ends = np.flatnonzero(np.diff(starts[first:last] // size)) + first + 1
     return (slice(a, b) for a, b in pairwise([first, *ends.tolist(), last] if last > first else []))
 
 
 def first_repeat(documents: Any, starts: Array) -> int | None:
-    """The first row whose document stands earlier in the same group of rows."""
+    """Return the first row whose document occurs earlier in the same group, or None."""
     bounds = np.append(starts, len(documents))
     sizes, added = np.diff(bounds), of_queries(np.arange(len(starts)))
     hashed = id_columns.hashing(documents)
@@ -46,7 +46,7 @@ def first_repeat(documents: Any, starts: Array) -> int | None:
 
 
 def may_repeat(keys: Array) -> bool:
-    """Whether two of these keys may be equal. Halves of them, which differ as a rule, are sorted faster."""
+    """Return whether two keys may be equal; the upper halves usually differ and are faster to sort."""
     return not (_all_differ(keys.view(np.uint32)[1::2]) or _all_differ(keys))
 
 
@@ -56,7 +56,7 @@ def _all_differ(keys: Array) -> bool:
 
 
 def repeated(keys: Array, documents: Any, query: Array) -> int | None:
-    """The first row that has the query and the document of an earlier row: of rows of equal keys, by their ids."""
+    """Return the first row with the query and document of an earlier row; rows of equal keys are compared by id."""
     rows = np.flatnonzero(pd.Series(keys).duplicated(keep=False))
     document = id_columns.taken(documents, rows).dictionary_encode().indices.to_numpy()
     again = pd.DataFrame({"document": document, "query": query[rows]}).duplicated()
@@ -64,7 +64,17 @@ def repeated(keys: Array, documents: Any, query: Array) -> int | None:
 
 
 class PairKeys:
-    """The keys of all judged pairs, by a hash function under which different pairs have different keys."""
+    """Keys of all judged pairs, from a hash function without collisions among these pairs.
+
+    Attributes
+    ----------
+    keys : ndarray of uint64, shape (n_pairs,)
+        Keys of the pairs.
+    salt : int
+        Salt of the hash function.
+    repeat : int or None
+        First row with the pair of an earlier row.
+    """
 
     def __init__(self, documents: Any, query: Array) -> None:
         self.repeat: int | None = None

@@ -1,4 +1,4 @@
-"""Read tables of Parquet files; errors name the row."""
+"""Readers of tables in Parquet files; errors name the row."""
 
 from collections.abc import Collection, Mapping
 from functools import partial
@@ -15,6 +15,7 @@ from .table_kinds import TYPES, Kind, grades, is_text, one_of_each
 
 
 def parquet_table(path: str, kind: Kind) -> pa.Table:
+    """Return the columns of a kind of table from a Parquet file."""
     file = open_parquet(path)
     found = columns_of(path, file.schema_arrow, kind)
     check_parquet(path, file, names_in(found))
@@ -24,7 +25,7 @@ def parquet_table(path: str, kind: Kind) -> pa.Table:
 
 
 def open_parquet(path: str, **options: Any) -> pa.parquet.ParquetFile:
-    """A Parquet file, of which is checked what can be: its pages where they have sums, and the number of its rows."""
+    """Open a Parquet file with verification of page checksums, and check its number of rows."""
     try:
         file = pa.parquet.ParquetFile(path, page_checksum_verification=True, **options)
         file.schema_arrow.names  # noqa: B018
@@ -38,7 +39,7 @@ def open_parquet(path: str, **options: Any) -> pa.parquet.ParquetFile:
 
 
 def columns_of(path: str, schema: pa.Schema, kind: Kind) -> dict[str, list[str]]:
-    """What the file calls each of our columns."""
+    """Return the names in the file of each column of the kind; raise MalformedFile if a column is missing."""
     found: dict[str, list[str]] = {}
     types = {name: [field.type for field in schema if field.name == name] for name in schema.names}
     for name, column in kind.names.items():
@@ -62,12 +63,24 @@ def columns_of(path: str, schema: pa.Schema, kind: Kind) -> dict[str, list[str]]
 
 
 def names_in(found: Mapping[str, Collection[str]]) -> list[str]:
-    """What the file calls all these columns."""
+    """Return all names in the file of some columns."""
     return [name for names in found.values() for name in names]
 
 
 def converted(path: str, column: str, values: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """A column of a Parquet file, and what it is called there, as ours; large integers as near as numbers come."""
+    """Return a column of a Parquet file in the type of the package; large integers become the nearest float.
+
+    Parameters
+    ----------
+    path : str
+        Path of the file, for error messages.
+    column : str
+        Name of the column in the package.
+    values : ChunkedArray
+        Values of the column.
+    name : str
+        Name of the column in the file.
+    """
     kind = TYPES[column]
     if kind != pa.string():
         if not (are_real(values.type) or is_text(values.type)):
@@ -88,9 +101,9 @@ def converted(path: str, column: str, values: pa.ChunkedArray, name: str) -> pa.
 
 
 def check_parquet(path: str, file: pa.parquet.ParquetFile, names: list[str]) -> None:
-    """Raises MalformedFile where there is no room for these columns, by what the file says of them.
+    """Raise MalformedFile if columns exceed the memory limit, by an estimate from the metadata.
 
-    A dictionary holds a long text once that may stand in each of a thousand million rows.
+    A dictionary contains a text once, even if it occurs in 10⁹ rows.
     """
     groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
     size = sum(group.total_byte_size + 8 * len(names) * group.num_rows for group in groups)
@@ -109,9 +122,10 @@ def check_parquet(path: str, file: pa.parquet.ParquetFile, names: list[str]) -> 
 
 
 def _is_long(kind: pa.DataType) -> bool:
-    """Whether one value may take many bytes."""
+    """Return whether one value may take many bytes."""
     return is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
 
 
 def in_parquet(path: str, row: int) -> str:
+    """Return the place of a row, for error messages."""
     return f"{path}: row {row + 1}"

@@ -1,4 +1,4 @@
-"""Real numbers of any type as NumPy arrays: what is one, and the first value that is none."""
+"""Conversion of columns of real numbers of any type to NumPy arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 from ..errors import shown
 
 Array = np.ndarray
-_TIMES = np.datetime64 | np.timedelta64  # the second of which NumPy counts among the integers
+_TIMES = np.datetime64 | np.timedelta64  # NumPy counts timedelta64 among the integers
 
 
 _REAL_TYPES = (
@@ -23,7 +23,17 @@ _REAL_TYPES = (
 
 
 class NotReal(TypeError):
-    """A value that is no real number, and its row; the text continues "must be numbers, and "."""
+    """A value is not a real number.
+
+    The message continues the sentence "must be numbers, and ".
+
+    Attributes
+    ----------
+    row : int
+        Row of the value.
+    is_text : bool
+        Whether the value is text.
+    """
 
     def __init__(self, value: Any, row: int, what: str | None = None) -> None:
         value = value.item() if isinstance(value, np.str_ | np.bytes_) else value
@@ -35,10 +45,13 @@ class NotReal(TypeError):
 def reals(values: Any) -> Array:
     """Return a column of real numbers as a NumPy array of one dimension.
 
-    Integers and floats stay what they are, truth values become integers. Other real numbers (Decimal, Fraction) become
-    the nearest float, None and pd.NA become NaN.
+    Integers and floats keep their types, and booleans become integers. Other real numbers (Decimal, Fraction) become
+    the nearest float; None and pd.NA become NaN.
 
-    Raises NotReal for the first value that is something else: text, a complex number, a time, a list.
+    Raises
+    ------
+    NotReal
+        If a value is something else, such as text, a complex number, a time or a list.
     """
     if isinstance(values, pa.Array | pa.ChunkedArray):
         values = plain(values)
@@ -59,20 +72,23 @@ def reals(values: Any) -> Array:
 
 
 def are_real(kind: pa.DataType) -> bool:
-    """Whether a column of this type of Arrow's holds real numbers, or nothing."""
+    """Return whether an Arrow type is one of real numbers, or null."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return any(is_one(kind) for is_one in _REAL_TYPES)
 
 
 def plain(values: Any) -> Any:
-    """An Arrow column without a dictionary, and decimals as the nearest floats, which Arrow's own cast may miss."""
+    """Return an Arrow column without dictionary, and with decimals as the nearest floats.
+
+    Arrow's own cast of decimals does not always give the nearest float.
+    """
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     return values.cast(pa.string()).cast(pa.float64()) if pa.types.is_decimal(values.type) else values
 
 
 def _as_array(values: Any) -> Array:
-    if str(getattr(values, "dtype", "")) in ("Int128", "UInt128"):  # of polars; NumPy has no such integers
+    if str(getattr(values, "dtype", "")) in ("Int128", "UInt128"):  # types of polars that NumPy does not have
         values = values.cast(float)
     try:
         return values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)

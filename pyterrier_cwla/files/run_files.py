@@ -1,4 +1,4 @@
-"""Where rows come from: files and datasets of runs, cut into parts that are read one after the other."""
+"""Files and datasets of runs, divided into parts that are read one after the other."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from .table_kinds import RUN, TYPES, one_of_each
 from .text_tables import in_text, refuse_text, single_spaced, split, unmarked
 
 ROWS = 1 << 21
-"""About so many rows of a Parquet file are read at a time."""
+"""Approximate number of rows of a Parquet file that are read at a time."""
 _BUFFER = 1 << 20  # bytes
 BLOCK = 32 << 20
-"""So many bytes of text are read at a time; no line may be longer."""
+"""Number of bytes of text that are read at a time, and the longest line."""
 EXTRAS = ("doc_length", "duplicate_of")
 _SUFFIXES = {".gz", ".zst", ".parquet", ".txt", ".run", ".trec", ".res", ".results", ".tsv", ".out"}
 _NAMED_RUNS = replace(RUN, names=RUN.names | {"run": "run"})
@@ -41,26 +41,33 @@ _TOPICS = replace(RUN, fields={field: column if column == "query_id" else "" for
 
 @dataclass(frozen=True)
 class Part(ABC):
-    """Some rows of a file. It can be pickled: it says where the rows are, and has none of them."""
+    """Range of rows of a file, without the rows themselves. Parts can be pickled.
+
+    Attributes
+    ----------
+    path : str
+        Path of the file.
+    run : str or None
+        Name of the run; None if the column ``run`` names the run of each row.
+    """
 
     path: str
     run: str | None
-    """The run that the rows are of; None where their column ``run`` says it."""
 
     @property
     @abstractmethod
     def is_small(self) -> bool:
-        """Whether there are few enough rows to be read at once."""
+        """Whether the rows can be read at once."""
 
     @abstractmethod
     def ids(self) -> Iterator[pa.Table]:
-        """The columns run and query_id alone, as many rows at a time as ``tables`` has."""
+        """Yield tables of the columns run and query_id, with the same rows as ``tables``."""
 
     @abstractmethod
     def tables(self, extras: Collection[str] = EXTRAS) -> Iterator[pa.Table]:
-        """The columns run, query_id, doc_id, score, and those of ``extras`` that there are.
+        """Yield tables of the columns run, query_id, doc_id, score, and the existing ones of `extras`.
 
-        Ids are strings, or dictionaries of strings where the file has it so.
+        Ids are strings, or dictionaries of strings if the file has dictionaries.
         """
 
     def _named(self, table: pa.Table) -> pa.Table:
@@ -73,24 +80,35 @@ class Part(ABC):
 
 @dataclass(frozen=True)
 class Source:
-    """A run in files; or several, where the rows' column ``run`` (or the folders, run=NAME) names them."""
+    """A run in files, or several runs that a column ``run`` or folders ``run=NAME`` name.
+
+    Attributes
+    ----------
+    name : str or None
+        Name of the run; None if the rows name several runs.
+    parts : tuple of Part
+        Parts of the files, in order.
+    path : str
+        Path of the file or folder.
+    paths : tuple of str
+        Paths of all files, including files without rows.
+    seen : tuple of (int, int)
+        Size and modification time of each file when it was divided into parts.
+    """
 
     name: str | None
-    """The run's name; None where the rows name several."""
     parts: tuple[Part, ...]
     path: str
     paths: tuple[str, ...]
-    """The files, those without rows among them."""
     seen: tuple[tuple[int, int], ...]
-    """Their state before they were cut into parts."""
 
     @property
     def is_small(self) -> bool:
-        """Whether this is one run, in one file, that is best read whole."""
+        """Whether this is one run in one small file, which is read completely."""
         return self.name is not None and len(self.parts) == 1 and self.parts[0].is_small
 
     def digest(self) -> str:
-        """A hash (SHA-256) of what the files hold, whatever they are called."""
+        """Return a hash (SHA-256) of the contents of the files, independent of their names."""
         whole = hashlib.sha256()
         for path in self.paths:
             with _opened(path), open(path, "rb") as file:
@@ -98,13 +116,13 @@ class Source:
         return whole.hexdigest()
 
     def check_unchanged(self) -> None:
-        """Raises MalformedFile where a file is another than when it was cut into parts."""
+        """Raise MalformedFile if a file has changed since it was divided into parts."""
         if _state(self.paths) != self.seen:
             raise MalformedFile(f"{self}: a file has changed since the start. Evaluate it again.")
 
     @property
     def empty(self) -> MalformedFile:
-        """What is wrong where there are no rows."""
+        """Error for a source without rows."""
         return MalformedFile(f"{self}: empty; there are no rows in it.")
 
     def __str__(self) -> str:
@@ -112,7 +130,7 @@ class Source:
 
 
 def _state(paths: Iterable[str]) -> tuple[tuple[int, int], ...]:
-    """The size of each file, and when it was changed last."""
+    """Return the size and the modification time of each file."""
     states = []
     for path in paths:
         with _opened(path):
@@ -122,14 +140,26 @@ def _state(paths: Iterable[str]) -> tuple[tuple[int, int], ...]:
 
 
 def sources(runs: Any) -> list[Source]:
-    """Where the rows of runs are: ``runs`` is a path, a dict of paths by the runs' names, or several paths.
+    """Return the sources of runs in files; only metadata are read.
 
-    A file is a run, and called as the file is without suffixes; so is a folder whose name ends in .parquet, with all
-    the files that are in it. Any other folder holds runs. Where Parquet has a column ``run``, or folders run=NAME, that
-    names the runs; a dict's name is that of the run where they name but one. Nothing else is read but what a file says
-    of itself.
+    Parameters
+    ----------
+    runs : path, iterable of paths, or dict of paths by run name
+        A file is a run; its name without suffixes is the name of the run. A folder whose name ends in .parquet is a
+        run that consists of all its files. Any other folder contains runs. A column ``run`` in Parquet files, or
+        folders ``run=NAME``, name the runs instead. A name in a dict replaces them if they name only one run.
 
-    Raises MalformedFile for what is no run, and BadRun where two have one name.
+    Returns
+    -------
+    list of Source
+        One source per file or dataset.
+
+    Raises
+    ------
+    MalformedFile
+        If a file is not a run.
+    BadRun
+        If two runs have the same name, or if there is no run.
     """
     if isinstance(runs, Mapping):
         found = [_called(name, _source(_one_path(path, name), name)) for name, path in runs.items()]
@@ -142,7 +172,7 @@ def sources(runs: Any) -> list[Source]:
 
 
 def _called(name: str, source: Source) -> Source:
-    """The same under this name, where all rows are of one run, whatever they call it."""
+    """Return the source under the given name if all its rows belong to one run, else unchanged."""
     if source.name is not None:
         return source
     names: set[str] = set()
@@ -162,20 +192,20 @@ def _one_path(path: Any, name: str) -> str:
 
 
 def are_paths(runs: Any) -> bool:
-    """Whether this is a path, or a list of paths."""
+    """Return whether `runs` is a path or a list of paths."""
     if isinstance(runs, list | tuple):
         return bool(runs) and all(isinstance(path, str | os.PathLike) for path in runs)
     return isinstance(runs, str | os.PathLike)
 
 
 def sources_of(runs: Any) -> list[Source]:
-    """The same, but what is one run without a name of its own is called "run", as a frame is."""
+    """Return the sources of runs as :func:`sources` does, with the name "run" for a single path to a run."""
     one = isinstance(runs, str | os.PathLike) and not _holds_runs(Path(runs))
     return [_source(os.fsdecode(runs), "run")] if one else sources(runs)
 
 
 def named_runs(paths: Iterable[Path]) -> dict[str, Path]:
-    """The runs at these places by name: the file's name without suffixes, or its path where two would have the same."""
+    """Return runs by name: the name of the file without suffixes, or its path if two names would be equal."""
     found: dict[Path, None] = {}
     for path in paths:
         if not path.exists():
@@ -244,24 +274,23 @@ def _parts(path: str, name: str, folder: str | None = None) -> list[Part]:
 
 @contextmanager
 def _opened(path: str) -> Iterator[None]:
-    """Names the file where it cannot be read."""
+    """Raise MalformedFile with the name of the file if it cannot be read."""
     try:
         yield
     except (OSError, pa.ArrowException) as error:
         raise MalformedFile(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 
 
-# ---- Parquet
-
-
 @dataclass(frozen=True)
 class _RowGroups(Part):
+    """Row groups of a Parquet file."""
+
     row_groups: tuple[int, ...]
     rows: int
     before: int
-    """Rows of the file before these."""
+    """Number of rows of the file before these."""
     encoded: tuple[str, ...]
-    """The columns that are read as numbers of a dictionary, as the file calls them."""
+    """Columns, by their names in the file, that are read as dictionary codes."""
 
     @property
     def is_small(self) -> bool:
@@ -298,7 +327,7 @@ class _RowGroups(Part):
         return values if encoded else converted(self.path, column, values, name)
 
     def _check_room(self, metadata: pa.parquet.FileMetaData, texts: list[str]) -> None:
-        """A dictionary holds a long text once that may stand in each row of a table."""
+        """Raise MalformedFile if texts exceed the memory limit once they are repeated from dictionaries."""
         groups = [metadata.row_group(group) for group in self.row_groups]
         if has_room(sum(len(texts) * group.total_byte_size * group.num_rows for group in groups), held=2):
             return
@@ -312,7 +341,7 @@ class _RowGroups(Part):
             raise MalformedFile(
                 f"{self.path}: {min(self.rows, ROWS):,} rows, which are read at a time, may take {size:,} bytes once"
                 f" they are unpacked, and there is no room for them. Set another limit, such as"
-                f" {limit_for(size)}, or write the ids shorter."
+                f" {limit_for(size)}, or shorten the ids."
             )
 
     def _raw(self, file: pa.parquet.ParquetFile, names: list[str]) -> Iterator[pa.Table]:
@@ -321,7 +350,7 @@ class _RowGroups(Part):
                 yield pa.Table.from_batches([batch])
             return
         sizes = [file.metadata.row_group(group).num_rows for group in self.row_groups]
-        for groups in _together(self.row_groups, sizes, ROWS // 4):  # their dictionaries have to be merged
+        for groups in _together(self.row_groups, sizes, ROWS // 4):  # their dictionaries are merged, which is slow
             yield file.read_row_groups(groups, names, use_threads=False)
 
     @property
@@ -349,7 +378,7 @@ def _parquet_parts(path: str, name: str, folder: str | None) -> Iterator[Part]:
 
 
 def _together(groups: Sequence[int], sizes: Sequence[int], most: int) -> Iterator[tuple[int, ...]]:
-    """Row groups in order, as many at a time as have no more rows than that, or one that has."""
+    """Yield consecutive row groups with at most `most` rows together, or single larger ones."""
     some_groups: list[int] = []
     rows = 0
     for group, size in zip(groups, sizes, strict=True):
@@ -367,25 +396,24 @@ def _columns(path: str, schema: pa.Schema, run: str | None, wanted: Collection[s
 
 
 def _comes_often(file: pa.parquet.ParquetFile, name: str) -> bool:
-    """Whether ids come so often that it pays to read them as numbers of a dictionary.
+    """Return whether ids repeat so often that dictionary codes are faster than strings.
 
-    Where nearly every row has another, making the dictionary costs more than the strings.
+    If nearly all ids differ, building the dictionary costs more than reading strings.
     """
-    next(
-        file.iter_batches(1, [0], [name], use_threads=False), None
-    )  # a broken file is an error here, and a crash below
+    # A broken file raises an error here; without this read, it would crash the process below.
+    next(file.iter_batches(1, [0], [name], use_threads=False), None)
     leaves = [file.metadata.schema.column(place).path for place in range(file.metadata.num_columns)]
     chunk = file.metadata.row_group(0).column(leaves.index(name))
     try:
         known = chunk.statistics is not None and chunk.statistics.has_min_max
         longest = max(len(chunk.statistics.min), len(chunk.statistics.max)) if known else 6
-    except UnicodeDecodeError:  # of a letter that was cut
+    except UnicodeDecodeError:  # statistics may be truncated within a character
         longest = 6
     return chunk.has_dictionary_page and 2 * chunk.total_uncompressed_size < (4 + longest) * chunk.num_values
 
 
 def _validate(table: pa.Table) -> None:
-    """As Arrow validates, but for dictionaries, whose numbers cost most of the time."""
+    """Validate columns as Arrow does, with a faster check of dictionary codes."""
     for column in table.columns:
         if not id_columns.are_encoded(column):
             column.validate(full=True)
@@ -398,7 +426,7 @@ def _validate(table: pa.Table) -> None:
 
 
 def _has_holes(table: pa.Table) -> bool:
-    """Whether something may be missing; infinite scores may cancel out and look so."""
+    """Return whether values may be missing; a sum of infinite scores of both signs is also NaN."""
     if "score" in table.column_names and math.isnan(pc.sum(table["score"]).as_py() or 0.0):
         return True
     return any(column.null_count for column in table.columns)
@@ -408,15 +436,13 @@ def _in_rows(path: str, before: int, row: int) -> str:
     return in_parquet(path, before + row)
 
 
-# ---- text
-
-
 @dataclass(frozen=True)
 class _Lines(Part):
+    """Lines of a text file, from the byte ``start`` to ``stop`` (None: end of the file)."""
+
     packing: str | None
     start: int
     stop: int | None
-    """The bytes that the lines are, from start to stop; None for the end of the file."""
 
     @property
     def is_small(self) -> bool:
@@ -464,7 +490,7 @@ class _Lines(Part):
                 yield rest
 
     def _lines_before(self) -> int:
-        """Lines of the file before these: counted only for an error."""
+        """Return the number of lines before this part, for error messages."""
         if not self.start:
             return 0
         return sum(_line_ends(data) for data in _Lines(self.path, None, None, 0, self.start)._blocks())
@@ -487,7 +513,7 @@ def _text_parts(path: str, name: str, packing: str | None) -> Iterator[Part]:
 
 
 def _line_end_before(file: Any, place: int, reach: int = 1 << 16) -> int:
-    """Where the last line that ends before a place in the file ends."""
+    """Return the end of the last line that ends before a place in the file."""
     while True:
         start = max(place - reach, 0)
         file.seek(start)
@@ -498,7 +524,7 @@ def _line_end_before(file: Any, place: int, reach: int = 1 << 16) -> int:
 
 
 def _last_line_end(data: bytes) -> int:
-    """Where the last line of these bytes ends; what comes after \\r at the very end decides, and is not known."""
+    """Return the end of the last line; a final carriage return is ignored, since a line feed may follow."""
     known = data.removesuffix(b"\r")
     return max(known.rfind(b"\n"), known.rfind(b"\r")) + 1
 

@@ -1,4 +1,4 @@
-"""Several columns for one thing, such as `label` and `relevance`: accepted if they are equal in every row."""
+"""Columns with the same meaning, such as `label` and `relevance`, which must be equal in every row."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ import pyarrow.compute as pc
 from ..errors import shown
 
 Named = tuple[str, Any]
-"""A column under the name that it has in the data: a pandas or polars Series, a list, or an Arrow array."""
+"""Name of a column in the data, and the column: a pandas or polars Series, a list, or an Arrow array."""
 
 
 def the_only(columns: Sequence[Named], refuse: Callable[[str, int], Exception]) -> Any:
-    """The first of these columns, if the others are equal to it.
+    """Return the first column, after checking that the other columns are equal to it.
 
-    `refuse` makes the error from a sentence on two columns that differ and the first row in which they do.
+    Parameters
+    ----------
+    columns : sequence of Named
+        Columns with the same meaning.
+    refuse : callable
+        Function that builds the error from a sentence about two columns and the first row in which they differ.
     """
     (name, column), *others = columns
     for other_name, other in others:
@@ -31,11 +36,11 @@ def the_only(columns: Sequence[Named], refuse: Callable[[str, int], Exception]) 
 
 
 def _first_difference(first: Any, second: Any) -> int | None:
-    """The first row in which two arrays differ; a missing value is equal to another missing value only."""
+    """Return the first row in which two arrays differ; missing values are equal only to missing values."""
     missing = [pc.is_null(array, nan_is_null=True) for array in (first, second)]
     try:
         same = pc.fill_null(pc.equal(first, second), False)
-    except pa.ArrowException:  # a number is never equal to a text
+    except pa.ArrowException:  # numbers and texts are never equal
         same = pa.repeat(False, len(first))
     same = pc.or_(same, pc.and_(*missing))
     row = pc.index(same, False).as_py()
@@ -43,12 +48,12 @@ def _first_difference(first: Any, second: Any) -> int | None:
 
 
 def _array(column: Any) -> Any:
-    """The column as Arrow: texts and numbers of one type each, whatever types they came in."""
+    """Return the column as an Arrow array with one type for texts and one for numbers."""
     try:
         if hasattr(column, "to_arrow"):
             column = column.to_arrow()
         array = column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column, from_pandas=True)
-    except (pa.ArrowException, TypeError, UnicodeEncodeError, OverflowError):  # values of several types, or odd ones
+    except (pa.ArrowException, TypeError, UnicodeEncodeError, OverflowError):  # mixed or unknown types
         array = pa.array([str(value).encode("utf-8", "backslashreplace").decode() for value in column])
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)

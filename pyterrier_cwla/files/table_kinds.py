@@ -1,4 +1,4 @@
-"""The kinds of tables in files: their fields in text, their columns in Parquet, and the types of these."""
+"""Kinds of tables in files: fields of text lines, column names in Parquet, and types."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -11,20 +11,30 @@ from ..errors import MalformedFile
 from .same_columns import the_only
 
 Place = Callable[[int], str]
-"""Where in the file a row of the table comes from, for error messages."""
+"""Function from a row of a table to its place in the file, for error messages."""
 
 
 @dataclass(frozen=True)
 class Kind:
+    """Kind of table, such as a run.
+
+    Attributes
+    ----------
+    fields : dict
+        Fields of a text line, each with its column, or "" if the field is not used.
+    names : dict
+        Column names in Parquet files and header lines, each with the column of the package. The names of the package
+        come first.
+    optional : tuple of str
+        Columns that may be missing or empty in Parquet files.
+    """
+
     fields: dict[str, str]
-    """The fields of a line of text and the column that each becomes: "" for those that nobody needs."""
     names: dict[str, str]
-    """The column names that Parquet files and header lines may use for our columns, ours first."""
     optional: tuple[str, ...] = ()
-    """Columns that Parquet files may lack, or leave empty."""
 
     def of(self, extras: Collection[str]) -> "Kind":
-        """The same with these optional columns alone."""
+        """Return the kind with only these optional columns."""
         names = {name: column for name, column in self.names.items() if column in extras or column not in self.optional}
         return replace(self, names=names)
 
@@ -64,17 +74,31 @@ DUPLICATES = Kind(
 
 
 def empty(path: str, kind: Kind) -> MalformedFile:
+    """Return the error for an empty file."""
     return MalformedFile(f"{path}: empty; expected lines of {expected(kind.fields)}")
 
 
 def expected(fields: dict[str, str]) -> str:
+    """Return the number and names of fields, for error messages."""
     return f"{len(fields)} fields ({' '.join(fields)})"
 
 
 def one_of_each(
     found: Mapping[str, Sequence[str]], table: pa.Table, convert: Callable[[str, Any, str], Any], place: Place
 ) -> pa.Table:
-    """Our columns from those of a file, which may have several for one thing if they are equal."""
+    """Return a table with one column per meaning; several columns of a file for one must be equal.
+
+    Parameters
+    ----------
+    found : dict
+        Names in the file for each column.
+    table : Table
+        Table with the names of the file.
+    convert : callable
+        Function of a column's name, its values, and its name in the file, that returns the values to keep.
+    place : callable
+        Function from a row to its place in the file, for error messages.
+    """
     columns: dict[str, Any] = {}
 
     def refuse(sentence: str, row: int) -> MalformedFile:
@@ -92,12 +116,13 @@ def one_of_each(
 
 
 def pair_in(table: pa.Table, row: int) -> str:
+    """Return the query and document of a row, for error messages."""
     names = {"query_id": "query", "doc_id": "document"}
     return ", ".join(f"{name} {table[c][row].as_py()!r}" for c, name in names.items() if c in table.column_names)
 
 
 def grades(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Grades as integers if all of them are whole, else as floats."""
+    """Return grades as integers if all are whole, else as floats."""
     with suppress(pa.ArrowException):
         return values.cast(pa.int64())
     floats = values.cast(pa.float64(), safe=not pa.types.is_integer(values.type))
@@ -107,6 +132,7 @@ def grades(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def is_text(kind: pa.DataType) -> bool:
+    """Return whether an Arrow type is one of strings, dictionary-encoded or not."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)

@@ -1,4 +1,4 @@
-"""Writes tables that come one after the other as one file: CSV, lines of JSON, or Parquet."""
+"""Writers of consecutive tables to one file: CSV, JSON lines, or Parquet."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import pyarrow as pa
 from ..errors import BadParameter, near
 from .atomic import written
 
-_ROWS_TOGETHER = 1 << 18  # of a row group
+_ROWS_TOGETHER = 1 << 18  # rows per row group
 
 
 def write_rows(tables: Iterable[pd.DataFrame], form: str, path: Path, origin: dict[str, Any]) -> None:
-    """Write the rows of all tables, which have the same columns, to one file, atomically.
+    """Write the rows of tables with the same columns to one file, atomically.
 
     Parameters
     ----------
     tables : iterable of DataFrame
-        Tables that come one after the other.
-    form : str
-        One of ``FORMATS``.
+        Tables in order.
+    form : {"csv", "jsonl", "parquet"}
+        Format of the file.
     path : Path
-        The file.
+        File to write.
     origin : dict
-        How the tables were computed; a Parquet file carries it with it.
+        Description of the computation, stored in the metadata of a Parquet file.
 
     Raises
     ------
@@ -47,12 +47,12 @@ def write_rows(tables: Iterable[pd.DataFrame], form: str, path: Path, origin: di
 
 
 def write_csv(table: pd.DataFrame, stream: IO[str], head: bool = True) -> None:
-    """Write a table as CSV, or its rows alone."""
+    """Write a table as CSV; without `head`, only its rows."""
     table.to_csv(stream, index=False, header=head, lineterminator="\n")
 
 
 def write_json_lines(table: pd.DataFrame, stream: IO[str], _: bool = True) -> None:
-    """Write a line of JSON for each row; numbers that are not finite become null."""
+    """Write one JSON object per row and line; numbers that are not finite become null."""
     table = table.replace([float("inf"), float("-inf")], float("nan"))
     if table.isna().any(axis=None):
         table = table.astype(object).where(table.notna(), None)
@@ -81,7 +81,7 @@ def _write_parquet(tables: Iterable[pd.DataFrame], place: Path, origin: dict[str
 
 
 def _gathered(tables: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    """The same rows in larger tables."""
+    """Yield the same rows in larger tables."""
     some: list[pd.DataFrame] = []
     for table in tables:
         some.append(table)

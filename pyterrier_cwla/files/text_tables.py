@@ -1,4 +1,4 @@
-"""Read tables of text: lines of fields between blanks, tabs or commas; errors name the line."""
+"""Readers of text tables with fields separated by blanks, tabs or commas; errors name the line."""
 
 import csv
 import re
@@ -15,14 +15,14 @@ import pyarrow.csv
 from ..errors import ARE_JUDGMENTS, IS_A_RUN, MalformedFile
 from .table_kinds import DUPLICATES, LENGTHS, QRELS, RUN, TYPES, Kind, empty, expected, grades, one_of_each
 
-_MARK = b"\xef\xbb\xbf"  # of UTF-8
+_MARK = b"\xef\xbb\xbf"  # byte order mark of UTF-8
 _HEXADECIMAL = (b"0x", b"0X")  # Arrow reads 0x10 as 16
 _FIELDS = re.compile(rb'(?:[^",]*|"(?:[^"]|"")*")(?:,(?:[^",]*|"(?:[^"]|"")*"))*')
 _WORDS_OF_TAG = re.compile(rb"(?<![^\r\n])((?:[^ \r\n]+ ){5}[^ \r\n]+) [^\r\n]*")
 
 
 def text_table(path: str, data: bytes, kind: Kind) -> tuple[pa.Table, bytes]:
-    """The table, and the bytes that its rows are lines of: the file without byte order mark and header."""
+    """Return the table, and the data of its rows: the file without byte order mark and header."""
     data = unmarked(path, data)
     fields, delimiter = kind.fields, " "
     if kind is LENGTHS or kind is DUPLICATES:
@@ -43,14 +43,14 @@ def text_table(path: str, data: bytes, kind: Kind) -> tuple[pa.Table, bytes]:
 
 
 def unmarked(path: str, data: bytes) -> bytes:
-    """What begins a file, without a byte order mark."""
+    """Return the beginning of a file without its byte order mark; raise MalformedFile for UTF-16."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise MalformedFile(f"{path}: not UTF-8 but UTF-16. Save it again as UTF-8.")
     return data.removeprefix(_MARK)
 
 
 def _without_header(path: str, data: bytes, kind: Kind) -> tuple[dict[str, str], str, bytes]:
-    """Fields in the order of the header, the delimiter, and the data with an empty line for the header."""
+    """Return fields in the order of the header, the delimiter, and the data with an empty line for the header."""
     data = re.sub(rb"(?<![^\r\n])[ \t\v\f]+(?=[\r\n]|\Z)", b"", data)
     first = re.search(rb"[^\r\n]+", data)
     if not first:
@@ -62,7 +62,7 @@ def _without_header(path: str, data: bytes, kind: Kind) -> tuple[dict[str, str],
     if "doc_id" not in known or "" in columns or len(known) != len(kind.fields):
         if known == {"doc_id"} and "" not in columns and len(columns) > 1:
             raise MalformedFile(
-                f"{path}: of the columns {', '.join(names)} each has ids of documents, and none values."
+                f"{path}: all columns ({', '.join(names)}) contain document ids; there is no column of values."
             )
         return kind.fields, delimiter, data
     fields = {name if names.index(name) == at else f"{name} ({at + 1})": columns[at] for at, name in enumerate(names)}
@@ -70,7 +70,7 @@ def _without_header(path: str, data: bytes, kind: Kind) -> tuple[dict[str, str],
 
 
 def _refuse_loose_quotes(path: str, data: bytes) -> None:
-    """A quotation mark without its other half makes one value of what follows, be it lines."""
+    """Raise MalformedFile for an unbalanced quotation mark, which would join all following lines to one value."""
     for number, line in enumerate(data.splitlines() if b'"' in data else (), 1):
         if b'"' in line and not _FIELDS.fullmatch(line):
             raise MalformedFile(
@@ -80,7 +80,7 @@ def _refuse_loose_quotes(path: str, data: bytes) -> None:
 
 
 def single_spaced(data: bytes) -> bytes:
-    """Every run of blanks as one space, and none at either end of a line, as a reader of CSV needs it."""
+    """Return text with single spaces between fields and none at the ends of lines, for a CSV reader."""
     if any(blank in data for blank in (b"\t", b"\v", b"\f")):
         data = data.translate(bytes.maketrans(b"\t\v\f", b"   "))
     data = data.strip(b" ")
@@ -93,7 +93,7 @@ def single_spaced(data: bytes) -> bytes:
 
 
 def _has_neighbouring_blanks(data: bytes, block: int = 1 << 18) -> bool:
-    """Whether a blank, tab or line end follows another: 7 ns a line, where a search for b"  " takes 25."""
+    """Return whether two blanks, tabs or line ends are adjacent; faster than a search for two spaces."""
     codes = np.frombuffer(data, np.uint8)
     for start in range(0, len(codes), block):
         blank = codes[start : start + block + 1] <= ord(" ")
@@ -103,9 +103,9 @@ def _has_neighbouring_blanks(data: bytes, block: int = 1 << 18) -> bool:
 
 
 def split(data: bytes, fields: dict[str, str], delimiter: str) -> pa.Table:
-    """The columns of lines of fields. What is rare is looked for only after all else failed.
+    """Return the columns of lines of fields.
 
-    Grades may be floats, and the tag of a run may have several words.
+    Rare forms are tried only after the common ones failed: grades that are floats, and tags of several words.
     """
     try:
         return _split_by_arrow(data, fields, delimiter, TYPES)
@@ -124,7 +124,7 @@ def _split_by_arrow(data: bytes, fields: dict[str, str], delimiter: str, types: 
     kinds = {field: types[column] for field, column in needed.items()}
     hexadecimal = any(mark in data for mark in _HEXADECIMAL)
     texts = [field for field, kind in kinds.items() if kind == pa.int64() and hexadecimal]
-    data = _MARK + data if data.startswith(_MARK) else data  # Arrow drops one, and none here is a mark
+    data = _MARK + data if data.startswith(_MARK) else data  # Arrow drops a leading mark, which is data here
     table = read_csv(data, delimiter, kinds | dict.fromkeys(texts, pa.string()), list(fields))
     for field in texts:
         if not pc.all(pc.match_substring_regex(table[field], "^-?[0-9]+$")).as_py():
@@ -137,10 +137,19 @@ def _split_by_arrow(data: bytes, fields: dict[str, str], delimiter: str, types: 
 def read_csv(
     data: bytes, delimiter: str, types: Mapping[str, pa.DataType], names: Sequence[str] | None = None
 ) -> pa.Table:
-    """Read columns of these types; only fields between commas may be quoted.
+    """Return columns of the given types.
 
-    Without ``names`` the first line has the names of the columns; then all columns are read, empty cells are null, and
-    quoted values may have several lines.
+    Parameters
+    ----------
+    data : bytes
+        Lines of text.
+    delimiter : str
+        Separator of fields. Only fields between commas may be quoted.
+    types : dict
+        Arrow types by name of column.
+    names : sequence of str, optional
+        Names of the columns. Without names, the first line has them, all columns are read, empty cells are null, and
+        quoted values may span several lines.
     """
     with_header, quote = names is None, '"' if delimiter == "," else False
     options = pa.csv.ReadOptions(column_names=names)
@@ -158,7 +167,7 @@ def read_csv(
     )
     try:
         return read(pa.BufferReader(data), options)
-    except pa.ArrowInvalid:  # perhaps of a line that is longer than a block
+    except pa.ArrowInvalid:  # a line may be longer than a block
         options.block_size = min(max(options.block_size, len(data)), 2**31 - 1)
         return read(pa.BufferReader(data), options)
 
@@ -166,9 +175,9 @@ def read_csv(
 def refuse_text(
     path: str, data: bytes, fields: dict[str, str], delimiter: str, error: Exception, before: int = 0
 ) -> NoReturn:
-    """Walks the lines in Python, now that something is known to be wrong, and raises at the first that is.
+    """Raise MalformedFile for the first malformed line, after a fast reader has failed with `error`.
 
-    ``before`` these there are so many others in the file.
+    `before` is the number of lines of the file before `data`.
     """
     first = True
     for number, line in enumerate(data.splitlines(), before + 1):
@@ -193,7 +202,7 @@ def refuse_text(
 
 
 def _if_swapped(cells: list[str], fields: dict[str, str]) -> str:
-    """A hint where the first line is one of the other kind."""
+    """Return a hint if runs and judgments are swapped."""
     if fields == QRELS.fields and len(cells) >= len(RUN.fields) and _reads_as(cells[4], pa.float64()):
         return f". {IS_A_RUN}"
     if "tag" in fields and len(cells) == len(QRELS.fields) and _reads_as(cells[3], pa.float64()):
@@ -202,7 +211,7 @@ def _if_swapped(cells: list[str], fields: dict[str, str]) -> str:
 
 
 def _cells(line: bytes, delimiter: str, errors: str = "strict", most: int | None = None) -> list[str]:
-    """The cells of a line. With ``most``, the last one is the rest of the line."""
+    """Return the cells of a line; with `most`, the last cell is the rest of the line."""
     if delimiter == " ":
         return [cell.decode(errors=errors) for cell in line.split(None, -1 if most is None else most - 1)]
     text = line.decode(errors=errors)
@@ -225,5 +234,6 @@ def _reads_as(cell: str, kind: pa.DataType) -> bool:
 
 
 def in_text(path: str, data: bytes, row: int, before: int = 0) -> str:
+    """Return the file and line of a row, for error messages."""
     numbers = (number for number, line in enumerate(data.splitlines(), before + 1) if line.strip())
     return f"{path}:{next(islice(numbers, row, None))}"
