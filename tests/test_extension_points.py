@@ -1,0 +1,110 @@
+"""Each place where the package is extended: these tests fail when a part of an extension is forgotten."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import pyterrier_cwla
+from pyterrier_cwla import studies
+from pyterrier_cwla.cli import app as command_line
+from pyterrier_cwla.cli.output_formats import _KINDS, Format
+from pyterrier_cwla.files import formats
+from pyterrier_cwla.measures.wrappers import MEASURES
+from tests.model import test_against_reference as against_reference
+from tests.support import reference
+from tests.support.strategies import BUILT_IN
+
+ROOT = Path(pyterrier_cwla.__file__).parents[1]
+TESTS = "\n".join(path.read_text() for path in (ROOT / "tests" / "measures").glob("test_*.py"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "cases"),
+    [("continuation", against_reference.CONTINUATIONS), ("aggregation", against_reference.AGGREGATIONS)],
+)
+def test_every_continuation_and_aggregation_is_compared_with_its_reference(kind, cases):
+    assert set(BUILT_IN[kind]) <= {name for name, _ in cases.values()}
+
+
+@pytest.mark.parametrize(("kind", "loops"), [("gain", reference.GAINS), ("effort", reference.EFFORTS)])
+def test_every_gain_and_effort_has_a_reference(kind, loops):
+    same = {"burges": "exponential", "given": "unit"}  # given: the efforts of arrays, without a formula
+    assert {same.get(name, name) for name in BUILT_IN[kind]} <= set(loops)
+
+
+def test_every_measure_is_tested():
+    untested = [name for name in MEASURES if not re.search(rf"\b{name}\b", TESTS)]
+    assert not untested
+
+
+def test_every_output_format_says_how_it_is_written():
+    assert set(_KINDS) == set(Format)
+    suffixes = [kind.suffix for kind in _KINDS.values()]
+    assert len(set(suffixes)) == len(suffixes)
+
+
+@pytest.mark.parametrize("form", [form for form in Format if form is not Format.table])
+def test_every_output_format_is_written(cli, tmp_path, form):
+    (tmp_path / "qrels.txt").write_text("1 0 a 1\n")
+    (tmp_path / "run.txt").write_text("1 Q0 a 1 2.5 x\n")
+    output = tmp_path / f"scores{_KINDS[form].suffix}"
+    code, _, told = cli("evaluate", tmp_path / "qrels.txt", tmp_path / "run.txt", "-m", "AP", "-o", output)
+    assert code == 0, told
+    others = [one for one in tmp_path.glob("scores*") if one != output]
+    assert not others
+    first = output.read_bytes()[:1]
+    assert {"csv": b"r", "jsonl": b"{", "parquet": b"P", "latex": b"%"}[form] == first
+
+
+def test_every_module_of_commands_is_loaded():
+    modules = {path.stem for path in Path(command_line.__file__).parent.glob("*_commands.py")}
+    assert modules == {f"{name}_commands" for name in command_line._MODULES}
+
+
+def packed_by(codec: str) -> Callable[[Path], None]:
+    def write(path: Path) -> None:
+        with pa.CompressedOutputStream(str(path), codec) as file:
+            file.write(b"1 Q0 a 1 2.5 x\n")
+
+    return write
+
+
+def write_parquet(path: Path) -> None:
+    pq.write_table(pa.table({"query_id": ["1"], "doc_id": ["a"], "score": [2.5]}), path)
+
+
+WRITERS = {"gzip": packed_by("gzip"), "zstd": packed_by("zstd"), "parquet": write_parquet}
+
+
+@pytest.mark.parametrize("packing", formats._MARKS)
+def test_every_file_format_is_read_by_its_suffix_and_by_its_content(tmp_path, packing):
+    suffix, mark = formats._MARKS[packing]
+    for name in (f"run{suffix}", "run"):
+        WRITERS[packing](tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(mark)
+        assert formats.read_run(tmp_path / name).select(["query_id", "doc_id", "score"]).to_pylist() == [
+            {"query_id": "1", "doc_id": "a", "score": 2.5}
+        ]
+
+
+@pytest.fixture(scope="module")
+def classes_of_studies():
+    text = "\n".join(path.read_text() for path in Path(studies.__file__).parent.rglob("*.py"))
+    return set(re.findall(r"^class (\w+)\(Study\)", text, re.M))
+
+
+def test_every_study_is_public(classes_of_studies):
+    assert classes_of_studies
+    assert classes_of_studies <= set(dir(studies))
+
+
+def test_every_study_is_in_the_guide(classes_of_studies):
+    """docs/studies.rst names the functions that return studies."""
+    guide = (ROOT / "docs" / "studies.rst").read_text()
+    returned = {name: getattr(getattr(studies, name), "__annotations__", {}).get("return") for name in dir(studies)}
+    assert classes_of_studies <= set(returned.values())
+    assert not [name for name, kind in returned.items() if kind in classes_of_studies and name not in guide]
