@@ -1,1 +1,1 @@
-"""Fuzzing: random files, measures and frames, each of which must be an error that helps, or what a slow reader reads."""
+"""Fuzzing: random inputs must give a CWLAError, or the same values as a slow reference implementation."""

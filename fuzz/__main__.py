@@ -1,4 +1,4 @@
-"""The command: ``python -m fuzz TARGET --inputs 1000000 --seed 0 [--guided]``."""
+"""Command ``python -m fuzz TARGET --inputs 1000000 --seed 0 [--guided]``."""
 
 from __future__ import annotations
 
@@ -23,25 +23,29 @@ TARGETS = (
     *("measures", "provider", "logs", "adapters", "calibration"),
 )
 HANG = 10.0  # seconds for one small input
-_SLOW = 1.0  # seconds of a processor
+_SLOW = 1.0  # seconds of CPU time
 _COUNTS = ("accepted", "wrong", "slow")
 _SHOWN = 20
 
 
 def main() -> None:
-    """Fuzzes a target, and prints a line for the table in results.rst."""
+    """Fuzz a target, and print a line for the table in results.rst."""
     options = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     options.add_argument("target", choices=TARGETS)
     options.add_argument("--inputs", type=int, default=1_000_000)
     options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--first", type=int, default=0, help="the number of the first input")
-    options.add_argument("--guided", action="store_true", help="let coverage guide the changes (atheris)")
-    options.add_argument("--seconds", type=int, default=0, help="of a guided run, instead of --inputs")
+    options.add_argument("--first", type=int, default=0, help="number of the first input")
+    options.add_argument("--guided", action="store_true", help="guide the changes by coverage (atheris)")
+    options.add_argument(
+        "--seconds", type=int, default=0, help="duration of a guided run in seconds, instead of --inputs"
+    )
     given = options.parse_args()
-    if hasattr(os, "sched_setaffinity"):  # threads that hand each other three lines take thrice as long
+    if hasattr(
+        os, "sched_setaffinity"
+    ):  # one core: on several, threads that exchange small chunks take three times as long
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     if given.guided:
-        context = multiprocessing.get_context("fork")  # libFuzzer ends its process without a word to Python
+        context = multiprocessing.get_context("fork")  # libFuzzer ends its process without cleanup by Python
         worker = context.Process(target=guided, args=(given.target, given.inputs, given.seed, given.seconds))
         worker.start()
         worker.join()
@@ -51,7 +55,7 @@ def main() -> None:
 
 
 def plainly(target: str, inputs: int, seed: int, first: int) -> None:
-    """All inputs in a process of its own, of which another takes its place where it crashes or hangs."""
+    """Test all inputs in a separate process, which is replaced after a crash or a hang."""
     began, context = time.perf_counter(), multiprocessing.get_context("fork")
     state = context.RawArray("q", [first, *(0 for _ in _COUNTS)])
     end, crashes, hangs, stopped = first + inputs, 0, 0, None
@@ -62,7 +66,7 @@ def plainly(target: str, inputs: int, seed: int, first: int) -> None:
         at = state[0]
         hung = worker.exitcode == -signal.SIGALRM
         if hung and stopped != at:
-            stopped = at  # once more: a process that somebody stops for a while is late, too
+            stopped = at  # repeat once: the process may have been suspended
         elif at < end:
             hangs, crashes = hangs + hung, crashes + (not hung)
             how = f"it took more than {HANG:g} s" if hung else f"the process ended with {worker.exitcode}"
@@ -79,12 +83,13 @@ def plainly(target: str, inputs: int, seed: int, first: int) -> None:
 
 
 def source(target: str, seed: int) -> Source:
+    """Return the inputs of a target."""
     module = import_module(f"fuzz.{target}")
     return Source(module.EXAMPLES, module.TOKENS, getattr(module, "grammar", None), seed)
 
 
 def _work(target: str, seed: int, end: int, state: Any) -> None:
-    """Counts in memory that outlives it: the number of the input, and _COUNTS."""
+    """Test inputs; the number of the current input and _COUNTS are in shared memory, which survives a crash."""
     warnings.simplefilter("ignore")
     one_input, inputs = import_module(f"fuzz.{target}").one_input, source(target, seed)
     seen: set[str] = set()
@@ -92,7 +97,7 @@ def _work(target: str, seed: int, end: int, state: Any) -> None:
     for at in range(state[0], end):
         state[0] = at
         data, clock = inputs[at], time.process_time()
-        signal.setitimer(signal.ITIMER_REAL, HANG)  # ends the process, whatever it is at
+        signal.setitimer(signal.ITIMER_REAL, HANG)  # ends the process when the time is up
         try:
             state[1] += one_input(data)
         except Exception as error:
@@ -108,7 +113,7 @@ def _work(target: str, seed: int, end: int, state: Any) -> None:
 
 
 def _show(at: int, data: bytes, error: Exception, seen: set[str]) -> None:
-    """Each kind of mistake once, by where it happened and how it begins."""
+    """Print each kind of error once, identified by its line and the beginning of its message."""
     frames = traceback.extract_tb(error.__traceback__)
     kind = f"{type(error).__name__} {frames[-1].filename}:{frames[-1].lineno} {str(error)[:40]}"
     if kind not in seen and len(seen) < _SHOWN:
@@ -118,9 +123,9 @@ def _show(at: int, data: bytes, error: Exception, seen: set[str]) -> None:
 
 
 def guided(target: str, inputs: int, seed: int, seconds: int) -> None:
-    """The same, with inputs that reach new branches of the package kept and changed further, by atheris.
+    """Fuzz with atheris, which keeps inputs that reach new branches of the package and changes them further.
 
-    An input that is wrong lies in the current folder afterwards.
+    atheris writes an input that fails to the current folder.
     """
     try:
         import atheris
@@ -128,7 +133,7 @@ def guided(target: str, inputs: int, seed: int, seconds: int) -> None:
         sys.exit("--guided needs atheris: python -m pip install atheris")
     for name in [name for name in sys.modules if name.split(".")[0] in ("pyterrier_cwla", "fuzz")]:
         if name not in ("fuzz", "fuzz.__main__", "fuzz.place"):
-            del sys.modules[name]  # to be imported anew, this time with its branches counted
+            del sys.modules[name]  # imported again below, with instrumented branches
     with atheris.instrument_imports(include=["pyterrier_cwla"]):
         module = import_module(f"fuzz.{target}")
     warnings.simplefilter("ignore")

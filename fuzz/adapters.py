@@ -1,4 +1,4 @@
-"""Tables of other people's logs: ``chiir24_log``, ``chiir24_ratings``, ``jiang_ratings`` and ``click_log`` read or refuse."""
+"""Published logs and ratings: ``chiir24_log``, ``chiir24_ratings``, ``jiang_ratings``, ``click_log`` read them or raise."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CELLS: dict[str, list[Any]] = {
 
 
 def one_input(data: bytes) -> bool:
-    """Whether one of them reads it."""
+    """Test one input; return whether at least one reader accepts it."""
     _FOLDER.mkdir(exist_ok=True)
     for name, content in zip(_NAMES, [*data.split(_CUT), *[b""] * 7], strict=False):
         (_FOLDER / name).write_bytes(content)
@@ -53,5 +53,5 @@ def one_input(data: bytes) -> bool:
     ]
     shown = result_of(lambda: click_log(usual))
     if not isinstance(shown, Exception) and len(shown.rows) > len(usual):
-        raise Wrong(f"{len(usual)} rows have become {len(shown.rows)}")
+        raise Wrong(f"{len(usual)} rows became {len(shown.rows)}")
     return any(not isinstance(one, Exception) for one in found)

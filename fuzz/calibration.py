@@ -1,4 +1,4 @@
-"""Calibrations as JSON: ``Calibration.load`` has what the file says, to the last value, or refuses it."""
+"""Calibrations as JSON: ``Calibration.load`` returns all values of the file, or raises an error."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TOKENS = [*(json.dumps(one).encode() for one in _ODD), b"NaN", b"Infinity", b"-I
 
 
 def grammar(rng: random.Random) -> bytes:
-    """A calibration in which a few values are others."""
+    """Return a calibration with a few changed values."""
     content = json.loads(rng.choice(EXAMPLES))
     for _ in range(rng.choice((0, 1, 1, 1, 2, 3))):
         keys: list[Any] = []
@@ -53,31 +53,31 @@ def grammar(rng: random.Random) -> bytes:
         elif choice < 0.6 and isinstance(place, int | float):
             parent[keys[-1]] = rng.choice((place + 1, place // 2, -place, place * 1000, place))
         else:
-            parent[keys[-1]] = deepcopy(rng.choice(_ODD))  # what is put in may be changed, too
+            parent[keys[-1]] = deepcopy(rng.choice(_ODD))  # a copy, because later changes may modify it
     return json.dumps(content).encode("utf-8", "surrogatepass")
 
 
 def one_input(data: bytes) -> bool:
-    """Whether it is a calibration."""
+    """Test one input; return whether it is a valid calibration."""
     path = scratch(data, "calibration.json")
     found = result_of(lambda: Calibration.load(path), str(path))
     if isinstance(found, Exception):
         return False
     content = json.loads(data.decode(), object_pairs_hook=_once)
     if found.as_dict() != content:
-        raise Wrong(f"read as {found.as_dict()!r:.300}, and is {content!r:.300}")
+        raise Wrong(f"returned {found.as_dict()!r:.300}, expected {content!r:.300}")
     if "<script>" in found._repr_html_() or not str(found):
-        raise Wrong("its page is not escaped")
+        raise Wrong("the HTML page is not escaped")
     result_of(lambda: str(found.measure(half_life=3, lengths={"d": 1})))
     bound = result_of(lambda: TBG(calibration=str(path)), str(path))
     if not isinstance(bound, BadParameter):
         for name, value in found.parameters().items():
             if bound.metric.C["half_life"] != value and name == "half_life":
-                raise Wrong(f"half_life={bound.metric.C['half_life']}, and is {value}")
+                raise Wrong(f"half_life={bound.metric.C['half_life']}, expected {value}")
     return True
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({name for name, _ in pairs}) < len(pairs):
-        raise Wrong("a name stands twice in an object")
+        raise Wrong("duplicate name in an object")
     return dict(pairs)

@@ -1,4 +1,4 @@
-"""Duplicates as text: ``read_duplicates`` reads what a reader of lines, headers and fields reads, or refuses both."""
+"""Text files of duplicates: ``read_duplicates`` and the slow reader return the same values, or both raise an error."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ TOKENS = [*NAMES, *texts.IDS, *texts.BLANKS, *texts.ENDS]
 
 
 def grammar(rng: random.Random) -> bytes:
+    """Return random duplicates."""
     return lengths.pairs(rng, NAMES, [*texts.IDS, b""])
 
 
 def one_input(data: bytes) -> bool:
-    """Whether it is duplicates."""
+    """Test one input; return whether it is valid duplicates."""
     return texts.read_alike(read_duplicates, lambda text: plain.pairs(text, "duplicates"), data)

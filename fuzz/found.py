@@ -1,4 +1,4 @@
-"""What a target finds wrong, and where it writes the file that a reader is to read."""
+"""Checks shared by the targets: input files, results and comparisons."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ SCRATCH = place.FOLDER
 
 
 class Wrong(AssertionError):
-    """An input with which something is not as it should be."""
+    """Failure of a check for an input."""
 
 
 def scratch(data: bytes, name: str = "input") -> Path:
-    """A file with this content; the same one every time."""
+    """Write the content to a file, always with the same path, and return its path."""
     path = SCRATCH / name
     with open(path, "wb") as file:
         file.write(data)
@@ -26,7 +26,7 @@ def scratch(data: bytes, name: str = "input") -> Path:
 
 
 def result_of(read: Callable[[], Any], mark: str = "") -> Any:
-    """What is read, or the error of ours, which must hold this text; any other error goes through."""
+    """Return the result of a reader, or its CWLAError, which must contain ``mark``; other errors propagate."""
     try:
         return read()
     except CWLAError as error:
@@ -36,13 +36,16 @@ def result_of(read: Callable[[], Any], mark: str = "") -> Any:
 
 
 def same(found: Any, slow: Any, what: str) -> bool:
-    """Whether something was read, and the same as slowly; an error where the other has none is wrong."""
+    """Compare a result with that of the slow reader and return whether the input is valid.
+
+    Raises Wrong if the values differ, or if only one of the two is an error.
+    """
     if isinstance(slow, CWLAError | ValueError):
         if not isinstance(found, Exception):
-            raise Wrong(f"{what}: read as {found!r:.300}, where it is to be refused: {slow}")
+            raise Wrong(f"{what}: returned {found!r:.300}, expected an error: {slow}")
         return False
     if isinstance(found, Exception):
-        raise Wrong(f"{what}: refused ({found!s:.300}), where it is {slow!r:.300}")
+        raise Wrong(f"{what}: raised an error ({found!s:.300}), expected {slow!r:.300}")
     if repr(found) != repr(slow):
-        raise Wrong(f"{what}: read as {found!r:.500}, and is {slow!r:.500}")
+        raise Wrong(f"{what}: returned {found!r:.500}, expected {slow!r:.500}")
     return True

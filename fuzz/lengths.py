@@ -1,4 +1,4 @@
-"""Lengths as text: ``read_lengths`` reads what a reader of lines, headers and fields reads, or refuses both."""
+"""Text files of lengths: ``read_lengths`` and the slow reader return the same values, or both raise an error."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ TOKENS = [*NAMES, *texts.IDS, *texts.NUMBERS, *texts.BLANKS, *texts.ENDS]
 
 
 def grammar(rng: random.Random) -> bytes:
+    """Return random lengths."""
     return pairs(rng, NAMES, texts.NUMBERS)
 
 
 def pairs(rng: random.Random, names: list[bytes], values: list[bytes]) -> bytes:
-    """Two columns, between tabs, commas or blanks, with a header or without."""
+    """Return two columns separated by tabs, commas or blanks, with or without a header."""
     delimiter = rng.choice((b"\t", b",", b" "))
     columns = [texts.IDS, values] if rng.random() < 0.8 else [values, texts.IDS]
     if delimiter == b" ":
@@ -44,5 +45,5 @@ def pairs(rng: random.Random, names: list[bytes], values: list[bytes]) -> bytes:
 
 
 def one_input(data: bytes) -> bool:
-    """Whether it is lengths."""
+    """Test one input; return whether it is valid lengths."""
     return texts.read_alike(read_lengths, lambda text: plain.pairs(text, "lengths"), data)

@@ -1,4 +1,4 @@
-"""Logs as CSV and TSV: ``InteractionLog.read`` has what the slow reader has, or refuses what that refuses."""
+"""Logs as CSV and TSV: ``InteractionLog.read`` and the slow reader return the same values, or both raise an error."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TOKENS = [*(name.encode() for name in _COLUMNS), b",", b"\t", b'"', *texts.NUMBE
 
 
 def grammar(rng: random.Random) -> bytes:
-    """A header, and lines that are mostly right."""
+    """Return a header and mostly valid rows."""
     columns = _COLUMNS[:6] + [name for name in _COLUMNS[6:] if rng.random() < 0.25]
     if rng.random() < 0.3:
         rng.shuffle(columns)
@@ -49,7 +49,7 @@ def grammar(rng: random.Random) -> bytes:
 
 
 def one_input(data: bytes) -> bool:
-    """Whether it is a log."""
+    """Test one input; return whether it is a valid log."""
     path = scratch(data)
     found = result_of(lambda: plain_logs.known(InteractionLog.read(path).rows), str(path))
     try:

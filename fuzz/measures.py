@@ -1,4 +1,4 @@
-"""The language of measures: a text is a measure with a stable name and the scores of the slow reference, or an error."""
+"""Texts of measures: valid ones have a stable name and the scores of the slow reference, all others are errors."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _ALIGNED = Aligned([_JUDGMENTS.rows(_RUN)])
 
 
 def one_input(data: bytes) -> bool:
-    """Whether it is a measure."""
+    """Test one input; return whether it is a valid measure."""
     text = data.decode("utf-8", "surrogateescape")
     try:
         measure = computed_here([text])[0]
@@ -85,7 +85,7 @@ def one_input(data: bytes) -> bool:
     if str(again) != name or again != measure or hash(again) != hash(measure):
         raise Wrong(f"{name!r} is read as {str(again)!r}")
     if len(data) % 16 == 0 and str(pickle.loads(pickle.dumps(measure))) != name:
-        raise Wrong(f"{name!r} is pickled as another")
+        raise Wrong(f"{name!r} changes when pickled")
     try:
         with _ALIGNED.forgetting():
             found = CWLAEvaluator([measure], _JUDGMENTS).values(_ALIGNED)[measure]
@@ -96,12 +96,12 @@ def one_input(data: bytes) -> bool:
     for qid, value in zip(_JUDGMENTS.qids, found.tolist(), strict=True):
         expected = _slowly(measure, qid)
         if expected is not None and not slow.close(value, expected):
-            raise Wrong(f"{name!r} of {qid} is {value!r}, and slowly {expected!r}")
+            raise Wrong(f"{name!r} of {qid} is {value!r}, expected {expected!r}")
     return True
 
 
 def _slowly(measure: Measure, qid: str) -> float | None:
-    """By the loops, where they know the measure."""
+    """Score by the slow reference; None for measures without a reference."""
     judged, words = list(_GRADES[qid].values()), [_WORDS[d] for d in _GRADES[qid]]
     grades = [_GRADES[qid].get(d) for d in _RANKED[qid]]
     return slow.value(measure, grades, judged, [_WORDS[d] for d in _RANKED[qid]], words, highest=2)
@@ -111,7 +111,7 @@ def _slowly(measure: Measure, qid: str) -> float | None:
 
 
 def grammar(rng: random.Random) -> bytes:
-    """A measure with parameters in and out of their ranges."""
+    """Return a random measure with parameters inside and outside their ranges."""
     return _measure(rng).encode("utf-8", "surrogatepass")
 
 

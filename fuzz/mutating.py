@@ -1,4 +1,4 @@
-"""Makes inputs from examples: the same from the same seed and number, wherever one begins to count."""
+"""Inputs made from examples; each input depends on the seed and its number only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ODD = [b"", b"\0", b"\xff", b"\xc3\xa9", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\x
 
 
 class Source:
-    """Inputs of a target by number: examples that are changed, and (``grammar``) texts that are put together."""
+    """Inputs of a target by number: changed examples and, with ``grammar``, generated texts."""
 
     def __init__(
         self,
@@ -33,6 +33,7 @@ class Source:
         return self.changed(rng, rng.choice(self.examples), rng.choice((1, 1, 1, 2, 2, 3, 5, 8)))
 
     def changed(self, rng: random.Random, data: bytes, times: int) -> bytes:
+        """Return the data after a number of random changes."""
         for _ in range(times):
             data = rng.choice(_CHANGES)(self, rng, data)
         return data
@@ -46,7 +47,7 @@ class Source:
         return data[:at] + token + data[at + len(token) :]
 
     def _word(self, rng: random.Random, data: bytes) -> bytes:
-        """Another token in place of what stands between two blanks or commas."""
+        """Replace the text between two separators by a token."""
         at = rng.randint(0, len(data))
         start = max(data.rfind(mark, 0, at) for mark in (b" ", b"\t", b",", b"\n", b"(", b"=", b":")) + 1
         ends = [end for mark in (b" ", b"\t", b",", b"\n", b")", b"=", b":") if (end := data.find(mark, at)) >= 0]

@@ -1,4 +1,4 @@
-"""Packed runs, gzip and zstd: whatever can be unpacked is read as its content is; all else is refused."""
+"""Compressed runs (gzip and zstd): valid ones have the values of their content, all others are errors."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ TOKENS = [b"\x1f\x8b\x08\0", b"\x28\xb5\x2f\xfd", b"\0" * 8, b"\xff" * 8, gzip.c
 
 
 def grammar(rng: random.Random) -> bytes:
-    """One or two packed pieces of a run."""
+    """Return a run compressed as one member or as two."""
     text, pack = run.grammar(rng), rng.choice((gzip.compress, _zstd))
     cut = rng.randint(0, len(text)) if rng.random() < 0.3 else len(text)
     return pack(text[:cut]) + (pack(text[cut:]) if cut < len(text) else b"")
 
 
 def one_input(data: bytes) -> bool:
-    """Whether it is a run."""
+    """Test one input; return whether it is a valid run."""
     path = scratch(data)
     found = result_of(lambda: read_run(path).to_pydict(), str(path))
     try:

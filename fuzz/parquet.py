@@ -1,4 +1,4 @@
-"""Parquet with bytes changed: what a reader takes keeps its promises, and is what another reader of Parquet has."""
+"""Parquet files with changed bytes: accepted files hold valid values, equal to those that polars reads."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ TOKENS = [
 
 
 def grammar(rng: random.Random) -> bytes:
-    """A whole file of columns of many types."""
+    """Return a valid file with columns of many types."""
     n = rng.choice((0, 1, 2, 3, 5))
     ids = [
         pa.string(),
@@ -92,7 +92,7 @@ def grammar(rng: random.Random) -> bytes:
 
 
 def one_input(data: bytes) -> bool:
-    """Whether it is a run, judgments, lengths or duplicates."""
+    """Test one input; return whether it is a valid run, judgments, lengths or duplicates."""
     path = scratch(data, "input.parquet")
     accepted = False
     for value, read in _READERS.items():
@@ -119,7 +119,7 @@ def _like_polars(data: bytes, found: dict[str, list]) -> None:
              "relevance": ("relevance", "label"), "doc_length": ("doc_length", "length", "words")}  # fmt: skip
     try:
         frame = pl.read_parquet(io.BytesIO(data), use_pyarrow=False)
-    except BaseException as error:  # a panic of Rust is no Exception
+    except BaseException as error:  # panics of Rust are no Exception
         if isinstance(error, KeyboardInterrupt):
             raise
         return
@@ -128,10 +128,10 @@ def _like_polars(data: bytes, found: dict[str, list]) -> None:
         if name is None or frame[name].dtype.to_python() not in (str, float, int):
             continue
         theirs = frame[name].to_list()
-        if column not in ("query_id", "doc_id"):  # numbers that are written out, and integers that are read as floats
+        if column not in ("query_id", "doc_id"):  # numbers stored as text, and integers read as floats
             theirs = [
                 given if None in (value, given) else type(value)(given)
                 for value, given in zip(values, theirs, strict=True)
             ]
         if values != theirs and not (column == "doc_length" and "score" in found):
-            raise Wrong(f"{column} is read as {values!r:.300}, and by polars as {theirs!r:.300}")
+            raise Wrong(f"{column} is {values!r:.300}, and {theirs!r:.300} in polars")

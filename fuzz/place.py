@@ -1,4 +1,4 @@
-"""The folder for the files that readers are to read; it is gone when the process that made it ends."""
+"""Temporary folder for input files; it is deleted when the process that created it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The slow readers: lines, fields and values in plain Python, sharing nothing with the package or with Arrow."""
+"""Slow readers of text files in plain Python, independent of the package and of Arrow."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _SECOND = {
 
 
 class Refused(ValueError):
-    """What no reader should take."""
+    """Error of the slow readers for invalid input."""
 
 
 def run(data: bytes) -> dict[str, list]:
-    """A run's columns."""
+    """Return the columns of a run."""
     rows = []
     for fields in _fields(data, 6, rest=True):
         rows.append((fields[0].decode(), fields[2].decode(), number(fields[4].decode())))
@@ -31,7 +31,7 @@ def run(data: bytes) -> dict[str, list]:
 
 
 def qrels(data: bytes) -> dict[str, list]:
-    """The columns of judgments; the iteration where there are several."""
+    """Return the columns of judgments; with ``iteration`` only if it has several values."""
     rows = []
     for fields in _fields(data, 4):
         rows.append((fields[0].decode(), fields[2].decode(), fields[1].decode(), fields[3].decode()))
@@ -43,15 +43,15 @@ def qrels(data: bytes) -> dict[str, list]:
 
 
 def pairs(data: bytes, kind: str) -> dict[str, list]:
-    """The columns of lengths or duplicates: documents and the values beside them."""
+    """Return the columns of lengths or duplicates."""
     lines = [line for line in _lines(data) if line.strip(BLANKS)]
     if not lines:
-        raise Refused("nothing in it")
+        raise Refused("empty")
     delimiter = next((d for d in "\t," if d.encode() in lines[0]), " ")
     names = next(csv.reader([lines[0].decode(errors="replace")])) if delimiter == "," else _cells(lines[0], delimiter)
     meant = [_meaning(name.strip().lower(), kind) for name in names]
     if len(meant) > 1 and set(meant) == {"doc_id"}:
-        raise Refused("columns of documents alone")
+        raise Refused("only document columns")
     usual = {"lengths": "doc_length", "duplicates": "duplicate_of"}[kind]
     if "doc_id" in meant and "" not in meant and len(set(meant)) == 2:
         lines = lines[1:]
@@ -67,10 +67,10 @@ def pairs(data: bytes, kind: str) -> dict[str, list]:
         texts = [cell for cell, name in zip(cells, meant, strict=True) if name != "doc_id"]
         values = {_length(text) for text in texts} if kind == "lengths" else {*texts}
         if len(documents) > 1 or len(values) > 1:
-            raise Refused("two columns for one thing that differ")
+            raise Refused("different values in columns of the same meaning")
         rows.append((*documents, *values))
     if not rows:
-        raise Refused("a header alone")
+        raise Refused("only a header")
     _once([row[0] for row in rows])
     return _columns(rows, "doc_id", column)
 
@@ -82,14 +82,17 @@ def _meaning(name: str, kind: str) -> str:
 def _length(text: str) -> float:
     value = number(text.strip(" \t"))
     if not 0 <= value < float("inf"):
-        raise Refused("a length that is none")
+        raise Refused("invalid length")
     return value
 
 
 def unpacked(data: bytes) -> bytes:
-    """What gzip and zstd packed; a text that begins like them is a packed one that is broken."""
+    """Decompress gzip or zstd data; other data are returned unchanged.
+
+    Data that begin with the magic number of a format but are invalid are an error.
+    """
     if data[:4] == b"PAR1":
-        raise Refused("Parquet, and not a whole one")
+        raise Refused("incomplete Parquet file")
     try:
         if data[:4] == b"\x28\xb5\x2f\xfd":
             return _of_zstd(data)
@@ -99,19 +102,19 @@ def unpacked(data: bytes) -> bytes:
 
 
 def _of_gzip(data: bytes) -> bytes:
-    """Gzip's pieces, one behind the other and nothing else."""
+    """Content of consecutive gzip members, without other data after them."""
     found = b""
     while data:
         piece = zlib.decompressobj(wbits=31)
         found += piece.decompress(data)
         if not piece.eof:
-            raise EOFError("a piece that does not end")
+            raise EOFError("incomplete gzip member")
         data = piece.unused_data
     return found
 
 
 def _of_zstd(data: bytes) -> bytes:
-    """By the library cramjam; by Arrow, as the package itself, where that is not installed."""
+    """Content of zstd data, by cramjam, or by Arrow (as in the package) if cramjam is not installed."""
     try:
         from cramjam import DecompressionError, zstd
     except ImportError:
@@ -125,14 +128,14 @@ def _of_zstd(data: bytes) -> bytes:
 
 
 def number(text: str) -> float:
-    """A number that is not NaN."""
+    """Parse a number other than NaN."""
     if not _NUMBER.fullmatch(text):
         raise Refused(f"no number: {text!r}")
     return float(text)
 
 
 def grades(texts: list[str]) -> list[int] | list[float]:
-    """Finite numbers: integers of 64 bits if all of them are whole."""
+    """Parse finite numbers; integers of 64 bits if all are whole."""
     if all(_WHOLE.fullmatch(text) and len(text) < 400 and -(2**63) <= int(text) < 2**63 for text in texts):
         return [int(text) for text in texts]
     values = [number(text) for text in texts]
@@ -150,7 +153,7 @@ def _lines(data: bytes) -> list[bytes]:
 
 
 def _fields(data: bytes, count: int, rest: bool = False) -> Iterator[list[bytes]]:
-    """The fields of each line. With ``rest``, the last one is the rest of the line."""
+    """Fields of each line. With ``rest``, the last field is the rest of the line."""
     some = False
     for line in _lines(data):
         fields = line.split(None, count - 1 if rest else -1)
@@ -160,7 +163,7 @@ def _fields(data: bytes, count: int, rest: bool = False) -> Iterator[list[bytes]
             some = True
             yield fields
     if not some:
-        raise Refused("nothing in it")
+        raise Refused("empty")
 
 
 def _cells(line: bytes, delimiter: str) -> list[str]:
@@ -173,14 +176,14 @@ def _cells(line: bytes, delimiter: str) -> list[str]:
 
 
 def _quoted(text: str) -> list[str]:
-    """Fields between commas; in one that stands in quotation marks, two of them are one."""
+    """Comma-separated fields; within a quoted field, two quotation marks stand for one."""
     cells, at = [], 0
     while True:
         if text[at : at + 1] == '"':
             cell, at = "", at + 1
             while text[at : at + 1] != '"' or text[at + 1 : at + 2] == '"':
                 if at >= len(text):
-                    raise Refused("a quotation that does not end")
+                    raise Refused("missing closing quotation mark")
                 cell += text[at]
                 at += 1 + (text[at] == '"')
             at += 1
@@ -188,19 +191,19 @@ def _quoted(text: str) -> list[str]:
             end = text.find(",", at)
             cell = text[at:] if end < 0 else text[at:end]
             if '"' in cell:
-                raise Refused("a quotation in the midst of a field")
+                raise Refused("quotation mark within a field")
             at += len(cell)
         cells.append(cell)
         if at == len(text):
             return cells
         if text[at] != ",":
-            raise Refused("more after a quotation")
+            raise Refused("text after a closing quotation mark")
         at += 1
 
 
 def _once(rows: list) -> None:
     if len(set(rows)) < len(rows):
-        raise Refused("one stands twice")
+        raise Refused("duplicate row")
 
 
 def _columns(rows: list[tuple], *names: str) -> dict[str, list]:

@@ -1,4 +1,4 @@
-"""The slow reader of logs: cells and rules one after the other, sharing nothing with the package or with pandas."""
+"""Slow reader of logs in plain Python, independent of the package and of pandas."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity)\s*",
 
 
 class Foreign(Exception):
-    """A column of another name, which may be a misspelt one: only the package says."""
+    """Log with an unknown column, which the package may reject as a misspelt name."""
 
 
 def known(rows: Any) -> dict[str, list]:
-    """The columns of a log that it knows, as plain values; NaN as None."""
+    """Return the known columns of a log as plain values, with None for NaN."""
     return {
         name: [None if isinstance(value, float) and math.isnan(value) else value for value in rows[name].tolist()]
         for name in _KNOWN
@@ -32,7 +32,7 @@ def known(rows: Any) -> dict[str, list]:
 
 
 def log(data: bytes) -> dict[str, list]:
-    """A log's columns, sorted by user, session and rank."""
+    """Return the columns of a log, sorted by user, session and rank."""
     rows = _rows(data)
     names = [name for name in _KNOWN if name in rows[0]]
     names = [n for n in names if n in _KNOWN[:6] or any(row[n] not in _NOTHING for row in rows)]
@@ -54,7 +54,7 @@ def _rows(data: bytes) -> list[dict[str, str | None]]:
     text = data.decode()
     first = re.search(r"[^\r\n]+", text)
     if first is None:
-        raise Refused("nothing in it")
+        raise Refused("empty")
     delimiter = "\t" if "\t" in first.group() else ","
     header, *lines = list(_split(text, delimiter))
     if len(set(header)) < len(header) or any(name not in header for name in _KNOWN[:6]):
@@ -67,7 +67,7 @@ def _rows(data: bytes) -> list[dict[str, str | None]]:
 
 
 def _split(text: str, delimiter: str) -> Iterator[list[str]]:
-    """Lines of cells, of which those in quotation marks may go over several lines."""
+    """Rows of cells; quoted cells may span several lines."""
     if delimiter == "\t":
         yield from (line.split("\t") for line in re.split("\r\n|\r|\n", text) if line)
         return
@@ -83,12 +83,12 @@ def _split(text: str, delimiter: str) -> Iterator[list[str]]:
                 at += 1
                 while text[at : at + 1] != '"' or text[at + 1 : at + 2] == '"':
                     if at >= len(text):
-                        raise Refused("a quotation that does not end")
+                        raise Refused("missing closing quotation mark")
                     cell += text[at]
                     at += 1 + (text[at] == '"')
                 at += 1
                 if at < len(text) and text[at] not in ",\r\n":
-                    raise Refused("more after a quotation")
+                    raise Refused("text after a closing quotation mark")
             else:
                 end = re.compile("[,\r\n]|$").search(text, at)
                 cell = text[at : end.start() if end else None]
@@ -117,7 +117,7 @@ def _read(row: dict[str, str | None], names: list[str]) -> dict[str, Any]:
             read[name] = None if value in _NOTHING and name != "rank" else _number(value)
     if read.get("saved", 0) is None:
         if read["clicked"]:
-            raise Refused("saved is not known")
+            raise Refused("saved is unknown")
         read["saved"] = False
     if not (read["rank"] >= 1 and read["rank"] < 2**53 and read["rank"] % 1 == 0):
         raise Refused("rank")
@@ -127,7 +127,7 @@ def _read(row: dict[str, str | None], names: list[str]) -> dict[str, Any]:
         if value is not None and (math.isinf(value) or (value < 0 and name != "grade")):
             raise Refused(name)
     if read["clicked"] and read.get("seen") is False:
-        raise Refused("a click on the unseen")
+        raise Refused("a click on an unseen result")
     if read.get("clicks") is not None and (read["clicks"] > 0) != read["clicked"]:
         raise Refused("clicks")
     if read.get("saved") and not read["clicked"]:
@@ -150,10 +150,10 @@ def _check_sessions(rows: list[dict[str, Any]], names: list[str]) -> None:
         session = (row["user"], row["session"])
         before = first.setdefault(session, row)
         if row["topic"] != before["topic"] or row.get("cut_off") != before.get("cut_off"):
-            raise Refused("two topics, or two ends")
+            raise Refused("two topics or two values of cut_off")
         for key in ("rank", "docno"):
             if (*session, key, row[key]) in seen:
-                raise Refused(f"{key} twice")
+                raise Refused(f"duplicate {key}")
             seen.add((*session, key, row[key]))
 
 

@@ -1,4 +1,4 @@
-"""Runs and judgments as frames of all kinds: their scores are those of the slow reference, or they are refused."""
+"""Runs and judgments as DataFrames of all kinds: scores equal the slow reference, or there is an error."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _SCORES = [
 
 
 def one_input(data: bytes) -> bool:
-    """Whether there are scores."""
+    """Test one input; return whether there are scores."""
     rng = random.Random(data)
     qrels, run, words, wrong = _rows(rng)
     texts = rng.sample(_MEASURES, 3)
@@ -73,19 +73,19 @@ def one_input(data: bytes) -> bool:
             for text in ("give lengths=", "above max_rel", "infinite", "has nothing for grade", "finite", "undefined")
         ):
             return False
-        raise Wrong(f"refused, with nothing wrong: {error}") from error
+        raise Wrong(f"error for valid input: {error}") from error
     if wrong:
-        raise Wrong(f"evaluated, with {wrong}")
+        raise Wrong(f"no error for {wrong}")
     for text in texts:
         for (_, qid), value in table[text if text in table else str(_WANTED[text])].items():
             expected = _slowly(_WANTED[text], str(qid), qrels, run, words)
             if expected is not None and not slow.close(value, expected):
-                raise Wrong(f"{text} of {qid} is {value!r}, and slowly {expected!r}: {qrels} {run}")
+                raise Wrong(f"{text} of {qid} is {value!r}, expected {expected!r}: {qrels} {run}")
     return True
 
 
 def _rows(rng: random.Random) -> tuple[list[tuple], list[tuple], dict[str, float], str]:
-    """Judgments, a run, the words of documents, and what is wrong with them."""
+    """Judgments, a run, document lengths, and a description of the error in them (or an empty text)."""
     queries, documents = ["1", "2", "q 3", "é", ""][: rng.randint(1, 5)], [f"d{n}" for n in range(rng.randint(1, 12))]
     qrels = [(q, d, rng.choice((-2, -1, 0, 0, 1, 1, 2, 3))) for q in queries for d in documents if rng.random() < 0.4]
     run = [
@@ -97,15 +97,15 @@ def _rows(rng: random.Random) -> tuple[list[tuple], list[tuple], dict[str, float
     wrong = ""
     if run and rng.random() < 0.05:
         run.append((*rng.choice(run)[:2], 3.0))
-        wrong = "a document twice"
+        wrong = "a duplicate document"
     if run and rng.random() < 0.05:
         at = rng.randrange(len(run))
         run[at] = (*run[at][:2], math.nan)
-        wrong = "a score NaN"
+        wrong = "a NaN score"
     if len(qrels) > 2 and rng.random() < 0.05:
         pair = qrels[1][:2]
         qrels.append((*pair, 3))
-        wrong = "a pair twice"
+        wrong = "a duplicate pair"
     if not qrels:
         qrels = [("1", "d0", 1)]
     words = {d: float(rng.choice((0, 1, 10, 300, 2000))) for d in [*documents, "z", "d0"]}
@@ -113,7 +113,7 @@ def _rows(rng: random.Random) -> tuple[list[tuple], list[tuple], dict[str, float
 
 
 def _framed(rng: random.Random, rows: list[tuple], columns: list[str]) -> Any:
-    """The same rows in one of the forms that the package takes."""
+    """Return the rows in a random form that the package accepts."""
     choice = rng.randrange(8)
     frame = pd.DataFrame(rows, columns=columns)
     if not rows:

@@ -1,4 +1,4 @@
-"""Judgments as TREC files: ``read_qrels`` reads what a reader of lines and fields reads, or refuses both."""
+"""TREC judgment files: ``read_qrels`` and the slow reader return the same values, or both raise an error."""
 
 from pyterrier_cwla.files.formats import read_qrels
 
@@ -18,5 +18,5 @@ grammar = texts.grammar(texts.IDS, [b"0", b"0", b"1", b"\xff", b"2"], texts.IDS,
 
 
 def one_input(data: bytes) -> bool:
-    """Whether it is judgments."""
+    """Test one input; return whether it is valid judgments."""
     return texts.read_alike(read_qrels, plain.qrels, data)

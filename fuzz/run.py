@@ -1,4 +1,4 @@
-"""Runs as TREC files: ``read_run`` reads what a reader of lines and fields reads, or refuses both."""
+"""TREC run files: ``read_run`` and the slow reader return the same values, or both raise an error."""
 
 from pyterrier_cwla.files.formats import read_run
 
@@ -16,5 +16,5 @@ grammar = texts.grammar(texts.IDS, [b"Q0", b"0", b"\xff"], texts.IDS, [b"1", b"2
 
 
 def one_input(data: bytes) -> bool:
-    """Whether it is a run."""
+    """Test one input; return whether it is a valid run."""
     return texts.read_alike(read_run, plain.run, data)

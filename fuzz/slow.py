@@ -1,4 +1,4 @@
-"""Scores of one ranking by the loops of tests/support/reference.py, for the metrics that it knows."""
+"""Scores of one ranking by the loops of tests/support/reference.py, for the metrics that it supports."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from pyterrier_cwla.measures.wrappers import innermost, layers
 from pyterrier_cwla.model.language import parse
 from tests.support import reference
 
-_MOST = 500  # numbers with which the loops come to an end soon
+_MOST = 500  # largest parameter for which the loops are fast
 _KNOWN: dict[str, dict[str, Any]] = {
     "gain": reference.GAINS,
     "effort": reference.EFFORTS,
     "continuation": reference.CONTINUATIONS,
     "aggregation": reference.AGGREGATIONS,
 }
-_PLAIN = {("table", "gains"): "map"}  # what the reference calls a parameter otherwise
-_LEFT_OUT = {"min_rel": 0, "others": "error"}  # what it has no parameter for, where they are these
+_PLAIN = {("table", "gains"): "map"}  # parameters with another name in the reference
+_LEFT_OUT = {"min_rel": 0, "others": "error"}  # parameters that the reference lacks, with the values that it assumes
 
 
 def value(
     measure: Measure, grades: Sequence[int | None], judged: Sequence[int], words: Sequence[float],
     judged_words: Sequence[float], highest: int,
 ) -> float | None:  # fmt: skip
-    """A measure of a ranking, 0 where that is empty; None where the loops do not know the measure, or there is none."""
+    """Return the score of a ranking, 0 for an empty one; None if it is undefined or the reference lacks the measure."""
     if measure.NAME == "GeometricMean":
         _, inner, *_ = layers(measure)
         found = value(inner, grades, judged, words, judged_words, highest)
@@ -45,7 +45,7 @@ def value(
             return None
         metric = metric_of(innermost(measure), highest)
         return score(metric, grades, judged, words, judged_words, measure.NAME == "Residual")
-    except (ValueError, KeyError, OverflowError, ZeroDivisionError):  # there is none, or not in these numbers
+    except (ValueError, KeyError, OverflowError, ZeroDivisionError):  # undefined, or outside the range of floats
         return None
 
 
@@ -63,15 +63,15 @@ def score(
     metric: Any, grades: Sequence[int | None], judged: Sequence[int], words: Sequence[float], judged_words: Sequence[float],
     residual: bool = False,
 ) -> float | None:  # fmt: skip
-    """The score of a ranking with these grades (None: unjudged); None where the reference does not know the metric.
+    """Return the score of a ranking with these grades (None: unjudged); None if the reference lacks the metric.
 
-    Raises ValueError where there is none.
+    Raises ValueError if the score is undefined.
     """
     parts = {role: _part(getattr(metric, role)) for role in ("C", "A", "gain", "effort")}
     frame = (metric.k, metric.max_rel, metric.unseen, 0 if isinstance(metric.end, str) else metric.end - 500)
     if None in parts.values() or metric.duplicates is not None or any(abs(n) > _MOST for n in frame if n is not None):
         return None
-    if metric.judged_only:  # a grade below 0 is none
+    if metric.judged_only:  # negative grades count as unjudged
         kept = [at for at, grade in enumerate(grades) if grade is not None and grade >= 0]
         grades, words = [grades[at] for at in kept], [words[at] for at in kept]
     options: dict[str, Any] = {
@@ -90,7 +90,7 @@ class _TooLong(BaseException):
 
 @contextmanager
 def _soon(seconds: float = 0.2) -> Iterator[None]:
-    """Leaves the loops that would take longer."""
+    """Interrupt loops that take longer."""
 
     def leave(*_: object) -> None:
         raise _TooLong
@@ -107,11 +107,12 @@ def _soon(seconds: float = 0.2) -> Iterator[None]:
 
 
 def close(found: float, slow: float) -> bool:
+    """Return whether two scores agree within rounding errors."""
     return math.isclose(found, slow, rel_tol=1e-8, abs_tol=1e-9)
 
 
 def _part(spec: Any) -> tuple[str, dict[str, Any]] | None:
-    """A function of the language as the reference writes it, or None where it does not have it."""
+    """Name and parameters of a function in the reference, or None if the reference lacks it."""
     name = spec.name
     if spec.part.kind == "discount":
         return None
@@ -120,7 +121,7 @@ def _part(spec: Any) -> tuple[str, dict[str, Any]] | None:
     function = _KNOWN[spec.part.kind].get(name)
     if function is None or not spec.part.built_in:
         return None
-    if name == "ift_goal" and spec["T"] * spec["R1"] > 18:  # how many leave then, floats say with few digits
+    if name == "ift_goal" and spec["T"] * spec["R1"] > 18:  # cancellation leaves few correct digits of L
         return None
     parameters: dict[str, Any] = {}
     for parameter, value in spec.values:
@@ -131,7 +132,7 @@ def _part(spec: Any) -> tuple[str, dict[str, Any]] | None:
             return None
         if hasattr(value, "part"):
             inner = (value.name, {}) if value.name in ("reciprocal", "log2") else _part(value)
-            if inner is None or "rel" in inner[1] or "R" in inner[1]:  # parts of a product look at gains there
+            if inner is None or "rel" in inner[1] or "R" in inner[1]:  # functions in products depend on gains there
                 return None
             value = inner[0] if value.part.kind == "discount" else inner
         parameters[known] = list(value) if isinstance(value, tuple) and parameter in ("values", "weights") else value
@@ -140,7 +141,7 @@ def _part(spec: Any) -> tuple[str, dict[str, Any]] | None:
 
 
 def _moderate(value: Any) -> bool:
-    """Whether sums with this number end soon and say all that nine digits can."""
+    """Whether sums with this number converge fast and are accurate to nine digits."""
     if isinstance(value, Mapping):
         return all(map(_moderate, [*value, *value.values()]))
     if isinstance(value, tuple):

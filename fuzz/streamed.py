@@ -1,4 +1,4 @@
-"""Runs read in blocks of some bytes, or of two rows: what ``evaluate`` makes of a path is what it makes of the whole run."""
+"""Runs read in small blocks: ``evaluate`` returns the same values for the path as for the whole run in memory."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _MEASURES = ["AP", "nDCG@3", "CWLA(C='rbp(0.8)',A='max',max_rel=2)"]
 
 
 def grammar(rng: random.Random) -> bytes:
-    """A run of lines, plain or packed."""
+    """Return a run as text, plain or compressed."""
     return packed.grammar(rng) if rng.random() < 0.2 else run.grammar(rng)
 
 
 def one_input(data: bytes) -> bool:
-    """Whether it is a run."""
+    """Test one input; return whether it is a valid run."""
     path = scratch(data, "input.parquet" if data.startswith(b"PAR1") else "input")
     whole = result_of(lambda: run_with(path, ()))  # these measures ask for no other columns
     if not isinstance(whole, CWLAError):

@@ -1,4 +1,4 @@
-"""Texts of lines and fields, nearly right: what the targets that read them begin with."""
+"""Generators of nearly valid text files, with lines and fields, for the targets that read text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NUMBERS = [b"1", b"2", b"0", b"7.5", b"-3", b"1e-5", b"inf", b"-Infinity", b"+2"
 
 
 def lines(fields: Sequence[Sequence[bytes]], rng: random.Random) -> bytes:
-    """Lines of one of each of these fields, now and then with one more, one less, or other blanks."""
+    """Return random lines of these fields; some lines have an additional or missing field, or other blanks."""
     loose = rng.random() < 0.5
     written = []
     for _ in range(rng.choice((0, 1, 1, 2, 2, 3, 4, 6))):
@@ -37,11 +37,15 @@ def lines(fields: Sequence[Sequence[bytes]], rng: random.Random) -> bytes:
 
 
 def grammar(*fields: Sequence[bytes]) -> Callable[[random.Random], bytes]:
+    """Return a generator of lines of these fields."""
     return lambda rng: lines(fields, rng)
 
 
 def read_alike(read: Callable[[Path], pa.Table], slow: Callable[[bytes], dict[str, list]], data: bytes) -> bool:
-    """Whether a file is read; Wrong where the slow reader of lines has other values, or refuses what this one takes."""
+    """Compare a reader with the slow reader and return whether the input is valid.
+
+    Raises Wrong if the values differ, or if only one of the two raises an error.
+    """
     path = scratch(data)
     found = result_of(lambda: read(path).to_pydict(), str(path))
     try:

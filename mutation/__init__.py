@@ -1,1 +1,1 @@
-"""Are the tests good enough? Small mistakes are made in the package, one at a time, and the tests must notice each."""
+"""Mutation testing: the tests must fail for each small change (mutant) of the package."""

@@ -1,4 +1,4 @@
-"""``python -m mutation [MODULE …]``: makes the mutants, tries them, and writes what became of them."""
+"""Command ``python -m mutation [MODULE …]``: creates mutants, runs tests against them, and writes the results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MODULES = [
     *("model/query_chunks", "model/view_columns", "model/walk_scores", "model/rank_weights", "model/scoring"),
     *("model/residuals", "data/rankings"),
 ]
-LANGUAGE = ("model/continuations", "model/aggregations")  # nothing but functions of the language
+LANGUAGE = ("model/continuations", "model/aggregations")  # modules with functions of the language only
 TESTS = [
     *(f"{PACKAGE.name}/{name}.py" for name in MODULES),
     *(
@@ -52,7 +52,7 @@ TESTS = [
         for name in names.split()
     ),
 ]
-#: These begin other processes, which know nothing of a mutant, wait for threads that a fork has not, or take very long.
+#: Excluded tests: they start processes without the mutant, wait for threads that a fork lacks, or take very long.
 WITHOUT = (
     "tests/data/test_rankings.py::test_every_form_gives_the_same_bits[1-polars",
     "tests/data/test_rankings.py::test_every_form_gives_the_same_bits[2-polars",
@@ -63,7 +63,7 @@ WITHOUT = (
     "tests/data/test_rankings.py::test_a_run_of_more_than_a_million_rows_is_the_sum_of_its_parts",
     "tests/learning/test_swap_deltas.py::test_any_setting_of_the_frame",
 )
-#: What every child would import anew.
+#: Modules imported before forking, so that the children need not import them.
 WARM = (
     "numpy pandas pyarrow pyarrow.compute scipy.special scipy.stats mpmath polars sklearn cloudpickle joblib"
     " ir_measures IPython requests rich tqdm"
@@ -73,18 +73,19 @@ RESULTS = Path(KEPT, "results.jsonl")
 
 
 def main() -> None:
+    """Run the command."""
     options = argparse.ArgumentParser(prog="python -m mutation", description=__doc__)
     options.add_argument("modules", nargs="*", default=MODULES, metavar="MODULE")
-    options.add_argument("--jobs", type=int, default=2, help="how many mutants are tried at a time")
-    options.add_argument("--budget", type=float, default=5, help="seconds of tests that a mutant meets at most")
-    options.add_argument("--examples", type=int, default=4, help="how many examples hypothesis makes at most")
-    options.add_argument("--again", action="store_true", help="try survivors that are not explained again")
-    options.add_argument("--list", action="store_true", help="print the mutants, and try none")
-    options.add_argument("--match", default="", help="only those whose changed line has this text")
+    options.add_argument("--jobs", type=int, default=2, help="number of mutants tested in parallel")
+    options.add_argument("--budget", type=float, default=5, help="maximum seconds of tests per mutant")
+    options.add_argument("--examples", type=int, default=4, help="maximum number of examples per hypothesis test")
+    options.add_argument("--again", action="store_true", help="test unexplained survivors again")
+    options.add_argument("--list", action="store_true", help="print the mutants without testing them")
+    options.add_argument("--match", default="", help="only mutants whose changed line contains this text")
     options.add_argument(
-        "--tests", nargs="*", default=[""], metavar="TEXT", help="only tests with one of these in their name"
+        "--tests", nargs="*", default=[""], metavar="TEXT", help="only tests whose name contains one of these texts"
     )
-    options.add_argument("--report", type=Path, metavar="FILE", help="write the results into this page")
+    options.add_argument("--report", type=Path, metavar="FILE", help="write the results to this page")
     asked = options.parse_args()
     for name in WARM.split():
         importlib.import_module(name)
@@ -136,13 +137,13 @@ def main() -> None:
 
 
 def _results() -> dict[str, dict]:
-    """What is known of each mutant; what was found last counts."""
+    """Latest result of each mutant."""
     lines = map(json.loads, RESULTS.read_text().splitlines()) if RESULTS.exists() else ()
     return {line["key"]: line for line in lines}
 
 
 def _tests(files: list[str], jobs: int, examples: int) -> dict[str, Test]:
-    """What an unmutated pass tells of the tests, kept until their file, the package or what tests share changes."""
+    """Return times and lines of tests without mutants; cached until test file, package or shared code change."""
     shared = [path for path in Path("tests").rglob("*.py") if not path.name.startswith("test_")]
     read = b"".join(path.read_bytes() for path in sorted([*PACKAGE.rglob("*.py"), *shared]))
     kept = {name: _place(name, read, examples) for name in files}

@@ -1,4 +1,4 @@
-"""The mistakes: mutmut's changes of one node each, in what runs; not in documentation, annotations and messages."""
+"""Mutants: changes by mutmut of one syntax node each, except in docstrings, annotations and error messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PROSE = re.compile(r"""^.?['"]{3}|[A-Za-z]{2,} [a-z]{2,}""")
 
 @dataclass(frozen=True)
 class Mutant:
-    """A module with one mistake in it."""
+    """Source code of a module with one change."""
 
     module: str
     scope: str
@@ -28,15 +28,16 @@ class Mutant:
     now: str
     code: str
     inside: bool
-    """Whether the mistake is in the body of a function, so that this function alone has to be replaced."""
+    """Whether the change is in the body of a function, so that only this function needs to be replaced."""
 
     @property
     def key(self) -> str:
+        """Hash of the code, by which results are stored."""
         return hashlib.sha256(self.code.encode()).hexdigest()[:16]
 
 
 def mutants(package: Path, module: str) -> Iterator[Mutant]:
-    """All mutants of a module (its path below the package), each once, in the order of its lines."""
+    """Yield the distinct mutants of a module (given by its path below the package) in the order of its lines."""
     wrapper = MetadataWrapper(cst.parse_module((package / f"{module}.py").read_text()))
     places, parents = wrapper.resolve(PositionProvider), wrapper.resolve(ParentNodeProvider)
     whole = wrapper.module.code
@@ -49,7 +50,7 @@ def mutants(package: Path, module: str) -> Iterator[Mutant]:
         for new in _changes(node):
             if plain:
                 code = whole[:begin] + _EMPTY.code_for_node(new) + whole[end:]
-            else:  # its parentheses and blanks are not in its place: dearer
+            else:  # the position excludes parentheses and blanks: slower
                 code = cst.ensure_type(wrapper.module.deep_replace(node, new), cst.Module).code  # type: ignore[arg-type]
             if code in known or not _compiles(code):
                 continue
@@ -60,7 +61,7 @@ def mutants(package: Path, module: str) -> Iterator[Mutant]:
 
 
 def _running(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """This node and those in it, but not what is there for readers and type checkers alone."""
+    """Yield a node and its descendants, except annotations, ``raise`` statements and imports for type checkers."""
     if isinstance(node, cst.Annotation | cst.Raise):
         return
     if isinstance(node, cst.If) and isinstance(node.test, cst.Name) and node.test.value == "TYPE_CHECKING":
@@ -79,14 +80,14 @@ def _changes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
                 continue
             found = list(changes(node))
             if isinstance(node, cst.SimpleString):
-                found = found[:1]  # XX…XX says it, capitals no more
+                found = found[:1]  # only the mutant XX…XX; capital letters test nothing more
             elif changes is operator_arg_removal:
                 found = [new for new in found if _is_worth_it(node, new)]
             yield from found
 
 
 def _is_worth_it(node: Any, new: Any) -> bool:
-    """None in the place of an argument says what leaving it out does, and of a truth value its opposite says it."""
+    """Whether a changed call tests more than others: no removed arguments, and no None in place of True or False."""
     if len(new.args) < len(node.args):
         return False
     gone = [a.value for a, b in zip(node.args, new.args, strict=True) if a is not b]
@@ -98,7 +99,7 @@ def _is_prose(node: cst.CSTNode) -> bool:
 
 
 def _scope(node: cst.CSTNode, parents: Mapping) -> tuple[str, bool, cst.CSTNode]:
-    """Class and function that the node is in, whether it is in the function's body, and its statement."""
+    """Class and function of a node, whether it is in the body of the function, and its statement."""
     names: list[str] = []
     inside, statement = False, None
     while node in parents:
@@ -106,7 +107,7 @@ def _scope(node: cst.CSTNode, parents: Mapping) -> tuple[str, bool, cst.CSTNode]
         if statement is None and isinstance(node, cst.BaseStatement | cst.BaseSmallStatement):
             statement = node
         if isinstance(parent, cst.FunctionDef):
-            names, inside = [parent.name.value], node is parent.body  # functions within it come with it
+            names, inside = [parent.name.value], node is parent.body  # nested functions belong to it
         elif isinstance(parent, cst.ClassDef) and node is parent.body:
             names = [parent.name.value, *names]
         node = parent
@@ -122,7 +123,7 @@ def _compiles(code: str) -> bool:
 
 
 def _difference(one: str, other: str) -> tuple[str, str]:
-    """The lines in which two texts differ, from the first to the last, as one line each."""
+    """Differing lines of two texts, from the first to the last difference, each joined into one line."""
     a, b = one.split("\n"), other.split("\n")
     while a and b and a[0] == b[0]:
         a, b = a[1:], b[1:]

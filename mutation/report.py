@@ -1,4 +1,4 @@
-"""What became of the mutants: a table, and every survivor with what it means."""
+"""Report of the results: a table, and all survivors with explanations."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ MARK = ".. What follows is written by ``python -m mutation --report``.\n"
 
 
 def written(lines: list[dict[str, Any]]) -> str:
-    """The results as reStructuredText, from what is kept of each mutant."""
+    """Return the report as reStructuredText, from the stored results of the mutants."""
     survivors = [(line, reason(line)) for line in lines if line["outcome"] == "survived"]
     return "\n".join([*_table(lines, survivors), *_listed(survivors)]) + "\n"
 
 
 def reason(line: dict[str, Any]) -> dict[str, Any]:
-    """What is known of a survivor: whether it is the same as what it was made from, and why it survives."""
+    """Return the explanation of a survivor: whether it is equivalent to the original, and why it survives."""
     for known in _explained():
         if known["module"] == line["module"] and any(
             case[0] in ("*", line["scope"]) and case[1] in line["was"] and (len(case) < 3 or case[2] in line["now"])
@@ -80,7 +80,7 @@ def _code(text: str) -> str:
 
 
 def _change(was: str, now: str) -> str:
-    """The words in which two lines differ, with what stands beside them."""
+    """Differing words of two lines with the adjacent words."""
     a, b = (re.findall(r"\w+\s*|[^\w\s]+\s*", text) for text in (was, now))
     first = next((n for n, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
     last = next((n for n, (x, y) in enumerate(zip(a[first:][::-1], b[first:][::-1])) if x != y), 0)

@@ -1,4 +1,4 @@
-"""Mutants on trial: each in a forked child, against the tests that run the lines it changes, quickest first."""
+"""Test runs against mutants: each in a forked child, with the tests that execute the changed lines."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from .mutants import Mutant
 
 PACKAGE = Path("pyterrier_cwla").resolve()
 _OPTIONS = ["-o", "addopts=", "--doctest-modules", "-q", "-s", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist"]
-_EARLY = (f"{PACKAGE.name}/", "tests/evaluation/test_arrays", "tests/model/test_language")  # read and run in no time
+_EARLY = (f"{PACKAGE.name}/", "tests/evaluation/test_arrays", "tests/model/test_language")  # fast to import and run
 _MEMORY = 6 << 30
 
 
 class Test(NamedTuple):
-    """What an unmutated pass knows of a test: its seconds, and the (module, line) that it runs."""
+    """Test measured without mutants: seconds, and executed lines as pairs (module, line)."""
 
     seconds: float
     lines: frozenset
@@ -42,7 +42,7 @@ class Test(NamedTuple):
 
 
 def forked(tasks: Iterable[Any], jobs: int, work: Callable[[Any], Any]) -> Iterator[tuple[Any, Any, int]]:
-    """What the work gives for each task, each in a child of its own, with the signal that ended it, or 0."""
+    """Yield each task with the result of its forked child and the signal that ended the child, or 0."""
     waiting = iter(tasks)
     running: dict[int, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -82,7 +82,7 @@ def _silence() -> None:
 
 
 class Session:
-    """A plugin of pytest: collects, and lets the work run what it chooses."""
+    """Plugin of pytest that collects tests and passes them to a function, which runs a selection."""
 
     def __init__(self, work: Callable[[Session, list], Any]) -> None:
         self.work, self.failed = work, ""
@@ -90,14 +90,17 @@ class Session:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Call the function in place of the loop of pytest."""
         self.answer = self.work(self, session.items)
         return True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Store the name of a failed test."""
         if report.failed:
             self.failed = report.nodeid
 
     def run(self, item: pytest.Item, following: pytest.Item | None) -> None:
+        """Run one test."""
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
 
 
@@ -116,6 +119,7 @@ def prepare(examples: int) -> None:
 
 
 def collected(arguments: list[str], work: Callable[[Session, list], Any], without: tuple[str, ...] = ()) -> Session:
+    """Collect tests with pytest, run ``work`` on them, and return the session."""
     session = Session(work)
     rest = [option for name in without for option in ("--deselect", name)]
     code = pytest.main([*_OPTIONS, *rest, *arguments], plugins=[session])
@@ -125,7 +129,7 @@ def collected(arguments: list[str], work: Callable[[Session, list], Any], withou
 
 
 def measured(files: list[str], without: tuple[str, ...], modules: list[str], jobs: int) -> dict[str, Test]:
-    """Of every test that passes: how long it takes, and which lines it runs; under "" what runs before all tests."""
+    """Return seconds and lines of all tests that pass; the key "" contains the lines executed before the tests."""
 
     def part(number: int) -> dict[str, Test]:
         _silence()
@@ -159,20 +163,21 @@ def measured(files: list[str], without: tuple[str, ...], modules: list[str], job
 
 
 def _caches() -> list[Any]:
-    """What the package remembers from one test to the next, but the nodes far beyond a list, which nothing changes."""
+    """Return the caches of the package to clear between tests; the constant grids of tail sums are filled and kept."""
     from pyterrier_cwla.model.tail_sums import grid
 
     for start, doublings in ((16, 8), (16, 40), (1024, 34), (16384, 30)):
-        grid(start, doublings)  # once for all children
+        grid(start, doublings)  # computed once for all children
     modules = [module for name, module in sys.modules.items() if name.split(".")[0] == PACKAGE.name]
     values = {id(value): value for module in modules for value in vars(module).values()}
     return [value for value in values.values() if hasattr(value, "cache_clear") and value is not grid]
 
 
 class Choice:
-    """Which tests a mutant meets: those that run its lines, in an order in which it is found soon.
+    """Selection of tests for a mutant: those that execute its lines, ordered to fail early.
 
-    First what found others in the same function, then what shares words with it, then one of each, the quickest first.
+    Tests that failed for other mutants of the same function come first, then tests whose names share words with the
+    mutant, then one case per test function; within these groups, fast tests come first.
     """
 
     def __init__(self, tests: dict[str, Test], budget: float) -> None:
@@ -181,6 +186,7 @@ class Choice:
         self.found: Counter = Counter()
 
     def of(self, mutant: Mutant) -> list[str]:
+        """Return the names of the tests for a mutant, up to the budget of seconds."""
         lines = {(mutant.module, line) for line in mutant.lines}
         able = [name for name, test in self.tests.items() if not mutant.inside or test.lines & lines]
         seen: Counter = Counter()
@@ -199,7 +205,7 @@ class Choice:
         return chosen
 
     def runs_early(self, mutant: Mutant) -> bool:
-        """Whether what it changes runs while the package is imported."""
+        """Return whether a changed line is executed by the import of the package."""
         return any((mutant.module, line) in self.early for line in mutant.lines)
 
 
@@ -208,11 +214,13 @@ def _words(text: str) -> set[str]:
 
 
 def _against(session: Session, items: list, names: list[str], tests: dict[str, Test]) -> str:
-    """The name of the first test that fails, or nothing."""
+    """Name of the first test that fails, or an empty text."""
     by_name = {item.nodeid: item for item in items}
     chosen = [by_name[name] for name in names if name in by_name]
     for item, following in zip(chosen, [*chosen[1:], None]):
-        signal.setitimer(signal.ITIMER_PROF, 10 + 10 * tests[item.nodeid].seconds)  # of its own time, however noisy
+        signal.setitimer(
+            signal.ITIMER_PROF, 10 + 10 * tests[item.nodeid].seconds
+        )  # CPU time, which does not depend on other load
         session.run(item, following)
         if session.failed:
             break
@@ -231,11 +239,12 @@ def _limit() -> None:
 
 
 Outcome = tuple[Mutant, str, str]
-"""A mutant, what became of it (killed, timeout, survived), and the test that found it."""
+"""Mutant, result (killed, timeout or survived), and the name of the failed test."""
 
 
 def outcome(mutant: Mutant, answer: str | None, ended: int, choice: Choice) -> Outcome:
-    if ended == signal.SIGALRM:  # it waited for ever, which may be the fork's doing
+    """Return the result of a mutant for the answer and the signal of its child."""
+    if ended == signal.SIGALRM:  # hung, possibly because of the fork
         return mutant, "survived", "hung"
     if ended:
         return mutant, "timeout" if ended == signal.SIGPROF else "killed", f"signal {ended}"
@@ -248,7 +257,7 @@ def outcome(mutant: Mutant, answer: str | None, ended: int, choice: Choice) -> O
 
 def replaced(some: list[Mutant], files: list[str], without: tuple[str, ...], choice: Choice, jobs: int,
              told: Callable[[Outcome], None]) -> None:  # fmt: skip
-    """Mutants of functions, which are replaced in a session of pytest that has collected everything."""
+    """Test mutants of functions by replacing their code in a pytest session with all tests collected."""
 
     def each(session: Session, items: list) -> None:
         functions: dict[tuple[str, str], list[FunctionType]] = {}
@@ -285,7 +294,7 @@ def replaced(some: list[Mutant], files: list[str], without: tuple[str, ...], cho
 
 
 def _made_anew(module: str, code: CodeType) -> None:
-    """Runs a module that does nothing but fill the language again, and makes the functions there what the new are."""
+    """Execute a module of functions of the language and update the registered functions with the new ones."""
     from pyterrier_cwla.model.language import TABLES
 
     before = {kind: dict(parts) for kind, parts in TABLES.items()}
@@ -303,7 +312,7 @@ def _dotted(module: str) -> str:
 
 
 def _code(module: CodeType, scope: str) -> CodeType:
-    """The code of a function in that of its module."""
+    """Code object of a function within that of its module."""
     for inner in module.co_consts:
         if isinstance(inner, CodeType):
             if inner.co_qualname == scope:
@@ -323,7 +332,7 @@ class _Mutated(SourceFileLoader):
 
 
 class _Finder:
-    """Finds the mutated module before Python finds that of the package."""
+    """Import finder for the mutated module, placed before the finders of Python."""
 
     def __init__(self, mutant: Mutant) -> None:
         self.mutant, self.name = mutant, _dotted(mutant.module)
@@ -336,7 +345,7 @@ class _Finder:
 
 
 def imported(some: list[Mutant], choice: Choice, jobs: int, told: Callable[[Outcome], None]) -> None:
-    """Mutants of what runs while the package is imported, which every child has to do anew."""
+    """Test mutants of code executed at import; each child imports the package again."""
 
     def on_trial(mutant: Mutant) -> str:
         _limit()
