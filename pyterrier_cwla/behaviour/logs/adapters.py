@@ -1,4 +1,4 @@
-"""Brings logs as others keep them into the one format: a study's tables, and the clicks of a search engine."""
+"""Adapters that convert other log formats: the tables of a user study, and the clicks of a search engine."""
 
 from __future__ import annotations
 
@@ -29,36 +29,36 @@ _TEXT = ("user", "topic_id", "qid", "doc_id", "query", "interface_type")
 _SHOWN = ("user", "query", "time", "rank", "docno", "clicked")
 _CLICK_TIME = "click_time"
 _NO_TABLE = (OSError, pa.ArrowException, UnicodeDecodeError, pd.errors.EmptyDataError, pd.errors.ParserError)
-"""What pandas says of a file that is no table, or is packed and broken."""
+"""Exceptions for files that are not tables or cannot be decompressed."""
 
 
 def chiir24_log(folder: AnyPath) -> InteractionLog:
-    """Read the log of Pathak, Azzopardi and Halvey's study (CHIIR 2024) from the folder with its tables.
+    """Read the log of the user study of Pathak, Azzopardi and Halvey (CHIIR 2024).
 
-    They stand in the GitHub repository KanaadPathak/presentation-performance-satisfaction: 165 users, 4 topics with 6
-    queries each, binary judgments of TREC. The rows are the impressions of ``serp_annotation``, with what
-    ``document_annotation`` says of the documents that were opened:
+    The tables are in the GitHub repository KanaadPathak/presentation-performance-satisfaction: 165 users, 4 topics with
+    6 queries each, binary judgments of TREC. The rows are the impressions of ``serp_annotation``, joined with the
+    opened documents of ``document_annotation``:
 
-    * The study notes a document *once* for a user and topic, under the query for which the user first saw it. Results
-      that were shown again have no row (hence gaps in the ranks), and clicks on them count where they are noted.
-      Documents are joined by user, topic and id, so that all that were opened find their impression; ``opened_query``
-      is the query under which they were.
-    * The column ``click`` is a count, kept as ``clicks``. In clicks per impression P(C|R) is 0.385 and P(C|N) 0.225; by
-      ``clicked``, a count above 0, they are 0.353 and 0.199.
-    * ``saved`` says that the user judged the document relevant, which was one act with saving it: P(S|R) is 0.663 and
-      P(S|N) 0.351 over the 5,713 documents that were opened. 51 more were clicked and not opened, which leaves their
-      seconds unknown and nothing saved: over all that were clicked it is 0.659 and 0.347.
-    * A list is shuffled anew when its query is asked again. Impressions were written by rising rank; where the rank
-      does not rise, another list begins, and with it another session: ``363-5``, then ``363-5/2``. (A new list that
-      goes on at a deeper rank cannot be told from the old one.)
-    * ``document_seconds`` is ``total_time``, from opening to leaving: ``decision_seconds`` until the judgment, and
-      ``marking_seconds``, in which users copied a passage that shows the relevance. ``summary_seconds`` is
-      ``time_spent`` on a result's card, 0 for many. All times are kept, also of more than an hour.
+    * The study records each document *once* per user and topic, under the query for which the user first saw it. Later
+      impressions of the document have no row (hence the gaps in the ranks), and clicks on them count in the recorded
+      row. The tables are joined by user, topic and document id, so each opened document has an impression;
+      ``opened_query`` is the query under which it was opened.
+    * The column ``click`` is a count, kept as ``clicks``. In clicks per impression, P(C|R) is 0.385 and P(C|N) 0.225;
+      with ``clicked`` (a count above 0), they are 0.353 and 0.199.
+    * ``saved`` is true if the user judged the document relevant; judging and saving were one action. P(S|R) is 0.663
+      and P(S|N) 0.351 over the 5,713 opened documents. Another 51 documents were clicked and not opened: their seconds
+      are unknown, and they are not saved. Over all clicked documents, the values are 0.659 and 0.347.
+    * A list is shuffled again when its query is repeated. Impressions are recorded by increasing rank, so a rank that
+      does not increase starts another list and another session: ``363-5``, then ``363-5/2``. (A new list that starts at
+      a deeper rank cannot be distinguished from the previous one.)
+    * ``document_seconds`` is ``total_time``, from opening to leaving the document. It includes ``decision_seconds``
+      (until the judgment) and ``marking_seconds`` (copying a relevant passage). ``summary_seconds`` is ``time_spent``
+      on the card of a result, and often 0. No times are removed, even if longer than an hour.
 
     Parameters
     ----------
     folder : str or Path
-        The folder with the tables as CSV, gzipped or not.
+        Folder with the tables as CSV files, optionally compressed with gzip.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def chiir24_log(folder: AnyPath) -> InteractionLog:
     Raises
     ------
     MalformedFile
-        If a table or a column is missing, or has no numbers where it should.
+        If a table or a column is missing, or a numeric column contains other values.
     BadLog
         If a user has a document of a topic twice.
     """
@@ -106,24 +106,28 @@ def chiir24_log(folder: AnyPath) -> InteractionLog:
     later = int((was_opened & (rows["qid"] != rows["qid_opened"])).sum())
     unopened, unplaced = int(((rows["click"] > 0) & ~was_opened).sum()), len(opened) - int(was_opened.sum())
     notes = [
-        "A row says that a result's page was opened, not that the user looked at it.",
-        f"Clicked more than once: {many(int((rows['click'] > 1).sum()), 'row')} (clicks has the counts).",
-        f"Opened under a later query than the one they are noted under: {many(later, 'document')}.",
-        f"Clicked and not opened (seconds not known, not saved): {many(unopened, 'row')}.",
-        f"In a list that was shuffled anew, a session of its own: {many(int((number > 1).sum()), 'row')}.",
+        "A row means that the page of the result was opened, not that the user inspected the result.",
+        f"Clicked more than once: {many(int((rows['click'] > 1).sum()), 'row')} (see the column clicks).",
+        f"Opened under a later query than the recorded one: {many(later, 'document')}.",
+        f"Clicked and not opened (seconds unknown, not saved): {many(unopened, 'row')}.",
+        f"In a list that was shuffled again, which is a separate session: {many(int((number > 1).sum()), 'row')}.",
         f"Above 10 minutes on a document: {many(int((seconds > 600).sum()), 'row')}, at most {seconds.max():,.0f} s.",
-        *([f"Left out, since no impression tells their rank: {many(unplaced, 'document')}."] if unplaced else []),
+        *(
+            [f"Excluded, without an impression and hence without a rank: {many(unplaced, 'document')}."]
+            if unplaced
+            else []
+        ),
     ]
     return replace(log, notes=tuple(notes))
 
 
 def _check_study(table: pd.DataFrame, name: str, document: list[str], folder: AnyPath) -> None:
-    """Turn the columns of numbers into numbers; nothing else may stand there, and no document twice."""
+    """Convert the numeric columns to numbers; refuse other values and duplicate documents."""
     for column in table.columns.difference(_TEXT):
         numbers = pd.to_numeric(table[column], errors="coerce")
         odd = table[column][numbers.isna() & table[column].notna()]
         if len(odd):
-            raise MalformedFile(f"{folder}: {column} of an {name} is {odd.iloc[0]!r}, and must be a number.")
+            raise MalformedFile(f"{folder}: {column} of an {name} is {odd.iloc[0]!r}; it must be a number.")
         table[column] = numbers
     twice = table.duplicated(document)
     if twice.any():
@@ -132,9 +136,16 @@ def _check_study(table: pd.DataFrame, name: str, document: list[str], folder: An
 
 
 def study_table(folder: Path, name: str, columns: Sequence[str]) -> pd.DataFrame:
+    """Return columns of a CSV table in a folder.
+
+    Raises
+    ------
+    MalformedFile
+        If the table or a column is missing.
+    """
     path = next((p for p in (folder / f"{name}.csv.gz", folder / f"{name}.csv") if p.is_file()), None)
     if path is None:
-        raise MalformedFile(f"{folder}: there is no {name}.csv or {name}.csv.gz in it.")
+        raise MalformedFile(f"{folder}: this folder contains no {name}.csv or {name}.csv.gz.")
     try:
         content = unpacked(str(path), packing_of(str(path)))
         table = pd.read_csv(io.BytesIO(content), dtype=dict.fromkeys(_TEXT, str))
@@ -147,22 +158,42 @@ def study_table(folder: Path, name: str, columns: Sequence[str]) -> pd.DataFrame
 
 
 def click_log(shown: Any, idle_minutes: float = 60.0, qrels: Any = None) -> InteractionLog:
-    """A log of sessions from what a search engine keeps: the lists that it showed, and the clicks on them.
+    """Return a log of sessions from the result lists and clicks of a search engine.
 
-    ``shown`` (a pandas or polars frame, an Arrow table, a list of dicts) has one row for each result that was shown:
-    ``user``, ``query``, ``time`` of the showing (dates, or seconds), ``rank``, ``docno``, ``clicked``, and, where it is
-    known, ``click_time``, empty without a click. ``qrels`` (as :func:`pyterrier_cwla.evaluate` takes them, by the same
-    queries) give the grades.
+    A session belongs to one user and one query, and ends after `idle_minutes` without an impression or a click.
+    Impressions of a session are merged: other pages, and repetitions of a page; a result counts as clicked if it was
+    clicked at least once. A session has one list of results, so an impression with another document at a rank, or a
+    document at another rank, starts a new session. Clicks after the end of the session are ignored; ``notes`` contains
+    their number. Sessions are named ``query/1``, ``query/2``, … for each user; ``time`` is the time of the first click.
 
-    A session is of one user and one query, and ends after ``idle_minutes`` without a showing or a click. Showings of
-    one session are put together: further pages, and the same page again, of which a result counts as clicked when it
-    was clicked once. A showing that puts another document at a rank, or a document at another rank, opens a new
-    session, since a session is one list. A click after the session has ended is not counted; ``notes`` say how many of
-    these there are. Sessions are named ``query/1``, ``query/2``, … of each user; ``time`` is that of the first click.
+    Parameters
+    ----------
+    shown : DataFrame of pandas or polars, Arrow table, or list of dicts
+        One row per result shown, with the columns user, query, time (of the impression; dates, or seconds), rank, docno
+        and clicked, and optionally click_time (empty without a click).
+    idle_minutes : float, default=60
+        Duration in minutes without an impression or a click after which a session ends.
+    qrels : DataFrame, dict of dicts, or path, optional
+        Judgments of the same queries, as for :func:`evaluate`, for the grades.
 
-    Raises BadLog for what :meth:`InteractionLog.of` refuses, for rows without a time, for a click time without a click
-    and before the showing, and for a rank or a document twice in one showing.
+    Returns
+    -------
+    InteractionLog
 
+    Raises
+    ------
+    BadLog
+        As :meth:`InteractionLog.of`; and if a row has no time, a click time without a click, a click before the
+        impression, or if an impression has a rank or a document twice.
+    BadParameter
+        If `idle_minutes` is not positive.
+
+    References
+    ----------
+    Chapelle et al. (2009), section 6.1, for 60 minutes.
+
+    Examples
+    --------
     >>> shown = [dict(user="ann", query="q", time=t, rank=r, docno=d, clicked=c)
     ...          for t, r, d, c in [(0, 1, "a", 1), (0, 2, "b", 0), (5000, 1, "a", 0), (5000, 2, "b", 1)]]
     >>> click_log(shown).rows[["user", "session", "topic", "rank", "docno", "clicked"]]
@@ -171,8 +202,6 @@ def click_log(shown: Any, idle_minutes: float = 60.0, qrels: Any = None) -> Inte
     1  ann     q/1     q     2     b    False
     2  ann     q/2     q     1     a    False
     3  ann     q/2     q     2     b     True
-
-    Source: Chapelle et al. (2009), section 6.1, for 60 minutes.
     """
     if not idle_minutes > 0:
         raise BadParameter(f"idle_minutes={idle_minutes!r} must be above 0.")
@@ -196,52 +225,54 @@ def click_log(shown: Any, idle_minutes: float = 60.0, qrels: Any = None) -> Inte
             raise BadLog(f"the judgments have document {docno!r} twice for query {topic!r}: keep one.")
         rows = rows.merge(grades, "left", ["topic", "docno"])
     log = InteractionLog.of(rows)
-    notes = ["Which results were seen is not known: all that were shown have a row."]
+    notes = ["The log contains all results shown; which of them were seen is unknown."]
     if changed:
-        notes.append(f"Begun because the list of results changed: {many(changed, 'session')}.")
+        notes.append(f"Started because the list of results changed: {many(changed, 'session')}.")
     if late.any():
-        notes.append(f"Not counted, since the session had ended: {many(int(late.sum()), 'click')}.")
+        notes.append(f"Ignored, after the end of the session: {many(int(late.sum()), 'click')}.")
     if foreign:
-        notes.append(f"Columns that were not read: {some(foreign, 8)}.")
+        notes.append(f"Unused columns: {some(foreign, 8)}.")
     return replace(log, notes=tuple(notes))
 
 
 def _showings(given: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """The rows with ids as strings and times as seconds (``start``, ``click_time``), and the columns not read."""
+    """Return the rows with ids as strings and times in seconds, and the names of unused columns."""
     missing = [name for name in _SHOWN if name not in given]
     if missing:
         raise BadLog(
-            f"the results that were shown have no column {missing[0]!r}. {near(missing[0], map(str, given.columns))}"
-            f" They need {some(_SHOWN, 6)}, and may have {_CLICK_TIME!r}."
+            f"the results shown have no column {missing[0]!r}. {near(missing[0], map(str, given.columns))}"
+            f" Required columns: {some(_SHOWN, 6)}; optional: {_CLICK_TIME!r}."
         )
     start = _seconds(given["time"], "time")
     click = _seconds(given[_CLICK_TIME], _CLICK_TIME) if _CLICK_TIME in given else pd.Series(np.nan, given.index)
     if click.notna().any() and (given["time"].dtype.kind == "M") != (given[_CLICK_TIME].dtype.kind == "M"):
         raise BadLog("time and click_time must both be dates, or both be seconds.")
     if start.isna().any():
-        raise BadLog(f"row {start.index[start.isna().to_numpy().argmax()]} has no time: when was the result shown?")
-    query = strings(given["query"], "query", "results that were shown", BadLog).to_pandas().set_axis(given.index)
-    # With each showing as a session, the checks of a log find what stands twice in one.
+        raise BadLog(
+            f"row {start.index[start.isna().to_numpy().argmax()]} has no time: give the time of the impression."
+        )
+    query = strings(given["query"], "query", "results shown", BadLog).to_pandas().set_axis(given.index)
+    # Each impression is a session here, so that the validation of logs finds duplicates within it.
     showing = query + " at " + start.map(repr)
     rows = given[["user", "rank", "docno", "clicked"]].assign(
         session=showing, topic=query, start=start, click_time=click
     )
     rows = InteractionLog.of(rows).rows
     for wrong, what in (
-        (rows[_CLICK_TIME].notna() & ~rows["clicked"], "a click time and no click"),
-        (rows[_CLICK_TIME] < rows["start"], "a click before the showing"),
+        (rows[_CLICK_TIME].notna() & ~rows["clicked"], "a click time without a click"),
+        (rows[_CLICK_TIME] < rows["start"], "a click before the impression"),
     ):
         if wrong.any():
             row = rows.loc[wrong.idxmax()]
             raise BadLog(
                 f"user {row['user']!r}, query {row['topic']!r}, rank {row['rank']}: {what}; {int(wrong.sum()):,} rows."
-                " Mend them, or leave out the column click_time."
+                " Correct them, or leave out the column click_time."
             )
     return rows, [str(c) for c in given.columns if c not in (*_SHOWN, _CLICK_TIME)]
 
 
 def _seconds(times: pd.Series, name: str) -> pd.Series:
-    """Times as seconds from some moment, NaN where there is none."""
+    """Return times as seconds since an arbitrary origin; NaN if missing."""
     if times.dtype.kind == "M":
         return (pd.to_datetime(times, utc=True) - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
     seconds = pd.to_numeric(times, errors="coerce").astype(float)
@@ -250,13 +281,21 @@ def _seconds(times: pd.Series, name: str) -> pd.Series:
         row = wrong.argmax()
         raise BadLog(
             f"row {times.index[row]}: {name} {times.iloc[row]!r} is neither a date nor a number of seconds;"
-            " pandas.to_datetime converts texts."
+            " convert texts with pandas.to_datetime."
         )
     return seconds
 
 
 def _parts(rows: pd.DataFrame, idle: float) -> tuple[pd.Series, pd.Series]:
-    """Of each row the part between two idle times in which it was shown, and whether its click came in a later one."""
+    """Split the rows by idle times.
+
+    Returns
+    -------
+    part : Series of int
+        Part of each row, a period without idle times.
+    late : Series of bool
+        Whether the click of the row is in a later part.
+    """
     showing = rows[["user", "topic", "start"]].rename(columns={"start": "at"}).assign(row=rows.index, click=False)
     click = rows[["user", "topic", _CLICK_TIME]].rename(columns={_CLICK_TIME: "at"}).assign(row=rows.index, click=True)
     events = pd.concat([showing, click[click["at"].notna()]]).sort_values(["user", "topic", "at"], kind="stable")
@@ -268,9 +307,16 @@ def _parts(rows: pd.DataFrame, idle: float) -> tuple[pd.Series, pd.Series]:
 
 
 def _lists(rows: pd.DataFrame) -> tuple[pd.Series, int]:
-    """Of each row the list that it belongs to, a number; and how many lists were begun because one changed.
+    """Assign each row to a list of results, so that no list contradicts itself.
 
-    The first showing of a list that contradicts an earlier one begins the next list, until none does.
+    The first impression that contradicts an earlier one of its list starts a new list.
+
+    Returns
+    -------
+    lists : Series of int
+        Number of the list of each row.
+    changed : int
+        Number of lists that start because of a contradiction.
     """
     part = rows["part"]
     lists, changed = part.to_numpy().astype(np.int64), 0

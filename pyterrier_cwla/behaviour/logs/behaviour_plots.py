@@ -1,4 +1,4 @@
-"""Pictures of what clicks say of ranks and grades, beside what metrics say."""
+"""Plots of continuation probabilities and efforts by grade from a log, with those of measures."""
 
 from __future__ import annotations
 
@@ -16,10 +16,25 @@ _LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
 def plot_continuing(found: Any, measures: Any = (), depth: int = 20, ax: Any = None) -> Any:
-    """Who goes on from each rank, and who does under metrics; on matplotlib axes.
+    """Plot the continuation probability C(i) by rank, of a log and of measures.
 
-    Dots are C(i) of a log with the ends of their intervals, the grey line is C smoothed; lines are C = V(i+1)/V(i) of
-    the ``measures``, V their mean over the log's lists.
+    Dots show C(i) of the log with its interval, the grey line the smoothed C. Lines show C = V(i+1)/V(i) of `measures`,
+    with V averaged over the lists of the log.
+
+    Parameters
+    ----------
+    found : Continuing
+        Estimates of :func:`continuing_from_views` or :func:`continuing_from_last_clicks`.
+    measures : sequence of Measure or str, default=()
+        Measures that follow a user model, at most five.
+    depth : int, default=20
+        Last rank.
+    ax : matplotlib Axes, optional
+        Axes to draw on; by default new ones.
+
+    Returns
+    -------
+    matplotlib Axes
     """
     table = found.table[found.table["rank"] <= depth].set_index("rank").reindex(range(1, depth + 1))
     V = survival_of_lists(found.log, measures, depth + 1)
@@ -34,12 +49,24 @@ def plot_continuing(found: Any, measures: Any = (), depth: int = 20, ax: Any = N
     ax.set_ylim(max(0.0, lowest - 0.1 * (1 - lowest)), 1.02)
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel("rank (documents)")
-    ax.set_ylabel("share of users who go on")
+    ax.set_ylabel("share of users who continue")
     return titled(ax, f"Grey: smoothed · {sizes_of(found)}")
 
 
 def plot_grade_efforts(efforts: Any, ax: Any = None) -> Any:
-    """Seconds to examine a result of each grade, on its summary and on the document; on matplotlib axes."""
+    """Plot the seconds to examine a result of each grade, on its summary and on the document.
+
+    Parameters
+    ----------
+    efforts : GradeEfforts
+        Estimates of :func:`grade_efforts`.
+    ax : matplotlib Axes, optional
+        Axes to draw on; by default new ones.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
     table = efforts.table
     ax = axes_of(ax)
     x = np.arange(len(table))
@@ -59,22 +86,25 @@ def plot_grade_efforts(efforts: Any, ax: Any = None) -> Any:
     ax.set_ylim(0, 1.15 * float(np.nanmax(table["t high"].fillna(table["t"]))))
     ax.set_xlabel("grade")
     ax.set_ylabel("effort (seconds)")
-    return titled(ax, f"Share of the highest grade's in brackets · {many(efforts.users, 'user')}")
+    return titled(ax, f"Relative to the highest grade in brackets · {many(efforts.users, 'user')}")
 
 
 def draw_dots(ax: Any, x: Any, y: Any, low: Any, high: Any, colour: str = STAY, mark: str = "o") -> None:
+    """Draw points with their intervals; points without an interval have no line."""
     y = np.asarray(y, float)
     ends = np.vstack([y - np.asarray(low, float), np.asarray(high, float) - y])
-    ends = np.maximum(np.nan_to_num(ends), 0)  # no interval: no line
+    ends = np.maximum(np.nan_to_num(ends), 0)
     ax.errorbar(
         x, y, yerr=ends, fmt=mark or "none", color=colour, ecolor=colour, markersize=5, elinewidth=1.4, zorder=3
     )
 
 
 def draw_lines(ax: Any, curves: pd.DataFrame, what: str) -> None:
-    """One line a measure, its name at its right end, the names apart from each other."""
+    """Draw one line per measure, with its name at the right end."""
     if len(curves.columns) > len(_LINES):
-        raise BadParameter(f"{len(curves.columns)} measures are too many to tell apart: give up to {len(_LINES)}.")
+        raise BadParameter(
+            f"{len(curves.columns)} measures are too many to distinguish in a plot: give up to {len(_LINES)}."
+        )
     ends = []
     for number, name in enumerate(curves):
         curve = curves[name].dropna()
@@ -90,6 +120,7 @@ def draw_lines(ax: Any, curves: pd.DataFrame, what: str) -> None:
 
 
 def draw_label(ax: Any, text: str, heights: pd.Series, below: bool = False) -> None:
+    """Write a label at the middle of a curve."""
     known = heights.dropna()
     if len(known):
         at = known.index[len(known) // 2]
@@ -98,4 +129,5 @@ def draw_label(ax: Any, text: str, heights: pd.Series, below: bool = False) -> N
 
 
 def sizes_of(found: Any) -> str:
+    """Return the numbers of sessions and users as text."""
     return f"{many(found.sessions, 'session')} of {many(found.users, 'user')}"

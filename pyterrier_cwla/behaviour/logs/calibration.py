@@ -1,4 +1,4 @@
-"""Calibrates time-biased gain from a log: parameters with intervals, to print, to keep, and to use as the metric."""
+"""Calibration of time-biased gain: estimate its parameters and their intervals from an interaction log."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .rates import Reading
 from .survival import SHAPES, Fit
 from .validation import SESSION
 
-#: How deep a user looked: down to the last click, as far as logs of clicks tell, or at whatever the log says was seen.
+#: Definitions of the inspected summaries: down to the last click, or all results seen according to the log.
 DEPTHS = ("clicked", "seen")
 
 _EXAMPLE = {"half_life": 224, "summary_seconds": 4.4, "seconds_per_word": 0.018, "seconds_per_document": 7.8,
@@ -42,14 +42,33 @@ _EXAMPLE = {"half_life": 224, "summary_seconds": 4.4, "seconds_per_word": 0.018,
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Calibration:
-    """The parameters of time-biased gain as a log has them; prints as a table, and is usable as the metric.
+    """Parameters of time-biased gain, estimated from an interaction log.
 
-    ``table``: every number: name, grade (of the numbers by grade), way (how it was taken), used (whether it is one of
-    ``parameters()``, ``graded_parameters()`` or of the printed table), value, low and high of its interval, standard
-    error (of what is fitted by least squares), n observations. ``about``: package version, numbers of users, sessions
-    and rows, and what ``calibrate`` was asked. ``excluded``: sessions left out of the log, and of the half-life, by
-    reason. ``missing``: what could not be estimated, and why. ``reading``: the line of reading times. ``shapes``:
-    curves fitted to how long users stayed. ``points`` and ``curve``: what the pictures of both show.
+    The calibration prints as a table, can be saved to a file, and can be used as a measure.
+
+    Attributes
+    ----------
+    table : DataFrame
+        All estimates, one row each, with the columns name, grade (NaN for parameters that do not depend on the grade),
+        way (method of the estimate), used (whether the row belongs to :meth:`parameters`, :meth:`graded_parameters` or
+        the printed table), value, low, high (ends of the interval), error (standard error of least-squares estimates)
+        and n (number of observations).
+    about : dict
+        Version of the package, numbers of users, sessions and rows, and the arguments of :func:`calibrate`.
+    excluded : dict
+        Excluded sessions by reason: those of the log, and those of the half-life.
+    missing : dict of str to str
+        Reason why a parameter could not be estimated, by name of the parameter.
+    notes : tuple of str
+        Remarks about the log and the estimates.
+    reading : Reading or None
+        Least-squares line of reading times; None if there is none.
+    shapes : tuple of Fit
+        Survival curves fitted to the session durations.
+    points : DataFrame
+        Points of the plot of reading times.
+    curve : DataFrame
+        Observed survival curve.
     """
 
     table: pd.DataFrame
@@ -63,33 +82,61 @@ class Calibration:
     curve: pd.DataFrame
 
     def __getitem__(self, which: str | tuple[str, str]) -> Estimate:
-        """A parameter's estimate: ``calibration["half_life"]``, or ``calibration["half_life", "as the paper"]``."""
+        """Return the estimate of a parameter.
+
+        Parameters
+        ----------
+        which : str or tuple of str
+            Name of the parameter, or name and way: ``calibration["half_life"]``, ``calibration["half_life", "as the
+            paper"]``.
+
+        Returns
+        -------
+        Estimate
+
+        Raises
+        ------
+        BadParameter
+            If there is no such parameter or way, or the parameter could not be estimated.
+        """
         name, way = which if isinstance(which, tuple) else (which, None)
         rows = self.table[(self.table["name"] == name) & self.table["grade"].isna()]
         if name in self.missing:
             raise BadParameter(f"this calibration has no {name}: {self.missing[name]}.")
         if not len(rows):
-            raise BadParameter(f"a calibration has no number {name!r}. {near(str(name), self.table['name'].unique())}")
+            raise BadParameter(
+                f"a calibration has no parameter {name!r}. {near(str(name), self.table['name'].unique())}"
+            )
         chosen = rows[rows["used"] if way is None else rows["way"] == way]
         if not len(chosen):
-            raise BadParameter(f"{name} was not estimated in the way {way!r}. {near(str(way), rows['way'])}")
+            raise BadParameter(f"{name} has no estimate {way!r}. {near(str(way), rows['way'])}")
         row = chosen.iloc[0]
         return Estimate(float(row["value"]), float(row["low"]), float(row["high"]), int(row["n"]))
 
-    # ---- as a metric
-
     def parameters(self) -> dict[str, float]:
-        """What ``TBG(...)`` takes, as far as it could be estimated; ``rel`` where it is not 1."""
+        """Return the estimated parameters of ``TBG``, by name; ``rel`` only if it is not 1."""
         return parameters_of(self.table, self.about)
 
     def graded_parameters(self) -> dict[str, Any]:
-        """What ``GradedTBG(...)`` takes, as far as it could be estimated; grades as the log has them, from 0."""
+        """Return the estimated parameters of ``GradedTBG``, by name; grades are those of the log, from 0."""
         return graded_parameters_of(self.table, self.about)
 
     def measure(self, **more: Any) -> Any:
-        """Time-biased gain with these parameters: ``calibration.measure(lengths="robust04")``.
+        """Return time-biased gain with the estimated parameters.
 
-        Raises BadParameter where one could neither be estimated nor is given.
+        Parameters
+        ----------
+        **more
+            Other parameters of ``TBG``, which replace the estimates: ``calibration.measure(lengths="robust04")``.
+
+        Returns
+        -------
+        Measure
+
+        Raises
+        ------
+        BadParameter
+            If a required parameter was neither estimated nor given.
         """
         from ...measures.named import TBG
 
@@ -98,7 +145,22 @@ class Calibration:
         return TBG(**parameters)
 
     def graded_measure(self, **more: Any) -> Any:
-        """Time-biased gain by grades with these parameters; what is missing is an error, as in ``measure``."""
+        """Return time-biased gain with parameters by grade.
+
+        Parameters
+        ----------
+        **more
+            Other parameters of ``GradedTBG``, which replace the estimates.
+
+        Returns
+        -------
+        Measure
+
+        Raises
+        ------
+        BadParameter
+            If a required parameter was neither estimated nor given, for all grades.
+        """
         from ...measures.wrappers import MEASURES
 
         parameters = self.graded_parameters() | more
@@ -107,11 +169,11 @@ class Calibration:
             "graded_measure",
         )
         for grade in parameters["p_click"]:
-            for name, what in (("seconds", "opened"), ("p_save", "opened")):
+            for name in ("seconds", "p_save"):
                 if grade not in parameters[name] and (grade > 0 or name == "seconds"):
                     raise BadParameter(
-                        f"{name} has nothing for grade {grade}, of which no document was {what}: give it, as in"
-                        f" calibration.graded_measure({name}={{…}}), for all grades."
+                        f"{name} has no value for grade {grade}: no document of it was opened. Give all grades, as in"
+                        f" calibration.graded_measure({name}={{…}})."
                     )
         return MEASURES["GradedTBG"](**parameters)
 
@@ -120,18 +182,16 @@ class Calibration:
             why = "; ".join(f"{name} ({self.missing.get(name, 'not estimated')})" for name in lacking)
             example = ", ".join(f"{name}={_EXAMPLE.get(name, '{…}')}" for name in lacking)
             raise BadParameter(
-                f"this calibration lacks {why}. Give what is lacking, as in calibration.{method}({example})."
+                f"this calibration lacks {why}. Give the missing parameters, as in calibration.{method}({example})."
             )
 
     @property
     def _used(self) -> pd.DataFrame:
         return self.table[self.table["used"]]
 
-    # ---- on paper
-
     @property
     def printed(self) -> pd.DataFrame:
-        """The paper's Table 1: parameter, symbol, value, interval, description."""
+        """Table of the used parameters, in the form of Table 1 of Smucker and Clarke (2012)."""
         rows = self._used[self._used["grade"].isna()]
         return pd.DataFrame(
             {
@@ -173,29 +233,62 @@ class Calibration:
         remarks = "".join(f"<li>{escape(remark)}</li>" for remark in self._remarks)
         return f"<p><b>{escape(self._title)}</b></p>{self.printed.to_html(index=False)}<ul>{remarks}</ul>"
 
-    # ---- kept
-
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain values, NaN as None: what ``save`` writes."""
+        """Return the calibration as a dict of plain values for JSON; NaN becomes None."""
         return plain(self)
 
     def save(self, path: Any) -> None:
-        """Writes it to a file, as JSON."""
+        """Write the calibration to a JSON file.
+
+        Parameters
+        ----------
+        path : str or Path
+            File to write.
+        """
         text = json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False)
         with written(path) as place:
             place.write_text(text + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: Any) -> Calibration:
-        """What ``save`` wrote.
+        """Return the calibration in a file that :meth:`save` wrote.
 
-        Raises MalformedFile, naming the file and what is wrong, for whatever else.
+        Parameters
+        ----------
+        path : str or Path
+            File to read.
+
+        Returns
+        -------
+        Calibration
+
+        Raises
+        ------
+        MalformedFile
+            If the file is not a valid calibration.
         """
         return cls._of(read_calibration(path))
 
     @classmethod
     def from_dict(cls, content: Any, where: str = "calibration") -> Calibration:
-        """From what ``as_dict`` returned; errors as those of ``load``."""
+        """Return the calibration in a dict that :meth:`as_dict` returned.
+
+        Parameters
+        ----------
+        content : dict
+            Plain values.
+        where : str, default="calibration"
+            Name of the source in error messages.
+
+        Returns
+        -------
+        Calibration
+
+        Raises
+        ------
+        MalformedFile
+            If the dict is not a valid calibration.
+        """
         return cls._of(checked(content, where))
 
     @classmethod
@@ -203,42 +296,98 @@ class Calibration:
         reading, shapes = fields["reading"], tuple(Fit(**shape) for shape in fields["shapes"])
         return cls(**{**fields, "reading": None if reading is None else Reading(**reading), "shapes": shapes})
 
-    # ---- drawn
-
     def plot_reading_times(self, ax: Any = None) -> Any:
-        """Seconds on a document over its words, and the fitted lines; on matplotlib axes (the paper's Figure 1)."""
+        """Plot reading time against document length, with the fitted lines.
+
+        Figure 1 of Smucker and Clarke (2012): seconds over words, first views and duplicates.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; by default new ones.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        BadParameter
+            If the log has no lengths or no seconds on documents.
+        """
         from .calibration_plots import plot_reading_times
 
         return plot_reading_times(self, ax)
 
     def plot_progress(self, log: Any, ax: Any = None, by: str | None = None) -> Any:
-        """The rank that users reach in time, observed and as T(k) has it; on matplotlib axes (Figure 2)."""
+        """Plot the rank that users reach against time, observed and predicted.
+
+        Figure 2 of Smucker and Clarke (2012). The prediction is T(k), the time before rank k by the calibrated measure.
+
+        Parameters
+        ----------
+        log : InteractionLog, or rows of a log
+            Log with the observed sessions.
+        ax : matplotlib Axes, optional
+            Axes to draw on; by default new ones.
+        by : str, optional
+            Column that groups the sessions, or "precision"; by default one group.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
         from .calibration_plots import plot_progress
 
         return plot_progress(self, log, ax, by)
 
     def plot_survival(self, ax: Any = None) -> Any:
-        """The share of users who are still there, observed and fitted; on matplotlib axes (Figure 5)."""
+        """Plot the share of users who have not left against time, observed and fitted.
+
+        Figure 5 of Smucker and Clarke (2012).
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; by default new ones.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        BadParameter
+            If the calibration has no half-life.
+        """
         from .calibration_plots import plot_survival
 
         return plot_survival(self, ax)
 
 
 class Calibrations(dict):
-    """Calibrations by topic, or by class of users: a dict of them that prints their parameters side by side."""
+    """Calibrations by group, such as topic or class of users.
+
+    A dict from group to :class:`Calibration` that prints the parameters side by side.
+
+    Attributes
+    ----------
+    by : str
+        Name of the grouping.
+    """
 
     by: str = ""
 
     @property
     def table(self) -> pd.DataFrame:
-        """All numbers of all, the group first."""
+        """Estimates of all calibrations, with the group in the first column."""
         return pd.concat(
             [one.table.assign(group=group)[["group", *COLUMNS]] for group, one in self.items()], ignore_index=True
         )
 
     @property
     def parameters(self) -> pd.DataFrame:
-        """The parameters of time-biased gain, a row for each group."""
+        """Parameters of time-biased gain, one row per group."""
         return pd.DataFrame({group: one.parameters() for group, one in self.items()}).T
 
     @sanitised
@@ -268,33 +417,73 @@ def calibrate(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Any:
-    """The parameters of time-biased gain from what users did, each with an interval from resampling users.
+    """Estimate the parameters of time-biased gain from an interaction log.
 
-    ``log``: an InteractionLog, or rows that make one. ``by``: "topic" or another column, or a dict or Series from users
-    to classes; then a dict of calibrations (``Calibrations``) comes back, one for each.
+    T_S is the total number of seconds on summaries, divided by the number of summaries inspected (Eq. 5). T_D(l) = a·l
+    + b is fitted to first views by least squares. P(C|R) and P(S|R) are means of the shares of users, weighted by the
+    number of summaries inspected and of documents viewed. ``.table`` also contains the pooled shares and the unweighted
+    means. Rows without a grade do not contribute to estimates that depend on relevance. Without document lengths, T_D
+    is the mean reading time.
 
-    T_S is all seconds on summaries over all summaries looked at (Eq. 5); T_D(l) = a·l + b is fitted to first views by
-    least squares; P(C|R) and P(S|R) (of ``rel``, the least relevant grade) are means of users' shares, weighted by
-    summaries looked at and by documents viewed. Beside them ``.table`` has the pooled shares and the unweighted means.
-    Rows without a grade are left out of what depends on relevance; without lengths, T_D is the mean time.
+    The half-life h is a maximum-likelihood estimate from the sessions with at least `min_clicks` clicks. The estimate
+    "as the paper" uses the time from the start of the session to the last click and drops sessions longer than
+    `max_seconds`. The estimate "corrected", which the measure uses, accounts for the selection: a session with five
+    clicks has lasted at least until the fifth click; a longer session was still active at `max_seconds`; an interrupted
+    session, or one that reached `last_rank`, is censored; and users leave after the last click, during the last item.
+    Intervals come from the bootstrap over users.
 
-    ``depth="clicked"``, as in the paper and as all logs of clicks allow it: users looked at all summaries down to the
-    last one they clicked. Since that one always counts as a click, P(C|R) is too high, the more so the fewer summaries
-    a session has. ``depth="seen"``: at those that the log says were seen, the last clicked or not; then P(C|R) is
-    unbiased, if they were really looked at: where whole pages count as seen it is too low.
+    Parameters
+    ----------
+    log : InteractionLog, or rows of a log
+        Log to estimate from.
+    by : str, dict or Series, optional
+        Column of the log (such as "topic"), or a mapping from users to classes. The result then has one calibration per
+        group.
+    min_clicks : int, default=5
+        Minimum number of clicks of a session for the half-life.
+    max_seconds : float, default=1800
+        Longest duration of a session in seconds; `beyond` selects the treatment of longer sessions.
+    rel : float, default=1
+        Lowest relevant grade.
+    depth : {"clicked", "seen"}, default="clicked"
+        Inspected summaries. "clicked" (as in the paper): all down to the last click. The last of these is always
+        clicked, so P(C|R) is too high, particularly for short sessions. "seen": all results seen according to the log.
+        P(C|R) is then unbiased if the users inspected these summaries, and too low if the log counts all results of a
+        page as seen.
+    until : {"end", "click"}, default="end"
+        Time of leaving: during the last item, or at the last click.
+    beyond : {"censor", "condition", "exclude"}, default="censor"
+        Treatment of sessions longer than `max_seconds`. "censor": censored at `max_seconds`. "condition": left out,
+        with a likelihood that accounts for the truncation. "exclude": left out, without a correction.
+    last_rank : int, optional
+        Last rank of the result lists. Sessions that reach it are censored there.
+    shapes : sequence of str, default=("exponential", "Weibull", "log-logistic", "log-normal", "hyperbolic")
+        Survival curves to fit for comparison.
+    confidence : float in (0, 1), default=0.95
+        Level of the intervals.
+    resamples : int, default=1000
+        Number of bootstrap resamples of users.
+    seed : int, default=0
+        Seed of the resamples.
 
-    h is fitted by maximum likelihood, to sessions with ``min_clicks`` clicks, in two ways: "as the paper" (time to the
-    last click, sessions up to ``max_seconds``, from their beginning), and "corrected", which the metric gets. The
-    latter knows that users with five clicks stayed that long; that longer sessions were still there at ``max_seconds``
-    (``beyond="censor"``; "condition" leaves them out and knows that it does, "exclude" just leaves them out); that who
-    was cut off, or came to ``last_rank``, the end of the lists, might have gone on; and that users leave after their
-    last click, during the last item (``until="click"``: at the last click). ``shapes``: the curves that are fitted for
-    comparison.
+    Returns
+    -------
+    Calibration or Calibrations
+        :class:`Calibrations` if `by` is given.
 
-    Raises BadLog for a log without rows, BadParameter for parameters out of their range.
+    Raises
+    ------
+    BadLog
+        If the log has no rows, or a session belongs to several groups.
+    BadParameter
+        If a parameter is out of its range.
 
-    Source: Smucker and Clarke (2012), sections 3.2 and 4.2.
+    References
+    ----------
+    Smucker and Clarke (2012), sections 3.2 and 4.2.
 
+    Examples
+    --------
     >>> rows = {"user": list("aaabb"), "session": list("11122"), "topic": list("ttttt"), "rank": [1, 2, 3, 1, 2],
     ...         "docno": list("vwxvw"), "clicked": [True, False, True, True, True], "grade": [1, 0, 1, 1, 0],
     ...         "summary_seconds": [4, 3, 5, 6, 2], "document_seconds": [30, None, 20, 10, 30],
@@ -303,11 +492,11 @@ def calibrate(
     >>> found["summary_seconds"].value, found["p_click_nonrelevant", "pooled"].value
     (4.0, 0.5)
     >>> found.missing["half_life"]
-    'no session is left to estimate it from (2 fewer than 5 clicks)'
+    'no session is left (2 fewer than 5 clicks)'
     """
     log = as_log(log)
     if not len(log):
-        raise BadLog("the log has no rows: there is nothing to calibrate from.")
+        raise BadLog("the log has no rows; a calibration needs at least one.")
     _check(depth, shapes, confidence, resamples, rel)
     check(until, min_clicks, max_seconds, beyond)
     if last_rank is not None:
@@ -348,15 +537,15 @@ def _check(depth: str, shapes: Sequence[str], confidence: float, resamples: int,
 
 
 def _groups(log: InteractionLog, by: Any) -> tuple[str, pd.Series]:
-    """What the groups are called, and each row's."""
+    """Return the name of the grouping and the group of each row."""
     rows = log.rows
     if isinstance(by, str):
         if by not in rows:
-            raise BadParameter(f"the log has no column {by!r} to calibrate by. {near(by, rows.columns)}")
+            raise BadParameter(f"the log has no column {by!r} to group by. {near(by, rows.columns)}")
         name, group = by, rows[by]
         mixed = int((rows.groupby(SESSION)[by].nunique() > 1).sum())
         if mixed:
-            raise BadLog(f"by={by!r}: {mixed:,} sessions have several values of it; it must be one for a session.")
+            raise BadLog(f"by={by!r}: {mixed:,} sessions have several values; each session must have one.")
     elif isinstance(by, Mapping | pd.Series):
         classes = dict(by.items())
         lacking = sorted(set(rows["user"]) - set(classes))
@@ -366,5 +555,5 @@ def _groups(log: InteractionLog, by: Any) -> tuple[str, pd.Series]:
     else:
         raise BadParameter(f"by={by!r} must be a column of the log, or a dict or Series from users to classes.")
     if group.isna().any():
-        raise BadLog(f"by={name!r}: {int(group.isna().sum()):,} rows of the log have none.")
+        raise BadLog(f"by={name!r}: {int(group.isna().sum()):,} rows of the log have no value.")
     return name, group

@@ -1,4 +1,4 @@
-"""Estimates all that a calibration holds from a log, and resamples the users once for all intervals together."""
+"""Estimation of all parameters of a calibration, with one bootstrap over users for all intervals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FAR_BETTER = 10  # in AIC
 
 
 class _Found:
-    """What comes out: ratios and their descriptions, to be resampled together; what is missing, and why; notes."""
+    """Results of the estimation: ratios with their descriptions, reasons for missing parameters, and notes."""
 
     def __init__(self, notes: tuple[str, ...]) -> None:
         self.ratios: list[Ratio] = []
@@ -41,7 +41,7 @@ class _Found:
         grade: float = np.nan,
         error: float = np.nan,
     ) -> bool:
-        """Whether there was anything to estimate it from."""
+        """Add an estimate; return False if it is undefined."""
         if np.isnan(ratio.value):
             return False
         self.ratios.append(ratio)
@@ -49,7 +49,7 @@ class _Found:
         return True
 
     def three_ways(self, name: str, hits: Array, tries: Array, weight: Array) -> bool:
-        """The paper's weighted mean, which is used, the pooled share, and the unweighted mean."""
+        """Add the weighted mean of the paper (which is used), the pooled share and the unweighted mean."""
         n = tries.sum()
         self.add(name, "pooled", pooled(hits, tries), n)
         self.add(name, "unweighted", unweighted(hits, tries), n)
@@ -57,7 +57,7 @@ class _Found:
 
 
 class _Looks:
-    """A log as arrays over its rows: whose, how deep its session was looked at, what was clicked, read and saved."""
+    """Log as arrays over its rows: user, session, inspected, clicked, viewed and saved results."""
 
     def __init__(self, log: InteractionLog, depth: str, rel: float) -> None:
         rows = log.rows
@@ -68,14 +68,14 @@ class _Looks:
         self.clicked = rows["clicked"].to_numpy(bool)
         rank = rows["rank"].to_numpy()
         self.last = np.zeros(self.session[-1] + 1, np.int64)
-        """Of each session: M, the rank of the last click."""
+        """Rank of the last click of each session (M)."""
         np.maximum.at(self.last, self.session[self.clicked], rank[self.clicked])
         self.to_last = rank <= self.last[self.session]
         self.seen = log.seen
         self.looked_at = self.to_last if depth == "clicked" else self.seen
         self.on_document = np.where(self.clicked, log.floats("document_seconds"), np.nan)
         self.read = ~np.isnan(self.on_document)
-        # What was clicked and has no seconds in a log that has them was not viewed, as far as the log knows.
+        # In a log with document_seconds, a click without seconds does not count as a view.
         self.view = self.read if log.has("document_seconds") else self.clicked
         self.saved = rows["saved"].to_numpy(bool) if log.has("saved") else None
         self.grade = log.floats("grade")
@@ -83,24 +83,37 @@ class _Looks:
         self.relevant = self.grade >= rel
 
     def by_user(self, which: Array, values: Any = None) -> Array:
-        """The number of these rows, or the sum of their values, user by user."""
+        """Return the number of these rows, or the sum of their values, for each user."""
         return np.bincount(self.user[which], None if values is None else values[which], self.users).astype(float)
 
     @property
     def summaries(self) -> Array:
-        """How many summaries each row stands for: M on a session's first row, or one for each that was seen."""
+        """Number of summaries per row: M in the first row of a session; with ``depth="seen"``, 1 per result seen."""
         if self.depth == "seen":
             return self.seen.astype(float)
         first_row = np.append(True, self.session[1:] != self.session[:-1])
         return np.where(first_row, self.last[self.session], 0).astype(float)
 
     def weights(self) -> Array:
-        """Summaries that each user looked at."""
+        """Return the number of summaries that each user inspected."""
         return self.by_user(np.ones(len(self.log), bool), self.summaries)
 
 
 def estimated(log: InteractionLog, asked: dict[str, Any], shapes: tuple[str, ...]) -> dict[str, Any]:
-    """What a Calibration is made of: its fields by name. ``asked``: the parameters of ``calibrate``."""
+    """Return the fields of a `Calibration` by name.
+
+    Parameters
+    ----------
+    log : InteractionLog
+    asked : dict
+        Arguments of `calibrate`.
+    shapes : tuple of str
+        Survival curves to fit.
+
+    Returns
+    -------
+    dict
+    """
     looks, found = _Looks(log, asked["depth"], asked["rel"]), _Found(log.notes)
     _say_what_lacks(looks, found)
     _summary_seconds(looks, found)
@@ -111,13 +124,13 @@ def estimated(log: InteractionLog, asked: dict[str, Any], shapes: tuple[str, ...
     leaving, excluded = _leaving(log, asked, found)
     table = _with_intervals(found, slope_sums, leaving, reading, looks.users, asked)
     if looks.users == 1:
-        found.notes.append("One user: there is nobody to resample, and so no interval.")
+        found.notes.append("The log has only one user: there are no intervals.")
     corrected = leaving["corrected"][0] if leaving else None
     fits = tuple(fit(corrected, shape) for shape in shapes) if corrected is not None else ()
     _say_how_it_fits(fits, found)
     curve = pd.DataFrame(columns=list(CURVE), dtype=float)
     if corrected is not None:
-        curve = survival_curve(corrected)  # a picture needs no more than some hundred of its steps
+        curve = survival_curve(corrected)  # 500 steps are enough for a plot
         curve = curve.iloc[np.unique(np.linspace(0, len(curve) - 1, 500).astype(int))].reset_index(drop=True)
     sizes = {"users": looks.users, "sessions": len(looks.last), "rows": len(log)}
     return {
@@ -134,37 +147,37 @@ def estimated(log: InteractionLog, asked: dict[str, Any], shapes: tuple[str, ...
 
 
 def _say_what_lacks(looks: _Looks, found: _Found) -> None:
-    """Rows that are not there, or not judged, or clicked without seconds: what follows from them is said."""
+    """Add notes about missing rows, unjudged results, and clicks without seconds."""
     if looks.depth == "clicked":
         gaps = int((np.bincount(looks.session, looks.to_last) < looks.last).sum())
         if gaps:
             found.notes.append(
-                f"{gaps:,} of {len(looks.last):,} sessions lack rows above their last click: P(C|R) is taken over those"
-                " that are there, and too high if the others were seen and not clicked; T_S over all these ranks, and"
-                " too low if the others took time, too."
+                f"{gaps:,} of {len(looks.last):,} sessions lack rows above their last click. P(C|R) uses the rows in"
+                " the log; it is too high if the missing results were seen and not clicked. T_S uses all ranks; it is"
+                " too low if the missing results took time."
             )
         after = int((looks.seen & ~looks.to_last).sum())
         if after and looks.judged.any():
             found.notes.append(
-                f"P(C|R) looks down to the last click, which always counts: it is too high. {after:,} more results"
-                " were seen after it; depth='seen' has them in."
+                f"P(C|R) uses the results down to the last click, so it is too high. {after:,} more results"
+                " were seen after the last click; depth='seen' includes them."
             )
     unjudged = int((looks.looked_at & ~looks.judged).sum())
     if looks.judged.any() and unjudged:
         found.notes.append(
-            f"{unjudged:,} of {int(looks.looked_at.sum()):,} results looked at are unjudged: left out of P(C|R), P(S|R)"
-            " and all numbers by grade."
+            f"{unjudged:,} of {int(looks.looked_at.sum()):,} inspected results are unjudged; P(C|R), P(S|R)"
+            " and the parameters by grade exclude them."
         )
     unknown = int((looks.clicked & ~looks.view).sum())
     if unknown:
         found.notes.append(
-            f"{unknown:,} of {int(looks.clicked.sum()):,} clicks have no seconds on the document: no view, no part of"
-            " P(S|R) and T_D."
+            f"{unknown:,} of {int(looks.clicked.sum()):,} clicks have no seconds on the document; P(S|R) and T_D"
+            " exclude them."
         )
 
 
 def _summary_seconds(looks: _Looks, found: _Found) -> None:
-    """T_S, Eq. 5."""
+    """Estimate T_S (Eq. 5)."""
     if not looks.log.has("summary_seconds"):
         found.missing["summary_seconds"] = "the log has no column 'summary_seconds'"
         return
@@ -173,17 +186,17 @@ def _summary_seconds(looks: _Looks, found: _Found) -> None:
     untimed = int((looks.looked_at & np.isnan(seconds) & timed).sum())
     if untimed:
         found.notes.append(
-            f"{untimed:,} results looked at have no seconds on the summary in sessions that have some: taken as none of"
-            " their own, which is right where those of the next result include them; else T_S is too low."
+            f"{untimed:,} inspected results have no seconds on the summary, in sessions with seconds on others. They"
+            " count as 0, which is right if the next result includes them; otherwise T_S is too low."
         )
     spent, ranks = looks.by_user(looks.looked_at, np.nan_to_num(seconds)), looks.by_user(timed, looks.summaries)
     found.add("summary_seconds", "unweighted", unweighted(spent, ranks), ranks.sum())
     if not found.add("summary_seconds", "weighted", pooled(spent, ranks), ranks.sum(), used=True):
-        found.missing["summary_seconds"] = "no summary was looked at: nobody clicked"
+        found.missing["summary_seconds"] = "no summary was inspected: nobody clicked"
 
 
 def _shares_of_time(looks: _Looks, found: _Found) -> None:
-    """Seconds of a view, and what share of the time goes to summaries."""
+    """Estimate the seconds per view and the share of the time spent on summaries."""
     if not looks.read.any():
         return
     views, total = looks.by_user(looks.read), looks.by_user(looks.read, looks.on_document)
@@ -198,7 +211,7 @@ def _shares_of_time(looks: _Looks, found: _Found) -> None:
 
 
 def _decisions(looks: _Looks, found: _Found) -> None:
-    """P(C|R) and P(S|R)."""
+    """Estimate P(C|R) and P(S|R)."""
     ranks, viewed = looks.weights(), looks.by_user(looks.view)
     groups = (("relevant", "relevant", looks.relevant), ("nonrelevant", "non-relevant", looks.judged & ~looks.relevant))
     for suffix, kind, group in groups:
@@ -209,7 +222,7 @@ def _decisions(looks: _Looks, found: _Found) -> None:
             _other_ways_of_clicks(looks, found, name, group)
             _say_who_saw_none(looks, found, looked, f"saw no {kind} summary", name)
         else:
-            found.missing[name] = nothing or f"no {kind} summary was looked at"
+            found.missing[name] = nothing or f"no {kind} summary was inspected"
         name = "p_save" if suffix == "relevant" else "p_save_nonrelevant"
         opened = looks.view & group
         if looks.saved is None:
@@ -224,7 +237,7 @@ def _other_ways_of_clicks(looks: _Looks, found: _Found, name: str, group: Array)
     for way, which in (("down to the last click", looks.to_last & group), ("all seen", looks.seen & group)):
         share = pooled(looks.by_user(which & looks.clicked), looks.by_user(which))
         found.add(name, f"pooled, {way}", share, which.sum())
-    if looks.log.has("clicks"):  # no probability: a result can be clicked twice
+    if looks.log.has("clicks"):  # not a probability: a result can be clicked twice
         clicks = looks.log.floats("clicks")
         which = looks.seen & group & ~np.isnan(clicks)
         per_result = pooled(looks.by_user(which, clicks), looks.by_user(which))
@@ -234,11 +247,11 @@ def _other_ways_of_clicks(looks: _Looks, found: _Found, name: str, group: Array)
 def _say_who_saw_none(looks: _Looks, found: _Found, which: Array, what: str, name: str) -> None:
     nobody = int((looks.by_user(which) == 0).sum())
     if nobody:
-        found.notes.append(f"{nobody:,} of {looks.users:,} users {what}: no part of {name}.")
+        found.notes.append(f"{nobody:,} of {looks.users:,} users {what}; {name} excludes them.")
 
 
 def _decisions_by_grade(looks: _Looks, found: _Found) -> None:
-    """P(C|g), P(S|g) and seconds of a view, grade by grade; grades below 0 count as 0."""
+    """Estimate P(C|g), P(S|g) and the seconds per view for each grade; grades below 0 count as 0."""
     ranks, viewed = looks.weights(), looks.by_user(looks.view)
     grade = np.maximum(looks.grade, 0)
     for one in np.unique(grade[looks.judged & (looks.looked_at | looks.clicked)]):
@@ -258,7 +271,7 @@ def _row(name: str, way: str, used: bool, value: float, error: float, n: Any, gr
 
 
 def _reading(looks: _Looks, found: _Found) -> tuple[Reading | None, pd.DataFrame, Array | None]:
-    """The line of reading times, its points for the picture, and the users' normal equations."""
+    """Fit the line of reading times; return it with its plot points and the normal equations of each user."""
     log, read, seconds = looks.log, looks.read, looks.on_document
     words = looks.log.floats("words")
     duplicate = log.flags("duplicate")
@@ -276,8 +289,8 @@ def _reading(looks: _Looks, found: _Found) -> tuple[Reading | None, pd.DataFrame
     fitted = first & ~np.isnan(words)
     if fitted.any() and not fitted[first].all():
         found.notes.append(
-            f"{int((first & ~fitted).sum()):,} of {int(first.sum()):,} first views are of documents without a length:"
-            " no part of T_D."
+            f"{int((first & ~fitted).sum()):,} of {int(first.sum()):,} first views are of documents without a length;"
+            " T_D excludes them."
         )
     reading = least_squares(words, seconds, fitted, again)
     if reading is None:
@@ -286,18 +299,18 @@ def _reading(looks: _Looks, found: _Found) -> tuple[Reading | None, pd.DataFrame
         found.add("seconds_per_document", "unweighted", unweighted(total, views), which.sum())
         found.add("seconds_per_document", "constant", pooled(total, views), which.sum(), used=True)
         found.add("seconds_per_word", "constant", Ratio(np.zeros(looks.users), views), which.sum(), used=True)
-        why = "The log has no lengths" if not log.has("words") else "Lengths do not differ among first views"
+        why = "The log has no lengths" if not log.has("words") else "All lengths of first views are equal"
         found.notes.append(f"{why}: T_D is the mean time on a document, and a = 0.")
         return None, points, None
     if reading.slope < 0 or reading.intercept < 0:
         found.notes.append(
-            f"Least squares has T_D(l) = {reading.slope:.3g}·l + {reading.intercept:.3g}; no time is negative, so that"
-            f" it is fitted with {'a' if reading.slope < 0 else 'b'} = 0."
+            f"Least squares gives T_D(l) = {reading.slope:.3g}·l + {reading.intercept:.3g}. Times cannot be negative,"
+            f" so the fit uses {'a' if reading.slope < 0 else 'b'} = 0."
         )
     if reading.duplicates_differ:
         found.notes.append(
             f"Duplicates take {reading.duplicate_mean:.3g} ± {reading.duplicate_error:.2g} seconds and b is"
-            f" {reading.intercept:.3g} ± {reading.intercept_error:.2g}: they differ, and TBG takes b for both."
+            f" {reading.intercept:.3g} ± {reading.intercept_error:.2g}: they differ, and TBG uses b for both."
         )
     return reading, points, line_sums(looks.user[fitted], looks.users, words[fitted], seconds[fitted])
 
@@ -308,36 +321,36 @@ def _say_how_it_fits(fits: tuple[Fit, ...], found: _Found) -> None:
         best = min(by_shape, key=lambda shape: by_shape[shape])
         if by_shape[best] < by_shape["exponential"] - _FAR_BETTER:
             found.notes.append(
-                f"A {best} curve fits far better than a half-life (AIC {by_shape[best]:,.0f} against"
-                f" {by_shape['exponential']:,.0f}): these users do not leave at one rate; see plot_survival()."
+                f"A {best} curve fits far better than an exponential one (AIC {by_shape[best]:,.0f} against"
+                f" {by_shape['exponential']:,.0f}): these users do not leave at a constant rate; see plot_survival()."
             )
 
 
 def _leaving(
     log: InteractionLog, asked: dict[str, Any], found: _Found
 ) -> tuple[dict[str, tuple[Stays, float]], dict[str, int]]:
-    """Sessions and their half-life in both ways, if there is one; and the sessions left out of the corrected one."""
+    """Return the stays and half-lives of both ways, and the sessions excluded from the corrected one."""
     chosen = {key: asked[key] for key in ("until", "min_clicks", "max_seconds", "beyond", "last_rank")}
     if not log.has("time"):
         if not (log.has("summary_seconds") and log.has("document_seconds")):
             found.missing["half_life"] = (
-                "the log has no column 'time', nor both 'summary_seconds' and 'document_seconds', to add up"
+                "the log has no column 'time' and does not have both 'summary_seconds' and 'document_seconds'"
             )
             return {}, {}
         found.notes.append(
-            "The log has no column 'time': users are taken to go down the list, so that seconds on summaries and"
-            " documents add up."
+            "The log has no column 'time': times are sums of the seconds on summaries and documents, which assumes that"
+            " users inspect the results in rank order."
         )
     events = events_of(log)
     corrected = stays(events, **chosen)
     h = half_life(corrected)
     reasons = "; ".join(f"{many:,} {reason}" for reason, many in corrected.excluded.items())
     if not len(corrected):
-        found.missing["half_life"] = f"no session is left to estimate it from ({reasons})"
+        found.missing["half_life"] = f"no session is left ({reasons})"
     elif not corrected.left.any():
-        found.missing["half_life"] = f"all {len(corrected):,} sessions were cut off before their users left"
+        found.missing["half_life"] = f"all {len(corrected):,} sessions are censored before their users left"
     elif np.isnan(h):
-        found.missing["half_life"] = "the longer users stayed, the fewer left: no exponential decay fits"
+        found.missing["half_life"] = "the rate of leaving decreases with time, so no exponential decay fits"
     if "half_life" in found.missing:
         return {}, corrected.excluded
     ways = {"corrected": (corrected, h)}
@@ -345,21 +358,19 @@ def _leaving(
     h = half_life(plain)
     ways |= {} if np.isnan(h) else {"as the paper": (plain, h)}
     if reasons:
-        found.notes.append(f"h is of {len(corrected):,} sessions. Left out: {reasons}.")
+        found.notes.append(f"The half-life uses {len(corrected):,} sessions. Excluded: {reasons}.")
     last = int(events.deepest.max())
     at_end = float(np.mean((events.deepest == last) & ~events.cut_off))
     if asked["last_rank"] is None and at_end >= _MANY_AT_END:
         found.notes.append(
-            f"{at_end:.0%} of the sessions end at rank {last}, the deepest of the log. If nothing was shown below it,"
-            f" that is no sign of leaving, and h is too short: say last_rank={last}, or mark those who were not done as"
-            " cut_off."
+            f"{at_end:.0%} of the sessions end at rank {last}, the deepest of the log. If the lists end there, the"
+            f" users may not have left, and the half-life is too short: give last_rank={last}, or mark interrupted"
+            " sessions as cut_off."
         )
     if not log.has("cut_off"):
-        found.notes.append(
-            "The log has no column 'cut_off': every session is taken to have ended because its user left."
-        )
+        found.notes.append("The log has no column 'cut_off': all sessions are assumed to end because the user left.")
     if asked["until"] == "end" and not log.has("document_seconds"):
-        found.notes.append("Without document_seconds nobody knows how long users stayed after their last click.")
+        found.notes.append("The log has no column 'document_seconds': the time after the last click is unknown.")
     return ways, corrected.excluded
 
 
@@ -371,7 +382,7 @@ def _with_intervals(
     users: int,
     asked: dict[str, Any],
 ) -> pd.DataFrame:
-    """The table: all numbers, resampled together."""
+    """Return the table of all estimates with their bootstrap intervals."""
     rows = list(found.rows)
     count = len(rows)
     sums = [*(ratio.top for ratio in found.ratios), *(ratio.bottom for ratio in found.ratios)]

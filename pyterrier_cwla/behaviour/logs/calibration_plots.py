@@ -1,4 +1,4 @@
-"""Pictures of a calibration, and the numbers behind them: reading times, progress down the list, and leaving."""
+"""Plots of a calibration and their data: reading times, progress down the list, and survival."""
 
 from __future__ import annotations
 
@@ -13,16 +13,24 @@ from ...rendering.figures import GAIN, GREY, ON_WHITE, SCORE, STAY, apart, axes_
 
 Array = np.ndarray
 
-_VIEWS = 15  # in a point of the picture of reading times
+_VIEWS = 15  # per point of the plot of reading times
 _MOST_POINTS = 300
-_FEWEST = 5  # sessions behind a point of the picture of progress
+_FEWEST = 5  # sessions per point of the plot of progress
 
 
 def reading_points(words: Array, seconds: Array, duplicate: Array, views: int = _VIEWS) -> pd.DataFrame:
-    """Views of about the same length, averaged: columns words, seconds, views, duplicate.
+    """Average views of similar document length, for the plot of reading times.
 
-    About ``views`` in each point, as in the paper's Figure 1, more where that would be over 300 points.
+    Each point averages about `views` views, as in Figure 1 of Smucker and Clarke (2012), or more if there were more
+    than 300 points.
 
+    Returns
+    -------
+    DataFrame
+        Columns words, seconds, views and duplicate.
+
+    Examples
+    --------
     >>> reading_points([100, 200, 300], [8, 10, 12], [False, False, False], views=3).to_dict("records")
     [{'words': 200.0, 'seconds': 10.0, 'views': 3, 'duplicate': False}]
     """
@@ -41,10 +49,10 @@ def reading_points(words: Array, seconds: Array, duplicate: Array, views: int = 
 
 
 def plot_reading_times(calibration: Any, ax: Any = None) -> Any:
-    """Seconds on a document over its words: points of about 15 views, first views and duplicates, with their lines."""
+    """Plot reading time against document length: averaged views, the fitted line, and the mean of duplicates."""
     points, reading = calibration.points, calibration.reading
     if not len(points) or reading is None:
-        raise BadParameter("there are no reading times to draw: the log has no lengths, or no seconds on documents.")
+        raise BadParameter("no reading times to draw: the log has no lengths, or no seconds on documents.")
     ax = axes_of(ax)
     first, again = points[~points.duplicate], points[points.duplicate]
     ax.scatter(first.words, first.seconds, s=14, color=GAIN, edgecolor="#8a8a8a", linewidth=0.4)
@@ -65,21 +73,37 @@ def plot_reading_times(calibration: Any, ax: Any = None) -> Any:
     return titled(
         ax,
         f"{views:,} views by {many(calibration.about['users'], 'user')}, about"
-        f" {round(views / len(points)):,} in a point · adjusted R² {reading.adjusted_r_squared:.2f}",
+        f" {round(views / len(points)):,} per point · adjusted R² {reading.adjusted_r_squared:.2f}",
     )
 
 
 def progress(calibration: Any, log: Any, by: str | None = None, seconds: Any = None) -> pd.DataFrame:
-    """The rank that users have reached after some time: columns group, seconds, observed, predicted, sessions.
+    """Compute the observed and the predicted mean rank of users over time.
 
-    Observed is the mean over the sessions that still last of the deepest rank that was passed, or read, by then, plus
-    one: the rank being looked at. Predicted is the mean over the same sessions of the last rank k with T(k) no later
-    than that, from the calibration's ``measure().metric.effort`` on their lists; below the last logged rank every other
-    takes the mean time of those above.
-    ``by``: None, "precision" (the share of relevant documents in a session's list), "topic", or another column.
-    Documents of unknown length have the mean one; unjudged ones are taken as not relevant.
+    The observed rank of a session is one more than the deepest rank that the user has passed or read. The predicted
+    rank is the last rank k with T(k) not later than the time, with the efforts of ``calibration.measure()`` on the list
+    of the session; results below the last logged rank take the mean time of the logged ones. Both are means over the
+    sessions that have not ended. Documents of unknown length have the mean length; unjudged documents count as not
+    relevant.
 
-    Source: Smucker and Clarke (2012), Eq. 4 and Figure 2.
+    Parameters
+    ----------
+    calibration : Calibration
+    log : InteractionLog, or rows of a log
+    by : str, optional
+        Grouping of the sessions: "precision" (share of relevant documents in the list), "topic" or another column; by
+        default one group.
+    seconds : array_like, optional
+        Times in seconds; by default 61 times up to the 95 % quantile of the durations.
+
+    Returns
+    -------
+    DataFrame
+        Columns group, seconds, observed, predicted and sessions (number of sessions that have not ended).
+
+    References
+    ----------
+    Smucker and Clarke (2012), Eq. 4 and Figure 2.
     """
     from .leaving_times import elapsed, numbered_sessions
     from .log import as_log
@@ -111,7 +135,7 @@ def progress(calibration: Any, log: Any, by: str | None = None, seconds: Any = N
 
 
 def _groups(rows: pd.DataFrame, session: Array, by: str | None, rel: float) -> pd.Series:
-    """The group of each session."""
+    """Return the group of each session."""
     if by is None:
         return pd.Series("", index=range(session[-1] + 1))
     if by != "precision":
@@ -119,7 +143,7 @@ def _groups(rows: pd.DataFrame, session: Array, by: str | None, rel: float) -> p
             raise BadParameter(f"no by={by!r}. {near(str(by), ['precision', *rows.columns])}")
         return rows.groupby(session)[by].first().astype(str)
     if "grade" not in rows:
-        raise BadLog("the log has no grades, so that its lists have no precision.")
+        raise BadLog("the log has no grades, so the precision of its lists is unknown.")
     precision = (rows["grade"].fillna(0) >= rel).groupby(session).mean()
     tenths = precision.round(1)
     if tenths.nunique() <= 3:
@@ -129,17 +153,17 @@ def _groups(rows: pd.DataFrame, session: Array, by: str | None, rel: float) -> p
 
 
 def _efforts(calibration: Any, log: Any) -> Array:
-    """Seconds for each row of the log, as time-biased gain has them."""
+    """Return the seconds that time-biased gain assigns to each row of the log."""
     from ...model.view import Documents
 
     rows = log.rows
-    lacking = {"half_life": 224.0, "p_save": 0.0}  # neither is a matter of T(k)
+    lacking = {"half_life": 224.0, "p_save": 0.0}  # T(k) does not depend on these parameters
     metric = calibration.measure(**{k: v for k, v in lacking.items() if k not in calibration.parameters()}).metric
     grade = np.nan_to_num(log.floats("grade")).clip(0)
 
     def words() -> Array:
         if not log.has("words"):
-            raise BadLog("the log has no column 'words', and this calibration's reading times depend on them.")
+            raise BadLog("the log has no column 'words', which the reading times of this calibration need.")
         found = rows["words"].fillna(rows["words"].mean()).to_numpy(float)
         return np.where(log.flags("duplicate"), 0.0, found)
 
@@ -147,22 +171,22 @@ def _efforts(calibration: Any, log: Any) -> Array:
 
 
 def _reached(session: Array, rank: Array, end: Array, count: int, seconds: Array) -> Array:
-    """One more than the deepest rank that had ended by each time [sessions × seconds]."""
+    """Return one more than the deepest rank that has ended at each time, [sessions × seconds]."""
     known = ~np.isnan(end)
-    at = np.searchsorted(seconds, end[known])  # the first moment that is no earlier
+    at = np.searchsorted(seconds, end[known])  # the first time that is not earlier
     deepest = np.zeros((count, len(seconds) + 1))
     np.maximum.at(deepest, (session[known], at), rank[known])
     return np.maximum.accumulate(deepest, axis=1)[:, :-1] + 1
 
 
 def _predicted(session: Array, effort: Array, count: int, seconds: Array) -> Array:
-    """The last rank k with T(k) no later than each time [sessions × seconds]."""
+    """Return the last rank k with T(k) not later than each time, [sessions × seconds]."""
     n = np.bincount(session, minlength=count)
     total = np.cumsum(effort)
     start = np.cumsum(n) - n
     before = np.append(0.0, total)[start]
     whole = total[start + n - 1] - before
-    # All lists lie on one line, each in its own stretch of time, so that one search finds the ranks in all of them.
+    # Concatenate the times of all lists, so that one binary search finds the ranks in all of them.
     inside = before[:, None] + np.minimum(seconds[None, :], whole[:, None])
     passed = np.clip(np.searchsorted(total, inside, side="right") - start[:, None], 0, n[:, None])
     more = np.maximum(seconds[None, :] - whole[:, None], 0) / (whole / n)[:, None]
@@ -170,7 +194,7 @@ def _predicted(session: Array, effort: Array, count: int, seconds: Array) -> Arr
 
 
 def plot_progress(calibration: Any, log: Any, ax: Any = None, by: str | None = None) -> Any:
-    """The rank that users reach in time: steps as observed, dashes as T(k) has it; at most four groups, the largest."""
+    """Plot the rank of users over time: observed as steps, T(k) dashed; up to four groups, the largest ones."""
     table = progress(calibration, log, by)
     ax = axes_of(ax)
     largest = table.groupby("group")["sessions"].max().sort_values(ascending=False, kind="stable")
@@ -189,7 +213,7 @@ def plot_progress(calibration: Any, log: Any, ax: Any = None, by: str | None = N
             labels.append((end.predicted, end.seconds, "T(k)", colour))
         top = max(top, one.observed.max(), one.predicted.max())
     if not labels:
-        raise BadLog(f"no group has {_FEWEST} sessions, too few to draw a mean.")
+        raise BadLog(f"no group has the {_FEWEST} sessions that a plot of means needs.")
     ax.set_ylim(0, 1.05 * top)
     right = max(x for _, x, *_ in labels)
     ax.set_xlim(0, 1.25 * right)
@@ -205,14 +229,13 @@ def plot_progress(calibration: Any, log: Any, ax: Any = None, by: str | None = N
 
 
 def plot_survival(calibration: Any, ax: Any = None) -> Any:
-    """The share of users who are still there: steps as observed, D(t) as fitted with its half-life, other shapes thin.
+    """Plot the share of users still present: observed steps, fitted D(t), thin lines for other distributions.
 
-    Where sessions count only from some click on, the observed curve is that of those who stayed until it begins, and
-    begins on D(t).
+    If sessions enter late, the observed curve is conditional on staying until its beginning, and begins on D(t).
     """
     curve = calibration.curve
     if "half_life" in calibration.missing or not len(curve):
-        raise BadParameter(f"there is no half-life to draw: {calibration.missing.get('half_life', 'nobody left')}.")
+        raise BadParameter(f"no half-life to draw: {calibration.missing.get('half_life', 'no user left')}.")
     ax = axes_of(ax)
     h = calibration["half_life"].value
     begin = float(curve.seconds.iloc[0])
@@ -235,7 +258,7 @@ def plot_survival(calibration: Any, ax: Any = None) -> Any:
     ax.set_xlim(0, end)
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("time since the query (seconds)")
-    ax.set_ylabel("share of users still there")
+    ax.set_ylabel("share of users still present")
     thin = "; thin: other shapes" if len(calibration.shapes) > 1 else ""
     whose = many(calibration["half_life"].n, "session")
     return titled(ax, whose + thin)

@@ -1,4 +1,4 @@
-"""Who goes on, rank by rank: C(i) as a log has it, from the results that were seen or from the last clicks."""
+"""Continuation probabilities C(i) of a log, estimated from the results seen or from the last clicks."""
 
 from __future__ import annotations
 
@@ -16,11 +16,27 @@ from .log import InteractionLog, as_log
 
 @dataclass(frozen=True, eq=False)
 class Continuing:
-    """C(i) of a log. ``table``: rank, at_risk, left, C, low, high, smoothed; one row a rank, sessions in the counts."""
+    """Continuation probabilities C(i) of a log.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per rank, with the columns rank, at_risk and left (numbers of sessions), C, low, high (ends of the
+        interval) and smoothed.
+    source : str
+        "views" or "last clicks".
+    sessions : int
+        Number of sessions.
+    users : int
+        Number of users.
+    notes : tuple of str
+        Remarks about the log and the estimates.
+    log : InteractionLog
+        The log.
+    """
 
     table: pd.DataFrame
     source: str
-    """What C was taken from, in words."""
     sessions: int
     users: int
     notes: tuple[str, ...]
@@ -34,10 +50,19 @@ class Continuing:
         )
 
     def spec(self, depth: int | None = None) -> str:
-        """The smoothed C(1), C(2), … as a continuation, ``"fixed(0.9, 0.8)"``: to be used as ``CWLA(C=…)``.
+        """Return the smoothed C(1), C(2), … as a continuation, for ``CWLA(C=…)``.
 
-        Under ``fixed`` all who go on after the last of these ranks see one more item, and leave. ``depth`` keeps the
-        first ranks, where the last have few sessions.
+        Users of ``fixed`` who continue after the last of these ranks inspect one more item and leave.
+
+        Parameters
+        ----------
+        depth : int, optional
+            Number of ranks to keep, for logs with few sessions at the last ranks; by default all.
+
+        Returns
+        -------
+        str
+            ``"fixed(0.9, 0.8)"``.
         """
         known = self.table["smoothed"].head(depth).round(4)
         return f"fixed({', '.join(f'{value:g}' for value in known)})"
@@ -51,19 +76,48 @@ def continuing_from_views(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Continuing:
-    """C(i) = sessions that saw a rank below i / sessions that saw rank i, from the deepest rank that each saw.
+    """Estimate C(i) from the deepest rank that each session saw.
 
-    Who was kept from going on says nothing of wanting to: a session that was cut off from outside counts down to the
-    rank above the one where that happened, and so does one that came to the end of all there was, ``last_rank``
-    (Kaplan and Meier's estimate, 1958: ΠC(j) is the share that would be there without either). A rank that lacks a row
-    above the deepest one counts as seen.
+    C(i) is the number of sessions that saw a rank below i, divided by the number of sessions that saw rank i.
+    Interrupted sessions (``cut_off``) and sessions that reached `last_rank` are censored: they count only down to the
+    rank above their deepest one (Kaplan and Meier, 1958: ΠC(j) is the share of users who would be present without
+    censoring). Ranks above the deepest one that have no row count as seen.
 
-    ``smoothed``: (those who went on + prior·C̄) / (at risk + prior), the mean under a Beta distribution that weighs as
-    much as ``prior`` sessions at the mean C̄ over all ranks; 0 leaves C as it is. Intervals are those of C, over users;
-    NaN at a rank where some resample has nobody.
+    ``smoothed`` is the posterior mean (continued + prior·C̄) / (at risk + prior) with a Beta prior at the mean C̄ of
+    all ranks. An interval is NaN if a resample has no session at its rank.
 
-    Raises BadLog where no session could be seen to go on or leave.
+    Parameters
+    ----------
+    log : InteractionLog, or rows of a log
+        Log to estimate from.
+    last_rank : int, optional
+        Last rank of the result lists.
+    prior : float, default=10
+        Weight of the prior in sessions; 0 disables the smoothing.
+    confidence : float in (0, 1), default=0.95
+        Level of the intervals of C.
+    resamples : int, default=1000
+        Number of bootstrap resamples of users.
+    seed : int, default=0
+        Seed of the resamples.
 
+    Returns
+    -------
+    Continuing
+
+    Raises
+    ------
+    BadLog
+        If no session has a known continuation or end.
+    BadParameter
+        If `prior` is negative, or a session goes below `last_rank`.
+
+    References
+    ----------
+    Moffat et al. (2022), section 2, for C(i).
+
+    Examples
+    --------
     >>> rows = [dict(user=u, session="s", topic="t", rank=r, docno=f"d{r}", clicked=False)
     ...         for u, deepest in [("a", 1), ("b", 2), ("c", 3), ("d", 3)] for r in range(1, deepest + 1)]
     >>> found = continuing_from_views(InteractionLog.of(rows), last_rank=3, prior=0, resamples=50)
@@ -73,8 +127,6 @@ def continuing_from_views(
     1     2        3     1  0.667
     >>> found.spec()
     'fixed(0.75, 0.6667)'
-
-    Source: Moffat et al. (2022), section 2, for C(i).
     """
     log = as_log(log)
     return _continuing(log, log.seen, "views", last_rank, prior, (confidence, resamples, seed), ())
@@ -88,18 +140,46 @@ def continuing_from_last_clicks(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Continuing:
-    """C(i) = sessions whose last click lies below rank i / sessions whose last click lies at i or below.
+    """Estimate C(i) from the deepest click of each session, for logs without the results seen.
 
-    For logs that do not know what was seen: the last click stands for the end of looking. It lies above it, so that
-    C is too low, most of all near the end of what was shown, where nothing is left to be clicked. Sessions without
-    a click are left out and counted. "Last" is the deepest; ``last_rank`` is the last that can be clicked, and whoever
-    clicked it was kept from going on. Otherwise as :func:`continuing_from_views`.
+    C(i) is the number of sessions whose deepest click is below rank i, divided by the number of sessions whose deepest
+    click is at rank i or below. Users inspect results below their last click, so C is too low, particularly near the
+    end of the lists. Sessions without a click are excluded and counted in the notes. Censoring and smoothing are those
+    of :func:`continuing_from_views`.
 
-    Source: Moffat, Thomas and Scholer (2013).
+    Parameters
+    ----------
+    log : InteractionLog, or rows of a log
+        Log to estimate from.
+    last_rank : int, optional
+        Last rank that users can click; sessions with a click at this rank are censored.
+    prior : float, default=10
+        Weight of the prior in sessions; 0 disables the smoothing.
+    confidence : float in (0, 1), default=0.95
+        Level of the intervals of C.
+    resamples : int, default=1000
+        Number of bootstrap resamples of users.
+    seed : int, default=0
+        Seed of the resamples.
+
+    Returns
+    -------
+    Continuing
+
+    Raises
+    ------
+    BadLog
+        If no session has a known continuation or end.
+    BadParameter
+        If `prior` is negative, or a session goes below `last_rank`.
+
+    References
+    ----------
+    Moffat, Thomas and Scholer (2013).
     """
     log = as_log(log)
     clicked = log.rows["clicked"].to_numpy(bool)
-    notes = ("the last click lies above where users stop looking: C is too low, most of all near the end of the lists",)
+    notes = ("users inspect results below their last click: C is too low, particularly near the end of the lists",)
     return _continuing(log, clicked, "last clicks", last_rank, prior, (confidence, resamples, seed), notes)
 
 
@@ -125,16 +205,18 @@ def _continuing(
     some, lines = deepest > 0, list(notes)
     if not some.all():
         lines.append(
-            f"{int((~some).sum()):,} of {len(some):,} sessions are left out: they have no {source.split()[-1]}"
+            f"{int((~some).sum()):,} of {len(some):,} sessions are excluded: they have no {source.split()[-1]}"
         )
     if (kept & some).any():
-        lines.append(f"{int((kept & some).sum()):,} sessions were cut off, or at the end of their list: censored there")
+        lines.append(
+            f"{int((kept & some).sum()):,} sessions were interrupted or reached the end of their list (censored)"
+        )
     user = np.unique(user[some], return_inverse=True)[1]
     left, went_on = _by_rank(deepest[some], user, kept[some])
     at_risk = went_on + left
     known = at_risk.sum(axis=1) > 0
     if not known.any():
-        raise BadLog(f"no session could be seen to go on or leave, by its {source}.")
+        raise BadLog(f"the {source} of the log contain no continuation and no end of a session.")
     left, went_on, at_risk = left[known], went_on[known], at_risk[known]
     low, high = over_users(np.vstack([went_on, at_risk]), _ratio, *bootstrap)
     on, of = went_on.sum(axis=1), at_risk.sum(axis=1)
@@ -153,9 +235,18 @@ def _continuing(
 
 
 def _by_rank(deepest: Array, user: Array, kept: Array) -> tuple[Array, Array]:
-    """How many sessions of each user left at each rank, and how many went on, [ranks × users].
+    """Count the sessions that ended and that continued at each rank.
 
-    ``kept``: sessions that were kept from going on, which do not count at their deepest rank.
+    Parameters
+    ----------
+    deepest, user : ndarray of int, shape (n_sessions,)
+        Deepest rank and user number of each session.
+    kept : ndarray of bool, shape (n_sessions,)
+        Censored sessions, which do not count at their deepest rank.
+
+    Returns
+    -------
+    left, went_on : ndarray, shape (n_ranks, n_users)
     """
     users, depth = int(user.max(initial=-1)) + 1, int(deepest.max(initial=0))
 

@@ -1,4 +1,4 @@
-"""What results of each grade cost, from a log: the effort vectors of adaptive-effort metrics."""
+"""Effort by relevance grade, estimated from a log, for adaptive-effort metrics."""
 
 from __future__ import annotations
 
@@ -18,16 +18,33 @@ from .rates import Ratio, pooled
 
 @dataclass(frozen=True, eq=False)
 class GradeEfforts:
-    """t(r) = t_summary + P_click(r)·t_click(r); keys are grades, grades below 0 count as 0."""
+    """Effort to examine a result of each grade, t(r) = t_summary + P_click(r)·t_click(r).
+
+    The keys of the dicts are grades; grades below 0 count as 0.
+
+    Attributes
+    ----------
+    summary_seconds : Estimate
+        t_summary, in seconds.
+    p_click : dict of float to Estimate
+        P_click(r), the probability of a click.
+    seconds : dict of float to Estimate
+        t_click(r), seconds on a clicked document.
+    total : dict of float to Estimate
+        t(r), in seconds.
+    relative : dict of float to Estimate
+        t(r)/t(r_max), relative to the effort of the highest grade.
+    users : int
+        Number of users.
+    notes : tuple of str
+        Remarks about the log and the estimates.
+    """
 
     summary_seconds: Estimate
     p_click: dict[float, Estimate]
     seconds: dict[float, Estimate]
-    """On a result of this grade once it is clicked."""
     total: dict[float, Estimate]
-    """t(r), seconds."""
     relative: dict[float, Estimate]
-    """t(r)/t(r_max), in units of the highest grade's effort."""
     users: int
     notes: tuple[str, ...]
 
@@ -36,7 +53,7 @@ class GradeEfforts:
 
     @property
     def table(self) -> pd.DataFrame:
-        """As the paper's Table 2, and the ends of the intervals: one row a grade; seconds, and shares."""
+        """Estimates and ends of their intervals, one row per grade, as Table 2 of Jiang and Allan (2016)."""
         columns: dict[str, Any] = {"grade": list(self.total), "t_summary": self.summary_seconds.value}
         named = (("P_click", self.p_click), ("t_click", self.seconds), ("t", self.total), ("relative", self.relative))
         for name, numbers in named:
@@ -47,11 +64,32 @@ class GradeEfforts:
         return pd.DataFrame(columns)
 
     def by_grade(self, digits: int = 4) -> str:
-        """The effort relative to the highest grade's, as an effort: ``"by_grade({0: 0.26, 1: 0.61, 2: 1})"``."""
+        """Return the relative efforts as an effort of a measure: ``"by_grade({0: 0.26, 1: 0.61, 2: 1})"``.
+
+        Parameters
+        ----------
+        digits : int, default=4
+            Number of decimal places.
+
+        Returns
+        -------
+        str
+        """
         return f"by_grade({_written(self.relative, digits)})"
 
     def grade_time(self, digits: int = 4) -> str:
-        """The effort in seconds: ``"grade_time(summary_seconds=4.4, p_click={…}, seconds={…})"``."""
+        """Return the efforts in seconds as an effort of a measure.
+
+        Parameters
+        ----------
+        digits : int, default=4
+            Number of decimal places.
+
+        Returns
+        -------
+        str
+            ``"grade_time(summary_seconds=4.4, p_click={…}, seconds={…})"``.
+        """
         summary = f"{round(self.summary_seconds.value, digits):g}"
         p_click, seconds = _written(self.p_click, digits), _written(self.seconds, digits)
         return f"grade_time(summary_seconds={summary}, p_click={p_click}, seconds={seconds})"
@@ -66,22 +104,23 @@ def grade_efforts(
 ) -> GradeEfforts:
     """Estimate the expected seconds to examine a result of each grade, t(r) = t_summary + P_click(r)·t_click(r).
 
-    P_click(r) is the share of the seen results of grade r that were clicked (without a column ``seen``: of all that
-    have a row), t_click(r) the mean ``document_seconds`` of the clicked ones, and t_summary the ``summary_seconds`` of
-    all seen results over their number (in sessions that have any), or what is given. All users' observations count
-    alike. Clicked results whose seconds are not known count for P_click alone, results that are not judged for
-    t_summary alone.
+    P_click(r) is the share of seen results of grade r that were clicked (without a column ``seen``, of all results).
+    t_click(r) is the mean ``document_seconds`` of clicked results. t_summary is the sum of ``summary_seconds`` of seen
+    results divided by their number (in sessions with seconds), unless it is given. Observations of all users are
+    pooled. Clicked results without seconds contribute only to P_click, and unjudged results only to t_summary.
 
     Parameters
     ----------
-    log : InteractionLog, or rows that make one
+    log : InteractionLog, or rows of a log
+        Log to estimate from.
     summary_seconds : float, optional
-        t_summary in seconds, such as the 4.4 s that the paper takes from Smucker and Clarke; then it has no interval.
-    confidence : float in (0, 1)
-        Level of the intervals, which are over users.
-    resamples : int
-        Resamples of users.
-    seed : int
+        t_summary in seconds, such as the 4.4 s of Smucker and Clarke that the paper uses; a given value has no
+        interval.
+    confidence : float in (0, 1), default=0.95
+        Level of the intervals.
+    resamples : int, default=1000
+        Number of bootstrap resamples of users.
+    seed : int, default=0
         Seed of the resamples.
 
     Returns
@@ -91,7 +130,9 @@ def grade_efforts(
     Raises
     ------
     BadLog
-        If grades, seconds or a grade's clicks are missing.
+        If grades, seconds or the clicks of a grade are missing.
+    BadParameter
+        If `summary_seconds` is negative or infinite.
 
     References
     ----------
@@ -118,7 +159,7 @@ def grade_efforts(
     grade = log.rows["grade"].clip(lower=0).to_numpy(float)
     grades = np.unique(grade[seen & ~np.isnan(grade)])
     if not len(grades):
-        raise BadLog("efforts by grade need grades: no result that was seen has one.")
+        raise BadLog("efforts by grade need grades: no result that was seen has a grade.")
 
     def by_user(which: Array, values: Array | None = None) -> Array:
         return np.bincount(user[which], None if values is None else values[which], len(names)).astype(float)
@@ -131,14 +172,14 @@ def grade_efforts(
     labels = [float_or_int(g) for g in grades]
     silent = [label for label, ratio in zip(labels, times) if np.isnan(ratio.value)]
     if silent:
-        raise BadLog(f"of grade {some(silent)} no result was clicked for a known time, so that t_click is not known.")
+        raise BadLog(f"no clicked result of grade {some(silent)} has seconds, so t_click is unknown.")
     if summary_seconds is None:
         on_summaries, (session, _) = log.floats("summary_seconds"), numbered_sessions(log)
-        known = np.bincount(session, ~np.isnan(on_summaries))[session] > 0  # only sums over a session are known
+        known = np.bincount(session, ~np.isnan(on_summaries))[session] > 0  # only sums over a session are meaningful
         summary = pooled(by_user(seen & known, np.nan_to_num(on_summaries)), by_user(seen & known))
         if np.isnan(summary.value):
-            raise BadLog("no result that was seen is in a session with 'summary_seconds': give summary_seconds=.")
-    else:  # the same for whoever is resampled
+            raise BadLog("no seen result is in a session with 'summary_seconds': give summary_seconds=.")
+    else:  # the same in all resamples
         summary = pooled(summary_seconds * np.ones(len(names)), np.ones(len(names)))
     found = _estimates(summary, clicks, times, summary_seconds, (confidence, resamples, seed))
     p_click, reading, total, relative = (dict(zip(labels, found[at:])) for at in range(1, len(found), len(labels)))
@@ -153,7 +194,7 @@ def _check(log: InteractionLog, summary_seconds: float | None) -> None:
         raise BadLog("efforts by grade need the seconds on clicked documents: the log has no 'document_seconds'.")
     if summary_seconds is None and not log.has("summary_seconds"):
         raise BadLog(
-            "the log has no 'summary_seconds': give summary_seconds=, such as 4.4, the seconds of Smucker and Clarke."
+            "the log has no 'summary_seconds': give summary_seconds=, such as 4.4, the value of Smucker and Clarke."
         )
     if summary_seconds is not None and not 0 <= summary_seconds < np.inf:
         raise BadParameter(f"summary_seconds={summary_seconds!r}: give seconds, 0 or more.")
@@ -162,7 +203,7 @@ def _check(log: InteractionLog, summary_seconds: float | None) -> None:
 def _estimates(
     summary: Ratio, clicks: list[Ratio], times: list[Ratio], given: float | None, bootstrap: tuple[float, int, int]
 ) -> list[Estimate]:
-    """t_summary, and of each grade P_click, t_click, t and t over that of the highest grade; ``given``: t_summary."""
+    """Return t_summary, then P_click, t_click, t and relative effort of each grade; `given` is a given t_summary."""
     grades, ratios = len(clicks), [summary, *clicks, *times]
 
     def numbers(totals: Array) -> Array:
@@ -177,7 +218,7 @@ def _estimates(
     varies[-1] = False  # the highest grade's effort is the unit
     n = np.array([r.bottom.sum() for r in ratios] + [c.bottom.sum() for c in clicks] * 2)
     if given is not None:
-        value[0], varies[0], n[0] = given, False, 0  # the value is without what sums of floats add
+        value[0], varies[0], n[0] = given, False, 0  # without the rounding errors of sums
     low, high = np.full((2, len(value)), np.nan)
     low[varies], high[varies] = over_users(sums, lambda totals: numbers(totals)[varies], *bootstrap)
     return [Estimate(float(v), float(a), float(b), int(c)) for v, a, b, c in zip(value, low, high, n, strict=True)]
@@ -185,8 +226,8 @@ def _estimates(
 
 def _notes(log: InteractionLog, seen: Array, grade: Array, clicked: Array, timed: Array) -> tuple[str, ...]:
     counts = {
-        "seen results are not judged, and count for t_summary alone": seen & np.isnan(grade),
-        "clicked results have no seconds, and count for P_click alone": seen & clicked & ~timed & ~np.isnan(grade),
+        "seen results are unjudged and contribute only to t_summary": seen & np.isnan(grade),
+        "clicked results have no seconds and contribute only to P_click": seen & clicked & ~timed & ~np.isnan(grade),
     }
     return (*log.notes, *(f"{which.sum():,} {what}" for what, which in counts.items() if which.any()))
 

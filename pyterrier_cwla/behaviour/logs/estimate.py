@@ -1,4 +1,4 @@
-"""Numbers from a log with their intervals: users are resampled, since what one user does hangs together."""
+"""Estimates from interaction logs, with bootstrap intervals over users."""
 
 from __future__ import annotations
 
@@ -18,8 +18,19 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number from a log, the ends of its interval (NaN where there is none), and how many observations are behind it.
+    """Estimate with a confidence interval.
 
+    Attributes
+    ----------
+    value : float
+        The estimate.
+    low, high : float
+        Ends of the interval; NaN without an interval.
+    n : int
+        Number of observations.
+
+    Examples
+    --------
     >>> print(Estimate(4.4, 4.1, 4.7, 48))
     4.4 [4.1, 4.7]
     """
@@ -39,7 +50,7 @@ class Estimate:
 
 
 def printed(title: str, table: Any, notes: Sized = ()) -> str:
-    """How what was estimated prints, sanitised: a line, its table, and that there are notes."""
+    """Return a title, a table and the number of notes as sanitised text."""
     lines = [title, table.to_string(index=False, float_format=lambda value: f"{value:.4g}")]
     return harmless("\n".join([*lines, *([f"({many(len(notes), 'note')}: see .notes)"] if notes else [])]))
 
@@ -47,11 +58,25 @@ def printed(title: str, table: Any, notes: Sized = ()) -> str:
 def over_users(
     sums: Array, statistic: Callable[[Array], Array], confidence: float, resamples: int, seed: int
 ) -> tuple[Array, Array]:
-    """Ends of the percentile bootstrap's intervals of whatever follows from sums over users.
+    """Compute percentile-bootstrap intervals of statistics of sums over users.
 
-    ``sums`` [sums × users]: each user's share. ``statistic``: from totals [sums × resamples], over as many users as
-    there are, to the numbers that are to be bounded [numbers × resamples]. One user has no interval: NaN; nor has a
-    number that some resample leaves undefined.
+    Parameters
+    ----------
+    sums : array_like, shape (n_sums, n_users)
+        Contribution of each user to each sum.
+    statistic : callable
+        Function from totals, shape (n_sums, n_resamples), to statistics, shape (n_statistics, n_resamples).
+    confidence : float in (0, 1)
+        Level of the intervals.
+    resamples : int
+        Number of resamples of users.
+    seed : int
+        Seed of the resamples.
+
+    Returns
+    -------
+    low, high : ndarray, shape (n_statistics,)
+        Ends of the intervals. NaN with a single user, and for a statistic that is undefined in a resample.
     """
     from scipy.stats import DegenerateDataWarning
 
@@ -61,7 +86,7 @@ def over_users(
         nothing = np.full(len(np.atleast_1d(statistic(sums))), np.nan)
         return nothing, nothing
     scale = np.abs(sums).max(axis=1, keepdims=True)
-    scale[scale == 0] = 1.0  # each sum in its own unit, so that none is lost beside a large one
+    scale[scale == 0] = 1.0  # scale each sum, so that rounding does not lose small ones
     with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", DegenerateDataWarning)  # which speaks of BCa
+        warnings.simplefilter("ignore", DegenerateDataWarning)  # a warning about BCa intervals, which are not used
         return intervals(sums / scale, lambda means: statistic(means * scale * users), confidence, resamples, seed)

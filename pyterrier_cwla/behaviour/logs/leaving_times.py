@@ -1,4 +1,4 @@
-"""When the users of a log left: from what happened in each session to the interval in which its user was gone."""
+"""Times at which the users of a log left: intervals of leaving from the events of each session."""
 
 from __future__ import annotations
 
@@ -13,44 +13,67 @@ from .survival import Stays
 
 Array = np.ndarray
 
-#: Where the time of leaving is taken from.
+#: Times of leaving: end of the last item, or last click.
 UNTIL = ("end", "click")
-#: What becomes of sessions that last longer than max_seconds.
+#: Treatments of sessions longer than max_seconds.
 BEYOND = ("censor", "condition", "exclude")
 
 
-_NOISE = 1e-6  # seconds: what sums of seconds may differ by that should be the same
+_NOISE = 1e-6  # seconds: tolerance for equal sums of seconds
 
 
 class Events(NamedTuple):
-    """What happened in sessions: first an entry for each session, then one for each event, in the order of time."""
+    """Events of sessions in the order of time; an event is a result that was clicked or passed at a known time.
+
+    Attributes
+    ----------
+    user : ndarray of int, shape (n_sessions,)
+        Number of the user of each session.
+    clicks_in_all : ndarray, shape (n_sessions,)
+        Number of clicks.
+    cut_off : ndarray of bool, shape (n_sessions,)
+        Whether the session was interrupted.
+    deepest : ndarray of int, shape (n_sessions,)
+        Rank of the last result seen.
+    session : ndarray of int, shape (n_events,)
+        Number of the session of each event.
+    clicked : ndarray of bool, shape (n_events,)
+        Whether the result was clicked.
+    begin : ndarray, shape (n_events,)
+        Time at which the item began, which is the end of the previous item; all times are seconds from the start of the
+        session.
+    time : ndarray, shape (n_events,)
+        Time of the click or of passing the result.
+    end : ndarray, shape (n_events,)
+        Time at which the item ended.
+    complete : ndarray of bool, shape (n_events,)
+        Whether the end is known: the seconds on the document are known, or the document was not opened.
+    clicks : ndarray of int, shape (n_events,)
+        Number of clicks of the session up to and including this event.
+    """
 
     user: Array
-    """The number of the session's user."""
     clicks_in_all: Array
     cut_off: Array
     deepest: Array
-    """The rank of the last result that the session has."""
     session: Array
-    """The number of the event's session; a result clicked or passed at a known time is an event."""
     clicked: Array
     begin: Array
-    """When the item began: when the one before ended."""
     time: Array
     end: Array
     complete: Array
-    """Whether the end is known: the document's seconds are, or it was not opened."""
     clicks: Array
-    """How many clicks the session has had by then."""
 
 
 def check(until: str, min_clicks: int, max_seconds: float, beyond: str) -> None:
-    """Raises BadParameter for what ``stays`` cannot be asked."""
+    """Raise `BadParameter` for invalid arguments of :func:`stays`."""
     for name, value, allowed in (("until", until, UNTIL), ("beyond", beyond, BEYOND)):
         if value not in allowed:
             raise BadParameter(f"no {name}={value!r}. {near(str(value), allowed)}")
     if min_clicks < 0 or (until == "click" and min_clicks < 1) or min_clicks != int(min_clicks):
-        raise BadParameter(f"min_clicks={min_clicks!r} must be a whole number, from 0 (from 1 with until='click').")
+        raise BadParameter(
+            f"min_clicks={min_clicks!r} must be a whole number, 0 or more (1 or more with until='click')."
+        )
     if not max_seconds > 0:
         raise BadParameter(f"max_seconds={max_seconds!r} must be above 0.")
 
@@ -63,25 +86,47 @@ def stays(
     beyond: str = "censor",
     last_rank: int | None = None,
 ) -> Stays:
-    """When the user of each session left, as far as the log tells.
+    """Return the time or interval of leaving of each session.
 
-    ``until="end"``: a user of time-biased gain looks at item k if still there at its beginning T(k), so whoever looked
-    at k and not at k+1 left between the two. The interval goes from where the last recorded item began (the one before
-    ended) to where it ended (its document closed, or passed). Where the last thing known is a click, and not how long
-    the document was read, the user left there.
-    ``until="click"``: the user left at the last click; the paper's proxy, which misses what came after: with the
-    paper's values (Table 1) half-lives come out 3 % too short.
+    With ``until="end"``, users follow time-biased gain: a user inspects item k if still present at its beginning T(k),
+    so a user who inspected item k and not k+1 left between T(k) and T(k+1). The interval starts at the beginning of the
+    last recorded item and ends at its end (document closed, or result passed). If the last event is a click with an
+    unknown reading time, the user left at the click.
 
-    A session that was cut off is right-censored; so is one that came to ``last_rank``, the end of the lists, when that
-    item began: nothing tells whether its user would have gone on. One with fewer than ``min_clicks`` clicks is left
-    out; so others are known only because their users were still there for that click: they enter (``entry``) at its
-    time (with ``until="end"``, where its item began). One that is longer than ``max_seconds``: ``beyond="censor"``
-    keeps it as one who was still there then; ``"condition"`` leaves it out, and takes the others as seen because they
-    were shorter (``limit``); ``"exclude"`` leaves it out, as if that said nothing.
+    With ``until="click"``, the user left at the last click. This approximation of the paper ignores the time after the
+    last click; with the values of the paper (Table 1), half-lives are 3 % too short.
 
-    Raises BadLog where the log has no times.
+    Parameters
+    ----------
+    log : InteractionLog or Events
+    until : {"end", "click"}, default="end"
+        Time of leaving.
+    min_clicks : int, default=5
+        Minimum number of clicks. Sessions with fewer clicks are excluded, so the others are truncated (``entry``) at
+        the time of this click, or with ``until="end"`` at the beginning of its item.
+    max_seconds : float, default=1800
+        Longest duration in seconds.
+    beyond : {"censor", "condition", "exclude"}, default="censor"
+        Treatment of longer sessions. "censor": censored at `max_seconds`. "condition": excluded, and the others are
+        truncated (``limit``). "exclude": excluded, without a correction.
+    last_rank : int, optional
+        Last rank of the result lists. A session that reaches it is right-censored at the beginning of that item, as are
+        interrupted sessions at their end: their users might have continued.
 
-    Source: Smucker and Clarke (2012), section 4.2 (the filter, until="click").
+    Returns
+    -------
+    Stays
+
+    Raises
+    ------
+    BadLog
+        If the log has no times.
+    BadParameter
+        If an argument is invalid.
+
+    References
+    ----------
+    Smucker and Clarke (2012), section 4.2, for the minimum of clicks and ``until="click"``.
     """
     check(until, min_clicks, max_seconds, beyond)
     events = log if isinstance(log, Events) else events_of(log)
@@ -115,19 +160,20 @@ def stays(
 
 
 def as_the_paper(log: InteractionLog | Events, min_clicks: int = 5, max_seconds: float = 1800) -> Stays:
-    """Sessions as the paper took them: until the last click, without those over 30 minutes, all from their beginning.
+    """Return stays as in the paper: times to the last click, sessions up to 30 minutes, no truncation.
 
-    That a session is there only because somebody clicked five times is not considered, so that short stays are missing,
-    and half-lives too long.
+    The selection of sessions with five clicks removes short stays, so half-lives are too long.
 
-    Source: Smucker and Clarke (2012), section 4.2.
+    References
+    ----------
+    Smucker and Clarke (2012), section 4.2.
     """
     found = stays(log, "click", min_clicks, max_seconds, "exclude")
     return Stays(found.user, found.lower, found.upper, np.zeros(len(found)), found.limit, found.excluded)
 
 
 def numbered_sessions(log: InteractionLog) -> tuple[Array, Array]:
-    """The number of each row's session, and the number of each session's user: both count in the order of the rows."""
+    """Return the session number of each row and the user number of each session, both in the order of the rows."""
     user, session = (pd.factorize(log.rows[column])[0] for column in ("user", "session"))
     first = np.ones(len(user), bool)
     first[1:] = (user[1:] != user[:-1]) | (session[1:] != session[:-1])
@@ -135,17 +181,20 @@ def numbered_sessions(log: InteractionLog) -> tuple[Array, Array]:
 
 
 def elapsed(log: InteractionLog, sessions: Array) -> Array:
-    """Seconds from the session's start until each result was clicked or passed; NaN where unknown.
+    """Return the seconds from the start of the session until each result was clicked or passed; NaN if unknown.
 
-    The column ``time``; or, in a log that lacks it and has seconds on summaries and on documents, what a user has spent
-    who goes down the list rank by rank.
+    These are the values of the column ``time``. Without this column, they are sums of the seconds on summaries and
+    documents of a user who inspects the results in rank order.
 
-    Raises BadLog where the log tells neither.
+    Raises
+    ------
+    BadLog
+        If the log has neither ``time`` nor both ``summary_seconds`` and ``document_seconds``.
     """
     if log.has("time"):
         return log.rows["time"].to_numpy(float)
     if not (log.has("summary_seconds") and log.has("document_seconds")):
-        raise BadLog("the log has no column 'time' (nor both 'summary_seconds' and 'document_seconds', to add up).")
+        raise BadLog("the log has no column 'time' and does not have both 'summary_seconds' and 'document_seconds'.")
     summary = log.rows["summary_seconds"].to_numpy(float)
     clicked = log.rows["clicked"].to_numpy(bool)
     read = np.where(clicked, log.rows["document_seconds"].to_numpy(float), 0.0)
@@ -154,12 +203,12 @@ def elapsed(log: InteractionLog, sessions: Array) -> Array:
     by_session = spent.groupby(sessions)
     before = by_session["read"].shift(fill_value=0.0)
     total = pd.Series(spent["until"] + before).groupby(sessions)
-    # A sum over what is not known is not known, and neither is any after it.
+    # A sum with an unknown term is unknown, and so are the later sums.
     return total.cumsum(skipna=False).to_numpy()
 
 
 def events_of(log: InteractionLog) -> Events:
-    """The events of all sessions; one of which the time of some click is unknown has none."""
+    """Return the events of all sessions; sessions with a click at an unknown time have no events."""
     sessions, user = numbered_sessions(log)
     rows = log.rows
     clicked, time = rows["clicked"].to_numpy(bool), elapsed(log, sessions)
@@ -184,7 +233,7 @@ def events_of(log: InteractionLog) -> Events:
 
 def _last_clicks(events: Events, min_clicks: int) -> tuple[Array, Array, Array]:
     last, entry = np.full(len(events.user), np.nan), np.full(len(events.user), np.nan)
-    last[events.session[events.clicked]] = events.time[events.clicked]  # in the order of time: the last one stays
+    last[events.session[events.clicked]] = events.time[events.clicked]  # in the order of time, so the last one remains
     enters = events.clicked & (events.clicks == min_clicks)
     entry[events.session[enters]] = events.time[enters]
     return last, last, entry

@@ -1,4 +1,4 @@
-"""What users did with the results they saw: one row for each result that a user saw in a session, checked."""
+"""Interaction logs of users: one validated row per result that a user saw in a session."""
 
 from __future__ import annotations
 
@@ -21,40 +21,68 @@ from .validation import COLUMNS, SESSION, checked, frame_of
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InteractionLog:
-    """A checked log. ``rows``: a DataFrame with columns of ``COLUMNS``, sorted by user, session and rank.
+    """Validated log of what users did with results.
 
-    Ids are strings, ``rank`` is a whole number, what is true or false a bool, all else a float with NaN where nothing
-    is known. Columns that ``COLUMNS`` does not have are kept as they are, to choose rows by, and nothing reads them.
+    One row is one result that one user saw in one session. ``behaviour.logs.validation.COLUMNS`` lists the columns.
+    Build logs with :meth:`of` or :meth:`read`, which validate the rows.
+
+    Attributes
+    ----------
+    rows : DataFrame
+        The rows, sorted by user, session and rank. Ids are strings, ``rank`` is an integer, flags are booleans, and all
+        other columns are floats with NaN for unknown values. Columns with other names are kept unchanged, for selecting
+        rows; nothing else reads them.
+    excluded : dict of str to int
+        Number of excluded sessions by reason. A session with several reasons counts under the first.
+    notes : tuple of str
+        Remarks about the data, such as those of an adapter.
     """
 
     rows: pd.DataFrame
     excluded: dict[str, int] = field(default_factory=dict)
-    """Sessions that were left out, by reason; one with several under the first."""
     notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, rows: Any, broken: str = "error") -> InteractionLog:
-        """A log from a pandas or polars frame, an Arrow table or a list of dicts with the columns of ``COLUMNS``.
+        """Return a log made of rows.
 
-        Truths may be booleans, 0 and 1, or "true" and "false". A column in which nothing stands is as if it were not
-        there; ``saved`` may be empty where nothing was clicked, and 0 seconds on a document that was not opened are
-        none. ``broken``: "error", or "exclude" to leave out whole sessions with rows that cannot be true; ``excluded``
-        then says how many, and why.
+        Parameters
+        ----------
+        rows : DataFrame of pandas or polars, Arrow table, list of dicts, or dict of lists
+            Rows with the columns user, session, topic, rank, docno and clicked, and optional columns (see the
+            documentation of the log format). Flags are booleans, 0 and 1, or "true" and "false". A column without any
+            value is ignored. ``saved`` may be empty in rows without a click. ``document_seconds`` of 0 in rows without
+            a click are ignored.
+        broken : {"error", "exclude"}, default="error"
+            Treatment of impossible rows. "error" raises an exception. "exclude" leaves out each session with an
+            impossible row and counts it in :attr:`excluded`.
 
-        Raises BadLog, naming the row, its user, session and rank, where columns are missing or misspelt, ids are no
-        strings, ranks no whole numbers from 1, seconds, lengths or times negative or infinite; where a session has a
-        rank or a document twice, two topics, or two values of ``cut_off``; where a document has two grades for a topic,
-        or two lengths; and where a document was saved, or took time, without a click, or was clicked without being
-        seen. Times may fall with rank: users jump.
+        Returns
+        -------
+        InteractionLog
 
+        Raises
+        ------
+        BadLog
+            If a column is missing or misspelt, or if a row is impossible. The message contains the row and its user,
+            session and rank. These rows are impossible: an id that is not a string; a rank that is not a positive
+            integer; negative or infinite seconds, lengths or times; a rank or a document twice in a session; two topics
+            or two values of ``cut_off`` in a session; two grades of a document for the same topic; two lengths of a
+            document; a document that was saved or took time without a click; a click on a result that was not seen.
+            Times may decrease with rank, because users can jump.
+        BadParameter
+            If `broken` has another value.
+
+        Examples
+        --------
         >>> rows = [dict(user="ann", session="1", topic="q", rank=r, docno=d, clicked=c)
         ...         for r, d, c in [(1, "a", 0), (2, "b", 1)]]
         >>> InteractionLog.of(rows)
         A log of 1 user, 1 session, 2 results, 1 clicked.
         Known: user, session, topic, rank, docno, clicked.
-        Not known: grade, seen (all are taken as seen), clicks, saved, summary_seconds, document_seconds, words,
+        Not known: grade, seen (all results count as seen), clicks, saved, summary_seconds, document_seconds, words,
         duplicate, time, cut_off.
-        One user: nothing here has an interval.
+        Only one user: estimates have no intervals.
         """
         frame = frame_of(rows)
         labels = frame.index.to_numpy()
@@ -62,9 +90,26 @@ class InteractionLog:
 
     @classmethod
     def read(cls, path: AnyPath, broken: str = "error") -> InteractionLog:
-        """A log from a file: CSV, TSV (with a header line) or Parquet, compressed or not.
+        """Return the log in a file.
 
-        Ids stay as they are written: ``007`` is not 7. Checked as by :meth:`of`, naming the file and its line.
+        Parameters
+        ----------
+        path : str or Path
+            CSV or TSV file with a header line, or Parquet file; may be compressed (gzip or zstd). Ids are read as text,
+            so ``007`` is different from ``7``.
+        broken : {"error", "exclude"}, default="error"
+            Treatment of impossible rows, as for :meth:`of`.
+
+        Returns
+        -------
+        InteractionLog
+
+        Raises
+        ------
+        MalformedFile
+            If the file cannot be read.
+        BadLog
+            As :meth:`of`; the message contains the file and the line.
         """
         frame, place, about = log_files.read(os.fsdecode(path))
         log = cls(*checked(frame, broken, place, f"log {os.fsdecode(path)}"))
@@ -72,48 +117,73 @@ class InteractionLog:
         return replace(log, excluded=counts.astype(int).to_dict(), notes=(*about.get("notes", ()), *log.notes))
 
     def save(self, path: AnyPath) -> None:
-        """Writes a file that :meth:`read` reads: ``.parquet``, ``.csv`` or ``.tsv``, the last two also ``.gz``.
+        """Write the log to a file that :meth:`read` reads.
 
-        Only Parquet also keeps ``excluded`` and ``notes``.
+        Parameters
+        ----------
+        path : str or Path
+            The suffix selects the format: ``.parquet``, or ``.csv`` or ``.tsv``, optionally followed by ``.gz`` or
+            ``.zst``. Only Parquet files contain ``excluded`` and ``notes``.
+
+        Raises
+        ------
+        BadParameter
+            If the suffix is another.
         """
         log_files.write(self.rows, {"excluded": self.excluded, "notes": self.notes}, Path(os.fsdecode(path)))
 
     def has(self, column: str) -> bool:
-        """Whether anything is known under this name."""
+        """Return whether the log has at least one value in a column."""
         return column in self.rows and bool(self.rows[column].notna().any())
 
     def only(self, which: Any) -> InteractionLog:
-        """The log of some rows: ``which`` is a boolean for each."""
+        """Return a log of selected rows.
+
+        Parameters
+        ----------
+        which : array_like of bool, shape (n_rows,)
+            Mask of the rows to keep.
+
+        Returns
+        -------
+        InteractionLog
+
+        Raises
+        ------
+        BadLog
+            If no row is selected.
+        """
         rows = self.rows[np.asarray(which, bool)].reset_index(drop=True)
         if rows.empty:
-            raise BadLog("only(…) chooses none of the log's rows.")
+            raise BadLog("only(…) selects none of the log's rows.")
         return replace(self, rows=rows)
 
     @property
     def seen(self) -> np.ndarray:
-        """Whether the user saw each row's result: the column, or, without it, all."""
+        """Mask of the rows whose result was seen; all rows if the log has no column ``seen``."""
         return self.rows["seen"].to_numpy(bool) if self.has("seen") else np.ones(len(self), bool)
 
     def floats(self, column: str) -> np.ndarray:
-        """The numbers of a column; NaN in each row where the log does not have it."""
+        """Return the values of a numeric column; all NaN if the log does not have it."""
         return self.rows[column].to_numpy(float) if self.has(column) else np.full(len(self), np.nan)
 
     def flags(self, column: str) -> np.ndarray:
-        """The truths of a column; False in each row where the log does not have it."""
+        """Return the values of a boolean column; all False if the log does not have it."""
         return self.rows[column].to_numpy(bool) if self.has(column) else np.zeros(len(self), bool)
 
     @cached_property
     def users(self) -> pd.Index:
-        """The users, in the order of the rows."""
+        """Ids of the users, in the order of the rows."""
         return pd.Index(self.rows["user"].unique(), name="user")
 
     @cached_property
     def sessions(self) -> pd.DataFrame:
-        """One row per session: what was seen and clicked, and how long it took.
+        """Summary of each session: results seen, clicks, depth and seconds.
 
-        ``results`` seen, ``clicks``, ``depth`` (the deepest clicked rank, 0 without a click), ``summary_seconds``,
-        ``document_seconds`` and ``last_click`` (the time of it), NaN where they are not known, and ``cut_off`` where
-        the log has it. ``document_seconds`` are not known where they are missing for one of the clicked documents.
+        DataFrame with one row per session and the columns user, session, topic, results (number of results seen),
+        clicks (number of results clicked), depth (deepest clicked rank, 0 without clicks), summary_seconds,
+        document_seconds and last_click (time of the last click, in seconds), and cut_off if the log has it. Unknown
+        values are NaN. document_seconds is NaN if it is missing for a clicked document.
         """
         rows = self.rows
         nothing = pd.Series(np.nan, rows.index)
@@ -159,20 +229,20 @@ class InteractionLog:
         sessions = rows.groupby(SESSION, sort=False).ngroups
         counts = [many(len(self.users), "user"), many(sessions, "session"), many(len(rows), "result")]
         known = [self._known(column) for column in COLUMNS if self.has(column)]
-        unknown = ["seen (all are taken as seen)" if c == "seen" else c for c in COLUMNS if not self.has(c)]
+        unknown = ["seen (all results count as seen)" if c == "seen" else c for c in COLUMNS if not self.has(c)]
         foreign = [str(column) for column in rows.columns if column not in COLUMNS]
         lines = [f"A log of {', '.join(counts)}, {int(rows['clicked'].sum()):,} clicked."]
         lines += [f"Known: {', '.join(known)}."]
         lines += [f"Not known: {', '.join(unknown)}."] if unknown else []
-        lines += [f"Kept, not read: {', '.join(foreign)}."] if foreign else []
+        lines += [f"Other columns: {', '.join(foreign)}."] if foreign else []
         if self.excluded:
             why = "; ".join(f"{reason}: {n:,}" for reason, n in self.excluded.items())
             lines.append(f"Left out: {many(sum(self.excluded.values()), 'session')} ({why}).")
-        lines += ["One user: nothing here has an interval."] if len(self.users) == 1 else []
+        lines += ["Only one user: estimates have no intervals."] if len(self.users) == 1 else []
         return [*lines, *self.notes]
 
     def _known(self, column: str) -> str:
-        """A column's name, and of how many rows it is known where that is not all that could be."""
+        """Return the name of a column, with the number of known values if some are missing."""
         values = self.rows[column]
         of, what = (self.rows["clicked"], "clicks") if column == "document_seconds" else (slice(None), "results")
         known, all_ = int(values[of].notna().sum()), len(values[of])
@@ -180,5 +250,5 @@ class InteractionLog:
 
 
 def as_log(log: Any) -> InteractionLog:
-    """A log as it is, or one of rows that make one."""
+    """Return a log unchanged, or build one from rows."""
     return log if isinstance(log, InteractionLog) else InteractionLog.of(log)

@@ -1,4 +1,4 @@
-"""Logs as files: CSV, TSV and Parquet, plain or packed."""
+"""Log files: read and write CSV, TSV and Parquet, optionally compressed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,16 @@ _KEY = b"pyterrier_cwla"
 
 
 def read(path: str) -> tuple[pd.DataFrame, Callable[[int], str], dict[str, Any]]:
-    """The rows of a file, where each stands in it, and what was saved about them."""
+    """Read the rows of a file.
+
+    Returns
+    -------
+    rows : DataFrame
+    place : callable
+        Function from a row number to its place in the file, for error messages.
+    about : dict
+        Excluded sessions and notes in the metadata of a Parquet file; empty for other files.
+    """
     try:
         packing = packing_of(path)
         if packing == "parquet":
@@ -40,22 +49,22 @@ def read(path: str) -> tuple[pd.DataFrame, Callable[[int], str], dict[str, Any]]
 
 
 def _about(path: str, table: pa.Table) -> dict[str, Any]:
-    """What was saved about the rows: sessions that were left out, by reason, and notes."""
+    """Return the excluded sessions and notes in the metadata of a Parquet file."""
     try:
         about = json.loads((table.schema.metadata or {}).get(_KEY, b"{}"))
         excluded, notes = about.get("excluded", {}), about.get("notes", [])
     except (ValueError, AttributeError, RecursionError) as error:
-        raise MalformedFile(f"{path}: what was saved about the log cannot be read: {error}") from error
+        raise MalformedFile(f"{path}: the metadata of the log cannot be read: {error}") from error
     counts = isinstance(excluded, dict) and all(isinstance(n, int) and 0 <= n < 2**53 for n in excluded.values())
     if not counts or not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-        raise MalformedFile(f"{path}: what was saved about the log is no counts of sessions and notes.")
+        raise MalformedFile(f"{path}: the metadata of the log must be counts of sessions and a list of notes.")
     return {"excluded": excluded, "notes": notes}
 
 
 def _text(path: str, data: bytes) -> tuple[pd.DataFrame, Callable[[int], str]]:
-    """Every cell as it is written, since a column of ids may look like numbers; and where each row stands."""
+    """Return all cells as text, because ids may look like numbers, and the place of each row."""
     if not data or data.isspace():
-        raise MalformedFile(f"{path}: empty; expected a line with the names of the columns, and rows below it.")
+        raise MalformedFile(f"{path}: empty; expected a header line with column names, followed by rows.")
     head = data.lstrip(b"\r\n").split(b"\n", 1)[0].decode(errors="replace").strip("\r")
     delimiter = "\t" if "\t" in head else ","
     names = read_csv(head.encode() + b"\n", delimiter, {}).column_names
@@ -70,17 +79,17 @@ def _text(path: str, data: bytes) -> tuple[pd.DataFrame, Callable[[int], str]]:
 
 
 def _refuse_loose_quotes(path: str, data: bytes) -> None:
-    """A quotation mark without its other half makes one value of what follows."""
+    """Raise `MalformedFile` for an unclosed quotation mark, which would merge the following values."""
     lines = csv.reader(io.StringIO(data.decode(), newline=""), strict=True)
     try:
         for _ in lines:
             pass
     except csv.Error as error:
-        raise MalformedFile(f"{path}:{lines.line_num}: {error}: a quotation that does not end as it should") from error
+        raise MalformedFile(f"{path}:{lines.line_num}: {error}: a quotation mark is not closed correctly") from error
 
 
 def write(rows: pd.DataFrame, about: dict[str, Any], path: Path) -> None:
-    """Writes rows to a file; what is known about them goes along in Parquet alone."""
+    """Write rows to a file; only Parquet files contain the excluded sessions and notes of `about`."""
     table = pa.Table.from_pandas(rows, preserve_index=False)
     packing = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower())
     kind = (path.with_suffix("") if packing else path).suffix.lower()
@@ -95,8 +104,10 @@ def write(rows: pd.DataFrame, about: dict[str, Any], path: Path) -> None:
             include_header=not tabs, delimiter="\t" if tabs else ",", quoting_style="none" if tabs else "needed"
         )
         with written(path) as place, pa.output_stream(str(place), compression=packing) as stream:
-            if tabs:  # since Arrow puts quotes around names even where it must not
+            if tabs:  # Arrow would quote the column names
                 stream.write("\t".join(table.column_names).encode() + b"\n")
             pa.csv.write_csv(table, stream, options)
     else:
-        raise BadParameter(f"{path}: a log is saved as .parquet, or as .csv or .tsv, which may be packed: .gz, .zst.")
+        raise BadParameter(
+            f"{path}: a log is saved as .parquet, .csv or .tsv; .csv and .tsv may be compressed (.gz, .zst)."
+        )

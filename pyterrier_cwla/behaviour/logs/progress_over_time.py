@@ -1,4 +1,4 @@
-"""How far users get: the time T(k) to reach rank k, and the rank and the gain G(t) that are reached at time t."""
+"""Progress of users over time: the time T(k) to reach rank k, and the rank and the gain G(t) at time t."""
 
 from __future__ import annotations
 
@@ -25,16 +25,23 @@ from ...model.view_columns import seen_part, view_of_ranks
 from ...rendering.figures import GAIN, GREY, STAY, apart, axes_of, titled
 from .estimate import printed
 
-_CELLS = 1 << 17  # queries × ranks that are worked on at a time
+_CELLS = 1 << 17  # queries × ranks per chunk
 _HALF_MINUTES = tuple(range(0, 1801, 30))
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far users get who look at one result after the other and never leave.
+    """Rank and gain over time of users who inspect the results in order and never leave.
 
-    ``table``: one row for each run, query and time, with ``rank``, the results reached by then (the one being looked at
-    included), ``gain``, the gains G(t) of these, and ``ended``, whether the list was over. ``unit``: of the times.
+    Attributes
+    ----------
+    table : DataFrame
+        One row per run, query and time (the index), with the columns rank (number of results reached, including the
+        current one), gain (G(t), the gains of these results) and ended (whether the list has ended).
+    measure : str
+        Name of the measure.
+    unit : str
+        Unit of the times.
     """
 
     table: pd.DataFrame
@@ -43,51 +50,92 @@ class Progress:
 
     def __repr__(self) -> str:
         return printed(
-            f"{self.measure}: how far users get, over all runs and topics; time in {self.unit}", self.by().reset_index()
+            f"{self.measure}: progress over time, over all runs and topics; time in {self.unit}",
+            self.by().reset_index(),
         )
 
     def by(self, *names: str) -> pd.DataFrame:
-        """Maximum, mean and minimum of rank and gain at each time, over all else than what is named.
+        """Return maximum, mean and minimum of rank and gain at each time, over runs or topics.
 
-        ``by("query_id")``: over the runs, topic by topic; ``by("run")``: over the topics, run by run; ``by()``: over
-        all runs and topics. ``ended``: the share of the lists that are over.
+        Parameters
+        ----------
+        *names : {"run", "query_id"}
+            Levels to keep: ``by("query_id")`` aggregates over the runs of each topic, ``by("run")`` over the topics of
+            each run, and ``by()`` over all runs and topics.
+
+        Returns
+        -------
+        DataFrame
+            Columns (rank, max), (rank, mean), (rank, min), the same for gain, and (ended, mean), the share of lists
+            that have ended.
+
+        Raises
+        ------
+        BadParameter
+            If a level is unknown.
         """
         levels = [name for name in self.table.index.names if name != "time"]
         for name in names:
             if name not in levels:
-                raise BadParameter(f"by({name!r}): there is {' and '.join(levels)}.")
+                raise BadParameter(f"by({name!r}): the levels are {' and '.join(levels)}.")
         grouped = self.table.groupby(level=[*names, "time"], sort=False)
         extremes = ["max", "mean", "min"]
         return grouped.agg({"rank": extremes, "gain": extremes, "ended": ["mean"]})
 
     def plot_ranks(self, ax: Any = None) -> Any:
-        """Maximum, mean and minimum rank at each time, over all runs and topics (Figure 3 of the paper)."""
+        """Plot maximum, mean and minimum rank over time, over all runs and topics.
+
+        Figure 3 of Smucker and Clarke (2012).
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; by default new ones.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
         return plot_ranks(self, ax)
 
     def plot_gains(self, ax: Any = None) -> Any:
-        """The mean gain G(t) of each run over its topics (Figure 4 of the paper)."""
+        """Plot the gain G(t) of each run over time, averaged over its topics.
+
+        Figure 4 of Smucker and Clarke (2012).
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; by default new ones.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
         return plot_gains(self, ax)
 
 
 def progress(
     qrels: Any, runs: Any, measure: Any = "TBG", times: Iterable[float] = _HALF_MINUTES, qid: str | None = None
 ) -> Progress:
-    """Compute the rank and the gain that are reached at each time.
+    """Compute the rank and the gain that users reach at each time.
 
-    T(k) = Σ_{i<k} e_i, the effort of the measure before rank k; at time t the user looks at the last rank k with T(k) ≤
-    t, and has gained G(t), the gains of all ranks down to it: a gain counts on arrival, and nobody leaves. Judged
-    queries that a run does not answer are left out of it.
+    T(k) = Σ_{i<k} e_i is the effort before rank k. At time t the user inspects the last rank k with T(k) ≤ t and has
+    the gain G(t), the sum of the gains of ranks 1 to k. Gains count on arrival, and no user leaves. Judged queries
+    without results in a run are left out.
 
     Parameters
     ----------
-    qrels, runs
-        As :func:`evaluate` takes them: a run, or runs by name.
-    measure
-        A measure that follows a user model.
-    times : iterable of float
-        Rising, from 0, in the unit of the measure's effort (seconds for TBG); by default half an hour in half minutes.
+    qrels : DataFrame, dict of dicts, or path
+        Judgments, as for :func:`evaluate`.
+    runs : DataFrame, dict of dicts, path, or mapping of these
+        A run, or runs by name, as for :func:`evaluate`.
+    measure : Measure or str, default="TBG"
+        Measure that follows a user model.
+    times : iterable of float, default=0, 30, …, 1800
+        Increasing times from 0, in the unit of the effort (seconds for TBG).
     qid : str, optional
-        The only query that is looked at; by default all.
+        Query id; by default all judged queries.
 
     Returns
     -------
@@ -96,9 +144,11 @@ def progress(
     Raises
     ------
     BadParameter
-        If times fall or are negative, the query has no judgments, or the measure has no user model.
+        If times decrease or are negative, the query has no judgments, or the measure has no user model.
+    BadRun
+        If no run has results.
     MissingLength
-        As the measure does.
+        If the measure needs the length of a document and it is unknown.
 
     References
     ----------
@@ -112,7 +162,7 @@ def progress(
     """
     times = np.asarray(list(times), float)
     if not len(times) or not np.isfinite(times).all() or (np.diff(times) <= 0).any() or times[0] < 0:
-        raise BadParameter("times= must rise, from 0 or later.")
+        raise BadParameter("times= must increase and not be negative.")
     (measure,) = measures_of([measure])
     judgments = prepare(loaded(qrels, "qrels"))
     if qid is not None and qid not in judgments.index:
@@ -136,16 +186,41 @@ def progress(
 
 
 def times_to_ranks(qrels: Any, run: Any, measure: Any = "TBG", depth: int = 10) -> pd.DataFrame:
-    """T(k), the time to reach each of the ranks 1 to ``depth``, a row for each judged query that the run answers.
+    """Compute T(k), the time to reach each rank, for each judged query of a run.
 
-    T(k) = Σ_{i<k} e_i in the unit of the measure's effort, so T(1) = 0; NaN for ranks that a list does not have.
+    T(k) = Σ_{i<k} e_i in the unit of the effort, so T(1) = 0.
 
+    Parameters
+    ----------
+    qrels : DataFrame, dict of dicts, or path
+        Judgments, as for :func:`evaluate`.
+    run : DataFrame, dict of dicts, or path
+        One run, as for :func:`evaluate`.
+    measure : Measure or str, default="TBG"
+        Measure that follows a user model.
+    depth : int, default=10
+        Last rank.
+
+    Returns
+    -------
+    DataFrame, shape (n_queries, depth)
+        One row per judged query with results, one column per rank; NaN below the end of a list.
+
+    Raises
+    ------
+    BadParameter
+        If `depth` is not a positive integer, or the measure has no user model.
+
+    References
+    ----------
+    Smucker and Clarke (2012), Eq. 4.
+
+    Examples
+    --------
     >>> times_to_ranks({"q": {"a": 1}}, {"q": {"a": 2.0, "b": 1.0}}, "TBG(seconds_per_word=0)", depth=3).round(2)
                 1     2   3
     query_id
     q         0.0  9.39 NaN
-
-    Source: Smucker and Clarke (2012), Eq. 4.
     """
     check_whole(1, depth=depth)
     (measure,) = measures_of([measure])
@@ -163,19 +238,19 @@ def times_to_ranks(qrels: Any, run: Any, measure: Any = "TBG", depth: int = 10) 
 
 
 def _on_arrival(metric: Metric, rankings: Rankings, queries: Array, width: int) -> tuple[Array, Array]:
-    """E(k), the effort down to and with rank k, and the gain G(k), of these queries' ranks 1 to width."""
+    """Return the effort E(k) and the gain G(k) up to and including each rank k, [queries × width]."""
     view, _ = view_of_ranks(metric, rankings, queries, width)
     return np.broadcast_to(view.E, (len(queries), width)), np.broadcast_to(view.G, (len(queries), width))
 
 
 def _reached(metric: Metric, rankings: Rankings, queries: Array, times: Array) -> tuple[Array, Array, Array]:
-    """Rank, gain and whether the list is over at each time, [queries × times]."""
+    """Return rank, gain and whether the list has ended at each time, [queries × times]."""
     shape = (len(rankings), len(times))
     rank, gain, ended = np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape, bool)
     for chunk, width in packed(queries[np.argsort(rankings.n[queries], kind="stable")], rankings.n, _CELLS):
         E, G = _on_arrival(metric, rankings, chunk, width)
         T, last = before(E), rankings.n[chunk, None]
-        # One search for all queries: each on a stretch of its own, as long as the longest.
+        # Shift the times of each query by a constant, so that one binary search serves all queries.
         stretch = np.arange(len(chunk))[:, None] * (max(T.max(), times[-1]) + 1)
         found = np.searchsorted((T + stretch).ravel(), times + stretch, side="right")
         reached = np.minimum(found - np.arange(len(chunk))[:, None] * width, last)
@@ -185,16 +260,16 @@ def _reached(metric: Metric, rankings: Rankings, queries: Array, times: Array) -
 
 
 def unit_of(metric: Metric) -> str:
-    """The unit of a measure's efforts, as the effort's docstring says it: seconds, words, documents."""
+    """Return the unit of a measure's efforts, which the docstring of the effort contains: seconds, words, documents."""
     found = re.search(r"Unit: ([^.]+)\.", metric.effort.part.__doc__ or "")
     return found.group(1) if found else "effort"
 
 
-_NAMED = 10  # runs that have their names beside their lines
+_NAMED = 10  # maximum number of labelled runs
 
 
 def plot_ranks(progress: Any, ax: Any = None) -> Any:
-    """Maximum, mean and minimum rank at each time over all runs and topics, on matplotlib axes."""
+    """Plot maximum, mean and minimum rank over time, over all runs and topics."""
     ax, shown, x = _axes(progress, ax)
     found = shown["rank"]
     ax.fill_between(x, found["min"], found["max"], color=GAIN, alpha=0.5, linewidth=0)
@@ -217,7 +292,7 @@ def plot_ranks(progress: Any, ax: Any = None) -> Any:
 
 
 def plot_gains(progress: Any, ax: Any = None) -> Any:
-    """The gain of each run at each time, in the mean over its topics, on matplotlib axes; up to ten runs have names."""
+    """Plot the gain of each run over time, averaged over its topics; up to ten runs are labelled."""
     ax, shown, x = _axes(progress, ax)
     found = progress.by("run")["gain"]["mean"].unstack("run").loc[shown.index]
     last = found.iloc[-1].sort_values()
@@ -231,13 +306,13 @@ def plot_gains(progress: Any, ax: Any = None) -> Any:
             ax.annotate(in_picture(name), (x[-1], height), xytext=(5, 0), textcoords="offset points", va="center",
                         fontsize=9, color=colour, annotation_clip=False)  # fmt: skip
         highest = max(highest, float(heights[-1]))
-    ax.set_ylabel("gain G(t), nobody leaving")
+    ax.set_ylabel("gain G(t), without leaving")
     ax.set_ylim(0, 1.05 * highest or 1)
     return titled(ax, in_picture(_title(progress)))
 
 
 def _axes(progress: Any, ax: Any) -> tuple[Any, Any, Any]:
-    """Axes, what is shown of all runs and topics (until all lists are over), and its times: seconds in minutes."""
+    """Return axes, the rows to show (until all lists have ended), and their times, with seconds as minutes."""
     ax = axes_of(ax)
     shown = progress.by()
     over = np.flatnonzero(shown["ended", "mean"].to_numpy() >= 1)

@@ -1,7 +1,6 @@
-"""The numbers of time-biased gain that are ratios of sums over users, and the line of reading times: arrays in and out.
+"""Ratios of sums over users, and the regression of reading time on document length.
 
-Whatever is estimated here follows from one column of sums for each user, so that resampling users costs no second look
-at the log.
+Each estimate depends on one column of sums per user, so the bootstrap over users only needs these sums.
 """
 
 from __future__ import annotations
@@ -16,14 +15,20 @@ Array = np.ndarray
 
 
 class Ratio(NamedTuple):
-    """An estimate Σ top / Σ bottom, with what each user adds to both [users]."""
+    """Ratio of sums over users, Σ top / Σ bottom.
+
+    Attributes
+    ----------
+    top, bottom : ndarray, shape (n_users,)
+        Contribution of each user to the numerator and to the denominator.
+    """
 
     top: Array
     bottom: Array
 
     @property
     def value(self) -> float:
-        """NaN where there is nothing to divide by.
+        """Value of the ratio; NaN if the denominator is 0.
 
         >>> Ratio(np.array([8.0, 2.0]), np.array([2.0, 0.5])).value
         4.0
@@ -33,13 +38,17 @@ class Ratio(NamedTuple):
 
 
 def pooled(hits: Array, tries: Array) -> Ratio:
-    """All observations alike, whoever made them: Σ_p hits_p / Σ_p tries_p.
+    """Return the ratio over all observations: Σ_p hits_p / Σ_p tries_p.
 
-    Of seconds and ranks it is T_S: Σ_p Σ_i S_ip / Σ_p M_p, the harmonic mean of the users' seconds for each rank where
-    all have the same time, and so what a population needs for a rank.
+    With seconds and ranks this is T_S = Σ_p Σ_i S_ip / Σ_p M_p. If all users spend the same total time, it is the
+    harmonic mean of their seconds per rank.
 
-    Source: Smucker and Clarke (2012), Eq. 5.
+    References
+    ----------
+    Smucker and Clarke (2012), Eq. 5.
 
+    Examples
+    --------
     >>> pooled(np.array([600.0, 600.0]), np.array([200.0, 100.0])).value  # 3 and 6 seconds for a rank
     4.0
     """
@@ -47,13 +56,17 @@ def pooled(hits: Array, tries: Array) -> Ratio:
 
 
 def weighted(hits: Array, tries: Array, weight: Array) -> Ratio:
-    """The mean of the users' own ratios, weighted by how much each did: Σ_p w_p·(hits_p/tries_p) / Σ_p w_p.
+    """Return the weighted mean of the ratios of users: Σ_p w_p·(hits_p/tries_p) / Σ_p w_p.
 
-    Over the users with tries: whoever saw no relevant document says nothing of P(C|R=1).
+    Users without tries do not contribute: users who saw no relevant document provide no estimate of P(C|R=1).
 
-    Source: Smucker and Clarke (2012), section 3.2, where w is the largest clicked rank for P(C|R), and the number of
-    documents viewed for P(S|R).
+    References
+    ----------
+    Smucker and Clarke (2012), section 3.2: w is the largest clicked rank for P(C|R), and the number of documents viewed
+    for P(S|R).
 
+    Examples
+    --------
     >>> weighted(np.array([1.0, 1.0, 0.0]), np.array([1.0, 2.0, 0.0]), np.array([30.0, 10.0, 20.0])).value
     0.875
     """
@@ -64,8 +77,12 @@ def weighted(hits: Array, tries: Array, weight: Array) -> Ratio:
 
 
 def unweighted(hits: Array, tries: Array) -> Ratio:
-    """The mean over users of their own ratios, as user studies report it; of times it is too long for a population.
+    """Return the unweighted mean of the ratios of users, as user studies report it.
 
+    For times, it overestimates the mean of the population, because slow users contribute fewer observations.
+
+    Examples
+    --------
     >>> unweighted(np.array([600.0, 600.0]), np.array([200.0, 100.0])).value
     4.5
     """
@@ -73,22 +90,47 @@ def unweighted(hits: Array, tries: Array) -> Ratio:
 
 
 def line_sums(user: Array, users: int, words: Array, seconds: Array) -> Array:
-    """Each user's share of the normal equations of ``seconds = a·words + b`` [5 × users]: 1, l, t, l², l·t.
+    """Return each user's sums for the normal equations of ``seconds = a·words + b``.
 
-    ``user``: the number of the user who made each view.
+    Parameters
+    ----------
+    user : ndarray of int, shape (n_views,)
+        Number of the user of each view.
+    users : int
+        Number of users.
+    words, seconds : ndarray, shape (n_views,)
+
+    Returns
+    -------
+    ndarray, shape (5, users)
+        Sums of 1, l, t, l² and l·t.
     """
     views = (np.ones(len(words)), words, seconds, words * words, words * seconds)
     return np.array([np.bincount(user, weights=values, minlength=users) for values in views])
 
 
 def line(sums: Array) -> tuple[Array, Array]:
-    """Slope a and constant b of T_D(l) = a·l + b by least squares, neither below 0; ``sums`` [5 × any number].
+    """Fit T_D(l) = a·l + b by least squares with non-negative a and b.
 
-    Reading takes no negative time. So where the line falls with length, a is 0 and b the mean; and where it would begin
-    below 0, b is 0 and a the best slope through the origin. NaN where all lengths are the same.
+    If the unconstrained slope is negative, a is 0 and b the mean. If the intercept is negative, b is 0 and a the best
+    slope through the origin.
 
-    Source: Smucker and Clarke (2012), section 3.2.
+    Parameters
+    ----------
+    sums : ndarray, shape (5, n)
+        Sums of 1, l, t, l² and l·t, as those of :func:`line_sums`.
 
+    Returns
+    -------
+    a, b : ndarray, shape (n,)
+        Seconds per word, and seconds; NaN if all lengths are equal.
+
+    References
+    ----------
+    Smucker and Clarke (2012), section 3.2.
+
+    Examples
+    --------
     >>> a, b = line(line_sums(np.zeros(3, int), 1, np.array([100.0, 200.0, 300.0]), np.array([9.0, 11.0, 13.0])))
     >>> [round(float(number[0]), 3) for number in (a, b)]
     [0.02, 7.0]
@@ -105,11 +147,24 @@ def line(sums: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Reading:
-    """The least-squares line of reading times over lengths, as statistics packages report it, and duplicates beside it.
+    """Least-squares line of reading times over document lengths, and the reading times of duplicates.
 
-    ``slope``, ``intercept``: of the first views, with standard errors. ``duplicates_differ``: whether the mean seconds
-    of duplicates and the intercept are further apart than their standard errors together, as the paper argues; None
-    without duplicates.
+    Attributes
+    ----------
+    views : int
+        Number of first views.
+    slope, intercept : float
+        Seconds per word, and seconds, of first views.
+    slope_error, intercept_error : float
+        Standard errors.
+    adjusted_r_squared : float
+        Adjusted coefficient of determination.
+    duplicate_views : int
+        Number of views of duplicates.
+    duplicate_mean, duplicate_error : float
+        Mean seconds on duplicates, and its standard error; NaN without duplicates.
+    duplicate_adjusted_r_squared : float
+        Adjusted coefficient of determination of a line through the views of duplicates.
     """
 
     views: int
@@ -125,13 +180,17 @@ class Reading:
 
     @property
     def duplicates_differ(self) -> bool | None:
+        """Whether the mean of duplicates and the intercept differ by more than the sum of their standard errors.
+
+        None without duplicates. Smucker and Clarke (2012) use this comparison.
+        """
         apart = abs(self.duplicate_mean - self.intercept)
         together = self.duplicate_error + self.intercept_error
         return None if math.isnan(apart - together) else apart > together
 
 
 def least_squares(words: Array, seconds: Array, first: Array, again: Array) -> Reading | None:
-    """The unconstrained line of first views; None where lengths do not differ, or where there are fewer than three."""
+    """Fit the unconstrained line of first views; return None with equal lengths or fewer than three views."""
     from scipy.stats import linregress
 
     if first.sum() < 3 or not np.ptp(words[first]):

@@ -1,4 +1,4 @@
-"""How long users stay: half-lives and other shapes by maximum likelihood, and the observed curve beside them."""
+"""Survival analysis of session durations: half-lives, other distributions, Kaplan-Meier curves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...errors import BadParameter, near
 
 Array = np.ndarray
 
-#: Shapes of the share of users who stay, by scipy's names of the distributions of their times.
+#: Distributions of session durations, with their names in scipy.
 SHAPES = {
     "exponential": "expon",
     "Weibull": "weibull_min",
@@ -25,12 +25,25 @@ SHAPES = {
 
 @dataclass(frozen=True)
 class Stays:
-    """Sessions, one in each place of the arrays: when the user was last known to be there, and first to be gone.
+    """Durations of sessions with censoring and truncation, in seconds from the start of the session.
 
-    ``lower`` = ``upper``: left then. ``upper`` infinite: right-censored. ``entry``: the session is known only because
-    the user was there at this time (0 where nothing was asked). ``limit``: it is known only because the user had left
-    by this time (infinite where nothing was asked). All in seconds from the session's start. ``user``: the number of
-    the session's user among all users of the log. ``excluded``: sessions left out, by reason.
+    Attributes
+    ----------
+    user : ndarray of int, shape (n_sessions,)
+        Number of the user among all users of the log.
+    lower : ndarray, shape (n_sessions,)
+        Last time at which the user was present.
+    upper : ndarray, shape (n_sessions,)
+        First time at which the user was absent. Equal to `lower` if the time of leaving is exact; infinite if the
+        session is right-censored.
+    entry : ndarray, shape (n_sessions,)
+        Left truncation: the session is in the sample only because the user was present at this time; 0 without
+        truncation.
+    limit : ndarray, shape (n_sessions,)
+        Right truncation: the session is in the sample only because the user left before this time; infinite without
+        truncation.
+    excluded : dict of str to int
+        Number of excluded sessions by reason.
     """
 
     user: Array
@@ -45,13 +58,15 @@ class Stays:
 
     @property
     def left(self) -> Array:
-        """Whether the user was seen to leave."""
+        """Mask of the sessions that are not right-censored."""
         return np.isfinite(self.upper)
 
     @classmethod
     def of(cls, lower: Any, upper: Any = None, entry: Any = 0.0, limit: Any = np.inf, user: Any = None) -> Stays:
-        """From arrays of seconds; without ``upper``, ``lower`` are the times of leaving.
+        """Return stays from arrays of seconds; without `upper`, `lower` contains exact times of leaving.
 
+        Examples
+        --------
         >>> Stays.of([10, 20, 30], upper=[10, 25, np.inf]).left.tolist()
         [True, True, False]
         """
@@ -63,21 +78,31 @@ class Stays:
         return cls(np.arange(len(lower)) if user is None else np.asarray(user), lower, upper, entry, limit)
 
 
-# ---- the exponential, whose half-life a metric takes
-
-
 def _lost(u: Array) -> Array:
-    """u / (e^u − 1), from 1 at 0 to 0 at infinity: the derivative of log(1 − e^(−u)) by log u."""
+    """Return u / (e^u − 1), the derivative of log(1 − e^(−u)) with respect to log u; 1 at 0 and 0 at infinity."""
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         return np.where(u == 0, 1.0, np.where(u > 700, 0.0, u / np.expm1(u)))
 
 
 def scores(stays: Stays, half_life: Any) -> Array:
-    """The derivative of each session's log-likelihood by log λ, λ = ln 2/h, at half-lives [h] → [h × sessions].
+    """Compute the derivative of each session's log-likelihood with respect to log λ, λ = ln 2/h.
 
-    The likelihood of a stay is (S(lower) − S(upper)) / (S(entry) − S(limit)), its density where lower = upper. For
-    S(t) = e^(−λt) that makes −λ(lower − entry) + g(λ(upper − lower)) − g(λ(limit − entry)), g(u) = u/(e^u − 1).
+    The likelihood of a stay is (S(lower) − S(upper)) / (S(entry) − S(limit)), with the density as numerator if lower =
+    upper. For S(t) = e^(−λt) the derivative is −λ(lower − entry) + g(λ(upper − lower)) − g(λ(limit − entry)), with g(u)
+    = u/(e^u − 1).
 
+    Parameters
+    ----------
+    stays : Stays
+    half_life : array_like, shape (n_half_lives,)
+        Half-lives h in seconds.
+
+    Returns
+    -------
+    ndarray, shape (n_half_lives, n_sessions)
+
+    Examples
+    --------
     >>> scores(Stays.of([100, 300]), [200 * np.log(2)]).sum()  # the mean stay is the estimate's 1/λ
     np.float64(0.0)
     """
@@ -90,12 +115,21 @@ def scores(stays: Stays, half_life: Any) -> Array:
 
 
 def half_life(stays: Stays) -> float:
-    """The half-life of exponential decay D(t) = 2^(−t/h) by maximum likelihood; NaN where it is infinite.
+    """Estimate the half-life of exponential decay D(t) = 2^(−t/h) by maximum likelihood.
 
-    Times of leaving that are known, from the sessions' beginning: ln 2 · (sum of the times) / (number who left).
+    With exact times of leaving and no truncation, h = ln 2 · (sum of the times) / (number of users who left).
 
-    Source: Smucker and Clarke (2012), Eq. 7.
+    Returns
+    -------
+    float
+        Half-life in seconds; NaN if the estimate is infinite.
 
+    References
+    ----------
+    Smucker and Clarke (2012), Eq. 7.
+
+    Examples
+    --------
     >>> round(half_life(Stays.of([100, 300])) / math.log(2), 9)
     200.0
     >>> round(half_life(Stays.of([100, 300], upper=[100, np.inf])) / math.log(2), 9)  # the second is still there
@@ -114,9 +148,15 @@ def half_life(stays: Stays) -> float:
 
 
 def grid(stays: Stays, users: int, around: float, points: int = 33) -> tuple[Array, Array]:
-    """Half-lives around an estimate, and each user's score at them [points × users]: what resampling needs.
+    """Compute the score of each user at half-lives around an estimate, for the bootstrap.
 
-    They reach eight standard errors (of users) to either side, no further than a factor of e².
+    The half-lives extend eight standard errors (over users) to either side, at most a factor of e².
+
+    Returns
+    -------
+    at : ndarray, shape (points,)
+        Half-lives in seconds.
+    scores : ndarray, shape (points, users)
     """
     own = np.bincount(stays.user, weights=scores(stays, around)[0], minlength=users)
     step = 1e-4
@@ -128,9 +168,19 @@ def grid(stays: Stays, users: int, around: float, points: int = 33) -> tuple[Arr
 
 
 def where_score_is_0(at: Array, totals: Array) -> Array:
-    """The half-life of each column of ``totals`` [points × resamples]: where its score, which rises with h, is 0.
+    """Return the half-life at which each column of `totals` is 0, by linear interpolation.
 
-    Beyond the points: 0 or infinite.
+    Parameters
+    ----------
+    at : ndarray, shape (points,)
+        Half-lives in seconds.
+    totals : ndarray, shape (points, resamples)
+        Scores, which increase with the half-life.
+
+    Returns
+    -------
+    ndarray, shape (resamples,)
+        0 or infinite if the zero lies outside the points.
     """
     above = totals > 0
     first = np.argmax(above, axis=0)
@@ -143,14 +193,14 @@ def where_score_is_0(at: Array, totals: Array) -> Array:
     return np.where(above.any(axis=0), np.where(first == 0, 0.0, found), np.inf)
 
 
-# ---- other shapes
-
-
 def log_likelihood(stays: Stays, shape: str, parameters: Any) -> float:
-    """Σ log[(S(lower) − S(upper)) / (S(entry) − S(limit))], the density for S(lower) − S(upper) where both are one.
+    """Compute the log-likelihood of stays under a distribution.
 
-    ``parameters``: scipy's, the scale last.
+    Σ log[(S(lower) − S(upper)) / (S(entry) − S(limit))], with the density instead of S(lower) − S(upper) if both times
+    are equal. `parameters` are those of scipy, with the scale last.
 
+    Examples
+    --------
     >>> from scipy import stats
     >>> log_likelihood(Stays.of([100, 300]), "exponential", [200]) - stats.expon(scale=200).logpdf([100, 300]).sum()
     np.float64(0.0)
@@ -159,7 +209,7 @@ def log_likelihood(stays: Stays, shape: str, parameters: Any) -> float:
     exact = stays.lower == stays.upper
     between = np.concatenate([stays.lower[~exact], stays.entry]), np.concatenate([stays.upper[~exact], stays.limit])
     known = len(stays) - int(exact.sum())
-    with np.errstate(all="ignore"):  # far from the best parameters a share may be 0
+    with np.errstate(all="ignore"):  # shares can be 0 far from the optimum
         log_sf = distribution.logsf(np.array(between), *more, scale=scale)
         log_share = log_sf[0] + np.log1p(-np.exp(log_sf[1] - log_sf[0]))  # log(S(low) − S(high))
         density = distribution.logpdf(stays.lower[exact], *more, scale=scale)
@@ -168,10 +218,24 @@ def log_likelihood(stays: Stays, shape: str, parameters: Any) -> float:
 
 @dataclass(frozen=True)
 class Fit:
-    """A shape fitted to stays: scipy's parameters, half-life in seconds, and how well it fits.
+    """Distribution fitted to stays.
 
-    ``aic``: Akaike's criterion, lower is better. ``distance``: the largest difference to the product-limit curve
-    (Kolmogorov's), ``r_squared``: the share of that curve's variance that it explains; both NaN where nobody left.
+    Attributes
+    ----------
+    shape : str
+        Name of the distribution, a key of ``SHAPES``.
+    parameters : tuple of float
+        Parameters of scipy: the shape parameter (none for the exponential distribution) and the scale in seconds.
+    half_life : float
+        Median, in seconds.
+    log_likelihood : float
+        Log-likelihood at the estimate.
+    aic : float
+        Akaike information criterion; lower is better.
+    distance : float
+        Largest difference to the Kaplan-Meier curve (Kolmogorov's distance); NaN if no user left.
+    r_squared : float
+        Share of the variance of the Kaplan-Meier curve that the fit explains; NaN if no user left.
     """
 
     shape: str
@@ -183,7 +247,19 @@ class Fit:
     r_squared: float
 
     def share(self, seconds: Any, begin: float = 0.0, limit: float = np.inf) -> Array:
-        """The share still there of the users who stay until ``begin`` and have left by ``limit``."""
+        """Return the share of users who are still present, among those who stay until `begin` and leave before `limit`.
+
+        Parameters
+        ----------
+        seconds : array_like, shape (n_times,)
+            Times in seconds.
+        begin, limit : float, default=0 and inf
+            Truncation in seconds.
+
+        Returns
+        -------
+        ndarray, shape (n_times,)
+        """
         *more, scale = self.parameters
         there = _distribution(self.shape).sf([*np.atleast_1d(seconds), begin, limit], *more, scale=scale)
         return (there[:-2] - there[-1]) / (there[-2] - there[-1])
@@ -196,10 +272,28 @@ def _distribution(shape: str) -> Any:
 
 
 def fit(stays: Stays, shape: str = "exponential") -> Fit:
-    """A shape's maximum likelihood for stays; the parameters are scipy's: shape parameter (but for exponential), scale.
+    """Fit a distribution to stays by maximum likelihood.
 
-    Where times thin out as fast as an exponential's or faster, the hyperbolic one comes to be an exponential.
+    If the times decrease as fast as those of an exponential distribution or faster, the hyperbolic fit approaches an
+    exponential one.
 
+    Parameters
+    ----------
+    stays : Stays
+    shape : str, default="exponential"
+        Name of the distribution, a key of ``SHAPES``.
+
+    Returns
+    -------
+    Fit
+
+    Raises
+    ------
+    BadParameter
+        If the distribution is unknown.
+
+    Examples
+    --------
     >>> found = fit(Stays.of([100, 300]))
     >>> round(found.half_life / math.log(2), 6), round(found.aic, 3)
     (200.0, 27.193)
@@ -241,21 +335,30 @@ def fit(stays: Stays, shape: str = "exponential") -> Fit:
 
 
 def survival_curve(stays: Stays) -> pd.DataFrame:
-    """The observed share of users who are still there, by the product-limit method: columns seconds, share, at_risk.
+    """Compute the observed survival curve by the product-limit method of Kaplan and Meier.
 
-    S(t) = Π_{t_i ≤ t} (1 − d_i/n_i): of n_i sessions that had begun to count (entry) and not ended, d_i end at t_i;
-    sessions known as an interval, at its middle. With a limit, it is the share of those who leave within it. Where
-    sessions enter late, few are there at first and the product would hang on them: then the curve begins, at share 1,
-    where a tenth of the sessions (and at least five) are there.
+    S(t) = Π_{t_i ≤ t} (1 − d_i/n_i): d_i of n_i sessions at risk (entered and not yet ended) end at t_i.
+    Interval-censored sessions end at the middle of their interval. With right truncation, the curve is conditional on
+    leaving before the limit. With late entries, few sessions are at risk at first, so the curve begins, at share 1, at
+    the first time with at least a tenth of the sessions (and at least five) at risk.
 
-    Source: Kaplan and Meier (1958); with late entries Tsai, Jewell and Wang (1987).
+    Returns
+    -------
+    DataFrame
+        Columns seconds, share and at_risk (number of sessions).
 
+    References
+    ----------
+    Kaplan and Meier (1958); Tsai, Jewell and Wang (1987) for late entries.
+
+    Examples
+    --------
     >>> survival_curve(Stays.of([100, 200, 300], upper=[100, np.inf, 300])).share.round(3).tolist()
     [1.0, 0.667, 0.0]
     """
     time = np.where(stays.left, (stays.lower + np.where(stays.left, stays.upper, 0.0)) / 2, stays.lower)
     at, leave = np.unique(time[stays.left], return_counts=True)
-    # Whoever enters at the very time at which somebody leaves may leave then too: a last click is also a fifth one.
+    # Sessions that enter at a time of leaving count as at risk: the fifth click can be the last one.
     risk = np.searchsorted(np.sort(stays.entry), at, side="right") - np.searchsorted(np.sort(time), at, side="left")
     begin = 0.0
     if stays.entry.any() and len(at):

@@ -24,15 +24,37 @@ from .log import InteractionLog, as_log
 
 
 def survival_of_lists(log: Any, measures: Any, depth: int) -> pd.DataFrame:
-    """V(i), the share of users who get to see rank i, under each measure: the mean over the lists of a log.
+    """Compute V(i), the share of users who inspect rank i, under each measure, averaged over the lists of a log.
 
-    One row a rank, 1 to ``depth``; one column a measure. Grades are the log's; what a list lacks or has unjudged gains
-    nothing, as in a run, and the total gain of a topic is that over all its documents in the log. A measure that needs
-    lengths takes the log's ``words``. Where effort is not that of a document each, the mean is over the lists that the
-    log has down to ``depth``: of the others nobody knows what came next, and what it cost.
+    The grades are those of the log. Missing and unjudged results gain nothing, and the total gain of a topic is that of
+    all its documents in the log. Measures that need lengths use the column ``words``. If the effort varies by document,
+    the average is over the lists that reach `depth`, because the effort of missing results is unknown.
 
-    Raises BadLog where there is none of these.
+    Parameters
+    ----------
+    log : InteractionLog, or rows of a log
+        Log with the lists.
+    measures : sequence of Measure or str
+        Measures that follow a user model.
+    depth : int
+        Last rank.
 
+    Returns
+    -------
+    DataFrame, shape (depth, n_measures)
+        One row per rank, one column per measure.
+
+    Raises
+    ------
+    BadLog
+        If the effort varies by document, and no list reaches `depth` or lengths are missing.
+
+    References
+    ----------
+    Moffat et al. (2022), Eq. 2; Chapelle et al. (2009), Figure 1.
+
+    Examples
+    --------
     >>> rows = [dict(user="u", session="s", topic="t", rank=r, docno=f"d{r}", clicked=False, grade=g)
     ...         for r, g in [(1, 0), (2, 1), (3, 0)]]
     >>> survival_of_lists(InteractionLog.of(rows), ["RBP(rel=1)", "AdaptiveERR(max_rel=1)"], 3)
@@ -41,8 +63,6 @@ def survival_of_lists(log: Any, measures: Any, depth: int) -> pd.DataFrame:
     1           1.00                     1.0
     2           0.80                     1.0
     3           0.64                     0.5
-
-    Source: Moffat et al. (2022), Eq. 2; Chapelle et al. (2009), Figure 1.
     """
     log = as_log(log)
     check_whole(1, depth=depth)
@@ -53,11 +73,11 @@ def survival_of_lists(log: Any, measures: Any, depth: int) -> pd.DataFrame:
 
 def _followed(measures: Any) -> Iterable[tuple[Any, Metric]]:
     for measure in measures_of(measures):
-        yield measure, metric_of(measure)  # without a highest grade: RBP's users go on alike, whatever gains are
+        yield measure, metric_of(measure)  # without a maximum grade, which static continuations do not need
 
 
 def _rankings(log: InteractionLog) -> Rankings:
-    """The lists of all sessions, down to their last rows."""
+    """Return the lists of all sessions as rankings."""
     rows = log.rows
     number, _ = numbered_sessions(log)
     rank = rows["rank"].to_numpy()
@@ -84,7 +104,7 @@ def _survival(metric: Metric, log: InteractionLog, rankings: Rankings, depth: in
     if not metric.unit_effort:
         known = rankings.n >= depth
         if not known.any():
-            raise BadLog(f"no list of the log comes down to rank {depth}: give a depth of {rankings.n.max()} or less.")
+            raise BadLog(f"no list of the log reaches rank {depth}: give a depth of {rankings.n.max()} or less.")
         stops = stops[known]
     return 1 - np.cumsum(stops[:, :depth], axis=1).mean(axis=0)
 
@@ -96,8 +116,8 @@ def _efforts(metric: Metric, log: InteractionLog, rankings: Rankings) -> Any:
     lacking = int(rankings.n.sum()) - int((~np.isnan(words)).sum())
     if metric.needs_words and lacking:
         raise BadLog(
-            f"{metric.effort.keyword} needs the words of every result, and {lacking:,} of"
-            f" {int(rankings.n.sum()):,} (with those that lists lack) have none."
+            f"{metric.effort.keyword} needs the column words for every result; {lacking:,} of"
+            f" {int(rankings.n.sum()):,} results (including missing ranks) have no value."
         )
 
     def efforts(queries: Array, width: int) -> Array:

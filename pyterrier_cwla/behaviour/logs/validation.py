@@ -1,4 +1,4 @@
-"""What is a log and what is not: whatever cannot be true is an error that names its row, or is left out and counted."""
+"""Validation of interaction logs: column types, ids, ranks, and checks for impossible rows."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ import pyarrow as pa
 from ...data.columns import strings
 from ...errors import BadLog, BadParameter, near, shown, some
 
-#: The columns of a log, and what each is; the first six are needed, the others by what reads them.
+#: Columns of a log, with descriptions. The first six are required.
 COLUMNS = {
-    "user": "who searched",
-    "session": "one search of this user: one list of results",
-    "topic": "what was searched for: the query's id in the judgments",
-    "rank": "the result's rank, from 1",
-    "docno": "the result's document",
+    "user": "id of the user",
+    "session": "id of one search by this user, with one list of results",
+    "topic": "id of the query in the judgments",
+    "rank": "rank of the result, from 1",
+    "docno": "id of the document",
     "clicked": "whether the document was opened",
-    "grade": "its relevance grade; empty where unjudged",
-    "seen": "whether the user saw the result; without it, whatever has a row was seen",
-    "clicks": "how often the document was opened, where that is counted",
-    "saved": "whether the user saved the document, or judged it relevant",
+    "grade": "relevance grade; empty if unjudged",
+    "seen": "whether the user saw the result; without this column, all results count as seen",
+    "clicks": "number of times that the document was opened",
+    "saved": "whether the user saved the document or judged it relevant",
     "summary_seconds": "seconds on the summaries until this result was clicked or passed",
-    "document_seconds": "seconds on the document; empty where not opened",
-    "words": "the document's length in words; empty where unknown",
+    "document_seconds": "seconds on the document; empty if not opened",
+    "words": "length of the document in words; empty if unknown",
     "duplicate": "whether the user had seen another document with the same text",
-    "time": "seconds from the session's start until the result was clicked (or passed)",
-    "cut_off": "whether the session ended from outside (time was up), not by the user's leaving; one value a session",
+    "time": "seconds from the start of the session until the result was clicked or passed",
+    "cut_off": "whether the session was interrupted, for instance by a time limit; one value per session",
 }
 NEEDED = ("user", "session", "topic", "rank", "docno", "clicked")
 SESSION = ["user", "session"]
-"""What tells sessions apart."""
+"""Columns that identify a session."""
 
 _IDS = ("user", "session", "topic", "docno")
 _TRUTHS = ("clicked", "saved", "seen", "duplicate", "cut_off")
@@ -45,10 +45,11 @@ _AMOUNTS = ("clicks", "summary_seconds", "document_seconds", "words", "time")
 _TRUTH = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
 _VALUES = (str, Real, Decimal, np.bool_, type(None), type(pd.NA), type(pd.NaT))
 _UNKNOWN = ("", "NA", "NaN", "nan")
-"""How files of text say that they know nothing."""
+"""Representations of missing values in text files."""
 
 
 def frame_of(rows: Any) -> pd.DataFrame:
+    """Return rows as a pandas DataFrame; raise `BadLog` if they are not a table."""
     if hasattr(rows, "collect"):  # a lazy frame
         rows = rows.collect()
     if isinstance(rows, pd.DataFrame):
@@ -59,22 +60,37 @@ def frame_of(rows: Any) -> pd.DataFrame:
         if isinstance(rows, Iterable) and not isinstance(rows, str | bytes):
             return pd.DataFrame(rows if isinstance(rows, dict) else list(rows))
     except (TypeError, ValueError, pa.ArrowException) as error:
-        raise BadLog(f"a log is made of a DataFrame or a list of dicts, and these rows make none: {error}.") from error
-    raise BadLog(f"a log is made of a DataFrame or a list of dicts, not of {type(rows).__name__}.")
+        raise BadLog(f"a log needs a DataFrame or a list of dicts; these rows cannot be converted: {error}.") from error
+    raise BadLog(f"a log needs a DataFrame or a list of dicts, not {type(rows).__name__}.")
 
 
 def checked(
     given: pd.DataFrame, broken: str, place: Callable[[int], str], what: str
 ) -> tuple[pd.DataFrame, dict[str, int]]:
-    """A log's rows, sorted and in their types, and the sessions left out, by reason.
+    """Return validated rows, sorted and converted to their types, and the excluded sessions.
 
-    ``given`` has the index 0, 1, …; ``place`` says where such a row comes from.
+    Parameters
+    ----------
+    given : DataFrame
+        Rows with the index 0, 1, ….
+    broken : {"error", "exclude"}
+        Whether an impossible row raises `BadLog` or excludes its session.
+    place : callable
+        Function from a row number to its description in error messages, such as "log.csv:3".
+    what : str
+        Name of the log in error messages.
+
+    Returns
+    -------
+    rows : DataFrame
+    excluded : dict of str to int
+        Number of excluded sessions by reason.
     """
     if broken not in ("error", "exclude"):
         raise BadParameter(f"broken={broken!r} must be 'error' or 'exclude'.")
     _check_columns(given, what)
     if given.empty:
-        raise BadLog(f"the {what} is empty: it has columns and no rows.")
+        raise BadLog(f"the {what} is empty: it has columns but no rows.")
     _check_types(given, place)
     given = _without_empty(given)
     check = _Check(given, broken == "exclude", place)
@@ -87,7 +103,7 @@ def checked(
     check.documents()
     rows = _without_empty(check.rows)
     if rows.empty:
-        raise BadLog(f"nothing is left of the {what}: each session has a row that cannot be true ({check.excluded}).")
+        raise BadLog(f"the {what} has no valid session: each session has an impossible row ({check.excluded}).")
     order = [*(c for c in COLUMNS if c in rows), *(c for c in rows if c not in COLUMNS)]
     rows = rows[order].sort_values([*SESSION, "rank"], kind="stable", ignore_index=True)
     return rows, check.excluded
@@ -108,22 +124,22 @@ def _check_columns(given: pd.DataFrame, what: str) -> None:
         others = [str(name) for name in names if name not in COLUMNS]
         if not names:
             raise BadLog(f"the {what} is empty: it has no columns.")
-        hint = near(missing[0], others) if others else f"There is {some(names, 8)}."
+        hint = near(missing[0], others) if others else f"The columns are {some(names, 8)}."
         lacking = f"{missing[0]!r} ({COLUMNS[missing[0]]})" if len(missing) == 1 else some(missing, 6)
-        raise BadLog(f"the {what} has no column {lacking}. {hint} It needs {some(NEEDED, 6)}.")
+        raise BadLog(f"the {what} has no column {lacking}. {hint} Required columns: {some(NEEDED, 6)}.")
     absent = {name.lower(): name for name in COLUMNS if name not in names}
     for name in names:
         if name not in COLUMNS:
             meant = _meant(str(name), absent)
             if meant:
                 raise BadLog(
-                    f"the {what} has a column {name!r} and none {meant!r}: rename it if it is that ({COLUMNS[meant]}),"
-                    " or to something else if it is not."
+                    f"the {what} has a column {name!r} and no column {meant!r} ({COLUMNS[meant]}): rename the column,"
+                    f" to {meant!r} if it has this meaning and to a different name otherwise."
                 )
 
 
 def _check_types(given: pd.DataFrame, place: Callable[[int], str]) -> None:
-    """Every value of a column that is read is a text, a number or a truth value, or missing."""
+    """Raise `BadLog` unless all values are texts, numbers, booleans or missing."""
     for column in (c for c in given if c in COLUMNS and given[c].dtype.kind in "Oc"):
         odd = [
             kind for kind in set(map(type, given[column])) if not issubclass(kind, _VALUES) or kind is np.timedelta64
@@ -133,7 +149,7 @@ def _check_types(given: pd.DataFrame, place: Callable[[int], str]) -> None:
             value = given[column].iloc[row]
             raise BadLog(
                 f"{place(row)}: {column} is {shown(value)}, of type {type(value).__name__}; give a text, a number or a"
-                " truth value."
+                " boolean."
             )
 
 
@@ -147,13 +163,14 @@ def _unknown(column: pd.Series) -> pd.Series:
 
 
 class _Check:
-    """The rows of a log while they are checked: a broken one is an error, or goes with its whole session."""
+    """Rows during validation. An impossible row raises `BadLog`, or excludes its session if `exclude` is true."""
 
     def __init__(self, given: pd.DataFrame, exclude: bool, place: Callable[[int], str]) -> None:
         self.given, self.rows, self.exclude, self.place = given, given.copy(), exclude, place
         self.excluded: dict[str, int] = {}
 
     def read_ids(self, what: str) -> None:
+        """Convert the columns of ids to strings; refuse missing ids."""
         for column in _IDS:
             values = strings(self.given[column], column, what, BadLog, holes=True).to_pandas()
             self.rows[column] = values.set_axis(self.rows.index)
@@ -161,16 +178,18 @@ class _Check:
             missing = self.rows[column].isna() | (self.rows[column] == "")
             if missing.any() and column in SESSION:
                 row = int(missing.to_numpy().argmax())
-                raise BadLog(f"{self.place(row)}: no {column}, and so no session that the row could belong to.")
-            self.refuse(missing, f"no {column}", f"Every row needs its {column}.")
+                raise BadLog(f"{self.place(row)}: no {column}; every row needs a user and a session.")
+            self.refuse(missing, f"no {column}", f"Every row needs a {column}.")
 
     def read_ranks(self) -> None:
+        """Convert the ranks to integers; refuse all but positive integers."""
         rank = self._number("rank")
         wrong = ~((rank >= 1) & (rank < 2**53) & (rank % 1 == 0))
-        self.refuse(wrong, "the rank is no whole number from 1", "Ranks count from 1.", ("rank",))
+        self.refuse(wrong, "the rank is not a positive integer", "Ranks start at 1.", ("rank",))
         self.rows["rank"] = rank.loc[self.rows.index].astype(np.int64)
 
     def read_truths(self) -> None:
+        """Convert the columns of flags to booleans; refuse other values."""
         for column in (c for c in _TRUTHS if c in self.rows and self.rows[c].dtype != bool):
             given = self.rows[column].where(~_unknown(self.rows[column]))
             codes, values = pd.factorize(given)
@@ -185,27 +204,29 @@ class _Check:
             truth = truth.loc[self.rows.index]
             if column == "saved":
                 truth = truth.where(truth.notna() | self.rows["clicked"], False)
-            self.refuse(truth.isna(), f"{column} is not known", "It must be known in every row, or have no column.")
+            self.refuse(truth.isna(), f"{column} is missing", "Give a value in every row, or leave out the column.")
             self.rows[column] = truth.loc[self.rows.index].astype(bool)
 
     def read_numbers(self) -> None:
+        """Convert the columns of numbers to floats; refuse infinite values and negative amounts."""
         for column in (c for c in ("grade", *_AMOUNTS) if c in self.rows):
             values = self._number(column)
             wrong = values.isna() & ~_unknown(self.rows[column])
-            self.refuse(wrong, f"{column} is no number", "Leave it empty where it is not known.", (column,))
+            self.refuse(wrong, f"{column} is not a number", "Leave unknown values empty.", (column,))
             wrong = np.isinf(values) | ((values < 0) & (column in _AMOUNTS))
             kind = "infinite" if column == "grade" else "negative or infinite"
-            self.refuse(wrong, f"{column} is {kind}", "Leave it empty where it is not known.", (column,))
+            self.refuse(wrong, f"{column} is {kind}", "Leave unknown values empty.", (column,))
             self.rows[column] = values.loc[self.rows.index]
 
     def sessions(self) -> None:
+        """Refuse sessions with two topics, or with a rank or a document twice."""
         for column, plural in (("topic", "topics"), ("cut_off", "values of cut_off")):
             if column in self.rows:
                 first = self.rows.groupby(SESSION, sort=False)[column].transform("first")
                 self.refuse(
                     self.rows[column] != first,
                     f"a session with two {plural}",
-                    f"A session is one search: {column} is the same in all its rows.",
+                    f"A session is one search: {column} must be the same in all its rows.",
                     (column,),
                     SESSION,
                 )
@@ -213,24 +234,25 @@ class _Check:
             self.refuse(
                 self.rows.duplicated([*SESSION, column]),
                 f"{name} twice in a session",
-                "A session is one list of results: give each list a session of its own, or keep one of the rows.",
+                "A session is one list of results: use one session per list, or keep one of the rows.",
                 (column,),
                 [*SESSION, column],
             )
 
     def clicks(self) -> None:
+        """Refuse rows whose clicks contradict their other values."""
         if "seen" in self.rows:
             self.refuse(
                 self.rows["clicked"] & ~self.rows["seen"],
-                "a click on what was not seen",
-                "Whatever was clicked was seen.",
+                "a click on a result that was not seen",
+                "Clicked results must be seen.",
                 ("clicked", "seen"),
             )
         if "clicks" in self.rows:
             self.refuse(
                 self.rows["clicks"].notna() & ((self.rows["clicks"] > 0) != self.rows["clicked"]),
                 "clicks and clicked do not agree",
-                "What was clicked was opened once or more often, and nothing else was.",
+                "clicks must be above 0 exactly if clicked is true.",
                 ("clicks", "clicked"),
             )
         if "saved" in self.rows:
@@ -244,12 +266,13 @@ class _Check:
             self.refuse(
                 (self.rows["document_seconds"] > 0) & ~self.rows["clicked"],
                 "seconds on a document that was not clicked",
-                "Leave them empty where the document was not opened.",
+                "Leave document_seconds empty if the document was not opened.",
                 ("document_seconds", "clicked"),
             )
             self.rows["document_seconds"] = self.rows["document_seconds"].where(self.rows["clicked"])
 
     def documents(self) -> None:
+        """Refuse documents with two grades for a topic or with two lengths."""
         for column, key, name in (
             ("grade", ["topic", "docno"], "a document with two grades for a topic"),
             ("words", ["docno"], "a document with two lengths"),
@@ -259,7 +282,7 @@ class _Check:
                 self.refuse(
                     values.transform("max") > values.transform("min"),
                     name,
-                    f"One of its values of {column} is wrong, and nothing here says which.",
+                    f"Correct the values of {column}: they must be equal.",
                     (*key, column),
                     at=self.rows[column].notna() & (self.rows[column] != values.transform("first")),
                     like=key,
@@ -274,7 +297,21 @@ class _Check:
         like: list[str] | None = None,
         at: pd.Series | None = None,
     ) -> None:
-        """``at``: which of the broken rows to name; ``like``: what it has in common with an earlier row."""
+        """Raise `BadLog` for the first broken row, or exclude the sessions of all broken rows.
+
+        Parameters
+        ----------
+        broken : Series of bool
+            Mask of the broken rows.
+        reason, way_out : str
+            Cause and remedy for the error message.
+        shown : tuple of str, default=()
+            Columns whose values the message contains.
+        like : list of str, optional
+            Columns in which the broken row equals an earlier row; the message then contains that row.
+        at : Series of bool, optional
+            Mask of the broken rows that the message may show; by default all.
+        """
         if not broken.to_numpy().any():
             return
         broken = broken.loc[self.rows.index].astype(bool)
@@ -303,17 +340,17 @@ class _Check:
         more = f"; {rows:,} rows in all" if rows > 1 else ""
         return (
             f"{self.place(row)} ({who}): {reason}{f' ({values})' if values else ''}{other}{more}."
-            f" {way_out} broken='exclude' leaves out all sessions that have such rows."
+            f" {way_out} broken='exclude' leaves out all sessions with such rows."
         )
 
     def _number(self, column: str) -> pd.Series:
         given = self.rows[column]
         if given.dtype.kind in "mM":
-            raise BadLog(f"{column} of the log holds dates, and must hold numbers: seconds from the session's start.")
+            raise BadLog(f"{column} of the log contains dates; it must contain seconds from the start of the session.")
         given = given.astype(object) if given.dtype == bool else given
         try:
             values = pd.to_numeric(given, errors="coerce")
-        except OverflowError:  # integers that no float holds are no numbers
+        except OverflowError:  # integers beyond the range of floats count as invalid
             values = pd.to_numeric(given.mask(given.map(_is_huge)), errors="coerce")
         return pd.Series(values.to_numpy(float, na_value=np.nan), given.index)
 

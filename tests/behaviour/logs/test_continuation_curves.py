@@ -52,7 +52,7 @@ def test_from_views_against_loops():
     ended = [k in cut or depth == 8 for k, depth in enumerate(depths)]
     found = continuing_from_views(log, last_rank=8, resamples=50)
     assert rows_of(found) == by_loops(depths, ended)
-    assert f"{sum(ended)} sessions were cut off, or at the end of their list" in " ".join(found.notes)
+    assert f"{sum(ended)} sessions were interrupted or reached the end of their list" in " ".join(found.notes)
 
 
 def test_the_share_that_is_there_is_that_of_kaplan_and_meier():
@@ -76,7 +76,7 @@ def test_from_last_clicks_against_loops():
     last = [max(ranks) for ranks in clicked if ranks]
     assert rows_of(found) == by_loops(last, [False] * len(last))
     assert found.sessions == len(last)
-    assert f"{60 - len(last)} of 60 sessions are left out: they have no clicks" in " ".join(found.notes)
+    assert f"{60 - len(last)} of 60 sessions are excluded: they have no clicks" in " ".join(found.notes)
     assert "too low" in found.notes[0]
     assert found.table["C"].iloc[-1] == 0
     censored = continuing_from_last_clicks(seen_to([9] * 60, clicked=clicked), last_rank=9, resamples=20).table
@@ -135,9 +135,9 @@ def test_what_was_found_is_a_continuation():
 
 
 def test_what_a_log_cannot_tell_is_an_error():
-    with pytest.raises(BadLog, match="no session could be seen to go on or leave, by its last clicks"):
+    with pytest.raises(BadLog, match="the last clicks of the log contain no continuation and no end of a session"):
         continuing_from_last_clicks(seen_to([2, 3]))
-    with pytest.raises(BadLog, match="by its views"):
+    with pytest.raises(BadLog, match="the views of the log contain no continuation"):
         continuing_from_views(seen_to([1, 1]), last_rank=1)
     with pytest.raises(BadParameter, match="last_rank=2: the log has sessions that go down to rank 3"):
         continuing_from_views(seen_to([1, 3]), last_rank=2)

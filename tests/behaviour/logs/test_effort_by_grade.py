@@ -96,8 +96,8 @@ def test_only_what_was_seen_counts_and_what_is_unknown_is_said():
         grade=rows["grade"].mask(rows["docno"] == "d1-99"),
     )
     told = grade_efforts(InteractionLog.of(unknown), summary_seconds=4.4, resamples=20)
-    assert "20 seen results are not judged, and count for t_summary alone" in told.notes
-    assert "60 clicked results have no seconds, and count for P_click alone" in told.notes
+    assert "20 seen results are unjudged and contribute only to t_summary" in told.notes
+    assert "60 clicked results have no seconds and contribute only to P_click" in told.notes
     assert told.p_click[1].value == pytest.approx(50 / 99)
     assert told.seconds[1].value == pytest.approx(37.1)
 
@@ -110,7 +110,7 @@ def test_what_is_missing_is_an_error():
         grade_efforts(InteractionLog.of(rows.drop(columns="grade")), summary_seconds=4.4)
     with pytest.raises(BadLog, match="no 'document_seconds'"):
         grade_efforts(InteractionLog.of(rows.drop(columns="document_seconds")), summary_seconds=4.4)
-    with pytest.raises(BadLog, match="of grade 2 no result was clicked"):
+    with pytest.raises(BadLog, match="no clicked result of grade 2 has seconds"):
         grade_efforts(
             InteractionLog.of(
                 rows.assign(
@@ -149,7 +149,7 @@ def test_what_was_seen_has_to_have_grades_and_seconds_on_summaries():
              grade=None if r == 1 else 1, document_seconds=20.0 if r == 1 else None, summary_seconds=None if r == 1 else 3)
         for n in range(3) for r in (1, 2)
     ]  # fmt: skip
-    with pytest.raises(BadLog, match="no result that was seen has one"):
+    with pytest.raises(BadLog, match="no result that was seen has a grade"):
         grade_efforts(rows, 4.4)
     apart = [{**row, "session": str(row["rank"]), "grade": 1} for row in rows]
     with pytest.raises(BadLog, match="give summary_seconds="):

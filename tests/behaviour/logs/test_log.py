@@ -108,7 +108,7 @@ def test_all_forms_give_the_same_log():
     as_text["rank"], as_text["seen"] = as_text["rank"].astype(str), frame["seen"].map({True: "1", False: "0"})
     as_text["user"] = as_text["user"].astype("category")
     pd.testing.assert_frame_equal(InteractionLog.of(as_text).rows, expected.rows)
-    with pytest.raises(BadLog, match="not of int"):
+    with pytest.raises(BadLog, match="not int"):
         InteractionLog.of(3)
 
 
@@ -138,34 +138,34 @@ ANN = "user 'ann', session '1', rank"
 #: disagree are.
 DAMAGE = [
     ({(12, "rank"): 2}, f"row 12 ({ANN} 2)", "a rank twice in a session", 1),
-    ({(12, "rank"): 0}, f"row 12 ({ANN} 0)", "the rank is no whole number from 1", 1),
-    ({(12, "rank"): 1.5}, f"row 12 ({ANN} 1.5)", "the rank is no whole number from 1", 1),
-    ({(12, "rank"): UNKNOWN}, f"row 12 ({ANN} nan)", "the rank is no whole number from 1", 1),
-    ({(12, "rank"): np.inf}, f"row 12 ({ANN} inf)", "the rank is no whole number from 1", 1),
-    ({(12, "rank"): "first"}, f"row 12 ({ANN} 'first')", "the rank is no whole number from 1", 1),
+    ({(12, "rank"): 0}, f"row 12 ({ANN} 0)", "the rank is not a positive integer", 1),
+    ({(12, "rank"): 1.5}, f"row 12 ({ANN} 1.5)", "the rank is not a positive integer", 1),
+    ({(12, "rank"): UNKNOWN}, f"row 12 ({ANN} nan)", "the rank is not a positive integer", 1),
+    ({(12, "rank"): np.inf}, f"row 12 ({ANN} inf)", "the rank is not a positive integer", 1),
+    ({(12, "rank"): "first"}, f"row 12 ({ANN} 'first')", "the rank is not a positive integer", 1),
     ({(12, "docno"): "d1"}, f"row 12 ({ANN} 3)", "a document twice in a session", 1),
     ({(12, "docno"): None}, f"row 12 ({ANN} 3)", "no docno", 1),
     ({(12, "docno"): ""}, f"row 12 ({ANN} 3)", "no docno", 1),
     ({(12, "topic"): None}, f"row 12 ({ANN} 3)", "no topic", 1),
     ({(12, "topic"): "p"}, f"row 12 ({ANN} 3)", "a session with two topics", 1),
     ({(12, "cut_off"): True}, f"row 12 ({ANN} 3)", "a session with two values of cut_off", 1),
-    ({(12, "clicked"): None}, f"row 12 ({ANN} 3)", "clicked is not known", 1),
-    ({(12, "seen"): None}, f"row 12 ({ANN} 3)", "seen is not known", 1),
-    ({(12, "saved"): None}, f"row 12 ({ANN} 3)", "saved is not known", 1),
-    ({(12, "duplicate"): None}, f"row 12 ({ANN} 3)", "duplicate is not known", 1),
-    ({(12, "cut_off"): None}, f"row 12 ({ANN} 3)", "cut_off is not known", 1),
+    ({(12, "clicked"): None}, f"row 12 ({ANN} 3)", "clicked is missing", 1),
+    ({(12, "seen"): None}, f"row 12 ({ANN} 3)", "seen is missing", 1),
+    ({(12, "saved"): None}, f"row 12 ({ANN} 3)", "saved is missing", 1),
+    ({(12, "duplicate"): None}, f"row 12 ({ANN} 3)", "duplicate is missing", 1),
+    ({(12, "cut_off"): None}, f"row 12 ({ANN} 3)", "cut_off is missing", 1),
     ({(12, "clicked"): 2}, f"row 12 ({ANN} 3)", "clicked is neither true nor false", 1),
     ({(12, "saved"): "yes"}, f"row 12 ({ANN} 3)", "saved is neither true nor false", 1),
-    ({(12, "seen"): False}, f"row 12 ({ANN} 3)", "a click on what was not seen", 1),
+    ({(12, "seen"): False}, f"row 12 ({ANN} 3)", "a click on a result that was not seen", 1),
     ({(11, "saved"): True}, f"row 11 ({ANN} 2)", "saved without a click", 1),
     ({(11, "document_seconds"): 3.0}, f"row 11 ({ANN} 2)", "seconds on a document that was not clicked", 1),
     ({(12, "summary_seconds"): -1.0}, f"row 12 ({ANN} 3)", "summary_seconds is negative or infinite", 1),
     ({(12, "document_seconds"): np.inf}, f"row 12 ({ANN} 3)", "document_seconds is negative or infinite", 1),
     ({(12, "time"): -0.5}, f"row 12 ({ANN} 3)", "time is negative or infinite", 1),
     ({(12, "words"): -1}, f"row 12 ({ANN} 3)", "words is negative or infinite", 1),
-    ({(12, "words"): "many"}, f"row 12 ({ANN} 3)", "words is no number", 1),
+    ({(12, "words"): "many"}, f"row 12 ({ANN} 3)", "words is not a number", 1),
     ({(12, "grade"): -np.inf}, f"row 12 ({ANN} 3)", "grade is infinite", 1),
-    ({(12, "grade"): "good"}, f"row 12 ({ANN} 3)", "grade is no number", 1),
+    ({(12, "grade"): "good"}, f"row 12 ({ANN} 3)", "grade is not a number", 1),
     ({(16, "grade"): 1.0}, "row 16 (user 'bob', session '1', rank 2)", "a document with two grades for a topic", 2),
     ({(16, "words"): 201.0}, "row 16 (user 'bob', session '1', rank 2)", "a document with two lengths", 2),
     ({(13, "words"): 99.0}, "row 13 (user 'ann', session '2', rank 1)", "a document with two lengths", 3),
@@ -196,7 +196,7 @@ def test_each_kind_of_damage_has_an_error_that_names_the_row(cells, place, reaso
 )
 def test_sessions_with_broken_rows_are_left_out_whole_and_counted(cells, place, reason, sessions):
     if sessions == 3:
-        with pytest.raises(BadLog, match=r"nothing is left of the log.*'a document with two lengths': 3"):
+        with pytest.raises(BadLog, match=r"the log has no valid session.*'a document with two lengths': 3"):
             InteractionLog.of(damaged(cells), broken="exclude")
         return
     log = InteractionLog.of(damaged(cells), broken="exclude")
@@ -208,14 +208,14 @@ def test_sessions_with_broken_rows_are_left_out_whole_and_counted(cells, place, 
 
 
 ANYWHERE = {
-    "the rank is no whole number from 1": lambda row, first: row.update(rank=0),
+    "the rank is not a positive integer": lambda row, first: row.update(rank=0),
     "no docno": lambda row, first: row.update(docno=None),
     "clicked is neither true nor false": lambda row, first: row.update(clicked="maybe"),
-    "seen is not known": lambda row, first: row.update(seen=None),
+    "seen is missing": lambda row, first: row.update(seen=None),
     "words is negative or infinite": lambda row, first: row.update(words=-1.0),
     "time is negative or infinite": lambda row, first: row.update(time=math.inf),
-    "summary_seconds is no number": lambda row, first: row.update(summary_seconds="?"),
-    "a click on what was not seen": lambda row, first: row.update(clicked=True, seen=False),
+    "summary_seconds is not a number": lambda row, first: row.update(summary_seconds="?"),
+    "a click on a result that was not seen": lambda row, first: row.update(clicked=True, seen=False),
     "saved without a click": lambda row, first: row.update(clicked=False, saved=True),
     "seconds on a document that was not clicked": lambda row, first: row.update(
         clicked=False, saved=False, document_seconds=2.0
@@ -283,7 +283,7 @@ def test_the_other_row_of_a_conflict_is_named():
 def test_what_has_no_session_is_an_error_always():
     for column in ("user", "session"):
         for broken in ("error", "exclude"):
-            with pytest.raises(BadLog, match=f"row 12: no {column}, and so no session"):
+            with pytest.raises(BadLog, match=f"row 12: no {column}; every row needs a user and a session"):
                 InteractionLog.of(damaged({(12, column): None}), broken)
 
 
@@ -299,18 +299,18 @@ def test_ids_that_are_numbers_are_refused(column):
 def test_a_missing_column_is_named_with_what_comes_near(column):
     with pytest.raises(BadLog, match=f"no column '{column}'.*Near: '{column}_x'"):
         InteractionLog.of(base().rename(columns={column: f"{column}_x"}))
-    with pytest.raises(BadLog, match=f"no column '{column}'.*There is '(user|session)', "):
+    with pytest.raises(BadLog, match=f"no column '{column}'.*The columns are '(user|session)', "):
         InteractionLog.of(base().drop(columns=column))
 
 
 def test_a_misspelt_column_is_refused_and_a_foreign_one_kept():
-    with pytest.raises(BadLog, match="column 'summary_second' and none 'summary_seconds': rename it"):
+    with pytest.raises(BadLog, match="column 'summary_second' and no column 'summary_seconds' .*: rename the column"):
         InteractionLog.of(base().rename(columns={"summary_seconds": "summary_second"}))
-    with pytest.raises(BadLog, match="column 'Words' and none 'words'"):
+    with pytest.raises(BadLog, match="column 'Words' and no column 'words'"):
         InteractionLog.of(base().rename(columns={"words": "Words"}))
     log = InteractionLog.of(base().assign(layout=list("abcdefg"), word=1))  # words is there, so word is another thing
     assert log.rows["layout"].tolist() == list("abcdefg")
-    assert "Kept, not read: layout, word." in repr(log)
+    assert "Other columns: layout, word." in repr(log)
     with pytest.raises(BadLog, match="column 'user' twice"):
         InteractionLog.of(pd.concat([base(), base()[["user"]]], axis=1))
 
@@ -320,14 +320,14 @@ def test_an_empty_log_is_refused():
         InteractionLog.of(base().iloc[:0])
     with pytest.raises(BadLog, match="the log is empty"):
         InteractionLog.of([])
-    with pytest.raises(BadLog, match="chooses none"):
+    with pytest.raises(BadLog, match="selects none"):
         InteractionLog.of(base()).only(np.zeros(7, bool))
     with pytest.raises(BadParameter, match="broken='drop' must be 'error' or 'exclude'"):
         InteractionLog.of(base(), broken="drop")
 
 
 def test_dates_are_no_seconds():
-    with pytest.raises(BadLog, match="time of the log holds dates"):
+    with pytest.raises(BadLog, match="time of the log contains dates"):
         InteractionLog.of(base().assign(time=pd.Timestamp("2024-01-01")))
 
 
@@ -339,7 +339,7 @@ def test_users_jump_and_a_log_may_have_gaps_in_its_ranks():
 def test_what_says_nothing_is_as_if_it_were_not_there():
     log = InteractionLog.of(base().assign(words=UNKNOWN, seen=None, duplicate=""))
     assert not {"words", "seen", "duplicate"} & set(log.rows)
-    assert "Not known: seen (all are taken as seen), clicks, words, duplicate." in repr(log)
+    assert "Not known: seen (all results count as seen), clicks, words, duplicate." in repr(log)
 
 
 def test_saved_may_be_empty_and_seconds_zero_where_nothing_was_clicked():
@@ -365,7 +365,7 @@ def test_a_log_says_what_it_knows():
     assert not log.has("layout")
     only = log.only(log.rows["user"] == "bob")
     assert len(only) == 2
-    assert "One user: nothing here has an interval." in repr(only)
+    assert "Only one user: estimates have no intervals." in repr(only)
     frame = base().assign(layout="<b>")
     assert "&lt;b&gt;" in InteractionLog.of(frame)._repr_html_()
 
@@ -472,11 +472,11 @@ def test_the_study_s_log_has_every_impression_and_every_opened_document(data):
     assert rows["document_seconds"].notna().sum() == 5_713
     assert not log.excluded
     assert log.notes == (
-        "A row says that a result's page was opened, not that the user looked at it.",
-        "Clicked more than once: 308 rows (clicks has the counts).",
-        "Opened under a later query than the one they are noted under: 399 documents.",
-        "Clicked and not opened (seconds not known, not saved): 51 rows.",
-        "In a list that was shuffled anew, a session of its own: 887 rows.",
+        "A row means that the page of the result was opened, not that the user inspected the result.",
+        "Clicked more than once: 308 rows (see the column clicks).",
+        "Opened under a later query than the recorded one: 399 documents.",
+        "Clicked and not opened (seconds unknown, not saved): 51 rows.",
+        "In a list that was shuffled again, which is a separate session: 887 rows.",
         "Above 10 minutes on a document: 12 rows, at most 4,355 s.",
     )
 
@@ -552,18 +552,18 @@ def test_a_study_in_miniature(tmp_path):
     ]
     assert log.rows["document_seconds"].tolist() == pytest.approx([30, UNKNOWN, 700, UNKNOWN, UNKNOWN], nan_ok=True)
     assert log.notes == (
-        "A row says that a result's page was opened, not that the user looked at it.",
-        "Clicked more than once: 1 row (clicks has the counts).",
-        "Opened under a later query than the one they are noted under: 1 document.",
-        "Clicked and not opened (seconds not known, not saved): 1 row.",
-        "In a list that was shuffled anew, a session of its own: 2 rows.",
+        "A row means that the page of the result was opened, not that the user inspected the result.",
+        "Clicked more than once: 1 row (see the column clicks).",
+        "Opened under a later query than the recorded one: 1 document.",
+        "Clicked and not opened (seconds unknown, not saved): 1 row.",
+        "In a list that was shuffled again, which is a separate session: 2 rows.",
         "Above 10 minutes on a document: 1 row, at most 700 s.",
     )
 
 
 def test_opened_documents_without_an_impression_are_counted(tmp_path):
     log = chiir24_log(study(tmp_path, opened=False))
-    assert log.notes[-1] == "Left out, since no impression tells their rank: 1 document."
+    assert log.notes[-1] == "Excluded, without an impression and hence without a rank: 1 document."
 
 
 def test_a_study_with_a_hole_says_which(tmp_path):
@@ -669,7 +669,7 @@ def test_sessions_of_a_search_engine_are_those_of_a_loop_over_events(shown):
     expected, late = slow_sessions_of(shown)
     assert told(log) == expected
     notes = " ".join(log.notes)
-    assert (f"Not counted, since the session had ended: {late} click" in notes) == (late > 0)
+    assert (f"Ignored, after the end of the session: {late} click" in notes) == (late > 0)
 
 
 def test_an_hour_of_idleness_ends_a_session():
@@ -687,7 +687,7 @@ def test_an_hour_of_idleness_ends_a_session():
     assert log.rows["time"].tolist()[:2] == [7300.0, 3700.0]
     assert len(click_log(shown, idle_minutes=61).sessions) == 1
     assert len(click_log(shown, idle_minutes=59).sessions) == 4
-    assert log.notes == ("Which results were seen is not known: all that were shown have a row.",)
+    assert log.notes == ("The log contains all results shown; which of them were seen is unknown.",)
 
 
 def test_pages_go_together_and_a_changed_list_begins_a_session():
@@ -697,7 +697,7 @@ def test_pages_go_together_and_a_changed_list_begins_a_session():
         ("ann", "q/1"): [(1, "a", False), (2, "b", False), (3, "c", False), (4, "d", False)],
         ("ann", "q/2"): [(1, "b", True), (2, "a", False), (3, "c", False), (4, "d", False)],
     }
-    assert "Begun because the list of results changed: 1 session." in log.notes
+    assert "Started because the list of results changed: 1 session." in log.notes
 
 
 def test_dates_seconds_grades_and_foreign_columns():
@@ -709,7 +709,7 @@ def test_dates_seconds_grades_and_foreign_columns():
     )
     by_dates = click_log(pl.from_pandas(dates))
     pd.testing.assert_frame_equal(by_dates.rows, by_seconds.rows.drop(columns="grade"))
-    assert "Columns that were not read: 'device'." in by_dates.notes
+    assert "Unused columns: 'device'." in by_dates.notes
     plain = click_log(shown.drop(columns="click_time"))
     assert "time" not in plain.rows
     assert told(plain) == told(by_seconds)
@@ -722,10 +722,10 @@ def test_dates_seconds_grades_and_foreign_columns():
         (dict(time="yesterday"), "row 5: time 'yesterday' is neither a date nor a number"),
         (dict(rank=1), r"row 6 \(user 'ann', session 'q at 0.0', rank 1\): a rank twice in a session"),
         (dict(docno="a"), r"row 6 .*a document twice in a session"),
-        (dict(clicked=None), r"row 5 .*clicked is not known"),
-        (dict(clicked=0), "user 'ann', query 'q', rank 1: a click time and no click; 1 rows"),
-        (dict(click_time=-1.0), "rank 1: a click before the showing"),
-        (dict(query=3), "query of the results that were shown must be strings"),
+        (dict(clicked=None), r"row 5 .*clicked is missing"),
+        (dict(clicked=0), "user 'ann', query 'q', rank 1: a click time without a click; 1 rows"),
+        (dict(click_time=-1.0), "rank 1: a click before the impression"),
+        (dict(query=3), "query of the results shown must be strings"),
         (dict(user=3), "user of the log must be strings"),
     ],
 )

@@ -78,8 +78,8 @@ def test_a_cutoff_ends_the_list_and_other_efforts_have_other_units():
 @pytest.mark.parametrize(
     ("what", "says"),
     [
-        ({"times": [3, 1]}, "must rise"),
-        ({"times": [-1, 1]}, "must rise"),
+        ({"times": [3, 1]}, "must increase"),
+        ({"times": [-1, 1]}, "must increase"),
         ({"qid": "nine"}, "no topic 'nine'"),
         ({"measure": "Bpref"}, "no user model"),
     ],
