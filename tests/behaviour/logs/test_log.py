@@ -304,7 +304,7 @@ def test_a_missing_column_is_named_with_what_comes_near(column):
 
 
 def test_a_misspelt_column_is_refused_and_a_foreign_one_kept():
-    with pytest.raises(BadLog, match="column 'summary_second' and no column 'summary_seconds' .*: rename the column"):
+    with pytest.raises(BadLog, match=r"column 'summary_second' and no column 'summary_seconds' .*: rename the column"):
         InteractionLog.of(base().rename(columns={"summary_seconds": "summary_second"}))
     with pytest.raises(BadLog, match="column 'Words' and no column 'words'"):
         InteractionLog.of(base().rename(columns={"words": "Words"}))
