@@ -1,1 +1,1 @@
-"""Agreement of metrics with what users say."""
+"""Agreement of metrics with ratings and preferences of users."""

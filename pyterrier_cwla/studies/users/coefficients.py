@@ -1,4 +1,4 @@
-"""The numbers of agreement with users: coefficients of each measure, their intervals, and tests of what is better."""
+"""Coefficients of agreement with users for each measure, their intervals, and tests of differences."""
 
 from __future__ import annotations
 
@@ -32,12 +32,33 @@ def agreement_columns(
     resamples: int,
     seed: int,
 ) -> Columns:
-    """Columns of one number for each measure; ``x`` are rounded scores [measures × ratings].
+    """Return columns with one number for each measure.
 
-    ``reference``: the number of the measure that each is compared with, or −1. Of each coefficient there are its value,
-    ``_low``, ``_high``, ``_p``, and where there are references ``_difference``, ``_difference_low`` and ``_high``,
-    ``_difference_p`` and ``_difference_p_corrected``. Measures that are constant have NaN. ``resamples``: in how many
-    ``coefficient`` has a value: neither the scores nor the ratings are constant.
+    Each coefficient has the columns value, ``_low``, ``_high`` and ``_p``, and if there are references also
+    ``_difference``, ``_difference_low``, ``_difference_high``, ``_difference_p`` and ``_difference_p_corrected``.
+    Constant measures have NaN. The column ``resamples`` counts the resamples in which ``coefficient`` is defined, that
+    is, neither the scores nor the ratings are constant.
+
+    Parameters
+    ----------
+    rated : Rated
+        Ratings.
+    x : ndarray, shape (measures, ratings)
+        Rounded scores.
+    reference : ndarray of int, shape (measures,)
+        Number of the measure with which each measure is compared, or −1.
+    coefficient : str
+        Coefficient of the column ``resamples``.
+    confidence : float in (0, 1)
+        Level of the intervals.
+    correction : str, optional
+        Correction for multiple comparisons.
+    resamples, seed : int
+        Number of bootstrap resamples and their seed.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (measures,)
     """
     counts = resample_counts(len(rated), rated.users, resamples, seed)
     against = np.where(reference < 0, np.arange(len(x)), reference)
@@ -67,7 +88,7 @@ def agreement_columns(
 
 
 def prediction_columns(errors: Array, constant: Array, reference: Array, cv: int, correction: str | None) -> Columns:
-    """NRMSE from errors [folds × measures], and its tests over folds; measures that are ``constant`` have NaN."""
+    """Return NRMSE from errors [folds × measures], and its tests over folds; ``constant`` measures have NaN."""
     error = np.where(constant, np.nan, errors.mean(axis=0))
     columns = {"nrmse": error}
     if (reference >= 0).any():
@@ -82,7 +103,7 @@ def prediction_columns(errors: Array, constant: Array, reference: Array, cv: int
 
 
 def _coefficients(rated: Rated, x: Array, counts: Array) -> Iterator[tuple[str, Array, Array, Array | None]]:
-    """Name, values [measures], those of resamples [measures × resamples], and p-values of independent ratings."""
+    """Yield name, values [measures], resampled values [measures × resamples], and p-values or None."""
     from scipy.stats import kendalltau, pearsonr, spearmanr
 
     y = rated.ratings
@@ -115,18 +136,18 @@ def _coefficients(rated: Rated, x: Array, counts: Array) -> Iterator[tuple[str, 
 
 def _interval(name: str, resampled: Array, value: Array, confidence: float, units: int) -> Columns:
     lowest, highest = (0, 1) if name == AGREED else (-2, 2) if name.endswith("_difference") else (-1, 1)
-    ends = np.round(around(value, resampled, confidence, units, lowest, highest), 10)  # without what floats add
+    ends = np.round(around(value, resampled, confidence, units, lowest, highest), 10)  # removes rounding noise
     return {f"{name}_low": ends[0], f"{name}_high": ends[1]}
 
 
 def _apart(one: Array, other: Array) -> Array:
-    """Differences, without what floats add to them."""
+    """Return differences, with rounding noise set to 0."""
     difference = one - other
     return np.where(np.abs(difference) < SAME, 0.0, difference)
 
 
 def _moved(rated: Rated, name: str, x: Array, value: Array) -> Array:
-    """What each rating moves, [measures × ratings]."""
+    """Return the influence of each rating on the coefficient, [measures × ratings]."""
     y = rated.ratings
     if name == AGREED:
         preferred = y != 0
@@ -142,7 +163,7 @@ def _williams(x: Array, y: Array, r: Array, against: Array) -> Array:
 
 
 def _tested(name: str, p: Array, correction: str | None) -> Columns:
-    """p-values, and corrected ones, all of them as one family."""
+    """Return columns of p-values and of p-values corrected as one family."""
     adjusted, tested = p.copy(), np.isfinite(p)
     if correction is not None and tested.any():
         adjusted[tested] = corrected(p[tested], correction)

@@ -1,4 +1,4 @@
-"""Two public datasets of users' ratings, read into :class:`Rated`: sessions of Jiang and Allan, lists of CHIIR 2024."""
+"""Readers of two public datasets of user ratings: sessions of Jiang and Allan (2016), and lists of CHIIR 2024."""
 
 from __future__ import annotations
 
@@ -28,16 +28,32 @@ _LISTS = ("user", "topic", "qid", "dict_shuffled_ranks")
 
 
 def jiang_ratings(folder: AnyPath) -> Rated:
-    """The 80 rated sessions of Jiang and Allan (2016), from the folder with ``session``, ``results`` and ``qrels``.
+    """Read the 80 rated sessions of Jiang and Allan (2016).
 
-    They stand in the GitHub repository jiepujiang/ir_metrics (data): 388 queries with up to 9 results, two without;
-    grades −1 (spam, gains nothing) to 2, judged for each session. ``rating`` is ``Performance``, 1 to 5; ``user``,
-    ``topic`` and ``difficulty`` are properties.
+    The dataset has 388 queries with up to 9 results; two queries have no results. Grades were judged for each session
+    and range from −1 (spam, which gains nothing) to 2. The rating is the column ``Performance``, from 1 to 5. The
+    properties are ``user``, ``topic`` and ``difficulty``.
 
-    Raises MalformedFile where a file is missing or a line of it is not what it should be, BadRatings for a session that
-    is rated twice.
+    Parameters
+    ----------
+    folder : str or Path
+        Folder ``data`` of the GitHub repository jiepujiang/ir_metrics, with the files ``session``, ``results`` and
+        ``qrels``.
 
-    Source: Jiang and Allan (2016), section 4.
+    Returns
+    -------
+    Rated
+
+    Raises
+    ------
+    MalformedFile
+        If a file is missing or a line is malformed.
+    BadRatings
+        If a session is rated twice.
+
+    References
+    ----------
+    Jiang and Allan (2016), section 4.
     """
     folder = Path(folder)
     rated = _lines(folder / "session", "SessionID", "User", "Topic", "Performance", "Difficulty")
@@ -75,34 +91,37 @@ def jiang_ratings(folder: AnyPath) -> Rated:
 
 
 def chiir24_ratings(folder: AnyPath, depth: int = 10) -> Rated:
-    """Read users' ratings of queries, 1 to 6, in the study of Pathak, Azzopardi and Halvey (CHIIR 2024).
+    """Read users' ratings of queries, from 1 to 6, in the study of Pathak, Azzopardi and Halvey (CHIIR 2024).
 
-    They stand in the GitHub repository KanaadPathak/presentation-performance-satisfaction: 165 users, 4 topics with 6
-    queries each. A rated list is the first ``depth`` results as they were shown to this user (or all that it had), with
-    binary judgments; ideal rankings know what the topic's six queries found.
+    The study has 165 users and 4 topics with 6 queries each. A rated list consists of the first ``depth`` results (or
+    of all results, if there are fewer) as they were shown to the user, with binary judgments. Ideal rankings use all
+    documents found by the six queries of the topic.
 
-    * Every list was *shuffled* for every user: what was shown at a rank is ``rank``, not ``original_rank``. Lists that
-      are recorded whole (``dict_shuffled_ranks``) have the impressions at their ``rank`` wherever a query was asked
-      once, users click less the higher the ``rank``, and impressions were written by rising ``rank``. The recorded
-      ``ndcg_10`` is that of the query's original list by graded judgments, the same for all users; it tells nothing of
-      what they saw (the column ``original_ndcg_10``).
-    * The whole list is recorded of the last query only that a user asked for a topic. Of others there are impressions,
-      one for each document *that the user had not been shown before* for the topic, hence gaps in the ranks.
+    * Every list was *shuffled* for every user: the rank of a shown document is ``rank``, not ``original_rank``. Three
+      observations support this: completely recorded lists (``dict_shuffled_ranks``) agree with ``rank`` in the
+      impressions of all queries that were issued once; users click less at higher values of ``rank``; impressions were
+      written in order of ``rank``. The recorded ``ndcg_10`` is computed from the original list of the query and graded
+      judgments. It is the same for all users and does not describe the lists that they saw (column
+      ``original_ndcg_10``).
+    * The complete list is recorded only for the last query that a user issued for a topic. For other queries there are
+      impressions, one for each document that the user *had not been shown before* for the topic. Their ranks have gaps.
 
-    Left out, and counted in ``left_out`` by reason, are ratings of lists that are not known down to
-    ``depth``: asked more than once in another order, left before that rank, or with gaps. (What stood in a gap cannot
-    be told: of 1,165 gaps in lists that are also recorded whole, 103 have a document that was noted nowhere.) What is
-    left is thus no random sample: users' first and last queries are more often known than those between.
+    A rating is left out if its list is not known down to ``depth``: if the query was issued more than once with
+    different orders, if the user left before that rank, or if there are gaps. ``left_out`` counts these ratings by
+    reason. The documents in gaps cannot be recovered: of 1,165 gaps in lists that are also recorded completely, 103
+    contain a document that was recorded nowhere else. The remaining ratings are therefore not a random sample: users'
+    first and last queries are known more often than those between.
 
-    Properties: ``user``, ``topic``, ``interface``, ``query`` (text), ``number`` (the how-manieth rating of the user for
-    the topic), ``original_ndcg_10``.
+    The properties are ``user``, ``topic``, ``interface``, ``query`` (text), ``number`` (position of the rating among
+    those of the user for the topic, from 1) and ``original_ndcg_10``.
 
     Parameters
     ----------
     folder : str or Path
-        The folder with the tables as CSV, gzipped or not.
-    depth : int
-        Results of a rated list, from 1.
+        Folder with the tables of the GitHub repository KanaadPathak/presentation-performance-satisfaction as CSV files,
+        gzipped or not.
+    depth : int, default=10
+        Number of results of a rated list, from 1.
 
     Returns
     -------
@@ -111,9 +130,9 @@ def chiir24_ratings(folder: AnyPath, depth: int = 10) -> Rated:
     Raises
     ------
     MalformedFile
-        If a table or a column is missing or not what it should be.
+        If a table or a column is missing or malformed.
     BadRatings
-        If no list is known.
+        If no list is known down to ``depth``.
     """
     check_whole(1, depth=depth)
     folder = Path(folder)
@@ -134,13 +153,13 @@ def chiir24_ratings(folder: AnyPath, depth: int = 10) -> Rated:
     known = _is_among(feedback, there)
     short = ~(deepest >= depth)
     reasons = {
-        "asked more than once, in another order each time": ~whole & again,
-        f"not noted down to rank {depth}": ~whole & ~again & short,
-        "shown also what the user had seen before, which was not noted": ~whole & ~again & ~short & ~known,
+        "query issued more than once, in different orders": ~whole & again,
+        f"not recorded down to rank {depth}": ~whole & ~again & short,
+        "shown with results seen before, which were not recorded": ~whole & ~again & ~short & ~known,
     }
     kept = feedback[whole | known]
     if kept.empty:
-        raise BadRatings(f"{folder}: no rated list is known down to rank {depth}: take a smaller depth.")
+        raise BadRatings(f"{folder}: no rated list is known down to rank {depth}: give a smaller depth.")
     name = kept["user"] + "/" + kept["topic_id"] + "-" + kept["qid"]
     shown = pd.concat([recorded[_is_among(recorded, feedback[whole])], there])
     shown = shown[shown["rank"] <= depth]
@@ -167,7 +186,7 @@ def chiir24_ratings(folder: AnyPath, depth: int = 10) -> Rated:
 
 
 def _recorded(folder: Path) -> pd.DataFrame:
-    """The lists that are recorded whole: a row for each result, with the rank at which it was shown."""
+    """Return the completely recorded lists: a row for each result, with the rank at which it was shown."""
     table = study_table(folder, "topic_annotation", _LISTS).rename(columns={"topic": "topic_id"})
     table["topic_id"] = table["topic_id"].astype(str)
     table = table[table["dict_shuffled_ranks"].notna()].reset_index(drop=True)
@@ -180,20 +199,20 @@ def _recorded(folder: Path) -> pd.DataFrame:
         raise MalformedFile(
             f"{folder}/topic_annotation.csv: dict_shuffled_ranks must hold ranks by document, as JSON."
         ) from error
-    whole["doc_id"] = whole["doc_id"].astype(str).str.replace(" ", "-")  # as the impressions have them
+    whole["doc_id"] = whole["doc_id"].astype(str).str.replace(" ", "-")  # as in the impressions
     return whole.reset_index(drop=True)
 
 
 def _is_among(rows: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
-    """Whether the query of each row is one of theirs."""
+    """Return whether the query of each row is among the queries of the other rows."""
     theirs = pd.MultiIndex.from_frame(others[_QUERY])
     return pd.Series(pd.MultiIndex.from_frame(rows[_QUERY]).isin(theirs), rows.index)
 
 
 def _lines(path: Path, *columns: str) -> pd.DataFrame:
-    """A file of fields between tabs, with a header; a line may have fewer fields than it."""
+    """Read a file of tab-separated fields with a header; a line may have fewer fields than the header."""
     try:
-        with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):  # of fields without a name
+        with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):  # fields without a name
             table = pd.read_csv(
                 io.BytesIO(unpacked(str(path))),
                 sep="\t",
@@ -205,7 +224,7 @@ def _lines(path: Path, *columns: str) -> pd.DataFrame:
     except OSError as error:
         raise MalformedFile(f"{path}: {error.strerror}") from error
     except (UnicodeDecodeError, pd.errors.EmptyDataError, pd.errors.ParserError, pd.errors.ParserWarning) as error:
-        raise MalformedFile(f"{path}: cannot be read as fields between tabs: {error}") from error
+        raise MalformedFile(f"{path}: cannot be read as tab-separated fields: {error}") from error
     for column in columns:
         if column not in table:
             raise MalformedFile(f"{path}: no column {column!r}. {near(column, map(str, table.columns))}")
@@ -213,7 +232,7 @@ def _lines(path: Path, *columns: str) -> pd.DataFrame:
 
 
 def _numbers(table: pd.DataFrame, column: str, path: Path) -> Any:
-    """A column's numbers; the first row that has none is named."""
+    """Return the numbers of a column; raise an error that names the first row without one."""
     values = pd.to_numeric(table[column], errors="coerce")
     wrong = ~np.isfinite(values.to_numpy(float))
     if wrong.any():

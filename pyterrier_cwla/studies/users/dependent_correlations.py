@@ -1,4 +1,4 @@
-"""Do two measures agree with the same ratings equally well? Tests of the difference of two dependent correlations."""
+"""Tests of the difference between the correlations of two measures with the same ratings."""
 
 from __future__ import annotations
 
@@ -13,21 +13,46 @@ from .resampled_correlations import of_groups
 
 Array = np.ndarray
 
-#: Correlations that differ by less are the same.
+#: Correlations that differ by less count as equal.
 SAME = 1e-10
 
-_CELLS = 1 << 22  # signs of pairs that are looked at at a time
+_CELLS = 1 << 22  # signs of pairs per chunk
 
 
 def williams_test(r_xy: Any, r_zy: Any, r_xz: Any, n: int) -> tuple[Array, Array]:
-    """Williams' t for the difference of Pearson's r_xy and r_zy, and its two-sided p-value (n − 3 degrees of freedom).
+    """Compute Williams' t test of the difference between Pearson's r_xy and r_zy.
 
-    t = (r_xy − r_zy)·√((n−1)(1+r_xz) / (2·(n−1)/(n−3)·D + r̄²(1−r_xz)³)), D = 1 − r_xy² − r_zy² − r_xz² +
-    2·r_xy·r_zy·r_xz, r̄ the mean of r_xy and r_zy. It holds for independent ratings and normal scores. t = 0 and p = 1
-    where the correlations are the same.
+    t = (r_xy − r_zy)·√((n−1)(1+r_xz) / (2·(n−1)/(n−3)·D + r̄²(1−r_xz)³)), where D = 1 − r_xy² − r_zy² − r_xz² +
+    2·r_xy·r_zy·r_xz and r̄ is the mean of r_xy and r_zy. The test assumes independent ratings and normally distributed
+    scores. If the correlations are equal, t = 0 and p = 1.
 
-    Source: Williams (1959); Steiger (1980). The example is that of R's psych::r.test.
+    Parameters
+    ----------
+    r_xy, r_zy : array_like
+        Correlations of the scores of two measures with the ratings.
+    r_xz : array_like
+        Correlation of the scores of the two measures with each other.
+    n : int
+        Number of ratings, from 4.
 
+    Returns
+    -------
+    t : ndarray
+        Test statistic.
+    p : ndarray
+        Two-sided p-value (n − 3 degrees of freedom).
+
+    Raises
+    ------
+    BadParameter
+        If there are fewer than four ratings.
+
+    References
+    ----------
+    Williams (1959); Steiger (1980). The example is that of R's psych::r.test.
+
+    Examples
+    --------
     >>> t, p = williams_test(0.4, 0.5, 0.1, n=103)
     >>> round(float(t), 2), round(float(p), 2)
     (-0.89, 0.37)
@@ -46,18 +71,45 @@ def williams_test(r_xy: Any, r_zy: Any, r_xz: Any, n: int) -> tuple[Array, Array
 
 
 def influence(x: Any, y: Any, coefficient: str = "tau_b", weights: Array | None = None) -> Array:
-    """How much each rating moves the correlation of scores [… × ratings] with ratings: ∂/∂w_i, w_i how often it counts.
+    """Return the influence of each rating on the correlation of scores with ratings.
 
-    The derivatives sum to 0, and the sum of their squares is the variance of the coefficient (the infinitesimal
-    jackknife). With z standardised, r = mean(z_x·z_y):
+    The influence is the derivative ∂/∂w_i of the coefficient, where w_i is the weight of rating i. The influences sum
+    to 0, and the sum of their squares is the variance of the coefficient (infinitesimal jackknife). With standardised z
+    and r = mean(z_x·z_y):
 
-    * pearson: (z_x·z_y − r·(z_x² + z_y²)/2)/n; with ``weights`` that of the weighted correlation;
-    * spearman: that of midranks, and what the rating moves the ranks of the others;
-    * tau_b: s_i/√(X·Y) − τ_b·(a_i/X + b_i/Y)/2: s_i are the concordant less the discordant pairs with this rating,
-      a_i and b_i those not tied in x and y, X and Y how many there are of them in all.
+    * pearson: (z_x·z_y − r·(z_x² + z_y²)/2)/n. With ``weights``, the influence on the weighted correlation.
+    * spearman: the influence on Pearson's r of midranks, plus the effect of the rating on the ranks of the others.
+    * tau_b: s_i/√(X·Y) − τ_b·(a_i/X + b_i/Y)/2, where s_i is the number of concordant minus discordant pairs with
+      rating i, a_i and b_i are the numbers of pairs with rating i that are not tied in x and in y, and X and Y are the
+      total numbers of such pairs.
 
-    Rows of x that are constant have NaN. Source: Efron (1982), chapter 6.
+    Parameters
+    ----------
+    x : array_like, shape (..., n)
+        Scores.
+    y : array_like, shape (n,)
+        Ratings.
+    coefficient : {"pearson", "spearman", "tau_b"}, default="tau_b"
+        Correlation coefficient.
+    weights : ndarray, shape (n,), optional
+        Weights of the ratings; only for "pearson".
 
+    Returns
+    -------
+    ndarray, shape (..., n)
+        NaN in constant rows of x.
+
+    Raises
+    ------
+    BadParameter
+        If there is no such coefficient, or if weights are given for a coefficient other than "pearson".
+
+    References
+    ----------
+    Efron (1982), chapter 6.
+
+    Examples
+    --------
     >>> influence([1, 2, 3], [1, 2, 2], "pearson").round(3).tolist()
     [0.072, -0.072, 0.0]
     """
@@ -65,7 +117,7 @@ def influence(x: Any, y: Any, coefficient: str = "tau_b", weights: Array | None 
     if coefficient not in CORRELATIONS:
         raise BadParameter(f"no coefficient {coefficient!r}. {near(str(coefficient), CORRELATIONS)}")
     if weights is not None and coefficient != "pearson":
-        raise BadParameter(f"coefficient={coefficient!r} has no weights here: 'pearson' has.")
+        raise BadParameter(f"coefficient={coefficient!r} does not take weights: only 'pearson' does.")
     if coefficient == "pearson":
         return _of_values(x, y, weights)
     rows = x.reshape(-1, x.shape[-1])
@@ -98,7 +150,7 @@ def _of_ranks(x: Array, y: Array) -> Array:
 
 
 def _ranks_above(rank: Array, gradient: Array) -> Array:
-    """One more item like this lifts the ranks of all above it by 1, and those of its ties by ½: what comes of it."""
+    """Return the effect of one more item like each: ranks above it rise by 1, those of its ties by ½."""
     _, group = np.unique(rank, return_inverse=True)
     of_group = np.bincount(group, gradient)
     return (of_group.sum() - np.cumsum(of_group) + of_group / 2)[group]
@@ -123,17 +175,30 @@ def _of_signs(x: Array, y: Array) -> Array:
 
 
 def _signs(values: Array, rows: Array) -> Array:
-    """Which of these rows are above (1), below (−1) or tied with all others."""
+    """Return whether the given rows are above (1), below (−1) or tied with (0) each row."""
     some = values[rows, None]
     return (some > values).astype(np.int8) - (some < values)
 
 
 def clustered_error(influences: Array, users: Array | None = None) -> Array:
-    """Standard errors from what each rating [… × ratings] moves; ratings of one user move together where users are
-    known.
+    """Return standard errors computed from the influence of each rating.
 
-    √(G/(G−1)·Σ_g (Σ_{i of g} ψ_i)²) over G users, or over all ratings as independent ones.
+    √(G/(G−1)·Σ_g (Σ_{i of g} ψ_i)²) over G users, where ψ_i is the influence of rating i. Without ``users``, each
+    rating is a group of its own.
 
+    Parameters
+    ----------
+    influences : ndarray, shape (..., n)
+        Influence of each rating.
+    users : ndarray of int, shape (n,), optional
+        Number of the user of each rating, from 0.
+
+    Returns
+    -------
+    ndarray, shape (...)
+
+    Examples
+    --------
     >>> clustered_error(np.array([0.1, -0.1, 0.2, -0.2]), np.array([0, 0, 1, 1])).item()
     0.0
     """
@@ -144,12 +209,29 @@ def clustered_error(influences: Array, users: Array | None = None) -> Array:
 
 
 def difference_test(differences: Any, influences: Array, users: Array | None = None) -> Array:
-    """Two-sided p-values of differences of correlations, given the differences of their :func:`influence`.
+    """Return two-sided p-values of differences between correlations.
 
-    t = difference / :func:`clustered_error`, with as many degrees of freedom as there are users (or ratings), less 1.
-    p = 1 where the correlations are the same. With few users (below about 20) p is somewhat too small.
+    t = difference / standard error, where the standard error is computed from the influences (infinitesimal jackknife,
+    clustered by user). The number of degrees of freedom is the number of users (or ratings) minus 1. With fewer than
+    about 20 users p is slightly too small.
 
-    Source: Efron (1982), chapter 6; Cameron, Gelbach and Miller (2008), for the few.
+    Parameters
+    ----------
+    differences : array_like, shape (...)
+        Differences between two correlations with the same ratings.
+    influences : ndarray, shape (..., n)
+        Differences between the influences of each rating on the two correlations.
+    users : ndarray of int, shape (n,), optional
+        Number of the user of each rating, from 0. Without it, ratings count as independent.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        p-values; 1 if the correlations are equal.
+
+    References
+    ----------
+    Efron (1982), chapter 6; Cameron, Gelbach and Miller (2008) for few users.
     """
     from scipy.stats import t as student
 

@@ -1,4 +1,4 @@
-"""A metric for each pair of a continuation C and an aggregation A, and which of them tell no rankings apart."""
+"""Grid of metrics, one for each pair of a continuation C and an aggregation A."""
 
 from __future__ import annotations
 
@@ -21,20 +21,42 @@ Array = np.ndarray
 #: The aggregations of Moffat et al. (2022), Table 4.
 AGGREGATIONS = ("etg", "erg", "err", "avg", "max", "fin", "fgt(0.8)", "pe(0.5)")
 
-#: By a continuation's name the aggregation with which it makes the metric that it is known from.
+#: Aggregation of the best-known metric of each continuation, by the continuation's name.
 CANONICAL = {"prec": "erg", "rbp": "erg", "dcg": "erg", "ap1": "erg", "rr": "err", "inst": "erg", "ap2": "avg"}
 
-_SETS, _ORDERS = 12, 6  # sets of random documents that a cell is tried on, and orders of each
+_SETS, _ORDERS = 12, 6  # number of random document sets on which a cell is tested, and number of orders of each
 _SHORTEST = 24  # documents
 
 
 def continuations(k: int = 5, phi: float = 0.8, T: float = 2.25, rel: int | None = None) -> list[str]:
-    """The continuations of Moffat et al. (2022), Tables 4 and 5: prec, rbp, dcg, ap1, rr, inst, ap2.
+    """Return the continuations of Moffat et al. (2022), Tables 4 and 5: prec, rbp, dcg, ap1, rr, inst, ap2.
 
-    Table 4 has the parameters that are the defaults here, Table 5 k=3, φ=0.5, T=1; both know of the total gain only
-    what is in the ranking (``R="ranking"``). ``rel=1`` gives the row of rr as these tables have it, whose users leave
-    at the first result of that grade; without it, rr is the paper's Eq. 12.
+    The defaults are the parameters of Table 4; Table 5 has k=3, φ=0.5, T=1. In both tables, the total gain is that of
+    the ranking only (``R="ranking"``).
 
+    Parameters
+    ----------
+    k : int, default=5
+        Cutoff of prec and dcg, in ranks.
+    phi : float, default=0.8
+        Persistence of rbp.
+    T : float, default=2.25
+        Target of inst.
+    rel : int, optional
+        Grade at which the users of rr leave. ``rel=1`` gives the rr of these tables, whose users leave at the first
+        result of that grade. Without it, rr is Eq. 12 of the paper.
+
+    Returns
+    -------
+    list of str
+        Canonical texts of the continuations.
+
+    References
+    ----------
+    Moffat et al. (2022), Tables 4 and 5.
+
+    Examples
+    --------
     >>> continuations(k=3, phi=0.5, T=1)
     ['prec(3)', 'rbp(0.5)', 'dcg(3)', 'ap1(ranking)', 'rr', 'inst(1)', 'ap2(ranking)']
     """
@@ -50,15 +72,38 @@ def grid(
     canonical: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Grid:
-    """A CWLA measure for each C with each A, as in Tables 4 and 5 of Moffat et al. (2022).
+    """Create a CWLA measure for each pair of C and A, as in Tables 4 and 5 of Moffat et al. (2022).
 
-    ``C``, ``A``: functions of the language, as texts or as they are; without C those of :func:`continuations` ·
-    ``canonical``: by the texts or names of continuations the aggregation that the others of the row are compared with,
-    where it shall be another than in ``CANONICAL``, or is not there · ``options``: of every measure: ``max_rel``,
-    without which grades have no linear gain, ``gain``, ``effort``, ``norm``, ``end``, ``cutoff`` and others of CWLA.
+    Parameters
+    ----------
+    C : iterable, optional
+        Continuations, as texts or functions. By default those of :func:`continuations`.
+    A : iterable, default=AGGREGATIONS
+        Aggregations, as texts or functions.
+    canonical : mapping, optional
+        Aggregation with which the others of the row are compared, by the text or name of the continuation. It adds to
+        or replaces entries of ``CANONICAL``.
+    **options
+        Options of every measure: ``max_rel``, without which grades have no linear gain, ``gain``, ``effort``, ``norm``,
+        ``end``, ``cutoff`` and other options of CWLA.
 
-    Raises UnknownSpec and BadParameter as CWLA does, and for a function that is there twice.
+    Returns
+    -------
+    Grid
 
+    Raises
+    ------
+    UnknownSpec
+        If there is no such continuation or aggregation.
+    BadParameter
+        If a function occurs twice, or if an option is invalid.
+
+    References
+    ----------
+    Moffat et al. (2022), section 4.
+
+    Examples
+    --------
     >>> metrics = grid(["prec(5)", "rbp(0.8)", "ap2"], ["erg", "err", "avg", "fin"], max_rel=3)
     >>> metrics
     <3 C × 4 A>
@@ -68,8 +113,6 @@ def grid(
     {('prec(5)', 'err'): 'X', ('rbp(0.8)', 'err'): 'X', ('ap2', 'fin'): 'XX'}
     >>> metrics.canonical
     {'prec(5)': 'erg', 'rbp(0.8)': 'erg', 'ap2': 'avg'}
-
-    Source: Moffat et al. (2022), section 4.
     """
     rows = _parsed(continuations() if C is None else C, "continuation", "C")
     columns = _parsed(A, "aggregation", "A")
@@ -79,7 +122,17 @@ def grid(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Grid(Mapping[tuple[str, str], RowMeasure]):
-    """Measures by the canonical texts of (C, A); ``canonical``: by C the A of the metric that it is known from."""
+    """Measures by the canonical texts of (C, A).
+
+    Attributes
+    ----------
+    C, A : list of str
+        Canonical texts of the continuations and aggregations.
+    measures : dict
+        Measure of each cell (C, A).
+    canonical : dict
+        Aggregation of the canonical metric of each continuation.
+    """
 
     C: list[str]
     A: list[str]
@@ -100,31 +153,35 @@ class Grid(Mapping[tuple[str, str], RowMeasure]):
 
     @cached_property
     def named(self) -> dict[str, RowMeasure]:
-        """The measures by the names of their cells, such as ``rbp(0.8) + max``."""
+        """Measures by the names of their cells, such as ``rbp(0.8) + max``."""
         return {cell_name(c, a): measure for (c, a), measure in self.items()}
 
     @cached_property
     def kinds(self) -> dict[tuple[str, str], str]:
-        """Of each cell what it does not tell apart: "X", "XX", or "" for a metric of rankings.
+        """Kind of each cell: "X", "XX", or "" for a metric of rankings.
 
-        X: the score is the same whatever the gains; XX: it is the same for all orders of the same documents, of more
-        than the metric looks at. This is found by scoring random lists in several orders, for a user's own C and A,
-        too. It finds what the paper's Table 3 has, and one more: rr + etg by Eq. 12, 1 − Π(1 − r_i)·(1 + Σ r_i), but
-        not with ``rel=1``, as in the paper's Tables 4 and 5. Where all gains are 0 or 1 it finds more: then ap1, ap2
-        and rr with max, fin and pe are 1 if there is a gain at all.
+        X: the score is the same for all gains. XX: the score is the same for all orders of the same documents, if there
+        are more documents than the metric considers. The kinds are found by scoring random lists in several orders, so
+        that they are also known for user-defined C and A. They agree with Table 3 of the paper, with one addition: rr +
+        etg of Eq. 12, 1 − Π(1 − r_i)·(1 + Σ r_i), but not with ``rel=1``, as in Tables 4 and 5 of the paper. If all
+        gains are 0 or 1 there are more such cells: then ap1, ap2 and rr with max, fin and pe score 1 whenever there is
+        any gain.
 
-        Source: Moffat et al. (2022), Table 3.
+        References
+        ----------
+        Moffat et al. (2022), Table 3.
         """
         return dict(zip(self, _kinds(self.values()), strict=True))
 
 
 def cell_name(c: str, a: str) -> str:
+    """Return the name of a cell."""
     return f"{c} + {a}"
 
 
 def _parsed(functions: Iterable[Any], kind: str, role: str) -> dict[str, Any]:
     if isinstance(functions, str):
-        raise BadParameter(f"{role} of a grid are several: write {role}=[{functions!r}, …].")
+        raise BadParameter(f"{role} of a grid must be a list: write {role}=[{functions!r}, …].")
     specs: dict[str, Any] = {}
     for function in functions:
         spec = parse(function, kind)
@@ -151,8 +208,8 @@ def _canonical(C: Mapping[str, Any], A: Mapping[str, Any], given: Mapping[str, s
 
 
 def _kinds(measures: Iterable[RowMeasure]) -> list[str]:
-    """Scores sets of random documents, each in several orders."""
-    plain = [measure(lengths=None, duplicates=None) for measure in measures]  # tables know none of these documents
+    """Return the kind of each measure, found by scoring sets of random documents in several orders."""
+    plain = [measure(lengths=None, duplicates=None) for measure in measures]  # tables do not contain these documents
     wanted = [(_depth(measure.metric), _highest(measure.metric)) for measure in plain]
     scores: dict[str, pd.Series] = {}
     for depth, highest in dict.fromkeys(wanted):
@@ -163,12 +220,15 @@ def _kinds(measures: Iterable[RowMeasure]) -> list[str]:
 
 
 def _random_lists(depth: int, highest: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Judgments and a run: of each set of documents as many queries as there are orders."""
+    """Return judgments and a run: for each set of documents, one query for each order."""
     rng = np.random.default_rng(0)
-    shares = np.linspace(0.1, 1, _SETS)[:, None]  # of documents that are relevant
+    shares = np.linspace(0.1, 1, _SETS)[:, None]  # shares of relevant documents
     grades = np.where(rng.random((_SETS, depth)) < shares, rng.integers(1, highest + 1, (_SETS, depth)), 0)
     grades[:3] = 0
-    grades[1, 0], grades[2, 0] = 1, highest  # three sets have nothing, one that is hardly relevant, and one of the best
+    grades[1, 0], grades[2, 0] = (
+        1,
+        highest,
+    )  # no relevant document, one of grade 1, one of the highest
     words = rng.integers(1, 1000, (_SETS, depth))
     order = rng.permuted(np.tile(np.arange(depth), (_SETS, _ORDERS, 1)), axis=2)
     at = np.arange(_SETS)[:, None, None]
@@ -180,12 +240,12 @@ def _random_lists(depth: int, highest: int) -> tuple[pd.DataFrame, pd.DataFrame]
 
 
 def _depth(metric: Metric) -> int:
-    """Well beyond all that the metric looks at."""
+    """Return a depth well beyond all ranks that the metric considers."""
     return max(_SHORTEST, 2 * max(metric.named_rank, metric.last_that_counts or 0))
 
 
 def _highest(metric: Metric) -> int:
-    """The highest grade that makes a difference, or 1 where nothing tells."""
+    """Return the highest grade that makes a difference, or 1 if it is not known."""
     try:
         return int(metric.best[1])
     except BadParameter:
@@ -193,5 +253,5 @@ def _highest(metric: Metric) -> int:
 
 
 def _same(scores: Array) -> bool:
-    """Whether the scores of each row are the same but for the last digits."""
+    """Return whether the scores of each row are equal up to rounding."""
     return bool((np.ptp(scores, axis=-1) <= 1e-9 * np.maximum(np.abs(scores).max(axis=-1), 1)).all())

@@ -1,4 +1,4 @@
-"""How much a measure's correlation with ratings depends on a parameter."""
+"""Sensitivity of a measure's correlation with ratings to a parameter."""
 
 from __future__ import annotations
 
@@ -44,32 +44,32 @@ def sensitivity(
 ) -> Sensitivity:
     """Correlate measures with ratings along the values of one parameter: Pearson's r, Spearman's ρ and Kendall's τ_b.
 
-    Intervals are of the bootstrap's standard error over ratings, or over users with all that they rated, where users
-    are known; all measures and values have the same resamples, so that changes are those on the same ratings. Each
-    rating counts once; where ratings have a column ``n``, there are also ``weighted_pearson`` and the others after
-    ``weighted_``, for which it counts n times.
+    Intervals are computed from the bootstrap standard error over ratings or, if users are known, over users with all of
+    their ratings. All measures and parameter values share the same resamples, so that changes are paired. Each rating
+    counts once. If the ratings have a column ``n``, the table also has coefficients with the prefix ``weighted_``, for
+    which each rating counts n times.
 
     Parameters
     ----------
     templates : str, callable or mapping
-        A text with a ``$name`` for the parameter, such as ``"AdaptiveRBP(p=0.8,effort='ratio($e)')@9"``, a function of
-        it that returns a measure, or a dict of these by name.
+        Text with a ``$name`` for the parameter, such as ``"AdaptiveRBP(p=0.8,effort='ratio($e)')@9"``, or a function of
+        the parameter that returns a measure, or a dict of these by name.
     values : mapping
-        The parameter's name and its values, two or more: ``{"e": range(1, 11)}``.
+        Name of the parameter and its values, two or more: ``{"e": range(1, 11)}``.
     rated : Rated
-        What users were shown, and their ratings.
-    resamples : int
-        Resamples of the bootstrap, from 100.
-    confidence : float in (0, 1)
+        Rated lists or sessions.
+    resamples : int, default=1000
+        Number of bootstrap resamples, from 100.
+    confidence : float in (0, 1), default=0.95
         Level of the intervals.
-    seed : int
+    seed : int, default=0
         Seed of the resamples.
     cache_dir : str or Path, optional
-        Folder that caches correlations; they are used only where scores and ratings are the same.
-    progress : bool
-        Whether a bar is shown.
-    n_jobs : int
-        Processes, each of which correlates a measure.
+        Folder that caches correlations. Cached values are used only for equal scores and ratings.
+    progress : bool, default=True
+        Whether to show a progress bar.
+    n_jobs : int, default=1
+        Number of processes. Each process correlates one measure at a time.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def sensitivity(
     Raises
     ------
     BadParameter
-        If names do not go together, or the ratings are preferences, which have agreement only.
+        If names do not match, or if the ratings are preferences, for which only agreement is defined.
 
     References
     ----------
@@ -108,7 +108,7 @@ def sensitivity(
     identity = {"study": "sensitivity", "input": about_ratings["input"], **how}
     pieces = Pieces(identity, cache_dir, progress, n_jobs)
     scores = [rated.scores({str(k): m for k, m in enumerate(of)}).to_numpy().T.copy() for of in measures.values()]
-    # What is kept is known by the scores: a text may mean something else by now.
+    # Cache keys are hashes of scores, because the meaning of a measure's text may change.
     texts = [fingerprint(of) for of in scores]
     compute = partial(
         _curve, dict(zip(texts, scores)), rated.ratings, rated.weights, rated.users, resamples, confidence, seed
@@ -133,9 +133,9 @@ def sensitivity(
 def _along(
     values: Mapping[str, Sequence[Any]], templates: Mapping[str, Template], rated: Rated
 ) -> tuple[str, list[Any]]:
-    """The parameter and its values, which all templates take."""
+    """Return the parameter and its values, after checking them against all templates."""
     if len(values) != 1:
-        raise BadParameter(f"a curve has one parameter, not {many(len(values), 'parameter')}: fit() takes several.")
+        raise BadParameter(f"values= takes one parameter, not {many(len(values), 'parameter')}: fit() takes several.")
     ((parameter, grid),) = values.items()
     grid = [value.item() if isinstance(value, np.generic) else value for value in grid]
     if len(grid) < 2:
@@ -149,11 +149,16 @@ def _along(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sensitivity(Study):
-    """Correlations along a parameter: what :func:`sensitivity` found.
+    """Correlations along the values of a parameter; the result of :func:`sensitivity`.
 
-    ``table``: a row for each measure and value: its ``text``, ``pearson``, ``spearman`` and ``tau_b`` with the ends of
-    intervals (``pearson_low`` …), and of each the change from the first value (``pearson_change`` …); the same after
-    ``weighted_`` where ratings have weights.
+    Attributes
+    ----------
+    table : DataFrame
+        A row for each measure and parameter value, with its ``text``, ``pearson``, ``spearman`` and ``tau_b``, the ends
+        of their intervals (``pearson_low`` …), and the change of each from the first value (``pearson_change`` …). If
+        the ratings have weights, also the same columns with the prefix ``weighted_``.
+    about : dict
+        Settings, sizes and hash of the input.
     """
 
     table: pd.DataFrame
@@ -161,12 +166,15 @@ class Sensitivity(Study):
 
     @property
     def title(self) -> str:  # type: ignore[override]
+        """Title of the report."""
         return f"Correlation with ratings along {self.about['parameter']}"
 
     def tables(self) -> dict[str, Table]:
+        """Return the tables of the report by file name."""
         return {"sensitivity": Table(self.title, self._caption(), self.table)}
 
     def pictures(self) -> dict[str, Picture]:
+        """Return the pictures of the report by file name."""
         along = f"along {self.about['parameter']}"
         found = {}
         for kind in self.coefficients:
@@ -184,13 +192,25 @@ class Sensitivity(Study):
 
     @property
     def coefficients(self) -> list[str]:
-        """The names of the coefficients that these ratings have."""
+        """Names of the coefficients in the table."""
         return [name for name in with_weighted(CORRELATIONS) if name in self.table]
 
     def curves(self, coefficient: str = "pearson") -> pd.DataFrame:
-        """Of each measure and value the coefficient, or its change ("pearson_change"), and the ends of its interval.
+        """Return a coefficient of each measure and parameter value, with the ends of its interval.
 
-        Raises BadParameter for a coefficient that these ratings do not have.
+        Parameters
+        ----------
+        coefficient : str, default="pearson"
+            Name of a coefficient, or of its change, such as "pearson_change".
+
+        Returns
+        -------
+        DataFrame
+
+        Raises
+        ------
+        BadParameter
+            If the table does not have the coefficient.
         """
         if coefficient.removesuffix("_change") not in self.coefficients:
             raise BadParameter(f"these ratings have no {coefficient!r}. {near(coefficient, self.coefficients)}")
@@ -198,16 +218,17 @@ class Sensitivity(Study):
         return self.table[columns]
 
     def findings(self) -> list[str]:
+        """Return the findings, one sentence each."""
         p, found = self.about["parameter"], []
         for name, rows in self.table.groupby("measure", sort=False):
             if rows["pearson"].isna().all():
-                found.append(f"{name}: all that was rated scores the same, whatever {p} is: there is no correlation.")
+                found.append(f"{name}: all rated items have the same score for every {p}: there is no correlation.")
                 continue
             best, first = rows.loc[rows["pearson"].idxmax()], rows.iloc[0]
             highest = f"highest, {best['pearson']:.3f}, with {p} = {best[p]}"
             if np.isnan(first["pearson"]):
                 found.append(
-                    f"{name}: with {p} = {first[p]} all that was rated scores the same; Pearson's r is {highest}."
+                    f"{name}: with {p} = {first[p]} all rated items have the same score; Pearson's r is {highest}."
                 )
                 continue
             found.append(
@@ -218,11 +239,12 @@ class Sensitivity(Study):
         return found
 
     def limits(self) -> list[str]:
+        """Return conclusions that the study does not support, one sentence each."""
         return [
-            "The highest point of a curve is chosen by the same ratings, and so too good: fit() tells what is left"
-            " on other users.",
-            "All points of a curve are of the same ratings: where bands overlap, a change may still be one that all"
-            " resamples agree on, which the intervals of changes tell.",
+            "The highest point of a curve is chosen on the same ratings and is therefore optimistic: fit() estimates"
+            " the agreement with other users.",
+            "All points of a curve are computed from the same ratings: even if bands overlap, a change may be"
+            " significant; use the intervals of changes.",
             *why_not_all(self.about),
         ]
 
@@ -231,7 +253,7 @@ class Sensitivity(Study):
 
 
 def _layout(values: int, weighted: bool) -> Layout:
-    """The columns that :func:`_curve` gives."""
+    """Return the columns of :func:`_curve`."""
     kinds = with_weighted(CORRELATIONS) if weighted else CORRELATIONS
     drawn = [what for kind in kinds for what in (kind, f"{kind}_change")]
     return {what + end: ("f", (values,)) for what in drawn for end in ("", "_low", "_high")}
@@ -241,7 +263,7 @@ def _curve(
     scores: dict[str, Array], y: Array, weights: Array | None, users: Array | None, resamples: int, confidence: float,
     seed: int, name: str,
 ) -> Piece:  # fmt: skip
-    """The columns of one measure, from its scores [values × ratings]."""
+    """Return the columns of one measure, computed from its scores [values × ratings]."""
     counts = np.column_stack([np.ones(len(y)), resample_counts(len(y), users, resamples, seed)])
     units = len(y) if users is None else int(users.max()) + 1
     found = correlations(CORRELATIONS, scores[name], y, counts)
@@ -257,14 +279,27 @@ def _curve(
     return columns
 
 
-_FEW = 3  # bands that can be told apart
+_FEW = 3  # maximum number of bands that remain legible
 
 
 def plot_sensitivity(study: Any, coefficient: str = "pearson", ax: Any = None) -> Any:
-    """Correlation over the values of a parameter, a line for each measure.
+    """Plot the correlation over the values of a parameter, a line for each measure.
 
-    Bands are intervals: of all measures up to three, else of the highest one. ``study.curves(coefficient)`` has the
-    numbers of all.
+    Bands are intervals. They are drawn for up to three measures; with more, only for the measure with the highest
+    correlation. ``study.curves(coefficient)`` returns the numbers of all measures.
+
+    Parameters
+    ----------
+    study : Sensitivity
+        Study to plot.
+    coefficient : str, default="pearson"
+        Name of a coefficient.
+    ax : matplotlib Axes, optional
+        By default new axes.
+
+    Returns
+    -------
+    matplotlib Axes
     """
     ax = axes_of(ax)
     banded = _drawn(study, coefficient, ax)
@@ -273,9 +308,22 @@ def plot_sensitivity(study: Any, coefficient: str = "pearson", ax: Any = None) -
 
 
 def plot_change(study: Any, coefficient: str = "pearson", ax: Any = None) -> Any:
-    """How much correlation changes from the first value of a parameter on; lines and bands as in ``plot_sensitivity``.
+    """Plot the change of the correlation from the first value of a parameter.
 
-    ``study.curves("pearson_change")`` has the numbers.
+    Lines and bands are as in :func:`plot_sensitivity`. ``study.curves("pearson_change")`` returns the numbers.
+
+    Parameters
+    ----------
+    study : Sensitivity
+        Study to plot.
+    coefficient : str, default="pearson"
+        Name of a coefficient.
+    ax : matplotlib Axes, optional
+        By default new axes.
+
+    Returns
+    -------
+    matplotlib Axes
     """
     ax = axes_of(ax)
     ax.axhline(0, color=GREY, linewidth=0.6)
@@ -285,7 +333,7 @@ def plot_change(study: Any, coefficient: str = "pearson", ax: Any = None) -> Any
 
 
 def _drawn(study: Any, column: str, ax: Any) -> str:
-    """Draws lines and bands; says whose band is shown where not all are."""
+    """Draw lines and bands; return a note on the measure with a band if not all measures have one."""
     values, data = study.about["values"], study.curves(column)
     numbers = all(isinstance(value, int | float) for value in values)
     x = np.array(values if numbers else range(len(values)), float)

@@ -1,4 +1,4 @@
-"""Pictures of agreement with users: the C × A grid, coefficients with intervals, ratings over scores, preferences."""
+"""Plots of agreement with users: the C × A grid, coefficients with intervals, ratings over scores, preferences."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ..report import Picture
 if TYPE_CHECKING:
     from .result import UserAgreement
 
-_MOST_ROWS = 30  # measures whose intervals are drawn
+_MOST_ROWS = 30  # maximum number of measures in the plot of intervals
 _DARK = "#222222"
 _SMALL = 7.0  # points
 _PREFERRED = {"-1": "second", "0": "neither", "1": "first"}
 
 
 def drawn(study: UserAgreement) -> dict[str, Picture]:
-    """All pictures of the study."""
+    """Return all pictures of the study."""
     name = LABELS[study.coefficient]
     pictures = {}
     if study.grid is not None:
@@ -51,17 +51,31 @@ def drawn(study: UserAgreement) -> dict[str, Picture]:
 
 
 def _compared(study: UserAgreement) -> list[str]:
-    """What the best measure is compared with, if there is something."""
+    """Return the reference of the best measure, if there is one."""
     against = study.ranked["compared_with"].iloc[:1].dropna()
     return [name for name in against if study.table.loc[name, "kind"] != "X"]
 
 
 def plot_cells(study: UserAgreement, ax: Any = None, coefficient: str | None = None) -> Any:
-    """The coefficient of each C with each A, as Tables 4 and 5 of Moffat et al. (2022); on matplotlib axes.
+    """Plot the coefficient of each C with each A, as in Tables 4 and 5 of Moffat et al. (2022).
 
-    Darker is higher; the highest of a row stands in a frame, in bold. "a" is the canonical metric of the row, "b" is
-    significantly better than that, "c" worse (in brackets: not after the correction for many comparisons). Numbers of
-    ``study.cells()``, texts of ``study.marked_cells()``.
+    Darker cells have higher values; the highest value of a row is bold and framed. "a" marks the canonical metric of
+    the row, "b" a cell that is significantly better than it, and "c" one that is worse. Brackets mark differences that
+    are not significant after the correction for multiple comparisons. ``study.cells()`` returns the numbers, and
+    ``study.marked_cells()`` the texts.
+
+    Parameters
+    ----------
+    study : UserAgreement
+        Study of a grid.
+    ax : matplotlib Axes, optional
+        By default new axes.
+    coefficient : str, optional
+        By default the coefficient of the study.
+
+    Returns
+    -------
+    matplotlib Axes
     """
     numbers, texts = study.cells(coefficient), study.marked_cells(coefficient)
     ax = axes_of(ax)
@@ -97,14 +111,14 @@ def _mathematical(name: str) -> str:
 
 
 def _broken(name: str) -> str:
-    """A measure or function in two lines: its name, and its parameters."""
+    """Break the name of a measure or function before its parameters."""
     return name.replace("(", "\n(", 1)
 
 
 def _blues() -> Any:
     from matplotlib.colors import LinearSegmentedColormap
 
-    return LinearSegmentedColormap.from_list("agreement", ["white", "#7fb2dc"])  # what is written on it stays dark
+    return LinearSegmentedColormap.from_list("agreement", ["white", "#7fb2dc"])  # light enough for dark text
 
 
 def _frame(x: int, y: int) -> Any:
@@ -114,21 +128,39 @@ def _frame(x: int, y: int) -> Any:
 
 
 def _short(text: str, others: Any) -> str:
-    """A function without its parameter in words, where its name tells it from the others."""
+    """Return the name of a function without its parameter, if the parameter is a word and the name is unique."""
     name, _, inside = text.partition("(")
     words = inside.rstrip(")").replace("_", "").isalpha()
     return name if words and sum(other.partition("(")[0] == name for other in others) == 1 else text
 
 
 def plot_agreement(study: UserAgreement, ax: Any = None, most: int = _MOST_ROWS) -> Any:
-    """The coefficients of the best measures with their intervals, best first; on matplotlib axes.
+    """Plot the coefficients of the best measures with their intervals, best first.
 
-    Filled: what others are compared with. Data: ``study.ranked``.
+    Filled marks are references of comparisons. ``study.ranked`` has the numbers.
+
+    Parameters
+    ----------
+    study : UserAgreement
+        Study to plot.
+    ax : matplotlib Axes, optional
+        By default new axes.
+    most : int, default=30
+        Maximum number of measures.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    BadParameter
+        If every measure gives the same score to all rated items.
     """
     ax = axes_of(ax)
     name, ranked = study.coefficient, study.ranked
     if ranked.empty:
-        raise BadParameter("no measure tells apart what was rated: there is nothing to draw.")
+        raise BadParameter("every measure gives the same score to all rated items: there is nothing to draw.")
     rows = ranked.head(most)
     compared = rows.index.isin(study.table["compared_with"].dropna())
     marks = study.marks()[rows.index].where(~compared, "")
@@ -154,12 +186,31 @@ def plot_agreement(study: UserAgreement, ax: Any = None, most: int = _MOST_ROWS)
 
 
 def plot_bands(study: UserAgreement, measure: str, ax: Any = None, bins: int | None = None) -> Any:
-    """What share of the ratings is at which level, over a measure's scores; of pairs, what is preferred, over their
-    differences; on matplotlib axes.
+    """Plot the shares of ratings at each level over a measure's scores.
 
-    Each bar has about as many ratings. The better a measure agrees with users, the more the bands rise from left to
-    right. Two measures side by side: ``left, right = plt.subplots(1, 2)[1]``, and one on each.
-    Data: ``study.bands(measure)``. Source: Moffat et al. (2022), Figures 1 and 3.
+    Each bar has about the same number of ratings. The better a measure agrees with users, the more the bands rise from
+    left to right. For pairs, the bands are shares of preferences, and the axis is the difference of scores.
+    ``study.bands(measure)`` returns the numbers. To compare two measures, draw one on each of
+    ``left, right = plt.subplots(1, 2)[1]``.
+
+    Parameters
+    ----------
+    study : UserAgreement
+        Study to plot.
+    measure : str
+        Name of the measure.
+    ax : matplotlib Axes, optional
+        By default new axes.
+    bins : int, optional
+        Number of bars, from 2. By default up to ten, with at least about fifteen ratings each.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    References
+    ----------
+    Moffat et al. (2022), Figures 1 and 3.
     """
     table = study.bands(measure, bins)
     ax = axes_of(ax)
@@ -168,7 +219,7 @@ def plot_bands(study: UserAgreement, measure: str, ax: Any = None, bins: int | N
     middle = (table["high"].to_numpy()[:-1] + table["low"].to_numpy()[1:]) / 2
     edges = np.concatenate([table["low"].iloc[:1], middle, table["high"].iloc[-1:]])
     single = (table["low"] == table["high"]).to_numpy()
-    edges[[0, -1]] += np.array([-0.05, 0.05]) * np.ptp(edges) * single[[0, -1]]  # so that a single score has a width
+    edges[[0, -1]] += np.array([-0.05, 0.05]) * np.ptp(edges) * single[[0, -1]]  # gives a bar of a single score a width
     below = np.zeros(len(table))
     looks, curves = {}, {}
     for number, level in enumerate(levels):

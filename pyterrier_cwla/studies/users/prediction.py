@@ -1,4 +1,4 @@
-"""How well a measure's scores predict ratings: the error of a regression on ratings that it was not fitted to."""
+"""Prediction of ratings from scores: cross-validated error of a linear regression (NRMSE), and tests over folds."""
 
 from __future__ import annotations
 
@@ -23,21 +23,49 @@ def nrmse(
     seed: int = 0,
     users: Any = None,
 ) -> Array:
-    """Errors of predicted ratings over the range of the ratings, [cv · repeats × measures]; the mean is the NRMSE.
+    """Return errors of predicted ratings for each fold, as shares of the range of the ratings; their mean is the NRMSE.
 
-    For each fold, a linear regression with intercept of the ratings on one measure's scores [ratings × measures] is
-    fitted to the other folds, and NRMSE = √(mean (rating − predicted)²) / ``span``. All measures have the same folds,
-    those of scikit-learn's RepeatedKFold. Scores that are constant where the regression is fitted predict the mean.
+    For each fold, a linear regression with intercept of the ratings on the scores of one measure is fitted to the other
+    folds, and the error is √(mean (rating − predicted)²) / ``span``. All measures have the same folds, those of
+    scikit-learn's RepeatedKFold. If the scores are constant in the training folds, the prediction is the mean rating.
 
-    ``span``: of the rating scale; without it the highest rating that there is, less the lowest · ``users``: of each
-    rating who gave it. Then folds are of whole users (scikit-learn's GroupKFold): what is predicted are the ratings of
-    other users. Without it folds are of ratings, and may have others of the same user on the other side.
+    Parameters
+    ----------
+    scores : array_like, shape (n, n_measures)
+        Scores of the rated lists or sessions.
+    ratings : array_like, shape (n,)
+        Ratings.
+    span : float, optional
+        Highest possible rating minus the lowest. By default the highest given rating minus the lowest.
+    cv : int, default=10
+        Number of folds, from 2.
+    repeats : int, default=10
+        Number of random partitions into folds, from 1.
+    seed : int, default=0
+        Seed of the folds.
+    users : array_like, shape (n,), optional
+        User of each rating. If given, a user's ratings stay in one fold (scikit-learn's GroupKFold), and the errors are
+        those for ratings of other users. Otherwise ratings of one user may be in the training and in the test folds.
 
-    Raises BadParameter for fewer ratings or users than folds, BadRatings where all ratings are the same.
+    Returns
+    -------
+    ndarray, shape (cv · repeats, n_measures)
+        Error of each fold and measure.
 
-    Source: Jiang and Allan (2016), section 4: 10 random partitions into 10 folds (of sessions, whoever had them), a
+    Raises
+    ------
+    BadParameter
+        If there are fewer ratings or users than folds, or a parameter is out of range.
+    BadRatings
+        If all ratings are the same.
+
+    References
+    ----------
+    Jiang and Allan (2016), section 4: 10 random partitions into 10 folds of sessions, regardless of their users, and a
     scale from 1 to 5 (``span=4``).
 
+    Examples
+    --------
     >>> nrmse([[1.0], [2.0], [3.0], [4.0]], [1, 2, 3, 4], cv=2, repeats=1).round(6).tolist()
     [[0.0], [0.0]]
     """
@@ -45,18 +73,31 @@ def nrmse(
     check_whole(2, cv=cv)
     check_whole(1, repeats=repeats)
     if span is not None and not span > 0:
-        raise BadParameter(f"span={span!r} must be above 0: the highest that one can rate, less the lowest.")
+        raise BadParameter(f"span={span!r} must be above 0: the highest possible rating minus the lowest.")
     if np.ptp(y) == 0:
-        raise BadRatings("all ratings are the same, so that there is nothing to predict.")
+        raise BadRatings("all ratings are the same: there is nothing to predict.")
     weights = np.ones(len(y))
     errors = [error_on(test, train, x, y, weights) for train, test in folds(len(y), users, cv, repeats, seed)]
     return np.array(errors) / (np.ptp(y) if span is None else span)
 
 
 def error_on(test: Array, train: Array, x: Array, y: Array, weights: Array) -> Array:
-    """√(mean (rating − predicted)²) on ``test``, of regressions that are fitted to ``train`` [measures].
+    """Return √(mean (rating − predicted)²) on ``test``, for regressions fitted to ``train``.
 
-    ``x``: scores [ratings × measures] · ``y``: ratings [ratings × 1] · ``weights``: how often each counts [ratings].
+    Parameters
+    ----------
+    test, train : ndarray
+        Indices or masks of ratings.
+    x : ndarray, shape (n, n_measures)
+        Scores.
+    y : ndarray, shape (n, 1)
+        Ratings.
+    weights : ndarray, shape (n,)
+        Weights of the ratings.
+
+    Returns
+    -------
+    ndarray, shape (n_measures,)
     """
     x0, y0 = (np.average(values[train], axis=0, weights=weights[train]) for values in (x, y))
     dx, spread, w = x[train] - x0, np.ptp(x[train], axis=0) > 0, weights[train][:, None]
@@ -66,7 +107,7 @@ def error_on(test: Array, train: Array, x: Array, y: Array, weights: Array) -> A
 
 
 def folds(ratings: int, users: Any, cv: int, repeats: int, seed: int) -> Iterator[tuple[Array, Array]]:
-    """Which ratings are fitted to, and which are predicted."""
+    """Yield the indices of the training ratings and of the test ratings of each fold."""
     from sklearn.model_selection import GroupKFold, RepeatedKFold
 
     units, what = (ratings, "ratings") if users is None else (len(np.unique(users)), "users")
@@ -81,15 +122,30 @@ def folds(ratings: int, users: Any, cv: int, repeats: int, seed: int) -> Iterato
 
 
 def corrected_t_test(differences: Array, test_share: float) -> Array:
-    """Two-sided p-values of paired differences of folds [… × folds], corrected for what the folds have in common.
+    """Return two-sided p-values of paired differences over folds, corrected for the overlap of training sets.
 
-    t = mean / √((1/J + n_test/n_train)·s²), J folds, s² their variance (J − 1); J − 1 degrees of freedom. Fitted to
-    mostly the same ratings, and tested on the same ones in every repeat, the folds are not independent: the paired
-    t-test, without n_test/n_train, is much too sure. ``test_share``: n_test/n_train, of 10 folds 1/9. p = 1 where all
-    differences are 0.
+    t = mean / √((1/J + n_test/n_train)·s²) with J folds, variance s² (J − 1) and J − 1 degrees of freedom. The folds
+    are not independent: they are fitted to mostly the same ratings, and tested on the same ratings in every repeat. The
+    plain paired t-test, without n_test/n_train, is far too liberal.
 
-    Source: Nadeau and Bengio (2003); Bouckaert and Frank (2004), for repeated folds.
+    Parameters
+    ----------
+    differences : ndarray, shape (..., J)
+        Differences between the errors of two measures, by fold.
+    test_share : float
+        n_test/n_train; 1/9 for 10 folds.
 
+    Returns
+    -------
+    ndarray, shape (...)
+        p-values; 1 if all differences are 0.
+
+    References
+    ----------
+    Nadeau and Bengio (2003); Bouckaert and Frank (2004) for repeated folds.
+
+    Examples
+    --------
     >>> corrected_t_test(np.array([[0.1, 0.2, 0.1, 0.3]]), test_share=1 / 3).round(3).tolist()
     [0.096]
     """
@@ -102,5 +158,5 @@ def corrected_t_test(differences: Array, test_share: float) -> Array:
 
 
 def corrected_error(differences: Array, test_share: float) -> Array:
-    """The standard error of the mean of differences of folds [… × folds] in :func:`corrected_t_test`."""
+    """Return the standard error of the mean difference over folds, as used in :func:`corrected_t_test`."""
     return np.sqrt((1 / differences.shape[-1] + test_share) * differences.var(axis=-1, ddof=1))

@@ -1,4 +1,4 @@
-"""What users were shown and how they rated it: lists, sessions, or pairs of lists, aligned with judgments once."""
+"""Ratings of lists and sessions, and preferences between lists, aligned with a run and its judgments."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ...tasks.hashing import fingerprint
 
 Array = np.ndarray
 
-_FEWEST = 3  # ratings: a correlation of two is 1 or −1
+_FEWEST = 3  # minimum number of ratings: the correlation of two is 1 or −1
 
 
 class _Lists:
-    """Lists of one run, each a query, aligned with their judgments once."""
+    """Lists of one run, one for each query, aligned with their judgments."""
 
     def __init__(self, qrels: Any, run: Any) -> None:
         self.judgments: Judgments = prepare(loaded(qrels, "qrels"))
@@ -37,47 +37,72 @@ class _Lists:
         return pd.DataFrame({name: found[measure] for name, measure in measures.items()}, index=self.judgments.qids)
 
     def results(self) -> pd.Series:
-        """How many results each list has."""
+        """Return the number of results of each list."""
         return pd.Series(self.aligned.rankings().n, self.judgments.qids)
 
 
 class _Sessions(SessionRun):
     def results(self) -> pd.Series:
-        """How many results each session has, its queries together."""
+        """Return the number of results of each session, summed over its queries."""
         return pd.Series(self.asked.summed(self.aligned.rankings().n), self.asked.sessions)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rated:
-    """What users were shown, and how they rated it: made by ``lists``, ``sessions`` or ``preferences``.
+    """Rated lists, rated sessions, or preferences between lists.
 
-    ``what``: "list", "session" or "pair" · ``table``: a row for each rating: ``rating`` (of pairs the preference, 1 for
-    the first, −1 for the second, 0 for neither), ``n``, how often it counts (impressions), ``user``, who gave it, and
-    all other columns that were given: properties to split by · ``shown``: what scores the lists or sessions.
+    Use the class methods :meth:`lists`, :meth:`sessions` and :meth:`preferences` to create objects.
 
-    No rating is left out: one that is no number, or is of something that nothing is judged for, is an error
-    (:class:`BadRatings`), and so is what the same user rated twice, which would count twice. A list for which the run
-    has no results scores 0, and is counted in ``empty``.
+    No rating is ignored. A rating that is not a number, or whose list has no judgments, raises :class:`BadRatings`, and
+    so do two ratings of the same item by the same user. A list without results in the run scores 0 and is counted in
+    ``empty``.
+
+    Attributes
+    ----------
+    what : {"list", "session", "pair"}
+        Kind of the rated items.
+    table : DataFrame
+        A row for each rating. ``rating`` is the rating or, for pairs, the preference: 1 for the first list, −1 for the
+        second, 0 for neither. ``n`` is the weight of the rating (for example impressions), and ``user`` the user who
+        gave it. All other given columns are properties by which ratings can be split.
+    shown : object
+        Aligned run that scores the lists or sessions.
+    left_out : dict of str to int
+        Number of ratings that the reader of the dataset left out, by reason.
     """
 
     what: str
     table: pd.DataFrame
     shown: Any
     left_out: dict[str, int] = field(default_factory=dict)
-    """By reason, how many ratings whoever read them had to leave out."""
 
     @classmethod
     def lists(cls, qrels: Any, run: Any, ratings: Any) -> Rated:
-        """Ratings of lists: a frame with ``query_id`` and ``rating``, or a dict or Series of ratings by query.
+        """Create ratings of lists.
 
-        Every list is a query of the run and of the judgments; a list may be rated by several users, whom a column
-        ``user`` tells apart. A column ``n`` says how often a row counts, above 0; further columns are properties to
-        split by.
+        Every list is a query of the run and of the judgments. Several users may rate the same list; the column ``user``
+        distinguishes them. Without this column, several ratings of a list count as ratings by several users.
 
-        Raises BadRatings for missing columns, ratings that are no finite numbers, lists that nothing is judged for or
-        none of which the run has, a list that a user rated twice, and fewer than three ratings. Without ``user``,
-        several ratings of a list are taken for those of several users.
+        Parameters
+        ----------
+        qrels, run
+            Judgments and run, as :func:`pyterrier_cwla.evaluate` takes them.
+        ratings : DataFrame, dict or Series
+            Frame with the columns ``query_id`` and ``rating``, or ratings by query. An optional column ``n`` has the
+            weight of each row, above 0. Further columns are properties by which ratings can be split.
 
+        Returns
+        -------
+        Rated
+
+        Raises
+        ------
+        BadRatings
+            If columns are missing, if a rating is not a finite number, if a list has no judgments, if the run has none
+            of the lists, if a user rated a list twice, or if there are fewer than three ratings.
+
+        Examples
+        --------
         >>> qrels = {q: {"a": 1, "b": 0} for q in "123"}
         >>> run = {"1": {"a": 2.0, "b": 1.0}, "2": {"b": 2.0, "a": 1.0}, "3": {"b": 1.0}}
         >>> rated = Rated.lists(qrels, run, {"1": 5, "2": 3, "3": 1})
@@ -98,12 +123,32 @@ class Rated:
 
     @classmethod
     def sessions(cls, qrels: Any, run: Any, sessions: Any, ratings: Any, judged_by: str = "session") -> Rated:
-        """Ratings of sessions: a frame with ``session`` and ``rating``, or a dict or Series of ratings by session.
+        """Create ratings of sessions.
 
-        ``sessions`` and ``judged_by`` as :func:`pyterrier_cwla.evaluate_sessions` takes them: the score of a session is
-        the mean over its queries, or by a measure of sessions. Further columns, and errors, as for ``lists``; but a
-        session is one user's, so that without ``user`` (of those who rated it) it has one rating.
+        The score of a session is the mean over its queries, or is computed by a session measure. A session belongs to
+        one user, so that without the column ``user`` (of those who rated it) it has one rating.
 
+        Parameters
+        ----------
+        qrels, run
+            Judgments and run, as :func:`pyterrier_cwla.evaluate` takes them.
+        sessions, judged_by
+            As :func:`pyterrier_cwla.evaluate_sessions` takes them.
+        ratings : DataFrame, dict or Series
+            Frame with the columns ``session`` and ``rating``, or ratings by session. Further columns as for
+            :meth:`lists`.
+
+        Returns
+        -------
+        Rated
+
+        Raises
+        ------
+        BadRatings
+            As for :meth:`lists`, or if a rated session is not among the sessions.
+
+        Examples
+        --------
         >>> qrels = {s: {"a": 1, "b": 0} for s in ("s1", "s2", "s3")}
         >>> run = {"q1": {"a": 1.0}, "q2": {"b": 1.0}, "q3": {"b": 2.0, "a": 1.0}, "q4": {"b": 1.0}}
         >>> sessions = {"s1": ["q1", "q2"], "s2": ["q3"], "s3": ["q4"]}
@@ -118,18 +163,34 @@ class Rated:
         if len(unknown):
             raise BadRatings(
                 f"{many(len(unknown), 'rated session')} ({some(unknown)}) {'is' if len(unknown) == 1 else 'are'} not"
-                f" among the sessions, which are {some(shown.asked.sessions)}: say which queries they have."
+                f" among the sessions, which are {some(shown.asked.sessions)}: add them to sessions=."
             )
         return cls("session", _checked(table), shown)._not_all_empty()
 
     @classmethod
     def preferences(cls, qrels: Any, run: Any, preferences: Any) -> Rated:
-        """Preferences between two lists: a frame with ``first``, ``second`` (queries of the run) and ``preference``.
+        """Create preferences between two lists.
 
-        Above 0 the first is preferred, below 0 the second, and 0 is neither; only the sign counts. Further columns, and
-        errors, as for ``lists``; a list that is compared with itself is an error, too. A user may compare two lists in
-        either order, in each once.
+        Parameters
+        ----------
+        qrels, run
+            Judgments and run, as :func:`pyterrier_cwla.evaluate` takes them.
+        preferences : DataFrame
+            Frame with the columns ``first``, ``second`` (queries of the run) and ``preference``: above 0 if the first
+            list is preferred, below 0 if the second is, and 0 if neither is. Only the sign counts. Further columns as
+            for :meth:`lists`. A user may compare two lists once in each order.
 
+        Returns
+        -------
+        Rated
+
+        Raises
+        ------
+        BadRatings
+            As for :meth:`lists`, or if a list is compared with itself.
+
+        Examples
+        --------
         >>> qrels = {q: {"a": 1, "b": 0} for q in "123"}
         >>> run = {"1": {"a": 2.0, "b": 1.0}, "2": {"b": 2.0, "a": 1.0}, "3": {"b": 1.0}}
         >>> pairs = pd.DataFrame({"first": ["1", "2", "3"], "second": ["2", "3", "1"], "preference": [0.3, 0, -1]})
@@ -153,17 +214,29 @@ class Rated:
         return cls("pair", checked.assign(rating=np.sign(checked["rating"])), shown)._not_all_empty()
 
     def scores(self, measures: Iterable[Any] | Mapping[str, Any]) -> pd.DataFrame:
-        """A row for each rating, a column for each measure: the score of the list or session, or of pairs the first
-        list's minus the second's.
+        """Return the score of each rated item by each measure.
 
-        Raises BadParameter where a measure has no finite score for something that was rated.
+        Parameters
+        ----------
+        measures : iterable or mapping
+            Measures, or measures by name.
+
+        Returns
+        -------
+        DataFrame, shape (ratings, measures)
+            Scores of the lists or sessions; for pairs, the score of the first list minus that of the second.
+
+        Raises
+        ------
+        BadParameter
+            If there is no measure, or if a measure has no finite score for a rated item.
         """
         if isinstance(measures, Mapping):
             named = dict(zip(measures, measures_of(measures.values()), strict=True))
         else:
             named = {str(measure): measure for measure in measures_of(measures)}
         if not named:
-            raise BadParameter("there is no measure: give measures=['nDCG@10', 'TBG'], or others.")
+            raise BadParameter("there is no measure: give some, such as measures=['nDCG@10', 'TBG'].")
         scores = self.shown.scores(named)
         if self.what == "pair":
             found = scores.loc[self.table["first"]].to_numpy() - scores.loc[self.table["second"]].to_numpy()
@@ -179,7 +252,7 @@ class Rated:
         return pd.DataFrame(found, self.table.index, list(named))
 
     def only(self, rows: Any) -> Rated:
-        """Some of the ratings, by a mask over all of them or by row numbers; at least three."""
+        """Return a subset of the ratings, given by a mask or by row numbers; at least three."""
         rows = np.asarray(rows)
         if rows.dtype == bool:
             if len(rows) != len(self):
@@ -193,7 +266,7 @@ class Rated:
         return replace(self, table=_checked(self.table.iloc[rows.astype(int)]))
 
     def fingerprint(self) -> str:
-        """A hash of all that was shown, judged and rated: ids, scores, lengths, duplicates, sessions, and the table."""
+        """Return a hash of all inputs: run, judgments, lengths, duplicates, sessions, and the table of ratings."""
         table = self.table.to_json(orient="split", double_precision=15)
         parts: list[Any] = [self.what, table, self.ratings, self.weights]
         if self.what == "session":
@@ -205,9 +278,12 @@ class Rated:
         return fingerprint(*parts)
 
     def about(self, weighted: bool = False) -> dict[str, Any]:
-        """What a study says of its ratings: how many of what, by how many users, and their hash.
+        """Return what a study reports about its ratings: numbers of ratings and users, and the hash of the input.
 
-        ``weighted``: whether the study counts each rating as often as its column ``n`` says.
+        Parameters
+        ----------
+        weighted : bool, default=False
+            Whether the study weights each rating by its column ``n``.
         """
         return {
             "what": self.what,
@@ -222,33 +298,34 @@ class Rated:
 
     @property
     def ratings(self) -> Array:
+        """Ratings, or preferences of pairs."""
         return self.table["rating"].to_numpy(float)
 
     @property
     def weights(self) -> Array | None:
-        """How often each rating counts, or None where all count once."""
+        """Weight of each rating, or None if each counts once."""
         return self.table["n"].to_numpy(float) if "n" in self.table else None
 
     @property
     def users(self) -> Array | None:
-        """Of each rating the number of the user who gave it, or None where that is not known or all are of one user."""
+        """Number of the user of each rating, or None if users are not known or there is only one."""
         if "user" not in self.table or self.table["user"].nunique() < 2:
             return None
         return pd.factorize(self.table["user"])[0]
 
     @property
     def unit(self) -> str:
-        """What is resampled: a "user" with all that they rated, or a "rating" where users are not known."""
+        """Unit of resampling: "user" (with all of their ratings), or "rating" if users are not known."""
         return "rating" if self.users is None else "user"
 
     @property
     def units(self) -> int:
-        """How many of these there are."""
+        """Number of units of resampling."""
         return len(self) if self.users is None else int(self.users.max()) + 1
 
     @property
     def empty(self) -> int:
-        """Of how many ratings the list or session, or one list of the pair, has no results, and so scores 0."""
+        """Number of ratings whose list or session, or one list of whose pair, has no results and therefore scores 0."""
         results = self.shown.results()
         columns = {"list": ["query_id"], "session": ["session"], "pair": ["first", "second"]}[self.what]
         return int(
@@ -259,8 +336,8 @@ class Rated:
         if self.empty == len(self):
             lists = {"list": "lists", "session": "sessions", "pair": "pairs of lists"}[self.what]
             raise BadRatings(
-                f"the run has no results for any of the {len(self):,} rated {lists}: are their ids the same on both"
-                " sides?"
+                f"the run has no results for any of the {len(self):,} rated {lists}: do the ids of run and ratings"
+                " match?"
             )
         return self
 
@@ -274,19 +351,19 @@ class Rated:
 
 
 def what_was_rated(about: Mapping[str, Any]) -> str:
-    """What :meth:`Rated.about` counts: ``60 rated lists of 12 users, weighted by n``."""
+    """Format the numbers of :meth:`Rated.about`: ``60 rated lists of 12 users, weighted by n``."""
     users = "" if about["users"] is None else f" of {many(about['users'], 'user')}"
     return f"{many(about['ratings'], 'rated ' + about['what'])}{users}{', weighted by n' if about['weighted'] else ''}"
 
 
 def title_of(about: Mapping[str, Any]) -> str:
-    """The same as the title of a figure."""
+    """Format the numbers of :meth:`Rated.about` as the title of a figure."""
     users = f", {about['users']:,} users" if about["users"] else ""
     return f"{about['ratings']:,} rated {about['what']}s{users}"
 
 
 def how_resampled(about: Mapping[str, Any]) -> str:
-    """What was rated, and how intervals are resampled, as a caption says it."""
+    """Return a caption that describes the ratings and the intervals."""
     return (
         f"{what_was_rated(about)}; {about['confidence']:.0%} intervals: bootstrap,"
         f" {about['resamples']:,} resamples of {about['resampled']}, seed {about['seed']}."
@@ -294,14 +371,14 @@ def how_resampled(about: Mapping[str, Any]) -> str:
 
 
 def why_not_all(about: Mapping[str, Any]) -> list[str]:
-    """Sentences, if ratings were left out, are of one user or have weights, from what :meth:`Rated.about` says."""
+    """Return sentences about ratings that were left out, are by one user or have weights, from :meth:`Rated.about`."""
     once = ["Each rating counts once; coefficients whose names begin with weighted_ count it n times."]
-    one = ["All ratings are of one user: nothing is known of other users."] if about["of_one_user"] else []
+    one = ["All ratings are by one user: they show nothing about other users."] if about["of_one_user"] else []
     return once * about["weights_unused"] + one + why_left_out(about["left_out"])
 
 
 def why_left_out(left_out: Mapping[str, int]) -> list[str]:
-    """A sentence, if ratings were left out."""
+    """Return a sentence if ratings were left out."""
     why = "; ".join(f"{reason}: {number:,}" for reason, number in left_out.items())
     return [f"{many(sum(left_out.values()), 'rating')} left out ({why})."] if why else []
 
@@ -324,19 +401,19 @@ def _frame(ratings: Any, *ids: str, rating: str = "rating") -> pd.DataFrame:
         strings(table[name], name, "ratings", BadRatings)
     if "user" in table and table["user"].isna().any():
         raise BadRatings(
-            f"{many(int(table['user'].isna().sum()), 'rating')} of {len(table):,} have no 'user': name all, or drop the"
+            f"{many(int(table['user'].isna().sum()), 'rating')} of {len(table):,} have no 'user': add them, or drop the"
             " column (then all ratings count as independent)."
         )
     return table.reset_index(drop=True)
 
 
 def _once(table: pd.DataFrame, what: str, ids: list[str]) -> None:
-    """Nobody rates the same twice: it would count twice."""
+    """Raise BadRatings if a user rated the same item twice, which would then count twice."""
     twice = np.flatnonzero(table.duplicated([*ids, "user"] if "user" in table else ids))
     if len(twice):
         row = table.iloc[twice[0]]
         by = f" by user {row['user']!r}" if "user" in table else ""
-        others = "" if "user" in table else ", or name those who rated it in a column 'user'"
+        others = "" if "user" in table else ", or add a column 'user' with the users who rated it"
         raise BadRatings(
             f"{what} {' and '.join(repr(row[name]) for name in ids)} is rated twice{by} ({len(twice):,} such"
             f" {'row' if len(twice) == 1 else 'rows'}): keep one rating{others}."
@@ -347,12 +424,12 @@ def _judged(names: pd.Series, known: Iterable[str], what: str) -> None:
     unknown = names[~names.isin(list(known))].unique()
     if len(unknown):
         raise BadRatings(
-            f"nothing is judged for {many(len(unknown), what)} ({some(unknown)}): leave them out, or give judgments."
+            f"no judgments for {many(len(unknown), what)} ({some(unknown)}): leave them out, or add judgments."
         )
 
 
 def _checked(table: pd.DataFrame) -> pd.DataFrame:
-    """Ratings and counts are finite numbers, and there are enough of them."""
+    """Check that ratings and weights are finite numbers, and that there are enough of them."""
     for name, above in (("rating", -np.inf), ("n", 0.0)):
         if name not in table:
             continue
@@ -362,7 +439,7 @@ def _checked(table: pd.DataFrame) -> pd.DataFrame:
             row = table.iloc[wrong[0]]
             raise BadRatings(
                 f"{many(len(wrong), 'row')} of the ratings {'has' if len(wrong) == 1 else 'have'} no usable {name!r}"
-                f" (first: {row.to_dict()}): leave {'it' if len(wrong) == 1 else 'them'} out, or mend."
+                f" (first: {row.to_dict()}): correct {'it' if len(wrong) == 1 else 'them'}, or leave out."
             )
         table = table.assign(**{name: values})
     if len(table) < _FEWEST:

@@ -1,4 +1,4 @@
-"""Correlations of resamples: of the same ratings, each of which counts some number of times."""
+"""Correlations of bootstrap resamples, in which each rating has a count."""
 
 from __future__ import annotations
 
@@ -12,17 +12,23 @@ from ..resampling import times_drawn
 
 Array = np.ndarray
 
-_CELLS = 1 << 17  # numbers that are worked on at a time: they stay in the processor's cache
-_PAIRS = 1 << 20  # pairs of ratings that are looked at at a time
-_PER_LEVEL = 40  # ratings, below which looking at all pairs is faster than going level by level
-_WHOLE = 1 << 23  # below it, sums of whole numbers are exact in single precision
+_CELLS = 1 << 17  # numbers per chunk: a chunk fits into the processor's cache
+_PAIRS = 1 << 20  # pairs of ratings per chunk
+_PER_LEVEL = 40  # ratings per level below which comparing all pairs is faster than processing level by level
+_WHOLE = 1 << 23  # limit below which sums of whole numbers are exact in single precision
 
 
 def resample_counts(ratings: int, users: Array | None, resamples: int, seed: int) -> Array:
-    """How often each rating is in each resample, [ratings × resamples]; drawn with all ratings of its user, if known.
+    """Draw bootstrap resamples; return how often each rating is in each resample, shape (ratings, resamples).
 
-    Source: Efron and Tibshirani (1993), chapter 6; Field and Welsh (2007), for the resampling of clusters.
+    If users are known, a user is drawn with all of their ratings.
 
+    References
+    ----------
+    Efron and Tibshirani (1993), chapter 6; Field and Welsh (2007) for the resampling of clusters.
+
+    Examples
+    --------
     >>> resample_counts(4, np.array([0, 0, 1, 1]), 3, seed=1).tolist()
     [[1.0, 2.0, 0.0], [1.0, 2.0, 0.0], [1.0, 0.0, 2.0], [1.0, 0.0, 2.0]]
     """
@@ -32,11 +38,11 @@ def resample_counts(ratings: int, users: Array | None, resamples: int, seed: int
 
 
 def weighted_pearson(x: Any, y: Any, counts: Array) -> Array:
-    """Pearson's r of each row of x [measures × ratings] with y in each resample, [measures × resamples].
+    """Return Pearson's r of each row of x [measures × ratings] with y in each resample, [measures × resamples].
 
-    NaN where x or y does not vary. ``counts`` [ratings × resamples] need not be whole.
+    r is NaN if x or y is constant. ``counts`` [ratings × resamples] may be fractional.
     """
-    x, y = (np.nan_to_num(standardised(rounded(values))) for values in (x, y))  # sums of squares lose no digits then
+    x, y = (np.nan_to_num(standardised(rounded(values))) for values in (x, y))  # avoids cancellation in sums of squares
     counts = counts / counts.sum(axis=0)
     mx, my = x @ counts, y @ counts
     covariance = (x * y) @ counts - mx * my
@@ -45,22 +51,23 @@ def weighted_pearson(x: Any, y: Any, counts: Array) -> Array:
 
 
 def weighted_ranks(x: Any, y: Any, counts: Array) -> tuple[Array, Array]:
-    """Spearman's ρ and Kendall's τ_b of x with y [ratings] in each resample, [resamples]; NaN where one does not vary.
+    """Return Spearman's ρ and Kendall's τ_b of x with y [ratings] in each resample, [resamples].
 
     ρ is Pearson's r of midranks, and τ_b = (concordant − discordant) / √(pairs not tied in x · pairs not tied in y).
-    Copies of one rating are tied. ``counts`` [ratings × resamples] need not be whole.
+    Copies of one rating are tied. A coefficient is NaN if x or y is constant. ``counts`` [ratings × resamples] may be
+    fractional.
     """
     score, rating = (np.unique(rounded(values), return_inverse=True)[1] for values in (x, y))
-    if score.max() < rating.max():  # either way round is the same: fewer levels are faster
+    if score.max() < rating.max():  # the coefficients are symmetric, and fewer levels are faster
         score, rating = rating, score
     L = int(rating.max()) + 1
     kinds, kind = np.unique(score * L + rating, return_inverse=True)
-    score, rating, counts = kinds // L, kinds % L, of_groups(counts, kind)  # of those that are the same, together
+    score, rating, counts = kinds // L, kinds % L, of_groups(counts, kind)  # equal pairs are merged
     N = counts.sum(axis=0)
     ranks, spreads, untied = [], [], []
     for group in (score, rating):
         n = of_groups(counts, group)
-        rank = np.cumsum(n, axis=0) - (n + N) / 2  # midranks, less their mean
+        rank = np.cumsum(n, axis=0) - (n + N) / 2  # midranks minus their mean
         ranks.append(rank[group])
         spreads.append((n * rank**2).sum(axis=0))
         untied.append(np.maximum(N**2 - (n**2).sum(axis=0), 0))
@@ -70,9 +77,9 @@ def weighted_ranks(x: Any, y: Any, counts: Array) -> tuple[Array, Array]:
 
 
 def correlations(names: Iterable[str], x: Any, y: Any, counts: Array) -> dict[str, Array]:
-    """The correlations of these names of each row of x [measures × ratings] with y, each [measures × resamples].
+    """Return the named correlations of each row of x [measures × ratings] with y, each [measures × resamples].
 
-    ``names``: of ``"pearson"``, ``"spearman"`` and ``"tau_b"``.
+    ``names`` are among ``"pearson"``, ``"spearman"`` and ``"tau_b"``.
     """
     names = list(names)
     found = {"pearson": weighted_pearson(x, y, counts)} if "pearson" in names else {}
@@ -83,19 +90,19 @@ def correlations(names: Iterable[str], x: Any, y: Any, counts: Array) -> dict[st
 
 
 def of_groups(values: Array, group: Array) -> Array:
-    """Sums of the rows of values [things × …] in each group; groups are numbered from 0."""
+    """Return the sums of the rows of values [rows × …] in each group; groups are numbered from 0."""
     from scipy.sparse import csr_array
 
     return csr_array((np.ones(len(group)), (group, np.arange(len(group))))) @ values
 
 
 def _by_levels(score: Array, rating: Array, counts: Array) -> Array:
-    """Concordant less discordant pairs in each resample, each pair twice; ``score`` rises."""
+    """Return concordant minus discordant pairs in each resample, each pair counted twice; ``score`` is ascending."""
     first, end = (np.searchsorted(score, score, side) for side in ("left", "right"))
     found = np.zeros(counts.shape[1])
     for part in np.array_split(np.arange(len(found)), min(len(found), counts.size // _CELLS + 1)):
         of_part = np.ascontiguousarray(counts[:, part])
-        below = np.zeros((len(score) + 1, len(part)))  # of those of lower scores: lower ratings less higher ones
+        below = np.zeros((len(score) + 1, len(part)))  # among lower scores: number of lower ratings minus higher ones
         for level in range(int(rating.max()) + 1):
             here = rating == level
             np.cumsum(np.sign(level - rating)[:, None] * of_part, axis=0, out=below[1:])
@@ -104,7 +111,7 @@ def _by_levels(score: Array, rating: Array, counts: Array) -> Array:
 
 
 def _by_pairs(score: Array, rating: Array, counts: Array) -> Array:
-    """The same, of many ratings: the signs of all pairs, some rows at a time, with the counts."""
+    """Return the same as :func:`_by_levels`, from the signs of all pairs; faster for many levels."""
     whole = (counts == np.round(counts)).all() and counts.sum(axis=0).max() < _WHOLE
     others = counts.astype(np.float32 if whole else float)
     found = np.zeros(counts.shape[1])
@@ -112,15 +119,15 @@ def _by_pairs(score: Array, rating: Array, counts: Array) -> Array:
         signs = np.full((len(rows), len(score) - rows[0]), 2, others.dtype)
         for values in (score, rating):
             signs *= np.sign(values[rows, None] - values[rows[0] :])
-        signs[:, : len(rows)] /= 2  # pairs within these rows come twice
+        signs[:, : len(rows)] /= 2  # pairs within these rows occur twice
         found += (counts[rows] * (signs @ others[rows[0] :])).sum(axis=0)
     return found
 
 
 def weighted_agreement(x: Any, y: Any, counts: Array) -> Array:
-    """How often differences of scores have the sign of the preference, [resamples]; a difference of 0 counts half.
+    """Return the share of preferences whose sign is that of the difference of scores, [resamples].
 
-    Pairs without a preference (y = 0) do not count. NaN where there are no others.
+    A difference of 0 counts half. Pairs without a preference (y = 0) do not count. NaN if there are no other pairs.
     """
     preferred = (np.sign(y) != 0).astype(float)
     credit = preferred * (1 + np.sign(rounded(x)) * np.sign(y)) / 2

@@ -1,4 +1,4 @@
-"""What agreement with users looks like: tables, pictures, and what may be concluded from it."""
+"""Result of a study of agreement with users: tables, pictures and findings."""
 
 from __future__ import annotations
 
@@ -19,17 +19,32 @@ from .plots import drawn
 from .ratings import Rated, why_left_out
 
 _FEW_USERS = 20
-_MOST_LEVELS = 9  # ratings that are shown one by one
+_MOST_LEVELS = 9  # maximum number of distinct ratings that are not binned
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UserAgreement(Study):
-    """How well measures agree with users, as :func:`user_agreement` found it.
+    """Agreement of measures with users; the result of :func:`user_agreement`.
 
-    ``table``: a row for each measure: of a grid its C and A; ``kind``, "X" where it scores all that was rated the same,
-    "XX" where it is the same for all orders of the same documents; ``compared_with``; of each coefficient value,
-    interval (``_low``, ``_high``), ``_p``, and ``_difference`` to what it is compared with, with the same; ``nrmse``.
-    ``scores``: [ratings × measures].
+    Attributes
+    ----------
+    rated : Rated
+        Ratings.
+    scores : DataFrame, shape (ratings, measures)
+        Scores of the rated items.
+    table : DataFrame
+        A row for each measure. ``C`` and ``A`` are its cell in a grid. ``kind`` is "X" if all rated items have the same
+        score, and "XX" if the score is the same for all orders of the same documents. ``compared_with`` is the
+        reference of comparisons. Each coefficient has a value, an interval (``_low``, ``_high``), ``_p``, and the
+        ``_difference`` from the reference, with the same suffixes. ``nrmse`` is the error of predicted ratings.
+    about : dict
+        Settings, sizes and hash of the input.
+    grid : Grid or None
+        Grid of the measures.
+    baseline : str or None
+        Name of the measure with which the others are compared.
+    order_free : {"number", "XX"}
+        Display of cells that do not depend on the order of documents.
     """
 
     always_tables = ("agreement",)
@@ -44,10 +59,12 @@ class UserAgreement(Study):
 
     @property
     def title(self) -> str:  # type: ignore[override]
+        """Title of the report."""
         return f"Agreement of {many(len(self.table), 'measure')} with {self._whose}"
 
     @property
     def coefficient(self) -> str:
+        """Name of the coefficient in pictures and findings."""
         return self.about["coefficient"]
 
     @property
@@ -58,14 +75,16 @@ class UserAgreement(Study):
 
     @property
     def ranked(self) -> pd.DataFrame:
-        """The measures that have the coefficient, best first."""
+        """Rows of the measures for which the coefficient is defined, best first."""
         return self.table[self.table[self.coefficient].notna()].sort_values(
             self.coefficient, ascending=False, kind="stable"
         )
 
     def marks(self, coefficient: str | None = None) -> pd.Series:
-        """Of each measure "a" if others are compared with it, "b" if it is significantly better than what it is
-        compared with, "c" if worse; in brackets if not after the correction for many comparisons.
+        """Return the mark of each measure in comparisons.
+
+        "a" is a reference of comparisons, "b" a measure that is significantly better than its reference, and "c" one
+        that is worse. Brackets mark differences that are not significant after the correction for multiple comparisons.
         """
         name = f"{coefficient or self.coefficient}_difference"
         marks = pd.Series("", self.table.index, dtype=object)
@@ -78,13 +97,13 @@ class UserAgreement(Study):
         return marks
 
     def cells(self, coefficient: str | None = None) -> pd.DataFrame:
-        """The coefficient of each C (rows) with each A (columns); NaN for X, and for XX if these are not shown."""
+        """Return the coefficient of each C (rows) with each A (columns); NaN for X and hidden XX."""
         return self._by_cell(self.table[coefficient or self.coefficient])
 
     def marked_cells(self, coefficient: str | None = None) -> pd.DataFrame:
-        """The same as it is written in Tables 4 and 5 of Moffat et al. (2022): ``0.418 b``, X, XX.
+        """Return the cells as texts with marks, as in Tables 4 and 5 of Moffat et al. (2022): ``0.418 b``, X, XX.
 
-        ``°`` is a number that does not depend on the order of the documents, which is otherwise written as XX.
+        ``°`` marks a number that does not depend on the order of the documents, if such cells are not shown as XX.
         """
         hidden = self.table["kind"].where(self.table[coefficient or self.coefficient].isna(), "")
         numbers = self.table[coefficient or self.coefficient].map("{:.3f}".format).str.replace("-", "−")
@@ -94,19 +113,36 @@ class UserAgreement(Study):
 
     def _by_cell(self, values: pd.Series) -> pd.DataFrame:
         if self.grid is None:
-            raise BadParameter("these are no cells of a grid: give user_agreement(rated, grid(…)).")
+            raise BadParameter("the measures are not a grid: use user_agreement(rated, grid(…)).")
         shaped = values.to_numpy().reshape(len(self.grid.C), len(self.grid.A))
         return pd.DataFrame(shaped, pd.Index(self.grid.C, name="C"), pd.Index(self.grid.A, name="A"))
 
     def bands(self, measure: str, bins: int | None = None) -> pd.DataFrame:
-        """Of each interval of a measure's scores the shares of the ratings, from the lowest to the highest.
+        """Return the shares of ratings at each level, for ascending intervals of a measure's scores.
 
-        A row for each of up to ``bins`` intervals (without it ten, or fewer so that each has about fifteen ratings)
-        with about as many ratings, but that equal scores stay together: ``low``, ``high``, ``mean`` (scores), ``n``
-        ratings, and a column for each rating, or where there are more than nine for each fifth of them. Of pairs the
-        columns are preferences: −1, 0, 1.
+        Parameters
+        ----------
+        measure : str
+            Name of the measure.
+        bins : int, optional
+            Maximum number of intervals, from 2. By default ten, or fewer so that each has about fifteen ratings.
 
-        Source: Moffat et al. (2022), Figures 1 and 3.
+        Returns
+        -------
+        DataFrame
+            A row for each interval. Intervals have about the same number of ratings, but equal scores are not
+            separated. Columns are ``low``, ``high`` and ``mean`` of the scores, ``n`` (number of ratings), and one
+            column for each rating. More than nine distinct ratings are binned into fifths. For pairs, the columns are
+            the preferences −1, 0 and 1.
+
+        Raises
+        ------
+        BadParameter
+            If there is no such measure, or if it gives the same score to all rated items.
+
+        References
+        ----------
+        Moffat et al. (2022), Figures 1 and 3.
         """
         if measure not in self.scores:
             raise BadParameter(f"no measure is called {measure!r}. {near(str(measure), self.scores.columns)}")
@@ -114,10 +150,10 @@ class UserAgreement(Study):
         check_whole(2, bins=bins)
         score = pd.Series(rounded(self.scores[measure]))
         if np.ptp(score) == 0:
-            raise BadParameter(f"{measure} scores everything {score[0]:g}: there is nothing to draw.")
+            raise BadParameter(f"all rated items have the score {score[0]:g} by {measure}: there is nothing to draw.")
         ratings = pd.Series(self.rated.ratings)
         level: pd.Series = ratings if ratings.nunique() <= _MOST_LEVELS else pd.qcut(ratings, 5, duplicates="drop")
-        place = (score.rank(method="average") - 0.5) / len(score)  # the middle of all that score the same
+        place = (score.rank(method="average") - 0.5) / len(score)  # equal scores share their middle position
         bin_of = np.minimum((place * bins).astype(int), bins - 1)
         found = score.groupby(bin_of).agg(low="min", high="max", mean="mean", n="size").reset_index(drop=True)
         shares = pd.crosstab(bin_of, level, normalize="index").reset_index(drop=True)
@@ -125,6 +161,7 @@ class UserAgreement(Study):
         return found.join(shares)
 
     def tables(self) -> dict[str, Table]:
+        """Return the tables of the report by file name."""
         at = self.table
         described = at[["C", "A", "kind"]] if self.grid is not None else at[["kind"]]
         parts = {"agreement": described.join(self._columns("", "_low", "_high", "_p"))}
@@ -134,8 +171,8 @@ class UserAgreement(Study):
         if "nrmse" in at:
             parts["prediction"] = at[["compared_with", *(c for c in at if c.startswith("nrmse"))]]
         captions = {
-            "agreement": ("Agreement with users", f"{self._how} X: the same score for all that was rated."),
-            "differences": ("Better and worse than what it is compared with", self._tests),
+            "agreement": ("Agreement with users", f"{self._how} X: the same score for all rated items."),
+            "differences": ("Differences from the measure compared with", self._tests),
             "prediction": ("Errors of predicted ratings", self._prediction),
         }
         tables = {name: Table(*captions[name], frame.reset_index()) for name, frame in parts.items()}
@@ -170,35 +207,37 @@ class UserAgreement(Study):
         mean = self.about.get("nrmse_of_the_mean", np.nan)
         return (
             f"{self._whose}; {self.about.get('nrmse')}; the mean rating alone has {mean:.3f}. p_t: paired t-test over"
-            " folds, much too sure; p: corrected for folds that overlap (Nadeau and Bengio)."
+            " folds, far too liberal; p: corrected for the overlap of folds (Nadeau and Bengio)."
         )
 
     @property
     def _marked(self) -> str:
-        after = "; in brackets: not after the correction for all comparisons" if self.about["correction"] else ""
+        after = "; in brackets: not significant after the correction" if self.about["correction"] else ""
         free = "°: the same for all orders of the same documents" if self.order_free == "number" else ""
         return (
-            f"{self._how} a: the canonical metric of its row; b: significantly better, c: worse than that"
-            f" (level {self.about['alpha']:g}){after}. X: the same score for all that was rated"
+            f"{self._how} a: the canonical metric of the row; b: significantly better than a, c: significantly worse"
+            f" (level {self.about['alpha']:g}){after}. X: the same score for all rated items"
             f"; {free or 'XX: the same for all orders of the same documents'}."
         )
 
     def pictures(self) -> dict[str, Picture]:
+        """Return the pictures of the report by file name."""
         return drawn(self)
 
     def findings(self) -> list[str]:
+        """Return the findings, one sentence each."""
         best = self.ranked
         if best.empty:
-            return ["No measure tells apart what was rated."]
+            return ["Every measure gives the same score to all rated items."]
         name = LABELS[self.coefficient]
         first, last = (self._with_interval(best.iloc[place]) for place in (0, -1))
         alike = int((best[self.coefficient] > best[self.coefficient].iloc[0] - 1e-10).sum()) - 1
         if alike:
-            first += f", like {many(alike, 'other')} that score alike,"
+            first += f", like {many(alike, 'other')} with the same coefficient,"
         least = f"; {last} agrees least" if len(best) > 1 + alike else ""
         sentences = [f"{first} agrees best with users, by {name}{least}."]
         if self.coefficient != AGREED and best[f"{self.coefficient}_low"].iloc[0] <= 0:
-            sentences[0] += " Its interval holds 0: by these ratings it may not agree with users at all."
+            sentences[0] += " Its interval contains 0: it may not agree with users at all."
         if f"{self.coefficient}_difference" in self.table:
             sentences += self._better()
         if "nrmse" in self.table:
@@ -209,8 +248,8 @@ class UserAgreement(Study):
         if AGREED in self.table and self.coefficient != AGREED:
             row = self.table.loc[self.table[AGREED].idxmax()]
             sentences.append(
-                f"{self._with_interval(row, AGREED)} is the highest share of preferences that differences of scores"
-                " agree with (half is chance)."
+                f"{self._with_interval(row, AGREED)} has the highest share of preferences with which its differences of"
+                " scores agree (chance level: a half)."
             )
         return sentences
 
@@ -240,62 +279,69 @@ class UserAgreement(Study):
         return f"{row.name} ({row[name]:.3f} [{_ends(row, name)}])"
 
     def limits(self) -> list[str]:
+        """Return conclusions that the study does not support, one sentence each."""
         about, sentences = self.about, self._limits_of_users()
         if len(self.table) > 1:
             sentences.append(
-                f"The best of {len(self.table)} measures owes some of its agreement to chance; only the tests that are"
-                " corrected for all comparisons allow for their number."
+                f"Part of the agreement of the best of {len(self.table)} measures is due to chance; only the corrected"
+                " tests account for the number of comparisons."
             )
         if about["without_results"]:
-            sentences.append(f"{many(about['without_results'], 'rating')} are of what has no results, and scores 0.")
+            sentences.append(f"Items without results score 0: {many(about['without_results'], 'rating')}.")
         sentences += why_left_out(self.rated.left_out)
         constant = list(self.table.index[self.table["kind"] == "X"])
         if constant:
             named = ", ".join(constant[:4]) + (", …" if len(constant) > 4 else "")
-            sentences.append(f"{many(len(constant), 'measure')} ({named}) score all that was rated the same: X.")
+            sentences.append(f"The same score for all rated items (X): {many(len(constant), 'measure')} ({named}).")
         short = self.table["resamples"][self.table[self.coefficient].notna()]
         if (short < about["resamples"]).any():
             sentences.append(
-                f"{short.idxmin()} scores everything the same in {about['resamples'] - short.min():,} of"
-                f" {about['resamples']:,} resamples, which its interval leaves out."
+                f"{short.idxmin()} is constant in {about['resamples'] - short.min():,} of {about['resamples']:,}"
+                " resamples, which do not count in its interval."
             )
         if "nrmse_difference_p_t" in self.table:
             sentences.append(
-                "Errors of folds are not independent: the paired t-test over them (p_t) is much too sure. The corrected"
-                " test (p) allows for what folds have in common, roughly, and"
-                + (" not for what ratings of one user have." if about["users"] is None else " keeps users together.")
+                "Errors of folds are not independent: the paired t-test over them (p_t) is far too liberal. The"
+                " corrected test (p) roughly accounts for the overlap of folds,"
+                + (
+                    " but not for dependent ratings of one user."
+                    if about["users"] is None
+                    else " and keeps users together."
+                )
             )
         if self.rated.weights is not None:
             sentences.append(
                 "Coefficients whose names begin with weighted_ count each rating n times; all others count it once."
             )
         if self.rated.what == "pair" and self.rated.table[["first", "second"]].stack().duplicated().any():
-            sentences.append("Some lists are in several pairs, which are then not independent.")
+            sentences.append("Some lists are in several pairs; these pairs are not independent.")
         if AGREED in self.table:
             ties = float((self.rated.ratings == 0).mean())
-            sentences.append(f"{ties:.0%} of the pairs have no preference: the share of agreement is of the others.")
+            sentences.append(
+                f"{ties:.0%} of the pairs have no preference: the share of agreement is that of the others."
+            )
             if np.ptp(self.rated.ratings) == 0:
                 sentences.append("All preferences are for the same side: there are no correlations.")
         return sentences
 
     def _limits_of_users(self) -> list[str]:
-        """What cannot be concluded because of who rated."""
+        """Return sentences on the limits that follow from the sample of users."""
         ratings, users = self.about["ratings"], self.about["users"]
-        sentences = [f"{self._whose.capitalize()} say nothing of other users, tasks and lists than such as these."]
+        sentences = [f"{self._whose.capitalize()} show nothing about other kinds of users, tasks and lists."]
         if users is None and "user" in self.rated.table:
-            sentences.append("All ratings are of one user: nothing is known of how others differ.")
+            sentences.append("All ratings are by one user: they show nothing about other users.")
         elif users is None:
             sentences.append(
                 "Ratings count as independent: if users gave several, intervals are too short and p-values too small;"
-                " give the ratings a column 'user'."
+                " add a column 'user' to the ratings."
             )
         elif users < ratings:
             sentences.append(
-                "Intervals and tests know which ratings are of one user, but not that several users rated the same"
-                " lists or topics."
+                "Intervals and tests account for several ratings of one user, but not for several users who rated the"
+                " same lists or topics."
             )
         if users is not None and users < _FEW_USERS:
-            sentences.append(f"{many(users, 'user')} are few to say anything of users with.")
+            sentences.append(f"{many(users, 'user')} are too few for conclusions about users in general.")
         return sentences
 
 

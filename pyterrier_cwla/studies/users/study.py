@@ -1,4 +1,4 @@
-"""How well do measures agree with what users say: with their ratings of lists and sessions, or their preferences?"""
+"""Agreement of measures with users' ratings of lists and sessions, or with their preferences between lists."""
 
 from __future__ import annotations
 
@@ -39,53 +39,57 @@ def user_agreement(
     repeats: int = 10,
     order_free: str | None = None,
     seed: int = 0,
-) -> UserAgreement:  # over 50 lines: half of them are parameters and what is reported
+) -> UserAgreement:  # over 50 lines: half of them are parameters and reported values
     """Compare measures with users' ratings of lists or sessions, or with their preferences between lists.
 
-    * Correlations: Pearson's r, Spearman's ρ, Kendall's τ_b, scores rounded to 1e-10, each rating counted once; and
-      ``weighted_pearson``, r of ratings that count as often as their column ``n`` says. Their p-values say whether they
-      differ from 0: of independent ratings scipy's; where users are known, and of the weighted one, a t-test with the
-      infinitesimal jackknife's standard error, over users or ratings.
-    * Intervals are of the bootstrap's standard error, times Student's t: over users, each with all of their ratings, if
-      the ratings have a column ``user``; else over ratings. All measures have the same resamples.
+    * Correlations: Pearson's r, Spearman's ρ and Kendall's τ_b of scores rounded to 1e-10, where each rating counts
+      once, and ``weighted_pearson``, r of ratings that count as often as their column ``n`` specifies. p-values test
+      the hypothesis that the correlation is 0. For independent ratings they are those of scipy. If users are known, and
+      for the weighted coefficient, they come from a t-test with the standard error of the infinitesimal jackknife over
+      users or ratings.
+    * Intervals: the bootstrap standard error times the quantile of Student's t. If the ratings have a column ``user``,
+      users are resampled with all of their ratings; otherwise ratings are. All measures share the same resamples.
     * Differences: Williams' t for Pearson's r of independent ratings without weights; otherwise a t-test with the
-      infinitesimal jackknife's standard error, over users where they are known.
-    * Preferences: also the share of agreement: of the pairs in which one list is preferred, those whose difference of
+      standard error of the infinitesimal jackknife, over users if they are known.
+    * Preferences: also the share of agreement. Of the pairs with a preferred list, it is the share whose difference of
       scores has the same sign; a difference of 0 counts half.
-    * NRMSE: the error of predicted ratings; compared by the paired t-test over folds (``_p_t``), as Jiang and Allan do,
-      which is much too sure, and by Nadeau and Bengio's (``_p``), which knows that folds overlap. Where users are
-      known folds are of whole users, at most as many as there are; drop the column ``user`` to have folds of ratings
-      whoever gave them, as Jiang and Allan have. In simulations of 12 to 100 users of whom some like what one measure
-      counts and some what the other does, the corrected test rejected 4 to 8 % at a level of 5 % with folds of whole
-      users, and 9 to 26 % with folds of ratings.
+    * NRMSE: the error of predicted ratings. It is compared by the paired t-test over folds (``_p_t``), as in Jiang and
+      Allan, which is far too liberal, and by the test of Nadeau and Bengio (``_p``), which accounts for the overlap of
+      folds. If users are known, each user is in one fold, and there are at most as many folds as users. Drop the column
+      ``user`` to split ratings regardless of users, as in Jiang and Allan. In simulations of 12 to 100 users with
+      different tastes, the corrected test at a level of 5 % rejected 4 to 8 % of true hypotheses with folds of users,
+      and 9 to 26 % with folds of ratings.
 
-    A measure that scores all that was rated the same has NaN ("X"). A grid of 56 takes some ten seconds for 500
-    ratings, and half a minute for 4,000.
+    A measure that gives the same score to all rated items has NaN ("X"). A grid of 56 measures takes about ten seconds
+    for 500 ratings, and half a minute for 4,000.
 
     Parameters
     ----------
     rated : Rated
-        What users were shown, and their ratings.
-    measures
-        As :meth:`Rated.scores` takes them, or a :func:`~pyterrier_cwla.studies.grid`.
-    coefficient : str
-        The coefficient of pictures and findings: ``"tau_b"``, ``"pearson"``, ``"spearman"``, or ``"weighted_pearson"``,
-        where ratings have a column ``n``, or of preferences ``"agreement"``. All are computed.
+        Ratings or preferences.
+    measures : iterable, mapping or Grid
+        Measures as for :meth:`Rated.scores`, or a :func:`~pyterrier_cwla.studies.grid`.
+    coefficient : str, default="tau_b"
+        Coefficient of pictures and findings: ``"tau_b"``, ``"pearson"``, ``"spearman"``, ``"weighted_pearson"`` (if the
+        ratings have a column ``n``) or ``"agreement"`` (for preferences). All coefficients are computed.
     baseline : str, optional
-        The name of the measure that the others are compared with; of a grid each is compared with the canonical metric
-        of its C.
-    confidence : float in (0, 1)
+        Name of the measure with which the others are compared. In a grid, each cell is compared with the canonical
+        metric of its C instead.
+    confidence : float in (0, 1), default=0.95
         Level of the intervals; 1 − ``confidence`` is the level of significance.
-    correction : str, optional
-        For all comparisons of a coefficient together, as :func:`pyterrier_cwla.compare` takes it.
-    resamples : int
-        Resamples of the bootstrap, from 100.
-    span, cv, repeats
-        Of :func:`~pyterrier_cwla.studies.nrmse`, for ratings of lists or sessions.
+    correction : str or None, default="holm"
+        Correction over all comparisons of a coefficient, as in :func:`pyterrier_cwla.compare`.
+    resamples : int, default=1000
+        Number of bootstrap resamples, from 100.
+    span : float, optional
+        Range of the ratings, as in :func:`~pyterrier_cwla.studies.nrmse`.
+    cv, repeats : int, default=10
+        Numbers of folds and of partitions into folds, as in :func:`~pyterrier_cwla.studies.nrmse`. Not used for
+        preferences.
     order_free : {"number", "XX"}, optional
-        Whether a cell of a grid that is the same for all orders of the same documents shows its number (the default for
-        ratings) or only XX (for preferences), and then is in no comparison.
-    seed : int
+        Display of cells of a grid whose score is the same for all orders of the same documents: their number (default
+        for ratings) or only XX (default for preferences). A cell shown as XX takes part in no comparison.
+    seed : int, default=0
         Seed of resamples and folds.
 
     Returns
@@ -97,9 +101,8 @@ def user_agreement(
     BadParameter
         If there is no such coefficient, baseline or correction.
     BadRatings
-        If all ratings are the same. Where all preferences are for the first list or all for the second, as where the
-        winner is always named first, there is the share of agreement: with ``coefficient="agreement"`` correlations are
-        NaN.
+        If all ratings are the same. If all preferences are for the first list, or all for the second, only the share of
+        agreement is defined: with ``coefficient="agreement"`` there is no error, and the correlations are NaN.
 
     References
     ----------
@@ -126,7 +129,7 @@ def user_agreement(
     order_free = order_free or ("XX" if rated.what == "pair" else "number")
     table = _described(scores, cells, baseline)
     hidden = table["kind"].isin(["X", "XX"] if order_free == "XX" else ["X"]).to_numpy()
-    x = np.where(hidden, 0.0, rounded(scores)).T.copy()  # what is not shown is constant here, and so has no agreement
+    x = np.where(hidden, 0.0, rounded(scores)).T.copy()  # hidden measures become constant, and so have no agreement
     reference = table.index.get_indexer(table["compared_with"])
     columns = agreement_columns(rated, x, reference, coefficient, confidence, correction, resamples, seed)
     about = {
@@ -163,9 +166,7 @@ def _check(
     baseline: str | None,
 ) -> None:  # fmt: skip
     if cells is not None and baseline is not None:
-        raise BadParameter(
-            "baseline= is for plain measures: of a grid, canonical= says what each row is compared with."
-        )
+        raise BadParameter("baseline= is for plain measures: in a grid, canonical= names the reference of each row.")
     known = [name for name in TESTED if name != AGREED or rated.what == "pair"]
     only = "only preferences have a share of agreement." if coefficient == AGREED else "there is no test of it here."
     check_coefficient(coefficient, known, rated, only)
@@ -177,11 +178,11 @@ def _check(
         )
     if np.ptp(rated.ratings) == 0:
         if rated.what != "pair" or rated.ratings[0] == 0:
-            raise BadRatings(f"all {len(rated):,} ratings are {rated.ratings[0]:g}: nothing can agree with that.")
+            raise BadRatings(f"all {len(rated):,} ratings are {rated.ratings[0]:g}: agreement is not defined.")
         if coefficient != AGREED:
             raise BadRatings(
-                f"all {len(rated):,} preferences are {rated.ratings[0]:g}: nothing correlates with that. Give"
-                f" coefficient={AGREED!r}, the share of them that differences of scores agree with."
+                f"all {len(rated):,} preferences are {rated.ratings[0]:g}: correlations are not defined. Give"
+                f" coefficient={AGREED!r}, the share of preferences with which differences of scores agree."
             )
 
 
@@ -193,7 +194,7 @@ def _texts(measures: Any, cells: Grid | None) -> dict[str, str]:
 
 
 def _described(scores: pd.DataFrame, cells: Grid | None, baseline: str | None) -> pd.DataFrame:
-    """A row for each measure: its cell of the grid, what it does not tell apart, and what it is compared with."""
+    """Return a row for each measure: its cell of the grid, its kind, and the measure with which it is compared."""
     table = pd.DataFrame(index=pd.Index(scores.columns, name="measure"))
     constant = np.ptp(rounded(scores), axis=0) == 0
     if cells is None:

@@ -1,4 +1,4 @@
-"""Correlation of measures with ratings in parts of the ratings: by length of the query, frequency, user, interface."""
+"""Correlation of measures with ratings in subgroups: by query length, query frequency, user, interface."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from .within import above_group_means
 
 Array = np.ndarray
 
-_CANCELLED = 1e-12  # of sums of squares: as little as that is rounding
-_FEWEST = 3  # ratings of a part: a correlation of two is 1 or −1
+_CANCELLED = 1e-12  # rounding error of sums of squares, relative to the sum
+_FEWEST = 3  # minimum number of ratings of a part: the correlation of two is 1 or −1
 
 
 def splits(
@@ -51,37 +51,40 @@ def splits(
 ) -> Splits:
     """Correlate measures with ratings in each part of the ratings.
 
-    Rows of ``kind`` "part" are parts, and those of "all" over all ratings. For Pearson's r, weighted or not, there is
-    also "within": the correlation of what scores and ratings have above the mean of their part. *Amalgamation*: the
-    correlation over all can be above those in all parts (parts that users like better score higher as a whole), below
-    them, or of the other sign; "within" does not compare parts with each other.
+    Rows of ``kind`` "part" are single parts, and rows of "all" all ratings together. For Pearson's r, weighted or not,
+    there is also "within": the correlation of the deviations of scores and ratings from the means of their part. The
+    correlation over all ratings can be above the correlations in all parts (if users like some parts better and these
+    parts have higher scores), below them, or of the opposite sign; this effect is called *amalgamation*. "within" does
+    not compare parts with each other.
 
-    Intervals are of the bootstrap's standard error over ratings, or over users with all that they rated, where users
-    are known. Parts of fewer than 3 ratings are left out, and counted.
+    Intervals are computed from the bootstrap standard error over ratings or, if users are known, over users with all of
+    their ratings. Parts with fewer than 3 ratings are left out and counted.
 
-    Clicks in place of ratings: with ``found`` of :func:`pyterrier_cwla.behaviour.clicks.online_metrics.click_metrics`,
-    ``Rated.lists(found.qrels, found.run, ratings)``, ``ratings`` its ``configurations`` with the columns ``query_id``,
-    ``rating`` (such as MeanRR) and ``n``; ``coefficient="weighted_pearson"`` is then Chapelle et al.'s.
+    To use clicks instead of ratings, take ``found`` of
+    :func:`pyterrier_cwla.behaviour.clicks.online_metrics.click_metrics` and
+    ``Rated.lists(found.qrels, found.run, ratings)``, where ``ratings`` are its ``configurations`` with the columns
+    ``query_id``, ``rating`` (such as MeanRR) and ``n``. ``coefficient="weighted_pearson"`` is then the correlation of
+    Chapelle et al.
 
     Parameters
     ----------
     rated : Rated
-        What users were shown, and their ratings.
-    measures
-        As :meth:`Rated.scores` takes them.
+        Rated lists or sessions.
+    measures : iterable or mapping
+        Measures as for :meth:`Rated.scores`.
     by : str
-        A column of ``rated.table``; each of its values is a part.
+        Column of ``rated.table``. Each of its values is a part.
     bins : int, optional
-        From 2. Instead, so many parts of about the same number of ratings, from the lowest values to the highest; equal
-        values are never parted, so that there may be fewer.
-    coefficient : str
-        "pearson", "spearman" or "tau_b", where each rating counts once; "weighted_pearson", "weighted_spearman" or
-        "weighted_tau_b", where it counts as often as its column ``n`` says.
-    resamples : int
-        Resamples of the bootstrap, from 100.
-    confidence : float in (0, 1)
+        Number of parts, from 2, if the column is numeric and is to be binned. Parts have about the same number of
+        ratings, in ascending order of the values. Equal values are not separated, so that there may be fewer parts.
+    coefficient : str, default="pearson"
+        "pearson", "spearman" or "tau_b", where each rating counts once; or "weighted_pearson", "weighted_spearman" or
+        "weighted_tau_b", where it counts as often as its column ``n`` specifies.
+    resamples : int, default=1000
+        Number of bootstrap resamples, from 100.
+    confidence : float in (0, 1), default=0.95
         Level of the intervals.
-    seed : int
+    seed : int, default=0
         Seed of the resamples.
 
     Returns
@@ -119,7 +122,7 @@ def splits(
     sizes = np.bincount(part[part >= 0], minlength=len(names))
     small = sizes < _FEWEST
     if small.all():
-        raise BadRatings(f"no part by {by!r} has {_FEWEST} ratings: bins= puts neighbouring numbers together.")
+        raise BadRatings(f"no part by {by!r} has {_FEWEST} ratings: give bins= to merge neighbouring numbers.")
     scores = rated.scores(measures)
     y, counts = rated.ratings, _counts(rated, coefficient, resamples, seed)
     large = np.flatnonzero(~small)
@@ -160,27 +163,36 @@ def _check(rated: Rated, by: str, coefficient: str) -> None:
         raise BadParameter(f"the ratings have no column {by!r} to split by. {near(str(by), map(str, known))}")
     check_coefficient(coefficient, with_weighted(CORRELATIONS), rated, "parts of the ratings have correlations only.")
     if rated.what == "pair":
-        raise BadParameter("preferences have no correlation: Rated.only(mask) takes a part of them.")
+        raise BadParameter("preferences have no correlation: use Rated.only(mask) to select a part of them.")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Splits(Study):
-    """What :func:`splits` found: a row for each part and measure, and for each measure over all and within parts."""
+    """Correlations in parts of the ratings; the result of :func:`splits`.
+
+    Attributes
+    ----------
+    table : DataFrame
+        A row for each part and measure, and for each measure over all ratings and within parts.
+    about : dict
+        Settings, sizes and hash of the input.
+    """
 
     table: pd.DataFrame
     about: dict[str, Any]
 
     @property
     def title(self) -> str:  # type: ignore[override]
+        """Title of the report."""
         return f"{LABELS[self.about['coefficient']]} with ratings by {self.about['by']}"
 
     @property
     def parts(self) -> pd.DataFrame:
-        """The rows of the parts alone."""
+        """Rows of the single parts."""
         return self.table[self.table["kind"] == "part"].reset_index(drop=True)
 
     def matrix(self) -> pd.DataFrame:
-        """Measures in rows; in columns "all", "within" and then the parts, whatever they are called."""
+        """Return correlations with measures in rows, and "all", "within" and the parts in columns."""
         columns = [
             rows.set_index("measure")["correlation"].rename(part)
             for (_, part), rows in self.table.groupby(["kind", "part"], sort=False)
@@ -188,15 +200,18 @@ class Splits(Study):
         return pd.concat(columns, axis=1)
 
     def tables(self) -> dict[str, Table]:
+        """Return the tables of the report by file name."""
         return {"splits": Table(self.title, self._caption(), self.table.astype({"part": str}))}
 
     def pictures(self) -> dict[str, Picture]:
+        """Return the pictures of the report by file name."""
         height = (
             3.6 if self.about["bins"] else max(2.0, 0.8 + 0.12 * len(self.parts) + 0.1 * self.parts["part"].nunique())
         )
         return {"splits": Picture(self.title, self._caption(), partial(plot_splits, self), self.parts, (7.0, height))}
 
     def findings(self) -> list[str]:
+        """Return the findings, one sentence each."""
         found = []
         for name, rows in self.parts.groupby("measure", sort=False):
             whole = self.table[(self.table["measure"] == name) & (self.table["kind"] != "part")]
@@ -208,8 +223,8 @@ class Splits(Study):
                 )
             if rows["correlation"].isna().all():
                 found.append(
-                    f"{name}: {', '.join(said)}; in no part scores and ratings both vary, so that there is nothing to"
-                    " correlate."
+                    f"{name}: {', '.join(said)}; in every part scores or ratings are constant, so that no correlation"
+                    " is defined."
                 )
                 continue
             low, high = rows.loc[rows["correlation"].idxmin()], rows.loc[rows["correlation"].idxmax()]
@@ -223,11 +238,12 @@ class Splits(Study):
         return found
 
     def limits(self) -> list[str]:
+        """Return conclusions that the study does not support, one sentence each."""
         about = self.about
         small, unknown = about["in_small_parts"], about["unknown"]
         return [
-            "Intervals are those of single parts; the lowest and the highest of many parts lie apart by chance alone.",
-            "A correlation over all also compares parts with each other, which differ in more than measures see.",
+            "Intervals are those of single parts; the lowest and the highest of many parts differ by chance alone.",
+            "A correlation over all also compares parts with each other, which may differ in other respects.",
             *([f"Left out, fewer than {_FEWEST} to a part: {many(small, 'rating')}."] if small else []),
             *([f"In no part, {about['by']} not known: {many(unknown, 'rating')}."] if unknown else []),
             *why_not_all(about),
@@ -238,14 +254,14 @@ class Splits(Study):
 
 
 def _parts(column: pd.Series, by: str, bins: int | None) -> tuple[list[Any], Array]:
-    """Names of parts, and the number of the part of each rating; −1 where the property is not known."""
+    """Return names of parts, and the number of the part of each rating; −1 if the property is missing."""
     if bins is None:
         part, names = pd.factorize(column, sort=True)
         return [name.item() if isinstance(name, np.generic) else name for name in names], part
     check_whole(2, bins=bins)
     if not pd.api.types.is_numeric_dtype(column):
-        raise BadParameter(f"{by!r} is no column of numbers, and has no bins.")
-    # Half of those that are tied with a rating count as below it: ties go where their middle is.
+        raise BadParameter(f"{by!r} is not a column of numbers: leave out bins=.")
+    # Half of the ties of a rating count as below it: tied ratings go to the bin of their middle position.
     below = ((column.rank() - 0.5) / column.notna().sum()).to_numpy()
     found, part = np.unique((below[~np.isnan(below)] * bins).astype(int), return_inverse=True)
     codes = np.full(len(column), -1)
@@ -255,14 +271,14 @@ def _parts(column: pd.Series, by: str, bins: int | None) -> tuple[list[Any], Arr
 
 
 def _counts(rated: Rated, coefficient: str, resamples: int, seed: int) -> Array:
-    """How often each rating counts as it is, and in each resample, [ratings × (1 + resamples)]."""
+    """Return how often each rating counts in the sample and in each resample, [ratings × (1 + resamples)]."""
     drawn = np.column_stack([np.ones(len(rated)), resample_counts(len(rated), rated.users, resamples, seed)])
     weights = weights_of(coefficient, rated)
     return drawn if weights is None else drawn * weights[:, None]
 
 
 def _correlated(scores: pd.DataFrame, y: Array, counts: Array, coefficient: str) -> Array:
-    """[measures × samples]; NaN where a sample has none of these ratings."""
+    """Return correlations [measures × samples]; NaN if a sample has none of these ratings."""
     x = scores.to_numpy().T
     there = counts.sum(axis=0) > 0
     found = np.full((len(x), counts.shape[1]), np.nan)
@@ -272,7 +288,7 @@ def _correlated(scores: pd.DataFrame, y: Array, counts: Array, coefficient: str)
 
 
 def _within(x: Array, y: Array, counts: Array, part: Array) -> Array:
-    """Σ of the parts' covariances over the root of Σ of their variances, [measures × samples]; NaN where one is 0."""
+    """Return Σ of the parts' covariances / √ of Σ of their variances, [measures × samples], or NaN."""
     x, y = above_group_means(rounded(x), part).T, above_group_means(rounded(y)[:, None], part)[:, 0]
     above, of_x, of_y = (x * y) @ counts, (x * x) @ counts, (y * y) @ counts
     least_x, least_y = _CANCELLED * of_x, _CANCELLED * of_y
@@ -287,14 +303,25 @@ def _within(x: Array, y: Array, counts: Array, part: Array) -> Array:
                      out=np.full(above.shape, np.nan))  # fmt: skip
 
 
-_LONGEST = 20  # letters of a part's name
+_LONGEST = 20  # maximum number of letters of a part's name
 
 
 def plot_splits(study: Any, ax: Any = None) -> Any:
-    """Correlation of each measure in each part, with intervals.
+    """Plot the correlation of each measure in each part, with intervals.
 
     Bins of numbers lie along the horizontal axis and are joined by lines; other parts are rows. ``study.parts`` has the
     numbers.
+
+    Parameters
+    ----------
+    study : Splits
+        Study to plot.
+    ax : matplotlib Axes, optional
+        By default new axes.
+
+    Returns
+    -------
+    matplotlib Axes
     """
     ax = axes_of(ax)
     coefficient = LABELS[study.about["coefficient"]]
@@ -308,7 +335,7 @@ def plot_splits(study: Any, ax: Any = None) -> Any:
 
 
 def _places(study: Any) -> Iterator[tuple[int, str, pd.DataFrame, Array]]:
-    """Of each measure its number, name, rows and where they stand: near the part's number, beside each other."""
+    """Yield number, name, rows and positions of each measure; measures are side by side at each part."""
     measures = study.about["measures"]
     for number, name in enumerate(measures):
         rows = study.parts[study.parts["measure"] == name]

@@ -1,4 +1,4 @@
-"""Two virtual systems: do measures and users agree on which of two lists *for the same query* is better?"""
+"""Virtual systems: agreement of measures and users on which of two lists *for the same query* is better."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .within import above_group_means, standardised
 
 Array = np.ndarray
 
-_CELLS = 1 << 21  # numbers that are drawn at a time
+_CELLS = 1 << 21  # numbers drawn per chunk
 
 
 def virtual_systems(
@@ -36,42 +36,42 @@ def virtual_systems(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> VirtualSystems:
-    """Correlate the differences of two systems that give, for each query, one of its lists.
+    """Correlate differences between two virtual systems, which return one of the known lists of each query.
 
-    In each of ``repeats`` repetitions every query draws two different of its configurations, one for either system; the
-    systems' differences in the mean over queries, of measure and target, are correlated over the repetitions. For many
-    of these the correlation becomes
+    In each of ``repeats`` repetitions, two different configurations (lists) are drawn for each query, one for each
+    system. The differences between the systems' means over queries, by a measure and by the target, are correlated over
+    the repetitions. With increasing number of repetitions, the correlation converges to ``limit``:
 
         Σ_q S_xy / √(Σ_q S_xx · Σ_q S_yy),
 
-    S the (co)variances (n − 1) of the configurations of query q: ``limit``. Its interval is that of the bootstrap over
-    queries. ``across`` is the plain correlation over all their configurations, which also compares queries with each
-    other.
-    Queries with one configuration only have nothing to draw: they are left out, and counted. Configurations count the
-    same, however often they were shown.
+    where S are the variances and covariances (n − 1) of the configurations of query q. Its interval is computed by the
+    bootstrap over queries. ``across`` is the plain correlation over the configurations of all queries, which also
+    compares queries with each other.
 
-    With :class:`pyterrier_cwla.behaviour.clicks.online_metrics.ClickMetrics` ``found``:
-    ``evaluate(found.qrels, found.run, measures, by_query=True).droplevel("run").join(found.configurations)``, with
-    ``Rated`` lists: ``rated.scores(measures)`` with columns for the rating and the topic.
+    Queries with only one configuration are left out and counted. All configurations count the same, however often they
+    were shown.
+
+    To use ``found``, a :class:`pyterrier_cwla.behaviour.clicks.online_metrics.ClickMetrics`, take
+    ``evaluate(found.qrels, found.run, measures, by_query=True).droplevel("run").join(found.configurations)``. To use
+    ``Rated`` lists, add columns for the rating and the topic to ``rated.scores(measures)``.
 
     Parameters
     ----------
     values : DataFrame
-        A row for each configuration, a query with a list: its query, the scores of measures, and what users did or
-        said.
+        A row for each configuration: its query, its score by each measure, and the behaviour or ratings of users.
     target : str or sequence of str
-        The columns of what users did or said: click metrics, or ratings.
-    topic : str
-        The column of the query.
+        Columns of user behaviour or ratings, such as click metrics.
+    topic : str, default="topic"
+        Column of the query.
     measures : sequence of str, optional
-        The columns of scores; by default all other columns of numbers but ``n``.
-    repeats : int
-        Repetitions, from 10.
-    resamples : int
-        Resamples of the bootstrap, from 100.
-    confidence : float in (0, 1)
+        Columns of scores. By default all other numeric columns except ``n``.
+    repeats : int, default=1000
+        Number of repetitions, from 10.
+    resamples : int, default=1000
+        Number of bootstrap resamples, from 100.
+    confidence : float in (0, 1), default=0.95
         Level of the intervals.
-    seed : int
+    seed : int, default=0
         Seed of repetitions and resamples.
 
     Returns
@@ -81,7 +81,7 @@ def virtual_systems(
     Raises
     ------
     BadRatings
-        If columns are missing or no numbers, or no query has two configurations.
+        If columns are missing or not numeric, or if no query has two configurations.
 
     References
     ----------
@@ -141,10 +141,16 @@ def virtual_systems(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class VirtualSystems(Study):
-    """What :func:`virtual_systems` found: a row for each target and measure.
+    """Correlations of differences between virtual systems; the result of :func:`virtual_systems`.
 
-    ``repeated``: the correlation over the repetitions · ``limit``: for very many, with the ends of its interval ·
-    ``across``: over all configurations, queries compared with each other.
+    Attributes
+    ----------
+    table : DataFrame
+        A row for each target and measure. ``repeated`` is the correlation over the repetitions. ``limit`` is its limit
+        for many repetitions, with the ends of its interval, ``limit_low`` and ``limit_high``. ``across`` is the
+        correlation over all configurations, which compares queries with each other.
+    about : dict
+        Settings, sizes and hash of the input.
     """
 
     table: pd.DataFrame
@@ -152,18 +158,21 @@ class VirtualSystems(Study):
 
     @property
     def title(self) -> str:  # type: ignore[override]
+        """Title of the report."""
         return f"Differences of two virtual systems on {self.about['queries']:,} queries"
 
     def matrix(self, what: str = "limit") -> pd.DataFrame:
-        """Targets in rows, measures in columns, as in Table 6 of Chapelle et al."""
+        """Return a column of the table as a matrix of targets × measures, as in Table 6 of Chapelle et al."""
         return self.table.pivot(index="target", columns="measure", values=what).loc[
             self.about["targets"], self.about["measures"]
         ]
 
     def tables(self) -> dict[str, Table]:
+        """Return the tables of the report by file name."""
         return {"virtual_systems": Table("Correlation of differences between two systems", self._caption(), self.table)}
 
     def pictures(self) -> dict[str, Picture]:
+        """Return the pictures of the report by file name."""
         return {
             f"virtual_systems_{number}": Picture(
                 f"Differences in {target}",
@@ -176,24 +185,25 @@ class VirtualSystems(Study):
         }
 
     def of(self, target: str) -> pd.DataFrame:
-        """The rows of a target, the highest limit first."""
+        """Return the rows of a target, the highest limit first."""
         rows = self.table[self.table["target"] == target]
         return rows.sort_values("limit", ascending=False, kind="stable", ignore_index=True)
 
     def findings(self) -> list[str]:
+        """Return the findings, one sentence each."""
         found = []
         for target in self.about["targets"]:
             rows = self.of(target)
             best = rows.iloc[0]
             if np.isnan(best["limit"]):
                 found.append(
-                    f"{target}: there is no correlation of differences: between lists of the same query, {target} or"
-                    " every measure is always the same."
+                    f"{target}: there is no correlation of differences: {target} or every measure is constant over the"
+                    " lists of each query."
                 )
                 continue
             same = rows.loc[rows["limit"].isna(), "measure"]
             found.append(
-                f"{target}: differences are best told by {best['measure']}, with a correlation of {best['limit']:.3f}"
+                f"{target}: {best['measure']} agrees best on differences, with a correlation of {best['limit']:.3f}"
                 f" ({self.about['confidence']:.0%} interval {best['limit_low']:.3f} to {best['limit_high']:.3f};"
                 f" {best['repeated']:.3f} in {self.about['repeats']:,} repetitions); over all configurations it is"
                 f" {best['across']:.3f}."
@@ -203,12 +213,13 @@ class VirtualSystems(Study):
         return found
 
     def limits(self) -> list[str]:
+        """Return conclusions that the study does not support, one sentence each."""
         error = 1 / np.sqrt(self.about["repeats"])
         left_out = self.about["left_out"]
         return [
-            f"The correlation over repetitions is itself drawn: where it is 0, {self.about['repeats']:,} of them leave"
-            f" a standard error of {error:.3f} about the limit. More repetitions say nothing about other queries; the"
-            " interval does.",
+            f"The correlation over {self.about['repeats']:,} repetitions is random: if the limit is 0, its standard"
+            f" error is {error:.3f}. More repetitions do not reduce the uncertainty over queries, which is that of the"
+            " interval.",
             *([f"Left out, with one configuration only: {left_out:,} of {left_out + self.about['queries']:,} queries."]
               if left_out else []),
         ]  # fmt: skip
@@ -227,7 +238,7 @@ def _checked(
     values: pd.DataFrame, targets: list[str], topic: str, measures: Sequence[str] | None
 ) -> tuple[pd.DataFrame, list[str]]:
     if not isinstance(values, pd.DataFrame):
-        raise BadRatings(f"configurations are a DataFrame, not {type(values).__name__}.")
+        raise BadRatings(f"configurations must be a DataFrame, not {type(values).__name__}.")
     values = values.reset_index(drop=topic in values)
     if measures is None:
         kept = values.select_dtypes("number").columns
@@ -246,7 +257,7 @@ def _checked(
         if not np.isfinite(numbers).all():
             row = int((~np.isfinite(numbers)).argmax())
             raise BadRatings(
-                f"{name!r} has {str(values[name].iloc[row])!r} in row {row}: leave out what has no number."
+                f"{name!r} has {str(values[name].iloc[row])!r} in row {row}: leave out rows without a number."
             )
     if values[topic].isna().any():
         raise BadRatings(f"row {int(values[topic].isna().to_numpy().argmax())} has no {topic!r}.")
@@ -254,14 +265,14 @@ def _checked(
 
 
 def _groups(topics: pd.Series) -> tuple[Array, Array, Array]:
-    """Of each row the number of its query; where each query's rows begin, and how many there are."""
+    """Return the number of the query of each row, and the first row and the number of rows of each query."""
     codes = pd.factorize(topics)[0]
     size = np.bincount(codes)
     return codes, np.cumsum(size) - size, size
 
 
 def _drawn(numbers: Array, start: Array, size: Array, repeats: int, seed: int) -> Array:
-    """The differences of the two systems, [repeats × columns]."""
+    """Return the differences between the two systems, [repeats × columns]."""
     rng = np.random.default_rng(seed)
     differences = np.empty((repeats, numbers.shape[1]))
     for some in np.array_split(np.arange(repeats), repeats * len(size) * numbers.shape[1] // _CELLS + 1):
@@ -273,8 +284,9 @@ def _drawn(numbers: Array, start: Array, size: Array, repeats: int, seed: int) -
 
 
 def _products(above: Array, start: Array, size: Array, k: int) -> Array:
-    """Of each query the variances of its columns, and covariances of measures with targets [queries × (columns + k ×
-    targets)], some queries at a time.
+    """Return, for each query, the variances of the columns and the covariances of measures with targets.
+
+    The shape is [queries × (columns + k × targets)]; queries are processed in chunks.
     """
     parts = []
     each = above.shape[1] + k * (above.shape[1] - k)
@@ -287,24 +299,24 @@ def _products(above: Array, start: Array, size: Array, k: int) -> Array:
 
 
 def _multiplied(rows: Array, k: int) -> Array:
-    """Squares of all columns, and products of the first k with the others."""
+    """Return the squares of all columns, and the products of the first k columns with the others."""
     return np.concatenate([rows**2, (rows[:, :k, None] * rows[:, None, k:]).reshape(len(rows), -1)], axis=1)
 
 
 def _resampled(products: Array, resamples: int, seed: int) -> Array:
-    """Their sums over queries that are drawn anew [resamples × …], some resamples at a time."""
+    """Return sums of products over resampled queries, [resamples × …], in chunks of resamples."""
     rng, queries = np.random.default_rng(seed), len(products)
     sizes = [len(some) for some in np.array_split(np.arange(resamples), resamples * queries // _CELLS + 1)]
     return np.concatenate([rng.multinomial(queries, np.full(queries, 1 / queries), n) @ products for n in sizes])
 
 
 def _correlations(columns: Array, k: int) -> Array:
-    """Of the first k columns with the others, [measures × targets]; NaN where one does not vary."""
+    """Return correlations of the first k columns with the others, [measures × targets]; NaN if constant."""
     return _ratio(_multiplied(standardised(columns), k).sum(axis=0), k)
 
 
 def _ratio(products: Array, k: int) -> Array:
-    """From sums of what ``_multiplied`` makes [… × products] to correlations [… × measures × targets]."""
+    """Return correlations [… × measures × targets], from sums of the products of :func:`_multiplied` [… × products]."""
     targets = (products.shape[-1] - k) // (k + 1)
     own, above = products[..., : k + targets], products[..., k + targets :].reshape(*products.shape[:-1], k, targets)
     below = np.sqrt(own[..., :k, None] * own[..., None, k:])
@@ -312,10 +324,23 @@ def _ratio(products: Array, k: int) -> Array:
 
 
 def plot_virtual_systems(study: Any, target: str | None = None, ax: Any = None) -> Any:
-    """Correlation of differences with those of a target (the first), a row for each measure.
+    """Plot the correlation of differences for one target, a row for each measure.
 
     The dot is the limit, the line its interval, the cross the correlation over the repetitions, and the hollow square
-    that over all configurations. ``study.of(target)`` has the numbers.
+    the correlation over all configurations. ``study.of(target)`` returns the numbers.
+
+    Parameters
+    ----------
+    study : VirtualSystems
+        Study to plot.
+    target : str, optional
+        By default the first target.
+    ax : matplotlib Axes, optional
+        By default new axes.
+
+    Returns
+    -------
+    matplotlib Axes
     """
     ax = axes_of(ax)
     target = study.about["targets"][0] if target is None else target

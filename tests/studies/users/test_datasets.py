@@ -125,7 +125,7 @@ def test_lists_are_what_was_shown_and_all_others_are_counted(tmp_path, depth):
     known = sum(reach is not None and reach >= depth for reach in study.known.values())
     assert len(rated) == known
     left_out = rated.left_out
-    assert left_out["asked more than once, in another order each time"] == sum(r is None for r in study.known.values())
+    assert left_out["query issued more than once, in different orders"] == sum(r is None for r in study.known.values())
     assert len(rated) + sum(left_out.values()) == study.ratings
 
 
@@ -168,7 +168,7 @@ def test_recorded_lists_are_known_to_their_end_and_others_as_far_as_they_were_no
     Study.write(
         tmp_path, "topic_annotation", [(9, "7", "1", '{"d": 1}')], ["user", "topic", "qid", "dict_shuffled_ranks"]
     )
-    with pytest.raises(BadRatings, match="no rated list is known down to rank 11: take a smaller depth"):
+    with pytest.raises(BadRatings, match="no rated list is known down to rank 11: give a smaller depth"):
         chiir24_ratings(tmp_path, 11)
     with pytest.raises(BadParameter, match="depth=0"):
         chiir24_ratings(tmp_path, 0)

@@ -201,7 +201,7 @@ def test_constant_scores_have_no_influences():
 def test_coefficients_that_there_are_not():
     with pytest.raises(BadParameter, match="Near: 'tau_b'"):
         influence([1, 2, 3], [1, 2, 3], "tau_a")
-    with pytest.raises(BadParameter, match="has no weights here"):
+    with pytest.raises(BadParameter, match="does not take weights"):
         influence([1, 2, 3], [1, 2, 3], "tau_b", np.ones(3))
 
 

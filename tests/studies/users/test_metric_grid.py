@@ -91,7 +91,7 @@ def test_another_canonical_metric_or_one_for_ones_own():
 @pytest.mark.parametrize(
     "arguments, options, error, message",
     [
-        (["rbp(0.8)"], {}, BadParameter, "C of a grid are several: write C=['rbp(0.8)', …]."),
+        (["rbp(0.8)"], {}, BadParameter, "C of a grid must be a list: write C=['rbp(0.8)', …]."),
         ([["rbp(.8)", "rbp(0.8)"]], {}, BadParameter, "C has 'rbp(0.8)' twice."),
         ([["rbp(0.8)"], []], {}, BadParameter, "the grid has no A."),
         ([["rpb(0.8)"]], {}, UnknownSpec, "Near: 'rbp'"),

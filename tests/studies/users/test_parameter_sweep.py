@@ -88,7 +88,7 @@ def test_what_does_not_vary_has_no_correlation_and_the_findings_say_so():
     found = quick(templates, {"g": [0, 0.5]}, made())
     assert "some: with g = 0" in found.findings()[0]
     assert "highest" in found.findings()[0]
-    assert found.findings()[1] == "nothing: all that was rated scores the same, whatever g is: there is no correlation."
+    assert found.findings()[1] == "nothing: all rated items have the same score for every g: there is no correlation."
     for picture in found.pictures().values():
         picture.draw(Figure().subplots())
     nothing = quick({"nothing": templates["nothing"]}, {"g": [0, 0.5]}, made())
@@ -101,7 +101,7 @@ def test_one_user_tells_nothing_of_others_and_weights_are_said():
     rated = made(users=0, weights=True)
     one = Rated("list", rated.table.assign(user="x"), rated.shown)
     found = quick(RATIO, {"e": [1, 4]}, one)
-    assert any("nothing is known of other users" in limit for limit in found.limits())
+    assert any("show nothing about other users" in limit for limit in found.limits())
     assert "60 rated lists; 95% intervals" in found.tables()["sensitivity"].caption
     assert "Each rating counts once; coefficients whose names begin with weighted_ count it n times." in found.limits()
     assert found.pictures()["sensitivity_weighted_tau_b"].title.startswith("Kendall's τ_b weighted by n along e")
@@ -114,7 +114,7 @@ def test_one_user_tells_nothing_of_others_and_weights_are_said():
     [
         ({"e": [1, 2], "f": [1, 2]}, {}, "one parameter, not 2 parameters"),
         ({"e": [1]}, {}, "two values or more"),
-        ({"f": [1, 2]}, {}, r"has \$e, and no range"),
+        ({"f": [1, 2]}, {}, r"has \$e, but no range"),
         ({"e": [1, 2]}, {"resamples": 5}, "resamples=5"),
         ({"e": [1, 2]}, {"confidence": 95}, "confidence=95"),
         ({"e": [1, -2]}, {}, "with e=-2"),

@@ -90,7 +90,7 @@ def test_a_list_without_results_scores_0_and_is_counted():
         (frame(query_id=list("123"), stars=[1, 2, 3]), "the ratings have no column 'rating'; there is 'query_id', 'stars'."),
         (frame(query_id=[], rating=[]), "there are no ratings."),
         (frame(query_id=[1, 2, 3], rating=[1, 2, 3]), "query_id of the ratings must be strings"),
-        (frame(query_id=list("129"), rating=[1, 2, 3]), "nothing is judged for 1 rated list ('9')"),
+        (frame(query_id=list("129"), rating=[1, 2, 3]), "no judgments for 1 rated list ('9')"),
         (frame(query_id=list("123"), rating=[1, None, 3]), "1 row of the ratings has no usable 'rating'"),
         (frame(query_id=list("123"), rating=["good", "bad", 3]), "2 rows of the ratings have no usable 'rating'"),
         (frame(query_id=list("123"), rating=[1, np.inf, 3]), "no usable 'rating'"),
@@ -123,7 +123,10 @@ def test_a_session_has_one_rating_unless_several_users_gave_them():
     sessions = {"s": ["1"], "t": ["2"], "u": ["3"]}
     ratings = frame(session=list("stus"), rating=[1, 2, 3, 4])
     qrels = dict.fromkeys(sessions, QRELS["1"])
-    with pytest.raises(BadRatings, match=r"session 's' is rated twice .*: keep one rating, or name those who rated it"):
+    with pytest.raises(
+        BadRatings,
+        match=r"session 's' is rated twice .*: keep one rating, or add a column 'user' with the users who rated it",
+    ):
         Rated.sessions(qrels, RUN, sessions, ratings)
     assert len(Rated.sessions(qrels, RUN, sessions, ratings.assign(user=list("xxxy")))) == 4
 
@@ -219,7 +222,7 @@ def test_a_study_says_what_was_rated():
     [weights_unused] = why_not_all(rated.about())
     assert weights_unused.startswith("Each rating counts once")
     assert why_not_all(rated.only([0, 1, 0]).about(weighted=True)) == [
-        "All ratings are of one user: nothing is known of other users."
+        "All ratings are by one user: they show nothing about other users."
     ]
 
 

@@ -136,7 +136,7 @@ def test_what_does_not_vary_has_no_correlation_and_the_findings_say_so(rated):
 def test_one_user_tells_nothing_of_others_and_weights_are_said(rated):
     one = with_columns(rated, user="x", n=2.0)
     found = quick(one, RBP, by="kind", coefficient="weighted_pearson")
-    assert any("nothing is known of other users" in limit for limit in found.limits())
+    assert any("show nothing about other users" in limit for limit in found.limits())
     assert "60 rated lists, weighted by n; 95% intervals" in found.tables()["splits"].caption
 
 
@@ -176,7 +176,7 @@ def test_clicks_are_split_as_ratings_are():
     [
         ({"by": "kidn"}, "no column 'kidn' to split by. Near: 'kind'"),
         ({"by": "rating"}, "no column 'rating'"),
-        ({"by": "kind", "bins": 3}, "no column of numbers"),
+        ({"by": "kind", "bins": 3}, "is not a column of numbers"),
         ({"by": "length", "bins": 1}, "bins=1"),
         ({"by": "kind", "coefficient": "tau"}, "no coefficient 'tau'"),
         ({"by": "kind", "coefficient": "weighted_pearson"}, "needs a column 'n'"),

@@ -333,9 +333,9 @@ def test_preferences_that_are_all_for_the_first_list_have_a_share_of_agreement()
     assert found.table[["pearson", "spearman", "tau_b", "pearson_p", "tau_b_difference_p"]].isna().all(axis=None)
     assert found.table["agreement_difference_p"].notna().tolist() == [True, True, False]
     assert "All preferences are for the same side: there are no correlations." in found.limits()
-    assert "scores everything the same in" not in str(found)
+    assert " is constant in " not in str(found)
     assert found.pictures()
-    with pytest.raises(BadRatings, match="preferences are 1: nothing correlates with that"):
+    with pytest.raises(BadRatings, match="preferences are 1: correlations are not defined"):
         agreement_of(rated, MEASURES)
 
 
@@ -395,7 +395,7 @@ def test_better_and_worse_are_marked():
     assert {"a", "c"} <= set(marks)
     with pytest.raises(BadParameter, match="baseline= is for plain measures"):
         agreement_of(rated_lists(), metrics, baseline="x")
-    with pytest.raises(BadParameter, match="no cells of a grid"):
+    with pytest.raises(BadParameter, match="the measures are not a grid"):
         agreement_of(rated_lists(), MEASURES).cells()
 
 
@@ -495,7 +495,7 @@ def test_two_measures_stand_side_by_side(found):
 def test_what_must_not_be_concluded():
     one_user = rated_lists(users=1)
     assert one_user.users is None
-    assert "All ratings are of one user" in str(agreement_of(one_user, MEASURES))
+    assert "All ratings are by one user" in str(agreement_of(one_user, MEASURES))
     assert "Coefficients whose names begin with weighted_ count each rating n times" in str(
         agreement_of(rated_lists(impressions=True), MEASURES)
     )
@@ -509,12 +509,12 @@ def test_the_report_says_who_was_asked():
     found = agreement_of(rated_lists(users=9), MEASURES)
     assert found.title == "Agreement of 3 measures with 60 ratings of 9 users"
     text = str(found)
-    assert "9 users are few" in text
-    assert "not that several users rated the same lists" in text
-    assert "keeps users together" in str(agreement_of(rated_lists(users=9), MEASURES, baseline="nDCG@5"))
-    assert "not for what ratings of one user have" in str(agreement_of(rated_lists(), MEASURES, baseline="nDCG@5"))
+    assert "9 users are too few" in text
+    assert "not for several users who rated the same lists" in text
+    assert "and keeps users together" in str(agreement_of(rated_lists(users=9), MEASURES, baseline="nDCG@5"))
+    assert "not for dependent ratings of one user" in str(agreement_of(rated_lists(), MEASURES, baseline="nDCG@5"))
     independent = agreement_of(rated_lists(), MEASURES)
-    assert "give the ratings a column 'user'" in str(independent)
+    assert "add a column 'user' to the ratings" in str(independent)
     assert all("60 ratings" in table.caption for table in independent.tables().values())
 
 

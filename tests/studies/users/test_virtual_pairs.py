@@ -147,7 +147,7 @@ def test_a_measure_that_never_differs_within_a_query_has_no_correlation():
 def test_findings_say_what_does_not_vary():
     values = made().assign(flat=lambda v: pd.factorize(v["topic"])[0] / 3)
     found = virtual_systems(values, "clicks", measures=["flat", "ERR"])
-    assert found.findings()[0].startswith("clicks: differences are best told by ERR")
+    assert found.findings()[0].startswith("clicks: ERR agrees best on differences")
     assert found.findings()[1] == "clicks: flat never differ between lists of the same query."
     nothing = virtual_systems(values, "flat", measures=["ERR"])
     assert "there is no correlation of differences" in nothing.findings()[0]
