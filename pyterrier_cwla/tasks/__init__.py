@@ -1,1 +1,1 @@
-"""Long work: parallel, cached, resumable, with progress."""
+"""Long computations: parallel processes, result caches, checkpoints, hashes and progress bars."""

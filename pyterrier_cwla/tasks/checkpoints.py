@@ -1,4 +1,4 @@
-"""Compute the parts of a long computation in parallel, cached as they are done, with a progress bar."""
+"""Long computations in parallel pieces that are cached when done, with a progress bar."""
 
 from __future__ import annotations
 
@@ -13,18 +13,23 @@ from .result_cache import Layout, Piece, ResultCache
 
 
 class Pieces:
-    """Computes the pieces of a study, and caches each as soon as it is done.
+    """Computation of the pieces of a study in parallel; each piece is cached as soon as it is done.
 
     Parameters
     ----------
     identity : dict
-        All that the pieces depend on, such as the hash of the input; see :class:`ResultCache`.
+        Everything that the pieces depend on, such as the hash of the input; see :class:`ResultCache`.
     cache_dir : path, optional
-        Folder of the cache. Without it nothing is cached.
-    progress : bool
+        Folder of the cache; nothing is cached by default.
+    progress : bool, default=True
         Whether to show a progress bar.
-    n_jobs : int
-        Number of processes.
+    n_jobs : int, default=1
+        Number of processes; -1 for the number of cores.
+
+    Raises
+    ------
+    BadParameter
+        If `n_jobs` is not a number of processes, or if `cache_dir` cannot be written.
     """
 
     def __init__(
@@ -36,7 +41,21 @@ class Pieces:
     def each(
         self, names: Sequence[str], compute: Callable[[str], Piece], says: str, unit: str = "pieces", *, layout: Layout
     ) -> list[Piece]:
-        """The pieces of these names, in this order: from the cache where possible, the others by ``compute``."""
+        """Return the pieces with these names, in order, from the cache or from `compute`.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of the pieces.
+        compute : callable
+            Function from a name to a piece.
+        says : str
+            Text of the progress bar.
+        unit : str, default="pieces"
+            Unit of the progress bar.
+        layout : Layout
+            Names, kinds and shapes of the arrays of a piece.
+        """
         work = {name: partial(compute, name) for name in names}
         found = dict(bar(self.done(work, lambda _: layout), self.progress, says, len(work), unit))
         return [found[name] for name in names]
@@ -44,7 +63,15 @@ class Pieces:
     def done(
         self, work: Mapping[str, Callable[[], Piece]], layout: Callable[[str], Layout]
     ) -> Iterator[tuple[str, Piece]]:
-        """Names and pieces as they come: first those in the cache, then those that are computed."""
+        """Yield names and pieces, first the cached ones, then the computed ones in order of completion.
+
+        Parameters
+        ----------
+        work : dict
+            Functions without arguments that compute a piece, by name.
+        layout : callable
+            Function from a name to the layout of the piece.
+        """
         missing = {}
         for name, compute in work.items():
             piece = None if self.cache is None else self.cache.get(name, layout(name))

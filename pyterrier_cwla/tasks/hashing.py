@@ -1,4 +1,4 @@
-"""Hashes of contents: arrays and texts, tables, and files."""
+"""Hashes of contents: arrays, texts, tables and files."""
 
 from __future__ import annotations
 
@@ -14,9 +14,14 @@ import pyarrow.compute as pc
 
 
 def fingerprint(*parts: Any) -> str:
-    """A hash of arrays, texts and what JSON can write, arrays among it: equal for equal content.
+    """Return a hash of arrays and of objects that JSON can represent, also if these contain arrays.
 
-    Raises TypeError for other objects, of which only an address or a part could be hashed.
+    Equal contents have equal hashes.
+
+    Raises
+    ------
+    TypeError
+        If an object has no such content.
     """
     digest = hashlib.sha256()
     for part in parts:
@@ -32,13 +37,13 @@ def fingerprint(*parts: Any) -> str:
 
 
 def of_table(table: pa.Table) -> str:
-    """A hash of a table's columns of strings and of numbers, row by row."""
+    """Return a hash of a table whose columns are strings and numbers."""
     columns = (table[name] for name in table.column_names)
     return fingerprint([of_strings(c) if pa.types.is_large_string(c.type) else c.to_numpy() for c in columns])
 
 
 def of_strings(column: pa.Array | pa.ChunkedArray) -> str:
-    """A hash of Arrow's strings, in whatever chunks and encoding they come; nulls are told from empty texts."""
+    """Return a hash of Arrow strings that does not depend on chunks and encoding; nulls differ from empty texts."""
     sizes, letters = hashlib.sha256(), hashlib.sha256()
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         chunk = chunk.cast(pa.large_string())
@@ -52,7 +57,7 @@ def of_strings(column: pa.Array | pa.ChunkedArray) -> str:
 
 
 def of_files(paths: Iterable[str | os.PathLike[str]]) -> str:
-    """A hash of the bytes of files, one after the other."""
+    """Return a hash of the contents of files, in order."""
     digests = []
     for path in paths:
         with open(path, "rb") as file:
@@ -61,7 +66,7 @@ def of_files(paths: Iterable[str | os.PathLike[str]]) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Convert what JSON cannot write: NumPy's numbers, and arrays to their hash."""
+    """Return NumPy numbers as Python numbers and arrays as hashes, as ``default`` of ``json.dumps``."""
     if isinstance(value, np.ndarray):
         return fingerprint(value)
     if isinstance(value, np.generic):

@@ -1,4 +1,4 @@
-"""Run functions in parallel processes, or on joblib's backend, with the same results as one by one."""
+"""Parallel execution of functions in processes or on joblib's backend, with the same results as in one process."""
 
 from __future__ import annotations
 
@@ -15,21 +15,33 @@ Result = TypeVar("Result")
 
 
 def checked(n_jobs: Any) -> int:
-    """The number of processes that a user may ask for."""
+    """Return the number of processes; raise BadParameter if it is not a valid ``n_jobs``."""
     if not isinstance(n_jobs, int) or isinstance(n_jobs, bool) or n_jobs == 0:
-        raise BadParameter(f"n_jobs={n_jobs!r}: give the number of processes, or -1 for as many as there are cores.")
+        raise BadParameter(f"n_jobs={n_jobs!r}: give the number of processes, or -1 for the number of cores.")
     return n_jobs
 
 
 def side_by_side(work: Mapping[str, Callable[[], Result]], n_jobs: int = 1) -> Iterator[tuple[str, Result]]:
-    """Run functions in ``n_jobs`` processes, or on the backend of ``joblib.parallel_config``.
+    """Run functions in `n_jobs` processes, or on the backend of ``joblib.parallel_config``.
 
-    Arguments that several functions have in common, as parts of ``functools.partial``, go to each Dask worker once.
+    Arguments of ``functools.partial`` objects that several functions share are sent to each Dask worker once.
+
+    Parameters
+    ----------
+    work : dict
+        Functions without arguments, by name.
+    n_jobs : int, default=1
+        Number of processes.
 
     Yields
     ------
     tuple of str and object
-        Names and results, in the order in which they are done.
+        Names and results, in order of completion.
+
+    Raises
+    ------
+    CWLAError
+        If a process is killed.
 
     Examples
     --------
@@ -56,20 +68,20 @@ def side_by_side(work: Mapping[str, Callable[[], Result]], n_jobs: int = 1) -> I
         yield from Parallel(n_jobs if len(work) > 1 else 1, return_as="generator_unordered")(tasks)
     except BrokenProcessPool as error:
         raise CWLAError(
-            f"one of {n_jobs} processes was ended from outside, which is most often for want of memory: give a smaller"
-            " n_jobs=. With cache_dir=, the same call goes on from what is done."
+            f"one of {n_jobs} processes was killed, most often because memory ran out: give a smaller n_jobs=. With"
+            " cache_dir=, the same call continues from the results that are done."
         ) from error
 
 
 class _Common:
-    """What several tasks have in common."""
+    """Argument that several tasks share."""
 
     def __init__(self, what: Any) -> None:
         self.what = what
 
 
 def _send_common_once() -> None:
-    """Make joblib's Dask backend send a `_Common` to each worker once, as it does what Dask holds for large."""
+    """Make joblib's Dask backend send each `_Common` to each worker once, as it does with large objects."""
     if "dask.sizeof" in sys.modules:
         from dask.sizeof import sizeof
 

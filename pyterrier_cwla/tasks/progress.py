@@ -12,7 +12,21 @@ _DELAY = 1  # seconds
 def bar(
     items: Iterable[Any], progress: bool, says: str, total: int | None = None, unit: str = "documents"
 ) -> Iterable[Any]:
-    """The items, with a progress bar where they take more than a second."""
+    """Return the items, with a progress bar that appears after one second.
+
+    Parameters
+    ----------
+    items : iterable
+        Items to iterate over.
+    progress : bool
+        Whether to show the bar.
+    says : str
+        Text of the bar.
+    total : int, optional
+        Number of items.
+    unit : str, default="documents"
+        Name of the items.
+    """
     if not progress:
         return items
     from tqdm.auto import tqdm
@@ -22,7 +36,7 @@ def bar(
 
 @contextmanager
 def counted(progress: bool, says: str, total: int, unit: str) -> Iterator[Callable[[int], Any]]:
-    """A progress bar: the function to call with the number of items that were done since."""
+    """Show a progress bar; yield the function to call with the number of items done since the last call."""
     if not progress:
         yield lambda number: None
         return

@@ -21,30 +21,30 @@ from .hashing import fingerprint, plain
 
 Piece = dict[str, np.ndarray]
 Layout = Mapping[str, tuple[str, tuple[int | None, ...]]]
-"""The arrays of an entry by name: the kinds that the dtype may have, and the shape; None is any length."""
+"""Allowed kinds of dtype and shape of each array of an entry, by name; None stands for any length."""
 
 
 class ResultCache:
-    """Arrays by name, in a folder that several processes may use at the same time.
+    """Cache of arrays by name, in a folder that several processes may use at the same time.
 
     Entries are checked for damage, and for the names, types and shapes of their arrays. Their numbers are trusted:
-    users who can write to the folder can change results. No code is read from it.
+    users who can write to the folder can change results. Entries contain no code.
 
-    Hidden files ``.part-…`` in the folder are entries that are being written, or that a killed process left. Those that
-    are older than a day are removed when a cache of the same identity is made.
+    Hidden files ``.part-…`` in the folder are entries that are being written, or that a killed process left behind.
+    Those older than a day are deleted when a cache with the same identity is opened.
 
     Parameters
     ----------
     folder : path
-        The folder; made if it is not there.
+        Folder of the cache; created if it does not exist.
     identity : dict
-        All that the entries depend on besides their names, such as the hash of the input. Entries of another identity,
-        or by another version of the package or of NumPy, are not found.
+        Everything that the entries depend on besides their names, such as the hash of the input. Entries of another
+        identity, or of another version of the package or of NumPy, are not found.
 
     Raises
     ------
     BadParameter
-        If the folder cannot be written; before anything is computed.
+        If the folder cannot be written.
 
     Examples
     --------
@@ -75,14 +75,20 @@ class ResultCache:
                     part.unlink()
 
     def get(self, name: str, layout: Layout) -> Piece | None:
-        """The entry of this name, or None. Raises MalformedFile if its arrays are not those of the layout."""
+        """Return the entry with this name, or None if there is none or it is damaged.
+
+        Raises
+        ------
+        MalformedFile
+            If the arrays of the entry do not fit the layout.
+        """
         place = self._path(name)
         try:
             content = place.read_bytes()
         except OSError:
             return None
         piece, seal = content[:-_SEAL], content[-_SEAL:]
-        if seal != _seal(name, piece):  # broken since: to be done again
+        if seal != _seal(name, piece):  # a damaged entry is computed again
             return None
         try:
             with np.load(io.BytesIO(piece), allow_pickle=False) as arrays:
@@ -94,18 +100,24 @@ class ResultCache:
         return found
 
     def put(self, name: str, piece: Mapping[str, np.ndarray]) -> None:
-        """Store an entry under this name. Raises NotWritten if there is no space for it."""
+        """Store an entry under this name.
+
+        Raises
+        ------
+        NotWritten
+            If there is no space left.
+        """
         file = io.BytesIO()
         np.savez(file, **piece)  # type: ignore[arg-type]
         place = self._path(name)
         part, what = beside(place), f"cache_dir={str(self.given)!r}"
-        with refusing(what, part, way_out="give another folder; what is kept so far stays"), moved(part, place):
+        with refusing(what, part, way_out="give another folder; earlier entries remain"), moved(part, place):
             part.write_bytes(file.getvalue() + _seal(name, file.getvalue()))
 
     def _malformed(self, place: Path, layout: Layout, found: str) -> MalformedFile:
         return MalformedFile(
-            f"{place}: this piece of cache_dir={str(self.given)!r} must have {_said(layout)}, and has {found}: it"
-            " was not written for this. Delete the file, or give another folder."
+            f"{place}: this entry of cache_dir={str(self.given)!r} must have {_said(layout)}, and has {found}: it"
+            " was written by another computation. Delete the file, or give another folder."
         )
 
     def _path(self, name: str) -> Path:
@@ -118,7 +130,7 @@ def _fits(array: np.ndarray, kinds: str, shape: tuple[int | None, ...]) -> bool:
 
 
 def _said(layout: Mapping[str, tuple[Any, tuple[int | None, ...]]]) -> str:
-    """Names, types and shapes for an error: ``values (numbers, 3 × 2)``."""
+    """Return names, types and shapes for an error: ``values (numbers, 3 × 2)``."""
     words = {"f": "floats", "iu": "integers", "fiu": "numbers", "b": "booleans", "U": "texts"}
     return ", ".join(
         f"{what} ({words.get(str(kind), str(kind))},"
@@ -128,7 +140,7 @@ def _said(layout: Mapping[str, tuple[Any, tuple[int | None, ...]]]) -> str:
 
 
 def _seal(name: str, content: bytes) -> bytes:
-    """The checksum behind an entry, which tells a damaged one and one of another name."""
+    """Return the checksum of an entry and its name, which reveals damaged and renamed entries."""
     return hashlib.sha256(name.encode() + b"\0" + content).digest()
 
 

@@ -207,7 +207,7 @@ def test_pieces_of_another_layout_are_refused(tmp_path, wrong):
     kept.put("piece", {"values": np.zeros(6), "answered": np.ones(6, bool)})
     assert kept.get("piece", LAYOUT)["values"].shape == (6,)
     kept.put("piece", WRONG[wrong])
-    says = r"npz: this piece of cache_dir='.*' must have values \(floats, shape 6\), answered \(booleans, shape 6\), and has"
+    says = r"npz: this entry of cache_dir='.*' must have values \(floats, shape 6\), answered \(booleans, shape 6\), and has"
     with pytest.raises(
         MalformedFile, match=says + r" values \(float64, shape .*Delete the file, or give another folder"
     ):
@@ -234,7 +234,7 @@ def test_an_evaluation_refuses_pieces_of_another_shape(collection, monkeypatch, 
     with monkeypatch.context() as patched:
         patched.setattr(ResultCache, "put", lambda kept, name, piece: real(kept, name, longer(piece)))
         scored()
-    says = rf"kept/.*npz: this piece of cache_dir='kept' must have {what} \(\w+, shape 6\), and has {what} \(\w+, shape 7\)"
+    says = rf"kept/.*npz: this entry of cache_dir='kept' must have {what} \(\w+, shape 6\), and has {what} \(\w+, shape 7\)"
     with pytest.raises(MalformedFile, match=says):
         scored()
     for path in Path("kept").rglob("*.npz"):

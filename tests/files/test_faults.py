@@ -341,6 +341,6 @@ def once(name):
 def test_a_worker_of_a_study_that_is_killed(tmp_path):
     names = ["1", "2", "3", "4"]
     pieces = Pieces({"input": 1}, tmp_path / "kept", progress=False, n_jobs=2)
-    with pytest.raises(CWLAError, match=r"one of 2 processes was ended from outside.*cache_dir="):
+    with pytest.raises(CWLAError, match=r"one of 2 processes was killed.*cache_dir="):
         pieces.each(names, once, "working", layout={"x": ("f", ())})
     assert [float(piece["x"]) for piece in pieces.each(names, once, "working", layout={"x": ("f", ())})] == [1, 2, 3, 4]

@@ -133,7 +133,7 @@ def test_text_with_headers(tmp_path):
     path.write_text("docno,docno,duplicate_of\nd2,d2,d1\nd3,d4,d1\n")
     assert "they differ: 'd3' and 'd4'" in complaint(MalformedFile, read_duplicates, path)
     path.write_text("docno,doc_id\nd1,d2\n")
-    assert "none values" in complaint(MalformedFile, read_duplicates, path)
+    assert "there is no column of values" in complaint(MalformedFile, read_duplicates, path)
 
 
 def test_tables_of_documents():

@@ -69,7 +69,7 @@ def test_a_piece_of_another_shape_is_an_error(tmp_path):
     pieces.each(NAMES, square, "s", layout=LAYOUT)
     for layout in ({"value": ("f", (2,)), "name": ("U", ())}, {"value": ("f", (1,))}):
         with pytest.raises(
-            MalformedFile, match=r"npz: this piece of cache_dir='.*' must have value \(floats, shape [12]\).*, and has"
+            MalformedFile, match=r"npz: this entry of cache_dir='.*' must have value \(floats, shape [12]\).*, and has"
         ):
             pieces.each(NAMES, square, "s", layout=layout)
 
