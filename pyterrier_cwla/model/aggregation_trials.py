@@ -1,4 +1,4 @@
-"""Trials of what users state about their own aggregations."""
+"""Checks of the facts that users state about their aggregations."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ from .view import View
 
 
 def _here_and_beyond(spec: Spec, view: View) -> tuple[Array, Array]:
-    """A on the list and beyond it, and the ranks."""
+    """Return A at ranks on the list and after it, and these ranks."""
     values = np.append(values_of(spec, view), values_of(spec, view.beyond(FAR)), axis=1)
     return values, np.append(view.i, view.i[:, -1:] + FAR)
 
 
 def linear_in_gain(spec: Spec, lists: Lists) -> Difference | None:
+    """Return gains for which A of a linear combination is not the combination of the values of A, if there are any."""
     rng = np.random.default_rng(1)
     others = replace(lists, r=np.where(lists.r > 0, rng.uniform(0, lists.best, lists.r.shape).round(2), 0.0))
     mixed = replace(lists, r=0.5 * lists.r + 0.3 * others.r)
@@ -51,6 +52,7 @@ def linear_in_gain(spec: Spec, lists: Lists) -> Difference | None:
 
 
 def affine_beyond_list(spec: Spec, lists: Lists) -> Difference | None:
+    """Return a rank after the list at which A is not on the line through its other values, if there is one."""
     for background in (False, True):
         view = lists.view(background=background)
         try:
@@ -71,6 +73,7 @@ def affine_beyond_list(spec: Spec, lists: Lists) -> Difference | None:
 
 
 def monotone_in_gain(spec: Spec, lists: Lists) -> Difference | None:
+    """Return a list for which A falls when a gain rises, if there is one."""
     for before, after, item in _rises(lists):
         try:
             (low, ranks), (high, _) = (_here_and_beyond(spec, view) for view in (before, after))
@@ -85,7 +88,7 @@ def monotone_in_gain(spec: Spec, lists: Lists) -> Difference | None:
 
 
 def _rises(lists: Lists) -> Iterator[tuple[View, View, int | None]]:
-    """Views before and after a gain rises, that of one item or those of all unseen ones; the total is the same."""
+    """Yield views before and after a gain rises, of one item or of all unseen items; the total gain stays the same."""
     total = lists.total(None) + RANKS * lists.best
 
     def seen(lists: Lists, background: bool = False) -> View:
@@ -103,6 +106,7 @@ def _rises(lists: Lists) -> Iterator[tuple[View, View, int | None]]:
 
 
 def constant_without_gain(spec: Spec, lists: Lists) -> Difference | None:
+    """Return an item without gain at which A changes, if there is one."""
     A, ranks = _here_and_beyond(spec, lists.view())
     nothing = np.append(lists.r == 0, np.ones((ROWS, FAR.shape[1]), bool), axis=1)
     if place := first_place(nothing[:, 1:] & unlike(A[:, 1:], A[:, :-1])):
@@ -115,7 +119,8 @@ def constant_without_gain(spec: Spec, lists: Lists) -> Difference | None:
 
 
 def credit_terms(spec: Spec, lists: Lists) -> Difference | None:
-    if lists.e is not None and "E" in reads(spec):  # then they hold, and are used, at unit effort
+    """Return a list for which the credit terms do not sum to the score, if there is one."""
+    if lists.e is not None and "E" in reads(spec):  # the terms are valid, and used, at unit effort only
         return None
     view, rng = lists.view(), np.random.default_rng(1)
     C = rng.uniform(0.1, 1, lists.r.shape).round(2)
@@ -144,7 +149,7 @@ def credit_terms(spec: Spec, lists: Lists) -> Difference | None:
 
 
 def _terms(spec: Spec, i: Array, r: Array, e: Array, C: Array | None) -> tuple[Array, Array]:
-    """φ, one number or one for each rank, and w."""
+    """Return φ, one number or one per rank, and w."""
     terms = given_by(spec, "credit_terms", i, r, e, C)
     try:
         phi, w = (np.asarray(term, float) for term in terms)

@@ -1,4 +1,4 @@
-"""What does a user who leaves at rank i feel? One function an aggregation: A(i)."""
+"""Aggregation functions: A(i), the value of the ranking to a user who leaves at rank i."""
 
 from __future__ import annotations
 
@@ -12,23 +12,44 @@ from .view import Values, View
 
 aggregation = decorator(
     "aggregation",
-    """Makes a function of a view (:class:`pyterrier_cwla.model.view.View`) and parameters an aggregation.
+    """Register a function of a view as an aggregation.
 
-    Facts about the function, all optional, make it faster or exact:
+    Use it as ``@aggregation`` or with keyword arguments, ``@aggregation(linear_in_gain=True)``. The function is called
+    with a view (:class:`pyterrier_cwla.model.view.View`) and returns A(i), the value of the ranking to a user who
+    leaves at rank i, for every query and rank. Its other arguments are parameters of the aggregation. The keyword
+    arguments are facts about the function. All are optional; they make scores faster or exact.
 
-    ``linear_in_gain=True``
-        A is linear in the gains.
-    ``affine_beyond_list=True``
-        Beyond the list A changes by the same amount with every item, or not at all.
-    ``monotone_in_gain=True``
-        A never falls when a gain rises.
-    ``constant_without_gain=True``
-        A does not change at an item without gain.
-    ``credit_terms=lambda i, r, e, C, …: (φ, w)``
-        Where all users leave, Σ L(i)·A(i) is Σ V(i)·φ(i)·w_i, divided by Σ V(i)·e_i where A reads ``expected_effort``.
-        φ depends on the rank alone, and w on the gain, effort and C of the item. Where φ is the number 1, the ideal
-        ranking under ``decay`` is exact. Learning to rank is faster.
+    Parameters
+    ----------
+    version : str or int, optional
+        Version of the function. With a version, results may be cached (``cache_dir=``). Change it whenever the results
+        of the function change.
+    linear_in_gain : bool, default=False
+        Whether A is linear in the gains.
+    affine_beyond_list : bool, default=False
+        Whether A changes by the same amount (or not at all) with every item after the list.
+    monotone_in_gain : bool, default=False
+        Whether A never falls when a gain rises.
+    constant_without_gain : bool, default=False
+        Whether A does not change at an item without gain.
+    credit_terms : callable, optional
+        Function of i, r, e, C and the parameters that returns (φ, w) with Σ L(i)·A(i) = Σ V(i)·φ(i)·w_i wherever all
+        users leave. If A reads ``expected_effort``, the right side is divided by Σ V(i)·e_i. φ depends on the rank
+        only; w depends on the gain, effort and C of the item. With these terms learning to rank is faster, and if φ is
+        the number 1, the ideal ranking under ``decay`` is exact.
 
+    Returns
+    -------
+    Part
+        The aggregation. A call with parameters returns the aggregation with these parameters, for ``A=`` of measures.
+
+    Raises
+    ------
+    BadParameter
+        If a built-in aggregation has the same name, or if a fact is unknown or of the wrong type.
+
+    Examples
+    --------
     >>> from pyterrier_cwla import aggregation, score
     >>> @aggregation
     ... def second_thoughts(view, share: float):
@@ -39,8 +60,29 @@ aggregation = decorator(
 )
 discount = decorator(
     "discount",
-    """Makes a function of the rank a discount φ, for ``utility(…)``.
+    """Register a function of the rank as a discount φ, for the aggregation ``utility(…)``.
 
+    Use it as ``@discount`` or with a version, ``@discount(version=1)``. The function is called with an array of ranks,
+    from 1, and returns their discounts. Its other arguments are parameters of the discount.
+
+    Parameters
+    ----------
+    version : str or int, optional
+        Version of the function. With a version, results may be cached (``cache_dir=``). Change it whenever the results
+        of the function change.
+
+    Returns
+    -------
+    Part
+        The discount. A call with parameters returns the discount with these parameters.
+
+    Raises
+    ------
+    BadParameter
+        If a built-in discount has the same name.
+
+    Examples
+    --------
     >>> from pyterrier_cwla import score
     >>> from pyterrier_cwla.model import discount
     >>> @discount
@@ -60,28 +102,32 @@ def _gains(i: Array, r: Array, e: Array, C: Array | None) -> tuple[float, Array]
     linear_in_gain=True, affine_beyond_list=True, monotone_in_gain=True, constant_without_gain=True, credit_terms=_gains
 )
 def etg(view: View) -> Values:
-    """All that was found: expected total gain.
+    """Return the sum of the gains seen (expected total gain).
 
     A(i) = G(i).
 
-    Source: Moffat et al. (2022), Eq. 16.
+    References
+    ----------
+    Moffat et al. (2022), Eq. 16.
     """
     return view.G
 
 
 @aggregation(linear_in_gain=True, affine_beyond_list=True, monotone_in_gain=True, credit_terms=_gains)
 def erg(view: View) -> Values:
-    """All that was found, over what all users together spend: expected rate of gain.
+    """Return the sum of the gains seen, divided by the expected effort of all users (expected rate of gain).
 
     A(i) = G(i) / Σ_j V(j)·e_j; with unit effort G(i)/V⁺.
 
-    Source: Moffat et al. (2022), Eq. 17; Jiang and Allan (2016), M1.
+    References
+    ----------
+    Moffat et al. (2022), Eq. 17; Jiang and Allan (2016), M1.
     """
     return _rate(view.G, view.expected_effort)
 
 
 def _rate(gain: Values, effort: Values) -> Values:
-    """Gain per effort; 0 where nothing was gained, even if nothing was spent."""
+    """Return gain divided by effort, and 0 without gain, even if the effort is 0."""
     if np.min(effort, initial=np.inf) > 0:
         return gain / effort
     nothing = np.zeros(np.broadcast_shapes(np.shape(gain), np.shape(effort)))
@@ -90,88 +136,114 @@ def _rate(gain: Values, effort: Values) -> Values:
 
 @aggregation(monotone_in_gain=True, credit_terms=lambda i, r, e, C: (1 / i, 1 - C))
 def err(view: View) -> Values:
-    """The less the more was spent.
+    """Return the reciprocal of the effort.
 
     A(i) = 1/E(i); with unit effort 1/i.
 
-    Source: Moffat et al. (2022), Eq. 18; Chapelle et al. (2009).
+    References
+    ----------
+    Moffat et al. (2022), Eq. 18; Chapelle et al. (2009).
     """
     return 1 / view.E
 
 
 @aggregation(linear_in_gain=True, monotone_in_gain=True)
 def avg(view: View) -> Values:
-    """The average of what this user saw.
+    """Return the gains seen, divided by the effort of this user.
 
     A(i) = G(i)/E(i); with unit effort G(i)/i.
 
-    Source: Moffat et al. (2022), Eq. 19; Jiang and Allan (2016), M2.
+    References
+    ----------
+    Moffat et al. (2022), Eq. 19; Jiang and Allan (2016), M2.
     """
     return _rate(view.G, view.E)
 
 
 @aggregation(affine_beyond_list=True, monotone_in_gain=True, constant_without_gain=True)
 def max(view: View) -> Values:
-    """The best item seen.
+    """Return the highest gain seen.
 
     A(i) = max_{j≤i} r_j.
 
-    Source: Moffat et al. (2022), Eq. 20.
+    References
+    ----------
+    Moffat et al. (2022), Eq. 20.
     """
     return view.best
 
 
 @aggregation(linear_in_gain=True, affine_beyond_list=True, monotone_in_gain=True)
 def fin(view: View) -> Values:
-    """The last item seen.
+    """Return the gain of the last item seen.
 
     A(i) = r_i.
 
-    Source: Moffat et al. (2022), Eq. 21; Carterette (2011), Model 1.
+    References
+    ----------
+    Moffat et al. (2022), Eq. 21; Carterette (2011), Model 1.
     """
     return view.r
 
 
 @aggregation(linear_in_gain=True, monotone_in_gain=True)
 def fgt(view: View, delta: Probability) -> Values:
-    """What was found, of which a share is forgotten with every item.
+    """Return the gains seen, where a share of the sum is forgotten with every item.
 
     A(1) = r_1, A(i) = δ·A(i−1) + r_i.
 
-    Source: Moffat et al. (2022), Eq. 23.
+    Parameters
+    ----------
+    delta : float in [0, 1]
+        δ, the share of the sum that is remembered after one more item.
+
+    References
+    ----------
+    Moffat et al. (2022), Eq. 23.
     """
     return view.fading(delta)
 
 
 @aggregation(affine_beyond_list=True, monotone_in_gain=True)
 def pe(view: View, beta: Probability) -> Values:
-    """Peak and end: the best item and the last.
+    """Return a weighted mean of the highest gain seen and the last one (peak and end).
 
     A(i) = β·max_{j≤i} r_j + (1−β)·r_i.
 
-    Source: Moffat et al. (2022), Eq. 24.
+    Parameters
+    ----------
+    beta : float in [0, 1]
+        β, the weight of the highest gain.
+
+    References
+    ----------
+    Moffat et al. (2022), Eq. 24.
     """
     return beta * view.best + (1 - beta) * view.r
 
 
 @aggregation(affine_beyond_list=True, monotone_in_gain=True)
 def items(view: View) -> Values:
-    """How many items were seen; its score is V⁺ where everybody leaves.
+    """Return the number of items seen; the score is V⁺ if all users leave.
 
     A(i) = i. Unit: items.
 
-    Source: Moffat et al. (2022), section 2.
+    References
+    ----------
+    Moffat et al. (2022), section 2.
     """
     return view.i
 
 
 @aggregation(affine_beyond_list=True, monotone_in_gain=True)
 def effort(view: View) -> Values:
-    """What was spent: its score is the expected effort of a user.
+    """Return the effort spent; the score is the expected effort of a user.
 
     A(i) = E(i). Unit: that of the effort.
 
-    Source: Jiang and Allan (2016).
+    References
+    ----------
+    Jiang and Allan (2016).
     """
     return view.E
 
@@ -184,12 +256,21 @@ def effort(view: View) -> Values:
     credit_terms=lambda i, r, e, C, phi: (np.broadcast_to(phi(i), i.shape), r),
 )
 def utility(view: View, phi: Annotated[Spec, Named("discount")]) -> Values:
-    """All that was found, each item worth less the deeper it lay.
+    """Return the sum of the gains seen, each times a discount of its rank.
 
     A(i) = Σ_{j≤i} r_j·φ(j).
 
-    Source: Chapelle et al. (2009), section 4.
+    Parameters
+    ----------
+    phi : Spec or str
+        φ, a discount: reciprocal, log2, power, geometric, or a function of your own.
 
+    References
+    ----------
+    Chapelle et al. (2009), section 4.
+
+    Examples
+    --------
     >>> score([0, 1], C="rr", A="utility(reciprocal)")
     0.5
     """
@@ -197,7 +278,7 @@ def utility(view: View, phi: Annotated[Spec, Named("discount")]) -> Values:
 
 
 def _while_reading(effort: Values, half_life: float) -> Array:
-    """The mean of 2^(−t/h) over the time t from 0 to the effort."""
+    """Return the mean of 2^(−t/h) over the time t from 0 to the effort."""
     decays = np.asarray(effort) * (np.log(2) / half_life)
     return np.divide(-np.expm1(-decays), decays, out=np.ones_like(decays), where=decays > 0)
 
@@ -210,12 +291,21 @@ def _while_reading(effort: Values, half_life: float) -> Array:
     credit_terms=lambda i, r, e, C, half_life: (1.0, r * _while_reading(e, half_life)),
 )
 def smeared(view: View, half_life: Positive = 224) -> Values:
-    """All that was found, each gain coming in evenly over its item's effort while users under decay(half_life) leave.
+    """Return the sum of the gains seen, each received evenly over its effort while users leave under decay(half_life).
 
     A(i) = Σ_{j≤i} r_j·(h/(e_j·ln 2))·(1 − 2^(−e_j/h)).
 
-    Source: Smucker and Clarke (2012), Eq. 2.
+    Parameters
+    ----------
+    half_life : float above 0, default=224
+        h, the effort after which half of the users have left, in the unit of the effort (for example seconds).
 
+    References
+    ----------
+    Smucker and Clarke (2012), Eq. 2.
+
+    Examples
+    --------
     >>> round(score([1], efforts=[224], C="decay", A="smeared", unseen=1), 4)
     0.7213
     """
@@ -224,23 +314,45 @@ def smeared(view: View, half_life: Positive = 224) -> Values:
 
 @discount
 def reciprocal(i: Array) -> Array:
-    """φ(i) = 1/i."""
+    """Return the reciprocal of the rank.
+
+    φ(i) = 1/i.
+    """
     return 1 / i
 
 
 @discount
 def log2(i: Array) -> Array:
-    """φ(i) = 1/log2(i+1)."""
+    """Return the reciprocal of the binary logarithm of the rank plus 1.
+
+    φ(i) = 1/log2(i+1).
+    """
     return 1 / np.log2(i + 1)
 
 
 @discount
 def power(i: Array, p: NotNegative) -> Array:
-    """φ(i) = i^(−p)."""
+    """Return a negative power of the rank.
+
+    φ(i) = i^(−p).
+
+    Parameters
+    ----------
+    p : float of at least 0
+        Exponent.
+    """
     return i ** -float(p)
 
 
 @discount
 def geometric(i: Array, phi: BelowOne) -> Array:
-    """φ(i) = φ^(i−1)."""
+    """Return a discount that falls by the same factor with every rank.
+
+    φ(i) = φ^(i−1).
+
+    Parameters
+    ----------
+    phi : float in [0, 1)
+        Factor.
+    """
     return float(phi) ** (i - 1)

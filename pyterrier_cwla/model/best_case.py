@@ -1,27 +1,27 @@
-"""The highest score over the ideal that judgments of the unjudged documents can lead to.
+"""Highest score, divided by the ideal, that judgments of the unjudged documents can lead to.
 
-Let w_1 ≥ w_2 ≥ … be what a gain of 1 adds to the score at each rank, and W(n) = w_1 + … + w_n. The score is
-Σ_i w_i·r_i / Σ_i w_i·r_(i), r_(1) ≥ r_(2) ≥ … the gains of all judged documents. A document that gets judged raises the
-ideal as well as the score, so the best gain everywhere is not the best case. With the gains 0 = t_0 < t_1 < … < t_m
-that occur, both sums are sums over the levels of gain:
+Let w_1 ≥ w_2 ≥ … be the weights of ranks: a gain of 1 at rank i adds w_i to the score. Let W(n) = w_1 + … + w_n. The
+score is Σ_i w_i·r_i / Σ_i w_i·r_(i), where r_(1) ≥ r_(2) ≥ … are the gains of all judged documents. A document that is
+judged raises the ideal as well as the score. Therefore the best gain at all ranks is not the best case. With the gains
+0 = t_0 < t_1 < … < t_m that occur, both sums are sums over the levels of gain:
 
     score = Σ_l (t_l − t_(l−1))·w(S_l) / Σ_l (t_l − t_(l−1))·W(n_l)
 
-where S_l are the ranks with a gain of at least t_l, w(S_l) the sum of their weights, and n_l the number of documents
-judged with a gain of at least t_l. If j more documents reach level l, n_l grows by j, and w(S_l) grows at most by the
-weights of the first j unjudged ranks. The maximum of the ratio is the λ at which
+where S_l is the set of ranks with a gain of at least t_l, w(S_l) the sum of their weights, and n_l the number of
+documents that are judged with a gain of at least t_l. If j more documents reach level l, n_l grows by j, and w(S_l)
+grows at most by the weights of the first j unjudged ranks. The maximum of the ratio is the λ at which
 
-    Σ_l (t_l − t_(l−1))·max_j [w(S_l with j more) − λ·W(n_l + j)] = 0,
+    Σ_l (t_l − t_(l−1))·max_j [w(S_l with j more) − λ·W(n_l + j)] = 0.
 
-which Dinkelbach's iteration finds: λ becomes the ratio at the maximising j, until it stays. The levels may be maximised
-one by one: [..] is a function of j whose increments fall with the level, because n_l does, and so the maximising j fall
-as well, as those of an assignment must. Between the levels nothing changes, so no gain but 0, those that are judged and
-the best one is ever needed.
+Dinkelbach's iteration finds it: λ is set to the ratio at the maximising j until it no longer changes. The levels can be
+maximised one by one. The increments of [..] in j fall with the level, because n_l falls with it. Therefore the
+maximising j fall with the level as well, as the j of an assignment of gains must. Between two levels nothing changes,
+so only the gains 0, those of judged documents, and the best gain are needed.
 
-The maximum is that of an assignment where no judged document of positive gain can follow the list. Ranks beyond the
-list may hold such documents, which are in the ideal already: they come first there, at every level. This, and what lies
-beyond the ranks that are looked at one by one (counted as if it had the best gain at no cost), can only raise the
-result: it remains a bound. No score is above 1, since w falls.
+The maximum is reached by an assignment if no judged document with a positive gain can be after the list. Ranks after
+the list may hold such documents, which are already part of the ideal; they come first there, at every level. These
+documents, and the ranks after the explicit ones (counted as if they had the best gain at no cost), can only raise the
+result, so it remains an upper bound. No score is above 1, because w falls.
 """
 
 from __future__ import annotations
@@ -41,26 +41,44 @@ from .scoring import highest_raw_score
 from .view_columns import seen_part
 
 _CELLS = 1 << 17  # queries × levels × documents at a time
-_DEEPEST = 4096  # ranks that are looked at one by one
-_TAIL = 1e-9  # share of all weights that may lie beyond them
-_ROUNDS = 100  # of an iteration that takes two to six
+_DEEPEST = 4096  # largest number of explicit ranks
+_TAIL = 1e-9  # share of the sum of weights that may be after the explicit ranks
+_ROUNDS = 100  # largest number of iterations; two to six are usual
 _EFFORTS = {"e", "E", "expected_effort", "credited"}
 
 
 def is_known(metric: Metric) -> bool:
-    """Whether the best case over the ideal is known: C of ranks alone, and an A that sums gains by falling weights."""
+    """Return whether the best case over the ideal is known.
+
+    C must depend on ranks only, and A must be a sum of gains with falling weights.
+    """
     A = metric.A
     if metric.norm != "ideal" or not metric.rank_only or not A.built_in:
         return False
     if not metric.unit_effort and (reads(metric.C) | reads(A)) & _EFFORTS:
         return False
     if A.name in ("erg", "avg"):
-        return metric.end != "stop"  # there the length of the list decides what a rank adds
+        return metric.end != "stop"  # at "stop" the weights depend on the length of the list
     return A.name in ("etg", "smeared") or (A.name == "utility" and A["phi"].part.built_in)
 
 
 def best_scores(metric: Metric, rankings: Rankings) -> Array:
-    """A bound of each score over the ideal, at most 1; the maximum over all judgments where the list is long enough."""
+    """Return an upper bound of each score over the ideal, at most 1.
+
+    It is the maximum over all judgments if the list is long enough.
+
+    Parameters
+    ----------
+    metric : Metric
+        Metric for which :func:`is_known` is true.
+    rankings : Rankings
+        Rankings with all judged documents.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,)
+        Bounds in [0, 1].
+    """
     rankings = seen_part(metric, rankings)
     found = _weights(metric, rankings)
     if found is None:
@@ -83,7 +101,7 @@ def best_scores(metric: Metric, rankings: Rankings) -> Array:
 
 
 def _last_rank(metric: Metric, rankings: Rankings) -> int | None:
-    """The last rank that counts, in a ranking or in an ideal; None where the list has no end."""
+    """Return the last rank that counts, in a ranking or an ideal, or None if the list has no end."""
     ends = [metric.last_that_counts, metric.rank_at("last_rank") or None]
     if metric.end == "stop":
         judged = np.bincount(rankings.pool.query, minlength=1)
@@ -92,10 +110,10 @@ def _last_rank(metric: Metric, rankings: Rankings) -> int | None:
 
 
 def _weights(metric: Metric, rankings: Rankings) -> tuple[Array, float] | None:
-    """What a gain of 1 adds at each of the first ranks, and at all later ones together; None where that is infinite."""
+    """Return the weights of the first ranks and the sum of all later weights, or None if the sum is infinite."""
     C, A = metric.C, metric.A
     last = _last_rank(metric, rankings)
-    # Where all leave at the last item of the list, the weight of a rank is the same however long the list is.
+    # If all users leave at the last item, the weight of a rank does not depend on the length of the list.
     end: str | int = int(power_of_two(np.array(last))) if metric.end == "stop" else metric.end
     if last is not None and last <= _DEEPEST:
         return rank_weights(C, A, end, 1 << (last - 1).bit_length())[:last], 0.0
@@ -111,7 +129,7 @@ def _weights(metric: Metric, rankings: Rankings) -> tuple[Array, float] | None:
 
 
 def _sum_of_weights(C: Spec, A: Spec, end: str | int) -> float | None:
-    """The sum of the weights of all ranks; None where it does not converge."""
+    """Return the sum of the weights of all ranks, or None if it does not converge."""
     metric = plain_metric(C, A, end, max_rel=1)
     try:
         return float(highest_raw_score(metric, Rankings.of_gains([[]]))[0])
@@ -123,9 +141,10 @@ _kept_sum_of_weights = lru_cache(maxsize=256)(_sum_of_weights)
 
 
 def _levels(metric: Metric, pool: Pool) -> tuple[Array, Array]:
-    """The gains that occur in each query, and how many judged documents have at least each, [queries × levels].
+    """Return the gains that occur in each query, and the number of judged documents with at least each gain.
 
-    Ascending, the best gain among them; queries with fewer levels have zeros at the end.
+    Both have the shape [queries × levels]. The gains ascend and include the best gain. Queries with fewer levels have
+    zeros at the end.
     """
     query, grade = pool.positive
     grades, which = np.unique(grade, return_inverse=True)
@@ -150,12 +169,15 @@ def _levels(metric: Metric, pool: Pool) -> tuple[Array, Array]:
 def _choices(
     metric: Metric, rankings: Rankings, queries: Array, level: Array, count: Array, weights: Array
 ) -> tuple[Array, Array]:
-    """What is gained, and what the ideal gains, if j more documents reach a level: [queries × levels × (j + 1)]."""
+    """Return the sums of weights of the ranking and of the ideal if j more documents reach a level.
+
+    Both have the shape [queries × levels × (j + 1)].
+    """
     deep = len(weights)
     n = np.minimum(rankings.n[queries], deep)[:, None]
     room = np.zeros_like(n) if metric.end == "stop" else deep - n
     at, row, _ = rankings.hits_of(queries)
-    if not room.any():  # those below count where documents that were not retrieved may follow the list
+    if not room.any():  # hits after the explicit ranks count only if unretrieved documents may follow the list
         inside = rankings.rank[at] <= deep
         at, row = at[inside], row[inside]
     rank = rankings.rank[at]
@@ -170,7 +192,7 @@ def _choices(
     listed = rank <= deep
     unjudged[row[listed], rank[listed] - 1] = False
     in_list = unjudged.sum(axis=1, keepdims=True)
-    after = np.clip(count - retrieved, 0, room)  # judged documents that were not retrieved, at the first ranks after it
+    after = np.clip(count - retrieved, 0, room)  # judged documents that were not retrieved, right after the list
     sums = np.concatenate([[0.0], np.cumsum(weights)])
     known = known + sums[n + after] - sums[n]
 
@@ -186,7 +208,7 @@ def _choices(
 
 
 def _greatest_ratio(gained: Array, cost: Array, sizes: Array) -> Array:
-    """The maximum over all choices of j of Σ_l sizes·gained / Σ_l sizes·cost, by Dinkelbach's iteration."""
+    """Return the maximum over all j of Σ_l sizes·gained / Σ_l sizes·cost, by Dinkelbach's iteration."""
     ratio = np.zeros(len(sizes))
     for _ in range(_ROUNDS):
         chosen = np.argmax(gained - ratio[:, None, None] * cost, axis=2)[:, :, None]

@@ -1,4 +1,4 @@
-"""Users on their way down a ranking: from C to V, W, L, the tail beyond the list, and the score."""
+"""Users who browse rankings: survival V, leaving L, sums over ranks after the list, and the score, computed from C."""
 
 from __future__ import annotations
 
@@ -17,11 +17,30 @@ from .metric import Array, Metric
 from .tail_sums import Grid, grid
 from .view import UnknownEffort, View, before
 
-_FAR = 1e12  # what has not happened down to this rank never will
+_FAR = 1e12  # rank that is treated as infinity
 
 
 class Walk:
-    """Users on their way down rankings: C, V, L, A and what follows from them, for one view."""
+    """Browsing of the users of a metric through rankings, computed from one view.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    view : View
+        View of the rankings.
+    leaves : ndarray of int, optional
+        Column at which all users of each query leave, at the latest.
+
+    Attributes
+    ----------
+    C : ndarray
+        Probability of going on at each rank.
+    V : ndarray
+        Share of users who see each rank.
+    reach : ndarray, shape (n_queries, 1)
+        V at the first rank after the list.
+    """
 
     def __init__(self, metric: Metric, view: View, leaves: Array | None = None) -> None:
         self.metric, self.view = metric, view
@@ -43,14 +62,14 @@ class Walk:
         if np.ndim(first):
             self.V[:, 1:] *= first
         self.reach = self.V[:, -1:] * C[:, -1:]
-        me = ref(self)  # weakly, so that chunks are freed as they are done
+        me = ref(self)  # weak reference, so that the memory of finished chunks is freed
         view.spend = lambda: me().expected_effort  # type: ignore[union-attr]
 
     def _given(self, spec: Spec, view: View) -> Array:
         return on_ranks(spec, view, len(self.view.r))
 
     def _of_survival(self) -> tuple[Array, Array]:
-        """C and V(1) where V is what the function gives."""
+        """Return C and V(1) for a function that returns V."""
         V = np.broadcast_to(self._given(self.metric.C, self.view), self.view.r.shape)
         after = np.zeros((1, 1))
         if self._open and self.view.unseen == 0 and self.metric.effort_only:
@@ -61,26 +80,28 @@ class Walk:
             except UnknownEffort:
                 if not self.metric.A.fact("constant_without_gain"):
                     raise
-                after = V[:, -1:]  # as far as is known, nobody leaves at the last item; all is as it was beyond it
+                after = V[:, -1:]  # nobody is assumed to leave at the last item; A is constant after it
         later = np.concatenate([V[:, 1:], np.broadcast_to(after, (len(V), 1))], axis=1)
         return _ratio(later, V), V[:, :1]
 
     @cached_property
     def L(self) -> Array:
+        """Share of users who leave at each rank."""
         return self.V * (1 - self.C)
 
     @cached_property
     def A(self) -> Array:
+        """Aggregation at each rank."""
         if not self.metric.A.built_in:
             try_out(self.metric.A)
         return self._given(self.metric.A, self.view)
 
     @cached_property
     def score(self) -> Array:
-        """Σ L(i)·A(i), [queries × 1]."""
+        """Σ L(i)·A(i), of shape [queries × 1]."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             score = (self.L * self.A).sum(axis=-1, keepdims=True)
-            if not np.isfinite(score).all():  # A may be infinite where nobody leaves
+            if not np.isfinite(score).all():  # A may be infinite at ranks where nobody leaves
                 score = np.where(self.L > 0, self.L * self.A, 0.0).sum(axis=-1, keepdims=True)
             score = score + self.score_beyond
         if not np.isfinite(score).all():
@@ -89,13 +110,13 @@ class Walk:
 
     @cached_property
     def expected_items(self) -> Array:
-        """V⁺ = Σ V(i), [queries × 1]."""
+        """V⁺ = Σ V(i), of shape [queries × 1]."""
         gaps = self.view.i - before(self.view.i)
         return (self.V * gaps).sum(axis=-1, keepdims=True) + self.items_beyond
 
     @cached_property
     def expected_effort(self) -> Array:
-        """Σ V(i)·e_i, [queries × 1]; infinite where users never leave."""
+        """Σ V(i)·e_i, of shape [queries × 1]; infinite if users never leave."""
         return (self.V * self.view.steps).sum(axis=-1, keepdims=True) + self.effort_beyond
 
     @cached_property
@@ -112,17 +133,17 @@ class Walk:
         return spent
 
     def _refuse_endless_means(self, items: Array) -> None:
-        """Where all leave in the end but so late that V⁺ is infinite, nothing per item is defined."""
+        """Raise NoFiniteValue if all users leave, but V⁺ is infinite, so that no mean over items is defined."""
         if (np.isinf(items) & ~self._stay).any():
             raise NoFiniteValue(
                 f"{self.metric.C.keyword} has an infinite V⁺, so {self.metric.A.keyword} is not defined: give"
                 " C a k, or end='stop', or a rank as end=."
             )
 
-    # ---- beyond the list
+    # ---- after the list
 
     def goes_on(self, m: Any) -> Array:
-        """C at the m-th ranks after the list."""
+        """Return C at the m-th ranks after the list."""
         if self.metric.C.fact("gives_survival"):
             V, later = (self._given(self.metric.C, self.view.beyond(rank)) for rank in (m, np.asarray(m) + 1))
             return _ratio(later, V)
@@ -144,7 +165,7 @@ class Walk:
 
     @property
     def _settles(self) -> bool:
-        """Whether C is the same at all ranks after the list: gain that lies there moves those who sum it up."""
+        """Whether C is the same at all ranks after the list. Sums of gains vary there if unseen items have a gain."""
         C = self.metric.C
         if self.view.unseen == 0 and self.metric.effort_only:
             return True
@@ -166,7 +187,7 @@ class Walk:
 
     @property
     def _score_of_costly_items(self) -> Array:
-        """What is added by users who leave at a rank."""
+        """Contribution of users who leave after finitely many items."""
         A, reach = self.metric.A, self._reach_costly
         if not A.fact("affine_beyond_list"):
             return np.zeros(reach.shape) if self._all_stay or not reach.any() else self._at_nodes(A)
@@ -174,7 +195,7 @@ class Walk:
         if A.fact("constant_without_gain") and not self.view.background:
             return leaving * self.A[:, -1:]
         first, second = (self._given(A, self.view.beyond([[m]])) for m in (1.0, 2.0))
-        with np.errstate(invalid="ignore"):  # A may be infinite where nobody is left
+        with np.errstate(invalid="ignore"):  # A may be infinite at ranks that nobody sees
             at_once = np.where(leaving > 0, leaving * first, 0.0)
             step = np.where(np.isfinite(first), second - first, 0.0)
         if not step.any():
@@ -184,7 +205,7 @@ class Walk:
         with np.errstate(invalid="ignore"):
             return at_once + np.where(np.isinf(items), 0.0, step * (items - leaving))
 
-    # ---- unseen items that cost nothing: the limit of ever smaller costs
+    # ---- unseen items without effort: the limit of efforts that go to 0
 
     @cached_property
     def _effort(self) -> EffortBeyond:
@@ -192,7 +213,7 @@ class Walk:
 
     @cached_property
     def _free(self) -> Array:
-        """Whether users leave after infinitely many unseen items, which cost nothing, [queries × 1]."""
+        """Whether users leave after infinitely many unseen items without effort, of shape [queries × 1]."""
         nobody = np.zeros((1, 1), bool)
         if not self._open or self.view.unseen != 0 or not self.metric.leaves_with_effort:
             return nobody
@@ -201,7 +222,7 @@ class Walk:
 
     @cached_property
     def _left_for_ever(self) -> Array:
-        """1 for users who never leave however much they spend, else 0, [queries × 1]."""
+        """1 for users who never leave for any effort, otherwise 0, of shape [queries × 1]."""
         return self._effort.left_for_ever(np.arange(len(self.reach)))
 
     @property
@@ -210,7 +231,7 @@ class Walk:
 
     @property
     def _score_of_free_items(self) -> Array:
-        """Σ L·A where users leave after infinitely many items that cost nothing; E may still grow."""
+        """Σ L·A if users leave after infinitely many items without effort, while E may still grow."""
         A, n = self.metric.A, len(self.reach)
         if A.fact("constant_without_gain") and not self.view.background:
             return self.reach * self.A[:, -1:]
@@ -225,14 +246,14 @@ class Walk:
             score = np.where(self._free, self.reach * mean, 0.0)
         if not np.isfinite(score).all():
             raise NoFiniteValue(
-                f"{self.metric.C.keyword} with {self.metric.A.keyword} has no finite value where unseen items cost"
-                " nothing: give unseen= above 0, what an unseen item costs, or end='stop', or a rank as end=."
+                f"{self.metric.C.keyword} with {self.metric.A.keyword} has no finite value if unseen items have no"
+                " effort: give unseen=, the effort of an unseen item, above 0, or end='stop', or a rank as end=."
             )
         return score
 
     @cached_property
     def _stay(self) -> Array:
-        """Who goes on for ever, [queries × 1]: those never leave and contribute nothing."""
+        """Whether users never leave, of shape [queries × 1]; such users contribute nothing."""
         C = self.metric.C
         if C.fact("eventually_leaves"):
             return np.zeros((1, 1), bool)
@@ -255,7 +276,10 @@ class Walk:
         return self._settles and bool(np.all(self._stay | (self.reach == 0)))
 
     def _at_nodes(self, A: Spec | None, vanish_only: bool = False) -> Array:
-        """ΣV, or ΣL·A, over the ranks beyond, from the values at sparse nodes: of each ranking by the first that do."""
+        """Return ΣV, or ΣL·A, over the ranks after the list, from values at sparse nodes.
+
+        Each ranking uses the first grid of nodes that is accurate enough.
+        """
         found, done, far = np.zeros((1, 1)), np.zeros((1, 1), bool), np.zeros((1, 1), bool)
         for start, doublings in ((16, 8), (16, 40), (1024, 34), (16384, 30)):
             sums, smooth, whole = self._sum(grid(start, doublings), A, vanish_only)
@@ -266,7 +290,7 @@ class Walk:
             if (done | far).all():
                 break
         else:
-            jump = "if C jumps there, say where, with @continuation(jump_rank=lambda …: k); else give"
+            jump = "if C jumps there, state the rank with @continuation(jump_rank=lambda …: k); otherwise give"
             raise NoFiniteValue(
                 f"{self.metric.C.keyword} with {self.metric.A.keyword} is not smooth far beyond the list:"
                 f" {'give a greater unseen=,' if self.metric.effort_only else jump} end='stop', or a rank as end=."
@@ -276,12 +300,12 @@ class Walk:
         if A is None and not vanish_only and self.metric.C.fact("vanishes"):
             return np.where(done, found, np.inf)
         raise NoFiniteValue(
-            f"under {self.metric.C.keyword} the share of users who are still there does not go to 0, or too slowly to"
-            " sum: give C a k, or end='stop', or a rank as end=."
+            f"under {self.metric.C.keyword} the share of users who are left does not go to 0, or goes to 0 too slowly"
+            " for a sum: give C a k, or end='stop', or a rank as end=."
         )
 
     def _sum(self, nodes: Grid, A: Spec | None, vanish_only: bool) -> tuple[Array, Array, Array]:
-        """The sum at these nodes; whether it is smooth between them; whether what comes after them does not count."""
+        """Return the sum at these nodes, whether V is smooth between them, and whether the rest is negligible."""
         V, L, left, smooth, stay = self._followed(nodes)
         reach = self._reach_costly
         if A is None:
@@ -293,7 +317,7 @@ class Walk:
                 felt = self._given(A, self.view.beyond(nodes.m))
             felt = np.broadcast_to(felt, (len(felt), nodes.m.shape[1]))
             last = felt[:, -1:]
-            # If A does not grow for ever, all get what it is at last: then 1 − C, lost in rounding, matters less.
+            # If A converges, sum differences to its last value: rounding of 1 − C then matters less.
             base = np.where(np.abs(last) <= 100 * np.abs(felt[:, :1]), last, 0.0)
             values = L * (felt - base)
             whole, rest = nodes.total(values) + base * (reach - left), left * last
@@ -301,13 +325,13 @@ class Walk:
             smooth = smooth & (nodes.doubt(values) <= 10 * allowed)
             known = any(self.metric.C.fact(fact) for fact in ("vanishes", "constant_beyond_list", "items_beyond"))
             if known and nodes.m[0, -1] > _FAR:
-                # All leave in the end, and where A hardly changes any more they leave with what it is.
+                # All users leave in the end; if A hardly changes after the nodes, they leave with its last value.
                 steady = left * np.abs(last - felt[:, -17:-16]) <= allowed
                 whole, rest = whole + np.where(steady & ~stay, rest, 0.0), np.where(steady, 0.0, rest)
         return whole, smooth, stay | (np.abs(rest) <= allowed)
 
     def _followed(self, nodes: Grid) -> tuple[Array, Array, Array, Array, Array]:
-        """V and L at these nodes, V after the last, whether V is smooth between them, and whose C is 1 at all of them.
+        """Return V and L at these nodes, V after the last, whether V is smooth, and whether C is 1 at all nodes.
 
         Users who never leave contribute nothing.
         """

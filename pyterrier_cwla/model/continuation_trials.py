@@ -1,4 +1,4 @@
-"""Trials of what users state about their own continuations."""
+"""Checks of the facts that users state about their continuations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .view import View
 
 
 def _rank(spec: Spec, fact: str) -> float:
-    """The rank that a continuation names, or 0."""
+    """Return the rank that a continuation states as a fact, or 0."""
     rank = given_by(spec, fact) if spec.fact(fact) else None
     if rank is None:
         return 0
@@ -46,7 +46,7 @@ def _rank(spec: Spec, fact: str) -> float:
 
 @lru_cache(maxsize=1024)
 def warn_if_nobody_leaves(spec: Spec) -> None:
-    """Warn of a continuation under which all users go on for ever, whatever there is to gain."""
+    """Warn of a continuation that is 1 at every rank for all gains, so that no user ever leaves."""
     far = np.append(FAR, [[1e12]], axis=1)
     for lists in random_lists():
         for background in (False, True):
@@ -59,18 +59,18 @@ def warn_if_nobody_leaves(spec: Spec) -> None:
             if min(values.min() for values in found) < 1:
                 return
     warn(
-        f"{spec.keyword} is 1 at every rank, whatever there is to gain, so that no user ever leaves and the score is"
-        " 0: give C a k, a last rank, or end='stop', or a rank as end=."
+        f"{spec.keyword} is 1 at every rank, for all gains, so that no user ever leaves and the score is 0: give C a"
+        " k, a last rank, or end='stop', or a rank as end=."
     )
 
 
 def _deep(spec: Spec, lists: Lists, background: bool = False) -> View:
-    """The lists down to where the continuation says that it jumps no more."""
+    """Return the view of the lists, with one more column at the deepest rank that the continuation states."""
     return lists.view(max(_rank(spec, "last_rank"), _rank(spec, "jump_rank")), background)
 
 
 def _goes_on(spec: Spec, view: View, m: Array) -> Array:
-    """C at the m-th ranks after the list; NaN where nobody is there."""
+    """Return C at the m-th ranks after the list; NaN where no user is left."""
     if not spec.fact("gives_survival"):
         return values_of(spec, view.beyond(m))
     V, later = (values_of(spec, view.beyond(ranks)) for ranks in (m, m + 1))
@@ -78,7 +78,7 @@ def _goes_on(spec: Spec, view: View, m: Array) -> Array:
 
 
 def _on_list(spec: Spec, view: View) -> tuple[Array, Array]:
-    """C at the ranks of the list, and V, which has one rank more."""
+    """Return C at the ranks of the list, and V at these ranks and the next one."""
     if not spec.fact("gives_survival"):
         C = values_of(spec, view)
         return C, np.concatenate([np.ones((ROWS, 1)), np.cumprod(C, axis=1)], axis=1)
@@ -87,6 +87,7 @@ def _on_list(spec: Spec, view: View) -> tuple[Array, Array]:
 
 
 def constant_beyond_list(spec: Spec, lists: Lists) -> Difference | None:
+    """Return a difference between values of C after the list, if there is one."""
     for background in (False, True)[: 1 if reads(spec) & SUMS else 2]:
         view = _deep(spec, lists, background)
         C = _goes_on(spec, view, FAR)
@@ -100,6 +101,7 @@ def constant_beyond_list(spec: Spec, lists: Lists) -> Difference | None:
 
 
 def ignores_zero_gain(spec: Spec, lists: Lists) -> Difference | None:
+    """Return an item without gain at which C is not 1, if there is one."""
     view = lists.view()
     C, V = _on_list(spec, view)
     beyond = _goes_on(spec, view, FAR)
@@ -119,7 +121,10 @@ def ignores_zero_gain(spec: Spec, lists: Lists) -> Difference | None:
 
 
 def goes_to_zero(spec: Spec, lists: Lists) -> Difference | None:
-    """Whether V falls for ever: 1 − C may not fall much faster than 1/i, as it does where some users never leave."""
+    """Return a list for which V does not go to 0, if there is one.
+
+    V goes to a positive limit if 1 − C falls much faster than 1/i.
+    """
     view = _deep(spec, lists)
     if spec.fact("gives_survival"):
         m = np.array([[1e3, 1e307]])
@@ -134,13 +139,13 @@ def goes_to_zero(spec: Spec, lists: Lists) -> Difference | None:
     if place := first_place(~gone & (late <= 0.2 * early)):
         C = 1 - np.append(early[place[0]] / 1e3, late[place[0]] / 1e6)
         return place[0], (
-            f"about the rank 10^3 C is {C[0]:.12g}, about 10^6 {C[1]:.12g}, and so some users never leave, however far"
-            " they go"
+            f"about the rank 10^3 C is {C[0]:.12g}, about 10^6 {C[1]:.12g}, and so some users never leave"
         )
     return None
 
 
 def last_rank(spec: Spec, lists: Lists) -> Difference | None:
+    """Return a list for which V is not 0 after the last rank, if there is one."""
     last = _rank(spec, "last_rank")
     if not last:
         return None
@@ -161,8 +166,9 @@ def last_rank(spec: Spec, lists: Lists) -> Difference | None:
 
 
 def jump_rank(spec: Spec, lists: Lists) -> Difference | None:
+    """Return a jump of C after the stated rank, if there is one."""
     jump = _rank(spec, "jump_rank")
-    if not jump or lists.e is not None:  # a rank can be named where every item costs the same
+    if not jump or lists.e is not None:  # a jump has a fixed rank only at equal efforts
         return None
     view = _deep(spec, lists)
     C = _goes_on(spec, view, RUN)
@@ -177,7 +183,10 @@ def jump_rank(spec: Spec, lists: Lists) -> Difference | None:
 
 
 def items_beyond(spec: Spec, lists: Lists) -> Difference | None:
-    """ΣV over the ranks beyond: what the first thousand sum to is a lower bound, and mostly all are known."""
+    """Return a list for which ``items_beyond`` is not ΣV over the ranks after the list, if there is one.
+
+    The sum over the first 1,024 ranks is a lower bound, and for most functions the sum over all ranks is known.
+    """
     view = _deep(spec, lists)
     survival = bool(spec.fact("gives_survival"))
     reach = _on_list(spec, view)[1][:, -1:]
@@ -200,7 +209,7 @@ def items_beyond(spec: Spec, lists: Lists) -> Difference | None:
     known = finished | (smooth & (left * nodes.m[0, -1] <= 1e-9 * whole))
     whole = np.where(finished, explicit, whole)
     wrong = (reach > 1e-9) & ~(claimed >= explicit * (1 - 1e-6))
-    if survival or not spec.fact("not_in_products"):  # else gain that lies at infinity may be counted
+    if survival or not spec.fact("not_in_products"):  # otherwise items_beyond may count gain at infinite rank
         wrong |= (reach > 1e-9) & known & ~(claimed <= whole * (1 + 1e-6))
     if place := first_place(wrong):
         row = place[0]
@@ -212,6 +221,7 @@ def items_beyond(spec: Spec, lists: Lists) -> Difference | None:
 
 
 def gives_survival(spec: Spec, lists: Lists) -> Difference | None:
+    """Return a rank at which V rises, if there is one."""
     view, m = lists.view(), np.append(RUN[:, :64], [[1e3, 1e6]], axis=1)
     V = np.append(values_of(spec, view), values_of(spec, view.beyond(m)), axis=1)
     ranks = np.append(view.i, view.i[:, -1:] + m)

@@ -1,4 +1,4 @@
-"""Does the user go on? One function a continuation: C(i), the probability to go on from rank i to rank i+1."""
+"""Continuation functions: C(i), the probability that a user goes on from rank i to rank i+1."""
 
 from __future__ import annotations
 
@@ -13,30 +13,51 @@ from .view import Values, View, before
 
 continuation = decorator(
     "continuation",
-    """Makes a function of a view (:class:`pyterrier_cwla.model.view.View`) and parameters a continuation.
+    """Register a function of a view as a continuation.
 
-    Facts about the function, all optional, make it faster or exact:
+    Use it as ``@continuation`` or with keyword arguments, ``@continuation(constant_beyond_list=True)``. The function is
+    called with a view (:class:`pyterrier_cwla.model.view.View`) and returns C(i), the probability of going on from rank
+    i to rank i+1, for every query and rank. Its other arguments are parameters of the continuation. The keyword
+    arguments are facts about the function. All are optional; they make scores faster or exact.
 
-    ``constant_beyond_list=True``
-        Beyond the list C is the same at every rank.
-    ``ignores_zero_gain=True``
-        C is 1 at every item without gain.
-    ``vanishes=True``
-        V goes to 0, though slowly.
-    ``eventually_leaves=True``
-        Whatever the ranking, V goes to 0 if every item costs something.
-    ``last_rank=lambda k: k``
-        The rank after which nobody sees an item, given the parameters.
-    ``jump_rank=lambda k: k``
-        A rank at which C jumps without being 0 from there on.
-    ``items_beyond=lambda view, V, …``
-        ΣV(j) over the ranks after the list in closed form, given the view of its last rank, V(n+1) and the parameters.
-    ``gives_survival=True``
-        The function gives V(i), the share of users who see item i, instead of C(i). V(1) may be below 1: the other
-        users leave with nothing.
-    ``not_in_products=True``
-        The function cannot be a factor of ``product``.
+    Parameters
+    ----------
+    version : str or int, optional
+        Version of the function. With a version, results may be cached (``cache_dir=``). Change it whenever the results
+        of the function change.
+    constant_beyond_list : bool, default=False
+        Whether C is the same at every rank after the list.
+    ignores_zero_gain : bool, default=False
+        Whether C is 1 at every item without gain.
+    vanishes : bool, default=False
+        Whether V goes to 0 with the rank, even if only slowly.
+    eventually_leaves : bool, default=False
+        Whether V goes to 0 for every ranking in which all efforts are positive.
+    last_rank : callable, optional
+        Function of the parameters that returns the last rank that any user sees, as in ``last_rank=lambda k: k``.
+    jump_rank : callable, optional
+        Function of the parameters that returns a rank at which C jumps, if C is not 0 at all later ranks.
+    items_beyond : callable, optional
+        Function of the view, V(n+1) and the parameters that returns ΣV(j) over the ranks after the list, where n is
+        the last rank.
+    gives_survival : bool, default=False
+        Whether the function returns V(i), the share of users who see item i, instead of C(i). V(1) may be below 1: the
+        other users leave with nothing.
+    not_in_products : bool, default=False
+        Whether the function cannot be a factor of ``product``.
 
+    Returns
+    -------
+    Part
+        The continuation. A call with parameters returns the continuation with these parameters, for ``C=`` of measures.
+
+    Raises
+    ------
+    BadParameter
+        If a built-in continuation has the same name, or if a fact is unknown or of the wrong type.
+
+    Examples
+    --------
     >>> from pyterrier_cwla import continuation, score
     >>> @continuation
     ... def bored(view, after: float):
@@ -52,12 +73,21 @@ Total = Annotated[str, OneOf("judged", "ranking")]
 
 @continuation(constant_beyond_list=True, last_rank=lambda k: k)
 def prec(view: View, k: Rank) -> Values:
-    """Reads exactly k items.
+    """Read exactly k items.
 
     C(i) = 1 for i < k, else 0. Static. V⁺ = k.
 
-    Source: Moffat et al. (2022), Eq. 7.
+    Parameters
+    ----------
+    k : int of at least 1
+        Last rank.
 
+    References
+    ----------
+    Moffat et al. (2022), Eq. 7.
+
+    Examples
+    --------
     >>> score([1, 0, 1], C="prec(4)", A="erg")
     0.5
     """
@@ -66,12 +96,21 @@ def prec(view: View, k: Rank) -> Values:
 
 @continuation(constant_beyond_list=True, eventually_leaves=True)
 def rbp(view: View, phi: BelowOne) -> Values:
-    """Goes on with the same probability after every item.
+    """Continue with the same probability after every item.
 
     C(i) = φ. Static. V⁺ = 1/(1−φ).
 
-    Source: Moffat and Zobel (2008); Moffat et al. (2022), Eq. 8.
+    Parameters
+    ----------
+    phi : float in [0, 1)
+        Persistence: the probability of going on to the next item.
 
+    References
+    ----------
+    Moffat and Zobel (2008); Moffat et al. (2022), Eq. 8.
+
+    Examples
+    --------
     >>> score([1, 0, 1], C="rbp(0.5)", A="erg")
     0.625
     """
@@ -80,12 +119,21 @@ def rbp(view: View, phi: BelowOne) -> Values:
 
 @continuation(vanishes=True, last_rank=lambda k: k)
 def dcg(view: View, k: Rank | None = None) -> Values:
-    """Goes on ever more readily, so that rank i is seen by 1/log2(i+1) of the users.
+    """Continue with a probability that rises with the rank, so that a share of 1/log2(i+1) of the users sees rank i.
 
     C(i) = log2(i+1)/log2(i+2) for i < k, else 0. Static. V⁺ = Σ_{i≤k} 1/log2(i+1), infinite without k.
 
-    Source: Järvelin and Kekäläinen (2002); Moffat et al. (2022), Eq. 9.
+    Parameters
+    ----------
+    k : int of at least 1, optional
+        Last rank; by default there is none.
 
+    References
+    ----------
+    Järvelin and Kekäläinen (2002); Moffat et al. (2022), Eq. 9.
+
+    Examples
+    --------
     >>> score([1, 0, 1], C="dcg", A="etg")
     1.5
     """
@@ -106,13 +154,24 @@ def _reciprocal(i: Array) -> Array:
 
 @continuation(constant_beyond_list=True, ignores_zero_gain=True, items_beyond=_ap1_beyond, not_in_products=True)
 def ap1(view: View, R: Total = "judged", rel: Grade | None = None) -> Values:
-    """Knows what is still to come, and goes on in proportion to it.
+    """Continue with the share of the remaining gain that is after rank i, where each gain is divided by its rank.
 
-    C(i) = Σ_{j>i} r_j/j / Σ_{j≥i} r_j/j. V⁺ = R / Σ r_j/j. R="judged": gain that was not retrieved lies at infinity;
-    R="ranking": only the ranking's gain exists. With no gain to find nobody stops.
+    C(i) = Σ_{j>i} r_j/j / Σ_{j≥i} r_j/j. V⁺ = R / Σ r_j/j. R="judged": gain that was not retrieved is at infinite rank;
+    R="ranking": only gain in the ranking counts. Without any gain nobody stops.
 
-    Source: Moffat et al. (2022), Eq. 10.
+    Parameters
+    ----------
+    R : {"judged", "ranking"}, default="judged"
+        Gain that counts: the gain of all judged documents, or of the ranking alone.
+    rel : int of at least 1, optional
+        Lowest relevant grade, if gains are replaced by binary relevance.
 
+    References
+    ----------
+    Moffat et al. (2022), Eq. 10.
+
+    Examples
+    --------
     >>> score([1, 0, 1], C="ap1", A="erg")
     0.8333333333333333
     """
@@ -126,13 +185,24 @@ def ap1(view: View, R: Total = "judged", rel: Grade | None = None) -> Values:
 
 @continuation(constant_beyond_list=True, ignores_zero_gain=True)
 def ap2(view: View, R: Total = "judged", rel: Grade | None = None) -> Values:
-    """Has chosen one unit of all the gain there is, and leaves where it is found.
+    """Choose one unit of the total gain at random, and leave at its item.
 
-    C(i) = (R − G(i)) / (R − G(i−1)), R the total gain. R="judged": whoever chose what was not retrieved never leaves;
-    R="ranking": only the ranking's gain exists. With no gain to find nobody stops.
+    C(i) = (R − G(i)) / (R − G(i−1)), R the total gain. R="judged": users who choose gain that was not retrieved never
+    leave; R="ranking": only gain in the ranking counts. Without any gain nobody stops.
 
-    Source: Moffat et al. (2022), Eq. 22.
+    Parameters
+    ----------
+    R : {"judged", "ranking"}, default="judged"
+        Gain that counts: the gain of all judged documents, or of the ranking alone.
+    rel : int of at least 1, optional
+        Lowest relevant grade, if gains are replaced by binary relevance.
 
+    References
+    ----------
+    Moffat et al. (2022), Eq. 22.
+
+    Examples
+    --------
     >>> score([1, 0, 1], C="ap2", A="avg")
     0.8333333333333333
     """
@@ -145,12 +215,21 @@ def ap2(view: View, R: Total = "judged", rel: Grade | None = None) -> Values:
 
 @continuation(constant_beyond_list=True, ignores_zero_gain=True)
 def rr(view: View, rel: Grade | None = None) -> Values:
-    """Leaves when satisfied; the gain is the probability of that.
+    """Leave when satisfied, with the gain as probability.
 
     C(i) = 1 − r_i. Adaptive. V⁺ is infinite where no r_i is 1.
 
-    Source: Moffat et al. (2022), Eq. 12; Chapelle et al. (2009), Eq. 5.
+    Parameters
+    ----------
+    rel : int of at least 1, optional
+        Lowest relevant grade, if gains are replaced by binary relevance.
 
+    References
+    ----------
+    Moffat et al. (2022), Eq. 12; Chapelle et al. (2009), Eq. 5.
+
+    Examples
+    --------
     >>> score([0, 0.5, 1], C="rr", A="err")
     0.41666666666666663
     """
@@ -159,12 +238,23 @@ def rr(view: View, rel: Grade | None = None) -> Values:
 
 @continuation(constant_beyond_list=True)
 def cascade(view: View, gamma: Probability, rel: Grade | None = None) -> Values:
-    """Leaves when satisfied, and otherwise gives up with probability 1 − γ.
+    """Leave when satisfied, and otherwise give up with probability 1 − γ.
 
     C(i) = γ(1 − r_i). Adaptive.
 
-    Source: Chapelle et al. (2009), section 7.2.
+    Parameters
+    ----------
+    gamma : float in [0, 1]
+        Probability that an unsatisfied user goes on.
+    rel : int of at least 1, optional
+        Lowest relevant grade, if gains are replaced by binary relevance.
 
+    References
+    ----------
+    Chapelle et al. (2009), section 7.2.
+
+    Examples
+    --------
     >>> score([0, 1], C="cascade(0.5)", A="etg")
     0.5
     """
@@ -172,7 +262,7 @@ def cascade(view: View, gamma: Probability, rel: Grade | None = None) -> Values:
 
 
 def _inverse_square_beyond(y: Array, V: Array) -> Array:
-    """ΣV where C at the m-th rank from here is ((y+m−1)/(y+m))²: V·y²·ψ′(y), ψ′ the trigamma function."""
+    """Return ΣV for C = ((y+m−1)/(y+m))² at the m-th rank after the list: V·y²·ψ′(y), ψ′ the trigamma function."""
     from scipy.special import polygamma
 
     return V * y**2 * polygamma(1, y)
@@ -180,12 +270,23 @@ def _inverse_square_beyond(y: Array, V: Array) -> Array:
 
 @continuation(items_beyond=lambda view, V, T, rel: _inverse_square_beyond(_inst_y(view, T, rel)[..., -1:], V))
 def inst(view: View, T: Wanted, rel: Grade | None = None) -> Values:
-    """Wants gain T, and goes on the more readily the more of it is still missing.
+    """Continue with a probability that rises with the rank and with the part of gain T that is still missing.
 
     C(i) = ((i + T + T_i − 1) / (i + T + T_i))², T_i = T − G(i). Adaptive.
 
-    Source: Moffat et al. (2017); Moffat et al. (2022), Eq. 13.
+    Parameters
+    ----------
+    T : float of at least 0.5
+        Gain that the user wants.
+    rel : int of at least 1, optional
+        Lowest relevant grade, if gains are replaced by binary relevance.
 
+    References
+    ----------
+    Moffat et al. (2017); Moffat et al. (2022), Eq. 13.
+
+    Examples
+    --------
     >>> round(score([1, 0, 1], C="inst(1)", A="erg"), 4)
     0.7231
     """
@@ -199,12 +300,21 @@ def _inst_y(view: View, T: float, rel: int | None) -> Array:
 
 @continuation(items_beyond=lambda view, V, T: _inverse_square_beyond(view.i[..., -1:] + 2 * T, V))
 def insq(view: View, T: Wanted) -> Values:
-    """Wants T relevant documents, and goes on the more readily the further it has come.
+    """Continue with a probability that rises with the rank and with T, the number of relevant documents wanted.
 
     C(i) = ((i + 2T − 1) / (i + 2T))². Static.
 
-    Source: Moffat, Scholer and Thomas (2012).
+    Parameters
+    ----------
+    T : float of at least 0.5
+        Number of relevant documents that the user wants.
 
+    References
+    ----------
+    Moffat, Scholer and Thomas (2012).
+
+    Examples
+    --------
     >>> round(score([1, 0, 1], C="insq(1)", A="erg"), 4)
     0.4845
     """
@@ -214,29 +324,50 @@ def insq(view: View, T: Wanted) -> Values:
 
 @continuation(constant_beyond_list=True, eventually_leaves=True)
 def decay(view: View, half_life: Positive = 224) -> Values:
-    """Half of the users are gone after half_life, counted in effort (seconds where effort is time).
+    """Continue with a probability that halves with every half_life of effort.
 
     C(i) = 2^(−e_i/h), so that V(i) = 2^(−E(i−1)/h).
 
-    Source: Smucker and Clarke (2012), Eq. 7.
+    Parameters
+    ----------
+    half_life : float above 0, default=224
+        h, the effort after which half of the users have left, in the unit of the effort (for example seconds).
 
+    References
+    ----------
+    Smucker and Clarke (2012), Eq. 7.
+
+    Examples
+    --------
     >>> score([0, 1], C="decay(1)", A="etg")
     0.5
     """
     C = np.exp2(-view.e / half_life)
     if np.any((C == 1) & (view.e > 0)):
-        raise NoFiniteValue(f"half_life={half_life}, and small efforts: nobody leaves, as far as floats can say.")
+        raise NoFiniteValue(
+            f"half_life={half_life} is too large for these efforts: 2^(−effort/half_life) rounds to 1, so that nobody"
+            " leaves."
+        )
     return C
 
 
 @continuation(constant_beyond_list=True, last_rank=lambda k: k)
 def carterette1(view: View, k: Rank) -> Values:
-    """Goes on ever more readily, so that rank i is seen by 1/i of the users, down to rank k.
+    """Continue with a probability that rises with the rank, so that a share of 1/i of the users sees rank i, up to k.
 
     C(i) = i/(i+1) for i < k, else 0. Static. V⁺ = Σ_{i≤k} 1/i.
 
-    Source: Carterette (2011); Moffat et al. (2022), section 3.
+    Parameters
+    ----------
+    k : int of at least 1
+        Last rank.
 
+    References
+    ----------
+    Carterette (2011); Moffat et al. (2022), section 3.
+
+    Examples
+    --------
     >>> score([0, 1], C="carterette1(2)", A="etg")
     0.5
     """
@@ -245,12 +376,23 @@ def carterette1(view: View, k: Rank) -> Values:
 
 @continuation(constant_beyond_list=True, last_rank=lambda k, rel: k)
 def carterette2(view: View, k: Rank, rel: Grade | None = None) -> Values:
-    """Goes on after every item without gain, and after the others the more readily the more was found.
+    """Continue after every item without gain, and after others with a probability that rises with the gain found.
 
     C(i) = 1 where r_i = 0, else G(i)/(G(i)+1); 0 from rank k on. Adaptive.
 
-    Source: Carterette (2011); Moffat et al. (2022), section 3.
+    Parameters
+    ----------
+    k : int of at least 1
+        Last rank.
+    rel : int of at least 1, optional
+        Lowest relevant grade, if gains are replaced by binary relevance.
 
+    References
+    ----------
+    Carterette (2011); Moffat et al. (2022), section 3.
+
+    Examples
+    --------
     >>> score([1, 1], C="carterette2(2)", A="etg")
     1.5
     """
@@ -260,12 +402,23 @@ def carterette2(view: View, k: Rank, rel: Grade | None = None) -> Values:
 
 @continuation(constant_beyond_list=True, ignores_zero_gain=True)
 def carterette3(view: View, theta: Probability, rel: Grade | None = None) -> Values:
-    """Leaves with the same probability at every item that gains something, and at no other.
+    """Leave with the same probability at every item with gain, and at no other item.
 
     C(i) = 1 − θ where r_i > 0, else 1. Adaptive. (The paper prints 0 instead of 1.)
 
-    Source: Carterette (2011), Model 3; Moffat et al. (2022), section 3.
+    Parameters
+    ----------
+    theta : float in [0, 1]
+        Probability of leaving at an item with gain.
+    rel : int of at least 1, optional
+        Lowest relevant grade, if gains are replaced by binary relevance.
 
+    References
+    ----------
+    Carterette (2011), Model 3; Moffat et al. (2022), section 3.
+
+    Examples
+    --------
     >>> score([0, 1, 1], C="carterette3(0.5)", A="err")
     0.3333333333333333
     """
@@ -276,12 +429,12 @@ def _product_of_facts(name: str, first: Spec, second: Spec) -> Any:
     one, other = first.fact(name), second.fact(name)
     if name in ("constant_beyond_list", "ignores_zero_gain"):
         return one and other
-    if name in ("vanishes", "eventually_leaves"):  # nobody is there whom either has lost
+    if name in ("vanishes", "eventually_leaves"):  # users who leave under either factor leave under the product
         return one or other
     if name in ("last_rank", "jump_rank") and (one or other):
         ranks = [rank for rank in (fact() for fact in (one, other) if fact) if rank]
         return lambda: (min(ranks) if name == "last_rank" else max(ranks)) if ranks else None
-    if name == "items_beyond":  # of gains alone, as one is that lets pass what gains nothing: the other decides
+    if name == "items_beyond":  # a factor that is 1 at items without gain does not count after the list
         return other if first.fact("ignores_zero_gain") else one if second.fact("ignores_zero_gain") else None
     return None
 
@@ -290,26 +443,35 @@ def _product_of_facts(name: str, first: Spec, second: Spec) -> Any:
 def product(
     view: View, first: Annotated[Spec, Named("continuation")], second: Annotated[Spec, Named("continuation")]
 ) -> Values:
-    """Goes on where two reasons to leave both fail.
+    """Continue if two independent decisions are both to continue.
 
-    C(i) = C₁(i)·C₂(i). ap1, whose missing gain lies at infinity, and patience, which gives V, cannot be factors.
+    C(i) = C₁(i)·C₂(i). ap1 (its missing gain is at infinite rank) and patience (it defines V) cannot be factors.
 
-    Source: Azzopardi, Mackenzie and Moffat (2021).
+    Parameters
+    ----------
+    first, second : Spec or str
+        Continuations C₁ and C₂.
 
+    References
+    ----------
+    Azzopardi, Mackenzie and Moffat (2021).
+
+    Examples
+    --------
     >>> round(score([0.5, 1], C="product(rr, rbp(0.8))", A="erg"), 4)
     0.6429
     """
     for factor in (first, second):
         if factor.fact("not_in_products") or factor.fact("gives_survival"):
             raise BadParameter(
-                f"C='product({first},{second})': {factor.name} says more than who goes on, and so cannot be a factor of"
-                f" a product; use C='{factor}' alone."
+                f"C='product({first},{second})': {factor.name} defines more than the probability C, and so cannot be a"
+                f" factor of a product; use C='{factor}' alone."
             )
     return first(view) * second(view)
 
 
 def _bpm_beyond(view: View, V: Array, T: float, K: float, h_b: float, h_c: float, m: float) -> Array:
-    """How many items are seen until the limits, which fall with every one, are met: the first rank at which C is 0."""
+    """Return the number of items seen after the list: up to the first rank with C = 0."""
     n, G, E, e = (np.asarray(values, float) for values in (view.i, view.G, view.E, view.beyond([[1.0]]).e))
     n, G, E = n[..., -1:], G[..., -1:], E[..., -1:]
     moved = G - m * (n - 1)
@@ -317,7 +479,7 @@ def _bpm_beyond(view: View, V: Array, T: float, K: float, h_b: float, h_c: float
         by_gain = np.where(h_b * m > 0, (T + h_b * moved - G) / (h_b * m), np.where(T + h_b * moved > G, np.inf, 1))
         by_effort = np.where(e + h_c * m > 0, (K + h_c * moved - E) / (e + h_c * m), np.inf)
         items = np.maximum(np.ceil(np.minimum(by_gain, by_effort)), 1)
-    fewer = np.where(np.isfinite(items), np.maximum(items - 1, 1), 1)  # a quotient may be rounded over a whole number
+    fewer = np.where(np.isfinite(items), np.maximum(items - 1, 1), 1)  # rounding may raise a quotient above an integer
     items = np.where(bpm.function(view.beyond(fewer), T, K, h_b, h_c, m) == 0, fewer, items)
     return np.where(V > 0, V * np.where(V > 0, items, 0), 0)
 
@@ -326,18 +488,34 @@ def _bpm_beyond(view: View, V: Array, T: float, K: float, h_b: float, h_c: float
 def bpm(
     view: View, T: Positive, K: Positive, h_b: NotNegative = 0, h_c: NotNegative = 0, m: NotNegative = 0.5
 ) -> Values:
-    """Goes on while it wants more gain and has effort left; both limits may move with what was found.
+    """Continue while the gain is below one limit and the effort below another; both may change with the gain found.
 
     C(i) = 1 while G(i) < T_i and E(i) < K_i, else 0; T_i = T + h_b·Σ_{j<i}(r_j − m), K_i = K + h_c·Σ_{j<i}(r_j − m).
     Static where h_b and h_c are 0, dynamic otherwise. Adaptive.
 
-    Source: Zhang et al. (2017).
+    Parameters
+    ----------
+    T : float above 0
+        Limit of the gain.
+    K : float above 0
+        Limit of the effort, in the unit of the effort.
+    h_b, h_c : float of at least 0, default=0
+        Changes of the limits of gain and effort per unit of gain above `m`.
+    m : float of at least 0, default=0.5
+        Gain of an item that changes no limit.
 
+    References
+    ----------
+    Zhang et al. (2017).
+
+    Examples
+    --------
     >>> score([0, 1, 1], C="bpm(1, 10)", A="erg")
     0.5
     """
     moved = view.G_before - m * (view.i - 1)
-    size = view.G_before + m * (view.i - 1)  # T=2 is six gains of 1/3, and K=6.3 21 efforts of 0.3, however summed
+    # The tolerance makes six gains of 1/3 equal T=2, and 21 efforts of 0.3 equal K=6.3, despite rounding.
+    size = view.G_before + m * (view.i - 1)
     wanted = T + h_b * moved - view.G - 1e-12 * (T + h_b * size)
     left = K + h_c * moved - view.E - 1e-12 * (K + h_c * size)
     return ((wanted > 0) & (left > 0)).astype(float)
@@ -345,12 +523,26 @@ def bpm(
 
 @continuation(constant_beyond_list=True)
 def ift_goal(view: View, T: Positive, b1: Positive = 0.9, R1: NotNegative = 10) -> Values:
-    """Forages for gain T, and leaves the more readily the nearer it is.
+    """Continue with a probability that falls as the gain approaches the goal T.
 
-    C(i) = 1 − 1/(1 + b₁·exp((T − G(i))·R₁)). Adaptive. (1 in floats, so that nobody leaves, where T − G(i) > 37/R₁.)
+    C(i) = 1 − 1/(1 + b₁·exp((T − G(i))·R₁)). Adaptive. (C is exactly 1 in floating-point numbers, so that nobody
+    leaves, where T − G(i) > 37/R₁.)
 
-    Source: Azzopardi, Thomas and Craswell (2018).
+    Parameters
+    ----------
+    T : float above 0
+        Gain that the user wants.
+    b1 : float above 0, default=0.9
+        b₁ of the logistic function.
+    R1 : float of at least 0, default=10
+        R₁, the steepness of the logistic function.
 
+    References
+    ----------
+    Azzopardi, Thomas and Craswell (2018).
+
+    Examples
+    --------
     >>> round(score([1, 0, 1], C="ift_goal(1, 0.9, 1)", A="erg"), 4)
     0.6908
     """
@@ -359,12 +551,25 @@ def ift_goal(view: View, T: Positive, b1: Positive = 0.9, R1: NotNegative = 10) 
 
 @continuation
 def ift_rate(view: View, A: NotNegative, b2: Positive = 0.9, R2: NotNegative = 10) -> Values:
-    """Forages as long as gain comes fast enough, at a rate of A for each unit of effort.
+    """Continue with a probability that rises with the gain per effort, relative to an expected rate A.
 
     C(i) = 1/(1 + b₂·exp((A − G(i)/E(i))·R₂)). Adaptive.
 
-    Source: Azzopardi, Thomas and Craswell (2018).
+    Parameters
+    ----------
+    A : float of at least 0
+        Expected gain per unit of effort.
+    b2 : float above 0, default=0.9
+        b₂ of the logistic function.
+    R2 : float of at least 0, default=10
+        R₂, the steepness of the logistic function.
 
+    References
+    ----------
+    Azzopardi, Thomas and Craswell (2018).
+
+    Examples
+    --------
     >>> round(score([1, 0, 1], C="ift_rate(0.2, 0.9, 1)", A="erg"), 4)
     0.5124
     """
@@ -379,7 +584,7 @@ def _logistic(x: Array) -> Array:
 
 
 def _patience_beyond(view: View, V: Array, T: float) -> Array:
-    """Σ_m max(0, V − (m−1)·e/T) over the items after the list."""
+    """Return Σ_m max(0, V − (m−1)·e/T) over the items after the list."""
     step = np.asarray(view.beyond([[1.0]]).e, float) / T
     with np.errstate(divide="ignore", invalid="ignore"):
         m = np.where(step > 0, np.ceil(V / step), np.where(V > 0, np.inf, 0.0))
@@ -388,12 +593,21 @@ def _patience_beyond(view: View, V: Array, T: float) -> Array:
 
 @continuation(gives_survival=True, items_beyond=_patience_beyond, eventually_leaves=True, not_in_products=True)
 def patience(view: View, T: Positive) -> Values:
-    """Has patience for anything up to T, all as likely, and gains from an item only if it lasts to the item's end.
+    """Stop when the effort exceeds a patience that is uniform in [0, T]; only items read to their end have gain.
 
-    V(i) = max(0, 1 − E(i)/T). Static. Whoever has none for the first item leaves with nothing.
+    V(i) = max(0, 1 − E(i)/T). Static. Users without patience for the first item leave with nothing.
 
-    Source: Sakai and Dou (2013); Jiang and Allan (2016), section 5.1.
+    Parameters
+    ----------
+    T : float above 0
+        Highest patience, in the unit of the effort.
 
+    References
+    ----------
+    Sakai and Dou (2013); Jiang and Allan (2016), section 5.1.
+
+    Examples
+    --------
     >>> score([1, 0, 1], C="patience(4)", A="etg")
     1.0
     """
@@ -402,12 +616,21 @@ def patience(view: View, T: Positive) -> Values:
 
 @continuation(constant_beyond_list=True, last_rank=lambda values: len(values) + (not values or values[-1] > 0))
 def fixed(view: View, *values: Probability) -> Values:
-    """Goes on with the probabilities given, one a rank; whoever goes on after the last sees one more item.
+    """Continue with given probabilities, one per rank; users who go on after the last one see one more item.
 
     C(i) = values[i−1], and 0 after the last. Static.
 
-    Source: Moffat et al. (2022), Table 1.
+    Parameters
+    ----------
+    *values : float in [0, 1]
+        C at ranks 1, 2, ….
 
+    References
+    ----------
+    Moffat et al. (2022), Table 1.
+
+    Examples
+    --------
     >>> round(score([0.7, 0.4, 0.0, 1.0, 0.5, 0.3], C="fixed(0.8, 1, 1, 0.7, 0.4, 0)", A="erg"), 3)
     0.518
     """

@@ -1,4 +1,4 @@
-"""What it costs to examine a document: one function an effort, reading the grade and the words of each document."""
+"""Effort functions: the cost of examining a document, computed from its grade and its length in words."""
 
 from __future__ import annotations
 
@@ -12,11 +12,33 @@ from .view import Documents, UnknownEffort, Values
 
 effort = decorator(
     "effort",
-    """Makes a function of documents (``documents.grade``, ``documents.words``) an effort.
+    """Register a function of documents as an effort.
 
-    An effort is not negative. One that never reads ``words`` needs no lengths, and tells by itself what an unseen
-    document costs: what one of grade 0 does.
+    Use it as ``@effort`` or with keyword arguments, ``@effort(version=1)``. The function is called with
+    ``documents``, which has the arrays ``documents.grade`` (0 for unjudged documents) and ``documents.words``. It
+    returns the effort of each document, at least 0. Its other arguments are parameters of the effort. If the function
+    does not read ``words``, document lengths are not needed, and unseen documents have the effort of grade 0.
 
+    Parameters
+    ----------
+    version : str or int, optional
+        Version of the function. With a version, results may be cached (``cache_dir=``). Change it whenever the results
+        of the function change.
+    unit_effort : bool, default=False
+        Whether every document has effort 1.
+
+    Returns
+    -------
+    Part
+        The effort. A call with parameters returns the effort with these parameters, for ``effort=`` of measures.
+
+    Raises
+    ------
+    BadParameter
+        If a built-in effort has the same name, or if a fact is unknown or of the wrong type.
+
+    Examples
+    --------
     >>> from pyterrier_cwla import effort, score
     >>> @effort
     ... def twice_if_relevant(documents):
@@ -29,11 +51,13 @@ effort = decorator(
 
 @effort(unit_effort=True)
 def unit(documents: Documents) -> Values:
-    """One for every document: effort counts documents.
+    """Return effort 1 for every document.
 
     e = 1. Unit: documents.
 
-    Source: Moffat et al. (2022), section 2.
+    References
+    ----------
+    Moffat et al. (2022), section 2.
     """
     return 1.0
 
@@ -48,14 +72,31 @@ def time(
     p_click_nonrelevant: Probability = 0.39,
     rel: Grade = 1,
 ) -> Values:
-    """Reads the summary, and the document if its summary is clicked.
+    """Return the expected time to read the summary and, after a click, the document.
 
     e = T_S + P(C=1|g)·(a·words + b). Unit: seconds.
 
-    Source: Smucker and Clarke (2012), Eq. 4 and Table 1.
+    Parameters
+    ----------
+    summary_seconds : float of at least 0, default=4.4
+        T_S, the time to read a summary, in seconds.
+    seconds_per_word : float of at least 0, default=0.018
+        a, the time to read one word, in seconds. With 0, document lengths are not needed.
+    seconds_per_document : float of at least 0, default=7.8
+        b, the time per document in addition to the time for its words, in seconds.
+    p_click_relevant : float in [0, 1], default=0.64
+        P(C=1|R=1), the probability of a click on the summary of a relevant document.
+    p_click_nonrelevant : float in [0, 1], default=0.39
+        P(C=1|R=0), the probability of a click on the summary of a nonrelevant document.
+    rel : int of at least 1, default=1
+        Lowest relevant grade.
+
+    References
+    ----------
+    Smucker and Clarke (2012), Eq. 4 and Table 1.
     """
     click = np.where(documents.grade >= rel, p_click_relevant, p_click_nonrelevant)
-    reading = seconds_per_word * documents.words if seconds_per_word else 0.0  # no word takes time: no lengths needed
+    reading = seconds_per_word * documents.words if seconds_per_word else 0.0  # without it, lengths are not needed
     return summary_seconds + click * (reading + seconds_per_document)
 
 
@@ -69,12 +110,25 @@ def grade_time(
     p_click: Probabilities = P_CLICK,
     seconds: Annotated[dict, Grades("seconds")] = _SECONDS,
 ) -> Values:
-    """Reads the summary, and if it is clicked the document, for as long as documents of its grade are read.
+    """Return the expected time to read the summary and, after a click, a document of the grade.
 
     e = T_S + P(C=1|g)·seconds[g]. Unit: seconds.
 
-    Source: Jiang and Allan (2016), Eq. 6 and Table 2.
+    Parameters
+    ----------
+    summary_seconds : float of at least 0, default=4.4
+        T_S, the time to read a summary, in seconds.
+    p_click : dict of float in [0, 1], default={0: 0.26, 1: 0.5, 2: 0.55}
+        P(C=1|g), the probability of a click for each grade.
+    seconds : dict of float, default={0: 20.6, 1: 37.1, 2: 60.3}
+        Time to read a clicked document of each grade, in seconds.
 
+    References
+    ----------
+    Jiang and Allan (2016), Eq. 6 and Table 2.
+
+    Examples
+    --------
     >>> score([1], C="prec(1)", A="effort", effort="grade_time", end="stop")
     22.950000000000003
     """
@@ -85,12 +139,21 @@ def grade_time(
 
 @effort
 def by_grade(documents: Documents, efforts: Annotated[dict, Grades("efforts")]) -> Values:
-    """As given for each grade; grade 0 stands for all that is not relevant or not judged.
+    """Return the effort of each grade from a table; grade 0 includes unjudged documents.
 
     e = efforts[g]. Unit: as given.
 
-    Source: Jiang and Allan (2016), section 3.1.
+    Parameters
+    ----------
+    efforts : dict of float
+        Effort of each grade, at least 0.
 
+    References
+    ----------
+    Jiang and Allan (2016), section 3.1.
+
+    Examples
+    --------
     >>> score([1, 0], C="prec(2)", A="erg", effort="by_grade({0: 0.25, 1: 1})", end="stop")
     0.8
     """
@@ -99,12 +162,23 @@ def by_grade(documents: Documents, efforts: Annotated[dict, Grades("efforts")]) 
 
 @effort
 def ratio(documents: Documents, times: Positive, rel: Grade = 1) -> Values:
-    """A relevant document costs one, and so many times what another does.
+    """Return effort 1 for relevant documents and a constant fraction of it for all others.
 
     e = 1 where g ≥ rel, else 1/times. Unit: relevant documents.
 
-    Source: Jiang and Allan (2016), section 3.1.
+    Parameters
+    ----------
+    times : float above 0
+        Effort of a relevant document, divided by the effort of another document.
+    rel : int of at least 1, default=1
+        Lowest relevant grade.
 
+    References
+    ----------
+    Jiang and Allan (2016), section 3.1.
+
+    Examples
+    --------
     >>> score([0, 0, 1, 1, 0], C="prec(5)", A="erg", effort="ratio(4)", end="stop")
     0.7272727272727273
     """
@@ -120,11 +194,24 @@ def reading(
     p_click_nonrelevant: Probability = 1,
     rel: Grade = 1,
 ) -> Values:
-    """Reads the summary, and of the document, if its summary is clicked, a share of the text.
+    """Return the words of the summary and, after a click, of a share of the document.
 
     e = summary_words + P(C=1|g)·share·words. Unit: words.
 
-    Source: Sakai and Dou (2013).
+    Parameters
+    ----------
+    summary_words : float of at least 0, default=0
+        Number of words in a summary.
+    share : float in [0, 1], default=1
+        Share of a clicked document that is read.
+    p_click_relevant, p_click_nonrelevant : float in [0, 1], default=1
+        P(C=1|R=1) and P(C=1|R=0), the probabilities of a click on the summary.
+    rel : int of at least 1, default=1
+        Lowest relevant grade.
+
+    References
+    ----------
+    Sakai and Dou (2013).
     """
     click = np.where(documents.grade >= rel, p_click_relevant, p_click_nonrelevant)
     return summary_words + click * share * documents.words
@@ -132,8 +219,10 @@ def reading(
 
 @effort
 def given(documents: Documents) -> Values:
-    """As given with each item, for rankings that are arrays.
+    """Use the efforts that are given with the items of rankings in arrays.
 
+    Examples
+    --------
     >>> score([1, 1], efforts=[1, 3], C="prec(2)", A="avg", end="stop")
     0.5
     """

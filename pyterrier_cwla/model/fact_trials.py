@@ -1,4 +1,4 @@
-"""Trials of the facts that users state about their own functions, on short random lists, before their first use."""
+"""Checks of the facts that users state about their functions, on short random lists, before the first use."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from .view import Documents
 
 
 def check_facts(spec: Spec) -> None:
-    """Try what users state about their own functions, here and in the parameters: once for each function and value.
+    """Check the facts that users state about a function and the functions among its parameters.
+
+    Each function is checked once per values of its parameters.
 
     Raises
     ------
     RefutedFact
-        If a fact does not hold on a list, which the error shows.
+        If a fact does not hold for a list; the error shows the list.
     """
     for _, value in spec.values:
         if isinstance(value, Spec) and not value.built_in:
@@ -31,13 +33,13 @@ def check_facts(spec: Spec) -> None:
 
 
 def holds(spec: Spec, fact: str) -> bool:
-    """Whether a fact that is stated holds; of built-in functions of users' own ones it may not."""
+    """Return whether a fact is stated and holds; it may not if a parameter is a user's function."""
     return bool(spec.fact(fact)) and (spec.built_in or not refutation(spec.part, spec, fact))
 
 
 @lru_cache(maxsize=1024)
 def _objection(part: Part, spec: Spec) -> str:
-    """The error about the first fact that does not hold, or nothing."""
+    """Return the message about the first fact that does not hold, or an empty text."""
     for fact in _TRIALS.get(part.kind, ()):
         if says := refutation(part, spec, fact):
             return (
@@ -49,9 +51,16 @@ def _objection(part: Part, spec: Spec) -> str:
 
 @lru_cache(maxsize=1024)
 def refutation(part: Part, spec: Spec, fact: str) -> str:
-    """What refutes a fact; empty where it is not stated, or nothing refutes it.
+    """Return a text that refutes a fact, or an empty text if the fact is not stated or not refuted.
 
-    ``part`` is that of the spec: a function that is decorated anew has other facts.
+    Parameters
+    ----------
+    part : Part
+        Part of `spec`; it is a key of the cache, because a function that is decorated again may have other facts.
+    spec : Spec
+        Function with parameters.
+    fact : str
+        Name of the fact.
     """
     if not spec.fact(fact):
         return ""
@@ -75,7 +84,7 @@ def _unit_effort(spec: Spec, lists: Lists) -> Difference | None:
     rng = np.random.default_rng(1)
     grade = lists.grade.ravel()
     words = rng.integers(0, 3000, grade.shape)
-    effort_reads(spec)  # nothing else calls the function, and so nothing else says that it fails
+    effort_reads(spec)  # nothing else calls the function, so errors of the function are raised here
     try:
         found = spec(Documents(grade, lambda: words))
     except CWLAError as error:
@@ -109,7 +118,7 @@ def _known_grades(spec: Spec, lists: Lists) -> Difference | None:
             continue
         if found > best * (1 + 1e-9):
             one, other = told_apart(found, best)
-            return -1, f"Grade {grade:g}, which is not among them, gains {one}, and the best of them {other}"
+            return -1, f"Grade {grade:g}, which is not in known_grades, has gain {one}, and the best of these {other}"
     return None
 
 
@@ -122,7 +131,7 @@ def _gains(spec: Spec, grades: Array, max_rel: float) -> Array:
     return np.broadcast_to(checked_numbers(spec, found, grades.shape), grades.shape)
 
 
-#: The trial of each fact. ``not_in_products`` forbids something, so that nothing can refute it.
+#: Check of each fact. ``not_in_products`` is a restriction, so it cannot be refuted.
 _TRIALS: dict[str, dict[str, Callable[[Spec, Lists], Difference | None]]] = {
     "continuation": {
         "gives_survival": continuation_trials.gives_survival,

@@ -1,4 +1,4 @@
-"""Facts that a decorator states about its function: one record for each kind, with checked names and types."""
+"""Facts that a decorator states about its function: one record per kind of function, with checked names and types."""
 
 from __future__ import annotations
 
@@ -9,32 +9,37 @@ from typing import Any
 
 from ..errors import BadParameter, near
 
-#: What the functions among the facts are given before the parameters of the decorated function.
+#: Positional arguments of the facts that are functions, before the parameters of the decorated function.
 _INPUTS = {"of_parts": ("name",), "items_beyond": ("view", "V"), "credit_terms": ("i", "r", "e", "C")}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What can be stated of every function.
+    """Facts that can be stated about every kind of function.
 
-    ``of_parts`` is for a function of functions: it gives each fact, by name, from the facts of the parts.
+    Attributes
+    ----------
+    of_parts : callable, optional
+        For functions with functions as parameters, such as ``product``: function of the name of a fact and the
+        parameters that returns the fact.
     """
 
     of_parts: Callable | None = None
 
     @classmethod
     def names(cls) -> list[str]:
+        """Return the names of all facts."""
         return [fact.name for fact in fields(cls)]
 
     @property
     def stated(self) -> dict[str, Any]:
-        """The facts that were stated, by name."""
+        """Facts that were stated, by name."""
         return {name: value for name in self.names() if (value := getattr(self, name)) not in (False, None)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContinuationFacts(Facts):
-    """What can be stated of a continuation; the documentation of the decorator says what each fact means."""
+    """Facts about a continuation, as documented for the decorator :func:`continuation`."""
 
     constant_beyond_list: bool = False
     ignores_zero_gain: bool = False
@@ -49,7 +54,7 @@ class ContinuationFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class AggregationFacts(Facts):
-    """What can be stated of an aggregation; the documentation of the decorator says what each fact means."""
+    """Facts about an aggregation, as documented for the decorator :func:`aggregation`."""
 
     linear_in_gain: bool = False
     affine_beyond_list: bool = False
@@ -60,14 +65,14 @@ class AggregationFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class GainFacts(Facts):
-    """What can be stated of a gain."""
+    """Facts about a gain, as documented for the decorator :func:`gain`."""
 
     known_grades: Callable | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class EffortFacts(Facts):
-    """What can be stated of an effort."""
+    """Facts about an effort, as documented for the decorator :func:`effort`."""
 
     unit_effort: bool = False
 
@@ -82,21 +87,21 @@ FACTS: dict[str, type[Facts]] = {
 
 
 def checked_facts(kind: str, name: str, parameters: Iterable[str], stated: dict[str, Any]) -> Facts:
-    """The facts stated of a function as a record.
+    """Return the facts about a function as a record.
 
     Parameters
     ----------
     kind, name : str
-        The decorator, and the name of the decorated function.
+        Kind and name of the function.
     parameters : iterable of str
-        The parameters of the decorated function, which the functions among the facts get by name.
+        Parameters of the function. Facts that are functions get them by name.
     stated : dict
-        What the decorator was given.
+        Keyword arguments of the decorator.
 
     Raises
     ------
     BadParameter
-        If a fact is unknown, or not of the type that it must have.
+        If a fact is unknown or of the wrong type.
     """
     record, parameters = FACTS[kind], list(parameters)
     known = {fact.name: fact for fact in fields(record)}
@@ -120,7 +125,7 @@ def _check_function(value: Any, names: tuple[str, ...], positional: int, where: 
         raise BadParameter(f"{where}: {takes}, such as lambda{f' {inputs}' if names else ''}: …, not {value!r:.80}.")
     try:
         signature = inspect.signature(value)
-    except ValueError:  # some functions written in C tell nothing of their inputs
+    except ValueError:  # some functions written in C have no signature
         return
     try:
         signature.bind(*names[:positional], **dict.fromkeys(names[positional:]))

@@ -1,4 +1,4 @@
-"""Users beyond a list whose unseen items cost nothing: the limit of ever smaller efforts."""
+"""Users after the end of a list whose unseen items have no effort: the limit of efforts that go to 0."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .introspection import reads
 from .language import Spec
 from .view import View
 
-_EDGES = np.concatenate([[0.0], 2.0 ** np.arange(-64, 129)])  # of the blocks that integrals over efforts are taken over
-_ROWS = 16  # rankings that are integrated at a time
-_MOST_ROUGH = 256  # blocks of one ranking
-_HALVINGS = 60  # of a block in which a function is not smooth
+_EDGES = np.concatenate([[0.0], 2.0 ** np.arange(-64, 129)])  # edges of the blocks of efforts for integrals
+_ROWS = 16  # rankings per batch of integrals
+_MOST_ROUGH = 256  # largest number of blocks per ranking that are split
+_HALVINGS = 60  # largest number of halvings of a block in which a function is not smooth
 _X = (1 - np.cos(np.pi * np.arange(17) / 16)) / 2  # Chebyshev points in [0, 1], ends included
 _GAUSS = [(legendre.leggauss(16)[0] + 1) / 2, legendre.leggauss(16)[1] / 2]
-_NEVER = 1e-10  # the share that may be left for the sum to be taken as that of all
+_NEVER = 1e-10  # share of users that is neglected
 
 
 def _stieltjes() -> Array:
-    """M with Σ_jk f_j·M_jk·S_k = −∫ f dS for polynomials through values at the points."""
+    """Return M with Σ_jk f_j·M_jk·S_k = −∫ f dS for polynomials through the values at the points."""
     points = 2 * _X - 1
     basis = chebyshev.chebvander(points, 16)
     to_coefficients = np.linalg.inv(basis)
@@ -40,9 +40,18 @@ _M = _stieltjes()
 
 
 class Endless(View):
-    """Rows of a view after infinitely many unseen items, which all together have cost t: E = E(n) + t.
+    """Rows of a view after infinitely many unseen items with a total effort of t: E = E(n) + t.
 
-    ``rows`` [rows]: which rows of the view; ``t``: [rows × times]; ``e``: the effort of an item, nearly 0.
+    Parameters
+    ----------
+    seen : View
+        View of the list.
+    rows : ndarray of int
+        Rows of the view.
+    t : ndarray, shape (n_rows, n_times)
+        Total efforts of the unseen items.
+    e : float or ndarray, default=0
+        Effort of an item.
     """
 
     def __init__(self, seen: View, rows: Array, t: Array, e: Any = 0.0) -> None:
@@ -53,53 +62,71 @@ class Endless(View):
         self.spend = lambda: self._of(seen.expected_effort)
 
     def _of(self, values: Any) -> Array:
-        """These rows' values at the end of the list."""
+        """Return the values of these rows at the end of the list."""
         last = np.atleast_2d(values)[:, -1:]
         return last if len(last) == 1 else last[self.rows]
 
     @cached_property
     def E(self) -> Any:
+        """Cumulative effort."""
         return self._of(self.seen.E) + self.t
 
     @cached_property
     def G(self) -> Any:
+        """Cumulative gain."""
         return self._of(self.seen.G) + np.full(self.t.shape, np.inf if self.background else 0.0)
 
     @property
     def G_before(self) -> Any:
+        """Cumulative gain before the item."""
         return self.G
 
     @cached_property
     def best(self) -> Any:
+        """Highest gain so far."""
         return np.maximum(self._of(self.seen.best), self.r)
 
     @property
     def total(self) -> Any:
+        """Total gain of the query over all judgments."""
         return self._of(self.seen.total)
 
     @property
     def found(self) -> Any:
+        """Total gain of the ranking."""
         return self._of(self.seen.found)
 
     def fading(self, delta: float) -> Any:
+        """Return F, as :meth:`View.fading`."""
         return self.G if delta == 1 else self.r / (1 - delta)
 
     def discounted(self, phi: Callable[[Any], Any]) -> Any:
+        """Return the discounted gain, as :meth:`View.discounted`."""
         self._refuse_endless_gain("discounted gain has no closed form: give end='stop', or a rank as end=")
         return self._of(self.seen.discounted(phi)) + 0 * self.t
 
     def credited(self, share: Callable[[Any], Any]) -> Any:
+        """Return the credited gain, as :meth:`View.credited`."""
         more = np.inf if self.background and share(np.zeros(1))[0] > 0 else 0.0
         return self._of(self.seen.credited(share)) + np.full(self.t.shape, more)
 
     def at_least(self, rel: float | None) -> View:
+        """Return the view with binary gains, as :meth:`View.at_least`."""
         return self if rel is None else Endless(self.seen.at_least(rel), self.rows, self.t, self.e)
 
 
 class EffortBeyond:
-    """How much effort t users still spend who go on beyond the list: S(t) is the share of them who spend more.
+    """Distribution of the effort t that users spend after the list: S(t) is the share of them who spend more than t.
 
-    Where C gives V, S(t) is V(E(n) + t)/V(E(n)). Elsewhere S(t) = exp(−∫λ), λ = lim −log C(e)/e for e → 0.
+    If C returns V, S(t) is V(E(n) + t)/V(E(n)). Otherwise S(t) = exp(−∫λ), with the rate of leaving λ = lim −log C(e)/e
+    for e → 0.
+
+    Parameters
+    ----------
+    C : Spec
+        Continuation.
+    view : View
+        View of the list.
     """
 
     def __init__(self, C: Spec, view: View) -> None:
@@ -107,7 +134,7 @@ class EffortBeyond:
         self.names = reads(C)
 
     def more_than(self, t: Array, rows: Array) -> Array:
-        """S(t) of these rows, [rows × times]."""
+        """Return S(t) of these rows, of shape [rows × times]."""
         self._refuse_ranks()
         with np.errstate(all="ignore"):
             if self.C.fact("gives_survival"):
@@ -118,11 +145,11 @@ class EffortBeyond:
             return np.exp(-self._summed_rate(t, rows))
 
     def left_for_ever(self, rows: Array) -> Array:
-        """The share who never leave, however much they have spent, [rows × 1]: 0 or 1."""
+        """Return the share of users (0 or 1) who never leave for any effort, of shape [rows × 1]."""
         if self.C.fact("eventually_leaves"):
             return np.zeros((len(rows), 1))
         if "E" in self.names and not self.C.fact("gives_survival"):
-            with np.errstate(all="ignore"):  # roughly, which nearly always is clear
+            with np.errstate(all="ignore"):  # a rough sum is nearly always sufficient
                 points = np.broadcast_to(_EDGES[1:], (len(rows), len(_EDGES) - 1))
                 summed = (self._rate(points, rows) * np.diff(_EDGES)).sum(axis=1, keepdims=True)
             if ((summed == 0) | (summed > 1000)).all():
@@ -130,13 +157,21 @@ class EffortBeyond:
         left = self.more_than(np.full((len(rows), 1), _EDGES[-1]), rows)
         if ((left > _NEVER) & (left < 1)).any() and not self.C.fact("vanishes"):
             raise NoFiniteValue(
-                f"under {self.C.keyword} the share of users who are still there does not go to 0 with the effort, or"
-                " too slowly to sum: give end='stop', or a rank as end=."
+                f"under {self.C.keyword} the share of users who are left does not go to 0 with the effort, or goes to"
+                " 0 too slowly for a sum: give end='stop', or a rank as end=."
             )
         return (left >= 1).astype(float)
 
     def mean(self, felt: Callable[[Array, Array], Any], n: int) -> Array:
-        """−∫ felt(t) dS(t), [n × 1], of ``felt(t, rows)``; infinite where there is no finite value."""
+        """Return −∫ felt(t) dS(t), of shape [n × 1]; infinite if there is no finite value.
+
+        Parameters
+        ----------
+        felt : callable
+            Function of t and rows.
+        n : int
+            Number of rows of the view.
+        """
         found = np.zeros((n, 1))
         for rows in np.array_split(np.arange(n), n // _ROWS + 1):
             if len(rows):
@@ -173,7 +208,7 @@ class EffortBeyond:
         return np.where(np.isfinite(first) & negligible, found[:, None], np.inf)
 
     def _integral(self, felt: Callable[[Array, Array], Any], rows: Array, a: Array, b: Array) -> tuple[Array, Array]:
-        """−∫ felt dS from a to b, and how far it may be off."""
+        """Return −∫ felt dS from a to b, and a bound of its error."""
         t = a[:, None] + (b - a)[:, None] * _X
         S = self.more_than(t, rows)
         with np.errstate(all="ignore"):
@@ -183,7 +218,7 @@ class EffortBeyond:
             return found, 1e-11 * size * drop + 1e-14 * spread * S[:, 0]
 
     def spent_by(self, left: Array, rows: Array) -> Array:
-        """The effort t at which so many are left, S(t) = left, [rows × users]; infinite where there always are more."""
+        """Return the effort t with S(t) = left, of shape [rows × users]; infinite if S never falls to `left`."""
         if "E" not in self.names:
             self._refuse_ranks()
             with np.errstate(divide="ignore"):
@@ -202,25 +237,29 @@ class EffortBeyond:
     def _refuse_ranks(self) -> None:
         if "i" in self.names:
             raise NoFiniteValue(
-                f"unseen items cost nothing, so that users see infinitely many, and {self.C.keyword} depends on the"
-                " rank: give unseen= above 0, what an unseen item costs, or end='stop', or a rank as end=."
+                f"unseen items have no effort, so that users see infinitely many, and {self.C.keyword} depends on the"
+                " rank: give unseen=, the effort of an unseen item, above 0, or end='stop', or a rank as end=."
             )
 
-    # ---- where C gives V
+    # ---- continuations that return V
 
     def _V(self, t: Array, rows: Array) -> Array:
         return np.broadcast_to(np.asarray(self.C(Endless(self.view, rows, t)), float), t.shape)
 
-    # ---- where it does not: the rate at which users leave
+    # ---- other continuations: the rate at which users leave
 
     def _rate(self, t: Array, rows: Array) -> Array:
-        """λ at E(n) + t: −log C(e)/e extrapolated to e = 0 from six small efforts, each half of the one before."""
+        """Return λ at E(n) + t.
+
+        −log C(e)/e is extrapolated to e = 0 from six small efforts, each half of the previous one.
+        """
 
         def rate(e: Array) -> Array:
             C = np.broadcast_to(np.asarray(self.C(Endless(self.view, rows, t, e)), float), t.shape)
             return -np.log(C) / e
 
-        low, high = np.full(t.shape, -17), np.full(t.shape, 49)  # the greatest 16^k at which a quarter or less leaves
+        # Bisect for the largest effort 16^k at which at most about a quarter of the users leaves.
+        low, high = np.full(t.shape, -17), np.full(t.shape, 49)
         for _ in range(7):
             middle = (low + high) // 2
             few = rate(16.0**middle) * 16.0**middle <= 0.25
@@ -236,7 +275,7 @@ class EffortBeyond:
         return np.where(at_once, np.inf, np.where(better[0] * e > 1e-12, better[0], 0.0))
 
     def _summed_rate(self, t: Array, rows: Array) -> Array:
-        """∫λ from 0 to t."""
+        """Return ∫λ from 0 to t."""
         block = np.maximum(np.searchsorted(_EDGES, t, side="right") - 1, 0)
         before = self._at_edges[rows if len(self._at_edges) > 1 else np.zeros(len(rows), int)]
         return np.take_along_axis(before, block, axis=1) + self._integrated_rate(_EDGES[block], t, rows)
@@ -256,7 +295,7 @@ class EffortBeyond:
         return sums
 
     def _integrated_rate(self, a: Array, b: Array, rows: Array) -> Array:
-        """∫λ from a to b, [rows × intervals]; infinite where all leave at once at one of the points that are tried."""
+        """Return ∫λ from a to b, of shape [rows × intervals]; infinite if all users leave at once at a node."""
         nodes, weights = _GAUSS
         t = (a[..., None] + (b - a)[..., None] * nodes).reshape(len(rows), -1)
         inside = (self._rate(t, rows).reshape(*a.shape, -1) * weights).sum(axis=-1)
@@ -264,7 +303,7 @@ class EffortBeyond:
 
     def _not_smooth(self) -> NoFiniteValue:
         return NoFiniteValue(
-            f"unseen items cost nothing, and {self.C.keyword} is not smooth in the effort, so that the limit of ever"
-            " smaller costs is not known: give unseen= above 0, what an unseen item costs, or end='stop', or a rank as"
-            " end=."
+            f"unseen items have no effort, and {self.C.keyword} is not smooth in the effort, so that the limit for"
+            " efforts that go to 0 is not known: give unseen=, the effort of an unseen item, above 0, or end='stop', or"
+            " a rank as end=."
         )

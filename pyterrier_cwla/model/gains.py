@@ -1,4 +1,4 @@
-"""What a grade is worth: one function a gain. Each maps grades above 0 to gains; all other documents gain 0."""
+"""Gain functions, which map positive relevance grades to gains; all other documents have gain 0."""
 
 from __future__ import annotations
 
@@ -13,13 +13,34 @@ from .language import Grade, Grades, NotNegative, OneOf, Probabilities, Probabil
 
 gain = decorator(
     "gain",
-    """Makes a function of grades a gain; a second input named ``max_rel`` gets the measure's highest grade.
+    """Register a function of grades as a gain.
 
-    It is called with an array of grades, all above 0, and returns as many gains. One fact is optional:
+    Use it as ``@gain`` or with keyword arguments, ``@gain(version=1)``. The function is called with an array of
+    positive grades and returns an array of gains of the same shape. Its other arguments are parameters of the gain. If
+    its second argument is named ``max_rel``, it receives the highest grade of the measure.
 
-    ``known_grades=lambda …: [1, 2]``
-        The grades that it knows. Where a measure gives no max_rel, the best gain is the highest gain of these.
+    Parameters
+    ----------
+    version : str or int, optional
+        Version of the function. With a version, results may be cached (``cache_dir=``). Change it whenever the results
+        of the function change.
+    known_grades : callable, optional
+        Function of the parameters that returns the grades for which the gain is defined, as in
+        ``known_grades=lambda: [1, 2]``. In a measure without ``max_rel``, the best gain is the highest gain of these
+        grades.
 
+    Returns
+    -------
+    Part
+        The gain. A call with parameters returns the gain with these parameters, for ``gain=`` of measures.
+
+    Raises
+    ------
+    BadParameter
+        If a built-in gain has the same name, or if a fact is unknown or of the wrong type.
+
+    Examples
+    --------
     >>> from pyterrier_cwla import gain, score
     >>> @gain
     ... def root(grade, max_rel):
@@ -32,12 +53,21 @@ gain = decorator(
 
 @gain
 def binary(grade: ArrayLike, rel: Grade = 1) -> Array:
-    """1 for every grade of at least ``rel``.
+    """Return gain 1 for every grade of at least ``rel``, otherwise 0.
 
     r = [g ≥ rel]. Range [0, 1].
 
-    Source: Moffat et al. (2022), section 2.
+    Parameters
+    ----------
+    rel : int of at least 1, default=1
+        Lowest relevant grade.
 
+    References
+    ----------
+    Moffat et al. (2022), section 2.
+
+    Examples
+    --------
     >>> binary()([1, 2, 3])
     array([1., 1., 1.])
     """
@@ -46,12 +76,21 @@ def binary(grade: ArrayLike, rel: Grade = 1) -> Array:
 
 @gain
 def linear(grade: ArrayLike, max_rel: float, min_rel: NotNegative = 0) -> Array:
-    """In proportion to the grade.
+    """Return gains in proportion to the grade.
 
     r = (g − min_rel) / (max_rel − min_rel), and 0 below min_rel. Range [0, 1].
 
-    Source: Moffat et al. (2022), section 4.
+    Parameters
+    ----------
+    min_rel : float of at least 0, default=0
+        Highest grade without gain.
 
+    References
+    ----------
+    Moffat et al. (2022), section 4.
+
+    Examples
+    --------
     >>> linear()([1, 2, 3], max_rel=4)
     array([0.25, 0.5 , 0.75])
     """
@@ -62,12 +101,16 @@ def linear(grade: ArrayLike, max_rel: float, min_rel: NotNegative = 0) -> Array:
 
 @gain
 def exponential(grade: ArrayLike, max_rel: float) -> Array:
-    """The probability that a document of this grade satisfies.
+    """Return the probability that a document of the grade satisfies the user.
 
     r = (2^g − 1) / 2^max_rel. Range [0, 1).
 
-    Source: Chapelle et al. (2009), Eq. 4.
+    References
+    ----------
+    Chapelle et al. (2009), Eq. 4.
 
+    Examples
+    --------
     >>> exponential()([1, 2], max_rel=2)
     array([0.25, 0.75])
     """
@@ -78,12 +121,16 @@ def exponential(grade: ArrayLike, max_rel: float) -> Array:
 
 @gain
 def raw(grade: ArrayLike) -> Array:
-    """The grade itself, as trec_eval's nDCG has it.
+    """Return the grade itself, as in nDCG of trec_eval.
 
     r = g. Range [0, ∞).
 
-    Source: Järvelin and Kekäläinen (2002).
+    References
+    ----------
+    Järvelin and Kekäläinen (2002).
 
+    Examples
+    --------
     >>> raw()([1, 2])
     array([1., 2.])
     """
@@ -92,12 +139,16 @@ def raw(grade: ArrayLike) -> Array:
 
 @gain
 def burges(grade: ArrayLike) -> Array:
-    """Doubles with every grade, as in the nDCG of web search.
+    """Return gains that about double with every grade, as in nDCG for web search.
 
     r = 2^g − 1. Range [0, ∞).
 
-    Source: Burges et al. (2005).
+    References
+    ----------
+    Burges et al. (2005).
 
+    Examples
+    --------
     >>> burges()([1, 2])
     array([1., 3.])
     """
@@ -112,10 +163,20 @@ def _grades_of_table(gains: dict, others: str) -> list | None:
 def table(
     grade: ArrayLike, gains: Annotated[dict, Grades()], others: Annotated[str, OneOf("error", "grade")] = "error"
 ) -> Array:
-    """As given for each grade.
+    """Return the gain of each grade from a table.
 
-    r = gains[g]. A grade that the table lacks is an error, or (others="grade") gains what it is.
+    r = gains[g]. A grade that is not in the table raises an error (others="error") or has its own value as gain
+    (others="grade").
 
+    Parameters
+    ----------
+    gains : dict of float
+        Gain of each grade, at least 0.
+    others : {"error", "grade"}, default="error"
+        Treatment of grades that are not in the table.
+
+    Examples
+    --------
     >>> table({1: 0.2, 2: 1})([2, 1])
     array([1. , 0.2])
     """
@@ -125,16 +186,21 @@ def table(
 
 
 def looked_up(grade: ArrayLike, numbers: dict, text: str) -> Array:
-    """The number of each grade.
+    """Return the number of each grade.
 
     Parameters
     ----------
     grade : array_like
-        Grades of any shape.
-    numbers : dict
-        Numbers by grade.
+        Grades, of any shape.
+    numbers : dict of float
+        Number of each grade.
     text : str
-        The parameter as a user writes it, with ``%s`` in the place of ``numbers``.
+        Parameter as the user writes it, with ``%s`` in place of `numbers`; used in errors.
+
+    Returns
+    -------
+    ndarray
+        Numbers, of the shape of `grade`.
 
     Raises
     ------
@@ -149,46 +215,68 @@ def looked_up(grade: ArrayLike, numbers: dict, text: str) -> Array:
         missing = f"{grade[np.isnan(found)][0]:g}"
         more = ",".join(filter(None, [written(numbers)[1:-1], f"{missing}:…"]))
         raise BadJudgments(
-            f"{text % written(numbers)} has nothing for grade {missing}; add it, as in {text % f'{{{more}}}'}."
+            f"{text % written(numbers)} has no value for grade {missing}; add it, as in {text % f'{{{more}}}'}."
         )
     return found
 
 
 @gain(known_grades=lambda weights: list(range(1, len(weights) + 1)))
 def threshold(grade: ArrayLike, *weights: Probability) -> Array:
-    """The probability that a user takes a document of this grade for relevant.
+    """Return the probability that a user considers a document of the grade relevant.
 
-    r = Σ_{s≤g} weights[s−1], weights[s−1] the share of users for whom relevance begins at grade s. Range [0, 1].
+    r = Σ_{s≤g} weights[s−1], weights[s−1] the share of users whose lowest relevant grade is s. Range [0, 1].
 
-    Source: Robertson, Kanoulas and Yilmaz (2010); Jiang and Allan (2016), Eq. 3.
+    Parameters
+    ----------
+    *weights : float in [0, 1]
+        Share of users for each lowest relevant grade 1, 2, …; the sum is at most 1.
 
+    References
+    ----------
+    Robertson, Kanoulas and Yilmaz (2010); Jiang and Allan (2016), Eq. 3.
+
+    Examples
+    --------
     >>> threshold(0.4, 0.6)([1, 2])
     array([0.4, 1. ])
     """
     if sum(weights) > 1 + 1e-9:
         raise BadParameter(
-            f"gain threshold{weights}: the weights sum to {sum(weights):g}, and shares of users may not."
+            f"gain threshold{weights}: the weights sum to {sum(weights):g}; shares of users must sum to at most 1."
         )
     grade, whole = np.asarray(grade), np.arange(1, len(weights) + 1)
     missing = grade[~np.isin(grade, whole)]
     if len(missing):
         given = [f"{weight:g}" for weight in weights]
         more = ",".join([*given, *["…"] * int(missing[0] - len(weights))])
-        way_out = f"add it, one weight for each grade from 1, as in gain='threshold({more})'; the sum is 1 at most."
+        way_out = f"add it, one weight for each grade from 1, as in gain='threshold({more})'; the sum is at most 1."
         if missing[0] % 1:
-            way_out = "it takes whole grades only, and gain='table({…})' takes others."
-        raise BadJudgments(f"gain='threshold({','.join(given)})' has nothing for grade {missing[0]:g}; {way_out}")
+            way_out = "it accepts integer grades only; for other grades, use gain='table({…})'."
+        raise BadJudgments(f"gain='threshold({','.join(given)})' has no value for grade {missing[0]:g}; {way_out}")
     return np.cumsum(weights)[grade.astype(int) - 1]
 
 
 @gain
 def clicksave(grade: ArrayLike, p_click: Probability = 0.64, p_save: Probability = 0.77, rel: Grade = 1) -> Array:
-    """The probability that a relevant document is clicked and then saved.
+    """Return the probability that a relevant document is clicked and then saved.
 
     r = P(C=1|R=1)·P(S=1|R=1) where g ≥ rel, else 0. Range [0, 1].
 
-    Source: Smucker and Clarke (2012), Eq. 6 and Table 1.
+    Parameters
+    ----------
+    p_click : float in [0, 1], default=0.64
+        P(C=1|R=1), the probability of a click on the summary of a relevant document.
+    p_save : float in [0, 1], default=0.77
+        P(S=1|R=1), the probability that a clicked relevant document is saved.
+    rel : int of at least 1, default=1
+        Lowest relevant grade.
 
+    References
+    ----------
+    Smucker and Clarke (2012), Eq. 6 and Table 1.
+
+    Examples
+    --------
     >>> clicksave()([1])
     array([0.4928])
     """
@@ -201,12 +289,23 @@ _P_SAVE = {1: 0.2, 2: 0.8}
 
 @gain(known_grades=lambda p_click, p_save: [grade for grade in p_save if grade > 0])
 def clicksave_by_grade(grade: ArrayLike, p_click: Probabilities = P_CLICK, p_save: Probabilities = _P_SAVE) -> Array:
-    """The probability that a document is clicked and then saved, grade by grade.
+    """Return the probability, by grade, that a document is clicked and then saved.
 
     r = P(C=1|g)·P(S=1|g). Range [0, 1].
 
-    Source: Jiang and Allan (2016), Table 2 and section 5.1.
+    Parameters
+    ----------
+    p_click : dict of float in [0, 1], default={0: 0.26, 1: 0.5, 2: 0.55}
+        P(C=1|g), the probability of a click for each grade.
+    p_save : dict of float in [0, 1], default={1: 0.2, 2: 0.8}
+        P(S=1|g), the probability that a clicked document is saved, for each grade.
 
+    References
+    ----------
+    Jiang and Allan (2016), Table 2 and section 5.1.
+
+    Examples
+    --------
     >>> clicksave_by_grade()([1, 2])
     array([0.1 , 0.44])
     """

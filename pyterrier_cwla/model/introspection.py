@@ -1,4 +1,4 @@
-"""Watches functions at their first use: what they read, and whether a user's own keep to the rules of a view."""
+"""Introspection of functions at their first use: which inputs they read, and checks of users' functions."""
 
 from __future__ import annotations
 
@@ -15,19 +15,25 @@ from ..errors import BadParameter
 from .language import Spec, checked_numbers
 from .view import Documents, UnknownEffort, View
 
-#: What sums up gains, so that it grows beyond a list where unseen items gain something.
+#: Attributes of a view that are sums of gains. They grow after the list if unseen items have a gain.
 SUMS = frozenset({"G", "G_before", "total", "found", "discounted", "fading", "credited"})
 
 
 def _kept_of_ours(ask: Callable[[Spec], frozenset[str]]) -> Callable[[Spec], frozenset[str]]:
-    """Keeps the answers for our own functions; a user's may read something else the next time."""
+    """Cache results for built-in functions; functions of users may read other names at the next call."""
     kept = lru_cache(maxsize=1024)(ask)
     return wraps(ask)(lambda spec: kept(spec) if spec.built_in else ask(spec))
 
 
 @_kept_of_ours
 def reads(spec: Spec) -> frozenset[str]:
-    """The names of a view that a continuation or aggregation reads, with these parameters."""
+    """Return the names of the attributes of a view that a continuation or aggregation reads.
+
+    Parameters
+    ----------
+    spec : Spec
+        Function with parameters.
+    """
     seen: set[str] = set()
 
     class Watched(View):
@@ -39,11 +45,11 @@ def reads(spec: Spec) -> frozenset[str]:
         def at_least(self, rel: float | None) -> View:
             so_far = set(seen)
             binary = super().at_least(rel)
-            seen.intersection_update(so_far)  # the function counts, not how a view is made
+            seen.intersection_update(so_far)  # leave out the names that at_least itself reads
             seen.update(["grade"] if rel is not None else [])
             return binary
 
-    Watched.__name__ = View.__name__  # what a user reads in an error
+    Watched.__name__ = View.__name__  # for error messages
     i = np.arange(1.0, 13)[None, :]
     r = np.array([[0, 1, 0.5, 0, 0, 0.25, 0, 1, 0, 0, 0.5, 0]])
     watched = Watched(i, r, r, lambda _: np.array([[4.0]]), np.ones_like(r))
@@ -56,7 +62,7 @@ def reads(spec: Spec) -> frozenset[str]:
 
 @_kept_of_ours
 def effort_reads(spec: Spec) -> frozenset[str]:
-    """The names of documents that an effort reads: grade, words."""
+    """Return the names of the attributes of documents (grade, words) that an effort reads."""
     seen: set[str] = set()
 
     class Watched(Documents):
@@ -66,26 +72,40 @@ def effort_reads(spec: Spec) -> frozenset[str]:
 
     documents = Watched(np.zeros(1), lambda: np.ones(1))
     seen.clear()
-    with suppress(UnknownEffort):  # efforts that are given with the items
+    with suppress(UnknownEffort):  # raised by the effort "given"
         spec(documents)
     return frozenset(seen)
 
 
 def check_probabilities(spec: Spec, C: Any) -> None:
-    """C must be a probability; and a user's own is shown the end of a list at its first use."""
+    """Raise BadParameter if a value of C is not a probability."""
     if C.size and not (C.min() >= 0 and C.max() <= 1):
         odd = np.asarray(C)[~((C >= 0) & (C <= 1))].flat[0]
-        why = "; gains above 1 do that, so use gain='linear' or 'exponential' with max_rel=" if spec.built_in else ""
-        raise BadParameter(f"{spec.keyword} must give probabilities from 0 to 1, and gave {odd:g}{why}.")
+        why = "; for gains above 1, use gain='linear' or 'exponential' with max_rel=" if spec.built_in else ""
+        raise BadParameter(f"{spec.keyword} must return probabilities from 0 to 1, and returned {odd:g}{why}.")
 
 
 def on_ranks(spec: Spec, view: View, queries: int = 1) -> Array:
-    """The value of a continuation or aggregation at each rank of a view, as floats that broadcast to two axes.
+    """Return the value of a continuation or aggregation at each rank of a view.
+
+    Parameters
+    ----------
+    spec : Spec
+        Continuation or aggregation.
+    view : View
+        Input of the function.
+    queries : int, default=1
+        Number of queries of the view.
+
+    Returns
+    -------
+    ndarray of float
+        Values that broadcast to [queries × ranks].
 
     Raises
     ------
     BadParameter
-        If a user's own function returns something else.
+        If a user's function returns anything else.
     """
     return _two_axes(spec, spec(view), view, queries)
 
@@ -97,14 +117,14 @@ def _two_axes(spec: Spec, values: Any, view: View, queries: int) -> Array:
 
 
 def matrix(values: Any) -> Array:
-    """Return values as floats with two axes where they are one number."""
+    """Return values as floats; a single number gets two axes."""
     values = np.asarray(values, float)
     return values.reshape(1, 1) if values.ndim == 0 else values
 
 
 @lru_cache(maxsize=1024)
 def try_out(spec: Spec) -> None:
-    """Shows a user's own function a short list and what lies beyond it, before its first use."""
+    """Check a user's function on a short list and beyond its end, before the first use."""
     found = on_ranks(spec, _short_list(np.zeros((1, 30))))
     warn_of_own_sums(spec)
     if spec.part.kind == "continuation":
@@ -112,7 +132,7 @@ def try_out(spec: Spec) -> None:
 
 
 def warn_of_own_sums(spec: Spec) -> None:
-    """Warns where a function answers differently beyond the list than on a list with as many explicit zeros."""
+    """Warn of a function whose values after the list differ from those on a list with explicit items without gain."""
     zeros = 8
     r = np.array([[0.5, 0, 1, 0, 0.25]])
     r_longer = np.concatenate([r, np.zeros((1, zeros))], axis=1)
@@ -129,8 +149,8 @@ def warn_of_own_sums(spec: Spec) -> None:
         same = np.allclose(explicit, unseen, rtol=1e-9, atol=1e-12, equal_nan=True)
     if not same:
         warnings.warn(
-            f"{spec} answers differently beyond the list than for unseen items without gain: read G, E, best, fading(δ)"
-            " or discounted(φ) of the view instead of taking sums of your own.",
+            f"{spec} has other values after the list than for explicit items without gain: use G, E, best, fading(δ) or"
+            " discounted(φ) of the view instead of sums of your own.",
             stacklevel=2,
         )
 

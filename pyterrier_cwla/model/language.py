@@ -1,4 +1,4 @@
-"""The little language of metrics: ``"rbp(0.8)"`` ⇄ a function with its parameters, frozen, canonical and picklable."""
+"""Parse texts such as ``"rbp(0.8)"`` into functions with checked parameters: immutable, canonical and picklable."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import BadParameter, CWLAError, UnknownFunction, UnknownSpec, near, shown
 from .facts import checked_facts
 
-#: What each kind of function is called in a measure, for the errors.
+#: Keyword of each kind of function in measures, for errors.
 ROLES = {"gain": "gain", "effort": "effort", "continuation": "C", "aggregation": "A", "discount": "discount"}
 _LONGEST = 10_000
 _MOST = sys.float_info.max
@@ -27,7 +27,15 @@ _PACKAGE = __name__.partition(".")[0]
 
 @dataclass(frozen=True)
 class In:
-    """The range of a number, written as in mathematics: ``In("[0, 1)")``."""
+    """Range of a number in mathematical notation: ``In("[0, 1)")``.
+
+    Attributes
+    ----------
+    interval : str
+        Interval; brackets include an end, parentheses exclude it.
+    whole : bool, default=False
+        Whether the number must be an integer.
+    """
 
     interval: str
     whole: bool = False
@@ -44,7 +52,13 @@ class In:
 
 @dataclass(frozen=True)
 class OneOf:
-    """A choice between names: ``OneOf("judged", "ranking")``."""
+    """Choice of names: ``OneOf("judged", "ranking")``.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names to choose from.
+    """
 
     names: tuple[str, ...]
 
@@ -60,7 +74,13 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Named:
-    """Another function of the language, of this kind: ``Named("discount")``."""
+    """Parameter that is another registered function: ``Named("discount")``.
+
+    Attributes
+    ----------
+    kind : str
+        Kind of the function: gain, effort, continuation, aggregation or discount.
+    """
 
     kind: str
 
@@ -70,7 +90,15 @@ class Named:
 
 @dataclass(frozen=True)
 class Grades:
-    """A map from grades to numbers: ``{1: 0.3, 2: 1}``."""
+    """Mapping from grades to numbers: ``{1: 0.3, 2: 1}``.
+
+    Attributes
+    ----------
+    what : str
+        Name of the numbers, for errors.
+    highest : float
+        Highest number that is allowed; the lowest is 0.
+    """
 
     what: str = "gains of 0 or more"
     highest: float = _MOST
@@ -93,7 +121,19 @@ _ANY_NUMBER = In("(-inf, inf)")
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a function of the language, or of a named metric: its name, what it may be, and its default."""
+    """Parameter of a registered function or of a named metric.
+
+    Attributes
+    ----------
+    name : str
+        Name.
+    allowed : In, OneOf, Named, Grades or other object with ``__contains__``
+        Values that are allowed.
+    default : object
+        Default value, if there is one.
+    many : bool, default=False
+        Whether the parameter takes any number of positional values.
+    """
 
     name: str
     allowed: Any = _ANY_NUMBER
@@ -102,10 +142,24 @@ class Parameter:
 
     @property
     def required(self) -> bool:
+        """Whether a value must be given."""
         return self.default is _NOTHING and not self.many
 
     def check(self, value: Any, where: str) -> Any:
-        """The value in its canonical form, or an error that says what is allowed."""
+        """Return a value in canonical form.
+
+        Parameters
+        ----------
+        value : object
+            Value as the user gives it.
+        where : str
+            Place of the value, for errors.
+
+        Raises
+        ------
+        BadParameter
+            If the value is not allowed; the error lists the values that are.
+        """
         if self.many:
             return tuple(Parameter(self.name, self.allowed).check(v, where) for v in value)
         if value is None and self.default is None:
@@ -127,7 +181,7 @@ class Parameter:
 
 
 def _number(value: Any) -> Any:
-    """2.0 and numpy's 2 become 2; what is no number, or NaN, becomes None."""
+    """Return a number in canonical form (2.0 and NumPy's 2 become 2), or None for NaN, infinities and other types."""
     if getattr(value, "size", None) == 1:
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _MOST:
@@ -136,7 +190,13 @@ def _number(value: Any) -> Any:
 
 
 def float_or_int(value: Any) -> Any:
-    """A finite number in canonical form, or an error."""
+    """Return a finite number in canonical form: integers as int.
+
+    Raises
+    ------
+    BadParameter
+        If the value is not a finite number.
+    """
     number = _number(value)
     if number is None:
         raise BadParameter(f"{shortened(repr(value))} is not a finite number.")
@@ -144,9 +204,39 @@ def float_or_int(value: Any) -> Any:
 
 
 class Part:
-    """A gain, effort, continuation, aggregation or discount: a small function with a name and checked parameters.
+    """Gain, effort, continuation, aggregation or discount: a function with a name and checked parameters.
 
-    Calling a part with parameters gives a :class:`Spec`, which measures take wherever they take a string.
+    The decorators :func:`gain`, :func:`effort`, :func:`continuation`, :func:`aggregation` and :func:`discount` return
+    it. A call with parameters returns a :class:`Spec`; measures accept it in place of a string.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the function: gain, effort, continuation, aggregation or discount.
+    function : callable
+        The function.
+    version : str or int, optional
+        Version of the function. With a version, results of a user's function may be cached.
+    **facts
+        Facts about the function, as for the decorator.
+
+    Attributes
+    ----------
+    name : str
+        Name of the function.
+    parameters : list of Parameter
+        Parameters, without the input of the function.
+    many : str or None
+        Name of the parameter that takes any number of values.
+    wants_max_rel : bool
+        Whether the function has the argument ``max_rel``.
+    facts : Facts
+        Facts about the function.
+
+    Raises
+    ------
+    BadParameter
+        If the version or a fact is not valid.
     """
 
     def __init__(self, kind: str, function: Callable, version: str | int | None = None, **facts: Any) -> None:
@@ -156,11 +246,11 @@ class Part:
         self.__name__, self.__doc__, self.__module__ = self.name, function.__doc__, function.__module__ or "__main__"
         self.__wrapped__ = function
         hints = get_type_hints(function, include_extras=True)
-        function.__annotations__ = hints  # read here, since the names in them do not travel with a pickled function
+        function.__annotations__ = hints  # resolved here, because the names in them are not pickled with the function
         given = list(inspect.signature(function).parameters.values())
         self.parameters = [_parameter(p, hints.get(p.name)) for p in given[1:] if p.name != "max_rel"]
         self.many = next((p.name for p in self.parameters if p.many), None)
-        """The parameter that takes any number of values."""
+
         self.wants_max_rel = any(p.name == "max_rel" for p in given)
         self.facts = checked_facts(kind, self.name, [p.name for p in self.parameters], facts)
 
@@ -172,12 +262,12 @@ class Part:
 
     @property
     def built_in(self) -> bool:
-        """Whether the function is defined in this package; ``functools.wraps`` copies ``__module__``, not globals."""
-        known = getattr(self.function, "__globals__", {})
+        """Whether the function is defined in this package."""
+        known = getattr(self.function, "__globals__", {})  # not __module__, which functools.wraps copies
         return str(known.get("__name__")).startswith(f"{_PACKAGE}.")
 
     def signature(self) -> str:
-        """As it is written in a measure: ``rbp(phi)``, ``decay(half_life=224)``."""
+        """Return the signature as in a measure: ``rbp(phi)``, ``decay(half_life=224)``."""
         inside = ", ".join(
             f"*{p.name}" if p.many else p.name if p.required else f"{p.name}={written(p.default)}"
             for p in self.parameters
@@ -188,7 +278,7 @@ class Part:
         module = sys.modules.get(self.__module__)
         if self.__module__ != "__main__" and getattr(module, self.name, None) is self:
             return _imported, (self.__module__, self.name)
-        # A notebook's own function travels with the measure: no worker process could import it.
+        # Functions of notebooks are pickled by value, because worker processes cannot import them.
         import cloudpickle
 
         return _rebuilt, (self.kind, cloudpickle.dumps((self.function, self.version, self.facts.stated)))
@@ -210,8 +300,8 @@ def _version(version: Any, where: str) -> str | int | None:
     if version is None or is_number or (is_text and version.strip()):
         return version
     raise BadParameter(
-        f"{where}: version={version!r} must be a text that is not empty, or a whole number; change it whenever the"
-        " function's results change."
+        f"{where}: version={version!r} must be a non-empty string or an integer; change it whenever the results of the"
+        " function change."
     )
 
 
@@ -223,21 +313,27 @@ def _parameter(p: inspect.Parameter, hint: Any) -> Parameter:
     return Parameter(p.name, _ANY_NUMBER, p.default, many)
 
 
-#: All functions of the language by kind and name; the decorators below fill it.
+#: All registered functions by kind and name; the decorators add to it.
 TABLES: dict[str, dict[str, Part]] = {kind: {} for kind in ROLES}
 
 
 def decorator(kind: str, doc: str) -> Callable:
-    """The decorator of a kind, used as ``@continuation`` or with facts about the function, ``@continuation(…)``.
+    """Return the decorator of a kind of functions.
 
-    ``version``: a text or a whole number under which results of the function may be cached (``cache_dir=``), to be
-    changed whenever they change.
+    It is used as ``@continuation``, or with facts about the function, ``@continuation(…)``.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the functions: gain, effort, continuation, aggregation or discount.
+    doc : str
+        Docstring of the decorator.
     """
 
     def decorate(function: Any = None, *, version: str | int | None = None, **facts: Any) -> Any:
         def register(function: Callable) -> Part:
             if not callable(function) or not hasattr(function, "__name__"):
-                raise BadParameter(f"@{kind} decorates a function with a name, and {shown(function)} is none.")
+                raise BadParameter(f"@{kind} must decorate a function with a name, not {shown(function)}.")
             new = Part(kind, function, version, **facts)
             old = TABLES[kind].get(new.name)
             if old is not None and old.built_in and not new.built_in:
@@ -253,15 +349,29 @@ def decorator(kind: str, doc: str) -> Callable:
 
 
 def checked_numbers(spec: Spec, values: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Return what a user's own function gave, as floats that broadcast to a shape.
+    """Return the result of a user's function as floats that broadcast to a shape.
 
-    The result of a continuation or aggregation has two axes or one number: with one axis it would not say whether that
-    is of queries or of ranks.
+    The result of a continuation or aggregation must have two axes or be one number. A single axis would be ambiguous:
+    it could be the axis of queries or of ranks.
+
+    Parameters
+    ----------
+    spec : Spec
+        The user's function.
+    values : array_like
+        Its result.
+    shape : tuple of int
+        Shape of the input.
+
+    Returns
+    -------
+    ndarray of float
+        Values that broadcast to `shape`.
 
     Raises
     ------
     BadParameter
-        If they are no numbers, or of another shape.
+        If the values are not numbers, or do not broadcast to `shape`.
     """
     ranked = spec.part.kind in ("continuation", "aggregation")
     where = spec.keyword
@@ -286,18 +396,43 @@ def checked_numbers(spec: Spec, values: Any, shape: tuple[int, ...]) -> np.ndarr
 
 @dataclass(frozen=True, eq=False)
 class Spec:
-    """A function of the language with its parameters. Equal where the function and its canonical text are."""
+    """Registered function with values of its parameters, such as ``rbp(0.8)``.
+
+    Two specs are equal if their functions and canonical texts are.
+
+    Attributes
+    ----------
+    part : Part
+        The function.
+    values : tuple of (str, object)
+        Name and canonical value of every parameter.
+    """
 
     part: Part
     values: tuple[tuple[str, Any], ...]
 
     @classmethod
     def of(cls, part: Part, args: tuple, kwargs: Mapping[str, Any], where: str) -> Spec:
-        """Binds parameters, checks them, and writes them in their canonical form."""
+        """Return the spec of a function with parameters, which are checked and brought into canonical form.
+
+        Parameters
+        ----------
+        part : Part
+            The function.
+        args, kwargs
+            Parameters, by position and by name.
+        where : str
+            Place of the parameters, for errors.
+
+        Raises
+        ------
+        BadParameter
+            If a parameter is unknown, missing, given twice or not allowed.
+        """
         named = dict(kwargs)
         if part.many in named:
             raise BadParameter(
-                f"{where}: the {part.many} of {part.signature()} are written one after the other, without name."
+                f"{where}: give the {part.many} of {part.signature()} one after the other, without a name."
             )
         if part.many:
             named[part.many] = args
@@ -319,13 +454,20 @@ class Spec:
 
     @property
     def name(self) -> str:
+        """Name of the function."""
         return self.part.name
 
     def __getitem__(self, parameter: str) -> Any:
         return dict(self.values)[parameter]
 
     def __call__(self, *inputs: Any, **more: Any) -> Any:
-        """The function's value, given what it reads (a view, or grades)."""
+        """Return the value of the function for its input (a view, grades, documents or ranks).
+
+        Raises
+        ------
+        BadParameter
+            If a user's function raises an exception.
+        """
         values = dict(self.values)
         rest = values.pop(self.part.many) if self.part.many else ()
         try:
@@ -335,14 +477,14 @@ class Spec:
         except Exception as error:
             if self.part.built_in:
                 raise
-            # A user's own function: say whose error it is.
+            # Name the user's function in the error.
             raise BadParameter(
-                f"{self.keyword} fails: {error}. It is given arrays, one value for each query"
-                " and rank (for C and A i, r, G, e, E, best, total, … of the view): use numpy.where instead of if."
+                f"{self.keyword} fails: {error}. Its inputs are arrays with one value per query and rank (for C and A"
+                " the names i, r, G, e, E, best, total, … of the view): use numpy.where instead of if."
             ) from error
 
     def fact(self, name: str) -> Any:
-        """What the decorator states about the function, with this spec's parameters."""
+        """Return the value of a fact about the function; facts that are functions get the parameters of this spec."""
         facts = self.part.facts
         if facts.of_parts is not None:
             return facts.of_parts(name, **dict(self.values))
@@ -366,7 +508,7 @@ class Spec:
 
     @property
     def keyword(self) -> str:
-        """The keyword argument that gives this function to a measure: ``C='rbp(0.8)'``."""
+        """Keyword argument with this function in a measure: ``C='rbp(0.8)'``."""
         return f"{ROLES[self.part.kind]}={str(self)!r}"
 
     def __eq__(self, other: object) -> bool:
@@ -380,25 +522,52 @@ class Spec:
 
     @cached_property
     def built_in(self) -> bool:
-        """Whether the function and all in its parameters are ours: a user's own may read what changes."""
+        """Whether this function and all functions among its parameters are built in.
+
+        Only results of built-in functions are cached in memory; functions of users may depend on values that change.
+        """
         return self.part.built_in and all(v.built_in for _, v in self.values if isinstance(v, Spec))
 
     @cached_property
     def key(self) -> tuple:
-        """The key in caches: the functions themselves, since a notebook may give an old name a new function."""
+        """Key in caches. It contains the functions themselves, because a notebook may define a name again."""
         inner = tuple(v.key for _, v in self.values if isinstance(v, Spec))
         return (self.part.function, str(self), inner)
 
 
 def written(value: Any) -> str:
+    """Return a value as text in the syntax of measures."""
     if isinstance(value, dict):
         return "{" + ",".join(f"{k}:{v}" for k, v in value.items()) + "}"
     return str(value)
 
 
 def parse(text: str | Spec | Part, kind: str, names: Mapping[str, Any] | None = None) -> Spec:
-    """Reads ``"rbp(0.8)"`` as a function of this kind; ``names`` are values that the text may refer to.
+    """Parse a text such as ``"rbp(0.8)"`` into a function of a kind.
 
+    Parameters
+    ----------
+    text : str, Spec or Part
+        Function with its parameters.
+    kind : str
+        Kind of the function: gain, effort, continuation, aggregation or discount.
+    names : mapping, optional
+        Values of names that the text may contain.
+
+    Returns
+    -------
+    Spec
+        Function with checked parameters.
+
+    Raises
+    ------
+    UnknownSpec
+        If the text cannot be parsed, or if there is no function of this kind and name (UnknownFunction).
+    BadParameter
+        If a parameter is not allowed.
+
+    Examples
+    --------
     >>> from pyterrier_cwla.model import parse
     >>> parse("inst(T=2.0)", "continuation")
     inst(2)
@@ -408,7 +577,7 @@ def parse(text: str | Spec | Part, kind: str, names: Mapping[str, Any] | None = 
         text = text()
     if isinstance(text, Spec):
         if text.part.kind != kind:
-            raise UnknownSpec(f"{role}={str(text)!r}: {role} must be a {kind}, and this is of kind {text.part.kind}.")
+            raise UnknownSpec(f"{role}={str(text)!r}: {role} must be a {kind}, not of kind {text.part.kind}.")
         return text
     if not isinstance(text, str):
         raise UnknownSpec(
@@ -421,7 +590,7 @@ def parse(text: str | Spec | Part, kind: str, names: Mapping[str, Any] | None = 
 
 @lru_cache(maxsize=1024)
 def _tree(text: str) -> ast.expr | None:
-    """The syntax tree of an expression, or None where the text is no expression."""
+    """Return the syntax tree of an expression, or None for other texts."""
     with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
         if len(text) <= _LONGEST:
             return ast.parse(text.strip(), mode="eval").body
@@ -429,6 +598,7 @@ def _tree(text: str) -> ast.expr | None:
 
 
 def shortened(text: str) -> str:
+    """Return at most 200 characters of a text."""
     return text if len(text) <= 200 else text[:200] + "…"
 
 
@@ -450,7 +620,7 @@ def _spec(tree: ast.expr | None, kind: str, where: str, names: Mapping[str, Any]
         args.append(_value(node, wanted, where, names))
     for keyword in call.keywords if call else []:
         if keyword.arg is None or keyword.arg in kwargs:
-            raise BadParameter(f"{where}: every parameter is given once, by its name.")
+            raise BadParameter(f"{where}: give every parameter once, by its name.")
         kwargs[keyword.arg] = _value(keyword.value, allowed.get(keyword.arg), where, names)
     return Spec.of(part, tuple(args), kwargs, where)
 
@@ -463,7 +633,7 @@ def _value(node: ast.expr, wanted: Any, where: str, names: Mapping[str, Any]) ->
     if isinstance(node, ast.Dict) and all(isinstance(key, ast.Constant | ast.UnaryOp) for key in node.keys):
         keys = [_value(key, None, where, names) for key in node.keys if key is not None]
         if len(set(keys)) < len(keys):
-            raise BadParameter(f"{where}: every grade is given once.")
+            raise BadParameter(f"{where}: give every grade once.")
         return dict(zip(keys, (_value(value, None, where, names) for value in node.values), strict=True))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
         value = node.operand.value

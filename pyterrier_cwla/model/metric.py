@@ -1,4 +1,4 @@
-"""A metric: the record of its choices (gain, effort, C, A, normaliser, end) and what follows from them alone."""
+"""A metric: gain, effort, continuation, aggregation, normaliser and end of the list, and derived properties."""
 
 from __future__ import annotations
 
@@ -19,45 +19,47 @@ from .language import Spec, checked_numbers, shortened
 from .view import Documents, UnknownEffort
 
 NORMS = ("none", "ideal", "all", "mean", "unlimited")
-FARTHEST = 1 << 22  # ranks that are looked at one by one at most: an error comes before memory runs out
-_BEYOND = 1 << 53  # a rank that no list has, which arrays can hold
-_GRADES = 1 << 12  # grades that are asked one by one which gains most
+FARTHEST = 1 << 22  # largest number of explicit ranks, which limits the memory
+_BEYOND = 1 << 53  # largest integer that floats represent exactly; no list is that long
+_GRADES = 1 << 12  # number of grades that are tried for the highest gain
 
 
 @dataclass(frozen=True)
 class Metric:
-    """Five choices: gain, effort, continuation, aggregation, normaliser; and where the list ends.
+    """Gain, effort, continuation, aggregation and normaliser, the end of the list, and options for documents.
 
     Attributes
     ----------
     C, A, gain, effort : Spec
-        The functions, with their parameters.
-    norm : {"none", "ideal", "all", "mean", "unlimited"}
-        What the score is divided by.
-    end : {"open", "stop"} or int
-        Where the list ends: never (unseen items gain nothing), after the last item, at which everybody leaves, or at
-        a rank at which everybody leaves, retrieved or not.
-    k : int or None
-        How many items of a ranking are kept.
-    max_rel : float or None
-        The highest grade.
-    unseen : float or None
-        The effort of an unseen item where the effort function cannot tell.
+        Functions with their parameters.
+    norm : {"none", "ideal", "all", "mean", "unlimited"}, default="none"
+        Divisor of the score.
+    end : {"open", "stop"} or int, default="open"
+        End of the list. "open": the list is infinite, and unseen items have no gain. "stop": all users leave at the
+        last retrieved item. An int: all users leave at this rank, retrieved or not.
+    k : int, optional
+        Number of items of a ranking that are scored; by default all.
+    max_rel : float, optional
+        Highest grade.
+    unseen : float, optional
+        Effort of an unseen item, if the effort function cannot compute it.
     lengths, missing
-        The table of document lengths, and what is done where it has none.
-    judged_only : bool
-        Whether items that are not judged, or have a negative grade, are taken out of the rankings first.
+        Table of document lengths, and treatment of documents without a length: "error" or "mean".
+    judged_only : bool, default=False
+        Whether items that are unjudged or have a negative grade are removed from the rankings first.
     duplicates, duplicate_gain
-        A table of clusters of documents that repeat an earlier one of their ranking. Such documents have no words to
-        read, and (``duplicate_gain="none"``) gain nothing. With duplicates the ideal is only a bound, in which
-        documents with a copy cost no reading.
+        Table of clusters of duplicates. An item that repeats an earlier item of its ranking has no words to read, and
+        with ``duplicate_gain="none"`` no gain. With duplicates the ideal score is an upper bound, computed as if
+        documents with a copy had no words.
 
     Raises
     ------
-    UnknownSpec, BadParameter
-        If there is no such normaliser or end, or if the gain needs ``max_rel``.
+    UnknownSpec
+        If there is no such normaliser.
+    BadParameter
+        If there is no such end, or if the gain needs ``max_rel``.
     RefutedFact
-        If a user's own function does not have a property that its decorator states.
+        If a user's function does not have a property that its decorator states.
     """
 
     C: Spec
@@ -90,17 +92,17 @@ class Metric:
 
     @property
     def built_in(self) -> bool:
-        """Whether results may be kept: a user's own function may read what changes."""
+        """Whether results may be cached. Functions of users may depend on values that change."""
         return all(part.built_in for part in (self.C, self.A, self.gain, self.effort))
 
     @property
     def fresh(self) -> Metric:
-        """The same metric, which does not remember what a user's own functions returned before."""
+        """Same metric, without cached results of users' functions."""
         return self if self.built_in else replace(self)
 
     @property
     def key(self) -> tuple:
-        """The key of the metric in caches."""
+        """Key of the metric in caches."""
         return (
             *(self.C.key, self.A.key, self.gain.key, self.effort.key),
             *(self.norm, self.end, self.k, self.max_rel, self.unseen, self.lengths, self.missing),
@@ -109,40 +111,40 @@ class Metric:
 
     @property
     def last_that_counts(self) -> int | None:
-        """The last rank of an item that counts, where k or end says so."""
+        """Last rank with an item that counts, according to `k` and `end`; None if there is none."""
         return min((cut for cut in (self.k, self.end) if isinstance(cut, int)), default=None)
 
     @property
     def idle_duplicates(self) -> Any:
-        """The clusters of which only the first in a ranking gains anything, or None."""
+        """Clusters of duplicates in which only the first item of a ranking has gain, or None."""
         return self.duplicates if self.duplicate_gain == "none" else None
 
-    # ---- who moves the users
+    # ---- continuation
 
     @property
     def rank_only(self) -> bool:
-        """Whether C depends on ranks (and efforts) alone, so that no gain moves a user."""
+        """Whether C depends on ranks and efforts only, and not on gains."""
         return reads(self.C) <= {"i", "e", "E"}
 
     @property
     def effort_only(self) -> bool:
-        """Whether C depends on efforts alone: neither on ranks nor on gains."""
+        """Whether C depends on efforts only, and not on ranks or gains."""
         names = reads(self.C)
         return bool(names) and names <= {"e", "E"}
 
     @property
     def leaves_with_effort(self) -> bool:
-        """Whether efforts make users leave: unseen items at no cost are then the limit of ever smaller costs."""
+        """Whether efforts make users leave. Free unseen items are then the limit of efforts that go to 0."""
         return bool(self.C.fact("eventually_leaves")) or self.effort_only
 
     @property
     def decays(self) -> bool:
-        """Whether users leave with effort alone, and count all gains: the case with an exact ideal ranking."""
+        """Whether C is ``decay`` and A is a sum over items: the case with an exact ideal ranking."""
         return self.C.name == "decay" and self._adds_up
 
     @property
     def _adds_up(self) -> bool:
-        """Whether A is a sum of what each item contributes, whatever its rank: φ(i) of its terms is the number 1."""
+        """Whether A is a sum over items with terms that do not depend on the rank: φ of its credit terms is 1."""
         terms = self.A.fact("credit_terms")
         if terms is None or "expected_effort" in reads(self.A):
             return False
@@ -150,29 +152,35 @@ class Metric:
         return np.ndim(phi) == 0 and bool(phi == 1)
 
     def rank_at(self, fact: str) -> int:
-        """Return the rank that C names as its last (``"last_rank"``), or where it jumps; 0 where it names none."""
+        """Return the rank that C states as ``last_rank`` or ``jump_rank``, or 0 if it states none.
+
+        Parameters
+        ----------
+        fact : {"last_rank", "jump_rank"}
+            Name of the fact.
+        """
         rank = self.C.fact(fact)
         return min(rank() or 0, _BEYOND) if rank else 0
 
     @property
     def named_rank(self) -> int:
-        """The highest rank that C names, its last one or where it jumps; 0 where it names none."""
+        """Highest rank that C states as ``last_rank`` or ``jump_rank``, or 0 if it states none."""
         return max(self.rank_at("last_rank"), self.rank_at("jump_rank"))
 
     @property
     def explicit_ranks(self) -> int:
-        """How many ranks a view needs at least: down to where everybody leaves, or to the highest that C names."""
+        """Lowest number of ranks in a view: the rank at which all users leave, or the highest rank that C states."""
         return self.end if isinstance(self.end, int) else max(self.named_rank, 1)
 
     # ---- gains
 
     def gains(self, grade: Array) -> Array:
-        """Return the gain of each grade; grades that are not above 0 gain nothing.
+        """Return the gain of each grade; grades that are not positive have gain 0.
 
         Raises
         ------
         BadParameter
-            If a user's own function gives a negative or infinite gain.
+            If a user's function returns a negative or infinite gain.
         """
         grade = np.asarray(grade)
         positive = grade > 0
@@ -194,7 +202,7 @@ class Metric:
 
     @cached_property
     def best(self) -> tuple[float, float]:
-        """The best gain there can be, and the highest grade that has it."""
+        """Highest possible gain, and the highest grade with this gain."""
         rels = [rel for spec in (self.gain, self.C) for rel in _rels(spec)]
         known = self.gain.fact("known_grades") and self.gain.fact("known_grades")()
         if known:
@@ -206,7 +214,7 @@ class Metric:
         elif any(name == "rel" for name, _ in self.gain.values):
             grades = np.array([max(rels)])
         else:
-            raise BadParameter(f"{self.gain.keyword} has a best gain only with max_rel=, the highest grade.")
+            raise BadParameter(f"{self.gain.keyword} needs max_rel=, the highest grade, for its best gain.")
         r = self.gains(grades)
         return float(r.max()), float(grades[r == r.max()].max())
 
@@ -214,7 +222,7 @@ class Metric:
 
     @property
     def unit_effort(self) -> bool:
-        """Whether every document costs one: the effort of a rank is the rank."""
+        """Whether every document has effort 1, so that the cumulative effort is the rank."""
         return bool(self.effort.fact("unit_effort"))
 
     @property
@@ -229,11 +237,24 @@ class Metric:
         return np.broadcast_to(found, shape)
 
     def cost_of_one(self, grade: float = 0.0, words: Callable[[], Array] | None = None) -> float:
-        """Return the effort of one document; UnknownEffort is raised where it needs words that are not given."""
+        """Return the effort of one document.
+
+        Parameters
+        ----------
+        grade : float, default=0
+            Grade of the document.
+        words : callable, optional
+            Function that returns the length of the document, in words, as an array of one element.
+
+        Raises
+        ------
+        UnknownEffort
+            If the length is needed and not given.
+        """
         return float(np.max(self.costs(Documents(np.array([grade]), words))))
 
     def effort_of(self, grade: Array) -> Array:
-        """Return the efforts of documents of these grades, where nothing else decides."""
+        """Return the efforts of documents by grade, for efforts that depend on grades only."""
         e = self.costs(Documents(np.maximum(grade, 0)))
         self.refuse_odd_efforts(e)
         return e
@@ -245,7 +266,7 @@ class Metric:
 
     @cached_property
     def unseen_effort(self) -> float | None:
-        """The effort of an item that was not retrieved, or None where nothing tells."""
+        """Effort of an item that was not retrieved, or None if it is not known."""
         if self.unit_effort:
             return 1.0
         if self.unseen is not None:
@@ -257,7 +278,7 @@ class Metric:
 
     @cached_property
     def flat_effort(self) -> float | None:
-        """The effort of all items that are not relevant, seen or unseen; None where more than the grade decides it."""
+        """Effort of all nonrelevant items, seen or unseen, or None if it depends on more than the grade."""
         if self.unit_effort:
             return 1.0
         reads_grade_alone = effort_reads(self.effort) <= {"grade"} and self.effort.name != "given"
@@ -267,12 +288,12 @@ class Metric:
 
 
 def plain_metric(C: Spec, A: Spec, end: str | int, max_rel: float | None = None) -> Metric:
-    """Return the metric of a continuation and an aggregation whose gain is the grade, at unit effort."""
+    """Return the metric of a continuation and an aggregation with gain ``raw`` and effort ``unit``."""
     return Metric(C, A, raw(), unit(), end=end, max_rel=max_rel)
 
 
 def _rels(spec: Spec) -> Iterator[int]:
-    """The grades from which on a document is relevant to a function, or to those within it."""
+    """Yield the lowest relevant grades (``rel``) of a function and of the functions among its parameters."""
     for name, value in spec.values:
         if isinstance(value, Spec):
             yield from _rels(value)

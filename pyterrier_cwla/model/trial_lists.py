@@ -1,4 +1,4 @@
-"""Short random rankings on which facts about users' functions are tried, and what functions give on them."""
+"""Short random rankings for checks of facts about users' functions, and values of the functions on them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,26 @@ from .view import View
 ROWS, RANKS = 8, 7
 FAR = np.array([[1, 2, 3, 5, 12, 40, 130, 1e3, 9_973, 120_011, 1e6]])  # ranks after a list
 RUN = np.arange(1.0, 1025)[None, :]
-DEEPEST = 2.0**53  # the last rank that floats tell from the next
-#: Where a fact fails: the row of the list, and what differs there.
+DEEPEST = 2.0**53  # largest rank that floats represent exactly
+#: Row of the list for which a fact fails, and a text that says what differs.
 Difference = tuple[int, str]
 
 
 @dataclass(frozen=True)
 class Lists:
-    """Random rankings: gains, grades and efforts ``[rows × ranks]``, and the grade of one unretrieved document each."""
+    """Random rankings.
+
+    Attributes
+    ----------
+    r, grade : ndarray, shape (n_rows, n_ranks)
+        Gains and grades.
+    e : ndarray, shape (n_rows, n_ranks), optional
+        Efforts; None for unit effort.
+    unseen : float
+        Effort of unseen items.
+    missing : ndarray, shape (n_rows, 1)
+        Grade of one document that was not retrieved.
+    """
 
     r: Array
     grade: Array
@@ -34,11 +46,19 @@ class Lists:
 
     @property
     def best(self) -> float:
-        """The gain of the highest grade."""
+        """Gain of the highest grade."""
         return 3.0 if self.r.max() > 1 else 1.0
 
     def view(self, far: float = 0, background: bool = False) -> View:
-        """The view of the lists; where ``far`` is a deeper rank, with one more column there."""
+        """Return the view of the lists.
+
+        Parameters
+        ----------
+        far : float, default=0
+            Rank of one more column, if it is after the last rank.
+        background : bool, default=False
+            Whether unseen items have the best gain instead of 0.
+        """
         i = np.arange(1.0, RANKS + 1)[None, :]
         r, grade, e, E = self.r, self.grade, self.e, None
         if far > RANKS:
@@ -54,18 +74,20 @@ class Lists:
         return view
 
     def total(self, rel: float | None) -> Array:
+        """Return the total gain of each row, or the number of documents with at least the grade ``rel``."""
         if rel is None:
             return self.r.sum(axis=1, keepdims=True) + self.missing * self.best / 3
         return (self.grade >= rel).sum(axis=1, keepdims=True) + (self.missing >= rel)
 
     def text(self, row: int) -> str:
+        """Return the gains and efforts of a row as text, for errors."""
         gains = f"gains {written_list(self.r[row])}"
         return gains if self.e is None else f"{gains}, efforts {written_list(self.e[row])}, {self.unseen:g} if unseen"
 
 
 @lru_cache(maxsize=1)
 def random_lists() -> tuple[Lists, ...]:
-    """Gains in proportion to the grade at unit effort, any gains up to 1 at short efforts, and grades at long ones."""
+    """Return lists with grade/3 as gain at unit effort, with any gains up to 1, and with the grade as gain."""
     rng = np.random.default_rng(2022)
     made = []
     for number, (short, long) in enumerate([(1, 1), (0.2, 3), (2, 60)]):
@@ -81,22 +103,22 @@ def random_lists() -> tuple[Lists, ...]:
 
 
 class CannotTell(Exception):
-    """The function refuses this list, so that nothing follows from it."""
+    """The function raises an error for this list, so that the list neither confirms nor refutes a fact."""
 
 
 def values_of(spec: Spec, view: View) -> Array:
-    """What a continuation or aggregation gives at each rank of a view."""
+    """Return the values of a continuation or aggregation at each rank of a view."""
     try:
         values = np.broadcast_to(on_ranks(spec, view, ROWS), (ROWS, view.i.shape[-1]))
     except ValueError as error:  # also every CWLAError
         raise CannotTell from error
     if spec.part.kind == "continuation" and not (values.min() >= 0 and values.max() <= 1):
-        raise CannotTell  # gains above 1, for instance, are not for every continuation
+        raise CannotTell  # some continuations do not accept gains above 1, for example
     return values
 
 
 def given_by(spec: Spec, fact: str, *inputs: Any) -> Any:
-    """What a fact that is a function gives."""
+    """Return the result of a fact that is a function."""
     try:
         return spec.fact(fact)(*inputs)
     except CWLAError as error:
@@ -106,25 +128,28 @@ def given_by(spec: Spec, fact: str, *inputs: Any) -> Any:
 
 
 def unlike(found: Array, wanted: Any, relative: float = 1e-9, absolute: float = 1e-12) -> Array:
-    """Where two numbers differ by more than rounding; those that are not finite say nothing."""
+    """Return where two arrays differ by more than rounding; elements that are not finite never differ."""
     size = np.maximum(np.abs(found), np.abs(wanted))
     return np.isfinite(size) & (np.abs(found - wanted) > absolute + relative * size)
 
 
 def first_place(wrong: Array) -> tuple[int, int] | None:
+    """Return row and column of the first true element, or None."""
     places = np.argwhere(wrong)
     return (int(places[0, 0]), int(places[0, 1])) if len(places) else None
 
 
 def rank_after(view: View, m: Array, column: int) -> str:
+    """Return the rank of a column of distances `m` from the end of the list, as text."""
     return f"{view.i[0, -1] + m[0, column]:,.0f}"
 
 
 def written_list(numbers: Array) -> str:
+    """Return numbers as text, with three digits."""
     return " ".join(f"{number:.3g}" for number in numbers)
 
 
 def told_apart(first: float, second: float) -> tuple[str, str]:
-    """Two numbers, with as many digits as tell them apart."""
+    """Return two numbers as text, with enough digits to differ."""
     one, other = f"{first:.6g}", f"{second:.6g}"
     return (one, other) if one != other else (repr(float(first)), repr(float(second)))

@@ -1,4 +1,4 @@
-"""What efforts, continuations and aggregations may read: a ranking as far as it was retrieved, and beyond."""
+"""Inputs of efforts (Documents) and of continuations and aggregations (View), on the ranked list and beyond its end."""
 
 from __future__ import annotations
 
@@ -13,20 +13,28 @@ from ..data.rankings import Array
 from ..errors import NoFiniteValue
 
 Values = Array | float
-"""What functions of a view return: one number, or an array that broadcasts to [queries × ranks]."""
+"""Result of a function of a view: one number, or an array that broadcasts to [queries × ranks]."""
 
 
 class UnknownEffort(NoFiniteValue):
-    """What an unseen document costs is asked for, and not known."""
+    """The effort of unseen documents is needed and is not known."""
 
     def __init__(self) -> None:
         super().__init__(
-            "what an unseen document costs decides this value: give unseen=, its effort (such as 12 seconds)."
+            "the effort of unseen documents is needed for this value: give unseen=, their effort (such as 12 seconds)."
         )
 
 
 class Documents:
-    """What an effort may read of documents: ``grade`` (0 where unjudged or judged with less) and ``words``."""
+    """Input of an effort: the documents of rankings.
+
+    Parameters
+    ----------
+    grade : ndarray
+        Grades; 0 for unjudged documents and those with a negative grade.
+    words : callable, optional
+        Function that returns the lengths of the documents, in words.
+    """
 
     def __init__(self, grade: Array, words: Callable[[], Array] | None = None) -> None:
         self.grade = grade
@@ -34,23 +42,60 @@ class Documents:
 
     @cached_property
     def words(self) -> Array:
+        """Lengths in words, of the shape of `grade`; ``UnknownEffort`` is raised if they are not known."""
         if self._words is None:
             raise UnknownEffort
         return self._words()
 
 
 class View:
-    """Rankings ``[queries × ranks]`` as the user has seen them when at rank i.
+    """Input of a continuation or aggregation: rankings ``[queries × ranks]`` as seen by the user at rank i.
 
-    Names to read, all arrays that broadcast to ``[queries × ranks]``:
+    All attributes are arrays that broadcast to ``[queries × ranks]``. Functions must not take cumulative sums of their
+    own: after the end of the list, the same attributes are computed in closed form.
 
-    ``i``  the rank, from 1 · ``r``  the gain of item i · ``G``  Σ_{j≤i} r_j, ``G_before``  Σ_{j<i} r_j ·
-    ``e``  the effort of item i · ``E``  Σ_{j≤i} e_j · ``best``  max_{j≤i} r_j · ``grade``  the grade of item i ·
-    ``total``  the query's total gain over all judgments · ``found``  the ranking's total gain ·
-    ``fading(δ)``  F(i) = δF(i−1) + r_i · ``discounted(φ)``  Σ_{j≤i} r_j φ(j) · ``credited(s)``  Σ_{j≤i} r_j s(e_j) ·
-    ``expected_effort``  Σ_j V(j)e_j (for aggregations) · ``at_least(rel)``  the same view with r_i = [grade ≥ rel].
+    Parameters
+    ----------
+    i : ndarray, shape (1 or n_queries, n_ranks)
+        Ranks, from 1.
+    r : ndarray, shape (n_queries, n_ranks)
+        Gains.
+    grade : array_like or callable
+        Grades, or a function that returns them.
+    totals : callable
+        Function that returns the total gain over all judgments for None, and the number of documents with at least a
+        grade for the grade, of shape (n_queries, 1).
+    e : ndarray or float, optional
+        Efforts; by default each is 1.
+    unseen : float or None, default=1
+        Effort of an unseen item; None if it is not known.
+    background, background_grade : float, default=0
+        Gain and grade of unseen items.
+    E : ndarray, optional
+        Cumulative efforts; required if there are ranks between the columns.
 
-    Never take cumulative sums yourself: beyond the end of the list the same names are answered in closed form.
+    Attributes
+    ----------
+    i
+        Rank, from 1.
+    r
+        Gain of item i.
+    grade
+        Grade of item i.
+    e
+        Effort of item i.
+    G, G_before
+        Σ_{j≤i} r_j and Σ_{j<i} r_j.
+    E
+        Σ_{j≤i} e_j.
+    best
+        max_{j≤i} r_j.
+    total
+        Total gain of the query over all judgments.
+    found
+        Total gain of the ranking.
+    expected_effort
+        Σ_j V(j)·e_j; for aggregations only.
     """
 
     def __init__(
@@ -66,76 +111,106 @@ class View:
         E: Array | None = None,
     ) -> None:
         self.i, self.r = i, r
-        self._grade, self._E = grade, E  # E where there are ranks between the columns
+        self._grade, self._E = grade, E
         self.totals, self.unseen = totals, unseen
-        self.background, self.background_grade = background, background_grade  # of what is unseen
+        self.background, self.background_grade = background, background_grade
         self._e = e
-        self.spend: Callable[[], Any] | None = None  # what expected_effort is, known once V is
+        self.spend: Callable[[], Any] | None = None  # returns expected_effort; set after V is computed
 
     @cached_property
     def grade(self) -> Any:
+        """Grade of item i."""
         return self._grade() if callable(self._grade) else self._grade
 
     @property
     def e(self) -> Any:
+        """Effort of item i."""
         return 1.0 if self._e is None else self._e
 
     @cached_property
     def E(self) -> Array:
+        """Cumulative effort Σ_{j≤i} e_j."""
         if self._E is not None:
             return self._E
         return self.i if self._e is None else np.cumsum(self._e, axis=-1)
 
     @property
     def steps(self) -> Values:
-        """What is spent from one column to the next."""
+        """Effort from one column to the next."""
         if self._e is not None and self._E is None:
             return self._e
         return self.E - before(self.E)
 
     @cached_property
     def G(self) -> Array:
+        """Cumulative gain Σ_{j≤i} r_j."""
         return np.cumsum(self.r, axis=-1)
 
     @cached_property
     def G_before(self) -> Array:
+        """Cumulative gain before item i, Σ_{j<i} r_j."""
         return before(self.G)
 
     @cached_property
     def best(self) -> Array:
+        """Highest gain so far, max_{j≤i} r_j."""
         return np.maximum.accumulate(self.r, axis=-1)
 
     @cached_property
     def total(self) -> Array:
+        """Total gain of the query over all judgments."""
         self._refuse_endless_gain("the total gain is infinite")
         return self.totals(None)
 
     @property
     def found(self) -> Array:
-        self._refuse_endless_gain("what a ranking finds in all is infinite")
+        """Total gain of the ranking."""
+        self._refuse_endless_gain("the total gain of a ranking is infinite")
         return self.G[..., -1:]
 
     def _refuse_endless_gain(self, what: str) -> None:
         if self.background:
-            raise NoFiniteValue(f"with unseen documents of the best gain for ever, {what}.")
+            raise NoFiniteValue(f"with infinitely many unseen documents of the best gain, {what}.")
 
     @property
     def expected_effort(self) -> Array:
+        """Expected effort Σ_j V(j)·e_j of all users; for aggregations only."""
         if self.spend is None:
-            raise NoFiniteValue("expected_effort is known only after C: read it in an aggregation, not in C.")
+            raise NoFiniteValue("expected_effort is computed from C: read it in an aggregation, not in C.")
         return self.spend()
 
     def fading(self, delta: float) -> Array:
+        """Return F(i) = δ·F(i−1) + r_i.
+
+        Parameters
+        ----------
+        delta : float in [0, 1]
+            Share of F that remains after one item.
+        """
         faded = np.array(np.broadcast_to(self.r, np.broadcast_shapes(self.r.shape, self.i.shape)), float)
-        keep = delta ** np.diff(self.i, axis=-1)  # between two columns may lie ranks without gain
+        keep = delta ** np.diff(self.i, axis=-1)  # there may be ranks without gain between two columns
         for column in range(1, faded.shape[-1]):
             faded[..., column] += keep[..., column - 1] * faded[..., column - 1]
         return faded
 
     def discounted(self, phi: Callable[[Array], Array]) -> Array:
+        """Return Σ_{j≤i} r_j·φ(j).
+
+        Parameters
+        ----------
+        phi : callable
+            Discount: a function of an array of ranks.
+        """
         return np.cumsum(self.r * phi(self.i), axis=-1)
 
     def credited(self, share: Callable[[Values], Array]) -> Array:
+        """Return Σ_{j≤i} r_j·s(e_j).
+
+        Parameters
+        ----------
+        share : callable
+            Function s of an array of efforts: the share of a gain that is credited.
+        """
         r, e = np.broadcast_arrays(self.r, self.e)
         credited = np.zeros(r.shape)
         gains = np.nonzero(r)
@@ -143,6 +218,13 @@ class View:
         return np.cumsum(credited, axis=-1)
 
     def at_least(self, rel: float | None) -> View:
+        """Return the view with binary gains r_i = [grade ≥ rel], or the same view for None.
+
+        Parameters
+        ----------
+        rel : float or None
+            Lowest relevant grade.
+        """
         if rel is None:
             return self
         binary = (self.grade >= rel).astype(float)
@@ -151,12 +233,28 @@ class View:
         return type(self)(self.i, binary, self.grade, lambda _: self.totals(rel), *known)
 
     def beyond(self, m: ArrayLike) -> Beyond:
-        """The view of the m-th ranks after the last one."""
+        """Return the view of the m-th ranks after the last one.
+
+        Parameters
+        ----------
+        m : array_like
+            Distances from the last rank, from 1.
+        """
         return Beyond(self, np.asarray(m, float))
 
 
 class Beyond(View):
-    """The same names for ranks n+m that were not retrieved: gain 0 (or the background's), G and best frozen."""
+    """View of ranks n+m after the end of a list, where all items are unseen.
+
+    Their gain is 0 or the background gain, and their effort that of unseen items.
+
+    Parameters
+    ----------
+    seen : View
+        View of the list.
+    m : ndarray
+        Distances from the last rank of the list, from 1.
+    """
 
     def __init__(self, seen: View, m: Array) -> None:
         best = seen.background, seen.background_grade
@@ -166,53 +264,64 @@ class Beyond(View):
 
     @property
     def e(self) -> Any:
+        """Effort of an unseen item."""
         if self.unseen is None:
             raise UnknownEffort
         return self.unseen
 
     @cached_property
     def E(self) -> Array:
+        """Cumulative effort."""
         return self.seen.E[..., -1:] + self.e * self.m
 
     @cached_property
     def G(self) -> Array:
+        """Cumulative gain."""
         return self.seen.G[..., -1:] + self.background * self.m
 
     @property
     def G_before(self) -> Array:
+        """Cumulative gain before the item."""
         return self.G - self.background
 
     @cached_property
     def best(self) -> Array:
+        """Highest gain so far."""
         return np.maximum(self.seen.best[..., -1:], self.background) + 0 * self.m
 
     @property
     def total(self) -> Array:
+        """Total gain of the query over all judgments."""
         return self.seen.total
 
     @property
     def found(self) -> Array:
+        """Total gain of the ranking."""
         return self.seen.found
 
     def fading(self, delta: float) -> Array:
+        """Return F, as :meth:`View.fading`."""
         kept = delta**self.m
         more = self.m if delta == 1 else (1 - kept) / (1 - delta)
         return self.seen.fading(delta)[..., -1:] * kept + self.background * more
 
     def discounted(self, phi: Callable[[Array], Array]) -> Array:
+        """Return the discounted gain, as :meth:`View.discounted`."""
         self._refuse_endless_gain("discounted gain has no closed form: give end='stop', or a rank as end=")
         return self.seen.discounted(phi)[..., -1:] + 0 * self.m
 
     def credited(self, share: Callable[[Values], Array]) -> Array:
+        """Return the credited gain, as :meth:`View.credited`."""
         seen = self.seen.credited(share)[..., -1:] + 0 * self.m
         return seen + self.background * share(self.e) * self.m if self.background else seen
 
     def at_least(self, rel: float | None) -> View:
+        """Return the view with binary gains, as :meth:`View.at_least`."""
         return self if rel is None else self.seen.at_least(rel).beyond(self.m)
 
 
 def before(cumulative: Array) -> Array:
-    """The cumulative values one rank earlier: 0 before the first."""
+    """Return cumulative values of one rank earlier: 0 before the first."""
     earlier = np.zeros_like(cumulative)
     earlier[..., 1:] = cumulative[..., :-1]
     return earlier

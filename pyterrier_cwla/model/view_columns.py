@@ -1,4 +1,4 @@
-"""Views of rankings: the ranks of some queries, or their hits alone, as columns, with efforts and totals."""
+"""Views of aligned rankings, with the ranks of some queries, or their hits only, as columns."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .metric import Array, Metric
 from .view import Documents, UnknownEffort, View
 
 Seen = tuple[View, Array | None]
-"""A view, and the column in which each query's users leave at the latest (None where the list has no end)."""
+"""View, and last column that the users of each query see (None if the list has no end)."""
 
 
 def seen_part(metric: Metric, rankings: Rankings) -> Rankings:
-    """Return the part of rankings that a metric looks at: without the unjudged if it wants so, down to k and end."""
+    """Return the part of rankings that a metric scores: condensed if ``judged_only``, and up to rank k or end."""
     if metric.judged_only:
         rankings = rankings.condensed
     last = metric.last_that_counts
@@ -27,29 +27,32 @@ def seen_part(metric: Metric, rankings: Rankings) -> Rankings:
 def view_of_ranks(
     metric: Metric, rankings: Rankings, queries: Array, width: int, unjudged: tuple[float, float] = (0.0, 0.0)
 ) -> Seen:
-    """Return ranks 1 to width of some queries.
+    """Return the view of ranks 1 to width of some queries.
 
     Parameters
     ----------
     metric : Metric
+        The metric.
     rankings : Rankings
-        The part that the metric looks at.
+        Rankings from :func:`seen_part`.
     queries : ndarray of int
+        Queries of the view.
     width : int
-    unjudged : tuple of float
-        Gain and grade of items that are not judged, and of those beyond the list.
+        Number of ranks.
+    unjudged : tuple of float, default=(0, 0)
+        Gain and grade of unjudged and unseen items.
 
     Returns
     -------
     view : View
-        [queries × width].
+        View of shape [queries × width].
     leaves : ndarray of int or None
-        The last column that each user sees; None where the list has no end.
+        Last column that the users of each query see; None if the list has no end.
 
     Raises
     ------
     UnknownEffort
-        If efforts of unseen items decide anything, and are not known.
+        If the effort of unseen items is needed and is not known.
     """
     at, row, _ = rankings.hits_of(queries)
     column = rankings.rank[at] - 1
@@ -79,8 +82,8 @@ def _efforts(
     grades_alone = effort_reads(metric.effort) <= {"grade"}
     if rankings.efforts is None and metric.effort.name == "given":
         raise BadParameter(
-            "effort='given' needs the effort of each item: give score(…), residual(…) or explain_gains(…) efforts=,"
-            " a number for each item; for runs, write a function of documents with @effort."
+            "effort='given' needs the effort of each item: pass efforts=, a number for each item, to score(…),"
+            " residual(…) or explain_gains(…); for runs, write a function of documents with @effort."
         )
     if rankings.efforts is not None:
         e = rankings.efforts(queries, width)
@@ -102,9 +105,9 @@ def _efforts(
 
 
 def _asks_for_unseen_efforts(metric: Metric) -> bool:
-    """Whether the efforts of unseen items decide anything in the columns after the end of a short list.
+    """Return whether the score depends on efforts of unseen items in columns after the end of a short list.
 
-    At the open end C alone does not: users who pay nothing there go on to where C is asked again.
+    At the open end C alone does not: users who spend nothing there reach the ranks for which C is evaluated later.
     """
     efforts = {"e", "E", "expected_effort"}
     of_C = {"E"} if metric.end == "open" else efforts
@@ -112,10 +115,28 @@ def _asks_for_unseen_efforts(metric: Metric) -> bool:
 
 
 def view_of_hits(metric: Metric, rankings: Rankings, queries: Array, width: int) -> Seen:
-    """Return the hits of some queries alone, and after them the last item of the list.
+    """Return a view of the hits of some queries and, after them, the last item of the list.
 
-    Parameters are as for :func:`view_of_ranks`, with a width above the number of hits of each query. The view is cached
-    in ``rankings.views``: AP, RR and their like share the hits, and so G, best and so on.
+    Hits are the judged items in a ranking. The view is cached in ``rankings.views``, because AP, RR and similar
+    measures share it.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    rankings : Rankings
+        Rankings from :func:`seen_part`.
+    queries : ndarray of int
+        Queries of the view.
+    width : int
+        Number of columns, above the number of hits of each query.
+
+    Returns
+    -------
+    view : View
+        View of shape [queries × width].
+    leaves : ndarray of int or None
+        Last column that the users of each query see; None if the list has no end.
     """
     if not (metric.gain.built_in and metric.effort.built_in):
         return _hits_alone(metric, rankings, queries, width)
@@ -149,12 +170,12 @@ def _hits_alone(metric: Metric, rankings: Rankings, queries: Array, width: int) 
 
 
 def totals_of(metric: Metric, rankings: Rankings, queries: Array) -> Callable[[float | None], Array]:
-    """Return what a view of these queries answers ``total`` with, [queries × 1], given the grade of ``at_least``."""
+    """Return the function ``totals`` of a view of some queries, with results of shape [queries × 1]."""
     return lambda rel: rankings.of_pool(pool_totals(metric, rankings.pool, rel))[queries][:, None]
 
 
 def pool_totals(metric: Metric, pool: Pool, rel: float | None = None) -> Array:
-    """Return the total gain of all judged documents of each query of a pool, or how many have a grade of ``rel``."""
+    """Return the total gain over all judgments per query, or the number of documents of grade ``rel`` or higher."""
     if rel is None:
         return pool.totals(metric.gains, (metric.gain.key, metric.max_rel), metric.gain.built_in)
     return pool.totals(lambda grade: (np.asarray(grade) >= rel).astype(float), rel)

@@ -492,7 +492,7 @@ def test_parameters_that_are_objects_have_no_version(tmp_path):
 
 @pytest.mark.parametrize("version", ["", "  ", True, 1.0, b"1", ("1",)])
 def test_versions_are_texts_or_whole_numbers(version):
-    with pytest.raises(CWLAError, match=r"gain 'odd': version=.* must be a text that is not empty, or a whole number"):
+    with pytest.raises(CWLAError, match=r"gain 'odd': version=.* must be a non-empty string or an integer"):
 
         @gain(version=version)
         def odd(grade):

@@ -473,7 +473,7 @@ def test_errors(text, words):
 
 
 def test_a_grade_that_a_map_lacks():
-    with pytest.raises(BadJudgments, match="has nothing for grade 3; add it"):
+    with pytest.raises(BadJudgments, match="has no value for grade 3; add it"):
         evaluate({"q": {"a": 3}}, {"q": {"a": 1.0}}, ["AdaptiveGRBP(effort='by_grade({0:1,1:2,2:3})')"])
 
 
@@ -482,16 +482,16 @@ def test_a_grade_that_a_map_lacks():
     [
         (
             "AdaptiveGP(gain='threshold(0.4,0.6)')@9",
-            "gain='threshold(0.4,0.6)' has nothing for grade 3; add it, one weight for each grade from 1, as in"
-            " gain='threshold(0.4,0.6,…)'; the sum is 1 at most.",
+            "gain='threshold(0.4,0.6)' has no value for grade 3; add it, one weight for each grade from 1, as in"
+            " gain='threshold(0.4,0.6,…)'; the sum is at most 1.",
         ),
         (
             "AdaptiveGP(gain='table({1:0.2,2:1})')@9",
-            "gain='table({1:0.2,2:1})' has nothing for grade 3; add it, as in gain='table({1:0.2,2:1,3:…})'.",
+            "gain='table({1:0.2,2:1})' has no value for grade 3; add it, as in gain='table({1:0.2,2:1,3:…})'.",
         ),
         (
             "AdaptiveGRBP(gain='binary',effort='by_grade({0:1})')",
-            "effort='by_grade({0:1})' has nothing for grade 3; add it, as in effort='by_grade({0:1,3:…})'.",
+            "effort='by_grade({0:1})' has no value for grade 3; add it, as in effort='by_grade({0:1,3:…})'.",
         ),
     ],
 )
@@ -503,7 +503,10 @@ def test_the_error_of_a_missing_grade_names_measure_and_parameter_as_written(mea
 
 
 def test_thresholds_take_whole_grades():
-    with pytest.raises(BadJudgments, match=r"has nothing for grade 1\.5; it takes whole grades only, and gain='table"):
+    with pytest.raises(
+        BadJudgments,
+        match=r"has no value for grade 1\.5; it accepts integer grades only; for other grades, use gain='table",
+    ):
         evaluate({"q": {"a": 1.5}}, {"q": {"a": 1.0}}, ["AdaptiveGP(gain='threshold(0.4,0.6)')@9"])
 
 

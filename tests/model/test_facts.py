@@ -230,7 +230,7 @@ TOLD = {
     ),
     "known_grades": (
         "gain",
-        [(lambda grade: grade / 2, lambda: [1, 2], (), "Grade 3, which is not among them, gains 1.5, and the best of them 1")],
+        [(lambda grade: grade / 2, lambda: [1, 2], (), "Grade 3, which is not in known_grades, has gain 1.5, and the best of these 1")],
         [(lambda grade: np.minimum(grade, 2) / 2, lambda: [1, 2], ()), (lambda grade: grade, lambda: None, ())],
     ),
     "unit_effort": (

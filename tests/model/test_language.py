@@ -141,18 +141,18 @@ def test_unknown_names(kind, text, message):
         ("continuation", "rbp(0.8, phi=0.8)", "C='rbp(0.8, phi=0.8)': phi is given twice."),
         ("continuation", "rbp(ph=0.8)", "C='rbp(ph=0.8)': rbp(phi) has no parameter 'ph'. Near: 'phi'."),
         ("continuation", "fixed(values=0.5)",
-         "C='fixed(values=0.5)': the values of fixed(*values) are written one after the other, without name."),
+         "C='fixed(values=0.5)': give the values of fixed(*values) one after the other, without a name."),
         ("aggregation", "utility(3)", "A='utility(3)': phi must be the name of a discount."),
         ("aggregation", "utility(power)", "A='utility(power)': power(p) needs p."),
         ("gain", "table({1: -1})",
          "gain='table({1: -1})': gains must be a map from grades to gains of 0 or more, such as {1: 0.3, 2: 1}."),
-        ("gain", "table({1: 1, 1: 2})", "gain='table({1: 1, 1: 2})': every grade is given once."),
+        ("gain", "table({1: 1, 1: 2})", "gain='table({1: 1, 1: 2})': give every grade once."),
         ("gain", "table({1: x})",
          "gain='table({1: x})': gains must be a map from grades to gains of 0 or more, such as {1: 0.3, 2: 1}."),
         ("continuation", "fixed(0.5, 2)", "C='fixed(0.5, 2)': values must be a number in [0, 1]."),
         ("continuation", "rbp(phi=0.8, phi=0.9)",
-         "C='rbp(phi=0.8, phi=0.9)': every parameter is given once, by its name."),
-        ("continuation", "rbp(**{'phi': 0.8})", "C=\"rbp(**{'phi': 0.8})\": every parameter is given once, by its name."),
+         "C='rbp(phi=0.8, phi=0.9)': give every parameter once, by its name."),
+        ("continuation", "rbp(**{'phi': 0.8})", "C=\"rbp(**{'phi': 0.8})\": give every parameter once, by its name."),
         ("aggregation", "utility(phi=power(q=1))",
          "A='utility(phi=power(q=1))': power(p) has no parameter 'q'. Available: p."),
         *((kind, text, f"{role}={text!r}: parameters are numbers, names, or maps such as {{1: 0.5}}.")
@@ -173,7 +173,7 @@ def test_errors_of_calls_name_the_function():
         rbp(2)
     with pytest.raises(BadParameter, match=r"^discount=power\(…\): p must be a number in \[0, inf\)\.$"):
         TABLES["discount"]["power"](-1)
-    with pytest.raises(UnknownSpec, match=r"^C='etg': C must be a continuation, and this is of kind aggregation\.$"):
+    with pytest.raises(UnknownSpec, match=r"^C='etg': C must be a continuation, not of kind aggregation\.$"):
         parse(BUILT_IN["aggregation"]["etg"](), "continuation")
     for nothing in (None, 5, len, ["rbp(0.8)"]):
         with pytest.raises(UnknownSpec, match="as text or as a decorated function"):

@@ -302,7 +302,7 @@ def test_sums_and_quotients_that_no_float_holds_are_errors(frame, grades):
 
 @pytest.mark.parametrize("frame", [{"C": "decay(1e17)"}, {"C": "decay(25)", "unseen": 5e-324, "effort": "time"}])
 def test_users_whom_floats_cannot_tell_from_those_who_never_leave(frame):
-    with pytest.raises(NoFiniteValue, match="nobody leaves, as far as floats can say"):
+    with pytest.raises(NoFiniteValue, match="rounds to 1, so that nobody leaves"):
         scoring.score(CWLA(**frame, A="etg", max_rel=3, lengths=WORDS).metric, pair())
 
 

@@ -322,9 +322,9 @@ def test_own_sums_are_warned_of():
     def also_sums(view):
         return np.cumsum(view.r, axis=-1)
 
-    with pytest.warns(UserWarning, match="sums_itself answers differently beyond the list.*read G, E, best"):
+    with pytest.warns(UserWarning, match="sums_itself has other values after the list.*use G, E, best"):
         score([1, 0, 1], C="sums_itself", A="etg")
-    with pytest.warns(UserWarning, match="also_sums answers differently beyond the list"):
+    with pytest.warns(UserWarning, match="also_sums has other values after the list"):
         score([1, 0, 1], C="rbp(0.5)", A="also_sums")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

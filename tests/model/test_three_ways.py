@@ -272,7 +272,9 @@ def half_at_first(view):
 
 def test_what_gives_v_is_no_factor():
     for factors in ("half_at_first,rr", "rr,half_at_first"):
-        with pytest.raises(BadParameter, match="half_at_first says more than who goes on, and so cannot be a factor"):
+        with pytest.raises(
+            BadParameter, match="half_at_first defines more than the probability C, and so cannot be a factor"
+        ):
             score(replace(PLAIN, C=parse(f"product({factors})", "continuation")), aligned([[1, 0]]))
 
 
