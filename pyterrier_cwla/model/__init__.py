@@ -1,4 +1,4 @@
-"""One user: gain, effort, continuation, aggregation and normaliser give a score."""
+"""User models: gain, effort, continuation, aggregation and normaliser, and the scores of rankings under them."""
 
 import lazy_loader
 

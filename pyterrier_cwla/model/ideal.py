@@ -1,4 +1,4 @@
-"""The best ranking that the judgments of a query allow: what norm="ideal" divides by."""
+"""Ideal ranking: the best ranking of the judged documents of a query, for norm="ideal"."""
 
 from __future__ import annotations
 
@@ -13,10 +13,22 @@ from .view import Documents
 
 
 def ideal_ranking(metric: Metric, rankings: Rankings) -> Rankings:
-    """All judged documents of each query by falling gain.
+    """Return all judged documents of each query by falling gain.
 
-    Where C decays with effort and A is the total gain, an order that is best: by g/(1 − 2^(−e/h)), largest first, g the
-    gain as it is credited, and with a cutoff the best k of them (dynamic programme).
+    If C is ``decay`` and A is the total gain, an optimal order is used: by g/(1 − 2^(−e/h)), highest first, where g is
+    the credited gain. With a cutoff k, the best k documents are chosen by dynamic programming.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    rankings : Rankings
+        Rankings with the judgments and document lengths of the queries.
+
+    Returns
+    -------
+    Rankings
+        One ranking per query of the pool.
     """
     pool = rankings.pool
     if metric.unit_effort:
@@ -46,14 +58,14 @@ def ideal_ranking(metric: Metric, rankings: Rankings) -> Rankings:
 
 
 def _by_falling_gain(metric: Metric, pool: Pool) -> Rankings:
-    """From the counts of each grade alone: where documents cost the same, nothing else tells them apart."""
+    """Return judged documents by falling gain, from the counts of each grade: equal grades have equal efforts."""
     query, grade = pool.positive
     grades, level = np.unique(grade, return_inverse=True)
     falling = np.lexsort((-grades, -metric.gains(grades)))
     place = np.empty_like(falling)
     place[falling] = np.arange(len(falling))
     counts = np.bincount(query * len(grades) + place[level], minlength=pool.queries * len(grades))
-    n = np.bincount(pool.query, minlength=pool.queries)  # those without gain come last
+    n = np.bincount(pool.query, minlength=pool.queries)  # documents without gain come last
     relevant = counts.reshape(pool.queries, len(grades)).sum(axis=1)
     in_order = np.repeat(np.tile(grades[falling], pool.queries), counts)
     return Rankings.of_hits(
@@ -62,9 +74,23 @@ def _by_falling_gain(metric: Metric, pool: Pool) -> Rankings:
 
 
 def best_choice(gains: Array, stays: Array, k: int) -> Array:
-    """Which of these items, in this order, make the best list of at most k.
+    """Return the items of the best list of at most k items, for items in a given order.
 
-    f(j, c) = max(f(j+1, c), g_j + s_j·f(j+1, c−1)), s_j the share of users whom item j does not lose.
+    f(j, c) = max(f(j+1, c), g_j + s_j·f(j+1, c−1)), where s_j is the share of users who go on after item j.
+
+    Parameters
+    ----------
+    gains : ndarray, shape (n_items,)
+        Gains g of the items.
+    stays : ndarray, shape (n_items,)
+        Shares s of users who go on after each item.
+    k : int
+        Largest number of items.
+
+    Returns
+    -------
+    ndarray of int
+        Ascending positions of the chosen items.
     """
     n = len(gains)
     if n <= k:
@@ -84,7 +110,7 @@ def best_choice(gains: Array, stays: Array, k: int) -> Array:
 
 
 def pool_efforts(metric: Metric, rankings: Rankings) -> Array:
-    """The efforts of all judged documents."""
+    """Return the efforts of all judged documents."""
     pool = rankings.pool
     if "efforts" in pool.memory:
         return pool.memory["efforts"]

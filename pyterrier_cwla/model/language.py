@@ -250,11 +250,11 @@ class Part:
         given = list(inspect.signature(function).parameters.values())
         self.parameters = [_parameter(p, hints.get(p.name)) for p in given[1:] if p.name != "max_rel"]
         self.many = next((p.name for p in self.parameters if p.many), None)
-
         self.wants_max_rel = any(p.name == "max_rel" for p in given)
         self.facts = checked_facts(kind, self.name, [p.name for p in self.parameters], facts)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Spec:
+        """Return this function with parameters."""
         return Spec.of(self, args, kwargs, f"{ROLES[self.kind]}={self.name}(…)")
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Chunks of queries that are computed together: how many ranks of each matter, and which share a matrix."""
+"""Chunks of queries that are scored together: the number of explicit ranks per query, and queries of equal width."""
 
 from __future__ import annotations
 
@@ -11,23 +11,43 @@ from ..errors import BadParameter
 from .introspection import reads
 from .metric import FARTHEST, Array, Metric
 
-CELLS = 1 << 17  # queries × ranks that are worked on at a time, so that they stay in cache
+CELLS = 1 << 17  # queries × ranks per chunk, so that a chunk fits into the cache of the processor
 
 
 def roomy(widths: Array) -> Array:
-    """The next of 2, 4, 8 and then four widths an octave (10, 12, 14, 16, 20, …): many queries share one."""
+    """Return each width rounded up to 2, 4, 8, or one of four widths per octave (10, 12, 14, 16, 20, …).
+
+    Many queries then have the same width.
+    """
     widths = np.maximum(widths, 2)
     step = 1 << np.maximum(np.int64(np.ceil(np.log2(widths))) - 3, 0)
     return np.where(widths <= 8, power_of_two(widths), -(-widths // step) * step)
 
 
 def power_of_two(widths: Array) -> Array:
-    """The next power of two."""
+    """Return each width rounded up to a power of two."""
     return np.exp2(np.ceil(np.log2(widths))).astype(np.int64)
 
 
 def packed(order: Array, widths: Array, cells: int) -> Iterator[tuple[Array, int]]:
-    """Queries in an order by rising widths, as many at a time as fit into the cells, each time with the greatest."""
+    """Yield chunks of queries with the largest width in each.
+
+    Parameters
+    ----------
+    order : ndarray of int
+        Queries in ascending order of their widths.
+    widths : ndarray of int
+        Width of each query.
+    cells : int
+        Largest number of queries × width per chunk, unless one query has more.
+
+    Yields
+    ------
+    queries : ndarray of int
+        Queries of the chunk.
+    width : int
+        Largest of their widths.
+    """
     done = 0
     while done < len(order):
         ahead = widths[order[done : done + cells]]
@@ -41,37 +61,41 @@ def packed(order: Array, widths: Array, cells: int) -> Iterator[tuple[Array, int
 def chunks_of_equal_width(
     metric: Metric, rankings: Rankings, widths: Array, which: Array | None = None
 ) -> Iterator[tuple[Array, int]]:
-    """Split queries into chunks of equally many columns, as many queries at a time as stay in cache.
+    """Yield chunks of queries with equal widths that are small enough for the cache of the processor.
 
     Parameters
     ----------
     metric : Metric
+        The metric.
     rankings : Rankings
+        Rankings to score.
     widths : ndarray of int, shape (n_queries,)
-        How many columns each query needs.
+        Number of columns that each query needs.
     which : ndarray of bool, shape (n_queries,), optional
-        The queries that are wanted; by default all.
+        Queries to include; by default all.
 
     Yields
     ------
     queries : ndarray of int
+        Queries of the chunk.
     width : int
+        Number of columns.
 
     Raises
     ------
     BadParameter
-        If a query needs more columns than memory may hold.
+        If a query needs more columns than the limit of memory allows.
     """
     if widths.max(initial=0) > FARTHEST:
         raise BadParameter(
-            f"{widths.max():,} ranks would have to be looked at one by one, and {FARTHEST:,} can be: name a lower"
+            f"{widths.max():,} explicit ranks would be needed, and at most {FARTHEST:,} are possible: give a lower"
             f" rank in {metric.C.keyword}, as end= or as cutoff."
         )
     n = rankings.n
-    order = np.lexsort((n > 0, widths))  # empty rankings by themselves: all of theirs is unseen
+    order = np.lexsort((n > 0, widths))  # empty rankings are separate: all their items are unseen
     keep = np.ones(len(n), bool) if which is None else which
     if metric.end == "stop":
-        keep = keep & (n > 0)  # nobody sees anything of an empty list
+        keep = keep & (n > 0)  # an empty list has no items
     order = order[keep[order]]
     differs = np.flatnonzero((np.diff(widths[order]) != 0) | np.diff(n[order] > 0)) + 1
     for alike in np.split(order, differs) if len(order) else []:
@@ -82,20 +106,23 @@ def chunks_of_equal_width(
 
 
 def ranks_that_matter(metric: Metric, rankings: Rankings, unjudged_gain: float = 0.0) -> Array:
-    """Return how many ranks of each query have to be explicit.
+    """Return the number of explicit ranks that each query needs.
 
-    At the open end, what follows the last hit is often as good as unseen.
+    At the open end, items after the last hit are often equal to unseen items.
 
     Parameters
     ----------
     metric : Metric
+        The metric.
     rankings : Rankings
-    unjudged_gain : float
-        The gain of items that are not judged.
+        Rankings to score.
+    unjudged_gain : float, default=0
+        Gain of unjudged items.
 
     Returns
     -------
     ndarray of int, shape (n_queries,)
+        Numbers of ranks.
     """
     last = metric.rank_at("last_rank")
     if metric.end == "stop":
@@ -106,13 +133,13 @@ def ranks_that_matter(metric: Metric, rankings: Rankings, unjudged_gain: float =
         deepest = rankings.last_hit if _settled_after_hits(metric) and not unjudged_gain else rankings.n
         needed = np.maximum(deepest, metric.explicit_ranks)
         widths = roomy(needed)
-        if metric.unseen_effort is None:  # as far as the list goes, where more would ask what is not known
+        if metric.unseen_effort is None:  # columns after the list would need the unknown effort of unseen items
             widths = np.minimum(widths, np.maximum(needed, rankings.n))
     looks_ahead = (reads(metric.C) | reads(metric.A)) & {"found", "discounted"}
     return np.minimum(widths, last) if last and not looks_ahead else widths
 
 
 def _settled_after_hits(metric: Metric) -> bool:
-    """Whether efforts after the last hit do not matter: where A stays and all who go on leave, sooner or later."""
+    """Return whether efforts after the last hit do not matter: all are equal, or A is constant and all users leave."""
     stays = bool(metric.A.fact("constant_without_gain")) and bool(metric.C.fact("eventually_leaves"))
     return metric.flat_effort is not None or stays

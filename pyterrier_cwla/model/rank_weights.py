@@ -1,4 +1,4 @@
-"""Weights of ranks: where C depends on the rank alone and A is linear, a gain counts the same in every ranking."""
+"""Weights of ranks: if C depends on ranks only and A is linear, the score is a weighted sum of the gains."""
 
 from __future__ import annotations
 
@@ -13,18 +13,31 @@ from .query_chunks import power_of_two
 from .view_columns import seen_part
 from .walk_scores import over_all_ranks
 
-_DEEPEST = 4096  # weights are kept for ranks down to here
+_DEEPEST = 4096  # last rank with a cached weight
 _USUAL = [n for n in (digit * 10**zeros for zeros in range(4) for digit in range(1, 10)) if n <= _DEEPEST]
-"""How many documents runs are cut at, mostly: rankings of so many have weights of their own at end="stop"."""
+"""Usual lengths of rankings in runs. Rankings of these lengths are scored by weights at end="stop"."""
 
 
 def ranks_have_weights(metric: Metric) -> bool:
-    """Whether C depends on the rank alone and A is linear in the gains, so that every rank has a weight."""
+    """Return whether C depends on ranks only and A is linear in the gains, so that every rank has a weight."""
     return metric.unit_effort and bool(metric.A.fact("linear_in_gain")) and metric.rank_only
 
 
 def by_rank_weights(metric: Metric, rankings: Rankings) -> Array:
-    """Return Σ L(i)·A(i) per query as the sum of the gains times the weights of their ranks."""
+    """Return Σ L(i)·A(i) per query as the sum of the gains times the weights of their ranks.
+
+    Parameters
+    ----------
+    metric : Metric
+        Metric for which :func:`ranks_have_weights` is true.
+    rankings : Rankings
+        Rankings from :func:`seen_part`.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,)
+        Scores before normalisation.
+    """
     weighed = np.isin(rankings.n, (0, *_USUAL)) if metric.end == "stop" else rankings.last_hit <= _DEEPEST
     if weighed.all():
         return _weighed_sums(metric, rankings)
@@ -37,7 +50,7 @@ def _weighed_sums(metric: Metric, rankings: Rankings) -> Array:
 
 
 def _weights_of_hits(metric: Metric, rankings: Rankings) -> Array:
-    """What a gain of 1 adds to the score at the rank of each hit."""
+    """Return the weight of the rank of each hit."""
     C, A = metric.C, metric.A
     if metric.end != "stop":
         deepest = 1 << (int(rankings.rank.max(initial=1)) - 1).bit_length()
@@ -52,20 +65,23 @@ def _weights_of_hits(metric: Metric, rankings: Rankings) -> Array:
 
 
 def rank_weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:
-    """Return what a gain of 1 at each of the ranks 1 to n adds to the score.
+    """Return the weights of ranks 1 to n: the score of a ranking with gain 1 at this rank only.
+
+    Results are cached for built-in functions.
 
     Parameters
     ----------
     C, A : Spec
-        A continuation that depends on ranks alone, and an aggregation that is linear in the gains.
+        A continuation that depends on ranks only, and an aggregation that is linear in the gains.
     end : {"open", "stop"} or int
-        Where the list ends; "stop" is after rank n.
+        End of the list; "stop" is after rank n.
     n : int
+        Number of ranks.
 
     Returns
     -------
     ndarray, shape (n,)
-        Cached where the functions are built in.
+        Weights.
     """
     return _kept_weights(C, A, end, n) if C.built_in and A.built_in else _weights(C, A, end, n)
 
@@ -76,7 +92,10 @@ def _kept_weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:
 
 
 def _weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:
-    """The metric itself, on rankings with one gain each, as long as the next power of two: so n changes no weight."""
+    """Return the scores of rankings with one gain each.
+
+    Their length is the next power of two, so that a weight does not depend on n.
+    """
     rank = np.arange(1, n + 1)
     length = np.full(n, n) if end == "stop" else power_of_two(rank)
     metric = plain_metric(C, A, end)

@@ -1,4 +1,4 @@
-"""How much higher scores could be if unjudged documents were judged."""
+"""Residuals: how much higher scores could be if unjudged documents were judged."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ from .scoring import highest_raw_score, normalised, raw_score, score
 def residual(metric: Metric, rankings: Rankings) -> Array:
     """Return the score if every unjudged and unseen item had the best gain, minus the score.
 
-    Efforts stay as they are. Over the ideal, which judgments raise as well, it is the highest score that they can
-    lead to, minus the score, where that is known; else the ideal stays as it is.
+    Efforts stay as they are. With ``norm="ideal"`` judgments change the ideal as well: the residual is then the highest
+    score that judgments can lead to, minus the score, if it is known. Otherwise the ideal stays as it is.
 
     Parameters
     ----------
     metric : Metric
+        The metric.
     rankings : Rankings
-        With all judged documents, not just the relevant ones.
+        Rankings with all judged documents, not only the relevant ones.
 
     Returns
     -------
     ndarray, shape (n_queries,)
+        Residuals of at least 0, in the unit of the score.
     """
     metric = metric.fresh
     if best_case.is_known(metric):
@@ -37,10 +39,16 @@ def residual(metric: Metric, rankings: Rankings) -> Array:
 
 
 def residual_is_a_bound(metric: Metric) -> bool:
-    """Return whether no judgment can lift the score by more than its residual: known for pairs monotone in gain.
+    """Return whether the residual is known to be an upper bound of what judgments can add to the score.
 
-    It is not so of condensed lists, in which a document that gets judged moves all below it. Over the ideal it is known
-    where the best case is; of scores that are divided by the total gain no bound is known.
+    It is a bound for pairs of C and A that are monotone in gain. It is not one for condensed lists, in which a judged
+    document moves all later ones. With ``norm="ideal"`` it is a bound if the best case is known. No bound is known for
+    scores that are divided by the total gain.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
     """
     C, A = metric.C, metric.A
     if metric.judged_only:

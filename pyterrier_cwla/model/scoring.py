@@ -1,4 +1,4 @@
-"""The score of aligned rankings: Σ L(i)·A(i) in the fastest of three ways, over the normaliser."""
+"""Scores of aligned rankings: Σ L(i)·A(i) by the fastest of three methods, divided by the normaliser."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ from .walk_scores import over_all_ranks, over_hits, passes_items_without_gain
 
 
 def score(metric: Metric, rankings: Rankings) -> Array:
-    """Return one score per query: Σ L(i)·A(i) / N, and 0 where N is 0.
+    """Return one score per query: Σ L(i)·A(i) / N, and 0 if N is 0.
 
     Parameters
     ----------
     metric : Metric
+        The metric.
     rankings : Rankings
         Aligned rankings of n queries.
 
     Returns
     -------
     ndarray, shape (n,)
+        Scores.
 
     Raises
     ------
     NoFiniteValue
-        If a score, or what it is divided by, is infinite.
+        If a score or its normaliser is infinite.
     UnknownEffort
-        If the effort of unseen items decides the score, and is not known.
+        If the effort of unseen items is needed and is not known.
     """
     metric = metric.fresh
     return normalised(metric, raw_score(metric, rankings), rankings)
@@ -42,8 +44,20 @@ def score(metric: Metric, rankings: Rankings) -> Array:
 def raw_score(metric: Metric, rankings: Rankings) -> Array:
     """Return Σ L(i)·A(i) per query.
 
-    The score of a query is the same to the last bit whatever else is scored with it: the way, and the ranks that are
-    explicit, follow from the ranking alone.
+    The score of a query is the same to the last bit for any other queries that are scored with it: the method and the
+    explicit ranks depend on the ranking only.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    rankings : Rankings
+        Aligned rankings of n queries.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Scores before normalisation.
     """
     rankings = seen_part(metric, rankings)
     if ranks_have_weights(metric):
@@ -61,16 +75,31 @@ def highest_raw_score(metric: Metric, rankings: Rankings) -> Array:
 
 
 def normalised(metric: Metric, raw: Array, rankings: Rankings) -> Array:
-    """Return raw scores divided by N, and 0 where N is 0; NoFiniteValue is raised where floats cannot hold them."""
+    """Return raw scores divided by N, and 0 if N is 0.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    raw : ndarray, shape (n,)
+        Scores before normalisation.
+    rankings : Rankings
+        Their rankings.
+
+    Raises
+    ------
+    NoFiniteValue
+        If a score or N is infinite or NaN.
+    """
     N = divisor(metric, rankings)
     score = np.divide(raw, N, out=np.zeros_like(raw), where=N > 0)
     if not (np.isfinite(score).all() and np.isfinite(N).all()):
-        raise NoFiniteValue("the score, or what it is divided by, is greater than floats can be.")
+        raise NoFiniteValue("the score or its normaliser is too large for a floating-point number.")
     return score
 
 
 def divisor(metric: Metric, rankings: Rankings) -> Array:
-    """Return N of each query."""
+    """Return the normaliser N of each query."""
     pool = rankings.pool
     if metric.norm == "none":
         return np.ones(len(rankings))
@@ -93,7 +122,7 @@ def _ideal_scores(metric: Metric, rankings: Rankings) -> Array:
 
 
 def _unlimited_score(metric: Metric) -> float:
-    """The score of an infinite list of documents of the best grade that have no words."""
+    """Return the score of an infinite list of documents with the best grade and no words."""
     unseen = metric.cost_of_one(metric.best[1], lambda: np.zeros(1))
     endless = replace(metric, unseen=unseen, norm="none", end="open", k=None)
     nothing = Rankings.of_gains([[]], efforts=lambda queries, width: np.zeros((len(queries), width)))

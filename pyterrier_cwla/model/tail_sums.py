@@ -1,4 +1,4 @@
-"""What lies beyond the end of a ranking, seen at sparse nodes: exact sums for functions that are smooth there."""
+"""Sums over the ranks after the end of a ranking from values at sparse nodes, exact for smooth functions."""
 
 from __future__ import annotations
 
@@ -10,12 +10,27 @@ from numpy.polynomial import chebyshev
 
 from ..data.rankings import Array
 
-_POINTS = 16  # in each block (a, 2a]; functions such as i^-p are then followed to 12 digits
+_POINTS = 16  # nodes per block (a, 2a]; functions such as i^-p are then accurate to 12 digits
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
 
 class Grid:
-    """Ranks 1..start, then blocks (a, 2a] of Chebyshev points with the matrices that sum over all ranks of a block."""
+    """Nodes after a ranking: ranks 1 to start, then Chebyshev points in blocks (a, 2a].
+
+    Matrices give sums over all ranks of a block from the values at its points.
+
+    Parameters
+    ----------
+    start : int
+        Number of ranks before the first block.
+    doublings : int
+        Number of blocks.
+
+    Attributes
+    ----------
+    m : ndarray, shape (1, n_nodes)
+        Nodes, as distances from the last rank of the ranking.
+    """
 
     def __init__(self, start: int, doublings: int) -> None:
         self.start = start
@@ -25,18 +40,20 @@ class Grid:
         self.m = np.concatenate([np.arange(1, start + 1, dtype=float), *(points for points, _, _ in blocks)])[None, :]
 
     def blocks(self, values: Array) -> list[Array]:
+        """Return the values at the nodes of each block."""
         rest = values[..., self.start :]
         return [rest[..., _POINTS * j : _POINTS * (j + 1)] for j in range(len(self.sums))]
 
     def survival(self, C: Array) -> tuple[Array, Array, Array]:
-        """V at the nodes relative to V at the first, and after the last: products of C, in logs over the blocks.
+        """Return V at the nodes relative to V at the first, V after the last node, and whether C is smooth.
 
-        And whether C is smooth: between the nodes it may jump.
+        V is the product of C, computed with logarithms in the blocks. If C is not smooth, it may jump between the
+        nodes.
         """
         log = np.log(np.maximum(C, 1e-300))
         smooth = np.ones((len(log), 1), bool)
         for block, spectrum in zip(self.blocks(log), self.spectra, strict=True):
-            # The highest coefficients tell: of a smooth function they vanish, of a jump they do not.
+            # The highest coefficients are near 0 for smooth functions, and not for functions with a jump.
             coefficients = np.abs(_sums(block, spectrum))
             highest = coefficients[..., -3:].max(axis=-1, keepdims=True)
             smooth &= highest <= 1e-7 * (1e-3 + coefficients.max(axis=-1, keepdims=True))
@@ -49,21 +66,21 @@ class Grid:
         return np.exp(np.concatenate(parts, axis=-1)), np.exp(reached), smooth
 
     def follows(self, V: Array) -> Array:
-        """Whether polynomials follow a falling V between the nodes, where it may jump."""
+        """Return whether polynomials approximate a falling V between the nodes, where it may jump."""
         smooth = np.ones((len(V), 1), bool)
         for block, spectrum in zip(self.blocks(V), self.spectra, strict=True):
             smooth &= np.abs(_sums(block, spectrum[-3:])).max(axis=-1, keepdims=True) <= 1e-9 * V[..., :1]
         return smooth
 
     def total(self, values: Array) -> Array:
-        """Σ over all ranks from the first to the end of the last block."""
+        """Return the sum over all ranks from the first to the end of the last block."""
         whole = values[..., : self.start].sum(axis=-1, keepdims=True)
         for block, sums in zip(self.blocks(values), self.sums, strict=True):
             whole = whole + _sums(block, sums[-1:])
         return whole
 
     def doubt(self, values: Array) -> Array:
-        """How far off the total may be: what the highest coefficients of a block add, which a jump makes large."""
+        """Return an estimate of the error of the total: the contribution of the highest coefficients."""
         doubts = [
             np.abs(_sums(block, spectrum[-2:])).max(axis=-1, keepdims=True) * sums[-1].sum()
             for block, sums, spectrum in zip(self.blocks(values), self.sums, self.spectra, strict=True)
@@ -72,20 +89,21 @@ class Grid:
 
 
 def _sums(block: Array, matrix: Array) -> Array:
-    """block @ matrix.T, where each row's last bit does not depend, as with BLAS, on how many rows there are."""
+    """Return block @ matrix.T; unlike with BLAS, the last bit of a row does not depend on the number of rows."""
     return np.einsum("qk,jk->qj", block, matrix)
 
 
 @lru_cache(maxsize=16)
 def grid(start: int, doublings: int) -> Grid:
+    """Return a cached grid."""
     return Grid(start, doublings)
 
 
 def _block(a: int) -> tuple[Array, Array, Array]:
-    """Nodes in (a, 2a], the matrix from values to sums Σ_{a<i≤node} (last row: to the end), and to coefficients."""
+    """Return nodes in (a, 2a], the matrix to sums Σ_{a<i≤node} (last row: to 2a), and the matrix to coefficients."""
     angles = np.pi * (np.arange(_POINTS) + 0.5) / _POINTS
     points = np.unique(np.round(1.5 * a + 0.5 - 0.5 * (a - 1) * np.cos(angles) / np.cos(angles[0])))
-    if len(points) < _POINTS:  # the first block is so short that rounding makes two points one
+    if len(points) < _POINTS:  # in a short block, two points may be rounded to the same rank
         points = np.arange(a + 1, 2 * a + 1, dtype=float)
     half = a / 2
 
@@ -96,7 +114,7 @@ def _block(a: int) -> tuple[Array, Array, Array]:
     ends = scaled(np.append(points, 2.0 * a))
     sums = np.empty((len(ends), _POINTS))
     for degree in range(_POINTS):
-        # Euler and Maclaurin: exact for polynomials, whatever the length of the block.
+        # The Euler-Maclaurin formula is exact for polynomials, for blocks of any length.
         polynomial = np.eye(_POINTS)[degree]
         antiderivative = half * chebyshev.chebint(polynomial, lbnd=-1)
         sums[:, degree] = chebyshev.chebval(ends, antiderivative) + 0.5 * (

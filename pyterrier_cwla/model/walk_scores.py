@@ -1,4 +1,4 @@
-"""Scores of users who are followed down the rankings, a chunk of queries at a time: over hits alone, or all ranks."""
+"""Scores of users who are followed through the rankings, in chunks of queries: over hits only, or over all ranks."""
 
 from __future__ import annotations
 
@@ -18,33 +18,35 @@ from .view_columns import Seen, view_of_hits, view_of_ranks
 
 
 def passes_items_without_gain(metric: Metric) -> bool:
-    """Whether C is 1 at every item without gain, and the efforts of these items are all the same."""
+    """Return whether C is 1 at every item without gain, and all these items have the same effort."""
     return metric.flat_effort is not None and bool(metric.C.fact("ignores_zero_gain"))
 
 
 def over_hits(metric: Metric, rankings: Rankings) -> Array:
-    """Return Σ L(i)·A(i) per query from the hits alone: where C is 1 at all other items, these have no L."""
+    """Return Σ L(i)·A(i) per query from the hits only, for metrics under which nobody leaves at other items."""
     return _scores(metric, rankings, roomy(np.diff(rankings.start) + 1), view_of_hits)
 
 
 def over_all_ranks(
     metric: Metric, rankings: Rankings, unjudged: tuple[float, float] = (0.0, 0.0), which: Array | None = None
 ) -> Array:
-    """Return Σ L(i)·A(i) per query, rank by rank; this always applies.
+    """Return Σ L(i)·A(i) per query, computed rank by rank, for any metric.
 
     Parameters
     ----------
     metric : Metric
+        The metric.
     rankings : Rankings
-        The part that the metric looks at.
-    unjudged : tuple of float
-        Gain and grade of items that are not judged, and of those beyond the list.
+        Rankings from :func:`seen_part`.
+    unjudged : tuple of float, default=(0, 0)
+        Gain and grade of unjudged and unseen items.
     which : ndarray of bool, shape (n_queries,), optional
-        The queries that are wanted; the others get 0.
+        Queries to score; the others get 0. By default all.
 
     Returns
     -------
     ndarray, shape (n_queries,)
+        Scores before normalisation.
     """
     widths = ranks_that_matter(metric, rankings, unjudged[0])
     return _scores(metric, rankings, widths, partial(view_of_ranks, unjudged=unjudged), which)
@@ -62,7 +64,7 @@ def _scores(
         try:
             found = Walk(metric, *view_of(metric, rankings, queries, width)).score
         except UnknownEffort:
-            # What an unseen item costs was asked for; it matters if the scores differ with it.
+            # The effort of unseen items was read; it is needed only if scores differ between two values of it.
             cheap, dear = (replace(metric, unseen=cost) for cost in (1.0, 100.0))
             try:
                 found, other = (Walk(one, *view_of(one, rankings, queries, width)).score for one in (cheap, dear))
