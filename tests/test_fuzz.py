@@ -173,7 +173,7 @@ def test_a_mark_that_is_none_stays_part_of_the_query(file):
         (f"CWLA(C='decay',A='etg',{'[' * 300}", "cannot read the measure"),  # was a MemoryError of Python's parser
         (f"TBG(lengths='{'x' * 300}')", "is neither a file nor the name of a table"),  # was an OSError
         (f"TBG(duplicates='{'x' * 300}')", "is neither a file nor the name of a table"),
-        (f"TBG(calibration='{'x' * 300}')", "is no file"),
+        (f"TBG(calibration='{'x' * 300}')", "is not a file"),
         ("CWLA(C='rr',A='effort',norm='all',max_rel=1e308)", "max_rel must be a number in (0, 1e15]"),  # was inf
         ("nDCG(gains={0:0,1:3j})", "nDCG: gains must be a map from grades to numbers"),  # was a TypeError
         ("nDCG(gains={'a':1})", "nDCG: gains must be a map from grades to numbers"),
@@ -265,23 +265,23 @@ def test_a_calibration_that_says_something_twice(tmp_path):
     calibrate(log, resamples=5).save(tmp_path / "c.json")
     text = (tmp_path / "c.json").read_text()
     (tmp_path / "c.json").write_text(text.replace('"version": 1,', '"version": 1, "version": 1,'))
-    with pytest.raises(MalformedFile, match="'version' stands twice"):
+    with pytest.raises(MalformedFile, match="'version' occurs twice"):
         Calibration.load(tmp_path / "c.json")
-    with pytest.raises(MalformedFile, match="'version' stands twice"):
+    with pytest.raises(MalformedFile, match="'version' occurs twice"):
         TBG(calibration=str(tmp_path / "c.json"))
 
 
 @pytest.mark.parametrize(
     "place, value, says",
     [
-        (("table", 1, "grade"), 10**25 - 1, "an integer that no 64-bit float equals"),  # was a TypeError
-        (("table", 0, "grade"), 2**53 + 1, "an integer that no 64-bit float equals"),  # was 9007199254740992.0
+        (("table", 1, "grade"), 10**25 - 1, "an integer that a 64-bit float cannot represent"),  # was a TypeError
+        (("table", 0, "grade"), 2**53 + 1, "an integer that a 64-bit float cannot represent"),  # was 9007199254740992.0
         (("table", 1, "high"), 10**400, "must be a number"),
-        (("table", 1, "way"), "\ud800", "has half of a surrogate pair"),  # was a UnicodeEncodeError
-        (("notes", 0), "a\udfff", "has half of a surrogate pair"),
-        (("about", "rel"), -1, "is -1, and must be a grade above 0"),  # named the file nowhere
-        (("about", "rel"), -0.0, "is -0.0, and must be a grade above 0"),
-        (("about", "rel"), None, "is nan, and must be a grade above 0"),
+        (("table", 1, "way"), "\ud800", "contains a lone surrogate"),  # was a UnicodeEncodeError
+        (("notes", 0), "a\udfff", "contains a lone surrogate"),
+        (("about", "rel"), -1, "must be a grade above 0, not -1"),  # named the file nowhere
+        (("about", "rel"), -0.0, "must be a grade above 0, not -0.0"),
+        (("about", "rel"), None, "must be a grade above 0, not nan"),
     ],
 )
 def test_calibrations_that_fuzzing_found(tmp_path, place, value, says):

@@ -268,7 +268,7 @@ def test_a_calibration_that_is_too_large(tmp_path, monkeypatch):
     with pytest.raises(MalformedFile, match=f"2.0 MiB or more .*{SETTING}"):
         Calibration.load(tmp_path / "c.json")
     monkeypatch.delenv(SETTING)
-    with pytest.raises(MalformedFile, match="no JSON"):
+    with pytest.raises(MalformedFile, match="not valid JSON"):
         Calibration.load(tmp_path / "c.json")
 
 

@@ -1,4 +1,4 @@
-"""Calibrations as measures know them: under a name, with the values that they give to a measure's parameters."""
+"""Calibrations as parameters of measures: a name, and values for other parameters of the measure."""
 
 from __future__ import annotations
 
@@ -18,20 +18,27 @@ _NAMED: dict[str, BoundCalibration] = {}
 
 @runtime_checkable
 class Calibrated(Protocol):
-    """What ``calibrate`` returns, as far as measures need it."""
+    """Protocol of the objects that ``calibrate`` returns."""
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters of ``TBG``."""
+        """Return the parameters of ``TBG``."""
 
     def graded_parameters(self) -> dict[str, Any]:
-        """The parameters of ``GradedTBG``."""
+        """Return the parameters of ``GradedTBG``."""
 
 
 @dataclass(frozen=True)
 class BoundCalibration:
-    """A calibration's values under the name that a measure's text has for it: a path, or a name by content.
+    """A calibration under the name that it has in the text of a measure.
 
-    With a ``path`` it means the file as it is at each use; ``current`` is one reading of it.
+    Attributes
+    ----------
+    name : str
+        The path of the file, or a name that contains a hash of the content.
+    plain, graded : dict of str to object
+        The parameters of ``TBG`` and of ``GradedTBG``.
+    path : str, optional
+        The path of the file, which is read again at each use. None for a calibration in memory.
     """
 
     name: str
@@ -41,33 +48,69 @@ class BoundCalibration:
 
     @property
     def follows_a_file(self) -> bool:
+        """Whether the values are those of a file, which may change."""
         return self.path is not None
 
     @property
     def current(self) -> BoundCalibration:
+        """Calibration with the present content of its file, and without a path."""
         return self if self.path is None else replace(_read(self.path), path=None)
 
     def values(self, measure: str, names: Collection[str], given: Collection[str]) -> dict[str, Any]:
-        """What it gives to a measure's parameters of these names; those that are given are not asked for."""
+        """Return the values for parameters of a measure.
+
+        Parameters
+        ----------
+        measure : str
+            The name of the measure, for errors.
+        names : collection of str
+            The parameters that the calibration estimates.
+        given : collection of str
+            The parameters that the user gives, which are left out.
+
+        Returns
+        -------
+        dict of str to object
+
+        Raises
+        ------
+        BadParameter
+            If the calibration has no value for a parameter that the user does not give.
+        """
         known = self.graded if "p_click" in names else self.plain
         lacking = [name for name in names if name not in known and name not in given]
         if lacking:
             more = ", ".join(f"{name}=…" for name in lacking)
             raise BadParameter(
-                f"{measure}(calibration={self.name!r}): its log did not tell {', '.join(lacking)}; give what it is:"
+                f"{measure}(calibration={self.name!r}): its log had no data for {', '.join(lacking)}. Give the value:"
                 f" {measure}(calibration={self.name!r}, {more})."
             )
         return {name: known[name] for name in names if name in known and name not in given}
 
 
 def bind_calibration(value: Any) -> BoundCalibration:
-    """The calibration that a measure's parameter means: the path of a saved one, or what ``calibrate`` returned."""
+    """Return the calibration for a value of the parameter ``calibration``.
+
+    Parameters
+    ----------
+    value : str, path, Calibrated or BoundCalibration
+        The path of a saved calibration, or an object that ``calibrate`` returned.
+
+    Returns
+    -------
+    BoundCalibration
+
+    Raises
+    ------
+    BadParameter
+        If there is no such file, or the value has another type.
+    """
     if isinstance(value, BoundCalibration):
         return value
 
     def unknown(name: str) -> str:
         return (
-            f"calibration={name!r} is no file; calibrate(log).save(path) writes one."
+            f"calibration={name!r} is not a file; calibrate(log).save(path) writes one."
             f"{' ' + near(name, _NAMED) if _NAMED else ''}"
         )
 
@@ -77,7 +120,7 @@ def bind_calibration(value: Any) -> BoundCalibration:
 def _named_by_content(value: Any) -> BoundCalibration:
     if not isinstance(value, Calibrated):
         raise BadParameter(
-            f"calibration= takes a file that calibrate(…).save wrote, or what calibrate returned, not"
+            f"calibration= takes a file that calibrate(…).save wrote, or an object that calibrate returned, not"
             f" {type(value).__name__}."
         )
     plain, graded = value.parameters(), value.graded_parameters()
@@ -92,7 +135,7 @@ def _read(path: str) -> BoundCalibration:
 
 @lru_cache(maxsize=8)
 def _reading(path: str, digest: str) -> BoundCalibration:
-    """One for all measures that name the same file, until its content changes."""
+    """Return one object for all measures with this file, until its content changes."""
     found = read_unchanged(path, digest, "calibration", read_calibration)
     plain = parameters_of(found["table"], found["about"])
     return BoundCalibration(path, {"rel": 1, **plain}, graded_parameters_of(found["table"], found["about"]), path)

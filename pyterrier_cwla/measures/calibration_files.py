@@ -1,4 +1,4 @@
-"""Files of calibrations: their format, a check of every value, and the parameters that measures take from them."""
+"""Calibration files: their format, validation of all values, and the parameters of measures in them."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from ..errors import MalformedFile, encodable, near, shown
 from ..files.memory_limit import unpacked
 from ..model.language import float_or_int
 
-#: What a calibration knows: the parameter, its symbol, and what it says. Those of time-biased gain come first.
+#: The quantities of a calibration: name, symbol and description. The parameters of time-biased gain come first.
 NUMBERS = {
     "half_life": ("h", "seconds after which half of the users have left"),
     "summary_seconds": ("T_S", "seconds for a summary"),
     "seconds_per_word": ("a", "seconds for a word of a document: T_D(l) = a·l + b"),
     "seconds_per_document": ("b", "seconds for a document of no words"),
     "p_click_relevant": ("P(C=1|R=1)", "probability of a click on a relevant document's summary"),
-    "p_click_nonrelevant": ("P(C=1|R=0)", "probability of a click on another's"),
-    "p_save": ("P(S=1|R=1)", "probability that a relevant document is saved once viewed"),
-    "p_save_nonrelevant": ("P(S=1|R=0)", "probability that another is; no part of the metric"),
-    "duplicate_seconds": ("T_D, duplicates", "seconds for a document whose like was seen before"),
+    "p_click_nonrelevant": ("P(C=1|R=0)", "probability of a click on the summary of another document"),
+    "p_save": ("P(S=1|R=1)", "probability that a relevant document is saved after a view"),
+    "p_save_nonrelevant": ("P(S=1|R=0)", "probability that another document is saved after a view; not in the metric"),
+    "duplicate_seconds": ("T_D, duplicates", "seconds for a duplicate of a document seen before"),
     "seconds_per_view": ("T_D, all", "seconds for a document, whatever its length"),
-    "share_on_summaries": ("", "share of the time that goes to summaries; the rest goes to documents"),
+    "share_on_summaries": ("", "share of the time spent on summaries; the rest is spent on documents"),
     "p_click": ("P(C=1|g)", "probability of a click, by grade"),
     "seconds": ("T_D(g)", "seconds for a document, by grade"),
-    "p_save_by_grade": ("P(S=1|g)", "probability of a save once viewed, by grade"),
+    "p_save_by_grade": ("P(S=1|g)", "probability of a save after a view, by grade"),
 }
 PROBABILITIES = {name for name in NUMBERS if name.startswith(("p_", "share_"))}
 COLUMNS = ("name", "grade", "way", "used", "value", "low", "high", "error", "n")
 OF_TBG = tuple(NUMBERS)[:7]
-_HELD = 30  # times the size of a text of JSON is in memory while it is read
+_HELD = 30  # memory to parse JSON, in multiples of the size of the text
 FORMAT, VERSION = "calibration of time-biased gain (pyterrier_cwla)", 1
 _DTYPES = {"name": str, "way": str, "used": bool, "n": np.int64}
 _NUMBER = "a number"
@@ -51,7 +51,7 @@ _READING = {"views": int, "slope": _NUMBER, "intercept": _NUMBER, "slope_error":
             "duplicate_error": _NUMBER, "duplicate_adjusted_r_squared": _NUMBER}  # fmt: skip
 _FIT = {"shape": str, "parameters": list, "half_life": _NUMBER, "log_likelihood": _NUMBER, "aic": _NUMBER,
         "distance": _NUMBER, "r_squared": _NUMBER}  # fmt: skip
-#: Curves of leaving times, and how many parameters each has.
+#: Shapes of the distribution of leaving times, with their numbers of parameters.
 CURVES = {"exponential": 1, "Weibull": 2, "log-logistic": 2, "log-normal": 2, "hyperbolic": 2}
 _POINTS = {"words": _NUMBER, "seconds": _NUMBER, "views": int, "duplicate": bool}
 CURVE = {"seconds": _NUMBER, "share": _NUMBER, "at_risk": int}
@@ -62,22 +62,32 @@ _TOP: dict[str, Any] = {"format": str, "version": int, "about": dict, "excluded"
 def read_calibration(path: Any) -> dict[str, Any]:
     """Read the fields of a calibration from a file that ``Calibration.save`` wrote.
 
+    Parameters
+    ----------
+    path : str or path
+        A JSON file, compressed or not.
+
+    Returns
+    -------
+    dict of str to object
+        The fields as :func:`checked` returns them.
+
     Raises
     ------
     MalformedFile
-        If the file is something else; the error names the file and what is wrong.
+        If the file is not a calibration; the error names the file and the place.
     """
     try:
         content = json.loads(unpacked(os.fsdecode(path), held=_HELD).decode(), object_pairs_hook=_once_each)
     except OSError as error:
-        raise MalformedFile(f"{path}: {error.strerror or error}; a calibration is what save(path) wrote.") from None
+        raise MalformedFile(f"{path}: {error.strerror or error}. Calibration.save(path) writes calibrations.") from None
     except (ValueError, RecursionError) as error:
-        raise MalformedFile(f"{path}: no JSON ({error}); a calibration is what save(path) wrote.") from None
+        raise MalformedFile(f"{path}: not valid JSON ({error}). Calibration.save(path) writes calibrations.") from None
     return checked(content, str(path))
 
 
 def parameters_of(table: pd.DataFrame, about: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of ``TBG`` in the table of a calibration; ``rel`` only if it is not 1."""
+    """Return the parameters of ``TBG`` from the table of a calibration; ``rel`` only if it is not 1."""
     rows = table[table["used"] & table["name"].isin(OF_TBG)]
     found = dict(zip(rows["name"], rows["value"].astype(float), strict=True))
     return {name: found[name] for name in OF_TBG if name in found} | (
@@ -86,7 +96,7 @@ def parameters_of(table: pd.DataFrame, about: Mapping[str, Any]) -> dict[str, An
 
 
 def graded_parameters_of(table: pd.DataFrame, about: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of ``GradedTBG`` in the table of a calibration; grades as in the log, from 0."""
+    """Return the parameters of ``GradedTBG`` from the table of a calibration, with the grades of the log, from 0."""
     rows = table[table["used"]]
     found: dict[str, Any] = {
         name: value for name, value in parameters_of(table, about).items() if name in ("half_life", "summary_seconds")
@@ -100,12 +110,12 @@ def graded_parameters_of(table: pd.DataFrame, about: Mapping[str, Any]) -> dict[
 
 
 def table_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    """The table of a calibration, from its rows."""
+    """Return the table of a calibration from its rows."""
     return pd.DataFrame({name: np.array([row[name] for row in rows], _DTYPES.get(name, float)) for name in COLUMNS})
 
 
 def plain(calibration: Any) -> dict[str, Any]:
-    """A calibration as JSON has it: NaN as None."""
+    """Return a calibration as a dict for JSON, with None for NaN."""
     return _without_nan(
         {
             "format": FORMAT,
@@ -124,21 +134,33 @@ def plain(calibration: Any) -> dict[str, Any]:
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON; ValueError where it says something twice, of which json would keep the last."""
+    """Return a JSON object as a dict; raise ValueError for a repeated key, of which json would keep the last."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in found if names.count(name) > 1)!r} stands twice")
+        raise ValueError(f"{next(name for name in found if names.count(name) > 1)!r} occurs twice")
     return found
 
 
 def checked(content: Any, where: str) -> dict[str, Any]:
-    """The fields of the calibration that ``plain`` made this of; the line of reading times and the curves as dicts.
+    """Return the fields of a calibration from the content of its file.
+
+    Parameters
+    ----------
+    content : object
+        The parsed JSON, in the form that :func:`plain` returns.
+    where : str
+        The name of the file, for errors.
+
+    Returns
+    -------
+    dict of str to object
+        The arguments of a calibration; the regression of reading times and the shapes are dicts.
 
     Raises
     ------
     MalformedFile
-        If it is something else. The text begins with ``where``.
+        If the content is not a calibration. The message begins with ``where``.
     """
     read = _Reader(where)
     read.top(content)
@@ -162,38 +184,40 @@ def checked(content: Any, where: str) -> dict[str, Any]:
 
 
 class _Reader:
-    """Checks what a file holds, and says what is wrong with it."""
+    """Validates the content of a file; errors name the place."""
 
     def __init__(self, where: str) -> None:
         self.where = where
 
     def wrong(self, what: str) -> MalformedFile:
+        """Return an error that names the file."""
         return MalformedFile(f"{self.where}: {what}")
 
     def top(self, content: Any) -> None:
+        """Check the format, the version and the fields at the top."""
         if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise self.wrong("this is no calibration that Calibration.save wrote.")
+            raise self.wrong("this is not a calibration that Calibration.save wrote.")
         version = content.get("version")
         if version != VERSION:
             raise self.wrong(f"a calibration of version {version!r}; this package reads version {VERSION}.")
         self._keys(content, "", _TOP)
         for key, kind in _TOP.items():
             if not isinstance(content[key], kind):
-                raise self.wrong(f"{key} is of the wrong kind.")
+                raise self.wrong(f"{key} has the wrong type.")
 
     def table(self, rows: list[dict[str, Any]]) -> None:
-        """Names that there are, values in their ranges, and one used for each name and grade."""
+        """Check names, ranges and intervals, and that at most one row per name and grade is used."""
         used = set()
         for at, row in enumerate(rows):
             name, value, place = row["name"], row["value"], f"table[{at}]"
             if name not in NUMBERS:
-                raise self.wrong(f"{place}: no number is called {name!r}. {near(name, NUMBERS)}")
+                raise self.wrong(f"{place}: a calibration has no quantity {name!r}. {near(name, NUMBERS)}")
             if not (value >= 0 and np.isfinite(value) and (value <= 1 or name not in PROBABILITIES)) or (
                 name == "half_life" and value == 0
             ):
                 raise self.wrong(f"{place}: {name} is {value!r}, out of its range.")
             if row["low"] > row["high"]:
-                raise self.wrong(f"{place}: the interval of {name} begins above its end.")
+                raise self.wrong(f"{place}: the lower end of the interval of {name} is above the upper end.")
             key = (name, None if np.isnan(row["grade"]) else row["grade"])
             if row["used"] and key in used:
                 raise self.wrong(f"{place}: {name} is used twice.")
@@ -209,19 +233,22 @@ class _Reader:
         for key in record:
             if key not in kinds:
                 name = key if encodable(str(key)) else shown(key)
-                raise self.wrong(f"{prefix}{name} is nothing that a calibration has. {near(str(key), kinds)}")
+                raise self.wrong(f"{prefix}{name} is not a field of a calibration. {near(str(key), kinds)}")
 
     def record(self, record: Any, place: str, kinds: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an object with exactly the fields of ``kinds``, checked."""
         self._keys(record, place, kinds)
         return {key: self._value(record[key], f"{place}.{key}", kind) for key, kind in kinds.items()}
 
     def about(self, record: Any) -> dict[str, Any]:
+        """Return the description of the log, checked."""
         about = self.record(record, "about", _ABOUT)
         if not about["rel"] > 0:
-            raise self.wrong(f"about.rel is {shown(about['rel'])}, and must be a grade above 0.")
+            raise self.wrong(f"about.rel must be a grade above 0, not {shown(about['rel'])}.")
         return about
 
     def records(self, records: Any, place: str, kinds: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return a list of objects, checked."""
         return [self.record(record, f"{place}[{at}]", kinds) for at, record in enumerate(records)]
 
     def _value(self, value: Any, place: str, kind: Any) -> Any:
@@ -231,7 +258,9 @@ class _Reader:
             if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
                 raise self.wrong(f"{place} must be a number, not {shown(value)}.")
             if float(value) != value:
-                raise self.wrong(f"{place} is {shown(value)}, an integer that no 64-bit float equals: write a float.")
+                raise self.wrong(
+                    f"{place} is {shown(value)}, an integer that a 64-bit float cannot represent: write a float."
+                )
             return value if abs(value) < 2**53 else float(value)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             raise self.wrong(f"{place} must be of type {getattr(kind, '__name__', kind)}, not {shown(value)}.")
@@ -242,27 +271,32 @@ class _Reader:
         return value
 
     def _text(self, text: str, place: str) -> str:
-        """A text of Unicode characters: JSON's escapes can also write halves of surrogate pairs, which are none."""
+        """Return a text without lone surrogates, which escapes of JSON can contain."""
         if not encodable(text):
-            raise self.wrong(f"{place} has half of a surrogate pair, which is no character: {shown(text)}.")
+            raise self.wrong(f"{place} contains a lone surrogate, which is not a character: {shown(text)}.")
         return text
 
     def fit(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a fitted shape, with the number of its parameters checked."""
         shape, parameters = record["shape"], tuple(self.numbers(record["parameters"], "shapes.parameters"))
         if CURVES.get(shape) != len(parameters):
-            raise self.wrong(f"shapes: no curve has the shape {shape!r} with {len(parameters)} parameters.")
+            raise self.wrong(f"shapes: there is no shape {shape!r} with {len(parameters)} parameters.")
         return {**record, "parameters": parameters}
 
     def numbers(self, values: Any, place: str) -> list[float]:
+        """Return a list of numbers, checked."""
         return [self._value(value, place, _NUMBER) for value in values]
 
     def strings(self, values: Any, place: str) -> list[str]:
+        """Return a list of texts, checked."""
         return [self._value(value, place, str) for value in values]
 
     def texts(self, values: Any, place: str) -> dict[str, str]:
+        """Return an object with texts as values, checked."""
         return {self._text(key, place): self._value(value, f"{place}.{key}", str) for key, value in values.items()}
 
     def counts(self, values: Any, place: str) -> dict[str, int]:
+        """Return an object with whole numbers as values, checked."""
         if not isinstance(values, dict):
             raise self.wrong(f"{place} must be an object.")
         return {self._text(key, place): self._value(value, f"{place}.{key}", int) for key, value in values.items()}

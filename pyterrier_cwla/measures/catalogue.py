@@ -1,4 +1,4 @@
-"""The named metrics: one row each, written in the language of gains, efforts, continuations and aggregations."""
+"""Catalogue of named metrics, each a row of choices: gain, effort, continuation, aggregation and normaliser."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..data.duplicates import Duplicates
+from ..data.lengths import Lengths
 from ..errors import BadParameter, near
-from ..model import continuations, gains  # noqa: F401  (fill the tables that the rows below refer to)
+from ..model import continuations, gains  # noqa: F401  (they register the functions that the rows name)
 from ..model.aggregations import utility
 from ..model.efforts import time
 from ..model.language import TABLES, Grades, In, OneOf, Parameter, Spec, float_or_int, parse
@@ -18,7 +20,32 @@ Text = str | Callable[[Mapping[str, Any]], str]
 
 @dataclass(frozen=True)
 class Row:
-    """A named metric: its five choices, in which bare names stand for its parameters."""
+    """A named metric: five choices, which may refer to the parameters of the metric by name.
+
+    Attributes
+    ----------
+    name : str
+        The name, as in ir_measures.
+    says : str
+        A summary of one sentence.
+    source : str
+        The paper, with the equation.
+    C, A, gain, effort : str or callable
+        Continuation, aggregation, gain and effort in the notation of the language, or a function from the values of
+        the parameters to that notation.
+    norm : str or callable, default="none"
+        The normaliser, one of "none", "ideal", "all", "mean" and "unlimited".
+    end : {"open", "stop"} or int, default="open"
+        The end of the list: none, the last retrieved item, or a rank.
+    max_rel : int, optional
+        The highest grade of judgments; None if a parameter gives it or none is needed.
+    parameters : tuple of Parameter
+        The parameters of the metric.
+    cuts : bool, default=True
+        Whether @k cuts the ranking. Otherwise the cutoff is a parameter of C.
+    units, range : str
+        The unit and the interval of the scores.
+    """
 
     name: str
     says: str
@@ -31,12 +58,34 @@ class Row:
     end: str | int = "open"
     max_rel: int | None = None
     parameters: tuple[Parameter, ...] = ()
-    cuts: bool = True  # whether @k cuts the ranking; otherwise the cutoff is a parameter of C
+    cuts: bool = True
     units: str = ""
     range: str = "[0, 1]"
 
-    def metric(self, values: Mapping[str, Any], lengths: Any = None, duplicates: Any = None) -> Metric:
-        """The metric with these parameters, given as far as they are not defaults."""
+    def metric(
+        self, values: Mapping[str, Any], lengths: Lengths | None = None, duplicates: Duplicates | None = None
+    ) -> Metric:
+        """Return the metric with these parameters.
+
+        Parameters
+        ----------
+        values : mapping of str to object
+            The parameters that differ from their defaults. The value of ``calibration`` replaces the defaults of the
+            parameters that it estimates.
+        lengths : Lengths, optional
+            The table of document lengths.
+        duplicates : Duplicates, optional
+            The table of clusters of duplicates.
+
+        Returns
+        -------
+        Metric
+
+        Raises
+        ------
+        BadParameter
+            If a parameter is unknown, missing or out of its range.
+        """
         known = {p.name: p for p in self.parameters}
         for name in values:
             if name not in known:
@@ -88,7 +137,7 @@ class Row:
 
 
 def _of_part(kind: str, part: str, names: Mapping[str, str] | tuple[str, ...]) -> tuple[Parameter, ...]:
-    """Parameters that a row hands on to a part: same range, same default."""
+    """Return parameters with the ranges and defaults that a function of the language declares."""
     own = {p.name: p for p in TABLES[kind][part].parameters}
     pairs = names.items() if isinstance(names, Mapping) else ((name, name) for name in names)
     return tuple(Parameter(outer, own[inner].allowed, own[inner].default) for outer, inner in pairs)
@@ -96,7 +145,7 @@ def _of_part(kind: str, part: str, names: Mapping[str, str] | tuple[str, ...]) -
 
 @dataclass(frozen=True)
 class SpecOf:
-    """A parameter that is itself a function of the language."""
+    """Values of a parameter: functions of the language of one kind."""
 
     kind: str
 
@@ -107,7 +156,7 @@ class SpecOf:
 
 @dataclass(frozen=True)
 class Table:
-    """A parameter that is a table of lengths."""
+    """Values of a parameter: tables of document lengths."""
 
     def __str__(self) -> str:
         return "a table of document lengths: a name, a path, a dict, a Series or a DataFrame"
@@ -115,7 +164,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Clusters:
-    """A parameter that is a table of duplicates."""
+    """Values of a parameter: tables of duplicates."""
 
     def __str__(self) -> str:
         return "a table of duplicates: a name, a path, a dict, a Series or a DataFrame, or 'run' for the run's column"
@@ -123,17 +172,17 @@ class Clusters:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A parameter that is a calibration: these other parameters have their values from it, where they are not given."""
+    """Values of a parameter: calibrations, which give the ``parameters`` that a user does not give."""
 
     parameters: tuple[str, ...]
 
     def __str__(self) -> str:
-        return "a calibration from a log: a file that one was saved to, or what calibrate returned"
+        return "a calibration from a log: a saved file, or an object that calibrate returned"
 
 
 @dataclass(frozen=True)
 class Flag:
-    """A parameter that is True or False."""
+    """Values of a parameter: True and False."""
 
     def __contains__(self, value: object) -> bool:
         return isinstance(value, bool)
@@ -144,13 +193,13 @@ class Flag:
 
 @dataclass(frozen=True)
 class End:
-    """A parameter that says where the list ends."""
+    """Values of a parameter: ends of the list."""
 
     def __str__(self) -> str:
         return "'open', 'stop' or a rank"
 
 
-_HIGHEST = In("(0, 1e15]")  # by a higher one gains vanish in floats, and so do totals that scores are divided by
+_HIGHEST = In("(0, 1e15]")  # with higher grades, gains and the totals in denominators underflow
 _CUTOFF = Parameter("cutoff", In("[1, inf)", whole=True), None)
 _JUDGED_ONLY = Parameter("judged_only", Flag(), False)
 _FRAME = (
@@ -169,13 +218,13 @@ _REL = Parameter("rel", In("[1, inf)", whole=True), 1)
 
 CWLA = Row(
     "CWLA",
-    says="Any continuation C with any aggregation A: Σ L(i)·A(i), over a normaliser.",
+    says="Any continuation C with any aggregation A: Σ L(i)·A(i), divided by a normaliser.",
     source="Moffat, Mackenzie, Thomas and Azzopardi (2022), Eq. 15",
     C=lambda given: given["C"],
     A=lambda given: given["A"],
     gain=lambda given: given["gain"],
     effort=lambda given: given["effort"],
-    units="those of the aggregation",
+    units="that of the aggregation",
     range="that of the gain, or of the aggregation: [0, ∞) for etg",
     parameters=(
         Parameter("C", SpecOf("continuation")),
@@ -196,7 +245,7 @@ def _credited(given: Mapping[str, Any]) -> str:
 
 TBG = Row(
     "TBG",
-    says="Time-biased gain: relevant documents that users save, of whom half have left after half_life seconds.",
+    says="Time-biased gain: expected number of relevant documents saved, by users of a given half-life.",
     source="Smucker and Clarke (2012), Eq. 3 and Table 1; Eq. 2 with credit='smeared'",
     gain="clicksave(p_click_relevant, p_save, rel)",
     effort=f"time({', '.join(_SECONDS)}, rel)",
@@ -232,7 +281,7 @@ _PER_LEAST = "[0, 1] under unit effort, else [0, 1/(least effort)]"
 def _adaptive(
     name: str, says: str, source: str, C: str, A: str, worth: Text, *own: Parameter, cutoff: Any = _CUTOFF, **more: Any
 ) -> Row:
-    """A metric of Jiang and Allan: gain over effort, on what was retrieved."""
+    """Return the row of a metric by Jiang and Allan: gain per effort, over the retrieved items."""
     return Row(
         *(name, says, f"{_JIANG}, {source}", C, A, worth, _effort_given),
         end="stop" if A == "erg" else "open",
@@ -255,7 +304,7 @@ _CARTERETTE = "Carterette (2011)"
 
 
 def _preset(name: str, says: str, source: str, A: str) -> Row:
-    """One of Carterette's classes, for any C."""
+    """Return the row of one of Carterette's model classes, for any C."""
     return Row(
         name,
         says,
@@ -283,59 +332,60 @@ OURS = {
                         *_of_part("gain", "clicksave_by_grade", ("p_save",)),
                         Parameter("calibration", Calibrated(("half_life", *_BY_GRADE, "p_save")), None), _CREDIT,
                         *_FRAME)),
-        Row("UMeasure", "What is gained before patience runs out: a gain counts for those who last to its item's end.",
+        Row("UMeasure", "Expected gain before patience runs out: users gain from the items that they read to the end.",
             "Sakai and Dou (2013)", "patience(T)", "etg", _gain_given, _effort_given, units="gain", range="[0, ∞)",
             parameters=(Parameter("T", In("(0, inf)")), Parameter("effort", SpecOf("effort"), "grade_time"), _GAIN,
                         *_FRAME)),
-        _adaptive("AdaptiveP", "Relevant documents among the first k, per effort.", "Eq. 7 and Table 1",
+        _adaptive("AdaptiveP", "Precision at k, per effort.", "Eq. 7 and Table 1",
                   "prec(cutoff)", "erg", "binary(rel)", _REL, cutoff=_K, cuts=False),
-        _adaptive("AdaptiveGP", "Graded precision: the gain of the first k, per effort.", "Table 1",
+        _adaptive("AdaptiveGP", "Graded precision: the gain of the first k documents, per effort.", "Table 1",
                   "prec(cutoff)", "erg", _gain_given, _THRESHOLDS, cutoff=_K, cuts=False),
-        _adaptive("AdaptiveAP", "Average precision, each precision per effort.", "Table 1",
+        _adaptive("AdaptiveAP", "Average precision, with each precision per effort.", "Table 1",
                   "ap2(rel=rel)", "avg", "binary(rel)", _REL),
-        _adaptive("AdaptiveGAP", "Graded average precision, each precision per effort.", "Eq. 3",
+        _adaptive("AdaptiveGAP", "Graded average precision, with each precision per effort.", "Eq. 3",
                   "ap2(rel=1)", "avg", _gain_given, _THRESHOLDS, norm="mean",
                   range="[0, ∞), above 1 where the best documents come first"),
-        _adaptive("AdaptiveRBP", "Rank-biased precision over what was retrieved, per effort.", "Table 1",
+        _adaptive("AdaptiveRBP", "Rank-biased precision of the retrieved documents, per effort.", "Table 1",
                   "rbp(p)", "erg", "binary(rel)", _P, _REL),
-        _adaptive("AdaptiveGRBP", "Graded rank-biased precision over what was retrieved, per effort.", "Table 1",
+        _adaptive("AdaptiveGRBP", "Graded rank-biased precision of the retrieved documents, per effort.", "Table 1",
                   "rbp(p)", "erg", _gain_given, _P, _THRESHOLDS),
-        _adaptive("AdaptiveRR", "One over the effort to the first relevant document.", "Eq. 7",
+        _adaptive("AdaptiveRR", "Inverse of the effort to the first relevant document.", "Eq. 7",
                   "rr(rel=rel)", "err", "binary(rel)", _REL, units="1/effort"),
-        _adaptive("AdaptiveERR", "One over the effort to where a user stops who is satisfied sooner or later.", "Eq. 4",
+        _adaptive("AdaptiveERR", "Expected inverse of the effort to the document that satisfies the user.", "Eq. 4",
                   "rr", "err", "exponential", _MAX_REL, units="1/effort"),
         _adaptive("AdaptiveDCG", "Discounted gain per discounted effort.", "Eq. 5",
                   "dcg(cutoff)", "erg", "burges", cuts=False),
-        _adaptive("AdaptivenDCG", "Discounted gain per discounted effort, over that of the judgments by falling grade.",
+        _adaptive("AdaptivenDCG", "Discounted gain per discounted effort, divided by that of the ideal ranking.",
                   "section 2.3", "dcg(cutoff)", "erg", "burges", norm="ideal", cuts=False, units="share of the ideal"),
-        Row("Cascade", "The utility of the rank at which a user is satisfied, of whom some give up after every item.",
+        Row("Cascade", "Expected utility of the rank at which a user is satisfied; some users give up after each item.",
             "Chapelle et al. (2009), sections 4 and 7.2", "cascade(gamma)",
             lambda given: utility(given["phi"]), _gain_given, end="stop", units="utility",
             parameters=(Parameter("gamma", In("[0, 1]"), 1), Parameter("phi", SpecOf("discount"), "reciprocal"), _GAIN,
                         Parameter("max_rel", _HIGHEST, None), _JUDGED_ONLY, _CUTOFF)),
-        Row("DynamicBPM", "Bejeweled player: goes on while gain is wanted and effort is left; finds move both limits.",
+        Row("DynamicBPM", "Bejeweled player model with a gain target and an effort budget, which found gains change.",
             "Zhang et al. (2017)", "bpm(T, K, h_b, h_c, m)", "erg", _gain_given, _effort_given,
             units=_PER_EFFORT, range=_PER_LEAST,
             parameters=(*_of_part("continuation", "bpm", ("T", "K")), Parameter("h_b", In("[0, inf)"), 1),
                         Parameter("h_c", In("[0, inf)"), 1), Parameter("m", In("[0, inf)"), 0.5),
                         Parameter("gain", SpecOf("gain"), "linear"), _EFFORT, *_FRAME)),
-        Row("IFTGoal", "Information foraging: leaves the more readily the nearer the wanted gain is.", _IFT_SOURCE,
+        Row("IFTGoal", "Information foraging: users tend to leave near their target gain.", _IFT_SOURCE,
             "ift_goal(T, b1, R1)", "erg", _gain_given, _effort_given, units=_PER_EFFORT, range=_PER_LEAST,
             parameters=(*_of_part("continuation", "ift_goal", ("T", "b1", "R1")), *_IFT)),
-        Row("IFTRate", "Information foraging: leaves the more readily the slower gain comes.", _IFT_SOURCE,
+        Row("IFTRate", "Information foraging: users tend to leave when the rate of gain is low.", _IFT_SOURCE,
             "ift_rate(A, b2, R2)", "erg", _gain_given, _effort_given, units=_PER_EFFORT, range=_PER_LEAST,
             parameters=(*_of_part("continuation", "ift_rate", ("A", "b2", "R2")), *_IFT)),
-        Row("IFT", "Information foraging by goal and by rate.", _IFT_SOURCE,
+        Row("IFT", "Information foraging with both the goal and the rate model.", _IFT_SOURCE,
             "product(ift_goal(T, b1, R1), ift_rate(A, b2, R2))", "erg", _gain_given, _effort_given,
             units=_PER_EFFORT, range=_PER_LEAST,
             parameters=(*_of_part("continuation", "ift_goal", ("T", "b1", "R1")),
                         *_of_part("continuation", "ift_rate", ("A", "b2", "R2")), *_IFT)),
         _preset("ExpectedUtility", "Carterette's model 1: the gain of the last item seen.", "Model 1", "fin"),
-        _preset("ExpectedTotalUtility", "Carterette's model 2: all that was found.", "Model 2", "etg"),
-        Row("ExpectedEffort", "Carterette's model 3: one over the rank at which a relevant document satisfies.",
+        _preset("ExpectedTotalUtility", "Carterette's model 2: the total gain of the items seen.", "Model 2", "etg"),
+        Row("ExpectedEffort", "Carterette's model 3: the reciprocal rank of the document that satisfies the user.",
             f"{_CARTERETTE}, Model 3", "carterette3(theta)", "err", "binary(rel)", units="1/rank",
             parameters=(Parameter("theta", In("[0, 1]"), 0.5), _REL, *_FRAME)),
-        _preset("ExpectedAverageUtility", "Carterette's model 4: the average of what was seen.", "Model 4", "avg"),
+        _preset("ExpectedAverageUtility", "Carterette's model 4: the average gain of the items seen.", "Model 4",
+                "avg"),
     )
 }  # fmt: skip
 
@@ -357,12 +407,12 @@ def _rbp_gain(given: Mapping[str, Any]) -> str:
 _T = Parameter("T", In("[0.5, inf)"), 1.0)
 _GRADES = (Parameter("min_rel", In("[0, inf)"), 0), Parameter("max_rel", _HIGHEST))
 _LOG2 = Parameter("dcg", OneOf("log2"), "log2")
-_SEES_1000 = 1000  # cwl_eval sums over so many ranks
+_SEES_1000 = 1000  # number of ranks over which cwl_eval sums
 
 _IR = "ir_measures"
 _NERR = "Azzopardi, Mackenzie and Moffat (2021)"
 
-#: What ir_measures' own names mean, with ir_measures' own numbers.
+#: The metrics of ir_measures that follow a user model, with the values that ir_measures gives.
 THEIRS = {
     row.name: row
     for row in (
@@ -374,37 +424,42 @@ THEIRS = {
             units="share of the relevant documents", parameters=(_REL, _JUDGED_ONLY, _K), cuts=False),
         Row("RR", "Reciprocal rank.", "Moffat et al. (2022), Eq. 12", "rr", "err", "binary(rel)",
             units="1/documents", parameters=(_REL, _JUDGED_ONLY, _CUTOFF)),
-        Row("Success", "Whether the first k hold anything relevant.", "Moffat et al. (2022), Table 3", "prec(cutoff)",
-            "max", "binary(rel)", units="share of the topics", parameters=(_REL, _JUDGED_ONLY, _K), cuts=False),
-        Row("nDCG", "Discounted cumulative gain over that of the best ranking.", "Järvelin and Kekäläinen (2002)",
-            "dcg(cutoff)", "etg", _ndcg_gain, norm="ideal", cuts=False,
+        Row("Success", "Whether a relevant document is among the first k.", "Moffat et al. (2022), Table 3",
+            "prec(cutoff)", "max", "binary(rel)", units="share of the topics",
+            parameters=(_REL, _JUDGED_ONLY, _K), cuts=False),
+        Row("nDCG", "Discounted cumulative gain, divided by that of the ideal ranking.",
+            "Järvelin and Kekäläinen (2002)", "dcg(cutoff)", "etg", _ndcg_gain, norm="ideal", cuts=False,
             units="share of the ideal",
             parameters=(Parameter("dcg", OneOf("log2", "exp-log2"), "log2"), Parameter("gains", None, None),
                         _JUDGED_ONLY, _CUTOFF)),
-        Row("SDCG", "Discounted cumulative gain over that of k best documents.", "Moffat et al. (2022), Table 3",
-            "dcg(cutoff)", "erg", "linear(min_rel)", units=_PER_DOCUMENT, parameters=(_K, _LOG2, *_GRADES), cuts=False),
-        Row("RBP", "Rank-biased precision, over 1000 ranks.", "Moffat and Zobel (2008)", "rbp(p)", "erg", _rbp_gain,
+        Row("SDCG", "Discounted cumulative gain, divided by that of k documents of the highest grade.",
+            "Moffat et al. (2022), Table 3", "dcg(cutoff)", "erg", "linear(min_rel)", units=_PER_DOCUMENT,
+            parameters=(_K, _LOG2, *_GRADES), cuts=False),
+        Row("RBP", "Rank-biased precision over 1000 ranks.", "Moffat and Zobel (2008)", "rbp(p)", "erg", _rbp_gain,
             end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_P, Parameter("rel", _REL.allowed, None), _CUTOFF)),
-        Row("INST", "INST, over 1000 ranks.", "Moffat et al. (2022), Eq. 13", "inst(T)", "erg", "linear(min_rel)",
+        Row("INST", "INST over 1000 ranks.", "Moffat et al. (2022), Eq. 13", "inst(T)", "erg", "linear(min_rel)",
             end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_T, *_GRADES)),
-        Row("INSQ", "INSQ, over 1000 ranks.", "Moffat, Scholer and Thomas (2012)", "insq(T)", "erg",
+        Row("INSQ", "INSQ over 1000 ranks.", "Moffat, Scholer and Thomas (2012)", "insq(T)", "erg",
             "linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_T, *_GRADES)),
-        Row("BPM", "Bejeweled player: goes on while gain is wanted, down to rank k.", "Zhang et al. (2017)",
+        Row("BPM", "Bejeweled player model with a target of gain, down to rank k.", "Zhang et al. (2017)",
             "bpm(T, cutoff)", "erg", "linear(min_rel)", end=_SEES_1000, cuts=False,
             units=_PER_DOCUMENT, parameters=(_K, Parameter("T", In("(0, inf)"), 1.0), *_GRADES)),
-        Row("NERR8", "ERR's user on the first k items, at a rate of gain.", _NERR, "product(rr, prec(cutoff))", "erg",
-            "linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_K, *_GRADES), cuts=False),
-        Row("NERR9", "ERR's user who goes on from rank i with i/(i+1), on the first k items.", _NERR,
-            "product(rr, carterette1(cutoff))", "erg", "linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT,
+        Row("NERR8", "Expected rate of gain of ERR's users on the first k items.", _NERR,
+            "product(rr, prec(cutoff))", "erg", "linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT,
             parameters=(_K, *_GRADES), cuts=False),
-        Row("NERR10", "ERR's user with the patience of RBP.", _NERR, "product(rr, rbp(p))", "erg", "linear(min_rel)",
-            end=_SEES_1000, units=_PER_DOCUMENT, parameters=(Parameter("p", In("[0, 1)"), 0.9), *_GRADES)),
-        Row("NERR11", "ERR's user with the patience of INSQ.", _NERR, "product(rr, insq(T))", "erg",
-            "linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_T, *_GRADES)),
+        Row("NERR9", "Expected rate of gain of ERR's users, with an additional C(i) = i/(i+1), on the first k items.",
+            _NERR, "product(rr, carterette1(cutoff))", "erg", "linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT,
+            parameters=(_K, *_GRADES), cuts=False),
+        Row("NERR10", "Expected rate of gain of ERR's users with the patience of RBP.", _NERR,
+            "product(rr, rbp(p))", "erg", "linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT,
+            parameters=(Parameter("p", In("[0, 1)"), 0.9), *_GRADES)),
+        Row("NERR11", "Expected rate of gain of ERR's users with the patience of INSQ.", _NERR,
+            "product(rr, insq(T))", "erg", "linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT,
+            parameters=(_T, *_GRADES)),
         Row("ERR", "Expected reciprocal rank, with grades up to 4 as in gdeval.", "Chapelle et al. (2009), Eq. 5",
             "rr", "err", "exponential", max_rel=4, units="1/documents", parameters=(_CUTOFF,)),
     )
 }  # fmt: skip
 
-#: A metric to be changed where only C and A matter.
+#: A metric whose fields other code replaces.
 PLAIN = CWLA.metric({"C": "rbp(0.5)", "A": "etg", "gain": "raw"})

@@ -1,4 +1,4 @@
-"""The protocol of measures: what each needs, and the function that maps aligned rankings to its values."""
+"""Protocol of measures: the data that a measure needs, and the function from aligned rankings to values."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from ..model import scoring
 from ..model.metric import Metric
 
 Values = Callable[[Aligned], Array]
-"""From the aligned rankings of one or several runs to one value per query, run after run."""
+"""A function from the aligned rankings of one or several runs to one value per query, run after run."""
 Origin = Literal["none", "run", "table"]
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What a measure reads besides the ranks and grades of relevant documents.
+    """Data that a measure reads besides the ranks and grades of relevant documents.
 
     Attributes
     ----------
     all_judged : bool
-        The documents that are judged not relevant.
+        The documents judged non-relevant.
     pooled : bool
-        The documents that were in the pool and are not judged (grades below 0).
+        The pooled documents without a judgment (grades below 0).
     lengths, duplicates : {"none", "run", "table"}
-        Where document lengths, and clusters of duplicates, come from.
+        The sources of document lengths and of clusters of duplicates.
     judged_lengths : bool
-        The lengths of all judged documents (of an ideal ranking), which the run is to give.
+        The lengths of all judged documents in the run, for an ideal ranking.
     mean_length : bool
-        The mean length of a whole run, so that the value of a query depends on other queries.
+        The mean length over a whole run. The value of a query then depends on other queries.
     tables : tuple of DocumentTable
         The tables of lengths and of duplicates.
     intents : bool
-        Which intent each judgment is for.
+        The intent of each judgment.
     user_model : bool
         Whether the measure follows a user model from rank to rank.
     """
@@ -57,6 +57,7 @@ class Needs:
 
     @classmethod
     def of_metric(cls, metric: Metric) -> Needs:
+        """Return the needs of a metric with a user model."""
         run_lengths = metric.needs_words and metric.lengths is None
         duplicates: Origin = "none"
         if metric.duplicates is not None:
@@ -73,21 +74,26 @@ class Needs:
 
 
 class Computation(Protocol):
-    """How one measure is computed."""
+    """Computation of one measure."""
 
     @property
     def needs(self) -> Needs:
-        """What the measure reads."""
+        """Data that the measure reads."""
 
     def prepare(self, judgments: Judged) -> Values:
-        """The function that maps rankings, aligned with these judgments, to values."""
+        """Return the function that maps rankings, aligned with these judgments, to values."""
 
 
 @dataclass(frozen=True)
 class OfUserModel:
-    """Computes a measure that follows a user model.
+    """Computation of a measure with a user model.
 
-    ``current`` returns the metric as its files are now, for judgments of the given highest grade.
+    Attributes
+    ----------
+    metric : Metric
+        The metric, as its files were when the measure was made.
+    current : callable
+        A function from the highest grade of the judgments to the metric with the present content of its files.
     """
 
     metric: Metric
@@ -95,33 +101,42 @@ class OfUserModel:
 
     @property
     def needs(self) -> Needs:
+        """Data that the metric reads."""
         return Needs.of_metric(self.metric)
 
     def metric_for(self, judgments: Judged) -> Metric:
-        """The metric as its files are now, after a check that the judgments have no grade above ``max_rel``."""
+        """Return the metric with the present content of its files.
+
+        Raises
+        ------
+        BadJudgments
+            If a judgment has a grade above ``max_rel``.
+        """
         metric = self.current(judgments.pool.highest)
         if metric.max_rel is not None:
             judgments.check_grades(metric.max_rel)
         return metric
 
     def prepare(self, judgments: Judged) -> Values:
+        """Return the function that maps rankings, aligned with these judgments, to scores."""
         metric = self.metric_for(judgments)
         return of_answered(partial(scoring.score, metric), metric.judged_only)
 
 
 @dataclass(frozen=True)
 class OfRankings:
-    """Computes a measure that is a function of rankings alone."""
+    """Computation of a measure that is a function of rankings alone."""
 
     score: Callable[[Rankings], Array]
     needs: Needs
 
     def prepare(self, judgments: Judged) -> Values:
+        """Return the function that maps aligned rankings to values."""
         return of_answered(self.score, self.needs.all_judged)
 
 
 def of_answered(score: Callable[[Rankings], Array], all_judged: bool) -> Values:
-    """The scores of the queries that the run answers, and 0 for the others."""
+    """Return a function that scores the queries that the run answers and gives 0 to the others."""
 
     def values(aligned: Aligned) -> Array:
         rankings = aligned.rankings(all_judged)

@@ -1,4 +1,4 @@
-"""Measures that are no user model: functions of which documents are judged, relevant and retrieved."""
+"""Counting measures of ir_measures without a user model: R-precision, bpref, infAP, numbers of documents."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .computing import Computation, Needs, OfRankings
 
 
 def number_relevant(rankings: Rankings, rel: int) -> Array:
-    """How many documents of each ranking's query are judged with at least rel, retrieved or not."""
+    """Return the number of judged documents of grade ``rel`` or above per ranking, retrieved or not."""
     pool = rankings.pool
     return rankings.of_pool(summed(pool.query, pool.grade >= rel, pool.queries))
 
 
 def num_q(rankings: Rankings) -> Array:
-    """One for every query that was answered.
+    """Count the queries that the run answers: each has the value 1.
 
     Unit: queries.
     """
@@ -30,9 +30,9 @@ def num_q(rankings: Rankings) -> Array:
 
 
 def num_rel(rankings: Rankings, rel: int = 1) -> Array:
-    """How many documents are judged with at least rel; 0 where the run does not answer the query.
+    """Count the judged documents of grade rel or above; queries that the run does not answer have 0.
 
-    This is ir_measures' count. That of ``trec_eval -c`` has the documents of unanswered queries as well.
+    The value is that of ir_measures. With ``trec_eval -c``, unanswered queries count their documents as well.
 
     Unit: documents.
     """
@@ -40,7 +40,7 @@ def num_rel(rankings: Rankings, rel: int = 1) -> Array:
 
 
 def num_ret(rankings: Rankings, rel: int | None = None) -> Array:
-    """How many documents were retrieved; with rel, how many of at least that grade.
+    """Count the retrieved documents; with rel, only those of grade rel or above.
 
     Unit: documents.
     """
@@ -50,7 +50,7 @@ def num_ret(rankings: Rankings, rel: int | None = None) -> Array:
 
 
 def r_precision(rankings: Rankings, rel: int = 1) -> Array:
-    """The share of relevant documents among the first R, R the number of relevant documents.
+    """Compute the share of relevant documents among the first R, where R is the number of relevant documents.
 
     Range [0, 1].
     """
@@ -60,7 +60,7 @@ def r_precision(rankings: Rankings, rel: int = 1) -> Array:
 
 
 def judged(rankings: Rankings, cutoff: int | None = None) -> Array:
-    """The share of judged documents among the first cutoff, or among all retrieved.
+    """Compute the share of judged documents among the retrieved ones, or among the first k.
 
     Range [0, 1].
     """
@@ -70,13 +70,15 @@ def judged(rankings: Rankings, cutoff: int | None = None) -> Array:
 
 
 def bpref(rankings: Rankings, rel: int = 1) -> Array:
-    """The share of preferences between judged documents that a ranking keeps; what is not judged is passed over.
+    """Compute the share of pairs of a relevant and a judged non-relevant document that are ranked in this order.
 
-    bpref = (1/R)·Σ_x (1 − min(R, n_x)/min(R, N)) over the retrieved relevant x, n_x how many judged non-relevant ones
-    stand above x (the fraction is 0 where none does), R and N how many are judged relevant and not. Grades below 0 are
-    not judged. Range [0, 1].
+    bpref = (1/R)·Σ_x (1 − min(R, n_x)/min(R, N)), a sum over the retrieved relevant documents x. R and N are the
+    numbers of relevant and of judged non-relevant documents, and n_x is the number of judged non-relevant documents
+    above x. The fraction is 0 if n_x is 0. Unjudged documents, and those of grades below 0, are ignored. Range [0, 1].
 
-    Source: Buckley and Voorhees (2004), as trec_eval computes it.
+    References
+    ----------
+    Buckley and Voorhees (2004), as trec_eval computes it.
     """
     pool, grade = rankings.pool, rankings.grade
     R = number_relevant(rankings, rel)
@@ -87,13 +89,16 @@ def bpref(rankings: Rankings, rel: int = 1) -> Array:
 
 
 def inf_ap(rankings: Rankings, rel: int = 1) -> Array:
-    """Average precision as it can be inferred where only some of the pool is judged.
+    """Estimate average precision from a pool of which only a sample is judged.
 
-    infAP = (1/R)·Σ_x [1/p + (|J|/p)·(|Rel| + ε)/(|Rel| + |Non| + 2ε)] over the retrieved relevant x at rank p, J what
-    stands above x and is in the pool, Rel and Non what of it is judged relevant or not, ε = 1e−5; 1 for p = 1. Grades
-    below 0 are in the pool and not judged. Range [0, 1].
+    infAP = (1/R)·Σ_x [1/p + (|J|/p)·(|Rel| + ε)/(|Rel| + |Non| + 2ε)], a sum over the retrieved relevant documents x,
+    p the rank of x. J is the set of pooled documents above x, Rel and Non are the relevant and the non-relevant ones
+    in it, and ε = 1e−5. The term is 1 for p = 1. Documents of grades below 0 are in the pool and unjudged. Range
+    [0, 1].
 
-    Source: Yilmaz and Aslam (2006), as trec_eval computes it.
+    References
+    ----------
+    Yilmaz and Aslam (2006), as trec_eval computes it.
     """
     grade, p = rankings.grade, rankings.rank
     relevant = number_above(rankings, grade >= rel)
@@ -112,21 +117,29 @@ def _not_relevant(grade: Array, rel: int) -> Array:
 
 
 def number_above(rankings: Rankings, which: Array) -> Array:
-    """How many of these hits stand above each hit of the same ranking."""
+    """Return the number of marked hits above each hit, in the same ranking; ``which`` is the mask of marked hits."""
     before = np.concatenate([[0], np.cumsum(which)])
     return before[:-1] - before[rankings.start[rankings.query]]
 
 
 def share(part: Array, whole: Array) -> Array:
-    """The ratio, 0 where the whole is 0."""
+    """Return the ratios; 0 for a denominator of 0."""
     return np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0)
 
 
 @dataclass(frozen=True)
 class Count:
-    """A measure that is no user model: its function of rankings, the parameters of that, and what it needs.
+    """Declaration of a measure without a user model.
 
-    Where ``judged_only`` is among a measure's parameters and true, the function gets condensed rankings.
+    Attributes
+    ----------
+    function : callable
+        A function from rankings and parameters to one value per ranking. If the measure has a parameter
+        ``judged_only`` and it is true, the rankings are condensed to judged documents.
+    parameters : tuple of Parameter
+        The parameters of the measure.
+    needs : Needs
+        The data that the function reads.
     """
 
     function: Callable[..., Array]
@@ -134,7 +147,7 @@ class Count:
     needs: Needs = field(default_factory=Needs)
 
     def computation(self, given: Mapping[str, Any]) -> Computation:
-        """How the measure with these parameters is computed."""
+        """Return the computation of the measure with these parameters."""
         names = {p.name for p in self.parameters} - {_JUDGED_ONLY.name}
         score = partial(self.function, **{name: value for name, value in given.items() if name in names})
         if not given.get(_JUDGED_ONLY.name):
@@ -142,7 +155,7 @@ class Count:
         return OfRankings(lambda rankings: score(rankings.condensed), Needs(all_judged=True))
 
 
-#: The measures of ir_measures that are no user model, by their names there.
+#: The measures of ir_measures without a user model, by their names in ir_measures.
 COUNTS = {
     "NumQ": Count(num_q),
     "NumRel": Count(num_rel, (_REL,)),

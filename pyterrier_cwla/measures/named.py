@@ -1,4 +1,4 @@
-"""The measures as ir_measures and PyTerrier know them: named, canonical, hashable, picklable."""
+"""Measures as objects of ir_measures: with canonical parameters, hashable and picklable."""
 
 from __future__ import annotations
 
@@ -30,9 +30,20 @@ _BINDERS: dict[type, Callable[[Any], Any]] = {
 
 
 class CWLAMeasure(Measure):
-    """A measure of this package. Parameters are kept in canonical form, so that equal measures print alike.
+    """Base class of the measures of this package.
 
-    It also equals its own text, because PyTerrier's searches look measures up by their names.
+    Parameters are stored in canonical form. Equal measures therefore have the same text. A measure also equals its
+    text, because PyTerrier's searches look measures up by name.
+
+    Parameters
+    ----------
+    **params : object
+        The parameters of the measure.
+
+    Raises
+    ------
+    BadParameter
+        If a parameter is unknown or out of its range.
     """
 
     PARAMETERS: tuple[Parameter, ...] = ()
@@ -41,7 +52,7 @@ class CWLAMeasure(Measure):
 
     def __init__(self, **params: Any) -> None:
         super().__init__()
-        self._bound: dict[str, Any] = {}  # functions and tables, which a text alone would lose
+        self._bound: dict[str, Any] = {}  # the functions and tables behind the names in self.params
         known = {p.name: p for p in self.PARAMETERS}
         for name in params:
             if name not in known:
@@ -56,24 +67,24 @@ class CWLAMeasure(Measure):
             self._check_parameters()
 
     def _check_parameters(self) -> None:
-        """Raise an error where the parameters of a new measure do not fit together."""
+        """Raise an error if the parameters of a new measure do not fit together."""
         self.validate_params()
 
     def validate_params(self) -> None:
-        """Raise an error where the parameters do not fit together."""
+        """Raise an error if the parameters do not fit together."""
 
     def computation(self) -> Computation:
-        """How the measure is computed."""
+        """Return the computation of the measure."""
         raise NotImplementedError
 
     @property
     def named_content(self) -> Any:
-        """The functions and tables of the measure, of which its text has only the names."""
+        """Functions and tables that the text of the measure refers to by name."""
         return None
 
     @property
     def content(self) -> dict[str, Any] | list[Any]:
-        """All that the values depend on besides the text: parts of the language, tables and inner measures."""
+        """Functions of the language, tables and inner measures on which the values depend."""
         return []
 
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
@@ -87,12 +98,13 @@ class CWLAMeasure(Measure):
             self._bound[parameter.name] = named = bind(value)
             return named.name
         if isinstance(parameter.allowed, End):
-            with suppress(BadParameter):  # which the metric says itself
+            with suppress(BadParameter):  # the metric raises it
                 return value if isinstance(value, str) else float_or_int(value)
             return value
         return parameter.check(value, where)
 
     def __call__(self, **kwargs: Any) -> Self:
+        """Return the measure with these parameters replaced."""
         return type(self)(**{**self.params, **self._bound, **kwargs})
 
     def _pinned(self, known: dict[Any, Any]) -> Self:
@@ -115,7 +127,7 @@ class CWLAMeasure(Measure):
 
     def __repr__(self) -> str:
         if self._text is None:
-            # As ir_measures writes it, but with the defaults that are kept because a calibration says otherwise.
+            # The format of ir_measures, plus given values that equal the default where a calibration has another value.
             given = ",".join(f"{k}={self._param_repr(v)}" for k, v in self.params.items() if k != self.AT_PARAM)
             cutoff = f"@{self.params[self.AT_PARAM]}" if self.AT_PARAM in self.params else ""
             self._text = f"{self.__name__}({given}){cutoff}" if given else f"{self.__name__}{cutoff}"
@@ -131,12 +143,13 @@ class CWLAMeasure(Measure):
 
 
 class RowMeasure(CWLAMeasure):
-    """A measure of a row of the catalogue: it follows a user model."""
+    """A measure with a user model, from a row of the catalogue."""
 
     ROW: Row
     _metric: Metric | None = None
 
     def validate_params(self) -> None:
+        """Raise an error if the parameters do not make a metric."""
         if self._metric is not None:
             return
         tables = (self._bound.get(name) for name in ("lengths", "duplicates"))
@@ -149,48 +162,55 @@ class RowMeasure(CWLAMeasure):
 
     @property
     def metric(self) -> Metric:
-        """The metric behind the name."""
+        """Metric that the measure stands for."""
         self.validate_params()
         assert self._metric is not None
         return self._metric
 
     def computation(self) -> OfUserModel:
+        """Return the computation of the metric."""
         return OfUserModel(self.metric, self._current)
 
     def _current(self, highest: float | None) -> Metric:
         return self._pinned({}).metric
 
     @property
-    def named_content(self) -> tuple:
+    def named_content(self) -> tuple[object, ...]:
+        """Key of the metric, with its functions and tables."""
         return self.metric.key
 
     @property
     def content(self) -> dict[str, Any]:
+        """Fields of the metric."""
         return {name: getattr(self.metric, name) for name in self.metric.__dataclass_fields__}
 
 
 class CountMeasure(CWLAMeasure):
-    """A measure that is no user model, from its record."""
+    """A measure without a user model, from its declaration."""
 
     COUNT: Count
 
     def validate_params(self) -> None:
+        """Raise an error if the gain function needs ``max_rel``."""
         gain = self._bound.get("gain")
         if gain is not None and gain.part.wants_max_rel:
             raise BadParameter(
-                f"{self}: {gain.keyword} asks for max_rel, which {self.__name__} does not have: give a gain of"
-                " grades alone, such as 'raw', 'burges' or a table."
+                f"{self}: {gain.keyword} needs max_rel, and {self.__name__} does not have this parameter. Use a gain"
+                " that depends on grades alone, such as 'raw', 'burges' or a table."
             )
 
     def computation(self) -> Computation:
+        """Return the computation of the measure."""
         return self.COUNT.computation({**self.params, **self._bound})
 
     @property
-    def named_content(self) -> list[tuple]:
+    def named_content(self) -> list[tuple[object, ...]]:
+        """Keys of the functions among the parameters."""
         return [bound.key for bound in self._bound.values()]
 
     @property
     def content(self) -> dict[str, Any]:
+        """Functions among the parameters."""
         return dict(self._bound)
 
 
@@ -240,7 +260,7 @@ _NAMED: dict[str, type[CWLAMeasure]] = {
     **_ROWS,
     **{name: _count_class(name, count) for name, count in {"QMeasure": Q_MEASURE}.items()},
 }
-globals().update({f"_{name}": kind for name, kind in _NAMED.items()})  # where pickle looks for them
+globals().update({f"_{name}": kind for name, kind in _NAMED.items()})  # pickle finds the classes by these names
 
 
 CWLA, TBG = _ROWS["CWLA"](), _ROWS["TBG"]()

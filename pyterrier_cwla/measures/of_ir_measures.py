@@ -1,4 +1,4 @@
-"""How each measure is computed, those of ir_measures included."""
+"""Computations of measures, including the measures of ir_measures that this package computes."""
 
 from __future__ import annotations
 
@@ -16,19 +16,28 @@ from .counting import COUNTS, Count
 
 
 def is_computed_here(measure: Measure) -> bool:
-    """Whether this package computes measures of this name, some parameters apart."""
+    """Return whether this package computes measures of this name, at least with some parameters."""
     return hasattr(type(measure), "computation") or measure.NAME in {**THEIRS, **COUNTS}
 
 
 def computation_of(measure: Measure) -> Computation:
-    """How a measure, of this package or of ir_measures, is computed here.
+    """Return the computation of a measure.
+
+    Parameters
+    ----------
+    measure : ir_measures.Measure
+        A measure of this package or of ir_measures.
+
+    Returns
+    -------
+    Computation
 
     Raises
     ------
     BadParameter
-        If a parameter is out of the range in which the equations hold.
+        If a parameter is out of its range.
     UnknownSpec
-        If the measure, or one of its parameters, is supported by other providers of ir_measures only.
+        If only other providers of ir_measures support the measure or one of its parameters.
     """
     own = getattr(measure, "computation", None)
     if own is not None:
@@ -42,7 +51,7 @@ def computation_of(measure: Measure) -> Computation:
 
 
 def needs_of(measure: Measure) -> Needs:
-    """What a measure needs; what is not computed here needs nothing that is known."""
+    """Return the needs of a measure; empty needs for measures that are not computed here."""
     try:
         return computation_of(measure).needs
     except UnknownSpec:
@@ -50,42 +59,49 @@ def needs_of(measure: Measure) -> Needs:
 
 
 def user_model_of(measure: Measure) -> OfUserModel:
-    """The computation of a measure that follows a user model.
+    """Return the computation of a measure with a user model.
 
     Raises
     ------
     BadParameter
-        If the measure follows none, or is not computed here.
+        If the measure has no user model, or is not computed here.
     """
     try:
         found = computation_of(measure)
     except UnknownSpec:
         found = None
     if not isinstance(found, OfUserModel):
-        raise BadParameter(f"{measure} follows no user model here: there are no ranks to look at.")
+        raise BadParameter(
+            f"{measure} follows no user model. Choose another measure, such as 'TBG' or 'nDCG'."
+        )
     return found
 
 
 def metric_of(measure: Measure, highest: float | None = None) -> Metric:
-    """The metric that a measure of a user model means now, its files being as they are.
+    """Return the metric of a measure with a user model, with the present content of its files.
 
-    ``highest`` is the highest grade of the judgments.
+    Parameters
+    ----------
+    measure : ir_measures.Measure
+        A measure with a user model.
+    highest : float, optional
+        The highest grade of the judgments.
     """
     return user_model_of(measure).current(highest)
 
 
 def followed(measure: Measure, judgments: Judged) -> Metric:
-    """The metric behind a measure of a user model, for judgments that it can score."""
+    """Return the metric of a measure with a user model, after a check that it can score the judgments."""
     return user_model_of(measure).metric_for(judgments)
 
 
-@lru_cache(maxsize=1024)  # several parts of a call ask for the same few measures
+@lru_cache(maxsize=1024)  # one call of the package needs the same few measures several times
 def _of_row(measure: Measure) -> OfUserModel:
     row = THEIRS[str(measure.NAME)]
     known = {p.name for p in row.parameters}
     given = measure.params
     own = {name: value for name, value in given.items() if name in known}
-    metric = row.metric(own) if "gains" in own else _kept_metric(row.name, **own)  # a dict of gains is no key
+    metric = row.metric(own) if "gains" in own else _cached_metric(row.name, **own)  # a dict is not hashable
     if any(name not in known and value != measure.SUPPORTED_PARAMS[name].default for name, value in given.items()):
         raise _not_here(measure)
     if given.get("gains") and not _supports_gains(given):
@@ -94,26 +110,26 @@ def _of_row(measure: Measure) -> OfUserModel:
 
 
 @lru_cache(maxsize=1024, typed=True)
-def _kept_metric(row: str, **values: Any) -> Metric:
-    """The metric of a row: one call of the package asks for it several times."""
+def _cached_metric(row: str, **values: Any) -> Metric:
+    """Return the metric of a row; one call of the package needs it several times."""
     return THEIRS[row].metric(values)
 
 
 def _graded_within(measure: Measure, metric: Metric, highest: float | None) -> Metric:
-    """The metric, where it has a highest grade if the judgments are graded."""
+    """Return the metric; RBP without ``rel`` and graded judgments raise BadParameter."""
     if measure.NAME == "RBP" and "rel" not in measure.params and highest is not None and highest > 1:
         raise BadParameter(
-            f"{measure} without rel= is graded, and ir_measures' RBP has no highest grade: write"
-            f" CWLA(C='rbp({measure['p']})',A='erg',max_rel={highest})."
+            f"{measure} without rel= uses grades as gains, and RBP of ir_measures has no parameter for the highest"
+            f" grade. Write CWLA(C='rbp({measure['p']})',A='erg',max_rel={highest})."
         )
     return metric
 
 
 def _supports_gains(given: dict[str, Any]) -> bool:
-    """Whether nDCG's ``gains`` can be computed here.
+    """Return whether nDCG can be computed here with these ``gains``.
 
-    Gains of grades below 1 cannot: unjudged documents would gain as well. trec_eval takes documents of negative gain
-    for unjudged, which matters where the unjudged are left out.
+    Gains of grades below 1 are not supported: unjudged documents would have a gain as well. trec_eval treats documents
+    of negative gain as unjudged, which makes a difference with ``judged_only``.
     """
     gains, judged_only = given["gains"], given.get("judged_only", False)
     return min(gains) > 0 and given.get("dcg", "log2") == "log2" and not (judged_only and min(gains.values()) < 0)
@@ -127,6 +143,6 @@ def _of_count(measure: Measure, count: Count) -> Computation:
 
 def _not_here(measure: Measure) -> UnknownSpec:
     return UnknownSpec(
-        f"{measure} is a measure of ir_measures that is not computed here: use ir_measures.calc_aggregate, which asks"
+        f"{measure} is a measure of ir_measures that is not computed here: use ir_measures.calc_aggregate, which uses"
         " all providers. `pyterrier-cwla measures` lists all that are computed here."
     )

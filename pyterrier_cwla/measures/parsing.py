@@ -1,4 +1,4 @@
-"""Measures from text, with near matches for names that are unknown."""
+"""Parse measures from text; errors suggest near matches for unknown names."""
 
 from __future__ import annotations
 
@@ -17,13 +17,30 @@ from .of_ir_measures import is_computed_here
 
 
 def measures_of(texts: Iterable[Any]) -> list[Measure]:
-    """Measures from text or objects, or one; an unknown name is an error with its near matches."""
+    """Return measures of ir_measures from their texts or objects.
+
+    Parameters
+    ----------
+    texts : iterable of str or ir_measures.Measure, or one of them
+        The measures, such as ``"nDCG@10"``.
+
+    Returns
+    -------
+    list of ir_measures.Measure
+
+    Raises
+    ------
+    BadParameter
+        If a parameter is unknown, missing or out of its range.
+    UnknownSpec
+        If a name is unknown; the error suggests near matches.
+    """
     measures = [text if isinstance(text, Measure) else _parsed(_text_of(text)) for text in listed(texts)]
     return [m if isinstance(m, CWLAMeasure) else _validated(m) for m in measures]
 
 
 def listed(measures: Any) -> list[Any]:
-    """One measure, or several, as a list."""
+    """Return one or several measures as a list."""
     if isinstance(measures, str | Measure):
         return [measures]
     if not isinstance(measures, Iterable):
@@ -53,19 +70,22 @@ def _parsed(text: str) -> Measure:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
         if re.search(r"=\s*-", text):
-            raise BadParameter(f"{shortened(text)}: no parameter is negative.") from error
+            raise BadParameter(f"{shortened(text)}: parameters must not be negative.") from error
         text = shortened(text)
         raise UnknownSpec(f"cannot read the measure {text!r}: write Name(parameter=value)@cutoff.") from error
     return measure
 
 
 def _computed() -> list[str]:
-    """The names that are computed here, ir_measures' other names for them included."""
+    """Return the names of measures that are computed here, including aliases of ir_measures."""
     return [name for name, measure in ir_measures.measures.registry.items() if is_computed_here(measure)]
 
 
 def _validated(measure: Measure) -> Measure:
-    """One of ir_measures' own with parameters that it takes, where by itself it fails an assertion or refuses T=2."""
+    """Return a measure of ir_measures with valid parameters.
+
+    ir_measures itself raises AssertionError without a message for some of them, and rejects whole numbers such as T=2.
+    """
     known = measure.SUPPORTED_PARAMS
     for name, value in list(measure.params.items()):
         if name not in known:

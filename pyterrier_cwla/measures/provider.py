@@ -1,4 +1,4 @@
-"""Computes measures for ir_measures: whole mixed lists in one pass, and what no other provider computes."""
+"""Provider of ir_measures for the measures of this package, which computes lists of measures in one pass."""
 
 from __future__ import annotations
 
@@ -23,13 +23,20 @@ from .of_ir_measures import computation_of, needs_of
 from .parsing import measures_of
 from .wrappers import MEASURES, GeometricMeanOfLogs, innermost, layers, pinned
 
-#: What ir_measures' default pipeline computes only where Perl or cwl_eval are installed; we come last in it.
+#: Measures that ir_measures' default pipeline computes only with Perl or cwl_eval. This provider is the last one in it.
 _NOT_EVERYWHERE = ("RBP", "ERR", "nDCG", "SDCG", "INST", "INSQ")
-_prepared: list[tuple[Any, Judgments]] = []  # the last judgments, by the memory they lie in
+_prepared: list[tuple[Any, Judgments]] = []  # the last two judgments, by their memory addresses
 
 
 class CWLAProvider(providers.Provider):
-    """Every measure of this package, and (``full``) ir_measures' own names at ir_measures' own values."""
+    """Provider of ir_measures for the measures of this package.
+
+    Parameters
+    ----------
+    full : bool, default=True
+        Whether to provide the measures of ir_measures that are computed here as well, with the values of
+        ir_measures. Otherwise only those that its default pipeline may lack.
+    """
 
     NAME = "cwla"
     SUPPORTED_MEASURES = list(MEASURES.values())
@@ -39,12 +46,13 @@ class CWLAProvider(providers.Provider):
         self.full = full
 
     def supports(self, measure: Measure) -> bool:
+        """Return whether the provider computes the measure with its parameters."""
         measure.validate_params()
         if not self.full and measure.NAME not in {*MEASURES, *_NOT_EVERYWHERE}:
             return False
         try:
             computation_of(measure)
-        except CWLAError:  # a parameter out of the range in which the equations hold, or a measure of others
+        except CWLAError:  # a parameter out of its range, or a measure of other providers
             return False
         return True
 
@@ -54,6 +62,7 @@ class CWLAProvider(providers.Provider):
         return CWLAEvaluator(wanted, prepare(qrels))
 
     def run_inputs(self, measures: Iterable[Measure]) -> list[str]:
+        """Return the columns of a run that the measures need."""
         inputs = ["query_id", "doc_id", "score"]
         needs = [needs_of(measure) for measure in measures]
         if any(need.lengths == "run" for need in needs):
@@ -64,14 +73,14 @@ class CWLAProvider(providers.Provider):
 
 
 def refuse_unsupported(measures: Iterable[Measure]) -> None:
-    """Raise an error that names the first measure that is not computed here.
+    """Raise an error for the first measure that is not computed here.
 
     Raises
     ------
     BadParameter
-        If a parameter is out of the range in which the equations hold.
+        If a parameter is out of its range.
     UnknownSpec
-        If the measure, or one of its parameters, is supported by other providers of ir_measures only.
+        If only other providers of ir_measures support the measure or one of its parameters.
     """
     provider = CWLAProvider()
     for measure in measures:
@@ -86,9 +95,26 @@ def refuse_unsupported(measures: Iterable[Measure]) -> None:
 
 
 class PreparedMeasures:
-    """Measures that are prepared for judgments, all of which the provider supports.
+    """Measures that are prepared for judgments.
 
-    Files that measures name are read as they are when the object is made.
+    The files that the measures name are read once, when the object is created.
+
+    Parameters
+    ----------
+    measures : iterable of ir_measures.Measure
+        Measures that the provider supports.
+    judgments : Judged
+        The judgments.
+
+    Attributes
+    ----------
+    pinned : list of ir_measures.Measure
+        The measures with the content of their files.
+
+    Raises
+    ------
+    BadParameter
+        If two measures have the same text but different functions or tables.
     """
 
     def __init__(self, measures: Iterable[Measure], judgments: Judged) -> None:
@@ -99,20 +125,20 @@ class PreparedMeasures:
             content = getattr(part, "named_content", None)
             if by_text.setdefault(str(part), content) != content:
                 raise BadParameter(
-                    f"two measures are called {part} and differ: one has a function or a table that was redefined"
-                    " since; give it another name."
+                    f"two measures are called {part} and differ: a function or a table was redefined between them."
+                    " Give it another name."
                 )
 
     def tables(self, runs: Sequence[RankedRows]) -> list[dict[Measure, Array]]:
-        """Per measure one value per judged query, in the order of ``qids``, for each of several runs.
+        """Return the values of several runs: per run and measure, one value per judged query in the order of ``qids``.
 
-        All runs are scored at once: what NumPy costs by the call is then paid but once.
+        All runs are scored together, which saves calls of NumPy.
         """
         values = {measure: found.reshape(len(runs), -1) for measure, found in self.values(Aligned(runs)).items()}
         return [{measure: found[number] for measure, found in values.items()} for number in range(len(runs))]
 
     def values(self, aligned: Aligned) -> dict[Measure, Array]:
-        """Per measure one value per query, run after run."""
+        """Return one value per query for each measure, run after run."""
         values: dict[Measure, Array] = {}
         for measure, work in self._work:
             try:
@@ -124,12 +150,12 @@ class PreparedMeasures:
         return values
 
     def means(self, table: dict[Measure, Array]) -> dict[Measure, float]:
-        """The aggregate of each measure."""
+        """Return the aggregate of each measure over its queries."""
         return {measure: aggregated(measure, values) for measure, values in table.items()}
 
 
 class CWLAEvaluator(PreparedMeasures, providers.Evaluator):
-    """Scores runs: each is aligned once for all measures."""
+    """Evaluator of ir_measures that aligns each run once for all measures."""
 
     def __init__(self, measures: list[Measure], judgments: Judgments) -> None:
         PreparedMeasures.__init__(self, measures, judgments)
@@ -137,7 +163,10 @@ class CWLAEvaluator(PreparedMeasures, providers.Evaluator):
         self.judgments = judgments
 
     def table(self, run: Any) -> dict[Measure, Array]:
-        """Per measure one value per judged query, in the order of ``qrel_qids``; 0 where the run has no such query."""
+        """Return one value per judged query for each measure, in the order of ``qrel_qids``.
+
+        Queries that the run does not answer have the value 0.
+        """
         rows = Rows(self.judgments, run)
         values = self.tables([rows])[0]
         rows.warn_of_overlap()
@@ -145,7 +174,7 @@ class CWLAEvaluator(PreparedMeasures, providers.Evaluator):
 
     @cached_property
     def unanswered(self) -> dict[Measure, Array]:
-        """Per measure the values of the judged queries for a run without documents."""
+        """Values of the judged queries for a run without documents, by measure."""
         ids = pa.array([], pa.large_string())
         return self.tables([Rows(self.judgments, Columns(ids, ids, np.zeros(0), np.zeros(0)))])[0]
 
@@ -153,15 +182,20 @@ class CWLAEvaluator(PreparedMeasures, providers.Evaluator):
         return self.iter_calc(run)
 
     def iter_calc(self, run: Any) -> Iterator[ir_measures.Metric]:
+        """Yield the value of each measure and judged query."""
         for measure, values in self.table(run).items():
             for qid, value in zip(self.judgments.qids, values.tolist(), strict=True):
                 yield ir_measures.Metric(qid, measure, value)
 
     def calc_aggregate(self, run: Any) -> dict[Measure, float]:
-        """The aggregate of each measure; of no judged query NaN, or 0 where it is a sum, as of ir_measures' own."""
+        """Return the aggregate of each measure.
+
+        Without judged queries it is NaN, or 0 for sums, as in ir_measures.
+        """
         return self.means(self.table(run))
 
     def calc(self, run: Any) -> CalcResults:
+        """Return the aggregates and the values of all queries."""
         table = self.table(run)
         metrics = [
             ir_measures.Metric(qid, measure, value)
@@ -172,7 +206,7 @@ class CWLAEvaluator(PreparedMeasures, providers.Evaluator):
 
 
 def aggregate_of(measure: Measure) -> Literal["mean", "sum", "geometric mean"]:
-    """What is made of a measure's values of all queries."""
+    """Return the kind of aggregate of a measure over queries."""
     aggregator = measure.aggregator()
     if isinstance(aggregator, GeometricMeanOfLogs):
         return "geometric mean"
@@ -180,7 +214,7 @@ def aggregate_of(measure: Measure) -> Literal["mean", "sum", "geometric mean"]:
 
 
 def aggregated(measure: Measure, values: np.ndarray) -> float:
-    """The mean, sum or geometric mean of a measure's values of all queries."""
+    """Return the mean, sum or geometric mean of a measure's values over queries."""
     if not len(values):
         return measure.aggregator().result()
     kind = aggregate_of(measure)
@@ -191,8 +225,11 @@ def aggregated(measure: Measure, values: np.ndarray) -> float:
 
 
 def prepare(qrels: Any) -> Judgments:
-    """Judgments ready to align runs with. PyTerrier asks anew for every run, so the last ones are kept: those whose
-    ids lie in the same (immutable) memory, with the same grades."""
+    """Return judgments in the form to which runs are aligned.
+
+    The last two results are cached, because PyTerrier passes the same judgments with every run. They are recognised by
+    the addresses of their ids, which lie in immutable memory, and by equal grades.
+    """
     if isinstance(qrels, Judgments):
         return qrels
     columns = judgment_columns(qrels)
@@ -207,24 +244,30 @@ def prepare(qrels: Any) -> Judgments:
     for known, judgments in _prepared:
         if known == where and np.array_equal(judgments.columns.value, columns.value):
             return judgments
-    kept = replace(columns, value=columns.value.copy())  # NumPy's memory may change; Arrow's does not
+    kept = replace(columns, value=columns.value.copy())  # memory of NumPy is mutable, that of Arrow is not
     judgments = Judgments(kept)
     _prepared[:] = [(where, judgments), *_prepared[:1]]
     return judgments
 
 
 def judged(qrels: Any) -> Judgments:
-    """Judgments ready to align runs with; BadJudgments where no query is judged, so that there is no mean."""
+    """Return judgments in the form to which runs are aligned.
+
+    Raises
+    ------
+    BadJudgments
+        If no query is judged.
+    """
     judgments = prepare(qrels)
     if not judgments.qids:
-        raise BadJudgments("the judgments are empty: no query is judged, so that there is nothing to average over.")
+        raise BadJudgments("the judgments are empty: without judged queries there is no mean.")
     return judgments
 
 
 def register() -> None:
-    """Makes the measures known to ir_measures: by name, as a provider, and in the default pipeline.
+    """Register the measures with ir_measures: their names, the provider, and the provider in the default pipeline.
 
-    A second call (the package was imported anew) replaces what the first one set.
+    A second call, after a new import of the package, replaces the entries of the first one.
     """
     for name, measure in MEASURES.items():
         ir_measures.measures.registry[name] = measure
@@ -237,7 +280,10 @@ def register() -> None:
 
 
 def announce() -> None:
-    """Sets our measures on ``pyterrier.measures`` where PyTerrier came first; where it comes later, it finds them."""
+    """Set the measures as attributes of ``pyterrier.measures`` if PyTerrier is already imported.
+
+    If PyTerrier is imported later, it finds the measures in ir_measures.
+    """
     module = sys.modules.get("pyterrier.measures")
     if module is not None:
         for name, measure in MEASURES.items():
@@ -245,7 +291,15 @@ def announce() -> None:
 
 
 def computed_here(measures: Iterable[Any]) -> list[Measure]:
-    """Measures from text or objects, all of which this package computes."""
+    """Return measures from their texts or objects, after a check that this package computes them.
+
+    Raises
+    ------
+    BadParameter
+        If a parameter is unknown or out of its range.
+    UnknownSpec
+        If a name is unknown, or only other providers of ir_measures compute the measure.
+    """
     wanted = measures_of(measures)
     refuse_unsupported(wanted)
     return wanted

@@ -1,4 +1,4 @@
-"""The Q-measure: average precision with cumulated gains beside the counts of relevant documents."""
+"""The Q-measure: average precision that combines counts of relevant documents with cumulated gains."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ from ..model.query_chunks import packed
 from .catalogue import _CUTOFF, _JUDGED_ONLY, _REL, PLAIN, SpecOf
 from .counting import Count, number_above, number_relevant, share
 
-_CELLS = 1 << 17  # queries × documents whose gains are cumulated at a time
+_CELLS = 1 << 17  # maximum number of queries × documents per chunk
 
 
 def q_measure(
     rankings: Rankings, beta: float = 1, gain: Spec = PLAIN.gain, rel: int = 1, cutoff: int | None = None
 ) -> Array:
-    """Average precision in which each precision is blended with the gain so far, over that of the ideal ranking.
+    """Compute average precision with each precision blended with the cumulated gain.
 
-    Q = (1/R)·Σ_i [g_i ≥ rel]·(C(i) + β·cg(i)) / (i + β·cg*(i)), R the number of relevant documents, C(i) how many of
-    them stand at ranks 1 to i, cg(i) the gain down to rank i, cg*(i) that of the judged documents by falling gain
-    (constant after the last of them). A query without relevant documents scores 0. With β = 0, Q is average precision.
-    A cutoff cuts the ranking; R and cg* are of all judged documents. Documents of grades below rel gain as well,
-    without being relevant. Range [0, 1].
+    Q = (1/R)·Σ_i [g_i ≥ rel]·(C(i) + β·cg(i)) / (i + β·cg*(i)), where R is the number of relevant documents, C(i) is
+    the number of relevant documents at ranks 1 to i, cg(i) is the sum of the gains at these ranks, and cg*(i) is that
+    sum for the ideal ranking, the judged documents in descending order of gain. A query without relevant documents
+    scores 0. With β = 0, Q is average precision. A cutoff truncates the ranking; R and cg* refer to all judged
+    documents. Documents of grades below rel have their gains, but are not relevant. Range [0, 1].
 
-    Source: Sakai (2004).
+    References
+    ----------
+    Sakai (2004).
     """
     metric = replace(PLAIN, gain=gain)
     cut = rankings if cutoff is None else rankings.first(cutoff)
@@ -43,7 +45,7 @@ def q_measure(
 
 
 def _ideal(rankings: Rankings, metric: Metric) -> Array:
-    """The cumulated gain of the ideal ranking, at the rank of each hit."""
+    """Return the cumulated gain of the ideal ranking at the rank of each hit."""
     pool = rankings.pool
 
     def ideal() -> tuple[Array, Array, Array]:
@@ -61,9 +63,9 @@ def _ideal(rankings: Rankings, metric: Metric) -> Array:
 
 
 def _cumulated(start: Array, values: Array) -> Array:
-    """The running sums of values within each query; ``start`` has the offset of each query's first value.
+    """Return the running sums of values within each query; ``start`` has the offset of each query's first value.
 
-    Each query is added up by itself, so that its sums do not depend on others.
+    Each query is summed separately. Its sums therefore do not depend on other queries, to the last bit.
     """
     sums, widths = np.empty(len(values)), np.diff(start)
     for queries, width in packed(np.argsort(widths, kind="stable"), widths, _CELLS):

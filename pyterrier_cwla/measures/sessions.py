@@ -1,4 +1,4 @@
-"""Scores of search sessions: what the queries of one user, one after the other, found together."""
+"""Session measures: scores of sequences of queries by one user, such as sDCG, nsDCG and esNDCG."""
 
 from __future__ import annotations
 
@@ -30,19 +30,40 @@ from .provider import CWLAEvaluator, prepare, refuse_unsupported
 def evaluate_sessions(
     qrels: Any, run: Any, sessions: Any, measures: Iterable[Any], judged_by: str = "session"
 ) -> pd.DataFrame:
-    """Evaluates the sessions of a run: one row a session, one column a measure.
+    """Evaluate the search sessions of a run.
 
-    ``sessions`` says which queries each session has, and in which order: a DataFrame with the columns ``session``,
-    ``query_id`` (or ``qid``) and ``order`` (numbers or times), or a dict of lists of queries. Every query of the table
-    counts, also where the run has nothing for it; the run's other queries do not. ``judged_by`` is the column by which
-    the judgments know the queries: "session" (their query_id is the session), "query_id", or another column of the
-    table, such as the topic that several sessions have. ``qrels`` and ``run`` are as :func:`evaluate` takes them.
+    Parameters
+    ----------
+    qrels, run : DataFrame, dict, path or iterable
+        The judgments and one run, in any form that :func:`evaluate` accepts.
+    sessions : DataFrame or dict of str to list of str
+        The queries of each session in order: a DataFrame with the columns ``session``, ``query_id`` (or ``qid``) and
+        ``order`` (numbers or times), or a dict of lists of queries. All queries of the table count, also those without
+        results in the run. Other queries of the run are ignored.
+    measures : iterable of str or ir_measures.Measure
+        Session measures (``sDCG``, ``nsDCG``, ``esNDCG``), and any measure that :func:`evaluate` computes. The score
+        of a session with one of the latter is the mean over its queries (the sum for counts), where queries without
+        results have 0 [1]_.
+    judged_by : str, default="session"
+        The column of ``sessions`` that contains the query ids of the judgments: "session", "query_id", or another
+        column, such as the topic of several sessions.
 
-    ``measures`` are those of sessions, ``sDCG``, ``nsDCG`` and ``esNDCG``, and all that :func:`evaluate` computes: the
-    session's score is then the mean over its queries (of counts the sum), 0 where a query has no results.
+    Returns
+    -------
+    DataFrame
+        One row per session, indexed by ``session``, and one column per measure.
 
-    Raises BadSessions where the table does not say which queries are whose, and in which order, or nothing is judged.
+    Raises
+    ------
+    BadSessions
+        If the table of sessions is incomplete or ambiguous, or a session has no judgments.
 
+    References
+    ----------
+    .. [1] Jiang and Allan (2016), section 4.
+
+    Examples
+    --------
     >>> from pyterrier_cwla import evaluate_sessions
     >>> qrels = {"s1": {"a": 2, "b": 1}}
     >>> run = {"q1": {"x": 2.0, "b": 1.0}, "q3": {"a": 1.0}}
@@ -51,32 +72,36 @@ def evaluate_sessions(
               RR   sDCG   nsDCG  esNDCG(p_down=0.5)
     session
     s1       0.5  2.952  0.3085              0.3859
-
-    Source: Jiang and Allan (2016), section 4, for the mean over a session's queries.
     """
     wanted = measures_of(measures)
     return SessionRun(qrels, run, sessions, judged_by).scores({str(measure): measure for measure in wanted})
 
 
 def of_sessions(measures: Iterable[Any]) -> list[Measure]:
-    """Measures from text or objects that score sessions: their own measures, and all that this package computes."""
+    """Return measures that can score sessions, from their texts or objects: all measures that are computed here."""
     wanted = measures_of(measures)
     refuse_unsupported(measure for measure in wanted if not isinstance(measure, SessionMeasure))
     return wanted
 
 
 class SessionRun:
-    """A run's sessions, aligned with their judgments once, to be scored by many measures."""
+    """Sessions of a run, aligned with their judgments once for any number of measures.
+
+    Parameters
+    ----------
+    qrels, run, sessions, judged_by
+        As for :func:`evaluate_sessions`.
+    """
 
     def __init__(self, qrels: Any, run: Any, sessions: Any, judged_by: str = "session") -> None:
         if is_runs(run):
-            raise BadParameter("sessions are those of one run at a time, not of a dict of runs.")
+            raise BadParameter("sessions belong to one run: pass a single run, not a dict of runs.")
         self.asked = _asked(sessions, judged_by)
         self.judgments = _judgments(prepare(loaded(qrels, "qrels")), self.asked)
         self.aligned = Aligned([self.judgments.rows(loaded(run, "run"))])
 
     def scores(self, measures: Mapping[str, Measure]) -> pd.DataFrame:
-        """One row a session, one column a measure, by the names that they have here."""
+        """Return a DataFrame with one row per session and one column per measure, named by the keys of ``measures``."""
         asked = self.asked
         of_queries = [m for m in of_sessions(measures.values()) if not isinstance(m, SessionMeasure)]
         evaluator = CWLAEvaluator(of_queries, self.judgments)
@@ -94,69 +119,98 @@ class SessionRun:
 
 @dataclass(frozen=True)
 class Asked:
-    """The queries of all sessions, session after session and in order."""
+    """Queries of all sessions, grouped by session and in order.
+
+    Attributes
+    ----------
+    sessions : Index, shape (n_sessions,)
+        The names of the sessions.
+    start : ndarray, shape (n_sessions + 1,)
+        The offset of each session's first query, and the number of queries.
+    queries : list of str
+        The queries.
+    judged_as : list of str
+        The query id of each query in the judgments.
+    """
 
     sessions: pd.Index
     start: Array
-    """Where each session's queries begin, and where the last one's end."""
     queries: list[str]
     judged_as: list[str]
-    """By which name the judgments know each query."""
 
     @property
     def number(self) -> Array:
-        """Of each query: the how-manieth of its session it is."""
+        """Position of each query in its session, from 1."""
         return np.arange(len(self.queries)) - np.repeat(self.start[:-1], np.diff(self.start)) + 1
 
     def summed(self, values: Array) -> Array:
-        """Σ over the queries of each session."""
+        """Return the sums over the queries of each session."""
         return np.add.reduceat(values, self.start[:-1])
 
 
 class SessionMeasure(CWLAMeasure):
-    """A measure of whole sessions, which :func:`evaluate_sessions` computes."""
+    """Base class of the measures of whole sessions, which :func:`evaluate_sessions` computes."""
 
     def __init_subclass__(cls) -> None:
         cls.SUPPORTED_PARAMS = {p.name: ParamInfo(default=p.default, desc=str(p.allowed)) for p in cls.PARAMETERS}
 
     def _check_parameters(self) -> None:
-        """Its parameters fit together in every combination."""
+        """Do nothing: all combinations of parameters are valid."""
 
     def validate_params(self) -> None:
-        """Refuse to be scored query by query, as ir_measures would."""
+        """Raise BadParameter, since ir_measures would score single queries."""
         self.computation()
 
     def computation(self) -> NoReturn:
-        """Refuse to be computed query by query."""
+        """Raise BadParameter: single queries have no score."""
         raise BadParameter(
-            f"{self} is a measure of sessions: evaluate_sessions(qrels, run, sessions, ['{self}']) computes it."
+            f"{self} is a session measure: evaluate_sessions(qrels, run, sessions, ['{self}']) computes it."
         )
 
     def score(self, asked: Asked, found: Rankings, ideal: Rankings) -> Array:
-        """One score per session; ``ideal`` are the judged documents of each query by falling grade."""
+        """Return one score per session.
+
+        Parameters
+        ----------
+        asked : Asked
+            The queries of the sessions.
+        found, ideal : Rankings
+            The retrieved documents of each query, and its judged documents in descending order of grade.
+        """
         raise NotImplementedError
 
 
-_NOBODY = 2.0**-60
+_NEGLIGIBLE = 2.0**-60  # share of users
 _DEEPEST = 1 << 60
-_CELLS = 1 << 17  # documents of sessions that are worked on at a time
+_CELLS = 1 << 17  # maximum number of documents per chunk of sessions
 _CUTOFF = Parameter("cutoff", In("[1, inf)", whole=True), None)
 _BASES = (Parameter("b", In("(1, inf)"), 2), Parameter("bq", In("(1, inf)"), 4))
 
 
 class _sDCG(SessionMeasure):
-    """Session DCG: discounted gain, discounted further with every query (not ir_measures' SDCG, which is scaled).
+    """Session DCG: discounted cumulative gain, with an additional discount for later queries.
 
-    sDCG = Σ_q 1/log_bq(q + bq − 1) Σ_i (2^g_i − 1)/log_b(i + b − 1). Range [0, ∞). Unit: gain.
+    sDCG = Σ_q 1/log_bq(q + bq − 1) Σ_i (2^g_i − 1)/log_b(i + b − 1), where q is the position of the query in the
+    session. SDCG of ir_measures is another measure: a scaled DCG of one query. Range [0, ∞). Unit: gain.
 
-    Source: Järvelin, Price, Delcambre and Nielsen (2008), as in Jiang and Allan (2016), section 5.2.
+    Parameters
+    ----------
+    b, bq : float > 1, default=2 and 4
+        The bases of the discounts by rank and by query.
+    cutoff : int, optional
+        The number of documents per query.
+
+    References
+    ----------
+    Järvelin, Price, Delcambre and Nielsen (2008), as in Jiang and Allan (2016), section 5.2.
     """
 
     __name__ = NAME = PRETTY_NAME = "sDCG"
-    SHORT_DESC = "Session DCG: discounted gain, discounted further with every query."
+    SHORT_DESC = "Session DCG: discounted cumulative gain, with an additional discount for later queries."
     PARAMETERS = (*_BASES, _CUTOFF)
 
     def score(self, asked: Asked, found: Rankings, ideal: Rankings) -> Array:
+        """Return sDCG of each session."""
         if self["cutoff"]:
             found = found.first(self["cutoff"])
         gain = (np.exp2(found.grade) - 1) / _log(found.rank + self["b"] - 1, self["b"])
@@ -164,35 +218,59 @@ class _sDCG(SessionMeasure):
 
 
 class _nsDCG(_sDCG):
-    """Session DCG over that of a session whose queries all find the judged documents by falling grade.
+    """Normalised session DCG: sDCG divided by that of a session of ideal rankings.
 
-    nsDCG = sDCG / sDCG of the ideal. Range [0, 1].
+    nsDCG = sDCG / sDCG of the ideal, in which all queries of the session retrieve the judged documents in descending
+    order of grade. Range [0, 1].
 
-    Source: Kanoulas, Carterette, Clough and Sanderson (2011), as in Jiang and Allan (2016), section 5.2.
+    Parameters
+    ----------
+    b, bq : float > 1, default=2 and 4
+        The bases of the discounts by rank and by query.
+    cutoff : int, optional
+        The number of documents per query.
+
+    References
+    ----------
+    Kanoulas, Carterette, Clough and Sanderson (2011), as in Jiang and Allan (2016), section 5.2.
     """
 
     __name__ = NAME = PRETTY_NAME = "nsDCG"
-    SHORT_DESC = "Session DCG over that of a session whose queries all find the best there is."
+    SHORT_DESC = "Normalised session DCG: sDCG divided by that of a session of ideal rankings."
 
     def score(self, asked: Asked, found: Rankings, ideal: Rankings) -> Array:
+        """Return nsDCG of each session; 0 without relevant documents."""
         best = super().score(asked, ideal, ideal)
         return np.divide(super().score(asked, found, ideal), best, out=np.zeros_like(best), where=best > 0)
 
 
 class _esNDCG(SessionMeasure):
-    """Expected session nDCG: users may leave every list, and after every list the session.
+    """Expected session nDCG: users may leave each list early, and the session after each list.
 
-    A user goes on from a result to the next with P_down, and from a list to the next query with P_reform; whoever
-    gets to the end of the last list stops there. The n documents that were read, in order, have the nDCG
-    Σ_j (2^g_j − 1)·d(j) / Σ_j (2^g*_j − 1)·d(j), g* the n highest grades of the topic; esNDCG is its expectation over
-    all ways through the session, exactly. d(j) = 1/log2(j + 1), or (discount="none") 1, with which Jiang and Allan's
-    Table 3 was computed. Range [0, 1] where no document is found twice.
+    Users continue from a result to the next with probability P_down, and from a list to the next query with P_reform.
+    All users stop at the end of the last list. The n documents that a user reads, in order, have the nDCG
+    Σ_j (2^g_j − 1)·d(j) / Σ_j (2^g*_j − 1)·d(j), where g* are the n highest grades of the topic. esNDCG is the exact
+    expectation of this nDCG over all paths through the session. The discount d(j) is 1/log2(j + 1), or 1 with
+    discount="none", as in Table 3 of Jiang and Allan. Range [0, 1] if no document is retrieved twice.
 
-    Source: Kanoulas, Carterette, Clough and Sanderson (2011); Jiang and Allan (2016), section 5.2.
+    Parameters
+    ----------
+    p_down : float in [0, 1], default=0.7
+        The probability P_down of continuing to the next result.
+    p_reform : float in [0, 1], default=0.8
+        The probability P_reform of continuing to the next query.
+    discount : {"log2", "none"}, default="log2"
+        The discount d(j) of the j-th document read.
+    cutoff : int, optional
+        The number of documents per query.
+
+    References
+    ----------
+    Kanoulas, Carterette, Clough and Sanderson (2011); Jiang and Allan (2016), section 5.2.
     """
 
     __name__ = NAME = PRETTY_NAME = "esNDCG"
-    SHORT_DESC = "Expected session nDCG: users may leave every list, and after every list the session."
+    SHORT_DESC = "Expected session nDCG: users may leave each list early, and the session after each list."
     PARAMETERS = (
         Parameter("p_down", In("[0, 1]"), 0.7),
         Parameter("p_reform", In("[0, 1]"), 0.8),
@@ -201,6 +279,7 @@ class _esNDCG(SessionMeasure):
     )
 
     def score(self, asked: Asked, found: Rankings, ideal: Rankings) -> Array:
+        """Return esNDCG of each session."""
         self._refuse_several_topics(asked)
         found = found.first(min(self["cutoff"] or _DEEPEST, self._deepest))
         scores, sizes = np.zeros(len(asked.sessions)), np.diff(asked.start)
@@ -214,15 +293,15 @@ class _esNDCG(SessionMeasure):
 
     @property
     def _deepest(self) -> int:
-        """A rank below which the users who are left do not show in a sum."""
+        """Rank below which the remaining users are too few to change a sum."""
         down = self["p_down"]
-        return 1 if down == 0 else _DEEPEST if down == 1 else 1 + int(np.log(_NOBODY) / np.log(down))
+        return 1 if down == 0 else _DEEPEST if down == 1 else 1 + int(np.log(_NEGLIGIBLE) / np.log(down))
 
     def _expected(self, queries: Array, found: Rankings, ideal: Rankings) -> Array:
-        """The expectation of each session, [sessions × queries].
+        """Return the expectation for sessions of equal size; ``queries`` has the shape (n_sessions, n_queries).
 
-        Carried on from rank to rank and list to list, by how many documents were read so far: the users who are there,
-        and the gain that they have, [sessions × documents].
+        The recursion over lists and ranks carries two arrays of shape (n_sessions, n_documents): the share of users
+        who have read a given number of documents, and the sum of their gains.
         """
         sessions, lists = queries.shape
         n = found.n[queries]
@@ -251,13 +330,13 @@ class _esNDCG(SessionMeasure):
             topics = dict.fromkeys(asked.judged_as[a:b])
             if len(topics) > 1:
                 raise BadSessions(
-                    f"{self} compares a session with the best documents of one topic, and session {session!r} has those"
-                    f" of {some(topics)}: judged_by= names the column that holds the topic of the whole session."
+                    f"{self} compares a session with the best documents of one topic, but session {session!r} has"
+                    f" queries of {some(topics)}: judged_by= must name a column with one topic per session."
                 )
 
 
 def _gains(rankings: Rankings, queries: Array, depth: int) -> Array:
-    """What the items at ranks 1 to depth of these queries gain, [queries × ranks]."""
+    """Return the gains at ranks 1 to ``depth``, shape (n_queries, depth)."""
     at, row, _ = rankings.hits_of(queries)
     inside = rankings.rank[at] <= depth
     gains = np.zeros((len(queries), depth))
@@ -273,15 +352,12 @@ sDCG, nsDCG, esNDCG = _sDCG(), _nsDCG(), _esNDCG()
 ir_measures.measures.registry.update({str(m): m for m in (sDCG, nsDCG, esNDCG)})
 
 
-# ---- who asked what, and how it is judged
-
-
 def _asked(sessions: Any, judged_by: str) -> Asked:
-    """The table of sessions, checked and in order."""
+    """Return the queries of the sessions in order, after validation of the table."""
     if isinstance(sessions, Mapping):
         for name, queries in sessions.items():
             if isinstance(queries, str) or not len(queries):
-                raise BadSessions(f"session {name!r} must have a list of one query or more, not {queries!r}.")
+                raise BadSessions(f"session {name!r} must have a list of one or more queries, not {queries!r}.")
         rows = [(name, query, place) for name, queries in sessions.items() for place, query in enumerate(queries)]
         sessions = pd.DataFrame(rows, columns=["session", "query_id", "order"])
     elif hasattr(sessions, "to_pandas"):
@@ -294,7 +370,7 @@ def _asked(sessions: Any, judged_by: str) -> Asked:
         if name not in table:
             raise BadSessions(f"the sessions have no column {name!r}; there is {some(table.columns, 8) or 'none'}.")
     if not len(table):
-        raise BadSessions("the sessions are empty: there is nothing to evaluate.")
+        raise BadSessions("the sessions are empty.")
     for name in {"session", "query_id", judged_by}:
         strings(table[name], name, "sessions", BadSessions)
     _check_order(table)
@@ -305,7 +381,7 @@ def _asked(sessions: Any, judged_by: str) -> Asked:
 
 
 def _with_query_id(sessions: pd.DataFrame) -> pd.DataFrame:
-    """The sessions with one column ``query_id``, which may be called ``qid``."""
+    """Return the sessions with the column ``query_id``, which may have the name ``qid``."""
 
     def refuse(sentence: str, row: int) -> BadSessions:
         return BadSessions(f"the table of sessions {sentence} in row {row}. Keep one of the two.")
@@ -316,36 +392,36 @@ def _with_query_id(sessions: pd.DataFrame) -> pd.DataFrame:
 
 
 def _check_order(table: pd.DataFrame) -> None:
-    """Every query is asked once, and has a place of its own in its session."""
+    """Raise BadSessions if a query occurs twice, or two queries of a session have the same order."""
     twice = table["query_id"][table["query_id"].duplicated()]
     if len(twice):
         raise BadSessions(
-            f"{len(twice):,} of the sessions' queries are there before ({some(twice)}): a query is asked once, in one"
-            " session; one that is asked again needs another id."
+            f"{len(twice):,} queries occur more than once in the sessions ({some(twice)}). Each query has one place in"
+            " one session: give repeated queries ids of their own."
         )
     order = table["order"]
     if not (pd.api.types.is_numeric_dtype(order) or pd.api.types.is_datetime64_any_dtype(order)):
-        raise BadSessions(f"order of the sessions must be numbers or times, and this column is {order.dtype}.")
+        raise BadSessions(f"the column order of the sessions must contain numbers or times, not {order.dtype}.")
     if order.isna().any():
         holes = table["query_id"][order.isna()]
-        raise BadSessions(f"{len(holes):,} of {len(table):,} queries have no order ({some(holes)}): give each a place.")
+        raise BadSessions(f"{len(holes):,} of {len(table):,} queries have no order ({some(holes)}). Give each a value.")
     same = table[table.duplicated(["session", "order"], keep=False)]
     if len(same):
         first = same[(same["session"] == same["session"].iloc[0]) & (same["order"] == same["order"].iloc[0])]
         raise BadSessions(
             f"session {first['session'].iloc[0]!r}: the queries {some(first['query_id'])} have the same order"
-            f" {first['order'].iloc[0]}: say which came first."
+            f" {first['order'].iloc[0]}. Give each its own value."
         )
 
 
 def _judgments(given: Judgments, asked: Asked) -> Judgments:
-    """The judgments of every query: those of its session, or its topic."""
+    """Return the judgments of each query: those of its session or topic."""
     unknown = dict.fromkeys(name for name in asked.judged_as if name not in given.index)
     if unknown:
         raise BadSessions(
-            f"nothing is judged for {len(unknown):,} of {len(set(asked.judged_as)):,} sessions or topics"
-            f" ({some(unknown)}); the judgments are of {some(given.qids) or 'none'}. Leave them out, or say with"
-            " judged_by= in which column of the sessions the judgments' query_id stands."
+            f"{len(unknown):,} of {len(set(asked.judged_as)):,} sessions or topics have no judgments ({some(unknown)});"
+            f" the judgments have {some(given.qids) or 'none'}. Remove these sessions, or name with judged_by= the"
+            " column of the sessions that contains the query_id of the judgments."
         )
     topic = np.array([given.index[name] for name in asked.judged_as])
     by_topic = np.argsort(given.row_query, kind="stable")

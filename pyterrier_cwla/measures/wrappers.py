@@ -1,4 +1,4 @@
-"""Measures of other measures: residuals, geometric means and means over intents."""
+"""Wrappers of other measures: residuals, geometric means and intent-aware means."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from .parsing import measures_of
 
 
 def pinned(measures: Iterable[Measure]) -> list[Measure]:
-    """The same measures with tables and calibrations as their files are now, whatever becomes of the files later.
+    """Return the same measures with the present content of their tables and calibrations.
 
-    Each file is hashed once, and read where its content is new.
+    Later changes of the files do not affect them. Each file is hashed once, and read only if its content is new.
     """
     known: dict[Any, Any] = {}
     return [measure._pinned(known) if isinstance(measure, CWLAMeasure) else measure for measure in measures]
 
 
 class Wrapper(CWLAMeasure):
-    """A measure of another measure, ``measure=``, that is computed here."""
+    """Base class of measures that are computed from another measure, ``measure=``."""
 
     PARAMETERS: tuple[Parameter, ...] = (Parameter("measure"),)
 
@@ -57,32 +57,35 @@ class Wrapper(CWLAMeasure):
         return is_computed_here(inner)
 
     def validate_params(self) -> None:
-        self.inner  # noqa: B018  (an error now where there is no measure)
+        """Raise BadParameter if there is no inner measure."""
+        self.inner  # noqa: B018  (raises)
 
     @property
     def inner(self) -> Measure:
+        """Measure that this one wraps."""
         if "measure" not in self._bound:
             raise BadParameter(f"{self.__name__} needs measure=, such as {self.__name__}(measure='TBG').")
         return self._bound["measure"]
 
     @property
     def metric(self) -> Metric:
-        """The metric behind the wrapped measure."""
+        """Metric of the innermost measure."""
         inner = innermost(self)
         return inner.metric if isinstance(inner, RowMeasure) else metric_of(inner)
 
     @property
     def content(self) -> list[Any]:
+        """Inner measure and no table."""
         return [self.inner, None]
 
 
 def innermost(measure: Measure) -> Measure:
-    """What is left when all wrappers are taken off."""
+    """Return the measure without its wrappers."""
     return innermost(measure.inner) if isinstance(measure, Wrapper) else measure
 
 
 def known_as(measure: Measure) -> str:
-    """The name in the literature of the innermost measure: "nDCG" as well where a CWLA discounts gains as nDCG does."""
+    """Return the innermost measure's name in the literature: "nDCG" also for a CWLA with nDCG's C and normaliser."""
     inner = innermost(measure)
     if isinstance(inner, type(CWLA)) and inner.metric.C.name == "dcg" and inner.metric.norm == "ideal":
         return "nDCG"
@@ -90,19 +93,19 @@ def known_as(measure: Measure) -> str:
 
 
 def changed_inside(measure: Measure, change: Callable[[Measure], Measure]) -> Measure:
-    """The measure with its innermost one changed."""
+    """Return the measure with ``change`` applied to its innermost measure."""
     return measure(measure=changed_inside(measure.inner, change)) if isinstance(measure, Wrapper) else change(measure)
 
 
 def layers(measure: Measure) -> Iterator[Measure]:
-    """The measure, the one that it wraps, and so on."""
+    """Yield the measure, its inner measure, and so on to the innermost one."""
     yield measure
     if isinstance(measure, Wrapper):
         yield from layers(measure.inner)
 
 
 def files_of(measures: Iterable[Measure]) -> Iterator[str]:
-    """The files that measures name: tables of lengths and of duplicates, and calibrations."""
+    """Yield the paths of files that measures name: tables of lengths, tables of duplicates and calibrations."""
     for measure in measures:
         for part in measure._bound.values() if isinstance(measure, CWLAMeasure) else ():
             if isinstance(part, Measure):
@@ -121,24 +124,31 @@ _OTHER_RESIDUALS = "'RBP(rel=1)' or \"CWLA(C='rbp(0.8)',A='erg',max_rel=3)\""
 
 
 def _as_cell(metric: Metric) -> CWLAMeasure:
-    """The same metric in the language of CWLA, with grades up to 3."""
+    """Return the metric as a CWLA measure, with 3 as the highest grade."""
     names = ("C", "A", "gain", "effort", "norm", "end", "unseen", "judged_only")
     return CWLA(**{name: getattr(metric, name) for name in names}, cutoff=metric.k, max_rel=3)
 
 
 class _Residual(Wrapper):
-    """How much higher the score could be: that if every unjudged and unseen item had the best gain, minus the score.
+    """Difference between the score if all unjudged and unseen items had the best gain, and the score.
 
-    Over the ideal (``norm="ideal"``), which judgments raise as well, it is the highest score that judgments can lead
-    to, minus the score, where C and A are of ranks alone, as in nDCG: then score and residual are at most 1.
-    ``is_a_bound`` says whether no judgment can lift the score by more; of most other normalised measures no bound is
-    known.
+    Judgments can raise the ideal of measures with ``norm="ideal"`` as well. If C and A of such a measure depend on
+    ranks alone, as in nDCG, the residual is the highest score that any judgments of these items lead to, minus the
+    score. The sum of score and residual is then at most 1. ``is_a_bound`` tells whether the residual is an upper
+    bound of the change of the score. For most other normalised measures no bound is known.
 
-    Source: Moffat and Zobel (2008), section 3.4.
+    Parameters
+    ----------
+    measure : str or ir_measures.Measure
+        A measure with a user model and a highest grade.
+
+    References
+    ----------
+    Moffat and Zobel (2008), section 3.4.
     """
 
     __name__ = NAME = PRETTY_NAME = "Residual"
-    SHORT_DESC = "How much higher the score could be if every unjudged and unseen item had the best gain."
+    SHORT_DESC = "Possible increase of the score if all unjudged and unseen items had the best gain."
     SUPPORTED_PARAMS = _wrapper()
     TAKES = f"a measure that follows a user model, such as {_OTHER_RESIDUALS}"
 
@@ -146,79 +156,104 @@ class _Residual(Wrapper):
         return inner.NAME in THEIRS or isinstance(inner, RowMeasure)
 
     def validate_params(self) -> None:
-        """Raise BadParameter where there is no best case."""
+        """Raise BadParameter if the inner measure has no best case."""
         metric = self.metric
         if (reads(metric.C) | reads(metric.A)) & {"total", "found"}:
             raise BadParameter(
-                f"no residual of {self.inner}: its score depends on how much there is to find, and unjudged documents"
-                f" may add any amount. Ask for that of {_OTHER_RESIDUALS}."
+                f"no residual of {self.inner}: its score depends on the total gain of the query, which unjudged"
+                f" documents may raise without limit. Use the residual of {_OTHER_RESIDUALS}."
             )
         try:
-            metric.best  # noqa: B018  (an error now where there is no best gain)
+            metric.best  # noqa: B018  (raises)
         except BadParameter:
             if "max_rel" in self.inner.SUPPORTED_PARAMS:
                 raise
             raise BadParameter(
-                f"no residual of {self.inner}: it has no highest grade. Ask for that of {_as_cell(metric)}, with the"
-                " highest grade as max_rel, or of 'RBP(rel=1)'."
+                f"no residual of {self.inner}: it has no highest grade. Use the residual of {_as_cell(metric)}, with"
+                " the highest grade as max_rel, or that of 'RBP(rel=1)'."
             ) from None
 
     def computation(self) -> Computation:
+        """Return the computation of the residual."""
         return _OfResidual(user_model_of(self.inner))
 
     @property
     def is_a_bound(self) -> bool:
-        """Whether no judgment can lift the score by more than the residual; False where that is not known."""
+        """Whether no judgment can raise the score by more than the residual; False if that is not known."""
         return residual_is_a_bound(self.metric)
 
 
 class _GeometricMean(Wrapper):
-    """The geometric mean over the queries of another measure: low scores weigh more.
+    """Geometric mean of another measure over queries, which gives more weight to low scores.
 
-    GM = exp((1/|Q|) Σ_q ln max(M_q, floor)). The value of a query is ln max(M_q, floor), as trec_eval has it for its
-    gm_map; so whatever averages by itself, as PyTerrier's experiments do, shows ln GM.
+    GM = exp((1/|Q|) Σ_q ln max(M_q, floor)). The value of a query is ln max(M_q, floor), as for gm_map of trec_eval.
+    The arithmetic mean of these values, as PyTerrier's experiments compute it, is ln GM.
 
-    Source: Robertson (2006).
+    Parameters
+    ----------
+    measure : str or ir_measures.Measure
+        The inner measure M.
+    floor : float in (0, 1], default=1e-5
+        The value that replaces lower scores.
+
+    References
+    ----------
+    Robertson (2006).
     """
 
     __name__ = NAME = PRETTY_NAME = "GeometricMean"
-    SHORT_DESC = "The geometric mean over the queries of another measure: low scores weigh more."
+    SHORT_DESC = "Geometric mean of another measure over queries, which gives more weight to low scores."
     PARAMETERS = (*Wrapper.PARAMETERS, Parameter("floor", In("(0, 1]"), 1e-5))
-    SUPPORTED_PARAMS = _wrapper(floor=ParamInfo(dtype=(int, float), default=1e-5, desc="what lower scores count as"))
+    SUPPORTED_PARAMS = _wrapper(
+        floor=ParamInfo(dtype=(int, float), default=1e-5, desc="the value that replaces lower scores")
+    )
 
     def _takes(self, inner: Measure) -> bool:
         return super()._takes(inner) and not isinstance(inner, _GeometricMean)
 
     def computation(self) -> Computation:
+        """Return the computation of the logarithms of the inner measure."""
         return _OfLogarithms(computation_of(self.inner), self["floor"])
 
-    def aggregator(self) -> Any:
+    def aggregator(self) -> GeometricMeanOfLogs:
+        """Return the aggregator of ir_measures."""
         return GeometricMeanOfLogs()
 
 
 class GeometricMeanOfLogs(MeanAgg):
-    """The geometric mean of values whose logarithms are given."""
+    """Aggregator of ir_measures: the geometric mean of values, from their logarithms."""
 
     def result(self) -> float:
+        """Return the geometric mean."""
         return self.of_mean(super().result())
 
     @staticmethod
     def of_mean(mean: float) -> float:
-        """The geometric mean, from the mean of the logarithms."""
+        """Return the geometric mean for the mean of the logarithms."""
         return float(np.exp(mean))
 
 
 class _IntentAware(Wrapper):
-    """The expected score of another measure over the intents that a query may have.
+    """Expected score of another measure over the intents of a query.
 
-    M_IA = Σ_t P(t|q)·M_t, M_t the score by the judgments of intent t alone, which the qrels' column ``iteration``
-    tells apart. ``weights="uniform"``: every intent of which anything is relevant is as likely.
+    M_IA = Σ_t P(t|q)·M_t, where M_t is the score with the judgments of intent t alone. The column ``iteration`` of the
+    qrels contains the intent of each judgment.
 
-    Source: Agrawal et al. (2009); Chapelle et al. (2009), section 7.5.
+    Parameters
+    ----------
+    measure : str or ir_measures.Measure
+        The inner measure M.
+    weights : str, dict or DataFrame, default="uniform"
+        The probabilities P(t|q): a table, or the name of one. With "uniform", all intents with a relevant document
+        have the same probability.
+
+    References
+    ----------
+    Agrawal et al. (2009); Chapelle et al. (2009), section 7.5.
     """
 
     __name__ = NAME = PRETTY_NAME = "IntentAware"
-    SHORT_DESC = "The expected score of another measure over the intents that a query may have."
+    SHORT_DESC = "Expected score of another measure over the intents of a query."
     PARAMETERS = (*Wrapper.PARAMETERS, Parameter("weights", Weights(), "uniform"))
     SUPPORTED_PARAMS = _wrapper(weights=ParamInfo(dtype=str, default="uniform", desc=str(Weights())))
 
@@ -228,29 +263,39 @@ class _IntentAware(Wrapper):
         self._bound["weights"] = weights = bind_weights(value)
         return weights.name
 
-    TAKES = "a measure that is computed here and itself no mean over intents or queries, such as 'TBG' or 'AP'"
+    TAKES = "a measure computed here, not itself a mean over intents or queries, such as 'TBG' or 'AP'"
 
     def _takes(self, inner: Measure) -> bool:
         return super()._takes(inner) and not isinstance(inner, _GeometricMean | _IntentAware)
 
     @property
     def weights(self) -> IntentWeights:
+        """Probabilities of the intents."""
         return self._bound.get("weights") or bind_weights("uniform")
 
     def computation(self) -> Computation:
+        """Return the computation of the mean over intents."""
         return _OverIntents(computation_of(self.inner), self.weights)
 
     @property
     def named_content(self) -> Any:
+        """Table of the weights."""
         return self.weights.table
 
     @property
     def content(self) -> list[Any]:
+        """Inner measure and weights."""
         return [self.inner, self.weights]
 
 
 def residual_of(measure: Measure) -> _Residual | None:
-    """The residual of a measure; None where the measure is a residual itself, BadParameter where there is none."""
+    """Return the residual of a measure, or None if the measure is a residual itself.
+
+    Raises
+    ------
+    BadParameter
+        If the measure has no residual.
+    """
     return None if isinstance(measure, _Residual) else Residual(measure=measure)
 
 

@@ -221,9 +221,10 @@ def test_measures_without_a_residual_say_why(files, cli):
     assert "No residual of TBG: " in err
     _, _, err = cli("evaluate", "qrels.txt", "runs/good.txt", *flags(["AP", "nDCG@10", "Bpref"]), "--residuals",
                     "--format", "csv")  # fmt: skip
-    assert "No residual of AP: its score depends on how much there is to find" in err
+    assert "No residual of AP: its score depends on the total gain of the query" in err
     assert (
-        "No residual of nDCG@10: it has no highest grade. Ask for that of CWLA(C='dcg(10)',A='etg',gain='raw'," in err
+        "No residual of nDCG@10: it has no highest grade. Use the residual of CWLA(C='dcg(10)',A='etg',gain='raw',"
+        in err
     )
     assert "No residual of Bpref: Residual(measure=) takes a measure that follows a user model, such as 'RBP(r" in err
 
@@ -563,7 +564,7 @@ def test_judgments_that_are_wrong(files, says, text, place):
             "CWLA(C='dcg',A='erg',max_rel=3)",
             "runs/bad.run: CWLA(C='dcg',A='erg',max_rel=3): C='dcg' has an infinite V⁺",
         ),
-        ("RBP", "RBP without rel= is graded"),
+        ("RBP", "RBP without rel= uses grades as gains"),
         ("INST", "INST needs max_rel=."),
         ("P", "P needs cutoff=, as in P@10."),
         ("AP(rell=2)", "AP has no parameter 'rell'. Near: 'rel'."),

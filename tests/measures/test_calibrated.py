@@ -103,7 +103,7 @@ def test_relevance_begins_where_it_began_in_the_log():
 
 def test_what_the_log_did_not_tell_has_to_be_given():
     calibration = calibrate(rows().drop(columns=["time", "summary_seconds"]), resamples=10)
-    with pytest.raises(CWLAError, match=r"did not tell half_life, summary_seconds; .*summary_seconds=…\)"):
+    with pytest.raises(CWLAError, match=r"had no data for half_life, summary_seconds\. .*summary_seconds=…\)"):
         TBG(calibration=calibration)
     measure = TBG(calibration=calibration, half_life=100, summary_seconds=4.4)
     assert (measure.metric.C["half_life"], measure.metric.effort["summary_seconds"]) == (100, 4.4)
@@ -116,7 +116,7 @@ def test_a_log_without_lengths_makes_a_measure_that_asks_for_none():
 
 
 def test_whatever_is_no_calibration_is_an_error_that_says_so(tmp_path):
-    with pytest.raises(CWLAError, match="is no file"):
+    with pytest.raises(CWLAError, match="is not a file"):
         TBG(calibration="nowhere.json")
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(MalformedFile, match=r"other\.json"):

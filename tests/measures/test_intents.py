@@ -286,7 +286,9 @@ def test_errors():
         evaluate(qrels, run, [IntentAware(measure=RR, weights=weights | {"3": {"0": 1}})])
     with pytest.raises(BadParameter, match="no table of intents' probabilities 'uniformly'"):
         IntentAware(measure=RR, weights="uniformly")
-    with pytest.raises(BadParameter, match=r"itself no mean over intents or queries, such as 'TBG' or 'AP', not Geom"):
+    with pytest.raises(
+        BadParameter, match=r"not itself a mean over intents or queries, such as 'TBG' or 'AP', not Geom"
+    ):
         IntentAware(measure=GeometricMean(measure=RR))
     for odd in (None, 5, {"3": 0.5}, pd.Series({"3": 1.0})):
         with pytest.raises(BadParameter, match=r"are {query: {intent: p}} or a DataFrame, not"):

@@ -144,7 +144,7 @@ def test_a_measure_survives_pickling(made):
 def test_a_residual_is_its_text(parameters):
     """Where there is one: ap1 and ap2 know how much there is to find."""
     if parameters["C"].startswith("ap"):
-        with pytest.raises(BadParameter, match="how much there is to find"):
+        with pytest.raises(BadParameter, match="the total gain of the query"):
             Residual(measure=CWLA(**parameters))
         return
     residual = Residual(measure=CWLA(**parameters))

@@ -103,7 +103,11 @@ def test_it_is_known_everywhere():
 
 
 def test_what_it_refuses():
-    for wrong, says in (("beta=-1", "no parameter is negative"), ("gain='linear'", "max_rel"), ("rel=0", "rel must")):
+    for wrong, says in (
+        ("beta=-1", "parameters must not be negative"),
+        ("gain='linear'", "max_rel"),
+        ("rel=0", "rel must"),
+    ):
         with pytest.raises(BadParameter, match=says):
             of(f"QMeasure({wrong})")
     with pytest.raises(BadParameter, match="follows a user model"):

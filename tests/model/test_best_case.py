@@ -168,7 +168,7 @@ def test_where_a_residual_over_the_ideal_is_a_bound(what, is_bound):
 
 @pytest.mark.parametrize("name", ["AP", "AP(rel=2)@10", "AdaptiveAP", "CWLA(C='ap1',A='erg',max_rel=1)"])
 def test_what_depends_on_the_total_gain_has_no_residual(name):
-    with pytest.raises(BadParameter, match=r"no residual of .*how much there is to find.*'RBP\(rel=1\)' or \"CWLA\("):
+    with pytest.raises(BadParameter, match=r"no residual of .*the total gain of the query.*'RBP\(rel=1\)' or \"CWLA\("):
         Residual(measure=name)
 
 
@@ -185,7 +185,7 @@ def test_measures_without_a_highest_grade_name_the_cell_that_has_a_residual(name
     """Which scores the same, and has one."""
     with pytest.raises(BadParameter) as refused:
         Residual(measure=name)
-    assert f"no residual of {name}: it has no highest grade. Ask for that of {cell}, with" in str(refused.value)
+    assert f"no residual of {name}: it has no highest grade. Use the residual of {cell}, with" in str(refused.value)
     qrels, run = {"q": {"a": 1, "b": 3, "c": 0, "d": 2}}, {"q": {"x": 6.0, "c": 5.0, "b": 4.0, "a": 3.0}}
     row = evaluate(qrels, run, [name, cell, Residual(measure=cell)]).iloc[0]
     assert row[name] == pytest.approx(row[cell], abs=1e-12)
@@ -203,7 +203,7 @@ def test_what_follows_no_user_model_has_no_residual(name):
 
 
 def test_all_our_other_measures_still_have_one():
-    refused = {"AdaptiveAP": "how much there is to find", "AdaptiveGAP": "how much there is to find",
+    refused = {"AdaptiveAP": "the total gain of the query", "AdaptiveGAP": "the total gain of the query",
                "AdaptiveDCG": "no highest grade", "AdaptivenDCG": "no highest grade"}  # fmt: skip
     for name in {*MEASURES} - {"CWLA", "Residual", "GeometricMean", "IntentAware", "QMeasure"}:
         given_parameters = {"max_rel": 3, "cutoff": 5, "C": "rbp(0.5)", "A": "etg", "T": 5, "K": 9, "effort": "ratio(3)",

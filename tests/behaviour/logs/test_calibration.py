@@ -418,7 +418,7 @@ def test_a_file_with_numbers_that_cannot_be_is_refused(change, tmp_path):
 
 def test_a_file_of_brackets_alone_is_refused(tmp_path):
     (tmp_path / "deep.json").write_text("[" * 200_000)
-    with pytest.raises(MalformedFile, match="no JSON"):
+    with pytest.raises(MalformedFile, match="not valid JSON"):
         Calibration.load(tmp_path / "deep.json")
 
 
@@ -567,18 +567,18 @@ def broken(**changes):
 @pytest.mark.parametrize(
     "content,said",
     [
-        ("no json at all", "no JSON"),
-        ([1, 2], "this is no calibration"),
-        ({"half_life": 224}, "this is no calibration"),
+        ("no json at all", "not valid JSON"),
+        ([1, 2], "this is not a calibration"),
+        ({"half_life": 224}, "this is not a calibration"),
         (broken(version=2), "of version 2; this package reads version 1"),
-        (broken(extra=1), "extra is nothing that a calibration has"),
+        (broken(extra=1), "extra is not a field of a calibration"),
         ({k: v for k, v in broken().items() if k != "table"}, "table is missing"),
-        (broken(table={}), "table is of the wrong kind"),
+        (broken(table={}), "table has the wrong type"),
         (broken(table__0__value="224"), r"table\[0\].value must be a number, not '224'"),
         (broken(table__0__value=None), r"table\[0\]: half_life is nan, out of its range"),
         (broken(table__0__value=0), r"table\[0\]: half_life is 0, out of its range"),
         (broken(table__0__name="p_save", table__0__value=1.5), "p_save is 1.5, out of its range"),
-        (broken(table__0__name="halflife"), "no number is called 'halflife'. Near: 'half_life'"),
+        (broken(table__0__name="halflife"), "a calibration has no quantity 'halflife'. Near: 'half_life'"),
         (broken(table__1__used=True), r"table\[1\]: half_life is used twice"),
         (broken(table__0__used=1), r"table\[0\].used must be of type bool"),
         (broken(about__seed="0"), "about.seed must be of type int, not '0'"),

@@ -230,7 +230,7 @@ def test_measures_that_cannot_be_used():
     rated = Rated.lists(QRELS, RUN, {q: int(q) for q in "1234"})
     with pytest.raises(BadParameter, match="there is no measure"):
         rated.scores([])
-    with pytest.raises(BadParameter, match="sDCG is a measure of sessions"):
+    with pytest.raises(BadParameter, match="sDCG is a session measure"):
         rated.scores(["sDCG"])
 
 
