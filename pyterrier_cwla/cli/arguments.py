@@ -118,7 +118,7 @@ class BoundMeasures:
         notes = []
         if changed:
             given = [f"with the lengths of {lengths}"] if lengths else []
-            given += ["a document without a length counts as one of mean length"] if missing is Missing.mean else []
+            given += ["documents without a length have the mean length"] if missing is Missing.mean else []
             notes = [f"{', '.join(changed)}: {'; '.join(given)}."] if given else []
         elif lengths is not None:
             notes = [f"None of these measures uses the lengths of {lengths}."]

@@ -125,7 +125,8 @@ def compare(
         typer.Option(metavar="NAME", help="Correction for multiple comparisons: holm, bonferroni, fdr_bh …, or none."),
     ] = "holm",
     confidence: Annotated[
-        float, typer.Option(help="Confidence level of the intervals; 1 minus it is the level of the test.")
+        float,
+        typer.Option(help="Confidence level of the intervals; the significance level of the test is 1 - confidence."),
     ] = 0.95,
     resamples: Annotated[int, typer.Option(help="Resamples of the bootstrap and of the randomisation test.")] = 10_000,
     seed: Annotated[int, typer.Option(help="Random seed of intervals and p-values.")] = 0,

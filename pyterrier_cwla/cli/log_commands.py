@@ -84,7 +84,10 @@ GroupColumn = Annotated[
 ]
 LowestGrade = Annotated[int, typer.Option(min=1, help="Lowest relevant grade.")]
 HowDeep = Annotated[
-    Depth, typer.Option(help="Users looked at all results down to their last click, or at all results in the log.")
+    Depth,
+    typer.Option(
+        help="Results that users looked at: all down to their last click, or those marked as seen in the log."
+    ),
 ]
 MinClicks = Annotated[int, typer.Option(min=0, help="For the half-life: leave out sessions with fewer clicks.")]
 MaxSeconds = Annotated[float, typer.Option(help="For the half-life: longer sessions are censored at this duration.")]

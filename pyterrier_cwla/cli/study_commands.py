@@ -297,7 +297,8 @@ def fit(
     ] = None,
     objective: Annotated[
         Objective | None,
-        typer.Option(help="By default pearson, or agreement for pairs; weighted_…: weights in a column n of ratings."),
+        typer.Option(help="Objective of the fit; by default pearson, or agreement for pairs; weighted_… weights by a"
+                     " column n of the ratings."),
     ] = None,
     source: Source = None,
     sessions: SessionsFile = None,

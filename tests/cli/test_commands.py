@@ -187,7 +187,7 @@ def test_missing_lengths(files, prints, says):
     assert line.startswith("runs/bad.run: ")
     assert "1 of 2 have none (topic 'q1': 'd3')" in line
     assert line.endswith("On the command line: --lengths FILE, --missing mean.")
-    assert "a document without a length counts as one of mean length" in prints(*arguments, "--missing", "mean")
+    assert "documents without a length have the mean length" in prints(*arguments, "--missing", "mean")
 
 
 def test_residuals_stand_next_to_their_measures(files, prints, cli):
