@@ -1,6 +1,6 @@
-"""PyTerrier transformers that add what measures ask of a run: the lengths of its documents, and which are duplicates.
+"""PyTerrier transformers that add document lengths and duplicates to results.
 
-This module imports PyTerrier, and ``import pyterrier_cwla`` does not import this module.
+This module imports PyTerrier. ``import pyterrier_cwla`` does not import this module.
 """
 
 from __future__ import annotations
@@ -21,13 +21,24 @@ from ..errors import BadParameter, BadRun
 
 
 class DocLength(pt.Transformer):
-    """Adds ``doc_length``: the words of each document, from a table, or else counted in its ``text``.
+    """Add the column ``doc_length`` (words), from a table of lengths or counted in the column ``text``.
 
-    ``lengths`` is what ``TBG(lengths=…)`` takes: a registered name, a path, a dict, a Series, a DataFrame, or what
-    ``lengths_of_texts`` or ``lengths_of_index`` made. A document that it does not have gets NaN, of which measures
-    complain, or make the mean (``missing="mean"``). Without ``lengths``, ``tokeniser`` says what a word of the text is,
-    as in ``lengths_of_texts``.
+    Parameters
+    ----------
+    lengths : str, path, dict, Series, DataFrame or Lengths, optional
+        Table of lengths in any form that ``TBG(lengths=…)`` accepts, such as the result of ``lengths_of_texts``.
+        Documents without a length get NaN, which measures treat as an error or replace by the mean
+        (``missing="mean"``). Without a table, words of the column ``text`` are counted.
+    tokeniser : str or callable, default="whitespace"
+        Tokeniser of texts, as in ``lengths_of_texts``; unused with a table.
 
+    Raises
+    ------
+    BadParameter
+        If the table or the tokeniser is unknown.
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> from pyterrier_cwla.pipelines import DocLength
     >>> ranking = pd.DataFrame({"qid": ["1", "1"], "docno": ["d1", "d2"], "text": ["a fox jumps", "dogs sleep"]})
@@ -43,6 +54,18 @@ class DocLength(pt.Transformer):
         _, self._split = tokeniser_named(tokeniser)
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows with the column ``doc_length``.
+
+        Parameters
+        ----------
+        inp : DataFrame
+            Rows with the column ``docno`` and, without a table, ``text``.
+
+        Returns
+        -------
+        DataFrame
+            Same rows; lengths in words as floats.
+        """
         if self.lengths is not None:
             pt.validate.columns(inp, includes=["docno"], context=self)
             return inp.assign(doc_length=self.lengths.current.words(_strings(inp, "docno")))
@@ -53,13 +76,29 @@ class DocLength(pt.Transformer):
 
 
 class DuplicateOf(pt.Transformer):
-    """Adds ``duplicate_of``: the document that each repeats, from a table, or else found in the texts of each ranking.
+    """Add the column ``duplicate_of``, from a table of duplicates or by comparing the texts of each ranking.
 
-    ``duplicates`` is what ``TBG(duplicates=…)`` takes: a registered name, a path, a dict, a Series, a DataFrame, or
-    what ``find_duplicates`` made. Without it, documents are compared with those above them in the same ranking, by
-    ``rank`` where there is one and else in the order of the rows; ``similarity``, ``shingle`` and ``tokeniser`` are as
-    in ``find_duplicates``. Measures read the column with ``duplicates="run"``.
+    Without a table, each document is compared with those above it in the same ranking, in the order of the column
+    ``rank`` or, without it, of the rows. Measures read the column with ``duplicates="run"``.
 
+    Parameters
+    ----------
+    duplicates : str, path, dict, Series or DataFrame, optional
+        Table of duplicates in any form that ``TBG(duplicates=…)`` accepts, such as the result of ``find_duplicates``.
+    similarity : float in [0.1, 1], default=1.0
+        Smallest Jaccard similarity of duplicates, as in ``find_duplicates``; unused with a table.
+    shingle : int, default=10
+        Words per shingle, as in ``find_duplicates``; unused with a table.
+    tokeniser : str or callable, default="words"
+        Tokeniser of texts, as in ``find_duplicates``; unused with a table.
+
+    Raises
+    ------
+    BadParameter
+        If the table, the similarity or the tokeniser is invalid.
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> from pyterrier_cwla.pipelines import DuplicateOf
     >>> texts = ["a fox jumps", "dogs sleep", "A fox jumps!"]
@@ -78,11 +117,25 @@ class DuplicateOf(pt.Transformer):
         check_similarity(similarity)
         self.duplicates = None if duplicates is None else Duplicates.bind(duplicates)
         if self.duplicates is not None and self.duplicates.name == RUN:
-            raise BadParameter("duplicates='run' is the column that DuplicateOf adds: it takes a table, or texts.")
+            raise BadParameter(
+                "duplicates='run' is the column that DuplicateOf adds. Give a table, or leave it out to compare texts."
+            )
         self.similarity, self.shingle, self.tokeniser = similarity, shingle, tokeniser
         _, self._split = tokeniser_named(tokeniser)
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows with the column ``duplicate_of``.
+
+        Parameters
+        ----------
+        inp : DataFrame
+            Rows with the column ``docno`` and, without a table, ``qid`` and ``text``.
+
+        Returns
+        -------
+        DataFrame
+            Same rows; ``duplicate_of`` is the docno of the original, or None.
+        """
         if self.duplicates is not None:
             pt.validate.columns(inp, includes=["docno"], context=self)
             originals = self.duplicates.current.originals(_strings(inp, "docno"))
@@ -94,7 +147,7 @@ class DuplicateOf(pt.Transformer):
         return inp.assign(duplicate_of=np.array(originals.to_pylist(), object))
 
     def _first(self, inp: pd.DataFrame) -> np.ndarray:
-        """For each row the row of the first of its ranking that has the same text, or nearly the same."""
+        """For each row, the first row of its ranking with the same or nearly the same text."""
         texts, place = _different(_strings(inp, "text"))
         sets = ShingleSets(self._split, self.shingle)
         for text in texts:
@@ -113,7 +166,7 @@ def _strings(inp: pd.DataFrame, name: str) -> Any:
 
 
 def _different(texts: Any) -> tuple[list[str], np.ndarray]:
-    """Each text once, however many rankings it is in, and which of them stands in each row."""
+    """Distinct texts, and the index of the text of each row."""
     if isinstance(texts, pa.ChunkedArray):
         texts = texts.combine_chunks()
     encoded = texts.dictionary_encode()

@@ -1,4 +1,4 @@
-"""Learning to rank in PyTerrier pipelines: results and judgments become rows for a ranker; imports PyTerrier."""
+"""Learning to rank in PyTerrier pipelines: training and prediction of rankers with query ids and document lengths."""
 
 from __future__ import annotations
 
@@ -13,17 +13,24 @@ from ..errors import BadJudgments, BadParameter, some
 
 
 class LearnedRanker(pt.Estimator):
-    """Ranks by a :class:`GroupedRanker`, which sees the query, the id and the length of each document.
+    """Rank documents with a :class:`GroupedRanker`, which receives query ids, document ids and document lengths.
 
-    In training, ``pt.ltr.apply_learned_model`` shows its learner features and labels only, sorted anew; so no measure
-    can be learned, or watched for early stopping, that needs ``doc_length``. Here the columns ``qid``, ``docno``,
-    ``features`` and (where there is one) ``doc_length`` of the results go to ``ranker.fit``.
+    ``pt.ltr.apply_learned_model`` passes sorted features and labels only to its learner. Measures that need
+    ``doc_length`` can therefore be neither objectives nor criteria for early stopping. This class passes the columns
+    ``qid``, ``docno``, ``features`` and (if present) ``doc_length`` of the results to ``ranker.fit``.
 
-    ``pipeline.fit(train_topics, train_qrels, valid_topics, valid_qrels)`` trains; the validation topics are for early
-    stopping and may be left out. Retrieved documents that are not judged have grade 0 in both, as in pt.ltr.
+    Parameters
+    ----------
+    ranker : GroupedRanker
+        Ranker whose ``fit`` has the parameter ``qid``.
 
-    Raises BadJudgments where no retrieved document is judged, or one is judged twice and not alike.
+    Raises
+    ------
+    BadParameter
+        If ``ranker.fit`` has no parameter ``qid``.
 
+    Examples
+    --------
     >>> import numpy as np, pandas as pd
     >>> from lightgbm import LGBMRanker
     >>> from pyterrier_cwla.learning.rankers import GroupedRanker
@@ -38,7 +45,9 @@ class LearnedRanker(pt.Estimator):
 
     def __init__(self, ranker: Any) -> None:
         if "qid" not in inspect.signature(ranker.fit).parameters:
-            raise BadParameter(f"{type(ranker).__name__} takes no queries of rows: give GroupedRanker(…) of it.")
+            raise BadParameter(
+                f"{type(ranker).__name__}.fit has no parameter qid. Wrap the ranker: give GroupedRanker(…) of it."
+            )
         self.ranker = ranker
 
     def fit(
@@ -48,25 +57,51 @@ class LearnedRanker(pt.Estimator):
         topics_or_res_va: pd.DataFrame | None = None,
         qrels_va: pd.DataFrame | None = None,
     ) -> LearnedRanker:
+        """Train the ranker; usually called by ``pipeline.fit``.
+
+        Parameters
+        ----------
+        topics_or_res_tr : DataFrame
+            Results for the training topics, with the columns ``qid``, ``docno``, ``features`` and optionally
+            ``doc_length`` (words).
+        qrels_tr : DataFrame
+            Judgments with the columns ``qid``, ``docno`` and ``label``. Unjudged results have grade 0, as in
+            ``pt.ltr``.
+        topics_or_res_va, qrels_va : DataFrame, optional
+            Results and judgments for early stopping.
+
+        Returns
+        -------
+        LearnedRanker
+            This transformer.
+
+        Raises
+        ------
+        BadParameter
+            If there are no results, or no judgments of validation results.
+        BadJudgments
+            If no result is judged, or a document has two different labels.
+        """
         rows = self._rows(topics_or_res_tr, qrels_tr, "training")
         if topics_or_res_va is not None:
             if qrels_va is None:
-                raise BadParameter("there are validation topics, and no judgments of them: give qrels_va=.")
+                raise BadParameter("there are validation topics without judgments: give qrels_va=.")
             validation = self._rows(topics_or_res_va, qrels_va, "validation")
             rows |= {f"eval_{name}": values for name, values in validation.items()}
         self.ranker.fit(rows.pop("X"), rows.pop("y"), **rows)
         return self
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """Return the results with new scores and ranks; the column ``features`` is required."""
         pt.validate.result_frame(inp, extra_columns=["features"], context=self)
         scores = self.ranker.predict(np.stack(inp["features"])) if len(inp) else np.zeros(0)
         return pt.model.add_ranks(inp.assign(score=scores))
 
     def _rows(self, results: pd.DataFrame, qrels: pd.DataFrame, what: str) -> dict[str, Any]:
-        """Features, grades and what is known of each row, by the names that the ranker gives them."""
+        """Arguments of ``ranker.fit`` by name: features, grades, and ids and lengths of the rows."""
         pt.validate.result_frame(results, extra_columns=["features"], context=self)
         if not len(results):
-            raise BadParameter(f"there are no {what} results: nothing was retrieved for the topics.")
+            raise BadParameter(f"there are no {what} results for the topics.")
         known = {name: results[name].to_numpy() for name in ("qid", "docno", "doc_length") if name in results}
         return {"X": np.stack(results["features"]), "y": _grades(results, qrels, what), **known}
 
@@ -75,7 +110,7 @@ class LearnedRanker(pt.Estimator):
 
 
 def _grades(results: pd.DataFrame, qrels: pd.DataFrame, what: str) -> np.ndarray:
-    """The grade of each result, 0 where it is not judged."""
+    """Grade of each result; 0 for unjudged ones."""
     columns = ["qid", "docno", "label"]
     if lacking := [name for name in columns if name not in qrels]:
         raise BadJudgments(f"the {what} qrels have no column {lacking[0]!r}; there is {some(qrels, 8)}.")
@@ -83,11 +118,11 @@ def _grades(results: pd.DataFrame, qrels: pd.DataFrame, what: str) -> np.ndarray
     twice = judged.index[judged.index.duplicated()]
     if len(twice):
         query, document = twice[0]
-        raise BadJudgments(f"topic {query!r}: {document!r} has two different labels in the {what} qrels: keep one.")
+        raise BadJudgments(f"topic {query!r}: {document!r} has two different labels in the {what} qrels. Remove one.")
     pairs = pd.MultiIndex.from_frame(results[["qid", "docno"]])
     if not pairs.isin(judged.index).any():
         raise BadJudgments(
-            f"no {what} result is judged: there are results for the topics {some(results['qid'].unique())}, and"
-            f" judgments of {some(qrels['qid'].unique())}."
+            f"no {what} result is judged: the results are for the topics {some(results['qid'].unique())}, the judgments"
+            f" for {some(qrels['qid'].unique())}."
         )
     return judged.reindex(pairs, fill_value=0).to_numpy()

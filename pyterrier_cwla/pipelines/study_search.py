@@ -1,4 +1,4 @@
-"""Tunes retrieval pipelines with Optuna, in the manner of PyTerrier's grid searches; imports PyTerrier."""
+"""Parameter tuning of PyTerrier pipelines with Optuna, with an interface similar to pt.GridSearch."""
 
 from __future__ import annotations
 
@@ -24,20 +24,28 @@ from ..measures.provider import CWLAProvider
 
 
 class Tuned(NamedTuple):
-    """What a search found."""
+    """Result of :func:`StudySearch`.
+
+    Attributes
+    ----------
+    pipeline : pt.Transformer
+        Tuned pipeline: the same object as the argument, with the best parameters.
+    value : float or list of float
+        Mean of the measure over the judged topics; a list of means for several measures.
+    setting : list of (pt.Transformer, str, value)
+        Transformer, parameter and best value, as returned by pt.GridSearch.
+    study : optuna.Study
+        Study for further analysis, such as with optuna.visualization or optuna.importance.
+    """
 
     pipeline: pt.Transformer
-    """The pipeline that was given, its parameters now set."""
     value: Any
-    """The mean of the measure over the judged topics; of several measures, a list of means."""
     setting: list[tuple[pt.Transformer, str, Any]]
-    """Transformer, parameter and best value, as pt.GridSearch returns them."""
     study: Any
-    """The optuna.Study, of which optuna.visualization and optuna.importance make pictures."""
 
     @property
     def trials(self) -> pd.DataFrame:
-        """One row a trial: its number, the measures (NaN where it was pruned), the parameters, the seconds it took."""
+        """One row per trial: number, measures (NaN for pruned trials), parameters, and seconds."""
         measures = self.study.user_attrs["measures"]
         return pd.DataFrame(
             {
@@ -64,57 +72,64 @@ def StudySearch(
     jobs: int = 1,
     verbose: bool = True,
 ) -> Tuned:
-    """Set a pipeline's parameters to the best that an Optuna study finds, as pt.GridSearch does with those of a grid.
+    """Tune the parameters of a pipeline with an Optuna study, similarly to pt.GridSearch.
 
-    The first trial is of the present values, where they are in the space, so the best is never worse than they were.
-    Whatever the pipeline raises passes through; the parameters are then what they were before.
+    The pipeline is left with the best parameters. The first trial has the current values, if they lie in the search
+    space, so that the result is never worse than these. If the pipeline raises an error, the error propagates and the
+    parameters are restored.
 
     Parameters
     ----------
     pipeline : pt.Transformer
-        The pipeline to tune.
+        Pipeline to tune.
     params : mapping
-        For each transformer of the pipeline its parameters by name, and for each parameter its values:
+        Search space: for each transformer of the pipeline, a dict of parameters by name. Values are
 
-        * a tuple ``(low, high)``: all numbers between, both ends included; only whole ones where both ends are whole
-          and the present value is no float;
-        * a list of numbers or texts, True, False or None: one of these;
+        * a tuple ``(low, high)`` for all numbers between, including both ends; only whole numbers if both ends are
+          whole and the current value is no float;
+        * a list of choices: numbers, texts, True, False or None;
         * a distribution of Optuna, such as ``optuna.distributions.FloatDistribution(0.1, 10, log=True)``.
     topics, qrels : DataFrame
-        As pt.GridSearch takes them. Judgments of other topics do not count.
+        Topics and judgments, as for pt.GridSearch. Topics without judgments are left out with a warning, and judgments
+        of other topics are ignored.
     metric : str, Measure or list of these
-        The measure to maximise, by its name in trec_eval or ir_measures. With several, the study looks for all
-        trade-offs between them (``study.best_trials``), and the pipeline is set to the one that is best by the first.
-    trials, timeout : int and float, optional
-        When to stop, after so many trials or seconds, whichever comes first.
-    seed : int
-        The seed of the default sampler. Equal seeds give equal trials, whatever ``jobs`` is.
+        Measure to maximise, or its name in trec_eval or ir_measures (default "map"). For several measures, the study
+        searches for the Pareto front (``study.best_trials``), and the pipeline gets the setting that is best by the
+        first measure.
+    trials : int or None, default=50
+        Maximum number of trials.
+    seed : int, default=0
+        Seed of the default sampler. Equal seeds give equal trials for all values of ``jobs``.
     sampler : optuna.samplers.BaseSampler, optional
-        How Optuna chooses settings; by default a tree-structured Parzen estimator.
-        ``optuna.samplers.BruteForceSampler()`` tries all of a finite space.
+        Sampler of settings; by default a tree-structured Parzen estimator. ``optuna.samplers.BruteForceSampler()``
+        tries all settings of a finite space.
     pruner : optuna.pruners.BasePruner, optional
-        With a pruner, topics are retrieved for in five parts, and after each it may end a trial that does worse on the
-        same topics than others did; steps are parts.
-    jobs : int
-        Into how many processes the topics of each trial are split; above 1 it needs pyterrier-alpha[parallel].
-    verbose : bool
-        Whether to show a progress bar.
+        Pruner such as ``optuna.pruners.MedianPruner()``. The topics are then retrieved in five parts, and after each
+        part the pruner may end a trial that is worse than other trials on the same topics; steps are parts.
+    timeout : float, optional
+        Maximum number of seconds; the search ends at ``trials`` or ``timeout``, whichever comes first.
+    jobs : int, default=1
+        Number of processes for the topics of each trial; more than 1 needs pyterrier-alpha[parallel].
+    verbose : bool, default=True
+        If True, show a progress bar.
 
     Returns
     -------
     Tuned
-        The pipeline, the value, the setting and the study.
+        Pipeline, value, setting and study.
 
     Raises
     ------
     BadParameter
-        If the space is empty or of parameters that are not there.
+        If the search space is empty or has unknown parameters, or no trial was completed.
     BadJudgments
         If no topic is judged.
+    CWLAError
+        If Optuna is not installed.
 
     References
     ----------
-    Akiba et al. (2019), Optuna; Bergstra et al. (2011), the estimator.
+    Akiba et al. (2019), Optuna; Bergstra et al. (2011), tree-structured Parzen estimator.
 
     Examples
     --------
@@ -131,9 +146,11 @@ def StudySearch(
     tunables = _tunables(pipeline, params)
     measures = _measures(metric)
     if trials is None and timeout is None:
-        raise BadParameter("a search must end: give trials= or timeout=.")
+        raise BadParameter("a search must end. Give trials= or timeout=.")
     if pruner is not None and len(measures) > 1:
-        raise BadParameter(f"Optuna prunes studies of one measure, and here are {len(measures)}: give no pruner.")
+        raise BadParameter(
+            f"Optuna prunes studies of one measure only, and there are {len(measures)}. Leave out the pruner."
+        )
     judged, judgments = _judged(topics, qrels)
     head, tail = _split(pipeline, tunables)
     given = head.transform(judged) if head else judged
@@ -147,7 +164,7 @@ def StudySearch(
     study = _studied(trial, trials, timeout, seed, sampler, pruner, verbose)
     found = study.best_trials
     if not found:
-        raise BadParameter(f"no trial was completed with trials={trials}, timeout={timeout}: give more.")
+        raise BadParameter(f"no trial was completed with trials={trials}, timeout={timeout}. Give more.")
     best = max(found, key=lambda one: one.values[0])
     setting = [(tunable.transformer, tunable.name, best.params[tunable.label]) for tunable in tunables]
     _set(tunables, [value for _, _, value in setting])
@@ -163,12 +180,33 @@ def KFoldStudySearch(
     verbose: bool = True,
     **search: Any,
 ) -> tuple[pd.DataFrame, list[Tuned]]:
-    """Tunes on all folds of topics but one, and retrieves for that one, for each in turn, as pt.KFoldGridSearch does.
+    """Tune a pipeline by cross-validation over folds of topics, similarly to pt.KFoldGridSearch.
 
-    ``topics_list``: a DataFrame of topics for each fold. ``search``: what else :func:`StudySearch` takes.
+    For each fold, the pipeline is tuned on the other folds and retrieves results for this fold. Afterwards the
+    parameters are restored.
 
-    Returns the results for the topics of all folds, each retrieved with parameters that were tuned without it, for
-    pt.Experiment; and what was found for each fold. The parameters are then what they were before.
+    Parameters
+    ----------
+    pipeline, params, qrels, metric
+        As for :func:`StudySearch`.
+    topics_list : sequence of DataFrame
+        Topics of each fold; at least two folds without common topics.
+    verbose : bool, default=True
+        If True, show progress bars.
+    **search
+        Further parameters of :func:`StudySearch`.
+
+    Returns
+    -------
+    results : DataFrame
+        Results for the topics of all folds, for pt.Experiment.
+    tuned : list of Tuned
+        Result of the search for each fold.
+
+    Raises
+    ------
+    BadParameter
+        If there is one fold only, or a topic is in two folds; also as for :func:`StudySearch`.
     """
     _check_folds(topics_list)
     tunables = _tunables(pipeline, params)
@@ -183,14 +221,14 @@ def KFoldStudySearch(
 
 @dataclass(frozen=True)
 class _Tunable:
-    """A parameter of a transformer, and what it may be."""
+    """Parameter of a transformer with its search space."""
 
     transformer: pt.Transformer
     name: str
     label: str
-    """What the study calls it; of different parameters, different."""
+    """Unique name in the study."""
     space: Any
-    """A distribution of Optuna."""
+    """Distribution of Optuna."""
 
     @property
     def present(self) -> Any:
@@ -211,8 +249,7 @@ def _tunables(pipeline: pt.Transformer, params: Mapping[Any, Mapping[str, Any]])
     for transformer, spaces in params.items():
         if not any(transformer is part for part in parts):
             raise BadParameter(
-                f"{transformer} is no part of the pipeline {pipeline}, which would not change with it: give the very"
-                " object that stands in the pipeline, not a copy."
+                f"{transformer} is not in the pipeline {pipeline}. Give the same object as in the pipeline, not a copy."
             )
         for name, space in spaces.items():
             present = _present(transformer, name)
@@ -226,7 +263,7 @@ def _tunables(pipeline: pt.Transformer, params: Mapping[Any, Mapping[str, Any]])
 
 
 def _parts(pipeline: pt.Transformer) -> list[pt.Transformer]:
-    """All transformers that a pipeline is built from, and itself."""
+    """All transformers of a pipeline, including itself."""
     found: list[pt.Transformer] = []
     waiting = [pipeline]
     while waiting:
@@ -249,13 +286,15 @@ def _present(transformer: pt.Transformer, name: str) -> Any:
 
 
 def _space(space: Any, present: Any, what: str) -> Any:
-    """The distribution that a tuple, a list or a distribution stands for."""
+    """Distribution for a tuple, a list or a distribution."""
     distributions = _optuna().distributions
     if isinstance(space, distributions.BaseDistribution):
         return space
     if isinstance(space, tuple):
         if len(space) != 2 or not all(isinstance(end, Real) and not isinstance(end, bool) for end in space):
-            raise BadParameter(f"{what} = {space}: a tuple is (low, high), and a list is a choice: {list(space)}.")
+            raise BadParameter(
+                f"{what} = {space}: a tuple must be (low, high). Give a list for choices: {list(space)}."
+            )
         low, high = space
         if not low <= high:
             raise BadParameter(f"{what} = {space}: low must not be above high.")
@@ -271,7 +310,9 @@ def _space(space: Any, present: Any, what: str) -> Any:
         raise BadParameter(f"{what} = []: give at least one value.")
     for choice in choices:
         if not isinstance(choice, str | int | float | None):
-            raise BadParameter(f"{what}: {choice!r} is no number, text, True, False or None, as Optuna's choices are.")
+            raise BadParameter(
+                f"{what}: {choice!r} is no number, text, True, False or None, which are the choices that Optuna allows."
+            )
     return distributions.CategoricalDistribution(choices)
 
 
@@ -280,14 +321,14 @@ def _measures(metric: Any) -> list[Measure]:
 
 
 def _measure(metric: Any) -> Measure:
-    """A measure by the names that PyTerrier takes, which are trec_eval's, or else by ours."""
+    """Measure by its name in trec_eval, as PyTerrier accepts it, or else in ir_measures."""
     if isinstance(metric, str):
         try:
             named = ir_measures.parse_trec_measure(metric)
         except ValueError:
             named = measures_of(metric)
         if len(named) > 1:
-            raise BadParameter(f"{metric!r} stands for {len(named)} measures: name one, such as {str(named[0])!r}.")
+            raise BadParameter(f"{metric!r} stands for {len(named)} measures. Name one, such as {str(named[0])!r}.")
         return named[0]
     return measures_of([metric])[0]
 
@@ -298,7 +339,7 @@ def _provider(measures: Sequence[Measure]) -> Any:
 
 
 def _judged(topics: pd.DataFrame, qrels: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The topics that are judged, and their judgments."""
+    """Judged topics with their judgments."""
     pt.validate.columns(topics, includes=["qid"])
     judgments = pt.model.to_ir_measures(qrels)
     if "query_id" not in judgments:
@@ -319,7 +360,7 @@ def _judged(topics: pd.DataFrame, qrels: pd.DataFrame) -> tuple[pd.DataFrame, pd
 
 
 def _split(pipeline: pt.Transformer, tunables: Sequence[_Tunable]) -> tuple[pt.Transformer | None, pt.Transformer]:
-    """The stages before the first that is tuned, whose results are the same in all trials, and the others."""
+    """Stages before the first tuned one, whose results are equal in all trials, and the other stages."""
     stages = list(pipeline) if isinstance(pipeline, pt.Compose) else [pipeline]
     tuned = [any(t.transformer is part for t in tunables for part in _parts(stage)) for stage in stages]
     first = tuned.index(True) if True in tuned else 0
@@ -334,11 +375,11 @@ def _parallel(pipeline: pt.Transformer, jobs: int) -> pt.Transformer:
 
 @dataclass(frozen=True)
 class _Trial:
-    """Retrieves with the parameters that a trial suggests, and evaluates."""
+    """Retrieval and evaluation with the parameters of a trial."""
 
     tunables: Sequence[_Tunable]
     parts: Sequence[pd.DataFrame]
-    """What the pipeline is given: all topics, or part after part of them, to be pruned in between."""
+    """Inputs of the pipeline: all topics, or several parts with pruning between them."""
     pipeline: pt.Transformer
     evaluator: Any
     measures: Sequence[Measure]
@@ -354,7 +395,7 @@ class _Trial:
     def _means(self, trial: Any) -> list[float]:
         runs: list[pd.DataFrame] = []
         for part in self.parts:
-            if runs:  # topics without results are 0 in all trials alike
+            if runs:  # topics without results score 0 in all trials
                 trial.report(self._evaluated(runs)[0], len(runs))
                 if trial.should_prune():
                     raise _optuna().TrialPruned
@@ -370,7 +411,7 @@ class _Trial:
 def _studied(
     trial: _Trial, trials: int | None, timeout: float | None, seed: int, sampler: Any, pruner: Any, verbose: bool
 ) -> Any:
-    """The optuna.Study of these trials, the first of which is of the present values, where they are in the space."""
+    """Run the trials and return the optuna.Study; the first trial has the current values, if they are in the space."""
     with _quiet() as optuna, _restored(trial.tunables) as present:
         study = optuna.create_study(
             directions=["maximize"] * len(trial.measures),
@@ -383,18 +424,18 @@ def _studied(
         waiting = optuna.trial.TrialState.WAITING
         try:
             optuna.trial.create_trial(state=waiting, params=params, distributions=spaces)
-        except ValueError:  # a present value is not in the space
+        except ValueError:  # a current value is not in the space
             pass
         else:
             study.enqueue_trial(params)
         with pt.tqdm(total=trials, desc="StudySearch", unit="trial", leave=None, disable=not verbose) as bar:
-            study.optimize(trial.values, trials, timeout, callbacks=[partial(_told, bar)])
+            study.optimize(trial.values, trials, timeout, callbacks=[partial(_update_bar, bar)])
     return study
 
 
 @contextmanager
 def _restored(tunables: Sequence[_Tunable]) -> Iterator[list[Any]]:
-    """The present values of parameters, to which they are set back in the end."""
+    """Restore the current values of parameters at the end of the block; yield these values."""
     present = [tunable.present for tunable in tunables]
     try:
         yield present
@@ -402,10 +443,10 @@ def _restored(tunables: Sequence[_Tunable]) -> Iterator[list[Any]]:
         _set(tunables, present)
 
 
-def _told(bar: Any, study: Any, trial: Any) -> None:
-    """Moves the bar on, and shows the best value so far."""
+def _update_bar(bar: Any, study: Any, trial: Any) -> None:
+    """Update the progress bar with the best value so far."""
     if len(study.directions) == 1:
-        with suppress(ValueError):  # all were pruned so far
+        with suppress(ValueError):  # all trials were pruned so far
             bar.set_postfix_str(f"best {study.user_attrs['measures'][0]} {study.best_value:.4f}", refresh=False)
     bar.update()
 
@@ -428,7 +469,7 @@ def _check_folds(topics_list: Sequence[pd.DataFrame]) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[ModuleType]:
-    """Optuna, without a line for each trial."""
+    """Optuna without log lines for trials."""
     optuna = _optuna()
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)

@@ -185,7 +185,7 @@ def test_a_measure_that_needs_lengths_says_so():
             RESULTS,
             QRELS.assign(qid="x" + QRELS.qid),
             BadJudgments,
-            "no training result is judged: .* '1', .* of 'x1', ",
+            "no training result is judged: .* '1', .* for 'x1', ",
         ),
         (RESULTS, pd.concat([QRELS, QRELS[:1].assign(label=9)]), BadJudgments, "two different labels in the training"),
         (RESULTS.drop(columns="features"), QRELS, pt.validate.InputValidationError, "features"),
