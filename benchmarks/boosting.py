@@ -92,7 +92,8 @@ def iterations(repeats: int, threads: int) -> Table:
     notes = [
         f"{QUERIES:,} queries x {DOCUMENTS} documents, {FEATURES} features, five grades; 31 leaves; {threads}"
         f" thread{'s' if threads > 1 else ''}, of LightGBM and of the objective.",
-        f"Median of {repeats} turns of {ITERATIONS} iterations each; ratios within a turn. The level is of both.",
+        f"Median of {repeats} turns of {ITERATIONS} iterations each; ratios within a turn. The level applies to both"
+        " objectives.",
     ]
     return Table(f"A boosting iteration, {threads} thread{'s' if threads > 1 else ''}", columns,
                  [(name, ways[name], *cells) for name, cells in taken.items()], notes)  # fmt: skip

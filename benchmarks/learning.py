@@ -112,8 +112,8 @@ def cells() -> Table:
     columns = ("M", "seed", "lambdarank (nDCG)", "trained on M", "difference", "95 % interval", "p", "p (Holm)")
     won = sum(ours > theirs for _, _, theirs, ours, _, _ in found)
     notes = [
-        "251 queries of lightgbm-lambdarank, each scored by M with a model that had not seen it (five folds).",
-        "Lengths from a stated model; data, folds, seeds, rounds and test are fixed in benchmarks/learning.py.",
+        "251 queries of lightgbm-lambdarank, each scored by M with a model trained without it (five folds).",
+        "Document lengths are generated; data, folds, seeds, rounds and test are fixed in benchmarks/learning.py.",
         f"Training on M scores higher in {won} of 20 cells; with p (Holm) below 0.05 in {sum(corrected < 0.05)}.",
     ]
     return Table("Training on the metric, or on nDCG", columns, table, notes)

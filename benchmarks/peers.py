@@ -135,7 +135,9 @@ def _ranx() -> Contestant:
 
         return evaluate
 
-    says = "ranx `from_df` and `evaluate`, ids made objects (it takes no others), all threads, compiled beforehand"
+    says = (
+        "ranx `from_df` and `evaluate`, ids as objects (other types are not accepted), all threads, compiled beforehand"
+    )
     return Contestant("ranx", says, theirs.__contains__, prepare, needs_warming=True)
 
 

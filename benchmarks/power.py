@@ -90,7 +90,7 @@ def correlations(n: int, seed: int) -> Table:
         start = time.perf_counter()
         of(x, np.round(y, 2))
         rows.append((name, f"{(time.perf_counter() - start) / len(x) * 1e6:.0f} µs"))
-    return Table("Rank correlations", ("correlation", "each"), rows, [f"5,000 pairs of orders of {n:,} things."])
+    return Table("Rank correlations", ("correlation", "each"), rows, [f"5,000 pairs of rankings of {n:,} items."])
 
 
 def coverage(cube: Cube, simulated: int, seed: int) -> Table:
@@ -132,7 +132,8 @@ def coverage(cube: Cube, simulated: int, seed: int) -> Table:
         rows.append((what, f"{value.mean():.3f}", f"{value.std():.3f}", *(f"{share:.1%}" for share in held)))
     notes = [
         f"{simulated:,} sets of {n:,} queries for {len(cube.runs):,} runs. Expected: the mean over the sets. Ours:"
-        " what was found ± the bootstrap's standard error times Student's t. Percentile: the bootstrap's.",
+        " the estimate ± the bootstrap's standard error times the quantile of Student's t. Percentile: the"
+        " bootstrap's.",
     ]
     return Table("Coverage of intervals", ("of", "expected", "deviation", "ours", "percentile"), rows, notes)
 

@@ -63,7 +63,7 @@ def measure(before: Path | None, queries: int, repeats: int, seed: int) -> Table
     notes = [
         f"{', '.join(MEASURES)} of M's first {queries:,} queries, {queries * workloads.DEPTH:,} rows, from frames to"
         f" means; seconds of the processor, {repeats} rounds, medians of ratios within a round.",
-        "All repeats: every document of every ranking is looked at.",
+        "All repeats: all documents of all rankings are checked.",
         "Every evaluation also counts how much of the top ten is judged, and warns where nothing is:"
         f" {_overlap(queries, seed) * 1e6:.0f} µs.",
     ]

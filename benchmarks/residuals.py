@@ -58,9 +58,10 @@ def residuals(repeats: int, seed: int) -> Table:
         ("workload", "C, A", "best case searched", "best gain everywhere", "median ratio", "evaluate, from the frames"),
         rows,
         [
-            f"One run of S and M, norm='ideal', max_rel=3; {repeats} times each, in turns; aligned before, but for the"
-            " last column, which also reads and aligns the frames.",
-            "Best gain everywhere: every unjudged item gets the best gain and the ideal stays, which is no bound.",
+            f"One run of S and M, norm='ideal', max_rel=3; {repeats} times each, in turns; aligned before, except in"
+            " the last column, which includes reading and aligning the frames.",
+            "Best gain everywhere: every unjudged item gets the best gain, and the ideal stays the same; this is no"
+            " bound.",
         ],
     )
 

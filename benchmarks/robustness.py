@@ -51,7 +51,7 @@ def studied(seeds: int, pairs: int, jobs: list[int]) -> Table:
     notes = [
         f"{len(runs)} runs, {found.about['queries']} topics, {len(ALL)} measures, {levels} levels of judgments, {seeds}"
         f" seeds, {found.about['resamples']} resamples of topics.",
-        "Memory: the highest sum of resident memory of all processes, the runs among it; looked at every 0.1 s.",
+        "Memory: the highest sum of resident memory of all processes, including the runs; sampled every 0.1 s.",
     ]
     return Table("Robustness to incomplete judgments", ("processes", "pairs of runs", "time", "memory"), rows, notes)
 

@@ -57,7 +57,7 @@ def search(candidates: int, seed: int) -> Table:
         [
             f"{candidates} candidates x {FOLDS} folds, GridSearchCV, {MEASURE}; {QUERIES} queries, {len(y):,} rows,"
             f" {FEATURES} features; one process, one thread.",
-            "Scoring is all that the scorer does after the prediction: checks, alignment, measure and mean.",
+            "Scoring: all steps of the scorer after the prediction (checks, alignment, measure and mean).",
         ],
     )
 

@@ -56,7 +56,8 @@ def one_ranking(users: int, repeats: int) -> Table:
         progress(f"{name} {said}: {rows[-1][4]}")
     notes = [
         "One ranking of 100 documents, three in ten relevant, 50 to 1,500 words each; one process, one thread.",
-        f"Processor time, least of {repeats}; with mean, deviation and five quantiles of gain, time, items and score.",
+        f"Smallest processor time of {repeats} calls; with mean, deviation and five quantiles of gain, time, items"
+        " and score.",
     ]
     return Table(
         "Simulated users", ("measure", "reading", "users", "items seen", "time", "million users a second"), rows, notes

@@ -174,8 +174,8 @@ def _floor_table(workload: Workload, ours_on_six: float | None, repeats: int) ->
         over = [f"{median / medians[floor]:.1f}" for floor in times]
         rows.append((name, seconds(median), f"{median / workload.rows * 1e9:.1f} ns", *over))
     notes = [
-        "The floor sums the buffers of both id columns (bytes and offsets) and the scores once: all as 64-bit words, "
-        "which is the speed of memory, or the ids' bytes one by one, which is what a plain look at each costs NumPy."
+        "The floor sums the buffers of both id columns (bytes and offsets) and the scores once: all as 64-bit words"
+        " (the speed of memory), or the bytes of ids one by one (the speed of NumPy for single bytes)."
     ]
     columns = ("what", "median", "a row", "times words", "times bytes")
     return Table("M, six measures, over the floor", columns, rows, notes)
@@ -218,7 +218,7 @@ def _memory_table(contestants: Sequence[Contestant], chosen: argparse.Namespace)
             if answer := memory.measure(contestant.name, measures, chosen.seed):
                 frames, above = answer
                 rows.append((contestant.name, measures, megabytes(frames), megabytes(above), f"{above / frames:.2f}"))
-    notes = ["M once, after S to warm up; growth of the resident peak (VmHWM) over what was resident with the frames."]
+    notes = ["M once, after S to warm up; growth of peak resident memory (VmHWM) above that with the loaded frames."]
     return Table("Memory on M", ("who", "measures", "the run's frame", "peak above it", "times the frame"), rows, notes)
 
 

@@ -78,11 +78,11 @@ def _table(name: str, prime: int, folder: Path, chosen: argparse.Namespace) -> T
     notes = [
         f"{chosen.runs} runs, a Parquet file each with row groups of {chosen.row_group:,} rows and pyarrow's defaults"
         f" otherwise, of queries with {large.DEPTH:,} documents each, out of {name}; {', '.join(MEASURES)}.",
-        "One core, each measurement in a process of its own, the fastest of"
-        f" {chosen.repeats}; seconds of CPU, but for the column in all, which is by the clock.",
-        "In memory: from pandas frames of one run after the other, reading not counted. Streamed: from the files, in"
-        " the system's cache, to the scores of every query; ids of queries are read twice, and every document is looked"
-        " at for standing twice, which nobody does in memory.",
+        "One core, each measurement in a separate process, the fastest of"
+        f' {chosen.repeats}; CPU seconds, except wall-clock seconds in the column "streamed, in all".',
+        "In memory: from pandas frames, one run after the other, without reading. Streamed: from the files in the"
+        " system's cache to the scores of all queries; query ids are read twice, and all documents are checked for"
+        " duplicates, which is not done in memory.",
     ]
     return Table(f"Streamed, {name}", columns, rows, notes)
 

@@ -115,7 +115,7 @@ def table(task: Task, repeats: int, seed: int) -> Table:
         "pt.GridSearch": lambda: _grid(task),
         "StudySearch": lambda: _study(task, seed),
         "retrieval alone, with the settings of the grid": lambda: _retrieval(task),
-        "evaluation alone, of what they retrieve": lambda: _evaluation(task),
+        "evaluation alone, of these results": lambda: _evaluation(task),
     }
     times: dict[str, list[float]] = {way: [] for way in ways}
     best: dict[str, float | None] = {}
@@ -133,10 +133,10 @@ def table(task: Task, repeats: int, seed: int) -> Table:
         for way, median in medians.items()
     ]
     notes = [
-        f"{len(task.topics)} topics, {len(task.runs[0]):,} candidates; {settings} settings of k1 in {K1} and b in {B}:"
-        " of a grid, or what the study chooses.",
-        "Retrieval weighs the postings of the candidates anew, and ranks. Evaluation is of TBG, lengths by column;"
-        " alone, the judgments are prepared once.",
+        f"{len(task.topics)} topics, {len(task.runs[0]):,} candidates; {settings} settings of k1 in {K1} and b in"
+        f" {B}, from a grid or chosen by the study.",
+        "Retrieval re-weights the postings of the candidates and ranks. Evaluation computes TBG with lengths from a"
+        " column; evaluation alone prepares the judgments once.",
     ]
     return Table(f"Tuning on {task.name}", ("way", "settings a second", "a setting", "best TBG"), rows, notes)
 
