@@ -1,4 +1,4 @@
-"""Fits parameters of measures to what users say, and tells what of the gain remains on users who were not fitted to."""
+"""Fit parameters of measures to ratings or preferences of users, with cross-validation over users."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from .search import Search
 
 Array = np.ndarray
 
-_TOGETHER = 128  # candidates that are scored at a time
-_SLICE = 81  # values of a parameter on its curve
+_TOGETHER = 128  # candidates scored per chunk
+_SLICE = 81  # number of values of a parameter on its curve
 
 
 def fit(
@@ -49,47 +49,50 @@ def fit(
     cache_dir: str | Path | None = None,
     progress: bool = True,
     n_jobs: int = 1,
-) -> Fit:  # over 50 lines: half of them are parameters and what is reported
-    """Fit parameters of a measure to ratings, sessions' ratings or preferences.
+) -> Fit:  # over 50 lines: half of them are parameters and reported values
+    """Fit parameters of a measure to ratings of lists or sessions, or to preferences.
 
-    In-sample agreement is optimistic. So the search is repeated without each of ``cv`` folds, ``repeats`` times:
-    parameters are chosen by the other folds, and evaluated on this one. Ratings of one user stay together where users
-    are known (a column ``user``), so that the folds are users who were not fitted to. The gain over the default is that
-    of fitted measures on held-out folds, with a t-test corrected for what folds share (Nadeau and Bengio, 2003).
+    In-sample agreement is optimistic. The search is therefore repeated without each of ``cv`` folds, for ``repeats``
+    partitions: parameters are chosen on the other folds and evaluated on the held-out fold. If users are known (column
+    ``user``), all ratings of a user are in one fold, so that the held-out ratings are those of other users. The gain
+    over the default is that of the fitted measures on held-out folds, with a t-test corrected for the overlap of folds
+    (Nadeau and Bengio, 2003).
 
-    Each candidate is scored once, and chosen by every fold that it suits (see ``search.Search``).
+    Each candidate is scored once and is available to all folds.
 
     Parameters
     ----------
     template : str, callable or Template
-        A text with a ``$name`` for each parameter, such as ``"TBG(half_life=$h)"`` or
+        Text with a ``$name`` for each parameter, such as ``"TBG(half_life=$h)"`` or
         ``"CWLA(C='rr',A='err',gain='table({1:$r1,2:$r2})')"``, or a function of the parameters that returns a measure.
     ranges : mapping
-        By name ``(low, high)`` for numbers (on a logarithmic scale where high is 100 times low or more, given to four
-        digits), ``range(1, 301)`` for whole ones, or a list of values.
+        Range of each parameter by name: ``(low, high)`` for numbers, ``range(1, 301)`` for whole numbers, or a list of
+        values. Numbers have four digits; their scale is logarithmic if high is at least 100 times low.
     rated : Rated
-        What users were shown, and their ratings.
+        Ratings or preferences.
     objective : str, optional
-        "pearson", "spearman", "tau_b", "nrmse" or, of preferences, "agreement", where each rating counts once; or one
-        of these after ``"weighted_"``, where it counts as often as its column ``n`` says, in sample and held out. The
-        default is "pearson", of preferences "agreement".
+        "pearson", "spearman", "tau_b", "nrmse" or, for preferences, "agreement", where each rating counts once. With
+        the prefix ``"weighted_"``, each rating counts as often as its column ``n`` specifies, in sample and held out.
+        The default is "pearson", or "agreement" for preferences.
     default : mapping, optional
-        Values to compare with.
+        Parameter values for comparison.
     where : callable, optional
-        A condition, such as ``lambda s1, s2: s1 <= s2``.
-    cv, repeats : int
-        Folds, from 2, and how often ratings are split into them, from 1.
-    most : int
-        Candidates that are scored at most, from 2.
-    seed : int
+        Condition on the parameters, such as ``lambda s1, s2: s1 <= s2``.
+    cv : int, default=10
+        Number of folds, from 2.
+    repeats : int, default=10
+        Number of partitions into folds, from 1.
+    most : int, default=4000
+        Maximum number of candidates, from 2.
+    seed : int, default=0
         Seed of the search and of the folds.
     cache_dir : str or Path, optional
-        Folder that caches scores as they are computed; those of measures with functions of your own only where these
-        have a ``version=``.
-    progress : bool
-        Whether a bar counts candidates; where ranges are numbers there may be fewer than the bar is long.
-    n_jobs : int
-        Processes, which pay off where one candidate takes long to score (thousands of lists).
+        Folder that caches scores. Scores of measures with user-defined functions are cached only if the functions have
+        a ``version=``.
+    progress : bool, default=True
+        Whether to show a progress bar of candidates. With numeric ranges, the search may end before the bar is full.
+    n_jobs : int, default=1
+        Number of processes. More than one pays off only if a candidate takes long to score (thousands of lists).
 
     Returns
     -------
@@ -98,9 +101,9 @@ def fit(
     Raises
     ------
     BadParameter
-        If names do not go together, a range is none, or the ratings do not have the objective.
+        If names do not match, if a range is invalid, or if the objective is not defined for the ratings.
     BadRatings
-        If all ratings are the same (of preferences: none).
+        If all ratings are the same, or if no pair has a preference.
 
     References ---------- Jiang and Allan (2016), section 5.1, for parameters that maximise Pearson's r; Chapelle et al.
     (2009), section 7.1, for values of grades and of utility that maximise correlation or agreement.
@@ -156,7 +159,7 @@ def fit(
 
 
 def _search(search: Search, scored: _Scored, default: Mapping[str, Any] | None, progress: bool) -> bool:
-    """Search, and score the curve of each parameter around the best; return whether the search tried its most."""
+    """Search, and score the curve of each parameter around the best candidate; return whether ``most`` was reached."""
     spans, most = search.ranges, search.most
     all_there_are = float(np.prod([len(span.choices) or np.inf for span in spans.values()]))
     at_most = int(min(most + _SLICE * len(spans), all_there_are))
@@ -172,10 +175,10 @@ def _search(search: Search, scored: _Scored, default: Mapping[str, Any] | None, 
 
 
 def _of_folds(search: Search, scored: _Scored, objective: str, train: Array, repeats: int) -> pd.DataFrame:
-    """A row for each fold: what was chosen without it, and how good that is on it."""
+    """Return a row for each fold: the parameters chosen without it, and their objective on it."""
     best, cv = search.best()[1:], train.shape[1] // repeats
     chosen_by = search.found[best, np.arange(1, 1 + train.shape[1])]
-    some = ~np.isnan(chosen_by)  # folds whose other ratings tell candidates apart
+    some = ~np.isnan(chosen_by)  # folds whose training ratings distinguish candidates
     numbers, of_fold = np.unique(best, return_inverse=True)
     scores = scored([search.values[number] for number in numbers])[of_fold]
     return pd.DataFrame(
@@ -191,21 +194,21 @@ def _of_folds(search: Search, scored: _Scored, objective: str, train: Array, rep
 
 
 def _of_default(default: Values, scored: _Scored, objective: str, train: Array) -> tuple[Array, float]:
-    """How good the default is on each fold, and on all ratings."""
+    """Return the objective of the default on each fold, and on all ratings."""
     scores, everything = scored([default]), np.ones((len(train), 1))
     held_out = _held_out(objective, np.repeat(scores, train.shape[1], axis=0), scored.rated, train)
     return held_out, sign_of(objective) * float(_worth(objective, scores, scored.rated, everything)[0, 0])
 
 
 class _Scored:
-    """Scores of candidates, [candidates × ratings]: computed some at a time, and kept."""
+    """Scores of candidates, [candidates × ratings], computed in chunks and cached."""
 
     def __init__(self, template: Template, rated: Rated, pieces: Pieces) -> None:
         self.template, self.rated, self.pieces = template, rated, pieces
-        self.count: Callable[[int], Any] | None = None  # of a bar
+        self.count: Callable[[int], Any] | None = None  # advances the progress bar
 
     def __call__(self, values: list[Values]) -> Array:
-        measures = [self.template.measure(of) for of in values]  # here, where a user's own functions are known
+        measures = [self.template.measure(of) for of in values]  # in this process, which has the user's functions
         parts = [pinned(measures[at : at + _TOGETHER]) for at in range(0, len(measures), _TOGETHER)]
         names = [self._name(part) for part in parts]
         work = {name: partial(_scores, self.rated, part) for name, part in zip(names, parts, strict=True)}
@@ -218,7 +221,7 @@ class _Scored:
         return np.concatenate([found[name] for name in names])
 
     def _name(self, measures: list[Measure]) -> str:
-        """By what the measures compute, where scores are kept. Measures that cannot be cached turn that off."""
+        """Return the cache key of measures. Measures that cannot be cached turn the cache off."""
         if self.pieces.cache is not None:
             names = names_in_cache(measures)
             if all(measure in names for measure in measures):
@@ -234,16 +237,16 @@ def _scores(rated: Rated, measures: list[Measure]) -> Piece:
 
 
 def _folds(rated: Rated, cv: int, repeats: int, seed: int) -> Array:
-    """Whether each rating is chosen by, [ratings × folds]: whole users in a fold, if they are known."""
+    """Return whether each rating is in the training set of each fold, [ratings × folds]."""
     rows = np.arange(len(rated))
     return np.array([np.isin(rows, train) for train, _ in folds(len(rated), rated.users, cv, repeats, seed)], float).T
 
 
 def _worth(objective: str, scores: Array, rated: Rated, samples: Array) -> Array:
-    """The objective of candidates for samples, [candidates × samples]; of NRMSE its negative."""
+    """Return the objective of candidates on samples, [candidates × samples]; for NRMSE its negative."""
     y, weights, name = rated.ratings, weights_of(objective, rated), plain_name(objective)
     counts = samples if weights is None else samples * weights[:, None]
-    if name == NRMSE:  # a regression leaves 1 − r² of the variance
+    if name == NRMSE:  # the residual variance of a regression is 1 − r² of the variance
         share = counts / counts.sum(axis=0)
         spread = np.sqrt(np.maximum((y**2) @ share - (y @ share) ** 2, 0))
         r = np.nan_to_num(weighted_pearson(scores, y, counts))
@@ -254,7 +257,7 @@ def _worth(objective: str, scores: Array, rated: Rated, samples: Array) -> Array
 
 
 def _held_out(objective: str, scores: Array, rated: Rated, train: Array) -> Array:
-    """How good the scores of each fold, [folds × ratings], are on its held-out ratings."""
+    """Return the objective of the scores of each fold, [folds × ratings], on its held-out ratings."""
     if plain_name(objective) != NRMSE:
         rows = zip(scores, (1 - train).T)
         return np.array([_worth(objective, row[None], rated, test[:, None])[0, 0] for row, test in rows])
@@ -270,7 +273,7 @@ def _check(
     most: int,
 ) -> None:  # fmt: skip
     if not spans:
-        raise BadParameter("there is nothing to fit: give ranges={'h': (5, 500)}, or others.")
+        raise BadParameter("there is nothing to fit: give ranges=, such as {'h': (5, 500)}.")
     template.check(list(spans))
     known = [name for name in OBJECTIVES if (plain_name(name) == AGREED) == (rated.what == "pair")]
     check_coefficient(objective, known, rated, f"ratings of {rated.what}s have no such objective.", "objective")
@@ -284,6 +287,6 @@ def _check(
                 raise BadParameter(f"default of {name} must be a number, not {default[name]!r}.")
         template.measure(default)
     if rated.what == "pair" and not rated.ratings.any():
-        raise BadRatings("in none of the pairs a list is preferred, so that there is nothing to fit to.")
+        raise BadRatings("no pair has a preference: there is nothing to fit to.")
     if rated.what != "pair" and np.ptp(rated.ratings) == 0:
-        raise BadRatings("all ratings are the same, so that there is nothing to fit to.")
+        raise BadRatings("all ratings are the same: there is nothing to fit to.")

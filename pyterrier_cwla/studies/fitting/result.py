@@ -1,4 +1,4 @@
-"""What a fit found: parameters, how sure they are, and what they gain on users who were not fitted to."""
+"""Result of a fit: parameters, their uncertainty, and their gain on users who were not used for fitting."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..users.ratings import title_of, what_was_rated, why_not_all
 
 Array = np.ndarray
 
-#: What can be made as large as possible (NRMSE: as small), as a sentence names it.
+#: Display names of the objectives, which are maximised (NRMSE: minimised).
 _PLAIN = {
     "pearson": "Pearson's r with the ratings",
     "spearman": "Spearman's ρ with the ratings",
@@ -33,21 +33,33 @@ _PLAIN = {
 OBJECTIVES = {
     name: _PLAIN[plain_name(name)] + (", weighted by n" if is_weighted(name) else "") for name in with_weighted(_PLAIN)
 }
-_NEARLY = {NRMSE: 0.001}  # differences of the objective that hardly matter; others: 0.005
+_NEARLY = {NRMSE: 0.001}  # negligible differences of the objective; 0.005 for all other objectives
 
 
 def sign_of(objective: str) -> int:
-    """−1 for errors, which are made as small as possible; 1 for what is made as large as possible."""
+    """Return −1 for errors, which are minimised, and 1 for other objectives, which are maximised."""
     return -1 if plain_name(objective) == NRMSE else 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit(Study):
-    """Fitted parameters of a measure: what :func:`pyterrier_cwla.studies.fitting.parameter_fit.fit` found.
+    """Fitted parameters of a measure; the result of :func:`pyterrier_cwla.studies.fitting.parameter_fit.fit`.
 
-    ``values``: the parameters · ``measure``: the measure with them, to be used like any other · ``candidates``: all
-    that were tried, with the objective on all ratings (``value``) · ``folds``: of each fold what was chosen without it
-    (``chosen_by``, the objective there) and how good it is on the fold (``held_out``), and the default.
+    Attributes
+    ----------
+    values : dict
+        Fitted parameters.
+    measure : Measure
+        Measure with the fitted parameters.
+    ranges : dict of str to Range
+        Range of each parameter.
+    candidates : DataFrame
+        All candidates, with the objective on all ratings (``value``).
+    folds : DataFrame
+        A row for each fold: the parameters chosen without it, their objective on the other folds (``chosen_by``) and on
+        the fold (``held_out``), and the objective of the default on the fold (``default``).
+    about : dict
+        Settings, sizes and hash of the input.
     """
 
     always_tables = ("summary", "parameters", "folds", "candidates")
@@ -61,11 +73,12 @@ class Fit(Study):
 
     @property
     def title(self) -> str:  # type: ignore[override]
+        """Title of the report."""
         return f"Fit of {', '.join(self.values)} to {many(self.about['ratings'], 'rating')}: {said(self.values)}"
 
     @property
     def gain(self) -> dict[str, float] | None:
-        """How much better than the default: ``in_sample``, and on held-out folds their mean, its 95 % interval, p."""
+        """Gain over the default in sample, and on held-out folds: mean, 95 % interval and p. None without default."""
         if "default" not in self.folds:
             return None
         sign = sign_of(self.about["objective"])
@@ -76,14 +89,14 @@ class Fit(Study):
         if len(difference) > 1:
             from scipy.stats import t as student
 
-            share = 1 / (self.about["folds"] - 1)  # of one fold, of the others
+            share = 1 / (self.about["folds"] - 1)  # n_test/n_train
             reach = float(student.ppf(0.975, len(difference) - 1) * corrected_error(difference, share))
             p = float(corrected_t_test(difference, share))
         in_sample = sign * (self.about["value"] - self.about["default_value"])
         return {"in_sample": in_sample, "held_out": mean, "low": mean - reach, "high": mean + reach, "p": p}
 
     def curve(self, name: str) -> pd.DataFrame:
-        """The objective on all ratings along a parameter, the others as fitted."""
+        """Return the objective on all ratings along a parameter, with the other parameters as fitted."""
         rows = self.candidates
         for other in self.ranges:
             rows = rows if other == name else rows[rows[other] == self.values[other]]
@@ -91,11 +104,12 @@ class Fit(Study):
         return rows[[name, "value"]].sort_values(name, key=order, ignore_index=True)
 
     def parameters(self) -> pd.DataFrame:
-        """Of each parameter what was fitted, its spread over folds (5 %, median, 95 %), and what is nearly as good.
+        """Return a row for each parameter: its fitted value, its distribution over folds, and nearly optimal values.
 
-        ``nearly_low`` and ``nearly_high``: the lowest and highest value among all candidates whose objective is within
-        0.005 (NRMSE: 0.001) of the best, whatever the other parameters are. A column that would have numbers and texts
-        has texts.
+        ``folds_low``, ``folds_median`` and ``folds_high`` are the 5 % quantile, median and 95 % quantile over folds.
+        ``nearly_low`` and ``nearly_high`` are the lowest and highest value among all candidates whose objective is
+        within 0.005 (NRMSE: 0.001) of the best, for any values of the other parameters. A column with numbers and texts
+        is converted to texts.
         """
         return _one_kind(pd.DataFrame(self._rows()))
 
@@ -122,6 +136,7 @@ class Fit(Study):
         return rows
 
     def tables(self) -> dict[str, Table]:
+        """Return the tables of the report by file name."""
         where = self._where()
         summary = [("fitted", said(self.values), self.about["value"], self.folds["held_out"].mean())]
         if self.gain is not None:
@@ -134,18 +149,19 @@ class Fit(Study):
             ),
             "parameters": Table(
                 "Parameters",
-                f"Nearly as good: within {self._nearly} of the best on all ratings. {where}",
+                f"nearly_low, nearly_high: values within {self._nearly} of the best on all ratings. {where}",
                 self.parameters(),
             ),
-            "folds": Table("What was chosen without each fold, and how good it is there", where, _one_kind(self.folds)),
+            "folds": Table("Parameters chosen without each fold, evaluated on it", where, _one_kind(self.folds)),
             "candidates": Table("All candidates", f"The objective on all ratings. {where}", _one_kind(self.candidates)),
         }  # fmt: skip
 
     def pictures(self) -> dict[str, Picture]:
+        """Return the pictures of the report by file name."""
         return {
             f"parameter_{number}": Picture(
                 f"{OBJECTIVES[self.about['objective']].capitalize()} along {name}",
-                f"Other parameters as fitted; marks below: what was chosen without each of"
+                f"Other parameters as fitted; marks at the bottom: values chosen without each of"
                 f" {many(len(self.folds), 'fold')}. {self._where()}",
                 partial(plot_parameter, self, name),
                 _one_kind(self.curve(name)),
@@ -155,13 +171,14 @@ class Fit(Study):
         }
 
     def findings(self) -> list[str]:
+        """Return the findings, one sentence each."""
         what = OBJECTIVES[self.about["objective"]]
         found = [f"{self.measure} has {what} {self.about['value']:.3f} on the {self._where().rstrip('.')}."]
         gain = self.gain
         if gain is not None:
             found.append(
                 f"The default ({said(self.about['default'])}) has {self.about['default_value']:.3f} there: the gain is"
-                f" {gain['in_sample']:+.3f} on the ratings that it was chosen by, and {gain['held_out']:+.3f} on"
+                f" {gain['in_sample']:+.3f} on the ratings used for fitting, and {gain['held_out']:+.3f} on"
                 f" held-out {self.about['folds_by']}s (95 % interval {gain['low']:+.3f} to {gain['high']:+.3f},"
                 f" p = {gain['p']:.3f})."
             )
@@ -172,20 +189,21 @@ class Fit(Study):
                 found.append(
                     f"{name} = {fitted:.4g}; fitted without one fold at a time, {row['folds_low']:.4g} to"
                     f" {row['folds_high']:.4g} (90 % of {folds}); values from {row['nearly_low']:.4g} to"
-                    f" {row['nearly_high']:.4g} come within {self._nearly} of the best."
+                    f" {row['nearly_high']:.4g} are within {self._nearly} of the best."
                 )
             else:
                 share = (self.folds[name] == fitted).mean()
                 found.append(
-                    f"{name} = {fitted}, chosen also in {share:.0%} of the fits without one of {folds}; within"
-                    f" {self._nearly} of the best come {row['nearly_low']}."
+                    f"{name} = {fitted}, also chosen in {share:.0%} of the fits without one of {folds}; values within"
+                    f" {self._nearly} of the best: {row['nearly_low']}."
                 )
         return found
 
     def limits(self) -> list[str]:
+        """Return conclusions that the study does not support, one sentence each."""
         said_limits = [
             "The value on all ratings is that of the best of"
-            f" {many(self.about['candidates'], 'candidate')}, chosen by the same ratings: it is too good.",
+            f" {many(self.about['candidates'], 'candidate')}, chosen on the same ratings: it is optimistic.",
             "Held-out values are means over small folds; compare them with each other, not with those on all ratings.",
         ]
         for name, span in self.ranges.items():
@@ -195,13 +213,13 @@ class Fit(Study):
         lost = int((self.folds["held_out"].isna() & ~unchosen).sum())
         if unchosen.any():
             said_limits.append(
-                f"Ratings or scores do not vary without {many(int(unchosen.sum()), 'fold')}, so that nothing is chosen"
-                " there: these do not count."
+                f"Ratings or scores are constant without {many(int(unchosen.sum()), 'fold')}: no parameters are chosen"
+                " there, and these folds do not count."
             )
         if lost:
-            said_limits.append(f"Ratings or scores do not vary on {many(lost, 'fold')}, which do not count.")
+            said_limits.append(f"Ratings or scores are constant on {many(lost, 'fold')}: these folds do not count.")
         if self.about["most_reached"]:
-            said_limits.append(f"The search ended after {many(self.about['candidates'], 'candidate')} (most=).")
+            said_limits.append(f"The search stopped after {many(self.about['candidates'], 'candidate')} (most=).")
         return said_limits + why_not_all(self.about)
 
     @property
@@ -214,26 +232,39 @@ class Fit(Study):
 
 
 def are_numbers(column: pd.Series) -> bool:
-    """Whether a parameter has quantiles: yes and no are kinds."""
+    """Return whether a parameter is numeric and has quantiles; booleans are categories."""
     return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
 
 
 def _most(values: pd.Series) -> Any:
-    """The value that is there most often, if there is any."""
+    """Return the most frequent value, or None if there is none."""
     return next(iter(values.value_counts().index), None)
 
 
 def _one_kind(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same with texts where a column has things of several kinds, which no file could hold."""
+    """Convert columns of mixed types to texts, because files cannot store them."""
     mixed = [name for name in frame if frame[name].dtype == object]
     return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in mixed})
 
 
 def plot_parameter(study: Any, name: str, ax: Any = None) -> Any:
-    """The objective on all ratings along a parameter, the others as fitted; on matplotlib axes.
+    """Plot the objective on all ratings along a parameter, with the other parameters as fitted.
 
-    The dot is what was fitted, the grey marks at the bottom what was chosen without each fold, the cross the default,
-    where it is on the curve or other parameters are. ``study.curve(name)`` has the numbers.
+    The dot is the fitted value, the grey marks at the bottom are the values chosen without each fold, and the cross is
+    the default, drawn if it lies in the range. ``study.curve(name)`` returns the numbers.
+
+    Parameters
+    ----------
+    study : Fit
+        Study to plot.
+    name : str
+        Name of the parameter.
+    ax : matplotlib Axes, optional
+        By default new axes.
+
+    Returns
+    -------
+    matplotlib Axes
     """
     ax = axes_of(ax)
     curve = study.curve(name)

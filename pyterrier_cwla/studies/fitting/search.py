@@ -1,4 +1,4 @@
-"""Looks for the best values of parameters, of all ratings and of many samples of them at once."""
+"""Search for the best parameter values, for all ratings and for many samples of them at once."""
 
 from __future__ import annotations
 
@@ -13,23 +13,35 @@ from ..template import Range, Values, said
 
 Array = np.ndarray
 
-_SCAN = 257  # values of a single parameter, to begin with
-_SCATTERED = 512  # points of several parameters, to begin with
-_WIDEST, _FINEST = 2.0**-3, 2.0**-9  # steps, in shares of a range
-_ROUNDS = 8  # with each step, and less where all gain less than:
-_LITTLE = 1e-4
+_SCAN = 257  # initial values of a single parameter
+_SCATTERED = 512  # initial points of several parameters
+_WIDEST, _FINEST = 2.0**-3, 2.0**-9  # largest and smallest step, as shares of a range
+_ROUNDS = 8  # maximum number of rounds with each step
+_LITTLE = 1e-4  # gain below which no further round is started
 
 
 class Search:
-    """Candidates, each scored once for all samples, and the best one of each.
+    """Search for the best candidate of each sample; each candidate is scored once for all samples.
 
-    It begins with all there are (lists of values, up to ``most``), with an even scan (one parameter), or with the
-    points of a scrambled Sobol sequence. Then it tries steps of ever smaller size, along each parameter and in random
-    directions, around the best of *every* sample and, for the first sample, around the best in either half of each
-    range. What is scored for one sample serves all, so that a hundred folds cost little more than one; the same
-    ``seed`` has the same candidates. It ends after ``most`` of them.
+    The search starts with all combinations (lists of values, up to ``most``), an even scan (one parameter), or the
+    points of a scrambled Sobol sequence. It then tries steps of decreasing size, along each parameter and in random
+    directions, around the best candidate of *every* sample. For the first sample, it also does so around the best
+    candidates of the lower and the upper half of each range. Candidates are shared by all samples, so that a hundred
+    folds cost little more than one. Equal seeds give equal candidates. The search ends after ``most`` candidates.
 
-    ``worth``: from candidates to how good each is for each sample, [candidates × samples]; NaN is never the best.
+    Parameters
+    ----------
+    ranges : mapping of str to Range
+        Range of each parameter.
+    worth : callable
+        Function from a list of candidates to an array [candidates × samples] of objective values; NaN is never the
+        best.
+    where : callable, optional
+        Condition on the parameters.
+    most : int, default=4000
+        Maximum number of candidates.
+    seed : int, default=0
+        Seed of the search.
     """
 
     def __init__(
@@ -48,7 +60,7 @@ class Search:
         self._known: set[str] = set()
 
     def run(self, start: list[Values]) -> None:
-        """Searches; ``start`` are candidates to score in any case."""
+        """Search; the candidates ``start`` are always scored."""
         self.try_values(start)
         sizes = [len(of.choices) or np.inf for of in self.ranges.values()]
         if np.prod(sizes) <= self.most:
@@ -71,21 +83,21 @@ class Search:
             step /= 2
 
     def best(self) -> Array:
-        """The number of the best candidate of each sample; of equal ones, and where all are NaN, the first."""
+        """Return the number of the best candidate of each sample; the first of equal ones, 0 if all are NaN."""
         return np.argmax(np.where(np.isnan(self.found), -np.inf, self.found), axis=0)
 
     def _highest(self) -> Array:
-        return np.fmax.reduce(self.found, axis=0)  # NaN, without a warning, where all are
+        return np.fmax.reduce(self.found, axis=0)  # all-NaN samples give NaN without a warning
 
     def _best_in_halves(self) -> list[int]:
-        """The best candidate of the first sample with each parameter in its lower, and in its upper half."""
+        """Return the best candidates of the first sample in the lower and in the upper half of each parameter."""
         worth = np.where(np.isnan(self.found[:, 0]), -np.inf, self.found[:, 0])
         upper = self.places >= 0.5
         halves = [np.flatnonzero(side) for column in upper.T for side in (column, ~column)]
         return [int(half[np.argmax(worth[half])]) for half in halves if len(half)]
 
     def try_values(self, candidates: list[Values]) -> None:
-        """Scores those that are allowed and not known yet."""
+        """Score the candidates that are allowed and not yet known."""
         fresh = []
         for values in candidates:
             if said(values) not in self._known and (self.where is None or self.where(**values)):
@@ -103,7 +115,7 @@ class Search:
         self.try_values([{n: r.value(x) for (n, r), x in zip(self.ranges.items(), row)} for row in places.tolist()])
 
     def _scattered(self) -> Array:
-        """Points all over the ranges, as many as are allowed of a Sobol sequence."""
+        """Return the points of a Sobol sequence that satisfy the condition."""
         from scipy.stats import qmc
 
         points = qmc.Sobol(len(self.ranges), seed=self.rng).random(8 * _SCATTERED)
@@ -114,7 +126,7 @@ class Search:
         return points[allowed][:_SCATTERED]
 
     def _around(self, numbers: Array, step: float) -> Array:
-        """Places one step from those of these candidates."""
+        """Return the positions one step away from those of these candidates."""
         d = len(self.ranges)
         directions = np.concatenate([np.eye(d), -np.eye(d)])
         if d > 1:
@@ -126,13 +138,13 @@ class Search:
 
     def _need_some(self) -> None:
         if not self.values:
-            raise BadParameter("none of the values that were tried is allowed by where=.")
+            raise BadParameter("no candidate satisfies where=.")
         if np.isnan(self.found[:, 0]).all():
-            raise BadParameter("the scores do not vary for any of the values that were tried: nothing to choose by.")
+            raise BadParameter("the scores are constant for every candidate: the objective is not defined.")
 
 
 def _place(of: Range, value: Any) -> float:
-    """Where a value stands in its range."""
+    """Return the position of a value in its range."""
     if of.choices:
         return (of.choices.index(value) + 0.5) / len(of.choices) if value in of.choices else 0.5
     if of.log:

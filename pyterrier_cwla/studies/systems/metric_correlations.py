@@ -1,4 +1,4 @@
-"""Do two measures order the systems alike? Agreement of measures with each other, and the runs they disagree on."""
+"""Agreement of measures with each other: correlations of their orders of runs, and runs ranked differently."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ..._version import __version__
-from ...errors import BadParameter, many, near
+from ...errors import BadParameter, near
 from ...errors.parameter_checks import check_whole
 from ...errors.sanitise import in_picture
 from ...evaluation.run_comparison import check_settings
@@ -27,7 +27,7 @@ from .score_cube import Cube, without_answers
 
 Array = np.ndarray
 
-#: What is told of two measures, as a sentence names it.
+#: Coefficients of agreement between two measures: display name and function.
 AGREEMENTS: dict[str, tuple[str, Callable[[Any, Any], Array]]] = {
     "tau_b": ("Kendall's τ_b", partial(tau, kind="b")),
     "tau_a": ("Kendall's τ_a", partial(tau, kind="a")),
@@ -36,7 +36,7 @@ AGREEMENTS: dict[str, tuple[str, Callable[[Any, Any], Array]]] = {
 }
 
 _ALIKE = 0.9
-"""τ from which on two orders are commonly taken for equivalent: Voorhees (2001)."""
+"""Value of τ above which two orders are commonly considered equivalent (Voorhees, 2001)."""
 
 
 def metric_agreement(
@@ -48,30 +48,31 @@ def metric_agreement(
     resamples: int = 1000,
     seed: int = 0,
 ) -> MetricAgreement:
-    """Correlate the orders in which each two measures put the runs.
+    """Correlate the orders of runs by each pair of measures.
 
-    Of two measures there are τ_b, τ_a, τ_AP (the mean of both ways) and rank-biased overlap with p = 0.9, of the runs'
-    means, as :mod:`pyterrier_cwla.studies.correlation` has them. Intervals are what was found ± the standard error of
-    the bootstrap over queries times Student's t (n − 1 degrees of freedom), cut off where no correlation can be; the
-    same resamples serve all measures. They are for what as many other queries would show: the fewer the queries, the
-    more chance is in the orders, and the lower, as a rule, is τ. In simulations after the 143 runs and 30 queries of
-    the first round of TREC-COVID those of 95 % covered the τ_b that is so expected in 91 to 96 %; the percentile
-    bootstrap, whose resamples have more chance in them still, in 84 to 94 %.
+    The coefficients are τ_b, τ_a, τ_AP (the mean of both directions) and rank-biased overlap with p = 0.9, all computed
+    from the runs' means by :mod:`pyterrier_cwla.studies.correlation`.
 
-    A correlation is NaN where a measure scores all runs the same, and so is its interval where that is so in a
-    resample.
+    Intervals are the coefficient ± the bootstrap standard error over queries times the quantile of Student's t (n − 1
+    degrees of freedom), clipped to the possible range. All measures share the same resamples. The intervals are for the
+    coefficient expected from the same number of other queries: with fewer queries, chance has a larger part in the
+    orders, and τ is usually lower. In simulations modelled on the 143 runs and 30 queries of the first round of
+    TREC-COVID, intervals of 95 % covered the expected τ_b in 91 to 96 % of cases. Percentile bootstrap intervals, whose
+    resamples vary more, covered it in 84 to 94 %.
 
-    143 runs by 8 measures take half a minute; time grows with the squares of both numbers.
+    A coefficient is NaN if a measure gives all runs the same score. Its interval is NaN if this happens in a resample.
+
+    143 runs by 8 measures take half a minute; the time grows with the squares of both numbers.
 
     Parameters
     ----------
     qrels, runs, measures
         As :func:`evaluate` takes them, runs by name; at least three runs and two measures.
-    confidence : float in (0, 1)
+    confidence : float in (0, 1), default=0.95
         Level of the intervals.
-    resamples : int
-        Resamples of the bootstrap.
-    seed : int
+    resamples : int, default=1000
+        Number of bootstrap resamples.
+    seed : int, default=0
         Seed of the resamples.
 
     Returns
@@ -81,7 +82,7 @@ def metric_agreement(
     Raises
     ------
     BadParameter
-        If there are fewer than three runs or two measures.
+        If there are fewer than three runs or fewer than two measures.
 
     References
     ----------
@@ -139,12 +140,18 @@ def metric_agreement(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MetricAgreement(Study):
-    """What :func:`metric_agreement` found.
+    """Agreement of measures with each other; the result of :func:`metric_agreement`.
 
-    * ``table``: a row for each two measures: ``tau_b``, ``tau_a``, ``tau_ap`` and ``rbo``, each with its interval
-      (``tau_b_low``, ``tau_b_high``), and ``as_low``: whether the queries leave open that its τ_b is as low as the
-      lowest of all (by the interval of the difference, from the same resamples).
-    * ``scores``: the runs' scores, a row for each run, a column for each measure.
+    Attributes
+    ----------
+    table : DataFrame
+        A row for each pair of measures: ``tau_b``, ``tau_a``, ``tau_ap`` and ``rbo``, each with its interval
+        (``tau_b_low``, ``tau_b_high``), and ``as_low``: whether its τ_b is not significantly higher than the lowest of
+        all pairs (the interval of the difference, from the same resamples, contains 0).
+    scores : DataFrame
+        Scores of the runs: a row for each run, a column for each measure.
+    about : dict
+        Settings, sizes and hash of the input.
     """
 
     title = "Agreement of measures with each other"
@@ -156,7 +163,10 @@ class MetricAgreement(Study):
     about: dict[str, Any]
 
     def matrix(self, kind: str = "tau_b") -> pd.DataFrame:
-        """Measures by measures, alike ones together: the leaves of average linkage by 1 − ``kind``, best ordered."""
+        """Return a matrix of measures × measures in which similar measures are adjacent.
+
+        The order is that of the leaves of average linkage clustering by 1 − ``kind``, with optimal leaf ordering.
+        """
         from scipy.cluster.hierarchy import leaves_list, linkage
         from scipy.spatial.distance import squareform
 
@@ -172,17 +182,33 @@ class MetricAgreement(Study):
         return square.iloc[order, order]
 
     def cells(self, kind: str = "tau_b") -> pd.DataFrame:
-        """What :func:`plot_correlations` draws: ``row``, ``column`` and value of each cell off the diagonal."""
+        """Return the data of :func:`plot_correlations`: ``row``, ``column`` and value of each cell off the diagonal."""
         square = self.matrix(kind)
         found = square.rename_axis(index="row", columns="column").stack().rename(kind).reset_index()
         return found[found["row"] != found["column"]].reset_index(drop=True)
 
     def scatter(self, x: str, y: str, k: int = 5) -> pd.DataFrame:
-        """The runs by two measures, those first on whose rank these differ most.
+        """Return the runs' scores and ranks by two measures, runs with the largest difference in ranks first.
 
-        Columns ``run``, x, y (with "_" where one is called what another column is), ``rank_x``, ``rank_y`` (1 is best,
-        ties have their mean), ``shift`` (the ranks that a run gains from x to y) and ``labelled``, of the ``k`` runs
-        with the largest shifts: the outliers. Ranks have no scale, and are what τ is of.
+        Parameters
+        ----------
+        x, y : str
+            Names of the measures.
+        k : int, default=5
+            Number of runs to label as outliers.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``run``, x, y (with "_" appended if the name is taken), ``rank_x``, ``rank_y`` (1 is best, ties have
+            their mean), ``shift`` (number of ranks that a run gains from x to y) and ``labelled`` (whether the run is
+            one of the ``k`` runs with the largest shifts). Ranks are independent of the scales of the measures, and τ
+            depends on ranks only.
+
+        Raises
+        ------
+        BadParameter
+            If the study does not have a measure.
         """
         for name in (x, y):
             if name not in self.scores:
@@ -198,21 +224,23 @@ class MetricAgreement(Study):
         return table.assign(labelled=(np.arange(len(table)) < k) & (table["shift"] != 0))
 
     def tables(self) -> dict[str, Table]:
+        """Return the tables of the report by file name."""
         ranks = self.scores.round(10).rank(ascending=False)
         return {
-            "agreement": Table("Each two measures", f"Correlations of the orders of {self._of}.", self.table),
-            "matrix": Table("Kendall's τ_b", f"Of the orders of {self._of}. Alike measures stand together.",
+            "agreement": Table("Pairs of measures", f"Correlations of the orders of {self._of}.", self.table),
+            "matrix": Table("Kendall's τ_b", f"Of the orders of {self._of}. Similar measures are adjacent.",
                             self.matrix().rename_axis("measure")),
             "scores": Table("Scores", f"Scores of {self._of}.", self.scores),
             "ranks": Table("Ranks", f"Ranks of {self._of}; 1 is best, ties have their mean.", ranks),
         }  # fmt: skip
 
     def pictures(self) -> dict[str, Picture]:
+        """Return the pictures of the report by file name."""
         row = self._sorted().iloc[0]
         x, y, side = row["measure"], row["other"], len(self.scores.columns)
         return {
             "agreement": Picture(
-                "Kendall's τ_b of each two measures", f"Orders of {self._of}. Alike measures stand together.",
+                "Kendall's τ_b of pairs of measures", f"Orders of {self._of}. Similar measures are adjacent.",
                 lambda ax: plot_correlations(self, ax=ax), self.cells(), (2.4 + 0.52 * side, 1.5 + 0.4 * side),
             ),
             "least_alike": Picture(
@@ -235,21 +263,22 @@ class MetricAgreement(Study):
         return f"{row.measure} and {row.other} order the runs with τ_b {row.tau_b:.3f}, {interval}"
 
     def findings(self) -> list[str]:
+        """Return the findings, one sentence each."""
         rows = list(self._sorted().dropna(subset="tau_b").itertuples())
         if not rows:
-            return ["No two measures can be correlated: each scores all runs the same."]
-        said = [f"{self._said(rows[0])}{f': the least alike of {len(rows):,} pairs' if len(rows) > 1 else ''}."]
+            return ["No correlation is defined: each measure gives all runs the same score."]
+        said = [f"{self._said(rows[0])}{f': the least similar of {len(rows):,} pairs' if len(rows) > 1 else ''}."]
         if len(rows) > 1:
-            said.append(f"{self._said(rows[-1])}: the most alike.")
+            said.append(f"{self._said(rows[-1])}: the most similar.")
         as_low = [f"{row.measure} and {row.other}" for row in rows[1:] if row.as_low]
         if as_low:
             named = "; ".join(as_low[:4]) + (f"; and {len(as_low) - 4:,} more" if len(as_low) > 4 else "")
-            said.append(f"These pairs cannot be told from the least alike: {named}.")
+            said.append(f"These pairs are not significantly more similar than the least similar pair: {named}.")
         alike = [f"{row.measure} and {row.other}" for row in rows if row.tau_b_low >= _ALIKE]
         unlike = [f"{row.measure} and {row.other}" for row in rows if row.tau_b_high < _ALIKE]
         said.append(
-            f"Alike in the usual sense, the whole interval of τ_b from {_ALIKE:g} on:"
-            f" {'; '.join(alike) or 'none'}. Wholly below it: {len(unlike):,} of {many(len(rows), 'pair')}."
+            f"Pairs whose whole interval of τ_b is at or above {_ALIKE:g} (equivalent in the usual sense):"
+            f" {'; '.join(alike) or 'none'}. Pairs whose whole interval is below it: {len(unlike):,} of {len(rows):,}."
         )
         x, y = rows[0].measure, rows[0].other
         moved = self.scatter(x, y, 3).query("labelled")
@@ -259,19 +288,35 @@ class MetricAgreement(Study):
         return said
 
     def limits(self) -> list[str]:
+        """Return conclusions that the study does not support, one sentence each."""
         return [
-            "That two measures agree does not say that either is right, nor does it where they disagree say which is"
-            " wrong.",
-            "τ depends on the runs: where these differ much any two measures agree, where they differ little few do.",
-            f"Intervals say what {self.about['queries']:,} other queries might show for the same {self.about['runs']:,}"
-            " runs; with more queries there is less chance in the orders, and τ is, as a rule, higher. They are not"
-            " corrected for the number of pairs.",
+            "Agreement of two measures does not show that either is right; disagreement does not show which is wrong.",
+            "τ depends on the runs: if runs differ much, most measures agree; if they differ little, few do.",
+            f"Intervals are for {self.about['queries']:,} other queries and the same {self.about['runs']:,} runs; with"
+            " more queries, the orders vary less by chance, and τ is usually higher. They are not corrected for the"
+            " number of pairs.",
             *without_answers(self.about),
         ]
 
 
 def plot_correlations(study: MetricAgreement, kind: str = "tau_b", ax: Any = None) -> Any:
-    """A heat map with the numbers in its cells, alike measures together: what :meth:`MetricAgreement.cells` returns."""
+    """Plot a heat map of the coefficients, with similar measures adjacent.
+
+    :meth:`MetricAgreement.cells` returns the numbers.
+
+    Parameters
+    ----------
+    study : MetricAgreement
+        Study to plot.
+    kind : {"tau_b", "tau_a", "tau_ap", "rbo"}, default="tau_b"
+        Coefficient.
+    ax : matplotlib Axes, optional
+        By default new axes.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
     from matplotlib.colors import LinearSegmentedColormap
 
     ax = axes_of(ax)
@@ -296,8 +341,24 @@ def plot_correlations(study: MetricAgreement, kind: str = "tau_b", ax: Any = Non
 
 
 def plot_scatter(study: MetricAgreement, x: str, y: str, k: int = 5, ax: Any = None) -> Any:
-    """The runs by two measures, the ``k`` with the most different ranks by name: what :meth:`MetricAgreement.scatter`
-    returns.
+    """Plot the runs by two measures, and label the runs with the largest difference in ranks.
+
+    :meth:`MetricAgreement.scatter` returns the numbers.
+
+    Parameters
+    ----------
+    study : MetricAgreement
+        Study to plot.
+    x, y : str
+        Names of the measures.
+    k : int, default=5
+        Number of labelled runs.
+    ax : matplotlib Axes, optional
+        By default new axes.
+
+    Returns
+    -------
+    matplotlib Axes
     """
     ax = axes_of(ax)
     data = study.scatter(x, y, k)

@@ -1,4 +1,4 @@
-"""All pairs of runs tested by one measure, and Sakai's bootstrap test."""
+"""Significance tests of all pairs of runs by one measure, and Sakai's bootstrap test."""
 
 from __future__ import annotations
 
@@ -12,12 +12,29 @@ from ..resampling import times_drawn
 
 Array = np.ndarray
 
-_CELLS = 1 << 20  # numbers that are resampled at a time
-_FEWER = 1000  # resamples that are enough for a standard error
+_CELLS = 1 << 20  # resampled numbers per chunk
+_FEWER = 1000  # resamples that suffice for a standard error
 
 
 def pairs_tested(name: str, values: Mapping[str, Array], alpha: float, resamples: int, seed: int) -> Piece:
-    """All pairs of runs by one measure, of scores [runs × queries]."""
+    """Test all pairs of runs by one measure.
+
+    Parameters
+    ----------
+    name : str
+        Key of the measure in ``values``.
+    values : mapping of str to ndarray, shape (runs, queries)
+        Scores by each measure.
+    alpha : float
+        Level of significance.
+    resamples, seed : int
+        Number of resamples and their seed.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Arrays described by :func:`layout_of_pairs`.
+    """
     scores = values[name]
     first, second = np.triu_indices(len(scores), 1)
     largest = float(np.abs(scores).max())
@@ -35,7 +52,7 @@ def pairs_tested(name: str, values: Mapping[str, Array], alpha: float, resamples
 
 
 def layout_of_pairs(runs: int, resamples: int) -> Layout:
-    """The arrays that :func:`pairs_tested` gives."""
+    """Return the types and shapes of the arrays of :func:`pairs_tested`."""
     pairs = runs * (runs - 1) // 2
     of_pairs = ("p_t", "p_wilcoxon", "p_randomisation", "p_bootstrap", "needed")
     others: Layout = {"same": ("b", (pairs,)), "resampled": ("f", (min(resamples, _FEWER),))}
@@ -43,14 +60,29 @@ def layout_of_pairs(runs: int, resamples: int) -> Layout:
 
 
 def bootstrap_test(differences: Array, resamples: int, seed: int, alpha: float = 0.05) -> tuple[Array, Array]:
-    """Two-sided p-values of Sakai's paired bootstrap test, and the difference that it needs at level ``alpha``.
+    """Return two-sided p-values of Sakai's paired bootstrap test, and the difference required for significance.
 
-    ``differences`` [pairs × queries], in units of about the largest score, as :func:`without_noise` makes them. The
-    differences needed are NaN where all queries differ by the same.
+    With q(z) = (Σz)²/(n·Σz²), t² = (n − 1)·q/(1 − q): q increases with t, and is 1 if t is infinite.
 
-    With q(z) = (Σz)²/(n·Σz²), t² = (n − 1)·q/(1 − q): q rises with t, and is 1 where t is infinite.
+    Parameters
+    ----------
+    differences : ndarray, shape (pairs, queries)
+        Differences between scores, in units of about the largest score, as :func:`without_noise` returns them.
+    resamples, seed : int
+        Number of resamples and their seed.
+    alpha : float, default=0.05
+        Level of significance.
 
-    Source: Sakai (2006), Figures 1 and 5.
+    Returns
+    -------
+    p : ndarray, shape (pairs,)
+        p-values.
+    needed : ndarray, shape (pairs,)
+        Mean difference required at level ``alpha``; NaN if all queries have the same difference.
+
+    References
+    ----------
+    Sakai (2006), Figures 1 and 5.
     """
     n = differences.shape[-1]
     times = times_drawn(n, resamples, seed)
@@ -59,10 +91,10 @@ def bootstrap_test(differences: Array, resamples: int, seed: int, alpha: float =
     step = max(1, _CELLS // resamples)
     for first in range(0, len(differences), step):
         z = differences[first : first + step]
-        w = np.round(z - z.mean(axis=-1, keepdims=True), 13)  # 0 where a query is as the mean
+        w = np.round(z - z.mean(axis=-1, keepdims=True), 13)  # 0 for queries at the mean
         sums = w @ times
         q = _of_t(sums, (w * w) @ times, n)
-        least = _of_t(z.sum(axis=-1), (z * z).sum(axis=-1), n) - 1e-12  # what is equal but for rounding counts
+        least = _of_t(z.sum(axis=-1), (z * z).sum(axis=-1), n) - 1e-12  # counts values that are equal up to rounding
         p[first : first + step] = np.count_nonzero(q >= least[:, None], axis=-1) / resamples
         which = np.argpartition(q, at, axis=-1)[:, at]
         vary = w.any(axis=-1)
@@ -71,12 +103,12 @@ def bootstrap_test(differences: Array, resamples: int, seed: int, alpha: float =
 
 
 def rank_at(resamples: int, alpha: float) -> int:
-    """B·α, rounded down."""
+    """Return B·α, rounded down."""
     return int(resamples * alpha + 1e-9)
 
 
 def resampled_power(differences: Array, alpha: float, times: Array) -> Array:
-    """The t-test's share of significant pairs in each resample of the queries."""
+    """Return the share of pairs that are significant by the t-test in each resample of the queries."""
     from scipy.stats import t
 
     n = differences.shape[-1]
@@ -89,5 +121,5 @@ def resampled_power(differences: Array, alpha: float, times: Array) -> Array:
 
 
 def _of_t(sums: Array, squares: Array, n: int) -> Array:
-    """q, 0 where all is 0."""
+    """Return q, or 0 if all differences are 0."""
     return np.divide(sums * sums, n * squares, out=np.zeros_like(sums), where=squares > 0)

@@ -1,6 +1,6 @@
-"""How many pairs of systems a measure can tell apart: discriminative power by four paired tests.
+"""Discriminative power: the share of pairs of systems that a measure distinguishes significantly, by four paired tests.
 
-The pairs are tested; whether what a measure tells apart matters to users is for other studies to say.
+Power alone does not show whether the distinguished differences matter to users.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .score_cube import Cube, without_answers
 
 Array = np.ndarray
 
-#: The tests of all pairs, as a sentence names them.
+#: Display names of the tests of all pairs.
 POWER_TESTS = {**TESTS, "bootstrap": "Sakai's bootstrap test"}
 
 _LEVELS = np.unique(np.round([*np.geomspace(1e-4, 0.1, 121), 0.001, 0.01, 0.05], 8))
@@ -52,41 +52,43 @@ def discriminative_power(
     progress: bool = True,
     n_jobs: int = 1,
 ) -> Power:
-    """Test all pairs of runs by each measure; the share of pairs with p < ``alpha`` is the measure's power.
+    """Test all pairs of runs by each measure; the power of a measure is the share of pairs with p < ``alpha``.
 
     * t, Wilcoxon, randomisation: the tests of :func:`compare`.
-    * Sakai's bootstrap test: of the differences z, w = z − mean(z) are resampled, and p is the share of resamples w*
-      with t(w*) ≥ t(z) in absolute value, t = mean/(s/√n).
-    * The difference needed: for each pair the mean of that w* in absolute value whose t is the (B·``alpha``)-th largest
-      of all B resamples; Sakai takes the largest over all pairs. Extremes grow with the number of pairs, so the median
-      over pairs stands beside it. In units of the measure's mean over queries.
-    * Intervals (95 %) of the power by the t-test, and of its difference between two measures: the bootstrap's standard
-      error (over queries, up to 1,000 resamples) times Student's t. They are for these runs and as many other queries.
-      In simulations after the 143 runs and 30 queries of the first round of TREC-COVID they covered 91 to 95 % of what
-      is so expected, and the percentile bootstrap, whose resamples have more chance in them, 74 to 96 %.
+    * Sakai's bootstrap test: for differences z, w = z − mean(z) is resampled, and p is the share of resamples w* with
+      t(w*) ≥ t(z) in absolute value, where t = mean/(s/√n).
+    * Required difference: for each pair, the absolute mean of the resample w* whose t is the (B·``alpha``)-th largest
+      of all B resamples. Sakai takes the largest over all pairs. Extremes grow with the number of pairs, so the median
+      over pairs is reported too. The unit is that of the measure's mean over queries.
+    * Intervals (95 %) of the power by the t-test, and of its difference between two measures: the bootstrap standard
+      error (over queries, up to 1,000 resamples) times the quantile of Student's t. They are for the same runs and the
+      same number of other queries. In simulations modelled on the 143 runs and 30 queries of the first round of
+      TREC-COVID, they covered the expected power in 91 to 95 % of cases; percentile bootstrap intervals, whose
+      resamples vary more, in 74 to 96 %.
 
-    Where two runs score the same everywhere p = 1; where all queries differ by the same amount, t is infinite and
-    p = 0 by t and bootstrap.
+    If two runs have the same score on every query, p = 1. If all queries have the same nonzero difference, t is
+    infinite, and p = 0 by t and bootstrap.
 
     Parameters
     ----------
     qrels, runs, measures
-        As :func:`evaluate` takes them; runs by name, two or more. A query that a run does not answer scores 0.
-    alpha : float in (0, 1)
+        As :func:`evaluate` takes them; two or more runs by name. A query that a run does not answer scores 0.
+    alpha : float in (0, 1), default=0.05
         Level of significance.
-    correction : str, optional
-        For all pairs of a measure, one of :func:`compare`'s. It is reported beside the power, which is of uncorrected
-        p-values.
-    resamples : int
-        Resamples of the bootstrap, and random signs of the randomisation test. All pairs and measures have the same.
-    seed : int
+    correction : str or None, default="holm"
+        Correction over all pairs of a measure, one of those of :func:`compare`. Corrected power is reported in addition
+        to the power, which uses uncorrected p-values.
+    resamples : int, default=10000
+        Number of bootstrap resamples, and of random sign changes of the randomisation test. All pairs and measures
+        share them.
+    seed : int, default=0
         Seed of both.
     cache_dir : str or Path, optional
-        Folder that caches the tests of each measure, so that an interrupted study goes on from there.
-    progress : bool
-        Whether a bar is shown.
-    n_jobs : int
-        Processes, each of which needs some 100 MB.
+        Folder that caches the tests of each measure, so that an interrupted study can be continued.
+    progress : bool, default=True
+        Whether to show a progress bar.
+    n_jobs : int, default=1
+        Number of processes. Each needs about 100 MB.
 
     Returns
     -------
@@ -95,7 +97,7 @@ def discriminative_power(
     Raises
     ------
     BadParameter
-        If a level, correction or number of resamples is out of range, or there are fewer than two runs.
+        If a level, correction or number of resamples is out of range, or if there are fewer than two runs.
     BadJudgments
         If fewer than three queries are judged.
 
@@ -122,7 +124,7 @@ def discriminative_power(
         raise BadParameter(f"resamples={resamples:,} are too few for alpha={alpha!r}: give {1 / alpha:,.0f} or more.")
     cube = Cube.of(qrels, runs, measures)
     if len(cube.queries) < 3:
-        raise BadJudgments(f"only {some(cube.queries)} are judged: power and its interval need at least three queries.")
+        raise BadJudgments(f"only {some(cube.queries)} are judged: power and its interval need three or more queries.")
     identity = {"study": "power", "alpha": alpha, "resamples": int(resamples), "seed": int(seed)}
     found = _tested(cube, Pieces(identity, cache_dir, progress, n_jobs), alpha, resamples, seed)
     by_measure = zip(cube.measures, cube.values, found, strict=True)
@@ -149,7 +151,7 @@ def discriminative_power(
 
 
 def _tested(cube: Cube, pieces: Pieces, alpha: float, resamples: int, seed: int) -> list[Piece]:
-    """The tests of all pairs, measure by measure; cached by the measure's text and scores."""
+    """Return the tests of all pairs for each measure; cache keys are the measure's text and scores."""
     names = [f"{text} {fingerprint(of)}" for text, of in zip(cube.measures.values(), cube.values, strict=True)]
     values = dict(zip(names, cube.values, strict=True))
     compute = partial(pairs_tested, values=values, alpha=alpha, resamples=resamples, seed=seed)
@@ -160,7 +162,7 @@ def _tested(cube: Cube, pieces: Pieces, alpha: float, resamples: int, seed: int)
 
 
 def _pairs(measure: str, scores: Array, piece: Piece, runs: list[str]) -> pd.DataFrame:
-    """A row for each pair of runs."""
+    """Return a row for each pair of runs."""
     first, second = np.triu_indices(len(runs), 1)
     names = np.array(runs, object)
     return pd.DataFrame(
@@ -177,15 +179,22 @@ def _pairs(measure: str, scores: Array, piece: Piece, runs: list[str]) -> pd.Dat
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Power(Study):
-    """What :func:`discriminative_power` found.
+    """Discriminative power of measures; the result of :func:`discriminative_power`.
 
-    * ``table``: a row for each measure: ``pairs``, ``same`` (how many of them score the same on every query), the
-      shares of pairs with p < alpha by ``t`` (with ``t_low``, ``t_high``), ``wilcoxon``, ``randomisation``,
-      ``bootstrap``, and after the correction ``t_corrected`` and ``wilcoxon_corrected`` (where there is one);
-      ``needed`` and ``needed_median``, the difference of means that is needed, by the bootstrap.
-    * ``contrasts``: a row for each two measures: the ``difference`` of their powers by the t-test, ``low``, ``high``.
-    * ``pairs``: a row for each measure and pair of runs, ``first`` and ``second``: the ``difference`` of their means,
-      ``p_t``, ``p_wilcoxon``, ``p_randomisation``, ``p_bootstrap``, and the difference ``needed``.
+    Attributes
+    ----------
+    table : DataFrame
+        A row for each measure: ``pairs``, ``same`` (number of pairs with the same score on every query), the shares of
+        pairs with p < alpha by ``t`` (with ``t_low``, ``t_high``), ``wilcoxon``, ``randomisation`` and ``bootstrap``,
+        the corrected ``t_corrected`` and ``wilcoxon_corrected`` (if there is a correction), and the maximum and the
+        median of the required difference of means by the bootstrap, ``needed`` and ``needed_median``.
+    contrasts : DataFrame
+        A row for each pair of measures: the ``difference`` between their powers by the t-test, ``low`` and ``high``.
+    pairs : DataFrame
+        A row for each measure and pair of runs, ``first`` and ``second``: the ``difference`` between their means,
+        ``p_t``, ``p_wilcoxon``, ``p_randomisation``, ``p_bootstrap``, and the required difference, ``needed``.
+    about : dict
+        Settings, sizes and hash of the input.
     """
 
     title = "Discriminative power"
@@ -198,14 +207,14 @@ class Power(Study):
     about: dict[str, Any]
 
     def achieved(self, test: str = "t") -> pd.DataFrame:
-        """Achieved significance levels: of each measure the p-values of all pairs, sorted, the lowest first."""
+        """Return achieved significance levels: the p-values of all pairs by each measure, in ascending order."""
         column = f"p_{_known(test)}"
         found = self.pairs[["measure", "first", "second", column]].sort_values(column, kind="stable")
         found = pd.concat([found[found["measure"] == name] for name in self.table["measure"]], ignore_index=True)
         return found.rename(columns={column: "p"}).assign(place=found.groupby("measure").cumcount() + 1)
 
     def levels(self, test: str = "t") -> pd.DataFrame:
-        """The share of pairs with p below a level, for levels from 0.0001 to 0.1: ``measure``, ``level``, ``share``."""
+        """Return the share of pairs with p below each level from 0.0001 to 0.1: ``measure``, ``level``, ``share``."""
         column = f"p_{_known(test)}"
         frames = []
         for name in self.table["measure"]:
@@ -215,11 +224,12 @@ class Power(Study):
         return pd.concat(frames, ignore_index=True)
 
     def shares(self) -> pd.DataFrame:
-        """Power by measure, the highest by the t-test first, and test."""
+        """Return the power of each measure by each test, the highest by the t-test first."""
         columns = ["measure", "t", "t_low", "t_high", *(test for test in POWER_TESTS if test != "t")]
         return self.table[columns].sort_values("t", ascending=False, kind="stable").reset_index(drop=True)
 
     def tables(self) -> dict[str, Table]:
+        """Return the tables of the report by file name."""
         how = f"Shares of {self._pairs} with p < {self.about['alpha']:g}, uncorrected; {self._of}."
         beside = f" Corrected: {CORRECTIONS[self.about['correction']]}, over all pairs of a measure." * bool(
             self.about["correction"]
@@ -227,12 +237,13 @@ class Power(Study):
         apart = "Differences of power by the t-test, with 95 % intervals (bootstrap over queries)."
         return {
             "power": Table("Power", how + beside, self.table),
-            "contrasts": Table("Measures against each other", f"{apart} {self._of[0].upper()}{self._of[1:]}.",
+            "contrasts": Table("Pairs of measures", f"{apart} {self._of[0].upper()}{self._of[1:]}.",
                                self.contrasts),
             "pairs": Table("All pairs", f"p-values of each pair of runs, uncorrected; {self._of}.", self.pairs),
         }  # fmt: skip
 
     def pictures(self) -> dict[str, Picture]:
+        """Return the pictures of the report by file name."""
         share = f"Share of {many(self.about['pairs'], 'pair')} of runs with p"
         bars = "Bars are 95 % intervals of the t-test's share (bootstrap over queries)."
         return {
@@ -258,26 +269,28 @@ class Power(Study):
         return f"{about['queries']:,} queries, {about['resamples']:,} resamples, seed {about['seed']}"
 
     def findings(self) -> list[str]:
+        """Return the findings, one sentence each."""
         about, shares = self.about, self.shares()
         if (self.table["same"] == about["pairs"]).all():
-            return [f"All {about['runs']:,} runs score the same on every query, by each measure."]
+            return [f"By each measure, all {about['runs']:,} runs have the same score on every query."]
         each = ", ".join(
             f"{row.measure} {row.t:.1%} (95 % interval {row.t_low:.1%} to {row.t_high:.1%})"
             for row in shares.itertuples()
         )
         said = [
-            f"Of {self._pairs}, the t-test at {about['alpha']:g} over {about['queries']:,} queries tells apart: {each}."
+            f"Of {self._pairs}, the t-test at {about['alpha']:g} over {about['queries']:,} queries finds significant:"
+            f" {each}."
         ]
         best = shares["measure"].iloc[0]
         if not shares["t"].any():
-            said.append("None tells any pair apart.")
+            said.append("By no measure does any pair differ significantly.")
         elif len(shares) > 1:
             alike = [name for name in shares["measure"][1:] if not self.differ(best, name)]
             less = [name for name in shares["measure"][1:] if name not in alike]
             said.append(
                 f"{best} has the most power"
-                + (f"; by these queries it cannot be told from {', '.join(alike)}" if alike else "")
-                + (f"; it has more than {', '.join(less)}" if less else "")
+                + (f"; it is not significantly above {', '.join(alike)}" if alike else "")
+                + (f"; it is significantly above {', '.join(less)}" if less else "")
                 + "."
             )
         said.append(self._tests_compared(shares))
@@ -286,28 +299,28 @@ class Power(Study):
         return said
 
     def _tests_compared(self, shares: pd.DataFrame) -> str:
-        """How far the tests differ, for the measure where they differ most."""
+        """Describe the differences between the tests, for the measure with the largest differences."""
         tests = shares[list(POWER_TESTS)]
         ranges = np.ptp(tests.to_numpy(), axis=1)
         if not ranges.any():
-            return "The four tests tell the same share of the pairs apart" + " by each measure" * (len(tests) > 1) + "."
+            return "The four tests have the same power" + " by each measure" * (len(tests) > 1) + "."
         widest = int(ranges.argmax())
         each = ", ".join(f"{test} {share:.1%}" for test, share in tests.iloc[widest].items())
         name = shares["measure"].iloc[widest]
         return f"The four tests differ by up to {ranges[widest]:.1%} of the pairs ({name}: {each})."
 
     def _after_correction(self, best: str) -> str:
-        """What the t-test still tells apart; ``best`` has the most power without the correction."""
+        """Describe the power of the t-test after the correction; ``best`` has the most power without it."""
         after = f"After {CORRECTIONS[self.about['correction']]} over all pairs, the t-test"
         rows = self.table.sort_values("t_corrected", ascending=False, kind="stable")
         if not rows["t_corrected"].any():
-            return f"{after} tells no pair apart."
+            return f"{after} finds no significant pair."
         left = ", ".join(f"{row.measure} {row.t_corrected:.1%}" for row in rows.itertuples())
-        other = f": {rows['measure'].iloc[0]} is ahead there" if rows["measure"].iloc[0] != best else ""
-        return f"{after} still tells apart: {left}{other}."
+        other = f"; {rows['measure'].iloc[0]} then has the most power" if rows["measure"].iloc[0] != best else ""
+        return f"{after} still finds significant: {left}{other}."
 
     def differ(self, one: str, other: str) -> bool:
-        """Does the interval of the difference of these two measures' powers leave out 0?"""
+        """Return whether the interval of the difference between the powers of two measures excludes 0."""
         rows = self.contrasts
         here = rows[
             ((rows["measure"] == one) & (rows["other"] == other))
@@ -318,26 +331,27 @@ class Power(Study):
         return bool((here["low"].iloc[0] > 0) | (here["high"].iloc[0] < 0))
 
     def limits(self) -> list[str]:
+        """Return conclusions that the study does not support, one sentence each."""
         about = self.about
         said = [
-            "Much power does not make a good measure: one that tells runs apart by what users do not notice has it"
-            " too. Little power is a reason for doubt.",
-            "Shares are of uncorrected p-values: were all runs equally good, about"
-            f" {about['alpha']:.0%} of the pairs would still count.",
-            "Intervals say what as many other queries might show for the same runs; pairs share runs and are not"
+            "High power does not make a good measure: a measure of something that users do not notice may have it too."
+            " Low power is a reason for doubt.",
+            "Shares use uncorrected p-values: if all runs were equally good, about"
+            f" {about['alpha']:.0%} of the pairs would still be significant.",
+            "Intervals are for the same runs and the same number of other queries; pairs share runs and are not"
             " independent.",
             f"Randomisation has no p below {about['lowest_p_randomisation']:.2g}, and the bootstrap none between 0 and"
-            f" {1 / about['resamples']:.2g}; so only t and Wilcoxon are corrected.",
+            f" {1 / about['resamples']:.2g}; therefore only t and Wilcoxon are corrected.",
         ]
         same = self.table[self.table["same"] > 0]
         if len(same):
             counts = ", ".join(f"{row.measure} {row.same:,}" for row in same.itertuples())
-            said.append(f"Pairs that score the same on every query count as not told apart: {counts}.")
+            said.append(f"Pairs with the same score on every query count as not significant: {counts}.")
         return said + without_answers(about)
 
 
 def _row(piece: Piece, alpha: float, correction: str | None, queries: int) -> dict[str, Any]:
-    """A measure's row of the table."""
+    """Return the row of a measure in the table."""
     shares = {test: float((piece[f"p_{test}"] < alpha).mean()) for test in POWER_TESTS}
     half = half_width(piece["resampled"], 0.95, queries)
     row = {
@@ -380,7 +394,21 @@ _MARKS: dict[str, dict[str, Any]] = {
 
 
 def plot_power(study: Power, ax: Any = None) -> Any:
-    """The share of pairs that each measure tells apart, by four tests: what :meth:`Power.shares` returns."""
+    """Plot the power of each measure by four tests.
+
+    Lines are 95 % intervals of the power by the t-test. :meth:`Power.shares` returns the numbers.
+
+    Parameters
+    ----------
+    study : Power
+        Study to plot.
+    ax : matplotlib Axes, optional
+        By default new axes.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
     ax = axes_of(ax)
     data = study.shares()
     height = np.arange(len(data))[::-1]
@@ -400,9 +428,23 @@ def plot_power(study: Power, ax: Any = None) -> Any:
 
 
 def plot_levels(study: Power, test: str = "t", ax: Any = None) -> Any:
-    """The share of pairs that are told apart at each level of significance: what :meth:`Power.levels` returns.
+    """Plot the share of significant pairs over the level of significance.
 
-    Sakai's curves of achieved significance levels (:meth:`Power.achieved`), turned so that higher is better.
+    These are Sakai's curves of achieved significance levels (:meth:`Power.achieved`) with exchanged axes, so that
+    higher is better. :meth:`Power.levels` returns the numbers.
+
+    Parameters
+    ----------
+    study : Power
+        Study to plot.
+    test : {"t", "wilcoxon", "randomisation", "bootstrap"}, default="t"
+        Test.
+    ax : matplotlib Axes, optional
+        By default new axes.
+
+    Returns
+    -------
+    matplotlib Axes
     """
     ax = axes_of(ax)
     data = study.levels(test)

@@ -1,4 +1,4 @@
-"""The scores of many runs by many measures on every query, as one array."""
+"""Scores of many runs by many measures on every query, as one array."""
 
 from __future__ import annotations
 
@@ -22,10 +22,20 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Cube:
-    """Scores [measures × runs × queries], and the runs' means [measures × runs] as :func:`evaluate` shows them.
+    """Scores of runs by measures on queries.
 
-    A query that a run does not answer scores 0. ``measures``: by name, the canonical text of each · ``unanswered``: of
-    the runs that answer not all queries, how many they do not.
+    Attributes
+    ----------
+    measures : dict of str to str
+        Canonical text of each measure, by name.
+    runs, queries : list of str
+        Names of the runs and ids of the queries.
+    values : ndarray, shape (measures, runs, queries)
+        Scores. A query that a run does not answer scores 0.
+    means : ndarray, shape (measures, runs)
+        Means of the runs, as :func:`evaluate` shows them.
+    unanswered : dict of str to int
+        Number of unanswered queries of each run that has any.
     """
 
     measures: dict[str, str]
@@ -39,7 +49,7 @@ class Cube:
     def of(
         cls, qrels: Any, runs: Mapping[str, Any], measures: Iterable[Any] | Mapping[str, Any], least: int = 2
     ) -> Cube:
-        """From what :func:`evaluate` takes; there must be ``least`` runs and two judged queries."""
+        """Score runs with :func:`evaluate`; at least ``least`` runs and two judged queries are required."""
         if not is_runs(runs) or len(runs) < least:
             given = many(len(runs), "run") if is_runs(runs) else "one run"
             raise BadParameter(f"this study compares runs: give at least {least} by name, not {given}.")
@@ -58,7 +68,7 @@ class Cube:
         return cls({name: str(m) for name, m in named.items()}, names, queries, values, means, unanswered)
 
     def about(self) -> dict[str, Any]:
-        """What a study reports of its scores."""
+        """Return the data that a study reports about its scores."""
         return {
             "measures": self.measures,
             "runs": len(self.runs),
@@ -70,17 +80,17 @@ class Cube:
         }
 
     def table(self) -> pd.DataFrame:
-        """The means: a row for each run, a column for each measure."""
+        """Return the means: a row for each run, a column for each measure."""
         return pd.DataFrame(self.means.T, pd.Index(self.runs, name="run"), list(self.measures))
 
 
 def without_answers(about: Mapping[str, Any]) -> list[str]:
-    """A sentence, if runs do not answer all queries: how often that is, and which runs lack most."""
+    """Return a sentence on unanswered queries, if there are any: their number, and the runs with most of them."""
     lacking = sorted(about["unanswered"].items(), key=lambda item: -item[1])
     if not lacking:
         return []
     named = [f"{run} ({number:,})" for run, number in lacking[:3]] + ["…"] * (len(lacking) > 3)
     return [
         f"Queries that a run does not answer score 0: {sum(number for _, number in lacking):,} of"
-        f" {about['runs'] * about['queries']:,}, the runs' queries together: {', '.join(named)}."
+        f" {about['runs'] * about['queries']:,} pairs of run and query: {', '.join(named)}."
     ]

@@ -201,7 +201,7 @@ def test_conditions_hold_for_every_candidate():
     found = quick(text, {"g1": (0, 1), "g2": (0, 1)}, made(), where=lambda g1, g2: g1 <= g2, most=700)
     assert (found.candidates["g1"] <= found.candidates["g2"]).all()
     assert len(found.candidates) > 300
-    with pytest.raises(BadParameter, match="none of the values"):
+    with pytest.raises(BadParameter, match="no candidate satisfies where="):
         quick(text, {"g1": (0, 1), "g2": (0, 1)}, made(), where=lambda g1, g2: g1 > 2)
 
 
@@ -366,8 +366,8 @@ def test_a_fold_without_anything_to_choose_by_counts_as_none():
     lost = found.folds[found.folds["p"].isna()]
     assert len(lost) == 2  # one in each repeat
     assert lost[["chosen_by", "held_out"]].isna().all(axis=None)
-    assert any("without 2 folds, so that nothing is chosen" in limit for limit in found.limits())
-    assert any("do not vary on 4 folds" in limit for limit in found.limits())
+    assert any("without 2 folds: no parameters are chosen" in limit for limit in found.limits())
+    assert any("are constant on 4 folds" in limit for limit in found.limits())
     assert found.parameters()["folds_median"].notna().all()
     found.pictures()["parameter_1"].draw(None)
     texts = quick("CWLA(C='$C',A='erg',max_rel=2)", {"C": ["rbp(0.2)", "rbp(0.5)"]}, Rated.lists(qrels, run, ratings))
@@ -378,9 +378,9 @@ def test_a_fold_without_anything_to_choose_by_counts_as_none():
 
 @pytest.mark.parametrize("p", [[0.2, 0.5], (0.2, 0.5)])
 def test_scores_that_do_not_vary_are_an_error_however_values_are_given(p):
-    with pytest.raises(BadParameter, match="the scores do not vary"):
+    with pytest.raises(BadParameter, match="the scores are constant"):
         quick("CWLA(C='rbp($p)',A='erg',max_rel=2,gain='table({1:0,2:0})')", {"p": p}, made())
-    with pytest.raises(BadParameter, match="none of the values that were tried is allowed by where="):
+    with pytest.raises(BadParameter, match="no candidate satisfies where="):
         quick("RBP(p=$p,rel=1)", {"p": p}, made(), where=lambda p: p > 1)
 
 
@@ -391,7 +391,7 @@ def test_preferences_that_are_all_for_the_first_are_fitted_to():
     x = first.scores([found.measure]).iloc[:, 0]
     assert found.about["value"] == pytest.approx(agreement(x, first.ratings))
     none = Rated("pair", rated.table.assign(rating=0.0), rated.shown)
-    with pytest.raises(BadRatings, match="in none of the pairs a list is preferred"):
+    with pytest.raises(BadRatings, match="no pair has a preference"):
         quick("RBP(p=$p,rel=1)", {"p": [0.1, 0.9]}, none, objective="agreement")
     same = Rated("list", made().table.assign(rating=3.0), made().shown)
     with pytest.raises(BadRatings, match="all ratings are the same"):
@@ -428,7 +428,7 @@ def test_one_user_tells_nothing_of_others_and_weights_are_said():
     rated = made(users=0, weights=True)
     one = Rated("list", rated.table.assign(user="x"), rated.shown)
     assert any(
-        "nothing is known of other users" in limit
+        "they show nothing about other users" in limit
         for limit in quick("RBP(p=$p,rel=1)", {"p": [0.1, 0.9]}, one).limits()
     )
     found = quick("RBP(p=$p,rel=1)", {"p": [0.1, 0.9]}, rated)
@@ -465,7 +465,7 @@ def test_thousands_of_candidates_leave_nothing_behind():
         ("RBP(p=$p,rel=1)", {"q": (0, 1)}, {}, r"has \$p, but no range is given for it"),
         ("RBP(p=$p,rel=1)", {"p": (0, 1), "q": (0, 1)}, {}, r"has no \$q"),
         ("RBP(p=$p,rel=1)", {"p": (1, 0)}, {}, "must go from a number to a higher number"),
-        ("RBP(p=$p,rel=1)", {"p": 0.5}, {}, r"the range of p is \(low, high\)"),
+        ("RBP(p=$p,rel=1)", {"p": 0.5}, {}, r"the range of p must be \(low, high\)"),
         ("RBP(p=$p,rel=1)", {"p": []}, {}, "must be a non-empty list"),
         ("RBP(p=$p,rel=1)", {"p": [0.5, 1.5]}, {}, "with p=1.5: "),
         ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"objective": "person"}, "Near: 'pearson'"),
@@ -481,7 +481,7 @@ def test_thousands_of_candidates_leave_nothing_behind():
         ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"default": {"p": 7}}, "with p=7: "),
         ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"cv": 13}, "12 users cannot be split into 13 folds"),
         ("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, {"repeats": 0}, "repeats=0"),
-        ("RBP(p=$)", {"p": (0.1, 0.9)}, {}, "written \\$name"),
+        ("RBP(p=$)", {"p": (0.1, 0.9)}, {}, "as \\$name"),
         (3, {"p": (0.1, 0.9)}, {}, "a text with \\$names or a function"),
     ],
 )

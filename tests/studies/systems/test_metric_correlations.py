@@ -114,7 +114,7 @@ def test_a_measure_that_scores_all_runs_the_same_correlates_with_none():
     assert found.findings()[0].startswith("AP and RR order the runs with τ_b 0.333, 95 % interval")
     assert len(found.matrix()) == 3
     nothing = metric_agreement(qrels, runs, {"one": "NumRel", "two": "NumRet"}, resamples=100)
-    assert nothing.findings() == ["No two measures can be correlated: each scores all runs the same."]
+    assert nothing.findings() == ["No correlation is defined: each measure gives all runs the same score."]
 
 
 def test_only_runs_whose_ranks_differ_are_said_to_be_ranked_differently():
@@ -134,7 +134,7 @@ def test_queries_that_runs_do_not_answer_are_counted():
     runs["run2"] = {query: {} if query == "0" else of for query, of in runs["run2"].items()}
     found = metric_agreement(qrels, runs, ["AP", "RR"], resamples=100)
     assert found.about["unanswered"] == {"run1": 7, "run2": 1}
-    said = "Queries that a run does not answer score 0: 8 of 40, the runs' queries together: run1 (7), run2 (1)."
+    said = "Queries that a run does not answer score 0: 8 of 40 pairs of run and query: run1 (7), run2 (1)."
     assert said in found.limits()
     assert "does not answer" not in str(metric_agreement(*systems(runs=4), ["AP", "RR"], resamples=100))
 
@@ -189,7 +189,7 @@ def test_the_study_says_what_it_found(study):
     row = study.table.loc[study.table["tau_b"].idxmin()]
     said = str(study)
     assert f"{row['measure']} and {row['other']} order the runs with τ_b {row['tau_b']:.3f}, 95 % interval" in said
-    assert "the least alike of 6 pairs" in said
+    assert "the least similar of 6 pairs" in said
     first = study.scatter(row["measure"], row["other"]).iloc[0]
     assert f"{first['run']} ({first['rank_x']:g} by {row['measure']}, {first['rank_y']:g} by {row['other']})" in said
 

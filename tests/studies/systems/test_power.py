@@ -273,9 +273,9 @@ def test_wilcoxon_stays_exact_where_one_of_30_differences_is_0():
 def test_where_no_pair_is_told_apart_no_measure_has_the_most_power():
     qrels, runs = systems()
     same = quietly(qrels, dict.fromkeys(("one", "two", "three"), runs["run0"]), ["AP", "RR"])
-    assert same.findings() == ["All 3 runs score the same on every query, by each measure."]
+    assert same.findings() == ["By each measure, all 3 runs have the same score on every query."]
     alike = quietly(qrels, {"run": runs["run0"], "worse": worse(runs["run0"])}, ["AP", "RR"])
-    assert "None tells any pair apart." in alike.findings()
+    assert "By no measure does any pair differ significantly." in alike.findings()
     assert "most power" not in str(alike)
 
 
@@ -284,8 +284,8 @@ def test_sentences_on_one_pair_and_on_nothing_told_apart():
     alike = quietly(qrels, {"run": runs["run0"], "worse": worse(runs["run0"])}, ["AP", "RR"], correction="holm")
     said = alike.findings()
     assert said[0].startswith("Of 1 pair of 2 runs, the t-test")
-    assert "The four tests tell the same share of the pairs apart by each measure." in said
-    assert said[-1] == "After Holm over all pairs, the t-test tells no pair apart."
+    assert "The four tests have the same power by each measure." in said
+    assert said[-1] == "After Holm over all pairs, the t-test finds no significant pair."
     assert "1 pairs" not in str([*alike.tables().values(), *alike.pictures().values()])
 
 
@@ -298,7 +298,7 @@ def test_queries_that_runs_do_not_answer_are_counted():
     qrels, runs = systems(runs=3)
     runs["again"] = {"0": runs["again"]["0"]}
     found = quietly(qrels, runs, ["AP"])
-    said = "Queries that a run does not answer score 0: 11 of 48, the runs' queries together: again (11)."
+    said = "Queries that a run does not answer score 0: 11 of 48 pairs of run and query: again (11)."
     assert said in found.limits()
 
 
@@ -317,7 +317,7 @@ def test_the_study_says_what_it_found(study):
     assert f"{best['measure']} has the most power" in said
     assert f"{best['measure']} {best['t']:.1%} (95 % interval {best['t_low']:.1%} to {best['t_high']:.1%})" in said
     assert "After Holm over all pairs" in said
-    assert "count as not told apart: nDCG@10 1, AP 1, RR" in said
+    assert "count as not significant: nDCG@10 1, AP 1, RR" in said
     assert "Holm" not in str(quietly(*systems(), ["AP"]))
 
 
@@ -347,7 +347,7 @@ def test_what_cannot_be_is_said():
         quietly(qrels, runs, ["AP"], alpha=0.001)
     with pytest.raises(BadParameter, match="give at least 2 by name, not 1 run"):
         quietly(qrels, {"one": runs["run0"]}, ["AP"])
-    with pytest.raises(BadJudgments, match="at least three queries"):
+    with pytest.raises(BadJudgments, match="three or more queries"):
         quietly({q: qrels[q] for q in "01"}, runs, ["AP"])
     with pytest.raises(BadParameter, match="no correction 'holmes'"):
         quietly(qrels, runs, ["AP"], correction="holmes")
