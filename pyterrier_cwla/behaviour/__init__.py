@@ -1,4 +1,4 @@
-"""From behaviour to numbers and back: what logs say of users, and what users of a metric would live through."""
+"""Users of retrieval systems: estimates from interaction logs, click models, and simulated users of a metric."""
 
 import lazy_loader
 

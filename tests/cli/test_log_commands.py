@@ -38,7 +38,7 @@ def test_a_calibration_is_printed_and_kept_and_is_a_measure(prints):
         "calibrate", "log.csv", "-o", "calibration.json", "--resamples", 50, "--min-clicks", 2, "--depth", "seen"
     )
     expected = calibrate(InteractionLog.read("log.csv"), resamples=50, min_clicks=2, depth="seen")
-    in_python, in_options = ("say last_rank=10,", "see plot_survival()."), ("say --last-rank 10,", "see --pictures.")
+    in_python, in_options = ("give last_rank=10,", "see plot_survival()."), ("give --last-rank 10,", "see --pictures.")
     said = str(expected)
     for python, option in zip(in_python, in_options, strict=True):
         assert python in said

@@ -1,4 +1,4 @@
-"""Lists of results with their clicks as arrays, and what a click model makes of them: one step of EM, and all."""
+"""Result lists with clicks as arrays, and the expectation-maximisation algorithm of cascade click models."""
 
 from __future__ import annotations
 
@@ -13,17 +13,34 @@ import pandas as pd
 from ...errors import BadLog
 from ..logs.estimate import Array
 
-#: Of results without a grade, where lists are by grade.
+#: Name of the group of results without a grade.
 UNJUDGED = "unjudged"
 _TOLERANCE, _MOST_STEPS = 1e-9, 20_000
 
 
 @dataclass(frozen=True, eq=False)
 class ClickedLists:
-    """Lists of results side by side, [ranks × lists]: whose parameters each has (−1: cannot be clicked), and clicks."""
+    """Result lists with clicks, as arrays [ranks × lists].
+
+    Attributes
+    ----------
+    row : ndarray of int, shape (n_ranks, n_lists)
+        Row of the log; −1 if the log has none.
+    code : ndarray of int, shape (n_ranks, n_lists)
+        Index of the parameters in `names`; −1 for results that cannot be clicked.
+    clicked : ndarray of bool, shape (n_ranks, n_lists)
+        Whether the result was clicked.
+    n : ndarray of int, shape (n_lists,)
+        Length of the list.
+    user : ndarray of int, shape (n_lists,)
+        Number of the user.
+    names : tuple
+        Names of the groups with separate parameters, such as grades.
+    users : int
+        Number of users.
+    """
 
     row: Array
-    """The row of the log that each is; −1 where the log has none."""
     code: Array
     clicked: Array
     n: Array
@@ -33,20 +50,22 @@ class ClickedLists:
 
     @cached_property
     def last(self) -> Array:
-        """The rank of the last click, 0 without one."""
+        """Rank of the last click of each list; 0 without clicks."""
         return (self.clicked * self._ranks).max(axis=0)
 
     @cached_property
     def shown(self) -> Array:
+        """Mask of the results in the lists."""
         return self._ranks <= self.n
 
     @property
     def cells(self) -> tuple[Array, Array]:
-        """Results that were shown, and those that were clicked."""
+        """Masks of the results shown and of the results clicked."""
         return self.shown & (self.code >= 0), self.clicked
 
     @cached_property
     def last_code(self) -> Array:
+        """Parameter index of the last click of each list; −1 without clicks."""
         return np.where(self.last > 0, self.code[np.maximum(self.last - 1, 0), np.arange(len(self.n))], -1)
 
     @property
@@ -55,24 +74,24 @@ class ClickedLists:
 
     @cached_property
     def decided(self) -> Array:
-        """Clicks after which something lies below, so that it counts whether they satisfied."""
+        """Mask of the clicks above the end of the list, which are informative about satisfaction."""
         return self.clicked & (self._ranks < self.n)
 
     @cached_property
     def of_last(self) -> Array:
-        """Of these, the last of each list: it may have satisfied."""
+        """Mask of the clicks in `decided` that are the last of their list, and so may have satisfied."""
         return self.decided & (self._ranks == self.last)
 
     @cached_property
     def _known(self) -> tuple[Array, Array, Array, int]:
-        """What clicks tell, by parameter: clicks, passes above a click, clicks that did not satisfy; and moves."""
+        """Observed counts by parameter: clicks, skips above a click, clicks that did not satisfy; and continuations."""
         passed = (self._ranks < self.last) & ~self.clicked & (self.code >= 0)
         earlier = self.decided & ~self.of_last
         moves = int(np.maximum(self.last - 1, 0).sum())
         return *(self.by(self.code, which).sum(axis=1) for which in (self.clicked, passed, earlier)), moves
 
     def expected(self, theta: Array) -> Expected:
-        """What these parameters make of the lists: forward and backward through each, all lists at once."""
+        """Compute the expected hidden variables of all lists by the forward-backward algorithm (E step)."""
         from scipy.special import xlog1py, xlogy
 
         groups, ranks, lists = len(self.names), len(self.code), np.arange(len(self.n))
@@ -105,7 +124,7 @@ class ClickedLists:
         return Expected(log_likelihood, examined, satisfied)
 
     def sums(self, theta: Array) -> Sums:
-        """Expected successes and trials of every parameter, [parameters × users]."""
+        """Compute the expected successes and trials of all parameters, [parameters × users]."""
         found = self.expected(theta)
         choices = found.examined * (self._ranks < self.n) - self.of_last * found.satisfied
         clicks, decided = self._clicks
@@ -115,11 +134,11 @@ class ClickedLists:
 
     @cached_property
     def _clicks(self) -> tuple[Array, Array]:
-        """All, and those after which something lies below, [parameters × users]."""
+        """All clicks, and the clicks in `decided`, [parameters × users]."""
         return self.by(self.code, self.clicked), self.by(self.code, self.decided)
 
     def by(self, code: Array, weights: Array) -> Array:
-        """Sums over cells, or lists, whose parameters these are, [parameters × users]."""
+        """Return sums of weights by parameter index and user, [parameters × users]."""
         place = (code + 1) * self.users + self.user
         sums = np.bincount(place.ravel(), weights.ravel(), minlength=(len(self.names) + 1) * self.users)
         return sums.reshape(-1, self.users)[1:]
@@ -129,23 +148,40 @@ class ClickedLists:
 
     @property
     def together(self) -> ClickedLists:
-        """The same as lists of one user."""
+        """The same lists with a single user."""
         return replace(self, user=np.zeros_like(self.user), users=1)
 
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """What clicks leave open, as far as parameters tell: who examined which result, and who was satisfied."""
+    """Expected hidden variables of lists.
+
+    Attributes
+    ----------
+    log_likelihood : float
+        Log-likelihood of the parameters.
+    examined : ndarray, shape (n_ranks, n_lists)
+        Probability that the result was examined.
+    satisfied : ndarray, shape (n_lists,)
+        Probability that the last click satisfied.
+    """
 
     log_likelihood: float
     examined: Array
     satisfied: Array
-    """By the last click."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Successes (``on``) and trials (``of``) of every parameter: a of all names, s of all names, γ."""
+    """Expected successes and trials of the parameters: a of all groups, s of all groups, γ.
+
+    Attributes
+    ----------
+    on, of : ndarray, shape (2·n_groups + 1, n_users)
+        Successes and trials.
+    log_likelihood : float
+        Log-likelihood of the parameters.
+    """
 
     on: Array
     of: Array
@@ -153,7 +189,28 @@ class Sums:
 
 
 def listed(rows: pd.DataFrame, code: Array, names: tuple, gaps: str) -> ClickedLists:
-    """The lists of a log whose rows have these parameters; what their gaps are is said, or an error."""
+    """Return the lists of a log as arrays.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of the log.
+    code : ndarray of int, shape (n_rows,)
+        Parameter index of each row.
+    names : tuple
+        Names of the groups.
+    gaps : {"error", "passed", "closed"}
+        Treatment of missing ranks.
+
+    Returns
+    -------
+    ClickedLists
+
+    Raises
+    ------
+    BadLog
+        If a rank is missing and `gaps` is "error".
+    """
     sessions = rows.groupby(["user", "session"], sort=False)
     number, place = sessions.ngroup().to_numpy(), sessions.cumcount().to_numpy()
     rank = rows["rank"].to_numpy()
@@ -164,7 +221,7 @@ def listed(rows: pd.DataFrame, code: Array, names: tuple, gaps: str) -> ClickedL
         raise BadLog(
             f"{missing[last].sum():,} results are missing above the last rows of {(missing[last] > 0).sum():,} of"
             f" {len(last):,} lists (first above rank {rank[first]} of session {session!r} of user {user!r}):"
-            " gaps='passed' takes them for shown and unable to be clicked, gaps='closed' for not on the list."
+            " with gaps='passed' they count as shown but not clickable, with gaps='closed' as not in the list."
         )
     column = place if gaps == "closed" else rank - 1
     lists = int(number.max()) + 1
@@ -177,14 +234,14 @@ def listed(rows: pd.DataFrame, code: Array, names: tuple, gaps: str) -> ClickedL
 
 
 def em(lists: ClickedLists, theta: Array, update: Callable[[Array, Sums], Array]) -> tuple[Array, Array, bool]:
-    """EM until the parameters rest: the parameters, the log-likelihood of every step, and whether they came to rest."""
+    """Iterate EM; return the parameters, the log-likelihood of each step, and whether EM converged."""
     together, steps = lists.together, []
     for _ in range(_MOST_STEPS):
         sums = together.sums(theta)
         steps.append(sums.log_likelihood)
         new = update(theta, sums)
-        rests = np.abs(new - theta).max() < _TOLERANCE
+        converged = np.abs(new - theta).max() < _TOLERANCE
         theta = new
-        if rests:
+        if converged:
             return theta, np.array(steps), True
     return theta, np.array(steps), False

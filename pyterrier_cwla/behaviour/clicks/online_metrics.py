@@ -1,4 +1,4 @@
-"""Click metrics: what users did with whole lists of results, to be held against what metrics say of the same lists."""
+"""Click metrics of result lists (QCTR, UCTR, reciprocal ranks, search success), to compare with offline measures."""
 
 from __future__ import annotations
 
@@ -19,12 +19,22 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClickMetrics:
-    """Click metrics of a log, per session and per configuration, a query with an ordered list of results.
+    """Click metrics of a log, by session and by configuration (a query with an ordered list of results).
 
-    ``sessions`` has a row for each session (user, session, configuration, metrics), ``configurations`` one for each
-    configuration, from the most frequent of a query to the rarest: topic, ``n`` sessions, means. ``run`` and ``qrels``
-    are what :func:`pyterrier_cwla.evaluate` takes, with the configurations as queries: the list, and all grades that
-    the log has for the topic (an ideal ranking knows no others). ``excluded``: sessions left out, by reason.
+    Attributes
+    ----------
+    depth : int
+        Number of results per list.
+    sessions : DataFrame
+        One row per session: user, session, configuration and the metrics.
+    configurations : DataFrame
+        One row per configuration: topic, n (number of sessions) and the means of the metrics. The configurations of a
+        query are in the order of decreasing frequency.
+    run, qrels : DataFrame
+        Lists and grades for :func:`evaluate`, with the configurations as queries. The grades are all those of the topic
+        in the log, so an ideal ranking contains only these.
+    excluded : dict of str to int
+        Number of excluded sessions by reason.
     """
 
     depth: int
@@ -48,18 +58,41 @@ class ClickMetrics:
 
 
 def click_metrics(log: Any, depth: int = 10, good: float | None = None, judged_only: bool = True) -> ClickMetrics:
-    """Click metrics of the first ``depth`` results of each session, and their means over equal lists.
+    """Compute click metrics of the first results of each session, and their means over equal lists.
 
-    ``QCTR`` is the number of clicks, ``UCTR`` 1 if there is one, ``MaxRR``, ``MeanRR`` and ``MinRR`` are the maximum,
-    mean and minimum of 1/rank over the clicked ranks, and ``PLC``, precision at the lowest click, is the number of
-    clicks divided by the deepest clicked rank; all are 0 without a click. ``SS``, search success, is 1 if a result of
-    at least the grade ``good`` was clicked; without ``good`` there is none. Clicks below ``depth`` do not count.
+    ``QCTR`` is the number of clicks, and ``UCTR`` is 1 if there is a click. ``MaxRR``, ``MeanRR`` and ``MinRR`` are the
+    maximum, mean and minimum of 1/rank over the clicked ranks. ``PLC``, precision at the lowest click, is the number of
+    clicks divided by the deepest clicked rank. All are 0 without a click. ``SS``, search success, is 1 if a result with
+    at least the grade `good` was clicked.
 
-    Left out, and counted in ``excluded``, are sessions of which the log does not have all results down to ``depth``,
-    and, with ``judged_only``, those of which not all have a grade.
+    Parameters
+    ----------
+    log : InteractionLog, or rows of a log
+        Log with a row for each result shown.
+    depth : int, default=10
+        Number of results; clicks below do not count. Sessions without all of these results are excluded.
+    good : float, optional
+        Lowest grade of a successful click; by default ``SS`` is not computed.
+    judged_only : bool, default=True
+        Whether to exclude sessions with unjudged results.
 
-    Raises BadLog where grades are needed and there are none, or no session is left.
+    Returns
+    -------
+    ClickMetrics
 
+    Raises
+    ------
+    BadLog
+        If grades are needed and missing, or no session is left.
+    BadParameter
+        If `depth` is not a positive integer.
+
+    References
+    ----------
+    Chapelle et al. (2009), section 6.1.
+
+    Examples
+    --------
     >>> rows = [dict(user=user, session="1", topic="q", rank=rank, docno=docno, clicked=docno in clicked, grade=grade)
     ...         for user, clicked in [("ann", "a"), ("bob", "bc"), ("cyd", "")]
     ...         for rank, docno, grade in [(1, "a", 2), (2, "b", 0), (3, "c", 1)]]
@@ -74,15 +107,13 @@ def click_metrics(log: Any, depth: int = 10, good: float | None = None, judged_o
                   ERR@3  nDCG@3
     run query_id
     run q/1       0.204    0.95
-
-    Source: Chapelle et al. (2009), section 6.1.
     """
     log = as_log(log)
     check_whole(1, depth=depth)
     graded = log.has("grade")
     if not graded and (judged_only or good is not None):
-        wanted = "good asks for them" if good is not None else "judged_only=False takes all sessions"
-        raise BadLog(f"the log has no column 'grade', and {wanted}.")
+        wanted = "good needs grades" if good is not None else "judged_only=False includes sessions without grades"
+        raise BadLog(f"the log has no column 'grade'; {wanted}.")
     rows, excluded = _whole(log.rows, int(depth), judged_only)
     sessions = rows.iloc[:: int(depth)][[*SESSION, "topic"]].reset_index(drop=True)
     documents = pd.factorize(rows["docno"])[0].reshape(-1, int(depth))
@@ -111,39 +142,59 @@ def click_metrics(log: Any, depth: int = 10, good: float | None = None, judged_o
 
 
 def weighted_correlation(x: Any, y: Any, n: Any) -> float:
-    """The correlation of two columns of numbers, of which each pair counts ``n`` times; NaN where one is constant.
+    """Compute the weighted Pearson correlation of two columns.
 
-    C = Σ nᵢ(xᵢ−m_x)(yᵢ−m_y) / √(Σ nᵢ(xᵢ−m_x)² · Σ nᵢ(yᵢ−m_y)²), m_x = Σ nᵢxᵢ / Σ nᵢ. ``n`` need not be whole.
+    C = Σ nᵢ(xᵢ−m_x)(yᵢ−m_y) / √(Σ nᵢ(xᵢ−m_x)² · Σ nᵢ(yᵢ−m_y)²), with m_x = Σ nᵢxᵢ / Σ nᵢ.
 
-    Raises BadParameter for lengths that differ, Series in different orders, values that are not finite, and weights
-    below 0 or all 0.
+    Parameters
+    ----------
+    x, y : array_like, shape (n_pairs,)
+        Finite values.
+    n : array_like, shape (n_pairs,)
+        Weights, such as numbers of sessions; they need not be integers.
 
+    Returns
+    -------
+    float
+        Correlation in [−1, 1]; NaN if a column is constant.
+
+    Raises
+    ------
+    BadParameter
+        If the lengths differ, Series have different indices, values are not finite, or weights are negative or all 0.
+
+    References
+    ----------
+    Chapelle et al. (2009), section 6.1.
+
+    Examples
+    --------
     >>> round(weighted_correlation([1, 2, 3], [1, 3, 2], [4, 1, 1]), 4)
     0.7143
-
-    Source: Chapelle et al. (2009), section 6.1.
     """
     indices = [values.index for values in (x, y, n) if isinstance(values, pd.Series)]
     if any(len(index) == len(indices[0]) and not index.equals(indices[0]) for index in indices):
-        raise BadParameter("x, y and n have different indices: bring them into one order, as with y.reindex(x.index).")
+        raise BadParameter("x, y and n have different indices: give them the same index, as with y.reindex(x.index).")
     columns = [np.asarray(values, float) for values in (x, y, n)]
     if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1:
-        raise BadParameter(f"x, y and n must be columns of one length, not {', '.join(str(c.shape) for c in columns)}.")
+        raise BadParameter(
+            f"x, y and n must be columns of equal length, not {', '.join(str(c.shape) for c in columns)}."
+        )
     if not all(np.isfinite(column).all() for column in columns):
         raise BadParameter("x, y and n must be finite: leave out the configurations without a value.")
     if (columns[2] < 0).any() or not columns[2].sum() > 0:
-        raise BadParameter("n must not be negative, and not all 0.")
+        raise BadParameter("n must not be negative and not all 0.")
     kept = columns[2] > 0
     a, b, weight = (column[kept] for column in columns)
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         return float("nan")
     a, b = a - np.average(a, weights=weight), b - np.average(b, weights=weight)
-    a, b = a / np.abs(a).max(), b / np.abs(b).max()  # so that no square is too small or too large
+    a, b = a / np.abs(a).max(), b / np.abs(b).max()  # avoids overflow and underflow of the squares
     return float((weight * a * b).sum() / np.sqrt((weight * a * a).sum() * (weight * b * b).sum()))
 
 
 def _whole(rows: pd.DataFrame, depth: int, judged_only: bool) -> tuple[pd.DataFrame, dict[str, int]]:
-    """The sessions with all of the top ``depth``, cut there, and how many were left out, by reason."""
+    """Return the rows of sessions with all of the first `depth` results, and the excluded sessions by reason."""
     number = rows.groupby(SESSION, sort=False).ngroup()
     top = rows["rank"] <= depth
     whole = top.groupby(number).sum() == depth
@@ -157,12 +208,12 @@ def _whole(rows: pd.DataFrame, depth: int, judged_only: bool) -> tuple[pd.DataFr
     if rows.empty:
         why = "; ".join(f"{sessions:,} have {reason}" for reason, sessions in excluded.items())
         way_out = " or judged_only=False" if judged_only and (whole & ~judged).any() else ""
-        raise BadLog(f"no session is left ({why}): take a smaller depth{way_out}.")
+        raise BadLog(f"no session is left ({why}): use a smaller depth{way_out}.")
     return rows, excluded
 
 
 def _named(topics: pd.Series, documents: Array) -> pd.Series:
-    """A name for each session's list: the topic and a number, 1 for its most frequent list (of equals, the first)."""
+    """Return a name for the list of each session: the topic and a number, 1 for its most frequent list."""
     topic, names = pd.factorize(topics)
     keys = np.column_stack([topic, documents])
     lists, first, codes, sizes = np.unique(keys, axis=0, return_index=True, return_inverse=True, return_counts=True)
@@ -174,7 +225,7 @@ def _named(topics: pd.Series, documents: Array) -> pd.Series:
 
 
 def _metrics(clicked: Array, grades: Array | None, good: float | None) -> dict[str, Array]:
-    """The metrics of each session, from sessions × ranks."""
+    """Compute the metrics of each session from arrays [sessions × ranks]."""
     ranks = np.arange(1, clicked.shape[1] + 1)
     clicks = clicked.sum(axis=1)
     some = clicks > 0
@@ -195,7 +246,7 @@ def _metrics(clicked: Array, grades: Array | None, good: float | None) -> dict[s
 
 
 def _qrels(log: InteractionLog, configurations: pd.DataFrame) -> pd.DataFrame:
-    """All grades that the log has for the topic of each configuration."""
+    """Return all grades that the log has for the topic of each configuration."""
     names = ["query_id", "doc_id", "relevance"]
     if not log.has("grade"):
         return pd.DataFrame(columns=names)

@@ -12,10 +12,28 @@ from ..logs.behaviour_plots import draw_dots, draw_label, draw_lines, sizes_of
 
 
 def plot_positions(model: Any, measures: Any = (), depth: int = 10, ax: Any = None) -> Any:
-    """How likely each rank is examined, and the share that metrics let get there; on matplotlib axes.
+    """Plot the examination probability of each rank, of a click model and of measures.
 
-    Dots are b_p of a position model with the ends of their intervals; lines are V of the ``measures`` over the log's
-    lists. Chapelle et al. (2009), Figure 1.
+    Dots show b_p with its interval; lines show V of `measures` over the lists of the log.
+
+    Parameters
+    ----------
+    model : PositionModel
+        Model of :func:`position_model`.
+    measures : sequence of Measure or str, default=()
+        Measures that follow a user model, at most five.
+    depth : int, default=10
+        Last rank.
+    ax : matplotlib Axes, optional
+        Axes to draw on; by default new ones.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    References
+    ----------
+    Chapelle et al. (2009), Figure 1.
     """
     table = model.beside(measures, depth)
     ax = axes_of(ax)
@@ -24,15 +42,26 @@ def plot_positions(model: Any, measures: Any = (), depth: int = 10, ax: Any = No
     draw_label(ax, "$b_p$, from clicks", table["high"].fillna(table["b"]))
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel("rank (documents)")
-    ax.set_ylabel("probability to be examined,\nas a share of rank 1's")
+    ax.set_ylabel("examination probability,\nrelative to rank 1")
     ax.set_ylim(0, 1.08 * max(1.0, float(np.nanmax(table["high"].fillna(table["b"])))))
     return titled(ax, f"Position model · {sizes_of(model)}")
 
 
 def plot_relevance(model: Any, ax: Any = None) -> Any:
-    """What attracts, what satisfies, and R(g) = a·s of each grade; on matplotlib axes.
+    """Plot attraction a, satisfaction s and relevance R(g) = a·s of each grade.
 
-    Bars are R(g) with the ends of its interval; circles what attracts (a), triangles what satisfies once clicked (s).
+    Bars show R(g) with its interval, circles a (click if examined), triangles s (satisfied if clicked).
+
+    Parameters
+    ----------
+    model : ClickModel
+        Model of :func:`dbn_from_clicks` or :func:`cascade_from_clicks`.
+    ax : matplotlib Axes, optional
+        Axes to draw on; by default new ones.
+
+    Returns
+    -------
+    matplotlib Axes
     """
     table = model.table
     ax = axes_of(ax)

@@ -1,4 +1,4 @@
-"""The position model: how likely a rank is examined, whatever stands above it; and what metrics say of that."""
+"""Position-based click model: the probability that each rank is examined, estimated by expectation maximisation."""
 
 from __future__ import annotations
 
@@ -17,24 +17,40 @@ from ..logs.user_model_curves import survival_of_lists
 _TOLERANCE, _MOST_STEPS = 1e-8, 20_000
 _BORDER = 1e-6
 _BELOW_ONE = 1 - 1e-9
-_NEAR_ONE = 1e-4  # what EM comes to of an estimate that should be 1
-_FLAT = 1e10  # condition of an information that tells some combination of ranks nothing
+_NEAR_ONE = 1e-4  # EM approaches an estimate of 1 only to this distance
+_FLAT = 1e10  # condition number above which the information matrix counts as singular
 _FEW = 30  # views of a document
 
 
 @dataclass(frozen=True, eq=False)
 class PositionModel:
-    """P(click on u at p) = a_u·b_p.
+    """Position-based click model, P(click on u at p) = a_u·b_p.
 
-    ``table``: rank, views, clicks, b with b_1 = 1, and the ends of its interval; b is NaN where it is not identified.
-    ``attraction``: what has an attraction of its own (topic, docno), a, views, clicks; a is the probability of a click
-    at rank 1.
+    Attributes
+    ----------
+    table : DataFrame
+        One row per rank, with the columns rank, views, clicks, b (examination probability relative to rank 1), low and
+        high (ends of its interval). b is NaN if it is not identified.
+    attraction : DataFrame
+        One row per item, with its columns (by default topic and docno), a (probability of a click at rank 1), views and
+        clicks.
+    log_likelihood : ndarray, shape (n_steps,)
+        Log-likelihood after each EM step; it never decreases.
+    converged : bool
+        Whether EM converged.
+    sessions : int
+        Number of sessions.
+    users : int
+        Number of users.
+    notes : tuple of str
+        Remarks about the log and the estimates.
+    log : InteractionLog
+        The log.
     """
 
     table: pd.DataFrame
     attraction: pd.DataFrame
     log_likelihood: Array
-    """After each step of EM; it never falls."""
     converged: bool
     sessions: int
     users: int
@@ -47,10 +63,26 @@ class PositionModel:
         )
 
     def beside(self, measures: Any, depth: int | None = None) -> pd.DataFrame:
-        """b_p beside the share V(p) of users who get to see rank p, under each measure: one row a rank.
+        """Return b_p and the share V(p) of users who inspect rank p under each measure.
 
-        V of a measure that looks at more than ranks is the mean over the lists of the log: see
-        :func:`survival_of_lists`.
+        V of a measure that depends on gains or efforts is the mean over the lists of the log.
+
+        Parameters
+        ----------
+        measures : sequence of Measure or str
+            Measures that follow a user model.
+        depth : int, optional
+            Last rank; by default that of the model.
+
+        Returns
+        -------
+        DataFrame, shape (depth, 3 + n_measures)
+            One row per rank, with the columns b, low, high and one per measure.
+
+        Raises
+        ------
+        BadLog
+            If a measure needs lengths or ranks that the log does not have.
         """
         depth = depth or int(self.table["rank"].max())
         beside = self.table.set_index("rank")[["b", "low", "high"]].reindex(range(1, depth + 1))
@@ -67,30 +99,31 @@ def position_model(
 ) -> PositionModel:
     """Estimate the probability b_p that rank p is examined, from clicks on the same documents at different ranks.
 
-    P(click on u at p) = a_u·b_p: users who examine a result are attracted by it with a_u, wherever it stands. Maximum
-    likelihood by EM, over all rows of the log (one for each result that was *shown*); ranks that a list lacks do no
-    harm, and are not guessed.
+    P(click on u at p) = a_u·b_p: users who examine a result click it with probability a_u, at any rank. The estimate is
+    maximum likelihood by EM over all rows of the log (one per result *shown*). Missing ranks of a list do not bias it.
 
-    Only the product is seen, so b_1 = 1; another b_p may come out above 1. It can be told only if documents that were
-    clicked lead from rank 1 to rank p, standing at one and at the other: otherwise b_p is NaN and a note names p, and
-    where that is so of all ranks it is an error. Documents without a click say nothing of ranks, and have a = 0.
+    Only the product is identified, so b_1 = 1, and other b_p can exceed 1. b_p is identified only if a chain of clicked
+    documents, each shown at two of the ranks, connects rank p with rank 1. Otherwise b_p is NaN, and a note names the
+    rank. Documents without clicks do not contribute and have a = 0.
 
-    Intervals: the bootstrap over users of the first Newton step from the estimate, all a_u fitted again at each. With
-    few views of each document they are too narrow (some ten: half of those of 95 % miss), which a note says.
+    Intervals come from the bootstrap over users of the first Newton step from the estimate, with all a_u refitted. With
+    few views per document, they are too narrow (with ten views, half of the 95 % intervals miss the true value); a note
+    reports this.
 
     Parameters
     ----------
-    log : InteractionLog, or rows that make one
+    log : InteractionLog, or rows of a log
+        Log to estimate from.
     depth : int, optional
-        The deepest rank that is read; by default all.
-    of : sequence of str
-        The columns whose values have attractions of their own; with ``("grade",)`` all results of a grade attract
-        alike, which needs no document at two ranks.
-    confidence : float in (0, 1)
+        Last rank to use; by default all.
+    of : sequence of str, default=("topic", "docno")
+        Columns that identify the items with a separate attraction. With ``("grade",)``, all results of a grade have the
+        same attraction, so no document has to appear at two ranks.
+    confidence : float in (0, 1), default=0.95
         Level of the intervals.
-    resamples : int
-        Resamples of users.
-    seed : int
+    resamples : int, default=1000
+        Number of bootstrap resamples of users.
+    seed : int, default=0
         Seed of the resamples.
 
     Returns
@@ -100,7 +133,7 @@ def position_model(
     Raises
     ------
     BadLog
-        If there are no clicks, or no rank but the first can be told.
+        If the log has no clicks, or no rank except the first is identified.
 
     References
     ----------
@@ -161,64 +194,64 @@ def _check(rows: pd.DataFrame, of: list[str]) -> None:
 
 
 def _ranks_told(grid: _Grid, of: list[str]) -> Array:
-    """Which ranks can be compared with rank 1; BadLog where there is none."""
+    """Return a mask of the ranks that are identified relative to rank 1; raise `BadLog` if there are none."""
     told, ranks = grid.ranks_told(), grid.ranks
     if len(ranks) == 1:
-        raise BadLog("all results stood at one rank, so that there is no other to compare it with.")
+        raise BadLog("all results are at one rank; the model needs several.")
     if ranks[told].tolist() == [1] or not told.any():
         raise BadLog(
-            f"no document that was clicked stood at rank 1 and, in another list, at a different rank, so that what"
-            f" attracts cannot be told from where it stood ({', '.join(of)} at {len(ranks)} ranks)."
-            + ("" if of == ["grade"] else " of=('grade',) lets results of a grade attract alike.")
+            f"no clicked document was at rank 1 and, in another list, at a different rank, so"
+            f" attraction and position cannot be separated ({', '.join(of)} at {len(ranks)} ranks)."
+            + ("" if of == ["grade"] else " With of=('grade',), all results of a grade have the same attraction.")
         )
     if not grid.clicks[grid.rank == 0].any():
-        raise BadLog("nothing was clicked at rank 1, by which the other ranks are measured.")
+        raise BadLog("no result was clicked at rank 1, the reference for the other ranks.")
     return told
 
 
 def _counts(grid: _Grid, of: Array) -> dict[str, Array]:
-    """Views and clicks of each rank, or of each item."""
+    """Return the views and clicks of each rank, or of each item."""
     return {name: np.bincount(of, n).astype(int) for name, n in (("views", grid.views), ("clicks", grid.clicks))}
 
 
 def _notes(grid: _Grid, fitted: _Grid, told: Array, converged: bool, low: Array) -> list[str]:
-    """What the log does not tell, or not surely."""
+    """Return notes about unidentified and uncertain estimates."""
     notes = []
     if not told.all():
         notes.append(
-            f"ranks {some(grid.ranks[~told].tolist())}: no chain of clicked documents leads to them from rank 1, so"
-            " that b cannot be told"
+            f"ranks {some(grid.ranks[~told].tolist())}: no chain of clicked documents connects them with rank 1, so"
+            " b is not identified"
         )
     if not converged:
-        notes.append(f"EM did not come to rest in {_MOST_STEPS:,} steps")
+        notes.append(f"EM did not converge in {_MOST_STEPS:,} steps")
     unsure = fitted.ranks[np.isnan(low)]
     if len(unsure):
         notes.append(
-            f"ranks {some(unsure.tolist())}: b is most likely on the border of what it can be, or the log does not tell"
+            f"ranks {some(unsure.tolist())}: b is at the bound of its range, or the log does not identify"
             " it: no interval"
         )
     clicked = fitted.clicked_items
     each = float(fitted.views[clicked[fitted.item]].sum() / clicked.sum())
     if each < _FEW:
         notes.append(
-            f"{each:.0f} views of a clicked document are few for an attraction of its own: b comes out near 1, and its"
-            " intervals too narrow; of=('grade',) has results of a grade attract alike"
+            f"{each:.0f} views per clicked document are few for separate attractions: b is biased towards 1, and its"
+            " intervals are too narrow; with of=('grade',), all results of a grade have the same attraction"
         )
     return notes
 
 
 @dataclass(frozen=True)
 class _Grid:
-    """Views and clicks of every item at every rank where it stood."""
+    """Views and clicks of each item at each rank where it was shown."""
 
     item: Array
     rank: Array
-    """A number into ``ranks``."""
+    """Index into `ranks`."""
     views: Array
     clicks: Array
     ranks: Array
     cell: Array
-    """Which cell of the whole log each is."""
+    """Number of the cell in the whole log."""
     items: int
 
     @classmethod
@@ -228,11 +261,11 @@ class _Grid:
 
     @property
     def clicked_items(self) -> Array:
-        """Whether each item was ever clicked."""
+        """Mask of the items with at least one click."""
         return np.bincount(self.item, self.clicks, self.items) > 0
 
     def ranks_told(self) -> Array:
-        """The ranks that clicked items tie to rank 1."""
+        """Return a mask of the ranks that clicked items connect with rank 1."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
@@ -244,13 +277,14 @@ class _Grid:
         return (part == part[0]) if self.ranks[0] == 1 else np.zeros(len(self.ranks), bool)
 
     def only(self, told: Array) -> _Grid:
+        """Return the cells of the selected ranks."""
         keep = told[self.rank]
         number = np.cumsum(told) - 1
         parts = self.item[keep], number[self.rank[keep]], self.views[keep], self.clicks[keep]
         return _Grid(*parts, self.ranks[told], self.cell[keep], self.items)
 
     def fit(self) -> tuple[Array, Array, Array, bool]:
-        """a and b, on a scale on which both are probabilities; EM."""
+        """Fit a and b, both probabilities, by EM; return them, the log-likelihoods, and whether EM converged."""
         item, rank, n, c = self.item, self.rank, self.views, self.clicks
         seen, shown = np.bincount(item, n, self.items), np.bincount(rank, n)
         a = np.divide(np.bincount(item, c, self.items), seen, out=np.zeros(self.items), where=seen > 0) ** 0.5
@@ -264,7 +298,7 @@ class _Grid:
             silent = (n - c) / np.maximum(1 - p, 1e-300)
             attracted = np.bincount(item, c + silent * (a[item] - p), self.items)
             examined = np.bincount(rank, c + silent * (b[rank] - p))
-            # Never 1 itself, which EM does not leave again, even where it should.
+            # Stay below 1: EM cannot leave 1, even if the likelihood is higher elsewhere.
             new_b = np.minimum(examined / shown, _BELOW_ONE)
             new_a = np.divide(attracted, seen, out=np.zeros(self.items), where=seen > 0)
             new_a = np.minimum(new_a, _BELOW_ONE)
@@ -277,10 +311,11 @@ class _Grid:
     def intervals(
         self, a: Array, b: Array, rows: pd.DataFrame, cell: Array, clicked: Array, bootstrap: tuple[float, int, int]
     ) -> tuple[Array, Array]:
-        """Ends for b/b_1.
+        """Compute the ends of the intervals of b/b_1.
 
-        With η = ln a + ln b a cell has the score (c − n·p)/(1 − p) and the information n·p/(1 − p). What is left of
-        ln b's score when every ln a follows it is summed over each user, and times the inverse of ln b's information.
+        With η = ln a + ln b, a cell has the score (c − n·p)/(1 − p) and the information n·p/(1 − p). The profile score
+        of ln b (with each ln a refitted) is summed over each user and multiplied by the inverse of the profile
+        information of ln b.
         """
         from scipy.sparse import csr_array
 
@@ -288,7 +323,7 @@ class _Grid:
         free_a = (a > 0) & (a < 1 - _NEAR_ONE)
         free_b = (b > _BORDER) & (b < 1 - _NEAR_ONE)
         if free_b.all() and free_a[a > 0].all():
-            free_b[0] = False  # nothing else fixes the scale
+            free_b[0] = False  # fixes the scale
         weight = self.views * p / np.maximum(1 - p, 1e-12)
         between = csr_array((weight, (self.rank, self.item)), shape=(len(b), self.items))
         own = np.asarray(between.sum(axis=0))
@@ -326,6 +361,3 @@ class _Grid:
         for end in ends:
             end[1:][((b <= _BORDER) | (b >= 1 - _NEAR_ONE))[1:]] = np.nan
         return ends
-
-
-# ---- what metrics say

@@ -1,4 +1,4 @@
-"""The relevance of documents from clicks, so that what nobody judged can be in any measure."""
+"""Relevance of documents predicted from clicks, to fill holes in judgments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,18 @@ _PYTERRIERS = {"query_id": "qid", "doc_id": "docno", "relevance": "label"}
 
 @dataclass(frozen=True, eq=False)
 class PredictedRelevance:
-    """The relevance of documents. ``table``: topic, docno, grade, a, s, relevance, error, sessions; one row each."""
+    """Relevance of documents, predicted from clicks.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per topic and document, with the columns topic, docno, grade, a (attraction), s (satisfaction),
+        relevance (a·s), error (its standard error) and sessions (number of sessions that showed the document).
+    by_grade : dict of float to float
+        R(g) of the grades of the log.
+    converged : bool
+        Whether EM converged.
+    """
 
     table: pd.DataFrame
     by_grade: dict[float, float]
@@ -30,21 +41,38 @@ class PredictedRelevance:
         return printed(f"Relevance of {many(len(self.table), 'document')}", self.table.head(20))
 
     def judgments(self, qrels: Any, least: int = 1) -> pd.DataFrame:
-        """The qrels, with what is not judged in them at the grade whose R(g) is nearest to its own relevance.
+        """Return judgments with predicted grades for unjudged documents.
 
-        Documents that fewer than ``least`` sessions showed stay unjudged, and nothing is added of topics that the qrels
-        do not have. ``.attrs["added"]`` says how many were added at each grade. The result has the columns' names that
-        the qrels have, and goes wherever they go.
+        An unjudged document gets the grade whose R(g) is nearest to its predicted relevance. Topics that are not in
+        `qrels` are left out.
 
-        Raises BadLog where the qrels are of several intents, which clicks do not tell apart.
+        Parameters
+        ----------
+        qrels : DataFrame, dict of dicts, or path
+            Judgments, as for :func:`evaluate`.
+        least : int, default=1
+            Minimum number of sessions that showed a document; others stay unjudged.
+
+        Returns
+        -------
+        DataFrame
+            Judgments with the column names of `qrels`. ``.attrs["added"]`` contains the number of added judgments by
+            grade.
+
+        Raises
+        ------
+        BadLog
+            If the judgments have several intents, which clicks cannot distinguish, or the log has no grades.
         """
         qrels = loaded(qrels, "qrels")
         given = judgment_columns(qrels)
         judged = pd.DataFrame({"query_id": given.query_id, "doc_id": given.doc_id, "relevance": given.value})
         if given.iteration is not None and len(given.iteration.unique()) > 1:
-            raise BadLog("clicks do not tell intents apart: give the judgments of one intent at a time.")
+            raise BadLog("clicks do not distinguish intents: give the judgments of one intent at a time.")
         if not self.by_grade:
-            raise BadLog("R(g) is known of no grade, so that a predicted relevance is like none: the log needs grades.")
+            raise BadLog(
+                "R(g) is unknown for all grades, so relevance cannot be converted to grades: the log needs grades."
+            )
         shown = self.table[(self.table["sessions"] >= least) & self.table["topic"].isin(judged["query_id"].astype(str))]
         known = pd.MultiIndex.from_frame(judged[["query_id", "doc_id"]].astype(str))
         new = shown[~pd.MultiIndex.from_frame(shown[["topic", "docno"]].astype(str)).isin(known)]
@@ -58,7 +86,7 @@ class PredictedRelevance:
 
 
 def predicted(model: Any, prior: float) -> PredictedRelevance:
-    """What :meth:`pyterrier_cwla.behaviour.clicks.cascade_models.ClickModel.predicted` says."""
+    """Compute the predictions of `ClickModel.predicted`."""
     by_grade, rows, theta, groups = model._lists, model._log.rows, model._theta, len(model.attraction)
     document = rows.groupby(["topic", "docno"]).ngroup().to_numpy()
     documents = int(document.max()) + 1
@@ -91,10 +119,10 @@ def predicted(model: Any, prior: float) -> PredictedRelevance:
 
 
 def _errors(lists: ClickedLists, theta: Array, prior: float, middle: Array) -> Array:
-    """Standard errors of a·s: what is expected of the complete data's curvature, less what is missing (Louis, 1982).
+    """Compute standard errors of a·s: expected complete-data information minus missing information (Louis, 1982).
 
-    Where a result was perhaps examined, with probability e, and not clicked, that leaves e²/(1 − a)² of e/(1 − a)²;
-    where a click perhaps satisfied, with probability σ, (σ − s)²/(s(1 − s))².
+    A result that was examined with probability e and not clicked contributes e²/(1 − a)² of e/(1 − a)². A click that
+    satisfied with probability σ contributes (σ − s)²/(s(1 − s))².
     """
     lists, documents = lists.together, len(lists.names)
     found, clicked = lists.expected(theta), lists.clicked

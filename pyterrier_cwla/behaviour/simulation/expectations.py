@@ -1,4 +1,4 @@
-"""What users who click, save and read at random save in expectation: exactly, and how far below time-biased gain is."""
+"""Exact expectations of time-biased gain over users with random clicks, saves and reading times."""
 
 from __future__ import annotations
 
@@ -14,24 +14,48 @@ from .user_draws import clicks, habits_of
 from .user_paths import Task
 
 Array = np.ndarray
-_CELLS = 1 << 15  # queries × ranks that are worked on at a time
+_CELLS = 1 << 15  # queries × ranks per chunk
 
 
 def expected_saves(qrels: Any, runs: Any, measure: Any, reading: str = "fixed") -> pd.DataFrame:
-    """How many documents a random user of time-biased gain saves, and what Jensen's inequality hides: exactly.
+    """Compute the exact mean number of documents that users of time-biased gain save.
 
-    A row for each run and judged query: ``analytic``, the measure, whose users spend the expected time on everything;
-    ``exact``, the mean over users who click or do not and read for random times; ``gap``, exact − analytic, which is
-    never negative; ``sd``, the standard deviation over users; each over the measure's N. With independent clicks
+    Time-biased gain discounts by expected times, so by Jensen's inequality it is at most the mean over users with
+    random clicks and reading times. With independent clicks, this mean is
 
     E[Σ_k G_k·D(T_k)] = Σ_k g_k·Π_{i<k} φ_i, φ_i = D(T_S)·(1 − p_i + p_i·E[D(X_i)]), X_i the time on document i,
 
-    where E[D(X)] is the Laplace transform of the reading times at (ln 2)/h: ``reading`` is "fixed", "exponential",
-    "gamma(shape)" or "lognormal(sigma)" (for which it is a Gauss-Hermite sum), as :func:`simulate` takes it. The second
-    moment is such a product, too: Σ_k g_k·P_k + 2·Σ_{j<k} g_j·g_k·P_k·D(T_S)·E[D(X_j)]/φ_j, with P_k = Π_{i<k} φ_i.
+    where E[D(X)] is the Laplace transform of the reading times at (ln 2)/h (a Gauss-Hermite sum for "lognormal"). The
+    second moment is Σ_k g_k·P_k + 2·Σ_{j<k} g_j·g_k·P_k·D(T_S)·E[D(X_j)]/φ_j, with P_k = Π_{i<k} φ_i.
 
-    ``measure``: TBG, or another whose C is decay, whose A is etg, and whose users click. Others raise BadParameter.
+    Parameters
+    ----------
+    qrels : DataFrame, dict of dicts, or path
+        Judgments, as for :func:`evaluate`.
+    runs : DataFrame, dict of dicts, path, or mapping of these
+        A run, or runs by name, as for :func:`evaluate`.
+    measure : Measure or str
+        TBG, or another measure with clicks, the continuation decay and the aggregation etg.
+    reading : str, default="fixed"
+        Distribution of reading times, as for :func:`simulate`.
 
+    Returns
+    -------
+    DataFrame
+        One row per run and judged query, with the columns analytic (score of the measure), exact (mean over users), gap
+        (exact − analytic, never negative) and sd (standard deviation over users), all divided by the normalisation N.
+
+    Raises
+    ------
+    BadParameter
+        If the measure is another.
+
+    References
+    ----------
+    Smucker and Clarke (2012), Eq. 8 to 10.
+
+    Examples
+    --------
     >>> from pyterrier_cwla import TBG
     >>> from pyterrier_cwla.behaviour.simulation.expectations import expected_saves
     >>> qrels, run = {"q": {"a": 1, "b": 1}}, {"q": {"a": 2.0, "b": 1.0}}
@@ -39,8 +63,6 @@ def expected_saves(qrels: Any, runs: Any, measure: Any, reading: str = "fixed") 
                   analytic   exact     gap      sd
     run query_id
     run q           0.8049  0.8235  0.0186  0.6206
-
-    Source: Smucker and Clarke (2012), Eq. 8 to 10.
     """
     task = _task(qrels, runs, measure, reading)
     tables = []
@@ -65,9 +87,32 @@ def expected_saves(qrels: Any, runs: Any, measure: Any, reading: str = "fixed") 
 def expected_stops(
     qrels: Any, run: Any, measure: Any, reading: str = "fixed", depth: int | None = None
 ) -> pd.DataFrame:
-    """The probability that a random user of time-biased gain stops at each rank, clicks and reading times being random.
+    """Compute the exact distribution of the rank at which users of time-biased gain stop.
 
-    P(i) = Π_{j<i} φ_j − Π_{j≤i} φ_j, with :func:`expected_saves`' φ; a table as :func:`stop_distribution` returns.
+    P(i) = Π_{j<i} φ_j − Π_{j≤i} φ_j, with φ as in :func:`expected_saves`, for random clicks and reading times.
+
+    Parameters
+    ----------
+    qrels : DataFrame, dict of dicts, or path
+        Judgments, as for :func:`evaluate`.
+    run : DataFrame, dict of dicts, or path
+        One run, as for :func:`evaluate`.
+    measure : Measure or str
+        TBG, or another measure with clicks, the continuation decay and the aggregation etg.
+    reading : str, default="fixed"
+        Distribution of reading times, as for :func:`simulate`.
+    depth : int, optional
+        Last rank; by default the length of the longest list.
+
+    Returns
+    -------
+    DataFrame
+        One row per query with results; columns 0 to `depth` and "later", as :func:`stop_distribution`.
+
+    Raises
+    ------
+    BadParameter
+        If the measure is another, or `depth` is not a positive integer.
     """
     if depth is not None and (not isinstance(depth, int) or depth < 1):
         raise BadParameter(f"depth={depth!r}: give a rank, 1 or more.")
@@ -95,21 +140,21 @@ def _task(qrels: Any, runs: Any, measure: Any, reading: str) -> Task:
     metric = task.metric
     if not (clicks(metric) and metric.C.name == "decay" and metric.A.name == "etg") or isinstance(metric.end, int):
         raise BadParameter(
-            f"{task.measure}: an exact mean is known for measures whose users click (TBG), with C='decay(…)' and"
-            " A='etg', and no rank as end=; simulate users of any other."
+            f"{task.measure}: an exact mean is known for measures with clicks (TBG), with C='decay(…)' and"
+            " A='etg', and no rank as end=; use simulate() for others."
         )
     return task
 
 
 def _chunks(rankings: Rankings) -> list[tuple[Array, int]]:
-    """Queries, as many at a time as fit, and how far their lists go."""
+    """Split the queries into chunks of limited size, with the length of the longest list."""
     width = max(int(rankings.n.max(initial=0)), 1)
     parts = np.array_split(np.arange(len(rankings)), len(rankings) * width // _CELLS + 1)
     return [(queries, width) for queries in parts if len(queries)]
 
 
 def _chances(task: Task, rankings: Rankings, queries: Array, width: int) -> tuple[Array, Array, Array, Array]:
-    """Of each item the gain, P(arrives), P(goes on), and P(goes on) of those who save it, [queries × ranks]."""
+    """Return gain, P(arrives), P(continues) and P(continues | saved) of each item, [queries × ranks]."""
     habits = habits_of(task.metric, rankings, queries, width)
     skips = _goes_on(task, habits.summary)
     with np.errstate(divide="ignore"):
@@ -121,6 +166,6 @@ def _chances(task: Task, rankings: Rankings, queries: Array, width: int) -> tupl
 
 
 def _goes_on(task: Task, effort: Array) -> Array:
-    """The measure's C where the items cost so much."""
+    """Return C of the measure for items with this effort."""
     i = np.arange(1.0, effort.shape[1] + 1)[None, :]
     return task.metric.C(View(i, np.zeros(effort.shape), 0, lambda _: 0.0, effort))

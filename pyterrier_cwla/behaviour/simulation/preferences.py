@@ -1,4 +1,4 @@
-"""Which of two systems serves a random user better: the same users, with the same luck, meet both."""
+"""Preference between two systems: the probability that a random simulated user gets more from one than the other."""
 
 from __future__ import annotations
 
@@ -25,11 +25,30 @@ TIES = "ties"
 
 @dataclass(frozen=True, repr=False)
 class Preference:
-    """How many users are served better by the first system, by the second, and by both alike.
+    """Shares of users who get more from the first system, more from the second, and the same from both.
 
-    ``first``, ``second`` and ``ties`` are shares of users, with intervals over queries; ``by_query`` has them query by
-    query, with ``error``, the simulation's standard error of the first's share minus the second's; ``error`` is that of
-    the difference over all queries.
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the two systems.
+    first, second, ties : Estimate
+        Shares of users, with intervals over queries.
+    by_query : DataFrame
+        One row per query, with the shares and error, the standard error of the first share minus the second.
+    error : float
+        Standard error of the difference over all queries, due to the simulation.
+    measure : str
+        Name of the measure.
+    what : str
+        "score" or "gain".
+    n_users : int
+        Number of users per query.
+    seed : int
+        Seed of the draws.
+    confidence : float
+        Level of the intervals.
+    version : str
+        Version of the package.
     """
 
     names: tuple[str, str]
@@ -55,10 +74,10 @@ class Preference:
         ]
         return "\n".join(
             [
-                f"{self.n_users:,} users of {self.measure} on each of {len(self.by_query):,} queries: who gets more"
+                f"{self.n_users:,} users of {self.measure} on each of {len(self.by_query):,} queries: share with more"
                 f" {self.what} from",
                 *lines,
-                f"  ({self.confidence:.0%} intervals over queries; the difference's simulation error is"
+                f"  ({self.confidence:.0%} intervals over queries; simulation error of the difference"
                 f" {self.error:.2%}; seed {self.seed}, version {self.version})",
             ]
         )
@@ -78,27 +97,38 @@ def prefer(
     progress: bool = True,
     n_jobs: int = 1,
 ) -> Preference:
-    """Estimate the probability that one of two systems serves a random user better than the other.
+    """Estimate the probability that a random user gets more from one of two systems than from the other.
 
-    A random user is a query, all as likely, and a user of the measure as :func:`simulate` draws them: the same one,
-    with the same patience and the same luck at each rank, goes down both rankings, and has more with one, or the same
-    with both. So a system that is a little better for most and much worse for few can have the lower mean and be
-    preferred.
+    A random user consists of a query (all equally likely) and a user of the measure as in :func:`simulate`. The same
+    user, with the same draws at each rank, inspects both rankings. A system that is slightly better for most users and
+    much worse for few users can have the lower mean and still be preferred.
 
     Parameters
     ----------
-    qrels, measure, users, seed, reading, progress, n_jobs
-        As for :func:`simulate`.
+    qrels : DataFrame, dict of dicts, or path
+        Judgments, as for :func:`evaluate`.
     runs : mapping
         Two runs, by name.
-    sampling : {"stratified", "plain", "antithetic"}
-        As for :func:`simulate`.
-    what : {"score", "gain"}
-        What users have more of with the better system.
-    confidence : float in (0, 1)
+    measure : Measure or str
+        Measure that follows a user model.
+    users : int, default=10_000
+        Number of users per query.
+    seed : int, default=0
+        Seed of the draws, 0 or more.
+    reading : str, default="fixed"
+        Distribution of reading times, as for :func:`simulate`.
+    sampling : {"stratified", "plain", "antithetic"}, default="stratified"
+        Sampling of the users, as for :func:`simulate`.
+    what : {"score", "gain"}, default="score"
+        Value to compare.
+    confidence : float in (0, 1), default=0.95
         Level of the intervals.
-    resamples : int
-        Resamples of the bootstrap over queries.
+    resamples : int, default=1000
+        Number of bootstrap resamples of queries.
+    progress : bool, default=True
+        Whether to show a progress bar.
+    n_jobs : int, default=1
+        Number of processes.
 
     Returns
     -------
@@ -107,7 +137,7 @@ def prefer(
     Raises
     ------
     BadParameter
-        If there are not two runs, or a parameter is out of range; and what :func:`simulate` raises.
+        If there are not two runs, or a parameter is invalid; other errors as :func:`simulate`.
 
     Examples
     --------
@@ -121,7 +151,7 @@ def prefer(
     if not isinstance(runs, Mapping) or len(runs) != 2:
         raise BadParameter("prefer compares two systems: give runs={'A': …, 'B': …}.")
     if what not in ("score", "gain"):
-        raise BadParameter(f"what={what!r}: users can have more 'score' or more 'gain'.")
+        raise BadParameter(f"what={what!r} must be 'score' or 'gain'.")
     check_share(0.95, confidence=confidence)
     check_whole(1, resamples=resamples)
     task = Task.of(qrels, {name: runs[name] for name in runs}, measure, users, seed, reading, sampling)
@@ -142,7 +172,7 @@ def prefer(
 
 
 def _of_query(task: Task, qid: str, what: str) -> list[float]:
-    """Shares of users who have more with the first, with the second, and the same; the error of the difference."""
+    """Return the shares of users with more from the first, from the second, and ties, and the error."""
     one, other = task.lived(qid)[0][:, WHAT.index(what)]
     better = np.sign(without_noise(one - other, max(float(np.abs([one, other]).max()), 1e-300)))
     return [*(float(np.mean(better == sign)) for sign in (1, -1, 0)), standard_error(better, task.sampling)]

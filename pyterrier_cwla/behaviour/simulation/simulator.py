@@ -1,4 +1,4 @@
-"""Users of a metric, one by one, by its own rules: what they gain, how long they take, and what they leave with."""
+"""Simulation of users of a metric: distributions of their gain, time and items, and simulated interaction logs."""
 
 from __future__ import annotations
 
@@ -26,12 +26,33 @@ Array = np.ndarray
 
 @dataclass(frozen=True, repr=False)
 class Simulation:
-    """What simulated users gained, spent, saw, and left with.
+    """Gain, time, number of items and score of simulated users.
 
-    ``by_query``: a row for each run and judged query, with ``gain``, ``time``, ``items`` and ``score`` (the means), the
-    same with ``_sd`` and with ``_5%`` … (quantiles), ``error`` (the simulation's standard error of the mean score),
-    ``nothing`` (the share of users who gain nothing), ``analytic`` (what :func:`pyterrier_cwla.evaluate` gives),
-    ``beyond`` (the share who went on past what was retrieved) and ``never`` (the share who never leave).
+    Attributes
+    ----------
+    measure : str
+        Name of the measure.
+    unit : str
+        Unit of the times.
+    n_users : int
+        Number of users per query.
+    seed : int
+        Seed of the draws.
+    reading : str or None
+        Distribution of reading times; None if the measure has no clicks.
+    sampling : str
+        Sampling of the users.
+    by_query : DataFrame
+        One row per run and judged query, with the means gain, time, items and score, their standard deviations (suffix
+        ``_sd``) and quantiles (suffix ``_5%`` …), error (standard error of the mean score), nothing (share of users
+        without gain), analytic (score of :func:`evaluate`), beyond (share of users who continue below the retrieved
+        results) and never (share of users who never leave).
+    notes : tuple of str
+        Remarks about the results.
+    version : str
+        Version of the package.
+    kept : dict
+        Values of the individual users by run and query; empty unless ``keep=True``.
     """
 
     measure: str
@@ -39,7 +60,6 @@ class Simulation:
     n_users: int
     seed: int
     reading: str | None
-    """How reading times scatter; None where the measure has no clicks."""
     sampling: str
     by_query: pd.DataFrame
     notes: tuple[str, ...] = ()
@@ -48,25 +68,40 @@ class Simulation:
 
     @cached_property
     def mean(self) -> pd.DataFrame:
-        """The means over the queries, a row for each run; ``error`` is that of the mean over these queries."""
+        """Means over the queries, one row per run; error is the standard error of the mean over these queries."""
         groups = self.by_query.groupby(level="run", sort=False)
-        mean = groups.agg(lambda column: column.mean(skipna=False))  # what one query leaves undefined is not known
+        mean = groups.agg(lambda column: column.mean(skipna=False))  # NaN if undefined for a query
         mean["error"] = groups["error"].agg(_of_mean)
         return mean
 
     def users(self, qid: str | None = None, run: str | None = None) -> pd.DataFrame:
-        """The users themselves, one a row: gain, time, items and score. Needs ``simulate(…, keep=True)``.
+        """Return the values of the individual users; requires ``simulate(…, keep=True)``.
 
-        Without ``qid`` those of all queries, without ``run`` those of the only one; index run, query_id and user.
+        Parameters
+        ----------
+        qid : str, optional
+            Query id; by default all queries.
+        run : str, optional
+            Name of the run; required with several runs.
+
+        Returns
+        -------
+        DataFrame
+            Columns gain, time, items and score; index run, query_id and user.
+
+        Raises
+        ------
+        BadParameter
+            If the users were not kept, or the query or run is unknown.
         """
         if not self.kept:
-            raise BadParameter("the users themselves were not kept: call simulate(…, keep=True).")
+            raise BadParameter("the individual users were not kept: call simulate(…, keep=True).")
         runs, queries = (list(dict.fromkeys(pair[place] for pair in self.kept)) for place in (0, 1))
         if run is None and len(runs) > 1:
-            raise BadParameter(f"users of which run? run= is one of {', '.join(map(repr, runs))}.")
+            raise BadParameter(f"the simulation has several runs: give run=, one of {', '.join(map(repr, runs))}.")
         for name, value, known in (("run", run, runs), ("query", qid, queries)):
             if value is not None and value not in known:
-                raise BadParameter(f"no {name} {value!r} was simulated. {near(str(value), known)}")
+                raise BadParameter(f"no {name} {value!r} in the simulation. {near(str(value), known)}")
         chosen = [pair for pair in self.kept if pair[0] == (run or runs[0]) and qid in (None, pair[1])]
         index = pd.MultiIndex.from_tuples(
             [(*pair, user) for pair in chosen for user in range(self.n_users)], names=["run", "query_id", "user"]
@@ -74,16 +109,33 @@ class Simulation:
         return pd.DataFrame(np.concatenate([self.kept[pair] for pair in chosen], axis=1).T, index, list(WHAT))
 
     def plot(self, what: str = "score", qid: str | None = None, run: str | None = None, ax: Any = None) -> Any:
-        """How gain, time, items or score are spread over users, on matplotlib axes. Needs ``keep=True``."""
+        """Plot the distribution of gain, time, items or score over users; requires ``simulate(…, keep=True)``.
+
+        Parameters
+        ----------
+        what : {"score", "gain", "time", "items"}, default="score"
+            Value to plot.
+        qid : str, optional
+            Query id; by default all queries.
+        run : str, optional
+            Name of the run; required with several runs.
+        ax : matplotlib Axes, optional
+            Axes to draw on; by default new ones.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
         return plot_users(self, what, qid, run, ax)
 
     @property
     def name(self) -> str:
-        """The measure without its parameters."""
+        """Name of the measure, without its parameters if it is long."""
         return self.measure.split("(")[0] if len(self.measure) > 40 else self.measure
 
     @property
     def title(self) -> str:
+        """Numbers of users and queries, and the measure, as text."""
         queries = self.by_query.index.get_level_values("query_id").nunique()
         return (
             f"{self.n_users:,} users of {self.measure} on each of {queries:,} {'queries' if queries > 1 else 'query'}"
@@ -126,46 +178,51 @@ def simulate(
     progress: bool = True,
     n_jobs: int = 1,
 ) -> Simulation:
-    """Simulate users of a measure on runs: what they gain, how long they take and how many items they see.
+    """Simulate users of a measure on runs: their gain, time, number of items and score.
 
-    A user goes down the ranking. Where the measure has clicks (a gain ``clicksave`` or ``clicksave_by_grade`` with an
-    effort ``time``, ``grade_time`` or ``reading``: TBG is such), each result is clicked with the measure's P(click), a
-    clicked document is saved with its P(save), which gains 1 if it is relevant, and is read for a random time with the
-    effort's mean; elsewhere gains and efforts are the measure's own. The measure's C, read on the gains and efforts
-    that this user met, gives V; one uniform draw u per user decides that it sees item i while u < V(i). So a user stops
-    at i with probability L(i) of its own path, and leaves with A(i) (over the measure's N).
+    A user inspects the results in rank order. If the measure has clicks (a gain ``clicksave`` or ``clicksave_by_grade``
+    with an effort ``time``, ``grade_time`` or ``reading``, such as TBG), each result is clicked with the probability
+    P(click) of the measure. A clicked document is saved with probability P(save), which gains 1 if it is relevant, and
+    read for a random time whose mean is the effort of the measure. Otherwise gains and efforts are those of the
+    measure. The continuation C, applied to the gains and efforts of this user, gives V. One uniform draw u per user
+    decides the stop: the user inspects item i while u < V(i). So a user stops at i with probability L(i) of the path of
+    this user, with the score A(i), divided by the normalisation N.
 
-    The draws follow from seed, query and the user's number alone: all runs meet the same users, one call or many, one
-    process or many. Times of users who click have seven digits.
+    The draws depend only on the seed, the query and the number of the user: the users are the same for all runs, in
+    separate calls and with any number of processes. Times of users who click have seven digits.
 
-    Past the list (``end="open"``) users see items that gain nothing and cost what an unseen item costs. Where that is
-    nothing and effort makes users leave, they leave after infinitely many items and a finite time. Where that is not
-    known they are followed to the list's end, and time and items are those of the list. Users who never leave have an
-    infinite number of items and contribute 0 to the score; so many are ``never``. Users who are still there 65,536
-    ranks below the list, and would leave some time, leave with the score of that rank, and after infinitely many items.
-    Under ap1, gain that was not retrieved lies at infinity, where no user gets to: mean items are less than its V⁺.
+    Below the list (``end="open"``), items have no gain and the effort of an unseen item. If that effort is 0 and users
+    leave because of effort, they leave after infinitely many items and a finite time. If that effort is unknown, time
+    and items count only down to the end of the list. Users who never leave have an infinite number of items and a score
+    of 0; ``never`` is their share. Users who are still present 65,536 ranks below the list, and would leave later, get
+    the score of that rank and an infinite number of items. Under ap1, gain that was not retrieved lies at infinity,
+    which no user reaches, so the mean number of items is less than V⁺.
 
     Parameters
     ----------
-    qrels, runs, measure
-        As :func:`evaluate` takes them, the measure one that follows a user model.
-    users : int
-        How many users there are on each query.
-    seed : int
-        Seed of the draws, from 0.
-    reading : str
-        How reading times scatter around their means: "fixed", "exponential", "gamma(shape)" or "lognormal(sigma)".
-    sampling : {"plain", "antithetic", "stratified"}
-        "antithetic": users in pairs of opposite luck; "stratified": patience spread evenly over the users. Both make
-        errors smaller.
-    quantiles : sequence of float in [0, 1]
-        Shares of users whose highest gain, time, items and score are reported.
-    keep : bool
-        Whether every user is kept, for ``.users()`` and ``.plot()``.
-    progress : bool
-        Whether a bar is shown.
-    n_jobs : int
-        Processes, which share the queries.
+    qrels : DataFrame, dict of dicts, or path
+        Judgments, as for :func:`evaluate`.
+    runs : DataFrame, dict of dicts, path, or mapping of these
+        A run, or runs by name, as for :func:`evaluate`.
+    measure : Measure or str
+        Measure that follows a user model.
+    users : int, default=10_000
+        Number of users per query.
+    seed : int, default=0
+        Seed of the draws, 0 or more.
+    reading : str, default="fixed"
+        Distribution of reading times around their means: "fixed", "exponential", "gamma(shape)" or "lognormal(sigma)".
+    sampling : {"plain", "antithetic", "stratified"}, default="plain"
+        "antithetic" draws pairs of users with opposite draws, u and 1 − u. "stratified" spreads the draws that decide
+        the stops evenly over the users. Both reduce the standard error.
+    quantiles : sequence of float in [0, 1], default=(0.05, 0.25, 0.5, 0.75, 0.95)
+        Quantiles of gain, time, items and score to report.
+    keep : bool, default=False
+        Whether to keep the individual users for ``.users()`` and ``.plot()``.
+    progress : bool, default=True
+        Whether to show a progress bar.
+    n_jobs : int, default=1
+        Number of processes.
 
     Returns
     -------
@@ -174,9 +231,11 @@ def simulate(
     Raises
     ------
     BadParameter
-        If the measure has no user model, a distribution or sampling is unknown, or there are no users.
+        If the measure has no user model, or a parameter is invalid.
     MissingLength
-        And whatever else :func:`evaluate` raises.
+        If the measure needs the length of a document and it is unknown.
+    BadRun, BadJudgments
+        As :func:`evaluate`.
 
     References
     ----------
@@ -204,7 +263,7 @@ def simulate(
     of_queries = task.of_queries(partial(_of_query, shares=shares, keep=keep), progress, n_jobs)
     for qid, (rows, lived) in zip(task.queries, of_queries, strict=True):
         found |= {(run, qid): row for run, row in zip(task.rankings, rows, strict=True)}
-        kept |= dict(zip([(run, qid) for run in task.rankings], lived))  # nothing where none is kept
+        kept |= dict(zip([(run, qid) for run in task.rankings], lived))  # empty without keep
     pairs = [(run, qid) for run in task.rankings for qid in task.queries]
     index = pd.MultiIndex.from_tuples(pairs, names=["run", "query_id"])
     by_query = pd.DataFrame([found[pair] for pair in pairs], index)
@@ -231,37 +290,66 @@ def simulated_log(
     speeds: Sequence[float] | None = None,
     time_limit: float | None = None,
 ) -> InteractionLog:
-    """What users of a measure do with a run, as a log: one session for each user and judged query.
+    """Simulate users of a measure on a run, and return their interaction log.
 
-    The measure is one whose users click, with efforts in seconds, such as TBG; they are those of :func:`simulate`. Each
-    result that a user sees is a row, with clicked, saved, seconds on its summary and document, words (where the measure
-    reads lengths) and grade. ``speeds``: for each user a factor on all seconds, so that slow users see less.
-    ``time_limit``: seconds after which sessions are ``cut_off``: results are in the log whose summary was finished by
-    then, and a document that was being read has its seconds until then, and is not saved.
+    The users are those of :func:`simulate`, with one session per user and judged query. Each result that a user
+    inspects is a row with clicked, saved, summary_seconds, document_seconds, words (if the measure uses lengths) and
+    grade. Users inspect only retrieved results; a user who would continue at the end of the list is ``cut_off``. Users
+    who leave before the first result have no session; the notes contain their number.
 
-    Users see what was retrieved, and nothing beyond: who would have gone on is ``cut_off`` at its end. Whoever leaves
-    before the first result has no session; the log's notes say how many.
+    Parameters
+    ----------
+    qrels : DataFrame, dict of dicts, or path
+        Judgments, as for :func:`evaluate`.
+    run : DataFrame, dict of dicts, or path
+        One run, as for :func:`evaluate`.
+    measure : Measure or str
+        Measure whose users click, with efforts in seconds, such as TBG.
+    users : int, default=100
+        Number of users per query.
+    seed : int, default=0
+        Seed of the draws, 0 or more.
+    reading : str, default="exponential"
+        Distribution of reading times, as for :func:`simulate`.
+    speeds : sequence of float, shape (users,), optional
+        Factor on all seconds of each user; by default 1.
+    time_limit : float, optional
+        Duration in seconds after which sessions are ``cut_off``. The log contains the results whose summaries were read
+        until then. A document that is being read at that time has its seconds up to the limit, and is not saved.
 
+    Returns
+    -------
+    InteractionLog
+
+    Raises
+    ------
+    BadParameter
+        If the measure has no clicks or no seconds, or a parameter is invalid.
+
+    References
+    ----------
+    Smucker and Clarke (2012), sections 3 and 4.
+
+    Examples
+    --------
     >>> from pyterrier_cwla import TBG
     >>> from pyterrier_cwla.behaviour.simulation.simulator import simulated_log
     >>> qrels, run = {"q": {"a": 1, "b": 0}}, {"q": {"a": 2.0, "b": 1.0}}
     >>> log = simulated_log(qrels, run, TBG(lengths={"a": 500, "b": 100}), users=1000)
     >>> round(float(log.rows[log.rows.grade == 1].clicked.mean()), 2)
     0.64
-
-    Source: Smucker and Clarke (2012), sections 3 and 4.
     """
     task = Task.of(qrels, {"run": one_run(run)}, measure, users, seed, reading, "plain")
     if not clicks(task.metric) or task.metric.effort.name == "reading":
         raise BadParameter(
-            f"{task.measure}: a log is of clicks and seconds; give a measure with a gain 'clicksave…' and an"
+            f"{task.measure}: a log needs clicks and seconds; give a measure with a gain 'clicksave…' and an"
             " effort 'time' or 'grade_time', such as TBG."
         )
     factors = np.ones(users) if speeds is None else np.asarray(speeds, float)
     if factors.shape != (users,) or not ((factors > 0) & np.isfinite(factors)).all():
-        raise BadParameter(f"speeds= is a factor above 0 for each of the {users:,} users.")
+        raise BadParameter(f"speeds= must be a factor above 0 for each of the {users:,} users.")
     if time_limit is not None and not (np.isfinite(time_limit) and time_limit > 0):
-        raise BadParameter(f"time_limit={time_limit!r}: give seconds, above 0.")
+        raise BadParameter(f"time_limit={time_limit!r}: give a number of seconds above 0.")
     limit = np.inf if time_limit is None else float(time_limit)
     parts, sessions = [], 0
     for qid in task.queries:
@@ -283,7 +371,7 @@ def simulated_log(
         f"simulated: {users:,} users of {task.measure}, reading {task.reading}, seed {seed}, version {__version__}"
     ]
     if silent:
-        notes.append(f"{silent:,} sessions ended before the first result was seen, and have no rows")
+        notes.append(f"{silent:,} sessions ended before the first result and have no rows")
     return replace(InteractionLog.of(rows), notes=tuple(notes))
 
 
@@ -292,14 +380,14 @@ def _notes(task: Task, by_query: pd.DataFrame) -> tuple[str, ...]:
     beyond, never = by_query["beyond"].mean(), by_query["never"].mean()
     if beyond and not task.knows_unseen:
         notes.append(
-            f"{beyond:.1%} of the users went on past what was retrieved. What an unseen item costs is not known, so"
-            " that their time and items are those of the list: give unseen= to count what lies below it."
+            f"{beyond:.1%} of the users continue below the retrieved results. The effort of unseen items is unknown, so"
+            " time and items count only down to the end of the list: give unseen= to count those below it."
         )
     if never:
-        notes.append(f"{never:.1%} of the users never leave: they see infinitely many items, and score nothing.")
+        notes.append(f"{never:.1%} of the users never leave: their number of items is infinite, and their score is 0.")
     if clicks(task.metric) and task.metric.decays and _above(by_query):
         notes.append(
-            "The score lies above the measure (analytic) by more than two standard errors: the measure discounts by"
+            "The score exceeds the measure (analytic) by more than two standard errors: the measure discounts by"
             " expected times, and by Jensen's inequality the mean over users is higher. expected_saves computes this"
             " mean exactly."
         )
@@ -307,9 +395,9 @@ def _notes(task: Task, by_query: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _above(by_query: pd.DataFrame) -> bool:
-    """Whether the mean score of a run lies above the measure by more than two standard errors, and by more than 1e-9.
+    """Return whether the mean score of a run exceeds the measure by more than two standard errors and 1e-9.
 
-    Where the error is unknown, as of one user, it does not.
+    False if the standard error is unknown, as with a single user.
     """
     runs = by_query[["score", "analytic", "error"]].groupby(level="run", sort=False)
     mean = runs.mean()
@@ -318,7 +406,7 @@ def _above(by_query: pd.DataFrame) -> bool:
 
 
 def _of_mean(errors: pd.Series) -> float:
-    """The standard error of the mean of independent means."""
+    """Compute the standard error of a mean of independent means."""
     return float(np.linalg.norm(errors.to_numpy())) / len(errors)
 
 
@@ -330,7 +418,7 @@ def _shares(quantiles: Sequence[float]) -> Array:
 
 
 def _of_query(task: Task, qid: str, shares: Array, keep: bool) -> tuple[list[dict[str, float]], Array]:
-    """A row for each run, and what its users lived through if that is to be kept."""
+    """Return one row of statistics per run, and the values of the users if they are kept."""
     lived, beyond, never = task.lived(qid)
     number, rows = task.judgments.index[qid], []
     for of, analytic, further, staying in zip(lived, task.analytic.values(), beyond, never, strict=True):
@@ -340,7 +428,7 @@ def _of_query(task: Task, qid: str, shares: Array, keep: bool) -> tuple[list[dic
 
 
 def _statistics(lived: Array, shares: Array, sampling: str) -> dict[str, float]:
-    """Mean, standard deviation and quantiles of what users lived through [what × users]."""
+    """Compute means, standard deviations and quantiles of the values of users [values × users]."""
     with np.errstate(invalid="ignore"):
         means, spreads = lived.mean(axis=1), lived.std(axis=1, ddof=1 if lived.shape[1] > 1 else 0)
         spreads[lived.min(axis=1) == lived.max(axis=1)] = 0.0
@@ -359,18 +447,40 @@ _BARS = 60
 def plot_users(
     simulation: Simulation, what: str = "score", qid: str | None = None, run: str | None = None, ax: Any = None
 ) -> Any:
-    """The share of users by gain, time, items or score, of one query or of all, on matplotlib axes.
+    """Plot the distribution of gain, time, items or score over users.
 
-    The blue line is the users' mean; the red one, where ``what`` is the score, the measure itself. The highest percent
-    of the users is in the last bar. Needs users that were kept (``simulate(…, keep=True)``).
+    The blue line is the mean of the users. With ``what="score"``, the red line is the value of the measure. The last
+    bar contains the highest percent of the users.
+
+    Parameters
+    ----------
+    simulation : Simulation
+        Result of ``simulate(…, keep=True)``.
+    what : {"score", "gain", "time", "items"}, default="score"
+        Value to plot.
+    qid : str, optional
+        Query id; by default all queries.
+    run : str, optional
+        Name of the run; required with several runs.
+    ax : matplotlib Axes, optional
+        Axes to draw on; by default new ones.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    BadParameter
+        If the users were not kept, or the value is unknown or infinite for all users.
     """
     if what not in WHAT:
-        raise BadParameter(f"no {what!r} of a user. {near(what, WHAT)}")
+        raise BadParameter(f"no value {what!r} of users. {near(what, WHAT)}")
     users = simulation.users(qid, run)
     values = users[what].to_numpy()
     endless = ~np.isfinite(values)
     if endless.all():
-        raise BadParameter(f"the {what} of every user is infinite: there is nothing to draw.")
+        raise BadParameter(f"the {what} of every user is infinite, so it cannot be plotted.")
     ax = axes_of(ax)
     finite = values[~endless]
     bars = _bars(finite)
@@ -384,21 +494,21 @@ def plot_users(
     name = users.index[0][0]
     found = simulation.by_query.loc[[pair for pair in simulation.kept if pair[0] == name and qid in (None, pair[1])]]
     _draw_means(ax, float(found[what].mean()), float(found["analytic"].mean()) if what == "score" else np.nan)
-    units = {"gain": "gain", "items": "documents seen", "score": "score that a user leaves with"}
+    units = {"gain": "gain", "items": "documents seen", "score": "score of a user"}
     unit = f"time ({simulation.unit})" if simulation.unit == "seconds" else simulation.unit
     ax.set_xlabel(in_picture(units.get(what, unit)))
     ax.set_ylabel("share of users")
     if ax.get_ylim()[1] > 0:
         ax.set_ylim(0, 1.18 * ax.get_ylim()[1])
     if endless.any():
-        ax.text(0.99, 0.8, f"{endless.mean():.1%} without end", transform=ax.transAxes, ha="right", color=GREY)
+        ax.text(0.99, 0.8, f"{endless.mean():.1%} infinite", transform=ax.transAxes, ha="right", color=GREY)
     whose = f"query {qid}" if qid is not None else f"{len(found):,} {'queries' if len(found) > 1 else 'query'}"
     title = f"{simulation.name} · {name} · {whose}, {simulation.n_users:,} users each"
     return titled(ax, in_picture(title))
 
 
 def _draw_means(ax: Any, of_users: float, of_measure: float) -> None:
-    """Lines at the means, as far as they are finite, with labels on their outer sides."""
+    """Draw lines at the finite means, with labels on their outer sides."""
     marks = [("mean", of_users, STAY, "-"), ("the measure", of_measure, SCORE, "--")]
     marks = [mark for mark in marks if np.isfinite(mark[1])]
     right = len(marks) < 2 or marks[0][1] >= marks[1][1]
@@ -410,7 +520,7 @@ def _draw_means(ax: Any, of_users: float, of_measure: float) -> None:
 
 
 def _bars(values: Any) -> Any:
-    """Edges of equal bars up to the last percent; whole numbers stand in the middle of theirs."""
+    """Return the edges of equal bars up to the 99 % quantile; integers lie in the middle of their bars."""
     low, top = float(values.min()), float(np.quantile(values, 0.99, method="higher"))
     if (values == np.round(values)).all():
         width = max(1.0, np.ceil((top - low + 1) / _BARS))

@@ -1,4 +1,4 @@
-"""What users draw: patience, clicks, saves and reading times; the only place where chance comes in."""
+"""Random draws of simulated users: patience, clicks, saves and reading times."""
 
 from __future__ import annotations
 
@@ -20,20 +20,24 @@ from ...model.view_columns import view_of_ranks
 
 Array = np.ndarray
 
-BLOCK = 1 << 15  # users who share a stream of draws; even, since antithetic users come in pairs
-_STEP = np.float32(2.0**-24)  # between neighbouring draws
+BLOCK = 1 << 15  # users per random stream; even, because antithetic users come in pairs
+_STEP = np.float32(2.0**-24)  # distance of neighbouring draws
 SAMPLINGS = ("plain", "antithetic", "stratified")
-_PIECE = 16  # ranks that are drawn at a time
-
-
-# ---- reading times
+_PIECE = 16  # ranks per piece of draws
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How the time that one user reads a document scatters around its mean: a distribution with mean 1.
+    """Distribution of reading times around their mean, with mean 1.
 
-    ``quantile``: from [0, 1) to multiples of the mean. ``laplace``: s ↦ E[exp(−s·X)].
+    Attributes
+    ----------
+    name : str
+        Name with parameters.
+    quantile : callable
+        Quantile function, from [0, 1) to multiples of the mean.
+    laplace : callable
+        Laplace transform, s ↦ E[exp(−s·X)].
     """
 
     name: str
@@ -79,14 +83,22 @@ def _lognormal(sigma: float) -> Reading:
 _ALONE: dict[str, Callable[[], Reading]] = {"fixed": _fixed, "exponential": _exponential}
 _WITH: dict[str, tuple[Callable[[float], Reading], str, float, float]] = {
     "gamma": (_gamma, "shape", 0.1, 1000),
-    "lognormal": (_lognormal, "sigma", 0.01, 1.5),  # beyond it the mean lies in a tail that draws hardly reach
+    "lognormal": (
+        _lognormal,
+        "sigma",
+        0.01,
+        1.5,
+    ),  # for larger values, the mean depends on a tail that draws rarely reach
 }
 _WRITTEN = ", ".join([*map(repr, _ALONE), *(f"'{name}({parameter})'" for name, (_, parameter, *_) in _WITH.items())])
-_CELLS, _OUTER = 1 << 14, 32  # of a table of quantiles; those at either end where these bend too much
+_CELLS, _OUTER = (
+    1 << 14,
+    32,
+)  # cells of a table of quantiles; cells at each end with exact values, because of their curvature
 
 
 def _tabled(quantile: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """A quantile function that costs much: linear between 16,384 of its values, and itself at both ends."""
+    """Return a fast quantile function: linear between 16,384 values of the given one, which is exact at both ends."""
     table = np.zeros(_CELLS + 1)
     table[1:-1] = quantile(np.arange(1, _CELLS) / _CELLS)
     table = table.astype(np.float32)
@@ -105,17 +117,33 @@ def _tabled(quantile: Callable[[Array], Array]) -> Callable[[Array], Array]:
 
 @lru_cache(maxsize=64)
 def reading_of(text: str) -> Reading:
-    """A distribution of reading times from its name: "fixed", "exponential", "gamma(shape)" or "lognormal(sigma)".
+    """Return a distribution of reading times by name.
 
-    Each has mean 1, so that the metric's own reading times stay what they are on average. Raises BadParameter.
+    All have mean 1, so the mean reading times are those of the measure.
 
+    Parameters
+    ----------
+    text : str
+        "fixed", "exponential", "gamma(shape)" or "lognormal(sigma)".
+
+    Returns
+    -------
+    Reading
+
+    Raises
+    ------
+    BadParameter
+        If the name is unknown or the number is out of range.
+
+    Examples
+    --------
     >>> reading_of("gamma(1)").laplace(1.0), reading_of("exponential").laplace(1.0)
     (0.5, 0.5)
     """
     match = re.fullmatch(r"\s*(\w+)\s*(?:\(\s*([^)]*?)\s*\))?\s*", text) if isinstance(text, str) else None
     if match is None or match[1] not in {**_ALONE, **_WITH}:
         nearest = f" {near(match[1], {**_ALONE, **_WITH})}" if match else ""
-        raise BadParameter(f"no distribution of reading times reading={text!r}: write {_WRITTEN}.{nearest}")
+        raise BadParameter(f"no distribution of reading times reading={text!r}: give {_WRITTEN}.{nearest}")
     name, number = match[1], match[2] or ""
     if name in _ALONE:
         if number:
@@ -131,15 +159,20 @@ def reading_of(text: str) -> Reading:
     return make(value)
 
 
-# ---- what a metric says of clicks
-
-
 @dataclass(frozen=True)
 class Habits:
-    """What users do with each item of rankings [queries × ranks]: all that a metric whose users click says of them.
+    """Probabilities and times of users for each item of rankings, arrays [queries × ranks].
 
-    ``click``: P(click). ``save``: P(save) of what is clicked. ``summary``: seconds (the effort's unit) on a summary.
-    ``document``: mean seconds on a clicked document.
+    Attributes
+    ----------
+    click : ndarray
+        P(click).
+    save : ndarray
+        P(save) of a clicked document.
+    summary : ndarray
+        Seconds (or another unit of the effort) on the summary.
+    document : ndarray
+        Mean seconds on a clicked document.
     """
 
     click: Array
@@ -148,25 +181,25 @@ class Habits:
     document: Array
 
     def of(self, row: int) -> Habits:
-        """The habits for one ranking, probabilities in the precision of the draws."""
+        """Return the habits for one ranking, with probabilities as float32."""
         one = self._each(lambda values: values[row])
         return replace(one, click=one.click.astype(np.float32), save=one.save.astype(np.float32))
 
     def light(self) -> Habits:
-        """All in the precision of the draws, which is less to move about."""
+        """Return the habits as float32."""
         return self._each(lambda values: values.astype(np.float32))
 
     def first(self, width: int) -> Habits:
-        """The habits for ranks 1 to ``width``."""
+        """Return the habits for ranks 1 to `width`."""
         return self._each(lambda values: values[..., :width])
 
     def _each(self, part: Callable[[Array], Array]) -> Habits:
         return Habits(part(self.click), part(self.save), part(self.summary), part(self.document))
 
     def lived(self, draws: Array, reading: Reading) -> Lived:
-        """What users with these draws [users × ranks] do: one draw decides click, save and reading time.
+        """Return the actions of users with these draws [users × ranks]; one draw decides click, save and reading time.
 
-        A draw below P(click) is a click, and its place below is uniform again; so is its place below or above P(save).
+        A draw below P(click) is a click, and conditional on this it is uniform again; the same holds for P(save).
         """
         saves = self.click * self.save
         clicked, saved = draws < self.click, draws < saves
@@ -174,13 +207,21 @@ class Habits:
             return Lived(clicked, saved, np.where(clicked, self.document, np.float32(0)))
         kept, left = (1 / np.maximum(share, _STEP) for share in (saves, self.click - saves))
         place = np.where(saved, draws * kept, (draws - saves) * left)
-        place = np.where(place < 1, place, np.float32(0.5))  # of what is not clicked: any will do
+        place = np.where(place < 1, place, np.float32(0.5))  # any value works for results that are not clicked
         return Lived(clicked, saved, np.where(clicked, reading.quantile(place) * self.document, np.float32(0)))
 
 
 @dataclass(frozen=True)
 class Lived:
-    """What users did, [users × ranks]: clicked and saved, and their seconds on documents."""
+    """Actions of users, arrays [users × ranks].
+
+    Attributes
+    ----------
+    clicked, saved : ndarray of bool
+        Whether the result was clicked, and saved.
+    read : ndarray
+        Seconds on the document.
+    """
 
     clicked: Array
     saved: Array
@@ -188,7 +229,7 @@ class Lived:
 
 
 def clicks(metric: Metric) -> bool:
-    """Whether the metric says of its users what they click, save and read."""
+    """Return whether the users of a metric click, save and read."""
     return metric.gain.name in ("clicksave", "clicksave_by_grade") and metric.effort.name in (
         "time",
         "grade_time",
@@ -197,10 +238,16 @@ def clicks(metric: Metric) -> bool:
 
 
 def habits_of(metric: Metric, rankings: Rankings, queries: Array, width: int) -> Habits:
-    """The habits of a metric's users for ranks 1 to width; what was not retrieved is not clicked.
+    """Return the habits of the users of a metric for ranks 1 to `width`; missing results are not clicked.
 
-    All of it is the metric's own gain and effort, with other parameters: the effort if nothing, and if everything is
-    clicked, and P(click) as the time of documents that take a second. P(save) is what is left of the gain.
+    All values derive from the gain and the effort of the metric with other parameters. The effort without clicks is the
+    summary; the effort with P(click) = 1 adds the document. P(click) is the effort with one second per document.
+    P(save) is the gain divided by P(click).
+
+    Raises
+    ------
+    BadParameter
+        If the gain exceeds the probability of a click.
     """
     seen, _ = view_of_ranks(metric, rankings, queries, width)
     shape = (len(queries), width)
@@ -215,7 +262,7 @@ def habits_of(metric: Metric, rankings: Rankings, queries: Array, width: int) ->
     save = np.divide(seen.r, click, out=np.zeros(shape), where=click > 0)
     if (save > 1 + 1e-9).any() or (seen.r[click == 0] > 0).any():
         raise BadParameter(
-            f"{metric.gain.keyword} lets more be saved than {metric.effort.keyword} lets be clicked: give"
+            f"{metric.gain.keyword} has more saves than {metric.effort.keyword} has clicks: give"
             " both the same probabilities of a click."
         )
     summary = np.where(retrieved, summary, metric.unseen_effort or 0.0)
@@ -223,28 +270,34 @@ def habits_of(metric: Metric, rankings: Rankings, queries: Array, width: int) ->
 
 
 def _clicking(effort: Spec, p: float) -> Spec:
-    """The same effort where everything is clicked with probability p."""
+    """Return the effort with all probabilities of a click equal to p."""
     names = [name for name, _ in effort.values if name.startswith("p_click")]
     values = {name: dict.fromkeys(effort[name], p) if isinstance(effort[name], dict) else p for name in names}
     return effort.part(**{**dict(effort.values), **values})
 
 
 def _clicks_alone(effort: Spec) -> Spec:
-    """An effort that is P(click)."""
+    """Return an effort that equals P(click)."""
     if effort.name == "grade_time":
         return grade_time(0, effort["p_click"], dict.fromkeys(effort["seconds"], 1))
     return time(0, 0, 1, effort["p_click_relevant"], effort["p_click_nonrelevant"], effort["rel"])
 
 
-# ---- draws
-
-
 class Luck:
-    """The draws of one block of users for one query: the same whatever ranking they get, and whoever else is asked.
+    """Draws of one block of users for one query, the same for all rankings.
 
-    A block's stream follows from seed, query and block alone; ``users`` is how many there are in all blocks together.
-    ``patience`` [users] is uniform, and so is the draw for each item that a user comes to. "antithetic": users 2k and
-    2k + 1 are each other's mirror images (u and 1 − u). "stratified": the patience of user j is in [j, j + 1)/users.
+    The random stream of a block depends only on the seed, the query and the block. "antithetic": users 2k and 2k + 1
+    have the draws u and 1 − u. "stratified": the patience of user j is in [j, j + 1)/users, where users is their number
+    in all blocks.
+
+    Attributes
+    ----------
+    here : int
+        Number of users of the block.
+    mirrored : bool
+        Whether the sampling is antithetic.
+    patience : ndarray, shape (here,)
+        Uniform draws that decide the stops.
     """
 
     def __init__(self, qid: str, block: int, users: int, seed: int, sampling: str) -> None:
@@ -259,7 +312,7 @@ class Luck:
         self._drawn: list[Array] = []
 
     def draws(self, width: int, users: Array) -> Array:
-        """Uniform draws, multiples of 2⁻²⁴ in [0, 1), of some users for ranks 1 to ``width``, [users × width]."""
+        """Return uniform draws of some users for ranks 1 to `width`, [users × width]; multiples of 2⁻²⁴ in [0, 1)."""
         while len(self._drawn) * _PIECE < width:
             self._drawn.append(self._piece())
         draws = np.empty((len(users), -(-width // _PIECE) * _PIECE), np.float32)
@@ -268,7 +321,7 @@ class Luck:
         return draws[:, :width]
 
     def _stream(self, number: int) -> np.random.Generator:
-        """One stream for the patience and one for each piece: its first draws are those of the first users."""
+        """Return the random stream of the patience (0) or of a piece of ranks (1, 2, …)."""
         return np.random.Generator(np.random.SFC64(np.random.SeedSequence([*self._key, number])))
 
     def _piece(self) -> Array:
@@ -279,12 +332,24 @@ class Luck:
 
 
 def standard_error(values: Array, sampling: str) -> float:
-    """The simulation's standard error of the mean over users, by how they were drawn.
+    """Compute the standard error of the mean over simulated users.
 
-    "plain": s/√n. "antithetic": from the means of the pairs. "stratified": from the differences of neighbours, who are
-    in neighbouring strata: √(Σ_j (x_{j+1} − x_j)² / (2(n−1)n)), a little too large.
+    "plain": s/√n. "antithetic": from the means of the pairs. "stratified": from the differences of neighbouring users,
+    who are in neighbouring strata, √(Σ_j (x_{j+1} − x_j)² / (2(n−1)n)), which is slightly too large.
 
-    Source: Cochran (1977), section 5A.12, on one draw in each stratum.
+    Parameters
+    ----------
+    values : ndarray, shape (n_users,)
+    sampling : {"plain", "antithetic", "stratified"}
+
+    Returns
+    -------
+    float
+        NaN with fewer than two users (four if antithetic).
+
+    References
+    ----------
+    Cochran (1977), section 5A.12, on one draw per stratum.
     """
     n = len(values)
     if n < 2 or (sampling == "antithetic" and n < 4):

@@ -1,4 +1,4 @@
-"""Simulated users on their way down one ranking: where each stops, and with what."""
+"""Paths of simulated users down one ranking: the rank of the stop, gain, time and score."""
 
 from __future__ import annotations
 
@@ -31,17 +31,25 @@ from .user_draws import BLOCK, SAMPLINGS, Luck, Reading, clicks, habits_of, read
 
 Array = np.ndarray
 
-#: What is known of every simulated user.
+#: Values of each simulated user.
 WHAT = ("gain", "time", "items", "score")
-_STEP = 16  # ranks: users are taken down by multiples of so many
-_FAR = 1 << 16  # ranks below the list that are looked at
-_CELLS = 1 << 16  # users × ranks that are worked on at a time
+_STEP = 16  # ranks: depths are multiples of this number
+_FAR = 1 << 16  # maximum number of ranks below the list
+_CELLS = 1 << 16  # users × ranks per chunk
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where the users of one block ended up: ``values`` [gain, time, items, score × users], and who went ``beyond``
-    what was retrieved, and who ``never`` leaves.
+    """Results of the users of one block.
+
+    Attributes
+    ----------
+    values : ndarray, shape (4, n_users)
+        Gain, time, items and score.
+    beyond : ndarray of bool, shape (n_users,)
+        Whether the user continued below the retrieved results.
+    never : ndarray of bool, shape (n_users,)
+        Whether the user never leaves.
     """
 
     values: Array
@@ -50,7 +58,7 @@ class Outcome:
 
 
 class Course:
-    """One ranking, and how users of the metric go down it."""
+    """One ranking with the user model of a metric, for simulating paths."""
 
     def __init__(self, metric: Metric, rankings: Rankings, number: int, divisor: float, reading: Reading) -> None:
         self.metric, self.reading = metric, reading
@@ -63,9 +71,8 @@ class Course:
         self.habits = habits_of(metric, rankings, one, self.width).of(0) if clicks(metric) else None
 
     def outcome(self, luck: Luck) -> Outcome:
+        """Simulate the users with these draws."""
         return self._same_path(luck.patience) if self.habits is None else self._own_paths(luck)
-
-    # ---- all users see the same: only where they stop is random
 
     def _same_path(self, patience: Array) -> Outcome:
         seen = _seen(self._survival, patience)
@@ -84,13 +91,13 @@ class Course:
 
     @cached_property
     def _after(self) -> Array:
-        """What users have after 0, 1, …, width items."""
+        """Gain, time, items and score after 0, 1, …, width items."""
         after = np.zeros((len(WHAT), self.width + 1))
         after[:, 1:] = self._lived(self.walk.view, np.zeros(self.width, int), np.arange(self.width))
         return after
 
     def _lived(self, view: View, row: Array, column: Array) -> Array:
-        """Gain, time, items and score of those in these rows who stop in these columns, [4 × users]."""
+        """Return gain, time, items and score of users in these rows who stop in these columns, [4 × users]."""
         with np.errstate(divide="ignore", invalid="ignore"):
             score = np.asarray(self.metric.A(view), float) * self.scale
         items = view.i if self._knows_unseen else np.minimum(view.i, self.n)
@@ -98,12 +105,10 @@ class Course:
             [np.broadcast_to(values, view.r.shape)[row, column] for values in (view.G, view.E, items, score)]
         )
 
-    # ---- all users see their own
-
     def _own_paths(self, luck: Luck) -> Outcome:
-        """As for :meth:`_same_path`, from gains and efforts that each user draws: as far down as it may come.
+        """Simulate users with individual gains and efforts, as deep as necessary.
 
-        That is guessed from the measure's own V; whoever is still there is taken twice as far.
+        The first depth is a guess from V of the measure; users who have not stopped are simulated to twice the depth.
         """
         values = np.zeros((len(WHAT), luck.here))
         beyond, never = np.zeros((2, luck.here), bool)
@@ -128,10 +133,23 @@ class Course:
         return Outcome(values, beyond, never)
 
     def sessions(self, luck: Luck, speeds: Array, limit: float) -> dict[str, Array]:
-        """What these users do, a row for each item that each sees of what was retrieved, as columns of a log.
+        """Return the actions of users on the retrieved results, as columns of a log.
 
-        ``speeds`` [users] are factors on their seconds; whoever is not done after ``limit`` seconds, or at the end of
-        the list, is cut off.
+        One row per user and result inspected. Users who have not left after `limit` seconds, or at the end of the list,
+        are cut off.
+
+        Parameters
+        ----------
+        luck : Luck
+            Draws of the users.
+        speeds : ndarray, shape (n_users,)
+            Factors on the seconds of the users.
+        limit : float
+            Time limit in seconds.
+
+        Returns
+        -------
+        dict of str to ndarray
         """
         assert self.habits is not None
         habits = self.habits.first(self.n)
@@ -139,9 +157,9 @@ class Course:
         summary, read = habits.summary * speeds[:, None], lived.read * speeds[:, None]
         walk = self._walk_of(lived.saved.astype(float), summary + read)
         done = np.cumsum(walk.view.e, axis=1)
-        decided = done - read  # when the summary was read, and the document clicked or passed
+        decided = done - read  # end of reading the summary: click or pass
         wanted = np.less(luck.patience[:, None], walk.V)
-        goes_on = luck.patience < walk.reach[:, 0]  # to where nothing was retrieved
+        goes_on = luck.patience < walk.reach[:, 0]  # below the retrieved results
         user, place = np.nonzero(wanted & (decided <= limit))
         in_time = np.minimum(done, limit)
         clicked = lived.clicked[user, place]
@@ -157,7 +175,7 @@ class Course:
         }
 
     def _guessed(self, patience: Array) -> Array:
-        """How many ranks of each user to draw at first."""
+        """Return the number of ranks to draw at first for each user."""
         if self._looks_ahead:
             return np.full(len(patience), self.width)
         items = _seen(self._survival, patience)
@@ -166,7 +184,7 @@ class Course:
         return np.minimum(guess, self.width)
 
     def _walk(self, luck: Luck, users: Array, width: int) -> Walk:
-        """Some users on their way down to a rank."""
+        """Return the walk of some users down to a rank."""
         assert self.habits is not None
         habits = self.habits.first(width).light()
         lived = habits.lived(luck.draws(width, users), self.reading)
@@ -180,30 +198,28 @@ class Course:
         view = View(self.view.i[:, :width], r, self.view.grade[:, :width], self.view.totals, e, self.view.unseen)
         leaves = None if self.leaves is None or width < self.width else np.repeat(self.leaves, len(r))
         walk = Walk(self.metric, view, leaves)
-        view.spend = lambda: self.walk.expected_effort  # what all users together spend, by the measure
+        view.spend = lambda: self.walk.expected_effort  # expected effort over all users
         return walk
 
     @cached_property
     def _looks_ahead(self) -> bool:
-        """Whether C or A reads of an item what lies below it, so that the whole list has to be drawn first."""
+        """Whether C or A depends on items below the current one, so that the whole list must be drawn first."""
         return bool((reads(self.metric.C) | reads(self.metric.A)) & {"found"} or "discounted" in reads(self.metric.C))
-
-    # ---- beyond the list
 
     @cached_property
     def _knows_unseen(self) -> bool:
         return self.metric.end != "open" or self.metric.unseen_effort is not None
 
     def _beyond(self, walk: Walk, patience: Array) -> tuple[Array, Array]:
-        """What they have who go on below the list, [4 × users], and who never leaves.
+        """Return values [4 × users] and `never` of users who continue below the list.
 
-        ``patience``: [1 × users] where all are on one path, else [users × 1].
+        `patience` has the shape [1 × users] if all users have the same path, and [users × 1] otherwise.
         """
         view = walk.view
         m = self._ranks_beyond(walk, patience)
         with np.errstate(divide="ignore", invalid="ignore"):
             never = np.broadcast_to(walk._stay, m.shape)
-            if np.isnan(m).any():  # what an unseen item costs decides how many: A may not ask
+            if np.isnan(m).any():  # the number of items is unknown, so A must not depend on it
                 felt = np.asarray(self.metric.A(view.beyond([[1.0, 2.0]])), float)
                 felt = np.broadcast_to(felt, (felt.shape[0] if felt.ndim else 1, 2))
                 if not np.array_equal(felt[:, 0], felt[:, 1]):
@@ -225,9 +241,10 @@ class Course:
         return lived.reshape(len(WHAT), -1), never.ravel()
 
     def _ranks_beyond(self, walk: Walk, patience: Array) -> Array:
-        """How many items below the list each sees: infinite where too many, NaN where their effort is unknown.
+        """Return the number of items that each user inspects below the list.
 
-        Whoever is below the list stops after the first m items at which V(n+1)·Π_{j≤m} C(n+j) is not above u.
+        It is infinite if it is too large, and NaN if the effort of unseen items is unknown. A user stops after the
+        first m items with V(n+1)·Π_{j≤m} C(n+j) ≤ u.
         """
         with np.errstate(divide="ignore"):
             left = patience / walk.reach
@@ -240,7 +257,7 @@ class Course:
                 return np.full(left.shape, np.nan)
 
     def _effort_beyond(self, walk: Walk, patience: Array) -> Array:
-        """The effort after the list of those who leave after infinitely many items that cost nothing, and else 0.
+        """Return the effort after the list of users who leave after infinitely many items without effort; 0 for others.
 
         The share of users beyond the list who spend more is u/V(n+1).
         """
@@ -263,7 +280,7 @@ class Course:
             found = np.where(further < len(ranks), ranks[np.minimum(further, len(ranks) - 1)], np.inf)
             m[there] = np.minimum(m[there], found)
             going = np.isinf(m[there]).any(axis=1)
-            if len(left) > 1 and not going.all():  # paths of their own: only those who are still there
+            if len(left) > 1 and not going.all():  # individual paths: keep only users who have not stopped
                 there = there[going]
                 walk = self._rows(walk, going)
                 survival = survival if len(survival) == 1 else survival[going]
@@ -273,21 +290,40 @@ class Course:
 
 
 def _in_parts(users: Array, width: int) -> list[tuple[Array, int]]:
-    """Users who are taken down to a rank, as many at a time as stay in cache."""
+    """Split users who are simulated down to a rank into parts that fit into the cache."""
     return [(some, width) for some in np.array_split(users, len(users) * width // _CELLS + 1) if len(some)]
 
 
 def _seen(V: Array, patience: Array) -> Array:
-    """How many of a falling V are above each user's patience."""
+    """Count the values of a decreasing V above the draw of each user."""
     return np.searchsorted(-V, -patience, side="left")
-
-
-# ---- what is to be simulated
 
 
 @dataclass(frozen=True)
 class Task:
-    """A measure's user model, the rankings on which its users are to be simulated, and how these are drawn."""
+    """Inputs of a simulation: user model, rankings and sampling.
+
+    Attributes
+    ----------
+    measure : Measure
+        The measure.
+    metric : Metric
+        User model of the measure.
+    judgments : Judgments
+        Judgments.
+    rankings : dict of str to Rankings
+        Rankings of each run.
+    analytic : dict of str to ndarray
+        Scores of the measure for each run, shape (n_queries,).
+    users : int
+        Number of users per query.
+    seed : int
+        Seed of the draws.
+    reading : Reading
+        Distribution of reading times.
+    sampling : str
+        Sampling of the users.
+    """
 
     measure: Any
     metric: Metric
@@ -301,6 +337,7 @@ class Task:
 
     @classmethod
     def of(cls, qrels: Any, runs: Any, measure: Any, users: int, seed: int, reading: str, sampling: str) -> Task:
+        """Return a task from arguments of :func:`simulate`; raise `CWLAError` if they are invalid."""
         _check(users, seed, sampling)
         chance = reading_of(reading)
         (measure,) = pinned(measures_of([measure]))
@@ -308,9 +345,9 @@ class Task:
         metric = followed(measure, judgments)
         named = runs if is_runs(runs) else {"run": runs}
         if not named:
-            raise BadRun("there is no run to simulate users on.")
+            raise BadRun("there is no run; a simulation needs at least one.")
         if not judgments.qids:
-            raise BadJudgments("there are no judged queries to simulate users on.")
+            raise BadJudgments("there are no judged queries; a simulation needs at least one.")
         evaluator = CWLAEvaluator([measure], judgments)
         analytic, rankings = {}, {}
         for name, run in named.items():
@@ -324,16 +361,17 @@ class Task:
 
     @property
     def queries(self) -> list[str]:
+        """Ids of the judged queries."""
         return self.judgments.qids
 
     def blocks(self, qid: str) -> Iterator[tuple[slice, Luck]]:
-        """The users of a query, some thousands at a time: which they are, and their luck."""
+        """Yield the users of a query in blocks: their slice and their draws."""
         for block in range(-(-self.users // BLOCK)):
             luck = Luck(qid, block, self.users, self.seed, self.sampling)
             yield slice(block * BLOCK, block * BLOCK + luck.here), luck
 
     def courses(self, qid: str) -> list[Course | None]:
-        """Each run's ranking for a query; None where there is nothing to see."""
+        """Return the ranking of each run for a query; None without results."""
         number = self.judgments.index[qid]
         found: list[Course | None] = []
         for name, rankings in self.rankings.items():
@@ -344,8 +382,14 @@ class Task:
         return found
 
     def lived(self, qid: str) -> tuple[Array, Array, Array]:
-        """What all users live through on each run's ranking, [runs × what × users], and how many go beyond, or never
-        leave.
+        """Simulate all users of a query on each run.
+
+        Returns
+        -------
+        values : ndarray, shape (n_runs, 4, n_users)
+            Gain, time, items and score.
+        beyond, never : ndarray of int, shape (n_runs,)
+            Number of users who continue below the list, and who never leave.
         """
         courses = self.courses(qid)
         lived = np.zeros((len(courses), len(WHAT), self.users))
@@ -360,13 +404,13 @@ class Task:
         return lived, beyond, never
 
     def of_queries(self, of: Callable[[Task, str], Any], progress: bool, n_jobs: int) -> list[Any]:
-        """What a function is of each query, in their order."""
+        """Return the values of a function of each query, in the order of the queries."""
         work = {qid: partial(of, self, qid) for qid in self.queries}
         found = dict(bar(side_by_side(work, checked(n_jobs)), progress, "simulating", len(work), "queries"))
         return [found[qid] for qid in self.queries]
 
     def listed(self, name: str, qid: str) -> dict[str, Array]:
-        """The documents of a ranking, as columns of a log: docno, grade, and words where the measure reads them."""
+        """Return the documents of a ranking as columns of a log: docno, grade, and words if the measure uses them."""
         rankings, number = self.cut[name], self.judgments.index[qid]
         n, rows = int(rankings.n[number]), rankings.rows
         at, _, _ = rankings.hits_of(np.array([number]))
@@ -382,31 +426,33 @@ class Task:
 
     @property
     def unit(self) -> str:
-        """What efforts are counted in."""
+        """Unit of the efforts."""
         if self.metric.unit_effort:
             return "documents"
         return {"time": "seconds", "grade_time": "seconds", "reading": "words"}.get(self.metric.effort.name, "effort")
 
     @property
     def knows_unseen(self) -> bool:
+        """Whether the effort of unseen items is known."""
         return self.metric.end != "open" or self.metric.unseen_effort is not None
 
     @cached_property
     def cut(self) -> dict[str, Rankings]:
+        """Rankings of each run, cut at the last rank that users of the metric inspect."""
         return {name: seen_part(self.metric, rankings) for name, rankings in self.rankings.items()}
 
     @cached_property
     def divisors(self) -> dict[str, Array]:
-        """N of each run's queries."""
+        """Normalisation N of the queries of each run."""
         return {name: divisor(self.metric, rankings) for name, rankings in self.rankings.items()}
 
 
 def _check(users: int, seed: int, sampling: str) -> None:
     if not isinstance(users, int | np.integer) or isinstance(users, bool) or users < 1:
-        raise BadParameter(f"users={shown(users)}: give how many users to simulate, 1 or more.")
+        raise BadParameter(f"users={shown(users)}: give a number of users, 1 or more.")
     if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
         raise BadParameter(f"seed={seed!r}: give a whole number, 0 or more.")
     if sampling not in SAMPLINGS:
         raise BadParameter(f"no sampling {sampling!r}: write {', '.join(map(repr, SAMPLINGS))}.")
     if sampling == "antithetic" and users % 2:
-        raise BadParameter(f"users={shown(users)}: antithetic users come in pairs, so give an even number.")
+        raise BadParameter(f"users={shown(users)}: antithetic users come in pairs; give an even number.")

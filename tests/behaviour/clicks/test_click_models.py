@@ -308,7 +308,7 @@ def test_unjudged_documents_get_the_grade_whose_relevance_is_nearest():
     theirs = qrels.rename(columns={"query_id": "qid", "doc_id": "docno", "relevance": "label"})
     assert list(predicted.judgments(theirs).columns) == ["qid", "docno", "label"]
     assert predicted.judgments(theirs)["label"].tolist() == more["relevance"].tolist()
-    with pytest.raises(BadLog, match="do not tell intents apart"):
+    with pytest.raises(BadLog, match="do not distinguish intents"):
         predicted.judgments(qrels.assign(iteration=qrels["doc_id"]))
 
 
@@ -332,14 +332,14 @@ def test_what_is_not_told_is_an_error_or_a_note():
     rows = log_.rows
     with pytest.raises(BadLog, match="no clicks"):
         dbn_from_clicks(InteractionLog.of(rows.assign(clicked=False)))
-    with pytest.raises(BadLog, match="no grades"):
+    with pytest.raises(BadLog, match="no column 'grade'"):
         dbn_from_clicks(InteractionLog.of(rows.assign(grade=np.nan)))
     down_to_click = rows.groupby("session")["clicked"].transform(lambda c: c[::-1].cummax()[::-1])
     last_only = InteractionLog.of(rows[down_to_click & (rows.groupby("session")["clicked"].transform("sum") == 1)])
     with pytest.raises(BadLog, match="below its last click"):
         dbn_from_clicks(last_only)
     top = log_.only(rows["rank"] == 1)
-    with pytest.raises(BadLog, match="γ cannot be told"):
+    with pytest.raises(BadLog, match="γ is not identified"):
         cascade_from_clicks(top)
     assert np.isnan(cascade_from_clicks(top, gamma=1, resamples=10).gamma.low)
     with pytest.raises(BadParameter, match="gamma="):
@@ -361,8 +361,8 @@ def test_grades_that_are_never_clicked_or_with_nothing_below_are_named():
     model = dbn_from_clicks(InteractionLog.of(last_only), gaps="closed", resamples=20)
     assert np.isnan(model.satisfaction[2].value)
     assert np.isnan(model.relevance[2].value)
-    assert "clicks on grade 2 nothing is shown" in " ".join(model.notes)
-    with pytest.raises(BadLog, match="grade 2 is not to be had"):
+    assert "no results are shown below clicks on grade 2" in " ".join(model.notes)
+    with pytest.raises(BadLog, match="grade 2 is not identified"):
         _ = model.gain
 
 
@@ -381,7 +381,7 @@ def test_sessions_that_were_cut_off_are_left_out_and_counted():
     cut = log_.rows["session"].isin(["s1", "s2"])
     model = dbn_from_clicks(InteractionLog.of(log_.rows.assign(cut_off=cut)), resamples=20)
     assert model.sessions == 98
-    assert any("2 sessions left out: cut off" in note for note in model.notes)
+    assert any("2 sessions excluded: interrupted" in note for note in model.notes)
     assert model.gamma == dbn_from_clicks(log_.only(~cut), resamples=20).gamma
 
 
@@ -453,14 +453,14 @@ def test_intervals_of_the_position_model_are_those_of_fits_to_resampled_users():
 def test_documents_at_one_rank_each_cannot_tell_ranks_from_documents():
     log_, _ = positions(5, [1.0, 0.6], sessions=100)
     fixed = log_.rows.assign(docno="d" + log_.rows["rank"].astype(str), grade=0.0)
-    with pytest.raises(BadLog, match="no document that was clicked stood at rank 1 and, in another list"):
+    with pytest.raises(BadLog, match="no clicked document was at rank 1 and, in another list"):
         position_model(InteractionLog.of(fixed))
     by_grade = position_model(InteractionLog.of(fixed), of=("grade",), resamples=20)
     rates = fixed.groupby("rank")["clicked"].mean()
     assert by_grade.table["b"][1] == pytest.approx(rates[2] / rates[1], abs=1e-6)
     with pytest.raises(BadLog, match="no clicks"):
         position_model(InteractionLog.of(fixed.assign(clicked=False)))
-    with pytest.raises(BadLog, match="nothing was clicked at rank 1"):
+    with pytest.raises(BadLog, match="no result was clicked at rank 1"):
         position_model(InteractionLog.of(log_.rows.assign(clicked=log_.rows["clicked"] & (log_.rows["rank"] == 2))))
     with pytest.raises(BadLog, match="no column 'colour'"):
         position_model(log_, of=("colour",))
@@ -517,7 +517,7 @@ def test_survival_under_time_reads_the_words_of_the_log():
     ]
     found = survival_of_lists(InteractionLog.of(rows), [TBG], 2).iloc[:, 0]
     assert found.tolist() == pytest.approx([1, 2 ** (-(4.4 + 0.64 * (0.018 * 500 + 7.8)) / 224)])
-    with pytest.raises(BadLog, match="needs the words of every result"):
+    with pytest.raises(BadLog, match="needs the column words for every result"):
         survival_of_lists(InteractionLog.of([{**row, "words": None} for row in rows]), [TBG], 2)
 
 
@@ -533,7 +533,7 @@ def test_pictures_show_what_was_found():
     assert "600 sessions of 60 users" in ax.get_title(loc="left")
     ax = plot_relevance(dbn_from_clicks(simulated(2), resamples=20))
     assert [text.get_text() for text in ax.texts] == ["R = a·s", "a: clicked if examined", "s: satisfied if clicked"]
-    with pytest.raises(BadParameter, match="too many to tell apart"):
+    with pytest.raises(BadParameter, match="too many to distinguish"):
         plot_positions(model, [f"RBP(p=0.{k},rel=1)" for k in range(1, 8)])
 
 
@@ -563,7 +563,7 @@ def test_survival_under_time_is_that_of_the_lists_that_are_known_so_far_down():
     log_ = InteractionLog.of(pd.DataFrame(rows).drop_duplicates())
     step = 2 ** (-(4.4 + 0.39 * (0.018 * 100 + 7.8)) / 224)
     assert survival_of_lists(log_, [TBG], 3).iloc[:, 0].tolist() == pytest.approx([1, step, step**2])
-    with pytest.raises(BadLog, match="no list of the log comes down to rank 4: give a depth of 3"):
+    with pytest.raises(BadLog, match="no list of the log reaches rank 4: give a depth of 3"):
         survival_of_lists(log_, [TBG], 4)
 
 
@@ -604,7 +604,7 @@ def test_an_estimate_on_the_border_has_no_interval_and_few_views_are_said():
     second = found.table.set_index("rank").loc[2]
     assert second["b"] == pytest.approx(1, abs=1e-4)
     assert np.isnan([second["low"], second["high"]]).all()
-    assert any("border of what it can be" in note for note in found.notes)
-    assert not any("views of a clicked document are few" in note for note in found.notes)
-    assert any("10 views of a clicked document are few" in note for note in model(10).notes)
+    assert any("at the bound of its range" in note for note in found.notes)
+    assert not any("views per clicked document are few" in note for note in found.notes)
+    assert any("10 views per clicked document are few" in note for note in model(10).notes)
     assert found.attraction.set_index("docno").loc["a", "a"] == pytest.approx(1, abs=1e-4)

@@ -168,13 +168,13 @@ def test_errors_of_click_metrics():
         with pytest.raises(BadParameter, match="depth="):
             click_metrics(log, depth)
     with pytest.raises(
-        BadLog, match=r"no session is left \(1 have not all of the top 3 in the log\): take a smaller depth"
+        BadLog, match=r"no session is left \(1 have not all of the top 3 in the log\): use a smaller depth"
     ):
         click_metrics(log, 3)
     plain = InteractionLog.of(log.rows.drop(columns="grade"))
     with pytest.raises(BadLog, match="judged_only=False"):
         click_metrics(plain, 2)
-    with pytest.raises(BadLog, match="good asks for them"):
+    with pytest.raises(BadLog, match="good needs grades"):
         click_metrics(plain, 2, good=1, judged_only=False)
     metrics = click_metrics(plain, 2, judged_only=False)
     assert metrics.qrels.empty
@@ -210,8 +210,8 @@ def test_correlations_of_tiny_and_huge_numbers_are_found():
 @pytest.mark.parametrize(
     "columns, message",
     [
-        (([1, 2], [1, 2], [1]), "columns of one length"),
-        (([[1, 2]], [[1, 2]], [[1, 1]]), "columns of one length"),
+        (([1, 2], [1, 2], [1]), "columns of equal length"),
+        (([[1, 2]], [[1, 2]], [[1, 1]]), "columns of equal length"),
         (([1, UNJUDGED], [1, 2], [1, 1]), "must be finite"),
         (([1, 2], [1, 2], [1, -1]), "not be negative"),
     ],

@@ -474,8 +474,8 @@ def test_the_table_is_that_of_the_users():
 @pytest.mark.parametrize(
     "more, message",
     [
-        ({"users": 0}, "users=0: give how many"),
-        ({"users": 2.5}, "users=2.5: give how many"),
+        ({"users": 0}, "users=0: give a number"),
+        ({"users": 2.5}, "users=2.5: give a number"),
         ({"users": 3, "sampling": "antithetic"}, "pairs"),
         ({"seed": -1}, "seed=-1"),
         ({"sampling": "sobol"}, "no sampling 'sobol'"),
@@ -510,7 +510,7 @@ def test_measures_without_users_and_documents_without_lengths():
     with pytest.raises(BadParameter, match="keep=True"):
         quietly(qrels, run, "RR").users()
     found = quietly(qrels, {"A": run, "B": run}, "RR", users=10, keep=True)
-    with pytest.raises(BadParameter, match="which run"):
+    with pytest.raises(BadParameter, match="several runs"):
         found.users()
     with pytest.raises(BadParameter, match="no query 'x'"):
         found.users("x", "A")
@@ -585,10 +585,10 @@ def test_time_limits_cut_sessions_off_and_slow_users_see_less():
 
 def test_a_log_needs_clicks_and_seconds():
     qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0}}
-    with pytest.raises(BadParameter, match="a log is of clicks and seconds"):
+    with pytest.raises(BadParameter, match="a log needs clicks and seconds"):
         simulated_log(qrels, run, "RR")
     for more in ({"speeds": [1.0]}, {"speeds": [0.0, 1.0]}):
-        with pytest.raises(BadParameter, match="speeds= is a factor"):
+        with pytest.raises(BadParameter, match="speeds= must be a factor"):
             simulated_log(qrels, run, TBG(lengths={"a": 5}), users=2, **more)
     with pytest.raises(BadParameter, match="time_limit=-1"):
         simulated_log(qrels, run, TBG(lengths={"a": 5}), users=2, time_limit=-1)
@@ -608,7 +608,7 @@ def test_pictures_show_all_users_and_the_mean(what):
     assert len(ax.lines) == 1 + (what == "score")
     assert "500 users each" in ax.get_title(loc="left")
     assert found.plot(what, qid="3", ax=ax) is ax
-    with pytest.raises(BadParameter, match="no 'gains' of a user"):
+    with pytest.raises(BadParameter, match="no value 'gains' of users"):
         found.plot("gains")
 
 
