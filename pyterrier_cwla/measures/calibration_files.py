@@ -116,21 +116,20 @@ def table_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
 
 def plain(calibration: Any) -> dict[str, Any]:
     """Return a calibration as a dict for JSON, with None for NaN."""
-    return _without_nan(
-        {
-            "format": FORMAT,
-            "version": VERSION,
-            "about": calibration.about,
-            "excluded": calibration.excluded,
-            "missing": calibration.missing,
-            "notes": list(calibration.notes),
-            "reading": None if calibration.reading is None else asdict(calibration.reading),
-            "shapes": [asdict(shape) for shape in calibration.shapes],
-            "table": calibration.table.to_dict("records"),
-            "points": calibration.points.to_dict("records"),
-            "curve": calibration.curve.to_dict("records"),
-        }
-    )
+    fields = {
+        "format": FORMAT,
+        "version": VERSION,
+        "about": calibration.about,
+        "excluded": calibration.excluded,
+        "missing": calibration.missing,
+        "notes": list(calibration.notes),
+        "reading": None if calibration.reading is None else asdict(calibration.reading),
+        "shapes": [asdict(shape) for shape in calibration.shapes],
+        "table": calibration.table.to_dict("records"),
+        "points": calibration.points.to_dict("records"),
+        "curve": calibration.curve.to_dict("records"),
+    }
+    return {name: _without_nan(value) for name, value in fields.items()}
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

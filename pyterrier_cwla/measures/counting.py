@@ -119,12 +119,14 @@ def _not_relevant(grade: Array, rel: int) -> Array:
 def number_above(rankings: Rankings, which: Array) -> Array:
     """Return the number of marked hits above each hit, in the same ranking; ``which`` is the mask of marked hits."""
     before = np.concatenate([[0], np.cumsum(which)])
-    return before[:-1] - before[rankings.start[rankings.query]]
+    above: Array = before[:-1] - before[rankings.start[rankings.query]]
+    return above
 
 
 def share(part: Array, whole: Array) -> Array:
     """Return the ratios; 0 for a denominator of 0."""
-    return np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0)
+    ratios: Array = np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0)
+    return ratios
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class CWLAMeasure(Measure):
     _text: str | None = None
 
     def __init__(self, **params: Any) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._bound: dict[str, Any] = {}  # the functions and tables behind the names in self.params
         known = {p.name: p for p in self.PARAMETERS}
         for name in params:
@@ -78,12 +78,12 @@ class CWLAMeasure(Measure):
         raise NotImplementedError
 
     @property
-    def named_content(self) -> Any:
+    def named_content(self) -> object:
         """Functions and tables that the text of the measure refers to by name."""
         return None
 
     @property
-    def content(self) -> dict[str, Any] | list[Any]:
+    def content(self) -> dict[str, object] | list[object]:
         """Functions of the language, tables and inner measures on which the values depend."""
         return []
 
@@ -107,7 +107,7 @@ class CWLAMeasure(Measure):
         """Return the measure with these parameters replaced."""
         return type(self)(**{**self.params, **self._bound, **kwargs})
 
-    def _pinned(self, known: dict[Any, Any]) -> Self:
+    def _pinned(self, known: dict[object, Any]) -> Self:
         new: dict[str, Any] = {}
         for name, bound in self._bound.items():
             if isinstance(bound, CWLAMeasure):
@@ -180,7 +180,7 @@ class RowMeasure(CWLAMeasure):
         return self.metric.key
 
     @property
-    def content(self) -> dict[str, Any]:
+    def content(self) -> dict[str, object]:
         """Fields of the metric."""
         return {name: getattr(self.metric, name) for name in self.metric.__dataclass_fields__}
 
@@ -209,7 +209,7 @@ class CountMeasure(CWLAMeasure):
         return [bound.key for bound in self._bound.values()]
 
     @property
-    def content(self) -> dict[str, Any]:
+    def content(self) -> dict[str, object]:
         """Functions among the parameters."""
         return dict(self._bound)
 
@@ -249,7 +249,7 @@ def _class(
     )
 
 
-def _types(parameter: Parameter) -> Any:
+def _types(parameter: Parameter) -> tuple[type, ...]:
     numbers = hasattr(parameter.allowed, "interval")
     kinds: tuple[type, ...] = (int, float) if numbers else (str, int)
     return (*kinds, type(None)) if parameter.default is None else kinds

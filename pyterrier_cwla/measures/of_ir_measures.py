@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
 
@@ -39,7 +40,7 @@ def computation_of(measure: Measure) -> Computation:
     UnknownSpec
         If only other providers of ir_measures support the measure or one of its parameters.
     """
-    own = getattr(measure, "computation", None)
+    own: Callable[[], Computation] | None = getattr(measure, "computation", None)
     if own is not None:
         return own()
     name = str(measure.NAME)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 import ir_measures
 from ir_measures.measures import Measure
@@ -16,7 +15,7 @@ from .named import CWLAMeasure
 from .of_ir_measures import is_computed_here
 
 
-def measures_of(texts: Iterable[Any]) -> list[Measure]:
+def measures_of(texts: Iterable[object]) -> list[Measure]:
     """Return measures of ir_measures from their texts or objects.
 
     Parameters
@@ -39,7 +38,7 @@ def measures_of(texts: Iterable[Any]) -> list[Measure]:
     return [m if isinstance(m, CWLAMeasure) else _validated(m) for m in measures]
 
 
-def listed(measures: Any) -> list[Any]:
+def listed(measures: object) -> list[object]:
     """Return one or several measures as a list."""
     if isinstance(measures, str | Measure):
         return [measures]
@@ -50,7 +49,7 @@ def listed(measures: Any) -> list[Any]:
     return list(measures)
 
 
-def _text_of(measure: Any) -> str:
+def _text_of(measure: object) -> str:
     if not isinstance(measure, str):
         raise BadParameter(
             f"a measure is a text, such as 'nDCG@10', or an object of ir_measures, not {shown(measure)}, of type"

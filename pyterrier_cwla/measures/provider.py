@@ -25,7 +25,7 @@ from .wrappers import MEASURES, GeometricMeanOfLogs, innermost, layers, pinned
 
 #: Measures that ir_measures' default pipeline computes only with Perl or cwl_eval. This provider is the last one in it.
 _NOT_EVERYWHERE = ("RBP", "ERR", "nDCG", "SDCG", "INST", "INSQ")
-_prepared: list[tuple[Any, Judgments]] = []  # the last two judgments, by their memory addresses
+_prepared: list[tuple[object, Judgments]] = []  # the last two judgments, by their memory addresses
 
 
 class CWLAProvider(providers.Provider):
@@ -42,7 +42,7 @@ class CWLAProvider(providers.Provider):
     SUPPORTED_MEASURES = list(MEASURES.values())
 
     def __init__(self, full: bool = True) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.full = full
 
     def supports(self, measure: Measure) -> bool:
@@ -120,7 +120,7 @@ class PreparedMeasures:
     def __init__(self, measures: Iterable[Measure], judgments: Judged) -> None:
         self.pinned = pinned(measures)
         self._work = [(measure, computation_of(measure).prepare(judgments)) for measure in self.pinned]
-        by_text: dict[str, Any] = {}
+        by_text: dict[str, object] = {}
         for part in (part for measure in self.pinned for part in layers(measure)):
             content = getattr(part, "named_content", None)
             if by_text.setdefault(str(part), content) != content:
@@ -290,7 +290,7 @@ def announce() -> None:
             setattr(module, name, measure)
 
 
-def computed_here(measures: Iterable[Any]) -> list[Measure]:
+def computed_here(measures: Iterable[object]) -> list[Measure]:
     """Return measures from their texts or objects, after a check that this package computes them.
 
     Raises

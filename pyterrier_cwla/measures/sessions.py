@@ -28,7 +28,7 @@ from .provider import CWLAEvaluator, prepare, refuse_unsupported
 
 
 def evaluate_sessions(
-    qrels: Any, run: Any, sessions: Any, measures: Iterable[Any], judged_by: str = "session"
+    qrels: Any, run: Any, sessions: Any, measures: Iterable[object], judged_by: str = "session"
 ) -> pd.DataFrame:
     """Evaluate the search sessions of a run.
 
@@ -77,7 +77,7 @@ def evaluate_sessions(
     return SessionRun(qrels, run, sessions, judged_by).scores({str(measure): measure for measure in wanted})
 
 
-def of_sessions(measures: Iterable[Any]) -> list[Measure]:
+def of_sessions(measures: Iterable[object]) -> list[Measure]:
     """Return measures that can score sessions, from their texts or objects: all measures that are computed here."""
     wanted = measures_of(measures)
     refuse_unsupported(measure for measure in wanted if not isinstance(measure, SessionMeasure))
@@ -141,7 +141,8 @@ class Asked:
     @property
     def number(self) -> Array:
         """Position of each query in its session, from 1."""
-        return np.arange(len(self.queries)) - np.repeat(self.start[:-1], np.diff(self.start)) + 1
+        number: Array = np.arange(len(self.queries)) - np.repeat(self.start[:-1], np.diff(self.start)) + 1
+        return number
 
     def summed(self, values: Array) -> Array:
         """Return the sums over the queries of each session."""
@@ -241,7 +242,8 @@ class _nsDCG(_sDCG):
     def score(self, asked: Asked, found: Rankings, ideal: Rankings) -> Array:
         """Return nsDCG of each session; 0 without relevant documents."""
         best = super().score(asked, ideal, ideal)
-        return np.divide(super().score(asked, found, ideal), best, out=np.zeros_like(best), where=best > 0)
+        scores: Array = np.divide(super().score(asked, found, ideal), best, out=np.zeros_like(best), where=best > 0)
+        return scores
 
 
 class _esNDCG(SessionMeasure):
@@ -345,7 +347,8 @@ def _gains(rankings: Rankings, queries: Array, depth: int) -> Array:
 
 
 def _log(x: Array, base: float) -> Array:
-    return np.log(x) / np.log(base)
+    logarithms: Array = np.log(x) / np.log(base)
+    return logarithms
 
 
 sDCG, nsDCG, esNDCG = _sDCG(), _nsDCG(), _esNDCG()

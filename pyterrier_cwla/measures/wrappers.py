@@ -33,7 +33,7 @@ def pinned(measures: Iterable[Measure]) -> list[Measure]:
 
     Later changes of the files do not affect them. Each file is hashed once, and read only if its content is new.
     """
-    known: dict[Any, Any] = {}
+    known: dict[object, Any] = {}
     return [measure._pinned(known) if isinstance(measure, CWLAMeasure) else measure for measure in measures]
 
 
@@ -65,7 +65,8 @@ class Wrapper(CWLAMeasure):
         """Measure that this one wraps."""
         if "measure" not in self._bound:
             raise BadParameter(f"{self.__name__} needs measure=, such as {self.__name__}(measure='TBG').")
-        return self._bound["measure"]
+        inner: Measure = self._bound["measure"]
+        return inner
 
     @property
     def metric(self) -> Metric:
@@ -74,7 +75,7 @@ class Wrapper(CWLAMeasure):
         return inner.metric if isinstance(inner, RowMeasure) else metric_of(inner)
 
     @property
-    def content(self) -> list[Any]:
+    def content(self) -> list[object]:
         """Inner measure and no table."""
         return [self.inner, None]
 
@@ -217,7 +218,7 @@ class _GeometricMean(Wrapper):
 
     def aggregator(self) -> GeometricMeanOfLogs:
         """Return the aggregator of ir_measures."""
-        return GeometricMeanOfLogs()
+        return GeometricMeanOfLogs()  # type: ignore[no-untyped-call]
 
 
 class GeometricMeanOfLogs(MeanAgg):
@@ -225,7 +226,7 @@ class GeometricMeanOfLogs(MeanAgg):
 
     def result(self) -> float:
         """Return the geometric mean."""
-        return self.of_mean(super().result())
+        return self.of_mean(super().result())  # type: ignore[no-untyped-call]
 
     @staticmethod
     def of_mean(mean: float) -> float:
@@ -278,12 +279,12 @@ class _IntentAware(Wrapper):
         return _OverIntents(computation_of(self.inner), self.weights)
 
     @property
-    def named_content(self) -> Any:
+    def named_content(self) -> object:
         """Table of the weights."""
         return self.weights.table
 
     @property
-    def content(self) -> list[Any]:
+    def content(self) -> list[object]:
         """Inner measure and weights."""
         return [self.inner, self.weights]
 
