@@ -185,7 +185,7 @@ def test_errors_of_a_study_name_options(collection, says, tmp_path):
     groups = tmp_path / "groups.csv"
     groups.write_text("run,group\none,a\nlong,b\n")
     study = ("study", "robustness", qrels, short, "-m", "AP", "-o", tmp_path / "o")
-    assert says(*study).endswith("documents of the longest: give --all-runs to keep all.")
+    assert says(*study).endswith("documents of the longest run: give --all-runs to keep all runs.")
     by_group = (*study, "--all-runs", "--holes", "groups", "--groups", groups)
     assert says(*by_group) == "'other' has no group: --groups must name one for each run."
     power = ("study", "power", qrels, runs, "-m", "AP", "-o", tmp_path / "p")

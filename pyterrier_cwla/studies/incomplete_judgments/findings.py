@@ -1,4 +1,4 @@
-"""What a study of robustness found, and what it does not show, in sentences."""
+"""Findings and limits of studies of robustness to missing judgments, as sentences."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ if TYPE_CHECKING:
     from .result import Robustness
 
 LOW = {True: 0.1, False: 10}
-"""Up to here shares of judgments are low, and pools shallow (documents)."""
+"""Levels up to which shares of judgments count as low (key True) and pools as shallow (key False, documents)."""
 
 
 def findings(study: Robustness) -> list[str]:
+    """Return the findings, one sentence each."""
     return [*_orders(study), *_comparisons(study), *_knees(study), *_tests(study)]
 
 
 def _levels(study: Robustness) -> list[float]:
-    """The first level, the last of the low ones, and about half of the judgments, as far as there are such."""
+    """Return the levels to describe: the first, the last of the low ones, and one at about half of the judgments."""
     levels = list(study.holes.levels[:-1])
     low = [level for level in levels if level <= LOW[study.holes.random]]
     return sorted({*levels[:1], *low[-1:], *levels[len(levels) * 2 // 3 : len(levels) * 2 // 3 + 1]})
@@ -43,7 +44,7 @@ def _orders(study: Robustness) -> list[str]:
 
 
 def _comparisons(study: Robustness) -> list[str]:
-    """The paper's claim where its measures are there; of others, each with the next in order of robustness."""
+    """Compare measures: the claim of the paper if its measures are present, else neighbours in order of robustness."""
     chain = papers_chain(study.measures)
     low = [level for level in study.holes.levels[:-1] if level <= LOW[study.holes.random]]
     if not low or len(study.measures) < 2:
@@ -61,14 +62,14 @@ def _comparisons(study: Robustness) -> list[str]:
         verdict = "yes" if lower > 0 else "no, below it" if upper < 0 else "undecided"
         table = study.above(first, second)
         said.append(
-            f"Is {first} above {second} where judgments are few ({study.holes.says(low[0])} to"
+            f"Is {first} above {second} with few judgments ({study.holes.says(low[0])} to"
             f" {study.holes.says(low[-1])})? {verdict.capitalize()}: the mean difference of τ is"
             f" {_with_ends(difference, lower, upper, sign='+')}. Level by level: {_by_verdict(study, table)}."
         )
         if chain and study.tests is not None:
             tests = study.tests.above(first, second)
             said.append(
-                f"Is the test more accurate by {first} than by {second}, over these pairs and topics? Level by level:"
+                f"Is the test by {first} more accurate than by {second}, over these pairs and topics? Level by level:"
                 f" {_by_verdict(study, tests)}."
             )
     if chain:
@@ -77,14 +78,14 @@ def _comparisons(study: Robustness) -> list[str]:
         against = [f"{one} is below {other}" for (one, other), (_, upper) in zip(claims, ends) if upper < 0]
         otherwise = f"is contradicted here: {', '.join(against)}" if against else "is not confirmed here"
         said.append(
-            f"So the order {' above '.join(chain)} where judgments are few{_as_in_the_paper(study, chain)}"
+            f"So the order {' above '.join(chain)} with few judgments{_as_in_the_paper(study, chain)}"
             f" {'holds here' if holds else otherwise}."
         )
     return said
 
 
 def _as_in_the_paper(study: Robustness, chain: list[str]) -> str:
-    """Whose claim it is, as far as the measures are those of the paper: uncut, and nDCG of binary judgments."""
+    """Describe how the compared measures relate to those of the paper: not cut, and nDCG of binary judgments."""
     metric = metric_of(innermost(study.measures[chain[0]]))
     if metric.k is not None or str(metric.C) != "dcg":
         return f" (not the claim of Bompada et al., 2007: {chain[0]} is cut, and their nDCG is not)"
@@ -93,7 +94,7 @@ def _as_in_the_paper(study: Robustness, chain: list[str]) -> str:
 
 
 def papers_chain(measures: dict[str, Any]) -> list[str]:
-    """nDCG, infAP and bpref, by the names they have here; nothing where one is not there."""
+    """Return the names of nDCG, infAP and bpref in this study, or no names if one of them is missing."""
     found = {known_as(measure): name for name, measure in reversed(measures.items())}
     chain = ("nDCG", "infAP", "Bpref")
     return [found[kind] for kind in chain] if found.keys() >= set(chain) else []
@@ -108,7 +109,7 @@ def _by_verdict(study: Robustness, table: pd.DataFrame) -> str:
 
 
 def _ranges(study: Robustness, which: np.ndarray) -> str:
-    """Levels in words, those that follow each other as from … to …"""
+    """Format levels; consecutive levels become "first to last"."""
     if which.all():
         return "every level"
     says = [study.holes.says(level) for level in study.holes.levels]
@@ -152,24 +153,28 @@ def _tests(study: Robustness) -> list[str]:
             for row in rows.itertuples()
         )
         said.append(
-            f"{_at(study, level)}, the test concludes what it does by all judgments for a share of {values}"
-            " of these pairs."
+            f"{_at(study, level)}, the share of these pairs for which the test has the same result as with all"
+            f" judgments is {values}."
         )
     knees = ", ".join(f"{row.measure} {_knee(study, row.knee)}" for row in study.tests.knees().itertuples())
     truly = study.tests.rejected[0, -1].mean(axis=-1)
     shares = ", ".join(f"{share:.0%} by {name}" for name, share in zip(study.measures, truly))
-    said.append(f"Accuracy is above {KNEE} from the knee on: {knees}. By all judgments the pairs differ: {shares}.")
+    said.append(
+        f"Accuracy is above {KNEE} from the knee on: {knees}. Share of pairs that differ significantly by all"
+        f" judgments: {shares}."
+    )
     return said
 
 
 def limits(study: Robustness) -> list[str]:
+    """Return conclusions that the study does not support, one sentence each."""
     about = study.about
     said = [
-        "Robust is not right: these numbers say whether a measure concludes with few judgments what it does with all,"
-        " not whether that is what users want.",
-        "The order by all judgments is each measure's own: a measure that tells runs far apart keeps its order the"
-        " more easily.",
-        f"Intervals of {about['confidence']:.0%} hold for each level alone, not for all of them at once.",
+        "Robustness is not validity: these numbers show whether a measure leads to the same conclusions with few"
+        " judgments as with all, not whether users agree with them.",
+        "Each measure is compared with its own order by all judgments: a measure with large differences between runs"
+        " keeps its order more easily.",
+        f"Intervals of {about['confidence']:.0%} hold for each level separately, not for all levels together.",
     ]
     if study.tests is not None:
         said.append(
@@ -180,53 +185,50 @@ def limits(study: Robustness) -> list[str]:
         undefined = study.tests.table().groupby("measure", sort=False)["g_mean_undefined"].sum()
         if named := [f"{name} {number:,}" for name, number in undefined.items() if number]:
             said.append(
-                "g-mean is not defined where every pair differs significantly, with holes and without, and left out of"
-                f" means there: {', '.join(named)} of {study.tests.p.shape[0] * study.tests.p.shape[1]:,} values of"
-                " each measure (levels and seeds)."
+                "g-mean is not defined if every pair differs significantly with all and with the remaining judgments;"
+                f" means leave out these values: {', '.join(named)} of"
+                f" {study.tests.p.shape[0] * study.tests.p.shape[1]:,} values of each measure (levels and seeds)."
             )
     said += [*told(about["pool"], study.measures), *_ties(study)]
     if study.holes.random:
-        said.append("Holes here are random; real judgments are missing where no system looked.")
+        said.append("Here judgments are missing at random; in practice, documents that no system retrieved have none.")
     if short := about["left_out"]:
         said.append(
-            f"{many(len(short), 'run')} that retrieved less than {about['complete']:.0%} of the documents of the"
-            f" longest {'is' if len(short) == 1 else 'are'} left out: {some(short, len(short))}."
+            f"Left out: {many(len(short), 'run')} with less than {about['complete']:.0%} of the documents of the"
+            f" longest run: {some(short, len(short))}."
         )
     if poor := about["lacking"]:
         said.append(
-            f"{many(len(poor), 'topic')} with less than 1 relevant and 10 non-relevant judgments, which bpref asks for:"
+            f"{many(len(poor), 'topic')} with fewer than the 1 relevant and 10 non-relevant judgments that bpref needs:"
             f" {some(poor, 10)}; they count like the others."
         )
     return said
 
 
 def told(pool: str, measures: dict[str, Any]) -> list[str]:
-    """What infAP knows of documents whose judgment is missing, where it is among the measures."""
+    """Return a sentence on the information that infAP has about missing judgments, if it is among the measures."""
     names = [name for name, measure in measures.items() if needs_of(measure).pooled]
     if not names:
         return []
-    told = "is told" if pool == "whole" else "is not told"
-    return [
-        f"Of documents whose judgment is missing, {' and '.join(names)} {told} that they were in the pool"
-        f" (pool={pool!r})."
-    ]
+    treated = "in the pool" if pool == "whole" else "not in the pool"
+    return [f"{' and '.join(names)} treats documents with missing judgments as {treated} (pool={pool!r})."]
 
 
 def _ties(study: Robustness) -> list[str]:
-    """Which measures tie runs by all judgments, and where so many tie that τ is not defined."""
+    """Return sentences on measures that tie runs by all judgments, and on undefined values of τ."""
     order, said = study.order, []
     tied = [f"{name} {100 * share:.3g} %" for name, share in zip(study.measures, order.tied) if share > 0]
     if tied:
         left_out = study.about["tau"] == "b"
-        what = "are left out of τ" if left_out else "count as neither right nor wrong, so that τ stays below 1"
-        said.append(f"By all judgments pairs of runs tie, and {what}: {', '.join(tied)} of the pairs.")
+        what = "are left out of τ" if left_out else "count as neither concordant nor discordant, so that τ is below 1"
+        said.append(f"Pairs of runs that tie by all judgments {what}: {', '.join(tied)} of the pairs.")
     lost = np.isnan(order.by_seed).sum(axis=(0, 1)) + order.undefined.sum(axis=(0, 1))
     if lost.any():
         each = len(order.by_seed) * len(order.levels)
         of = each * (1 + len(order.resampled))
         named = ", ".join(f"{name} {number:,}" for name, number in zip(study.measures, lost) if number)
         said.append(
-            f"τ is not defined where a measure ties all runs, and left out of means and intervals there: {named} of"
+            f"τ is not defined if a measure ties all runs; means and intervals leave out these values: {named} of"
             f" {of:,} values of each measure (levels, seeds and resamples)."
         )
     return said

@@ -1,4 +1,4 @@
-"""How far runs fall that put nothing into the pool: for each group, without the judgments that it alone contributed."""
+"""Leave-group-out study: ranks of each group's runs without the judgments that only this group contributed."""
 
 from __future__ import annotations
 
@@ -32,11 +32,23 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupsLeftOut(Study):
-    """What becomes of each group's runs where the judgments are lost that this group alone contributed.
+    """Changes of each group's runs without the judgments that only this group contributed.
 
-    ``changes``: a row for each measure and run: its group, score and rank by all judgments and without its group's own,
-    and by how many ranks it falls · ``lost``: a row for each group: its runs, and the judgments that are lost ·
-    ``falls``: a row for each measure: the mean number of ranks that runs fall and that they move, with intervals.
+    The result of :func:`groups_left_out`.
+
+    Attributes
+    ----------
+    changes : DataFrame
+        A row for each measure and run: its group, its score and rank by all judgments and without the group's own
+        judgments, and the number of ranks by which it falls.
+    lost : DataFrame
+        A row for each group: the number of its runs and of the judgments that are lost without it.
+    falls : DataFrame
+        A row for each measure: the mean number of ranks by which runs fall and by which they move, with intervals.
+    measures : dict of str to Measure
+        Measures by name.
+    about : dict
+        Settings, sizes and hash of the input.
     """
 
     always_tables = ("falls", "changes", "lost")
@@ -50,6 +62,7 @@ class GroupsLeftOut(Study):
 
     @property
     def title(self) -> str:  # type: ignore[override]
+        """Title of the report."""
         return f"Runs without their group's own judgments: {self._sizes}"
 
     @property
@@ -62,19 +75,22 @@ class GroupsLeftOut(Study):
         return " ".join([f"{self._sizes}.", *told(self.about["pool"], self.measures)])
 
     def tables(self) -> dict[str, Table]:
+        """Return the tables of the report by file name."""
         sure = f"{100 * self.about['confidence']:g} % intervals over topics"
         return {
             "falls": Table("Ranks that runs fall", f"Means over runs; {sure}; {self._noted}", self.falls),
-            "changes": Table("Runs", f"With and without the judgments of their group alone; {self._noted}",
+            "changes": Table("Runs", f"With and without their group's own judgments; {self._noted}",
                              self.changes),
-            "lost": Table("Groups", f"What each group alone contributed; {self._sizes}.", self.lost),
+            "lost": Table("Groups", f"Judgments that only this group contributed; {self._sizes}.", self.lost),
         }  # fmt: skip
 
     def pictures(self) -> dict[str, Picture]:
+        """Return the pictures of the report by file name."""
         about = f"A point for each run; bars are means; {self._noted}"
         return {"falls": Picture("Ranks that runs fall", about, partial(plot_falls, self), self.changes)}
 
     def findings(self) -> list[str]:
+        """Return the findings, one sentence each."""
         share = self.lost["judgments"].mean() / self.about["judgments"]
         said = [
             f"Without what it alone contributed, a group loses {share:.1%} of the judgments in the mean, and"
@@ -92,10 +108,11 @@ class GroupsLeftOut(Study):
         return said
 
     def limits(self) -> list[str]:
+        """Return conclusions that the study does not support, one sentence each."""
         said = [
-            "Who contributed a judgment is not known but inferred: the group whose runs alone have the document"
+            "The contributor of a judgment is inferred: it is the only group whose runs have the document"
             + (f" in their first {self.about['depth']}." if self.about["depth"] else " anywhere."),
-            "A new system of another kind would have more documents that nobody judged than a run of this collection.",
+            "A new kind of system would retrieve more unjudged documents than a run of this collection.",
             *told(self.about["pool"], self.measures),
         ]
         if short := self.about["left_out"]:
@@ -116,30 +133,30 @@ def groups_left_out(
     resamples: int = 500,
     seed: int = 0,
 ) -> GroupsLeftOut:
-    """Rank each group's runs as if the group had not taken part, so that nobody judged what it alone found.
+    """Rank each group's runs as if the group had not contributed to the pool.
 
-    For each group, the judgments of documents are lost that only its runs have (in their first ``depth``); all runs are
-    scored without them, and the ranks of the group's own are compared with those by all judgments. What no run has is
-    kept.
+    For each group, the judgments of documents that only its runs have (in their first ``depth`` ranks) are removed. All
+    runs are scored with the remaining judgments, and the ranks of the group's own runs are compared with those by all
+    judgments. Judgments of documents that no run has are kept.
 
     Parameters
     ----------
     qrels, runs, measures
         As for :func:`robustness`.
     groups : mapping
-        The group of each run, by its name.
+        Group of each run, by the run's name.
     depth : int, optional
-        Ranks, from 1, in which a run puts documents into the pool; by default all.
-    complete : float in (0, 1], optional
+        Number of ranks of a run that contribute to the pool, from 1. By default all.
+    complete : float in (0, 1] or None, default=0.95
         As for :func:`robustness`.
-    pool : {"judged", "whole"}
-        Whether infAP knows that lost documents were in a pool ("whole"). By default it does not: had the group stayed
-        away, they would not have been.
-    confidence : float in (0, 1)
+    pool : {"judged", "whole"}, default="judged"
+        Whether infAP treats the documents of removed judgments as in the pool ("whole"). By default it does not:
+        without the group, these documents would not have been in the pool.
+    confidence : float in (0, 1), default=0.95
         Level of the intervals.
-    resamples : int
-        Resamples of the bootstrap over topics.
-    seed : int
+    resamples : int, default=500
+        Number of bootstrap resamples of the topics.
+    seed : int, default=0
         Seed of the resamples.
 
     Returns
@@ -149,7 +166,7 @@ def groups_left_out(
     Raises
     ------
     BadParameter
-        If a run has no group, or all have the same.
+        If a run has no group, or if all runs are in one group.
 
     References
     ----------
@@ -205,7 +222,7 @@ def groups_left_out(
 
 
 def _retrieved(masking: Masking, depth: int | None) -> Array:
-    """Whether each run has each judged document, in its first ``depth``, [runs × judgments]."""
+    """Return whether each run has each judged document in its first ``depth`` ranks, [runs × judgments]."""
     whole = masking.whole
     assert whole.judgment is not None
     found = np.zeros((len(masking.runs), len(whole.pool.grade)), bool)
@@ -227,7 +244,7 @@ def _changes(masking: Masking, groups: list[str], group: Array, scores: Array) -
 
 
 def _ranks(means: Array, own: Array) -> Array:
-    """The ranks of runs in orders of all [orders × runs (× resamples)], each run in one order of its own."""
+    """Return the rank of each run in its own order of all runs [orders × runs (× resamples)]."""
     means = rounded(means)
     return np.stack([1 + (order > order[run]).sum(axis=0) for run, order in zip(own, means)])
 
@@ -235,7 +252,7 @@ def _ranks(means: Array, own: Array) -> Array:
 def _falls(
     masking: Masking, group: Array, scores: Array, changes: pd.DataFrame, confidence: float, resamples: int, seed: int
 ) -> pd.DataFrame:
-    """Mean ranks that runs fall and that they move, with intervals: resamples of topics about their own mean."""
+    """Return mean numbers of ranks by which runs fall and move, with percentile intervals centred on these means."""
     own, topics = np.arange(len(group)), times_drawn(masking.queries, resamples, seed) / masking.queries
     rows = []
     for number, name in enumerate(masking.measures):
@@ -257,13 +274,27 @@ def _falls(
 
 
 def plot_falls(study: GroupsLeftOut, ax: Any = None) -> Any:
-    """By how many ranks each run falls without what its group alone contributed; a bar is the mean of a measure."""
+    """Plot the number of ranks by which each run falls without its group's own judgments.
+
+    A bar is the mean of a measure. ``study.changes`` has the numbers.
+
+    Parameters
+    ----------
+    study : GroupsLeftOut
+        Study to plot.
+    ax : matplotlib Axes, optional
+        By default new axes.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
     ax = axes_of(ax)
     measures = list(study.about["measures"])
     for number, name in enumerate(measures):
         falls = study.changes.loc[study.changes.measure == name, "falls"].to_numpy()
         order = np.argsort(falls, kind="stable")
-        beside = 0.35 * np.sin(2.4 * np.arange(len(falls)))  # apart, and always in the same places
+        beside = 0.35 * np.sin(2.4 * np.arange(len(falls)))  # deterministic jitter
         look = measure_look(number)
         ax.plot(falls[order], number + beside, look["marker"], color=look["color"], markersize=3, alpha=0.6)
         ax.plot([falls.mean()] * 2, [number - 0.45, number + 0.45], color=GREY, linewidth=2)

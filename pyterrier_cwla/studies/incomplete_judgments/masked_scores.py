@@ -1,4 +1,4 @@
-"""Runs that are aligned with all judgments once, and scored by whichever of these are left."""
+"""Scores of runs by subsets of the judgments; runs are aligned with all judgments once."""
 
 from __future__ import annotations
 
@@ -21,17 +21,27 @@ from .missing_judgments import NOWHERE
 
 Array = np.ndarray
 POOLS = ("whole", "judged")
-_HITS = 1 << 20  # judged documents in rankings that are scored at a time
+_HITS = 1 << 20  # judged documents per chunk of scored rankings
 _RANKINGS = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
 class Masking:
-    """Runs, aligned once with all their judgments.
+    """Runs aligned with all their judgments.
 
-    ``whole``: their rankings, run after run, with all judged documents · ``pool``: "whole" where documents whose
-    judgment is missing are known to be in the pool, which infAP makes use of, or "judged" where nobody knows; to all
-    other measures they are not judged.
+    Attributes
+    ----------
+    measures : dict of str to Measure
+        Measures by name.
+    runs : list of str
+        Names of the runs.
+    judgments : Judgments
+        All judgments.
+    whole : Rankings
+        Rankings of all runs, run by run, with all judged documents.
+    pool : {"whole", "judged"}
+        Treatment of documents with missing judgments by infAP: "whole" treats them as in the pool, "judged" as not in
+        the pool. All other measures treat them as not judged.
     """
 
     measures: dict[str, Measure]
@@ -44,27 +54,29 @@ class Masking:
     def of(
         cls, judgments: Judgments, runs: Mapping[str, Any], measures: Mapping[str, Measure], pool: str = "whole"
     ) -> Masking:
+        """Align runs with judgments."""
         if pool not in POOLS:
             raise BadParameter(f"pool={pool!r}: give 'whole' or 'judged'.")
         measures = dict(zip(measures, pinned(measures.values())))
         for name, measure in measures.items():
             if needs_of(measure).intents:
-                raise BadParameter(f"{name}: judgments for several intents cannot be thinned out here.")
+                raise BadParameter(f"{name}: this study does not support judgments with intents.")
         aligned = []
         for name, run in runs.items():
             with naming(str(name)):
                 aligned.append(judgments.align(loaded(run, "run"), all_judged=True))
         whole = Rankings.stacked(aligned)
         if not any(_reads_rows(measure) for measure in measures.values()):
-            whole = replace(whole, rows=None)  # light to send to other processes
+            whole = replace(whole, rows=None)  # reduces the data sent to other processes
         return cls(measures, list(map(str, runs)), judgments, whole, pool)
 
     @property
     def queries(self) -> int:
+        """Number of judged queries."""
         return len(self.judgments.qids)
 
     def only(self, runs: Sequence[str]) -> Masking:
-        """The same with some of the runs."""
+        """Return a copy with some of the runs."""
         whole, numbers = self.whole, [self.runs.index(run) for run in runs]
         which = (np.array(numbers)[:, None] * self.queries + np.arange(self.queries)).ravel()
         hit, ranking, _ = whole.hits_of(which)
@@ -82,9 +94,9 @@ class Masking:
         return replace(self, runs=list(runs), whole=rankings)
 
     def scores(self, whole: Rankings, kept: Array) -> Array:
-        """[measures × levels × rankings] where of the judgments of a pool only some are kept [levels × judgments]."""
+        """Return scores [measures × levels × rankings] by subsets of the judgments, ``kept`` [levels × judgments]."""
         new = np.append(True, (kept[1:] != kept[:-1]).any(axis=1))
-        if not new.all():  # where little is judged, small shares are the same
+        if not new.all():  # with few judgments, small shares are equal subsets
             return self.scores(whole, kept[new])[:, np.cumsum(new) - 1]
         found = np.empty((len(self.measures), len(kept), len(whole)))
         at_a_time = min(_HITS // max(len(whole.rank), 1), _RANKINGS // max(len(whole), 1))
@@ -102,7 +114,7 @@ class Masking:
 
 
 class _Left(Aligned):
-    """Rankings with the judgments that are left."""
+    """Rankings with the remaining judgments."""
 
     def __init__(self, rankings: Rankings) -> None:
         self._all = rankings
@@ -116,16 +128,16 @@ class _Left(Aligned):
 
 
 def parts(number: int, at_a_time: int) -> Iterator[slice]:
-    """0 to ``number`` in slices of at least one."""
+    """Yield slices of at most ``at_a_time`` (at least one) that cover 0 to ``number``."""
     step = max(1, at_a_time)
     for start in range(0, number, step):
         yield slice(start, min(start + step, number))
 
 
 def masked(whole: Rankings, kept: Array, hidden: bool) -> Rankings:
-    """The rankings by the judgments that are kept [levels × judgments], level after level.
+    """Return the rankings by the kept judgments [levels × judgments], level by level.
 
-    What is not kept is not judged, or, ``hidden``, in the pool and without a grade (−1).
+    Documents without a kept judgment are not judged or, if ``hidden``, in the pool without a grade (−1).
     """
     pool, levels = whole.pool, len(kept)
     topic = np.arange(len(whole)) if whole.topic is None else whole.topic
@@ -156,9 +168,10 @@ def masked(whole: Rankings, kept: Array, hidden: bool) -> Rankings:
 
 
 def of_pairs(whole: Rankings, queries: int, pairs: Array) -> Rankings:
-    """The rankings of pairs of runs [pairs × 2], each pair with the judged documents that either has for its pool.
+    """Return the rankings of pairs of runs [pairs × 2]; the pool of a pair has the judged documents of either run.
 
-    In order of pair, run and query; the pool's queries are those of the first pair, of the second, …
+    The order is by pair, run and query. The queries of the pool are those of the first pair, then of the second, and so
+    on.
     """
     which = (pairs[:, :, None] * queries + np.arange(queries)).ravel()
     hit, ranking, _ = whole.hits_of(which)
@@ -184,7 +197,7 @@ def of_pairs(whole: Rankings, queries: int, pairs: Array) -> Rankings:
 
 
 def best_ranks(rankings: Rankings) -> Array:
-    """The best rank at which any of the rankings has each judged document of the pool."""
+    """Return the best rank of each judged document of the pool over all rankings."""
     assert rankings.judgment is not None
     first = np.full(len(rankings.pool.grade), NOWHERE)
     np.minimum.at(first, rankings.judgment, rankings.rank)
@@ -192,7 +205,7 @@ def best_ranks(rankings: Rankings) -> Array:
 
 
 class _Copies:
-    """Some judgments, several times: their documents are only looked up where a measure asks for their lengths."""
+    """Selected judgments, possibly repeated; documents are looked up only if a measure needs their lengths."""
 
     pool_order = slice(None)
 
@@ -206,7 +219,7 @@ class _Copies:
 
 
 class _Tiled:
-    """The rows of rankings that are scored several times."""
+    """Rows of rankings that are scored several times."""
 
     def __init__(self, rows: Any, which: Array) -> None:
         self.rows, self.which = rows, which
@@ -220,11 +233,11 @@ class _Tiled:
 
     def repeats(self, duplicates: Any, listed: Array | None = None) -> Array:
         if listed is not None:
-            raise BadParameter("duplicates= and judged_only= together are not known of where judgments are missing.")
+            raise BadParameter("duplicates= and judged_only= cannot be combined when judgments are missing.")
         return self.rows.repeats(duplicates)
 
 
 def _reads_rows(measure: Measure) -> bool:
-    """Whether a measure asks for the lengths or duplicates of documents."""
+    """Return whether a measure needs the lengths or duplicates of documents."""
     needs = needs_of(measure)
     return (needs.lengths, needs.duplicates) != ("none", "none")

@@ -1,4 +1,4 @@
-"""Which judgments stay when some are missing: random samples (f-qrels), shallower pools, and without a group's own."""
+"""Subsets of judgments: random samples (f-qrels), shallower pools, and judgments without those of one group."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ...measures.provider import prepare
 
 Array = np.ndarray
 
-#: The shares of judgments that are kept: those of Buckley and Voorhees (2004).
+#: Shares of judgments that are kept, as in Buckley and Voorhees (2004).
 FRACTIONS = tuple(percent / 100 for percent in (1, 2, 3, 4, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100))
 LEAST = {"relevant": 1, "non-relevant": 10}
-"""So many of a topic's judgments stay at every fraction, if there are so many: bpref needs them."""
+"""Minimum numbers of a topic's judgments that are kept at every fraction, if available; bpref needs them."""
 NOWHERE = np.iinfo(np.int64).max
-"""The best rank of a document that no run has."""
+"""Best rank of a document that no run has."""
 
 
 @dataclass(frozen=True)
 class Fractions:
-    """Random shares of each topic's judgments, each a part of the next."""
+    """Random shares of each topic's judgments; each share is a subset of the next."""
 
     levels: tuple[Any, ...]
     random = True
@@ -37,9 +37,11 @@ class Fractions:
         object.__setattr__(self, "levels", tuple(float(share) for share in sorted({*shares, Fraction(1)})))
 
     def kept(self, query: Array, grade: Array, first: Array, seed: Any) -> Array:
-        """[levels × judgments]: of one random permutation of each topic's relevant and non-relevant ones the first
-        max(1, ⌊fR⌋) and max(10, ⌊fN⌋). Grades below 0 are no judgments, and stay. ``seed`` may be a generator, which
-        is then drawn from once for each judgment, however many levels there are.
+        """Return a mask [levels × judgments] of the kept judgments.
+
+        The relevant and the non-relevant judgments of each topic are permuted at random; the first max(1, ⌊fR⌋) and
+        max(10, ⌊fN⌋) are kept. Grades below 0 are not judgments and are always kept. ``seed`` may be a generator; it is
+        drawn from once for each judgment, for any number of levels.
         """
         kind = 3 * query + np.sign(grade).astype(int) + 1
         order = np.lexsort((np.random.default_rng(seed).random(len(kind)), kind))
@@ -53,12 +55,13 @@ class Fractions:
         return place < most[:, kind]
 
     def says(self, level: float) -> str:
+        """Format a level."""
         return f"{100 * level:g} %"
 
 
 @dataclass(frozen=True)
 class Depths:
-    """What the runs at hand have in their first k, for several k; the last level is all."""
+    """Judgments of documents that the given runs have in their first k ranks, for several k; the last level has all."""
 
     levels: tuple[Any, ...]
     random = False
@@ -66,19 +69,20 @@ class Depths:
     def __post_init__(self) -> None:
         for depth in self.levels:
             if not isinstance(depth, int | np.integer) or depth < 1:
-                raise BadParameter(f"depth {depth!r} must be a whole number of documents, from 1 on.")
+                raise BadParameter(f"depth {depth!r} must be a whole number of documents, 1 or more.")
         object.__setattr__(self, "levels", (*sorted({float(depth) for depth in self.levels}), np.inf))
 
     def kept(self, query: Array, grade: Array, first: Array, seed: Any) -> Array:
-        """[levels × judgments]: whether ``first``, the best rank of a document, is deep enough; all at the last."""
+        """Return a mask [levels × judgments]: whether ``first``, the best rank of a document, is at most k."""
         return (first <= np.array(self.levels)[:, None]) | (np.array(self.levels) == np.inf)[:, None]
 
     def says(self, level: float) -> str:
+        """Format a level."""
         return "all" if np.isinf(level) else f"depth {level:g}"
 
 
 def _fraction(level: Any) -> Fraction:
-    """A share as it is written: 0.29 is 29/100, and not the number next to it that a float has."""
+    """Return a share exactly as written: 0.29 is 29/100, not the nearest float."""
     try:
         share = Fraction(str(level))
     except (ValueError, ZeroDivisionError):
@@ -89,22 +93,41 @@ def _fraction(level: Any) -> Fraction:
 
 
 def f_qrels(qrels: Any, fraction: float, seed: int = 0) -> pd.DataFrame:
-    """A random share of the judgments of each topic: Buckley and Voorhees' f-qrels.
+    """Return a random share of the judgments of each topic: the f-qrels of Buckley and Voorhees.
 
-    Of one random permutation of a topic's R relevant judgments (grades above 0) the first max(1, ⌊fR⌋) are kept, and of
-    its N non-relevant ones (grade 0) the first max(10, ⌊fN⌋), or all if there are fewer. f is taken as it is written:
-    of 100, 0.29 keeps 29. Grades below 0 are no judgments, and are kept. Of the same judgments and seed, those of a
-    smaller fraction are among those of a greater one.
+    The R relevant judgments (grades above 0) and the N non-relevant judgments (grade 0) of a topic are permuted at
+    random. The first max(1, ⌊fR⌋) relevant and the first max(10, ⌊fN⌋) non-relevant judgments are kept, or all if there
+    are fewer. (In the paper, max is misprinted as min.) f is used exactly as written: 0.29 keeps 29 of 100. Grades
+    below 0 are not judgments and are kept. With the same judgments and seed, the judgments of a smaller fraction are a
+    subset of those of a larger one.
 
-    ``qrels``: judgments in any form, or a path · ``fraction``: f, above 0 and up to 1 · ``seed``: of the permutations,
-    which depend on the order of the rows. Returns rows of the frame that was given, or a frame with query_id, doc_id
-    and relevance. (In the paper, max is printed as min.)
+    Parameters
+    ----------
+    qrels : DataFrame, dict, iterable or path
+        Judgments in any form.
+    fraction : float in (0, 1]
+        Share f of the judgments.
+    seed : int, default=0
+        Seed of the permutations. They also depend on the order of the rows.
 
-    Raises :class:`BadParameter` for a fraction out of its range, :class:`BadJudgments` where a document is judged
-    twice for a topic, as it is where there are intents.
+    Returns
+    -------
+    DataFrame
+        Rows of the given frame, or a frame with query_id, doc_id and relevance.
 
-    Source: Buckley and Voorhees (2004), section 3; Bompada et al. (2007), section 4.1.
+    Raises
+    ------
+    BadParameter
+        If the fraction is out of range.
+    BadJudgments
+        If a document is judged twice for a topic, for example for several intents.
 
+    References
+    ----------
+    Buckley and Voorhees (2004), section 3; Bompada et al. (2007), section 4.1.
+
+    Examples
+    --------
     >>> qrels = {"q": {f"d{number:02}": int(number < 20) for number in range(60)}}
     >>> f_qrels(qrels, 0.3).relevance.value_counts().to_dict()
     {0: 12, 1: 6}
@@ -124,14 +147,14 @@ def f_qrels(qrels: Any, fraction: float, seed: int = 0) -> pd.DataFrame:
 
 
 def plain_judgments(qrels: Any) -> Judgments:
-    """Judgments, each pair of topic and document once."""
+    """Return judgments in which each pair of topic and document occurs once."""
     judgments = prepare(loaded(qrels, "qrels"))
-    judgments.side(all_judged=True)  # says where a pair is judged twice
+    judgments.side(all_judged=True)  # raises an error if a pair is judged twice
     return judgments
 
 
 def lacking(judgments: Judgments) -> list[str]:
-    """The topics that fail bpref's condition: at least 1 relevant and 10 non-relevant judgments."""
+    """Return the topics that fail bpref's condition: at least 1 relevant and 10 non-relevant judgments."""
     pool = judgments.pool
     fails = np.zeros(pool.queries, bool)
     for which, least in ((pool.grade > 0, LEAST["relevant"]), (pool.grade == 0, LEAST["non-relevant"])):
@@ -140,7 +163,7 @@ def lacking(judgments: Judgments) -> list[str]:
 
 
 def checked_groups(groups: Mapping[str, Any], runs: Iterable[str]) -> dict[str, list[str]]:
-    """The runs of each group, by its name; every run has a group."""
+    """Return the runs of each group by its name; every run must have a group."""
     runs = list(runs)
     without = [run for run in runs if run not in groups or groups[run] is None or groups[run] != groups[run]]
     if without:
@@ -151,15 +174,23 @@ def checked_groups(groups: Mapping[str, Any], runs: Iterable[str]) -> dict[str, 
     for run in runs:
         found.setdefault(str(groups[run]), []).append(run)
     if len(found) < 2:
-        raise BadParameter(f"all runs are of one group, {next(iter(found))!r}: what it alone found is all there is.")
+        raise BadParameter(f"all runs are in one group, {next(iter(found))!r}: give two or more groups.")
     return found
 
 
 def without_group(has: Array, group: Array, groups: int) -> Array:
-    """[groups × judgments]: whether a judgment stays when all that only this group's runs have is lost.
+    """Return a mask [groups × judgments] of the judgments kept without the documents that only this group has.
 
-    ``has`` [runs × judgments]: whether a run has the document (deep enough to have put it into the pool); ``group``:
-    the number of each run's group. What no run has stays.
+    Judgments of documents that no run has are kept.
+
+    Parameters
+    ----------
+    has : ndarray of bool, shape (runs, judgments)
+        Whether a run has the document at a rank that contributes to the pool.
+    group : ndarray of int, shape (runs,)
+        Number of the group of each run.
+    groups : int
+        Number of groups.
     """
     by_group = np.stack([has[group == number].any(axis=0) for number in range(groups)])
     return ~(by_group & (by_group.sum(axis=0) == 1))

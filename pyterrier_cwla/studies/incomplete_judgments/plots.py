@@ -1,4 +1,4 @@
-"""Pictures of robustness: τ, accuracy and g-mean over the judgments that are left, and differences between measures."""
+"""Plots of robustness: τ, accuracy and g-mean over the remaining judgments, and differences between measures."""
 
 from __future__ import annotations
 
@@ -19,34 +19,99 @@ from .system_order import KNEE
 if TYPE_CHECKING:
     from .result import Robustness
 
-_MOST_BANDS = 4  # more of them hide each other
+_MOST_BANDS = 4  # maximum number of bands: more would hide each other
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
 def plot_order(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
-    """How like the order of runs is to that by all judgments: τ over the judgments that are left, with intervals.
+    """Plot τ between the orders of runs by the remaining judgments and by all judgments, with intervals.
 
-    The grey line is 0.9, above which orders count as the same. The paper's Figures 1 and 3.
+    The grey line is at 0.9, above which orders are considered equivalent.
+
+    Parameters
+    ----------
+    study : Robustness
+        Study to plot.
+    ax : matplotlib Axes, optional
+        By default new axes.
+    measures : iterable of str, optional
+        Names of the measures to plot. By default all.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    References
+    ----------
+    Bompada et al. (2007), Figures 1 and 3.
     """
     curves = order_curves(study)
     return _plot(study, curves, ax, "τ to the order by all judgments", measures, knee=True, counted=study.sizes)
 
 
 def plot_accuracy(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
-    """For which share of pairs of runs the test concludes what it does by all judgments. The paper's Figure 2."""
+    """Plot the accuracy of the test: the share of pairs of runs with the same result as by all judgments.
+
+    Parameters
+    ----------
+    study : Robustness
+        Study to plot, with tested pairs.
+    ax : matplotlib Axes, optional
+        By default new axes.
+    measures : iterable of str, optional
+        Names of the measures to plot. By default all.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    References
+    ----------
+    Bompada et al. (2007), Figure 2.
+    """
     what = "accuracy of the test\n(share of pairs of runs)"
     return _plot(study, accuracy_curves(study), ax, what, measures, knee=True, counted=_tested(study))
 
 
 def plot_g_mean(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
-    """The geometric mean of the shares of pairs rightly found not to differ. The paper's Figure 2."""
+    """Plot the geometric mean of precision and recall of the test for pairs of runs that do not differ.
+
+    Parameters
+    ----------
+    study : Robustness
+        Study to plot, with tested pairs.
+    ax : matplotlib Axes, optional
+        By default new axes.
+    measures : iterable of str, optional
+        Names of the measures to plot. By default all.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    References
+    ----------
+    Bompada et al. (2007), Figure 2.
+    """
     return _plot(study, g_mean_curves(study), ax, "g-mean of the test", measures, knee=False, counted=_tested(study))
 
 
 def plot_differences(study: Robustness, ax: Any = None, comparisons: Any = None) -> Any:
-    """Which measure keeps the order of runs better: differences of τ, with intervals; above 0 the first one does.
+    """Plot differences of τ between measures; above 0, the first measure keeps the order of runs better.
 
-    ``comparisons``: pairs of measures; without them those of :func:`differences`.
+    Parameters
+    ----------
+    study : Robustness
+        Study to plot.
+    ax : matplotlib Axes, optional
+        By default new axes.
+    comparisons : iterable of pairs of str, optional
+        Pairs of measures. By default nDCG and infAP, and infAP and bpref, if the study has these measures; otherwise
+        each measure and the next.
+
+    Returns
+    -------
+    matplotlib Axes
     """
     ax = axes_of(ax)
     table = differences(study, comparisons)
@@ -66,35 +131,36 @@ def plot_differences(study: Robustness, ax: Any = None, comparisons: Any = None)
 
 
 def order_curves(study: Robustness) -> pd.DataFrame:
-    """level, measure, value, low, high: τ."""
+    """Return level, measure, value, low and high of τ."""
     return study.order.table().rename(columns={"tau": "value"})[["level", "measure", "value", "low", "high"]]
 
 
 def accuracy_curves(study: Robustness) -> pd.DataFrame:
-    """level, measure, value, low, high: accuracy."""
+    """Return level, measure, value, low and high of accuracy."""
     return _of_tests(study, "accuracy")
 
 
 def g_mean_curves(study: Robustness) -> pd.DataFrame:
-    """level, measure, value, low, high: g-mean."""
+    """Return level, measure, value, low and high of g-mean."""
     return _of_tests(study, "g_mean")
 
 
 def differences(study: Robustness, comparisons: Any = None) -> pd.DataFrame:
-    """comparison, level, difference, low, high, verdict: nDCG − infAP and infAP − bpref where these are measured, else
-    each measure and the next.
+    """Return differences of τ between measures: comparison, level, difference, low, high, verdict.
+
+    By default nDCG − infAP and infAP − bpref if the study has these measures, else each measure minus the next.
     """
     if comparisons is None:
         chain = papers_chain(study.measures) or list(study.measures)
         comparisons = list(pairwise(chain))
     if not comparisons:
-        raise BadParameter("there is one measure, and nothing to compare it with.")
+        raise BadParameter("there is only one measure: nothing to compare it with.")
     frames = [study.above(one, other).assign(comparison=f"{one} − {other}") for one, other in comparisons]
     return pd.concat(frames, ignore_index=True)[["comparison", "level", "difference", "low", "high", "verdict"]]
 
 
 def pictures(study: Robustness) -> dict[str, Picture]:
-    """All of a study."""
+    """Return all pictures of a study."""
     sure = f"{100 * study.about['confidence']:g} % intervals"
     drawn = {
         "order": Picture(
@@ -123,13 +189,13 @@ def pictures(study: Robustness) -> dict[str, Picture]:
 
 def _of_tests(study: Robustness, what: str) -> pd.DataFrame:
     if study.tests is None:
-        raise BadParameter("this study tested no pairs: give pairs=300, or another number.")
+        raise BadParameter("this study tested no pairs of runs: compute it with pairs=, such as pairs=300.")
     names = {what: "value", f"{what}_low": "low", f"{what}_high": "high"}
     return study.tests.table().rename(columns=names)[["level", "measure", "value", "low", "high"]]
 
 
 def _plot(study: Robustness, table: pd.DataFrame, ax: Any, what: str, measures: Any, knee: bool, counted: str) -> Any:
-    """Curves of measures, with bands, or bars beside each other where bands would hide each other."""
+    """Plot curves of measures with bands, or with error bars if there are too many measures for bands."""
     ax = axes_of(ax)
     names = list(study.measures) if measures is None else list(measures)
     x, curves, looks = _places(study), {}, {}
@@ -155,13 +221,13 @@ def _plot(study: Robustness, table: pd.DataFrame, ax: Any, what: str, measures: 
 
 
 def _places(study: Robustness) -> np.ndarray:
-    """Where levels stand on the axis: all judgments after the deepest pool."""
+    """Return the positions of levels on the axis; all judgments come after the deepest pool."""
     levels = np.array(study.holes.levels)
     return np.where(np.isinf(levels), 2 * levels[-2] if len(levels) > 1 else 2.0, levels)
 
 
 def _x_axis(study: Robustness, ax: Any, last: int | None = None) -> None:
-    """Fewer judgments to the right, where curves part and have room for their names."""
+    """Set up an axis with fewer judgments to the right, where curves diverge and have room for labels."""
     x, levels = _places(study)[:last], study.holes.levels[:last]
     ax.set_xscale("log")
     ticks = [number for number, level in enumerate(levels) if level in _TICKS] if study.holes.random else range(len(x))

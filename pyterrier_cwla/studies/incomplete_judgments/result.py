@@ -1,4 +1,4 @@
-"""The result of a study of robustness: tables, pictures and findings."""
+"""Result of a study of robustness to missing judgments: tables, pictures and findings."""
 
 from __future__ import annotations
 
@@ -24,10 +24,24 @@ from .system_order import KNEE, Orders
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Robustness(Study):
-    """What becomes of the order of runs, and of tests between them, where judgments are missing.
+    """Effect of missing judgments on the order of runs and on tests between runs.
 
-    ``order``: of the runs (:class:`Orders`) · ``tests``: of pairs of runs (:class:`PairTests`), None where none were
-    tested.
+    The result of :func:`robustness` and :func:`robustness_to_depth`.
+
+    Attributes
+    ----------
+    holes : Fractions or Depths
+        Levels of judgments.
+    measures : dict of str to Measure
+        Measures by name.
+    runs : list of str
+        Names of the runs.
+    order : Orders
+        Orders of the runs at each level.
+    tests : PairTests or None
+        Tests of pairs of runs, None if none were tested.
+    about : dict
+        Settings, sizes and hash of the input.
     """
 
     always_tables = ("order", "knees_of_order", "differences", "rankings")
@@ -42,28 +56,44 @@ class Robustness(Study):
 
     @property
     def title(self) -> str:  # type: ignore[override]
+        """Title of the report."""
         what = "shallow pools" if isinstance(self.holes, Depths) else "incomplete judgments"
         return f"Robustness to {what}: {many(len(self.measures), 'measure')}, {self.sizes}"
 
     @property
     def sizes(self) -> str:
-        """How many runs, topics and seeds."""
+        """Numbers of runs, topics and seeds."""
         return f"{many(len(self.runs), 'run')}, {self.drawn}"
 
     @property
     def drawn(self) -> str:
-        """How many topics, and seeds where anything is random."""
+        """Numbers of topics, and of seeds if the study is random."""
         seeds = f", {many(self.about['seeds'], 'seed')}" if self.holes.random else ""
         return f"{many(self.about['queries'], 'topic')}{seeds}"
 
     @property
     def noted(self) -> str:
-        """What stands at the end of captions."""
+        """Last part of captions."""
         return " ".join([f"{self.sizes}.", *told(self.about["pool"], self.measures)])
 
     def above(self, first: str, second: str) -> pd.DataFrame:
-        """Whether one measure keeps the order of runs better than another: at each level the difference of τ, its
-        interval (the same resamples for both), and "yes", "no" or "undecided".
+        """Return whether one measure keeps the order of runs better than another.
+
+        Parameters
+        ----------
+        first, second : str
+            Names of the measures.
+
+        Returns
+        -------
+        DataFrame
+            A row for each level: ``difference`` of τ, its interval ``low`` and ``high`` (paired resamples), and
+            ``verdict``: "yes", "no" or "undecided".
+
+        Raises
+        ------
+        BadParameter
+            If the study does not have a measure.
         """
         for name in (first, second):
             if name not in self.measures:
@@ -72,8 +102,9 @@ class Robustness(Study):
 
     @cached_property
     def rankings(self) -> pd.DataFrame:
-        """The order of runs at each level: a row for each level, measure and run, with its score (made of each topic's
-        mean over the seeds) and its rank by that; equal scores have the same rank.
+        """Scores and ranks of runs: a row for each level, measure and run.
+
+        The score is computed from each topic's mean over the seeds. Equal scores have the same rank.
         """
         measures = list(self.measures.values())
         by_level = self.order.scores.mean(axis=0)
@@ -85,19 +116,34 @@ class Robustness(Study):
         return frame.assign(rank=ranks.rank(ascending=False, method="min").astype(int))
 
     def confusion(self, level: float = 0.3, seed: int = 0) -> pd.DataFrame:
-        """Numbers of pairs of runs by what the test concludes at the level and by all judgments (the paper's Table 4);
-        ``seed`` is the number of one of the seeds, from 0 on.
+        """Return numbers of pairs of runs by the result of the test at a level and by all judgments.
+
+        Parameters
+        ----------
+        level : float, default=0.3
+            Level of judgments.
+        seed : int, default=0
+            Position of a seed among the seeds of the study, from 0.
+
+        Returns
+        -------
+        DataFrame
+            Two rows for each measure, as in Table 4 of Bompada et al. (2007).
+
+        Raises
+        ------
+        BadParameter
+            If no pairs were tested, or if there is no such level.
         """
         if self.tests is None:
-            raise BadParameter("this study tested no pairs: give pairs=300, or another number.")
+            raise BadParameter("this study tested no pairs of runs: compute it with pairs=, such as pairs=300.")
         levels = self.holes.levels
         if level not in levels:
             raise BadParameter(f"no level {level!r}: there is {some(levels, 20)}.")
         return self.tests.confusion(levels.index(level), seed)
 
-    # ---- what every study shows
-
     def tables(self) -> dict[str, Table]:
+        """Return the tables of the report by file name."""
         sure = f"{100 * self.about['confidence']:g} % intervals over topics and holes"
         shown = {
             "order": Table(
@@ -113,7 +159,7 @@ class Robustness(Study):
             ),
             "differences": Table(
                 "Which measure keeps the order better",
-                f"Differences of τ between measures on the same topics and holes; {sure}, each for itself;"
+                f"Differences of τ between measures on the same topics and holes; {sure}, for each level separately;"
                 f" {self.noted}",
                 self._differences(),
             ),
@@ -126,7 +172,7 @@ class Robustness(Study):
                 "tests": Table(
                     "Tests between runs",
                     f"Wilcoxon's signed-rank test at {self.about['alpha']:g} on the judgments of each pair's own pool:"
-                    f" conclusions with holes and without, means over the seeds; intervals over pairs and holes;"
+                    f" results with holes and without, means over the seeds; intervals over pairs and holes;"
                     f" {pairs}",
                     self.tests.table(),
                 ),
@@ -137,7 +183,7 @@ class Robustness(Study):
                 ),
                 "confusion": Table(
                     f"Confusion at {self.holes.says(level)}",
-                    f"Pairs of runs by what the test concludes, the first seed; {pairs}",
+                    f"Pairs of runs by the result of the test, the first seed; {pairs}",
                     self.confusion(level).reset_index(),
                 ),
             }
@@ -154,10 +200,13 @@ class Robustness(Study):
         return pd.concat(frames, ignore_index=True)[columns] if frames else pd.DataFrame(columns=columns)
 
     def pictures(self) -> dict[str, Picture]:
+        """Return the pictures of the report by file name."""
         return pictures(self)
 
     def findings(self) -> list[str]:
+        """Return the findings, one sentence each."""
         return findings(self)
 
     def limits(self) -> list[str]:
+        """Return conclusions that the study does not support, one sentence each."""
         return limits(self)

@@ -1,4 +1,4 @@
-"""How robust measures are where judgments are missing: whether runs keep their order, and tests their conclusions."""
+"""Robustness of measures to missing judgments: order of runs, and conclusions of significance tests."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from .work import Resampling, Work, cached, chosen_pairs, identity
 
 Array = np.ndarray
 
-#: Those of the paper, and average precision. Its nDCG is of binary judgments.
+#: Measures of Bompada et al. (2007), whose nDCG uses binary judgments, and average precision.
 MEASURES = {"bpref": "Bpref", "infAP": "infAP", "nDCG": "CWLA(C='dcg',A='etg',gain='binary',norm='ideal')", "AP": "AP"}
 DEPTHS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70)
-_PARTS = 10  # of the resamples
+_PARTS = 10  # number of cached parts of the resamples
 
 
 def robustness(
@@ -52,50 +52,50 @@ def robustness(
     progress: bool = True,
     n_jobs: int = 1,
 ) -> Robustness:
-    """Study how robust measures are where only some of the judgments are there.
+    """Study the robustness of measures to missing judgments.
 
-    At each fraction f the judgments are thinned out as :func:`f_qrels` does it, ``seeds`` times, and
+    At each fraction f, the judgments are sampled as by :func:`f_qrels`, ``seeds`` times. Then
 
     * the order of runs is compared with that by all judgments: Kendall's distance and τ, the knee of the curve (the
-      smallest f with τ above 0.9), and whether one measure's τ is above another's;
-    * random pairs of runs are tested on the judgments of their own pool (what either of the two has), thinned out as
-      well: does Wilcoxon's test reject the hypothesis that they are the same where it does so with all of that pool?
+      smallest f with τ above 0.9), and whether the τ of one measure is above that of another;
+    * random pairs of runs are tested on sampled judgments of their own pool (the documents of either run): does
+      Wilcoxon's test have the same result as with all judgments of that pool?
 
     Parameters
     ----------
     qrels, runs, measures
         As :func:`compare` takes them.
-    fractions : sequence of float
-        f, above 0 and up to 1; 1 is always there.
-    seeds : int
-        How many seeds there are: ``seed``, ``seed`` + 1, …
-    pairs : int, optional
-        Pairs of runs, at random; 0 for no tests, None for all pairs.
-    complete : float in (0, 1], optional
-        Runs that retrieve less than this share of what the run with the most documents does are left out, and named;
-        None keeps all.
-    pool : {"whole", "judged"}
-        To infAP, documents whose judgment is missing are in the pool and not judged ("whole", as in the paper), or not
-        in it ("judged"); to others they are not judged.
-    tau : {"a", "b"}
-        Kind of τ. Where nothing ties, both are the paper's 1 − 4K/(n(n − 1)). "b" leaves out the pairs that tie, so
-        that every order is wholly like itself; "a" counts them as neither, so that coarse measures such as P@5 stay
-        below 1 with all judgments.
-    alpha : float in (0, 1)
-        The tests reject at p ≤ alpha.
-    confidence : float in (0, 1)
+    fractions : sequence of float, default=FRACTIONS
+        Fractions f, above 0 and up to 1; 1 is always included.
+    seeds : int, default=10
+        Number of seeds: ``seed``, ``seed`` + 1, …
+    pairs : int or None, default=300
+        Number of random pairs of runs; 0 for no tests, None for all pairs.
+    complete : float in (0, 1] or None, default=0.95
+        Runs that retrieve less than this share of the documents of the longest run are left out and named; None keeps
+        all runs.
+    pool : {"whole", "judged"}, default="whole"
+        Treatment of documents with missing judgments by infAP: in the pool and not judged ("whole", as in the paper),
+        or not in the pool ("judged"). All other measures treat them as not judged.
+    tau : {"a", "b"}, default="b"
+        Kind of τ. Without ties, both are the paper's 1 − 4K/(n(n − 1)). "b" leaves out tied pairs, so that τ of an
+        order with itself is 1. "a" counts them as neither concordant nor discordant, so that coarse measures such as
+        P@5 stay below 1 even with all judgments.
+    alpha : float in (0, 1), default=0.05
+        Level of significance; the tests reject at p ≤ alpha.
+    confidence : float in (0, 1), default=0.95
         Level of the intervals.
-    resamples : int
-        Resamples of the bootstrap, from 50; for τ over topics, each with the holes of a random seed.
-    seed : int
-        The first seed.
+    resamples : int, default=500
+        Number of bootstrap resamples, from 50. For τ, topics are resampled, each with the judgments of a random seed.
+    seed : int, default=0
+        First seed.
     cache_dir : str or Path, optional
-        Folder that caches what is done, so that an interrupted study goes on from there; functions of your own need a
-        ``version=``, else nothing is cached.
-    progress : bool
-        Whether bars are shown.
-    n_jobs : int
-        Processes.
+        Folder that caches results, so that an interrupted study can be continued. User-defined functions need a
+        ``version=``; without it nothing is cached.
+    progress : bool, default=True
+        Whether to show progress bars.
+    n_jobs : int, default=1
+        Number of processes.
 
     Returns
     -------
@@ -103,8 +103,12 @@ def robustness(
 
     Raises
     ------
-    BadParameter, BadRun, BadJudgments
-        If there is nothing to compare, or a parameter is out of range.
+    BadParameter
+        If there are fewer than two runs, or a parameter is out of range.
+    BadRun
+        If ``complete`` leaves fewer than two runs.
+    BadJudgments
+        If fewer than two topics are judged.
 
     References
     ----------
@@ -150,19 +154,22 @@ def robustness_to_depth(
     progress: bool = True,
     n_jobs: int = 1,
 ) -> Robustness:
-    """Study how robust measures are where the pool is shallow: what no run has in its first k is not judged.
+    """Study the robustness of measures to shallow pools: only documents in the first k ranks of a run are judged.
 
-    Levels are the ``depths`` k, and ∞ for all judgments. Nothing in it is random but the choice of pairs of runs, each
-    of which has its own pool, and the resamples.
+    Levels are the ``depths`` k, and ∞ for all judgments. Only the choice of pairs of runs, each with its own pool, and
+    the resamples are random.
 
     Parameters
     ----------
-    depths : sequence of int
+    qrels, runs, measures
+        As :func:`compare` takes them.
+    depths : sequence of int, default=DEPTHS
         Depths k of the pool, from 1.
-    pool : {"judged", "whole"}
-        By default infAP does not know that lost documents were in a pool: of a shallow pool nobody would.
-
-        All other parameters are those of :func:`robustness`.
+    pool : {"judged", "whole"}, default="judged"
+        As for :func:`robustness`. By default infAP treats documents without judgments as not in the pool, because a
+        shallow pool would not contain them.
+    pairs, complete, tau, alpha, confidence, resamples, seed, cache_dir, progress, n_jobs
+        As for :func:`robustness`.
 
     Returns
     -------
@@ -187,12 +194,25 @@ def robustness_to_depth(
 
 
 def grade_weights(*weights: Sequence[float]) -> dict[str, str]:
-    """nDCG with several weights of the grades 1, 2, …, by name: to be given as ``measures=`` (the paper's Figure 3).
+    """Return nDCG measures with several weights of the grades 1, 2, …, for use as ``measures=``.
 
-    Without weights those of the paper: binary, and grade 2 worth 2, 10 and 100 times grade 1.
+    Parameters
+    ----------
+    *weights : sequence of float
+        Weights of the grades 1, 2, … of one measure. By default those of the paper: binary, and grade 2 with 2, 10 and
+        100 times the weight of grade 1.
 
-    Source: Bompada et al. (2007), section 5.3.
+    Returns
+    -------
+    dict of str to str
+        Measures by name.
 
+    References
+    ----------
+    Bompada et al. (2007), section 5.3 and Figure 3.
+
+    Examples
+    --------
     >>> grade_weights((1, 1), (1, 10))["nDCG 1:10"]
     "CWLA(C='dcg',A='etg',gain='table({1: 1, 2: 10})',norm='ideal')"
     """
@@ -207,7 +227,7 @@ def grade_weights(*weights: Sequence[float]) -> dict[str, str]:
 def ready(
     qrels: Any, runs: Mapping[str, Any], measures: Any, complete: float | None, pool: str
 ) -> tuple[Masking, dict[str, int]]:
-    """Runs aligned with judgments, and how many documents those have that were left out because they have too few."""
+    """Return runs aligned with judgments, and the number of documents of each run left out for having too few."""
     if not is_runs(runs) or len(runs) < 2:
         given = many(len(runs), "run") if is_runs(runs) else "one run"
         raise BadParameter(f"this study compares runs: give at least 2 by name, not {given}.")
@@ -222,7 +242,7 @@ def ready(
     if len(retrieved) - len(short) < 2:
         raise BadRun(
             f"only {many(len(retrieved) - len(short), 'run')} retrieved {complete:.0%} of the"
-            f" {max(retrieved.values()):,} documents of the longest: give complete=None to keep all."
+            f" {max(retrieved.values()):,} documents of the longest run: give complete=None to keep all runs."
         )
     if short:
         masking = masking.only([run for run in masking.runs if run not in short])
@@ -231,7 +251,7 @@ def ready(
 
 @dataclass(frozen=True)
 class Settings:
-    """What a study was told, as far as it is not data."""
+    """Settings of a study."""
 
     seeds: int
     pairs: int | None
@@ -304,7 +324,7 @@ def _studied(
 def _resampled(
     scores: Array, known: dict[str, Any], how: Settings, pieces_of: Callable[[dict[str, Any]], Pieces]
 ) -> tuple[Array, Array]:
-    """τ of topics that are drawn anew, and for how many seeds it is undefined [resamples × levels × measures]."""
+    """Return τ of resampled topics, and its number of undefined seeds, [resamples × levels × measures]."""
     known = {**known, "resampling": [how.tau, how.resamples, how.seed, how.seeds]}
     resampling = Resampling(scores, how.tau, -(-how.resamples // _PARTS), how.seed)
     parts = [f"resamples {number}" for number in range(_PARTS)]

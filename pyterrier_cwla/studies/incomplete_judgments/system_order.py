@@ -1,4 +1,4 @@
-"""How like the order of runs by few judgments is to that by all: τ over levels, its intervals, knees, and verdicts."""
+"""Similarity of the orders of runs by few judgments and by all: τ over levels, its intervals, knees, and verdicts."""
 
 from __future__ import annotations
 
@@ -14,16 +14,29 @@ from ..resampling import percentiles
 
 Array = np.ndarray
 KNEE = 0.9
-"""Above this, orders count as the same (Voorhees, 2001)."""
+"""Value of τ above which orders are considered equivalent (Voorhees, 2001)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Orders:
-    """The orders of runs at each level of judgments.
+    """Orders of runs at each level of judgments.
 
-    ``scores`` [seeds × levels × measures × runs × queries], all judgments at the last level · ``resampled`` [resamples
-    × levels × measures]: τ of topics and holes that were drawn anew · ``undefined``, of the same shape: for how many
-    seeds such a τ is not defined, because all runs tie. It is left out of means and intervals.
+    Attributes
+    ----------
+    levels : tuple of float
+        Levels of judgments.
+    measures : list of str
+        Names of the measures.
+    scores : ndarray, shape (seeds, levels, measures, runs, queries)
+        Scores; the last level has all judgments.
+    resampled : ndarray, shape (resamples, levels, measures)
+        τ of resampled topics and holes.
+    undefined : ndarray, shape (resamples, levels, measures)
+        Number of seeds for which τ is not defined because all runs tie. Means and intervals leave out these values.
+    kind : str
+        Kind of τ.
+    confidence : float
+        Level of the intervals.
     """
 
     levels: tuple[float, ...]
@@ -36,7 +49,7 @@ class Orders:
 
     @cached_property
     def means(self) -> Array:
-        """[seeds × levels × measures × runs]"""
+        """Means over queries [seeds × levels × measures × runs]."""
         return self.scores.mean(axis=-1)
 
     @cached_property
@@ -46,28 +59,28 @@ class Orders:
 
     @cached_property
     def tau(self) -> Array:
-        """Its mean over the seeds [levels × measures]."""
+        """Mean of τ over the seeds [levels × measures]."""
         return mean_of_known(self.by_seed, axis=0)
 
     @property
     def tied(self) -> Array:
-        """The share of pairs of runs that tie by all judgments, for each measure."""
+        """Share of pairs of runs that tie by all judgments, for each measure."""
         full = self.means[0, -1]
         return 1 - np.nan_to_num(tau(full, full, "a"))
 
     def interval(self, of: Array, resampled: Array) -> tuple[Array, Array]:
-        """Of numbers, from resamples of them: these spread about their own mean, as the numbers do about theirs.
+        """Return ends of intervals: the values plus the deviations of the resamples from their own mean.
 
-        The resamples' mean itself is no estimate: topics that are drawn twice move it a little. In simulations of 40
-        runs and 30 topics, intervals of 95 % hold the true τ in 94 to 98 of 100 cases, and differences of τ in 97 to
-        99.
+        The mean of the resamples is not an estimate of the value, because topics drawn twice bias it slightly. In
+        simulations of 40 runs and 30 topics, intervals of 95 % contained the true τ in 94 to 98 of 100 cases, and those
+        of differences of τ in 97 to 99.
         """
         low, high = percentiles(resampled.reshape(len(resampled), -1).T, self.confidence).reshape(2, *np.shape(of))
         centre = mean_of_known(resampled, axis=0)
         return of + np.minimum(low - centre, 0), of + np.maximum(high - centre, 0)
 
     def table(self) -> pd.DataFrame:
-        """A row for each level and measure: τ with its interval, its spread over seeds, τ_a, τ_b, discordant pairs."""
+        """Return a row for each level and measure: τ, its interval and range over seeds, τ_a, τ_b, discordant pairs."""
         low, high = self.interval(self.tau, self.resampled)
         truth = self.means[:1, -1:]
         columns = {
@@ -83,9 +96,9 @@ class Orders:
         return level_table(self.levels, self.measures, columns)
 
     def above(self, first: str, second: str) -> pd.DataFrame:
-        """Whether a measure keeps the order better than another: the difference of τ at each level, and yes or no.
+        """Compare two measures: the difference of τ at each level, with interval and verdict.
 
-        Undecided where the interval of the difference holds 0. Both are resampled together.
+        The verdict is "undecided" if the interval of the difference contains 0. Both measures share the same resamples.
         """
         one, other = self.measures.index(first), self.measures.index(second)
         difference = self.tau[:, one] - self.tau[:, other]
@@ -93,7 +106,7 @@ class Orders:
         return compared(self.levels, difference, low, high)
 
     def mean_above(self, first: str, second: str, most: float) -> tuple[float, float, float]:
-        """The same of the mean τ over the levels up to ``most``: difference, lower and upper end."""
+        """Return the difference of mean τ over the levels up to ``most``, and the ends of its interval."""
         some = np.array(self.levels) <= most
         one, other = self.measures.index(first), self.measures.index(second)
         difference = mean_of_known((self.tau[:, one] - self.tau[:, other])[some])
@@ -102,21 +115,23 @@ class Orders:
         return float(difference), float(low), float(high)
 
     def knees(self) -> pd.DataFrame:
-        """The smallest level with τ above 0.9, and what there is to say of it, for each measure."""
+        """Return the smallest level with τ above 0.9 for each measure, with its interval and its range over seeds."""
         centred = self.resampled - mean_of_known(self.resampled, axis=0) + self.tau
         ends = [(1 - self.confidence) / 2, (1 + self.confidence) / 2]
         low, high = np.full((2, len(self.measures)), np.nan)
         for number, drawn in enumerate(np.moveaxis(centred, -1, 0)):
-            defined = ~np.isnan(drawn[:, -1])  # where all judgments tie all runs, nothing can be like their order
-            if defined.any():  # a level or ∞: nothing between them
+            defined = ~np.isnan(drawn[:, -1])  # undefined if all judgments tie all runs
+            if defined.any():  # quantiles are levels or ∞, without interpolation
                 found = knee(self.levels, drawn[defined])
                 low[number], high[number] = np.quantile(found, ends, method="inverted_cdf")
         return knee_table(self.levels, self.measures, self.tau, self.by_seed).assign(low=low, high=high)
 
 
 def mean_of_known(values: Array, axis: int = -1) -> Array:
-    """The mean of those that are not NaN; NaN where none is known.
+    """Return the mean of the values that are not NaN; NaN if all are.
 
+    Examples
+    --------
     >>> mean_of_known(np.array([[1, np.nan, 2], [np.nan, np.nan, np.nan]])).tolist()
     [1.5, nan]
     """
@@ -125,8 +140,10 @@ def mean_of_known(values: Array, axis: int = -1) -> Array:
 
 
 def knee(levels: tuple[float, ...], curves: Array) -> Array:
-    """The smallest level at which curves [… × levels] are strictly above 0.9; ∞ where none is, NaN where all are NaN.
+    """Return the smallest level at which curves [… × levels] exceed 0.9; ∞ if none does, NaN if all values are NaN.
 
+    Examples
+    --------
     >>> knee((0.1, 0.5, 1.0), np.array([[0.95, 0.9, 1.0], [0.5, 0.9, 1.0]])).tolist()
     [0.1, 1.0]
     """
@@ -136,7 +153,7 @@ def knee(levels: tuple[float, ...], curves: Array) -> Array:
 
 
 def knee_table(levels: tuple[float, ...], measures: list[str], curve: Array, by_seed: Array) -> pd.DataFrame:
-    """Knees of curves [levels × measures], and of those of each seed."""
+    """Return knees of curves [levels × measures], with the range of the knees of single seeds."""
     found, of_seeds = knee(levels, curve.T), knee(levels, np.moveaxis(by_seed, 1, -1))
     falls = [
         [level for level, value in zip(levels, values, strict=True) if level > at and value <= KNEE]
@@ -154,13 +171,13 @@ def knee_table(levels: tuple[float, ...], measures: list[str], curve: Array, by_
 
 
 def level_table(levels: tuple[float, ...], measures: list[str], columns: Mapping[str, Array]) -> pd.DataFrame:
-    """A row for each level and measure, from columns [levels × measures]."""
+    """Return a row for each level and measure, from columns [levels × measures]."""
     index = pd.MultiIndex.from_product([levels, measures], names=["level", "measure"])
     return pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index).reset_index()
 
 
 def compared(levels: tuple[float, ...], difference: Array, low: Array, high: Array) -> pd.DataFrame:
-    """A row for each level but the last: a difference with its interval, and whether that is above 0."""
+    """Return a row for each level but the last: a difference, its interval, and the verdict whether it is above 0."""
     verdict = np.select([low > 0, high < 0], ["yes", "no"], "undecided")
     columns = {"level": levels, "difference": difference, "low": low, "high": high, "verdict": verdict}
     return pd.DataFrame(columns).iloc[:-1]

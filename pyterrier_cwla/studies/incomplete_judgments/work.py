@@ -1,4 +1,4 @@
-"""The work of a robustness study, piece by piece: what all runs score with holes, and which pairs still differ."""
+"""Cached tasks of a robustness study: scores of all runs with missing judgments, and p-values of pairs of runs."""
 
 from __future__ import annotations
 
@@ -18,28 +18,31 @@ from .missing_judgments import Depths, Fractions
 from .system_order import mean_of_known
 
 Array = np.ndarray
-_PAIR_HITS = 1 << 19  # judged documents of pairs of runs, over all levels, that are at work at a time
-_CELLS = 1 << 20  # resampled means at a time
+_PAIR_HITS = 1 << 19  # judged documents of pairs of runs, over all levels, per chunk
+_CELLS = 1 << 20  # resampled means per chunk
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """Computes a piece by its name: ``"scores 3"`` or ``"pairs 3"``, 3 the seed of the holes."""
+    """Computation of a task by its name: ``"scores 3"`` or ``"pairs 3"``, where 3 is the seed of the holes."""
 
     masking: Masking
     holes: Fractions | Depths
     pairs: Array
 
     def __call__(self, name: str) -> Piece:
+        """Compute the task of this name."""
         what, seed = name.split()
         return {"scores": self.scores, "pairs": self.differing}[what](int(seed))
 
     @property
     def layout_of_scores(self) -> Layout:
+        """Type and shape of the array of :meth:`scores`."""
         return {"scores": ("f", (*self._shape, len(self.masking.runs), self.masking.queries))}
 
     @property
     def layout_of_pairs(self) -> Layout:
+        """Type and shape of the array of :meth:`differing`."""
         return {"p": ("f", (*self._shape, len(self.pairs)))}
 
     @property
@@ -47,16 +50,17 @@ class Work:
         return len(self.holes.levels), len(self.masking.measures)
 
     def scores(self, seed: int) -> Piece:
-        """What all runs score [levels × measures × runs × queries]."""
+        """Return the scores of all runs [levels × measures × runs × queries]."""
         whole = self.masking.whole
         kept = self.holes.kept(whole.pool.query, whole.pool.grade, best_ranks(whole), seed)
         found = self.masking.scores(whole, kept).swapaxes(0, 1)
         return {"scores": found.reshape(*found.shape[:2], len(self.masking.runs), -1)}
 
     def differing(self, seed: int) -> Piece:
-        """p of Wilcoxon's test for each pair of runs [levels × measures × pairs], by judgments of the pair's own pool.
+        """Return p of Wilcoxon's test for each pair of runs [levels × measures × pairs].
 
-        Every pair has holes of its own.
+        The judgments are those of the pair's own pool.
+                Holes are drawn separately for each pair.
         """
         masking, queries, rng = self.masking, self.masking.queries, np.random.default_rng([seed, 1])
         levels, differences = len(self.holes.levels), []
@@ -73,24 +77,35 @@ class Work:
 
 @dataclass(frozen=True, eq=False)
 class Resampling:
-    """τ to the order by all judgments [resamples × levels × measures], of topics that are drawn anew.
+    """τ to the order by all judgments [resamples × levels × measures], for resampled topics.
 
-    For each topic that is drawn, the holes of one of the seeds are drawn, too: a topic that is drawn twice has then
-    other holes each time, as two topics would. So often as there are seeds, of which τ is the mean; where it is not
-    defined, "undefined" says of how many.
+    For each drawn topic, the holes of a random seed are drawn too: a topic that is drawn twice has different holes each
+    time, as two topics would have. Each resample has as many such draws as there are seeds, and τ is their mean.
+    "undefined" counts the draws for which τ is not defined.
+
+    Attributes
+    ----------
+    scores : ndarray, shape (seeds, levels, measures, runs, queries)
+        Scores; the last level has all judgments.
+    kind : str
+        Kind of τ.
+    resamples, seed : int
+        Number of resamples of one task, and their seed.
     """
 
-    scores: Array  # [seeds × levels × measures × runs × queries]
+    scores: Array
     kind: str
     resamples: int
     seed: int
 
     @property
     def layout(self) -> Layout:
+        """Types and shapes of the arrays of a task."""
         shape = (self.resamples, *self.scores.shape[1:3])
         return {"tau": ("f", shape), "undefined": ("iu", shape)}
 
     def __call__(self, name: str) -> Piece:
+        """Compute the task of this name, such as ``"resamples 3"``."""
         rng = np.random.default_rng([self.seed, int(name.split()[1])])
         seeds, levels, measures, runs, queries = self.scores.shape
         flat = np.ascontiguousarray(np.moveaxis(self.scores, 0, -2)).reshape(-1, seeds * queries)
@@ -107,13 +122,13 @@ class Resampling:
 
 
 def _counts(drawn: Array, number: int) -> Array:
-    """How often each of so many was drawn [draws × number]."""
+    """Return how often each of ``number`` items was drawn [draws × number]."""
     at = drawn + number * np.arange(len(drawn))[:, None]
     return np.bincount(at.ravel(), minlength=len(drawn) * number).reshape(-1, number).astype(float)
 
 
 def chosen_pairs(runs: int, number: int | None, seed: int) -> Array:
-    """Random pairs of runs [pairs × 2], none twice; all where there are no more."""
+    """Return distinct random pairs of runs [pairs × 2]; all pairs if there are no more."""
     pairs = np.stack(np.triu_indices(runs, 1), axis=1)
     if number is None or number >= len(pairs):
         return pairs
@@ -121,7 +136,7 @@ def chosen_pairs(runs: int, number: int | None, seed: int) -> Array:
 
 
 def identity(masking: Masking, holes: Fractions | Depths) -> dict[str, Any]:
-    """All that scores with holes depend on, beside what the measures compute."""
+    """Return everything on which scores with holes depend, apart from the definitions of the measures."""
     rows = masking.whole.rows
     columns = [] if rows is None else [masking.judgments.columns, *(run.columns for run in rows.runs)]
     return {
@@ -136,7 +151,10 @@ def identity(masking: Masking, holes: Fractions | Depths) -> dict[str, Any]:
 
 
 def cached(masking: Masking, known: dict[str, Any], cache_dir: Any) -> tuple[dict[str, Any], Any]:
-    """The identity of pieces with that of their measures, and the folder; None where a measure cannot be cached."""
+    """Return the identity of tasks including that of their measures, and the cache folder.
+
+    The folder is None if a measure cannot be cached.
+    """
     if cache_dir is None:
         return known, None
     names = names_in_cache(masking.measures.values())
@@ -146,7 +164,7 @@ def cached(masking: Masking, known: dict[str, Any], cache_dir: Any) -> tuple[dic
 
 
 def hash_of_input(masking: Masking) -> str:
-    """Of judgments, and of where the runs have what is judged."""
+    """Return a hash of the judgments and of the ranks of judged documents in the runs."""
     whole = masking.whole
     judged = (whole.n, whole.query, whole.rank, whole.grade, whole.judgment, whole.pool.query, whole.pool.grade)
     return fingerprint(masking.judgments.qids, masking.runs, *judged)

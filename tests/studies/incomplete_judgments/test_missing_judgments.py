@@ -126,7 +126,7 @@ def test_every_run_has_a_group():
     assert checked_groups({"a": "x", "b": "y", "c": "x", "d": "z"}, "abc") == {"x": ["a", "c"], "y": ["b"]}
     with pytest.raises(BadParameter, match="'c' has no group"):
         checked_groups({"a": "x", "b": "y"}, "abc")
-    with pytest.raises(BadParameter, match="all runs are of one group"):
+    with pytest.raises(BadParameter, match="all runs are in one group"):
         checked_groups({"a": "x", "b": "x"}, "ab")
 
 
