@@ -65,7 +65,7 @@ def compare(workload: Workload, contestant: Contestant, names: list[str], repeat
     ]
     notes = [
         f"{len(workload.runs)} runs as result frames, {workload.rows:,} rows; measures: {'; '.join(names)}.",
-        f"Provider: {contestant.says}. pt.Experiment evaluates each run anew, by query, and averages itself.",
+        f"Provider: {contestant.description}. pt.Experiment evaluates each run anew, by query, and averages itself.",
     ]
     return Table("pt.Experiment over the provider", ("way", "total", "a run", "times the provider"), rows, notes)
 

@@ -34,7 +34,7 @@ class Contestant:
     """Library that evaluates runs: `prepare(names, qrels)` returns a function that is called with each run."""
 
     name: str
-    says: str
+    description: str
     supports: Callable[[str], bool]
     prepare: Callable[[Sequence[str], pd.DataFrame], Evaluate]
     needs_warming: bool = False
@@ -48,8 +48,8 @@ def ours() -> Contestant:
     """Return the full provider of this package."""
     import pyterrier_cwla  # noqa: F401  (registers the provider and the measures)
 
-    says = "this package's full provider, `evaluator(measures, qrels).calc_aggregate(run)`"
-    return _through(ir_measures.providers.registry["cwla"], "ours", says)
+    description = "this package's full provider, `evaluator(measures, qrels).calc_aggregate(run)`"
+    return _through(ir_measures.providers.registry["cwla"], "ours", description)
 
 
 def peers() -> list[Contestant]:
@@ -67,14 +67,14 @@ def _ir_measures() -> Contestant:
     """Return the default pipeline of ir_measures without the provider that the import of this package adds."""
     logging.getLogger("ir_measures.cwl_eval").setLevel("ERROR")
     own = [p for p in ir_measures.DefaultPipeline.providers if type(p).__module__.partition(".")[0] == "ir_measures"]
-    says = (
+    description = (
         "ir_measures' default pipeline of its own providers: pytrec_eval for the six, cwl_eval for the others, "
         "gdeval for ERR@20 where there is Perl (to five decimals)"
     )
-    return _through(FallbackProvider(own), "ir_measures", says)
+    return _through(FallbackProvider(own), "ir_measures", description)
 
 
-def _through(provider: Provider, name: str, says: str) -> Contestant:
+def _through(provider: Provider, name: str, description: str) -> Contestant:
     def supports(measure: str) -> bool:
         try:
             return provider.supports(ir_measures.parse_measure(measure))
@@ -90,7 +90,7 @@ def _through(provider: Provider, name: str, says: str) -> Contestant:
 
         return evaluate
 
-    return Contestant(name, says, supports, prepare)
+    return Contestant(name, description, supports, prepare)
 
 
 def _pytrec_eval() -> Contestant:
@@ -107,8 +107,10 @@ def _pytrec_eval() -> Contestant:
 
         return evaluate
 
-    says = "pytrec_eval called directly; dicts by `dict(zip(ids, values))` on each query's slice of columns as lists"
-    return Contestant("pytrec_eval", says, theirs.__contains__, prepare)
+    description = (
+        "pytrec_eval called directly; dicts by `dict(zip(ids, values))` on each query's slice of columns as lists"
+    )
+    return Contestant("pytrec_eval", description, theirs.__contains__, prepare)
 
 
 def _nested(frame: pd.DataFrame, value: str) -> dict[str, dict[str, Any]]:
@@ -135,10 +137,10 @@ def _ranx() -> Contestant:
 
         return evaluate
 
-    says = (
+    description = (
         "ranx `from_df` and `evaluate`, ids as objects (other types are not accepted), all threads, compiled beforehand"
     )
-    return Contestant("ranx", says, theirs.__contains__, prepare, needs_warming=True)
+    return Contestant("ranx", description, theirs.__contains__, prepare, needs_warming=True)
 
 
 def _objects(frame: pd.DataFrame) -> pd.DataFrame:

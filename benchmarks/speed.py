@@ -149,8 +149,8 @@ def _table(workload: Workload, measures: str, laps: dict[str, Lap], order: Seque
         )
     title = f"{workload.name}, {measures} measures"
     notes = [
-        f"{workload.says}; {workload.rows:,} rows. From the frames to the mean values, judgments included.",
-        *(f"{contestant.name}: {contestant.says}." for contestant in order),
+        f"{workload.description}; {workload.rows:,} rows. From the frames to the mean values, judgments included.",
+        *(f"{contestant.name}: {contestant.description}." for contestant in order),
     ]
     columns = ("who", "measures", "median", "fastest", "repeats", "times ours", "apart from ours", "measured on")
     return Table(title, columns, rows, notes)

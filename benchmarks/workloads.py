@@ -20,7 +20,7 @@ class Workload:
     """Runs with common judgments; rows are sorted by query and decreasing score, without ties."""
 
     name: str
-    says: str
+    description: str
     qrels: pd.DataFrame
     runs: Sequence[pd.DataFrame]
 
@@ -115,8 +115,8 @@ def _large(seed: int, queries: int = 6980, name: str = "M") -> Workload:
     row, relevant = np.unique(np.stack([row, relevant]), axis=1)
     grade = np.ones_like(row)
     qrels = pd.DataFrame({"query_id": _strings(query[row]), "doc_id": _strings(relevant), "relevance": grade})
-    says = f"1 run, {queries:,} queries x {DEPTH} retrieved, 1 to 3 judgments a query"
-    return Workload(name, says, qrels, [_run(rng, query, docs, words)])
+    description = f"1 run, {queries:,} queries x {DEPTH} retrieved, 1 to 3 judgments a query"
+    return Workload(name, description, qrels, [_run(rng, query, docs, words)])
 
 
 def _rows_with_repeats(docs: np.ndarray) -> np.ndarray:

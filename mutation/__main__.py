@@ -108,7 +108,7 @@ def main() -> None:
     print(f"{len(some)} mutants, {len(left)} to try; {len(choice.tests)} tests", flush=True)
     begun, done = time.time(), 0
 
-    def told(found: Outcome) -> None:
+    def record(found: Outcome) -> None:
         nonlocal done
         done += 1
         mutant, became, by = found
@@ -119,15 +119,15 @@ def main() -> None:
         print(f"{time.time() - begun:7.1f} {done:5d} {became} {mutant.module}:{mutant.lines.start} {mutant.scope}: "
               f"{mutant.was} → {mutant.now}  [{by}]", flush=True)  # fmt: skip
 
-    def told_unless_early(found: Outcome) -> None:
+    def record_unless_early(found: Outcome) -> None:
         if found[1] != "survived" or not choice.runs_early(found[0]):
-            told(found)
+            record(found)
 
     quick = [m for m in left if m.inside or m.module in LANGUAGE]
     if quick:
-        replaced(quick, files, WITHOUT, choice, asked.jobs, told_unless_early)
+        replaced(quick, files, WITHOUT, choice, asked.jobs, record_unless_early)
     known = _results()
-    imported([m for m in left if m.key not in known], choice, asked.jobs, told)
+    imported([m for m in left if m.key not in known], choice, asked.jobs, record)
     if asked.report:
         known = _results()
         page = asked.report.read_text().split(report.MARK)[0]

@@ -256,7 +256,7 @@ def outcome(mutant: Mutant, answer: str | None, ended: int, choice: Choice) -> O
 
 
 def replaced(some: list[Mutant], files: list[str], without: tuple[str, ...], choice: Choice, jobs: int,
-             told: Callable[[Outcome], None]) -> None:  # fmt: skip
+             record: Callable[[Outcome], None]) -> None:  # fmt: skip
     """Test mutants of functions by replacing their code in a pytest session with all tests collected."""
 
     def each(session: Session, items: list) -> None:
@@ -284,7 +284,7 @@ def replaced(some: list[Mutant], files: list[str], without: tuple[str, ...], cho
             return _against(session, items, choice.of(mutant), choice.tests)
 
         for mutant, answer, ended in forked(some, jobs, on_trial):
-            told(outcome(mutant, answer, ended, choice))
+            record(outcome(mutant, answer, ended, choice))
 
     def server(_: int) -> None:
         collected(files, each, without)
@@ -344,7 +344,7 @@ class _Finder:
         return importlib.util.spec_from_file_location(name, path, loader=_Mutated(name, path, self.mutant.code))
 
 
-def imported(some: list[Mutant], choice: Choice, jobs: int, told: Callable[[Outcome], None]) -> None:
+def imported(some: list[Mutant], choice: Choice, jobs: int, record: Callable[[Outcome], None]) -> None:
     """Test mutants of code executed at import; each child imports the package again."""
 
     def on_trial(mutant: Mutant) -> str:
@@ -359,4 +359,4 @@ def imported(some: list[Mutant], choice: Choice, jobs: int, told: Callable[[Outc
         return collected(files, lambda session, items: _against(session, items, names, choice.tests)).failed
 
     for mutant, answer, ended in forked(some, jobs, on_trial):
-        told(outcome(mutant, answer, ended, choice))
+        record(outcome(mutant, answer, ended, choice))
