@@ -10,7 +10,7 @@ from typing import Any
 _OF_MEASURES = {"measure", "measures", "lengths", "missing", "output"}
 
 #: Replacements of texts other than the name of an option.
-_OTHERWISE = {
+_REPLACEMENTS = {
     "complete=None": "--all-runs",
     "broken='exclude'": "--exclude-broken",
     "None switches corrections off": "'none' switches corrections off",
@@ -37,7 +37,7 @@ def in_options(text: str, options: Mapping[str, str]) -> str:
     >>> in_options("alpha=2.0 must be between 0 and 1; give complete=None to keep all.", {"alpha": "--alpha"})
     '--alpha 2.0 must be between 0 and 1; give --all-runs to keep all.'
     """
-    for python, option in _OTHERWISE.items():
+    for python, option in _REPLACEMENTS.items():
         text = text.replace(python, option)
     if not options:
         return text

@@ -16,6 +16,7 @@ import pytest
 
 import pyterrier_cwla
 from pyterrier_cwla import TBG, GeometricMean, Residual
+from pyterrier_cwla.cli import options
 from pyterrier_cwla.cli.options import in_options
 from pyterrier_cwla.errors import CWLAError
 
@@ -639,6 +640,15 @@ def test_parameters_in_the_words_of_the_command_line():
         in_options("correction='x'. None switches corrections off.", {})
         == "correction='x'. 'none' switches corrections off."
     )
+
+
+def test_replaced_texts_occur_in_messages_of_the_package():
+    """A message that is reworded in the package needs a new replacement."""
+    package = Path(pyterrier_cwla.__file__).parent
+    sources = [path.read_text() for path in package.rglob("*.py") if path.name != "options.py"]
+    messages = [re.sub(r'"\n\s*f?"', "", source) for source in sources]
+    for text in options._REPLACEMENTS:
+        assert any(text in message for message in messages), text
 
 
 def test_ids_that_are_numbers(files, says):

@@ -469,5 +469,5 @@ def test_odd_values_in_a_log(column, odd, tmp_path):
 
 @pytest.mark.parametrize("rows", [{"user": 3}, {"user": [1], "session": [1, 2]}, [{"user": "\ud800"}]], ids=repr)
 def test_rows_that_make_no_log(rows):
-    with pytest.raises(BadLog, match="these rows make none"):
+    with pytest.raises(BadLog, match="these rows cannot be converted"):
         InteractionLog.of(rows)
