@@ -1,14 +1,14 @@
-"""Aligns a run with its judgments: the only place where ids and scores become arrays."""
+"""Alignment of runs with judgments: document ids and scores become arrays of ranks and grades."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -17,25 +17,64 @@ import pyarrow.compute as pc
 from ..errors import BadJudgments, BadRun
 from ..errors.user_warnings import warn
 from ..files import id_columns
+from ..files.id_columns import Ids, to_numpy
 from ..files.pair_keys import PairKeys, repeated
+from .arrays import Array
 from .columns import Columns, judgment_columns, run_columns
 from .judged_pairs import JudgedPairs, ranges
 from .lengths import words_of_rows
 from .overlap import TOP, Overlap
 from .ranked_rows import RankedRows
-from .rankings import Array, Pool, Rankings
+from .rankings import Pool, Rankings
+
+if TYPE_CHECKING:
+    from .duplicates import Duplicates
+    from .metric_like import MetricLike
+    from .ranked_rows import Judged
 
 _forgets = RLock()
 
 
 class Judgments:
-    """Judgments, prepared once for all runs that are aligned with them."""
+    """Judgments, prepared once for all runs that are aligned with them.
+
+    Parameters
+    ----------
+    qrels : DataFrame, dict of dicts, iterable of named tuples, or Columns
+        Judgments.
+    qids : list of str, optional
+        Queries, in order; by default the judged ones in order of first occurrence.
+
+    Attributes
+    ----------
+    columns : Columns
+        Columns of the judgments.
+    qids : list of str
+        Queries; elsewhere, queries are numbered by their index in this list.
+    index : dict
+        Number of each query by its id.
+    row_query : ndarray of int, shape (n_judgments,)
+        Number of the query of each judgment.
+    relevant : ndarray of int
+        Rows with a grade above 0.
+    pool : Pool
+        Grades of all judgments, in order of queries.
+    pool_order : ndarray of int, or slice
+        Rows of the judgments in the order of the pool.
+    place_in_pool : ndarray of int, or None
+        Index of each row in the pool; None if the orders are equal.
+
+    Raises
+    ------
+    BadJudgments
+        If a grade is not finite, or if a pair is judged twice.
+    """
 
     def __init__(self, qrels: Any, qids: list[str] | None = None) -> None:
         columns = qrels if isinstance(qrels, Columns) else judgment_columns(qrels)
         starts, names = _queries(columns)
         if len(set(names)) < len(names) and not _several_intents(columns):
-            columns = _said_once(columns)
+            columns = _without_copies(columns)
             starts, names = _queries(columns)
         self.columns = columns
         if columns.value.dtype.kind == "f" and not np.isfinite(columns.value).all():
@@ -61,21 +100,21 @@ class Judgments:
         if not _several_intents(columns):
             self._no_pair_twice()
 
-    def __reduce__(self) -> Any:
-        """What was computed from the judgments stays where it was."""
+    def __reduce__(self) -> tuple[type[Judgments], tuple[Columns, list[str]]]:
+        """Pickle the judgments without values computed from them."""
         return Judgments, (self.columns, self.qids)
 
     @cached_property
     def intents(self) -> list[tuple[dict[int, str], Judgments]]:
-        """The judgments of every query's first intent (the qrels' column ``iteration``), of its second, and so on.
+        """Judgments of the first intent of every query (column ``iteration``), of the second intent, and so on.
 
-        With each: what the queries call that intent, by their numbers. How intents are named across queries so costs
-        nothing.
+        Each element is a dict from the number of a query to the name of its intent, and the judgments. The intents of a
+        query are numbered separately, so their names may differ between queries.
         """
         if self.columns.iteration is None:
             raise BadJudgments(
-                "the judgments tell no intents apart: they have no column 'iteration' (in a TREC file the second field,"
-                " which must differ somewhere)."
+                "the judgments have no intents: there is no column 'iteration' (in a TREC file the second field,"
+                " which must have different values)."
             )
         encoded = pc.dictionary_encode(self.columns.iteration)
         if isinstance(encoded, pa.ChunkedArray):
@@ -92,15 +131,16 @@ class Judgments:
         return intents
 
     def only(self, rows: Array) -> Judgments:
-        """Some of these judgments, over the same queries."""
+        """Return some rows of the judgments, with the same queries."""
         return Judgments(taken(self.columns, rows), qids=self.qids)
 
     def describe(self, row: int) -> str:
+        """Return the query and document of a row, for error messages."""
         columns = self.columns
         return f"topic {columns.query_id[row].as_py()!r}: {columns.doc_id[row].as_py()!r}"
 
     def side(self, all_judged: bool) -> JudgedPairs:
-        """The judged pairs to match runs with: those above grade 0, or all."""
+        """Return the judged pairs to match runs with: all pairs, or those with a grade above 0."""
         all_judged = all_judged or len(self.relevant) == len(self.columns)
         if all_judged not in self._sides:
             self._no_pair_twice()
@@ -109,6 +149,7 @@ class Judgments:
 
     @cached_property
     def pair_keys(self) -> PairKeys:
+        """Keys of all judged pairs of query and document."""
         return PairKeys(self.columns.doc_id, self.row_query)
 
     def _no_pair_twice(self) -> None:
@@ -118,21 +159,33 @@ class Judgments:
             raise BadJudgments(f"{self.describe(row)} is judged twice{intents}: keep one row.")
 
     def check_grades(self, max_rel: float) -> None:
-        """No grade may be above the highest one."""
+        """Raise BadJudgments if a grade is above `max_rel`."""
         grades = self.pool.grade
         if len(grades) and grades.max() > max_rel:
             row = int(np.flatnonzero(self.columns.value > max_rel)[0])
             raise BadJudgments(
                 f"{self.describe(row)} has grade {self.columns.value[row]}, above max_rel={max_rel}: give max_rel="
-                f"{grades.max()}, or mend the judgments."
+                f"{grades.max()}, or correct the judgments."
             )
 
     def align(self, run: Any, all_judged: bool = False, check: bool = True) -> Rankings:
-        """A run's rankings in trec_eval 9's order: score in float32 descending, ties by document id descending."""
+        """Return the aligned rankings of a run in the order of trec_eval 9.
+
+        Documents are sorted by score (as float32) descending, ties by document id descending.
+
+        Parameters
+        ----------
+        run : DataFrame, dict of dicts, iterable of named tuples, or Columns
+            Run.
+        all_judged : bool, default=False
+            Whether to look up all judged documents, or only those with a grade above 0.
+        check : bool, default=True
+            Whether to search all rankings for repeated documents.
+        """
         return self.rows(run, check).rankings(all_judged)
 
     def rows(self, run: Any, check: bool = True) -> Rows:
-        """A run's rows, in order, to be matched with judgments. Warns of a run that answers no judged query."""
+        """Return the rows of a run, sorted and ready for alignment; warn if the run answers no judged query."""
         rows = Rows(self, run, check)
         if self.qids and (rows.query < 0).all():
             rows.warn_of_overlap()
@@ -140,22 +193,28 @@ class Judgments:
 
 
 class Aligned:
-    """Runs, aligned with their judgments as far and as often as measures ask for, and stacked."""
+    """Runs that are aligned with their judgments on demand, and stacked.
+
+    Parameters
+    ----------
+    runs : sequence of RankedRows
+        Rows of the runs, all with the same judgments.
+    """
 
     def __init__(self, runs: Sequence[RankedRows]) -> None:
         self.runs = runs
         self.judgments = runs[0].judgments
         self.intent: int | None = None
-        self._found: dict[tuple, Rankings] = {}
+        self._found: dict[tuple[bool, int | None], Rankings] = {}
 
     def of_intent(self, number: int) -> Aligned:
-        """The same runs, aligned with the judgments of one intent; see :attr:`Judgments.intents`."""
+        """Return the same runs aligned with the judgments of one intent; see :attr:`Judgments.intents`."""
         one = copy(self)
         one.intent = number
         return one
 
     def rankings(self, all_judged: bool = False) -> Rankings:
-        """The rankings with their relevant documents, or with all judged ones."""
+        """Return the stacked rankings with their relevant documents, or with all judged documents."""
         key = (all_judged, self.intent)
         if key not in self._found:
             judgments = self.judgments if self.intent is None else self.judgments.intents[self.intent][1]
@@ -164,8 +223,11 @@ class Aligned:
 
     @contextmanager
     def forgetting(self) -> Iterator[None]:
-        """What measures leave behind meanwhile, their gains, totals and ideals, is dropped: of thousands that are
-        scored once, nobody asks for it again. One thread at a time: others would miss what is dropped."""
+        """Drop the gains, totals and ideals that measures cache within the block.
+
+        This saves memory if thousands of measures are scored once each. Only one thread at a time can be in the block,
+        since the others would lose cached values.
+        """
         with _forgets:
             known = {id(cache): set(cache) for cache in self._remembered()}
             try:
@@ -176,12 +238,14 @@ class Aligned:
                         del cache[key]
 
     def release(self) -> None:
-        """Lets go of the rows, so that their memory is free at once: rankings and what is seen of them refer to each
-        other, and Python looks for such circles only now and then. Nothing can be asked afterwards."""
+        """Free the memory of the rows; the object cannot be used afterwards.
+
+        Rankings and their views refer to each other, so Python would free them only at the next garbage collection.
+        """
         for run in self.runs:
             vars(run).clear()
 
-    def _remembered(self) -> list[dict]:
+    def _remembered(self) -> list[dict[Hashable, Any]]:
         rankings = list(self._found.values())
         for kind in ("answered", "condensed"):
             rankings += [vars(found)[kind] for found in rankings if kind in vars(found)]
@@ -190,7 +254,22 @@ class Aligned:
 
 
 class Rows(RankedRows):
-    """The rows of a run, query after query; their order within a query is found only as far as it is asked for."""
+    """Rows of a run, grouped by query; rows within a query are sorted only as far as needed.
+
+    Parameters
+    ----------
+    judgments : Judgments
+        Judgments of the queries.
+    run : DataFrame, dict of dicts, iterable of named tuples, or Columns
+        Run.
+    check : bool, default=True
+        Whether to search all rankings for repeated documents.
+
+    Raises
+    ------
+    BadRun
+        If the run cannot be used, for example if a score is NaN.
+    """
 
     judgments: Judgments
 
@@ -198,7 +277,7 @@ class Rows(RankedRows):
         self.judgments = judgments
         columns = run if isinstance(run, Columns) else run_columns(run)
         starts, names = _queries(columns)
-        if len(set(names)) < len(names):  # a query's rows are scattered: bring them together
+        if len(set(names)) < len(names):  # rows of a query are not consecutive
             number = {name: i for i, name in enumerate(dict.fromkeys(names))}
             sizes = np.diff(np.append(starts, len(columns)))
             order = np.argsort(np.repeat([number[name] for name in names], sizes), kind="stable")
@@ -210,17 +289,17 @@ class Rows(RankedRows):
         self.query = np.array([judgments.index.get(name, -1) for name in names], np.int64)
         with np.errstate(over="ignore"):
             self.score = np.asarray(columns.value, np.float32)
-        self._moved: tuple[Array, Array] | None = None  # rows that are not at their rank's place, and their places
-        self._settle_unsorted()
+        self._moved: tuple[Array, Array] | None = None  # rows that are not at the place of their rank, and these places
+        self._sort_scores()
         self._ordered = False
         self.unchecked = check
-        """Whether the search for repeated documents is still to be done; it is part of the look-up of documents."""
-        self._matched: tuple[JudgedPairs, Array, Array] | None = None  # what was looked up last
-        self._counts: dict[tuple, tuple[int, int]] = {}  # judged documents in the top ten, and at all ranks
+        """Whether the search for repeated documents is pending; it is part of the look-up of documents."""
+        self._matched: tuple[JudgedPairs, Array, Array] | None = None  # result of the last look-up
+        self._counts: dict[tuple[Judgments, bool], tuple[int, int]] = {}  # judged documents: top ten, and all ranks
 
-    def rankings(self, all_judged: bool = False, judgments: Judgments | None = None) -> Rankings:
-        """Which judged documents are at which ranks; ``judgments`` may be others, of the same queries."""
-        judgments = judgments or self.judgments
+    def rankings(self, all_judged: bool = False, judgments: Judged | None = None) -> Rankings:
+        """Return the ranks and grades of judged documents; `judgments` may be others of the same queries."""
+        judgments = cast(Judgments, judgments or self.judgments)
         side = judgments.side(all_judged)
         if self._matched is None or self._matched[0] is not side:
             self._matched = side, *side.match(self)
@@ -229,7 +308,7 @@ class Rows(RankedRows):
         if len(twice):
             self._refuse_twice(int(row[np.flatnonzero(pair == twice[0])[1]]))
         if not self._ordered:
-            self._settle_ties(row)
+            self._sort_ties(row)
         segment = self.segment(row)
         query, rank = self.query[segment], self._place(row) - self.starts[segment] + 1
         place = query * (int(rank.max(initial=0)) + 1) + rank
@@ -245,8 +324,11 @@ class Rows(RankedRows):
         )
 
     def counts(self, all_judged: bool) -> tuple[int, int, int]:
-        """The documents in the top ten of judged queries, how many of them are judged (or else: above grade 0), and how
-        many at all ranks. Where there are several intents, a document counts once for each."""
+        """Return the numbers of documents in the top ten, of judged ones among them, and of judged ones at all ranks.
+
+        Judged documents are those with a grade above 0 if `all_judged` is False. With several intents, a document
+        counts once for each.
+        """
         given = self.judgments
         judged = [given] if given.pair_keys.repeat is None else [own for _, own in given.intents]
         for own in judged:
@@ -258,31 +340,30 @@ class Rows(RankedRows):
 
     @cached_property
     def overlap(self) -> Overlap:
+        """Number of judged documents of the run."""
         return Overlap.of(self)
 
     def warn_of_overlap(self) -> None:
-        """Warn of a run that answers no judged query, or of which almost nothing is judged."""
+        """Warn if the run answers no judged query or has hardly any judged document."""
         if about := self.overlap.about():
             warn(about)
 
     @property
     def numbers(self) -> Array:
-        """A number for each query: of judged queries their own, of others numbers above these."""
+        """Number of each query of the run; queries without judgments have higher numbers than judged ones."""
         return np.where(self.query < 0, len(self.judgments.qids) + np.arange(len(self.query)), self.query)
 
     def between(self, queries: slice) -> tuple[int, int]:
-        """Where the rows of these queries begin and end."""
+        """Return the first row of a range of queries, and the row after the last."""
         return int(self.starts[queries.start]), int(self.ends[queries.stop - 1])
 
     def segment(self, row: Array) -> Array:
-        """In which query's rows these rows, in ascending order, are."""
+        """Return the index in the run of the query of each row; rows are in ascending order."""
         before = np.searchsorted(row, np.append(self.starts, len(self.columns)))
         return np.repeat(np.arange(len(self.starts)), np.diff(before))
 
-    # ---- order
-
-    def _settle_unsorted(self) -> None:
-        """Sorts the queries whose scores do not descend already; ties stay as they are."""
+    def _sort_scores(self) -> None:
+        """Sort the queries whose scores do not descend; ties keep their order."""
         score, starts = self.score, self.starts
         if not len(score):
             return
@@ -304,15 +385,15 @@ class Rows(RankedRows):
             self.score[places] = score[rows]
 
     def _place(self, row: Array) -> Array:
-        """Where these rows stand when each query's rows are in rank order."""
+        """Return the places of rows once the rows of each query are in rank order."""
         if self._moved is None:
             return row
         rows, places = self._moved
         at = np.minimum(np.searchsorted(rows, row), len(rows) - 1)
         return np.where(rows[at] == row, places[at], row)
 
-    def _settle_ties(self, hits: Array | None) -> None:
-        """Orders equal scores by document id, descending: where a hit is involved, or everywhere (hits=None)."""
+    def _sort_ties(self, hits: Array | None) -> None:
+        """Sort equal scores by document id, descending, for ties that involve a hit, or for all ties (hits=None)."""
         score = self.score  # in rank order up to ties
         if hits is None:
             same = np.flatnonzero(score[1:] == score[:-1])
@@ -329,7 +410,7 @@ class Rows(RankedRows):
         self._move(row_at[order], tied)
 
     def _tied_with(self, place: Array) -> Array:
-        """The places whose score ties with one of these, within its query."""
+        """Return the places whose score ties with one of the given places in the same query."""
         score, last = self.score, len(self.score) - 1
         segment = self.segment(place)
         up = (place > self.starts[segment]) & (score[np.maximum(place - 1, 0)] == score[place])
@@ -343,7 +424,8 @@ class Rows(RankedRows):
         )
         wanted = np.zeros(group[-1] + 1, bool)
         wanted[group[np.searchsorted(rows, place[up | down])]] = True
-        return rows[wanted[group]]
+        places: Array = rows[wanted[group]]
+        return places
 
     def _rows_at(self, places: Array) -> Array:
         assert self._moved is not None
@@ -362,9 +444,9 @@ class Rows(RankedRows):
         self._moved = rows[order], places[order]
 
     def in_rank_order(self, values: Array) -> Array:
-        """A column's values, query after query in rank order, ties settled."""
+        """Return the values of rows, grouped by query in rank order."""
         if not self._ordered:
-            self._settle_ties(None)
+            self._sort_ties(None)
             self._ordered = True
         if self._moved is None:
             return values
@@ -375,29 +457,30 @@ class Rows(RankedRows):
 
     @property
     def answered(self) -> Array:
-        """Which of the judged queries the run answers."""
+        """Mask of the judged queries that the run answers."""
         return np.isin(np.arange(len(self.judgments.qids)), self.query)
 
-    # ---- what only some metrics ask for
-
     @property
-    def doc_id(self) -> Any:
+    def doc_id(self) -> Ids:
+        """Document ids, as Arrow strings."""
         return self.columns.doc_id
 
     @property
     def doc_length(self) -> Array | None:
+        """Lengths of documents in words, if the run has them."""
         return self.columns.doc_length
 
-    def words_of_rows(self, metric: Any) -> Array:
+    def words_of_rows(self, metric: MetricLike) -> Array:
+        """Return the words of all documents, in the order of the rows."""
         return words_of_rows(metric, self)
 
-    def clusters(self, duplicates: Any) -> Array:
+    def clusters(self, duplicates: Duplicates) -> Array:
+        """Return a code per document, in the order of the rows, that is equal for duplicates."""
         return duplicates.clusters(self.columns.doc_id, self.columns.duplicate_of)
 
     def pair(self, row: int) -> tuple[str, str]:
+        """Return the query and document of a row."""
         return self.columns.query_id[row].as_py(), self.columns.doc_id[row].as_py()
-
-    # ---- errors
 
     def _describe(self, row: int) -> str:
         query, document = self.pair(row)
@@ -407,7 +490,7 @@ class Rows(RankedRows):
         raise BadRun(f"{self._describe(row)} is retrieved twice: keep one row of each document.")
 
     def refuse_repeats(self, queries: slice, keys: Array) -> None:
-        """Raises BadRun where a document stands twice in a ranking of these queries, whose pairs have these keys."""
+        """Raise BadRun if a document occurs twice in a ranking of these queries; `keys` are the keys of their pairs."""
         start, end = self.between(queries)
         segment = np.repeat(np.arange(queries.start, queries.stop), self.sizes[queries])
         repeat = repeated(keys, self.columns.doc_id.slice(start, end - start), segment)
@@ -419,10 +502,10 @@ def _several_intents(columns: Columns) -> bool:
     return columns.iteration is not None and len(columns.iteration.unique()) > 1
 
 
-def _said_once(columns: Columns) -> Columns:
-    """The judgments once, where the frame is several copies of one: PyTerrier's KFoldGridSearch makes such."""
+def _without_copies(columns: Columns) -> Columns:
+    """Return the judgments once if they consist of several equal copies, as in PyTerrier's KFoldGridSearch."""
     query, document, grade = columns.query_id, columns.doc_id, columns.value
-    like_first = np.flatnonzero(_numpy(pc.and_(pc.equal(query, query[0]), pc.equal(document, document[0]))))
+    like_first = np.flatnonzero(to_numpy(pc.and_(pc.equal(query, query[0]), pc.equal(document, document[0]))))
     n = int(like_first[1]) if len(like_first) > 1 else len(columns)
     copies = [Columns(query.slice(a, n), document.slice(a, n), grade[a : a + n]) for a in range(0, len(columns), n)]
     first = copies[0]
@@ -438,7 +521,7 @@ def _said_once(columns: Columns) -> Columns:
 
 
 def _queries(columns: Columns) -> tuple[Array, list[str]]:
-    """The rows at which another query begins, and its name."""
+    """Return the first row and the id of each group of rows with the same query."""
     names = columns.query_id
     if not len(names):
         return np.zeros(0, np.int64), []
@@ -446,12 +529,8 @@ def _queries(columns: Columns) -> tuple[Array, list[str]]:
     return starts, names.take(pa.array(starts)).to_pylist()
 
 
-def _numpy(array: Any) -> Array:
-    return array.to_numpy(zero_copy_only=False) if isinstance(array, pa.Array) else array.to_numpy()
-
-
 def taken(columns: Columns, order: Array) -> Columns:
-    """These rows of a run or of judgments."""
+    """Return some rows of a run or of judgments."""
     rows = pa.array(order)
     lengths, originals = columns.doc_length, columns.duplicate_of
     return Columns(

@@ -1,4 +1,4 @@
-"""Runs, judgments and tables in any of the forms they come in, as Arrow and NumPy columns; nothing is computed here."""
+"""Conversion of runs, judgments and tables in any form to Arrow and NumPy columns."""
 
 from __future__ import annotations
 
@@ -13,40 +13,68 @@ import pyarrow.compute as pc
 
 from ..errors import BadJudgments, BadRun, CWLAError, encodable, if_swapped, shown, some
 from ..files import id_columns
+from ..files.id_columns import Ids
 from ..files.real_numbers import NotReal, reals
 from ..files.same_columns import Named, the_only
 from ..tasks.hashing import fingerprint, of_strings
+from .arrays import Array
 
 PYTERRIER = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a run or of judgments: ids as Arrow strings, of runs also in a dictionary, numbers as NumPy."""
+    """Columns of a run or of judgments.
 
-    query_id: Any
-    doc_id: Any
-    value: np.ndarray
-    doc_length: np.ndarray | None = None
-    duplicate_of: Any = None
-    """Of a run: the document that each repeats, null where none, as Arrow strings."""
-    iteration: Any = None
-    """Of judgments: the intent that each is for, as Arrow strings."""
+    Attributes
+    ----------
+    query_id, doc_id : Arrow array of str, shape (n_rows,)
+        Ids; those of runs may be dictionary-encoded.
+    value : ndarray of float or int, shape (n_rows,)
+        Scores of a run, or grades of judgments.
+    doc_length : ndarray, optional
+        Lengths of the documents of a run, in words.
+    duplicate_of : Arrow array of str, optional
+        Original of each document of a run; null for documents that are no duplicates.
+    iteration : Arrow array of str, optional
+        Intent of each judgment.
+    """
+
+    query_id: Ids
+    doc_id: Ids
+    value: Array
+    doc_length: Array | None = None
+    duplicate_of: Ids | None = None
+    iteration: Ids | None = None
 
     def __len__(self) -> int:
         return len(self.value)
 
 
 def run_columns(run: Any) -> Columns:
-    """A run: DataFrame, polars or Arrow table, dict of dicts, or iterable of named tuples.
+    """Return the columns of a run.
 
-    Raises BadRun where a column ``run`` names several.
+    Parameters
+    ----------
+    run : DataFrame, polars or Arrow table, dict of dicts, or iterable of named tuples
+        Run.
+
+    Raises
+    ------
+    BadRun
+        If the run cannot be used, or if a column ``run`` names several runs.
     """
     return _columns(run, "run", "score", BadRun)
 
 
 def judgment_columns(qrels: Any) -> Columns:
-    """Judgments, in the same forms."""
+    """Return the columns of judgments, in the same forms as runs.
+
+    Raises
+    ------
+    BadJudgments
+        If the judgments cannot be used.
+    """
     return _columns(qrels, "judgments", "relevance", BadJudgments)
 
 
@@ -92,13 +120,13 @@ def _refuse_several(names: Any) -> None:
     several = unique.to_pylist() if hasattr(unique, "to_pylist") else list(unique)
     if len(several) > 1:
         raise BadRun(
-            f"the column 'run' names {len(several):,} runs ({some(several)}), and a frame is one: give them by name,"
-            " dict(tuple(frame.groupby('run'))), or the path of a Parquet file of these rows."
+            f"the column 'run' names {len(several):,} runs ({some(several)}), and a frame is one run: give them by"
+            " name, dict(tuple(frame.groupby('run'))), or the path of a Parquet file of these rows."
         )
 
 
-def _as_text(column: Any, error: type[CWLAError]) -> Any:
-    """Names of intents, which may have been read as numbers, as Arrow strings."""
+def _as_text(column: Any, error: type[CWLAError]) -> Ids:
+    """Return names of intents, which may be numbers, as Arrow strings."""
     if hasattr(column, "to_arrow"):
         column = column.to_arrow()
     try:
@@ -109,7 +137,21 @@ def _as_text(column: Any, error: type[CWLAError]) -> Any:
 
 
 class NamedColumns:
-    """The columns of a run or of judgments by the names of ir_measures; several for one thing must be equal."""
+    """Columns of a run or of judgments by the names of ir_measures.
+
+    Several columns with the same meaning must be equal.
+
+    Parameters
+    ----------
+    data : DataFrame, polars or Arrow table, dict of dicts, or iterable of named tuples
+        Run or judgments.
+    what : {"run", "judgments"}
+        Description of the data, for error messages.
+    value : str
+        Name of the column of scores or grades.
+    error : type
+        Class of errors to raise.
+    """
 
     def __init__(self, data: Any, what: str, value: str, error: type[CWLAError]) -> None:
         self._what, self._error = what, error
@@ -123,7 +165,7 @@ class NamedColumns:
         return iter(self._columns)
 
     def get(self, name: str, wanted: bool = True) -> Any:
-        """The column of this name; None where there is none, or none is wanted."""
+        """Return the column with this name, or None if there is none or it is not wanted."""
         return self[name] if wanted and name in self._columns else None
 
     def __getitem__(self, name: str) -> Any:
@@ -152,7 +194,9 @@ def _named_columns(data: Any, what: str, value: str, error: type[CWLAError]) -> 
         pairs = [(q, d, v) for q, documents in data.items() for d, v in documents.items()]
         return zip(("query_id", "doc_id", value), zip(*pairs, strict=True) if pairs else ((), (), ()), strict=True)
     if hasattr(data, "dask"):
-        raise error(f"the {what} are a Dask DataFrame: pyterrier_cwla.evaluation.cluster.evaluate takes those of runs.")
+        raise error(
+            f"the {what} are a Dask DataFrame: pyterrier_cwla.evaluation.cluster.evaluate accepts those of runs."
+        )
     if hasattr(data, "collect"):  # a lazy frame
         data = data.collect()
     if hasattr(data, "columns") and hasattr(data, "__getitem__"):
@@ -169,7 +213,7 @@ def _named_columns(data: Any, what: str, value: str, error: type[CWLAError]) -> 
 
 
 def columns_of_table(table: Any) -> list[Named]:
-    """The columns of a pandas, polars or Arrow table, each with its name, which may stand twice."""
+    """Return the columns of a pandas, polars or Arrow table with their names, which may repeat."""
     if isinstance(table, pa.Table | pa.RecordBatch):
         return list(zip(table.column_names, table.columns, strict=True))
     if hasattr(table, "iloc"):
@@ -177,8 +221,8 @@ def columns_of_table(table: Any) -> list[Named]:
     return [(name, table[name]) for name in table.columns]
 
 
-def identifiers(column: Any, name: str, what: str, error: type[CWLAError]) -> Any:
-    """A column of ids as Arrow strings, or as numbers of a dictionary where it is made so and the dictionary short."""
+def identifiers(column: Any, name: str, what: str, error: type[CWLAError]) -> Ids:
+    """Return a column of ids as Arrow strings; columns with a short dictionary keep it."""
     array = _arrow(column, name, what, error)
     if pa.types.is_dictionary(array.type) and _is_string(array.type.value_type) and len(array):
         array = id_columns.checked(array)
@@ -187,8 +231,22 @@ def identifiers(column: Any, name: str, what: str, error: type[CWLAError]) -> An
     return strings(array, name, what, error)
 
 
-def strings(column: Any, name: str, what: str, error: type[CWLAError], holes: bool = False) -> Any:
-    """A column of ids as Arrow strings, without a copy where it is one already; only with ``holes`` may some lack."""
+def strings(column: Any, name: str, what: str, error: type[CWLAError], holes: bool = False) -> Ids:
+    """Return a column of ids as Arrow strings.
+
+    Parameters
+    ----------
+    column : Series, list, or Arrow array
+        Ids.
+    name : str
+        Name of the column, for error messages.
+    what : str
+        Description of the data, for error messages.
+    error : type
+        Class of errors to raise.
+    holes : bool, default=False
+        Whether ids may be missing.
+    """
     array = _arrow(column, name, what, error)
     if pa.types.is_dictionary(array.type):
         array = pc.cast(array, array.type.value_type)
@@ -205,17 +263,17 @@ def strings(column: Any, name: str, what: str, error: type[CWLAError], holes: bo
     return array if pa.types.is_large_string(array.type) else pc.cast(array, pa.large_string())
 
 
-def _arrow(column: Any, name: str, what: str, error: type[CWLAError]) -> Any:
+def _arrow(column: Any, name: str, what: str, error: type[CWLAError]) -> Ids:
     try:
         if isinstance(column, pa.Array | pa.ChunkedArray):
             return column
-        if str(getattr(column, "dtype", "")) == "Object":  # of polars, to which Arrow has nothing alike
+        if str(getattr(column, "dtype", "")) == "Object":  # a type of polars without counterpart in Arrow
             column = column.to_list()
         if hasattr(column, "to_arrow"):
             return column.to_arrow()
         if str(getattr(column, "dtype", "")) != "object" and not isinstance(column, tuple | list):
             return pa.array(column)
-        array = pa.array(column, from_pandas=True)  # the type is found out: where it is given, bytes become strings
+        array = pa.array(column, from_pandas=True)  # with an explicit type, Arrow would turn bytes into strings
         if _is_string(array.type) or pa.types.is_null(array.type):
             return array
     except UnicodeEncodeError:
@@ -241,18 +299,32 @@ def _on_both(what: str) -> str:
     return " on both sides" if what in ("run", "judgments") else ""
 
 
-def _is_string(kind: Any) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+def _is_string(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _is_binary(kind: Any) -> bool:
-    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
+def _is_binary(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind))
 
 
 def numbers(
     column: Any, name: str, what: str, error: type[CWLAError], describe: Callable[[int], str] | None = None
-) -> np.ndarray:
-    """A column of numbers as NumPy; None becomes NaN. ``describe`` says for an error what a row is about."""
+) -> Array:
+    """Return a column of numbers as a NumPy array; None becomes NaN.
+
+    Parameters
+    ----------
+    column : Series, list, or array
+        Numbers.
+    name : str
+        Name of the column, for error messages.
+    what : str
+        Description of the data, for error messages.
+    error : type
+        Class of errors to raise.
+    describe : callable, optional
+        Function from a row to its description, for error messages.
+    """
     try:
         return reals(column)
     except NotReal as wrong:
@@ -262,7 +334,7 @@ def numbers(
 
 
 def of_columns(columns: Columns) -> str:
-    """A hash of all that a run or judgments say, row by row."""
+    """Return a hash of the columns of a run or of judgments."""
     ids = (columns.query_id, columns.doc_id, columns.duplicate_of, columns.iteration)
     numbers = (columns.value, columns.doc_length)
     return fingerprint([None if c is None else of_strings(c) for c in ids], list(numbers))

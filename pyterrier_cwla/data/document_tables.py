@@ -1,4 +1,4 @@
-"""Tables of what is known of documents: the forms they come in, the names measures know them by, and their files."""
+"""Tables of document properties: their forms, the names that measures use, and their files."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from .._version import __version__
 from ..errors import BadParameter, MalformedFile, near, some
 from ..files.atomic import written
+from ..files.id_columns import Ids
 from ..files.same_columns import the_only
 from ..tasks.hashing import of_table
 from .columns import columns_of_table, strings
 
 IDS = ("doc_id", "docno", "id")
 _KEY = b"pyterrier_cwla"
+T = TypeVar("T")
 
 
 _FILES = ContextVar("files", default=True)
@@ -33,14 +36,17 @@ _FILES = ContextVar("files", default=True)
 
 @contextmanager
 def without_files() -> Iterator[None]:
-    """Within it, measures name registered tables alone, and no files: for measures that strangers have written.
+    """Forbid files in parameters of measures within a context, for measures from untrusted sources.
 
-    Nothing is looked for on the disk then; a path in ``lengths=``, ``duplicates=`` or ``calibration=`` raises
-    BadParameter. It holds for the thread, or the asyncio task, that enters it, and for tasks begun within it.
+    Within the context, ``lengths=``, ``duplicates=`` and ``calibration=`` accept only names of registered tables. A
+    path raises BadParameter, and no file is looked up. The context applies to the thread or asyncio task that enters
+    it, and to tasks that it starts.
 
-    **A thread begun within it reads files again**: enter it there, too, or let the thread run in a copy of the context,
-    one copy a thread: ``pool.submit(contextvars.copy_context().run, evaluate, qrels, runs, measures)``.
+    **Threads that are started within the context read files again.** Enter the context in each thread, or run each
+    thread in a copy of the context: ``pool.submit(contextvars.copy_context().run, evaluate, qrels, runs, measures)``.
 
+    Examples
+    --------
     >>> from pyterrier_cwla import TBG
     >>> with without_files():
     ...     TBG(lengths="/etc/passwd")
@@ -56,14 +62,14 @@ def without_files() -> Iterator[None]:
 
 
 def file_is_there(name: str, parameter: str) -> bool:
-    """Whether a measure's parameter is the path of a regular file; BadParameter where none may be."""
+    """Return whether a parameter of a measure is the path of a file; raise BadParameter if files are forbidden."""
     if not _FILES.get():
         raise BadParameter(f"{parameter} names no registered table, and files are not read here.")
     return os.path.isfile(name)
 
 
 def hash_of_file(path: str, parameter: str) -> str:
-    """The SHA-256 of a file's bytes. MalformedFile where it cannot be read."""
+    """Return the SHA-256 hash of a file; raise MalformedFile if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -71,8 +77,8 @@ def hash_of_file(path: str, parameter: str) -> str:
         raise MalformedFile(f"{path}: {error.strerror} (the file of {parameter}=).") from error
 
 
-def read_unchanged(path: str, digest: str, parameter: str, read: Callable[[str], Any]) -> Any:
-    """What a file holds that had this hash a moment ago; MalformedFile where it was changed since."""
+def read_unchanged(path: str, digest: str, parameter: str, read: Callable[[str], T]) -> T:
+    """Return the content of a file; raise MalformedFile if its hash is no longer `digest`."""
     found = read(path)
     if hash_of_file(path, parameter) != digest:
         raise MalformedFile(f"{path}: the file of {parameter}= was changed during the evaluation: start it again.")
@@ -95,22 +101,24 @@ def bind(
     from_file: Callable[[str], Bound] | None = None,
     parameter: str = "",
 ) -> Bound:
-    """What a measure's parameter means by a name, a path, or content, which is then named by what it says.
+    """Return the object for a parameter of a measure, which is a name, a path, or content.
+
+    Content is named after its hash.
 
     Parameters
     ----------
     value : object
-        The value of the parameter.
+        Value of the parameter.
     named : dict
-        What is known by name; ``value`` is added to it if it is content.
+        Registered objects by name. An object made from content is added.
     make : callable
-        Makes an object from content.
+        Function that makes an object from content.
     unknown : callable
-        From a text that is neither a name nor a path to the message of the error.
+        Function from a text that is neither a name nor a path to the error message.
     from_file : callable, optional
-        Makes an object from the path of a file. Without it, paths are not looked for.
+        Function that makes an object from the path of a file. Without it, paths are not allowed.
     parameter : str
-        The name of the parameter, for errors.
+        Name of the parameter, for error messages.
 
     Raises
     ------
@@ -129,20 +137,33 @@ def bind(
 
 
 class DocumentTable(ABC):
-    """Something known of documents, under the name that measures know it by.
+    """Table of a property of documents, with the name that measures use.
 
-    A table with a path and no ``digest`` means the file as it is at each use. ``current`` is one reading of it, which
-    has the file's hash as ``digest``, is read when it is first asked for, and stays as it is.
+    A table with a path and without `digest` follows its file: each use reads the current content. ``current`` is a
+    table with the hash of the current content as `digest`; it is read at its first use and does not change.
+
+    Parameters
+    ----------
+    name : str
+        Name of the table.
+    columns : tuple, optional
+        Columns of the table.
+    path : str, optional
+        File of the table, instead of columns.
+    about : dict, optional
+        Description of the origin of the table.
+    digest : str, optional
+        Hash of the file.
     """
 
     what: ClassVar[str]
-    """As in ``lengths=``."""
+    """Name of the parameter of measures, such as "lengths"."""
     values: ClassVar[tuple[str, ...]]
-    """The names that the column beside the document ids may have, ours first."""
+    """Allowed names of the column of values; the name of the package comes first."""
     meanings: ClassVar[tuple[tuple[str, ...], ...]]
-    """The same names, those together that mean the same."""
+    """The names in ``values``, grouped by meaning."""
     reserved: ClassVar[str] = ""
-    """A name that no table can have."""
+    """Name that tables cannot have."""
     _named: ClassVar[dict[str, Any]]
 
     def __init_subclass__(cls) -> None:
@@ -152,7 +173,7 @@ class DocumentTable(ABC):
     def __init__(
         self,
         name: str,
-        columns: Any = None,
+        columns: tuple[Any, ...] = (),
         path: str | None = None,
         about: dict[str, Any] | None = None,
         digest: str | None = None,
@@ -162,7 +183,22 @@ class DocumentTable(ABC):
 
     @classmethod
     def of(cls, table: Any, name: str | None = None, about: dict[str, Any] | None = None) -> Self:
-        """A table from any of its forms, named by its content where no name is given."""
+        """Return a table from any of its forms.
+
+        Parameters
+        ----------
+        table : path, dict, Series, DataFrame, or DocumentTable
+            Values by document id.
+        name : str, optional
+            Name of the table; by default made from a hash of the content.
+        about : dict, optional
+            Description of the origin of the table.
+
+        Raises
+        ------
+        BadParameter
+            If the table cannot be used.
+        """
         if isinstance(table, str | Path):
             return cls(name or str(table), path=str(table))
         if isinstance(table, cls):
@@ -178,16 +214,17 @@ class DocumentTable(ABC):
 
     @classmethod
     def register(cls, name: str, table: Any) -> Self:
-        """Makes the table known to measures by this name."""
+        """Register a table under a name that measures can use."""
         if not name.isidentifier() or name == cls.reserved:
             other = f" and other than {cls.reserved!r}" if cls.reserved else ""
             raise BadParameter(f"a table's name is a word, such as 'robust04'{other}, not {name!r}.")
         cls._named[name] = cls.of(table, name)
-        return cls._named[name]
+        found: Self = cls._named[name]
+        return found
 
     @classmethod
     def bind(cls, table: Any) -> Self:
-        """The table that a measure's parameter means: a name, a path, or a table itself, then named by its content."""
+        """Return the table for a parameter of a measure: a name, a path, or a table."""
         if isinstance(table, cls):
             if table.path is None:
                 cls._named.setdefault(table.name, table)
@@ -199,13 +236,27 @@ class DocumentTable(ABC):
                 f"{near(name, cls._named) if cls._named else ''} register_{cls.what}(name, table) names one."
             )
 
-        return bind(table, cls._named, cls.of, unknown, lambda path: cls(path, path=path), cls.what)
+        found: Self = bind(table, cls._named, cls.of, unknown, lambda path: cls(path, path=path), cls.what)
+        return found
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Reads a saved table, or any other file that measures take, once; errors show at once. Its name is its path.
+        """Read a table from a file, once.
 
-        The table stays as it was read. A path as ``lengths=`` or ``duplicates=`` means the file as it is at each call.
+        The table does not change with the file. A path as ``lengths=`` or ``duplicates=``, in contrast, is read again
+        at each call if the file has changed.
+
+        Parameters
+        ----------
+        path : path
+            Saved table, or another file in a format that measures accept. The path is the name of the table.
+
+        Raises
+        ------
+        BadParameter
+            If there is no such file.
+        MalformedFile
+            If the file does not have the expected format.
         """
         if not os.path.isfile(path):
             raise BadParameter(f"{path}: there is no such file.")
@@ -215,20 +266,22 @@ class DocumentTable(ABC):
 
     @property
     def current(self) -> Self:
-        """The table as its file is now; itself where it has no file, or is a reading of one.
+        """Table with the current content of the file, or the table itself if it does not follow a file.
 
-        The file's bytes are hashed each time, since a file may be rewritten with the same size and time.
+        The file is hashed each time, since a changed file may have the same size and modification time.
         """
         if not self.follows_a_file:
             return self
-        return _reading(type(self), self.name, str(self.path), hash_of_file(str(self.path), self.what))
+        digest = hash_of_file(str(self.path), self.what)
+        return cast(Self, _reading(type(self), self.name, str(self.path), digest))
 
     @property
     def follows_a_file(self) -> bool:
+        """Whether each use of the table reads the current content of its file."""
         return self.path is not None and self.digest is None
 
     def save(self, path: str | Path) -> None:
-        """Writes one Parquet file, which says in its metadata how the table was made (``about``)."""
+        """Write the table to a Parquet file, with ``about`` in its metadata."""
         import pyarrow.parquet
 
         rows = self._rows()
@@ -238,16 +291,16 @@ class DocumentTable(ABC):
 
     @property
     def about(self) -> dict[str, Any]:
-        """How the table was made: tokeniser, number of documents, and more; empty for a table as it was given."""
+        """Origin of the table: tokeniser, number of documents, and other settings; empty for tables of users."""
         return self.current._read_about
 
     @property
     def content(self) -> str:
-        """A hash of what it says of each document, in its order."""
+        """Hash of the rows of the table, in order."""
         return self.current._hash
 
     @property
-    def _columns(self) -> Any:
+    def _columns(self) -> tuple[Any, ...]:
         return self.current._read_columns
 
     @cached_property
@@ -255,18 +308,18 @@ class DocumentTable(ABC):
         return self._about if self.path is None else self._unchanged(_about_file)
 
     @cached_property
-    def _read_columns(self) -> Any:
+    def _read_columns(self) -> tuple[Any, ...]:
         return self._given if self.path is None else self._unchanged(self._read)
 
     @cached_property
     def _hash(self) -> str:
         return of_table(self._rows())
 
-    def _unchanged(self, read: Callable[[str], Any]) -> Any:
+    def _unchanged(self, read: Callable[[str], T]) -> T:
         return read_unchanged(str(self.path), str(self.digest), self.what, read)
 
     def __sizeof__(self) -> int:
-        """With its columns, as far as they are read: what is large goes to a cluster's workers once."""
+        """Return the size with the columns that are read; Dask sends large objects to each worker once."""
         columns = vars(self).get("_read_columns", self._given) or ()
         return super().__sizeof__() + sum(getattr(column, "nbytes", 0) for column in columns)
 
@@ -275,7 +328,7 @@ class DocumentTable(ABC):
 
     @classmethod
     def _pairs(cls, table: Any) -> tuple[Any, Any, str]:
-        """Document ids, their values, and the name of the values' column."""
+        """Return document ids, their values, and the name of the column of values."""
         if isinstance(table, Mapping):
             return list(table), list(table.values()), cls.values[0]
         if hasattr(table, "columns") or isinstance(table, pa.Table):
@@ -306,8 +359,8 @@ class DocumentTable(ABC):
         )
 
     @classmethod
-    def _content_name(cls, columns: Any) -> str:
-        """A name that depends on the content alone, not on its order."""
+    def _content_name(cls, columns: tuple[Any, ...]) -> str:
+        """Return a name that depends on the content but not on its order."""
         from pandas.util import hash_array
 
         prefix, ids, values = cls._content(columns)
@@ -319,25 +372,25 @@ class DocumentTable(ABC):
 
     @classmethod
     @abstractmethod
-    def _checked(cls, doc_id: Any, values: Any, column: str) -> Any:
-        """What is kept, from the ids as Arrow strings and the values as they were given under this column's name."""
+    def _checked(cls, doc_id: Ids, values: Any, column: str) -> tuple[Any, ...]:
+        """Return the columns of the table, from ids as Arrow strings and values under the name of their column."""
 
     @classmethod
     @abstractmethod
-    def _content(cls, columns: Any) -> tuple[str, Any, np.ndarray]:
-        """How names by content begin, the document ids, and 64 bits of each one's value."""
+    def _content(cls, columns: Any) -> tuple[str, Ids, NDArray[np.uint64]]:
+        """Return the prefix of names by content, the document ids, and 64 bits per value."""
 
     @staticmethod
     @abstractmethod
-    def _read(path: str) -> Any: ...
+    def _read(path: str) -> tuple[Any, ...]: ...
 
     @abstractmethod
     def _rows(self) -> pa.Table: ...
 
 
 @lru_cache(maxsize=8)
-def _reading(kind: type[DocumentTable], name: str, path: str, digest: str) -> Any:
-    """One reading for all measures that name the same file, until its content changes."""
+def _reading(kind: type[DocumentTable], name: str, path: str, digest: str) -> DocumentTable:
+    """Return one table for all measures with the same file, until the file changes."""
     return kind(name, path=path, digest=digest)
 
 
@@ -353,5 +406,5 @@ def _about_file(path: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         about = None
     if not isinstance(about, dict):
-        raise MalformedFile(f"{path}: what its metadata say of how it was made is no JSON object.")
+        raise MalformedFile(f"{path}: the metadata about the origin of the table are not a JSON object.")
     return about

@@ -1,29 +1,34 @@
-"""Which documents say the same: tables of clusters by document id, from files or found in texts."""
+"""Tables of duplicate documents, from files or from texts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from ..errors import BadParameter
-from ..files.id_columns import places, written
+from ..files.id_columns import Ids, places, to_numpy, written
+from .arrays import Array
 from .columns import strings
 from .document_tables import DocumentTable
 from .shingles import ShingleSets, check_similarity, first_alike
 from .texts import Split, documents, tokeniser_named
 
-Array = np.ndarray
+Clusters: TypeAlias = tuple[Ids, Array, Ids]
+"""Ids of documents, the code of the cluster of each, and the original of each cluster."""
 RUN = "run"
-"""The name that stands for the run's own column duplicate_of."""
+"""Name of the table for the column duplicate_of of the run."""
 
 
 class Duplicates(DocumentTable):
-    """Which documents are duplicates of each other; one that the table does not have is alone in its cluster.
+    """Clusters of duplicate documents; a document that is not in the table has no duplicates.
 
+    Examples
+    --------
     >>> table = Duplicates.of({"d2": "d1", "d3": "d2"})
     >>> len(table)
     2
@@ -32,18 +37,30 @@ class Duplicates(DocumentTable):
     what, meanings, reserved = "duplicates", (("duplicate_of",), ("cluster",)), RUN
 
     def __len__(self) -> int:
-        """How many documents repeat another: their originals are not among them."""
+        """Return the number of duplicates, without their originals."""
         doc_id, _, original = self._columns
         return len(doc_id) - len(original)
 
-    def clusters(self, doc_id: Any, duplicate_of: Any = None) -> Array:
-        """A code of each document's cluster [rows]: two rows have the same where one document repeats the other.
+    def clusters(self, doc_id: Ids, duplicate_of: Ids | None = None) -> Array:
+        """Return the code of the cluster of each document; the codes of duplicates are equal.
 
-        ``doc_id`` and ``duplicate_of``, the run's own column with nulls where nothing is repeated, are Arrow strings
-        [rows], ``doc_id`` maybe in a dictionary. Only the table "run" looks at the second: there two documents are of
-        one cluster where they name the same original, or one names the other.
+        Parameters
+        ----------
+        doc_id : Arrow array of str, shape (n_rows,)
+            Document ids, dictionary-encoded or not.
+        duplicate_of : Arrow array of str, shape (n_rows,), optional
+            Column of the run, null for documents without original. Only the table "run" uses it: two documents belong
+            to one cluster if they have the same original, or if one is the original of the other.
 
-        Raises BadParameter where the run's column is asked for and there is none.
+        Returns
+        -------
+        ndarray of int, shape (n_rows,)
+            Codes of clusters.
+
+        Raises
+        ------
+        BadParameter
+            If the table "run" is used and the run has no such column.
         """
         if self.name == RUN:
             if duplicate_of is None:
@@ -58,28 +75,29 @@ class Duplicates(DocumentTable):
         codes[alone] = len(original) + _codes(written(pc.filter(doc_id, pa.array(alone))))
         return codes
 
-    def originals(self, doc_id: Any) -> Any:
-        """The document that each of these repeats, as Arrow strings [rows]; null where none."""
+    def originals(self, doc_id: Ids) -> Ids:
+        """Return the original of each document as Arrow strings; null for documents that are no duplicates."""
         _, cluster, original = self._columns
         codes = np.append(cluster, -1)[self._places(doc_id)]
         found = original.take(pa.array(codes, mask=codes < 0))
         return pc.if_else(pc.not_equal(found, doc_id), found, None)
 
-    def repeated(self, doc_id: Any) -> Array:
-        """Which of these documents have a copy [rows]."""
+    def repeated(self, doc_id: Ids) -> Array:
+        """Return whether each document has a duplicate."""
         if self.name == RUN:
             raise BadParameter(
-                "norm='ideal' asks which judged documents have copies, retrieved or not: give duplicates= a table."
+                "norm='ideal' needs the duplicates of all judged documents, retrieved or not: give a table as"
+                " duplicates=."
             )
         return self._places(doc_id) >= 0
 
-    def _places(self, doc_id: Any) -> Array:
+    def _places(self, doc_id: Ids) -> Array:
         return places(doc_id, self._columns[0])
 
     @classmethod
-    def _checked(cls, doc_id: Any, values: Any, column: str) -> tuple[Any, Array, Any]:
-        """The documents of clusters of two and more, the cluster of each, and each cluster's original."""
-        if column == "cluster":  # names of its own, which may be those of other documents, too
+    def _checked(cls, doc_id: Ids, values: Any, column: str) -> Clusters:
+        """Return the documents of clusters of two or more, the cluster of each, and the original of each cluster."""
+        if column == "cluster":  # names of clusters may also be document ids
             names = values.to_arrow() if hasattr(values, "to_arrow") else pa.array(values, from_pandas=True)
             codes = _codes(_filled(pc.cast(names, pa.large_string())))
             _, first, cluster = np.unique(codes, return_index=True, return_inverse=True)
@@ -88,14 +106,14 @@ class Duplicates(DocumentTable):
         return _components(doc_id, pc.coalesce(_filled(original), doc_id))
 
     @classmethod
-    def _content(cls, columns: Any) -> tuple[str, Any, Array]:
+    def _content(cls, columns: Clusters) -> tuple[str, Ids, NDArray[np.uint64]]:
         from pandas.util import hash_array
 
         doc_id, cluster, original = columns
         return cls.what, doc_id, hash_array(np.asarray(original.to_pylist(), object))[cluster]
 
     @classmethod
-    def _read(cls, path: str) -> tuple[Any, Array, Any]:
+    def _read(cls, path: str) -> Clusters:
         from ..files.formats import read_duplicates
 
         table = read_duplicates(path)
@@ -113,13 +131,30 @@ Duplicates._named[RUN] = Duplicates(RUN, (_NOTHING, np.array([], np.int64), _NOT
 
 
 def register_duplicates(name: str, table: Any) -> Duplicates:
-    """Gives a table of duplicates a name that measures can use: ``TBG(duplicates="robust04")``.
+    """Register a table of duplicates under a name, as in ``TBG(duplicates="robust04")``.
 
-    ``table`` is a path (CSV, TSV, Parquet), a dict or Series from document id to the document that it repeats, a
-    DataFrame with columns doc_id (or docno) and duplicate_of or cluster, or what ``find_duplicates`` makes. Whatever
-    repeats the same document, be it by way of others, is one cluster. Names in a column cluster can be any, and a
-    document without one is alone.
+    Parameters
+    ----------
+    name : str
+        Name that measures use, an identifier other than "run".
+    table : path, dict, Series, DataFrame, or Duplicates
+        Path of a CSV, TSV or Parquet file; originals by document id; a frame with the columns doc_id (or docno) and
+        duplicate_of or cluster; or a result of :func:`find_duplicates`. Documents with the same original, directly or
+        through other documents, form one cluster. Names of clusters are arbitrary; documents without one have no
+        duplicates.
 
+    Returns
+    -------
+    Duplicates
+        Registered table.
+
+    Raises
+    ------
+    BadParameter
+        If the name or the table cannot be used.
+
+    Examples
+    --------
     >>> from pyterrier_cwla import register_duplicates
     >>> register_duplicates("few", {"d2": "d1", "d3": "d1"})
     <duplicates 'few'>
@@ -135,23 +170,47 @@ def find_duplicates(
     fields: Sequence[str] | None = None,
     progress: bool = True,
 ) -> Duplicates:
-    """Finds the documents whose texts share all their shingles, or nearly all.
+    """Find documents whose texts have the same, or nearly the same, shingles.
 
-    A shingle is ``shingle`` words in a row, and S(d) the set of those of a text; a shorter text is one shingle. Two
-    documents are duplicates where their resemblance ``|S(a) ∩ S(b)| / |S(a) ∪ S(b)|`` is at least ``similarity``, and
-    so are two duplicates of a third; the first of them in ``texts`` is the original. A text without words repeats
-    nothing.
+    A shingle is a sequence of `shingle` words, and S(d) the set of shingles of a text; a shorter text is one shingle.
+    Two documents are duplicates if their resemblance ``|S(a) ∩ S(b)| / |S(a) ∪ S(b)|`` is at least `similarity`, or if
+    both are duplicates of a third document. The first of them in `texts` is the original. Texts without words have no
+    duplicates.
 
-    The default, 1, is the definition of Smucker and Clarke (2012), "the highest possible similarity …, i.e. all shared
-    shingles are identical", and exact. They do not say how long their shingles are; Broder's (1997) have ten words.
-    Below 1 datasketch's MinHash (256 permutations, always the same) proposes pairs, which are then compared in full:
-    what is found is right, and a pair is overlooked with a probability below 1e-9.
+    Parameters
+    ----------
+    texts : dict, Series, DataFrame, dataset, or iterable
+        Texts, as for :func:`lengths_of_texts`.
+    similarity : float in [0.1, 1], default=1.0
+        Smallest resemblance of duplicates. The search is exact for 1. Below 1, datasketch's MinHash (256 permutations,
+        fixed seed) proposes pairs, whose resemblance is then computed exactly; a pair is missed with a probability
+        below 1e-9.
+    shingle : int, default=10
+        Number of words of a shingle.
+    tokeniser : {"words", "whitespace"} or callable, default="words"
+        Definition of words: "words" for sequences of letters and digits in lower case.
+    fields : sequence of str, optional
+        Columns or fields that make up the text, as for :func:`lengths_of_texts`.
+    progress : bool, default=True
+        Whether to show a progress bar.
 
-    ``texts`` and ``fields`` are as for ``lengths_of_texts``; ``tokeniser`` is by default "words": runs of letters and
-    digits, in lower case.
+    Returns
+    -------
+    Duplicates
+        Table for ``duplicates=``, for :func:`register_duplicates`, or for its method ``save``.
 
-    Raises BadParameter for a ``similarity`` outside [0.1, 1], a ``shingle`` below 1, and texts that cannot be read.
+    Raises
+    ------
+    BadParameter
+        If `similarity` or `shingle` is out of range, or if the texts cannot be read.
 
+    References
+    ----------
+    Smucker and Clarke (2012) use similarity 1: "the highest possible similarity …, i.e. all shared shingles are
+    identical". They do not state the length of shingles; those of Broder (1997) have ten words.
+
+    Examples
+    --------
     >>> from pyterrier_cwla import find_duplicates
     >>> texts = {"d1": "A fox jumps.", "d2": "A dog sleeps.", "d3": "a fox  jumps"}
     >>> found = find_duplicates(texts)
@@ -171,10 +230,10 @@ def find_duplicates(
     return Duplicates.of(pa.table({"doc_id": doc_id, "duplicate_of": original}), about=about)
 
 
-def _components(doc_id: Any, original: Any) -> tuple[Any, Array, Any]:
-    """The documents of clusters of two and more, the cluster of each, and each cluster's original.
+def _components(doc_id: Ids, original: Ids) -> Clusters:
+    """Return the documents of clusters of two or more, the cluster of each, and the original of each cluster.
 
-    The original is the first that repeats nothing, or else the first.
+    The original is the first document that has no original itself, or else the first document.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -195,22 +254,18 @@ def _components(doc_id: Any, original: Any) -> tuple[Any, Array, Any]:
     return names.dictionary.take(pa.array(members)), cluster[members], originals
 
 
-def _filled(names: Any) -> Any:
-    """Null where a name is empty."""
+def _filled(names: Ids) -> Ids:
+    """Return names with null for empty names."""
     return pc.if_else(pc.not_equal(names, ""), names, None)
 
 
-def _codes(names: Any) -> Array:
-    """Numbers from 0, the same where the names are; one of its own for each null."""
-    codes = _numpy(pc.fill_null(pc.index_in(names, value_set=pc.unique(names), skip_nulls=True), -1)).astype(np.int64)
+def _codes(names: Ids) -> Array:
+    """Return codes from 0 that are equal for equal names, and distinct for nulls."""
+    codes = to_numpy(pc.fill_null(pc.index_in(names, value_set=pc.unique(names), skip_nulls=True), -1)).astype(np.int64)
     holes = codes < 0
     codes[holes] = codes.max(initial=-1) + 1 + np.arange(holes.sum())
     return codes
 
 
-def _chunks(column: Any) -> list[Any]:
+def _chunks(column: Ids) -> list[pa.Array]:
     return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-
-
-def _numpy(column: Any) -> Array:
-    return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()

@@ -1,4 +1,4 @@
-"""How likely each intent of a query is: what intent-aware measures weigh by."""
+"""Probabilities of the intents of queries, the weights of intent-aware measures."""
 
 from __future__ import annotations
 
@@ -9,24 +9,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import BadJudgments, BadParameter, near, some
+from .arrays import Array
 from .document_tables import bind
 
 if TYPE_CHECKING:
     from .ranked_rows import Judged
 
-Array = np.ndarray
-
 
 @dataclass(frozen=True)
 class Weights:
-    """What ``weights=`` of an intent-aware measure may be."""
+    """Allowed values of ``weights=`` of an intent-aware measure."""
 
     def __str__(self) -> str:
         return "'uniform', or a table of probabilities: a name, {query: {intent: p}}, or a DataFrame"
 
 
 class IntentWeights:
-    """P(t|q): uniform over the intents of which anything is relevant, or as a table says."""
+    """Probabilities of intents, P(t|q): uniform over the intents with relevant documents, or from a table.
+
+    Parameters
+    ----------
+    name : str
+        Name that measures use.
+    table : dict, optional
+        Probabilities by (query, intent); uniform by default.
+    """
 
     def __init__(self, name: str, table: Mapping[tuple[str, str], float] | None = None) -> None:
         self.name, self.table = name, table
@@ -35,7 +42,23 @@ class IntentWeights:
         return f"<intent weights {self.name!r}>"
 
     def of(self, judgments: Judged) -> list[Array]:
-        """The probability of every query's first intent, of its second, …, in the order of ``judgments.intents``."""
+        """Return the probabilities of the first intent of every query, of the second intent, and so on.
+
+        Parameters
+        ----------
+        judgments : Judged
+            Judgments with intents.
+
+        Returns
+        -------
+        list of ndarray of shape (n_queries,)
+            Probabilities, in the order of ``judgments.intents``.
+
+        Raises
+        ------
+        BadJudgments
+            If a judged query or intent has no weight.
+        """
         if self.table is None:
             relevant = [
                 np.bincount(own.pool.positive[0], minlength=len(judgments.qids)) > 0 for _, own in judgments.intents
@@ -46,7 +69,7 @@ class IntentWeights:
         unknown = [qid for qid in judgments.qids if qid not in weighted]
         if unknown:
             raise BadJudgments(
-                f"the weights {self.name!r} say nothing of {len(unknown):,} of {len(judgments.qids):,} topics"
+                f"the weights {self.name!r} have no entry for {len(unknown):,} of {len(judgments.qids):,} topics"
                 f" ({some(unknown)}): every judged topic needs the probabilities of its intents."
             )
         weights = [np.zeros(len(judgments.qids)) for _ in judgments.intents]
@@ -56,7 +79,7 @@ class IntentWeights:
                 if (qid, intent) not in self.table:
                     raise BadJudgments(
                         f"topic {qid!r}: the judged intent {intent!r} has no weight in {self.name!r}: give it one, 0"
-                        " where nobody means it."
+                        " if no user has this intent."
                     )
                 P[query] = self.table[qid, intent]
         return weights
@@ -66,13 +89,28 @@ _NAMED = {"uniform": IntentWeights("uniform")}
 
 
 def register_intent_weights(name: str, table: Any) -> IntentWeights:
-    """Gives probabilities of intents a name that measures can use: ``IntentAware(measure="ERR@20", weights="trec")``.
+    """Register probabilities of intents under a name, as in ``IntentAware(measure="ERR@20", weights="trec")``.
 
-    ``table`` is a dict of dicts ``{query: {intent: P(t|q)}}``, or a DataFrame with columns query_id (or qid), iteration
-    (or intent) and weight. The probabilities of a query sum to 1.
+    Parameters
+    ----------
+    name : str
+        Name that measures use, an identifier other than "uniform".
+    table : dict of dicts, or DataFrame
+        ``{query: {intent: P(t|q)}}``, or a table with the columns query_id (or qid), iteration (or intent) and weight.
+        The probabilities of each query sum to 1.
 
-    Raises BadParameter where they do not, or one is negative.
+    Returns
+    -------
+    IntentWeights
+        Registered probabilities.
 
+    Raises
+    ------
+    BadParameter
+        If the name cannot be used, if a probability is negative, or if those of a query do not sum to 1.
+
+    Examples
+    --------
     >>> from pyterrier_cwla.data import register_intent_weights
     >>> register_intent_weights("web", {"q1": {"1": 0.7, "2": 0.3}})
     <intent weights 'web'>
@@ -84,7 +122,10 @@ def register_intent_weights(name: str, table: Any) -> IntentWeights:
 
 
 def bind_weights(weights: Any) -> IntentWeights:
-    """What ``weights=`` means: uniform, a registered name, or a table itself, then named by its content."""
+    """Return the probabilities for a value of ``weights=``: a registered name, or a table.
+
+    Tables are named after a hash of their content.
+    """
     if isinstance(weights, IntentWeights):
         return weights
 

@@ -1,4 +1,4 @@
-"""Look up which documents of a run are judged for their query."""
+"""Look-up of the judged documents of a run."""
 
 from __future__ import annotations
 
@@ -11,16 +11,24 @@ import pyarrow.compute as pc
 
 from ..files import id_columns
 from ..files.pair_keys import may_repeat, of_queries, pieces
+from .arrays import Array
 
 if TYPE_CHECKING:
     from .alignment import Judgments, Rows
 
-Array = np.ndarray
-PIECE = 1 << 19  # rows whose queries' judged pairs are looked up together
+PIECE = 1 << 19  # number of rows that are looked up together
 
 
 class JudgedPairs:
-    """Judged pairs, to be looked up: those above grade 0, or all."""
+    """Judged pairs of query and document, for look-ups.
+
+    Parameters
+    ----------
+    judgments : Judgments
+        Judgments.
+    all_judged : bool
+        Whether to include all pairs, or only those with a grade above 0.
+    """
 
     def __init__(self, judgments: Judgments, all_judged: bool) -> None:
         self.judgments = judgments
@@ -29,9 +37,12 @@ class JudgedPairs:
         self.keys = judgments.pair_keys.keys[self.rows]
 
     def match(self, rows: Rows) -> tuple[Array, Array]:
-        """Which documents of a run are judged for their query: their rows, and the places of their pairs.
+        """Return the rows of judged documents of a run, and the indices of their pairs.
 
-        A document twice in a ranking is an error, where the run is checked and was not checked before.
+        Raises
+        ------
+        BadRun
+            If a document is retrieved twice, unless the search for these is switched off or done.
         """
         hashed = id_columns.hashing(rows.columns.doc_id, self.judgments.pair_keys.salt)
         added, sizes = of_queries(rows.numbers), rows.sizes
@@ -52,7 +63,7 @@ class JudgedPairs:
         return np.concatenate([row for row, _ in found]), np.concatenate([pair for _, pair in found])
 
     def _filter(self, queries: Array) -> tuple[Array, np.uint64]:
-        """A table of the upper bits that the keys of these queries' pairs have, and how far they are shifted."""
+        """Return a mask of the upper bits in the keys of the pairs of some queries, and the shift to these bits."""
         order, first = self._by_query
         queries = np.unique(queries[queries >= 0])
         keys = self.keys[order[ranges(first[queries], first[queries + 1])]]
@@ -63,7 +74,7 @@ class JudgedPairs:
         return possible, shift
 
     def _confirmed(self, rows: Rows, row: Array, keys: Array) -> tuple[Array, Array]:
-        """Those of these rows that are judged, and their pairs: of rows that have a pair's key, by their ids."""
+        """Return the candidate rows that are judged and their pairs; rows with the key of a pair are compared by id."""
         pair = self._index.get_indexer(keys)
         row, pair = row[pair >= 0], pair[pair >= 0]
         if not len(row):
@@ -81,7 +92,7 @@ class JudgedPairs:
 
     @cached_property
     def _by_query(self) -> tuple[Array, Array]:
-        """The pairs in order of their queries, and where each query's begin."""
+        """Indices of the pairs in order of queries, and the first one of each query."""
         query = self.judgments.row_query[self.rows]
         order = np.argsort(query, kind="stable")
         return order, np.searchsorted(query[order], np.arange(len(self.judgments.qids) + 1))
@@ -91,6 +102,7 @@ _NO_ROWS = np.zeros(0, np.int64)
 
 
 def ranges(starts: Array, ends: Array) -> Array:
-    """start..end of each range, one after the other."""
+    """Return the numbers start..end − 1 of each range, concatenated."""
     sizes = ends - starts
-    return np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+    rows: Array = np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+    return rows

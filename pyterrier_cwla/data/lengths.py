@@ -1,28 +1,34 @@
-"""How long documents are: tables of words by document id, from files, texts and indexes."""
+"""Tables of document lengths in words, from files, texts and indexes."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ..errors import BadParameter, MissingLength, shown, some
-from ..files.id_columns import places
+from ..files.id_columns import Ids, places
 from ..tasks.progress import bar
+from .arrays import Array, Floats
 from .columns import numbers, strings
 from .document_tables import DocumentTable
 from .texts import Split, documents, tokeniser_named
 
-Array = np.ndarray
+if TYPE_CHECKING:
+    from .metric_like import MetricLike, PoolJudgments, RowsWithLengths
+    from .rankings import Rankings
 
 
 class Lengths(DocumentTable):
-    """Words by document id, as ``TBG(lengths=…)`` takes them.
+    """Document lengths in words by document id, for ``TBG(lengths=…)``.
 
+    Examples
+    --------
     >>> Lengths.of({"d1": 100, "d2": 350}).mean
     225.0
     """
@@ -34,19 +40,32 @@ class Lengths(DocumentTable):
 
     @property
     def mean(self) -> float:
+        """Mean length of all documents of the table, in words."""
         return self.current._mean
 
     @cached_property
     def _mean(self) -> float:
         return float(self._columns[1].mean())
 
-    def words(self, doc_id: Any) -> Array:
-        """The words of these documents [rows, Arrow strings, in a dictionary or not]; NaN where the table has none."""
+    def words(self, doc_id: Ids) -> Floats:
+        """Return the lengths of documents in words.
+
+        Parameters
+        ----------
+        doc_id : Arrow array of str, shape (n_rows,)
+            Document ids, dictionary-encoded or not.
+
+        Returns
+        -------
+        ndarray of float, shape (n_rows,)
+            Lengths; NaN for documents that are not in the table.
+        """
         ids, words = self._columns
-        return np.append(words, np.nan)[places(doc_id, ids)]
+        found: Floats = np.append(words, np.nan)[places(doc_id, ids)]
+        return found
 
     @classmethod
-    def _checked(cls, doc_id: Any, values: Any, column: str) -> tuple[Any, Array]:
+    def _checked(cls, doc_id: Ids, values: Any, column: str) -> tuple[Ids, Floats]:
         words = np.array(numbers(values, column, cls.what, BadParameter, lambda row: shown(doc_id[row].as_py())), float)
         if len(words) and not (np.isfinite(words).all() and words.min() >= 0):
             odd = int(np.flatnonzero(~(np.isfinite(words) & (words >= 0)))[0])
@@ -56,11 +75,11 @@ class Lengths(DocumentTable):
         return doc_id, words
 
     @classmethod
-    def _content(cls, columns: Any) -> tuple[str, Any, Array]:
+    def _content(cls, columns: tuple[Ids, Floats]) -> tuple[str, Ids, NDArray[np.uint64]]:
         return "table", columns[0], columns[1].view(np.uint64)
 
     @staticmethod
-    def _read(path: str) -> tuple[Any, Array]:
+    def _read(path: str) -> tuple[Ids, Floats]:
         from ..files.formats import read_lengths
 
         table = read_lengths(path)
@@ -71,11 +90,29 @@ class Lengths(DocumentTable):
 
 
 def register_lengths(name: str, table: Any) -> Lengths:
-    """Gives a table of lengths a name that measures can use: ``TBG(lengths="robust04")``.
+    """Register a table of lengths under a name, as in ``TBG(lengths="robust04")``.
 
-    ``table`` is a path (CSV, TSV, Parquet; docno and words), a dict, a Series indexed by document id, a DataFrame with
-    columns doc_id (or docno) and doc_length (or words), or what ``lengths_of_texts`` or ``lengths_of_index`` made.
+    Parameters
+    ----------
+    name : str
+        Name that measures use, an identifier.
+    table : path, dict, Series, DataFrame, or Lengths
+        Path of a CSV, TSV or Parquet file with docno and words; lengths by document id; a Series indexed by document
+        id; a frame with the columns doc_id (or docno) and doc_length (or words); or a result of
+        :func:`lengths_of_texts` or :func:`lengths_of_index`.
 
+    Returns
+    -------
+    Lengths
+        Registered table.
+
+    Raises
+    ------
+    BadParameter
+        If the name or the table cannot be used.
+
+    Examples
+    --------
     >>> from pyterrier_cwla import register_lengths
     >>> register_lengths("two", {"d1": 100, "d2": 350})
     <lengths 'two'>
@@ -86,16 +123,34 @@ def register_lengths(name: str, table: Any) -> Lengths:
 def lengths_of_texts(
     texts: Any, tokeniser: str | Split = "whitespace", fields: Sequence[str] | None = None, progress: bool = True
 ) -> Lengths:
-    """Counts the words of texts: a table for ``lengths=``, for ``register_lengths``, or to ``save``.
+    """Count the words of texts.
 
-    ``texts`` is a dict or Series of texts by document id; a DataFrame with columns doc_id (or docno) and text, such as
-    a PyTerrier pipeline returns; an ir_datasets dataset; or an iterable of named tuples or dicts, such as
-    ``docs_iter()``. ``fields`` names the columns or fields that make up the text (without it ``text``, or what
-    ir_datasets takes for it). A word is what ``tokeniser`` says: "whitespace" (runs of what is not blank), "words"
-    (runs of letters and digits), or a function from a text to the list of its words. ``about`` of the table states it.
+    Parameters
+    ----------
+    texts : dict, Series, DataFrame, dataset, or iterable
+        Texts by document id; a frame with the columns doc_id (or docno) and text, such as the result of a PyTerrier
+        pipeline; a dataset of ir_datasets; or an iterable of named tuples or dicts, such as ``docs_iter()``.
+    tokeniser : {"whitespace", "words"} or callable, default="whitespace"
+        Definition of words: "whitespace" for sequences of non-blank characters, "words" for sequences of letters and
+        digits, or a function from a text to the list of its words.
+    fields : sequence of str, optional
+        Columns or fields that make up the text. The default is ``text``, or ``default_text()`` of ir_datasets.
+    progress : bool, default=True
+        Whether to show a progress bar.
 
-    Raises BadParameter, naming the document, where a text is missing or a document has two of different lengths.
+    Returns
+    -------
+    Lengths
+        Table for ``lengths=``, for :func:`register_lengths`, or for its method ``save``. Its attribute ``about`` names
+        the tokeniser.
 
+    Raises
+    ------
+    BadParameter
+        If a text is missing, or if a document has two texts of different lengths.
+
+    Examples
+    --------
     >>> from pyterrier_cwla import lengths_of_texts
     >>> made = lengths_of_texts({"d1": "Time-biased gain.", "d2": ""})
     >>> made.mean, made.about
@@ -112,14 +167,30 @@ def lengths_of_texts(
 
 
 def lengths_of_index(index: Any, progress: bool = True) -> Lengths:
-    """The lengths that a Terrier index knows: a table for ``lengths=``, for ``register_lengths``, or to ``save``.
+    """Return the document lengths in a Terrier index.
 
-    ``index`` is a ``pt.terrier.TerrierIndex`` or the Java index that ``pt.IndexFactory.of`` returns; it needs ``docno``
-    among its metadata. Terrier counts the words that it indexed: without stopwords, unless it was told to keep them.
+    Terrier counts the words that it indexes, by default without stopwords.
+
+    Parameters
+    ----------
+    index : pt.terrier.TerrierIndex or Java index
+        Index with ``docno`` in its metadata; ``pt.IndexFactory.of`` returns Java indexes.
+    progress : bool, default=True
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    Lengths
+        Table for ``lengths=``, for :func:`register_lengths`, or for its method ``save``.
+
+    Raises
+    ------
+    BadParameter
+        If `index` is not a Terrier index.
     """
     java = index.index_obj() if hasattr(index, "index_obj") else index
     if not hasattr(java, "getDocumentIndex"):
-        raise BadParameter(f"a Terrier index knows lengths, and this is a {type(index).__name__}.")
+        raise BadParameter(f"lengths are read from a Terrier index, not from a {type(index).__name__}.")
     entries, meta, size = java.getDocumentIndex(), java.getMetaIndex(), java.getCollectionStatistics()
     ids, words = [], array("d")
     for number in bar(range(size.getNumberOfDocuments()), progress, "reading the index"):
@@ -132,8 +203,14 @@ def _two_columns(ids: list[str], words: array[float]) -> pa.Table:
     return pa.table({"doc_id": pa.array(ids, pa.large_string()), "words": np.array(words)})
 
 
-def words_of_rows(metric: Any, rows: Any) -> Array:
-    """The words of a run's documents in row order: from the bound table, else from the run's doc_length."""
+def words_of_rows(metric: MetricLike, rows: RowsWithLengths) -> Floats:
+    """Return the words of the documents of a run in row order, from the table of the metric or the run's doc_length.
+
+    Raises
+    ------
+    MissingLength
+        If a length is missing and ``metric.missing`` is "error", or if a length is negative or infinite.
+    """
     needed = np.repeat(rows.query >= 0, rows.sizes)
     if not needed.any():
         return np.zeros(len(needed))
@@ -146,25 +223,31 @@ def words_of_rows(metric: Any, rows: Any) -> Array:
             "the lengths of documents are needed: give lengths= (a table, a path or a name), or a column doc_length in"
             " the run."
         )
-    if metric.missing != "mean":  # what no query needs may have any
+    if metric.missing != "mean":  # lengths of unjudged queries are not used
         words = np.where(needed, words, 0.0)
     return _without_holes(words, needed, metric, rows.pair)
 
 
-def words_of_pool(metric: Any, rankings: Any) -> Array:
-    """The words of all judged documents, in the order of the pool; ideal rankings need them."""
+def words_of_pool(metric: MetricLike, rankings: Rankings) -> Floats:
+    """Return the words of all judged documents in the order of the pool, for ideal rankings.
+
+    Raises
+    ------
+    MissingLength
+        If a length is missing and ``metric.missing`` is "error", or if a length is negative or infinite.
+    """
     pool = rankings.pool
-    judgments = pool.judgments
+    judgments = cast("PoolJudgments", pool.judgments)
     if metric.lengths is None and pool.words is not None:
         words = pool.words(metric)
     elif metric.lengths is None or rankings.rows is None:
         raise MissingLength("norm='ideal' needs the length of every judged document, retrieved or not: give lengths=.")
     else:
         words = metric.lengths.words(judgments.columns.doc_id)[judgments.pool_order]
-    if metric.duplicates is not None and metric.duplicate_gain == "keep":  # a bound: any copy may be read for nothing
+    if metric.duplicates is not None and metric.duplicate_gain == "keep":  # an upper bound: copies take no time
         repeated = metric.duplicates.repeated(judgments.columns.doc_id)[judgments.pool_order]
         words = np.where(repeated, 0.0, words)
-    # In time-biased gain what gains nothing comes last in the ideal, where nobody's time matters any more.
+    # In the ideal ranking of time-biased gain, documents without gain come last, where their time has no influence.
     needed = metric.gains(pool.grade) > 0 if metric.decays else np.ones(len(words), bool)
 
     def pair(at: int) -> tuple[str, str]:
@@ -174,7 +257,10 @@ def words_of_pool(metric: Any, rankings: Any) -> Array:
     return _without_holes(words, needed, metric, pair)
 
 
-def _without_holes(words: Array, needed: Array, metric: Any, describe: Any) -> Array:
+def _without_holes(
+    words: Array, needed: Array, metric: MetricLike, describe: Callable[[int], tuple[str, str]]
+) -> Array:
+    """Return the words with missing ones replaced as ``metric.missing`` requires; `needed` masks required lengths."""
     odd = np.flatnonzero((words < 0) | np.isinf(words))
     if len(odd):
         topic, document = describe(int(odd[0]))
@@ -192,7 +278,7 @@ def _without_holes(words: Array, needed: Array, metric: Any, describe: Any) -> A
             )
         mean = metric.lengths.mean if metric.lengths is not None else known.mean() if len(known) else np.nan
         if np.isnan(mean):
-            raise MissingLength("no document has a length, so that there is no mean to take for the others.")
+            raise MissingLength("no document has a length, so there is no mean length for missing='mean'.")
         return np.where(holes, mean, words)
     lacking = np.flatnonzero(holes & needed)
     if not len(lacking):

@@ -1,4 +1,4 @@
-"""Whether a run and its judgments have ids in common: queries, and documents in the top ten."""
+"""Overlap of a run with its judgments: common queries, and judged documents in the top ten."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _LEAST = 0.01  # share of the top ten
 
 @dataclass(frozen=True)
 class Overlap:
-    """How many documents a run has in the top ten of judged queries, and how many of these are judged.
+    """Numbers of documents and of judged documents in the top ten of judged queries.
 
     Attributes
     ----------
     top, judged : int
-        Documents in the top ten, and how many of them are judged.
+        Number of documents in the top ten, and number of judged ones among them.
     anywhere : int
-        Judged documents at any rank.
+        Number of judged documents at any rank.
     example : tuple, optional
-        Where few documents are judged: a query, the first documents of the run and judged documents.
+        If few documents are judged: a query, its first documents in the run, and judged documents.
     apart : tuple, optional
-        Where the run answers no judged query: the first queries of the run, and the first judged queries.
+        If the run answers no judged query: the first queries of the run, and the first judged queries.
     """
 
     top: int = 0
@@ -42,7 +42,7 @@ class Overlap:
 
     @classmethod
     def of(cls, rows: Rows) -> Overlap:
-        """Counts relevant documents first, and other judged documents only where these are few."""
+        """Return the overlap of a run; judged documents of grade 0 are counted only if few are relevant."""
         if rows.judgments.qids and not (rows.query >= 0).any():
             return cls(apart=(rows.names[:4], rows.judgments.qids[:4]))
         found = cls()
@@ -62,10 +62,11 @@ class Overlap:
 
     @property
     def is_low(self) -> bool:
+        """Whether less than 1 % of the documents in the top ten are judged."""
         return self.judged < _LEAST * self.top
 
     def about(self, run: str = "the run") -> str | None:
-        """A sentence on a run that answers no judged query, or of which almost nothing is judged; None for others."""
+        """Return a warning if the run answers no judged query or has hardly any judged document, else None."""
         if self.apart is not None:
             retrieved, judged = map(some, self.apart)
             return (

@@ -1,14 +1,20 @@
-"""Ranked documents as measures see them, whatever their rows are made of: judged ranks, words and duplicates."""
+"""Interface of ranked rows for measures: ranks of judged documents, words and duplicates."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from .rankings import Array, Pool, Rankings
+from .arrays import Array
+from .metric_like import MetricLike
+from .rankings import Pool, Rankings
+
+if TYPE_CHECKING:
+    from .duplicates import Duplicates
 
 
 class Judged(Protocol):
@@ -16,31 +22,31 @@ class Judged(Protocol):
 
     @property
     def qids(self) -> list[str]:
-        """The judged queries."""
+        """Ids of the judged queries."""
 
     @property
     def pool(self) -> Pool:
-        """The judged documents."""
+        """Grades of the judged documents."""
 
     @property
-    def intents(self) -> list[tuple[dict[int, str], Any]]:
-        """The judgments of each intent; see :attr:`Judgments.intents`."""
+    def intents(self) -> Sequence[tuple[dict[int, str], Judged]]:
+        """Judgments of each intent; see :attr:`Judgments.intents`."""
 
     def check_grades(self, max_rel: float) -> None:
-        """Raise BadJudgments where a grade is above the highest one."""
+        """Raise BadJudgments if a grade is above `max_rel`."""
 
 
 class RankedRows(ABC):
-    """The rows of one run, query after query.
+    """Rows of one run, grouped by query.
 
     Attributes
     ----------
     judgments : Judged
-        The judgments of the queries.
+        Judgments of the queries.
     query : ndarray of int, shape (n_groups,)
-        The number of each group's query among the judged queries, -1 where it is not judged.
+        Index of the query of each group in the judged queries, or -1 if it is not judged.
     starts, ends : ndarray of int, shape (n_groups,)
-        The rows of each group.
+        First row of each group, and the row after the last.
     """
 
     judgments: Judged
@@ -49,41 +55,58 @@ class RankedRows(ABC):
     ends: Array
 
     @abstractmethod
-    def rankings(self, all_judged: bool = False, judgments: Any = None) -> Rankings:
-        """Which relevant (or judged) documents are at which ranks, by these judgments or others of the same queries."""
+    def rankings(self, all_judged: bool = False, judgments: Judged | None = None) -> Rankings:
+        """Return the ranks and grades of relevant documents, or of all judged documents.
+
+        Parameters
+        ----------
+        all_judged : bool, default=False
+            Whether to include judged documents that are not relevant.
+        judgments : Judged, optional
+            Other judgments of the same queries.
+        """
 
     @abstractmethod
     def in_rank_order(self, values: Array) -> Array:
-        """Values of rows, query after query in rank order."""
+        """Return the values of rows, grouped by query in rank order."""
 
     @property
     def sizes(self) -> Array:
+        """Number of rows of each group."""
         return self.ends - self.starts
 
     @cached_property
     def first(self) -> Array:
-        """Where each judged query's rows begin."""
+        """First row of each judged query."""
         first = np.zeros(len(self.judgments.qids), np.int64)
         first[self.query[self.query >= 0]] = self.starts[self.query >= 0]
         return first
 
-    def words(self, metric: Any) -> Array:
-        """Words of all documents, query after query in rank order."""
+    def words(self, metric: MetricLike) -> Array:
+        """Return the words of all documents, grouped by query in rank order."""
         key = (metric.lengths, metric.missing)
         if key not in self._flat:
             self._flat[key] = self.in_rank_order(self.words_of_rows(metric))
         return self._flat[key]
 
     @abstractmethod
-    def words_of_rows(self, metric: Any) -> Array:
-        """Words of all documents, in the order of the rows."""
+    def words_of_rows(self, metric: MetricLike) -> Array:
+        """Return the words of all documents, in the order of the rows."""
 
     @abstractmethod
-    def clusters(self, duplicates: Any) -> Array:
-        """A number for each document, in the order of the rows, the same for those that repeat each other."""
+    def clusters(self, duplicates: Duplicates) -> Array:
+        """Return a code per document, in the order of the rows, that is equal for duplicates."""
 
-    def repeats(self, duplicates: Any, listed: Array | None = None) -> Array:
-        """Which rows, in rank order, are duplicates of an earlier one of their ranking (of its rows in ``listed``)."""
+    def repeats(self, duplicates: Duplicates, listed: Array | None = None) -> Array:
+        """Return whether each row, in rank order, duplicates an earlier row of its ranking.
+
+        Parameters
+        ----------
+        duplicates : Duplicates
+            Table of duplicates.
+        listed : ndarray of int, optional
+            Rows to compare; all by default.
+        """
         key = ("clusters", duplicates)
         if key not in self._flat:
             self._flat[key] = self.in_rank_order(self.clusters(duplicates))
@@ -97,5 +120,5 @@ class RankedRows(ABC):
         return repeats
 
     @cached_property
-    def _flat(self) -> dict[Any, Array]:
+    def _flat(self) -> dict[Hashable, Array]:
         return {}

@@ -1,50 +1,83 @@
-"""Aligned rankings as arrays: how long each is, and where which judged documents stand."""
+"""Aligned rankings as arrays: lengths of rankings, and ranks and grades of judged documents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..errors import BadRun
+from .arrays import Array as Array
 
-Array = np.ndarray
+if TYPE_CHECKING:
+    from .alignment import Rows
+    from .duplicates import Duplicates
+    from .metric_like import FlatRows, MetricLike, PoolJudgments
+
+T = TypeVar("T")
 
 
 @dataclass
 class Pool:
-    """Everything judged, as arrays: which query, and which grade; unjudged documents are not in it."""
+    """Grades of all judged documents, ordered by query.
+
+    Attributes
+    ----------
+    queries : int
+        Number of queries.
+    query : ndarray of int, shape (n_judged,)
+        Index of the query of each judged document, ascending.
+    grade : ndarray, shape (n_judged,)
+        Grades.
+    judgments : Judgments, optional
+        Judgments of the grades.
+    words : callable, optional
+        Function from a metric to the words of all judged documents, for rows that contain document lengths.
+    memory : dict
+        Cached values.
+    """
 
     queries: int
-    query: Array  # ascending
+    query: Array
     grade: Array
-    judgments: Any = None
-    words: Callable[[Any], Array] | None = None
-    """The words of all that is judged, as a metric takes them, where the rows of the run have their lengths."""
-    memory: dict = field(default_factory=dict)
+    judgments: PoolJudgments | None = None
+    words: Callable[[MetricLike], Array] | None = None
+    memory: dict[Hashable, Any] = field(default_factory=dict)
 
-    def remembered(self, key: Any, make: Callable[[], Any]) -> Any:
+    def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the cached value of a key, computed by `make` the first time."""
         if key not in self.memory:
             self.memory[key] = make()
-        return self.memory[key]
+        return cast(T, self.memory[key])
 
     @cached_property
     def positive(self) -> tuple[Array, Array]:
-        """Query and grade of what is judged above 0: all that can gain anything."""
+        """Query and grade of all documents with a grade above 0, which alone can have a gain."""
         above = self.grade > 0
         return (self.query, self.grade) if above.all() else (self.query[above], self.grade[above])
 
     @property
     def highest(self) -> int | float:
-        """The highest grade, or 0: an integer where it is whole."""
+        """Highest grade, or 0 without judgments; an integer if it is whole."""
         highest = float(self.grade.max(initial=0))
         return int(highest) if highest.is_integer() else highest
 
-    def totals(self, worth: Callable[[Array], Array], key: Any, keep: bool = True) -> Array:
-        """Σ worth(grade) over all judgments of each query, retrieved or not, uncut; kept where worth cannot change."""
+    def totals(self, worth: Callable[[Array], Array], key: Hashable, keep: bool = True) -> Array:
+        """Return Σ worth(grade) over all judged documents of each query, retrieved or not.
+
+        Parameters
+        ----------
+        worth : callable
+            Function from grades to gains.
+        key : hashable
+            Key of the cached totals.
+        keep : bool, default=True
+            Whether to cache the totals; False if `worth` may change.
+        """
         query, grade = self.positive
 
         def total() -> Array:
@@ -55,10 +88,32 @@ class Pool:
 
 @dataclass
 class Rankings:
-    """Aligned rankings: how many items each query has, and rank and grade of the judged ones ("hits").
+    """Aligned rankings: the number of items of each, and the ranks and grades of judged items ("hits").
 
-    ``start`` are the offsets of each query's hits in ``rank`` and ``grade``; ``words`` and ``efforts`` give
-    ``[queries × width]`` values in rank order where rows are at hand.
+    Attributes
+    ----------
+    n : ndarray of int, shape (n_rankings,)
+        Number of items of each ranking.
+    query, rank, grade : ndarray, shape (n_hits,)
+        Ranking, rank (from 1) and grade of each hit, ordered by ranking and rank.
+    start : ndarray of int, shape (n_rankings + 1,)
+        Index of the first hit of each ranking.
+    pool : Pool
+        Grades of all judged documents.
+    rows : RankedRows or StackedRows, optional
+        Rows of the run, for words and duplicates.
+    efforts : callable, optional
+        Function from rankings and a width to given efforts in rank order, of shape (n_queries, width).
+    listed_rank : ndarray of int, shape (n_hits,), optional
+        For condensed rankings: the rank of each hit before unjudged items were removed.
+    topic : ndarray of int, shape (n_rankings,), optional
+        For stacked rankings of several runs: the query in the pool of each ranking.
+    judgment : ndarray of int, shape (n_hits,), optional
+        Index in the pool of the judgment of each hit.
+    place : ndarray of int, shape (n_rankings,), optional
+        Index of each ranking before some were left out.
+    views : dict
+        Cached values.
     """
 
     n: Array
@@ -67,18 +122,14 @@ class Rankings:
     grade: Array
     start: Array
     pool: Pool
-    rows: Any = None
+    rows: FlatRows | None = None
     efforts: Callable[[Array, int], Array] | None = None
     listed_rank: Array | None = None
-    """Of a condensed ranking: the ranks that its items had."""
     topic: Array | None = None
-    """Where the rankings of several runs are stacked: the query of the pool that each is for."""
     judgment: Array | None = None
-    """Which judgment of the pool each hit has, where that is known."""
     place: Array | None = None
-    """Where some were left out: the number that each ranking had among all."""
-    views: dict = field(default_factory=dict)
-    _gains: dict = field(default_factory=dict)
+    views: dict[Hashable, Any] = field(default_factory=dict)
+    _gains: dict[Hashable, Array] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.n)
@@ -87,15 +138,16 @@ class Rankings:
     def of_hits(
         cls, n: Array, query: Array, rank: Array, grade: Array, pool: Pool | None = None, **more: Any
     ) -> Rankings:
-        """From hits that are in order of query and rank."""
+        """Return rankings from hits that are ordered by query and rank."""
         start = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=len(n)))])
         return cls(n, query, rank, grade, start, pool or Pool(len(n), query, grade), **more)
 
     @classmethod
-    def of_gains(cls, gains: Sequence[Any], pool: Pool | None = None, **more: Any) -> Rankings:
-        """From one array of grades or gains per query, in rank order; NaN is an unjudged item."""
-        n = np.array([len(ranking) for ranking in gains], np.int64)
-        flat = np.concatenate([np.asarray(ranking, float) for ranking in gains]) if len(gains) else np.zeros(0)
+    def of_gains(cls, gains: Sequence[ArrayLike], pool: Pool | None = None, **more: Any) -> Rankings:
+        """Return rankings from one array of grades or gains per query, in rank order; NaN marks an unjudged item."""
+        lists = [np.asarray(ranking, float) for ranking in gains]
+        n = np.array([len(ranking) for ranking in lists], np.int64)
+        flat = np.concatenate(lists) if lists else np.zeros(0)
         query = np.repeat(np.arange(len(n)), n)
         rank = places_within(n) + 1
         judged = ~np.isnan(flat)
@@ -103,37 +155,37 @@ class Rankings:
 
     @classmethod
     def stacked(cls, runs: Sequence[Rankings]) -> Rankings:
-        """The rankings of several runs by the same judgments, run after run, so that all are scored at once."""
+        """Return the concatenated rankings of several runs with the same judgments."""
         if len(runs) == 1:
             return runs[0]
         queries = len(runs[0])
-        judgment = None
-        if all(run.judgment is not None for run in runs):
-            judgment = np.concatenate([run.judgment for run in runs])  # type: ignore[misc]
+        known = [run.judgment for run in runs if run.judgment is not None]
+        judgment = np.concatenate(known) if len(known) == len(runs) else None
         return cls.of_hits(
             np.concatenate([run.n for run in runs]),
             np.concatenate([run.query + queries * number for number, run in enumerate(runs)]),
             np.concatenate([run.rank for run in runs]),
             np.concatenate([run.grade for run in runs]),
             runs[0].pool,
-            rows=StackedRows([run.rows for run in runs]),
+            rows=StackedRows([cast("Rows", run.rows) for run in runs]),
             topic=np.tile(np.arange(queries), len(runs)),
             judgment=judgment,
         )
 
     def of_pool(self, values: Array) -> Array:
-        """What is known of each query of the pool, for each ranking."""
+        """Return values of queries of the pool, repeated for each ranking."""
         return values if self.topic is None else values[self.topic]
 
     @cached_property
     def last_hit(self) -> Array:
+        """Rank of the last hit of each ranking, or 0."""
         last = np.zeros(len(self), np.int64)
         some_hits = self.start[1:] > self.start[:-1]
         last[some_hits] = self.rank[self.start[1:][some_hits] - 1]
         return last
 
     def first(self, k: int) -> Rankings:
-        """The same rankings cut after rank k; the judgments stay whole."""
+        """Return the rankings cut after rank k, with all judgments."""
         if self.n.max(initial=0) <= k:
             return self
         keep = self.rank <= k
@@ -141,19 +193,19 @@ class Rankings:
         return self._with(np.minimum(self.n, k), keep, self.rank[keep], listed_rank=listed)
 
     def only(self, keep: Array) -> Rankings:
-        """The same rankings with some of the hits, all where they were."""
+        """Return the rankings with some of the hits, at the same ranks."""
         listed = None if self.listed_rank is None else self.listed_rank[keep]
         return self._with(self.n, keep, self.rank[keep], listed_rank=listed)
 
     def _with(self, n: Array, keep: Array, rank: Array, **more: Any) -> Rankings:
-        """The same with some of the hits, at these ranks."""
+        """Return the rankings with some of the hits, at new ranks."""
         judgment = None if self.judgment is None else self.judgment[keep]
         fewer = Rankings.of_hits(n, self.query[keep], rank, self.grade[keep], self.pool, judgment=judgment, **more)
         return replace(fewer, rows=self.rows, efforts=self.efforts, topic=self.topic, place=self.place)
 
     @cached_property
     def answered(self) -> Rankings:
-        """The rankings that hold anything, with the ``place`` that each has among all of these."""
+        """Rankings that are not empty; ``place`` is the index of each in these rankings."""
         place = np.flatnonzero(self.n)
         if len(place) == len(self):
             return self
@@ -172,10 +224,10 @@ class Rankings:
 
     @cached_property
     def condensed(self) -> Rankings:
-        """The rankings without what is not judged, which makes room for the rest to move up.
+        """Rankings without unjudged items; the remaining items move up.
 
-        They must hold all judged documents. Documents with a grade below 0, trec_eval's mark of what is not judged, are
-        left out as well.
+        The rankings must contain all judged documents. Documents with a grade below 0, which trec_eval uses for
+        unjudged documents, are left out as well.
         """
         keep = self.grade >= 0
         query = self.query[keep]
@@ -186,18 +238,18 @@ class Rankings:
         return self._with(n, keep, rank, listed_rank=self.rank[keep])
 
     def hits_of(self, queries: Array) -> tuple[Array, Array, Array]:
-        """Where the hits of these queries are, the row of each in the selection, and its number within its query."""
+        """Return the indices of the hits of some queries, the position of each query, and the number within it."""
         counts = self.start[queries + 1] - self.start[queries]
         row, number = np.repeat(np.arange(len(queries)), counts), places_within(counts)
         return np.repeat(self.start[queries], counts) + number, row, number
 
     def listed_ranks(self, number: int) -> Array:
-        """The ranks that the items of one query's condensed ranking had before."""
+        """Return the ranks of the items of one condensed ranking before unjudged items were removed."""
         assert self.listed_rank is not None
         return self.listed_rank[self.start[number] : self.start[number + 1]]
 
-    def gains(self, metric: Any) -> Array:
-        """The gains of the hits; kept where the function is ours."""
+    def gains(self, metric: MetricLike) -> Array:
+        """Return the gains of the hits; those of built-in gain functions are cached."""
         if not metric.gain.built_in:
             return metric.gains(self.grades(metric))
         key = (metric.gain.key, metric.max_rel, metric.idle_duplicates)
@@ -205,20 +257,26 @@ class Rankings:
             self._gains[key] = metric.gains(self.grades(metric))
         return self._gains[key]
 
-    def grades(self, metric: Any) -> Array:
-        """The grades of the hits as far as they are worth something: 0 for duplicates that gain nothing."""
+    def grades(self, metric: MetricLike) -> Array:
+        """Return the grades of the hits, with 0 for duplicates without gain."""
         if metric.idle_duplicates is None:
             return self.grade
         return np.where(self._repeats(metric.idle_duplicates)[self._place_of_hits], 0, self.grade)
 
-    def words(self, metric: Any, queries: Array, width: int) -> Array:
-        """The words of the items at ranks 1..width of these queries; 0 for duplicates and where nothing stands."""
+    def words(self, metric: MetricLike, queries: Array, width: int) -> Array:
+        """Return the words of items at ranks 1..width of some queries; 0 for duplicates and below the last item.
+
+        Returns
+        -------
+        ndarray of shape (n_queries, width)
+            Numbers of words.
+        """
         key = ("words", metric.lengths, metric.missing, metric.duplicates)
         if key not in self.views:
             flat = self._rows.words(metric)
             read = flat if metric.duplicates is None else np.where(self._repeats(metric.duplicates), 0.0, flat)
             self.views[key] = np.append(read, 0.0)
-        flat = self.views[key]
+        flat = cast(Array, self.views[key])
         inside = np.arange(width)[None, :] < self.n[queries][:, None]
         place = self._first_rows[queries][:, None] + np.arange(width)[None, :]
         if self.listed_rank is not None:
@@ -227,43 +285,47 @@ class Rankings:
             place[row, column] = self._place_of_hits[at]
         return flat[np.where(inside, place, -1)]
 
-    def _repeats(self, duplicates: Any) -> Array:
+    def _repeats(self, duplicates: Duplicates) -> Array:
         listed = None if self.listed_rank is None else self._place_of_hits
         return self._rows.repeats(duplicates, listed)
 
     @cached_property
     def _place_of_hits(self) -> Array:
-        """Where the hits stand among all rows in rank order."""
+        """Indices of the hits in all rows in rank order."""
         rank = self.rank if self.listed_rank is None else self.listed_rank
-        return self._first_rows[self.query] + rank - 1
+        places: Array = self._first_rows[self.query] + rank - 1
+        return places
 
     @cached_property
     def _first_rows(self) -> Array:
-        """Where each ranking's rows begin."""
+        """First row of each ranking."""
         return self._rows.first if self.place is None else self._rows.first[self.place]
 
     @property
-    def _rows(self) -> Any:
+    def _rows(self) -> FlatRows:
         if self.rows is None:
             raise BadRun("documents have no lengths here: give efforts=, a number for each item.")
         return self.rows
 
 
 class StackedRows:
-    """The rows of several runs, run after run."""
+    """Concatenated rows of several runs."""
 
-    def __init__(self, runs: Sequence[Any]) -> None:
+    def __init__(self, runs: Sequence[Rows]) -> None:
         self.runs = runs
         self.ends = np.cumsum([len(rows.columns) for rows in runs])
 
     @cached_property
     def first(self) -> Array:
+        """First row of each judged query of each run."""
         return np.concatenate([rows.first + end - len(rows.columns) for rows, end in zip(self.runs, self.ends)])
 
-    def words(self, metric: Any) -> Array:
+    def words(self, metric: MetricLike) -> Array:
+        """Return the words of all documents, in rank order."""
         return np.concatenate([rows.words(metric) for rows in self.runs])
 
-    def repeats(self, duplicates: Any, listed: Array | None = None) -> Array:
+    def repeats(self, duplicates: Duplicates, listed: Array | None = None) -> Array:
+        """Return whether each row duplicates an earlier row of its ranking; see :meth:`RankedRows.repeats`."""
         repeats, start = [], 0
         for rows, end in zip(self.runs, self.ends.tolist()):
             mine = None if listed is None else listed[(listed >= start) & (listed < end)] - start
@@ -273,10 +335,11 @@ class StackedRows:
 
 
 def places_within(sizes: Array) -> Array:
-    """0, 1, 2 and so on within each of consecutive groups of these sizes."""
-    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    """Return the numbers 0, 1, 2 … within consecutive groups of the given sizes."""
+    places: Array = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return places
 
 
 def summed(query: Array, values: Array, queries: int) -> Array:
-    """Σ values of each query, as floats even where there is nothing to sum."""
+    """Return the sum of values per query, as floats even if there are no values."""
     return np.bincount(query, values, minlength=queries).astype(float, copy=False)

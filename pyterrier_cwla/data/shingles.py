@@ -1,4 +1,4 @@
-"""Texts as sets of shingles, words in a row, and which of these sets are alike."""
+"""Sets of shingles (sequences of words) of texts, and search for similar sets."""
 
 from __future__ import annotations
 
@@ -11,35 +11,48 @@ import numpy as np
 
 from ..errors import BadParameter, CWLAError
 from ..tasks.progress import bar
+from .arrays import Array
 from .texts import Split
 
-Array = np.ndarray
 _PERMUTATIONS, _SEED, _MISSED = 256, 1, 1e-9
 
 
 def check_similarity(similarity: float) -> None:
-    """Refuses a similarity outside the range in which MinHash overlooks nothing."""
+    """Raise BadParameter if a similarity is outside [0.1, 1], the range in which MinHash is reliable."""
     if not isinstance(similarity, int | float) or not 0.1 <= similarity <= 1:
         raise BadParameter(f"similarity={similarity!r} is out of range: it must be in [0.1, 1].")
 
 
 class ShingleSets:
-    """Texts as sets of numbers, one for each different shingle."""
+    """Sets of shingles of texts, as sets of integer codes.
+
+    Parameters
+    ----------
+    split : callable
+        Tokeniser.
+    size : int
+        Number of words of a shingle.
+
+    Raises
+    ------
+    BadParameter
+        If `size` is not a whole number of 1 or more.
+    """
 
     def __init__(self, split: Split, size: int) -> None:
         if not isinstance(size, int) or size < 1:
             raise BadParameter(f"shingle={size!r}: it must be a whole number of words, 1 or more.")
         self._split, self._size = split, size
-        self._vocabulary: defaultdict[str, int] = defaultdict(count(1).__next__)  # 0 is what follows the last word
+        self._vocabulary: defaultdict[str, int] = defaultdict(count(1).__next__)  # 0 is padding after the last word
         self._words, self._ends = array("q"), array("q", [0])
 
     def add(self, text: str) -> None:
-        """One more text."""
+        """Add a text."""
         self._words.extend(map(self._vocabulary.__getitem__, self._split(text)))
         self._ends.append(len(self._words))
 
     def all(self) -> list[Array]:
-        """The set of each text, as sorted numbers."""
+        """Return the set of each text, as sorted codes."""
         import pandas as pd
 
         words, ends = np.append(np.array(self._words), 0), np.array(self._ends)
@@ -58,7 +71,19 @@ class ShingleSets:
 
 
 def first_alike(sets: Sequence[Array], similarity: float, progress: bool = False) -> Array:
-    """For each set the place of the first that it is like, itself if none is before; empty ones are like nothing."""
+    """Return the index of the first similar set for each set.
+
+    A set without an earlier similar set has its own index, and so do empty sets.
+
+    Parameters
+    ----------
+    sets : sequence of ndarray
+        Sorted codes of shingles.
+    similarity : float in [0.1, 1]
+        Smallest Jaccard similarity of similar sets; similarity is transitive.
+    progress : bool, default=False
+        Whether to show a progress bar.
+    """
     seen: dict[bytes, int] = {}
     first = np.array([seen.setdefault(s.tobytes(), at) if len(s) else at for at, s in enumerate(sets)], np.int64)
     if similarity < 1 and len(seen) > 1:
@@ -70,7 +95,7 @@ def first_alike(sets: Sequence[Array], similarity: float, progress: bool = False
 
 
 def _alike_in_part(sets: Sequence[Array], similarity: float, progress: bool) -> Iterable[set[int]]:
-    """Clusters of these sets, which all differ, as their places."""
+    """Return clusters of distinct sets, as sets of their indices."""
     from scipy.cluster.hierarchy import DisjointSet
     from scipy.sparse import csr_array
 
@@ -97,11 +122,12 @@ def _alike_in_part(sets: Sequence[Array], similarity: float, progress: bool) -> 
             for other in others[shared / (sizes[at] + sizes[others] - shared) >= similarity]:
                 clusters.merge(at, int(other))
         index.insert(at, minhash, check_duplication=False)
-    return clusters.subsets()
+    subsets: Iterable[set[int]] = clusters.subsets()
+    return subsets
 
 
 def _bands(similarity: float) -> tuple[int, int]:
-    """Number and size of the bands: as large as leaves hardly a pair of this similarity without a common band."""
+    """Return the number and size of bands: the largest size with which similar pairs are missed with p ≤ 1e-9."""
     sizes = range(_PERMUTATIONS // 2, 0, -1)
     size = next(r for r in sizes if (1 - similarity**r) ** (_PERMUTATIONS // r) <= _MISSED)
     return _PERMUTATIONS // size, size

@@ -1,4 +1,4 @@
-"""Texts of documents in the forms they come in, and what their words are."""
+"""Texts of documents in any form, and tokenisers."""
 
 from __future__ import annotations
 
@@ -14,34 +14,54 @@ from .columns import strings
 from .document_tables import IDS
 
 Split = Callable[[str], Sequence[str]]
+"""Tokeniser: function from a text to its words."""
 
 
 def words_of(text: str) -> list[str]:
-    """Runs of letters, digits and underscores, in lower case."""
+    """Return the maximal sequences of letters, digits and underscores, in lower case."""
     return re.findall(r"\w+", text.lower())
 
 
 TOKENISERS: dict[str, Split] = {"whitespace": str.split, "words": words_of}
-"""What a word is: "whitespace" splits at blanks and keeps all as it stands."""
+"""Tokenisers by name; "whitespace" splits at blanks and changes nothing else."""
 
 
 def tokeniser_named(tokeniser: str | Split) -> tuple[str, Split]:
-    """A tokeniser's name, as saved tables state it, and the function."""
+    """Return the name of a tokeniser, for saved tables, and the function."""
     if callable(tokeniser):
         return getattr(tokeniser, "__qualname__", type(tokeniser).__name__), tokeniser
     if tokeniser not in TOKENISERS:
-        raise BadParameter(f"no tokeniser {tokeniser!r}. {near(str(tokeniser), TOKENISERS)} A function is one, too.")
+        raise BadParameter(f"no tokeniser {tokeniser!r}. {near(str(tokeniser), TOKENISERS)} Or give a function.")
     return tokeniser, TOKENISERS[tokeniser]
 
 
 def documents(
     texts: Any, fields: Sequence[str] | None = None, progress: bool = True, says: str = "reading"
 ) -> Iterator[tuple[str, str]]:
-    """Document ids and texts, with a progress bar where it takes more than a second.
+    """Yield document ids and texts, with a progress bar after one second.
 
-    ``texts`` is a dict, a Series, a frame with doc_id (or docno) and text, whatever has ``docs_iter()`` as ir_datasets'
-    datasets do, or an iterable of named tuples or dicts. ``fields`` are the columns or fields that make up the text,
-    joined by blanks: without it ``text``, or what ir_datasets takes for the text (``default_text()``).
+    Parameters
+    ----------
+    texts : dict, Series, DataFrame, dataset, or iterable
+        Texts by document id; a frame with the columns doc_id (or docno) and text; an object with ``docs_iter()``, such
+        as a dataset of ir_datasets; or an iterable of named tuples or dicts.
+    fields : sequence of str, optional
+        Columns or fields whose values, joined by blanks, are the text. The default is ``text``, or ``default_text()``
+        of ir_datasets.
+    progress : bool, default=True
+        Whether to show a progress bar.
+    says : str, default="reading"
+        Text of the progress bar.
+
+    Yields
+    ------
+    tuple of str
+        Document id and text.
+
+    Raises
+    ------
+    BadParameter
+        If the texts cannot be read, or if an id or text is not a string.
     """
     total = texts.docs_count() if hasattr(texts, "docs_count") else len(texts) if isinstance(texts, Sized) else None
     if isinstance(texts, Mapping):
@@ -68,7 +88,7 @@ def documents(
 
 
 def _of_frame(frame: Any, fields: Sequence[str]) -> list[tuple[str, str]]:
-    """Each document once, though several rankings may have it."""
+    """Return ids and texts; documents in several rankings occur once."""
     names = list(frame.column_names if isinstance(frame, pa.Table) else frame.columns)
     ids = next((name for name in IDS if name in names), None)
     missing = [field for field in fields if field not in names]
@@ -79,7 +99,8 @@ def _of_frame(frame: Any, fields: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _column(column: Any, name: str) -> list[str]:
-    return strings(column, name, "texts", BadParameter).to_pylist()
+    texts: list[str] = strings(column, name, "texts", BadParameter).to_pylist()
+    return texts
 
 
 def _of_records(records: Iterable[Any], fields: Sequence[str] | None) -> Iterator[tuple[str, str]]:
@@ -96,5 +117,5 @@ def _of_records(records: Iterable[Any], fields: Sequence[str] | None) -> Iterato
         except (StopIteration, KeyError) as error:
             raise BadParameter(
                 f"a document has no {error.args[0] if error.args else 'doc_id'!r}; there is {some(values, 8)}."
-                " fields= names those that make up the text."
+                " Name the fields of the text in fields=."
             ) from None

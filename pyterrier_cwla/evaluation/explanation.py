@@ -156,11 +156,11 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation:
         raise BadParameter(f"the query {query!r} must be a string, as ids are: {str(query)!r}.")
     if query not in judgments.index:
         raise BadParameter(f"no query {query!r} in the judgments. {near(str(query), judgments.qids)}")
-    rankings = judgments.align(loaded(run, "run"), all_judged=True)
+    rows = judgments.rows(loaded(run, "run"))
+    rankings = rows.rankings(all_judged=True)
     number = judgments.index[query]
     if not rankings.n[number]:
         raise BadParameter(f"the run has no documents for query {query!r}.")
-    rows = rankings.rows
     rows.warn_of_overlap()
     segment = int(np.flatnonzero(rows.query == number)[0])
     order = rows.in_rank_order(np.arange(len(rows.columns)))[rows.starts[segment] : rows.ends[segment]]

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 Array = np.ndarray
+Ids: TypeAlias = pa.Array | pa.ChunkedArray
+"""Column of ids: Arrow strings, or dictionary codes of strings."""
 BLOCK = 1 << 14
 """Number of rows per block, such that hashes and intermediate results fit into the processor's cache."""
 ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
-def are_encoded(ids: Any) -> bool:
+def are_encoded(ids: Ids) -> bool:
     """Return whether ids are dictionary-encoded."""
     return pa.types.is_dictionary(ids.type)
 
 
-def of_one_dictionary(ids: Any) -> Any:
+def of_one_dictionary(ids: Ids) -> Ids:
     """Return dictionary-encoded ids with one dictionary, or as strings if that costs less.
 
     The dictionary of each chunk must not contain a string twice. Dictionary codes pay off if the dictionary is clearly
@@ -34,7 +36,7 @@ def of_one_dictionary(ids: Any) -> Any:
     return pa.DictionaryArray.from_arrays(one.indices, one.dictionary.cast(pa.large_string()))
 
 
-def checked(ids: Any) -> Any:
+def checked(ids: Ids) -> Ids:
     """Return ids in any dictionaries as codes of one dictionary of distinct strings, or as strings.
 
     Ids and entries of dictionaries may be null.
@@ -46,17 +48,17 @@ def checked(ids: Any) -> Any:
     return of_one_dictionary(ids)
 
 
-def written(ids: Any) -> Any:
+def written(ids: Ids) -> Ids:
     """Return ids as plain strings."""
     return ids.cast(pa.large_string())
 
 
-def longest(ids: Any) -> int:
+def longest(ids: Ids) -> int:
     """Return the length of the longest id in bytes, including unused entries of a dictionary."""
     return pc.max(pc.binary_length(ids.dictionary if are_encoded(ids) else ids)).as_py() or 0
 
 
-def places(ids: Any, among: Any) -> Array:
+def places(ids: Ids, among: Ids) -> Array:
     """Return the index of the first occurrence of each id in `among`, or -1."""
     if are_encoded(ids):
         return places(ids.dictionary, among)[ids.indices.to_numpy()]
@@ -64,7 +66,12 @@ def places(ids: Any, among: Any) -> Array:
     return found.to_numpy(zero_copy_only=False) if isinstance(found, pa.Array) else found.to_numpy()
 
 
-def numbers(ids: Any) -> tuple[Array, int]:
+def to_numpy(column: Ids) -> Array:
+    """Return an Arrow column as a NumPy array."""
+    return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()
+
+
+def numbers(ids: Ids) -> tuple[Array, int]:
     """Return a code per id, equal for equal ids, and an upper bound of the number of codes."""
     if not are_encoded(ids):
         ids = pc.dictionary_encode(ids)
@@ -73,7 +80,7 @@ def numbers(ids: Any) -> tuple[Array, int]:
     return ids.indices.to_numpy(), max(len(ids.dictionary), 1)
 
 
-def hashing(ids: Any, salt: int = 0) -> Callable[[int, int], Array]:
+def hashing(ids: Ids, salt: int = 0) -> Callable[[int, int], Array]:
     """Return a function of (start, end) that returns the 64-bit hashes of these rows.
 
     The next call may overwrite the hashes. Equal ids have equal hashes; different ids rarely do. Each `salt` gives
@@ -86,7 +93,7 @@ def hashing(ids: Any, salt: int = 0) -> Callable[[int, int], Array]:
     return lambda start, end: hashed(one_chunk(strings.slice(start, end - start)))
 
 
-def hashes(ids: Any, salt: int = 0) -> Array:
+def hashes(ids: Ids, salt: int = 0) -> Array:
     """Return the 64-bit hashes of all ids."""
     found, hashed = np.empty(len(ids), np.uint64), hashing(ids, salt)
     for start in range(0, len(ids), BLOCK):
@@ -104,7 +111,7 @@ class _Hashing:
         self.salt = salt
         self._memory = np.empty((7, 0), np.int64)
 
-    def __call__(self, ids: Any) -> Array:
+    def __call__(self, ids: Ids) -> Array:
         if len(ids) > self._memory.shape[1]:
             self._memory = np.empty((7, len(ids)), np.int64)
         place, size, found, *memory = self._memory[:, : len(ids)]
@@ -158,25 +165,25 @@ def _mix(found: Array, words: Array, place: Array, size: Array, memory: Any) -> 
     found *= ODD
 
 
-def one_chunk(ids: Any) -> Any:
+def one_chunk(ids: Ids) -> pa.Array:
     """Return ids as one Arrow array."""
     if not isinstance(ids, pa.ChunkedArray):
         return ids
     return ids.chunk(0) if ids.num_chunks == 1 else pa.concat_arrays([*ids.chunks, pa.array([], ids.type)])
 
 
-def order_in_groups(group: Array, ids: Any) -> Array:
+def order_in_groups(group: Array, ids: Ids) -> Array:
     """Return the row order by group (ascending) and by id within a group (descending)."""
     table = pa.table({"group": group, "id": written(ids)})
     return pc.sort_indices(table, sort_keys=[("group", "ascending"), ("id", "descending")]).to_numpy()
 
 
-def taken(ids: Any, rows: Array) -> Any:
+def taken(ids: Ids, rows: Array) -> Ids:
     """Return the ids of some rows as Arrow strings."""
     return written(one_chunk(ids).take(pa.array(rows)))
 
 
-def changes(ids: Any) -> Array:
+def changes(ids: Ids) -> Array:
     """Return whether each id differs from the previous one, for all rows but the first."""
     if are_encoded(ids):
         codes, size = numbers(ids)

@@ -220,7 +220,7 @@ def test_an_index_that_knows_lengths(index):
 
 
 def test_what_is_no_index():
-    assert "this is a dict" in complaint(lengths_of_index, {})
+    assert "not from a dict" in complaint(lengths_of_index, {})
 
 
 # ---- saved and loaded

@@ -199,7 +199,7 @@ def test_the_same_said_twice_counts_once(queries):
 
 def test_a_grade_above_the_highest_names_topic_and_document():
     message = complaint(BadJudgments, qrels(("a", 1), ("b", 3)), GOOD_RUN, RBP)
-    assert message == "topic '301': 'b' has grade 3, above max_rel=2: give max_rel=3, or mend the judgments."
+    assert message == "topic '301': 'b' has grade 3, above max_rel=2: give max_rel=3, or correct the judgments."
 
 
 def test_a_grade_that_gdeval_does_not_know():

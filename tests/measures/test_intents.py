@@ -280,7 +280,7 @@ def test_errors():
         IntentAware(measure=RR, weights=weights | {"3": {"0": 0.5}})
     with pytest.raises(BadParameter, match="weight -1: a probability must be"):
         IntentAware(measure=RR, weights={"3": {"0": -1, "1": 2}})
-    with pytest.raises(BadJudgments, match="say nothing of 1 of 8 topics"):
+    with pytest.raises(BadJudgments, match="have no entry for 1 of 8 topics"):
         evaluate(qrels, run, [IntentAware(measure=RR, weights={q: w for q, w in weights.items() if q != "3"})])
     with pytest.raises(BadJudgments, match="topic '3': the judged intent '1' has no weight"):
         evaluate(qrels, run, [IntentAware(measure=RR, weights=weights | {"3": {"0": 1}})])

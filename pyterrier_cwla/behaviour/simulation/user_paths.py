@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from ...data.alignment import Judgments
+from ...data.alignment import Judgments, Rows
 from ...data.rankings import Rankings
 from ...errors import BadJudgments, BadParameter, BadRun, many, naming, shown
 from ...evaluation.explanation import followed
@@ -412,7 +412,7 @@ class Task:
     def listed(self, name: str, qid: str) -> dict[str, Array]:
         """Return the documents of a ranking as columns of a log: docno, grade, and words if the measure uses them."""
         rankings, number = self.cut[name], self.judgments.index[qid]
-        n, rows = int(rankings.n[number]), rankings.rows
+        n, rows = int(rankings.n[number]), cast(Rows, rankings.rows)
         at, _, _ = rankings.hits_of(np.array([number]))
         first = int(rows.first[number])
         listed = first + np.arange(n) if rankings.listed_rank is None else first + rankings.listed_ranks(number) - 1

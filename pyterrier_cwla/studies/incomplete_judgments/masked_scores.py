@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from ir_measures.measures import Measure
@@ -81,13 +81,14 @@ class Masking:
         which = (np.array(numbers)[:, None] * self.queries + np.arange(self.queries)).ravel()
         hit, ranking, _ = whole.hits_of(which)
         assert whole.judgment is not None
+        rows_of_runs = () if whole.rows is None else cast(StackedRows, whole.rows).runs
         rankings = Rankings.of_hits(
             whole.n[which],
             ranking,
             whole.rank[hit],
             whole.grade[hit],
             whole.pool,
-            rows=None if whole.rows is None else StackedRows([whole.rows.runs[number] for number in numbers]),
+            rows=None if whole.rows is None else StackedRows([rows_of_runs[number] for number in numbers]),
             topic=np.tile(np.arange(self.queries), len(numbers)),
             judgment=whole.judgment[hit],
         )

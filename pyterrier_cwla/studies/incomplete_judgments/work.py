@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ...data.columns import of_columns
+from ...data.rankings import StackedRows
 from ...evaluation.measure_hash import names_in_cache
 from ...evaluation.significance import wilcoxon_test, without_noise
 from ...tasks.hashing import fingerprint
@@ -137,7 +138,7 @@ def chosen_pairs(runs: int, number: int | None, seed: int) -> Array:
 
 def identity(masking: Masking, holes: Fractions | Depths) -> dict[str, Any]:
     """Return everything on which scores with holes depend, apart from the definitions of the measures."""
-    rows = masking.whole.rows
+    rows = cast(StackedRows | None, masking.whole.rows)
     columns = [] if rows is None else [masking.judgments.columns, *(run.columns for run in rows.runs)]
     return {
         "study": "robustness",

@@ -1,0 +1,114 @@
+"""Protocols of the metrics and rows that functions of this package accept."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Protocol
+
+from ..files.id_columns import Ids
+from .arrays import Array, Floats
+
+if TYPE_CHECKING:
+    from .columns import Columns
+    from .duplicates import Duplicates
+    from .lengths import Lengths
+
+
+class GainFunction(Protocol):
+    """Gain function of a metric."""
+
+    @property
+    def built_in(self) -> bool:
+        """Whether the function belongs to this package, so that its results can be cached."""
+
+    @property
+    def key(self) -> Hashable:
+        """Key of the function in caches."""
+
+
+class MetricLike(Protocol):
+    """Choices of a metric that depend on documents: gains, lengths and duplicates."""
+
+    @property
+    def gain(self) -> GainFunction:
+        """Gain function."""
+
+    @property
+    def max_rel(self) -> float | None:
+        """Highest grade."""
+
+    @property
+    def lengths(self) -> Lengths | None:
+        """Table of document lengths."""
+
+    @property
+    def missing(self) -> str:
+        """Treatment of documents without length: "error" or "mean"."""
+
+    @property
+    def duplicates(self) -> Duplicates | None:
+        """Table of duplicate documents."""
+
+    @property
+    def duplicate_gain(self) -> str:
+        """Gain of duplicates: "keep" or "none"."""
+
+    @property
+    def idle_duplicates(self) -> Duplicates | None:
+        """Table of duplicates whose gain is 0, if any."""
+
+    @property
+    def decays(self) -> bool:
+        """Whether users leave with effort alone and count all gains, as in time-biased gain."""
+
+    def gains(self, grade: Array) -> Floats:
+        """Return the gain of each grade."""
+
+
+class PoolJudgments(Protocol):
+    """Judgments of a pool, to look up document lengths."""
+
+    @property
+    def columns(self) -> Columns:
+        """Columns of the judgments."""
+
+    @property
+    def pool_order(self) -> Array | slice:
+        """Rows of the judgments in the order of the pool."""
+
+
+class FlatRows(Protocol):
+    """Rows of one or several runs, grouped by query in rank order."""
+
+    @property
+    def first(self) -> Array:
+        """First row of each judged query."""
+
+    def words(self, metric: MetricLike) -> Array:
+        """Return the words of all documents."""
+
+    def repeats(self, duplicates: Duplicates, listed: Array | None = None) -> Array:
+        """Return whether each row duplicates an earlier row of its ranking."""
+
+
+class RowsWithLengths(Protocol):
+    """Rows of a run, grouped by query, with document lengths."""
+
+    @property
+    def query(self) -> Array:
+        """Index of the query of each group in the judged queries, or -1."""
+
+    @property
+    def sizes(self) -> Array:
+        """Number of rows of each group."""
+
+    @property
+    def doc_id(self) -> Ids:
+        """Document ids."""
+
+    @property
+    def doc_length(self) -> Array | None:
+        """Lengths of documents in words."""
+
+    def pair(self, row: int) -> tuple[str, str]:
+        """Return the query and document of a row."""
