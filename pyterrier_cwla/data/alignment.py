@@ -113,7 +113,7 @@ class Judgments:
         """
         if self.columns.iteration is None:
             raise BadJudgments(
-                "the judgments have no intents: there is no column 'iteration' (in a TREC file the second field,"
+                "the judgments have no intents: they have no column 'iteration' (in a TREC file the second field,"
                 " which must have different values)."
             )
         encoded = pc.dictionary_encode(self.columns.iteration)
