@@ -248,7 +248,7 @@ def test_a_log_that_is_none(file, data):
 def test_a_log_with_odd_words_about_it(tmp_path, about):
     rows = {"user": ["a"], "session": ["1"], "topic": ["q"], "rank": [1], "docno": ["d"], "clicked": [True]}
     pq.write_table(pa.table(rows).replace_schema_metadata({b"pyterrier_cwla": about}), tmp_path / "log.parquet")
-    with pytest.raises(MalformedFile, match="what was saved about the log"):
+    with pytest.raises(MalformedFile, match="the metadata of the log"):
         InteractionLog.read(tmp_path / "log.parquet")
 
 

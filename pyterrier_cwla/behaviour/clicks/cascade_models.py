@@ -340,24 +340,24 @@ def _model(
             raise BadParameter(f"gamma={gamma!r}: give a probability above 0, or None to estimate it.")
         start[-1] = gamma
     of = lists.together.sums(start).of[:, 0]
-    told = (of > 0) & (start < 1)  # without the satisfaction of the cascade model, which is 1
-    if gamma is None and not told[-1]:
+    identified = (of > 0) & (start < 1)  # without the satisfaction of the cascade model, which is 1
+    if gamma is None and not identified[-1]:
         raise BadLog("no list continues after a result that did not satisfy, so γ is not identified: give gamma=.")
-    told[-1] = gamma is None
+    identified[-1] = gamma is None
 
     def maximised(theta: Array, sums: Sums) -> Array:
         on, of = sums.on[:, 0], sums.of[:, 0]
-        return np.where(told, np.divide(on, of, out=theta.copy(), where=of > 0), theta)
+        return np.where(identified, np.divide(on, of, out=theta.copy(), where=of > 0), theta)
 
     theta, steps, converged = em(lists, start, maximised)
-    on_border = told & ((theta < _INSIDE) | (theta > 1 - _INSIDE))
+    on_border = identified & ((theta < _INSIDE) | (theta > 1 - _INSIDE))
     theta[on_border] = np.round(theta[on_border])  # EM approaches bounds only slowly
-    value = np.where(told | (start == 1) | (np.arange(len(start)) == len(start) - 1), theta, np.nan)
+    value = np.where(identified | (start == 1) | (np.arange(len(start)) == len(start) - 1), theta, np.nan)
     a, s = value[:groups], value[groups:-1]
     R = np.where(a == 0, 0.0, a * s)  # without attraction, R is 0 for any satisfaction
-    low, high, flat = _intervals(lists, theta, told & ~on_border, maximised, bootstrap)
+    low, high, flat = _intervals(lists, theta, identified & ~on_border, maximised, bootstrap)
     notes = [*log.notes, *(f"{count:,} sessions excluded: {why}" for why, count in log.excluded.items())]
-    notes += _unknown(lists.names, value, on_border)
+    notes += _identification_notes(lists.names, value, on_border)
     if not converged:
         notes.append(f"EM did not converge in {len(steps):,} steps: the likelihood is flat or nearly flat")
     for name, worth in zip(lists.names, R):
@@ -379,7 +379,7 @@ def _model(
     )  # fmt: skip
 
 
-def _unknown(names: tuple, value: Array, on_border: Array) -> list[str]:
+def _identification_notes(names: tuple, value: Array, on_border: Array) -> list[str]:
     """Return notes about estimates that are not identified or lie at a bound."""
     groups = len(names)
     a, s = value[:groups], value[groups:-1]

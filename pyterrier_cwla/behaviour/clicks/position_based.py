@@ -163,20 +163,20 @@ def position_model(
     cells, cell = np.unique(np.column_stack([number, rows["rank"].to_numpy()]), axis=0, return_inverse=True)
     clicked = rows["clicked"].to_numpy(bool)
     grid = _Grid.of(cells, np.bincount(cell), np.bincount(cell, clicked))
-    told = _ranks_told(grid, of)
-    fitted = grid.only(told)
+    identified = _identified_ranks(grid, of)
+    fitted = grid.only(identified)
     a, b, steps, converged = fitted.fit()
     low, high = fitted.intervals(a, b, rows, cell, clicked, (confidence, resamples, seed))
     table = pd.DataFrame({"rank": grid.ranks, **_counts(grid, grid.rank)})
     for name, values in (("b", b / b[0]), ("low", low), ("high", high)):
         table[name] = np.nan
-        table.loc[told, name] = values
+        table.loc[identified, name] = values
     a_at_1 = np.where(a > 1 - 1e-8, 1.0, a) * b[0]
     a_at_1[~fitted.clicked_items] = 0.0
     a_at_1[np.bincount(fitted.item, minlength=grid.items) == 0] = np.nan
     attraction = rows[of].drop_duplicates().sort_values(of, ignore_index=True)
     attraction = attraction.assign(a=a_at_1, **_counts(grid, grid.item))
-    notes = (*log.notes, *_notes(grid, fitted, told, converged, low))
+    notes = (*log.notes, *_notes(grid, fitted, identified, converged, low))
     shown = rows.groupby(["user", "session"]).ngroups
     return PositionModel(table, attraction, steps, converged, shown, rows["user"].nunique(), notes, log)
 
@@ -193,12 +193,12 @@ def _check(rows: pd.DataFrame, of: list[str]) -> None:
         )
 
 
-def _ranks_told(grid: _Grid, of: list[str]) -> Array:
+def _identified_ranks(grid: _Grid, of: list[str]) -> Array:
     """Return a mask of the ranks that are identified relative to rank 1; raise `BadLog` if there are none."""
-    told, ranks = grid.ranks_told(), grid.ranks
+    identified, ranks = grid.connected_ranks(), grid.ranks
     if len(ranks) == 1:
         raise BadLog("all results are at one rank; the model needs several.")
-    if ranks[told].tolist() == [1] or not told.any():
+    if ranks[identified].tolist() == [1] or not identified.any():
         raise BadLog(
             f"no clicked document was at rank 1 and, in another list, at a different rank, so"
             f" attraction and position cannot be separated ({', '.join(of)} at {len(ranks)} ranks)."
@@ -206,7 +206,7 @@ def _ranks_told(grid: _Grid, of: list[str]) -> Array:
         )
     if not grid.clicks[grid.rank == 0].any():
         raise BadLog("no result was clicked at rank 1, the reference for the other ranks.")
-    return told
+    return identified
 
 
 def _counts(grid: _Grid, of: Array) -> dict[str, Array]:
@@ -214,12 +214,12 @@ def _counts(grid: _Grid, of: Array) -> dict[str, Array]:
     return {name: np.bincount(of, n).astype(int) for name, n in (("views", grid.views), ("clicks", grid.clicks))}
 
 
-def _notes(grid: _Grid, fitted: _Grid, told: Array, converged: bool, low: Array) -> list[str]:
+def _notes(grid: _Grid, fitted: _Grid, identified: Array, converged: bool, low: Array) -> list[str]:
     """Return notes about unidentified and uncertain estimates."""
     notes = []
-    if not told.all():
+    if not identified.all():
         notes.append(
-            f"ranks {some(grid.ranks[~told].tolist())}: no chain of clicked documents connects them with rank 1, so"
+            f"ranks {some(grid.ranks[~identified].tolist())}: no chain of clicked documents connects them with rank 1;"
             " b is not identified"
         )
     if not converged:
@@ -264,7 +264,7 @@ class _Grid:
         """Mask of the items with at least one click."""
         return np.bincount(self.item, self.clicks, self.items) > 0
 
-    def ranks_told(self) -> Array:
+    def connected_ranks(self) -> Array:
         """Return a mask of the ranks that clicked items connect with rank 1."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
@@ -276,12 +276,12 @@ class _Grid:
         part = connected_components(links, directed=False)[1][self.items :]
         return (part == part[0]) if self.ranks[0] == 1 else np.zeros(len(self.ranks), bool)
 
-    def only(self, told: Array) -> _Grid:
+    def only(self, identified: Array) -> _Grid:
         """Return the cells of the selected ranks."""
-        keep = told[self.rank]
-        number = np.cumsum(told) - 1
+        keep = identified[self.rank]
+        number = np.cumsum(identified) - 1
         parts = self.item[keep], number[self.rank[keep]], self.views[keep], self.clicks[keep]
-        return _Grid(*parts, self.ranks[told], self.cell[keep], self.items)
+        return _Grid(*parts, self.ranks[identified], self.cell[keep], self.items)
 
     def fit(self) -> tuple[Array, Array, Array, bool]:
         """Fit a and b, both probabilities, by EM; return them, the log-likelihoods, and whether EM converged."""

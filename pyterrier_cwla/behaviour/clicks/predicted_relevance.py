@@ -97,11 +97,11 @@ def predicted(model: Any, prior: float) -> PredictedRelevance:
     sums = by_grade.together.sums(theta)
     centres = []
     for at, numbers in ((0, model.attraction), (groups, model.satisfaction)):
-        told = np.isfinite([e.value for e in numbers.values()])
+        identified = np.isfinite([e.value for e in numbers.values()])
         here = slice(at, at + groups)
-        pooled = sums.on[here][told].sum() / max(sums.of[here][told].sum(), 1)
+        pooled = sums.on[here][identified].sum() / max(sums.of[here][identified].sum(), 1)
         given = numbers is model.satisfaction and sums.of[here].sum() == 0  # every click satisfies
-        centre = np.where(told, theta[here], pooled)
+        centre = np.where(identified, theta[here], pooled)
         centres.append((centre if given else np.clip(centre, 0.01, 0.99))[grade])
     middle = np.append(np.concatenate(centres), theta[-1])
 

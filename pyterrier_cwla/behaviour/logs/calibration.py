@@ -501,7 +501,7 @@ def calibrate(
     check(until, min_clicks, max_seconds, beyond)
     if last_rank is not None:
         check_whole(1, last_rank=last_rank)
-    asked = {
+    arguments = {
         "min_clicks": min_clicks,
         "max_seconds": float(max_seconds),
         "rel": rel,
@@ -514,10 +514,10 @@ def calibrate(
         "seed": seed,
     }
     if by is None:
-        return Calibration(**estimated(log, asked, tuple(shapes)))
+        return Calibration(**estimated(log, arguments, tuple(shapes)))
     name, group = _groups(log, by)
     found = Calibrations(
-        (key, Calibration(**estimated(replace(log.only(group == key), excluded={}), asked, tuple(shapes))))
+        (key, Calibration(**estimated(replace(log.only(group == key), excluded={}), arguments, tuple(shapes))))
         for key in sorted(group.unique(), key=str)
     )
     found.by = name

@@ -11,10 +11,10 @@ from ..._version import __version__
 from ...measures.calibration_files import CURVE, NUMBERS, table_of
 from .calibration_plots import reading_points
 from .estimate import over_users
-from .leaving_times import as_the_paper, events_of, numbered_sessions, stays
+from .leaving_times import events_of, numbered_sessions, stays, stays_of_paper
 from .log import InteractionLog
 from .rates import Ratio, Reading, least_squares, line, line_sums, pooled, unweighted, weighted
-from .survival import Fit, Stays, fit, grid, half_life, survival_curve, where_score_is_0
+from .survival import Fit, Stays, fit, grid, half_life, survival_curve, zero_of_scores
 
 Array = np.ndarray
 
@@ -22,7 +22,7 @@ _MANY_AT_END = 0.05  # of the sessions
 _FAR_BETTER = 10  # in AIC
 
 
-class _Found:
+class _Results:
     """Results of the estimation: ratios with their descriptions, reasons for missing parameters, and notes."""
 
     def __init__(self, notes: tuple[str, ...]) -> None:
@@ -56,7 +56,7 @@ class _Found:
         return self.add(name, "weighted", weighted(hits, tries, weight), n, used=True)
 
 
-class _Looks:
+class _LogArrays:
     """Log as arrays over its rows: user, session, inspected, clicked, viewed and saved results."""
 
     def __init__(self, log: InteractionLog, depth: str, rel: float) -> None:
@@ -99,13 +99,13 @@ class _Looks:
         return self.by_user(np.ones(len(self.log), bool), self.summaries)
 
 
-def estimated(log: InteractionLog, asked: dict[str, Any], shapes: tuple[str, ...]) -> dict[str, Any]:
+def estimated(log: InteractionLog, arguments: dict[str, Any], shapes: tuple[str, ...]) -> dict[str, Any]:
     """Return the fields of a `Calibration` by name.
 
     Parameters
     ----------
     log : InteractionLog
-    asked : dict
+    arguments : dict
         Arguments of `calibrate`.
     shapes : tuple of str
         Survival curves to fit.
@@ -114,28 +114,28 @@ def estimated(log: InteractionLog, asked: dict[str, Any], shapes: tuple[str, ...
     -------
     dict
     """
-    looks, found = _Looks(log, asked["depth"], asked["rel"]), _Found(log.notes)
-    _say_what_lacks(looks, found)
-    _summary_seconds(looks, found)
-    reading, points, slope_sums = _reading(looks, found)
-    _shares_of_time(looks, found)
-    _decisions(looks, found)
-    _decisions_by_grade(looks, found)
-    leaving, excluded = _leaving(log, asked, found)
-    table = _with_intervals(found, slope_sums, leaving, reading, looks.users, asked)
-    if looks.users == 1:
+    arrays, found = _LogArrays(log, arguments["depth"], arguments["rel"]), _Results(log.notes)
+    _note_gaps(arrays, found)
+    _summary_seconds(arrays, found)
+    reading, points, slope_sums = _reading(arrays, found)
+    _shares_of_time(arrays, found)
+    _decisions(arrays, found)
+    _decisions_by_grade(arrays, found)
+    leaving, excluded = _leaving(log, arguments, found)
+    table = _with_intervals(found, slope_sums, leaving, reading, arrays.users, arguments)
+    if arrays.users == 1:
         found.notes.append("The log has only one user: there are no intervals.")
     corrected = leaving["corrected"][0] if leaving else None
     fits = tuple(fit(corrected, shape) for shape in shapes) if corrected is not None else ()
-    _say_how_it_fits(fits, found)
+    _note_better_shape(fits, found)
     curve = pd.DataFrame(columns=list(CURVE), dtype=float)
     if corrected is not None:
         curve = survival_curve(corrected)  # 500 steps are enough for a plot
         curve = curve.iloc[np.unique(np.linspace(0, len(curve) - 1, 500).astype(int))].reset_index(drop=True)
-    sizes = {"users": looks.users, "sessions": len(looks.last), "rows": len(log)}
+    sizes = {"users": arrays.users, "sessions": len(arrays.last), "rows": len(log)}
     return {
         "table": table,
-        "about": {"package": __version__, **sizes, **asked},
+        "about": {"package": __version__, **sizes, **arguments},
         "excluded": {"from the log": dict(log.excluded), "from the half-life": excluded},
         "missing": found.missing,
         "notes": tuple(found.notes),
@@ -146,123 +146,126 @@ def estimated(log: InteractionLog, asked: dict[str, Any], shapes: tuple[str, ...
     }
 
 
-def _say_what_lacks(looks: _Looks, found: _Found) -> None:
+def _note_gaps(arrays: _LogArrays, found: _Results) -> None:
     """Add notes about missing rows, unjudged results, and clicks without seconds."""
-    if looks.depth == "clicked":
-        gaps = int((np.bincount(looks.session, looks.to_last) < looks.last).sum())
+    if arrays.depth == "clicked":
+        gaps = int((np.bincount(arrays.session, arrays.to_last) < arrays.last).sum())
         if gaps:
             found.notes.append(
-                f"{gaps:,} of {len(looks.last):,} sessions lack rows above their last click. P(C|R) uses the rows in"
+                f"{gaps:,} of {len(arrays.last):,} sessions lack rows above their last click. P(C|R) uses the rows in"
                 " the log; it is too high if the missing results were seen and not clicked. T_S uses all ranks; it is"
                 " too low if the missing results took time."
             )
-        after = int((looks.seen & ~looks.to_last).sum())
-        if after and looks.judged.any():
+        after = int((arrays.seen & ~arrays.to_last).sum())
+        if after and arrays.judged.any():
             found.notes.append(
                 f"P(C|R) uses the results down to the last click, so it is too high. {after:,} more results"
                 " were seen after the last click; depth='seen' includes them."
             )
-    unjudged = int((looks.looked_at & ~looks.judged).sum())
-    if looks.judged.any() and unjudged:
+    unjudged = int((arrays.looked_at & ~arrays.judged).sum())
+    if arrays.judged.any() and unjudged:
         found.notes.append(
-            f"{unjudged:,} of {int(looks.looked_at.sum()):,} inspected results are unjudged; P(C|R), P(S|R)"
+            f"{unjudged:,} of {int(arrays.looked_at.sum()):,} inspected results are unjudged; P(C|R), P(S|R)"
             " and the parameters by grade exclude them."
         )
-    unknown = int((looks.clicked & ~looks.view).sum())
+    unknown = int((arrays.clicked & ~arrays.view).sum())
     if unknown:
         found.notes.append(
-            f"{unknown:,} of {int(looks.clicked.sum()):,} clicks have no seconds on the document; P(S|R) and T_D"
+            f"{unknown:,} of {int(arrays.clicked.sum()):,} clicks have no seconds on the document; P(S|R) and T_D"
             " exclude them."
         )
 
 
-def _summary_seconds(looks: _Looks, found: _Found) -> None:
+def _summary_seconds(arrays: _LogArrays, found: _Results) -> None:
     """Estimate T_S (Eq. 5)."""
-    if not looks.log.has("summary_seconds"):
+    if not arrays.log.has("summary_seconds"):
         found.missing["summary_seconds"] = "the log has no column 'summary_seconds'"
         return
-    seconds = looks.log.floats("summary_seconds")
-    timed = np.bincount(looks.session, ~np.isnan(seconds))[looks.session] > 0
-    untimed = int((looks.looked_at & np.isnan(seconds) & timed).sum())
+    seconds = arrays.log.floats("summary_seconds")
+    timed = np.bincount(arrays.session, ~np.isnan(seconds))[arrays.session] > 0
+    untimed = int((arrays.looked_at & np.isnan(seconds) & timed).sum())
     if untimed:
         found.notes.append(
             f"{untimed:,} inspected results have no seconds on the summary, in sessions with seconds on others. They"
             " count as 0, which is right if the next result includes them; otherwise T_S is too low."
         )
-    spent, ranks = looks.by_user(looks.looked_at, np.nan_to_num(seconds)), looks.by_user(timed, looks.summaries)
+    spent, ranks = arrays.by_user(arrays.looked_at, np.nan_to_num(seconds)), arrays.by_user(timed, arrays.summaries)
     found.add("summary_seconds", "unweighted", unweighted(spent, ranks), ranks.sum())
     if not found.add("summary_seconds", "weighted", pooled(spent, ranks), ranks.sum(), used=True):
-        found.missing["summary_seconds"] = "no summary was inspected: nobody clicked"
+        found.missing["summary_seconds"] = "no summary was inspected: no user clicked"
 
 
-def _shares_of_time(looks: _Looks, found: _Found) -> None:
+def _shares_of_time(arrays: _LogArrays, found: _Results) -> None:
     """Estimate the seconds per view and the share of the time spent on summaries."""
-    if not looks.read.any():
+    if not arrays.read.any():
         return
-    views, total = looks.by_user(looks.read), looks.by_user(looks.read, looks.on_document)
+    views, total = arrays.by_user(arrays.read), arrays.by_user(arrays.read, arrays.on_document)
     found.add("seconds_per_view", "unweighted", unweighted(total, views), views.sum())
     found.add("seconds_per_view", "pooled", pooled(total, views), views.sum(), used=True)
-    if looks.log.has("summary_seconds"):
-        seconds = looks.log.floats("summary_seconds")
-        summaries = looks.by_user(~np.isnan(seconds), seconds)
-        users = looks.users
+    if arrays.log.has("summary_seconds"):
+        seconds = arrays.log.floats("summary_seconds")
+        summaries = arrays.by_user(~np.isnan(seconds), seconds)
+        users = arrays.users
         found.add("share_on_summaries", "unweighted", unweighted(summaries, summaries + total), users)
         found.add("share_on_summaries", "pooled", pooled(summaries, summaries + total), users, used=True)
 
 
-def _decisions(looks: _Looks, found: _Found) -> None:
+def _decisions(arrays: _LogArrays, found: _Results) -> None:
     """Estimate P(C|R) and P(S|R)."""
-    ranks, viewed = looks.weights(), looks.by_user(looks.view)
-    groups = (("relevant", "relevant", looks.relevant), ("nonrelevant", "non-relevant", looks.judged & ~looks.relevant))
+    ranks, viewed = arrays.weights(), arrays.by_user(arrays.view)
+    groups = (
+        ("relevant", "relevant", arrays.relevant),
+        ("nonrelevant", "non-relevant", arrays.judged & ~arrays.relevant),
+    )
     for suffix, kind, group in groups:
-        nothing = None if looks.judged.any() else "the log has no grades"
+        nothing = None if arrays.judged.any() else "the log has no grades"
         name = f"p_click_{suffix}"
-        looked = looks.looked_at & group
-        if found.three_ways(name, looks.by_user(looked & looks.clicked), looks.by_user(looked), ranks):
-            _other_ways_of_clicks(looks, found, name, group)
-            _say_who_saw_none(looks, found, looked, f"saw no {kind} summary", name)
+        looked = arrays.looked_at & group
+        if found.three_ways(name, arrays.by_user(looked & arrays.clicked), arrays.by_user(looked), ranks):
+            _add_other_click_shares(arrays, found, name, group)
+            _note_users_without(arrays, found, looked, f"saw no {kind} summary", name)
         else:
             found.missing[name] = nothing or f"no {kind} summary was inspected"
         name = "p_save" if suffix == "relevant" else "p_save_nonrelevant"
-        opened = looks.view & group
-        if looks.saved is None:
+        opened = arrays.view & group
+        if arrays.saved is None:
             found.missing[name] = "the log has no column 'saved'"
-        elif found.three_ways(name, looks.by_user(opened & looks.saved), looks.by_user(opened), viewed):
-            _say_who_saw_none(looks, found, opened, f"viewed no {kind} document", name)
+        elif found.three_ways(name, arrays.by_user(opened & arrays.saved), arrays.by_user(opened), viewed):
+            _note_users_without(arrays, found, opened, f"viewed no {kind} document", name)
         else:
             found.missing[name] = nothing or f"no {kind} document was viewed"
 
 
-def _other_ways_of_clicks(looks: _Looks, found: _Found, name: str, group: Array) -> None:
-    for way, which in (("down to the last click", looks.to_last & group), ("all seen", looks.seen & group)):
-        share = pooled(looks.by_user(which & looks.clicked), looks.by_user(which))
+def _add_other_click_shares(arrays: _LogArrays, found: _Results, name: str, group: Array) -> None:
+    for way, which in (("down to the last click", arrays.to_last & group), ("all seen", arrays.seen & group)):
+        share = pooled(arrays.by_user(which & arrays.clicked), arrays.by_user(which))
         found.add(name, f"pooled, {way}", share, which.sum())
-    if looks.log.has("clicks"):  # not a probability: a result can be clicked twice
-        clicks = looks.log.floats("clicks")
-        which = looks.seen & group & ~np.isnan(clicks)
-        per_result = pooled(looks.by_user(which, clicks), looks.by_user(which))
+    if arrays.log.has("clicks"):  # not a probability: a result can be clicked twice
+        clicks = arrays.log.floats("clicks")
+        which = arrays.seen & group & ~np.isnan(clicks)
+        per_result = pooled(arrays.by_user(which, clicks), arrays.by_user(which))
         found.add(name, "clicks per result, all seen", per_result, which.sum())
 
 
-def _say_who_saw_none(looks: _Looks, found: _Found, which: Array, what: str, name: str) -> None:
-    nobody = int((looks.by_user(which) == 0).sum())
-    if nobody:
-        found.notes.append(f"{nobody:,} of {looks.users:,} users {what}; {name} excludes them.")
+def _note_users_without(arrays: _LogArrays, found: _Results, which: Array, what: str, name: str) -> None:
+    without = int((arrays.by_user(which) == 0).sum())
+    if without:
+        found.notes.append(f"{without:,} of {arrays.users:,} users {what}; {name} excludes them.")
 
 
-def _decisions_by_grade(looks: _Looks, found: _Found) -> None:
+def _decisions_by_grade(arrays: _LogArrays, found: _Results) -> None:
     """Estimate P(C|g), P(S|g) and the seconds per view for each grade; grades below 0 count as 0."""
-    ranks, viewed = looks.weights(), looks.by_user(looks.view)
-    grade = np.maximum(looks.grade, 0)
-    for one in np.unique(grade[looks.judged & (looks.looked_at | looks.clicked)]):
+    ranks, viewed = arrays.weights(), arrays.by_user(arrays.view)
+    grade = np.maximum(arrays.grade, 0)
+    for one in np.unique(grade[arrays.judged & (arrays.looked_at | arrays.clicked)]):
         alike = grade == one
-        looked, opened, timed = looks.looked_at & alike, looks.view & alike, looks.read & alike
-        share = weighted(looks.by_user(looked & looks.clicked), looks.by_user(looked), ranks)
+        looked, opened, timed = arrays.looked_at & alike, arrays.view & alike, arrays.read & alike
+        share = weighted(arrays.by_user(looked & arrays.clicked), arrays.by_user(looked), ranks)
         found.add("p_click", "weighted", share, looked.sum(), used=True, grade=one)
-        seconds = pooled(looks.by_user(timed, looks.on_document), looks.by_user(timed))
+        seconds = pooled(arrays.by_user(timed, arrays.on_document), arrays.by_user(timed))
         found.add("seconds", "pooled", seconds, timed.sum(), used=True, grade=one)
-        if looks.saved is not None and one > 0:
-            share = weighted(looks.by_user(opened & looks.saved), looks.by_user(opened), viewed)
+        if arrays.saved is not None and one > 0:
+            share = weighted(arrays.by_user(opened & arrays.saved), arrays.by_user(opened), viewed)
             found.add("p_save_by_grade", "weighted", share, opened.sum(), used=True, grade=one)
 
 
@@ -270,19 +273,19 @@ def _row(name: str, way: str, used: bool, value: float, error: float, n: Any, gr
     return {"name": name, "grade": grade, "way": way, "used": used, "value": value, "error": error, "n": int(n)}
 
 
-def _reading(looks: _Looks, found: _Found) -> tuple[Reading | None, pd.DataFrame, Array | None]:
+def _reading(arrays: _LogArrays, found: _Results) -> tuple[Reading | None, pd.DataFrame, Array | None]:
     """Fit the line of reading times; return it with its plot points and the normal equations of each user."""
-    log, read, seconds = looks.log, looks.read, looks.on_document
-    words = looks.log.floats("words")
+    log, read, seconds = arrays.log, arrays.read, arrays.on_document
+    words = arrays.log.floats("words")
     duplicate = log.flags("duplicate")
     points = reading_points(words[read], seconds[read], duplicate[read])
     if not read.any():
-        why = "nobody opened a document" if log.has("document_seconds") else "the log has no column 'document_seconds'"
+        why = "no user opened a document" if log.has("document_seconds") else "the log has no column 'document_seconds'"
         found.missing["seconds_per_word"] = found.missing["seconds_per_document"] = why
         return None, points, None
     first, again = read & ~duplicate, read & duplicate
     if again.any():
-        total, views = looks.by_user(again, seconds), looks.by_user(again)
+        total, views = arrays.by_user(again, seconds), arrays.by_user(again)
         error = float(np.std(seconds[again], ddof=1) / np.sqrt(again.sum())) if again.sum() > 1 else np.nan
         found.add("duplicate_seconds", "unweighted", unweighted(total, views), again.sum())
         found.add("duplicate_seconds", "pooled", pooled(total, views), again.sum(), used=True, error=error)
@@ -295,10 +298,10 @@ def _reading(looks: _Looks, found: _Found) -> tuple[Reading | None, pd.DataFrame
     reading = least_squares(words, seconds, fitted, again)
     if reading is None:
         which = first if first.any() else read
-        total, views = looks.by_user(which, seconds), looks.by_user(which)
+        total, views = arrays.by_user(which, seconds), arrays.by_user(which)
         found.add("seconds_per_document", "unweighted", unweighted(total, views), which.sum())
         found.add("seconds_per_document", "constant", pooled(total, views), which.sum(), used=True)
-        found.add("seconds_per_word", "constant", Ratio(np.zeros(looks.users), views), which.sum(), used=True)
+        found.add("seconds_per_word", "constant", Ratio(np.zeros(arrays.users), views), which.sum(), used=True)
         why = "The log has no lengths" if not log.has("words") else "All lengths of first views are equal"
         found.notes.append(f"{why}: T_D is the mean time on a document, and a = 0.")
         return None, points, None
@@ -312,10 +315,10 @@ def _reading(looks: _Looks, found: _Found) -> tuple[Reading | None, pd.DataFrame
             f"Duplicates take {reading.duplicate_mean:.3g} ± {reading.duplicate_error:.2g} seconds and b is"
             f" {reading.intercept:.3g} ± {reading.intercept_error:.2g}: they differ, and TBG uses b for both."
         )
-    return reading, points, line_sums(looks.user[fitted], looks.users, words[fitted], seconds[fitted])
+    return reading, points, line_sums(arrays.user[fitted], arrays.users, words[fitted], seconds[fitted])
 
 
-def _say_how_it_fits(fits: tuple[Fit, ...], found: _Found) -> None:
+def _note_better_shape(fits: tuple[Fit, ...], found: _Results) -> None:
     by_shape = {one.shape: one.aic for one in fits if np.isfinite(one.aic)}
     if "exponential" in by_shape:
         best = min(by_shape, key=lambda shape: by_shape[shape])
@@ -327,10 +330,10 @@ def _say_how_it_fits(fits: tuple[Fit, ...], found: _Found) -> None:
 
 
 def _leaving(
-    log: InteractionLog, asked: dict[str, Any], found: _Found
+    log: InteractionLog, arguments: dict[str, Any], found: _Results
 ) -> tuple[dict[str, tuple[Stays, float]], dict[str, int]]:
     """Return the stays and half-lives of both ways, and the sessions excluded from the corrected one."""
-    chosen = {key: asked[key] for key in ("until", "min_clicks", "max_seconds", "beyond", "last_rank")}
+    chosen = {key: arguments[key] for key in ("until", "min_clicks", "max_seconds", "beyond", "last_rank")}
     if not log.has("time"):
         if not (log.has("summary_seconds") and log.has("document_seconds")):
             found.missing["half_life"] = (
@@ -354,14 +357,14 @@ def _leaving(
     if "half_life" in found.missing:
         return {}, corrected.excluded
     ways = {"corrected": (corrected, h)}
-    plain = as_the_paper(events, max(asked["min_clicks"], 1), asked["max_seconds"])
+    plain = stays_of_paper(events, max(arguments["min_clicks"], 1), arguments["max_seconds"])
     h = half_life(plain)
     ways |= {} if np.isnan(h) else {"as the paper": (plain, h)}
     if reasons:
         found.notes.append(f"The half-life uses {len(corrected):,} sessions. Excluded: {reasons}.")
     last = int(events.deepest.max())
     at_end = float(np.mean((events.deepest == last) & ~events.cut_off))
-    if asked["last_rank"] is None and at_end >= _MANY_AT_END:
+    if arguments["last_rank"] is None and at_end >= _MANY_AT_END:
         found.notes.append(
             f"{at_end:.0%} of the sessions end at rank {last}, the deepest of the log. If the lists end there, the"
             f" users may not have left, and the half-life is too short: give last_rank={last}, or mark interrupted"
@@ -369,18 +372,18 @@ def _leaving(
         )
     if not log.has("cut_off"):
         found.notes.append("The log has no column 'cut_off': all sessions are assumed to end because the user left.")
-    if asked["until"] == "end" and not log.has("document_seconds"):
+    if arguments["until"] == "end" and not log.has("document_seconds"):
         found.notes.append("The log has no column 'document_seconds': the time after the last click is unknown.")
     return ways, corrected.excluded
 
 
 def _with_intervals(
-    found: _Found,
+    found: _Results,
     slope_sums: Array | None,
     leaving: dict[str, tuple[Stays, float]],
     reading: Reading | None,
     users: int,
-    asked: dict[str, Any],
+    arguments: dict[str, Any],
 ) -> pd.DataFrame:
     """Return the table of all estimates with their bootstrap intervals."""
     rows = list(found.rows)
@@ -409,11 +412,13 @@ def _with_intervals(
                 values.append(np.array(line(rest[:5])))
                 rest = rest[5:]
             for at in grids:
-                values.append(where_score_is_0(at, rest[: len(at)])[None])
+                values.append(zero_of_scores(at, rest[: len(at)])[None])
                 rest = rest[len(at) :]
             return np.concatenate(values)
 
-        low, high = over_users(np.array(sums), statistic, asked["confidence"], asked["resamples"], asked["seed"])
+        low, high = over_users(
+            np.array(sums), statistic, arguments["confidence"], arguments["resamples"], arguments["seed"]
+        )
     for row, lower, upper in zip(rows, low, high, strict=True):
         row.update(low=lower, high=upper)
     places = {name: at for at, name in enumerate(NUMBERS)}

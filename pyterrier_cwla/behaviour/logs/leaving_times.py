@@ -159,7 +159,7 @@ def stays(
     return Stays(events.user[keep], lower[keep], upper[keep], entry[keep], limit[keep], excluded)
 
 
-def as_the_paper(log: InteractionLog | Events, min_clicks: int = 5, max_seconds: float = 1800) -> Stays:
+def stays_of_paper(log: InteractionLog | Events, min_clicks: int = 5, max_seconds: float = 1800) -> Stays:
     """Return stays as in the paper: times to the last click, sessions up to 30 minutes, no truncation.
 
     The selection of sessions with five clicks removes short stays, so half-lives are too long.

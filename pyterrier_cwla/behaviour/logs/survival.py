@@ -167,7 +167,7 @@ def grid(stays: Stays, users: int, around: float, points: int = 33) -> tuple[Arr
     return at, np.array([np.bincount(stays.user, weights=row, minlength=users) for row in of_sessions])
 
 
-def where_score_is_0(at: Array, totals: Array) -> Array:
+def zero_of_scores(at: Array, totals: Array) -> Array:
     """Return the half-life at which each column of `totals` is 0, by linear interpolation.
 
     Parameters

@@ -40,9 +40,9 @@ SESSION = ["user", "session"]
 """Columns that identify a session."""
 
 _IDS = ("user", "session", "topic", "docno")
-_TRUTHS = ("clicked", "saved", "seen", "duplicate", "cut_off")
+_FLAGS = ("clicked", "saved", "seen", "duplicate", "cut_off")
 _AMOUNTS = ("clicks", "summary_seconds", "document_seconds", "words", "time")
-_TRUTH = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
 _VALUES = (str, Real, Decimal, np.bool_, type(None), type(pd.NA), type(pd.NaT))
 _UNKNOWN = ("", "NA", "NaN", "nan")
 """Representations of missing values in text files."""
@@ -96,7 +96,7 @@ def checked(
     check = _Check(given, broken == "exclude", place)
     check.read_ids(what)
     check.read_ranks()
-    check.read_truths()
+    check.read_flags()
     check.read_numbers()
     check.sessions()
     check.clicks()
@@ -130,7 +130,7 @@ def _check_columns(given: pd.DataFrame, what: str) -> None:
     absent = {name.lower(): name for name in COLUMNS if name not in names}
     for name in names:
         if name not in COLUMNS:
-            meant = _meant(str(name), absent)
+            meant = _similar(str(name), absent)
             if meant:
                 raise BadLog(
                     f"the {what} has a column {name!r} and no column {meant!r} ({COLUMNS[meant]}): rename the column,"
@@ -153,7 +153,7 @@ def _check_types(given: pd.DataFrame, place: Callable[[int], str]) -> None:
             )
 
 
-def _meant(name: str, absent: dict[str, str]) -> str | None:
+def _similar(name: str, absent: dict[str, str]) -> str | None:
     found = difflib.get_close_matches(name.lower(), absent, 1, cutoff=0.8)
     return absent[found[0]] if found else None
 
@@ -188,12 +188,12 @@ class _Check:
         self.refuse(wrong, "the rank is not a positive integer", "Ranks start at 1.", ("rank",))
         self.rows["rank"] = rank.loc[self.rows.index].astype(np.int64)
 
-    def read_truths(self) -> None:
+    def read_flags(self) -> None:
         """Convert the columns of flags to booleans; refuse other values."""
-        for column in (c for c in _TRUTHS if c in self.rows and self.rows[c].dtype != bool):
+        for column in (c for c in _FLAGS if c in self.rows and self.rows[c].dtype != bool):
             given = self.rows[column].where(~_unknown(self.rows[column]))
             codes, values = pd.factorize(given)
-            meant = [_TRUTH.get(str(value).strip().lower()) for value in values]
+            meant = [_BOOLEANS.get(str(value).strip().lower()) for value in values]
             truth = pd.Series(np.array([*meant, None], object)[codes], self.rows.index)
             self.refuse(
                 given.notna() & truth.isna(),
@@ -320,11 +320,11 @@ class _Check:
         sessions = self.rows.groupby(SESSION, sort=False).ngroup()
         out = sessions.isin(sessions[broken])
         if not self.exclude:
-            raise BadLog(self._said(broken if at is None else at, reason, way_out, shown, like, int(broken.sum())))
+            raise BadLog(self._message(broken if at is None else at, reason, way_out, shown, like, int(broken.sum())))
         self.excluded[reason] = int(sessions[out].nunique())
         self.rows = self.rows[~out].copy()
 
-    def _said(
+    def _message(
         self, at: pd.Series, reason: str, way_out: str, shown: tuple[str, ...], like: list[str] | None, rows: int
     ) -> str:
         row = int(at.index[at.to_numpy().argmax()])

@@ -167,8 +167,8 @@ def prefer(
     by_query = pd.DataFrame(table, index, [*names, TIES, "error"])
     error = float(np.linalg.norm(table[:, 3])) / len(table)
     first, second, ties = estimates
-    said = str(task.measure), what, users, seed, confidence
-    return Preference((names[0], names[1]), first, second, ties, by_query, error, *said)
+    settings = str(task.measure), what, users, seed, confidence
+    return Preference((names[0], names[1]), first, second, ties, by_query, error, *settings)
 
 
 def _of_query(task: Task, qid: str, what: str) -> list[float]:

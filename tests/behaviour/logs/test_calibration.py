@@ -327,7 +327,7 @@ def test_a_log_of_clicks_alone_still_has_its_rates():
     assert list(found.parameters()) == ["p_click_relevant", "p_click_nonrelevant"]
     nobody = calibrate(SMALL.rows.assign(clicked=False, saved=False, document_seconds=np.nan), shapes=(), resamples=20)
     assert nobody.parameters() == {}
-    assert "nobody clicked" in nobody.missing["summary_seconds"]
+    assert "no user clicked" in nobody.missing["summary_seconds"]
 
 
 def test_nobody_who_leaves_leaves_no_half_life():

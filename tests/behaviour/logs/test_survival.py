@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from pyterrier_cwla.behaviour.logs.leaving_times import as_the_paper, stays
+from pyterrier_cwla.behaviour.logs.leaving_times import stays, stays_of_paper
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.behaviour.logs.survival import (
     SHAPES,
@@ -18,7 +18,7 @@ from pyterrier_cwla.behaviour.logs.survival import (
     log_likelihood,
     scores,
     survival_curve,
-    where_score_is_0,
+    zero_of_scores,
 )
 from pyterrier_cwla.errors import BadLog, BadParameter
 from tests.support.generated_logs import generated_log
@@ -95,7 +95,7 @@ def test_a_resamples_half_life_from_the_grid_is_that_of_its_sessions():
     at, of_users = grid(sample, 40, half_life(sample))
     rng = np.random.default_rng(5)
     times = rng.multinomial(40, np.full(40, 1 / 40), 25)  # how often each user is drawn
-    found = where_score_is_0(at, of_users @ times.T)
+    found = zero_of_scores(at, of_users @ times.T)
     for drawn, h in zip(times, found, strict=True):
         rows = np.concatenate([np.flatnonzero(sample.user == u) for u, many in enumerate(drawn) for _ in range(many)])
         again = Stays.of(sample.lower[rows], sample.upper[rows], sample.entry[rows], sample.limit[rows])
@@ -104,7 +104,7 @@ def test_a_resamples_half_life_from_the_grid_is_that_of_its_sessions():
 
 def test_a_resample_without_an_event_is_out_of_bounds():
     at = np.array([100.0, 200.0])
-    assert where_score_is_0(at, np.array([[-1.0, 1.0, -1.0], [-0.5, 2.0, 3.0]])).tolist() == pytest.approx(
+    assert zero_of_scores(at, np.array([[-1.0, 1.0, -1.0], [-0.5, 2.0, 3.0]])).tolist() == pytest.approx(
         [np.inf, 0.0, 100 * 2**0.25]
     )
 
@@ -284,7 +284,7 @@ def test_a_long_session_is_cut_conditioned_on_or_left_out():
 
 
 def test_the_paper_takes_all_that_is_left_from_the_beginning():
-    found = as_the_paper(log_of(*ITEMS), min_clicks=3)
+    found = stays_of_paper(log_of(*ITEMS), min_clicks=3)
     assert (found.lower[0], found.upper[0], found.entry[0], found.limit[0]) == (80.0, 80.0, 0.0, np.inf)
 
 
