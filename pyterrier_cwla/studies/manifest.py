@@ -142,9 +142,8 @@ def _other_study(folder: Path, contents: Mapping[str, bytes], title: str) -> str
         return None
     new = json.loads(contents[ABOUT])
     names = [name for name in {**old, **new} if name != "version"]
-    differ = [
-        name for name in names if json.dumps(old.get(name)) != json.dumps(new.get(name))
-    ]  # as text, NaN equals NaN
+    # Values are compared as text, so that NaN equals NaN.
+    differ = [name for name in names if json.dumps(old.get(name)) != json.dumps(new.get(name))]
     return f"an earlier report of {title!r}, with other {', '.join(differ)}" if differ else None
 
 

@@ -20,8 +20,8 @@ from ..errors.sanitise import harmless
 from ..errors.user_warnings import warn
 from .manifest import ABOUT, PAGE, write_files
 
-_MOST = 300  # rows of a table shown in the page; the files contain all rows
-_LOOKS: Any = {"svg.hashsalt": "pyterrier_cwla", "svg.fonttype": "path"}  # equal pictures give equal files
+_MAX_ROWS = 300  # rows of a table shown in the page; the files contain all rows
+_SETTINGS: Any = {"svg.hashsalt": "pyterrier_cwla", "svg.fonttype": "path"}  # equal pictures give equal files
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,14 +101,14 @@ def write_report(
     """
     template = _template()
     contents: dict[str, bytes] = {}
-    shown = {name: _written(table, f"tables/{name}", contents) for name, table in tables.items()}
-    drawn = {name: _drawn(picture, f"pictures/{name}", contents) for name, picture in pictures.items()}
+    shown = {name: _rendered_table(table, f"tables/{name}", contents) for name, table in tables.items()}
+    drawn = {name: _rendered_picture(picture, f"pictures/{name}", contents) for name, picture in pictures.items()}
     contents[ABOUT] = f"{json.dumps(about, indent=1, default=str, ensure_ascii=False)}\n".encode()
     script = files(__package__).joinpath("report.js").read_text("utf-8")
     page = template.render(
         title=title,
         said=said,
-        about={name: _said(value) for name, value in about.items()},
+        about={name: _about_text(value) for name, value in about.items()},
         tables=shown,
         pictures=drawn,
         script=script,
@@ -146,7 +146,7 @@ class _Cell(NamedTuple):
     number: bool
 
 
-class _Shown(NamedTuple):
+class _RenderedTable(NamedTuple):
     """A table as shown in the page."""
 
     title: str
@@ -156,7 +156,7 @@ class _Shown(NamedTuple):
     total: int
 
 
-def _written(table: Table, path: str, contents: dict[str, bytes]) -> _Shown:
+def _rendered_table(table: Table, path: str, contents: dict[str, bytes]) -> _RenderedTable:
     """Return the table for the page, and add its files to ``contents``."""
     frame = table.frame
     if frame.index.names == [None]:
@@ -165,14 +165,13 @@ def _written(table: Table, path: str, contents: dict[str, bytes]) -> _Shown:
         frame = frame.reset_index(names=[f"{n}_" if n in frame.columns else str(n) for n in frame.index.names])
     frame.columns = [" ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame.columns]
     mixed = [name for name in frame if pd.api.types.infer_dtype(frame[name], skipna=True).startswith("mixed")]
-    frame = frame.astype(
-        dict.fromkeys(mixed, str)
-    )  # numbers and texts in one column, for example values of several parameters
+    # One column may mix numbers and texts, for example the values of several parameters.
+    frame = frame.astype(dict.fromkeys(mixed, str))
     contents[f"{path}.parquet"] = frame.to_parquet(index=False)
     contents[f"{path}.csv"] = frame.to_csv(index=False).encode()
-    columns = [_cells(frame[name].head(_MOST)) for name in frame]
+    columns = [_cells(frame[name].head(_MAX_ROWS)) for name in frame]
     rows = [list(row) for row in zip(*columns, strict=True)]
-    return _Shown(table.title, table.caption, list(frame.columns), rows, len(frame))
+    return _RenderedTable(table.title, table.caption, list(frame.columns), rows, len(frame))
 
 
 def _cells(column: pd.Series) -> list[_Cell]:
@@ -196,21 +195,21 @@ def _decimal(value: float) -> str:
     return text.replace("-", "−", 1) if value < 0 else text
 
 
-class _Figure(NamedTuple):
+class _RenderedPicture(NamedTuple):
     title: str
     caption: str
     source: str
     """The SVG as a data URI."""
 
 
-def _drawn(picture: Picture, path: str, contents: dict[str, bytes]) -> _Figure:
+def _rendered_picture(picture: Picture, path: str, contents: dict[str, bytes]) -> _RenderedPicture:
     """Return the picture for the page, and add its files to ``contents``."""
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError:
         raise CWLAError("reports need matplotlib: pip install 'pyterrier-cwla[studies]'.") from None
-    with rc_context(_LOOKS):
+    with rc_context(_SETTINGS):
         figure = Figure(figsize=picture.size, layout="constrained")
         picture.draw(figure.subplots())
         svg = io.BytesIO()
@@ -219,10 +218,10 @@ def _drawn(picture: Picture, path: str, contents: dict[str, bytes]) -> _Figure:
         figure.savefig(png, format="png", dpi=200, bbox_inches="tight")
     contents |= {f"{path}.svg": svg.getvalue(), f"{path}.png": png.getvalue()}
     encoded = base64.b64encode(svg.getvalue()).decode()
-    return _Figure(picture.title, picture.caption, f"data:image/svg+xml;base64,{encoded}")
+    return _RenderedPicture(picture.title, picture.caption, f"data:image/svg+xml;base64,{encoded}")
 
 
-def _said(value: Any) -> str:
+def _about_text(value: Any) -> str:
     """Format a value of ``about``: lists and dicts in one line."""
     if isinstance(value, dict):
         return (

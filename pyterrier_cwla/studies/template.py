@@ -49,7 +49,7 @@ class Template:
             made = Text(self.source).substitute(values) if isinstance(self.source, str) else self.source(**values)
             return of_sessions([made])[0]
         except CWLAError as error:
-            raise type(error)(f"with {said(values)}: {error}") from error
+            raise type(error)(f"with {parameters_text(values)}: {error}") from error
 
     def check(self, names: Sequence[str]) -> None:
         """Check that each parameter has a placeholder in the text, and each placeholder a parameter."""
@@ -140,6 +140,6 @@ class Range:
         return ", ".join(map(str, self.choices))
 
 
-def said(values: Mapping[str, Any]) -> str:
+def parameters_text(values: Mapping[str, Any]) -> str:
     """Format parameters for display: ``h=31, s1=0.2``."""
     return ", ".join(f"{name}={value}" for name, value in values.items())

@@ -129,7 +129,9 @@ def fit(
     scored = _Scored(template, rated, Pieces(identity, cache_dir, progress, n_jobs))
     train = _folds(rated, cv, repeats, seed)
     samples = np.concatenate([np.ones((len(rated), 1)), train], axis=1)
-    search = Search(spans, lambda values: _worth(objective, scored(values), rated, samples), where, most, seed)
+    search = Search(
+        spans, lambda values: _objective_values(objective, scored(values), rated, samples), where, most, seed
+    )
     reached = _search(search, scored, default, progress)
     best, sign = search.best(), sign_of(objective)
     candidates = pd.DataFrame(search.values).assign(value=sign * search.found[:, 0])
@@ -197,7 +199,7 @@ def _of_default(default: Values, scored: _Scored, objective: str, train: Array) 
     """Return the objective of the default on each fold, and on all ratings."""
     scores, everything = scored([default]), np.ones((len(train), 1))
     held_out = _held_out(objective, np.repeat(scores, train.shape[1], axis=0), scored.rated, train)
-    return held_out, sign_of(objective) * float(_worth(objective, scores, scored.rated, everything)[0, 0])
+    return held_out, sign_of(objective) * float(_objective_values(objective, scores, scored.rated, everything)[0, 0])
 
 
 class _Scored:
@@ -242,7 +244,7 @@ def _folds(rated: Rated, cv: int, repeats: int, seed: int) -> Array:
     return np.array([np.isin(rows, train) for train, _ in folds(len(rated), rated.users, cv, repeats, seed)], float).T
 
 
-def _worth(objective: str, scores: Array, rated: Rated, samples: Array) -> Array:
+def _objective_values(objective: str, scores: Array, rated: Rated, samples: Array) -> Array:
     """Return the objective of candidates on samples, [candidates × samples]; for NRMSE its negative."""
     y, weights, name = rated.ratings, weights_of(objective, rated), plain_name(objective)
     counts = samples if weights is None else samples * weights[:, None]
@@ -260,7 +262,7 @@ def _held_out(objective: str, scores: Array, rated: Rated, train: Array) -> Arra
     """Return the objective of the scores of each fold, [folds × ratings], on its held-out ratings."""
     if plain_name(objective) != NRMSE:
         rows = zip(scores, (1 - train).T)
-        return np.array([_worth(objective, row[None], rated, test[:, None])[0, 0] for row, test in rows])
+        return np.array([_objective_values(objective, row[None], rated, test[:, None])[0, 0] for row, test in rows])
     y, weights = rated.ratings[:, None], weights_of(objective, rated)
     weights = np.ones(len(rated)) if weights is None else weights
     x = rounded(scores)[:, :, None]

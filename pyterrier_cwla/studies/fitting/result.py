@@ -16,7 +16,7 @@ from ...rendering.figures import GREY, ON_WHITE, SCORE, STAY, axes_of, titled
 from ..coefficient_names import AGREED, LABELS, NRMSE, is_weighted, plain_name, with_weighted
 from ..report import Picture, Table
 from ..study import Study
-from ..template import Range, Values, said
+from ..template import Range, Values, parameters_text
 from ..users.prediction import corrected_error, corrected_t_test
 from ..users.ratings import title_of, what_was_rated, why_not_all
 
@@ -74,7 +74,8 @@ class Fit(Study):
     @property
     def title(self) -> str:  # type: ignore[override]
         """Title of the report."""
-        return f"Fit of {', '.join(self.values)} to {many(self.about['ratings'], 'rating')}: {said(self.values)}"
+        ratings = many(self.about["ratings"], "rating")
+        return f"Fit of {', '.join(self.values)} to {ratings}: {parameters_text(self.values)}"
 
     @property
     def gain(self) -> dict[str, float] | None:
@@ -138,9 +139,9 @@ class Fit(Study):
     def tables(self) -> dict[str, Table]:
         """Return the tables of the report by file name."""
         where = self._where()
-        summary = [("fitted", said(self.values), self.about["value"], self.folds["held_out"].mean())]
+        summary = [("fitted", parameters_text(self.values), self.about["value"], self.folds["held_out"].mean())]
         if self.gain is not None:
-            default = said(self.about["default"])
+            default = parameters_text(self.about["default"])
             summary.append(("default", default, self.about["default_value"], self.folds["default"].mean()))
         return {
             "summary": Table(
@@ -177,8 +178,8 @@ class Fit(Study):
         gain = self.gain
         if gain is not None:
             found.append(
-                f"The default ({said(self.about['default'])}) has {self.about['default_value']:.3f} there: the gain is"
-                f" {gain['in_sample']:+.3f} on the ratings used for fitting, and {gain['held_out']:+.3f} on"
+                f"The default ({parameters_text(self.about['default'])}) has {self.about['default_value']:.3f} there:"
+                f" the gain is {gain['in_sample']:+.3f} on the ratings used for fitting, and {gain['held_out']:+.3f} on"
                 f" held-out {self.about['folds_by']}s (95 % interval {gain['low']:+.3f} to {gain['high']:+.3f},"
                 f" p = {gain['p']:.3f})."
             )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import BadParameter
-from ..template import Range, Values, said
+from ..template import Range, Values, parameters_text
 
 Array = np.ndarray
 
@@ -100,8 +100,8 @@ class Search:
         """Score the candidates that are allowed and not yet known."""
         fresh = []
         for values in candidates:
-            if said(values) not in self._known and (self.where is None or self.where(**values)):
-                self._known.add(said(values))
+            if parameters_text(values) not in self._known and (self.where is None or self.where(**values)):
+                self._known.add(parameters_text(values))
                 fresh.append(values)
         fresh = fresh[: max(self.most - len(self.values), 0)]
         if fresh:

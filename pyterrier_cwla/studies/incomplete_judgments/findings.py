@@ -179,8 +179,8 @@ def limits(study: Robustness) -> list[str]:
     if study.tests is not None:
         said.append(
             f"Accuracy has intervals over {many(about['pairs'], 'pair')} of runs"
-            f"{' and holes' if study.holes.random else ''} for these {many(about['queries'], 'topic')}; pairs that"
-            " share a run are not independent, so these intervals are too short."
+            f"{' and judgment samples' if study.holes.random else ''} for these {many(about['queries'], 'topic')};"
+            " pairs that share a run are not independent, so these intervals are too short."
         )
         undefined = study.tests.table().groupby("measure", sort=False)["g_mean_undefined"].sum()
         if named := [f"{name} {number:,}" for name, number in undefined.items() if number]:
@@ -189,7 +189,7 @@ def limits(study: Robustness) -> list[str]:
                 f" means leave out these values: {', '.join(named)} of"
                 f" {study.tests.p.shape[0] * study.tests.p.shape[1]:,} values of each measure (levels and seeds)."
             )
-    said += [*told(about["pool"], study.measures), *_ties(study)]
+    said += [*infap_pool_note(about["pool"], study.measures), *_ties(study)]
     if study.holes.random:
         said.append("Here judgments are missing at random; in practice, documents that no system retrieved have none.")
     if short := about["left_out"]:
@@ -205,7 +205,7 @@ def limits(study: Robustness) -> list[str]:
     return said
 
 
-def told(pool: str, measures: dict[str, Any]) -> list[str]:
+def infap_pool_note(pool: str, measures: dict[str, Any]) -> list[str]:
     """Return a sentence on the information that infAP has about missing judgments, if it is among the measures."""
     names = [name for name, measure in measures.items() if needs_of(measure).pooled]
     if not names:

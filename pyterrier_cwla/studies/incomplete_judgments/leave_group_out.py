@@ -21,7 +21,7 @@ from ..correlation import rounded
 from ..report import Picture, Table
 from ..resampling import percentiles, times_drawn
 from ..study import Study
-from .findings import told
+from .findings import infap_pool_note
 from .masked_scores import Masking
 from .missing_judgments import checked_groups, without_group
 from .study import MEASURES, ready
@@ -72,7 +72,7 @@ class GroupsLeftOut(Study):
 
     @property
     def _noted(self) -> str:
-        return " ".join([f"{self._sizes}.", *told(self.about["pool"], self.measures)])
+        return " ".join([f"{self._sizes}.", *infap_pool_note(self.about["pool"], self.measures)])
 
     def tables(self) -> dict[str, Table]:
         """Return the tables of the report by file name."""
@@ -113,7 +113,7 @@ class GroupsLeftOut(Study):
             "The contributor of a judgment is inferred: it is the only group whose runs have the document"
             + (f" in their first {self.about['depth']}." if self.about["depth"] else " anywhere."),
             "A new kind of system would retrieve more unjudged documents than a run of this collection.",
-            *told(self.about["pool"], self.measures),
+            *infap_pool_note(self.about["pool"], self.measures),
         ]
         if short := self.about["left_out"]:
             said.append(f"{many(len(short), 'run')} with few documents left out: {some(short, len(short))}.")

@@ -165,7 +165,7 @@ def pictures(study: Robustness) -> dict[str, Picture]:
     drawn = {
         "order": Picture(
             "The order of runs",
-            f"τ to the order by all judgments; {sure} over topics and holes; {study.noted}",
+            f"τ to the order by all judgments; {sure} over topics and judgment samples; {study.noted}",
             partial(plot_order, study),
             order_curves(study),
         )
@@ -173,12 +173,12 @@ def pictures(study: Robustness) -> dict[str, Picture]:
     if len(study.measures) > 1:
         drawn["differences"] = Picture(
             "Which measure keeps the order better",
-            f"Differences of τ on the same topics and holes; {sure}; {study.noted}",
+            f"Differences of τ on the same topics and judgments; {sure}; {study.noted}",
             partial(plot_differences, study),
             differences(study),
         )
     if study.tests is not None:
-        counted = f"{sure} over {many(study.about['pairs'], 'pair')} of runs and holes; {study.noted}"
+        counted = f"{sure} over {many(study.about['pairs'], 'pair')} of runs and judgment samples; {study.noted}"
         for name, what, draw, curves in (
             ("accuracy", "Accuracy of the test", plot_accuracy, accuracy_curves),
             ("g_mean", "Geometric mean", plot_g_mean, g_mean_curves),

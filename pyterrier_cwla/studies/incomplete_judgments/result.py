@@ -15,7 +15,7 @@ from ...measures.provider import aggregated
 from ..correlation import TAUS
 from ..report import Picture, Table
 from ..study import Study
-from .findings import findings, limits, told
+from .findings import findings, infap_pool_note, limits
 from .missing_judgments import Depths, Fractions
 from .plots import pictures
 from .significance_kept import PairTests
@@ -74,7 +74,7 @@ class Robustness(Study):
     @property
     def noted(self) -> str:
         """Last part of captions."""
-        return " ".join([f"{self.sizes}.", *told(self.about["pool"], self.measures)])
+        return " ".join([f"{self.sizes}.", *infap_pool_note(self.about["pool"], self.measures)])
 
     def above(self, first: str, second: str) -> pd.DataFrame:
         """Return whether one measure keeps the order of runs better than another.
@@ -144,7 +144,7 @@ class Robustness(Study):
 
     def tables(self) -> dict[str, Table]:
         """Return the tables of the report by file name."""
-        sure = f"{100 * self.about['confidence']:g} % intervals over topics and holes"
+        sure = f"{100 * self.about['confidence']:g} % intervals over topics and judgment samples"
         shown = {
             "order": Table(
                 "The order of runs",
@@ -159,8 +159,8 @@ class Robustness(Study):
             ),
             "differences": Table(
                 "Which measure keeps the order better",
-                f"Differences of τ between measures on the same topics and holes; {sure}, for each level separately;"
-                f" {self.noted}",
+                f"Differences of τ between measures on the same topics and judgments; {sure}, for each level"
+                f" separately; {self.noted}",
                 self._differences(),
             ),
             "rankings": Table("Runs", f"Scores and ranks of runs at each level; {self.noted}", self.rankings),
@@ -172,7 +172,8 @@ class Robustness(Study):
                 "tests": Table(
                     "Tests between runs",
                     f"Wilcoxon's signed-rank test at {self.about['alpha']:g} on the judgments of each pair's own pool:"
-                    f" results with holes and without, means over the seeds; intervals over pairs and holes;"
+                    f" results by the remaining and by all judgments, means over the seeds; intervals over pairs and"
+                    f" judgment samples;"
                     f" {pairs}",
                     self.tests.table(),
                 ),

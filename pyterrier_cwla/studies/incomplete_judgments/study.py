@@ -293,14 +293,22 @@ def _studied(
         partial(Pieces, cache_dir=cache_dir, progress=progress, n_jobs=n_jobs),
     )
     pieces = pieces_of(known).each(
-        [f"scores {seed}" for seed in seeds], work, "scoring with holes", "seeds", layout=work.layout_of_scores
+        [f"scores {seed}" for seed in seeds],
+        work,
+        "scoring with missing judgments",
+        "seeds",
+        layout=work.layout_of_scores,
     )
     scores = np.stack([piece["scores"] for piece in pieces])
     resampled = _resampled(scores, known, how, pieces_of)
     tests = None
     if len(pairs):
         pieces = pieces_of({**known, "pairs": fingerprint(pairs)}).each(
-            [f"pairs {seed}" for seed in seeds], work, "testing pairs with holes", "seeds", layout=work.layout_of_pairs
+            [f"pairs {seed}" for seed in seeds],
+            work,
+            "testing pairs with missing judgments",
+            "seeds",
+            layout=work.layout_of_pairs,
         )
         p = np.stack([piece["p"] for piece in pieces])
         tests = PairTests(holes.levels, names, p, how.alpha, how.confidence, how.resamples, how.seed)

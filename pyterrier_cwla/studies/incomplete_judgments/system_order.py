@@ -30,7 +30,7 @@ class Orders:
     scores : ndarray, shape (seeds, levels, measures, runs, queries)
         Scores; the last level has all judgments.
     resampled : ndarray, shape (resamples, levels, measures)
-        τ of resampled topics and holes.
+        τ of resampled topics and judgment samples.
     undefined : ndarray, shape (resamples, levels, measures)
         Number of seeds for which τ is not defined because all runs tie. Means and intervals leave out these values.
     kind : str

@@ -25,7 +25,7 @@ _CELLS = 1 << 20  # resampled means per chunk
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """Computation of a task by its name: ``"scores 3"`` or ``"pairs 3"``, where 3 is the seed of the holes."""
+    """Computation of a task by its name: ``"scores 3"`` or ``"pairs 3"``, where 3 is the seed of judgments."""
 
     masking: Masking
     holes: Fractions | Depths
@@ -61,7 +61,7 @@ class Work:
         """Return p of Wilcoxon's test for each pair of runs [levels × measures × pairs].
 
         The judgments are those of the pair's own pool.
-                Holes are drawn separately for each pair.
+                Judgments are sampled separately for each pair.
         """
         masking, queries, rng = self.masking, self.masking.queries, np.random.default_rng([seed, 1])
         levels, differences = len(self.holes.levels), []
@@ -80,9 +80,9 @@ class Work:
 class Resampling:
     """τ to the order by all judgments [resamples × levels × measures], for resampled topics.
 
-    For each drawn topic, the holes of a random seed are drawn too: a topic that is drawn twice has different holes each
-    time, as two topics would have. Each resample has as many such draws as there are seeds, and τ is their mean.
-    "undefined" counts the draws for which τ is not defined.
+    For each drawn topic, the judgment sample of a random seed is drawn too: a topic that is drawn twice has different
+    judgments each time, as two topics would have. Each resample has as many such draws as there are seeds, and τ is
+    their mean. "undefined" counts the draws for which τ is not defined.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ def chosen_pairs(runs: int, number: int | None, seed: int) -> Array:
 
 
 def identity(masking: Masking, holes: Fractions | Depths) -> dict[str, Any]:
-    """Return everything on which scores with holes depend, apart from the definitions of the measures."""
+    """Return everything on which scores with missing judgments depend, apart from the definitions of the measures."""
     rows = cast(StackedRows | None, masking.whole.rows)
     columns = [] if rows is None else [masking.judgments.columns, *(run.columns for run in rows.runs)]
     return {

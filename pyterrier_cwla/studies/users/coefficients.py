@@ -69,21 +69,21 @@ def agreement_columns(
         columns |= _interval(name, resampled, value, confidence, rated.units)
         if name == coefficient:
             columns["resamples"] = np.isfinite(resampled).sum(axis=1)
-        moved = cache(partial(_moved, rated, name, x, value))
+        influences = cache(partial(_influences, rated, name, x, value))
         if name != AGREED:
-            columns[f"{name}_p"] = difference_test(value, moved(), rated.users) if p is None else p
+            columns[f"{name}_p"] = difference_test(value, influences(), rated.users) if p is None else p
         if not compared:
             continue
-        difference = np.where(reference < 0, np.nan, _apart(value, value[against]))
+        difference = np.where(reference < 0, np.nan, _difference_of(value, value[against]))
         columns[f"{name}_difference"] = difference
-        apart = _apart(resampled, resampled[against])
+        apart = _difference_of(resampled, resampled[against])
         columns |= _interval(f"{name}_difference", apart, difference, confidence, rated.units)
         tested = np.isfinite(difference) & (against != np.arange(len(x)))
         if name == "pearson" and rated.users is None:
             p = _williams(x, rated.ratings, value, against)
         else:
-            p = difference_test(difference, moved() - moved()[against], rated.users)
-        columns |= _tested(f"{name}_difference_p", np.where(tested, p, np.nan), correction)
+            p = difference_test(difference, influences() - influences()[against], rated.users)
+        columns |= _p_columns(f"{name}_difference_p", np.where(tested, p, np.nan), correction)
     return columns
 
 
@@ -92,13 +92,13 @@ def prediction_columns(errors: Array, constant: Array, reference: Array, cv: int
     error = np.where(constant, np.nan, errors.mean(axis=0))
     columns = {"nrmse": error}
     if (reference >= 0).any():
-        difference = np.where(reference < 0, np.nan, _apart(error, error[reference]))
+        difference = np.where(reference < 0, np.nan, _difference_of(error, error[reference]))
         tested = np.flatnonzero(np.isfinite(difference))
-        by_fold = _apart(errors, errors[:, reference]).T[tested]
+        by_fold = _difference_of(errors, errors[:, reference]).T[tested]
         p_t, p = np.full((2, len(error)), np.nan)
         p_t[tested], p[tested] = t_test(by_fold), corrected_t_test(by_fold, 1 / (cv - 1))
         columns |= {"nrmse_difference": difference, "nrmse_difference_p_t": p_t}
-        columns |= _tested("nrmse_difference_p", p, correction)
+        columns |= _p_columns("nrmse_difference_p", p, correction)
     return columns
 
 
@@ -140,13 +140,13 @@ def _interval(name: str, resampled: Array, value: Array, confidence: float, unit
     return {f"{name}_low": ends[0], f"{name}_high": ends[1]}
 
 
-def _apart(one: Array, other: Array) -> Array:
+def _difference_of(one: Array, other: Array) -> Array:
     """Return differences, with rounding noise set to 0."""
     difference = one - other
     return np.where(np.abs(difference) < SAME, 0.0, difference)
 
 
-def _moved(rated: Rated, name: str, x: Array, value: Array) -> Array:
+def _influences(rated: Rated, name: str, x: Array, value: Array) -> Array:
     """Return the influence of each rating on the coefficient, [measures × ratings]."""
     y = rated.ratings
     if name == AGREED:
@@ -162,7 +162,7 @@ def _williams(x: Array, y: Array, r: Array, against: Array) -> Array:
     return williams_test(r, r[against], (z * z[against]).mean(axis=1), len(y))[1]
 
 
-def _tested(name: str, p: Array, correction: str | None) -> Columns:
+def _p_columns(name: str, p: Array, correction: str | None) -> Columns:
     """Return columns of p-values and of p-values corrected as one family."""
     adjusted, tested = p.copy(), np.isfinite(p)
     if correction is not None and tested.any():

@@ -144,13 +144,13 @@ def chiir24_ratings(folder: AnyPath, depth: int = 10) -> Rated:
     grades["actual_qrel_value"] = _numbers(grades, "actual_qrel_value", folder / "serp_annotation.csv").astype(int)
     feedback["number"] = feedback.groupby(["user", "topic_id"]).cumcount() + 1
     last = ~feedback.duplicated(["user", "topic_id"], keep="last")
-    whole = last & _is_among(feedback, recorded)
+    whole = last & _has_query_of(feedback, recorded)
     anew = noted.groupby(_QUERY)["rank"].diff() <= 0
-    again = feedback.duplicated(_QUERY, keep=False) | _is_among(feedback, noted[anew])
+    again = feedback.duplicated(_QUERY, keep=False) | _has_query_of(feedback, noted[anew])
     deepest = feedback[_QUERY].merge(noted.groupby(_QUERY, as_index=False)["rank"].max(), "left")["rank"]
-    there = noted[(noted["rank"] <= depth) & _is_among(noted, feedback[~whole & ~again])]
+    there = noted[(noted["rank"] <= depth) & _has_query_of(noted, feedback[~whole & ~again])]
     there = there[there.groupby(_QUERY)["rank"].transform("size") == depth]
-    known = _is_among(feedback, there)
+    known = _has_query_of(feedback, there)
     short = ~(deepest >= depth)
     reasons = {
         "query issued more than once, in different orders": ~whole & again,
@@ -161,7 +161,7 @@ def chiir24_ratings(folder: AnyPath, depth: int = 10) -> Rated:
     if kept.empty:
         raise BadRatings(f"{folder}: no rated list is known down to rank {depth}: give a smaller depth.")
     name = kept["user"] + "/" + kept["topic_id"] + "-" + kept["qid"]
-    shown = pd.concat([recorded[_is_among(recorded, feedback[whole])], there])
+    shown = pd.concat([recorded[_has_query_of(recorded, feedback[whole])], there])
     shown = shown[shown["rank"] <= depth]
     lists = kept[_QUERY].assign(query_id=name)
     run = shown.merge(lists, on=_QUERY)
@@ -203,7 +203,7 @@ def _recorded(folder: Path) -> pd.DataFrame:
     return whole.reset_index(drop=True)
 
 
-def _is_among(rows: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
+def _has_query_of(rows: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
     """Return whether the query of each row is among the queries of the other rows."""
     theirs = pd.MultiIndex.from_frame(others[_QUERY])
     return pd.Series(pd.MultiIndex.from_frame(rows[_QUERY]).isin(theirs), rows.index)

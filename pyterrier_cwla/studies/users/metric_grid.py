@@ -225,10 +225,8 @@ def _random_lists(depth: int, highest: int) -> tuple[pd.DataFrame, pd.DataFrame]
     shares = np.linspace(0.1, 1, _SETS)[:, None]  # shares of relevant documents
     grades = np.where(rng.random((_SETS, depth)) < shares, rng.integers(1, highest + 1, (_SETS, depth)), 0)
     grades[:3] = 0
-    grades[1, 0], grades[2, 0] = (
-        1,
-        highest,
-    )  # no relevant document, one of grade 1, one of the highest
+    # Three sets: no relevant document, one of grade 1, one of the highest grade.
+    grades[1, 0], grades[2, 0] = 1, highest
     words = rng.integers(1, 1000, (_SETS, depth))
     order = rng.permuted(np.tile(np.arange(depth), (_SETS, _ORDERS, 1)), axis=2)
     at = np.arange(_SETS)[:, None, None]
