@@ -117,7 +117,7 @@ def _weights(metric: Metric, rankings: Rankings) -> tuple[Array, float] | None:
     end: str | int = int(power_of_two(np.array(last))) if metric.end == "stop" else metric.end
     if last is not None and last <= _DEEPEST:
         return rank_weights(C, A, end, 1 << (last - 1).bit_length())[:last], 0.0
-    total = _kept_sum_of_weights(C, A, end) if C.built_in and A.built_in else _sum_of_weights(C, A, end)
+    total = _cached_sum_of_weights(C, A, end) if C.built_in and A.built_in else _sum_of_weights(C, A, end)
     if total is None:
         return None
     depth = 64
@@ -137,7 +137,7 @@ def _sum_of_weights(C: Spec, A: Spec, end: str | int) -> float | None:
         return None
 
 
-_kept_sum_of_weights = lru_cache(maxsize=256)(_sum_of_weights)
+_cached_sum_of_weights = lru_cache(maxsize=256)(_sum_of_weights)
 
 
 def _levels(metric: Metric, pool: Pool) -> tuple[Array, Array]:

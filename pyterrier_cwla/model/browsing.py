@@ -157,14 +157,14 @@ class Walk:
             return np.where(self._open, closed(self.view, self.reach), 0.0)
         if not self.reach.any():
             return np.zeros(self.reach.shape)
-        if self._settles:
+        if self._constant_beyond:
             c = self.goes_on([[1.0]])
             with np.errstate(divide="ignore", invalid="ignore"):
                 return np.where(self.reach > 0, self.reach / (1 - c), 0.0)
-        return self._at_nodes(None)
+        return self._sum_from_nodes(None)
 
     @property
-    def _settles(self) -> bool:
+    def _constant_beyond(self) -> bool:
         """Whether C is the same at all ranks after the list. Sums of gains vary there if unseen items have a gain."""
         C = self.metric.C
         if self.view.unseen == 0 and self.metric.effort_only:
@@ -190,7 +190,7 @@ class Walk:
         """Contribution of users who leave after finitely many items."""
         A, reach = self.metric.A, self._reach_costly
         if not A.fact("affine_beyond_list"):
-            return np.zeros(reach.shape) if self._all_stay or not reach.any() else self._at_nodes(A)
+            return np.zeros(reach.shape) if self._all_stay or not reach.any() else self._sum_from_nodes(A)
         leaving = np.where(self._stay, 0.0, reach)
         if A.fact("constant_without_gain") and not self.view.background:
             return leaving * self.A[:, -1:]
@@ -263,19 +263,19 @@ class Walk:
             return self._left_for_ever > 0
         if self.metric.effort_only and not self._left_for_ever.any() and (self.goes_on([[_FAR]]) < 1).all():
             return np.zeros((1, 1), bool)
-        if self._settles:
+        if self._constant_beyond:
             return self.goes_on([[1.0]]) >= 1
         if C.fact("items_beyond") is not None:
             return np.isinf(self.items_beyond)
         if not C.fact("vanishes") and self.reach.any():
-            return np.isinf(self._at_nodes(None, vanish_only=True))
+            return np.isinf(self._sum_from_nodes(None, vanish_only=True))
         return np.zeros((1, 1), bool)
 
     @property
     def _all_stay(self) -> bool:
-        return self._settles and bool(np.all(self._stay | (self.reach == 0)))
+        return self._constant_beyond and bool(np.all(self._stay | (self.reach == 0)))
 
-    def _at_nodes(self, A: Spec | None, vanish_only: bool = False) -> Array:
+    def _sum_from_nodes(self, A: Spec | None, vanish_only: bool = False) -> Array:
         """Return ΣV, or ΣL·A, over the ranks after the list, from values at sparse nodes.
 
         Each ranking uses the first grid of nodes that is accurate enough.
@@ -306,7 +306,7 @@ class Walk:
 
     def _sum(self, nodes: Grid, A: Spec | None, vanish_only: bool) -> tuple[Array, Array, Array]:
         """Return the sum at these nodes, whether V is smooth between them, and whether the rest is negligible."""
-        V, L, left, smooth, stay = self._followed(nodes)
+        V, L, left, smooth, stay = self._browsed(nodes)
         reach = self._reach_costly
         if A is None:
             whole = np.where(stay & (reach > 0), np.inf, nodes.total(V))
@@ -330,7 +330,7 @@ class Walk:
                 whole, rest = whole + np.where(steady & ~stay, rest, 0.0), np.where(steady, 0.0, rest)
         return whole, smooth, stay | (np.abs(rest) <= allowed)
 
-    def _followed(self, nodes: Grid) -> tuple[Array, Array, Array, Array, Array]:
+    def _browsed(self, nodes: Grid) -> tuple[Array, Array, Array, Array, Array]:
         """Return V and L at these nodes, V after the last, whether V is smooth, and whether C is 1 at all nodes.
 
         Users who never leave contribute nothing.

@@ -19,13 +19,13 @@ from .view import Documents, UnknownEffort, View
 SUMS = frozenset({"G", "G_before", "total", "found", "discounted", "fading", "credited"})
 
 
-def _kept_of_ours(ask: Callable[[Spec], frozenset[str]]) -> Callable[[Spec], frozenset[str]]:
+def _cached_if_built_in(ask: Callable[[Spec], frozenset[str]]) -> Callable[[Spec], frozenset[str]]:
     """Cache results for built-in functions; functions of users may read other names at the next call."""
     kept = lru_cache(maxsize=1024)(ask)
     return wraps(ask)(lambda spec: kept(spec) if spec.built_in else ask(spec))
 
 
-@_kept_of_ours
+@_cached_if_built_in
 def reads(spec: Spec) -> frozenset[str]:
     """Return the names of the attributes of a view that a continuation or aggregation reads.
 
@@ -60,7 +60,7 @@ def reads(spec: Spec) -> frozenset[str]:
     return frozenset(seen)
 
 
-@_kept_of_ours
+@_cached_if_built_in
 def effort_reads(spec: Spec) -> frozenset[str]:
     """Return the names of the attributes of documents (grade, words) that an effort reads."""
     seen: set[str] = set()

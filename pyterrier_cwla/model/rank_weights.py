@@ -83,11 +83,11 @@ def rank_weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:
     ndarray, shape (n,)
         Weights.
     """
-    return _kept_weights(C, A, end, n) if C.built_in and A.built_in else _weights(C, A, end, n)
+    return _cached_weights(C, A, end, n) if C.built_in and A.built_in else _weights(C, A, end, n)
 
 
 @lru_cache(maxsize=256)
-def _kept_weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:
+def _cached_weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:
     return _weights(C, A, end, n)
 
 

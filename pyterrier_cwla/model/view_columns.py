@@ -99,12 +99,12 @@ def _efforts(
         metric.refuse_odd_efforts(e, where=listed)
     if rankings.n[queries].min(initial=width) >= width:
         return e
-    if metric.unseen_effort is None and _asks_for_unseen_efforts(metric):
+    if metric.unseen_effort is None and _needs_unseen_efforts(metric):
         raise UnknownEffort
     return np.where(listed, e, metric.unseen_effort or 0.0)
 
 
-def _asks_for_unseen_efforts(metric: Metric) -> bool:
+def _needs_unseen_efforts(metric: Metric) -> bool:
     """Return whether the score depends on efforts of unseen items in columns after the end of a short list.
 
     At the open end C alone does not: users who spend nothing there reach the ranks for which C is evaluated later.

@@ -249,7 +249,7 @@ class Course:
         with np.errstate(divide="ignore"):
             left = patience / walk.reach
             try:
-                if walk._settles:
+                if walk._constant_beyond:
                     C = walk.goes_on([[1.0]])
                     return np.where(C < 1, np.maximum(np.ceil(np.log(left) / np.log(C)), 1.0), np.inf)
                 return self._step_by_step(walk, left)
