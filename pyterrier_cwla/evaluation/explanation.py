@@ -221,7 +221,7 @@ def _rank_by_rank(walk: Walk, expected_items: float, scale: float) -> pd.DataFra
             "rank": np.arange(1, width + 1),
             "grade": np.full(width, np.nan),
             "gain": row(walk.view.r),
-            "effort": row(walk.view.e),
+            "effort": row(np.asarray(walk.view.e)),
             "T": before(row(walk.view.E)),
             "C": row(walk.C),
             "V": V,

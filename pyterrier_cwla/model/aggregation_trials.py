@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..data.arrays import Floats
 from ..errors import BadParameter
 from .introspection import reads
 from .language import Spec
@@ -14,7 +15,6 @@ from .trial_lists import (
     FAR,
     RANKS,
     ROWS,
-    Array,
     CannotTell,
     Difference,
     Lists,
@@ -29,7 +29,7 @@ from .trial_lists import (
 from .view import View
 
 
-def _here_and_beyond(spec: Spec, view: View) -> tuple[Array, Array]:
+def _here_and_beyond(spec: Spec, view: View) -> tuple[Floats, Floats]:
     """Return A at ranks on the list and after it, and these ranks."""
     values = np.append(values_of(spec, view), values_of(spec, view.beyond(FAR)), axis=1)
     return values, np.append(view.i, view.i[:, -1:] + FAR)
@@ -148,7 +148,7 @@ def credit_terms(spec: Spec, lists: Lists) -> Difference | None:
     return None
 
 
-def _terms(spec: Spec, i: Array, r: Array, e: Array, C: Array | None) -> tuple[Array, Array]:
+def _terms(spec: Spec, i: Floats, r: Floats, e: Floats, C: Floats | None) -> tuple[Floats, Floats]:
     """Return φ, one number or one per rank, and w."""
     terms = given_by(spec, "credit_terms", i, r, e, C)
     try:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..data.rankings import Array
+from ..data.arrays import Floats
 from .language import BelowOne, Named, NotNegative, Positive, Probability, Spec, decorator
 from .view import Values, View
 
@@ -94,7 +94,7 @@ discount = decorator(
 )
 
 
-def _gains(i: Array, r: Array, e: Array, C: Array | None) -> tuple[float, Array]:
+def _gains(i: Floats, r: Floats, e: Floats, C: Floats | None) -> tuple[float, Floats]:
     return 1.0, r
 
 
@@ -277,10 +277,11 @@ def utility(view: View, phi: Annotated[Spec, Named("discount")]) -> Values:
     return view.discounted(phi)
 
 
-def _while_reading(effort: Values, half_life: float) -> Array:
+def _while_reading(effort: Values, half_life: float) -> Floats:
     """Return the mean of 2^(−t/h) over the time t from 0 to the effort."""
-    decays = np.asarray(effort) * (np.log(2) / half_life)
-    return np.divide(-np.expm1(-decays), decays, out=np.ones_like(decays), where=decays > 0)
+    decays: Floats = np.asarray(effort) * (np.log(2) / half_life)
+    mean: Floats = np.divide(-np.expm1(-decays), decays, out=np.ones_like(decays), where=decays > 0)
+    return mean
 
 
 @aggregation(
@@ -313,7 +314,7 @@ def smeared(view: View, half_life: Positive = 224) -> Values:
 
 
 @discount
-def reciprocal(i: Array) -> Array:
+def reciprocal(i: Floats) -> Floats:
     """Return the reciprocal of the rank.
 
     φ(i) = 1/i.
@@ -322,7 +323,7 @@ def reciprocal(i: Array) -> Array:
 
 
 @discount
-def log2(i: Array) -> Array:
+def log2(i: Floats) -> Floats:
     """Return the reciprocal of the binary logarithm of the rank plus 1.
 
     φ(i) = 1/log2(i+1).
@@ -331,7 +332,7 @@ def log2(i: Array) -> Array:
 
 
 @discount
-def power(i: Array, p: NotNegative) -> Array:
+def power(i: Floats, p: NotNegative) -> Floats:
     """Return a negative power of the rank.
 
     φ(i) = i^(−p).
@@ -345,7 +346,7 @@ def power(i: Array, p: NotNegative) -> Array:
 
 
 @discount
-def geometric(i: Array, phi: BelowOne) -> Array:
+def geometric(i: Floats, phi: BelowOne) -> Floats:
     """Return a discount that falls by the same factor with every rank.
 
     φ(i) = φ^(i−1).

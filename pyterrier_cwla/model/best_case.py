@@ -30,11 +30,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..data.arrays import Array, Floats
 from ..data.rankings import Pool, Rankings
 from ..errors import NoFiniteValue
 from .introspection import reads
 from .language import Spec
-from .metric import Array, Metric, plain_metric
+from .metric import Metric, plain_metric
 from .query_chunks import power_of_two
 from .rank_weights import rank_weights
 from .scoring import highest_raw_score
@@ -62,7 +63,7 @@ def is_known(metric: Metric) -> bool:
     return A.name in ("etg", "smeared") or (A.name == "utility" and A["phi"].part.built_in)
 
 
-def best_scores(metric: Metric, rankings: Rankings) -> Array:
+def best_scores(metric: Metric, rankings: Rankings) -> Floats:
     """Return an upper bound of each score over the ideal, at most 1.
 
     It is the maximum over all judgments if the list is long enough.
@@ -109,7 +110,7 @@ def _last_rank(metric: Metric, rankings: Rankings) -> int | None:
     return min((end for end in ends if end is not None), default=None)
 
 
-def _weights(metric: Metric, rankings: Rankings) -> tuple[Array, float] | None:
+def _weights(metric: Metric, rankings: Rankings) -> tuple[Floats, float] | None:
     """Return the weights of the first ranks and the sum of all later weights, or None if the sum is infinite."""
     C, A = metric.C, metric.A
     last = _last_rank(metric, rankings)
@@ -140,7 +141,7 @@ def _sum_of_weights(C: Spec, A: Spec, end: str | int) -> float | None:
 _cached_sum_of_weights = lru_cache(maxsize=256)(_sum_of_weights)
 
 
-def _levels(metric: Metric, pool: Pool) -> tuple[Array, Array]:
+def _levels(metric: Metric, pool: Pool) -> tuple[Floats, Floats]:
     """Return the gains that occur in each query, and the number of judged documents with at least each gain.
 
     Both have the shape [queries × levels]. The gains ascend and include the best gain. Queries with fewer levels have
@@ -167,8 +168,8 @@ def _levels(metric: Metric, pool: Pool) -> tuple[Array, Array]:
 
 
 def _choices(
-    metric: Metric, rankings: Rankings, queries: Array, level: Array, count: Array, weights: Array
-) -> tuple[Array, Array]:
+    metric: Metric, rankings: Rankings, queries: Array, level: Floats, count: Array, weights: Floats
+) -> tuple[Floats, Floats]:
     """Return the sums of weights of the ranking and of the ideal if j more documents reach a level.
 
     Both have the shape [queries × levels × (j + 1)].
@@ -207,7 +208,7 @@ def _choices(
     return gained, cost
 
 
-def _greatest_ratio(gained: Array, cost: Array, sizes: Array) -> Array:
+def _greatest_ratio(gained: Floats, cost: Floats, sizes: Floats) -> Floats:
     """Return the maximum over all j of Σ_l sizes·gained / Σ_l sizes·cost, by Dinkelbach's iteration."""
     ratio = np.zeros(len(sizes))
     for _ in range(_ROUNDS):

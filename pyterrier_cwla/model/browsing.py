@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 from weakref import ref
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from ..data.arrays import Array, Floats
 from ..errors import NoFiniteValue
 from .continuation_trials import warn_if_nobody_leaves
 from .free_items import EffortBeyond, Endless
 from .introspection import SUMS, check_probabilities, matrix, on_ranks, reads, try_out
 from .language import Spec
-from .metric import Array, Metric
+from .metric import Metric
 from .tail_sums import Grid, grid
 from .view import UnknownEffort, View, before
 
@@ -65,10 +66,10 @@ class Walk:
         me = ref(self)  # weak reference, so that the memory of finished chunks is freed
         view.spend = lambda: me().expected_effort  # type: ignore[union-attr]
 
-    def _given(self, spec: Spec, view: View) -> Array:
+    def _given(self, spec: Spec, view: View) -> Floats:
         return on_ranks(spec, view, len(self.view.r))
 
-    def _of_survival(self) -> tuple[Array, Array]:
+    def _of_survival(self) -> tuple[Floats, Floats]:
         """Return C and V(1) for a function that returns V."""
         V = np.broadcast_to(self._given(self.metric.C, self.view), self.view.r.shape)
         after = np.zeros((1, 1))
@@ -85,22 +86,22 @@ class Walk:
         return _ratio(later, V), V[:, :1]
 
     @cached_property
-    def L(self) -> Array:
+    def L(self) -> Floats:
         """Share of users who leave at each rank."""
         return self.V * (1 - self.C)
 
     @cached_property
-    def A(self) -> Array:
+    def A(self) -> Floats:
         """Aggregation at each rank."""
         if not self.metric.A.built_in:
             try_out(self.metric.A)
         return self._given(self.metric.A, self.view)
 
     @cached_property
-    def score(self) -> Array:
+    def score(self) -> Floats:
         """Σ L(i)·A(i), of shape [queries × 1]."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            score = (self.L * self.A).sum(axis=-1, keepdims=True)
+            score: Floats = (self.L * self.A).sum(axis=-1, keepdims=True)
             if not np.isfinite(score).all():  # A may be infinite at ranks where nobody leaves
                 score = np.where(self.L > 0, self.L * self.A, 0.0).sum(axis=-1, keepdims=True)
             score = score + self.score_beyond
@@ -109,18 +110,20 @@ class Walk:
         return score
 
     @cached_property
-    def expected_items(self) -> Array:
+    def expected_items(self) -> Floats:
         """V⁺ = Σ V(i), of shape [queries × 1]."""
         gaps = self.view.i - before(self.view.i)
-        return (self.V * gaps).sum(axis=-1, keepdims=True) + self.items_beyond
+        on_list: Floats = (self.V * gaps).sum(axis=-1, keepdims=True)
+        return on_list + self.items_beyond
 
     @cached_property
-    def expected_effort(self) -> Array:
+    def expected_effort(self) -> Floats:
         """Σ V(i)·e_i, of shape [queries × 1]; infinite if users never leave."""
-        return (self.V * self.view.steps).sum(axis=-1, keepdims=True) + self.effort_beyond
+        on_list: Floats = (self.V * self.view.steps).sum(axis=-1, keepdims=True)
+        return on_list + self.effort_beyond
 
     @cached_property
-    def effort_beyond(self) -> Array:
+    def effort_beyond(self) -> Floats:
         """ΣV(j)·e_j over the ranks after the list."""
         items = self.items_beyond
         self._refuse_endless_means(np.where(self._free, 0.0, items))
@@ -132,7 +135,7 @@ class Walk:
             spent = np.where(self._free, self.reach * self._effort.mean(lambda t, rows: t, len(self.reach)), spent)
         return spent
 
-    def _refuse_endless_means(self, items: Array) -> None:
+    def _refuse_endless_means(self, items: Floats) -> None:
         """Raise NoFiniteValue if all users leave, but V⁺ is infinite, so that no mean over items is defined."""
         if (np.isinf(items) & ~self._stay).any():
             raise NoFiniteValue(
@@ -142,7 +145,7 @@ class Walk:
 
     # ---- after the list
 
-    def goes_on(self, m: Any) -> Array:
+    def goes_on(self, m: ArrayLike) -> Floats:
         """Return C at the m-th ranks after the list."""
         if self.metric.C.fact("gives_survival"):
             V, later = (self._given(self.metric.C, self.view.beyond(rank)) for rank in (m, np.asarray(m) + 1))
@@ -150,7 +153,7 @@ class Walk:
         return self._given(self.metric.C, self.view.beyond(m))
 
     @cached_property
-    def items_beyond(self) -> Array:
+    def items_beyond(self) -> Floats:
         """ΣV(j) over the ranks after the list."""
         closed = self.metric.C.fact("items_beyond")
         if closed is not None and (self.metric.rank_only or not self.view.background):
@@ -176,7 +179,7 @@ class Walk:
         return self.metric.end == "open"
 
     @cached_property
-    def score_beyond(self) -> Array:
+    def score_beyond(self) -> Floats:
         """Σ L(j)·A(j) over the ranks after the list."""
         C = self.metric.C
         if not self._open or not (self.reach.any() or (C.fact("items_beyond") and self.items_beyond.any())):
@@ -186,7 +189,7 @@ class Walk:
         return self._score_of_free_items + (self._score_of_costly_items if self._reach_costly.any() else 0.0)
 
     @property
-    def _score_of_costly_items(self) -> Array:
+    def _score_of_costly_items(self) -> Floats:
         """Contribution of users who leave after finitely many items."""
         A, reach = self.metric.A, self._reach_costly
         if not A.fact("affine_beyond_list"):
@@ -212,7 +215,7 @@ class Walk:
         return EffortBeyond(self.metric.C, self.view)
 
     @cached_property
-    def _free(self) -> Array:
+    def _free(self) -> NDArray[np.bool_]:
         """Whether users leave after infinitely many unseen items without effort, of shape [queries × 1]."""
         nobody = np.zeros((1, 1), bool)
         if not self._open or self.view.unseen != 0 or not self.metric.leaves_with_effort:
@@ -221,22 +224,22 @@ class Walk:
         return free & (self._left_for_ever < 1) if free.any() else nobody
 
     @cached_property
-    def _left_for_ever(self) -> Array:
+    def _left_for_ever(self) -> Floats:
         """1 for users who never leave for any effort, otherwise 0, of shape [queries × 1]."""
         return self._effort.left_for_ever(np.arange(len(self.reach)))
 
     @property
-    def _reach_costly(self) -> Array:
+    def _reach_costly(self) -> Floats:
         return np.where(self._free, 0.0, self.reach) if self._free.any() else self.reach
 
     @property
-    def _score_of_free_items(self) -> Array:
+    def _score_of_free_items(self) -> Floats:
         """Σ L·A if users leave after infinitely many items without effort, while E may still grow."""
         A, n = self.metric.A, len(self.reach)
         if A.fact("constant_without_gain") and not self.view.background:
             return self.reach * self.A[:, -1:]
 
-        def felt(t: Array, rows: Array) -> Array:
+        def felt(t: Floats, rows: Array) -> Floats:
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 return matrix(A(Endless(self.view, rows, t)))
 
@@ -252,7 +255,7 @@ class Walk:
         return score
 
     @cached_property
-    def _stay(self) -> Array:
+    def _stay(self) -> NDArray[np.bool_]:
         """Whether users never leave, of shape [queries × 1]; such users contribute nothing."""
         C = self.metric.C
         if C.fact("eventually_leaves"):
@@ -275,7 +278,7 @@ class Walk:
     def _all_stay(self) -> bool:
         return self._constant_beyond and bool(np.all(self._stay | (self.reach == 0)))
 
-    def _sum_from_nodes(self, A: Spec | None, vanish_only: bool = False) -> Array:
+    def _sum_from_nodes(self, A: Spec | None, vanish_only: bool = False) -> Floats:
         """Return ΣV, or ΣL·A, over the ranks after the list, from values at sparse nodes.
 
         Each ranking uses the first grid of nodes that is accurate enough.
@@ -304,7 +307,9 @@ class Walk:
             " for a sum: give C a k, or end='stop', or a rank as end=."
         )
 
-    def _sum(self, nodes: Grid, A: Spec | None, vanish_only: bool) -> tuple[Array, Array, Array]:
+    def _sum(
+        self, nodes: Grid, A: Spec | None, vanish_only: bool
+    ) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:
         """Return the sum at these nodes, whether V is smooth between them, and whether the rest is negligible."""
         V, L, left, smooth, stay = self._browsed(nodes)
         reach = self._reach_costly
@@ -330,7 +335,7 @@ class Walk:
                 whole, rest = whole + np.where(steady & ~stay, rest, 0.0), np.where(steady, 0.0, rest)
         return whole, smooth, stay | (np.abs(rest) <= allowed)
 
-    def _browsed(self, nodes: Grid) -> tuple[Array, Array, Array, Array, Array]:
+    def _browsed(self, nodes: Grid) -> tuple[Floats, Floats, Floats, NDArray[np.bool_], NDArray[np.bool_]]:
         """Return V and L at these nodes, V after the last, whether V is smooth, and whether C is 1 at all nodes.
 
         Users who never leave contribute nothing.
@@ -350,5 +355,5 @@ class Walk:
         return V, V * (1 - C), reach * left, smooth, np.asarray((C >= 1).all(axis=-1, keepdims=True))
 
 
-def _ratio(later: Array, V: Array) -> Array:
+def _ratio(later: Floats, V: Floats) -> Floats:
     return np.divide(later, V, out=np.zeros(np.broadcast_shapes(later.shape, V.shape)), where=V > 0)

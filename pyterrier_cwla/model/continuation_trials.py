@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..data.arrays import Floats
 from ..errors import BadParameter
 from ..errors.user_warnings import warn
 from .introspection import SUMS, reads
@@ -17,7 +18,6 @@ from .trial_lists import (
     RANKS,
     ROWS,
     RUN,
-    Array,
     CannotTell,
     Difference,
     Lists,
@@ -69,7 +69,7 @@ def _deep(spec: Spec, lists: Lists, background: bool = False) -> View:
     return lists.view(max(_rank(spec, "last_rank"), _rank(spec, "jump_rank")), background)
 
 
-def _goes_on(spec: Spec, view: View, m: Array) -> Array:
+def _goes_on(spec: Spec, view: View, m: Floats) -> Floats:
     """Return C at the m-th ranks after the list; NaN where no user is left."""
     if not spec.fact("gives_survival"):
         return values_of(spec, view.beyond(m))
@@ -77,7 +77,7 @@ def _goes_on(spec: Spec, view: View, m: Array) -> Array:
     return np.where(V > 1e-280, later / np.maximum(V, 1e-280), np.nan)
 
 
-def _on_list(spec: Spec, view: View) -> tuple[Array, Array]:
+def _on_list(spec: Spec, view: View) -> tuple[Floats, Floats]:
     """Return C at the ranks of the list, and V at these ranks and the next one."""
     if not spec.fact("gives_survival"):
         C = values_of(spec, view)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ..data.rankings import Array
+from ..data.arrays import Floats
 from ..errors import BadParameter, NoFiniteValue
 from .language import BelowOne, Grade, In, Named, NotNegative, OneOf, Positive, Probability, Rank, Spec, decorator
 from .view import Values, View, before
@@ -141,14 +141,14 @@ def dcg(view: View, k: Rank | None = None) -> Values:
     return C if k is None else np.where(view.i < k, C, 0.0)
 
 
-def _ap1_beyond(view: View, V: Array, R: str, rel: int | None) -> Array:
+def _ap1_beyond(view: View, V: Floats, R: str, rel: int | None) -> Floats:
     view = view.at_least(rel)
     mass = view.discounted(_reciprocal)[..., -1:]
     lacking = np.maximum(view.total - view.found, 0) if R == "judged" else 0 * mass
     return np.divide(lacking, mass, out=np.full_like(mass, np.inf), where=mass > 0)
 
 
-def _reciprocal(i: Array) -> Array:
+def _reciprocal(i: Floats) -> Floats:
     return 1 / i
 
 
@@ -179,8 +179,8 @@ def ap1(view: View, R: Total = "judged", rel: Grade | None = None) -> Values:
     sums = view.discounted(_reciprocal)
     whole = sums[..., -1:]
     left, left_before = whole - sums, whole - before(sums)
-    nobody_stops = np.broadcast_to(view.found <= 0, left.shape).astype(float)
-    return np.divide(left, left_before, out=nobody_stops, where=left_before > 0)
+    C: Floats = np.broadcast_to(view.found <= 0, left.shape).astype(float)  # without gain nobody stops
+    return np.divide(left, left_before, out=C, where=left_before > 0)
 
 
 @continuation(constant_beyond_list=True, ignores_zero_gain=True)
@@ -209,8 +209,9 @@ def ap2(view: View, R: Total = "judged", rel: Grade | None = None) -> Values:
     view = view.at_least(rel)
     total = view.total if R == "judged" else view.found
     left, left_before = total - view.G, total - view.G_before
-    nobody_stops = np.broadcast_to(total <= 0, np.broadcast_shapes(np.shape(total), left.shape)).astype(float)
-    return np.clip(np.divide(left, left_before, out=nobody_stops, where=left_before > 1e-12 * total), 0, 1)
+    shape = np.broadcast_shapes(np.shape(total), left.shape)
+    C: Floats = np.broadcast_to(total <= 0, shape).astype(float)  # without gain nobody stops
+    return np.clip(np.divide(left, left_before, out=C, where=left_before > 1e-12 * total), 0, 1)
 
 
 @continuation(constant_beyond_list=True, ignores_zero_gain=True)
@@ -261,11 +262,12 @@ def cascade(view: View, gamma: Probability, rel: Grade | None = None) -> Values:
     return gamma * (1 - view.at_least(rel).r)
 
 
-def _inverse_square_beyond(y: Array, V: Array) -> Array:
+def _inverse_square_beyond(y: Floats, V: Floats) -> Floats:
     """Return ΣV for C = ((y+m−1)/(y+m))² at the m-th rank after the list: V·y²·ψ′(y), ψ′ the trigamma function."""
     from scipy.special import polygamma
 
-    return V * y**2 * polygamma(1, y)
+    trigamma: Floats = polygamma(1, y)
+    return V * y**2 * trigamma
 
 
 @continuation(items_beyond=lambda view, V, T, rel: _inverse_square_beyond(_inst_y(view, T, rel)[..., -1:], V))
@@ -294,7 +296,7 @@ def inst(view: View, T: Wanted, rel: Grade | None = None) -> Values:
     return ((y - 1) / y) ** 2
 
 
-def _inst_y(view: View, T: float, rel: int | None) -> Array:
+def _inst_y(view: View, T: float, rel: int | None) -> Floats:
     return view.i + 2 * T - view.at_least(rel).G
 
 
@@ -467,10 +469,11 @@ def product(
                 f"C='product({first},{second})': {factor.name} defines more than the probability C, and so cannot be a"
                 f" factor of a product; use C='{factor}' alone."
             )
-    return first(view) * second(view)
+    C: Values = first(view) * second(view)
+    return C
 
 
-def _bpm_beyond(view: View, V: Array, T: float, K: float, h_b: float, h_c: float, m: float) -> Array:
+def _bpm_beyond(view: View, V: Floats, T: float, K: float, h_b: float, h_c: float, m: float) -> Floats:
     """Return the number of items seen after the list: up to the first rank with C = 0."""
     n, G, E, e = (np.asarray(values, float) for values in (view.i, view.G, view.E, view.beyond([[1.0]]).e))
     n, G, E = n[..., -1:], G[..., -1:], E[..., -1:]
@@ -577,13 +580,14 @@ def ift_rate(view: View, A: NotNegative, b2: Positive = 0.9, R2: NotNegative = 1
     return _logistic((rate - A) * R2 - np.log(b2))
 
 
-def _logistic(x: Array) -> Array:
+def _logistic(x: Floats) -> Floats:
     from scipy.special import expit
 
-    return expit(x)
+    C: Floats = expit(x)
+    return C
 
 
-def _patience_beyond(view: View, V: Array, T: float) -> Array:
+def _patience_beyond(view: View, V: Floats, T: float) -> Floats:
     """Return Σ_m max(0, V − (m−1)·e/T) over the items after the list."""
     step = np.asarray(view.beyond([[1.0]]).e, float) / T
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -635,4 +639,5 @@ def fixed(view: View, *values: Probability) -> Values:
     0.518
     """
     known = np.append(np.asarray(values, float), 0.0)
-    return known[np.minimum(view.i - 1, len(values)).astype(int)]
+    C: Floats = known[np.minimum(view.i - 1, len(values)).astype(int)]
+    return C

@@ -100,7 +100,7 @@ def time(
     return summary_seconds + click * (reading + seconds_per_document)
 
 
-_SECONDS = {0: 20.6, 1: 37.1, 2: 60.3}
+_SECONDS: dict[float, float] = {0: 20.6, 1: 37.1, 2: 60.3}
 
 
 @effort
@@ -108,7 +108,7 @@ def grade_time(
     documents: Documents,
     summary_seconds: NotNegative = 4.4,
     p_click: Probabilities = P_CLICK,
-    seconds: Annotated[dict, Grades("seconds")] = _SECONDS,
+    seconds: Annotated[dict[float, float], Grades("seconds")] = _SECONDS,
 ) -> Values:
     """Return the expected time to read the summary and, after a click, a document of the grade.
 
@@ -138,7 +138,7 @@ def grade_time(
 
 
 @effort
-def by_grade(documents: Documents, efforts: Annotated[dict, Grades("efforts")]) -> Values:
+def by_grade(documents: Documents, efforts: Annotated[dict[float, float], Grades("efforts")]) -> Values:
     """Return the effort of each grade from a table; grade 0 includes unjudged documents.
 
     e = efforts[g]. Unit: as given.

@@ -7,11 +7,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..data.arrays import Floats
 from ..errors import BadParameter, CWLAError, RefutedFact
 from . import aggregation_trials, continuation_trials
 from .introspection import effort_reads
 from .language import Part, Spec, checked_numbers
-from .trial_lists import Array, CannotTell, Difference, Lists, given_by, random_lists, told_apart
+from .trial_lists import CannotTell, Difference, Lists, given_by, random_lists, told_apart
 from .view import Documents
 
 
@@ -122,7 +123,7 @@ def _known_grades(spec: Spec, lists: Lists) -> Difference | None:
     return None
 
 
-def _gains(spec: Spec, grades: Array, max_rel: float) -> Array:
+def _gains(spec: Spec, grades: Floats, max_rel: float) -> Floats:
     more = {"max_rel": max_rel} if spec.part.wants_max_rel else {}
     try:
         found = spec(grades, **more)

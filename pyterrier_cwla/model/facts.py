@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
+from ..data.arrays import Floats
 from ..errors import BadParameter, near
 
 #: Positional arguments of the facts that are functions, before the parameters of the decorated function.
@@ -24,7 +25,7 @@ class Facts:
         parameters that returns the fact.
     """
 
-    of_parts: Callable | None = None
+    of_parts: Callable[..., Any] | None = None
 
     @classmethod
     def names(cls) -> list[str]:
@@ -47,9 +48,9 @@ class ContinuationFacts(Facts):
     eventually_leaves: bool = False
     gives_survival: bool = False
     not_in_products: bool = False
-    last_rank: Callable | None = None
-    jump_rank: Callable | None = None
-    items_beyond: Callable | None = None
+    last_rank: Callable[..., float | None] | None = None
+    jump_rank: Callable[..., float | None] | None = None
+    items_beyond: Callable[..., Floats] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,14 +61,14 @@ class AggregationFacts(Facts):
     affine_beyond_list: bool = False
     monotone_in_gain: bool = False
     constant_without_gain: bool = False
-    credit_terms: Callable | None = None
+    credit_terms: Callable[..., tuple[Floats | float, Floats]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class GainFacts(Facts):
     """Facts about a gain, as documented for the decorator :func:`gain`."""
 
-    known_grades: Callable | None = None
+    known_grades: Callable[..., Iterable[float] | None] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev, legendre
 
-from ..data.rankings import Array
+from ..data.arrays import Array, Floats
 from ..errors import NoFiniteValue
 from .introspection import reads
 from .language import Spec
-from .view import View
+from .view import Values, View
 
 _EDGES = np.concatenate([[0.0], 2.0 ** np.arange(-64, 129)])  # edges of the blocks of efforts for integrals
 _ROWS = 16  # rankings per batch of integrals
@@ -25,7 +24,7 @@ _GAUSS = [(legendre.leggauss(16)[0] + 1) / 2, legendre.leggauss(16)[1] / 2]
 _NEVER = 1e-10  # share of users that is neglected
 
 
-def _stieltjes() -> Array:
+def _stieltjes() -> Floats:
     """Return M with Σ_jk f_j·M_jk·S_k = −∫ f dS for polynomials through the values at the points."""
     points = 2 * _X - 1
     basis = chebyshev.chebvander(points, 16)
@@ -54,61 +53,63 @@ class Endless(View):
         Effort of an item.
     """
 
-    def __init__(self, seen: View, rows: Array, t: Array, e: Any = 0.0) -> None:
+    def __init__(self, seen: View, rows: Array, t: Floats, e: Values = 0.0) -> None:
         best = seen.background, seen.background_grade
         i, r, grade = np.full(t.shape, np.inf), np.full(t.shape, best[0]), np.full(t.shape, best[1])
         super().__init__(i, r, grade, lambda rel: self._of(seen.totals(rel)), e, seen.unseen, *best)
         self.seen, self.rows, self.t = seen, rows, t
         self.spend = lambda: self._of(seen.expected_effort)
 
-    def _of(self, values: Any) -> Array:
+    def _of(self, values: Values) -> Floats:
         """Return the values of these rows at the end of the list."""
-        last = np.atleast_2d(values)[:, -1:]
+        last: Floats = np.atleast_2d(values)[:, -1:]
         return last if len(last) == 1 else last[self.rows]
 
     @cached_property
-    def E(self) -> Any:
+    def E(self) -> Floats:
         """Cumulative effort."""
         return self._of(self.seen.E) + self.t
 
     @cached_property
-    def G(self) -> Any:
+    def G(self) -> Floats:
         """Cumulative gain."""
-        return self._of(self.seen.G) + np.full(self.t.shape, np.inf if self.background else 0.0)
+        more: Floats = np.full(self.t.shape, np.inf if self.background else 0.0)
+        return self._of(self.seen.G) + more
 
     @property
-    def G_before(self) -> Any:
+    def G_before(self) -> Floats:
         """Cumulative gain before the item."""
         return self.G
 
     @cached_property
-    def best(self) -> Any:
+    def best(self) -> Floats:
         """Highest gain so far."""
         return np.maximum(self._of(self.seen.best), self.r)
 
     @property
-    def total(self) -> Any:
+    def total(self) -> Values:
         """Total gain of the query over all judgments."""
         return self._of(self.seen.total)
 
     @property
-    def found(self) -> Any:
+    def found(self) -> Floats:
         """Total gain of the ranking."""
         return self._of(self.seen.found)
 
-    def fading(self, delta: float) -> Any:
+    def fading(self, delta: float) -> Floats:
         """Return F, as :meth:`View.fading`."""
         return self.G if delta == 1 else self.r / (1 - delta)
 
-    def discounted(self, phi: Callable[[Any], Any]) -> Any:
+    def discounted(self, phi: Callable[[Floats], Floats]) -> Floats:
         """Return the discounted gain, as :meth:`View.discounted`."""
         self._refuse_endless_gain("discounted gain has no closed form: give end='stop', or a rank as end=")
         return self._of(self.seen.discounted(phi)) + 0 * self.t
 
-    def credited(self, share: Callable[[Any], Any]) -> Any:
+    def credited(self, share: Callable[[Values], Floats]) -> Floats:
         """Return the credited gain, as :meth:`View.credited`."""
-        more = np.inf if self.background and share(np.zeros(1))[0] > 0 else 0.0
-        return self._of(self.seen.credited(share)) + np.full(self.t.shape, more)
+        grows = self.background and share(np.zeros(1))[0] > 0
+        more: Floats = np.full(self.t.shape, np.inf if grows else 0.0)
+        return self._of(self.seen.credited(share)) + more
 
     def at_least(self, rel: float | None) -> View:
         """Return the view with binary gains, as :meth:`View.at_least`."""
@@ -133,7 +134,7 @@ class EffortBeyond:
         self.C, self.view = C, view
         self.names = reads(C)
 
-    def more_than(self, t: Array, rows: Array) -> Array:
+    def more_than(self, t: Floats, rows: Array) -> Floats:
         """Return S(t) of these rows, of shape [rows × times]."""
         self._refuse_ranks()
         with np.errstate(all="ignore"):
@@ -144,16 +145,16 @@ class EffortBeyond:
                 return np.exp(-np.where(t > 0, self._rate(np.zeros((len(rows), 1)), rows) * t, 0.0))
             return np.exp(-self._summed_rate(t, rows))
 
-    def left_for_ever(self, rows: Array) -> Array:
+    def left_for_ever(self, rows: Array) -> Floats:
         """Return the share of users (0 or 1) who never leave for any effort, of shape [rows × 1]."""
         if self.C.fact("eventually_leaves"):
             return np.zeros((len(rows), 1))
         if "E" in self.names and not self.C.fact("gives_survival"):
             with np.errstate(all="ignore"):  # a rough sum is nearly always sufficient
                 points = np.broadcast_to(_EDGES[1:], (len(rows), len(_EDGES) - 1))
-                summed = (self._rate(points, rows) * np.diff(_EDGES)).sum(axis=1, keepdims=True)
+                summed: Floats = (self._rate(points, rows) * np.diff(_EDGES)).sum(axis=1, keepdims=True)
             if ((summed == 0) | (summed > 1000)).all():
-                return (summed == 0).astype(float)
+                return np.asarray(summed == 0, float)
         left = self.more_than(np.full((len(rows), 1), _EDGES[-1]), rows)
         if ((left > _NEVER) & (left < 1)).any() and not self.C.fact("vanishes"):
             raise NoFiniteValue(
@@ -162,7 +163,7 @@ class EffortBeyond:
             )
         return (left >= 1).astype(float)
 
-    def mean(self, felt: Callable[[Array, Array], Any], n: int) -> Array:
+    def mean(self, felt: Callable[[Floats, Array], Floats], n: int) -> Floats:
         """Return −∫ felt(t) dS(t), of shape [n × 1]; infinite if there is no finite value.
 
         Parameters
@@ -178,7 +179,7 @@ class EffortBeyond:
                 found[rows] = self._mean(felt, rows)
         return found
 
-    def _mean(self, felt: Callable[[Array, Array], Any], rows: Array) -> Array:
+    def _mean(self, felt: Callable[[Floats, Array], Floats], rows: Array) -> Floats:
         S = self.more_than(np.broadcast_to(_EDGES, (len(rows), len(_EDGES))), rows)
         place, block = np.nonzero(S[:, :-1] > S[:, 1:])
         a, b = _EDGES[block], _EDGES[block + 1]
@@ -207,7 +208,9 @@ class EffortBeyond:
             negligible = np.abs(S[:, -1:] * last) <= _NEVER * np.maximum(np.abs(found[:, None]), 1e-3)
         return np.where(np.isfinite(first) & negligible, found[:, None], np.inf)
 
-    def _integral(self, felt: Callable[[Array, Array], Any], rows: Array, a: Array, b: Array) -> tuple[Array, Array]:
+    def _integral(
+        self, felt: Callable[[Floats, Array], Floats], rows: Array, a: Floats, b: Floats
+    ) -> tuple[Floats, Floats]:
         """Return −∫ felt dS from a to b, and a bound of its error."""
         t = a[:, None] + (b - a)[:, None] * _X
         S = self.more_than(t, rows)
@@ -217,7 +220,7 @@ class EffortBeyond:
             found = values[:, 0] * drop + np.einsum("qj,jk,qk->q", values - values[:, :1], _M, S - S[:, -1:])
             return found, 1e-11 * size * drop + 1e-14 * spread * S[:, 0]
 
-    def spent_by(self, left: Array, rows: Array) -> Array:
+    def spent_by(self, left: Floats, rows: Array) -> Floats:
         """Return the effort t with S(t) = left, of shape [rows × users]; infinite if S never falls to `left`."""
         if "E" not in self.names:
             self._refuse_ranks()
@@ -243,19 +246,19 @@ class EffortBeyond:
 
     # ---- continuations that return V
 
-    def _V(self, t: Array, rows: Array) -> Array:
+    def _V(self, t: Floats, rows: Array) -> Floats:
         return np.broadcast_to(np.asarray(self.C(Endless(self.view, rows, t)), float), t.shape)
 
     # ---- other continuations: the rate at which users leave
 
-    def _rate(self, t: Array, rows: Array) -> Array:
+    def _rate(self, t: Floats, rows: Array) -> Floats:
         """Return λ at E(n) + t.
 
         −log C(e)/e is extrapolated to e = 0 from six small efforts, each half of the previous one.
         """
 
-        def rate(e: Array) -> Array:
-            C = np.broadcast_to(np.asarray(self.C(Endless(self.view, rows, t, e)), float), t.shape)
+        def rate(e: Floats) -> Floats:
+            C: Floats = np.broadcast_to(np.asarray(self.C(Endless(self.view, rows, t, e)), float), t.shape)
             return -np.log(C) / e
 
         # Bisect for the largest effort 16^k at which at most about a quarter of the users leaves.
@@ -274,14 +277,14 @@ class EffortBeyond:
             raise self._not_smooth()
         return np.where(at_once, np.inf, np.where(better[0] * e > 1e-12, better[0], 0.0))
 
-    def _summed_rate(self, t: Array, rows: Array) -> Array:
+    def _summed_rate(self, t: Floats, rows: Array) -> Floats:
         """Return ∫λ from 0 to t."""
         block = np.maximum(np.searchsorted(_EDGES, t, side="right") - 1, 0)
         before = self._at_edges[rows if len(self._at_edges) > 1 else np.zeros(len(rows), int)]
         return np.take_along_axis(before, block, axis=1) + self._integrated_rate(_EDGES[block], t, rows)
 
     @cached_property
-    def _at_edges(self) -> Array:
+    def _at_edges(self) -> Floats:
         """∫λ from 0 to each edge, for all rows of the view."""
         n = len(np.atleast_2d(self.view.E))
         sums = np.zeros((n, len(_EDGES)))
@@ -294,7 +297,7 @@ class EffortBeyond:
             sums[rows, 1:] = np.cumsum(halves, axis=1)
         return sums
 
-    def _integrated_rate(self, a: Array, b: Array, rows: Array) -> Array:
+    def _integrated_rate(self, a: Floats, b: Floats, rows: Array) -> Floats:
         """Return ∫λ from a to b, of shape [rows × intervals]; infinite if all users leave at once at a node."""
         nodes, weights = _GAUSS
         t = (a[..., None] + (b - a)[..., None] * nodes).reshape(len(rows), -1)

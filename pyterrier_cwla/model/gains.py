@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..data.rankings import Array
+from ..data.arrays import Floats
 from ..errors import BadJudgments, BadParameter
 from .language import Grade, Grades, NotNegative, OneOf, Probabilities, Probability, decorator, written
 
@@ -52,7 +52,7 @@ gain = decorator(
 
 
 @gain
-def binary(grade: ArrayLike, rel: Grade = 1) -> Array:
+def binary(grade: ArrayLike, rel: Grade = 1) -> Floats:
     """Return gain 1 for every grade of at least ``rel``, otherwise 0.
 
     r = [g ≥ rel]. Range [0, 1].
@@ -75,7 +75,7 @@ def binary(grade: ArrayLike, rel: Grade = 1) -> Array:
 
 
 @gain
-def linear(grade: ArrayLike, max_rel: float, min_rel: NotNegative = 0) -> Array:
+def linear(grade: ArrayLike, max_rel: float, min_rel: NotNegative = 0) -> Floats:
     """Return gains in proportion to the grade.
 
     r = (g − min_rel) / (max_rel − min_rel), and 0 below min_rel. Range [0, 1].
@@ -100,7 +100,7 @@ def linear(grade: ArrayLike, max_rel: float, min_rel: NotNegative = 0) -> Array:
 
 
 @gain
-def exponential(grade: ArrayLike, max_rel: float) -> Array:
+def exponential(grade: ArrayLike, max_rel: float) -> Floats:
     """Return the probability that a document of the grade satisfies the user.
 
     r = (2^g − 1) / 2^max_rel. Range [0, 1).
@@ -116,11 +116,12 @@ def exponential(grade: ArrayLike, max_rel: float) -> Array:
     """
     if max_rel > 1000:
         raise BadParameter(f"exponential is 0 in floats for a max_rel of {max_rel}: give one of 1000 or less.")
-    return (np.exp2(grade) - 1) / 2.0**max_rel
+    gains: Floats = (np.exp2(grade) - 1) / 2.0**max_rel
+    return gains
 
 
 @gain
-def raw(grade: ArrayLike) -> Array:
+def raw(grade: ArrayLike) -> Floats:
     """Return the grade itself, as in nDCG of trec_eval.
 
     r = g. Range [0, ∞).
@@ -138,7 +139,7 @@ def raw(grade: ArrayLike) -> Array:
 
 
 @gain
-def burges(grade: ArrayLike) -> Array:
+def burges(grade: ArrayLike) -> Floats:
     """Return gains that about double with every grade, as in nDCG for web search.
 
     r = 2^g − 1. Range [0, ∞).
@@ -155,14 +156,16 @@ def burges(grade: ArrayLike) -> Array:
     return np.exp2(grade) - 1
 
 
-def _grades_of_table(gains: dict, others: str) -> list | None:
+def _grades_of_table(gains: dict[float, float], others: str) -> list[float] | None:
     return [grade for grade in gains if grade > 0] if others == "error" else None
 
 
 @gain(known_grades=_grades_of_table)
 def table(
-    grade: ArrayLike, gains: Annotated[dict, Grades()], others: Annotated[str, OneOf("error", "grade")] = "error"
-) -> Array:
+    grade: ArrayLike,
+    gains: Annotated[dict[float, float], Grades()],
+    others: Annotated[str, OneOf("error", "grade")] = "error",
+) -> Floats:
     """Return the gain of each grade from a table.
 
     r = gains[g]. A grade that is not in the table raises an error (others="error") or has its own value as gain
@@ -185,7 +188,7 @@ def table(
     return looked_up(grade, gains, "gain='table(%s)'")
 
 
-def looked_up(grade: ArrayLike, numbers: dict, text: str) -> Array:
+def looked_up(grade: ArrayLike, numbers: dict[float, float], text: str) -> Floats:
     """Return the number of each grade.
 
     Parameters
@@ -221,7 +224,7 @@ def looked_up(grade: ArrayLike, numbers: dict, text: str) -> Array:
 
 
 @gain(known_grades=lambda weights: list(range(1, len(weights) + 1)))
-def threshold(grade: ArrayLike, *weights: Probability) -> Array:
+def threshold(grade: ArrayLike, *weights: Probability) -> Floats:
     """Return the probability that a user considers a document of the grade relevant.
 
     r = Σ_{s≤g} weights[s−1], weights[s−1] the share of users whose lowest relevant grade is s. Range [0, 1].
@@ -253,11 +256,12 @@ def threshold(grade: ArrayLike, *weights: Probability) -> Array:
         if missing[0] % 1:
             way_out = "it accepts integer grades only; for other grades, use gain='table({…})'."
         raise BadJudgments(f"gain='threshold({','.join(given)})' has no value for grade {missing[0]:g}; {way_out}")
-    return np.cumsum(weights)[grade.astype(int) - 1]
+    gains: Floats = np.cumsum(weights)[grade.astype(int) - 1]
+    return gains
 
 
 @gain
-def clicksave(grade: ArrayLike, p_click: Probability = 0.64, p_save: Probability = 0.77, rel: Grade = 1) -> Array:
+def clicksave(grade: ArrayLike, p_click: Probability = 0.64, p_save: Probability = 0.77, rel: Grade = 1) -> Floats:
     """Return the probability that a relevant document is clicked and then saved.
 
     r = P(C=1|R=1)·P(S=1|R=1) where g ≥ rel, else 0. Range [0, 1].
@@ -280,15 +284,16 @@ def clicksave(grade: ArrayLike, p_click: Probability = 0.64, p_save: Probability
     >>> clicksave()([1])
     array([0.4928])
     """
-    return p_click * p_save * binary.function(grade, rel)
+    relevant: Floats = binary.function(grade, rel)
+    return p_click * p_save * relevant
 
 
-P_CLICK = {0: 0.26, 1: 0.5, 2: 0.55}
-_P_SAVE = {1: 0.2, 2: 0.8}
+P_CLICK: dict[float, float] = {0: 0.26, 1: 0.5, 2: 0.55}
+_P_SAVE: dict[float, float] = {1: 0.2, 2: 0.8}
 
 
 @gain(known_grades=lambda p_click, p_save: [grade for grade in p_save if grade > 0])
-def clicksave_by_grade(grade: ArrayLike, p_click: Probabilities = P_CLICK, p_save: Probabilities = _P_SAVE) -> Array:
+def clicksave_by_grade(grade: ArrayLike, p_click: Probabilities = P_CLICK, p_save: Probabilities = _P_SAVE) -> Floats:
     """Return the probability, by grade, that a document is clicked and then saved.
 
     r = P(C=1|g)·P(S=1|g). Range [0, 1].

@@ -6,9 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..data.arrays import Array, Floats
 from ..data.lengths import words_of_pool
 from ..data.rankings import Pool, Rankings, places_within
-from .metric import Array, Metric
+from .metric import Metric
 from .view import Documents
 
 
@@ -73,7 +74,7 @@ def _by_falling_gain(metric: Metric, pool: Pool) -> Rankings:
     )
 
 
-def best_choice(gains: Array, stays: Array, k: int) -> Array:
+def best_choice(gains: Floats, stays: Floats, k: int) -> Array:
     """Return the items of the best list of at most k items, for items in a given order.
 
     f(j, c) = max(f(j+1, c), g_j + s_j·f(j+1, c−1)), where s_j is the share of users who go on after item j.
@@ -109,20 +110,21 @@ def best_choice(gains: Array, stays: Array, k: int) -> Array:
     return np.array(chosen, int)
 
 
-def pool_efforts(metric: Metric, rankings: Rankings) -> Array:
+def pool_efforts(metric: Metric, rankings: Rankings) -> Floats:
     """Return the efforts of all judged documents."""
     pool = rankings.pool
     if "efforts" in pool.memory:
-        return pool.memory["efforts"]
+        efforts: Floats = pool.memory["efforts"]
+        return efforts
     documents = Documents(np.maximum(pool.grade, 0), lambda: words_of_pool(metric, rankings))
     return metric.costs(documents)
 
 
-def _ranked(pool: Pool, query: Array, grade: Array, effort: Array) -> Rankings:
+def _ranked(pool: Pool, query: Array, grade: Array, effort: Floats) -> Rankings:
     n = np.bincount(query, minlength=pool.queries)
     first = np.cumsum(n) - n
 
-    def efforts(queries: Array, width: int) -> Array:
+    def efforts(queries: Array, width: int) -> Floats:
         place = np.arange(width)[None, :]
         inside = place < n[queries][:, None]
         return np.append(effort, 0.0)[np.where(inside, first[queries][:, None] + place, -1)]

@@ -9,8 +9,9 @@ from functools import lru_cache, wraps
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ..data.rankings import Array
+from ..data.arrays import Floats
 from ..errors import BadParameter
 from .language import Spec, checked_numbers
 from .view import Documents, UnknownEffort, View
@@ -77,7 +78,7 @@ def effort_reads(spec: Spec) -> frozenset[str]:
     return frozenset(seen)
 
 
-def check_probabilities(spec: Spec, C: Any) -> None:
+def check_probabilities(spec: Spec, C: Floats) -> None:
     """Raise BadParameter if a value of C is not a probability."""
     if C.size and not (C.min() >= 0 and C.max() <= 1):
         odd = np.asarray(C)[~((C >= 0) & (C <= 1))].flat[0]
@@ -85,7 +86,7 @@ def check_probabilities(spec: Spec, C: Any) -> None:
         raise BadParameter(f"{spec.keyword} must return probabilities from 0 to 1, and returned {odd:g}{why}.")
 
 
-def on_ranks(spec: Spec, view: View, queries: int = 1) -> Array:
+def on_ranks(spec: Spec, view: View, queries: int = 1) -> Floats:
     """Return the value of a continuation or aggregation at each rank of a view.
 
     Parameters
@@ -110,16 +111,16 @@ def on_ranks(spec: Spec, view: View, queries: int = 1) -> Array:
     return _two_axes(spec, spec(view), view, queries)
 
 
-def _two_axes(spec: Spec, values: Any, view: View, queries: int) -> Array:
+def _two_axes(spec: Spec, values: Any, view: View, queries: int) -> Floats:
     if not spec.part.built_in:
         return checked_numbers(spec, values, (queries, view.i.shape[-1]))
     return matrix(values)
 
 
-def matrix(values: Any) -> Array:
+def matrix(values: ArrayLike) -> Floats:
     """Return values as floats; a single number gets two axes."""
-    values = np.asarray(values, float)
-    return values.reshape(1, 1) if values.ndim == 0 else values
+    array: Floats = np.asarray(values, float)
+    return array.reshape(1, 1) if array.ndim == 0 else array
 
 
 @lru_cache(maxsize=1024)
@@ -155,7 +156,7 @@ def warn_of_own_sums(spec: Spec) -> None:
         )
 
 
-def _short_list(gains: Any) -> View:
+def _short_list(gains: Floats) -> View:
     view = View(np.arange(1.0, gains.shape[1] + 1)[None, :], gains, gains, lambda _: np.array([[3.0]]))
     view.spend = lambda: np.array([[2.0]])
     return view

@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Protocol, cast, get_args, get_origin, get_type_hints, overload
 
 import numpy as np
 
+from ..data.arrays import Floats
 from ..errors import BadParameter, CWLAError, UnknownFunction, UnknownSpec, near, shown
 from .facts import checked_facts
 
@@ -107,7 +108,7 @@ class Grades:
         return f"a map from grades to {self.what}, such as {{1: 0.3, 2: 1}}"
 
 
-Probabilities = Annotated[dict, Grades("probabilities", 1)]
+Probabilities = Annotated[dict[float, float], Grades("probabilities", 1)]
 Probability = Annotated[float, In("[0, 1]")]
 BelowOne = Annotated[float, In("[0, 1)")]
 Positive = Annotated[float, In("(0, inf)")]
@@ -239,7 +240,7 @@ class Part:
         If the version or a fact is not valid.
     """
 
-    def __init__(self, kind: str, function: Callable, version: str | int | None = None, **facts: Any) -> None:
+    def __init__(self, kind: str, function: Callable[..., Any], version: str | int | None = None, **facts: Any) -> None:
         self.kind, self.function = kind, function
         self.name = function.__name__
         self.version = _version(version, f"{kind} {self.name!r}")
@@ -274,7 +275,7 @@ class Part:
         )
         return f"{self.name}({inside})" if inside else self.name
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         module = sys.modules.get(self.__module__)
         if self.__module__ != "__main__" and getattr(module, self.name, None) is self:
             return _imported, (self.__module__, self.name)
@@ -285,7 +286,7 @@ class Part:
 
 
 def _imported(module: str, name: str) -> Part:
-    return getattr(importlib.import_module(module), name)
+    return cast(Part, getattr(importlib.import_module(module), name))
 
 
 def _rebuilt(kind: str, pickled: bytes) -> Part:
@@ -295,10 +296,10 @@ def _rebuilt(kind: str, pickled: bytes) -> Part:
     return part
 
 
-def _version(version: Any, where: str) -> str | int | None:
-    is_text, is_number = isinstance(version, str), isinstance(version, int) and not isinstance(version, bool)
-    if version is None or is_number or (is_text and version.strip()):
-        return version
+def _version(version: object, where: str) -> str | int | None:
+    is_number = isinstance(version, int) and not isinstance(version, bool)
+    if version is None or is_number or (isinstance(version, str) and version.strip()):
+        return cast("str | int | None", version)
     raise BadParameter(
         f"{where}: version={version!r} must be a non-empty string or an integer; change it whenever the results of the"
         " function change."
@@ -317,7 +318,19 @@ def _parameter(p: inspect.Parameter, hint: Any) -> Parameter:
 TABLES: dict[str, dict[str, Part]] = {kind: {} for kind in ROLES}
 
 
-def decorator(kind: str, doc: str) -> Callable:
+class Decorator(Protocol):
+    """Decorator of functions of a kind, with or without keyword arguments."""
+
+    @overload
+    def __call__(self, function: Callable[..., Any], /) -> Part: ...
+
+    @overload
+    def __call__(
+        self, function: None = None, /, *, version: str | int | None = None, **facts: Any
+    ) -> Callable[[Callable[..., Any]], Part]: ...
+
+
+def decorator(kind: str, doc: str) -> Decorator:
     """Return the decorator of a kind of functions.
 
     It is used as ``@continuation``, or with facts about the function, ``@continuation(…)``.
@@ -331,7 +344,7 @@ def decorator(kind: str, doc: str) -> Callable:
     """
 
     def decorate(function: Any = None, *, version: str | int | None = None, **facts: Any) -> Any:
-        def register(function: Callable) -> Part:
+        def register(function: Callable[..., Any]) -> Part:
             if not callable(function) or not hasattr(function, "__name__"):
                 raise BadParameter(f"@{kind} must decorate a function with a name, not {shown(function)}.")
             new = Part(kind, function, version, **facts)
@@ -348,7 +361,7 @@ def decorator(kind: str, doc: str) -> Callable:
     return decorate
 
 
-def checked_numbers(spec: Spec, values: Any, shape: tuple[int, ...]) -> np.ndarray:
+def checked_numbers(spec: Spec, values: Any, shape: tuple[int, ...]) -> Floats:
     """Return the result of a user's function as floats that broadcast to a shape.
 
     The result of a continuation or aggregation must have two axes or be one number. A single axis would be ambiguous:
@@ -412,7 +425,7 @@ class Spec:
     values: tuple[tuple[str, Any], ...]
 
     @classmethod
-    def of(cls, part: Part, args: tuple, kwargs: Mapping[str, Any], where: str) -> Spec:
+    def of(cls, part: Part, args: tuple[Any, ...], kwargs: Mapping[str, Any], where: str) -> Spec:
         """Return the spec of a function with parameters, which are checked and brought into canonical form.
 
         Parameters
@@ -517,7 +530,7 @@ class Spec:
     def __hash__(self) -> int:
         return hash(self.key)
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return Spec, (self.part, self.values)
 
     @cached_property
@@ -529,7 +542,7 @@ class Spec:
         return self.part.built_in and all(v.built_in for _, v in self.values if isinstance(v, Spec))
 
     @cached_property
-    def key(self) -> tuple:
+    def key(self) -> tuple[Any, ...]:
         """Key in caches. It contains the functions themselves, because a notebook may define a name again."""
         inner = tuple(v.key for _, v in self.values if isinstance(v, Spec))
         return (self.part.function, str(self), inner)

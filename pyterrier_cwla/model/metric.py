@@ -8,8 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..data.rankings import Array
+from ..data.arrays import Array, Floats
+from ..data.duplicates import Duplicates
+from ..data.lengths import Lengths
 from ..errors import BadParameter, UnknownSpec, near
 from .efforts import unit
 from .fact_trials import check_facts
@@ -71,10 +74,10 @@ class Metric:
     k: int | None = None
     max_rel: float | None = None
     unseen: float | None = None
-    lengths: Any = field(default=None, compare=False)
+    lengths: Lengths | None = field(default=None, compare=False)
     missing: str = "error"
     judged_only: bool = False
-    duplicates: Any = field(default=None, compare=False)
+    duplicates: Duplicates | None = field(default=None, compare=False)
     duplicate_gain: str = "keep"
 
     def __post_init__(self) -> None:
@@ -101,7 +104,7 @@ class Metric:
         return self if self.built_in else replace(self)
 
     @property
-    def key(self) -> tuple:
+    def key(self) -> tuple[Any, ...]:
         """Key of the metric in caches."""
         return (
             *(self.C.key, self.A.key, self.gain.key, self.effort.key),
@@ -115,7 +118,7 @@ class Metric:
         return min((cut for cut in (self.k, self.end) if isinstance(cut, int)), default=None)
 
     @property
-    def idle_duplicates(self) -> Any:
+    def idle_duplicates(self) -> Duplicates | None:
         """Clusters of duplicates in which only the first item of a ranking has gain, or None."""
         return self.duplicates if self.duplicate_gain == "none" else None
 
@@ -174,7 +177,7 @@ class Metric:
 
     # ---- gains
 
-    def gains(self, grade: Array) -> Array:
+    def gains(self, grade: Array) -> Floats:
         """Return the gain of each grade; grades that are not positive have gain 0.
 
         Raises
@@ -193,7 +196,7 @@ class Metric:
             raise BadParameter(f"{self.gain.keyword} gives a negative or infinite gain.")
         return r
 
-    def _gained(self, grade: Array) -> Array:
+    def _gained(self, grade: Array) -> Floats:
         more = {"max_rel": self.max_rel} if self.gain.part.wants_max_rel else {}
         found = self.gain(grade, **more)
         if self.gain.part.built_in:
@@ -230,7 +233,7 @@ class Metric:
         """Whether efforts depend on the lengths of documents."""
         return not self.unit_effort and "words" in effort_reads(self.effort)
 
-    def costs(self, documents: Documents) -> Array:
+    def costs(self, documents: Documents) -> Floats:
         """Return the effort of each document."""
         found, shape = self.effort(documents), np.shape(documents.grade)
         found = np.asarray(found, float) if self.effort.built_in else checked_numbers(self.effort, found, shape)
@@ -253,13 +256,13 @@ class Metric:
         """
         return float(np.max(self.costs(Documents(np.array([grade]), words))))
 
-    def effort_of(self, grade: Array) -> Array:
+    def effort_of(self, grade: Array) -> Floats:
         """Return the efforts of documents by grade, for efforts that depend on grades only."""
         e = self.costs(Documents(np.maximum(grade, 0)))
         self.refuse_odd_efforts(e)
         return e
 
-    def refuse_odd_efforts(self, e: Array, where: Array | bool = True) -> None:
+    def refuse_odd_efforts(self, e: Floats, where: NDArray[np.bool_] | bool = True) -> None:
         """Raise BadParameter if an effort is negative or infinite."""
         if np.any((e < 0) | ~np.isfinite(e), where=where):
             raise BadParameter(f"{self.effort.keyword} gives a negative or infinite effort.")

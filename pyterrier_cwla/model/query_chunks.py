@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..data.arrays import Array, Floats
 from ..data.rankings import Rankings
 from ..errors import BadParameter
 from .introspection import reads
-from .metric import FARTHEST, Array, Metric
+from .metric import FARTHEST, Metric
 
 CELLS = 1 << 17  # queries × ranks per chunk, so that a chunk fits into the cache of the processor
 
@@ -105,7 +106,7 @@ def chunks_of_equal_width(
             yield alike[first : first + step], width
 
 
-def ranks_that_matter(metric: Metric, rankings: Rankings, unjudged_gain: float = 0.0) -> Array:
+def ranks_that_matter(metric: Metric, rankings: Rankings, unjudged_gain: float = 0.0) -> Floats:
     """Return the number of explicit ranks that each query needs.
 
     At the open end, items after the last hit are often equal to unseen items.

@@ -6,9 +6,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..data.arrays import Floats
 from ..data.rankings import Rankings, summed
 from .language import Spec
-from .metric import Array, Metric, plain_metric
+from .metric import Metric, plain_metric
 from .query_chunks import power_of_two
 from .view_columns import seen_part
 from .walk_scores import over_all_ranks
@@ -23,7 +24,7 @@ def ranks_have_weights(metric: Metric) -> bool:
     return metric.unit_effort and bool(metric.A.fact("linear_in_gain")) and metric.rank_only
 
 
-def by_rank_weights(metric: Metric, rankings: Rankings) -> Array:
+def by_rank_weights(metric: Metric, rankings: Rankings) -> Floats:
     """Return Σ L(i)·A(i) per query as the sum of the gains times the weights of their ranks.
 
     Parameters
@@ -45,26 +46,29 @@ def by_rank_weights(metric: Metric, rankings: Rankings) -> Array:
     return np.where(weighed, scores, over_all_ranks(metric, rankings, which=~weighed))
 
 
-def _weighed_sums(metric: Metric, rankings: Rankings) -> Array:
+def _weighed_sums(metric: Metric, rankings: Rankings) -> Floats:
     return summed(rankings.query, rankings.gains(metric) * _weights_of_hits(metric, rankings), len(rankings))
 
 
-def _weights_of_hits(metric: Metric, rankings: Rankings) -> Array:
+def _weights_of_hits(metric: Metric, rankings: Rankings) -> Floats:
     """Return the weight of the rank of each hit."""
     C, A = metric.C, metric.A
     if metric.end != "stop":
         deepest = 1 << (int(rankings.rank.max(initial=1)) - 1).bit_length()
-        return rank_weights(C, A, metric.end, deepest)[rankings.rank - 1]
+        by_rank = rank_weights(C, A, metric.end, deepest)
+        weights: Floats = by_rank[rankings.rank - 1]
+        return weights
     lengths = np.unique(rankings.n).tolist()
     if len(lengths) == 1 and lengths[0]:
-        return rank_weights(C, A, "stop", lengths[0])[rankings.rank - 1]
+        weights = rank_weights(C, A, "stop", lengths[0])[rankings.rank - 1]
+        return weights
     weights, n = np.zeros(len(rankings.rank)), rankings.n[rankings.query]
     for length in set(lengths) & set(_USUAL):
         weights[n == length] = rank_weights(C, A, "stop", length)[rankings.rank[n == length] - 1]
     return weights
 
 
-def rank_weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:
+def rank_weights(C: Spec, A: Spec, end: str | int, n: int) -> Floats:
     """Return the weights of ranks 1 to n: the score of a ranking with gain 1 at this rank only.
 
     Results are cached for built-in functions.
@@ -87,11 +91,11 @@ def rank_weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:
 
 
 @lru_cache(maxsize=256)
-def _cached_weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:
+def _cached_weights(C: Spec, A: Spec, end: str | int, n: int) -> Floats:
     return _weights(C, A, end, n)
 
 
-def _weights(C: Spec, A: Spec, end: str | int, n: int) -> Array:
+def _weights(C: Spec, A: Spec, end: str | int, n: int) -> Floats:
     """Return the scores of rankings with one gain each.
 
     Their length is the next power of two, so that a weight does not depend on n.

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..data.arrays import Floats
 from ..data.rankings import Rankings
 from . import best_case
 from .fact_trials import holds
 from .introspection import effort_reads
-from .metric import Array, Metric
+from .metric import Metric
 from .scoring import highest_raw_score, normalised, raw_score, score
 
 
-def residual(metric: Metric, rankings: Rankings) -> Array:
+def residual(metric: Metric, rankings: Rankings) -> Floats:
     """Return the score if every unjudged and unseen item had the best gain, minus the score.
 
     Efforts stay as they are. With ``norm="ideal"`` judgments change the ideal as well: the residual is then the highest

@@ -6,16 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..data.arrays import Floats
 from ..data.rankings import Rankings
 from ..errors import NoFiniteValue
 from .ideal import ideal_ranking
-from .metric import Array, Metric
+from .metric import Metric
 from .rank_weights import by_rank_weights, ranks_have_weights
 from .view_columns import pool_totals, seen_part
 from .walk_scores import over_all_ranks, over_hits, passes_items_without_gain
 
 
-def score(metric: Metric, rankings: Rankings) -> Array:
+def score(metric: Metric, rankings: Rankings) -> Floats:
     """Return one score per query: Σ L(i)·A(i) / N, and 0 if N is 0.
 
     Parameters
@@ -41,7 +42,7 @@ def score(metric: Metric, rankings: Rankings) -> Array:
     return normalised(metric, raw_score(metric, rankings), rankings)
 
 
-def raw_score(metric: Metric, rankings: Rankings) -> Array:
+def raw_score(metric: Metric, rankings: Rankings) -> Floats:
     """Return Σ L(i)·A(i) per query.
 
     The score of a query is the same to the last bit for any other queries that are scored with it: the method and the
@@ -67,14 +68,14 @@ def raw_score(metric: Metric, rankings: Rankings) -> Array:
     return over_all_ranks(metric, rankings)
 
 
-def highest_raw_score(metric: Metric, rankings: Rankings) -> Array:
+def highest_raw_score(metric: Metric, rankings: Rankings) -> Floats:
     """Return Σ L(i)·A(i) per query if every unjudged and unseen item had the best gain."""
     if not metric.best[0]:
         return raw_score(metric, rankings)
     return over_all_ranks(metric, seen_part(metric, rankings), metric.best)
 
 
-def normalised(metric: Metric, raw: Array, rankings: Rankings) -> Array:
+def normalised(metric: Metric, raw: Floats, rankings: Rankings) -> Floats:
     """Return raw scores divided by N, and 0 if N is 0.
 
     Parameters
@@ -98,7 +99,7 @@ def normalised(metric: Metric, raw: Array, rankings: Rankings) -> Array:
     return score
 
 
-def divisor(metric: Metric, rankings: Rankings) -> Array:
+def divisor(metric: Metric, rankings: Rankings) -> Floats:
     """Return the normaliser N of each query."""
     pool = rankings.pool
     if metric.norm == "none":
@@ -116,7 +117,7 @@ def divisor(metric: Metric, rankings: Rankings) -> Array:
     return np.full(len(rankings), _unlimited_score(metric))
 
 
-def _ideal_scores(metric: Metric, rankings: Rankings) -> Array:
+def _ideal_scores(metric: Metric, rankings: Rankings) -> Floats:
     plain = replace(metric, norm="none", judged_only=False, duplicates=None)
     return raw_score(plain, ideal_ranking(metric, rankings))
 

@@ -7,8 +7,9 @@ from math import factorial
 
 import numpy as np
 from numpy.polynomial import chebyshev
+from numpy.typing import NDArray
 
-from ..data.rankings import Array
+from ..data.arrays import Floats
 
 _POINTS = 16  # nodes per block (a, 2a]; functions such as i^-p are then accurate to 12 digits
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
@@ -39,12 +40,12 @@ class Grid:
         self.spectra = [spectrum for _, _, spectrum in blocks]
         self.m = np.concatenate([np.arange(1, start + 1, dtype=float), *(points for points, _, _ in blocks)])[None, :]
 
-    def blocks(self, values: Array) -> list[Array]:
+    def blocks(self, values: Floats) -> list[Floats]:
         """Return the values at the nodes of each block."""
         rest = values[..., self.start :]
         return [rest[..., _POINTS * j : _POINTS * (j + 1)] for j in range(len(self.sums))]
 
-    def survival(self, C: Array) -> tuple[Array, Array, Array]:
+    def survival(self, C: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
         """Return V at the nodes relative to V at the first, V after the last node, and whether C is smooth.
 
         V is the product of C, computed with logarithms in the blocks. If C is not smooth, it may jump between the
@@ -65,32 +66,34 @@ class Grid:
             reached = reached + _sums(block, sums[-1:])
         return np.exp(np.concatenate(parts, axis=-1)), np.exp(reached), smooth
 
-    def follows(self, V: Array) -> Array:
+    def follows(self, V: Floats) -> NDArray[np.bool_]:
         """Return whether polynomials approximate a falling V between the nodes, where it may jump."""
         smooth = np.ones((len(V), 1), bool)
         for block, spectrum in zip(self.blocks(V), self.spectra, strict=True):
             smooth &= np.abs(_sums(block, spectrum[-3:])).max(axis=-1, keepdims=True) <= 1e-9 * V[..., :1]
         return smooth
 
-    def total(self, values: Array) -> Array:
+    def total(self, values: Floats) -> Floats:
         """Return the sum over all ranks from the first to the end of the last block."""
-        whole = values[..., : self.start].sum(axis=-1, keepdims=True)
+        whole: Floats = values[..., : self.start].sum(axis=-1, keepdims=True)
         for block, sums in zip(self.blocks(values), self.sums, strict=True):
             whole = whole + _sums(block, sums[-1:])
         return whole
 
-    def doubt(self, values: Array) -> Array:
+    def doubt(self, values: Floats) -> Floats:
         """Return an estimate of the error of the total: the contribution of the highest coefficients."""
         doubts = [
             np.abs(_sums(block, spectrum[-2:])).max(axis=-1, keepdims=True) * sums[-1].sum()
             for block, sums, spectrum in zip(self.blocks(values), self.sums, self.spectra, strict=True)
         ]
-        return np.max(doubts, axis=0)
+        largest: Floats = np.max(doubts, axis=0)
+        return largest
 
 
-def _sums(block: Array, matrix: Array) -> Array:
+def _sums(block: Floats, matrix: Floats) -> Floats:
     """Return block @ matrix.T; unlike with BLAS, the last bit of a row does not depend on the number of rows."""
-    return np.einsum("qk,jk->qj", block, matrix)
+    product: Floats = np.einsum("qk,jk->qj", block, matrix)
+    return product
 
 
 @lru_cache(maxsize=16)
@@ -99,15 +102,15 @@ def grid(start: int, doublings: int) -> Grid:
     return Grid(start, doublings)
 
 
-def _block(a: int) -> tuple[Array, Array, Array]:
+def _block(a: int) -> tuple[Floats, Floats, Floats]:
     """Return nodes in (a, 2a], the matrix to sums Σ_{a<i≤node} (last row: to 2a), and the matrix to coefficients."""
     angles = np.pi * (np.arange(_POINTS) + 0.5) / _POINTS
-    points = np.unique(np.round(1.5 * a + 0.5 - 0.5 * (a - 1) * np.cos(angles) / np.cos(angles[0])))
+    points: Floats = np.unique(np.round(1.5 * a + 0.5 - 0.5 * (a - 1) * np.cos(angles) / np.cos(angles[0])))
     if len(points) < _POINTS:  # in a short block, two points may be rounded to the same rank
         points = np.arange(a + 1, 2 * a + 1, dtype=float)
     half = a / 2
 
-    def scaled(i: Array) -> Array:
+    def scaled(i: Floats) -> Floats:
         return (i - 1.5 * a) / half
 
     basis = chebyshev.chebvander(scaled(points), _POINTS - 1)
@@ -125,5 +128,5 @@ def _block(a: int) -> tuple[Array, Array, Array]:
             derivative = chebyshev.chebder(derivative, 1 if k == 1 else 2)
             factor = bernoulli / factorial(2 * k) / half ** (2 * k - 1)
             sums[:, degree] += factor * (chebyshev.chebval(ends, derivative) - chebyshev.chebval(-1, derivative))
-    spectrum = np.linalg.inv(basis)
+    spectrum = np.asarray(np.linalg.inv(basis), float)
     return points, sums @ spectrum, spectrum

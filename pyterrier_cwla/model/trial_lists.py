@@ -7,8 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..data.rankings import Array
+from ..data.arrays import Array, Floats
 from ..errors import BadParameter, CWLAError
 from .introspection import on_ranks
 from .language import Spec
@@ -38,9 +39,9 @@ class Lists:
         Grade of one document that was not retrieved.
     """
 
-    r: Array
+    r: Floats
     grade: Array
-    e: Array | None
+    e: Floats | None
     unseen: float
     missing: Array
 
@@ -73,11 +74,13 @@ class Lists:
         view.spend = lambda: np.linspace(1.5, 4, ROWS)[:, None]
         return view
 
-    def total(self, rel: float | None) -> Array:
+    def total(self, rel: float | None) -> Floats:
         """Return the total gain of each row, or the number of documents with at least the grade ``rel``."""
         if rel is None:
-            return self.r.sum(axis=1, keepdims=True) + self.missing * self.best / 3
-        return (self.grade >= rel).sum(axis=1, keepdims=True) + (self.missing >= rel)
+            gain: Floats = self.r.sum(axis=1, keepdims=True) + self.missing * self.best / 3
+            return gain
+        number: Floats = (self.grade >= rel).sum(axis=1, keepdims=True) + (self.missing >= rel)
+        return number
 
     def text(self, row: int) -> str:
         """Return the gains and efforts of a row as text, for errors."""
@@ -106,7 +109,7 @@ class CannotTell(Exception):
     """The function raises an error for this list, so that the list neither confirms nor refutes a fact."""
 
 
-def values_of(spec: Spec, view: View) -> Array:
+def values_of(spec: Spec, view: View) -> Floats:
     """Return the values of a continuation or aggregation at each rank of a view."""
     try:
         values = np.broadcast_to(on_ranks(spec, view, ROWS), (ROWS, view.i.shape[-1]))
@@ -127,24 +130,26 @@ def given_by(spec: Spec, fact: str, *inputs: Any) -> Any:
         raise BadParameter(f"{spec.keyword}: {fact}= of its decorator fails: {error}.") from error
 
 
-def unlike(found: Array, wanted: Any, relative: float = 1e-9, absolute: float = 1e-12) -> Array:
+def unlike(
+    found: Floats, wanted: Floats | float, relative: float = 1e-9, absolute: Floats | float = 1e-12
+) -> NDArray[np.bool_]:
     """Return where two arrays differ by more than rounding; elements that are not finite never differ."""
     size = np.maximum(np.abs(found), np.abs(wanted))
     return np.isfinite(size) & (np.abs(found - wanted) > absolute + relative * size)
 
 
-def first_place(wrong: Array) -> tuple[int, int] | None:
+def first_place(wrong: NDArray[np.bool_]) -> tuple[int, int] | None:
     """Return row and column of the first true element, or None."""
     places = np.argwhere(wrong)
     return (int(places[0, 0]), int(places[0, 1])) if len(places) else None
 
 
-def rank_after(view: View, m: Array, column: int) -> str:
+def rank_after(view: View, m: Floats, column: int) -> str:
     """Return the rank of a column of distances `m` from the end of the list, as text."""
     return f"{view.i[0, -1] + m[0, column]:,.0f}"
 
 
-def written_list(numbers: Array) -> str:
+def written_list(numbers: Floats) -> str:
     """Return numbers as text, with three digits."""
     return " ".join(f"{number:.3g}" for number in numbers)
 

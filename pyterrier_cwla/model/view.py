@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..data.rankings import Array
+from ..data.arrays import Array, Floats
 from ..errors import NoFiniteValue
 
-Values = Array | float
+Values = Floats | float
 """Result of a function of a view: one number, or an array that broadcasts to [queries × ranks]."""
 
 
@@ -100,35 +99,35 @@ class View:
 
     def __init__(
         self,
-        i: Array,
-        r: Array,
+        i: Floats,
+        r: Floats,
         grade: ArrayLike | Callable[[], Array],
         totals: Callable[[float | None], Any],
         e: Values | None = None,
         unseen: float | None = 1.0,
         background: float = 0.0,
         background_grade: float = 0.0,
-        E: Array | None = None,
+        E: Floats | None = None,
     ) -> None:
         self.i, self.r = i, r
         self._grade, self._E = grade, E
         self.totals, self.unseen = totals, unseen
         self.background, self.background_grade = background, background_grade
         self._e = e
-        self.spend: Callable[[], Any] | None = None  # returns expected_effort; set after V is computed
+        self.spend: Callable[[], Values] | None = None  # returns expected_effort; set after V is computed
 
     @cached_property
-    def grade(self) -> Any:
+    def grade(self) -> Array:
         """Grade of item i."""
-        return self._grade() if callable(self._grade) else self._grade
+        return self._grade() if callable(self._grade) else np.asarray(self._grade)
 
     @property
-    def e(self) -> Any:
+    def e(self) -> Values:
         """Effort of item i."""
         return 1.0 if self._e is None else self._e
 
     @cached_property
-    def E(self) -> Array:
+    def E(self) -> Floats:
         """Cumulative effort Σ_{j≤i} e_j."""
         if self._E is not None:
             return self._E
@@ -142,28 +141,29 @@ class View:
         return self.E - before(self.E)
 
     @cached_property
-    def G(self) -> Array:
+    def G(self) -> Floats:
         """Cumulative gain Σ_{j≤i} r_j."""
         return np.cumsum(self.r, axis=-1)
 
     @cached_property
-    def G_before(self) -> Array:
+    def G_before(self) -> Floats:
         """Cumulative gain before item i, Σ_{j<i} r_j."""
         return before(self.G)
 
     @cached_property
-    def best(self) -> Array:
+    def best(self) -> Floats:
         """Highest gain so far, max_{j≤i} r_j."""
         return np.maximum.accumulate(self.r, axis=-1)
 
     @cached_property
-    def total(self) -> Array:
+    def total(self) -> Values:
         """Total gain of the query over all judgments."""
         self._refuse_endless_gain("the total gain is infinite")
-        return self.totals(None)
+        total: Values = self.totals(None)
+        return total
 
     @property
-    def found(self) -> Array:
+    def found(self) -> Floats:
         """Total gain of the ranking."""
         self._refuse_endless_gain("the total gain of a ranking is infinite")
         return self.G[..., -1:]
@@ -173,13 +173,13 @@ class View:
             raise NoFiniteValue(f"with infinitely many unseen documents of the best gain, {what}.")
 
     @property
-    def expected_effort(self) -> Array:
+    def expected_effort(self) -> Values:
         """Expected effort Σ_j V(j)·e_j of all users; for aggregations only."""
         if self.spend is None:
             raise NoFiniteValue("expected_effort is computed from C: read it in an aggregation, not in C.")
         return self.spend()
 
-    def fading(self, delta: float) -> Array:
+    def fading(self, delta: float) -> Floats:
         """Return F(i) = δ·F(i−1) + r_i.
 
         Parameters
@@ -193,7 +193,7 @@ class View:
             faded[..., column] += keep[..., column - 1] * faded[..., column - 1]
         return faded
 
-    def discounted(self, phi: Callable[[Array], Array]) -> Array:
+    def discounted(self, phi: Callable[[Floats], Floats]) -> Floats:
         """Return Σ_{j≤i} r_j·φ(j).
 
         Parameters
@@ -203,7 +203,7 @@ class View:
         """
         return np.cumsum(self.r * phi(self.i), axis=-1)
 
-    def credited(self, share: Callable[[Values], Array]) -> Array:
+    def credited(self, share: Callable[[Values], Floats]) -> Floats:
         """Return Σ_{j≤i} r_j·s(e_j).
 
         Parameters
@@ -256,61 +256,61 @@ class Beyond(View):
         Distances from the last rank of the list, from 1.
     """
 
-    def __init__(self, seen: View, m: Array) -> None:
+    def __init__(self, seen: View, m: Floats) -> None:
         best = seen.background, seen.background_grade
         super().__init__(seen.i[..., -1:] + m, best[0] + 0 * m, best[1] + 0 * m, seen.totals, None, seen.unseen, *best)
         self.seen, self.m = seen, m
         self.spend = lambda: seen.expected_effort
 
     @property
-    def e(self) -> Any:
+    def e(self) -> float:
         """Effort of an unseen item."""
         if self.unseen is None:
             raise UnknownEffort
         return self.unseen
 
     @cached_property
-    def E(self) -> Array:
+    def E(self) -> Floats:
         """Cumulative effort."""
         return self.seen.E[..., -1:] + self.e * self.m
 
     @cached_property
-    def G(self) -> Array:
+    def G(self) -> Floats:
         """Cumulative gain."""
         return self.seen.G[..., -1:] + self.background * self.m
 
     @property
-    def G_before(self) -> Array:
+    def G_before(self) -> Floats:
         """Cumulative gain before the item."""
         return self.G - self.background
 
     @cached_property
-    def best(self) -> Array:
+    def best(self) -> Floats:
         """Highest gain so far."""
         return np.maximum(self.seen.best[..., -1:], self.background) + 0 * self.m
 
     @property
-    def total(self) -> Array:
+    def total(self) -> Values:
         """Total gain of the query over all judgments."""
         return self.seen.total
 
     @property
-    def found(self) -> Array:
+    def found(self) -> Floats:
         """Total gain of the ranking."""
         return self.seen.found
 
-    def fading(self, delta: float) -> Array:
+    def fading(self, delta: float) -> Floats:
         """Return F, as :meth:`View.fading`."""
         kept = delta**self.m
         more = self.m if delta == 1 else (1 - kept) / (1 - delta)
         return self.seen.fading(delta)[..., -1:] * kept + self.background * more
 
-    def discounted(self, phi: Callable[[Array], Array]) -> Array:
+    def discounted(self, phi: Callable[[Floats], Floats]) -> Floats:
         """Return the discounted gain, as :meth:`View.discounted`."""
         self._refuse_endless_gain("discounted gain has no closed form: give end='stop', or a rank as end=")
         return self.seen.discounted(phi)[..., -1:] + 0 * self.m
 
-    def credited(self, share: Callable[[Values], Array]) -> Array:
+    def credited(self, share: Callable[[Values], Floats]) -> Floats:
         """Return the credited gain, as :meth:`View.credited`."""
         seen = self.seen.credited(share)[..., -1:] + 0 * self.m
         return seen + self.background * share(self.e) * self.m if self.background else seen
@@ -320,7 +320,7 @@ class Beyond(View):
         return self if rel is None else self.seen.at_least(rel).beyond(self.m)
 
 
-def before(cumulative: Array) -> Array:
+def before(cumulative: Floats) -> Floats:
     """Return cumulative values of one rank earlier: 0 before the first."""
     earlier = np.zeros_like(cumulative)
     earlier[..., 1:] = cumulative[..., :-1]

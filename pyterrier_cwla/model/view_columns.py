@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..data.arrays import Array, Floats
 from ..data.rankings import Pool, Rankings
 from ..errors import BadParameter
 from .introspection import effort_reads, reads
-from .metric import Array, Metric
+from .metric import Metric
 from .view import Documents, UnknownEffort, View
 
 Seen = tuple[View, Array | None]
@@ -62,7 +63,7 @@ def view_of_ranks(
     place = row * width + column
     r.ravel()[place] = rankings.gains(metric)[at]
 
-    def grade() -> Array:
+    def grade() -> Floats:
         grades = np.full(r.shape, unjudged[1], float if unjudged[0] else rankings.grade.dtype)
         grades.ravel()[place] = rankings.grades(metric)[at]
         return grades
@@ -78,7 +79,7 @@ def view_of_ranks(
 
 def _efforts(
     metric: Metric, rankings: Rankings, queries: Array, row: Array, column: Array, at: Array, width: int
-) -> Array:
+) -> Floats:
     grades_alone = effort_reads(metric.effort) <= {"grade"}
     if rankings.efforts is None and metric.effort.name == "given":
         raise BadParameter(
@@ -144,7 +145,8 @@ def view_of_hits(metric: Metric, rankings: Rankings, queries: Array, width: int)
     key = (*what, int(queries[0]), len(queries))
     if key not in rankings.views:
         rankings.views[key] = _hits_alone(metric, rankings, queries, width)
-    return rankings.views[key]
+    view: Seen = rankings.views[key]
+    return view
 
 
 def _hits_alone(metric: Metric, rankings: Rankings, queries: Array, width: int) -> Seen:
@@ -169,12 +171,12 @@ def _hits_alone(metric: Metric, rankings: Rankings, queries: Array, width: int) 
     return View(i, r, grade, totals, e, metric.unseen_effort, E=E), leaves
 
 
-def totals_of(metric: Metric, rankings: Rankings, queries: Array) -> Callable[[float | None], Array]:
+def totals_of(metric: Metric, rankings: Rankings, queries: Array) -> Callable[[float | None], Floats]:
     """Return the function ``totals`` of a view of some queries, with results of shape [queries × 1]."""
     return lambda rel: rankings.of_pool(pool_totals(metric, rankings.pool, rel))[queries][:, None]
 
 
-def pool_totals(metric: Metric, pool: Pool, rel: float | None = None) -> Array:
+def pool_totals(metric: Metric, pool: Pool, rel: float | None = None) -> Floats:
     """Return the total gain over all judgments per query, or the number of documents of grade ``rel`` or higher."""
     if rel is None:
         return pool.totals(metric.gains, (metric.gain.key, metric.max_rel), metric.gain.built_in)

@@ -8,10 +8,11 @@ from functools import partial
 
 import numpy as np
 
+from ..data.arrays import Array, Floats
 from ..data.rankings import Rankings
 from ..errors import NoFiniteValue
 from .browsing import Walk
-from .metric import Array, Metric
+from .metric import Metric
 from .query_chunks import chunks_of_equal_width, ranks_that_matter, roomy
 from .view import UnknownEffort
 from .view_columns import Seen, view_of_hits, view_of_ranks
@@ -22,14 +23,14 @@ def passes_items_without_gain(metric: Metric) -> bool:
     return metric.flat_effort is not None and bool(metric.C.fact("ignores_zero_gain"))
 
 
-def over_hits(metric: Metric, rankings: Rankings) -> Array:
+def over_hits(metric: Metric, rankings: Rankings) -> Floats:
     """Return Σ L(i)·A(i) per query from the hits only, for metrics under which nobody leaves at other items."""
     return _scores(metric, rankings, roomy(np.diff(rankings.start) + 1), view_of_hits)
 
 
 def over_all_ranks(
     metric: Metric, rankings: Rankings, unjudged: tuple[float, float] = (0.0, 0.0), which: Array | None = None
-) -> Array:
+) -> Floats:
     """Return Σ L(i)·A(i) per query, computed rank by rank, for any metric.
 
     Parameters
@@ -58,7 +59,7 @@ def _scores(
     widths: Array,
     view_of: Callable[[Metric, Rankings, Array, int], Seen],
     which: Array | None = None,
-) -> Array:
+) -> Floats:
     scores = np.zeros(len(rankings))
     for queries, width in chunks_of_equal_width(metric, rankings, widths, which):
         try:

@@ -191,7 +191,7 @@ class Course:
         return self._walk_of(lived.saved.astype(np.float32), habits.summary + lived.read)
 
     def _rows(self, walk: Walk, rows: Array) -> Walk:
-        return self._walk_of(walk.view.r[rows], walk.view.e[rows])
+        return self._walk_of(walk.view.r[rows], np.asarray(walk.view.e)[rows])
 
     def _walk_of(self, r: Array, e: Array) -> Walk:
         width = r.shape[1]
