@@ -15,7 +15,7 @@ from ..model.efforts import time
 from ..model.language import TABLES, Grades, In, OneOf, Parameter, Spec, float_or_int, parse
 from ..model.metric import NORMS, Metric
 
-Text = str | Callable[[Mapping[str, Any]], str]
+Text = str | Callable[[Mapping[str, Any]], str | Spec]
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,8 @@ def ideal_ranking(metric: Metric, rankings: Rankings) -> Rankings:
         if not metric.gain.built_in:
             return _by_falling_gain(metric, pool)
         key = ("ideal ranking", metric.gain.key, metric.max_rel)
-        return pool.remembered(key, lambda: _by_falling_gain(metric, pool))
+        ideal: Rankings = pool.remembered(key, lambda: _by_falling_gain(metric, pool))
+        return ideal
     gains = metric.gains(pool.grade)
     effort = pool_efforts(metric, rankings)
     worth = gains
