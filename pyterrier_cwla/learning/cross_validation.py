@@ -1,4 +1,4 @@
-"""Evaluates over all queries at once, each ranked by the model of the fold in which it was held out."""
+"""Out-of-fold evaluation: each query is ranked by the model of the fold in which it was held out."""
 
 from __future__ import annotations
 
@@ -28,12 +28,21 @@ Array = np.ndarray
 
 @dataclass(frozen=True, repr=False)
 class OutOfFold:
-    """What :func:`out_of_fold` found.
+    """Result of :func:`out_of_fold`.
 
-    ``by_query``: one row a query of which anything is judged, with columns qid, fold and one for each measure ·
-    ``mean``: of each measure over all queries · ``mean_of_folds``: the mean of the folds' means, as scikit-learn
-    reports it, which differs where folds have different numbers of queries · ``prediction``: one for each row, by the
-    model that did not see its query · ``estimators``: one for each fold.
+    Attributes
+    ----------
+    by_query : DataFrame
+        One row per judged query, with the columns ``qid`` and ``fold`` and one column per measure.
+    mean : Series
+        The mean of each measure over all queries.
+    mean_of_folds : Series
+        The mean over folds of the means within folds, as scikit-learn reports it. It differs from ``mean`` if folds
+        have different numbers of queries.
+    prediction : ndarray, shape (n_rows,)
+        The prediction for each row, by the model that was not trained on its query.
+    estimators : list of estimator
+        The fitted estimator of each fold.
     """
 
     by_query: pd.DataFrame
@@ -59,17 +68,43 @@ def out_of_fold(
     params: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
 ) -> OutOfFold:
-    """Evaluates a learner on queries that it did not learn from, with one mean over all queries.
+    """Cross-validate an estimator and score each held-out query, with one mean over all queries.
 
-    ``measures`` is one, or a list of any that :func:`scorer` takes. ``cv`` is a number of folds (5 without it), by
-    which whole queries are held out; or a scikit-learn splitter or list of (train, test), under which each row is held
-    out once and no query is in two parts. ``groups`` goes to the splitter, the queries without it. What is known of
-    rows (qid, docno, doc_length, judged) comes as it does to scorers: with metadata routing in ``params``, else as
-    levels of the index of ``y`` or ``X``; ``params`` go to the estimator's ``fit``, too. What cannot be scored is an
-    error before anything is fitted.
+    Rows that cannot be scored raise an error before any estimator is fitted.
 
-    Raises BadParameter where queries are split over folds, and what :func:`measure_score` raises.
+    Parameters
+    ----------
+    estimator : estimator
+        A scikit-learn estimator.
+    X : array_like, shape (n_rows, n_features)
+        The features.
+    y : array_like, shape (n_rows,)
+        The grades, NaN for unjudged rows.
+    measures : str, Measure or list of these
+        Measures that :func:`scorer` accepts.
+    cv : int, splitter or list of (train, test), default=5
+        A number of folds of whole queries, or any splits that hold out each row once and do not split queries.
+    groups : array_like, shape (n_rows,), optional
+        The groups for the splitter; by default the queries.
+    params : mapping, optional
+        Arguments of the estimator's ``fit``. With metadata routing they include the data of rows (``qid``, ``docno``,
+        ``doc_length``, ``judged``). Otherwise these are index levels of ``y`` or ``X``.
+    n_jobs : int, optional
+        The number of parallel processes, as in scikit-learn.
 
+    Returns
+    -------
+    OutOfFold
+
+    Raises
+    ------
+    BadParameter
+        If queries are split over folds, or rows are not held out exactly once.
+    BadJudgments, MissingLength, NotPassed, UnknownSpec
+        If the rows cannot be scored.
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> from sklearn.linear_model import LinearRegression
     >>> X = [[3], [1], [2], [5], [4], [1]]
@@ -87,7 +122,7 @@ def out_of_fold(
         samples = Samples.of(y, known)
     except NotPassed as error:
         raise NotPassed(f"{error}{how_to_pass()}") from error
-    per_query(wanted, samples, np.zeros(len(samples.label)))  # says now what no model could be scored by
+    per_query(wanted, samples, np.zeros(len(samples.label)))  # raises errors that do not depend on the model
     folds = _folds(cv, X, y, samples, groups)
     fold = _fold_of_rows(folds, samples)
     done = cross_validate(
@@ -113,12 +148,12 @@ def out_of_fold(
 
 
 def _folds(cv: Any, X: Any, y: Any, samples: Samples, groups: Any) -> list[tuple[Array, Array]]:
-    """Rows to learn from and rows held out, fold by fold."""
+    """Return the training rows and the held-out rows of each fold."""
     queries = len(pd.unique(samples.qid))
     if cv is None or isinstance(cv, Integral):
         cv = GroupKFold(5 if cv is None else cv)
         if queries < cv.n_splits:
-            raise BadParameter(f"{queries} queries do not make {cv.n_splits} folds: give a smaller cv=.")
+            raise BadParameter(f"{queries} queries do not make {cv.n_splits} folds: use a smaller cv=.")
     if groups is not None:
         _check_groups(groups, len(samples.label))
     with warnings.catch_warnings():
@@ -132,14 +167,16 @@ def _folds(cv: Any, X: Any, y: Any, samples: Samples, groups: Any) -> list[tuple
 def _check_groups(groups: Any, rows: int) -> None:
     groups = np.asarray(groups)
     if groups.shape != (rows,):
-        raise BadParameter(f"groups has the shape {groups.shape}, and there are {rows:,} rows: give one for each row.")
+        raise BadParameter(
+            f"groups has the shape {groups.shape}, but there are {rows:,} rows: pass one group for each row."
+        )
     missing = np.flatnonzero(pd.isna(groups))
     if len(missing):
         raise BadParameter(f"row {missing[0]} has no group: groups= must have a value for each row.")
 
 
 def _fold_of_rows(folds: list[tuple[Array, Array]], samples: Samples) -> Array:
-    """The fold in which each row is held out; each must be once, and with it all rows of its query."""
+    """Return the fold in which each row is held out, after a check that queries are held out as a whole and once."""
     query, names = pd.factorize(samples.qid)
     fold, times = np.full(len(query), -1), np.zeros(len(query), int)
     split = np.zeros(len(names), bool)
@@ -154,16 +191,16 @@ def _fold_of_rows(folds: list[tuple[Array, Array]], samples: Samples) -> Array:
     if split.any():
         raise BadParameter(
             f"{split.sum():,} of {len(names):,} queries are split over folds ({some(names[split].tolist())}), and would"
-            " be ranked by models that know some of their rows: give cv=GroupKFold(), whose groups are the queries."
+            " be ranked by models trained on some of their rows: give cv=GroupKFold(), whose groups are the queries."
         )
     empty = np.setdiff1d(np.arange(len(folds)), fold[samples.is_judged])
     if len(empty):
-        raise BadParameter(f"no row of fold {empty[0]} is judged: give cv= fewer folds.")
+        raise BadParameter(f"no row of fold {empty[0]} is judged: use fewer folds in cv=.")
     return fold
 
 
 def _table(values: dict[Measure, Array], samples: Samples, fold: Array) -> pd.DataFrame:
-    """One row a judged query, under the name that it came with."""
+    """Return a table with one row per judged query, with the query ids of the user."""
     rows = np.unique(samples.queries[0], return_index=True)[1][samples.judgments.asked]
     found = {str(measure): values_of for measure, values_of in values.items()}
     return pd.DataFrame({"qid": samples.qid[rows], "fold": fold[rows], **found})

@@ -1,4 +1,4 @@
-"""Rows with a label each become rankings and judgments: by the numbers of their queries, without a join by ids."""
+"""Labelled rows as rankings and judgments, aligned by row numbers instead of a join by ids."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from .row_columns import KNOWN, counted, flags, labels, numbered, row_ids, score
 
 @dataclass(frozen=True)
 class Samples:
-    """Labelled rows, each a document of a query.
+    """Labelled rows, each for a document of a query.
 
-    Without ``docno`` every row is a document of its own, and of equal scores the earlier row comes first; with it ties
-    are settled as trec_eval does, by id, descending.
+    Without ``docno`` each row is a separate document, and rows with equal scores keep their order. With ``docno`` ties
+    are broken as in trec_eval, by id in descending order.
 
     Attributes
     ----------
     label : ndarray of float, shape (n_rows,)
-        The grade, NaN where unjudged.
+        The grades, NaN for unjudged rows.
     qid, docno : ndarray, shape (n_rows,)
         Ids of any type.
     doc_length : ndarray, shape (n_rows,)
-        In words.
+        Document lengths in words.
     judged : ndarray of bool, shape (n_rows,)
-        False where the label is none.
+        False for rows whose label is to be ignored.
     """
 
     label: Array
@@ -49,13 +49,21 @@ class Samples:
 
     @classmethod
     def of(cls, label: Any, known: Mapping[str, Array]) -> Samples:
-        """From labels, and what :func:`known_of_rows` found, ``qid`` included."""
+        """Return samples from labels and the result of :func:`known_of_rows`.
+
+        Raises
+        ------
+        BadJudgments
+            If labels are missing or invalid.
+        NotPassed
+            If ``qid`` is missing.
+        """
         if label is None:
-            raise BadJudgments("there are no labels: y must be the grade of each row.")
+            raise BadJudgments("there are no labels: y must contain the grade of each row.")
         if known.get("qid") is None:
             raise NotPassed(
-                "qid is missing, so that no one knows which rows are of one query: pass qid=, one value for each row,"
-                " or give y (or X) an index with the level 'qid'."
+                "qid is missing, the query of each row: pass qid=, one value per row, or give y (or X) an index with"
+                " the level 'qid'."
             )
         return cls(labels(label), **known)
 
@@ -63,7 +71,7 @@ class Samples:
         for name in KNOWN:
             values = getattr(self, name)
             if values is not None and len(values) != len(self.label):
-                raise BadParameter(f"{name} has {counted(values)}, and there are {len(self.label):,} labels.")
+                raise BadParameter(f"{name} has {counted(values)}, but there are {len(self.label):,} labels.")
         for name in ("qid", "docno"):
             ids = getattr(self, name)
             if ids is not None and (holes := np.flatnonzero(pd.isna(ids))).size:
@@ -71,63 +79,90 @@ class Samples:
 
     @cached_property
     def is_judged(self) -> Array:
-        """Which rows have a label that counts."""
+        """Mask of the rows with a valid label."""
         known = ~np.isnan(self.label)
         return known if self.judged is None else known & flags(self.judged)
 
     @cached_property
     def queries(self) -> tuple[Array, list[str]]:
-        """The number of each row's query, in the order in which queries first occur, and the names of the queries."""
+        """Number of each row's query, in the order of first occurrence, and the names of the queries."""
         return numbered(self.qid, "qid")
 
     @cached_property
     def doc_id(self) -> Any:
-        """The document of each row, as Arrow strings."""
+        """Document of each row, as Arrow strings."""
         return texts(self.docno, "docno") if self.docno is not None else row_ids(len(self.label))
 
     @cached_property
     def words(self) -> Array | None:
-        """The words of each row's document."""
+        """Document length of each row, in words."""
         return None if self.doc_length is None else words(self.doc_length)
 
     @cached_property
     def judgments(self) -> LabelledJudgments:
-        """The judgments of the rows that were judged."""
+        """Judgments of the judged rows."""
         return LabelledJudgments(self)
 
     def scores(self, values: Any) -> Array:
-        """One score for each row, checked."""
+        """Return one score per row as floats.
+
+        Raises
+        ------
+        BadRun
+            If the number of scores is wrong, or a score is NaN.
+        """
         score = scores(values)
         if score.shape != self.label.shape:
-            raise BadRun(f"there are {counted(score)} for {len(self.label):,} rows: give one score for each row.")
+            raise BadRun(f"there are {counted(score)} for {len(self.label):,} rows: pass one score per row.")
         if np.isnan(score).any():
             row = int(np.argmax(np.isnan(score)))
-            raise BadRun(f"row {row} has the score NaN: every row needs a number to be ranked by.")
+            raise BadRun(f"row {row} has the score NaN: rows are ranked by numbers.")
         return score
-
-    # ---- the same with ids as text, for the providers of ir_measures and for errors
 
     @cached_property
     def query_id(self) -> Any:
+        """Query of each row, as Arrow strings."""
         return texts(self.qid, "qid")
 
     @cached_property
     def text_judgments(self) -> Judgments:
-        """The judgments, to be joined with a run by ids."""
+        """Judgments with ids as text, for other providers and for errors."""
         rows = pa.array(np.flatnonzero(self.is_judged))
         grades = whole(self.label[self.is_judged])
         return Judgments(Columns(self.query_id.take(rows), self.doc_id.take(rows), grades))
 
     def run(self, score: Any) -> Columns:
-        """The rows as a run with these scores."""
+        """Return the rows as a run with these scores and with ids as text."""
         return Columns(self.query_id, self.doc_id, self.scores(score), self.words)
 
 
 class LabelledJudgments:
-    """The labels of rows as judgments.
+    """Labels of rows as judgments.
 
-    The rows of a query are brought together, in the order in which queries first occur. Judged queries are numbered in
-    the order in which their judged rows first occur.
+    The rows are grouped by query, in the order in which queries first occur. Judged queries are numbered in the order
+    of their first judged rows.
+
+    Parameters
+    ----------
+    samples : Samples
+        The rows.
+
+    Attributes
+    ----------
+    order : ndarray of int, shape (n_rows,)
+        The rows, grouped by query.
+    group : ndarray of int, shape (n_rows,)
+        The number of the query of each row in this order.
+    sizes : ndarray of int, shape (n_queries,)
+        The number of rows of each query.
+    asked : ndarray of int, shape (n_judged,)
+        The judged queries, as numbers among all queries.
+    qids : list of str
+        The names of the judged queries.
+    query : ndarray of int, shape (n_queries,)
+        The position of each query in ``asked``; -1 for queries without judgments.
+    pool : Pool
+        The judgments.
     """
 
     def __init__(self, samples: Samples) -> None:
@@ -138,7 +173,6 @@ class LabelledJudgments:
         self.sizes = np.bincount(number, minlength=len(names))
         judged = np.flatnonzero(samples.is_judged)
         self.asked: Array = pd.unique(number[judged])
-        """The judged queries, by their numbers among all."""
         self.qids = [names[one] for one in self.asked.tolist()]
         self.query = np.full(len(names), -1, np.int64)
         self.query[self.asked] = np.arange(len(self.asked))
@@ -149,57 +183,60 @@ class LabelledJudgments:
         self._row_of_pool = judged[self.pool_order]
         self._words: dict[Any, Array] = {}
         if self._repeats:
-            samples.text_judgments  # noqa: B018  (an error where a document is judged twice)
+            samples.text_judgments  # noqa: B018  (raises if a document is judged twice)
 
     @cached_property
     def judgment(self) -> Array:
-        """The judgment in the pool of each row, in the order of groups; -1 where there is none."""
+        """Position of each row's judgment in the pool, in the order of groups; -1 for unjudged rows."""
         judgment = np.full(len(self.order), -1)
         judgment[self._row_of_pool] = np.arange(len(self._row_of_pool))
         return judgment[self.order]
 
     @cached_property
     def doc_id(self) -> Any:
+        """Document of each row in the order of groups, as Arrow strings."""
         return id_columns.taken(self.samples.doc_id, self.order)
 
     @cached_property
     def doc_length(self) -> Array | None:
+        """Document length of each row in the order of groups, in words."""
         return None if self.samples.words is None else self.samples.words[self.order]
 
     def pair(self, row: int) -> tuple[str, str]:
-        """The names of a row's query and document."""
+        """Return the names of a row's query and document."""
         return self.samples.queries[1][self.group[row]], self.doc_id[row].as_py()
 
     @property
     def columns(self) -> Columns:
-        """The judgments with ids as text."""
+        """Judgments with ids as text."""
         return self.samples.text_judgments.columns
 
     @property
     def intents(self) -> list[tuple[dict[int, str], Judgments]]:
+        """Judgments of each intent."""
         return self.samples.text_judgments.intents
 
     def check_grades(self, max_rel: float) -> None:
-        """Raise BadJudgments where a grade is above the highest one."""
+        """Raise BadJudgments if a grade is above ``max_rel``."""
         if self.pool.highest > max_rel:
             self.samples.text_judgments.check_grades(max_rel)
 
     def rows(self, score: Any) -> ScoredRows:
-        """The rows, ranked by these scores, one for each row."""
+        """Return the rows ranked by scores, one score per row."""
         score = self.samples.scores(score)
         if self._repeats:
-            Rows(self.samples.text_judgments, self.samples.run(score)).rankings()  # an error: a document is there twice
+            Rows(self.samples.text_judgments, self.samples.run(score)).rankings()  # raises: a document occurs twice
         return ScoredRows(self, score[self.order])
 
     @cached_property
     def _repeats(self) -> bool:
-        """Whether a query has a document twice."""
+        """Whether a document occurs twice in a query."""
         if self.samples.docno is None:
             return False
         return PairKeys(self.samples.doc_id, self.samples.queries[0]).repeat is not None
 
     def words_of_rows(self, metric: Any) -> Array:
-        """The words of all documents, in the order of groups."""
+        """Return the lengths of all documents in words, in the order of groups."""
         key = (metric.lengths, metric.missing)
         if key not in self._words:
             self._words[key] = words_of_rows(metric, self)
@@ -212,19 +249,31 @@ class LabelledJudgments:
 
 
 class ScoredRows(RankedRows):
-    """Labelled rows, ranked by scores."""
+    """Labelled rows, ranked by scores.
+
+    Parameters
+    ----------
+    judgments : LabelledJudgments
+        The labels.
+    score : ndarray, shape (n_rows,)
+        The score of each row, in the order of groups.
+
+    Attributes
+    ----------
+    order : ndarray of int, shape (n_rows,)
+        The row at each place, group after group in rank order.
+    """
 
     def __init__(self, judgments: LabelledJudgments, score: Array) -> None:
         self.judgments = self.labelled = judgments
         self.query, self.ends = judgments.query, np.cumsum(judgments.sizes)
         self.starts = self.ends - judgments.sizes
-        judgments.doc_length  # noqa: B018  (an error now where one is no number)
+        judgments.doc_length  # noqa: B018  (raises if a length is not a number)
         with np.errstate(over="ignore"):
-            bits = (-(score.astype(np.float32) + np.float32(0))).view(np.uint32)  # +0: one zero, and not two
+            bits = (-(score.astype(np.float32) + np.float32(0))).view(np.uint32)  # +0 turns -0.0 into 0.0
         bits = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))
         keys = (judgments.group.astype(np.uint64) << np.uint64(32)) | bits  # sorted as one number
         self.order = np.argsort(keys, kind="stable")
-        """The row at each place, group after group in rank order."""
         if judgments.samples.docno is not None:
             self._settle_ties(keys[self.order])
 
@@ -238,7 +287,7 @@ class ScoredRows(RankedRows):
             self.order[tied] = rows[id_columns.order_in_groups(keys[tied], ids)]
 
     def rankings(self, all_judged: bool = False, judgments: Any = None) -> Rankings:
-        """Which relevant (or judged) documents are at which ranks; raises where other judgments are given."""
+        """Return the ranks of relevant documents, or of all judged documents; ``judgments`` is not used."""
         labelled = self.labelled
         judgment = labelled.judgment[self.order]
         wanted = np.flatnonzero(judgment >= 0)
@@ -259,10 +308,13 @@ class ScoredRows(RankedRows):
         )
 
     def in_rank_order(self, values: Array) -> Array:
+        """Return values of rows in rank order."""
         return values[self.order]
 
     def words_of_rows(self, metric: Any) -> Array:
+        """Return the lengths of all documents in words, in the order of groups."""
         return self.labelled.words_of_rows(metric)
 
     def clusters(self, duplicates: Any) -> Array:
+        """Return the cluster of duplicates of each row."""
         return duplicates.clusters(self.labelled.doc_id, None)

@@ -1,4 +1,4 @@
-"""Learning to rank straight on a metric: LambdaMART's gradients, and the metric as what early stopping watches."""
+"""LambdaMART objectives for metrics with a user model, and evaluation metrics for early stopping."""
 
 from __future__ import annotations
 
@@ -21,49 +21,50 @@ from .labelled_rows import Samples
 from .swap_deltas import Ranked, by_paths, equal_gains_are_equal
 from .training_rows import TrainingRows, groups_of_matrix, predictions, samples_of_groups, sizes_of_groups
 
-_SMALLEST = 0.01  # LightGBM's: by how much scores that are equal differ
+_SMALLEST = 0.01  # the constant of LightGBM that is added to score differences
 
 
 class LambdaMART:
-    """LambdaMART for any metric that follows a user model: an objective for LightGBM and for XGBoost.
+    """LambdaMART objective for LightGBM and XGBoost, for any metric that follows a user model.
 
-    ``λ_ij = −σ·|ΔM_ij| / (1 + e^{σ(s_i − s_j)})`` for each pair of a query's documents of which i should be above j,
-    with ΔM_ij the change of the metric when the two change places. The document of the greater gain should be above,
-    and of equal gains that which is better above: time-biased gain prefers the sooner read (``pairs="gain"`` leaves
-    these pairs out).
+    ``λ_ij = −σ·|ΔM_ij| / (1 + e^{σ(s_i − s_j)})`` for each pair of documents of a query in which i should be above j,
+    where ΔM_ij is the change of the metric if the two are swapped. The document with the higher gain should be above
+    the other. Of two documents with equal gains, the one whose higher rank raises the metric should be above: with
+    time-biased gain, the one that takes less time to read (``pairs="gain"`` ignores these pairs).
 
-    The object is the ``objective`` of LightGBM's estimators (with ``metric="None"``); ``.lightgbm`` is that of
-    ``lightgbm.train`` and ``.xgboost`` the ``obj`` of ``xgboost.train``. Rows of a query stand together, as both
-    libraries have it. Labels are grades, and any floats where the gain takes them; equal predictions stand in the order
-    of their rows.
+    The object is the ``objective`` of LightGBM's estimators (with ``metric="None"``), ``.lightgbm`` is the objective of
+    ``lightgbm.train``, and ``.xgboost`` is the ``obj`` of ``xgboost.train``. Rows must be grouped by query, as both
+    libraries require. Labels are grades, or any floats that the gain function accepts. Rows with equal predictions
+    rank in their order.
 
     Parameters
     ----------
     measure : str or Measure
         A measure that follows a user model.
-    truncation_level : int
-        One of the two documents of a pair is above this rank.
-    sigmoid : float
-        σ.
-    norm : bool
-        As LightGBM's: ``|ΔM| / (0.01 + |s_i − s_j|)``, and a query's gradients times ``log2(1 + Σ|λ|) / Σ|λ|``.
-    pairs : {"all", "gain"}
-        Whether pairs of equal gain count.
-    n_jobs : int
-        How many threads compute the gradients, which are the same for any number.
+    truncation_level : int, default=30
+        Pairs count if at least one of the two documents is at this rank or above.
+    sigmoid : float, default=1
+        The steepness σ.
+    norm : bool, default=True
+        Whether to normalise as LightGBM does: ``|ΔM| / (0.01 + |s_i − s_j|)``, and the gradients of a query times
+        ``log2(1 + Σ|λ|) / Σ|λ|``.
+    pairs : {"all", "gain"}, default="all"
+        Whether all pairs count, or only those with different gains.
+    n_jobs : int, default=1
+        The number of threads. The gradients do not depend on it.
     doc_length : array_like, shape (n_rows,), optional
-        The words of each training row, where the metric needs them.
+        The number of words of each training row, if the metric needs it.
     docno : array_like, shape (n_rows,), optional
-        The document of each training row, for the measure's own table.
+        The document of each training row, for tables of the measure.
 
     Raises
     ------
     BadParameter, BadJudgments, MissingLength
-        If the measure or the rows cannot be learned from.
+        If the measure or the rows are not suitable.
 
     References
     ----------
-    Burges (2010), section 7; ΔM by the equations of each metric.
+    Burges (2010), section 7, with ΔM from the equations of each metric.
 
     Examples
     --------
@@ -95,29 +96,39 @@ class LambdaMART:
         self._rows: TrainingRows | None = None
 
     def bound(self, doc_length: Any = None, docno: Any = None) -> LambdaMART:
-        """The same objective for other training rows."""
+        """Return the same objective for other training rows.
+
+        Parameters
+        ----------
+        doc_length, docno : array_like, shape (n_rows,), optional
+            The document length and the document of each training row.
+
+        Returns
+        -------
+        LambdaMART
+        """
         other = copy(self)
         other.doc_length, other.docno, other._rows = doc_length, docno, None
         return other
 
     def __call__(self, y: Any, pred: Any, weight: Any, group: Any) -> tuple[Array, Array]:
-        """Gradient and hessian, as LightGBM's estimators ask for them."""
+        """Return gradient and hessian, with the signature of the objectives of LightGBM's estimators."""
         return self.gradients(y, pred, group, weight)
 
     def lightgbm(self, pred: Any, data: Any) -> tuple[Array, Array]:
-        """The ``objective`` among the parameters of ``lightgbm.train``."""
+        """Return gradient and hessian, as the ``objective`` in the parameters of ``lightgbm.train``."""
         return self.gradients(data.get_label(), pred, data.get_group(), data.get_weight())
 
     def xgboost(self, pred: Any, data: Any) -> tuple[Array, Array]:
-        """The ``obj`` of ``xgboost.train``; weights are one for each query."""
+        """Return gradient and hessian, as the ``obj`` of ``xgboost.train``, with one weight per query."""
         group, weight = groups_of_matrix(data)
         return self.gradients(data.get_label(), pred, group, weight)
 
     def __deepcopy__(self, memo: Any) -> LambdaMART:
-        return self  # LightGBM copies its parameters again and again, and these hold an array for all rows
+        return self  # LightGBM copies its parameters often, and this object has arrays of all rows
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_rows": None}  # made anew where it is trained with
+        return {**vars(self), "_rows": None}  # computed again in the other process
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self)).parameters
@@ -126,15 +137,30 @@ class LambdaMART:
         return f"LambdaMART({', '.join([repr(str(self.measure)), *own])})"
 
     def gradients(self, y: Any, pred: Any, group: Any, weight: Any = None) -> tuple[Array, Array]:
-        """The first and second derivative of the loss by each row's prediction, [rows].
+        """Return the first and second derivative of the loss with respect to the predictions.
 
-        ``y``: labels [rows] · ``pred``: predictions [rows] · ``group``: how many rows each query has, in their order ·
-        ``weight``: [rows], or None.
+        Parameters
+        ----------
+        y, pred : array_like, shape (n_rows,)
+            Labels and predictions, grouped by query.
+        group : array_like, shape (n_queries,)
+            The number of rows of each query.
+        weight : array_like, shape (n_rows,), optional
+            The weight of each row.
+
+        Returns
+        -------
+        gradient, hessian : ndarray, shape (n_rows,)
+
+        Raises
+        ------
+        BadParameter, BadJudgments, MissingLength
+            If the rows are invalid.
         """
         rows = self._prepared(y, group)
         pred = predictions(pred, len(rows.y))
         gradient, hessian = np.zeros(len(pred) + 1), np.zeros(len(pred) + 1)
-        dtype = np.float64 if rows.way is by_paths else np.float32  # C may jump where a sum reaches a limit
+        dtype = np.float64 if rows.way is by_paths else np.float32  # C may be discontinuous in sums of gains
 
         def pull(chunk: tuple[Array, Array]) -> None:
             place, ranked, scores = rows.ranked(*chunk, pred, dtype)
@@ -145,13 +171,27 @@ class LambdaMART:
         gradient, hessian = gradient[:-1], hessian[:-1]
         if weight is not None:
             if np.shape(weight) != np.shape(pred):
-                raise BadParameter(f"there are weights of shape {np.shape(weight)} for {len(pred):,} rows.")
+                raise BadParameter(f"the weights have the shape {np.shape(weight)}, but there are {len(pred):,} rows.")
             gradient, hessian = gradient * weight, hessian * weight
         return gradient, hessian
 
     def changes(self, y: Any, pred: Any, group: Any) -> list[Array]:
-        """ΔM for every pair of rows of each query, [n × n] a query: what the score gains if the two change places.
+        """Return ΔM for all pairs of rows of each query: the change of the score if the two are swapped.
 
+        Parameters
+        ----------
+        y, pred : array_like, shape (n_rows,)
+            Labels and predictions, grouped by query.
+        group : array_like, shape (n_queries,)
+            The number of rows of each query.
+
+        Returns
+        -------
+        list of ndarray, shape (n, n)
+            One symmetric matrix per query, where n is its number of rows.
+
+        Examples
+        --------
         >>> LambdaMART("RR").changes([0, 1], [2.0, 1.0], group=[2])[0].tolist()
         [[0.0, 0.5], [0.5, 0.0]]
         """
@@ -175,10 +215,10 @@ class LambdaMART:
         for a, wrong, weight in self._pairs(rows, ranked, r):
             apart = s[:, a : a + 1] - s[:, a + 1 :]
             p = apart * self.sigmoid
-            with np.errstate(over="ignore"):  # far apart, nothing pulls
+            with np.errstate(over="ignore"):  # the gradient vanishes for large differences
                 np.exp(p, out=p)
             p += 1
-            np.reciprocal(p, out=p)  # that the lower of the two is the better one
+            np.reciprocal(p, out=p)  # probability that the lower one is better
             if self.norm:
                 apart += closest
                 weight /= apart
@@ -203,7 +243,7 @@ class LambdaMART:
         return gradient, hessian
 
     def _pairs(self, rows: TrainingRows, ranked: Ranked, r: Array) -> Iterator[tuple[int, Array, Array]]:
-        """Each rank a (from 0), and for the rows below it: which should be above the row at a, and |ΔM| of the swap."""
+        """Yield each rank a (from 0), a mask of the lower rows that should be above it, and |ΔM| of each swap."""
         width = r.shape[1]
         inside = np.arange(width)[None, :] < ranked.n[:, None]
         ragged = not inside.all()
@@ -241,22 +281,27 @@ _PARAMETERS = (
 
 
 class EvalMeasure:
-    """A measure as what LightGBM and XGBoost report after every round, and stop early by.
+    """Evaluation metric for LightGBM and XGBoost, which they report after each round and use for early stopping.
 
-    The object is the ``eval_metric`` of LightGBM's estimators; ``.lightgbm`` is the ``feval`` of ``lightgbm.train`` and
-    ``.xgboost`` the ``custom_metric`` of ``xgboost.train`` (which needs ``maximize=True`` to stop early).
+    The object is the ``eval_metric`` of LightGBM's estimators, ``.lightgbm`` is the ``feval`` of ``lightgbm.train``,
+    and ``.xgboost`` is the ``custom_metric`` of ``xgboost.train`` (early stopping then needs ``maximize=True``).
 
     Parameters
     ----------
     measure : str or Measure
         A measure that is computed here.
     doc_length : array_like, shape (n_rows,), or list of these, optional
-        The words of each row that is evaluated. Where several sets of rows are, a list: the one with as many rows is
-        taken.
+        The number of words of each row. For several sets of rows, a list of arrays, which are identified by their
+        numbers of rows.
     docno : array_like, shape (n_rows,), or list of these, optional
-        The document of each row, for the measure's own table.
-    greater_is_better : bool
-        False for a cost, such as A='effort'.
+        The document of each row, for tables of the measure.
+    greater_is_better : bool, default=True
+        False for costs, such as A='effort'.
+
+    Raises
+    ------
+    BadParameter, UnknownSpec
+        If the measure is not computed here.
 
     Examples
     --------
@@ -272,20 +317,32 @@ class EvalMeasure:
         self._known: list[tuple[Array, Array, Samples, PreparedMeasures]] = []
 
     def __call__(self, y: Any, pred: Any, weight: Any, group: Any) -> tuple[str, float, bool]:
-        """Name, value, and whether higher is better. Queries count alike, whatever the weights of their rows."""
+        """Return name, value, and whether higher is better; all queries have the same weight."""
         return str(self.measure), self.value(y, pred, group), self.greater_is_better
 
     def lightgbm(self, pred: Any, data: Any) -> tuple[str, float, bool]:
-        """The ``feval`` of ``lightgbm.train``."""
+        """Return name, value, and whether higher is better, as the ``feval`` of ``lightgbm.train``."""
         return self(data.get_label(), pred, None, data.get_group())
 
     def xgboost(self, pred: Any, data: Any) -> tuple[str, float]:
-        """The ``custom_metric`` of ``xgboost.train``."""
-        name = str(self.measure).replace(":", "=").replace(" ", "")  # XGBoost takes what it prints apart at these
+        """Return name and value, as the ``custom_metric`` of ``xgboost.train``."""
+        name = str(self.measure).replace(":", "=").replace(" ", "")  # XGBoost splits its output at these
         return name, self.value(data.get_label(), pred, groups_of_matrix(data)[0])
 
     def value(self, y: Any, pred: Any, group: Any) -> float:
-        """The measure over all queries."""
+        """Return the mean of the measure over all queries.
+
+        Parameters
+        ----------
+        y, pred : array_like, shape (n_rows,)
+            Labels and predictions, grouped by query.
+        group : array_like, shape (n_queries,)
+            The number of rows of each query.
+
+        Returns
+        -------
+        float
+        """
         samples, prepared = self._prepared(np.asarray(y), group)
         rows = samples.judgments.rows(predictions(pred, len(samples.label)))
         [value] = prepared.means(prepared.tables([rows])[0]).values()
@@ -313,26 +370,24 @@ class EvalMeasure:
 
 
 def _of_these(name: str, values: Any, rows: int) -> Any:
-    """Of one array a set of rows, that for so many rows; one array is for all."""
+    """Return the array with this number of rows out of a list; a single array belongs to all sets."""
     nested = isinstance(values, list | tuple) and len(values) > 0 and np.ndim(values[0]) == 1
     if not nested:
         return values
     fitting = [v for v in values if len(v) == rows]
     if not fitting:
-        raise BadParameter(f"no {name} is for {rows:,} rows; there are some for {[len(v) for v in values]}.")
+        raise BadParameter(f"no {name} has {rows:,} rows; the given ones have {[len(v) for v in values]}.")
     if any(not np.array_equal(v, fitting[0]) for v in fitting[1:]):
-        raise BadParameter(f"two sets have {rows:,} rows, so that their {name} cannot be told apart.")
+        raise BadParameter(f"two sets have {rows:,} rows, so their {name} cannot be distinguished.")
     return fitting[0]
 
 
 def _learnable(measure: Any) -> Measure:
     (found,) = pinned(computed_here([measure]))
     if not needs_of(found).user_model:
-        raise BadParameter(
-            f"{found} follows no user model, so that LambdaMART has no ΔM for it: give a measure such as TBG."
-        )
+        raise BadParameter(f"{found} follows no user model, so LambdaMART has no ΔM for it: use a measure such as TBG.")
     metric = metric_of(found)
     if metric.duplicates is not None or metric.judged_only:
         what = "duplicates" if metric.duplicates is not None else "judged_only"
-        raise BadParameter(f"{found}: LambdaMART learns from rows as they are; leave {what}= out.")
+        raise BadParameter(f"{found}: LambdaMART does not remove or change rows. Use the measure without {what}=.")
     return found

@@ -1,4 +1,4 @@
-"""Scores from labels and predictions, as arrays in scikit-learn's manner: ``tbg_score(y_true, y_score, …)``."""
+"""Metric functions on arrays of labels and predictions, as in scikit-learn: ``tbg_score(y_true, y_score, …)``."""
 
 from __future__ import annotations
 
@@ -33,34 +33,34 @@ def measure_score(
     docno: ArrayLike | None = None,
     average: bool = True,
 ) -> float | NDArray[np.float64]:
-    """Return the mean over queries of a measure, of this package or any other that ir_measures computes.
+    """Return the mean over queries of a measure of this package or of ir_measures.
 
     Parameters
     ----------
     measure : str or Measure
         The measure, such as ``"nDCG@10"``.
     y_true : array_like
-        The grade of each document, NaN where it is unjudged: a matrix of shape (n_queries, n_documents), lists of any
-        lengths, one for each query, or with ``qid`` one array of shape (n_rows,). In a matrix, NaN in both ``y_true``
-        and ``y_score`` pads shorter queries.
+        The grade of each document, NaN for unjudged documents: a matrix of shape (n_queries, n_documents), one list
+        per query, or with ``qid`` an array of shape (n_rows,). In a matrix, NaN in both ``y_true`` and ``y_score`` is
+        padding for shorter queries.
     y_score : array_like
-        What a model predicts for each document, in the form of ``y_true``.
+        The predicted score of each document, in the form of ``y_true``.
     qid : array_like, shape (n_rows,), optional
-        The query of each row (not how many rows each query has).
+        The query of each row (not the number of rows per query).
     doc_length : array_like, optional
-        The words of each document, in the form of ``y_true``; needed where time is the effort.
+        The number of words of each document, in the form of ``y_true``; needed if the effort depends on it.
     docno : array_like, optional
-        The id of each document, in the form of ``y_true``; needed for tables of lengths or duplicates. Without it the
-        earlier of two equal scores comes first.
-    average : bool
-        Whether to return one value for all queries.
+        The id of each document, in the form of ``y_true``; needed for tables of lengths or duplicates. Without it,
+        documents with equal scores keep their order.
+    average : bool, default=True
+        Whether to return the mean over queries.
 
     Returns
     -------
     float or ndarray, shape (n_queries,)
-        The mean over the queries of which anything is judged (counts such as NumRet are summed, as ir_measures does).
-        With ``average=False`` one value for each query, in the order in which queries first come, NaN where nothing is
-        judged.
+        The mean over the queries with judged documents (the sum for counts such as NumRet, as in ir_measures). With
+        ``average=False``, one value per query in the order of their first documents; NaN for queries without judged
+        documents.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def tbg_score(
     Returns
     -------
     float or ndarray, shape (n_queries,)
-        As of :func:`measure_score`.
+        As for :func:`measure_score`.
 
     References
     ----------
@@ -138,15 +138,15 @@ def err_score(
     ----------
     y_true, y_score, qid, docno, average
         As for :func:`measure_score`.
-    max_rel : float
-        The highest grade that there can be; 4 as in gdeval and ir_measures.
+    max_rel : float, default=4
+        The highest possible grade; 4 as in gdeval and ir_measures.
     cutoff : int, optional
-        How many documents of each ranking count.
+        The number of documents of each ranking that count; by default all.
 
     Returns
     -------
     float or ndarray, shape (n_queries,)
-        As of :func:`measure_score`.
+        As for :func:`measure_score`.
 
     References
     ----------
@@ -173,13 +173,13 @@ def cwla_score(
     average: bool = True,
     **parameters: Any,
 ) -> float | NDArray[np.float64]:
-    """Return Σ L(i)·A(i) of a continuation C and an aggregation A.
+    """Return the score Σ L(i)·A(i) for a continuation C and an aggregation A.
 
     Parameters
     ----------
     y_true, y_score, qid, doc_length, docno, average
         As for :func:`measure_score`.
-    C, A
+    C, A : str or function
         The continuation and the aggregation, as for ``CWLA``.
     **parameters
         The other parameters of ``CWLA``.
@@ -187,7 +187,7 @@ def cwla_score(
     Returns
     -------
     float or ndarray, shape (n_queries,)
-        As of :func:`measure_score`.
+        As for :func:`measure_score`.
 
     References
     ----------
@@ -203,22 +203,22 @@ def cwla_score(
 
 
 def computable(measures: Any) -> list[Measure]:
-    """Measures from text or objects that are computed here or by ir_measures' default pipeline."""
+    """Return measures from their texts or objects, computed here or by the default pipeline of ir_measures."""
     wanted = computed_somewhere(measures)
     for measure in wanted:
-        if ir_measures.pyndeval.supports(measure):  # which computes measures of intents and no others
-            raise UnknownSpec(f"{measure} looks at the intents of a query, which rows with one label each do not have.")
+        if ir_measures.pyndeval.supports(measure):  # pyndeval computes only measures of intents
+            raise UnknownSpec(f"{measure} looks at the intents of a query, and rows with one label have none.")
     return wanted
 
 
 def per_query(measures: list[Measure], samples: Samples, score: Any) -> dict[Measure, Array]:
-    """Per measure one value per judged query, in the order of ``samples.judgments.qids``."""
+    """Return one value per judged query for each measure, in the order of ``samples.judgments.qids``."""
     if not samples.judgments.qids:
-        raise BadJudgments("no row is judged, so that there is nothing to score.")
+        raise BadJudgments("no row is judged.")
     rows = samples.judgments.rows(score)
     needs: dict[Measure, Needs] = {}
     for measure in measures:
-        with suppress(CWLAError):  # a measure of other providers, or such a parameter
+        with suppress(CWLAError):  # a measure or parameter that only other providers support
             needs[measure] = computation_of(measure).needs
     for measure, needed in needs.items():
         _check_known(measure, needed, samples)
@@ -230,20 +230,20 @@ def per_query(measures: list[Measure], samples: Samples, score: Any) -> dict[Mea
 
 
 def _check_known(measure: Measure, needs: Needs, samples: Samples) -> None:
-    """What a measure needs to know of documents must be there, with a word on how it gets there."""
+    """Raise an error if data of documents are missing that a measure needs."""
     if needs.lengths == "run" and samples.doc_length is None:
         raise NotPassed(
-            f"{measure} needs the length of every document: pass doc_length=, the words of each row; or give the"
-            " measure lengths=, a table of them, and pass docno=."
+            f"{measure} needs the length of every document: pass doc_length=, the number of words of each row, or"
+            " give the measure a table with lengths= and pass docno=."
         )
     if needs.duplicates == "run":
-        raise BadParameter(f"{measure}: rows do not say whom they repeat: give duplicates= a table, and pass docno=.")
+        raise BadParameter(f"{measure}: rows have no clusters of duplicates: give duplicates= a table and pass docno=.")
     if needs.tables and samples.docno is None:
-        raise NotPassed(f"{measure} looks documents up in a table: pass docno=, the document of each row.")
+        raise NotPassed(f"{measure} needs the ids of documents for its table: pass docno=, the document of each row.")
 
 
 def _paired(y_true: Any, y_score: Any, qid: Any, doc_length: Any, docno: Any) -> tuple[Samples, Array, list[str]]:
-    """Rows one after the other, whatever form they came in, their scores, and the queries in order."""
+    """Return the rows as flat arrays, their scores, and the queries in order."""
     label, sizes = _flat(y_true, "y_true")
     flat = {}
     for name, values in {"y_score": y_score, "doc_length": doc_length, "docno": docno}.items():
@@ -257,7 +257,7 @@ def _paired(y_true: Any, y_score: Any, qid: Any, doc_length: Any, docno: Any) ->
     if sizes is None:
         if qid is None:
             raise BadParameter(
-                "y_true is one array: pass qid=, the query of each row; or, if all rows are of one query, [y_true]"
+                "y_true is one array: pass qid=, the query of each row. If all rows belong to one query, pass [y_true]"
                 " and [y_score]."
             )
         qid = np.asarray(qid)
@@ -266,7 +266,7 @@ def _paired(y_true: Any, y_score: Any, qid: Any, doc_length: Any, docno: Any) ->
         samples = Samples.of(label, {"qid": qid, **flat})
         return samples, score, samples.queries[1]
     if qid is not None:
-        raise BadParameter("y_true has a list for each query: leave qid= out, or give one array of all rows.")
+        raise BadParameter("y_true has one list per query: remove qid=, or pass one array of all rows.")
     known = {"qid": np.repeat(np.arange(len(sizes)), sizes), **flat}
     there = ~(pd.isna(label) & np.isnan(score))
     samples = Samples.of(label[there], {name: values[there] for name, values in known.items()})
@@ -274,21 +274,21 @@ def _paired(y_true: Any, y_score: Any, qid: Any, doc_length: Any, docno: Any) ->
 
 
 def _flat(values: Any, name: str) -> tuple[Array, list[int] | None]:
-    """All values one after the other and, of a matrix or of lists, how many each query has."""
+    """Return all values as a flat array and, for a matrix or lists, the number of values per query."""
     values = values.to_numpy() if hasattr(values, "to_numpy") else values
     if np.isscalar(values):
-        raise BadParameter(f"{name} is one value: give a list for each query, or one array with qid=.")
+        raise BadParameter(f"{name} is one value: pass one list per query, or one array with qid=.")
     if not isinstance(values, np.ndarray) or values.dtype == object:
         values = list(values)
         nested = [hasattr(one, "__len__") and not isinstance(one, str) for one in values]
         if any(nested):
             if not all(nested):
-                raise BadParameter(f"{name} has lists beside single values: give one list for each query.")
+                raise BadParameter(f"{name} mixes lists and single values: pass one list per query.")
             lists = [np.asarray(one) for one in values]
             return np.concatenate(lists), [len(one) for one in lists]
         values = np.asarray(values)
     if values.ndim > 2:
-        raise BadParameter(f"{name} has the shape {values.shape}: give one row for each query.")
+        raise BadParameter(f"{name} has the shape {values.shape}: pass one row per query.")
     return values.ravel(), [values.shape[1]] * len(values) if values.ndim == 2 else None
 
 

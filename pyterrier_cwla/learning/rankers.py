@@ -1,4 +1,4 @@
-"""A ranker that scikit-learn can cross-validate: it takes the query of each row, and sorts and counts by itself."""
+"""Scikit-learn estimator for the rankers of LightGBM and XGBoost, which takes the query of each row."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from .scorers import scorer
 
 Array = np.ndarray
 
-_NO_COPIES = "a weight is no number of copies: copies take ranks of their own, and so does a row of weight 0"
-#: By wrapped ranker, the checks of scikit-learn's ``check_estimator`` that fail, and why they must.
+_NO_COPIES = "a row of weight n is not n copies: copies, and rows of weight 0, occupy ranks"
+#: The checks of scikit-learn's ``check_estimator`` that fail for each wrapped ranker, with the reasons.
 EXPECTED_FAILED_CHECKS = {
     "LGBMRanker": {
         "check_sample_weight_equivalence_on_dense_data": _NO_COPIES,
@@ -36,41 +36,70 @@ EXPECTED_FAILED_CHECKS = {
     "XGBRanker": {
         "check_sample_weight_equivalence_on_dense_data": _NO_COPIES,
         "check_sample_weight_equivalence_on_sparse_data": _NO_COPIES,
-        "check_sample_weights_not_overwritten": "XGBoost weighs queries, and the check weighs the rows of one",
+        "check_sample_weights_not_overwritten": "XGBoost weights queries; the check has several weights in one",
     },
 }
-_VALIDATION = "validation_0"  # as XGBoost calls it
+_VALIDATION = "validation_0"  # the name in XGBoost
 _KNOWN = ("qid", "docno", "doc_length")
 
 
 class GroupedRanker(BaseEstimator):
-    """LightGBM's or XGBoost's ranker as a scikit-learn estimator that takes the query of each row, rows in any order.
+    """Ranker of LightGBM or XGBoost as a scikit-learn estimator with the query of each row as an argument.
 
-    The libraries' own want rows sorted by query and the sizes of the groups, which no cross-validation can slice. This
-    one goes through ``cross_validate``, ``GridSearchCV``, Pipelines, ``clone``, pickles and worker processes.
+    The rankers of the libraries need rows sorted by query and the sizes of the groups, which cross-validation cannot
+    split. This estimator accepts rows in any order. It works with ``cross_validate``, ``GridSearchCV``, Pipelines,
+    ``clone``, pickle and worker processes.
 
-    ``ranker``  an ``LGBMRanker`` or ``XGBRanker`` (None: ``LGBMRanker(verbosity=-1)``); the parameters of a given one
-    are reached as ``ranker__num_leaves`` · ``objective``  the measure to learn, as text or object, or a
-    :class:`LambdaMART`; None is the ranker's own · ``eval_measure``  the measure of validation queries and of
-    :meth:`score`; None is the objective's, and without one the ranker's own metric validates and nDCG scores ·
-    ``early_stopping_rounds``  how many rounds to wait for a better value (XGBoost compares six digits) ·
-    ``validation_fraction``  the share of the queries that fit holds out to validate on, always whole ones, drawn by
-    ``random_state`` · ``single_query``  rows without ``qid`` are all of one query; by default they are an error.
+    Parameters
+    ----------
+    ranker : LGBMRanker or XGBRanker, optional
+        The ranker; by default ``LGBMRanker(verbosity=-1)``. Its parameters have names such as ``ranker__num_leaves``.
+    objective : str, Measure or LambdaMART, optional
+        The measure to optimise; by default the objective of the ranker.
+    eval_measure : str or Measure, optional
+        The measure for validation queries and for :meth:`score`; by default that of the objective. If there is none
+        either, the ranker validates with its own metric and :meth:`score` uses nDCG.
+    early_stopping_rounds : int, optional
+        The number of rounds to wait for a better value. XGBoost compares values with six digits.
+    validation_fraction : float in (0, 1), optional
+        The share of the queries that ``fit`` holds out for validation.
+    single_query : bool, default=False
+        Whether rows without ``qid`` all belong to one query. By default they raise NotPassed.
+    random_state : int, RandomState or None, default=None
+        The seed for the choice of validation queries.
 
-    ``qid``, ``docno`` and ``doc_length`` (in words) that are not passed to a method are taken from the index levels of
-    these names, of ``y`` or of ``X``. With metadata routing on, a method asks for all three from the start.
+    Attributes
+    ----------
+    ranker_ : LGBMRanker or XGBRanker
+        The trained ranker.
+    best_iteration_ : int
+        The number of rounds that ``predict`` uses.
+    evals_result_ : dict
+        The values of the validation queries by round: ``evals_result_["validation_0"][measure]``.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of str
+        The names of the columns of ``X``, if they have names.
 
-    The rows of a query are in training sorted by docno, falling, where it is known (as trec_eval settles ties); then
-    shuffled rows train the same trees, bit for bit. Without docno they stay in their order, on which trees depend:
-    at the start all scores are equal, and rows rank as they come.
+    Raises
+    ------
+    BadParameter, NotPassed, BadJudgments, MissingLength
+        By ``fit``, if parameters or rows are invalid. :meth:`score` raises CannotScore, as scorers do.
 
-    After fitting: ``ranker_``, the trained ranker · ``best_iteration_``, how many rounds predict uses ·
-    ``evals_result_``, the values of the validation queries round by round, ``["validation_0"][measure]`` ·
-    ``n_features_in_``, and ``feature_names_in_`` where the columns of ``X`` have names.
+    Notes
+    -----
+    If ``qid``, ``docno`` or ``doc_length`` (in words) is not passed to a method, the index level of this name of ``y``
+    or of ``X`` is used. With metadata routing, the methods request all three by default.
 
-    Raises BadParameter, NotPassed, BadJudgments or MissingLength; :meth:`score` raises CannotScore, as scorers do.
-    ``EXPECTED_FAILED_CHECKS`` of this module lists what of scikit-learn's ``check_estimator`` fails, and why.
+    For training, the rows of a query are sorted by docno in descending order if it is given (as trec_eval breaks
+    ties). Then the order of the rows does not change the trees, to the last bit. Without docno the rows keep their
+    order, and the trees depend on it: all scores are equal at the start, and rows with equal scores rank in their
+    order.
 
+    ``EXPECTED_FAILED_CHECKS`` lists the checks of scikit-learn's ``check_estimator`` that fail, with the reasons.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from lightgbm import LGBMRanker
     >>> from sklearn.model_selection import GroupKFold, cross_validate
@@ -119,10 +148,34 @@ class GroupedRanker(BaseEstimator):
         eval_docno: Any = None,
         eval_doc_length: Any = None,
     ) -> GroupedRanker:
-        """Trains on rows ``X`` with grades ``y``; validates, if at all, on rows ``eval_X`` with grades ``eval_y``.
+        """Train the ranker.
 
-        TREC's grades −1 and −2 are learned as 0. ``sample_weight`` is by row; XGBoost
-        weighs queries, so there all rows of a query must have the same. Validation queries count alike.
+        Parameters
+        ----------
+        X : array_like, sparse matrix or DataFrame, shape (n_rows, n_features)
+            The features of the training rows.
+        y : array_like, shape (n_rows,)
+            The grades. The grades −1 and −2 of TREC count as 0.
+        qid : array_like, shape (n_rows,), optional
+            The query of each row; by default the index level of this name of ``y`` or ``X``.
+        docno : array_like, shape (n_rows,), optional
+            The document of each row.
+        doc_length : array_like, shape (n_rows,), optional
+            The number of words of each document.
+        sample_weight : array_like, shape (n_rows,), optional
+            The weights of the rows. XGBoost weights queries: all rows of a query must then have the same weight.
+        eval_X, eval_y, eval_qid, eval_docno, eval_doc_length : array_like, optional
+            The validation rows. All validation queries have the same weight.
+
+        Returns
+        -------
+        GroupedRanker
+            The estimator itself.
+
+        Raises
+        ------
+        BadParameter, NotPassed, BadJudgments, MissingLength
+            If parameters or rows are invalid.
         """
         train = _trainer(self.ranker)
         ranker = _default() if self.ranker is None else clone(self.ranker)
@@ -144,7 +197,7 @@ class GroupedRanker(BaseEstimator):
             except CWLAError as error:
                 raise type(error)(f"the validation rows: {error}") from None
         elif any(values is not None for values in (eval_y, *known.values())):
-            raise BadParameter("eval_y=, eval_qid= … describe the rows of eval_X=, and there is none.")
+            raise BadParameter("eval_y=, eval_qid= … describe the rows of eval_X=, which is missing.")
         rows, validation = self._split(rows, validation)
         training = _Training(rows, validation, objective, measure, self.early_stopping_rounds)
         self.best_iteration_, self.evals_result_ = train(ranker, training)
@@ -152,16 +205,44 @@ class GroupedRanker(BaseEstimator):
         return self
 
     def predict(self, X: Any) -> Array:
-        """One score for each row, in the order of the rows, which may be of any queries."""
+        """Return one score per row, in the order of the rows.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or DataFrame, shape (n_rows, n_features)
+            The features. The rows may belong to any queries.
+
+        Returns
+        -------
+        ndarray, shape (n_rows,)
+        """
         check_is_fitted(self)
         return self.ranker_.predict(_features(self, X, reset=False))
 
     def score(
         self, X: Any, y: Any, qid: Any = None, docno: Any = None, doc_length: Any = None, sample_weight: Any = None
     ) -> float:
-        """The mean of ``eval_measure`` (else the objective's measure, else nDCG) over the queries, as a scorer has it.
+        """Return the mean of ``eval_measure`` (else of the objective's measure, else of nDCG) over the queries.
 
-        Queries count alike: ``sample_weight`` is here for Pipelines, which pass None on.
+        Parameters
+        ----------
+        X : array_like, sparse matrix or DataFrame, shape (n_rows, n_features)
+            The features.
+        y : array_like, shape (n_rows,)
+            The grades, NaN for unjudged rows.
+        qid, docno, doc_length : array_like, shape (n_rows,), optional
+            The query, the document and the document length of each row.
+        sample_weight : None
+            Not supported, since all queries have the same weight. Pipelines pass None.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        CannotScore
+            If the rows cannot be scored, whatever the predictions.
         """
         check_is_fitted(self)
         known = self._known(X, y, {"qid": qid, "docno": docno, "doc_length": doc_length})
@@ -185,8 +266,8 @@ class GroupedRanker(BaseEstimator):
             )
         if objective is not None and (objective.doc_length is not None or objective.docno is not None):
             raise BadParameter(
-                "the objective has its own doc_length or docno, and rows are sorted here: pass them to fit, or let y or"
-                " X have index levels of these names."
+                "the objective has its own doc_length or docno, but fit changes the order of rows. Pass them to fit, or"
+                " as index levels of y or X."
             )
         return objective
 
@@ -202,7 +283,7 @@ class GroupedRanker(BaseEstimator):
         return known
 
     def _samples(self, X: Any, y: Any, given: dict[str, Any], measures: list[Measure]) -> Samples:
-        """Checked rows, in their order, so that errors speak of them as the user knows them."""
+        """Return the rows, validated in the order of the user, which errors refer to."""
         known = self._known(X, y, given)
         if y is None:
             raise BadJudgments("GroupedRanker requires y to be passed, but the target y is None.")
@@ -214,15 +295,15 @@ class GroupedRanker(BaseEstimator):
         samples = Samples.of(y, known)
         if (holes := np.flatnonzero(~samples.is_judged)).size:
             raise BadJudgments(
-                f"row {holes[0]} is not judged, and rankers learn from judged rows: leave out the {holes.size:,} that"
-                " are not, or give them the label 0."
+                f"row {holes[0]} is not judged, and rankers learn from judged rows. Remove the {holes.size:,} unjudged"
+                " rows, or give them the label 0."
             )
         if measures:
-            per_query(measures, samples, np.zeros(len(samples.label)))  # raises where one needs what is not there
+            per_query(measures, samples, np.zeros(len(samples.label)))  # raises if data are missing
         return samples
 
     def _split(self, rows: _Rows, validation: _Rows | None) -> tuple[_Rows, _Rows | None]:
-        """Training and validation rows."""
+        """Return training and validation rows."""
         fraction, patience = self.validation_fraction, self.early_stopping_rounds
         if patience is not None and not (isinstance(patience, Integral) and patience >= 1):
             raise BadParameter(f"early_stopping_rounds={patience!r}: must be a whole number from 1.")
@@ -234,7 +315,7 @@ class GroupedRanker(BaseEstimator):
                 )
             return rows, validation
         if validation is not None:
-            raise BadParameter("there are both validation_fraction= and eval_X=: give one of the two.")
+            raise BadParameter("both validation_fraction= and eval_X= are given: use one of the two.")
         if not 0 < fraction < 1:
             raise BadParameter(f"validation_fraction={fraction!r}: must be above 0 and below 1.")
         if len(rows.sizes) < 2:
@@ -246,7 +327,7 @@ class GroupedRanker(BaseEstimator):
 
 @dataclass(frozen=True)
 class _Rows:
-    """Labelled rows, those of a query together, with what is known of each."""
+    """Labelled rows, grouped by query."""
 
     X: Any
     label: Array
@@ -258,7 +339,7 @@ class _Rows:
 
     @classmethod
     def of(cls, X: Any, samples: Samples, weight: Array | None) -> _Rows:
-        """Sorted by query; within it by falling docno, where it is known."""
+        """Return rows sorted by query, and within queries by docno in descending order if it is given."""
         query = pd.factorize(samples.qid, sort=True)[0]
         rows = cls(X, samples.label, query, samples.qid, samples.docno, samples.doc_length, weight)
         if samples.docno is None:
@@ -276,7 +357,7 @@ class _Rows:
 
     @property
     def grades(self) -> Array:
-        """Labels to learn from: the libraries know no grade below 0, and to the measures these gain what 0 does."""
+        """Labels for training: the libraries reject grades below 0, and measures treat these as 0."""
         return np.maximum(self.label, 0)
 
     @property
@@ -287,14 +368,14 @@ class _Rows:
         uneven = np.flatnonzero(self.weight != np.repeat(self.weight[first], self.sizes))
         if uneven.size:
             raise BadParameter(
-                f"query {self.qid.tolist()[uneven[0]]!r} has rows of different sample_weight, and XGBoost weighs"
-                " queries: give all rows of a query one weight, or wrap an LGBMRanker."
+                f"query {self.qid.tolist()[uneven[0]]!r} has rows of different sample_weight, but XGBoost weights"
+                " queries. Give all rows of a query one weight, or use an LGBMRanker."
             )
         return self.weight[first]
 
 
 def _features(estimator: GroupedRanker, X: Any, reset: bool) -> Any:
-    """Checked features; data frames stay what they are, for their categories."""
+    """Return validated features; data frames are returned unchanged, with their categories."""
     if isinstance(X, pd.DataFrame):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return X
@@ -311,7 +392,7 @@ class _Training:
 
 
 def _trainer(ranker: Any) -> Callable[[Any, _Training], tuple[int, dict]]:
-    """What trains such a ranker, and returns how many rounds it predicts with and the values of the validation rows."""
+    """Return the function that trains the ranker; it returns the number of rounds and the validation values."""
     names = {(kind.__module__.split(".")[0], kind.__name__) for kind in type(ranker).__mro__}
     if ranker is None or ("lightgbm", "LGBMRanker") in names:
         return _train_lightgbm
@@ -356,7 +437,7 @@ def _train_lightgbm(ranker: Any, training: _Training) -> tuple[int, dict]:
         **evaluation,
     )
     if objective is not None:
-        ranker.set_params(objective=objective)  # without the documents, which a trained ranker need not carry
+        ranker.set_params(objective=objective)  # without the data of the training rows
     best = ranker.best_iteration_
     return best if best > 0 else ranker.n_estimators_, ranker.evals_result_
 
@@ -379,7 +460,7 @@ def _train_xgboost(ranker: Any, training: _Training) -> tuple[int, dict]:
 
 
 def _boost(ranker: Any, training: _Training) -> dict:
-    """Trains as ``XGBRanker.fit`` does, which takes neither an objective nor a measure that sees documents."""
+    """Train like ``XGBRanker.fit``, which does not support objectives and measures with documents."""
     from xgboost import DMatrix, train
 
     rows, validation, objective, measure = training.rows, training.validation, training.objective, training.measure
@@ -397,7 +478,7 @@ def _boost(ranker: Any, training: _Training) -> dict:
             "evals": [(valid, _VALIDATION)],
             "custom_metric": lambda pred, data: ("measure", watched.xgboost(pred, data)[1]),
         }
-    results: dict = {}  # XGBoost reads names out of a line of text, so that no measure's own would do
+    results: dict = {}  # XGBoost parses names from text, so the measure has a plain name
     booster = train(
         parameters,
         matrix,

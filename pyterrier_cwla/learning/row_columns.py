@@ -1,4 +1,4 @@
-"""What is known of rows: labels, scores, queries, documents and lengths, checked and as arrays."""
+"""Columns of labelled rows as validated arrays: labels, scores, query ids, document ids and lengths."""
 
 from __future__ import annotations
 
@@ -16,12 +16,30 @@ from ..files.real_numbers import NotReal, reals
 
 Array = np.ndarray
 
-#: What may be known of each row beside features and label: by keyword, or as levels of an index.
+#: The data of rows besides features and labels, passed by keyword or as levels of an index.
 KNOWN = ("qid", "docno", "doc_length", "judged")
 
 
 def known_of_rows(X: Any, y: Any, given: Mapping[str, Any]) -> dict[str, Array]:
-    """What is known of each row: as given by keyword, else the level of that name of the index of ``y`` or ``X``."""
+    """Return the data of rows that are given by keyword, or else as levels of the index of ``y`` or ``X``.
+
+    Parameters
+    ----------
+    X, y : array_like or DataFrame or Series
+        Features and labels.
+    given : mapping of str to array_like or None
+        The keyword arguments.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (n_rows,)
+        The columns of :data:`KNOWN` that are given.
+
+    Raises
+    ------
+    BadParameter
+        If a column does not have one value per row.
+    """
     rows = _rows(X if X is not None else y)
     known = {}
     for name in KNOWN:
@@ -33,7 +51,7 @@ def known_of_rows(X: Any, y: Any, given: Mapping[str, Any]) -> dict[str, Array]:
         values = np.asarray(values)
         if values.shape != (rows,):
             raise BadParameter(
-                f"{name} has {counted(values)}, and there are {rows:,} rows: give one {name} for each row"
+                f"{name} has {counted(values)}, but there are {rows:,} rows: pass one {name} per row"
                 + (" (not the sizes of groups)." if name == "qid" else ".")
             )
         known[name] = values
@@ -45,6 +63,7 @@ def _rows(data: Any) -> int:
 
 
 def counted(values: Array) -> str:
+    """Return the number of values, or the shape, for errors."""
     return f"{len(values):,} values" if values.ndim == 1 else f"the shape {values.shape}"
 
 
@@ -54,28 +73,30 @@ def _level(data: Any, name: str) -> Any:
 
 
 def labels(values: Any) -> Array:
-    """Labels as floats: grades, NaN where unjudged, TREC's −1 and −2; no other number is below 0."""
+    """Return labels as floats: grades, NaN for unjudged rows.
+
+    Raises
+    ------
+    BadJudgments
+        If a label is infinite, or negative other than TREC's −1 and −2.
+    """
     found = _one_column(values)
     if found.ndim != 1:
-        raise BadJudgments(f"labels must be one number for each row, and these have the shape {found.shape}.")
+        raise BadJudgments(f"labels must be one number per row, not of shape {found.shape}.")
     found = _floats(found, "labels must be grades", BadJudgments)
     odd = np.flatnonzero(np.isinf(found) | ((found < 0) & ~np.isin(found, (-1.0, -2.0))))
     if len(odd):
         raise BadJudgments(
-            f"row {odd[0]} has the label {found[odd[0]]:g}: gains are finite and not negative (of grades, TREC's -1 and"
-            " -2 count as not relevant)."
+            f"row {odd[0]} has the label {found[odd[0]]:g}: labels must be finite and not negative (TREC's grades -1"
+            " and -2 are allowed and count as not relevant)."
         )
     return found
 
 
 def scores(values: Any) -> Array:
-    """Predictions as floats, one for each row."""
+    """Return predictions as floats, one per row."""
     found = _one_column(values)
-    return (
-        _floats(found, "scores must be one number for each row", BadRun)
-        if found.ndim == 1
-        else np.asarray(found, float)
-    )
+    return _floats(found, "scores must be one number per row", BadRun) if found.ndim == 1 else np.asarray(found, float)
 
 
 def _one_column(values: Any) -> Array:
@@ -94,14 +115,14 @@ def _floats(values: Array, what: str, error: type[CWLAError]) -> Array:
 
 
 def whole(values: Array) -> Array:
-    """Whole numbers as integers, where they are such as these can be; others as they are."""
+    """Return the values as integers if all are whole and fit into 64 bits; otherwise unchanged."""
     small = np.abs(values).max(initial=0) < 2**63
     return values.astype(np.int64) if small and np.array_equal(values, np.rint(values)) else values
 
 
-@lru_cache(maxsize=32)  # a search scores the same folds again and again
+@lru_cache(maxsize=32)  # a search scores the same folds repeatedly
 def row_ids(n: int) -> Any:
-    """Ids for rows that have none: each names its row, and they fall, so that of equal scores the earlier is first."""
+    """Return ids for n rows without ids, in descending order, so that rows with equal scores keep their order."""
     rows = np.arange(n)
     falling = pc.utf8_lpad(texts(rows[::-1], "row"), len(str(n)), padding="0")
     row, close, nothing = (pa.scalar(text, pa.large_string()) for text in (" (row ", ")", ""))
@@ -109,16 +130,17 @@ def row_ids(n: int) -> Any:
 
 
 def flags(judged: Array) -> Array:
+    """Return the flags as booleans; other values than True, False, 0 and 1 raise BadParameter."""
     if judged.dtype.kind != "b":
         known = np.array([not pd.isna(flag) and flag in (0, 1) for flag in judged.tolist()], bool)
         if not known.all():
             row = int(np.argmin(known))
-            raise BadParameter(f"judged must be True or False, and row {row} has {judged[row]!r}.")
+            raise BadParameter(f"judged must be True or False, but row {row} has {judged[row]!r}.")
     return judged.astype(bool)
 
 
 def numbered(ids: Array, name: str) -> tuple[Array, list[str]]:
-    """A number for each id, in the order in which ids first occur, and what the numbers stand for, as texts."""
+    """Return a number for each id, in the order of first occurrence, and the ids of these numbers as text."""
     if ids.dtype.kind == "f" and np.isfinite(ids).all():
         ids = whole(ids)
     if ids.dtype.kind in "iu":
@@ -129,12 +151,12 @@ def numbered(ids: Array, name: str) -> tuple[Array, list[str]]:
 
 
 def words(doc_length: Array) -> Array:
-    """The words of documents, as floats."""
+    """Return document lengths in words, as floats."""
     return _floats(doc_length, "doc_length must be numbers of words", BadParameter)
 
 
 def texts(ids: Array, name: str) -> Any:
-    """Ids of any type as Arrow strings; whole floats as integers are."""
+    """Return ids of any type as Arrow strings; whole floats are written like integers."""
     if ids.dtype.kind == "f":
         if not np.isfinite(ids).all():
             raise BadParameter(f"row {int(np.argmin(np.isfinite(ids)))}: {name} must be finite.")
@@ -146,20 +168,20 @@ def texts(ids: Array, name: str) -> Any:
     except UnicodeEncodeError:
         row = next(row for row, one in enumerate(ids.tolist()) if not encodable(str(one)))
         raise BadParameter(
-            f"row {row}: {name} {shown(ids[row])} has half of a surrogate pair, which is no character."
+            f"row {row}: {name} {shown(ids[row])} contains a lone surrogate, which is not a character."
         ) from None
     except pa.ArrowException:  # of other types than strings
         return pa.array(_names(ids.tolist(), name), pa.large_string())
 
 
 def _names(ids: list[Any], name: str) -> list[str]:
-    """Ids as texts, which must be as many different ones."""
+    """Return ids as texts; different ids with equal texts raise BadParameter."""
     names = [str(one) for one in ids]
     try:
         different = len(set(ids))
     except TypeError:
         row = next(row for row, one in enumerate(ids) if not isinstance(one, Hashable))
-        raise BadParameter(f"row {row}: {name} must be a text or a number, and is {shown(ids[row])}.") from None
+        raise BadParameter(f"row {row}: {name} must be a text or a number, not {shown(ids[row])}.") from None
     if len(set(names)) != different:
-        raise BadParameter(f"{name} has values of several types that read alike, such as 1 and '1': give one type.")
+        raise BadParameter(f"{name} has values of several types with equal texts, such as 1 and '1': use one type.")
     return names

@@ -1,4 +1,4 @@
-"""Any measure as a scikit-learn scorer, which says what it lacks where others would score NaN."""
+"""Scikit-learn scorers for measures; missing data raise an error instead of scoring NaN."""
 
 from __future__ import annotations
 
@@ -28,7 +28,19 @@ Array = np.ndarray
 
 @dataclass(repr=False)
 class Scorer:
-    """A measure of rankings as scikit-learn's ``scoring=``; made by :func:`scorer`."""
+    """Scorer for scikit-learn's ``scoring=``, which :func:`scorer` creates.
+
+    Attributes
+    ----------
+    measure : ir_measures.Measure
+        The measure.
+    min_queries : int, default=2
+        The minimum number of judged queries.
+    greater_is_better : bool, default=True
+        Whether higher values are better. Otherwise the scorer negates them.
+    requests : dict of str to bool, str or None
+        The metadata requests for ``qid``, ``docno``, ``doc_length`` and ``judged``.
+    """
 
     measure: Measure
     min_queries: int = 2
@@ -36,32 +48,64 @@ class Scorer:
     requests: dict[str, Any] = field(default_factory=lambda: dict.fromkeys(KNOWN, True))
 
     def __call__(self, estimator: Any, X: Any, y: Any = None, **known: Any) -> float:
-        """The mean of the measure over the queries of these rows, ranked by what the estimator predicts."""
+        """Return the mean of the measure over queries, with the rows ranked by the predictions of the estimator.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted estimator.
+        X : array_like, shape (n_rows, n_features)
+            The features.
+        y : array_like, shape (n_rows,)
+            The grades, NaN for unjudged rows.
+        **known : array_like, shape (n_rows,)
+            Any of ``qid``, ``docno``, ``doc_length`` and ``judged``.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        CannotScore
+            If the rows cannot be scored, whatever the predictions.
+        """
         self._expected(known)
         with self._or_never():
             samples = Samples.of(y, known_of_rows(X, y, known))
             self._check_queries(samples)
         score = predicted(estimator, X)
-        samples.scores(score)  # NaN is the model's fault, which scikit-learn's error_score is for
+        samples.scores(score)  # an error here is one of the model, which scikit-learn's error_score handles
         with self._or_never():
             value = aggregated(self.measure, per_query([self.measure], samples, score)[self.measure])
         return value if self.greater_is_better else -value
 
     def set_score_request(self, **requests: Any) -> Scorer:
-        """Under which name scikit-learn passes what is known of rows: ``set_score_request(qid="groups")``."""
+        """Set the names under which scikit-learn passes metadata.
+
+        Parameters
+        ----------
+        **requests : bool, str or None
+            A request for ``qid``, ``docno``, ``doc_length`` or ``judged``, such as ``qid="groups"``.
+
+        Returns
+        -------
+        Scorer
+            The scorer itself.
+        """
         self._expected(requests)
         self.requests = {**self.requests, **requests}
         return self
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """What the scorer asks for where metadata are routed: qid, docno, doc_length and judged."""
+        """Return the metadata requests of the scorer: qid, docno, doc_length and judged."""
         routing = MetadataRequest(owner=self)
         for name, alias in self.requests.items():
             routing.score.add_request(param=name, alias=alias)
         return routing
 
     def __sizeof__(self) -> int:
-        """The bytes, those of the measure's tables included: Dask sends large objects to each worker once."""
+        """Return the size in bytes, including tables: Dask sends large objects only once to each worker."""
         return super().__sizeof__() + getsizeof(self.measure)
 
     def __repr__(self) -> str:
@@ -70,13 +114,13 @@ class Scorer:
         return f"scorer({', '.join([repr(str(self.measure)), *more])})"
 
     def _accept_sample_weight(self) -> bool:
-        """As scikit-learn's searches ask: each query counts alike."""
+        """Return False: all queries have the same weight. Searches of scikit-learn call this method."""
         return False
 
     def _expected(self, known: Mapping[str, Any]) -> None:
         odd = [name for name in known if name not in KNOWN]
         if odd:
-            raise BadParameter(f"a scorer takes {', '.join(KNOWN)}, and not {some(odd)}.")
+            raise BadParameter(f"a scorer accepts {', '.join(KNOWN)}, not {some(odd)}.")
 
     def _check_queries(self, samples: Samples) -> None:
         queries = len(samples.judgments.qids)
@@ -84,14 +128,14 @@ class Scorer:
             raise BadJudgments("no row is judged: every label is NaN, or judged=False.")
         if queries < self.min_queries:
             raise BadParameter(
-                f"of only {queries} {'query' if queries == 1 else 'queries'} is anything judged here"
-                f" ({some(samples.judgments.qids)}). If qid is right, pass min_queries={queries} to the scorer, as"
-                " LeaveOneGroupOut needs it, or fewer folds to scikit-learn."
+                f"only {queries} {'query has' if queries == 1 else 'queries have'} judged rows here"
+                f" ({some(samples.judgments.qids)}). If qid is correct, pass min_queries={queries} to the scorer, as"
+                " for LeaveOneGroupOut, or use fewer folds."
             )
 
     @contextmanager
     def _or_never(self) -> Iterator[None]:
-        """Turns what is wrong with the rows into an error that scikit-learn does not turn into NaN."""
+        """Raise CannotScore for errors in the rows; scikit-learn does not convert it to NaN."""
         try:
             yield
         except CWLAError as error:
@@ -101,34 +145,35 @@ class Scorer:
 def scorer(measure: Any, min_queries: int = 2, greater_is_better: bool = True) -> Scorer:
     """Return a measure as a scorer for scikit-learn: ``cross_validate``, ``GridSearchCV`` and all with ``scoring=``.
 
-    The scorer ranks the rows of each query by the estimator's prediction (a classifier's expected grade Σ P(c)·c, or
-    its decision_function if it has no probabilities; else ``predict`` or ``decision_function``), and returns the mean
-    over the queries of which anything is judged. ``y`` has the grades, NaN where unjudged.
+    The scorer ranks the rows of each query by the prediction of the estimator, and returns the mean over the queries
+    with judged rows. The prediction of a classifier is the expected grade Σ P(c)·c, or its decision_function if it has
+    no probabilities; that of other estimators is ``predict`` or else ``decision_function``. ``y`` contains the grades,
+    NaN for unjudged rows.
 
-    It needs ``qid``, the query of each row, and may need ``doc_length`` (in words) and ``docno``; ``judged`` is False
-    where a label means nothing. With metadata routing these are passed by keyword, as ``params={"qid": …}``; without,
-    they are levels of the index of ``y`` or ``X`` that have these names.
+    The scorer needs ``qid``, the query of each row. Some measures need ``doc_length`` (in words) and ``docno``.
+    ``judged`` is False for rows whose label is to be ignored. With metadata routing these are keyword arguments, as
+    ``params={"qid": …}``. Otherwise they are index levels of these names, of ``y`` or ``X``.
 
     Parameters
     ----------
     measure : str or Measure
         A measure of this package or of ir_measures.
-    min_queries : int
-        Fewer judged queries are an error: often rows lack their queries.
-    greater_is_better : bool
-        False for measures of which less is better, such as ExpectedEffort: the value is negated, as scikit-learn
-        negates its errors.
+    min_queries : int, default=2
+        The minimum number of judged queries. Fewer are an error, which usually means that ``qid`` is wrong.
+    greater_is_better : bool, default=True
+        False for measures with lower values for better rankings: the scorer negates the value, as scikit-learn does
+        for errors.
 
     Returns
     -------
     Scorer
-        The scorer. It raises CannotScore where rows cannot be scored whatever a model predicts; scikit-learn turns
-        every other error into NaN.
+        The scorer. It raises CannotScore if the rows cannot be scored, whatever the predictions. scikit-learn
+        converts all other errors to NaN.
 
     Raises
     ------
     BadParameter, UnknownSpec
-        If the measure cannot be computed, or ``min_queries`` is no whole number from 1.
+        If the measure cannot be computed, or ``min_queries`` is not a whole number of 1 or more.
 
     Examples
     --------
@@ -148,8 +193,24 @@ def scorer(measure: Any, min_queries: int = 2, greater_is_better: bool = True) -
 
 
 def get_scorer(scoring: Any) -> Any:
-    """The scorer of a text, ours or scikit-learn's own; a scorer is returned as it is.
+    """Return the scorer for a name, of this package or of scikit-learn.
 
+    Parameters
+    ----------
+    scoring : str, Measure or callable
+        The name of a measure or of a scorer of scikit-learn; a scorer is returned unchanged.
+
+    Returns
+    -------
+    callable
+
+    Raises
+    ------
+    UnknownSpec
+        If there is no measure and no scorer of this name.
+
+    Examples
+    --------
     >>> get_scorer("nDCG@10"), get_scorer("r2")
     (scorer('nDCG@10'), make_scorer(r2_score, response_method='predict'))
     """
@@ -159,8 +220,17 @@ def get_scorer(scoring: Any) -> Any:
 
 
 def get_scorer_names() -> list[str]:
-    """All that :func:`get_scorer` takes as it stands; other measures need parameters, as ``P@5`` does.
+    """Return the names that :func:`get_scorer` accepts without parameters.
 
+    Other measures need parameters, such as ``P@5``.
+
+    Returns
+    -------
+    list of str
+        The names in alphabetical order.
+
+    Examples
+    --------
     >>> [name for name in get_scorer_names() if "TBG" in name or "r2" in name]
     ['GradedTBG', 'TBG', 'r2']
     """
@@ -168,7 +238,7 @@ def get_scorer_names() -> list[str]:
 
 
 def predicted(estimator: Any, X: Any) -> Array:
-    """What an estimator says to rank the rows by, one number each."""
+    """Return the predictions of an estimator by which rows are ranked, one number per row."""
     if is_classifier(estimator):
         if hasattr(estimator, "predict_proba"):
             return np.asarray(estimator.predict_proba(X), float) @ _grades(estimator)
@@ -177,7 +247,7 @@ def predicted(estimator: Any, X: Any) -> Array:
         ways = ("predict", "decision_function")
     way = next((way for way in ways if hasattr(estimator, way)), None)
     if way is None:
-        raise CannotScore(f"{type(estimator).__name__} predicts nothing to rank by: it has no predict.")
+        raise CannotScore(f"{type(estimator).__name__} predicts nothing to rank by: it has no method predict.")
     found = scores(getattr(estimator, way)(X))
     if found.ndim == 2 and way == "decision_function":
         found = scores(estimator.predict(X))
@@ -202,11 +272,11 @@ def _needs_nothing(name: str) -> bool:
 
 
 def how_to_pass() -> str:
-    """How scorers get what is known of rows, as scikit-learn is set."""
+    """Return advice on how to pass metadata to scorers, for the present configuration of scikit-learn."""
     if sklearn.get_config()["enable_metadata_routing"]:
-        return " (Metadata routing is on: pass what is known of rows by keyword, as params={'qid': qid, …}.)"
+        return " (Metadata routing is on: pass data of rows by keyword, as params={'qid': qid, …}.)"
     return (
-        " (Metadata routing is off, so scikit-learn hands a scorer X and y alone: what is known of rows must be levels"
+        " (Metadata routing is off, so scikit-learn passes only X and y to scorers: other data of rows must be levels"
         " of the index of y or X, as y = pd.Series(y, pd.MultiIndex.from_arrays([qid, …], names=['qid', …])); or call"
         " sklearn.set_config(enable_metadata_routing=True) and pass params={'qid': qid, …}.)"
     )

@@ -1,4 +1,4 @@
-"""By how much a score changes when two items of a ranking change places, for every pair of ranks at once."""
+"""Changes of a score when two items of a ranking are swapped (LambdaMART's ΔM), for all pairs of ranks."""
 
 from __future__ import annotations
 
@@ -19,18 +19,30 @@ from ..model.scoring import raw_score
 from ..model.view import View
 from ..model.view_columns import totals_of
 
-#: For a rank a, from 0: the changes [queries × ranks after a] of M·N, where a changes places with each of these ranks.
+#: For each rank a, from 0: the changes of M·N, shape (n_queries, n_ranks − a − 1), by swaps of a with the later ranks.
 Changes = Iterator[tuple[int, Array]]
-_AT_ONCE = 1 << 17  # swapped rankings × ranks that are scored at a time
-_MOST_GRADES = 16  # with more, there is no gain in scoring once a grade
+_AT_ONCE = 1 << 17  # maximum number of swapped rankings × ranks per chunk
+_MOST_GRADES = 16  # with more grades, one pass per grade is not faster
 
 
 @dataclass
 class Ranked:
-    """Rankings as matrices ``[queries × ranks]``: in each row ``n`` items in their order, then nothing.
+    """Rankings as padded matrices.
 
-    ``r``: gains · ``grade`` · ``e``: efforts, or None where the effort is uniform · ``topic``: the query of the pool
-    that each is for · ``dtype``: of what is computed for pairs.
+    Attributes
+    ----------
+    n : ndarray of int, shape (n_queries,)
+        The number of items of each ranking.
+    r, grade : ndarray, shape (n_queries, n_ranks)
+        Gains and grades; 0 after the last item.
+    e : ndarray, shape (n_queries, n_ranks), or None
+        Efforts; None if the effort is uniform.
+    topic : ndarray of int, shape (n_queries,)
+        The query of each ranking in the pool.
+    pool : Pool
+        The judgments.
+    dtype : dtype, default=float
+        The type of values for pairs.
     """
 
     n: Array
@@ -43,10 +55,11 @@ class Ranked:
 
     @cached_property
     def rankings(self) -> Rankings:
+        """Rankings of the relevant items."""
         return self.swapped(np.arange(len(self.n)), None, None)
 
     def swapped(self, query: Array, a: int | None, b: Array | None) -> Rankings:
-        """For each of these queries, its ranking with the items of ranks a and b in each other's place."""
+        """Return the rankings of queries with the items at ranks a and b swapped (from 0); None swaps nothing."""
         grade, e = self.grade[query], None if self.e is None else self.e[query]
         if a is not None:
             each = np.arange(len(query))
@@ -65,7 +78,21 @@ def _widened(e: Array, width: int) -> Array:
 
 
 def way_to_swap(metric: Metric, longest: int) -> Callable[[Metric, Ranked, int], Changes]:
-    """The first of four ways that suits this metric, for rankings of up to so many items; the last always does."""
+    """Return the fastest function that computes the changes of a metric by swaps.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    longest : int
+        The number of items of the longest ranking.
+
+    Returns
+    -------
+    callable
+        One of :func:`by_rank_weights`, :func:`by_sums`, :func:`by_paths` and :func:`by_scoring_anew`. The last one
+        works for all metrics.
+    """
     if ranks_have_weights(metric):
         return by_rank_weights
     if _is_made_of_sums(metric, longest):
@@ -76,12 +103,12 @@ def way_to_swap(metric: Metric, longest: int) -> Callable[[Metric, Ranked, int],
 
 
 def equal_gains_are_equal(metric: Metric) -> bool:
-    """Whether nothing changes when items of the same gain change places."""
+    """Return whether swaps of items with equal gains do not change the score."""
     return metric.unit_effort and "grade" not in reads(metric.C) | reads(metric.A)
 
 
 def _is_made_of_sums(metric: Metric, longest: int) -> bool:
-    """Whether M·N = Σ V(i)·φ(i)·w_i, or a ratio of two such, V fixed or a product of what each item decides."""
+    """Return whether M·N is Σ V(i)·φ(i)·w_i or a ratio of such sums, with V fixed or a product over single items."""
     C, A, last = metric.C, metric.A, metric.last_that_counts
     if C.fact("gives_survival") or A.fact("credit_terms") is None or ("E" in reads(A) and not metric.unit_effort):
         return False
@@ -89,7 +116,9 @@ def _is_made_of_sums(metric: Metric, longest: int) -> bool:
         return bool(A.fact("linear_in_gain")) and _everybody_leaves(metric)
     if not reads(C) <= {"r", "e", "grade", "at_least"}:
         return False
-    whole = last is None or longest <= last  # else items come into what counts, and V after it changes
+    whole = (
+        last is None or longest <= last
+    )  # otherwise swaps bring in items from ranks that do not count, and V changes
     if not A.fact("linear_in_gain"):
         return whole or (metric.end == "open" and _goes_on_beyond(metric) == 1)
     if "expected_effort" in reads(A) and not (whole or metric.end in ("stop", last)):
@@ -97,13 +126,13 @@ def _is_made_of_sums(metric: Metric, longest: int) -> bool:
     return _everybody_leaves(metric)
 
 
-#: What a view tells of the items so far when it tells nothing of their order.
+#: The names of a view that depend on the set of items so far, but not on their order.
 _SET = {"i", "r", "grade", "e", "at_least", "G", "G_before", "E", "best", "total", "expected_effort"}
-_SET |= {"totals", "spend", "background"}  # what is behind these
+_SET |= {"totals", "spend", "background"}  # the inputs of these
 
 
 def _forgets_the_order(metric: Metric, longest: int) -> bool:
-    """Whether C and A know which items came so far, and not in which order, and the grade decides what an item is."""
+    """Return whether C and A depend on the set of grades so far, but not on their order."""
     C, A, last = metric.C, metric.A, metric.last_that_counts
     survival, terms = C.fact("gives_survival"), A.fact("credit_terms") is not None
     if metric.flat_effort is None or not reads(C) <= _SET:
@@ -116,12 +145,12 @@ def _forgets_the_order(metric: Metric, longest: int) -> bool:
 
 
 def _explicit(metric: Metric, shown: int) -> int:
-    """The ranks that have to be looked at one by one, of rankings of which so many count."""
+    """Return the number of ranks to compute one by one, if ``shown`` ranks of the rankings count."""
     return shown if metric.end == "stop" else max(shown, metric.explicit_ranks)
 
 
 def _everybody_leaves(metric: Metric) -> bool:
-    """Whether all leave in the end, so that Σ L(i)·G(i) = Σ V(i)·r_i."""
+    """Return whether all users leave at some rank, so that Σ L(i)·G(i) = Σ V(i)·r_i."""
     C = metric.C
     if metric.end != "open" or metric.rank_at("last_rank") or C.fact("vanishes") or C.fact("eventually_leaves"):
         return True
@@ -129,17 +158,17 @@ def _everybody_leaves(metric: Metric) -> bool:
 
 
 def _goes_on_beyond(metric: Metric) -> float:
-    """C at items without gain, where C is the same at all of them."""
+    """Return C at items without gain, if it is the same at all of them."""
     nothing = np.zeros((1, 1))
     seen = View(nothing + 1, nothing, nothing, lambda _: nothing, nothing + 1, metric.unseen_effort or 1.0)
     return float(np.max(metric.C(seen.beyond([[1.0]]))))
 
 
-# ---- ranks have weights: M·N = Σ weight(i)·r_i
+# Weights of ranks: M·N = Σ weight(i)·r_i.
 
 
 def by_rank_weights(metric: Metric, ranked: Ranked, depth: int) -> Changes:
-    """C depends on the rank alone and A is linear: (weight_a − weight_b)·(r_b − r_a)."""
+    """Yield the changes (weight_a − weight_b)·(r_b − r_a) for C that depends on the rank alone and linear A."""
     width = ranked.r.shape[1]
     weights = np.zeros((1, width))
     shown = min(width, metric.last_that_counts or width)
@@ -157,11 +186,11 @@ def _with_fixed_weights(weights: Array, w: Array, depth: int) -> Changes:
         yield a, (weights[:, a : a + 1] - weights[:, a + 1 :]) * (w[:, a + 1 :] - w[:, a : a + 1])
 
 
-# ---- sums over items: M·N = Σ V(i)·φ(i)·w_i, or a ratio of two such sums
+# Sums over items: M·N = Σ V(i)·φ(i)·w_i, or a ratio of two such sums.
 
 
 def by_sums(metric: Metric, ranked: Ranked, depth: int) -> Changes:
-    """V is fixed, or the product of what the items before decide."""
+    """Yield the changes for V that is fixed, or a product over the items before."""
     r = ranked.r
     i = np.arange(1.0, r.shape[1] + 1)[None, :]
     view = View(i, r, ranked.grade, lambda _: None, ranked.e)
@@ -183,7 +212,9 @@ def by_sums(metric: Metric, ranked: Ranked, depth: int) -> Changes:
         yield from changes(phi, w)
         return
     gain = (V * phi * shown * w).sum(axis=1, keepdims=True)
-    spent = raw_score(replace(metric, A=EFFORT()), ranked.rankings)[:, None]  # Σ V(i)·e_i, beyond the list too
+    spent = raw_score(replace(metric, A=EFFORT()), ranked.rankings)[
+        :, None
+    ]  # Σ V(i)·e_i, including ranks beyond the list
     gain, spent = gain.astype(dtype), spent.astype(dtype)
     for (a, more), (_, dearer) in zip(changes(phi, w), changes(1.0, e), strict=True):
         yield a, _rate(gain + more, spent + dearer) - _rate(gain, spent)
@@ -194,20 +225,20 @@ def _rate(gain: Array, spent: Array) -> Array:
 
 
 def before_product(C: Array) -> Array:
-    """V(i) = Π_{j<i} C(j)."""
+    """Return V(i) = Π_{j<i} C(j)."""
     V = np.ones_like(C)
     np.cumprod(C[:, :-1], axis=1, out=V[:, 1:])
     return V
 
 
 def _with_products(V: Array, c: Array, phi: Array, w: Array, depth: int) -> Changes:
-    """Items x at a and y at b change places.
+    """Yield the changes by swaps of item x at rank a with item y at rank b.
 
     With Q(i) = Π_{a<j<i} c_j and R(b) = Σ_{a<i<b} Q(i)·φ(i)·w_i, the change is
 
     V(a)·[φ(a)(w_y − w_x) + (c_y − c_x)·R(b) + φ(b)·Q(b)·(c_y·w_x − c_x·w_y)],
 
-    since after b nothing changes. Q and R of one rank follow from those of the next, without a division.
+    since nothing changes after b. Q and R of a rank follow from those of the next rank, without a division.
     """
     Q, R = np.ones_like(c), np.zeros_like(c)
     np.cumprod(c[:, depth:-1], axis=1, out=Q[:, depth + 1 :])
@@ -231,11 +262,11 @@ def _with_products(V: Array, c: Array, phi: Array, w: Array, depth: int) -> Chan
         Q[:, a] = 1
 
 
-# ---- C and A know which items came so far, and not in which order
+# C and A that depend on the set of items so far, but not on their order.
 
 
 class Standing(View):
-    """The same ranks, at each of which an item takes the place of its own, and all down to the rank are as before."""
+    """View in which a given item replaces the item at each rank, with the same set of items down to this rank."""
 
     def __init__(self, seen: View, r: float, grade: float, e: Any) -> None:
         super().__init__(seen.i, np.full_like(seen.r, r), np.full(seen.r.shape, grade), seen.totals, e, seen.unseen)
@@ -244,30 +275,36 @@ class Standing(View):
 
     @property
     def G(self) -> Any:
+        """Gain down to each rank."""
         return self.seen.G
 
     @property
     def G_before(self) -> Any:
+        """Gain before each rank."""
         return self.seen.G - self.r
 
     @property
     def E(self) -> Any:
+        """Effort down to each rank."""
         return self.seen.E
 
     @property
     def best(self) -> Any:
+        """Highest gain down to each rank."""
         return self.seen.best
 
     def at_least(self, rel: float | None) -> View:
+        """Return the view with binary gains for grades of ``rel`` or above."""
         if rel is None:
             return self
         return Standing(self.seen.at_least(rel), float(self.grade.flat[0] >= rel), self.grade.flat[0], self._e)
 
 
 def by_paths(metric: Metric, ranked: Ranked, depth: int) -> Changes:
-    """What happens from a to b depends on y's grade alone, what happens at b on x's, and what comes after on neither.
+    """Yield the changes by swaps of item x at rank a with item y at rank b, in one pass per grade.
 
-    U(i) is what a user adds to the score who arrives at rank i: U(i) = (1 − C(i))·A(i) + C(i)·U(i+1).
+    The values from a to b depend on the grade of y alone, those at b on the grade of x, and those after b on neither.
+    U(i) is the contribution to the score of a user who arrives at rank i: U(i) = (1 − C(i))·A(i) + C(i)·U(i+1).
     """
     grades, level = np.unique(ranked.grade, return_inverse=True)
     paths = _Paths(metric, ranked)
@@ -280,7 +317,7 @@ def by_paths(metric: Metric, ranked: Ranked, depth: int) -> Changes:
     C, parts = paths.of(paths.seen)
     arriving = [_arriving(C, part, end) for part, end in zip(parts, ends)]
     standing = [paths.of(paths.standing(grade, gain)) for grade, gain in zip(grades, r)]
-    at_b = [  # what a user adds from b on, by the grade of x
+    at_b = [  # contribution of a user from b on, by the grade of x
         np.stack([(parts_b[one] + C_b * U[:, 1:])[:, :shown] for C_b, parts_b in standing])
         for one, U in enumerate(arriving)
     ]
@@ -302,7 +339,7 @@ def by_paths(metric: Metric, ranked: Ranked, depth: int) -> Changes:
                 passed = np.cumsum(Q * part, axis=1)
                 inside = shown - a - 1
                 np.copyto(values[:, :inside], passed[:, :-1] + Q[:, 1:] * tail, where=of_y[:, :inside])
-                if shown < width:  # x leaves the part of the list that counts
+                if shown < width:  # x moves to a rank that does not count
                     np.copyto(
                         values[:, inside:], passed[:, -1:] + Q[:, -1:] * C_y[:, -1:] * end, where=of_y[:, inside:]
                     )
@@ -314,7 +351,7 @@ def by_paths(metric: Metric, ranked: Ranked, depth: int) -> Changes:
 
 
 def _arriving(C: Array, part: Array, end: Array) -> Array:
-    """U at every rank, and after the last."""
+    """Return U at each rank and after the last one."""
     U = np.empty((len(C), C.shape[1] + 1), C.dtype)
     U[:, -1:] = end
     for i in range(C.shape[1] - 1, -1, -1):
@@ -323,7 +360,7 @@ def _arriving(C: Array, part: Array, end: Array) -> Array:
 
 
 class _Paths:
-    """Rankings, and those in which one item is another, as views of what counts."""
+    """Views of the ranks that count, for rankings and for rankings with one item replaced."""
 
     def __init__(self, metric: Metric, ranked: Ranked) -> None:
         self.metric, self.ranked = metric, ranked
@@ -346,19 +383,19 @@ class _Paths:
         return None if self.metric.unit_effort else self.metric.effort_of(grade).astype(self.r.dtype)
 
     def standing(self, grade: float, r: float) -> View:
-        """At each rank an item of this grade in its own item's place, all else as it was."""
+        """Return a view with an item of this grade in place of the item at each rank."""
         return Standing(self.seen, r, grade, self._e(np.full(self.seen.r.shape, grade)))
 
     def replaced(self, a: int, grade: float, r: float) -> View:
-        """At rank a an item of this grade, after which all users have seen another set of items."""
+        """Return a view with an item of this grade at rank a, which changes the set of items at later ranks."""
         grades, gains = self.grade.copy(), self.r.copy()
         grades[:, a], gains[:, a] = grade, r
         return self._view(grades, gains)
 
     def of(self, view: View, start: int = 0) -> tuple[Array, list[Array]]:
-        """C, and what a user adds at each rank; of gain per effort, to the gain and to the effort.
+        """Return C and the contribution of a user at each rank; for gain per effort, contributions to both sums.
 
-        Where C is given as V, what is added is already that of the users who are there, and so C is 1.
+        For continuations that give V, the contributions contain V, and C is 1.
         """
         C = self._broadcast(self.metric.C(view), view)
         check_probabilities(self.metric.C, C)
@@ -372,7 +409,7 @@ class _Paths:
                 C = np.where(self._goes_on(view, 1), C, C.dtype.type(0))
             A = self._broadcast(self.metric.A(view), view)
             leaving = (1 - C) * A
-            if not np.isfinite(leaving).all():  # A may be infinite where nobody leaves
+            if not np.isfinite(leaving).all():  # A may be infinite at ranks at which no user leaves
                 leaving[C >= 1] = 0
             parts = [leaving, e]
         return C[:, start:], [part[:, start:] for part in (parts if self.rate else parts[:1])]
@@ -381,13 +418,13 @@ class _Paths:
         return np.broadcast_to(np.asarray(values, view.r.dtype), view.r.shape)
 
     def _goes_on(self, view: View, ahead: int) -> Array:
-        """Whether everybody has not left, so many ranks further on."""
+        """Return whether users can still be in the list ``ahead`` ranks later."""
         if self.metric.end == "open":
             return np.ones((1, 1), bool)
         return np.arange(1 + ahead, view.r.shape[1] + 1 + ahead)[None, :] <= self.leaves[:, None]
 
     def beyond(self, view: View) -> list[Array]:
-        """What a user adds who arrives after the last rank (where C is given as V: what all add)."""
+        """Return the contribution of a user who arrives after the last rank; of all users for C that gives V."""
         nothing = np.zeros((len(self.leaves), 1), view.r.dtype)
         tails = [nothing, nothing]
         if self.metric.end == "open":
@@ -402,11 +439,11 @@ class _Paths:
         return tails if self.rate else tails[:1]
 
 
-# ---- any other metric
+# All other metrics.
 
 
 def by_scoring_anew(metric: Metric, ranked: Ranked, depth: int) -> Changes:
-    """Every swapped ranking is scored; pairs of equal items are left out."""
+    """Yield the changes by scoring all swapped rankings, except for pairs of equal items."""
     score = raw_score(metric, ranked.rankings)
     width = ranked.r.shape[1]
     for a in range(depth):

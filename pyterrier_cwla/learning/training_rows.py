@@ -1,4 +1,4 @@
-"""Training rows as boosters have them, query after query: checked, with gain and effort, as matrices in rank order."""
+"""Training rows of boosting libraries, validated, with gains and efforts, as matrices in rank order."""
 
 from __future__ import annotations
 
@@ -19,38 +19,53 @@ from ..model.view import Documents
 from .labelled_rows import Samples
 from .swap_deltas import Ranked, way_to_swap
 
-_CELLS = 1 << 16  # queries × ranks that are worked on at a time, so that they stay in cache
+_CELLS = 1 << 16  # maximum number of queries × ranks per chunk, which fits into the CPU cache
 
 
 @dataclass
 class TrainingRows:
-    """Rows whose queries stand together, as the gradients need them."""
+    """Training rows, grouped by query.
+
+    Attributes
+    ----------
+    y : ndarray, shape (n_rows,)
+        The labels.
+    sizes : ndarray of int, shape (n_queries,)
+        The number of rows of each query.
+    metric : Metric
+        The metric.
+    gain, grade : ndarray, shape (n_rows + 1,)
+        The gain and the grade of each row; the additional last element stands for no row.
+    effort : ndarray, shape (n_rows + 1,), or None
+        The effort of each row in the same form; None if the effort is uniform.
+    scale : ndarray, shape (n_queries,)
+        1/N for each query; 0 if N is 0.
+    pool : Pool
+        The judgments.
+    """
 
     y: Array
     sizes: Array
-    """How many rows each query has."""
     metric: Metric
     gain: Array
     grade: Array
     effort: Array | None
-    """None where it is uniform. Like gain and grade it has one number more than there are rows, for none."""
     scale: Array
-    """1/N of each query, 0 where N is 0."""
     pool: Pool
 
     @classmethod
     def of(cls, measure: Measure, y: Array, sizes: Array, doc_length: Any, docno: Any) -> TrainingRows:
-        """Raises what is wrong with labels, ids and lengths."""
+        """Return the training rows for a measure, after validation of labels, ids and lengths."""
         samples = samples_of_groups(y, sizes, doc_length, docno)
         if np.isnan(samples.label).any():
-            raise BadJudgments(f"row {int(np.isnan(samples.label).argmax())} has no label: leave unjudged rows out.")
+            raise BadJudgments(f"row {int(np.isnan(samples.label).argmax())} has no label: remove unjudged rows.")
         judgments = samples.judgments
         metric = followed(measure, judgments)
         rows = judgments.rows(np.zeros(len(y)))
         grade = np.maximum(samples.label, 0)
         effort = None
         if metric.needs_words and metric.lengths is None and doc_length is None:
-            raise MissingLength(f"{measure} needs the words of every training row: give LambdaMART doc_length=.")
+            raise MissingLength(f"{measure} needs the length of every training row: pass doc_length= to LambdaMART.")
         if not metric.unit_effort:
             documents = Documents(grade, lambda: rows.words_of_rows(metric))
             effort = np.array(np.broadcast_to(np.asarray(metric.effort(documents), float), grade.shape))
@@ -70,18 +85,19 @@ class TrainingRows:
 
     @cached_property
     def start(self) -> Array:
+        """Offset of each query's first row."""
         return np.cumsum(self.sizes) - self.sizes
 
     @cached_property
     def way(self) -> Any:
-        """The way in which changes by swaps are found."""
+        """Function that computes the changes by swaps."""
         return way_to_swap(self.metric, int(self.sizes.max(initial=0)))
 
     @cached_property
     def chunks(self) -> list[tuple[Array, Array]]:
-        """Queries of about the same size, as many at a time as stay in cache, and their rows [queries × ranks].
+        """Chunks of queries of similar size, with their rows as arrays of shape (n_queries, n_ranks).
 
-        Where there is no row stands the number of all rows.
+        Cells without a row contain ``n_rows``, the index of the additional last element.
         """
         chunks = []
         for queries, width in packed(np.argsort(self.sizes, kind="stable"), self.sizes, _CELLS):
@@ -90,9 +106,9 @@ class TrainingRows:
         return chunks
 
     def ranked(self, queries: Array, rows: Array, pred: Array, dtype: Any) -> tuple[Array, Ranked, Array]:
-        """The rows of a chunk by falling predictions, their rankings, and the predictions, in that order.
+        """Return the rows of a chunk in descending order of prediction, their rankings and their predictions.
 
-        Where there is no row stands the last prediction of the query.
+        Cells without a row contain the last prediction of the query.
         """
         scores = np.append(pred, -np.inf)[rows]
         order = np.argsort(-scores, axis=1, kind="stable")
@@ -105,59 +121,61 @@ class TrainingRows:
 
 
 def sizes_of_groups(group: Any, rows: int) -> Array:
-    """How many rows each query has, checked."""
+    """Return the number of rows of each query, after validation."""
     if group is None:
-        raise BadParameter("the sizes of groups are missing: fit with group=, how many rows each query has.")
+        raise BadParameter("the sizes of groups are missing: pass group=, the number of rows of each query, to fit.")
     if not rows:
         raise BadParameter("there are no rows.")
     sizes = np.asarray(group)
     if sizes.dtype.kind not in "iu" or sizes.ndim != 1:
         raise BadParameter(
-            f"group must be whole numbers, how many rows each query has, in their order, and is {shown(group)} (a query"
-            " id for each row goes to GroupedRanker)."
+            f"group must be whole numbers, the number of rows of each query in order, not {shown(group)}."
+            " (GroupedRanker accepts a query id for each row.)"
         )
     if sizes.sum() != rows or (sizes < 1).any():
         raise BadParameter(
-            f"the groups have {sizes.sum():,} rows together, and there are {rows:,}: group says how many rows each"
-            " query has, in their order (a query id for each row goes to GroupedRanker)."
+            f"the groups have {sizes.sum():,} rows together, but there are {rows:,} rows: group must be the number"
+            " of rows of each query, 1 or more, in order. (GroupedRanker accepts a query id for each row.)"
         )
     return sizes
 
 
 def predictions(pred: Any, rows: int) -> Array:
-    """Predictions, checked."""
+    """Return predictions as floats, after validation."""
     pred = np.asarray(pred, float)
     if pred.shape != (rows,):
-        raise BadParameter(f"there are predictions of shape {pred.shape} for {rows:,} rows: one score a row ranks it.")
+        raise BadParameter(
+            f"the predictions have the shape {pred.shape}, but there are {rows:,} rows: pass one score per row."
+        )
     small = np.abs(pred) < np.finfo(np.float32).max
     if not small.all():
         row = int(np.argmin(small))
         raise BadParameter(
-            f"the prediction for row {row} is {pred[row]}: a smaller learning rate may keep them finite."
+            f"the prediction for row {row} is {pred[row]}: a smaller learning rate may keep predictions finite."
         )
     return pred
 
 
 def groups_of_matrix(data: Any) -> tuple[Array, Any]:
-    """The sizes of the groups of XGBoost's matrix, and the weight of each row."""
+    """Return the number of rows of each query in a matrix of XGBoost, and the weights of the rows."""
     bounds = data.get_uint_info("group_ptr")
     if len(bounds) < 2:
-        raise BadParameter("the DMatrix has no queries: give it group= or qid=.")
+        raise BadParameter("the DMatrix has no queries: create it with group= or qid=.")
     sizes = np.diff(bounds.astype(np.int64))
     weight = data.get_weight()
     if len(weight) not in (0, len(sizes)):
         raise BadParameter(
-            f"XGBoost weighs queries: the DMatrix has {len(weight):,} weights for {len(sizes):,} of them."
+            f"XGBoost weights queries: the DMatrix has {len(weight):,} weights for {len(sizes):,} queries."
         )
     return sizes, np.repeat(weight, sizes) if len(weight) else None
 
 
 def samples_of_groups(y: Array, sizes: Array, doc_length: Any, docno: Any) -> Samples:
-    """Rows whose queries stand together, and are called by their numbers."""
+    """Return rows grouped by query as samples, with numbers as query ids."""
     known = {"qid": np.repeat(np.arange(len(sizes)), sizes)}
     for name, values in (("doc_length", doc_length), ("docno", docno)):
         if values is not None:
             known[name] = np.asarray(values)
             if known[name].shape != y.shape:
-                raise BadParameter(f"{name} has {known[name].size:,} values, and there are {len(y):,} rows.")
+                raise BadParameter(f"{name} has {known[name].size:,} values, but there are {len(y):,} rows.")
     return Samples.of(y, known)

@@ -383,16 +383,16 @@ def test_a_row_without_a_group(groups):
 )
 def test_sizes_of_groups_that_are_none(sizes):
     pytest.importorskip("lightgbm")
-    with pytest.raises(BadParameter, match="group must be whole numbers, how many rows each query has"):
+    with pytest.raises(BadParameter, match="group must be whole numbers, the number of rows of each query"):
         LambdaMART("nDCG")(Y.astype(float), np.zeros(12), None, sizes)
 
 
 @pytest.mark.parametrize(
     "qid, says",
     [
-        (["a\ud800"] + ["b"] * 11, r"row 0: qid 'a\\ud800' has half of a surrogate pair"),
-        ([1, "1"] * 6, "qid has values of several types that read alike"),
-        ([1, 1.0] * 6, "qid has values of several types that read alike"),
+        (["a\ud800"] + ["b"] * 11, r"row 0: qid 'a\\ud800' contains a lone surrogate"),
+        ([1, "1"] * 6, "qid has values of several types with equal texts"),
+        ([1, 1.0] * 6, "qid has values of several types with equal texts"),
         ([np.inf] + [1.0] * 11, "row 0: qid must be finite"),
     ],
 )
@@ -426,7 +426,7 @@ def test_labels_scores_and_lengths_that_are_no_numbers(odd):
         warnings.simplefilter("error")  # NumPy warns where it drops what is imaginary
         for call, says in (
             (lambda: measure_score("nDCG", odd, X[:, 0], qid=QID), "row 0: labels must be grades, and"),
-            (lambda: measure_score("nDCG", Y, odd, qid=QID), "row 0: scores must be one number for each row, and"),
+            (lambda: measure_score("nDCG", Y, odd, qid=QID), "row 0: scores must be one number per row, and"),
             (
                 lambda: measure_score("TBG", Y, X[:, 0], qid=QID, doc_length=odd),
                 "row 0: doc_length must be numbers of words, and",

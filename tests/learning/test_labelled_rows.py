@@ -38,11 +38,11 @@ def test_what_is_known_comes_by_keyword_else_from_the_index_of_y_else_from_that_
 
 
 def test_there_is_one_of_each_for_each_row():
-    with pytest.raises(BadParameter, match=r"qid has 2 values, and there are 3 rows: .*\(not the sizes of groups\)"):
+    with pytest.raises(BadParameter, match=r"qid has 2 values, but there are 3 rows: .*\(not the sizes of groups\)"):
         known_of_rows(np.zeros((3, 2)), None, {"qid": [2, 1]})
     with pytest.raises(BadParameter, match=r"docno has the shape \(3, 1\)"):
         known_of_rows(np.zeros((3, 2)), None, {"docno": [["a"], ["b"], ["c"]]})
-    with pytest.raises(BadParameter, match="qid has 3 values, and there are 2 labels"):
+    with pytest.raises(BadParameter, match="qid has 3 values, but there are 2 labels"):
         Samples.of([1, 2], {"qid": np.array(QID)})
 
 
@@ -66,7 +66,7 @@ def test_labels_of_none_are_unjudged_and_trecs_marks_are_kept():
     ("values", "message"),
     [
         (["good", "bad"], "labels must be grades, and 'good' is of type str"),
-        ([[1, 0], [0, 1]], r"these have the shape \(2, 2\)"),
+        ([[1, 0], [0, 1]], r"not of shape \(2, 2\)"),
         ([1, np.inf], "row 1 has the label inf"),
         ([-3, 1], "row 0 has the label -3"),
     ],
@@ -107,7 +107,7 @@ def test_ids_of_rows_fall_and_name_their_row(n):
         ({"qid": [pd.NA, "a"]}, BadParameter, "row 0 has no qid"),
         ({"qid": ["a", "a"], "docno": ["d", np.nan]}, BadParameter, "row 1 has no docno"),
         ({"qid": ["a", "a"], "docno": ["d", "d"]}, BadJudgments, "topic 'a': 'd' is judged twice"),
-        ({"qid": ["a", "a"], "judged": [True, None]}, BadParameter, "judged must be True or False, and row 1 has None"),
+        ({"qid": ["a", "a"], "judged": [True, None]}, BadParameter, "judged must be True or False, but row 1 has None"),
         ({"qid": ["a", "a"], "judged": [2, 1]}, BadParameter, "row 0 has 2"),
         ({"qid": ["a", "a"], "judged": ["yes", "no"]}, BadParameter, "row 0 has 'yes'"),
         ({"qid": ["a", "a"], "doc_length": ["long", "short"]}, BadParameter, "doc_length must be numbers of words"),
@@ -126,7 +126,7 @@ def test_no_labels_at_all():
 
 @pytest.mark.parametrize(
     ("score", "message"),
-    [([1, 2, 3], "there are 3 values for 2 rows"), ([[1, 2], [3, 4]], r"the shape \(2, 2\) for 2 rows"), ([1, None], "row 1 has the score NaN"), ([1, "b"], "one number for each row")],
+    [([1, 2, 3], "there are 3 values for 2 rows"), ([[1, 2], [3, 4]], r"the shape \(2, 2\) for 2 rows"), ([1, None], "row 1 has the score NaN"), ([1, "b"], "one number per row")],
 )  # fmt: skip
 def test_scores_are_one_number_for_each_row(score, message):
     with pytest.raises(BadRun, match=message):

@@ -300,7 +300,7 @@ def test_lightgbms_train_and_xgboost_stop_early_by_it():
     ("measure", "options", "error", "says"),
     [
         ("TBG", {}, MissingLength, "doc_length"),
-        ("TBG", {"doc_length": [10]}, BadParameter, "doc_length has 1 values, and there are 4 rows"),
+        ("TBG", {"doc_length": [10]}, BadParameter, "doc_length has 1 values, but there are 4 rows"),
         ("TBG", {"doc_length": [10, -1, 10, 10]}, MissingLength, "is -1"),
         ("TBG(lengths='of four')", {"docno": ["a", "b", "c", "e"]}, MissingLength, "'e'"),
         ("Bpref", {}, BadParameter, "follows no user model"),
@@ -310,7 +310,7 @@ def test_lightgbms_train_and_xgboost_stop_early_by_it():
         ("ERR", {"truncation_level": 0}, BadParameter, "truncation_level must be a whole number"),
         ("ERR", {"sigmoid": -1}, BadParameter, "sigmoid must be"),
         ("ERR", {"pairs": "some"}, BadParameter, "'gain' or 'all'"),
-        ("AP(judged_only=True)", {}, BadParameter, "leave judged_only= out"),
+        ("AP(judged_only=True)", {}, BadParameter, "Use the measure without judged_only="),
         ("CWLA(C='rr',A='err',max_rel=1)", {}, BadJudgments, "grade 2, above max_rel=1"),
         ("CWLA(C='rr',A='err',gain='raw')", {}, BadParameter, "gains above 1"),
     ],
@@ -326,12 +326,12 @@ def test_what_cannot_be_learned_from_is_one_clear_error(measure, options, error,
 @pytest.mark.parametrize(
     ("y", "pred", "group", "error", "says"),
     [
-        ([0, 1, 2], [0, 0, 0], [2], BadParameter, "2 rows together, and there are 3"),
+        ([0, 1, 2], [0, 0, 0], [2], BadParameter, "2 rows together, but there are 3"),
         ([0, 1, 2], [0, 0, 0], None, BadParameter, "group"),
-        ([0, 1, 2], [0, 0, 0], ["a", "a", "a"], BadParameter, "how many rows each query has"),
+        ([0, 1, 2], [0, 0, 0], ["a", "a", "a"], BadParameter, "the number of rows of each query in order, not"),
         ([], [], [], BadParameter, "there are no rows"),
-        ([0, 1, 2], [0, 0, 0], [3, 0], BadParameter, "how many rows each query has"),
-        ([0, 1, 2], [0, 0], [3], BadParameter, "one score a row"),
+        ([0, 1, 2], [0, 0, 0], [3, 0], BadParameter, "the number of rows of each query, 1 or more"),
+        ([0, 1, 2], [0, 0], [3], BadParameter, "one score per row"),
         ([0, 1, 2], [0, np.nan, 0], [3], BadParameter, "prediction for row 1 is nan"),
         ([0, -0.5, 2], [0, 0, 0], [3], BadJudgments, "row 1 has the label -0.5"),
         ([0, np.nan, 2], [0, 0, 0], [3], BadJudgments, "row 1 has no label"),
@@ -348,11 +348,11 @@ def test_sets_that_cannot_be_told_apart_are_an_error():
     metric = EvalMeasure("TBG", doc_length=[[1, 2], [3, 4], [5]])
     with pytest.raises(BadParameter, match="two sets have 2 rows"):
         metric.value([0, 1], [1, 2], [2])
-    with pytest.raises(BadParameter, match="no doc_length is for 3 rows"):
+    with pytest.raises(BadParameter, match="no doc_length has 3 rows"):
         metric.value([0, 1, 0], [1, 2, 3], [3])
     with pytest.raises(BadParameter, match="has no queries"):
         LambdaMART("ERR").xgboost(np.zeros(2), xgboost.DMatrix(np.zeros((2, 1)), [0, 1]))
-    with pytest.raises(BadParameter, match="XGBoost weighs queries"):
+    with pytest.raises(BadParameter, match="XGBoost weights queries"):
         LambdaMART("ERR").xgboost(np.zeros(2), xgboost.DMatrix(np.zeros((2, 1)), [0, 1], qid=[7, 7], weight=[1, 2]))
-    with pytest.raises(BadParameter, match="weights of shape"):
+    with pytest.raises(BadParameter, match="weights have the shape"):
         LambdaMART("ERR").gradients([0, 1], [0, 0], [2], weight=[1])

@@ -320,7 +320,7 @@ def test_one_name_may_serve_splitter_and_scorer(routing):
     rows.judged[:] = True
     by_hand = folds_by_hand(rows, Ridge(), "nDCG@5", GroupKFold(3))
     assert found == pytest.approx(by_hand, abs=1e-12)
-    with pytest.raises(BadParameter, match="takes qid, docno, doc_length, judged, and not 'quid'"):
+    with pytest.raises(BadParameter, match="accepts qid, docno, doc_length, judged, not 'quid'"):
         ours.set_score_request(quid="groups")
 
 
@@ -477,9 +477,9 @@ def test_with_routing_on_the_error_speaks_of_routing(routing):
         )
     sizes = np.unique(rows.qid, return_counts=True)[1]
     params = {"qid": sizes, "doc_length": rows.doc_length, "groups": rows.qid}
-    with pytest.raises(CannotScore, match=r"qid has 9 values, and there are \d+ rows.*not the sizes of groups"):
+    with pytest.raises(CannotScore, match=r"qid has 9 values, but there are \d+ rows.*not the sizes of groups"):
         cross_val_score(Column(), rows.X, rows.label, cv=GroupKFold(3), scoring=scorer(TBG), params=params)
-    with pytest.raises(BadParameter, match="takes qid, docno, doc_length, judged, and not 'group'"):
+    with pytest.raises(BadParameter, match="accepts qid, docno, doc_length, judged, not 'group'"):
         scorer(TBG)(Column(), rows.X, rows.label, group=rows.qid)
 
 
@@ -635,12 +635,12 @@ def test_parameters_of_err():
 @pytest.mark.parametrize(
     ("y_true", "y_score", "more", "error", "message"),
     [
-        ([1, 0], [2, 1], {}, BadParameter, r"pass qid=.*or, if all rows are of one query, \[y_true\]"),
+        ([1, 0], [2, 1], {}, BadParameter, r"pass qid=.*If all rows belong to one query, pass \[y_true\]"),
         ([1, 0], [2, 1], {"qid": [2]}, BadParameter, r"query of each of 2 rows \(not the sizes of queries\)"),
-        ([[1, 0]], [[2, 1]], {"qid": ["a", "a"]}, BadParameter, "leave qid= out"),
+        ([[1, 0]], [[2, 1]], {"qid": ["a", "a"]}, BadParameter, "remove qid="),
         ([[1, 0]], [[2]], {}, BadParameter, "y_score must have the form of y_true: 2 values in 1 lists, not 1 values"),
         ([[1, 0], [1]], [[2], [1, 1]], {}, BadParameter, "y_score must have the form of y_true"),
-        ([[1, 0], 1], [[2, 1], 1], {}, BadParameter, "lists beside single values"),
+        ([[1, 0], 1], [[2, 1], 1], {}, BadParameter, "mixes lists and single values"),
         ([[1, 0]], [[2, np.nan]], {}, BadRun, "row 1 has the score NaN"),
         ([[1, 0]], [["a", "b"]], {}, BadRun, "scores must be one number"),
         ([[1, "x"]], [[2, 1]], {}, BadJudgments, "labels must be grades"),
