@@ -72,7 +72,7 @@ def random_measure(rng: random.Random) -> tuple[str, dict[str, Any]]:
     cell |= {"end": rng.choice(ENDS)} | ({"norm": rng.choice(("ideal", "all", "mean"))} if rng.random() < 0.3 else {})
     cutoff = rng.choice((None, None, 4, 15))
     inside = ",".join(f"{name}={value!r}" for name, value in cell.items())
-    return f"CWLA({inside}){f'@{cutoff}' if cutoff else ''}", cell | ({"k": cutoff} if cutoff else {})
+    return f"CWLA({inside}){f'@{cutoff}' if cutoff else ''}", cell | ({"cutoff": cutoff} if cutoff else {})
 
 
 def random_data(rng: random.Random) -> tuple[Any, Any]:
@@ -185,13 +185,13 @@ def main() -> None:
     with files_of(asked.revision) as folder:
         before = in_version(folder, asked.count, asked.seed)
     after = in_version(ROOT, asked.count, asked.seed)
-    different = [key for key in before if before[key] != after[key]]
+    different = [key for key in {**before, **after} if before.get(key) != after.get(key)]
     total, by_way = sum(map(len, before.values())), Counter(key.split()[1] for key in before)
     errors = sum(value[0].isidentifier() for value in before.values() if value)
     ways = ", ".join(f"{count:,} through {way}" for way, count in by_way.items())
     print(f"{len(before):,} evaluations ({ways}), {total:,} values, {errors:,} errors; {len(different):,} differ.")
     for key in different[:20]:
-        print(f"  {key}\n    before {before[key][:6]}\n    after  {after[key][:6]}")
+        print(f"  {key}\n    before {before.get(key, [])[:6]}\n    after  {after.get(key, [])[:6]}")
     sys.exit(bool(different))
 
 

@@ -68,14 +68,14 @@ def score(
     Raises ValueError if the score is undefined.
     """
     parts = {role: _part(getattr(metric, role)) for role in ("C", "A", "gain", "effort")}
-    frame = (metric.k, metric.max_rel, metric.unseen, 0 if isinstance(metric.end, str) else metric.end - 500)
+    frame = (metric.cutoff, metric.max_rel, metric.unseen, 0 if isinstance(metric.end, str) else metric.end - 500)
     if None in parts.values() or metric.duplicates is not None or any(abs(n) > _MOST for n in frame if n is not None):
         return None
     if metric.judged_only:  # negative grades count as unjudged
         kept = [at for at, grade in enumerate(grades) if grade is not None and grade >= 0]
         grades, words = [grades[at] for at in kept], [words[at] for at in kept]
     options: dict[str, Any] = {
-        **parts, "max_rel": metric.max_rel, "end": metric.end, "k": metric.k, "norm": metric.norm, "judged": judged,
+        **parts, "max_rel": metric.max_rel, "end": metric.end, "k": metric.cutoff, "norm": metric.norm, "judged": judged,
         "words": words, "judged_words": judged_words, "unseen": None if metric.unit_effort else metric.unseen,
     }  # fmt: skip
     with _soon():

@@ -2,6 +2,7 @@ import typing
 
 from . import (
     behaviour as behaviour,
+    cli as cli,
     data as data,
     demo as demo,
     errors as errors,
@@ -13,6 +14,7 @@ from . import (
     pipelines as pipelines,
     rendering as rendering,
     studies as studies,
+    tasks as tasks,
 )
 from ._version import __version__ as __version__
 from .data.duplicates import find_duplicates as find_duplicates, register_duplicates as register_duplicates

@@ -19,7 +19,7 @@ GENERIC = """
     aggregation compare continuation effort evaluate evaluate_sessions explain explain_gains find_duplicates gain
     lengths_of_texts out_of_fold score scorer stream
 """
-PACKAGES = "behaviour data demo errors evaluation files learning measures model pipelines rendering studies"
+PACKAGES = "behaviour cli data demo errors evaluation files learning measures model pipelines rendering studies tasks"
 
 
 def run(code: str) -> list[str]:
@@ -44,7 +44,7 @@ def test_every_public_name_is_there(name):
     """A stub that names a function which moved fails here, not where a user asks for it."""
     package = getattr(pyterrier_cwla, name)
     assert package is importlib.import_module(f"pyterrier_cwla.{name}")
-    if name != "errors":
+    if name not in ("cli", "errors", "tasks"):  # these export no names
         assert [thing for thing in dir(package) if not hasattr(package, thing)] == []
         assert dir(package) == sorted(package.__all__)
 

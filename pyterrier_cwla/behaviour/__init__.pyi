@@ -1,3 +1,4 @@
+from . import clicks as clicks, logs as logs, simulation as simulation
 from .clicks.cascade_models import (
     ClickModel as ClickModel,
     cascade_from_clicks as cascade_from_clicks,

@@ -46,7 +46,7 @@ def score(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> 
             Normalisation: the quantity that the score is divided by, such as the score of the ideal ranking.
         end : {"open", "stop"} or int
             How the ranking continues below its last item; a number is the rank of the last item.
-        k : int, optional
+        cutoff : int, optional
             Number of items to score from the top.
 
     Returns
@@ -142,7 +142,7 @@ def explain_gains(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: 
     return explained(metric, rankings, 0)
 
 
-_OPTIONS = ("gain", "max_rel", "efforts", "effort", "unseen", "norm", "end", "k")
+_OPTIONS = ("gain", "max_rel", "efforts", "effort", "unseen", "norm", "end", "cutoff")
 
 
 def _metric(C: Any, A: Any, options: dict[str, Any]) -> Metric:
@@ -156,8 +156,7 @@ def _metric(C: Any, A: Any, options: dict[str, Any]) -> Metric:
         A=A,
         gain=options.get("gain") or ("raw" if options.get("max_rel") is None else "linear"),
         effort="given" if options.get("efforts") is not None else options.get("effort") or "unit",
-        cutoff=options.get("k"),
-        **{name: options[name] for name in ("norm", "end", "max_rel", "unseen") if name in options},
+        **{name: options[name] for name in ("norm", "end", "max_rel", "unseen", "cutoff") if name in options},
     )
     return measure.metric
 

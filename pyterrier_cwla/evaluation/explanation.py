@@ -235,7 +235,7 @@ def _rank_by_rank(walk: Walk, expected_items: float, scale: float) -> pd.DataFra
 
 
 def _total_gain(metric: Metric, rankings: Rankings, number: int) -> float:
-    total = replace(metric, A=parse("etg", "aggregation"), norm="none", k=None)
+    total = replace(metric, A=parse("etg", "aggregation"), norm="none", cutoff=None)
     return _or_nan(lambda: float(raw_score(total, rankings)[number]))
 
 

@@ -121,7 +121,7 @@ class Row:
             **parts,
             norm=named.get("norm", self._text(self.norm, named)),
             end=named.get("end", self.end),
-            k=named.get("cutoff") if self.cuts else None,
+            cutoff=named.get("cutoff") if self.cuts else None,
             max_rel=named.get("max_rel", self.max_rel),
             unseen=named.get("unseen"),
             lengths=lengths,
@@ -200,8 +200,8 @@ class End:
 
 
 _HIGHEST = In("(0, 1e15]")  # with higher grades, gains and the totals in denominators underflow
-_CUTOFF = Parameter("cutoff", In("[1, inf)", whole=True), None)
-_JUDGED_ONLY = Parameter("judged_only", Flag(), False)
+CUTOFF = Parameter("cutoff", In("[1, inf)", whole=True), None)
+JUDGED_ONLY = Parameter("judged_only", Flag(), False)
 _FRAME = (
     Parameter("norm", OneOf(*NORMS), "none"),
     Parameter("end", End(), "open"),
@@ -209,12 +209,12 @@ _FRAME = (
     Parameter("unseen", In("[0, inf)"), None),
     Parameter("lengths", Table(), None),
     Parameter("missing", OneOf("error", "mean"), "error"),
-    _JUDGED_ONLY,
+    JUDGED_ONLY,
     Parameter("duplicates", Clusters(), None),
     Parameter("duplicate_gain", OneOf("keep", "none"), "keep"),
-    _CUTOFF,
+    CUTOFF,
 )
-_REL = Parameter("rel", In("[1, inf)", whole=True), 1)
+REL = Parameter("rel", In("[1, inf)", whole=True), 1)
 
 CWLA = Row(
     "CWLA",
@@ -279,7 +279,7 @@ _PER_LEAST = "[0, 1] under unit effort, else [0, 1/(least effort)]"
 
 
 def _adaptive(
-    name: str, says: str, source: str, C: str, A: str, worth: Text, *own: Parameter, cutoff: Any = _CUTOFF, **more: Any
+    name: str, says: str, source: str, C: str, A: str, worth: Text, *own: Parameter, cutoff: Any = CUTOFF, **more: Any
 ) -> Row:
     """Return the row of a metric by Jiang and Allan: gain per effort, over the retrieved items."""
     return Row(
@@ -337,20 +337,20 @@ OURS = {
             parameters=(Parameter("T", In("(0, inf)")), Parameter("effort", SpecOf("effort"), "grade_time"), _GAIN,
                         *_FRAME)),
         _adaptive("AdaptiveP", "Precision at k, per effort.", "Eq. 7 and Table 1",
-                  "prec(cutoff)", "erg", "binary(rel)", _REL, cutoff=_K, cuts=False),
+                  "prec(cutoff)", "erg", "binary(rel)", REL, cutoff=_K, cuts=False),
         _adaptive("AdaptiveGP", "Graded precision: the gain of the first k documents, per effort.", "Table 1",
                   "prec(cutoff)", "erg", _gain_given, _THRESHOLDS, cutoff=_K, cuts=False),
         _adaptive("AdaptiveAP", "Average precision, with each precision per effort.", "Table 1",
-                  "ap2(rel=rel)", "avg", "binary(rel)", _REL),
+                  "ap2(rel=rel)", "avg", "binary(rel)", REL),
         _adaptive("AdaptiveGAP", "Graded average precision, with each precision per effort.", "Eq. 3",
                   "ap2(rel=1)", "avg", _gain_given, _THRESHOLDS, norm="mean",
                   range="[0, ∞), above 1 where the best documents come first"),
         _adaptive("AdaptiveRBP", "Rank-biased precision of the retrieved documents, per effort.", "Table 1",
-                  "rbp(p)", "erg", "binary(rel)", _P, _REL),
+                  "rbp(p)", "erg", "binary(rel)", _P, REL),
         _adaptive("AdaptiveGRBP", "Graded rank-biased precision of the retrieved documents, per effort.", "Table 1",
                   "rbp(p)", "erg", _gain_given, _P, _THRESHOLDS),
         _adaptive("AdaptiveRR", "Inverse of the effort to the first relevant document.", "Eq. 7",
-                  "rr(rel=rel)", "err", "binary(rel)", _REL, units="1/effort"),
+                  "rr(rel=rel)", "err", "binary(rel)", REL, units="1/effort"),
         _adaptive("AdaptiveERR", "Expected inverse of the effort to the document that satisfies the user.", "Eq. 4",
                   "rr", "err", "exponential", _MAX_REL, units="1/effort"),
         _adaptive("AdaptiveDCG", "Discounted gain per discounted effort.", "Eq. 5",
@@ -361,7 +361,7 @@ OURS = {
             "Chapelle et al. (2009), sections 4 and 7.2", "cascade(gamma)",
             lambda given: utility(given["phi"]), _gain_given, end="stop", units="utility",
             parameters=(Parameter("gamma", In("[0, 1]"), 1), Parameter("phi", SpecOf("discount"), "reciprocal"), _GAIN,
-                        Parameter("max_rel", _HIGHEST, None), _JUDGED_ONLY, _CUTOFF)),
+                        Parameter("max_rel", _HIGHEST, None), JUDGED_ONLY, CUTOFF)),
         Row("DynamicBPM", "Bejeweled player model with a gain target and an effort budget, which found gains change.",
             "Zhang et al. (2017)", "bpm(T, K, h_b, h_c, m)", "erg", _gain_given, _effort_given,
             units=_PER_EFFORT, range=_PER_LEAST,
@@ -383,7 +383,7 @@ OURS = {
         _preset("ExpectedTotalUtility", "Carterette's model 2: the total gain of the items seen.", "Model 2", "etg"),
         Row("ExpectedEffort", "Carterette's model 3: the reciprocal rank of the document that satisfies the user.",
             f"{_CARTERETTE}, Model 3", "carterette3(theta)", "err", "binary(rel)", units="1/rank",
-            parameters=(Parameter("theta", In("[0, 1]"), 0.5), _REL, *_FRAME)),
+            parameters=(Parameter("theta", In("[0, 1]"), 0.5), REL, *_FRAME)),
         _preset("ExpectedAverageUtility", "Carterette's model 4: the average gain of the items seen.", "Model 4",
                 "avg"),
     )
@@ -417,26 +417,26 @@ THEIRS = {
     row.name: row
     for row in (
         Row("AP", "Average precision.", "Moffat et al. (2022), Eq. 11", "ap2", "avg", "binary(rel)",
-            units=_PER_DOCUMENT, parameters=(_REL, _JUDGED_ONLY, _CUTOFF)),
+            units=_PER_DOCUMENT, parameters=(REL, JUDGED_ONLY, CUTOFF)),
         Row("P", "Precision at k.", "Moffat et al. (2022), Eq. 7", "prec(cutoff)", "erg", "binary(rel)",
-            units=_PER_DOCUMENT, parameters=(_REL, _JUDGED_ONLY, _K), cuts=False),
+            units=_PER_DOCUMENT, parameters=(REL, JUDGED_ONLY, _K), cuts=False),
         Row("R", "Recall at k.", _IR, "prec(cutoff)", "etg", "binary(rel)", norm="all",
-            units="share of the relevant documents", parameters=(_REL, _JUDGED_ONLY, _K), cuts=False),
+            units="share of the relevant documents", parameters=(REL, JUDGED_ONLY, _K), cuts=False),
         Row("RR", "Reciprocal rank.", "Moffat et al. (2022), Eq. 12", "rr", "err", "binary(rel)",
-            units="1/documents", parameters=(_REL, _JUDGED_ONLY, _CUTOFF)),
+            units="1/documents", parameters=(REL, JUDGED_ONLY, CUTOFF)),
         Row("Success", "Whether a relevant document is among the first k.", "Moffat et al. (2022), Table 3",
             "prec(cutoff)", "max", "binary(rel)", units="share of the topics",
-            parameters=(_REL, _JUDGED_ONLY, _K), cuts=False),
+            parameters=(REL, JUDGED_ONLY, _K), cuts=False),
         Row("nDCG", "Discounted cumulative gain, divided by that of the ideal ranking.",
             "Järvelin and Kekäläinen (2002)", "dcg(cutoff)", "etg", _ndcg_gain, norm="ideal", cuts=False,
             units="share of the ideal",
             parameters=(Parameter("dcg", OneOf("log2", "exp-log2"), "log2"), Parameter("gains", None, None),
-                        _JUDGED_ONLY, _CUTOFF)),
+                        JUDGED_ONLY, CUTOFF)),
         Row("SDCG", "Discounted cumulative gain, divided by that of k documents of the highest grade.",
             "Moffat et al. (2022), Table 3", "dcg(cutoff)", "erg", "linear(min_rel)", units=_PER_DOCUMENT,
             parameters=(_K, _LOG2, *_GRADES), cuts=False),
         Row("RBP", "Rank-biased precision over 1000 ranks.", "Moffat and Zobel (2008)", "rbp(p)", "erg", _rbp_gain,
-            end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_P, Parameter("rel", _REL.allowed, None), _CUTOFF)),
+            end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_P, Parameter("rel", REL.allowed, None), CUTOFF)),
         Row("INST", "INST over 1000 ranks.", "Moffat et al. (2022), Eq. 13", "inst(T)", "erg", "linear(min_rel)",
             end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_T, *_GRADES)),
         Row("INSQ", "INSQ over 1000 ranks.", "Moffat, Scholer and Thomas (2012)", "insq(T)", "erg",
@@ -457,7 +457,7 @@ THEIRS = {
             "product(rr, insq(T))", "erg", "linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT,
             parameters=(_T, *_GRADES)),
         Row("ERR", "Expected reciprocal rank, with grades up to 4 as in gdeval.", "Chapelle et al. (2009), Eq. 5",
-            "rr", "err", "exponential", max_rel=4, units="1/documents", parameters=(_CUTOFF,)),
+            "rr", "err", "exponential", max_rel=4, units="1/documents", parameters=(CUTOFF,)),
     )
 }  # fmt: skip
 

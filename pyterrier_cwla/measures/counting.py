@@ -11,7 +11,7 @@ import numpy as np
 
 from ..data.rankings import Array, Rankings, summed
 from ..model.language import Parameter
-from .catalogue import _CUTOFF, _JUDGED_ONLY, _REL
+from .catalogue import CUTOFF, JUDGED_ONLY, REL
 from .computing import Computation, Needs, OfRankings
 
 
@@ -150,9 +150,9 @@ class Count:
 
     def computation(self, given: Mapping[str, Any]) -> Computation:
         """Return the computation of the measure with these parameters."""
-        names = {p.name for p in self.parameters} - {_JUDGED_ONLY.name}
+        names = {p.name for p in self.parameters} - {JUDGED_ONLY.name}
         score = partial(self.function, **{name: value for name, value in given.items() if name in names})
-        if not given.get(_JUDGED_ONLY.name):
+        if not given.get(JUDGED_ONLY.name):
             return OfRankings(score, self.needs)
         return OfRankings(lambda rankings: score(rankings.condensed), Needs(all_judged=True))
 
@@ -160,10 +160,10 @@ class Count:
 #: The measures of ir_measures without a user model, by their names in ir_measures.
 COUNTS = {
     "NumQ": Count(num_q),
-    "NumRel": Count(num_rel, (_REL,)),
-    "NumRet": Count(num_ret, (_REL,)),
-    "Rprec": Count(r_precision, (_REL, _JUDGED_ONLY)),
-    "Judged": Count(judged, (_CUTOFF,), Needs(all_judged=True)),
-    "Bpref": Count(bpref, (_REL,), Needs(all_judged=True)),
-    "infAP": Count(inf_ap, (_REL,), Needs(all_judged=True, pooled=True)),
+    "NumRel": Count(num_rel, (REL,)),
+    "NumRet": Count(num_ret, (REL,)),
+    "Rprec": Count(r_precision, (REL, JUDGED_ONLY)),
+    "Judged": Count(judged, (CUTOFF,), Needs(all_judged=True)),
+    "Bpref": Count(bpref, (REL,), Needs(all_judged=True)),
+    "infAP": Count(inf_ap, (REL,), Needs(all_judged=True, pooled=True)),
 }

@@ -255,12 +255,15 @@ def _types(parameter: Parameter) -> tuple[type, ...]:
     return (*kinds, type(None)) if parameter.default is None else kinds
 
 
+_COUNTS = {"QMeasure": Q_MEASURE}
+"""Measures without a user model that ir_measures does not have."""
+
 _ROWS = {name: _measure_class(row) for name, row in OURS.items()}
-_NAMED: dict[str, type[CWLAMeasure]] = {
+CLASSES: dict[str, type[CWLAMeasure]] = {
     **_ROWS,
-    **{name: _count_class(name, count) for name, count in {"QMeasure": Q_MEASURE}.items()},
+    **{name: _count_class(name, count) for name, count in _COUNTS.items()},
 }
-globals().update({f"_{name}": kind for name, kind in _NAMED.items()})  # pickle finds the classes by these names
+globals().update({f"_{name}": kind for name, kind in CLASSES.items()})  # pickle finds the classes by these names
 
 
 CWLA, TBG = _ROWS["CWLA"](), _ROWS["TBG"]()

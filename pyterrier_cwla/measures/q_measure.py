@@ -11,7 +11,7 @@ from ..errors import NoFiniteValue
 from ..model.language import In, Parameter, Spec
 from ..model.metric import Metric
 from ..model.query_chunks import packed
-from .catalogue import _CUTOFF, _JUDGED_ONLY, _REL, PLAIN, SpecOf
+from .catalogue import CUTOFF, JUDGED_ONLY, PLAIN, REL, SpecOf
 from .counting import Count, number_above, number_relevant, share
 
 _CELLS = 1 << 17  # maximum number of queries × documents per chunk
@@ -82,8 +82,8 @@ Q_MEASURE = Count(
     (
         Parameter("beta", In("[0, inf)"), 1),
         Parameter("gain", SpecOf("gain"), "raw"),
-        _REL,
-        _JUDGED_ONLY,
-        _CUTOFF,
+        REL,
+        JUDGED_ONLY,
+        CUTOFF,
     ),
 )

@@ -21,7 +21,7 @@ from ..files.inputs import is_runs, loaded
 from ..files.same_columns import the_only
 from ..model.ideal import ideal_ranking
 from ..model.language import In, OneOf, Parameter
-from .catalogue import PLAIN
+from .catalogue import CUTOFF, PLAIN
 from .named import CWLAMeasure
 from .parsing import measures_of
 from .provider import CWLAEvaluator, prepare, refuse_unsupported
@@ -184,7 +184,6 @@ class SessionMeasure(CWLAMeasure):
 _NEGLIGIBLE = 2.0**-60  # share of users
 _DEEPEST = 1 << 60
 _CELLS = 1 << 17  # maximum number of documents per chunk of sessions
-_CUTOFF = Parameter("cutoff", In("[1, inf)", whole=True), None)
 _BASES = (Parameter("b", In("(1, inf)"), 2), Parameter("bq", In("(1, inf)"), 4))
 
 
@@ -208,7 +207,7 @@ class _sDCG(SessionMeasure):
 
     __name__ = NAME = PRETTY_NAME = "sDCG"
     SHORT_DESC = "Session DCG: discounted cumulative gain, with an additional discount for later queries."
-    PARAMETERS = (*_BASES, _CUTOFF)
+    PARAMETERS = (*_BASES, CUTOFF)
 
     def score(self, asked: Asked, found: Rankings, ideal: Rankings) -> Array:
         """Return sDCG of each session."""
@@ -277,7 +276,7 @@ class _esNDCG(SessionMeasure):
         Parameter("p_down", In("[0, 1]"), 0.7),
         Parameter("p_reform", In("[0, 1]"), 0.8),
         Parameter("discount", OneOf("log2", "none"), "log2"),
-        _CUTOFF,
+        CUTOFF,
     )
 
     def score(self, asked: Asked, found: Rankings, ideal: Rankings) -> Array:

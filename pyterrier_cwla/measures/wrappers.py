@@ -23,7 +23,7 @@ from ..model.residuals import residual, residual_is_a_bound
 from .calibrated import BoundCalibration
 from .catalogue import THEIRS
 from .computing import Computation, Needs, OfUserModel, Values, of_answered
-from .named import _NAMED, CWLA, CWLAMeasure, RowMeasure
+from .named import CLASSES, CWLA, CWLAMeasure, RowMeasure
 from .of_ir_measures import computation_of, is_computed_here, metric_of, user_model_of
 from .parsing import measures_of
 
@@ -127,7 +127,7 @@ _OTHER_RESIDUALS = "'RBP(rel=1)' or \"CWLA(C='rbp(0.8)',A='erg',max_rel=3)\""
 def _as_cell(metric: Metric) -> CWLAMeasure:
     """Return the metric as a CWLA measure, with 3 as the highest grade."""
     names = ("C", "A", "gain", "effort", "norm", "end", "unseen", "judged_only")
-    return CWLA(**{name: getattr(metric, name) for name in names}, cutoff=metric.k, max_rel=3)
+    return CWLA(**{name: getattr(metric, name) for name in names}, cutoff=metric.cutoff, max_rel=3)
 
 
 class _Residual(Wrapper):
@@ -354,7 +354,7 @@ Residual, GeometricMean, IntentAware = _Residual(), _GeometricMean(), _IntentAwa
 MEASURES: dict[str, CWLAMeasure] = {
     name: kind()
     for name, kind in {
-        **_NAMED,
+        **CLASSES,
         "Residual": _Residual,
         "GeometricMean": _GeometricMean,
         "IntentAware": _IntentAware,

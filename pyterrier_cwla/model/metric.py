@@ -40,7 +40,7 @@ class Metric:
     end : {"open", "stop"} or int, default="open"
         End of the list. "open": the list is infinite, and unseen items have no gain. "stop": all users leave at the
         last retrieved item. An int: all users leave at this rank, retrieved or not.
-    k : int, optional
+    cutoff : int, optional
         Number of items of a ranking that are scored; by default all.
     max_rel : float, optional
         Highest grade.
@@ -71,7 +71,7 @@ class Metric:
     effort: Spec
     norm: str = "none"
     end: str | int = "open"
-    k: int | None = None
+    cutoff: int | None = None
     max_rel: float | None = None
     unseen: float | None = None
     lengths: Lengths | None = field(default=None, compare=False)
@@ -108,14 +108,14 @@ class Metric:
         """Key of the metric in caches."""
         return (
             *(self.C.key, self.A.key, self.gain.key, self.effort.key),
-            *(self.norm, self.end, self.k, self.max_rel, self.unseen, self.lengths, self.missing),
+            *(self.norm, self.end, self.cutoff, self.max_rel, self.unseen, self.lengths, self.missing),
             *(self.judged_only, self.duplicates, self.duplicate_gain),
         )
 
     @property
     def last_that_counts(self) -> int | None:
-        """Last rank with an item that counts, according to `k` and `end`; None if there is none."""
-        return min((cut for cut in (self.k, self.end) if isinstance(cut, int)), default=None)
+        """Last rank with an item that counts, according to `cutoff` and `end`; None if there is none."""
+        return min((cut for cut in (self.cutoff, self.end) if isinstance(cut, int)), default=None)
 
     @property
     def idle_duplicates(self) -> Duplicates | None:

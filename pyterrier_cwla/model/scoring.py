@@ -125,6 +125,6 @@ def _ideal_scores(metric: Metric, rankings: Rankings) -> Floats:
 def _unlimited_score(metric: Metric) -> float:
     """Return the score of an infinite list of documents with the best grade and no words."""
     unseen = metric.cost_of_one(metric.best[1], lambda: np.zeros(1))
-    endless = replace(metric, unseen=unseen, norm="none", end="open", k=None)
+    endless = replace(metric, unseen=unseen, norm="none", end="open", cutoff=None)
     nothing = Rankings.of_gains([[]], efforts=lambda queries, width: np.zeros((len(queries), width)))
     return float(highest_raw_score(endless, nothing)[0])

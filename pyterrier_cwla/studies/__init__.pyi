@@ -1,3 +1,4 @@
+from . import fitting as fitting, incomplete_judgments as incomplete_judgments, systems as systems, users as users
 from .correlation import kendall_distance as kendall_distance, rbo as rbo, tau as tau
 from .fitting.parameter_fit import fit as fit
 from .fitting.result import Fit as Fit, plot_parameter as plot_parameter

@@ -185,7 +185,7 @@ class Setting:
         # The efforts of what was not retrieved cannot be given, so that an ideal knows what was retrieved.
         judged = None if self.effort == "given" and self.norm == "ideal" else [case.judged for case in cases]
         function = {"score": score, "residual": residual}[name]
-        return function([case.grades for case in cases], judged=judged, k=self.k, **parts)
+        return function([case.grades for case in cases], judged=judged, cutoff=self.k, **parts)
 
     @staticmethod
     def framed(measure: Any, cases: list[Case], name: str) -> np.ndarray:

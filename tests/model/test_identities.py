@@ -72,8 +72,8 @@ def test_which_is_so_only_at_the_open_end(r, C):
 def test_both_users_of_average_precision(r, elsewhere, k):
     """Moffat et al. (2022), Eq. 10 with 17, Eq. 22 with 19, Eq. 11: also graded, and with gain that lies elsewhere."""
     textbook = textbook_ap(r[:k], math.fsum(r + elsewhere))
-    assert score(r, judged=r + elsewhere, C="ap1", A="erg", k=k) == near(textbook)
-    assert score(r, judged=r + elsewhere, C="ap2", A="avg", k=k) == near(textbook)
+    assert score(r, judged=r + elsewhere, C="ap1", A="erg", cutoff=k) == near(textbook)
+    assert score(r, judged=r + elsewhere, C="ap2", A="avg", cutoff=k) == near(textbook)
 
 
 @given(gains().filter(any))
@@ -377,7 +377,7 @@ def test_time_biased_gain_of_an_unlimited_supply():
 def test_the_ideal_of_time_biased_gain_is_exact(items, end, k, half_life):
     """DESIGN.md, section 3: by g/(1 − 2^(−e/h)), and with a cutoff the dynamic programme; against all orders."""
     r, efforts = map(list, zip(*items, strict=True))
-    same = {"C": f"decay({half_life})", "A": "etg", "end": end, "k": k, "unseen": 5}
+    same = {"C": f"decay({half_life})", "A": "etg", "end": end, "cutoff": k, "unseen": 5}
     orders = list(itertools.permutations(items))
     best = max(score([[g for g, _ in o] for o in orders], efforts=[[e for _, e in o] for o in orders], **same))
     found = score(r, efforts=efforts, norm="ideal", **same)

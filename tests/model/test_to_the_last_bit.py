@@ -43,7 +43,7 @@ def rankings(seed, queries, deepest):
 def test_a_ranking_scores_the_same_alone_and_among_others(cells, seed, queries, deepest, C, A, end, norm, effort, k):
     lists, efforts = rankings(seed, queries, deepest)
     given_efforts = effort.startswith("given")
-    options = dict(C=str(C), A=str(A), end=end, k=k, norm="none" if given_efforts else norm, **EFFORTS[effort])
+    options = dict(C=str(C), A=str(A), end=end, cutoff=k, norm="none" if given_efforts else norm, **EFFORTS[effort])
 
     def scored(which):
         more = {"efforts": [efforts[query] for query in which]} if given_efforts else {}

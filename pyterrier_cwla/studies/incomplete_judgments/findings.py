@@ -87,7 +87,7 @@ def _comparisons(study: Robustness) -> list[str]:
 def _as_in_the_paper(study: Robustness, chain: list[str]) -> str:
     """Describe how the compared measures relate to those of the paper: not cut, and nDCG of binary judgments."""
     metric = metric_of(innermost(study.measures[chain[0]]))
-    if metric.k is not None or str(metric.C) != "dcg":
+    if metric.cutoff is not None or str(metric.C) != "dcg":
         return f" (not the claim of Bompada et al., 2007: {chain[0]} is cut, and their nDCG is not)"
     graded = len(np.unique(metric.gains(np.arange(1, study.about["highest_grade"] + 1)))) > 1
     return ", as Bompada et al. (2007) found it" + (f" of binary nDCG ({chain[0]} is graded here)," if graded else ",")
