@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 DEFAULTS = ("nDCG@10", "AP", "RR", "RBP(rel=1)")
 _MANY = 3  # runs; more have a common progress bar
 _ABOUT_DEFAULTS = (
-    "Without -m: nDCG@10, AP, RR, and RBP with p=0.8; grade 1 and above is relevant for the last three."
+    "Without -m: nDCG@10, AP, RR, and RBP with p=0.8; grades from 1 are relevant for the last three."
     " Choose others with -m; `pyterrier-cwla measures` lists them."
 )
 

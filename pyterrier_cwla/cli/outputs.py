@@ -71,8 +71,8 @@ def check_outside(outputs: Iterable[tuple[str, Path | None]], inputs: Iterable[A
             if place == real or real in place.parents:
                 where = "is" if place == real else "lies inside"
                 raise BadParameter(
-                    f"{option} {path}: {where} the input folder {os.fspath(folder)}, whose files are inputs."
-                    " Write outside of this folder."
+                    f"{option} {path}: {where} the input folder {os.fspath(folder)}, and all files in it are"
+                    " inputs. Write to another folder."
                 )
 
 

@@ -12,7 +12,7 @@ from ..rendering.terminal import print_indented, prose, readable_screen, two_col
 
 _ONE_OF = {
     "measure": "A measure of this package.",
-    "ir_measures": "A measure of ir_measures, computed here at ir_measures' values.",
+    "ir_measures": "A measure of ir_measures, computed here with the same values.",
 }
 _ROLES = {"gain": "gain", "effort": "effort", "continuation": "C", "aggregation": "A", "norm": "norm"}
 

@@ -463,7 +463,9 @@ def _check_folds(topics_list: Sequence[pd.DataFrame]) -> None:
     for fold, topics in enumerate(topics_list, 1):
         for qid in topics["qid"].unique():
             if qid in fold_of:
-                raise BadParameter(f"topic {qid!r} is in fold {fold_of[qid]} and in fold {fold}: folds share none.")
+                raise BadParameter(
+                    f"topic {qid!r} is in fold {fold_of[qid]} and in fold {fold}. Folds must not share topics."
+                )
             fold_of[qid] = fold
 
 
