@@ -197,7 +197,7 @@ def test_a_measure_of_ir_measures_that_lacks_its_cutoff():
 )  # fmt: skip
 def test_a_rank_beyond_all_lists(text):
     """Where a user's way is followed rank by rank, such a rank took all memory there is."""
-    with pytest.raises(BadParameter, match=r"name a lower rank|a rank from 1 to 4,194,304"):
+    with pytest.raises(BadParameter, match=r"give a lower rank|a rank from 1 to 4,194,304"):
         evaluate({"q": {"a": 1, "b": 0}}, {"q": {"a": 1.0, "c": 2.0}}, [text])
 
 
