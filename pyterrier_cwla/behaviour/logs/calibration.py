@@ -419,11 +419,11 @@ def calibrate(
 ) -> Any:
     """Estimate the parameters of time-biased gain from an interaction log.
 
-    T_S is the total number of seconds on summaries, divided by the number of summaries inspected (Eq. 5). T_D(l) = a·l
-    + b is fitted to first views by least squares. P(C|R) and P(S|R) are means of the shares of users, weighted by the
-    number of summaries inspected and of documents viewed. ``.table`` also contains the pooled shares and the unweighted
-    means. Rows without a grade do not contribute to estimates that depend on relevance. Without document lengths, T_D
-    is the mean reading time.
+    T_S is the total number of seconds on summaries, divided by the number of summaries inspected (Eq. 5). The line
+    T_D(l) = a·l + b is fitted to first views by least squares. P(C|R) and P(S|R) are means of the shares of users,
+    weighted by the number of summaries inspected and of documents viewed, respectively. ``.table`` also contains the
+    pooled shares and the unweighted means. Rows without a grade do not contribute to estimates that depend on
+    relevance. Without document lengths, T_D is the mean reading time.
 
     The half-life h is a maximum-likelihood estimate from the sessions with at least `min_clicks` clicks. The estimate
     "as the paper" uses the time from the start of the session to the last click and drops sessions longer than

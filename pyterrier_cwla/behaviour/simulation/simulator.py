@@ -261,9 +261,9 @@ def simulate(
     found: dict[tuple[str, str], dict[str, float]] = {}
     kept: dict[tuple[str, str], Array] = {}
     of_queries = task.of_queries(partial(_of_query, shares=shares, keep=keep), progress, n_jobs)
-    for qid, (rows, lived) in zip(task.queries, of_queries, strict=True):
+    for qid, (rows, values) in zip(task.queries, of_queries, strict=True):
         found |= {(run, qid): row for run, row in zip(task.rankings, rows, strict=True)}
-        kept |= dict(zip([(run, qid) for run in task.rankings], lived))  # empty without keep
+        kept |= dict(zip([(run, qid) for run in task.rankings], values))  # empty without keep
     pairs = [(run, qid) for run in task.rankings for qid in task.queries]
     index = pd.MultiIndex.from_tuples(pairs, names=["run", "query_id"])
     by_query = pd.DataFrame([found[pair] for pair in pairs], index)
@@ -419,26 +419,26 @@ def _shares(quantiles: Sequence[float]) -> Array:
 
 def _of_query(task: Task, qid: str, shares: Array, keep: bool) -> tuple[list[dict[str, float]], Array]:
     """Return one row of statistics per run, and the values of the users if they are kept."""
-    lived, beyond, never = task.lived(qid)
+    values, beyond, never = task.outcomes(qid)
     number, rows = task.judgments.index[qid], []
-    for of, analytic, further, staying in zip(lived, task.analytic.values(), beyond, never, strict=True):
+    for of, analytic, further, staying in zip(values, task.analytic.values(), beyond, never, strict=True):
         row = _statistics(of, shares, task.sampling) | {"analytic": float(analytic[number])}
         rows.append({**row, "beyond": further / task.users, "never": staying / task.users})
-    return rows, lived if keep else lived[:0]
+    return rows, values if keep else values[:0]
 
 
-def _statistics(lived: Array, shares: Array, sampling: str) -> dict[str, float]:
+def _statistics(values: Array, shares: Array, sampling: str) -> dict[str, float]:
     """Compute means, standard deviations and quantiles of the values of users [values × users]."""
     with np.errstate(invalid="ignore"):
-        means, spreads = lived.mean(axis=1), lived.std(axis=1, ddof=1 if lived.shape[1] > 1 else 0)
-        spreads[lived.min(axis=1) == lived.max(axis=1)] = 0.0
-        levels = np.quantile(lived, shares, axis=1, method="inverted_cdf") if len(shares) else np.zeros((0, len(WHAT)))
+        means, spreads = values.mean(axis=1), values.std(axis=1, ddof=1 if values.shape[1] > 1 else 0)
+        spreads[values.min(axis=1) == values.max(axis=1)] = 0.0
+        levels = np.quantile(values, shares, axis=1, method="inverted_cdf") if len(shares) else np.zeros((0, len(WHAT)))
     row: dict[str, float] = {}
     for place, what in enumerate(WHAT):
         row |= {what: means[place], f"{what}_sd": spreads[place]}
         row |= {f"{what}_{100 * share:g}%": level for share, level in zip(shares, levels[:, place], strict=True)}
-    nothing = float(np.mean(lived[WHAT.index("gain")] == 0))
-    return {**row, "error": standard_error(lived[WHAT.index("score")], sampling), "nothing": nothing}
+    nothing = float(np.mean(values[WHAT.index("gain")] == 0))
+    return {**row, "error": standard_error(values[WHAT.index("score")], sampling), "nothing": nothing}
 
 
 _BARS = 60

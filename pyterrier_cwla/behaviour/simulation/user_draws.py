@@ -196,7 +196,7 @@ class Habits:
     def _each(self, part: Callable[[Array], Array]) -> Habits:
         return Habits(part(self.click), part(self.save), part(self.summary), part(self.document))
 
-    def lived(self, draws: Array, reading: Reading) -> Lived:
+    def actions(self, draws: Array, reading: Reading) -> Actions:
         """Return the actions of users with these draws [users × ranks]; one draw decides click, save and reading time.
 
         A draw below P(click) is a click, and conditional on this it is uniform again; the same holds for P(save).
@@ -204,15 +204,15 @@ class Habits:
         saves = self.click * self.save
         clicked, saved = draws < self.click, draws < saves
         if reading.name == "fixed":
-            return Lived(clicked, saved, np.where(clicked, self.document, np.float32(0)))
+            return Actions(clicked, saved, np.where(clicked, self.document, np.float32(0)))
         kept, left = (1 / np.maximum(share, _STEP) for share in (saves, self.click - saves))
         place = np.where(saved, draws * kept, (draws - saves) * left)
         place = np.where(place < 1, place, np.float32(0.5))  # any value works for results that are not clicked
-        return Lived(clicked, saved, np.where(clicked, reading.quantile(place) * self.document, np.float32(0)))
+        return Actions(clicked, saved, np.where(clicked, reading.quantile(place) * self.document, np.float32(0)))
 
 
 @dataclass(frozen=True)
-class Lived:
+class Actions:
     """Actions of users, arrays [users × ranks].
 
     Attributes

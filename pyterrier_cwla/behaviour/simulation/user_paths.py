@@ -93,10 +93,10 @@ class Course:
     def _after(self) -> Array:
         """Gain, time, items and score after 0, 1, …, width items."""
         after = np.zeros((len(WHAT), self.width + 1))
-        after[:, 1:] = self._lived(self.walk.view, np.zeros(self.width, int), np.arange(self.width))
+        after[:, 1:] = self._values_at(self.walk.view, np.zeros(self.width, int), np.arange(self.width))
         return after
 
-    def _lived(self, view: View, row: Array, column: Array) -> Array:
+    def _values_at(self, view: View, row: Array, column: Array) -> Array:
         """Return gain, time, items and score of users in these rows who stop in these columns, [4 × users]."""
         with np.errstate(divide="ignore", invalid="ignore"):
             score = np.asarray(self.metric.A(view), float) * self.scale
@@ -121,8 +121,8 @@ class Course:
             seen = np.where(gone[:, -1], gone.argmax(axis=1), width)
             stopped = seen < width if not ends else (seen < width) | (walk.reach <= patience)[:, 0]
             row = np.flatnonzero(stopped)
-            lived = self._lived(walk.view, row, seen[row] - 1)
-            values[:, users[row]] = np.where(seen[row] > 0, lived, 0.0)
+            results = self._values_at(walk.view, row, seen[row] - 1)
+            values[:, users[row]] = np.where(seen[row] > 0, results, 0.0)
             beyond[users[row]] = seen[row] > self.n
             rest = users[~stopped]
             if len(rest) and not ends:
@@ -153,21 +153,21 @@ class Course:
         """
         assert self.habits is not None
         habits = self.habits.first(self.n)
-        lived = habits.lived(luck.draws(self.n, np.arange(luck.here)), self.reading)
-        summary, read = habits.summary * speeds[:, None], lived.read * speeds[:, None]
-        walk = self._walk_of(lived.saved.astype(float), summary + read)
+        actions = habits.actions(luck.draws(self.n, np.arange(luck.here)), self.reading)
+        summary, read = habits.summary * speeds[:, None], actions.read * speeds[:, None]
+        walk = self._walk_of(actions.saved.astype(float), summary + read)
         done = np.cumsum(walk.view.e, axis=1)
         decided = done - read  # end of reading the summary: click or pass
         wanted = np.less(luck.patience[:, None], walk.V)
         goes_on = luck.patience < walk.reach[:, 0]  # below the retrieved results
         user, place = np.nonzero(wanted & (decided <= limit))
         in_time = np.minimum(done, limit)
-        clicked = lived.clicked[user, place]
+        clicked = actions.clicked[user, place]
         return {
             "user": user,
             "rank": place + 1,
             "clicked": clicked,
-            "saved": (lived.saved & (done <= limit))[user, place],
+            "saved": (actions.saved & (done <= limit))[user, place],
             "summary_seconds": np.broadcast_to(summary, done.shape)[user, place],
             "document_seconds": np.where(clicked, (in_time - decided)[user, place], np.nan),
             "time": decided[user, place],
@@ -187,8 +187,8 @@ class Course:
         """Return the walk of some users down to a rank."""
         assert self.habits is not None
         habits = self.habits.first(width).light()
-        lived = habits.lived(luck.draws(width, users), self.reading)
-        return self._walk_of(lived.saved.astype(np.float32), habits.summary + lived.read)
+        actions = habits.actions(luck.draws(width, users), self.reading)
+        return self._walk_of(actions.saved.astype(np.float32), habits.summary + actions.read)
 
     def _rows(self, walk: Walk, rows: Array) -> Walk:
         return self._walk_of(walk.view.r[rows], np.asarray(walk.view.e)[rows])
@@ -237,8 +237,8 @@ class Course:
             time, items = last[1] + (cost * m if cost else spent), last[2] + m
         else:
             time, items = last[1], np.minimum(last[2], self.n)
-        lived = np.stack([np.broadcast_to(values, m.shape) for values in (last[0], time, items, score)])
-        return lived.reshape(len(WHAT), -1), never.ravel()
+        results = np.stack([np.broadcast_to(values, m.shape) for values in (last[0], time, items, score)])
+        return results.reshape(len(WHAT), -1), never.ravel()
 
     def _ranks_beyond(self, walk: Walk, patience: Array) -> Array:
         """Return the number of items that each user inspects below the list.
@@ -381,7 +381,7 @@ class Task:
             found.append(None if nothing else Course(self.metric, cut, number, float(divisor), self.reading))
         return found
 
-    def lived(self, qid: str) -> tuple[Array, Array, Array]:
+    def outcomes(self, qid: str) -> tuple[Array, Array, Array]:
         """Simulate all users of a query on each run.
 
         Returns
@@ -392,16 +392,16 @@ class Task:
             Number of users who continue below the list, and who never leave.
         """
         courses = self.courses(qid)
-        lived = np.zeros((len(courses), len(WHAT), self.users))
+        results = np.zeros((len(courses), len(WHAT), self.users))
         beyond, never = np.zeros((2, len(courses)), np.int64)
         for block, luck in self.blocks(qid):
             for run, course in enumerate(courses):
                 if course is not None:
                     outcome = course.outcome(luck)
-                    lived[run, :, block] = outcome.values
+                    results[run, :, block] = outcome.values
                     beyond[run] += np.count_nonzero(outcome.beyond)
                     never[run] += np.count_nonzero(outcome.never)
-        return lived, beyond, never
+        return results, beyond, never
 
     def of_queries(self, of: Callable[[Task, str], Any], progress: bool, n_jobs: int) -> list[Any]:
         """Return the values of a function of each query, in the order of the queries."""

@@ -325,10 +325,10 @@ def test_every_measure_with_clicks_against_users_in_loops(measure, end):
     (course,) = task.courses("q")
     ((_, luck),) = task.blocks("q")
     outcome = course.outcome(luck)
-    lived = course.habits.lived(luck.draws(7, np.arange(64)), task.reading)
+    actions = course.habits.actions(luck.draws(7, np.arange(64)), task.reading)
     for user in range(64):
-        r = lived.saved[user].astype(float)
-        e = (course.habits.summary + lived.read[user]).astype(float)
+        r = actions.saved[user].astype(float)
+        e = (course.habits.summary + actions.read[user]).astype(float)
         seen = followed_by_hand(measure, r, e, luck.patience[user], end)
         G, E = np.cumsum(np.append(r, np.zeros(5000))), np.cumsum(np.append(e, np.full(5000, 9.0)))
         left = 0 < seen < math.inf
