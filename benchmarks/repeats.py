@@ -73,7 +73,6 @@ def measure(before: Path | None, queries: int, repeats: int, seed: int) -> Table
 
 def _overlap(queries: int, seed: int) -> float:
     """Seconds to count the judged documents in the top ten of an aligned run."""
-    from pyterrier_cwla.data.overlap import Overlap
     from pyterrier_cwla.measures.provider import prepare
 
     workload = workloads.build("M", seed).first(queries=queries)
@@ -81,8 +80,9 @@ def _overlap(queries: int, seed: int) -> float:
     rows.rankings()
     times = []
     for _ in range(50):
+        vars(rows).pop("overlap", None)
         start = time.process_time()
-        Overlap.of(rows)
+        assert rows.overlap.top
         times.append(time.process_time() - start)
     return min(times)
 

@@ -8,29 +8,24 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from threading import RLock
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import BadJudgments, BadRun
+from ..errors import BadJudgments
 from ..errors.user_warnings import warn
 from ..files import id_columns
-from ..files.id_columns import Ids, to_numpy
-from ..files.pair_keys import PairKeys, repeated
+from ..files.id_columns import to_numpy
+from ..files.pair_keys import PairKeys
 from .arrays import Array
-from .columns import Columns, judgment_columns, run_columns
-from .judged_pairs import JudgedPairs, ranges
-from .lengths import words_of_rows
+from .columns import Columns, judgment_columns
+from .judged_pairs import JudgedPairs
 from .overlap import TOP, Overlap
-from .ranked_rows import RankedRows
+from .ranked_rows import Judged, RankedRows
 from .rankings import Pool, Rankings
-
-if TYPE_CHECKING:
-    from .duplicates import Duplicates
-    from .metric_like import MetricLike
-    from .ranked_rows import Judged
+from .run_rows import RunRows
 
 _forgets = RLock()
 
@@ -72,10 +67,10 @@ class Judgments:
 
     def __init__(self, qrels: Any, qids: list[str] | None = None) -> None:
         columns = qrels if isinstance(qrels, Columns) else judgment_columns(qrels)
-        starts, names = _queries(columns)
+        starts, names = columns.queries()
         if len(set(names)) < len(names) and not _several_intents(columns):
             columns = _without_copies(columns)
-            starts, names = _queries(columns)
+            starts, names = columns.queries()
         self.columns = columns
         if columns.value.dtype.kind == "f" and not np.isfinite(columns.value).all():
             row = int(np.argmin(np.isfinite(columns.value)))
@@ -132,7 +127,7 @@ class Judgments:
 
     def only(self, rows: Array) -> Judgments:
         """Return some rows of the judgments, with the same queries."""
-        return Judgments(taken(self.columns, rows), qids=self.qids)
+        return Judgments(self.columns.taken(rows), qids=self.qids)
 
     def describe(self, row: int) -> str:
         """Return the query and document of a row, for error messages."""
@@ -144,7 +139,8 @@ class Judgments:
         all_judged = all_judged or len(self.relevant) == len(self.columns)
         if all_judged not in self._sides:
             self._no_pair_twice()
-            self._sides[all_judged] = JudgedPairs(self, all_judged)
+            rows = np.arange(len(self.columns)) if all_judged else self.relevant
+            self._sides[all_judged] = JudgedPairs(self.columns, self.row_query, self.pair_keys, rows, len(self.qids))
         return self._sides[all_judged]
 
     @cached_property
@@ -253,7 +249,7 @@ class Aligned:
         return [self.judgments.pool.memory, *of_rankings]
 
 
-class Rows(RankedRows):
+class Rows(RunRows):
     """Rows of a run, grouped by query; rows within a query are sorted only as far as needed.
 
     Parameters
@@ -274,26 +270,7 @@ class Rows(RankedRows):
     judgments: Judgments
 
     def __init__(self, judgments: Judgments, run: Any, check: bool = True) -> None:
-        self.judgments = judgments
-        columns = run if isinstance(run, Columns) else run_columns(run)
-        starts, names = _queries(columns)
-        if len(set(names)) < len(names):  # rows of a query are not consecutive
-            number = {name: i for i, name in enumerate(dict.fromkeys(names))}
-            sizes = np.diff(np.append(starts, len(columns)))
-            order = np.argsort(np.repeat([number[name] for name in names], sizes), kind="stable")
-            columns = taken(columns, order)
-            starts, names = _queries(columns)
-        self.columns, self.names = columns, names
-        self.starts = starts
-        self.ends = np.append(starts[1:], len(columns)).astype(np.int64)
-        self.query = np.array([judgments.index.get(name, -1) for name in names], np.int64)
-        with np.errstate(over="ignore"):
-            self.score = np.asarray(columns.value, np.float32)
-        self._moved: tuple[Array, Array] | None = None  # rows that are not at the place of their rank, and these places
-        self._sort_scores()
-        self._ordered = False
-        self.unchecked = check
-        """Whether the search for repeated documents is pending; it is part of the look-up of documents."""
+        super().__init__(judgments, judgments.index, run, check)
         self._matched: tuple[JudgedPairs, Array, Array] | None = None  # result of the last look-up
         self._counts: dict[tuple[Judgments, bool], tuple[int, int]] = {}  # judged documents: top ten, and all ranks
 
@@ -340,162 +317,29 @@ class Rows(RankedRows):
 
     @cached_property
     def overlap(self) -> Overlap:
-        """Number of judged documents of the run."""
-        return Overlap.of(self)
+        """Overlap of the run; judged documents of grade 0 are counted only if few are relevant."""
+        if self.judgments.qids and not (self.query >= 0).any():
+            return Overlap(apart=(self.names[:4], self.judgments.qids[:4]))
+        found = Overlap()
+        for all_judged in (False, True):
+            found = Overlap(*self.counts(all_judged))
+            if not found.is_low:
+                return found
+        return replace(found, example=self._example())
+
+    def _example(self) -> tuple[str, list[str], list[str]]:
+        """Return the first judged query, its first documents in the run, and judged documents."""
+        place = int(np.argmax(self.query >= 0))
+        query, start = int(self.query[place]), int(self.starts[place])
+        judgments = self.judgments
+        retrieved = id_columns.written(self.doc_id.slice(start, min(int(self.sizes[place]), 4))).to_pylist()
+        judged = judgments.columns.doc_id.take(pa.array(np.flatnonzero(judgments.row_query == query)[:4])).to_pylist()
+        return judgments.qids[query], retrieved, judged
 
     def warn_of_overlap(self) -> None:
         """Warn if the run answers no judged query or has hardly any judged document."""
         if about := self.overlap.about():
             warn(about)
-
-    @property
-    def numbers(self) -> Array:
-        """Number of each query of the run; queries without judgments have higher numbers than judged ones."""
-        return np.where(self.query < 0, len(self.judgments.qids) + np.arange(len(self.query)), self.query)
-
-    def between(self, queries: slice) -> tuple[int, int]:
-        """Return the first row of a range of queries, and the row after the last."""
-        return int(self.starts[queries.start]), int(self.ends[queries.stop - 1])
-
-    def segment(self, row: Array) -> Array:
-        """Return the index in the run of the query of each row; rows are in ascending order."""
-        before = np.searchsorted(row, np.append(self.starts, len(self.columns)))
-        return np.repeat(np.arange(len(self.starts)), np.diff(before))
-
-    def _sort_scores(self) -> None:
-        """Sort the queries whose scores do not descend; ties keep their order."""
-        score, starts = self.score, self.starts
-        if not len(score):
-            return
-        descends = score[1:] <= score[:-1]
-        descends[starts[1:] - 1] = True
-        if not descends.all() or np.isnan(score[starts]).any():
-            if np.isnan(score).any():
-                row = int(np.flatnonzero(np.isnan(score))[0])
-                raise BadRun(f"{self._describe(row)} has the score NaN: every document needs a number to be ranked by.")
-            unsorted = np.unique(self.segment(np.flatnonzero(~descends)))
-            rows = ranges(starts[unsorted], self.ends[unsorted])
-            places = np.empty(len(rows), np.int64)
-            done = 0
-            for a, b in zip(starts[unsorted].tolist(), self.ends[unsorted].tolist(), strict=True):
-                places[done + np.argsort(-score[a:b], kind="stable")] = np.arange(a, b)
-                done += b - a
-            self._moved = rows, places
-            self.score = score.copy()
-            self.score[places] = score[rows]
-
-    def _place(self, row: Array) -> Array:
-        """Return the places of rows once the rows of each query are in rank order."""
-        if self._moved is None:
-            return row
-        rows, places = self._moved
-        at = np.minimum(np.searchsorted(rows, row), len(rows) - 1)
-        return np.where(rows[at] == row, places[at], row)
-
-    def _sort_ties(self, hits: Array | None) -> None:
-        """Sort equal scores by document id, descending, for ties that involve a hit, or for all ties (hits=None)."""
-        score = self.score  # in rank order up to ties
-        if hits is None:
-            same = np.flatnonzero(score[1:] == score[:-1])
-            same = same[self.segment(same) == self.segment(same + 1)]
-            tied = np.union1d(same, same + 1)
-        else:
-            tied = self._tied_with(np.sort(self._place(hits)))
-        if not len(tied):
-            return
-        row_at = tied if self._moved is None else self._rows_at(tied)
-        new_group = np.ones(len(tied), bool)
-        new_group[1:] = (np.diff(tied) > 1) | (score[tied[1:]] != score[tied[:-1]]) | (np.diff(self.segment(tied)) > 0)
-        order = id_columns.order_in_groups(np.cumsum(new_group), self.columns.doc_id.take(pa.array(row_at)))
-        self._move(row_at[order], tied)
-
-    def _tied_with(self, place: Array) -> Array:
-        """Return the places whose score ties with one of the given places in the same query."""
-        score, last = self.score, len(self.score) - 1
-        segment = self.segment(place)
-        up = (place > self.starts[segment]) & (score[np.maximum(place - 1, 0)] == score[place])
-        down = (place < self.ends[segment] - 1) & (score[np.minimum(place + 1, last)] == score[place])
-        if not (up | down).any():
-            return np.zeros(0, np.int64)
-        segments = np.unique(segment[up | down])
-        rows = ranges(self.starts[segments], self.ends[segments])
-        group = np.cumsum(
-            np.concatenate([[True], (score[rows[1:]] != score[rows[:-1]]) | (np.diff(self.segment(rows)) > 0)])
-        )
-        wanted = np.zeros(group[-1] + 1, bool)
-        wanted[group[np.searchsorted(rows, place[up | down])]] = True
-        places: Array = rows[wanted[group]]
-        return places
-
-    def _rows_at(self, places: Array) -> Array:
-        assert self._moved is not None
-        rows, moved_to = self._moved
-        order = np.argsort(moved_to)
-        at = np.minimum(np.searchsorted(moved_to, places, sorter=order), len(order) - 1)
-        candidate = order[at]
-        return np.where(moved_to[candidate] == places, rows[candidate], places)
-
-    def _move(self, rows: Array, places: Array) -> None:
-        if self._moved is not None:
-            old_rows, old_places = self._moved
-            stay = ~np.isin(old_rows, rows)
-            rows, places = np.concatenate([rows, old_rows[stay]]), np.concatenate([places, old_places[stay]])
-        order = np.argsort(rows)
-        self._moved = rows[order], places[order]
-
-    def in_rank_order(self, values: Array) -> Array:
-        """Return the values of rows, grouped by query in rank order."""
-        if not self._ordered:
-            self._sort_ties(None)
-            self._ordered = True
-        if self._moved is None:
-            return values
-        rows, places = self._moved
-        ordered = values.copy()
-        ordered[places] = values[rows]
-        return ordered
-
-    @property
-    def answered(self) -> Array:
-        """Mask of the judged queries that the run answers."""
-        return np.isin(np.arange(len(self.judgments.qids)), self.query)
-
-    @property
-    def doc_id(self) -> Ids:
-        """Document ids, as Arrow strings."""
-        return self.columns.doc_id
-
-    @property
-    def doc_length(self) -> Array | None:
-        """Lengths of documents in words, if the run has them."""
-        return self.columns.doc_length
-
-    def words_of_rows(self, metric: MetricLike) -> Array:
-        """Return the words of all documents, in the order of the rows."""
-        return words_of_rows(metric, self)
-
-    def clusters(self, duplicates: Duplicates) -> Array:
-        """Return a code per document, in the order of the rows, that is equal for duplicates."""
-        return duplicates.clusters(self.columns.doc_id, self.columns.duplicate_of)
-
-    def pair(self, row: int) -> tuple[str, str]:
-        """Return the query and document of a row."""
-        return self.columns.query_id[row].as_py(), self.columns.doc_id[row].as_py()
-
-    def _describe(self, row: int) -> str:
-        query, document = self.pair(row)
-        return f"topic {query!r}: {document!r}"
-
-    def _refuse_twice(self, row: int) -> None:
-        raise BadRun(f"{self._describe(row)} is retrieved twice: keep one row of each document.")
-
-    def refuse_repeats(self, queries: slice, keys: Array) -> None:
-        """Raise BadRun if a document occurs twice in a ranking of these queries; `keys` are the keys of their pairs."""
-        start, end = self.between(queries)
-        segment = np.repeat(np.arange(queries.start, queries.stop), self.sizes[queries])
-        repeat = repeated(keys, self.columns.doc_id.slice(start, end - start), segment)
-        if repeat is not None:
-            self._refuse_twice(start + repeat)
 
 
 def _several_intents(columns: Columns) -> bool:
@@ -518,25 +362,3 @@ def _without_copies(columns: Columns) -> Columns:
         return columns
     intent = columns.iteration
     return first if intent is None else replace(first, iteration=intent.slice(0, n))
-
-
-def _queries(columns: Columns) -> tuple[Array, list[str]]:
-    """Return the first row and the id of each group of rows with the same query."""
-    names = columns.query_id
-    if not len(names):
-        return np.zeros(0, np.int64), []
-    starts = np.concatenate([[0], np.flatnonzero(id_columns.changes(names)) + 1])
-    return starts, names.take(pa.array(starts)).to_pylist()
-
-
-def taken(columns: Columns, order: Array) -> Columns:
-    """Return some rows of a run or of judgments."""
-    rows = pa.array(order)
-    lengths, originals = columns.doc_length, columns.duplicate_of
-    return Columns(
-        columns.query_id.take(rows),
-        columns.doc_id.take(rows),
-        columns.value[order],
-        None if lengths is None else lengths[order],
-        None if originals is None else originals.take(rows),
-    )

@@ -50,6 +50,26 @@ class Columns:
     def __len__(self) -> int:
         return len(self.value)
 
+    def queries(self) -> tuple[Array, list[str]]:
+        """Return the first row and the id of each group of rows with the same query."""
+        names = self.query_id
+        if not len(names):
+            return np.zeros(0, np.int64), []
+        starts = np.concatenate([[0], np.flatnonzero(id_columns.changes(names)) + 1])
+        return starts, names.take(pa.array(starts)).to_pylist()
+
+    def taken(self, order: Array) -> Columns:
+        """Return some rows of a run or of judgments."""
+        rows = pa.array(order)
+        lengths, originals = self.doc_length, self.duplicate_of
+        return Columns(
+            self.query_id.take(rows),
+            self.doc_id.take(rows),
+            self.value[order],
+            None if lengths is None else lengths[order],
+            None if originals is None else originals.take(rows),
+        )
+
 
 def run_columns(run: Any) -> Columns:
     """Return the columns of a run.

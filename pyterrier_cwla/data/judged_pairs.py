@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 
 from ..files import id_columns
-from ..files.pair_keys import may_repeat, of_queries, pieces
+from ..files.pair_keys import PairKeys, may_repeat, of_queries, pieces
 from .arrays import Array
-
-if TYPE_CHECKING:
-    from .alignment import Judgments, Rows
+from .columns import Columns
+from .run_rows import RunRows, ranges
 
 PIECE = 1 << 19  # number of rows that are looked up together
 
@@ -24,19 +22,25 @@ class JudgedPairs:
 
     Parameters
     ----------
-    judgments : Judgments
-        Judgments.
-    all_judged : bool
-        Whether to include all pairs, or only those with a grade above 0.
+    columns : Columns
+        All judgments.
+    row_query : ndarray of int, shape (n_judgments,)
+        Number of the query of each judgment.
+    pair_keys : PairKeys
+        Keys of all judgments.
+    rows : ndarray of int
+        Rows of the judgments to include.
+    queries : int
+        Number of queries.
     """
 
-    def __init__(self, judgments: Judgments, all_judged: bool) -> None:
-        self.judgments = judgments
-        self.rows = np.arange(len(judgments.columns)) if all_judged else judgments.relevant
-        self.grade = judgments.columns.value[self.rows]
-        self.keys = judgments.pair_keys.keys[self.rows]
+    def __init__(self, columns: Columns, row_query: Array, pair_keys: PairKeys, rows: Array, queries: int) -> None:
+        self.columns, self.row_query, self.salt = columns, row_query, pair_keys.salt
+        self.rows, self.queries = rows, queries
+        self.grade = columns.value[rows]
+        self.keys = pair_keys.keys[rows]
 
-    def match(self, rows: Rows) -> tuple[Array, Array]:
+    def match(self, rows: RunRows) -> tuple[Array, Array]:
         """Return the rows of judged documents of a run, and the indices of their pairs.
 
         Raises
@@ -44,7 +48,7 @@ class JudgedPairs:
         BadRun
             If a document is retrieved twice, unless the search for these is switched off or done.
         """
-        hashed = id_columns.hashing(rows.columns.doc_id, self.judgments.pair_keys.salt)
+        hashed = id_columns.hashing(rows.columns.doc_id, self.salt)
         added, sizes = of_queries(rows.numbers), rows.sizes
         found = [(_NO_ROWS, _NO_ROWS)]
         for piece in pieces(rows.starts, PIECE):
@@ -73,7 +77,7 @@ class JudgedPairs:
         possible[keys >> shift] = True
         return possible, shift
 
-    def _confirmed(self, rows: Rows, row: Array, keys: Array) -> tuple[Array, Array]:
+    def _confirmed(self, rows: RunRows, row: Array, keys: Array) -> tuple[Array, Array]:
         """Return the candidate rows that are judged and their pairs; rows with the key of a pair are compared by id."""
         pair = self._index.get_indexer(keys)
         row, pair = row[pair >= 0], pair[pair >= 0]
@@ -82,8 +86,8 @@ class JudgedPairs:
         judged = self.rows[pair]
         start = int(row[0])
         ours = id_columns.taken(rows.columns.doc_id.slice(start, int(row[-1]) - start + 1), row - start)
-        same = pc.equal(ours, id_columns.taken(self.judgments.columns.doc_id, judged)).to_numpy(zero_copy_only=False)
-        same &= rows.query[rows.segment(row)] == self.judgments.row_query[judged]
+        same = pc.equal(ours, id_columns.taken(self.columns.doc_id, judged)).to_numpy(zero_copy_only=False)
+        same &= rows.query[rows.segment(row)] == self.row_query[judged]
         return row[same], pair[same]
 
     @cached_property
@@ -93,16 +97,9 @@ class JudgedPairs:
     @cached_property
     def _by_query(self) -> tuple[Array, Array]:
         """Indices of the pairs in order of queries, and the first one of each query."""
-        query = self.judgments.row_query[self.rows]
+        query = self.row_query[self.rows]
         order = np.argsort(query, kind="stable")
-        return order, np.searchsorted(query[order], np.arange(len(self.judgments.qids) + 1))
+        return order, np.searchsorted(query[order], np.arange(self.queries + 1))
 
 
 _NO_ROWS = np.zeros(0, np.int64)
-
-
-def ranges(starts: Array, ends: Array) -> Array:
-    """Return the numbers start..end − 1 of each range, concatenated."""
-    sizes = ends - starts
-    rows: Array = np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
-    return rows

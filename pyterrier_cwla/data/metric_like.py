@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from ..files.id_columns import Ids
 from .arrays import Array, Floats
-
-if TYPE_CHECKING:
-    from .columns import Columns
-    from .duplicates import Duplicates
-    from .lengths import Lengths
+from .columns import Columns
+from .duplicates import Duplicates
+from .lengths import Lengths
 
 
 class GainFunction(Protocol):
@@ -89,6 +87,14 @@ class FlatRows(Protocol):
 
     def repeats(self, duplicates: Duplicates, listed: Array | None = None) -> Array:
         """Return whether each row duplicates an earlier row of its ranking."""
+
+
+class RowsOfRun(FlatRows, Protocol):
+    """Rows of one run, grouped by query."""
+
+    @property
+    def columns(self) -> Columns:
+        """Columns of the run."""
 
 
 class RowsWithLengths(Protocol):

@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-import numpy as np
-import pyarrow as pa
 
 from ..errors import shown, some
-from ..files import id_columns
-
-if TYPE_CHECKING:
-    from .alignment import Rows
 
 TOP = 10
 _LEAST = 0.01  # share of the top ten
@@ -39,18 +31,6 @@ class Overlap:
     anywhere: int = 0
     example: tuple[str, list[str], list[str]] | None = None
     apart: tuple[list[str], list[str]] | None = None
-
-    @classmethod
-    def of(cls, rows: Rows) -> Overlap:
-        """Return the overlap of a run; judged documents of grade 0 are counted only if few are relevant."""
-        if rows.judgments.qids and not (rows.query >= 0).any():
-            return cls(apart=(rows.names[:4], rows.judgments.qids[:4]))
-        found = cls()
-        for all_judged in (False, True):
-            found = cls(*rows.counts(all_judged))
-            if not found.is_low:
-                return found
-        return cls(found.top, found.judged, found.anywhere, _example(rows))
 
     def __add__(self, other: Overlap) -> Overlap:
         return Overlap(
@@ -87,12 +67,3 @@ class Overlap:
 
 def _few(documents: list[str]) -> str:
     return ", ".join(map(shown, documents[:3])) + ", …" * (len(documents) > 3)
-
-
-def _example(rows: Rows) -> tuple[str, list[str], list[str]]:
-    answered = np.flatnonzero(rows.query >= 0)
-    query, start = int(rows.query[answered[0]]), int(rows.starts[answered[0]])
-    judgments = rows.judgments
-    retrieved = id_columns.written(rows.columns.doc_id.slice(start, min(int(rows.sizes[answered[0]]), 4))).to_pylist()
-    judged = judgments.columns.doc_id.take(pa.array(np.flatnonzero(judgments.row_query == query)[:4])).to_pylist()
-    return judgments.qids[query], retrieved, judged

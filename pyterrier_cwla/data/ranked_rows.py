@@ -5,16 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from .arrays import Array
+from .duplicates import Duplicates
 from .metric_like import MetricLike
 from .rankings import Pool, Rankings
-
-if TYPE_CHECKING:
-    from .duplicates import Duplicates
 
 
 class Judged(Protocol):

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import BadRun
 from .arrays import Array as Array
-
-if TYPE_CHECKING:
-    from .alignment import Rows
-    from .duplicates import Duplicates
-    from .metric_like import FlatRows, MetricLike, PoolJudgments
+from .duplicates import Duplicates
+from .metric_like import FlatRows, MetricLike, PoolJudgments, RowsOfRun
 
 T = TypeVar("T")
 
@@ -167,7 +164,7 @@ class Rankings:
             np.concatenate([run.rank for run in runs]),
             np.concatenate([run.grade for run in runs]),
             runs[0].pool,
-            rows=StackedRows([cast("Rows", run.rows) for run in runs]),
+            rows=StackedRows([cast(RowsOfRun, run.rows) for run in runs]),
             topic=np.tile(np.arange(queries), len(runs)),
             judgment=judgment,
         )
@@ -311,7 +308,7 @@ class Rankings:
 class StackedRows:
     """Concatenated rows of several runs."""
 
-    def __init__(self, runs: Sequence[Rows]) -> None:
+    def __init__(self, runs: Sequence[RowsOfRun]) -> None:
         self.runs = runs
         self.ends = np.cumsum([len(rows.columns) for rows in runs])
 

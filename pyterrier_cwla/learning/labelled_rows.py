@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ..data.alignment import Judgments, Rows
 from ..data.columns import Columns
-from ..data.lengths import words_of_rows
+from ..data.document_words import words_of_rows
 from ..data.ranked_rows import RankedRows
 from ..data.rankings import Array, Pool, Rankings
 from ..errors import BadJudgments, BadParameter, BadRun, NotPassed

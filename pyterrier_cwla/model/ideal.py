@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..data.arrays import Array, Floats
-from ..data.lengths import words_of_pool
+from ..data.document_words import words_of_pool
 from ..data.rankings import Pool, Rankings, places_within
 from .metric import Metric
 from .view import Documents

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from ir_measures.measures import Measure
 
-from ...data.alignment import Aligned, Judgments, taken
+from ...data.alignment import Aligned, Judgments
 from ...data.rankings import Pool, Rankings, StackedRows
 from ...errors import BadParameter, naming
 from ...files.inputs import loaded
@@ -216,7 +216,7 @@ class _Copies:
     @cached_property
     def columns(self) -> Any:
         columns = self.judgments.columns
-        return taken(columns, np.arange(len(columns))[self.judgments.pool_order][self.places])
+        return columns.taken(np.arange(len(columns))[self.judgments.pool_order][self.places])
 
 
 class _Tiled:

@@ -1,0 +1,101 @@
+"""Lengths in words of the documents of runs and pools, from the table of a metric or from the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+
+from ..errors import MissingLength, some
+from .arrays import Array, Floats
+from .metric_like import MetricLike, PoolJudgments, RowsWithLengths
+from .rankings import Rankings
+
+
+def words_of_rows(metric: MetricLike, rows: RowsWithLengths) -> Floats:
+    """Return the words of the documents of a run in row order, from the table of the metric or the run's doc_length.
+
+    Raises
+    ------
+    MissingLength
+        If a length is missing and ``metric.missing`` is "error", or if a length is negative or infinite.
+    """
+    needed = np.repeat(rows.query >= 0, rows.sizes)
+    if not needed.any():
+        return np.zeros(len(needed))
+    if metric.lengths is not None:
+        words = metric.lengths.words(rows.doc_id)
+    elif rows.doc_length is not None:
+        words = np.asarray(rows.doc_length, float)
+    else:
+        raise MissingLength(
+            "the lengths of documents are needed: give lengths= (a table, a path or a name), or a column doc_length in"
+            " the run."
+        )
+    if metric.missing != "mean":  # lengths of unjudged queries are not used
+        words = np.where(needed, words, 0.0)
+    return _without_holes(words, needed, metric, rows.pair)
+
+
+def words_of_pool(metric: MetricLike, rankings: Rankings) -> Floats:
+    """Return the words of all judged documents in the order of the pool, for ideal rankings.
+
+    Raises
+    ------
+    MissingLength
+        If a length is missing and ``metric.missing`` is "error", or if a length is negative or infinite.
+    """
+    pool = rankings.pool
+    judgments = cast(PoolJudgments, pool.judgments)
+    if metric.lengths is None and pool.words is not None:
+        words = pool.words(metric)
+    elif metric.lengths is None or rankings.rows is None:
+        raise MissingLength("norm='ideal' needs the length of every judged document, retrieved or not: give lengths=.")
+    else:
+        words = metric.lengths.words(judgments.columns.doc_id)[judgments.pool_order]
+    if metric.duplicates is not None and metric.duplicate_gain == "keep":  # an upper bound: copies take no time
+        repeated = metric.duplicates.repeated(judgments.columns.doc_id)[judgments.pool_order]
+        words = np.where(repeated, 0.0, words)
+    # In the ideal ranking of time-biased gain, documents without gain come last, where their time has no influence.
+    needed = metric.gains(pool.grade) > 0 if metric.decays else np.ones(len(words), bool)
+
+    def pair(at: int) -> tuple[str, str]:
+        columns, row = judgments.columns, np.arange(len(words))[judgments.pool_order][at]
+        return columns.query_id[row].as_py(), columns.doc_id[row].as_py()
+
+    return _without_holes(words, needed, metric, pair)
+
+
+def _without_holes(
+    words: Array, needed: Array, metric: MetricLike, describe: Callable[[int], tuple[str, str]]
+) -> Array:
+    """Return the words with missing ones replaced as ``metric.missing`` requires; `needed` masks required lengths."""
+    odd = np.flatnonzero((words < 0) | np.isinf(words))
+    if len(odd):
+        topic, document = describe(int(odd[0]))
+        raise MissingLength(
+            f"topic {topic!r}: the length of {document!r} is {words[odd[0]]:g}: lengths are words, 0 or more."
+        )
+    holes = np.isnan(words)
+    if not holes.any():
+        return words
+    if metric.missing == "mean":
+        known = words[~holes]
+        if metric.lengths is not None and needed.any() and not len(known):
+            raise MissingLength(
+                f"none of {int(needed.sum()):,} documents is in the table of lengths: are the ids of the same kind?"
+            )
+        mean = metric.lengths.mean if metric.lengths is not None else known.mean() if len(known) else np.nan
+        if np.isnan(mean):
+            raise MissingLength("no document has a length, so there is no mean length for missing='mean'.")
+        return np.where(holes, mean, words)
+    lacking = np.flatnonzero(holes & needed)
+    if not len(lacking):
+        return np.where(holes, 0.0, words)
+    topic, _ = describe(int(lacking[0]))
+    examples = [document for t, document in (describe(int(at)) for at in lacking[:8]) if t == topic]
+    raise MissingLength(
+        f"time as effort needs the length of every document, and {len(lacking):,} of {int(needed.sum()):,} have none"
+        f" (topic {topic!r}: {some(examples, 2)}). Give lengths= a table that has them, or missing='mean'."
+    )

@@ -1,0 +1,214 @@
+"""Rows of a run, grouped by query and sorted in rank order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import BadRun
+from ..files import id_columns
+from ..files.id_columns import Ids
+from ..files.pair_keys import repeated
+from .arrays import Array
+from .columns import Columns, run_columns
+from .document_words import words_of_rows
+from .duplicates import Duplicates
+from .metric_like import MetricLike
+from .ranked_rows import Judged, RankedRows
+
+
+class RunRows(RankedRows):
+    """Rows of a run, grouped by query; rows within a query are sorted only as far as needed.
+
+    Parameters
+    ----------
+    judgments : Judged
+        Judgments of the queries.
+    index : mapping of str to int
+        Number of each judged query.
+    run : DataFrame, dict of dicts, iterable of named tuples, or Columns
+        Run.
+    check : bool
+        Whether to search all rankings for repeated documents.
+    """
+
+    def __init__(self, judgments: Judged, index: Mapping[str, int], run: Any, check: bool) -> None:
+        self.judgments = judgments
+        columns = run if isinstance(run, Columns) else run_columns(run)
+        starts, names = columns.queries()
+        if len(set(names)) < len(names):  # rows of a query are not consecutive
+            number = {name: i for i, name in enumerate(dict.fromkeys(names))}
+            sizes = np.diff(np.append(starts, len(columns)))
+            order = np.argsort(np.repeat([number[name] for name in names], sizes), kind="stable")
+            columns = columns.taken(order)
+            starts, names = columns.queries()
+        self.columns, self.names = columns, names
+        self.starts = starts
+        self.ends = np.append(starts[1:], len(columns)).astype(np.int64)
+        self.query = np.array([index.get(name, -1) for name in names], np.int64)
+        with np.errstate(over="ignore"):
+            self.score = np.asarray(columns.value, np.float32)
+        self._moved: tuple[Array, Array] | None = None  # rows that are not at the place of their rank, and these places
+        self._sort_scores()
+        self._ordered = False
+        self.unchecked = check
+        """Whether the search for repeated documents is pending; it is part of the look-up of documents."""
+
+    @property
+    def numbers(self) -> Array:
+        """Number of each query of the run; queries without judgments have higher numbers than judged ones."""
+        return np.where(self.query < 0, len(self.judgments.qids) + np.arange(len(self.query)), self.query)
+
+    def between(self, queries: slice) -> tuple[int, int]:
+        """Return the first row of a range of queries, and the row after the last."""
+        return int(self.starts[queries.start]), int(self.ends[queries.stop - 1])
+
+    def segment(self, row: Array) -> Array:
+        """Return the index in the run of the query of each row; rows are in ascending order."""
+        before = np.searchsorted(row, np.append(self.starts, len(self.columns)))
+        return np.repeat(np.arange(len(self.starts)), np.diff(before))
+
+    def _sort_scores(self) -> None:
+        """Sort the queries whose scores do not descend; ties keep their order."""
+        score, starts = self.score, self.starts
+        if not len(score):
+            return
+        descends = score[1:] <= score[:-1]
+        descends[starts[1:] - 1] = True
+        if not descends.all() or np.isnan(score[starts]).any():
+            if np.isnan(score).any():
+                row = int(np.flatnonzero(np.isnan(score))[0])
+                raise BadRun(f"{self._describe(row)} has the score NaN: every document needs a number to be ranked by.")
+            unsorted = np.unique(self.segment(np.flatnonzero(~descends)))
+            rows = ranges(starts[unsorted], self.ends[unsorted])
+            places = np.empty(len(rows), np.int64)
+            done = 0
+            for a, b in zip(starts[unsorted].tolist(), self.ends[unsorted].tolist(), strict=True):
+                places[done + np.argsort(-score[a:b], kind="stable")] = np.arange(a, b)
+                done += b - a
+            self._moved = rows, places
+            self.score = score.copy()
+            self.score[places] = score[rows]
+
+    def _place(self, row: Array) -> Array:
+        """Return the places of rows once the rows of each query are in rank order."""
+        if self._moved is None:
+            return row
+        rows, places = self._moved
+        at = np.minimum(np.searchsorted(rows, row), len(rows) - 1)
+        return np.where(rows[at] == row, places[at], row)
+
+    def _sort_ties(self, hits: Array | None) -> None:
+        """Sort equal scores by document id, descending, for ties that involve a hit, or for all ties (hits=None)."""
+        score = self.score  # in rank order up to ties
+        if hits is None:
+            same = np.flatnonzero(score[1:] == score[:-1])
+            same = same[self.segment(same) == self.segment(same + 1)]
+            tied = np.union1d(same, same + 1)
+        else:
+            tied = self._tied_with(np.sort(self._place(hits)))
+        if not len(tied):
+            return
+        row_at = tied if self._moved is None else self._rows_at(tied)
+        new_group = np.ones(len(tied), bool)
+        new_group[1:] = (np.diff(tied) > 1) | (score[tied[1:]] != score[tied[:-1]]) | (np.diff(self.segment(tied)) > 0)
+        order = id_columns.order_in_groups(np.cumsum(new_group), self.columns.doc_id.take(pa.array(row_at)))
+        self._move(row_at[order], tied)
+
+    def _tied_with(self, place: Array) -> Array:
+        """Return the places whose score ties with one of the given places in the same query."""
+        score, last = self.score, len(self.score) - 1
+        segment = self.segment(place)
+        up = (place > self.starts[segment]) & (score[np.maximum(place - 1, 0)] == score[place])
+        down = (place < self.ends[segment] - 1) & (score[np.minimum(place + 1, last)] == score[place])
+        if not (up | down).any():
+            return np.zeros(0, np.int64)
+        segments = np.unique(segment[up | down])
+        rows = ranges(self.starts[segments], self.ends[segments])
+        group = np.cumsum(
+            np.concatenate([[True], (score[rows[1:]] != score[rows[:-1]]) | (np.diff(self.segment(rows)) > 0)])
+        )
+        wanted = np.zeros(group[-1] + 1, bool)
+        wanted[group[np.searchsorted(rows, place[up | down])]] = True
+        places: Array = rows[wanted[group]]
+        return places
+
+    def _rows_at(self, places: Array) -> Array:
+        assert self._moved is not None
+        rows, moved_to = self._moved
+        order = np.argsort(moved_to)
+        at = np.minimum(np.searchsorted(moved_to, places, sorter=order), len(order) - 1)
+        candidate = order[at]
+        return np.where(moved_to[candidate] == places, rows[candidate], places)
+
+    def _move(self, rows: Array, places: Array) -> None:
+        if self._moved is not None:
+            old_rows, old_places = self._moved
+            stay = ~np.isin(old_rows, rows)
+            rows, places = np.concatenate([rows, old_rows[stay]]), np.concatenate([places, old_places[stay]])
+        order = np.argsort(rows)
+        self._moved = rows[order], places[order]
+
+    def in_rank_order(self, values: Array) -> Array:
+        """Return the values of rows, grouped by query in rank order."""
+        if not self._ordered:
+            self._sort_ties(None)
+            self._ordered = True
+        if self._moved is None:
+            return values
+        rows, places = self._moved
+        ordered = values.copy()
+        ordered[places] = values[rows]
+        return ordered
+
+    @property
+    def answered(self) -> Array:
+        """Mask of the judged queries that the run answers."""
+        return np.isin(np.arange(len(self.judgments.qids)), self.query)
+
+    @property
+    def doc_id(self) -> Ids:
+        """Document ids, as Arrow strings."""
+        return self.columns.doc_id
+
+    @property
+    def doc_length(self) -> Array | None:
+        """Lengths of documents in words, if the run has them."""
+        return self.columns.doc_length
+
+    def words_of_rows(self, metric: MetricLike) -> Array:
+        """Return the words of all documents, in the order of the rows."""
+        return words_of_rows(metric, self)
+
+    def clusters(self, duplicates: Duplicates) -> Array:
+        """Return a code per document, in the order of the rows, that is equal for duplicates."""
+        return duplicates.clusters(self.columns.doc_id, self.columns.duplicate_of)
+
+    def pair(self, row: int) -> tuple[str, str]:
+        """Return the query and document of a row."""
+        return self.columns.query_id[row].as_py(), self.columns.doc_id[row].as_py()
+
+    def _describe(self, row: int) -> str:
+        query, document = self.pair(row)
+        return f"topic {query!r}: {document!r}"
+
+    def _refuse_twice(self, row: int) -> None:
+        raise BadRun(f"{self._describe(row)} is retrieved twice: keep one row of each document.")
+
+    def refuse_repeats(self, queries: slice, keys: Array) -> None:
+        """Raise BadRun if a document occurs twice in a ranking of these queries; `keys` are the keys of their pairs."""
+        start, end = self.between(queries)
+        segment = np.repeat(np.arange(queries.start, queries.stop), self.sizes[queries])
+        repeat = repeated(keys, self.columns.doc_id.slice(start, end - start), segment)
+        if repeat is not None:
+            self._refuse_twice(start + repeat)
+
+
+def ranges(starts: Array, ends: Array) -> Array:
+    """Return the numbers start..end − 1 of each range, concatenated."""
+    sizes = ends - starts
+    rows: Array = np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+    return rows
