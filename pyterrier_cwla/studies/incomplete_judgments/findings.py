@@ -211,7 +211,8 @@ def infap_pool_note(pool: str, measures: dict[str, Any]) -> list[str]:
     if not names:
         return []
     treated = "in the pool" if pool == "whole" else "not in the pool"
-    return [f"{' and '.join(names)} treats documents with missing judgments as {treated} (pool={pool!r})."]
+    verb = "treats" if len(names) == 1 else "treat"
+    return [f"{' and '.join(names)} {verb} documents with missing judgments as {treated} (pool={pool!r})."]
 
 
 def _ties(study: Robustness) -> list[str]:
