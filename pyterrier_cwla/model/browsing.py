@@ -250,7 +250,7 @@ class Walk:
         if not np.isfinite(score).all():
             raise NoFiniteValue(
                 f"{self.metric.C.keyword} with {self.metric.A.keyword} has no finite value if unseen items have no"
-                " effort: give unseen=, the effort of an unseen item, above 0, or end='stop', or a rank as end=."
+                " effort: give unseen= above 0 (the effort of an unseen item), end='stop', or a rank as end=."
             )
         return score
 

@@ -241,7 +241,7 @@ class EffortBeyond:
         if "i" in self.names:
             raise NoFiniteValue(
                 f"unseen items have no effort, so that users see infinitely many, and {self.C.keyword} depends on the"
-                " rank: give unseen=, the effort of an unseen item, above 0, or end='stop', or a rank as end=."
+                " rank: give unseen= above 0 (the effort of an unseen item), end='stop', or a rank as end=."
             )
 
     # ---- continuations that return V
@@ -307,6 +307,6 @@ class EffortBeyond:
     def _not_smooth(self) -> NoFiniteValue:
         return NoFiniteValue(
             f"unseen items have no effort, and {self.C.keyword} is not smooth in the effort, so that the limit for"
-            " efforts that go to 0 is not known: give unseen=, the effort of an unseen item, above 0, or end='stop', or"
-            " a rank as end=."
+            " efforts that go to 0 is not known: give unseen= above 0 (the effort of an unseen item), end='stop', or a"
+            " rank as end=."
         )
