@@ -55,6 +55,7 @@ def test_unknown_names_are_refused():
             _ = package.no_such_name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("imported", ["import pyterrier_cwla as cwla", "import pyterrier as pt; cwla = pt.cwla"])
 @pytest.mark.parametrize(
     ("name", "module"),

@@ -57,6 +57,7 @@ def calls(path: Path):
             yield name, owner, node
 
 
+@pytest.mark.slow
 def test_no_source_of_the_package_executes_text_or_reads_objects():
     found = {
         (path.name, name)
@@ -67,6 +68,7 @@ def test_no_source_of_the_package_executes_text_or_reads_objects():
     assert found == set(ALLOWED), found ^ set(ALLOWED)
 
 
+@pytest.mark.slow
 def test_numpy_reads_no_objects():
     loads = [
         node for path in PACKAGE.rglob("*.py") for name, owner, node in calls(path) if (owner, name) == ("np", "load")
@@ -144,6 +146,7 @@ def audited(tmp_path_factory):
     return folder, json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_hostile_measures_and_files_execute_nothing(audited):
     folder, events = audited
     dangerous = ("exec", "os.system", "os.exec", "os.spawn", "os.posix_spawn", "subprocess.Popen", "socket.connect", "pickle.find_class",
@@ -242,6 +245,7 @@ def bomb(path: Path, kind: str, size: int = 64 << 20) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gzip", "zstd", "parquet"])
 def test_what_unpacks_to_more_than_may_be_is_refused(kind, tmp_path, monkeypatch):
     path = bomb(tmp_path / "bomb", kind)
@@ -326,6 +330,7 @@ ODD = [
 ]
 
 
+@pytest.mark.slow
 def test_terminals_are_told_nothing(tmp_path, cli):
     names = ["a\x1b[2J", "b\x1b]0;title\x07", "c\u202ed", "e\x9b31m"]
     (tmp_path / "qrels").write_text("".join(f"{name} 0 {name} 1\n" for name in names))

@@ -393,6 +393,7 @@ def test_the_listing_names_everything_there_is(prints, monkeypatch, width):
     assert {part for table in pyterrier_cwla.model.language.TABLES.values() for part in table} <= words
 
 
+@pytest.mark.slow
 def test_the_listing_gives_parameters_and_sources(prints, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     out = " ".join(prints("measures").split())
@@ -433,6 +434,7 @@ def test_names_are_found_as_people_write_them(prints, asked, found):
     assert prints("measures", asked).startswith(found)
 
 
+@pytest.mark.slow
 def test_every_entry_can_be_shown(prints):
     own = {name for parts in language.TABLES.values() for name, part in parts.items() if not part.built_in}
     for entry in (
@@ -450,6 +452,7 @@ def _bm25s():
     pytest.importorskip("bm25s", reason="the demo retrieves with bm25s")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_bm25s")
 def test_the_demonstration(prints, monkeypatch):
     """Systems as rows, nine measures as columns; at 80 columns too."""
@@ -464,6 +467,7 @@ def test_the_demonstration(prints, monkeypatch):
     assert "Result:" in text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_bm25s")
 def test_the_demonstration_shows_what_time_changes():
     """On the collection that everybody sees, TBG and nDCG@10 disagree about length, both significantly."""
@@ -482,6 +486,7 @@ def test_the_demonstration_shows_what_time_changes():
         assert shown[column].to_numpy() == pytest.approx(of_two[column].to_numpy(), nan_ok=True)
 
 
+@pytest.mark.slow
 def test_the_demonstration_of_own_runs(files, prints, says):
     pytest.importorskip("pyterrier")
     Path("runs/bad.run").write_text(BAD + "q2 Q0 d1 1 1.0 bad\nq2 Q0 d4 2 0.5 bad\n")
@@ -694,6 +699,7 @@ def test_without_arguments_and_with_help(cli):
     assert cli("--version")[1] == f"pyterrier-cwla {pyterrier_cwla.__version__}\n"
 
 
+@pytest.mark.slow
 def test_pyterrier_is_imported_by_the_demonstration_only(files):
     code = (
         "import sys\nfrom pyterrier_cwla.cli.app import main\n"
@@ -704,6 +710,7 @@ def test_pyterrier_is_imported_by_the_demonstration_only(files):
     assert found.stdout.splitlines()[-1] == "False False"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="pipes of Windows break otherwise")
 def test_a_reader_that_leaves_is_no_error(files):
     """pyterrier-cwla measures | head -1"""

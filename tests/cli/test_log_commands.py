@@ -33,6 +33,7 @@ def _files(tmp_path, monkeypatch):
         (tmp_path / name).write_text(text)
 
 
+@pytest.mark.slow
 def test_a_calibration_is_printed_and_kept_and_is_a_measure(prints):
     out = prints(
         "calibrate", "log.csv", "-o", "calibration.json", "--resamples", 50, "--min-clicks", 2, "--depth", "seen"
@@ -53,6 +54,7 @@ def test_a_calibration_is_printed_and_kept_and_is_a_measure(prints):
     assert scores[measure] == evaluate("qrels.txt", "good.txt", [expected.measure(lengths=words)]).iloc[0, 0]
 
 
+@pytest.mark.slow
 def test_calibrations_by_topic_stand_side_by_side(prints, says):
     half = rows().assign(topic=lambda log: log["user"].map(lambda user: f"t{len(user) - 1}"))
     half.to_csv("log.csv", index=False)
@@ -61,6 +63,7 @@ def test_calibrations_by_topic_stand_side_by_side(prints, says):
     assert "Leave out --by" in says("calibrate", "log.csv", "--by", "topic", "-o", "calibration.json")
 
 
+@pytest.mark.slow
 def test_pictures_are_drawn_of_what_the_log_tells(prints, cli, tmp_path):
     pytest.importorskip("matplotlib")
     prints("calibrate", "log.csv", "--resamples", 20, "--pictures", "pictures")
@@ -74,6 +77,7 @@ def test_pictures_are_drawn_of_what_the_log_tells(prints, cli, tmp_path):
     assert "No picture of reading times" in err
 
 
+@pytest.mark.slow
 def test_a_broken_log_is_one_line_that_names_the_row_or_sessions_left_out_and_counted(says, prints):
     broken = rows()
     broken.loc[17, "summary_seconds"] = -3

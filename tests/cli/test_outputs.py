@@ -118,6 +118,7 @@ def test_all_commands_that_write_are_tried():
     assert {(command, option) for command, option in options_that_are_paths() if option not in read} == tried | kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITERS)
 def test_no_command_writes_onto_an_input(name, files, says):
     text = WRITERS[name]
@@ -157,6 +158,7 @@ def test_streams_are_no_files(files, prints):
     prints(*split(WRITERS["evaluate"], os.devnull))
 
 
+@pytest.mark.slow
 def test_pictures_are_replaced_with_force_only(files, says, prints):
     text = FOLDERS["calibrate --pictures"]
     Path("drawn").mkdir()
@@ -173,6 +175,7 @@ def test_pictures_are_replaced_with_force_only(files, says, prints):
     assert "are the same file" in says(*split(text, "other"), "-o", "other/progress.svg")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in FOLDERS if name.startswith("study")])
 def test_reports_replace_no_input(name, files, cli):
     """Not even one that the manifest of the folder lists."""
@@ -192,6 +195,7 @@ def test_reports_replace_no_input(name, files, cli):
                 assert content() == before
 
 
+@pytest.mark.slow
 def test_a_study_goes_to_its_own_folder_again(files, prints, cli):
     text = FOLDERS["study power"]
     prints(*split(text, "out"))
@@ -237,6 +241,7 @@ def test_no_command_writes_into_an_input_folder(name, files, cli):
     assert content() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in FOLDERS if name.startswith("study")])
 def test_a_report_is_refused_before_the_study_is_computed(name, files, cli):
     """Where a file of the user has the place of a table or picture that every such study has."""
@@ -258,6 +263,7 @@ def test_a_report_is_refused_before_the_study_is_computed(name, files, cli):
         Path("out", file).unlink()
 
 
+@pytest.mark.slow
 def test_the_report_of_another_study_is_replaced_with_a_note(files, cli):
     power, agreement = FOLDERS["study power"], FOLDERS["study agreement"]
     assert "replaced" not in cli(*split(power, "out"))[2]

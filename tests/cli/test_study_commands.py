@@ -45,6 +45,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_study_is_a_folder_with_a_page(command, collection, prints, tmp_path, request):
     folder = tmp_path / "new" / "folder"
@@ -69,6 +70,7 @@ def test_a_study_is_a_folder_with_a_page(command, collection, prints, tmp_path, 
     assert len(browser.find_elements("css selector", "th[aria-sort]")) == 1
 
 
+@pytest.mark.slow
 def test_an_interrupted_study_goes_on(collection, cli, prints, tmp_path, monkeypatch):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     prints(*arguments(collection, "power", whole, *COMMANDS["power"]))
@@ -93,6 +95,7 @@ def test_an_interrupted_study_goes_on(collection, cli, prints, tmp_path, monkeyp
     assert (parts / "report.html").read_bytes() == (whole / "report.html").read_bytes()
 
 
+@pytest.mark.slow
 def test_other_holes(collection, prints, says, tmp_path):
     some = ("-m", "AP", "--pairs", "2", "--holes")
     assert "pool" in prints(*arguments(collection, "robustness", tmp_path / "depth", *some, "depth"))
@@ -105,6 +108,7 @@ def test_other_holes(collection, prints, says, tmp_path):
     assert "needs --groups FILE" in says(*arguments(collection, "robustness", tmp_path / "x", *some, "groups"))
 
 
+@pytest.mark.slow
 def test_sessions_and_preferences_are_rated_too(collection, prints, tmp_path):
     sessions = pd.DataFrame({"session": [f"s{q // 2}" for q in range(12)], "query_id": [f"q{q}" for q in range(12)]})
     sessions.assign(order=list(range(12))).to_csv(tmp_path / "sessions.csv", index=False)

@@ -348,6 +348,7 @@ def vaswani(data):
     return dict(re.findall(r"<DOCNO>(.*?)</DOCNO>\n(.*?)</DOC>", raw, re.DOTALL))
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize("similarity, size", [(1.0, 10), (0.8, 3)])
 def test_the_near_duplicates_of_vaswani(vaswani, similarity, size):

@@ -115,6 +115,7 @@ def qrels_frame(rows):
     return pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"])
 
 
+@pytest.mark.slow
 @given(triples(SCORES), triples(GRADES))
 def test_any_order_of_rows_ties_and_infinities(run, qrels):
     assert per_query(SLOW, qrels_frame(qrels), run_frame(run)) == pytest.approx(slowly(SLOW, qrels, run), abs=1e-9)
@@ -127,6 +128,7 @@ def test_the_order_of_rows_changes_no_bit(run, qrels, random):
     assert per_query(SLOW, qrels_frame(qrels), run_frame(run)) == before
 
 
+@pytest.mark.slow
 @given(triples(SCORES), triples(GRADES), st.data())
 def test_time_as_effort_knows_the_order_within_ties(run, qrels, data):
     """Words come from the run's column, or by document from a table, all the same."""
@@ -173,6 +175,7 @@ def test_a_frame_too_large_to_be_checked_in_full(seed, shuffled):
     assert per_query(measures, qrels, run) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_run_of_more_than_a_million_rows_is_the_sum_of_its_parts():
     """What is matched piece by piece, with each query's rows across the pieces."""
     rng = np.random.default_rng(3)

@@ -79,6 +79,7 @@ def test_long_documents_are_more_often_relevant(collection):
     ].mean()
 
 
+@pytest.mark.slow
 def test_judgments_have_holes(collection, systems):
     for system in systems.values():
         assert 0.7 < pt.Evaluate(system(collection.topics), collection.qrels, [Judged @ 10])["Judged@10"] < 0.95
@@ -98,6 +99,7 @@ def test_systems_return_ranked_documents_with_lengths(collection, systems):
             assert ranking["score"].is_monotonic_decreasing
 
 
+@pytest.mark.slow
 def test_systems_beat_chance_and_leave_room(collection, systems):
     rng = np.random.default_rng(0)
     for system in systems.values():
@@ -133,12 +135,14 @@ def test_queries_without_a_known_word_find_nothing(systems):
         assert system(pd.DataFrame({"qid": ["1", "2"], "query": ["x", ""]})).empty
 
 
+@pytest.mark.slow
 def test_systems_pickle(collection, systems):
     for system in systems.values():
         topics = collection.topics.head(5)
         pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(system))(topics), system(topics))
 
 
+@pytest.mark.slow
 def test_parameters_can_be_tuned(collection):
     system = demo.systems(collection)["BM25"]
     topics = collection.topics.head(10)
@@ -152,6 +156,7 @@ def test_parameters_can_be_tuned(collection):
     assert pt.Evaluate(tuned(topics), qrels, ["ndcg"])["ndcg"] == pytest.approx(scanned["ndcg"].max())
 
 
+@pytest.mark.slow
 def test_a_system_in_a_pipeline_can_be_tuned(collection):
     system = demo.systems(collection)["BM25, then short first"]
     grid = {system[0]: {"b": [0.0, 0.75]}, system[1]: {"strength": [0.0, 0.3]}}

@@ -24,6 +24,7 @@ def test_a_notebook_runs_without_data(path, tmp_path, monkeypatch):
     run(path, tmp_path, monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize("path", ASK_FOR_DATA, ids=lambda path: path.stem)
 def test_a_notebook_runs_on_real_data(path, data, monkeypatch):

@@ -31,6 +31,7 @@ def written():
     return pages.written()
 
 
+@pytest.mark.slow
 def test_what_the_package_carries_is_not_stale():
     carried = {str(path.relative_to(pages.SHIPPED)): path.read_text() for path in pages.SHIPPED.rglob("*.rst")}
     fresh = pages.shipped()
@@ -52,6 +53,7 @@ def test_examples_run_as_they_stand(name):
         assert runner.tries > 4
 
 
+@pytest.mark.slow
 def test_everything_there_is_has_a_page_or_a_section(written):
     for entry in reference.entries():
         if entry.kind in ("measure", "ir_measures"):
@@ -80,6 +82,7 @@ def test_pages_say_what_the_command_line_says(written, capsys):
             assert f"``{parameter['name']}``" in page
 
 
+@pytest.mark.slow
 def test_a_new_row_gets_a_page_by_itself(monkeypatch):
     row = Row("Weary", "Tires for good.", "Nobody (2020)", "rbp(tired)", "max", "linear",
               parameters=(Parameter("tired", In("[0, 1)")), Parameter("max_rel", In("(0, inf)"))),
@@ -102,6 +105,7 @@ def test_the_weights_on_a_page_are_those_of_the_metric(written):
     ]
 
 
+@pytest.mark.slow
 def test_pictures_take_the_colours_of_the_page_and_name_their_axes():
     pytest.importorskip("matplotlib", reason="pictures are the extra [plots]")
     page = pages.written(pictures=True)["measures/AdaptiveGRBP.rst"]

@@ -9,6 +9,7 @@ README = (Path(__file__).parents[2] / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.S)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_the_code_runs_block_after_block(capsys, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib").use("Agg")

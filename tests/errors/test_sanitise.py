@@ -59,6 +59,7 @@ def test_sanitised_text():
     assert [in_picture(text) for text in HOSTILE[:4]] == [r"\x1b[31mred", r"\$x", r"\u202etxt", r"\x00"]
 
 
+@pytest.mark.slow
 def test_results_that_are_printed(data):
     qrels, runs = data
     measures = {f"{name}m": measure for name, measure in zip(HOSTILE, ["AP", "RR", "nDCG@3"], strict=False)}
@@ -78,6 +79,7 @@ def test_results_that_are_printed(data):
     assert r"\textbackslash{}x1b{[}31mred" in found[0].to_latex()
 
 
+@pytest.mark.slow
 def test_logs_and_calibrations_that_are_printed():
     frame = rows()
     for column in ("user", "session", "topic", "docno"):
@@ -142,6 +144,7 @@ def _no_window(monkeypatch):
     pyplot.close("all")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", ["$x", "$\\frac$", "\x1b[31mred", "\u202e", "\x00", "$a_$", "a$b$c$"])
 def test_queries_in_pictures_are_no_mathematics(query):
     from pyterrier_cwla.rendering.figures import plot_stops
@@ -155,6 +158,7 @@ def test_queries_in_pictures_are_no_mathematics(query):
     assert all(harmless(query) in title for title in titles)
 
 
+@pytest.mark.slow
 def test_runs_in_pictures_are_no_mathematics(data):
     qrels, runs = data
     found = progress(qrels, runs, "RBP(rel=1)", times=[1, 2, 4])
@@ -171,6 +175,7 @@ def test_groups_of_logs_in_pictures_are_no_mathematics():
     assert "$g" in check_picture(found.plot_progress(log, by="half"))
 
 
+@pytest.mark.slow
 def test_pages_and_pictures_of_studies(data, tmp_path):
     """Every picture of every study, and its page."""
     from matplotlib.figure import Figure
@@ -199,6 +204,7 @@ def test_pages_and_pictures_of_studies(data, tmp_path):
         assert r"\x1b$b" in page
 
 
+@pytest.mark.slow
 def test_tables_of_the_command_line(data, tmp_path, cli, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     names = ["\x1b[31mred", "$x", "\u202etxt"]

@@ -40,7 +40,7 @@ def test_unjudged_items_gain_nothing_and_count_in_the_residual():
         ([1], {**RBP, "efforts": [1, 2]}, "one number for each item"),
         ([1], {**RBP, "judged": [1, 1], "efforts": [2], "norm": "ideal"}, "leave judged= out"),
         ([1], {**RBP, "effort": "time"}, "give efforts="),
-        ([1], {**RBP, "cutoff": 3}, "no option 'cutoff'"),
+        ([1], {**RBP, "k": 3}, "no option 'k'"),
         ([2], {"C": "rr", "A": "err"}, "for gains above 1, use gain="),
         ([[1], [1]], {**RBP, "judged": [[1]]}, "judged has 1 lists for 2 rankings"),
     ],

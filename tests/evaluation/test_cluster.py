@@ -72,6 +72,7 @@ STUDIES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", STUDIES)
 def test_studies_and_simulations_find_the_same(study, client):
     expected = STUDIES[study](1)
@@ -133,6 +134,7 @@ def test_pyterriers_searches_by_our_measures(collection, client):
         assert (found, same, setting) == (value, name, best)
 
 
+@pytest.mark.slow
 def test_our_search_retrieves_on_the_workers(collection, client, monkeypatch):
     monkeypatch.setattr(pt.java, "parallel_init", lambda *given: __import__("os").environ.update(JAVA_WOULD="run"))
 
@@ -224,6 +226,7 @@ def test_threads_of_a_worker_change_nothing(expected, qrels, runs):
         same(expected, qrels, dataframe.from_pandas(as_one(runs), npartitions=5, sort=False), two)
 
 
+@pytest.mark.slow
 def test_files_score_as_frames_do_and_results_can_be_written(expected, qrels, runs, client, tmp_path):
     folder = tmp_path / "runs"
     folder.mkdir()
@@ -240,6 +243,7 @@ def test_files_score_as_frames_do_and_results_can_be_written(expected, qrels, ru
     assert found.to_dict() == {"AP": {"other": expected[1].loc["bm25", "AP"]}}
 
 
+@pytest.mark.slow
 def test_rows_of_cut_queries_meet_in_as_many_places_as_they_need(expected, qrels, runs, client, monkeypatch):
     from pyterrier_cwla.evaluation import cluster_tasks
 
@@ -329,6 +333,7 @@ def test_ctrl_c_calls_off_what_others_wait_for_and_what_is_done_stays(qrels, run
 # ---- errors, and workers that die
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_said_as_in_one_process(qrels, runs, client, tmp_path):
     run = runs["bm25"]
 
@@ -416,6 +421,7 @@ def test_a_dask_dataframe_that_has_other_rows_when_it_is_scored_is_an_error(late
         cluster.evaluate({"q0": {"d0": 1}}, run, ["AP"], client=client)
 
 
+@pytest.mark.slow
 def test_without_a_client_or_without_dask_the_error_says_what_to_do():
     code = """
 import sys
@@ -434,6 +440,7 @@ assert "pip install 'pyterrier-cwla[cluster]'" in said()
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_worker_that_is_killed_changes_no_number(seed, qrels, runs, client, tmp_path):
     """In the middle of its work, once. `python -m benchmarks.cluster --kill 20` does it with more."""
@@ -461,6 +468,7 @@ def test_work_that_kills_every_worker_is_an_error_that_says_so(client):
         raise KilledWorker("work", "worker", 3)
 
 
+@pytest.mark.slow
 def test_what_tasks_have_in_common_counts_as_large():
     """joblib's backend sends arguments to each worker once that Dask holds for large."""
     from functools import partial

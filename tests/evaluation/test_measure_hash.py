@@ -519,6 +519,7 @@ def in_a_study(version, factor):
     return "CWLA(C='in_studies($p)',A='erg',max_rel=4)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [{}, {"version": 1}])
 def test_studies_compute_anew_what_has_no_version(version, tmp_path):
     rated = Rated.lists(QRELS, RUNS["one"], {"1": 1, "2": 3, "3": 2})

@@ -162,6 +162,7 @@ def test_where_the_mean_difference_is_0_every_sign_is_as_large(n, seed):
     ]
 
 
+@pytest.mark.slow
 def test_random_signs_come_near_to_all_signs():
     """In 4 standard errors, of 40 comparisons at once."""
     d = np.random.default_rng(5).normal(0.2, 1, (40, 14))
@@ -214,6 +215,7 @@ def holm(p):
     return corrected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", TESTED)
 def test_the_correction_is_over_runs_and_measures_together(found, test):
     rows = compared(found.table, "a")
@@ -221,6 +223,7 @@ def test_the_correction_is_over_runs_and_measures_together(found, test):
     assert rows[f"p_{test}_corrected"].tolist() == pytest.approx(holm(rows[f"p_{test}"].tolist()), abs=1e-15)
 
 
+@pytest.mark.slow
 def test_corrections_by_name():
     given = {"baseline": "a", "resamples": 200}
     raw = compared(compare(QRELS, RUNS, MEASURES, correction=None, **given).table, "a")
@@ -258,6 +261,7 @@ def test_intervals_cover_what_they_should():
     assert ((low <= 0.3) & (0.3 <= high)).mean() == pytest.approx(0.94, abs=4 * sqrt(0.94 * 0.06 / 1000))
 
 
+@pytest.mark.slow
 def test_counts_are_sums_with_intervals_of_sums():
     named = {"retrieved": "NumRet(rel=1)", "share": "P@5"}
     table = compare(QRELS, RUNS, named, baseline="a").table.set_index(["run", "measure"])
@@ -269,6 +273,7 @@ def test_counts_are_sums_with_intervals_of_sums():
     assert (row.difference_low, row.difference_high) == pytest.approx(tuple(np.quantile(d, [0.025, 0.975])), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_geometric_means_are_compared_on_their_logarithms():
     measure = "GeometricMean(measure='AP')"
     logs = {run: of_run[measure].to_numpy() for run, of_run in by_query(measures=[measure]).items()}
@@ -300,6 +305,7 @@ def test_swapping_the_runs_negates_the_difference():
         assert one[f"p_{test}"].to_numpy() == pytest.approx(other[f"p_{test}"].to_numpy(), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_order_of_queries_changes_nothing_that_is_not_random():
     qrels, runs = frames(queries=12)
     other = [*qrels.query_id.unique()[::-1]]
@@ -330,11 +336,13 @@ def test_the_same_seed_gives_the_same_table():
     assert (compared(one.table, "a").p_t == compared(other.table, "a").p_t).all()
 
 
+@pytest.mark.slow
 def test_how_many_are_resampled_at_a_time_changes_nothing(monkeypatch, found):
     monkeypatch.setattr(significance, "_CELLS", 19 * 37)
     pd.testing.assert_frame_equal(compare(QRELS, RUNS, MEASURES, baseline="a", seed=7).table, found.table)
 
 
+@pytest.mark.slow
 def test_the_same_run_twice_differs_in_nothing():
     """No warning, no NaN: the difference is 0 and p is 1."""
     runs = {"a": RUNS["a"], "again": RUNS["a"].sample(frac=1, random_state=0), "b": RUNS["b"]}
@@ -466,6 +474,7 @@ def test_without_statsmodels_there_is_a_way_out(monkeypatch):
     assert len(compare(QRELS, RUNS, ["AP"]).table) == 3
 
 
+@pytest.mark.slow
 def test_importing_it_imports_nothing_heavy():
     code = "import sys, pyterrier_cwla.evaluation.run_comparison; print([m for m in ('statsmodels', 'scipy.stats') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
@@ -488,6 +497,7 @@ def clear():
     return compare(qrels, runs, {"nDCG@5": "nDCG@5", "AP_%": "AP", "R <1>": "RR"}, baseline="base_line & co")
 
 
+@pytest.mark.slow
 def test_marks_are_those_of_the_table(clear):
     wide = clear.wide()
     for row in compared(clear.table, "base_line & co").itertuples():
@@ -499,6 +509,7 @@ def test_marks_are_those_of_the_table(clear):
         assert ends == pytest.approx([row.score, row.difference, row.difference_low, row.difference_high], abs=5.1e-4)
 
 
+@pytest.mark.slow
 def test_the_test_that_marks_is_chosen_beforehand():
     """Of five queries the randomisation test cannot find anything, and says so."""
     qrels, runs = frames(queries=6)
@@ -524,6 +535,7 @@ def test_what_stands_beside_the_score(clear):
     pd.testing.assert_frame_equal(alone.wide(), alone.wide("score"))
 
 
+@pytest.mark.slow
 def test_notes_say_test_correction_comparisons_and_queries(clear):
     text = " ".join(clear.notes())
     assert "Means over 16 queries." in text
@@ -752,6 +764,7 @@ def cli(capsys):
     return run
 
 
+@pytest.mark.slow
 def test_the_command_writes_what_the_package_computes(files, cli):
     expected = compare("qrels.txt", {name: f"runs/{name}.txt" for name in RUNS}, ["AP", "RR"], baseline="b", seed=4)
     given = ("-m", "AP", "-m", "RR", "--baseline", "b", "--seed", 4)
@@ -815,6 +828,7 @@ def test_the_command_says_in_one_line_what_is_wrong(files, cli, arguments, line)
 # ---- measures of other providers
 
 
+@pytest.mark.slow
 def test_measures_of_other_providers_are_compared_like_ours(tmp_path):
     """In frames, with names of their own, and in files; their values are those of ir_measures."""
     frames = [harmless(collection(seed, ties=False, shuffled=False)) for seed in (1, 2)]
@@ -870,6 +884,7 @@ def test_what_no_provider_computes_is_refused(monkeypatch):
 # ---- real runs
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize(
     ("folder", "names", "suffix", "queries"),
@@ -897,6 +912,7 @@ def test_real_runs(data, folder, names, suffix, queries):
     assert names[-1] in better
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("correction", "says"), [("holm", True), ("hommel", False), ("simes-hochberg", False)])
 def test_what_randomisation_cannot_reach_is_said_where_it_is_known(correction, says):
     """By Hochberg and Hommel, several lowest p-values keep each other low."""
@@ -910,6 +926,7 @@ def test_what_randomisation_cannot_reach_is_said_where_it_is_known(correction, s
     assert (found.table["p_randomisation_corrected"].min() < 0.05) != says
 
 
+@pytest.mark.slow
 def test_json_has_no_infinite_numbers(files):
     run = {q: {"a": 1.0, "b": 2.0} for q in map(str, range(6))}
     judged = {q: {"a": 1, "b": 0} for q in run}

@@ -201,6 +201,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", WRONG)
 def test_pieces_of_another_layout_are_refused(tmp_path, wrong):
     kept = ResultCache(tmp_path, {})

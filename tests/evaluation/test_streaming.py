@@ -107,6 +107,7 @@ def test_every_cut_of_a_dataset_gives_the_values_of_frames(tmp_path_factory, dat
         same(streamed(qrels, folder, MEASURES, expected, buffer_rows=buffer_rows), expected)
 
 
+@pytest.mark.slow
 def test_one_table_from_frames_and_from_every_kind_of_file(tmp_path, small):
     qrels, runs = _collection(1)
     runs = {name: frame[["query_id", "doc_id", "score"]] for name, frame in runs.items()}

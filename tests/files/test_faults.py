@@ -194,6 +194,7 @@ def test_a_command_without_room_leaves_what_was_there(files, says, name):
     assert not list(Path().glob(".part-*"))
 
 
+@pytest.mark.slow
 def test_tables_logs_and_studies_without_room():
     table = lengths_of_texts({f"d{i}": "word " * i for i in range(50)})
     power = pyterrier_cwla.studies.discriminative_power(QRELS, {"a": FRAME, "b": FRAME[::2], "c": FRAME[1::2]}, ["RR"], resamples=100, progress=False)  # fmt: skip
@@ -243,6 +244,7 @@ def test_a_disk_that_is_really_full():
         subprocess.run(["umount", "disk"], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 def test_standard_output_without_room(files):
     with open("/dev/full", "w") as full:
@@ -310,6 +312,7 @@ def test_standard_output_that_is_a_file(tmp_path):
 # ---- processes that are stopped
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1))
 def test_killed_evaluations_go_on(tmp_path, seed):
     """``python tests/support/killed.py 20`` makes more trials, of three kills each."""
@@ -318,6 +321,7 @@ def test_killed_evaluations_go_on(tmp_path, seed):
     pd.testing.assert_frame_equal(found, expected, check_exact=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_command_leaves_no_output_and_goes_on(tmp_path, how, code):
     collection(tmp_path)
@@ -338,6 +342,7 @@ def once(name):
     return {"x": np.array(float(name))}
 
 
+@pytest.mark.slow
 def test_a_worker_of_a_study_that_is_killed(tmp_path):
     names = ["1", "2", "3", "4"]
     pieces = Pieces({"input": 1}, tmp_path / "kept", progress=False, n_jobs=2)

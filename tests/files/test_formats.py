@@ -222,6 +222,7 @@ def test_a_repeated_document_is_found_in_a_query_of_several_pieces(file):
     assert complaint(read_run, file(run)) == ":6: document 'a' stands twice in the ranking of query '2'"
 
 
+@pytest.mark.slow
 def test_a_line_number_late_in_a_long_file(file):
     lines = [f"{q} Q0 d{i} {i} {-i}.25 tag\n" for q in range(300) for i in range(100)]
     lines[25_000] = "250 Q0 d0 0 1.5\n"

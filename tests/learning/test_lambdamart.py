@@ -143,6 +143,7 @@ def test_weights_are_of_rows_in_lightgbm_and_of_queries_in_xgboost():
         np.testing.assert_array_equal(values, expected)
 
 
+@pytest.mark.slow
 def test_gradients_are_the_same_for_any_number_of_threads(monkeypatch):
     monkeypatch.setattr(training_rows, "_CELLS", 200)  # so that there are chunks to share
     X, y, words, sizes = rows()

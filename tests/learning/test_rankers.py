@@ -300,6 +300,7 @@ def test_scikit_learn_never_splits_a_query_and_scores_by_all():
         assert value == pytest.approx(measured("nDCG@10", left, own.predict(ROWS.X[test])), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranker, n_jobs", [(LIGHTGBM, 1), (XGBOOST, 2)], ids=["lightgbm", "xgboost in workers"])
 def test_cross_validation_takes_queries_by_metadata_routing_by_parameters_and_by_index(ranker, n_jobs):
     def scores(estimator, y=ROWS.y, **options):
@@ -581,6 +582,7 @@ def test_an_error_says_what_is_wrong_and_where(ranker, options, passed, kind, te
         ours.fit(**{"X": ROWS.X, "y": ROWS.y, "qid": ROWS.qid, **passed})
 
 
+@pytest.mark.slow
 def test_the_default_is_lightgbms_ranker_and_says_where_to_get_it(monkeypatch):
     rows = Rows(3, sizes=[25, 20])  # few, for the default takes all processors for a hundred trees
     ours, own = GroupedRanker(), LGBMRanker(verbosity=-1)
@@ -594,6 +596,7 @@ def test_the_default_is_lightgbms_ranker_and_says_where_to_get_it(monkeypatch):
 # ---- real data
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @BOTH
 @pytest.mark.parametrize("objective", [None, "nDCG@10"])

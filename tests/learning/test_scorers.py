@@ -688,6 +688,7 @@ def test_each_query_is_ranked_by_the_model_that_did_not_see_it(routed, n_jobs):
     assert "11 queries in 3 folds" in repr(found)
 
 
+@pytest.mark.slow
 def test_out_of_fold_takes_splitters_frames_pipelines_and_classifiers():
     rows = Rows(22, queries=6, unjudged=0)
     X = pd.DataFrame(rows.X, columns=list("abc"))
@@ -782,6 +783,7 @@ def test_a_search_in_two_processes_finds_what_one_finds(routed):
     assert one == two
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("several", [False, True])
 def test_what_cannot_be_scored_stops_a_search_in_two_processes(several):
     rows = Rows(14)

@@ -212,6 +212,7 @@ def thrifty(view):
     return view.G / (1 + view.expected_effort)
 
 
+@pytest.mark.slow
 def test_any_setting_of_the_frame():
     """Drawn at random: every part, end, cutoff, norm and effort, with ties, ragged queries and users' own parts."""
     rng = random.Random(4)

@@ -75,6 +75,7 @@ def test_a_measure_follows_its_calibration_file(calibration, path):
     assert expected != value(TBG(calibration=calibration, lengths=WORDS))
 
 
+@pytest.mark.slow
 def test_a_calibration_itself_is_named_by_its_content(calibration, path):
     measure = TBG(calibration=calibration, lengths=WORDS)
     assert value(measure) == value(TBG(calibration=path, lengths=WORDS))

@@ -253,6 +253,7 @@ def lists(frames):
         yield query, [grades[query].get(document) for _, document in order], [*grades[query].values()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_every_named_metric(seed):
     """Unjudged and −1 documents, topics that the run lacks or of which nothing is relevant, lists of 5 and of 30."""

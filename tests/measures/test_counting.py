@@ -284,6 +284,7 @@ def covid(data):
     return read_qrels(folder / "qrels.txt").to_pandas(), runs
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize("judged_only", [False, True])
 @pytest.mark.parametrize("rel", [1, 2])
@@ -291,17 +292,20 @@ def test_all_runs_of_trec_covid(covid, rel, judged_only):
     agree(*covid, rel, judged_only)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_ndcg_of_the_condensed_runs_of_trec_covid(covid):
     same(*covid, NDCG, rel=1, judged_only=True)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_residuals_of_trec_covid(covid):
     assert residuals_agree(*covid) == 143 * 30
     no_judging_leaves_the_interval(*covid)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_gmap_of_trec_covid(covid):
     qrels, runs = covid

@@ -180,6 +180,7 @@ def test_forms_of_weights_are_one_measure():
     assert values[0] == values[1] == values[2] == values[3]
 
 
+@pytest.mark.slow
 def test_a_table_without_a_name_goes_to_other_processes(tmp_path):
     run, qrels = diversity(2)
     measure = IntentAware(measure=TBG, weights=given(qrels))

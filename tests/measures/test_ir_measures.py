@@ -188,6 +188,7 @@ def python(script, *inputs, **more):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_importing_changes_no_existing_value():
     script = """
 import sys
@@ -227,17 +228,20 @@ print(len(narrow), narrow[0] is ir_measures.providers.registry["cwla"], [narrow[
 PRINTED = "True\nTrue True True\n1 False [True, True, False, True, True]\n"
 
 
+@pytest.mark.slow
 def test_the_default_pipeline_knows_us_after_a_plain_import_of_pyterrier():
     script = f"import pyterrier as pt\n{FOUND}\nprint(pt.cwla.TBG == pt.measures.TBG == ir_measures.TBG)"
     assert python(script) == PRINTED + "True\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("imports", ["pyterrier_cwla, pyterrier", "pyterrier, pyterrier_cwla"])
 def test_the_default_pipeline_knows_us_once_whatever_is_imported_first(imports):
     again = "import importlib; importlib.reload(pyterrier_cwla)"
     assert python(f"import {imports}\n{again}\n{FOUND}\nprint(pyterrier.measures.TBG == 'TBG')") == PRINTED + "True\n"
 
 
+@pytest.mark.slow
 def test_importing_from_scratch_again_registers_nothing_twice():
     afresh = "import sys\nfor name in [n for n in sys.modules if 'cwla' in n]: del sys.modules[name]\n"
     assert python(f"import pyterrier_cwla\n{afresh}import pyterrier_cwla\n{FOUND}") == PRINTED
@@ -438,6 +442,7 @@ def test_residuals_by_hand():
     assert not Residual(measure=CWLA(C="rr", A="max", max_rel=2)).is_a_bound
 
 
+@pytest.mark.slow
 def test_a_function_of_ones_own_travels_with_the_measure():
     @continuation
     def tired(view, after: float):

@@ -94,6 +94,7 @@ def test_an_endless_list_comes_as_near_to_the_ideal_as_its_weights_allow():
         assert residual([0, 0, 0], **same) == pytest.approx(phi**3, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_long_lists_have_a_bound_too():
     """Ranks after the 4096th count as if they had the best gain."""
     grades = [0.0, *[None] * 5000]
@@ -103,6 +104,7 @@ def test_long_lists_have_a_bound_too():
         assert score([0.0, *[1.0] * 5000], **same) <= most <= 1
 
 
+@pytest.mark.slow
 def test_many_levels_of_gain():
     """On arrays gains need not be grades: each is a level."""
     rng = np.random.default_rng(5)

@@ -126,6 +126,7 @@ def at_small_cost(rankings, C, A, unseen):
     return score(gains, efforts=efforts, C=C, A=A, end="stop")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", LAWS)
 def test_scores_are_limits(C):
     rankings = {
@@ -217,6 +218,7 @@ def test_residuals_are_limits():
                 residual(**same, C=C, A=A, unseen=0)
 
 
+@pytest.mark.slow
 def test_ideals_are_those_of_small_costs():
     for A in FELT:
         measure = {"C": "decay(40)", "A": A, "gain": "clicksave", "effort": "time", "lengths": LENGTHS, "norm": "ideal"}

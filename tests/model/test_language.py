@@ -460,6 +460,7 @@ def in_a_fresh_process(pickled, tmp_path):
     return ran.stdout.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dumps", [pickle.dumps, cloudpickle.dumps])
 def test_a_measure_carries_its_function_to_a_fresh_process(dumps, tmp_path):
     """DESIGN.md, section 5: by Measure object; once there, by name too."""

@@ -128,6 +128,7 @@ def exact(r, C, A):
     return total + V * float(endless_sum(leaving) + v(far) * felt(far, G, best, (0, 0), mpmath))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gains", LISTS)
 @pytest.mark.parametrize("C", [*GEOMETRIC, *SLOW])
 def test_scores_are_the_infinite_sums(C, gains):
@@ -346,6 +347,7 @@ def seen_until_a_limit(r, e, unseen, T, K, h_b, h_c, m):
     return math.inf
 
 
+@pytest.mark.slow
 def test_users_with_limits_on_gain_and_effort_see_as_many_items_as_if_counted():
     """In quarters, which floats hold exactly, so that it is clear when a limit is met."""
     rng = np.random.default_rng(1)
@@ -365,6 +367,7 @@ def test_users_with_limits_on_gain_and_effort_see_as_many_items_as_if_counted():
     assert math.inf in counted
 
 
+@pytest.mark.slow
 def test_gains_in_tenths_are_counted_as_if_they_were_exact():
     """T=2 is six gains of 1/3, and a limit of 0.9 that falls by 0.09 an item is met by the eleventh."""
     assert score([1 / 3] * 9, C="bpm(2, 99)", A="etg") == pytest.approx(2, rel=1e-15)
@@ -379,6 +382,7 @@ def test_gains_in_tenths_are_counted_as_if_they_were_exact():
             assert said == pytest.approx(counted, rel=1e-12), (C, r, more)
 
 
+@pytest.mark.slow
 def test_efforts_in_tenths_are_counted_as_if_they_were_exact():
     """K=6.3 is 21 efforts of 0.3, though 21 · 0.3 and 6.3 / 0.3 are others in floats."""
     rng = np.random.default_rng(2)

@@ -83,6 +83,7 @@ MEASURES = [
 ]
 
 
+@pytest.mark.slow
 def test_a_querys_value_does_not_depend_on_the_queries_and_runs_beside_it():
     """That of each of 20 queries, where a run answers all, one, or some of them, alone and among other runs."""
     from pyterrier_cwla import register_lengths

@@ -141,6 +141,7 @@ def test_each_ranking_is_searched_alone():
     assert originals(found) == [None, "a", "a", None, None, None, "c", "c", None, "b"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("similarity", [1.0, 0.5])
 def test_rankings_of_random_texts(similarity):
     rng = np.random.default_rng(3)
@@ -200,6 +201,7 @@ def test_measures_read_what_they_add():
         pt.Experiment([ranker >> DocLength()], topics, qrels, [measures[1]], validate="error")
 
 
+@pytest.mark.slow
 def test_importing_the_package_does_not_import_pyterrier():
     code = (
         "import sys, pyterrier_cwla as cwla; before = 'pyterrier' in sys.modules\n"

@@ -69,6 +69,7 @@ def test_transformers_per_query():
     assert found.drop([m.query_id for m in expected], level=0).isna().all()  # topics that nobody judged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correction", [None, "bonferroni", "holm"])
 def test_a_baseline_with_a_test_and_a_correction(correction):
     systems = [Mixture(), Mixture(0.3), Mixture(0.9)]
@@ -216,6 +217,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_a_function_of_a_notebook_works_in_worker_processes(tmp_path):
     (tmp_path / "notebook.py").write_text(NOTEBOOK)
     done = subprocess.run([sys.executable, "notebook.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)

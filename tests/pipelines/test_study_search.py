@@ -94,6 +94,7 @@ def test_a_grid_search_finds_the_best_of_its_grid(bm25, measure, batch_size):
     assert found is pipeline
 
 
+@pytest.mark.slow
 def test_lengths_of_a_table_and_of_the_run_tune_alike(bm25):
     scans = [
         pt.GridScan(pipeline, {bm25: {"b": B, "k1": [0.9, 2.0]}}, TOPICS, QRELS, [measure])
@@ -105,6 +106,7 @@ def test_lengths_of_a_table_and_of_the_run_tune_alike(bm25):
         pt.GridSearch(bm25 >> WithoutLengths(), {bm25: {"b": B}}, TOPICS, QRELS, TBG)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", [TBG, BY_TABLE], ids=["column", "table"])
 def test_a_grid_search_in_folds_retrieves_with_what_the_other_folds_prefer(bm25, measure):
     pipeline = bm25 if measure == TBG else bm25 >> WithoutLengths()
@@ -150,6 +152,7 @@ def test_each_trial_has_the_value_that_an_experiment_finds(bm25, measure):
         assert row[str(measure)] == pytest.approx(found, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_pipeline_gets_the_best_setting(bm25):
     prefer = demo.PreferShort()
     pipeline = (bm25 % 50) >> prefer
@@ -164,6 +167,7 @@ def test_the_pipeline_gets_the_best_setting(bm25):
     assert (bm25.b, prefer.strength) == (best["BM25.b"], best["PreferShort.strength"])
 
 
+@pytest.mark.slow
 def test_the_first_trial_is_of_the_present_values(bm25):
     bm25.b = 0.25
     present = expected(bm25)
@@ -179,6 +183,7 @@ def test_values_out_of_the_space_are_not_tried(bm25, space):
     assert quiet(bm25, {bm25: {"b": space}}).trials["BM25.b"].between(low, high).all()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_trials():
     def of(**given):
         prefer = demo.PreferShort()
@@ -189,6 +194,7 @@ def test_the_same_seed_gives_the_same_trials():
     assert not of(seed=1).equals(of(seed=2))
 
 
+@pytest.mark.slow
 def test_processes_change_nothing():
     """PyTerrier's own searches with jobs=2 return a pipeline whose parameters are not set."""
     found = []
@@ -243,6 +249,7 @@ def test_transformers_of_one_class_are_told_apart(bm25):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_comes_before_the_tuned_runs_once(bm25):
     counted, prefer = Counted(), demo.PreferShort()
     tuned = quiet(bm25 >> counted >> prefer, {prefer: {"strength": (0.0, 1.0)}})
@@ -276,6 +283,7 @@ def test_several_measures_trade_off(bm25):
     assert prefer.strength == tuned.trials["PreferShort.strength"][best]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["topics", "results"])
 def test_a_pruner_sees_fifths_of_the_topics_and_spares_the_others(bm25, given):
     asked = []
@@ -328,6 +336,7 @@ def test_what_retrieves_nothing_has_the_value_0(pruner):
         assert quiet(nothing, {prefer: {"strength": [0.0, 1.0]}}, pruner=pruner).value == 0
 
 
+@pytest.mark.slow
 def test_folds_are_tuned_without_themselves(capsys):
     prefer = demo.PreferShort(0.2)
     given = {"trials": 10, "seed": 5, "verbose": False}
@@ -359,6 +368,7 @@ def test_folds_share_no_topic(bm25):
 # ---- studies: how they run
 
 
+@pytest.mark.slow
 def test_progress_shows_the_best_so_far_and_nothing_else(bm25, capsys):
     before = optuna.logging.get_verbosity()
     tuned = quiet(bm25, {bm25: {"b": (0.0, 1.0)}}, verbose=True)
@@ -388,6 +398,7 @@ def test_an_error_names_the_setting_and_leaves_the_pipeline_as_it_was(bm25):
     assert (bm25.b, failing.level) == (0.75, 0.0)
 
 
+@pytest.mark.slow
 def test_without_optuna_the_error_says_what_to_install():
     code = (
         "import sys; sys.modules['optuna'] = None\n"

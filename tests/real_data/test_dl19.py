@@ -86,6 +86,7 @@ def lengths(data):
     return data / "dl19" / "doclens.tsv"
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_five_runs_whose_lengths_are_known(qrels, runs, lengths):
     words = read_lengths(lengths).to_pandas().set_index("doc_id").doc_length
@@ -93,6 +94,7 @@ def test_the_five_runs_whose_lengths_are_known(qrels, runs, lengths):
     scores_well(qrels, known, words, ten_measures(lengths))
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_all_six_runs_with_the_mean_for_lengths_that_are_not_known(qrels, runs, lengths):
     assert len(runs) == 6

@@ -80,6 +80,7 @@ def some_runs(runs):
     return chosen
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_official_scores_of_all_runs(data, qrels, runs):
     leaderboard = pd.read_csv(data / "trec-covid-r1" / "leaderboard.csv", index_col="run")
@@ -92,6 +93,7 @@ def test_the_official_scores_of_all_runs(data, qrels, runs):
         assert off.max() <= 0.5e-4 + 1e-9, off.idxmax()
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_all_runs_score_as_in_trec_eval(qrels, runs):
     assert len(runs) == 143
@@ -99,12 +101,14 @@ def test_all_runs_score_as_in_trec_eval(qrels, runs):
         agrees_with_trec_eval(qrels, run.to_pandas())
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_some_runs_score_as_in_cwl_eval(qrels, some_runs):
     for run in some_runs:
         agrees_with_cwl_eval(qrels, run, max_rel=2)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_some_runs_score_as_the_infinite_sum(qrels, some_runs):
     for run in some_runs:

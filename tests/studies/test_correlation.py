@@ -190,6 +190,7 @@ def test_long_lists_that_scipy_sorts_agree_with_looking_at_all_pairs(values, mon
         np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.slow
 def test_counts_do_not_overflow_where_things_are_many():
     x = np.arange(33_000)
     assert tau(x, x, "ap") == pytest.approx(1, abs=1e-9)

@@ -64,6 +64,7 @@ def column(browser, table, number):
     return [cell.text for cell in cells]
 
 
+@pytest.mark.slow
 def test_the_files(page):
     folder = page.parent
     names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
@@ -133,6 +134,7 @@ def test_files_of_others_are_not_replaced(name, tmp_path):
     assert content(tmp_path) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tables/scores.csv", "pictures/bars.svg", "report.html"])
 def test_files_that_the_user_changed_are_not_replaced(name, tmp_path):
     Hostile().report(tmp_path)
@@ -203,6 +205,7 @@ def test_the_report_of_another_study_is_replaced_with_a_warning(tmp_path):
         Plain(title="Another").report(tmp_path)
 
 
+@pytest.mark.slow
 def test_an_interrupted_report_can_be_written_again(tmp_path, monkeypatch):
     from pyterrier_cwla.files import atomic
 

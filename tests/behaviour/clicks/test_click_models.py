@@ -113,6 +113,7 @@ def test_the_log_likelihood_rises_at_each_step_of_em():
         assert steps[-1] > steps[0] + 1
 
 
+@pytest.mark.slow
 def test_parameters_are_recovered_within_their_own_intervals():
     """In 30 logs of 60 users; an interval of 95 % may miss a few."""
     truth = {("a", g): p for g, p in A.items()} | {("s", g): p for g, p in S.items()} | {"gamma": GAMMA}
@@ -148,6 +149,7 @@ def simulated_fast(seed, sessions=600, users=60, ranks=8):
     return InteractionLog.of(frame)
 
 
+@pytest.mark.slow
 def test_intervals_are_those_of_fits_to_resampled_users():
     """Against the bootstrap in full: users drawn with replacement, and every log fitted anew."""
     log_ = simulated_fast(1, sessions=400, ranks=6)
@@ -233,6 +235,7 @@ def test_unjudged_results_have_parameters_of_their_own():
 # ---- documents
 
 
+@pytest.mark.slow
 def test_the_relevance_of_documents_is_the_most_probable_one():
     """Against an optimiser of the brute-force likelihood with the Beta priors."""
     log_ = tiny()
@@ -403,6 +406,7 @@ def positions(seed, b, sessions=600, users=60, documents=30, attract=None):
     return InteractionLog.of(frame), a
 
 
+@pytest.mark.slow
 def test_examination_falls_with_rank_as_it_did():
     b = 0.7 ** np.arange(6)
     hits = np.zeros(6)
@@ -438,6 +442,7 @@ def test_the_position_model_is_the_most_probable_one():
     assert model.attraction["a"].tolist() == pytest.approx(np.exp(best.x[:4]), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_intervals_of_the_position_model_are_those_of_fits_to_resampled_users():
     log_, _ = positions(5, [1.0, 0.6, 0.35], sessions=200, users=40, documents=8)
     model = position_model(log_, resamples=2000)
@@ -537,6 +542,7 @@ def test_pictures_show_what_was_found():
         plot_positions(model, [f"RBP(p=0.{k},rel=1)" for k in range(1, 8)])
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_a_study_with_shuffled_lists(data):
     """Lists there were shuffled for each user; results that a user had met before have no row."""
@@ -567,6 +573,7 @@ def test_survival_under_time_is_that_of_the_lists_that_are_known_so_far_down():
         survival_of_lists(log_, [TBG], 4)
 
 
+@pytest.mark.slow
 def test_the_position_model_is_the_maximum_also_where_an_attraction_is_1():
     """Against a direct optimiser: the likelihood is concave in ln a and ln b."""
     from scipy.optimize import minimize

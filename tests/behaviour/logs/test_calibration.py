@@ -52,6 +52,7 @@ CALIBRATION = calibrate(SMALL, resamples=200)
 # ---- known parameters come back
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "parameters,seed,more",
     [
@@ -83,6 +84,7 @@ def test_down_to_the_last_click_clicks_are_too_many():
     assert any("it is too high" in note for note in clicked.notes)
 
 
+@pytest.mark.slow
 def test_half_lives_as_the_paper_has_them_are_too_long():
     """Sessions with five clicks are those of users who stayed; what is left of short ones is missing."""
     (log,) = logs(1, 2000, sessions=1, seed=4)
@@ -95,6 +97,7 @@ def test_half_lives_as_the_paper_has_them_are_too_long():
         assert 224 in calibrate(log, shapes=(), resamples=100, **more)["half_life"], more
 
 
+@pytest.mark.slow
 def test_means_over_users_overestimate_what_a_population_needs():
     """Users with the same time, of speeds so that the mean is 5.3 seconds: they get through a summary in 4.4."""
     (log,) = logs(
@@ -224,6 +227,7 @@ def test_the_order_of_rows_and_the_names_of_users_do_not_matter():
     pd.testing.assert_frame_equal(again.table, CALIBRATION.table)
 
 
+@pytest.mark.slow
 def test_reading_times_are_statsmodels_least_squares():
     sm = pytest.importorskip("statsmodels.api")
     rows = SMALL.rows[SMALL.rows["clicked"]]

@@ -95,6 +95,7 @@ def test_a_rank_without_a_row_was_passed_and_what_was_not_seen_is_not_counted():
     assert rows_of(continuing_from_views(shown, resamples=20)) == rows_of(gaps)
 
 
+@pytest.mark.slow
 def test_who_goes_on_with_08_is_found_and_bounded():
     hits = 0
     for seed in range(60):

@@ -303,6 +303,7 @@ def test_a_missing_column_is_named_with_what_comes_near(column):
         InteractionLog.of(base().drop(columns=column))
 
 
+@pytest.mark.slow
 def test_a_misspelt_column_is_refused_and_a_foreign_one_kept():
     with pytest.raises(BadLog, match=r"column 'summary_second' and no column 'summary_seconds' .*: rename the column"):
         InteractionLog.of(base().rename(columns={"summary_seconds": "summary_second"}))
@@ -499,6 +500,7 @@ def test_the_study_s_log_has_the_rates_of_its_tables(data):
     assert rows[rows["clicked"]].groupby("grade")["saved"].mean().round(3).tolist() == [0.347, 0.659]
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_a_new_list_begins_where_the_study_shuffled_anew(data):
     """The study keeps the last shuffle of each user and topic: no list but the last one of that query may agree."""

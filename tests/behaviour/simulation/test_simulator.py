@@ -418,6 +418,7 @@ def test_runs_meet_the_same_users():
     assert 0 < np.mean(A != B) < 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", ["antithetic", "stratified"])
 @pytest.mark.parametrize("measure", ["RBP(rel=1,p=0.9)", "TBG"])
 def test_better_sampling_has_the_same_mean_and_a_smaller_error(sampling, measure):
@@ -519,6 +520,7 @@ def test_measures_without_users_and_documents_without_lengths():
 # ---- logs
 
 
+@pytest.mark.slow
 def test_a_simulated_log_has_the_rates_and_seconds_it_was_made_with():
     frames = collection(6, queries=8, lengths=True, grades=(0, 0, 1))
     log = simulated_log(frames.qrels, frames.run, TBG, users=3000, reading="exponential")
@@ -612,6 +614,7 @@ def test_pictures_show_all_users_and_the_mean(what):
         found.plot("gains")
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_users_of_the_deep_learning_runs_gain_what_is_exact(data):
     from pyterrier_cwla.files.formats import find_runs

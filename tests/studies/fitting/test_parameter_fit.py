@@ -151,6 +151,7 @@ def test_weights_count_where_errors_are_held_out():
         assert error == pytest.approx(np.sqrt(np.average(squares, weights=n[~train])) / np.ptp(y), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_one_parameter_is_found_as_well_as_by_a_fine_scan():
     rated = made(2)
     found = quick("RBP(p=$p,rel=1)", {"p": (0.05, 0.95)}, rated)
@@ -161,6 +162,7 @@ def test_one_parameter_is_found_as_well_as_by_a_fine_scan():
     assert rated.scores([found.measure]).iloc[:, 0].corr(rated.table["rating"]) == pytest.approx(found.about["value"])
 
 
+@pytest.mark.slow
 def test_several_parameters_are_found_as_well_as_by_differential_evolution():
     rated = made(3)
     text = "CWLA(C='rbp($p)',A='erg',gain='table({1:$g1,2:1})')"
@@ -196,6 +198,7 @@ def test_the_search_finds_the_best_of_a_rugged_function(sign):
     assert len(search.values) == len({str(v) for v in search.values}) <= 1000
 
 
+@pytest.mark.slow
 def test_conditions_hold_for_every_candidate():
     text = "CWLA(C='prec(3)',A='etg',gain='table({1:$g1,2:$g2})')"
     found = quick(text, {"g1": (0, 1), "g2": (0, 1)}, made(), where=lambda g1, g2: g1 <= g2, most=700)
@@ -228,6 +231,7 @@ def test_values_of_a_discount_and_choices_are_fitted_by_a_function():
     assert expected[found.values["a"], found.values["second"]] == max(expected.values())
 
 
+@pytest.mark.slow
 def test_the_gain_on_held_out_folds_is_tested_as_nadeau_and_bengio_say():
     found = quick("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, made(5), default={"p": 0.9}, cv=5, repeats=3)
     d = (found.folds["held_out"] - found.folds["default"]).to_numpy()
@@ -241,6 +245,7 @@ def test_the_gain_on_held_out_folds_is_tested_as_nadeau_and_bengio_say():
     assert gain["in_sample"] == pytest.approx(found.about["value"] - found.about["default_value"])
 
 
+@pytest.mark.slow
 def test_a_fit_of_nothing_gains_nothing_on_users_who_were_not_fitted_to():
     """Ratings without any relation to the lists: the best candidate seems to gain, and held-out folds show that not."""
     gains = []
@@ -324,6 +329,7 @@ def test_what_is_kept_is_not_taken_for_what_has_changed_since(tmp_path, what):
     assert found[0] != found[1]
 
 
+@pytest.mark.slow
 def test_a_users_own_function_is_known_to_all_processes():
     template, rated = of_a_continuation(1)
     ranges = {"p": np.linspace(0.01, 0.99, 300).tolist()}
@@ -331,6 +337,7 @@ def test_a_users_own_function_is_known_to_all_processes():
     pd.testing.assert_frame_equal(quick(template, ranges, rated, repeats=1, n_jobs=2).candidates, expected)
 
 
+@pytest.mark.slow
 def test_one_bar_counts_the_candidates(monkeypatch):
     bars, counts = [], []
 
@@ -398,6 +405,7 @@ def test_preferences_that_are_all_for_the_first_are_fitted_to():
         quick("RBP(p=$p,rel=1)", {"p": [0.1, 0.9]}, same)
 
 
+@pytest.mark.slow
 def test_parameters_of_two_kinds_are_reported(tmp_path):
     ranges = {"p": (0.1, 0.9), "gain": ["linear", "binary"], "max": [1, "2"], "yes": [True, False]}
     found = quick(
@@ -414,6 +422,7 @@ def test_parameters_of_two_kinds_are_reported(tmp_path):
     assert pd.read_parquet(tmp_path / "tables/candidates.parquet")["p"].dtype == float
 
 
+@pytest.mark.slow
 def test_pictures_are_numbered_whatever_parameters_are_called(tmp_path):
     def measure(**values):
         return f"CWLA(C='rbp({values['a/b']})',A='erg',gain='table({{1:{values['a.b']},2:1}})')"
@@ -443,6 +452,7 @@ def test_one_user_tells_nothing_of_others_and_weights_are_said():
     assert axes.get_ylabel() == "Pearson's r weighted by n"
 
 
+@pytest.mark.slow
 def test_thousands_of_candidates_leave_nothing_behind():
     rated = made()
 
@@ -500,6 +510,7 @@ def test_scales_and_values_of_ranges():
     assert 0.3 in Range.of((0.1, 0.3), "p")
 
 
+@pytest.mark.slow
 def test_the_pictures_show_their_data_and_the_findings_their_numbers():
     found = quick("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, made(), default={"p": 0.8})
     picture = found.pictures()["parameter_1"]
@@ -523,6 +534,7 @@ def test_a_fitted_measure_is_one_like_any_other():
     assert evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [found.measure]).shape == (1, 1)
 
 
+@pytest.mark.slow
 def test_an_optimum_at_the_end_of_a_range_is_said():
     assert any("at an end" in limit for limit in quick("RBP(p=$p,rel=1)", {"p": (0.01, 0.05)}, made()).limits())
 
@@ -542,6 +554,7 @@ def test_parameters_of_jiang_and_allan_maximise_the_correlation(data, template, 
     assert found.about["candidates"] == 50
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_only_the_ratio_of_save_probabilities_matters_to_a_correlation(data):
     """h, P(S|1) and P(S|2) together: not above what h alone reaches by more than 0.001, and h stays where it is."""

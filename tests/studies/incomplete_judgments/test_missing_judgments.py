@@ -73,6 +73,7 @@ def test_a_fraction_out_of_its_range(fraction):
         f_qrels(judged(3, 3), fraction)
 
 
+@pytest.mark.slow
 def test_a_seed_says_which_judgments_stay_and_all_are_as_likely():
     qrels = judged(20, 40)
     assert f_qrels(qrels, 0.3, 1).equals(f_qrels(qrels, 0.3, 1))

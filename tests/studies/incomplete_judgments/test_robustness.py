@@ -496,6 +496,7 @@ def test_work_is_the_same_in_another_process(study):
         assert all(np.array_equal(one[what], other[what]) for what in one)
 
 
+@pytest.mark.slow
 def test_numbers_do_not_depend_on_how_much_is_at_work_at_a_time(study, monkeypatch):
     for module, name in (
         (masking_module, "_HITS"),

@@ -51,6 +51,7 @@ def test_correlations_are_those_of_the_means_that_evaluate_gives(study):
         assert row.rbo == pytest.approx(float(rbo(x, y)))
 
 
+@pytest.mark.slow
 def test_intervals_are_of_the_bootstraps_standard_error_with_the_same_resamples_for_all(study):
     by_query = evaluate(*systems(), MEASURES, by_query=True)
     resampled = []
@@ -139,6 +140,7 @@ def test_queries_that_runs_do_not_answer_are_counted():
     assert "does not answer" not in str(metric_agreement(*systems(runs=4), ["AP", "RR"], resamples=100))
 
 
+@pytest.mark.slow
 def test_measures_may_be_called_what_columns_are():
     qrels, runs = systems(runs=5)
     named = {"run": "AP", "shift": "RR", "measure": "P@5", "rank_x": "nDCG@10", "labelled": "Bpref"}
@@ -153,6 +155,7 @@ def test_measures_may_be_called_what_columns_are():
     assert list(found.scatter("run", "measure"))[:3] == ["run", "run_", "measure"]
 
 
+@pytest.mark.slow
 def test_dollars_in_names_are_no_formulas():
     Figure = pytest.importorskip("matplotlib.figure").Figure
     qrels, runs = systems(runs=3)
@@ -194,6 +197,7 @@ def test_the_study_says_what_it_found(study):
     assert f"{first['run']} ({first['rank_x']:g} by {row['measure']}, {first['rank_y']:g} by {row['other']})" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [7.0, 3.3])
 def test_pictures_show_the_numbers_that_stand_beside_them(study, width):
     figure = pytest.importorskip("matplotlib.figure")
@@ -268,6 +272,7 @@ def test_what_cannot_be_is_said(study):
         study.scatter("AP", "RR", k=-1)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_runs_of_trec_covid_correlate_as_scipy_says(data):
     folder = data / "trec-covid-r1"

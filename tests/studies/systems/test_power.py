@@ -135,6 +135,7 @@ def test_noise_has_the_power_of_the_level():
         assert np.mean(p < 0.2) == pytest.approx(0.2, abs=0.05), test
 
 
+@pytest.mark.slow
 def test_the_interval_is_of_the_t_tests_share_in_each_resample():
     values, times = scores(), times_drawn(20, 60, 5)
     found = resampled_power(np.array([values[i] - values[j] for i, j in combinations(range(6), 2)]), 0.05, times)
@@ -148,6 +149,7 @@ def test_the_interval_is_of_the_t_tests_share_in_each_resample():
     assert found == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_intervals_are_of_the_bootstraps_standard_error(study):
     qrels, runs = systems()
     by_query = evaluate(qrels, runs, MEASURES, by_query=True)
@@ -179,6 +181,7 @@ def test_the_study_tests_the_scores_that_evaluate_gives(study):
         assert study.table.set_index("measure").loc[name, test] == (p < 0.05).mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correction", ["holm", "bonferroni", "fdr_bh"])
 def test_corrected_power_is_the_share_of_corrected_p_values(correction):
     """All pairs of a measure are one family; corrected by the definitions of Holm, Bonferroni and Benjamini-Hochberg."""
@@ -279,6 +282,7 @@ def test_where_no_pair_is_told_apart_no_measure_has_the_most_power():
     assert "most power" not in str(alike)
 
 
+@pytest.mark.slow
 def test_sentences_on_one_pair_and_on_nothing_told_apart():
     qrels, runs = systems()
     alike = quietly(qrels, {"run": runs["run0"], "worse": worse(runs["run0"])}, ["AP", "RR"], correction="holm")
@@ -302,6 +306,7 @@ def test_queries_that_runs_do_not_answer_are_counted():
     assert said in found.limits()
 
 
+@pytest.mark.slow
 def test_dollars_in_names_are_no_formulas():
     figure = pytest.importorskip("matplotlib.figure")
     found = quietly(*systems(runs=2), {r"A$\frac$": "AP", "x_$1$": "RR"})
@@ -360,6 +365,7 @@ def test_questions_that_have_no_answer_are_said(study):
         study.differ("MAP", "AP")
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_runs_of_trec_covid_have_the_p_values_of_scipy(data):
     folder = data / "trec-covid-r1"

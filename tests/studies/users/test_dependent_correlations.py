@@ -240,6 +240,7 @@ def test_williams_test_keeps_its_level():
     assert (williams_test(*r, 30)[1] < 0.05).mean() == pytest.approx(0.05, abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coefficient", ["spearman", "tau_b"])
 def test_the_difference_test_keeps_its_level(coefficient):
     """250 samples of 60 with equal true correlations: 5 %, up to 4 standard errors of 0.014 more, and 2.5 less."""
@@ -252,6 +253,7 @@ def test_the_difference_test_keeps_its_level(coefficient):
     assert 0.015 < rejected / 250 < 0.05 + 4 * 0.014
 
 
+@pytest.mark.slow
 def test_only_the_test_over_users_keeps_its_level_where_users_differ():
     """Some users like what one measure counts, others what the other does; on average the measures are as good."""
     rejected = np.zeros(2)

@@ -35,6 +35,7 @@ def quick(*args, **more):
     return splits(*args, **{"resamples": 100, **more})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("coefficient", "slow"), [("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("tau_b", stats.kendalltau)]
 )

@@ -73,6 +73,7 @@ def test_errors_are_those_of_the_loops(twin):  # noqa: F811
     assert nrmse(x, twin.ratings, span=4, seed=4).mean(axis=0) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_errors_are_those_of_scikit_learn_also_of_a_constant():
     rng = np.random.default_rng(1)
     y = rng.integers(1, 6, 43)
@@ -120,6 +121,7 @@ def test_folds_of_whole_users_predict_the_ratings_of_others():
     assert sorted(errors[5:]) == pytest.approx(sorted(expected))
 
 
+@pytest.mark.slow
 def test_the_corrected_test_keeps_its_level_only_with_folds_of_whole_users_where_users_differ():
     """80 samples of 20 users: some like what one measure counts, others what the other does; on average they are as
     good."""
@@ -144,6 +146,7 @@ def test_the_corrected_test_is_the_formula():
     assert corrected_t_test(np.zeros((1, 10)), 1 / 9).tolist() == [1]
 
 
+@pytest.mark.slow
 def test_the_paired_test_over_folds_is_too_sure_and_the_corrected_one_is_not():
     """120 samples of 60 ratings with two measures that are as good: how often is the difference significant?"""
     rejected = np.zeros(2)
@@ -159,6 +162,7 @@ def test_the_paired_test_over_folds_is_too_sure_and_the_corrected_one_is_not():
 # ---- coefficients
 
 
+@pytest.mark.slow
 def test_every_coefficient_is_scipy_s(found):
     for name, function in (("pearson", pearsonr), ("spearman", spearmanr), ("tau_b", kendalltau)):
         for measure in MEASURES:
@@ -189,6 +193,7 @@ def test_folds_are_of_whole_users_where_these_are_known():
     assert apart.about["nrmse"].startswith("2 random partitions into 10 folds, over")
 
 
+@pytest.mark.slow
 def test_intervals_are_those_of_resampled_users():
     """Drawn in loops: each user with all of their ratings, as often as they are drawn."""
     rated = rated_lists(users=12)
@@ -264,6 +269,7 @@ def test_the_same_seed_finds_the_same():
     assert one.about == other.about
 
 
+@pytest.mark.slow
 def test_what_users_look_at_agrees_best():
     """They rate the sum of the first three grades, and P@3 and DCG@3 agree better than what is at rank 8."""
     measures = {"first 3": "CWLA(C='prec(3)',A='erg',max_rel=2)", "rank 8": "CWLA(C='prec(8)',A='fin',max_rel=2)"}
@@ -382,6 +388,7 @@ def test_pairs_have_xx_where_the_order_does_not_matter(metrics):
     assert np.isfinite(as_number.table.loc["ap2(ranking) + fin", "tau_b"])
 
 
+@pytest.mark.slow
 def test_better_and_worse_are_marked():
     """b and c where the test says so, in brackets where only the uncorrected one does."""
     metrics = grid(["prec(3)", "rbp(0.8)", "rr"], max_rel=2)
@@ -434,6 +441,7 @@ def test_bands_that_there_are_not(found):
         same.bands("same")
 
 
+@pytest.mark.slow
 def test_pictures_show_the_numbers_that_are_said(metrics):
     from matplotlib.figure import Figure
 
@@ -505,6 +513,7 @@ def test_what_must_not_be_concluded():
     assert "Some lists are in several pairs" in str(agreement_of(Rated.preferences(qrels, run, chain), MEASURES))
 
 
+@pytest.mark.slow
 def test_the_report_says_who_was_asked():
     found = agreement_of(rated_lists(users=9), MEASURES)
     assert found.title == "Agreement of 3 measures with 60 ratings of 9 users"
@@ -534,6 +543,7 @@ def test_folds_of_jiang_and_allan_are_much_too_sure(data):
     assert adaptive["nrmse_difference_p"] > 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_users_of_chiir_24_like_what_is_at_the_top(data):
     rated = chiir24_ratings(data / "chiir24-satisfaction")

@@ -68,6 +68,7 @@ def test_the_limit_is_that_of_all_pairs():
         assert found.loc[name, "across"] == pytest.approx(kept[name].corr(kept["clicks"]), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_repetitions_come_to_the_limit_as_the_loops_do():
     """Standard errors of correlations: 1/√repeats at most."""
     values = made(1)
