@@ -40,9 +40,8 @@ def main() -> None:
         "--seconds", type=int, default=0, help="duration of a guided run in seconds, instead of --inputs"
     )
     given = options.parse_args()
-    if hasattr(
-        os, "sched_setaffinity"
-    ):  # one core: on several, threads that exchange small chunks take three times as long
+    # One core: on several cores, threads that exchange small chunks take three times as long.
+    if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     if given.guided:
         context = multiprocessing.get_context("fork")  # libFuzzer ends its process without cleanup by Python

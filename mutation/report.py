@@ -29,7 +29,7 @@ def reason(line: dict[str, Any]) -> dict[str, Any]:
             for case in known["cases"]
         ):
             return known
-    return {"same": False, "why": "Not found by the tests that there was time for."}
+    return {"same": False, "why": "Not found within the time limit of the tests."}
 
 
 @cache
@@ -41,7 +41,7 @@ def _table(lines: list[dict[str, Any]], survivors: list) -> Iterator[str]:
     count = Counter((line["module"], line["outcome"]) for line in lines)
     same = Counter(line["module"] for line, reason in survivors if reason["same"])
     yield from (".. list-table::", "   :header-rows: 1", "")
-    rows = [["module", "mutants", "killed", "timed out", "survived", "score", "no mistakes", "score without these"]]
+    rows = [["module", "mutants", "killed", "timed out", "survived", "score", "equivalent", "score without these"]]
     modules = list(dict.fromkeys(line["module"] for line in lines))
     for which in [*([name] for name in modules), modules]:
         killed, late, survived = (sum(count[name, kind] for name in which) for kind in _KINDS)
@@ -57,7 +57,7 @@ def _table(lines: list[dict[str, Any]], survivors: list) -> Iterator[str]:
 
 
 def _listed(survivors: list) -> Iterator[str]:
-    for same, title in ((True, "Survivors that are no mistakes"), (False, "Survivors that are mistakes")):
+    for same, title in ((True, "Equivalent survivors"), (False, "Other survivors")):
         groups: dict[str, list] = {}
         for line, reason in survivors:
             if reason["same"] == same:

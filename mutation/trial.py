@@ -218,9 +218,8 @@ def _against(session: Session, items: list, names: list[str], tests: dict[str, T
     by_name = {item.nodeid: item for item in items}
     chosen = [by_name[name] for name in names if name in by_name]
     for item, following in zip(chosen, [*chosen[1:], None]):
-        signal.setitimer(
-            signal.ITIMER_PROF, 10 + 10 * tests[item.nodeid].seconds
-        )  # CPU time, which does not depend on other load
+        # CPU time, which does not depend on other load.
+        signal.setitimer(signal.ITIMER_PROF, 10 + 10 * tests[item.nodeid].seconds)
         session.run(item, following)
         if session.failed:
             break
