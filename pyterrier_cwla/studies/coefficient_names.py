@@ -7,14 +7,12 @@ counts each rating as often as its column ``n`` specifies.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import BadParameter, near
 
-if TYPE_CHECKING:
-    from .users.ratings import Rated
+Array = np.ndarray
 
 #: Display names of the correlations of scores with ratings.
 CORRELATIONS = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "tau_b": "Kendall's τ_b"}
@@ -51,13 +49,13 @@ WEIGHTED_PEARSON = f"{WEIGHTED}pearson"
 TESTED = (*CORRELATIONS, WEIGHTED_PEARSON, AGREED)
 
 
-def weights_of(name: str, rated: Rated) -> np.ndarray | None:
+def weights_of(name: str, weights: Array | None) -> Array | None:
     """Return how often each rating counts for this coefficient, or None if each counts once."""
-    return rated.weights if is_weighted(name) else None
+    return weights if is_weighted(name) else None
 
 
 def check_coefficient(
-    name: str, known: Iterable[str], rated: Rated, why_no_other: str, parameter: str = "coefficient"
+    name: str, known: Iterable[str], weights: Array | None, why_no_other: str, parameter: str = "coefficient"
 ) -> None:
     """Raise BadParameter if the study cannot compute this coefficient.
 
@@ -69,8 +67,8 @@ def check_coefficient(
         Name of the coefficient.
     known : iterable of str
         Names that the study computes.
-    rated : Rated
-        Ratings of the study.
+    weights : ndarray or None
+        Weights of the ratings of the study, None if they have none.
     why_no_other : str
         Sentence of the error message for coefficients that the study does not compute.
     parameter : str, default="coefficient"
@@ -81,5 +79,5 @@ def check_coefficient(
         raise BadParameter(f"no {parameter} {name!r}. {near(str(name), known)}")
     if name not in known:
         raise BadParameter(f"{parameter}={name!r}: {why_no_other} Give one of {', '.join(known)}.")
-    if is_weighted(name) and rated.weights is None:
+    if is_weighted(name) and weights is None:
         raise BadParameter(f"{parameter}={name!r} needs a column 'n' in the ratings: how often each rating counts.")

@@ -246,7 +246,7 @@ def _folds(rated: Rated, cv: int, repeats: int, seed: int) -> Array:
 
 def _objective_values(objective: str, scores: Array, rated: Rated, samples: Array) -> Array:
     """Return the objective of candidates on samples, [candidates × samples]; for NRMSE its negative."""
-    y, weights, name = rated.ratings, weights_of(objective, rated), plain_name(objective)
+    y, weights, name = rated.ratings, weights_of(objective, rated.weights), plain_name(objective)
     counts = samples if weights is None else samples * weights[:, None]
     if name == NRMSE:  # the residual variance of a regression is 1 − r² of the variance
         share = counts / counts.sum(axis=0)
@@ -263,7 +263,7 @@ def _held_out(objective: str, scores: Array, rated: Rated, train: Array) -> Arra
     if plain_name(objective) != NRMSE:
         rows = zip(scores, (1 - train).T)
         return np.array([_objective_values(objective, row[None], rated, test[:, None])[0, 0] for row, test in rows])
-    y, weights = rated.ratings[:, None], weights_of(objective, rated)
+    y, weights = rated.ratings[:, None], weights_of(objective, rated.weights)
     weights = np.ones(len(rated)) if weights is None else weights
     x = rounded(scores)[:, :, None]
     errors = [error_on(~chosen, chosen, row, y, weights)[0] for row, chosen in zip(x, train.T > 0)]
@@ -278,7 +278,7 @@ def _check(
         raise BadParameter("there is nothing to fit: give ranges=, such as {'h': (5, 500)}.")
     template.check(list(spans))
     known = [name for name in OBJECTIVES if (plain_name(name) == AGREED) == (rated.what == "pair")]
-    check_coefficient(objective, known, rated, f"ratings of {rated.what}s have no such objective.", "objective")
+    check_coefficient(objective, known, rated.weights, f"ratings of {rated.what}s have no such objective.", "objective")
     if default is not None and set(default) != set(spans):
         raise BadParameter(f"default= must have a value for each of {', '.join(spans)}, not {dict(default)!r}.")
     check_whole(2, cv=cv, most=most)

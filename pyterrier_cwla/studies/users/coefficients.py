@@ -152,7 +152,7 @@ def _influences(rated: Rated, name: str, x: Array, value: Array) -> Array:
     if name == AGREED:
         preferred = y != 0
         return np.where(preferred, (1 + np.sign(x) * np.sign(y)) / 2 - value[:, None], 0) / preferred.sum()
-    return influence(x, y, plain_name(name), weights_of(name, rated))
+    return influence(x, y, plain_name(name), weights_of(name, rated.weights))
 
 
 def _williams(x: Array, y: Array, r: Array, against: Array) -> Array:

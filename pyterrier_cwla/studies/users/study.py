@@ -169,7 +169,7 @@ def _check(
         raise BadParameter("baseline= is for plain measures: in a grid, canonical= names the reference of each row.")
     known = [name for name in TESTED if name != AGREED or rated.what == "pair"]
     only = "only preferences have a share of agreement." if coefficient == AGREED else "there is no test of it here."
-    check_coefficient(coefficient, known, rated, only)
+    check_coefficient(coefficient, known, rated.weights, only)
     if order_free not in (None, "number", "XX"):
         raise BadParameter(f"order_free={order_free!r} must be 'number' or 'XX'.")
     if correction is not None and correction not in CORRECTIONS:

@@ -161,7 +161,9 @@ def _check(rated: Rated, by: str, coefficient: str) -> None:
     if by not in rated.table or by == "rating":
         known = [name for name in rated.table if name not in ("rating", "n")]
         raise BadParameter(f"the ratings have no column {by!r} to split by. {near(str(by), map(str, known))}")
-    check_coefficient(coefficient, with_weighted(CORRELATIONS), rated, "parts of the ratings have correlations only.")
+    check_coefficient(
+        coefficient, with_weighted(CORRELATIONS), rated.weights, "parts of the ratings have correlations only."
+    )
     if rated.what == "pair":
         raise BadParameter("preferences have no correlation: use Rated.only(mask) to select a part of them.")
 
@@ -273,7 +275,7 @@ def _parts(column: pd.Series, by: str, bins: int | None) -> tuple[list[Any], Arr
 def _counts(rated: Rated, coefficient: str, resamples: int, seed: int) -> Array:
     """Return how often each rating counts in the sample and in each resample, [ratings × (1 + resamples)]."""
     drawn = np.column_stack([np.ones(len(rated)), resample_counts(len(rated), rated.users, resamples, seed)])
-    weights = weights_of(coefficient, rated)
+    weights = weights_of(coefficient, rated.weights)
     return drawn if weights is None else drawn * weights[:, None]
 
 
