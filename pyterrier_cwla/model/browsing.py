@@ -22,7 +22,7 @@ _FAR = 1e12  # rank that is treated as infinity
 
 
 class Walk:
-    """Browsing of the users of a metric through rankings, computed from one view.
+    """Continuation, survival, leaving and score of the users of a metric, computed from one view of rankings.
 
     Parameters
     ----------

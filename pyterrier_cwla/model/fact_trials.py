@@ -34,7 +34,10 @@ def check_facts(spec: Spec) -> None:
 
 
 def holds(spec: Spec, fact: str) -> bool:
-    """Return whether a fact is stated and holds; it may not if a parameter is a user's function."""
+    """Return whether a fact is stated and holds.
+
+    A fact of a built-in function may not hold if one of its parameters is a user's function.
+    """
     return bool(spec.fact(fact)) and (spec.built_in or not refutation(spec.part, spec, fact))
 
 

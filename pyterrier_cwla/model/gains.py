@@ -115,7 +115,7 @@ def exponential(grade: ArrayLike, max_rel: float) -> Floats:
     array([0.25, 0.75])
     """
     if max_rel > 1000:
-        raise BadParameter(f"exponential is 0 in floats for a max_rel of {max_rel}: give one of 1000 or less.")
+        raise BadParameter(f"exponential rounds to gain 0 for max_rel={max_rel}: give a max_rel of at most 1000.")
     gains: Floats = (np.exp2(grade) - 1) / 2.0**max_rel
     return gains
 
