@@ -3,37 +3,35 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ...errors import many, some
-from ...measures.of_ir_measures import metric_of, needs_of
+from ...measures.of_ir_measures import metric_of
 from ...measures.wrappers import innermost, known_as
 from ..correlation import TAUS
+from .robustness_numbers import RobustnessNumbers, infap_pool_note
 from .system_order import KNEE
-
-if TYPE_CHECKING:
-    from .result import Robustness
 
 LOW = {True: 0.1, False: 10}
 """Levels up to which shares of judgments count as low (key True) and pools as shallow (key False, documents)."""
 
 
-def findings(study: Robustness) -> list[str]:
+def findings(study: RobustnessNumbers) -> list[str]:
     """Return the findings, one sentence each."""
     return [*_orders(study), *_comparisons(study), *_knees(study), *_tests(study)]
 
 
-def _levels(study: Robustness) -> list[float]:
+def _levels(study: RobustnessNumbers) -> list[float]:
     """Return the levels to describe: the first, the last of the low ones, and one at about half of the judgments."""
     levels = list(study.holes.levels[:-1])
     low = [level for level in levels if level <= LOW[study.holes.random]]
     return sorted({*levels[:1], *low[-1:], *levels[len(levels) * 2 // 3 : len(levels) * 2 // 3 + 1]})
 
 
-def _orders(study: Robustness) -> list[str]:
+def _orders(study: RobustnessNumbers) -> list[str]:
     table = study.order.table()
     said = []
     for level in _levels(study):
@@ -43,7 +41,7 @@ def _orders(study: Robustness) -> list[str]:
     return said
 
 
-def _comparisons(study: Robustness) -> list[str]:
+def _comparisons(study: RobustnessNumbers) -> list[str]:
     """Compare measures: the claim of the paper if its measures are present, else neighbours in order of robustness."""
     chain = papers_chain(study.measures)
     low = [level for level in study.holes.levels[:-1] if level <= LOW[study.holes.random]]
@@ -84,7 +82,7 @@ def _comparisons(study: Robustness) -> list[str]:
     return said
 
 
-def _as_in_the_paper(study: Robustness, chain: list[str]) -> str:
+def _as_in_the_paper(study: RobustnessNumbers, chain: list[str]) -> str:
     """Describe how the compared measures relate to those of the paper: not cut, and nDCG of binary judgments."""
     metric = metric_of(innermost(study.measures[chain[0]]))
     if metric.cutoff is not None or str(metric.C) != "dcg":
@@ -100,7 +98,7 @@ def papers_chain(measures: dict[str, Any]) -> list[str]:
     return [found[kind] for kind in chain] if found.keys() >= set(chain) else []
 
 
-def _by_verdict(study: Robustness, table: pd.DataFrame) -> str:
+def _by_verdict(study: RobustnessNumbers, table: pd.DataFrame) -> str:
     return "; ".join(
         f"{verdict} at {_ranges(study, (table.verdict == verdict).to_numpy())}"
         for verdict in ("yes", "no", "undecided")
@@ -108,7 +106,7 @@ def _by_verdict(study: Robustness, table: pd.DataFrame) -> str:
     )
 
 
-def _ranges(study: Robustness, which: np.ndarray) -> str:
+def _ranges(study: RobustnessNumbers, which: np.ndarray) -> str:
     """Format levels; consecutive levels become "first to last"."""
     if which.all():
         return "every level"
@@ -118,7 +116,7 @@ def _ranges(study: Robustness, which: np.ndarray) -> str:
     return ", ".join(says[a] if b == a + 1 else f"{says[a]} to {says[b - 1]}" for a, b in stretches)
 
 
-def _knees(study: Robustness) -> list[str]:
+def _knees(study: RobustnessNumbers) -> list[str]:
     parts = []
     for row in study.order.knees().itertuples():
         again = "" if np.isnan(row.falls_again_at) else f", but not at {study.holes.says(row.falls_again_at)}"
@@ -127,12 +125,12 @@ def _knees(study: Robustness) -> list[str]:
     return [f"τ is above {KNEE} from the knee on: {', '.join(parts)}."]
 
 
-def _knee(study: Robustness, knee: float) -> str:
+def _knee(study: RobustnessNumbers, knee: float) -> str:
     at = _level(study, knee)
     return at if at == "never" or np.isnan(knee) else f"at {at}"
 
 
-def _level(study: Robustness, level: float) -> str:
+def _level(study: RobustnessNumbers, level: float) -> str:
     if np.isnan(level):
         return "undefined"
     if np.isinf(level):
@@ -140,7 +138,7 @@ def _level(study: Robustness, level: float) -> str:
     return study.holes.says(level)
 
 
-def _tests(study: Robustness) -> list[str]:
+def _tests(study: RobustnessNumbers) -> list[str]:
     if study.tests is None:
         return []
     table = study.tests.table()
@@ -166,7 +164,7 @@ def _tests(study: Robustness) -> list[str]:
     return said
 
 
-def limits(study: Robustness) -> list[str]:
+def limits(study: RobustnessNumbers) -> list[str]:
     """Return conclusions that the study does not support, one sentence each."""
     about = study.about
     said = [
@@ -205,17 +203,7 @@ def limits(study: Robustness) -> list[str]:
     return said
 
 
-def infap_pool_note(pool: str, measures: dict[str, Any]) -> list[str]:
-    """Return a sentence on the information that infAP has about missing judgments, if it is among the measures."""
-    names = [name for name, measure in measures.items() if needs_of(measure).pooled]
-    if not names:
-        return []
-    treated = "in the pool" if pool == "whole" else "not in the pool"
-    verb = "treats" if len(names) == 1 else "treat"
-    return [f"{' and '.join(names)} {verb} documents with missing judgments as {treated} (pool={pool!r})."]
-
-
-def _ties(study: Robustness) -> list[str]:
+def _ties(study: RobustnessNumbers) -> list[str]:
     """Return sentences on measures that tie runs by all judgments, and on undefined values of τ."""
     order, said = study.order, []
     tied = [f"{name} {100 * share:.3g} %" for name, share in zip(study.measures, order.tied) if share > 0]
@@ -235,7 +223,7 @@ def _ties(study: Robustness) -> list[str]:
     return said
 
 
-def _at(study: Robustness, level: float) -> str:
+def _at(study: RobustnessNumbers, level: float) -> str:
     if study.holes.random:
         return f"With {study.holes.says(level)} of the judgments"
     return f"With a pool of {study.holes.says(level)}"

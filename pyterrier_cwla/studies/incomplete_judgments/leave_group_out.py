@@ -21,9 +21,9 @@ from ..correlation import rounded
 from ..report import Picture, Table
 from ..resampling import percentiles, times_drawn
 from ..study import Study
-from .findings import infap_pool_note
 from .masked_scores import Masking
 from .missing_judgments import checked_groups, without_group
+from .robustness_numbers import infap_pool_note
 from .study import MEASURES, ready
 from .work import hash_of_input
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,16 +14,14 @@ from ...rendering.figures import GREY, axes_of
 from ...rendering.labels import label_ends, measure_look
 from ..report import Picture
 from .findings import papers_chain
+from .robustness_numbers import RobustnessNumbers
 from .system_order import KNEE
-
-if TYPE_CHECKING:
-    from .result import Robustness
 
 _MOST_BANDS = 4  # maximum number of bands: more would hide each other
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
-def plot_order(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
+def plot_order(study: RobustnessNumbers, ax: Any = None, measures: Any = None) -> Any:
     """Plot τ between the orders of runs by the remaining judgments and by all judgments, with intervals.
 
     The grey line is at 0.9, above which orders are considered equivalent.
@@ -49,7 +47,7 @@ def plot_order(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
     return _plot(study, curves, ax, "τ to the order by all judgments", measures, knee=True, counted=study.sizes)
 
 
-def plot_accuracy(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
+def plot_accuracy(study: RobustnessNumbers, ax: Any = None, measures: Any = None) -> Any:
     """Plot the accuracy of the test: the share of pairs of runs with the same result as by all judgments.
 
     Parameters
@@ -73,7 +71,7 @@ def plot_accuracy(study: Robustness, ax: Any = None, measures: Any = None) -> An
     return _plot(study, accuracy_curves(study), ax, what, measures, knee=True, counted=_tested(study))
 
 
-def plot_g_mean(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
+def plot_g_mean(study: RobustnessNumbers, ax: Any = None, measures: Any = None) -> Any:
     """Plot the geometric mean of precision and recall of the test for pairs of runs that do not differ.
 
     Parameters
@@ -96,7 +94,7 @@ def plot_g_mean(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
     return _plot(study, g_mean_curves(study), ax, "g-mean of the test", measures, knee=False, counted=_tested(study))
 
 
-def plot_differences(study: Robustness, ax: Any = None, comparisons: Any = None) -> Any:
+def plot_differences(study: RobustnessNumbers, ax: Any = None, comparisons: Any = None) -> Any:
     """Plot differences of τ between measures; above 0, the first measure keeps the order of runs better.
 
     Parameters
@@ -130,22 +128,22 @@ def plot_differences(study: Robustness, ax: Any = None, comparisons: Any = None)
     return ax
 
 
-def order_curves(study: Robustness) -> pd.DataFrame:
+def order_curves(study: RobustnessNumbers) -> pd.DataFrame:
     """Return level, measure, value, low and high of τ."""
     return study.order.table().rename(columns={"tau": "value"})[["level", "measure", "value", "low", "high"]]
 
 
-def accuracy_curves(study: Robustness) -> pd.DataFrame:
+def accuracy_curves(study: RobustnessNumbers) -> pd.DataFrame:
     """Return level, measure, value, low and high of accuracy."""
     return _of_tests(study, "accuracy")
 
 
-def g_mean_curves(study: Robustness) -> pd.DataFrame:
+def g_mean_curves(study: RobustnessNumbers) -> pd.DataFrame:
     """Return level, measure, value, low and high of g-mean."""
     return _of_tests(study, "g_mean")
 
 
-def differences(study: Robustness, comparisons: Any = None) -> pd.DataFrame:
+def differences(study: RobustnessNumbers, comparisons: Any = None) -> pd.DataFrame:
     """Return differences of τ between measures: comparison, level, difference, low, high, verdict.
 
     By default nDCG − infAP and infAP − bpref if the study has these measures, else each measure minus the next.
@@ -159,7 +157,7 @@ def differences(study: Robustness, comparisons: Any = None) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)[["comparison", "level", "difference", "low", "high", "verdict"]]
 
 
-def pictures(study: Robustness) -> dict[str, Picture]:
+def pictures(study: RobustnessNumbers) -> dict[str, Picture]:
     """Return all pictures of a study."""
     sure = f"{100 * study.about['confidence']:g} % intervals"
     drawn = {
@@ -187,14 +185,16 @@ def pictures(study: Robustness) -> dict[str, Picture]:
     return drawn
 
 
-def _of_tests(study: Robustness, what: str) -> pd.DataFrame:
+def _of_tests(study: RobustnessNumbers, what: str) -> pd.DataFrame:
     if study.tests is None:
         raise BadParameter("this study tested no pairs of runs: compute it with pairs=, such as pairs=300.")
     names = {what: "value", f"{what}_low": "low", f"{what}_high": "high"}
     return study.tests.table().rename(columns=names)[["level", "measure", "value", "low", "high"]]
 
 
-def _plot(study: Robustness, table: pd.DataFrame, ax: Any, what: str, measures: Any, knee: bool, counted: str) -> Any:
+def _plot(
+    study: RobustnessNumbers, table: pd.DataFrame, ax: Any, what: str, measures: Any, knee: bool, counted: str
+) -> Any:
     """Plot curves of measures with bands, or with error bars if there are too many measures for bands."""
     ax = axes_of(ax)
     names = list(study.measures) if measures is None else list(measures)
@@ -220,13 +220,13 @@ def _plot(study: Robustness, table: pd.DataFrame, ax: Any, what: str, measures: 
     return ax
 
 
-def _places(study: Robustness) -> np.ndarray:
+def _places(study: RobustnessNumbers) -> np.ndarray:
     """Return the positions of levels on the axis; all judgments come after the deepest pool."""
     levels = np.array(study.holes.levels)
     return np.where(np.isinf(levels), 2 * levels[-2] if len(levels) > 1 else 2.0, levels)
 
 
-def _x_axis(study: Robustness, ax: Any, last: int | None = None) -> None:
+def _x_axis(study: RobustnessNumbers, ax: Any, last: int | None = None) -> None:
     """Set up an axis with fewer judgments to the right, where curves diverge and have room for labels."""
     x, levels = _places(study)[:last], study.holes.levels[:last]
     ax.set_xscale("log")
@@ -242,5 +242,5 @@ def _x_axis(study: Robustness, ax: Any, last: int | None = None) -> None:
     ax.set_xlabel("judgments that are kept (%)" if study.holes.random else "depth of the pool (documents per run)")
 
 
-def _tested(study: Robustness) -> str:
+def _tested(study: RobustnessNumbers) -> str:
     return f"{many(study.about['pairs'], 'run pair')}, {study.drawn}"
