@@ -335,5 +335,5 @@ def test_words_about_a_table_that_are_no_json(tmp_path):
     for about in (b"{", json.dumps([1]).encode()):
         table = pa.table({"docno": ["a"], "doc_length": [3.0]}).replace_schema_metadata({b"pyterrier_cwla": about})
         pq.write_table(table, tmp_path / "words.parquet")
-        with pytest.raises(MalformedFile, match="of how it was made"):
+        with pytest.raises(MalformedFile, match="origin of the table"):
             Lengths.load(tmp_path / "words.parquet").about  # noqa: B018

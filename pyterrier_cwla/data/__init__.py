@@ -1,4 +1,4 @@
-"""Runs, judgments and documents as aligned arrays."""
+"""Runs and judgments as aligned arrays, and tables of document lengths, duplicates and intents."""
 
 import lazy_loader
 

@@ -36,7 +36,7 @@ def tokeniser_named(tokeniser: str | Split) -> tuple[str, Split]:
 
 
 def documents(
-    texts: Any, fields: Sequence[str] | None = None, progress: bool = True, says: str = "reading"
+    texts: Any, fields: Sequence[str] | None = None, progress: bool = True, label: str = "reading"
 ) -> Iterator[tuple[str, str]]:
     """Yield document ids and texts, with a progress bar after one second.
 
@@ -50,7 +50,7 @@ def documents(
         of ir_datasets.
     progress : bool, default=True
         Whether to show a progress bar.
-    says : str, default="reading"
+    label : str, default="reading"
         Text of the progress bar.
 
     Yields
@@ -79,7 +79,7 @@ def documents(
             f"texts are a dict, a Series, a DataFrame, a dataset or an iterable of documents, not"
             f" {type(texts).__name__}."
         )
-    for doc_id, text in bar(texts, progress, says, total):
+    for doc_id, text in bar(texts, progress, label, total):
         if not isinstance(doc_id, str):
             raise BadParameter(f"the document id {doc_id!r} must be a string, as ids are: {str(doc_id)!r}.")
         if not isinstance(text, str):

@@ -1,4 +1,4 @@
-"""Runs in, scores out: evaluation, comparison and explanation of runs."""
+"""Evaluation, comparison and explanation of runs."""
 
 import lazy_loader
 

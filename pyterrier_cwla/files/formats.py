@@ -126,7 +126,7 @@ def read_duplicates(path: AnyPath) -> pa.Table:
     table, place = _read(path, DUPLICATES)
     if table.num_columns < 2:
         raise MalformedFile(f"{os.fsdecode(path)}: no column duplicate_of or cluster, or the column is empty.")
-    _refuse_repeats(table, place, "document {doc_id!r} stands there for a second time")
+    _refuse_repeats(table, place, "document {doc_id!r} is in the table twice")
     return table
 
 
@@ -183,7 +183,7 @@ def _read(path: AnyPath, kind: Kind) -> tuple[pa.Table, Place]:
 def unreadable(path: str, error: Exception) -> MalformedFile:
     """Return the error for a file that the system or Arrow cannot read."""
     reason = getattr(error, "strerror", None)
-    return MalformedFile(f"{path}: {reason or f'{error}. Is it whole? If not, copy or write it again.'}")
+    return MalformedFile(f"{path}: {reason or f'{error}. Is the file complete? If not, copy or write it again.'}")
 
 
 def packing_of(path: str) -> str | None:

@@ -73,9 +73,9 @@ def check_room(path: str, size: int, held: int = 3) -> None:
     """Raise NoRoom, a MalformedFile, if a content of `size` bytes exceeds the memory limit."""
     if not has_room(size, held):
         raise NoRoom(
-            f"{path}: {_said(size)} or more once it is unpacked (the file has {_said(os.path.getsize(path))}), and one"
-            f" file that is read whole may have {_said(most(held))} here. A run need not be read whole: give evaluate"
-            f" its path. Or set another limit, such as {limit_for(size)}."
+            f"{path}: {_said(size)} or more once it is unpacked (the file has {_said(os.path.getsize(path))}). The"
+            f" limit for files that are read completely is {_said(most(held))} here. evaluate reads runs in parts"
+            f" if it is given their path. Or set another limit, such as {limit_for(size)}."
         )
 
 

@@ -422,7 +422,7 @@ def _validate(table: pa.Table) -> None:
             chunk.dictionary.validate(full=True)
             codes = (chunk.drop_null() if chunk.null_count else chunk).indices.to_numpy()
             if codes.view(f"u{codes.itemsize}").max(initial=0) >= max(len(chunk.dictionary), 1):
-                raise pa.ArrowInvalid("a dictionary is shorter than the data asks for")
+                raise pa.ArrowInvalid("a dictionary has fewer entries than the data refer to")
 
 
 def _has_holes(table: pa.Table) -> bool:

@@ -31,7 +31,7 @@ def the_only(columns: Sequence[Named], refuse: Callable[[str, int], Exception]) 
         if row is not None:
             two = f"has two columns {name!r}" if name == other_name else f"has the columns {name!r} and {other_name!r}"
             values = f"{shown(first[row].as_py())} and {shown(second[row].as_py())}"
-            raise refuse(f"{two} for one thing, and they differ: {values}", row)
+            raise refuse(f"{two} with one meaning, and they differ: {values}", row)
     return column
 
 

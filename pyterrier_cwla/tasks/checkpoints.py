@@ -39,7 +39,7 @@ class Pieces:
         self.progress, self.n_jobs = progress, checked(n_jobs)
 
     def each(
-        self, names: Sequence[str], compute: Callable[[str], Piece], says: str, unit: str = "pieces", *, layout: Layout
+        self, names: Sequence[str], compute: Callable[[str], Piece], label: str, unit: str = "pieces", *, layout: Layout
     ) -> list[Piece]:
         """Return the pieces with these names, in order, from the cache or from `compute`.
 
@@ -49,7 +49,7 @@ class Pieces:
             Names of the pieces.
         compute : callable
             Function from a name to a piece.
-        says : str
+        label : str
             Text of the progress bar.
         unit : str, default="pieces"
             Unit of the progress bar.
@@ -57,7 +57,7 @@ class Pieces:
             Names, kinds and shapes of the arrays of a piece.
         """
         work = {name: partial(compute, name) for name in names}
-        found = dict(bar(self.done(work, lambda _: layout), self.progress, says, len(work), unit))
+        found = dict(bar(self.done(work, lambda _: layout), self.progress, label, len(work), unit))
         return [found[name] for name in names]
 
     def done(

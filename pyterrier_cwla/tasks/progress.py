@@ -10,7 +10,7 @@ _DELAY = 1  # seconds
 
 
 def bar(
-    items: Iterable[Any], progress: bool, says: str, total: int | None = None, unit: str = "documents"
+    items: Iterable[Any], progress: bool, label: str, total: int | None = None, unit: str = "documents"
 ) -> Iterable[Any]:
     """Return the items, with a progress bar that appears after one second.
 
@@ -20,7 +20,7 @@ def bar(
         Items to iterate over.
     progress : bool
         Whether to show the bar.
-    says : str
+    label : str
         Text of the bar.
     total : int, optional
         Number of items.
@@ -31,16 +31,16 @@ def bar(
         return items
     from tqdm.auto import tqdm
 
-    return tqdm(items, says, total, leave=False, unit=f" {unit}", delay=_DELAY)
+    return tqdm(items, label, total, leave=False, unit=f" {unit}", delay=_DELAY)
 
 
 @contextmanager
-def counted(progress: bool, says: str, total: int, unit: str) -> Iterator[Callable[[int], Any]]:
+def counted(progress: bool, label: str, total: int, unit: str) -> Iterator[Callable[[int], Any]]:
     """Show a progress bar; yield the function to call with the number of items done since the last call."""
     if not progress:
         yield lambda number: None
         return
     from tqdm.auto import tqdm
 
-    with tqdm(desc=says, total=total, leave=False, unit=f" {unit}", delay=_DELAY) as shown:
+    with tqdm(desc=label, total=total, leave=False, unit=f" {unit}", delay=_DELAY) as shown:
         yield shown.update

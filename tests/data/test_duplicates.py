@@ -185,7 +185,7 @@ def test_tables_that_are_none(tmp_path):
     (tmp_path / "three.tsv").write_text("d2\td1\td0\n")
     pq.write_table(pa.table({"docno": ["d1"], "words": ["d2"]}), tmp_path / "words.parquet")
     for name, message in {
-        "twice.tsv": "twice.tsv:2: document 'd2' stands there for a second time",
+        "twice.tsv": "twice.tsv:2: document 'd2' is in the table twice",
         "three.tsv": "three.tsv:1: expected 2 fields (docno duplicate_of), found 3",
         "words.parquet": "no column duplicate_of or cluster",
     }.items():

@@ -346,7 +346,9 @@ def test_what_is_wrong_is_said_as_in_one_process(qrels, runs, client, tmp_path):
     twice = pd.concat([run, run[:1]])
     with pytest.raises(BadRun, match=rf"topic '{run.query_id[0]}': '{run.doc_id[0]}' is retrieved twice"):
         ask(frame(twice))
-    with pytest.raises(BadRun, match=r"the columns 'doc_id' and 'docno' for one thing, and they differ: .* in row 0"):
+    with pytest.raises(
+        BadRun, match=r"the columns 'doc_id' and 'docno' with one meaning, and they differ: .* in row 0"
+    ):
         ask(frame(run.assign(docno=["x", *run["doc_id"][1:]])))
     ask(frame(run.assign(docno=run["doc_id"])))
     with pytest.raises(BadRun, match="has the score NaN"):

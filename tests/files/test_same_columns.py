@@ -62,7 +62,7 @@ def test_frames(form, side, name):
 
     pd.testing.assert_frame_equal(evaluate(*pair(same), ["AP", "nDCG"]), EXPECTED)
     message = complaint(BadJudgments if side == "q" else BadRun, evaluate, *pair(differing), ["AP"])
-    assert f"the columns {name!r} and {other!r} for one thing, and they differ: {values} in row 1" in message
+    assert f"the columns {name!r} and {other!r} with one meaning, and they differ: {values} in row 1" in message
     assert ("query 'q'" in message) == (name != "query_id")
     assert ("document 'b'" in message) == (name != "doc_id")
     assert message == complaint(CWLAError, ir_measures.cwla.calc_aggregate, [AP], *pair(differing))
@@ -80,7 +80,7 @@ def test_a_name_that_stands_twice(name, arrow):
 
     pd.testing.assert_frame_equal(evaluate(table(same), RUN, ["AP", "nDCG"]), EXPECTED)
     message = complaint(BadJudgments, evaluate, table(differing), RUN, ["AP"])
-    assert f"the judgments have two columns {name!r} for one thing, and they differ: {values} in row 1" in message
+    assert f"the judgments have two columns {name!r} with one meaning, and they differ: {values} in row 1" in message
 
 
 def test_equal_numbers_of_other_types_and_missing_values_are_equal():
@@ -109,7 +109,7 @@ def test_parquet(tmp_path, name, twice):
     found = complaint(MalformedFile, read, file(differing))
     two = f"has two columns {name!r}" if twice else f"has the columns {name!r} and {other!r}"
     assert found.startswith(
-        f"{tmp_path / 'file.parquet'}: row 2: the file {two} for one thing, and they differ: {values}"
+        f"{tmp_path / 'file.parquet'}: row 2: the file {two} with one meaning, and they differ: {values}"
     )
     if name != "relevance":
         scores = pd.concat(stream(QRELS, file(same), ["AP", "nDCG"]))
@@ -128,7 +128,7 @@ def test_text_with_headers(tmp_path):
     assert read_lengths(path).to_pydict() == {"doc_id": ["d1", "d2"], "doc_length": [3.0, 5.0]}
     path.write_text("docno\twords\tdoc_length\nd1\t3\t3\nd2\t5\t6\n")
     message = complaint(MalformedFile, read_lengths, path)
-    assert message.startswith(f"{path}:3: the file has the columns 'words' and 'doc_length' for one thing")
+    assert message.startswith(f"{path}:3: the file has the columns 'words' and 'doc_length' with one meaning")
     assert message.endswith("they differ: 5.0 and 6.0 for document 'd2'. Keep one of the two.")
     path.write_text("docno,docno,duplicate_of\nd2,d2,d1\nd3,d4,d1\n")
     assert "they differ: 'd3' and 'd4'" in complaint(MalformedFile, read_duplicates, path)
@@ -141,7 +141,7 @@ def test_tables_of_documents():
     assert Lengths.of(frame).mean == Lengths.of(pl.from_pandas(frame)).mean == 4
     message = complaint(BadParameter, Lengths.of, frame.assign(words=[3, 6]))
     assert message == (
-        "the table of lengths has the columns 'doc_length' and 'words' for one thing, and they differ: 5.0 and 6 for"
+        "the table of lengths has the columns 'doc_length' and 'words' with one meaning, and they differ: 5.0 and 6 for"
         " document 'd2' in row 1. Keep one of the two."
     )
     copies = pd.DataFrame({"docno": ["d2"], "doc_id": ["d3"], "duplicate_of": ["d1"]})
@@ -152,7 +152,7 @@ def test_sessions_with_two_names_for_queries():
     table = pd.DataFrame({"session": ["q"], "query_id": ["q"], "qid": ["q"], "order": [1]})
     assert evaluate_sessions(QRELS, RUN, table, ["sDCG"]).shape == (1, 1)
     message = complaint(BadSessions, evaluate_sessions, QRELS, RUN, table.assign(qid="r"), ["sDCG"])
-    assert "the columns 'query_id' and 'qid' for one thing, and they differ: 'q' and 'r' in row 0" in message
+    assert "the columns 'query_id' and 'qid' with one meaning, and they differ: 'q' and 'r' in row 0" in message
 
 
 def test_an_experiment_with_a_label_and_a_relevance():
@@ -165,5 +165,6 @@ def test_an_experiment_with_a_label_and_a_relevance():
     assert pt.Experiment([run], topics, both, [measure], names=["run"])[[str(measure)]].to_numpy() == expected
     message = complaint(BadJudgments, pt.Experiment, [run], topics, both.assign(label=[1, 0, 1]), [measure])
     assert (
-        "two columns 'relevance' for one thing, and they differ: 2 and 1 in row 2 (query 'q', document 'c')" in message
+        "two columns 'relevance' with one meaning, and they differ: 2 and 1 in row 2 (query 'q', document 'c')"
+        in message
     )
