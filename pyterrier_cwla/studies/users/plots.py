@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,7 @@ from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, titled
 from ...rendering.labels import label_ends
 from ..coefficient_names import LABELS
 from ..report import Picture
-
-if TYPE_CHECKING:
-    from .result import UserAgreement
+from .agreement_numbers import AgreementNumbers
 
 _MOST_ROWS = 30  # maximum number of measures in the plot of intervals
 _DARK = "#222222"
@@ -23,7 +21,7 @@ _SMALL = 7.0  # points
 _PREFERRED = {"-1": "second", "0": "neither", "1": "first"}
 
 
-def drawn(study: UserAgreement) -> dict[str, Picture]:
+def drawn(study: AgreementNumbers) -> dict[str, Picture]:
     """Return all pictures of the study."""
     name = LABELS[study.coefficient]
     pictures = {}
@@ -50,13 +48,13 @@ def drawn(study: UserAgreement) -> dict[str, Picture]:
     return pictures
 
 
-def _compared(study: UserAgreement) -> list[str]:
+def _compared(study: AgreementNumbers) -> list[str]:
     """Return the reference of the best measure, if there is one."""
     against = study.ranked["compared_with"].iloc[:1].dropna()
     return [name for name in against if study.table.loc[name, "kind"] != "X"]
 
 
-def plot_cells(study: UserAgreement, ax: Any = None, coefficient: str | None = None) -> Any:
+def plot_cells(study: AgreementNumbers, ax: Any = None, coefficient: str | None = None) -> Any:
     """Plot the coefficient of each C with each A, as in Tables 4 and 5 of Moffat et al. (2022).
 
     Darker cells have higher values; the highest value of a row is bold and framed. "a" marks the canonical metric of
@@ -134,7 +132,7 @@ def _short(text: str, others: Any) -> str:
     return name if words and sum(other.partition("(")[0] == name for other in others) == 1 else text
 
 
-def plot_agreement(study: UserAgreement, ax: Any = None, most: int = _MOST_ROWS) -> Any:
+def plot_agreement(study: AgreementNumbers, ax: Any = None, most: int = _MOST_ROWS) -> Any:
     """Plot the coefficients of the best measures with their intervals, best first.
 
     Filled marks are references of comparisons. ``study.ranked`` has the numbers.
@@ -185,7 +183,7 @@ def plot_agreement(study: UserAgreement, ax: Any = None, most: int = _MOST_ROWS)
     return ax
 
 
-def plot_bands(study: UserAgreement, measure: str, ax: Any = None, bins: int | None = None) -> Any:
+def plot_bands(study: AgreementNumbers, measure: str, ax: Any = None, bins: int | None = None) -> Any:
     """Plot the shares of ratings at each level over a measure's scores.
 
     Each bar has about the same number of ratings. The better a measure agrees with users, the more the bands rise from
