@@ -207,7 +207,7 @@ def computable(measures: Any) -> list[Measure]:
     wanted = computed_somewhere(measures)
     for measure in wanted:
         if ir_measures.pyndeval.supports(measure):  # pyndeval computes only measures of intents
-            raise UnknownSpec(f"{measure} looks at the intents of a query, and rows with one label have none.")
+            raise UnknownSpec(f"{measure} depends on the intents of a query, and rows with one label have none.")
     return wanted
 
 

@@ -215,7 +215,15 @@ class CountMeasure(CWLAMeasure):
 
 
 def _measure_class(row: Row) -> type[RowMeasure]:
-    return _class(RowMeasure, row.name, f"{row.says}\n\n{row.source}.", row.says, row.parameters, ROW=row)
+    sections = ["Parameters\n----------", *map(_described, row.parameters), f"\nReferences\n----------\n{row.source}."]
+    document = "\n".join([f"{row.says}\n", *sections])
+    return _class(RowMeasure, row.name, document, row.says, row.parameters, ROW=row)
+
+
+def _described(parameter: Parameter) -> str:
+    allowed = str(parameter.allowed)
+    default = "" if parameter.required else f" : default={parameter.default!r}"
+    return f"{parameter.name}{default}\n    {allowed[:1].upper()}{allowed[1:]}."
 
 
 def _count_class(name: str, count: Count) -> type[CountMeasure]:

@@ -518,7 +518,7 @@ def test_a_scorer_refuses_what_it_cannot_compute():
         ("P", "P needs cutoff"),
         ("CWLA", "C="),
         ("TBG(half_life=-1)", "half_life|no parameter"),
-        ("alpha_nDCG@5", "looks at the intents"),
+        ("alpha_nDCG@5", "depends on the intents"),
     ]:
         with pytest.raises(CWLAError, match=message):
             scorer(wrong)
