@@ -14,6 +14,8 @@ author = "The pyterrier_cwla developers"
 version = release = __version__
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_parser", "sphinx_copybutton"]
 autodoc_typehints = "none"
+napoleon_google_docstring = False
+napoleon_use_ivar = True
 autodoc_member_order = "bysource"
 add_module_names = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "

@@ -311,7 +311,7 @@ def simulated_log(
         Seed of the draws, 0 or more.
     reading : str, default="exponential"
         Distribution of reading times, as for :func:`simulate`.
-    speeds : sequence of float, shape (users,), optional
+    speeds : sequence of float, shape (n_users,), optional
         Factor on all seconds of each user; by default 1.
     time_limit : float, optional
         Duration in seconds after which sessions are ``cut_off``. The log contains the results whose summaries were read
