@@ -202,7 +202,7 @@ def test_a_rank_beyond_all_lists(text):
 
 
 def test_exponents_of_grades_beyond_all_grades():
-    with pytest.raises(CWLAError, match="give one of 1000 or less"):
+    with pytest.raises(CWLAError, match="give a max_rel of at most 1000"):
         evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["UMeasure(T=0.5,max_rel=1e9,effort='unit')"])
 
 
