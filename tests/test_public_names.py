@@ -44,7 +44,7 @@ def test_every_public_name_is_there(name):
     """A stub that names a function which moved fails here, not where a user asks for it."""
     package = getattr(pyterrier_cwla, name)
     assert package is importlib.import_module(f"pyterrier_cwla.{name}")
-    if name not in ("cli", "errors", "tasks"):  # these export no names
+    if name not in ("cli", "errors", "rendering", "tasks"):  # these export no names
         assert [thing for thing in dir(package) if not hasattr(package, thing)] == []
         assert dir(package) == sorted(package.__all__)
 

@@ -3,4 +3,5 @@ from .arrays import explain_gains as explain_gains, residual as residual, score 
 from .comparison import Comparison as Comparison
 from .driver import evaluate as evaluate, stream as stream
 from .explanation import Explanation as Explanation, explain as explain, stop_distribution as stop_distribution
+from .explanation_plots import plot_stops as plot_stops
 from .run_comparison import compare as compare

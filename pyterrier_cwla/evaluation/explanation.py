@@ -25,6 +25,7 @@ from ..model.metric import FARTHEST, Metric
 from ..model.scoring import divisor, raw_score
 from ..model.view import View, before
 from ..model.view_columns import seen_part, view_of_ranks
+from .explanation_plots import plot_explanation
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,9 +97,8 @@ class Explanation:
         matplotlib Axes
             The axes with the plot.
         """
-        from ..rendering.figures import plot_explanation
-
-        return plot_explanation(self, ax, depth)
+        title = f"{self.measure} of query {self.query}" if self.query else self.measure
+        return plot_explanation(self.table, self.score, self.divisor, title, ax, depth)
 
     def __repr__(self) -> str:
         return str(self)
@@ -306,7 +306,7 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
         Probabilities; each row sums to 1. Column 0: users who leave before the first item, if C allows that. Columns 1
         to `depth`: users who stop at this rank. Column "later": users who stop below `depth`, never stop, or continue
         to unseen items of unknown effort. ``.mean()`` is the distribution over all queries;
-        ``pyterrier_cwla.rendering.plot_stops`` draws it.
+        ``pyterrier_cwla.evaluation.plot_stops`` draws it.
 
     Raises
     ------

@@ -375,7 +375,6 @@ def test_explanations_fit_the_screen(files, prints, monkeypatch, width, measure)
 @pytest.mark.parametrize("name", ["score.svg", "score.png"])
 def test_an_explanation_can_be_drawn(files, prints, name):
     pytest.importorskip("matplotlib", reason="pictures are the extra [plots]")
-    pytest.importorskip("pyterrier_cwla.rendering.figures", reason="pyterrier_cwla.rendering.figures is not there")
     prints("explain", "qrels.txt", "runs/good.txt", "-q", "q1", "-m", MAX, "--plot", name)
     assert Path(name).read_bytes().startswith({".svg": b"<?xml", ".png": b"\x89PNG"}[Path(name).suffix])
 

@@ -147,7 +147,7 @@ def _no_window(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("query", ["$x", "$\\frac$", "\x1b[31mred", "\u202e", "\x00", "$a_$", "a$b$c$"])
 def test_queries_in_pictures_are_no_mathematics(query):
-    from pyterrier_cwla.rendering.figures import plot_stops
+    from pyterrier_cwla.evaluation import plot_stops
 
     qrels, run = {query: {"a": 1, "b": 0}}, {query: {"a": 2.0, "b": 1.0}}
     titles = [

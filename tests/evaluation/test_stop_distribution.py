@@ -6,8 +6,7 @@ import pytest
 
 from pyterrier_cwla import CWLA, TBG, IntentAware, explain
 from pyterrier_cwla.errors import BadParameter
-from pyterrier_cwla.evaluation import stop_distribution
-from pyterrier_cwla.rendering import plot_stops
+from pyterrier_cwla.evaluation import plot_stops, stop_distribution
 from tests.support.generated import collection
 
 MEASURES = {

@@ -1,1 +1,0 @@
-from .figures import plot_stops as plot_stops
