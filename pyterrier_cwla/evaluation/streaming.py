@@ -113,7 +113,7 @@ def _runs(source: Source, extras: list[str]) -> Iterator[tuple[str, pa.Table]]:
 
 
 class Reading:
-    """Evaluation of a source in several passes: the first counts its rows, the others score its tables."""
+    """Evaluation of a source: its rows are counted first, and then scored in one or several passes."""
 
     def __init__(self, source: Source, evaluator: CWLAEvaluator) -> None:
         source.check_unchanged()

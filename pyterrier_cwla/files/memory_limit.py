@@ -26,7 +26,7 @@ _CGROUPS = (  # files with the memory limit, the usage, and the statistics of a 
 
 
 class NoRoom(MalformedFile):
-    """A file exceeds the memory limit."""
+    """Error for a file that exceeds the memory limit."""
 
 
 def check_file(path: str) -> int:

@@ -23,7 +23,7 @@ _REAL_TYPES = (
 
 
 class NotReal(TypeError):
-    """A value is not a real number.
+    """Error for a value that is not a real number.
 
     The message continues the sentence "must be numbers, and ".
 
