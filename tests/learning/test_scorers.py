@@ -651,7 +651,7 @@ def test_parameters_of_err():
         ([[1, 0]], [[2, 1]], {"measure": "TBG"}, NotPassed, "pass doc_length="),
         ([[1, 0]], [[2, 1]], {"measure": "TBG", "doc_length": [[1, np.nan]]}, CWLAError, r"\(row 1\)"),
         ([[1, 0]], [[2, 1]], {"measure": "TBG", "doc_length": [["a", "b"]]}, BadParameter, "numbers of words"),
-        ([[1, 0.5]], [[2, 1]], {"measure": "IntentAware(measure='AP')"}, CWLAError, "no intents apart"),
+        ([[1, 0.5]], [[2, 1]], {"measure": "IntentAware(measure='AP')"}, CWLAError, "judgments have no intents"),
         ([[1, 0]], [[2, 1]], {"measure": "TBG(duplicates='run')", "doc_length": [[1, 1]]}, BadParameter, "duplicates= a table"),
     ],
 )  # fmt: skip
