@@ -12,6 +12,7 @@ import textwrap
 import tomllib
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 import grimp
 import matplotlib
@@ -19,10 +20,10 @@ import matplotlib
 ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "docs" / "static" / "packages.svg"
 PACKAGE = "pyterrier_cwla"
-_BOX = {"boxstyle": "round,pad=0.35", "facecolor": "#eef4fa", "edgecolor": "#2f7fc1"}
+_BOX: Any = {"boxstyle": "round,pad=0.35", "facecolor": "#eef4fa", "edgecolor": "#2f7fc1"}
 _ARROW = {"arrowstyle": "-|>", "color": "#8a8a8a", "shrinkA": 0, "shrinkB": 0}
-_TEXT = {"ha": "center", "va": "center", "bbox": _BOX, "zorder": 2}
-_STYLE = {"svg.fonttype": "none", "svg.hashsalt": "packages", "font.family": "sans-serif", "font.size": 9}
+_TEXT: Any = {"ha": "center", "va": "center", "bbox": _BOX, "zorder": 2}
+_STYLE: Any = {"svg.fonttype": "none", "svg.hashsalt": "packages", "font.family": "sans-serif", "font.size": 9}
 _WIDTH, _STEP = 11.0, 1.15
 
 
@@ -69,7 +70,9 @@ def picture() -> str:
         figure.canvas.draw()
         to_data = ax.transData.inverted()
         extents = {
-            name: to_data.transform_bbox(box.get_bbox_patch().get_window_extent()) for name, box in boxes.items()
+            name: to_data.transform_bbox(patch.get_window_extent())
+            for name, box in boxes.items()
+            if (patch := box.get_bbox_patch()) is not None
         }
         for name, of in sorted(imports(set(boxes)).items()):
             for lower in sorted(of):

@@ -291,7 +291,8 @@ def _of_declaration(kind: str, measure: Measure, name: str, document: str | None
 def _read(document: str | None) -> dict[str, Any]:
     """Return the fields of a docstring; text that belongs to no other field is the formula."""
     says, _, rest = inspect.cleandoc(document or "").partition("\n")
-    found = {"says": says.replace("``", "")}
+    says = re.sub(r"^Return (?:the )?(.)", lambda first: first[1].upper(), says.replace("``", ""))
+    found = {"says": says}
     rest, *titled = _SECTIONS.split(rest)
     sections = dict(zip(titled[::2], map(str.strip, titled[1::2]), strict=True))
     for name, pattern in _FIELDS.items():
