@@ -6,7 +6,8 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures.process import BrokenProcessPool
-from functools import partial
+from functools import cached_property, partial
+from pickle import PickleBuffer
 from typing import Any, TypeVar
 
 from ..errors import BadParameter, CWLAError
@@ -24,7 +25,8 @@ def checked(n_jobs: Any) -> int:
 def side_by_side(work: Mapping[str, Callable[[], Result]], n_jobs: int = 1) -> Iterator[tuple[str, Result]]:
     """Run functions in `n_jobs` processes, or on the backend of ``joblib.parallel_config``.
 
-    Arguments of ``functools.partial`` objects that several functions share are sent to each Dask worker once.
+    Arguments of ``functools.partial`` objects that several functions share are sent to each Dask worker once if
+    they are larger than a kilobyte.
 
     Parameters
     ----------
@@ -63,7 +65,7 @@ def side_by_side(work: Mapping[str, Callable[[], Result]], n_jobs: int = 1) -> I
         delayed(_named)(name, *map(sent, (of.func, *of.args)), **{key: sent(part) for key, part in of.keywords.items()})
         for name, of in calls.items()
     )
-    _send_common_once()
+    _register_sizes()
     try:
         yield from Parallel(n_jobs if len(work) > 1 else 1, return_as="generator_unordered")(tasks)
     except BrokenProcessPool as error:
@@ -79,13 +81,22 @@ class _Common:
     def __init__(self, what: Any) -> None:
         self.what = what
 
+    @cached_property
+    def size(self) -> int:
+        """Number of bytes of the pickled argument."""
+        import cloudpickle
 
-def _send_common_once() -> None:
-    """Make joblib's Dask backend send each `_Common` to each worker once, as it does with large objects."""
+        buffers: list[PickleBuffer] = []
+        pickled = cloudpickle.dumps(self.what, protocol=5, buffer_callback=buffers.append)
+        return len(pickled) + sum(memoryview(buffer).nbytes for buffer in buffers)
+
+
+def _register_sizes() -> None:
+    """Tell Dask the sizes of shared arguments: joblib scatters large ones, and Dask cannot see into objects."""
     if "dask.sizeof" in sys.modules:
         from dask.sizeof import sizeof
 
-        sizeof.register(_Common, lambda common: 1 << 20)
+        sizeof.register(_Common, lambda common: common.size)
 
 
 def _named(name: str, function: Any, /, *args: Any, **given: Any) -> tuple[str, Any]:
