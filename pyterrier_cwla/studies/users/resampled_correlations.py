@@ -1,4 +1,4 @@
-"""Correlations of bootstrap resamples, in which each rating has a count."""
+"""Correlations of bootstrap resamples, in which each rating has a count, and deviations from means of groups."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ..correlation import rounded, standardised
 from ..resampling import times_drawn
 
 Array = np.ndarray
 
+_NOISE = 1e-10  # rounding error of standardised values in a group of equal values
+_DIGITS = 1e-13  # rounding error of a constant column, relative to its largest value
 _CELLS = 1 << 17  # numbers per chunk: a chunk fits into the processor's cache
 _PAIRS = 1 << 20  # pairs of ratings per chunk
 _PER_LEVEL = 40  # ratings per level below which comparing all pairs is faster than processing level by level
@@ -94,6 +97,27 @@ def of_groups(values: Array, group: Array) -> Array:
     from scipy.sparse import csr_array
 
     return csr_array((np.ones(len(group)), (group, np.arange(len(group))))) @ values
+
+
+def standardised_columns(values: Array) -> Array:
+    """Standardise columns of values: subtract the mean, divide by the standard deviation; constant columns become 0."""
+    spread, largest = values.std(axis=0), np.abs(values).max(axis=0, initial=0)
+    return np.divide(values - values.mean(axis=0), spread, out=np.zeros(values.shape), where=spread > _DIGITS * largest)
+
+
+def above_group_means(values: Array, group: Any) -> Array:
+    """Standardise values [rows × columns] and subtract the mean of their group.
+
+    Values are exactly 0 in groups of equal values.
+
+    Examples
+    --------
+    >>> above_group_means(np.array([[1.0], [1.0], [2.0], [4.0]]), ["a", "a", "b", "b"]).round(3).ravel().tolist()
+    [0.0, 0.0, -0.816, 0.816]
+    """
+    values = standardised_columns(values)
+    above = values - pd.DataFrame(values).groupby(np.asarray(group)).transform("mean").to_numpy()
+    return np.where(np.abs(above) > _NOISE, above, 0.0)
 
 
 def _by_levels(score: Array, rating: Array, counts: Array) -> Array:

@@ -30,8 +30,7 @@ from ..report import Picture, Table
 from ..resampling import around
 from ..study import Study
 from .ratings import Rated, how_resampled, title_of, why_not_all
-from .resampled_correlations import correlations, resample_counts
-from .within import above_group_means
+from .resampled_correlations import above_group_means, correlations, resample_counts
 
 Array = np.ndarray
 

@@ -19,7 +19,7 @@ from ...tasks.hashing import fingerprint
 from ..report import Picture, Table
 from ..resampling import around
 from ..study import Study
-from .within import above_group_means, standardised
+from .resampled_correlations import above_group_means, standardised_columns
 
 Array = np.ndarray
 
@@ -120,7 +120,7 @@ def virtual_systems(
         "limit": limit,
         "limit_low": low,
         "limit_high": high,
-        "across": _correlations(standardised(numbers), k).ravel(),
+        "across": _correlations(standardised_columns(numbers), k).ravel(),
     }
     about = {
         "version": __version__,
@@ -312,7 +312,7 @@ def _resampled(products: Array, resamples: int, seed: int) -> Array:
 
 def _correlations(columns: Array, k: int) -> Array:
     """Return correlations of the first k columns with the others, [measures × targets]; NaN if constant."""
-    return _ratio(_multiplied(standardised(columns), k).sum(axis=0), k)
+    return _ratio(_multiplied(standardised_columns(columns), k).sum(axis=0), k)
 
 
 def _ratio(products: Array, k: int) -> Array:
