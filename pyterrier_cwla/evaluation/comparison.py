@@ -268,7 +268,7 @@ class Cell:
     @classmethod
     def of(cls, row: Mapping[str, Any], about: Mapping[str, Any], places: int, best: bool) -> Cell:
         """Return the cell of a row of the table."""
-        score, interval = decimal(row["score"], places), _interval(row["score_low"], row["score_high"], places)
+        score, interval = _fixed_point(row["score"], places), _interval(row["score_low"], row["score_high"], places)
         if about["baseline"] is None or row["run"] == about["baseline"]:
             return cls(score, interval, best)
         significant = row[f"p_{about['test']}_corrected"] < about["alpha"]
@@ -277,9 +277,9 @@ class Cell:
             interval,
             best,
             mark=int(np.sign(row["difference"])) if significant else 0,
-            difference=decimal(row["difference"], places, "+"),
+            difference=_fixed_point(row["difference"], places, "+"),
             difference_interval=_interval(row["difference_low"], row["difference_high"], places),
-            effect=decimal(row["effect"], 2, "+"),
+            effect=_fixed_point(row["effect"], 2, "+"),
             p={test: _probability(row[f"p_{test}_corrected"]) for test in TESTS},
         )
 
@@ -315,7 +315,7 @@ def typeset(text: str) -> str:
     return re.sub(r"(?<![\w.])-(?=\d)|−", "$-$", text).replace("↑", r"$\uparrow$").replace("↓", r"$\downarrow$")
 
 
-def decimal(value: float, places: int, sign: str = "-") -> str:
+def _fixed_point(value: float, places: int, sign: str = "-") -> str:
     """Return a number with `places` decimals; numbers that round to 0 have no sign."""
     if np.isinf(value):
         return "+∞" if value > 0 else "−∞"
@@ -324,7 +324,7 @@ def decimal(value: float, places: int, sign: str = "-") -> str:
 
 
 def _interval(low: float, high: float, places: int) -> str:
-    return f"[{decimal(low, places)}, {decimal(high, places)}]"
+    return f"[{_fixed_point(low, places)}, {_fixed_point(high, places)}]"
 
 
 def _probability(p: float) -> str:

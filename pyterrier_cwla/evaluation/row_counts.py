@@ -139,8 +139,8 @@ class Segments:
         new[1:] = id_columns.changes(runs) | id_columns.changes(queries)
         self.starts = np.flatnonzero(new)
         self.sizes = np.diff(np.append(self.starts, len(table)))
-        self.run, self.runs = numbered(runs, self.starts)
-        self.query, self.queries = numbered(queries, self.starts)
+        self.run, self.runs = codes_and_names(runs, self.starts)
+        self.query, self.queries = codes_and_names(queries, self.starts)
         self.pairs = self.run * max(len(self.queries), 1) + self.query
 
     def only(self, which: Array, table: pa.Table) -> pa.Table:
@@ -166,7 +166,7 @@ class Segments:
         return f"{self.runs[self.run[number]].as_py()}: query {self.queries[self.query[number]].as_py()!r}"
 
 
-def numbered(names: pa.ChunkedArray, rows: Array) -> tuple[Array, Any]:
+def codes_and_names(names: pa.ChunkedArray, rows: Array) -> tuple[Array, Any]:
     """Return the names of the rows as numbers in order of first occurrence, and the distinct names."""
     encoded = id_columns.written(names.take(pa.array(rows))).combine_chunks().dictionary_encode()
     return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary

@@ -23,7 +23,7 @@ from ..measures.of_ir_measures import needs_of
 from ..measures.provider import CWLAEvaluator, CWLAProvider
 from ..tasks.progress import counted
 from .in_memory import in_groups
-from .row_counts import Array, Counts, Segments, numbered
+from .row_counts import Array, Counts, Segments, codes_and_names
 from .score_cache import ScoreCache
 from .scored import Scored, whole_runs
 
@@ -104,7 +104,7 @@ def _runs(source: Source, extras: list[str]) -> Iterator[tuple[str, pa.Table]]:
         raise source.empty
     source.check_unchanged()
     rows = joined(tables)
-    number, runs = numbered(rows["run"], np.arange(len(rows)))
+    number, runs = codes_and_names(rows["run"], np.arange(len(rows)))
     if len(runs) > 1:
         rows = rows.take(pa.array(np.argsort(number, kind="stable")))
     ends = np.cumsum(np.bincount(number))

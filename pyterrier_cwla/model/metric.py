@@ -279,6 +279,11 @@ class Metric:
         except UnknownEffort:
             return None
 
+    @property
+    def effort_beyond_known(self) -> bool:
+        """Whether the effort of unseen items is known, or not needed because the list has an end."""
+        return self.end != "open" or self.unseen_effort is not None
+
     @cached_property
     def flat_effort(self) -> float | None:
         """Effort of all nonrelevant items, seen or unseen, or None if it depends on more than the grade."""

@@ -378,7 +378,7 @@ def simulated_log(
 def _notes(task: Task, by_query: pd.DataFrame) -> tuple[str, ...]:
     notes = []
     beyond, never = by_query["beyond"].mean(), by_query["never"].mean()
-    if beyond and not task.unseen_effort_known:
+    if beyond and not task.metric.effort_beyond_known:
         notes.append(
             f"{beyond:.1%} of the users continue below the retrieved results. The effort of unseen items is unknown, so"
             " time and items count only down to the end of the list: give unseen= to count those below it."

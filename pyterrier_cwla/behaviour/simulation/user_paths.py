@@ -100,7 +100,7 @@ class Course:
         """Return gain, time, items and score of users in these rows who stop in these columns, [4 × users]."""
         with np.errstate(divide="ignore", invalid="ignore"):
             score = np.asarray(self.metric.A(view), float) * self.scale
-        items = view.i if self._effort_known else np.minimum(view.i, self.n)
+        items = view.i if self.metric.effort_beyond_known else np.minimum(view.i, self.n)
         return np.stack(
             [np.broadcast_to(values, view.r.shape)[row, column] for values in (view.G, view.E, items, score)]
         )
@@ -206,10 +206,6 @@ class Course:
         """Whether C or A depends on items below the current one, so that the whole list must be drawn first."""
         return bool((reads(self.metric.C) | reads(self.metric.A)) & {"found"} or "discounted" in reads(self.metric.C))
 
-    @cached_property
-    def _effort_known(self) -> bool:
-        return self.metric.end != "open" or self.metric.unseen_effort is not None
-
     def _beyond(self, walk: Walk, patience: Array) -> tuple[Array, Array]:
         """Return values [4 × users] and `never` of users who continue below the list.
 
@@ -232,7 +228,7 @@ class Course:
                 felt = np.where(walk._free, self.metric.A(Endless(view, np.arange(len(walk.reach)), spent)), felt)
         score = np.where(never, 0.0, felt * self.scale)
         last = [values[..., -1:] for values in (view.G, view.E, view.i)]
-        if self._effort_known:
+        if self.metric.effort_beyond_known:
             cost = float(self.view.unseen or 0.0)
             time, items = last[1] + (cost * m if cost else spent), last[2] + m
         else:
@@ -430,11 +426,6 @@ class Task:
         if self.metric.unit_effort:
             return "documents"
         return {"time": "seconds", "grade_time": "seconds", "reading": "words"}.get(self.metric.effort.name, "effort")
-
-    @property
-    def unseen_effort_known(self) -> bool:
-        """Whether the effort of unseen items is known."""
-        return self.metric.end != "open" or self.metric.unseen_effort is not None
 
     @cached_property
     def cut(self) -> dict[str, Rankings]:
