@@ -56,7 +56,7 @@ def plot_explanation(
     collected = np.cumsum(credited.to_numpy())
     ax.bar(rank, table["gain"], width=0.8, color=GAIN)
     ax.step(rank, table["V"], where="mid", color=STAY, linewidth=1.8)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params(axis="x", integer=True)
     ax.set_xlabel("rank (documents)")
     ax.set_ylabel("share of users, gain")
     ax.set_ylim(0, 1.08 * max(1.0, float(table["gain"].max())))
@@ -112,7 +112,7 @@ def plot_stops(stops: pd.DataFrame, ax: Axes | None = None) -> Axes:
     share = stops.mean()
     ranks = share.iloc[1:-1]
     ax.bar(ranks.index.astype(int), ranks, width=0.8, color=STAY)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params(axis="x", integer=True)
     ax.set_xlabel("rank (documents)")
     ax.set_ylabel("share of users who stop here")
     ax.set_xlim(0.4, len(ranks) + 0.6)
