@@ -29,6 +29,7 @@ INPUTS = {"logs": 50, "adapters": 15, "provider": 50, "calibration": 100, "measu
 pytestmark = pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_some_inputs_of_each_target(target):
     """Longer: python -m fuzz TARGET --inputs 1000000."""

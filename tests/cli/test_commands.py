@@ -372,6 +372,7 @@ def test_explanations_fit_the_screen(files, prints, monkeypatch, width, measure)
     assert max(map(len, lines)) <= width
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["score.svg", "score.png"])
 def test_an_explanation_can_be_drawn(files, prints, name):
     pytest.importorskip("matplotlib", reason="pictures are the extra [plots]")

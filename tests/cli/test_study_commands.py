@@ -162,6 +162,7 @@ def test_what_is_wrong_with_a_fit_is_one_line(more, message, collection, says, t
     assert message in says(*arguments(collection, "fit", tmp_path / "f", *more))
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_ratings_is_one_line(collection, says, tmp_path):
     qrels, shown = collection / "qrels.txt", collection / "runs" / "r3.txt"
     assert "QRELS RUN RATINGS" in says("study", "users", qrels, shown, "-o", tmp_path / "x")

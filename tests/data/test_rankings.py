@@ -162,6 +162,7 @@ def test_a_table_of_lengths_wins_over_the_column_of_the_run():
     assert without == beside
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shuffled", [False, True])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_frame_too_large_to_be_checked_in_full(seed, shuffled):

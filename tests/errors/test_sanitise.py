@@ -168,6 +168,7 @@ def test_runs_in_pictures_are_no_mathematics(data):
     assert "$a$" in check_picture(studies.plot_scatter(study, "$a$", "\x1b$b"))
 
 
+@pytest.mark.slow
 def test_groups_of_logs_in_pictures_are_no_mathematics():
     frame = rows().assign(half=lambda log: [f"$g{len(user) % 2}$\x1b" for user in log["user"]])
     log = InteractionLog.of(frame)

@@ -122,6 +122,7 @@ def collection():
     return demo.collection(documents=120, topics=6)
 
 
+@pytest.mark.slow
 def test_pyterriers_searches_by_our_measures(collection, client):
     words = {
         docno: len(text.split()) for docno, text in collection.documents[["docno", "text"]].itertuples(index=False)
@@ -219,6 +220,7 @@ def test_means_are_those_of_frames(expected, qrels, runs, client):
     pd.testing.assert_frame_equal(found, expected[1], check_exact=True)
 
 
+@pytest.mark.slow
 def test_threads_of_a_worker_change_nothing(expected, qrels, runs):
     with Client(
         processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0", set_as_default=False

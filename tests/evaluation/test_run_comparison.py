@@ -783,6 +783,7 @@ def test_the_command_writes_what_the_package_computes(files, cli):
     assert (files / "table.tex").read_text() == expected.to_latex()
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_table(files, cli):
     code, out, err = cli("-m", "AP", "--baseline", "a", "--test", "wilcoxon", "--correction", "none")
     assert (code, err) == (0, "")

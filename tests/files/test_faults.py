@@ -76,6 +76,7 @@ def test_a_packed_file_that_was_cut_is_an_error(kind):
         assert outcome(f"run.{kind}", whole[:length]) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gz", "parquet"])
 def test_a_changed_byte_is_an_error_or_changes_nothing(kind):
     """gzip has a sum at its end, and Parquet one in each page where its writer was asked for it."""

@@ -271,6 +271,7 @@ def test_lightgbm_stops_early_by_it():
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_lightgbms_train_and_xgboost_stop_early_by_it():
     X, y, words, sizes = rows(queries=60)
     X_, y_, words_, sizes_ = rows(seed=1, queries=60)

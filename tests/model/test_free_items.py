@@ -207,6 +207,7 @@ def test_whoever_leaves_for_other_reasons_never_leaves(C):
 # ---- what follows the same rule
 
 
+@pytest.mark.slow
 def test_residuals_are_limits():
     same = {"gains": [[0.5, None, 0.25]], "efforts": [[1, 2, 0.5]]}
     for C in ("decay(9)", "patience(30)", "weibull(0.7,20)"):

@@ -112,6 +112,7 @@ def test_a_pipeline_is_fitted_as_its_ranker_is_on_arrays(objective):
         assert ranking.sort_values("rank").score.is_monotonic_decreasing
 
 
+@pytest.mark.slow
 def test_time_biased_gain_is_learned_in_a_pipeline():
     """On training topics it rises, and more than by learning nDCG, which does not see how long reading takes."""
     of = {}
@@ -167,6 +168,7 @@ def test_it_pickles_and_says_what_it_adds():
     assert repr(learned).startswith("LearnedRanker(GroupedRanker(")
 
 
+@pytest.mark.slow
 def test_a_measure_that_needs_lengths_says_so():
     with pytest.raises(CWLAError, match="needs the length of every document: pass doc_length="):
         LearnedRanker(grouped()).fit(RESULTS.drop(columns="doc_length"), QRELS)

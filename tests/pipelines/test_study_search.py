@@ -141,6 +141,7 @@ def test_a_study_of_a_whole_grid_finds_what_a_grid_scan_finds(bm25, measure):
     assert tuned.value == found.max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", [TBG, BY_TABLE, AP @ 5, SetP], ids=str)
 def test_each_trial_has_the_value_that_an_experiment_finds(bm25, measure):
     pipeline = bm25 >> WithoutLengths() if measure == BY_TABLE else bm25

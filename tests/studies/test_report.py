@@ -233,6 +233,7 @@ def test_an_interrupted_report_can_be_written_again(tmp_path, monkeypatch):
         }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(CWLAError, match="file/study"):
@@ -246,10 +247,12 @@ def test_the_page_needs_nothing_else(page):
     assert text.count("<script") == 1
 
 
+@pytest.mark.slow
 def test_equal_studies_make_equal_pages(page, tmp_path):
     assert Hostile().report(tmp_path).read_bytes() == page.read_bytes()
 
 
+@pytest.mark.slow
 def test_the_page_in_a_browser(page, browser):
     browser.get(page.as_uri())
     assert browser.get_log("browser") == []

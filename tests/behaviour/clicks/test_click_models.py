@@ -80,6 +80,7 @@ def small(gap=False):
     return log.only(~((log.rows["rank"] == 3) & ~log.rows["clicked"])) if gap else log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gap", [False, True])
 @pytest.mark.parametrize("gamma", [None, 0.7])
 def test_the_likelihood_is_the_sum_over_all_hidden_paths_and_its_maximum_is_found(gap, gamma):
@@ -279,6 +280,7 @@ def tiny():
     return simulated(12, sessions=60, users=5, ranks=3, grades=(0, 2), documents=4)
 
 
+@pytest.mark.slow
 def test_unjudged_documents_get_the_grade_whose_relevance_is_nearest():
     log_ = simulated_fast(6, sessions=2000)
     hidden = {"d5", "d11", "d0", "d6"}  # two of grade 2, two of grade 0
@@ -351,6 +353,7 @@ def test_what_is_not_told_is_an_error_or_a_note():
         cascade_from_clicks(log_, gaps="mend")
 
 
+@pytest.mark.slow
 def test_grades_that_are_never_clicked_or_with_nothing_below_are_named():
     rows = simulated(2, sessions=300).rows
     never = dbn_from_clicks(

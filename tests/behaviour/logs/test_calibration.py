@@ -73,6 +73,7 @@ def test_known_parameters_lie_in_their_intervals(parameters, seed, more):
     assert sum(held.values()) >= 0.92 * 200 * len(held), held
 
 
+@pytest.mark.slow
 def test_down_to_the_last_click_clicks_are_too_many():
     """The last one always counts: a bias by design, of +0.007 with Table 1's values; depth="seen" has none."""
     (log,) = logs(1, 4000, sessions=1, seed=3)

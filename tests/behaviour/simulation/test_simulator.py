@@ -231,6 +231,7 @@ def test_the_exact_product_against_everything_that_can_happen():
     assert found["sd"] == pytest.approx(sd, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reading", READINGS)
 def test_laplace_transforms_and_quantiles_are_those_of_scipy(reading):
     known = {

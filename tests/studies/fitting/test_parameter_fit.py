@@ -383,6 +383,7 @@ def test_a_fold_without_anything_to_choose_by_counts_as_none():
     assert "C = rbp" in str(texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [[0.2, 0.5], (0.2, 0.5)])
 def test_scores_that_do_not_vary_are_an_error_however_values_are_given(p):
     with pytest.raises(BadParameter, match="the scores are constant"):
@@ -539,6 +540,7 @@ def test_an_optimum_at_the_end_of_a_range_is_said():
     assert any("at an end" in limit for limit in quick("RBP(p=$p,rel=1)", {"p": (0.01, 0.05)}, made()).limits())
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize(
     ("template", "ranges", "printed"),

@@ -180,6 +180,7 @@ def test_the_best_rank_of_each_judged_document():
 # ---- the order of runs
 
 
+@pytest.mark.slow
 def test_the_order_of_runs_by_loops(study):
     """τ_a and discordant pairs of every seed, from judgments that are thinned out as anybody could."""
     frame = left(QRELS, slice(None))
@@ -441,6 +442,7 @@ def test_g_mean_is_the_mean_of_the_seeds_for_which_it_is_defined(study):
     assert any("g-mean is not defined" in said and "nDCG 4 of 12 values" in said for said in limits)
 
 
+@pytest.mark.slow
 def test_wilcoxon_is_scipys_row_by_row():
     """Few and many queries, ties and zeros, all decided for each comparison alone."""
     rng = np.random.default_rng(0)
@@ -464,6 +466,7 @@ def numbers(study):
     return [study.order.scores, study.order.resampled, study.tests.p]
 
 
+@pytest.mark.slow
 def test_started_again_or_at_once_it_is_the_same(study, tmp_path, monkeypatch):
     """What was done is taken from the folder; more seeds, another level of significance, and no tests take it, too."""
     how = {"fractions": FEW, "pairs": 8, "complete": None, **FAST}
@@ -590,6 +593,7 @@ def test_short_runs_are_left_out_and_named(monkeypatch):
         robustness(QRELS, {n: short[n] for n in ("run0", "short")}, ["AP"], **FAST)
 
 
+@pytest.mark.slow
 def test_what_it_shows(study):
     tables, pictures = study.tables(), study.pictures()
     assert set(pictures) == {"order", "differences", "accuracy", "g_mean"}

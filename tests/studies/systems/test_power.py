@@ -326,6 +326,7 @@ def test_the_study_says_what_it_found(study):
     assert "Holm" not in str(quietly(*systems(), ["AP"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [7.0, 3.3])
 def test_pictures_show_the_numbers_that_stand_beside_them(study, width):
     figure = pytest.importorskip("matplotlib.figure")

@@ -30,6 +30,7 @@ def quick(*args, **more):
     return sensitivity(*args, **{"resamples": 100, "progress": False, **more})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("users", [0, 12])
 def test_every_point_and_band_is_that_of_loops(users):
     rated, grid = made(users=users), [1, 2.5, 4]

@@ -108,6 +108,7 @@ def test_parts_may_be_called_as_the_whole_is(rated):
     named.pictures()["splits"].draw(Figure().subplots())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
 def test_what_is_the_same_within_every_part_has_no_correlation_there(rated, scale):
     """Not one of rounding, either: three numbers of a third do not sum to their mean exactly."""

@@ -466,6 +466,7 @@ def test_pictures_show_the_numbers_that_are_said(metrics):
         assert heights[-1] == pytest.approx(found.ranked["tau_b"].iloc[0])
 
 
+@pytest.mark.slow
 def test_dollars_in_names_are_no_formulas():
     from matplotlib.figure import Figure
 
