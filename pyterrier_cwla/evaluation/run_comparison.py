@@ -14,6 +14,7 @@ from .._version import __version__
 from ..data.columns import run_columns
 from ..errors import BadJudgments, BadParameter, BadRun, near, some
 from ..files.inputs import is_runs, loaded
+from ..files.run_files import are_paths, sources_of
 from ..measures.provider import CWLAProvider, aggregate_of, aggregated, computed_here, prepare
 from .comparison import Comparison
 from .driver import evaluate
@@ -132,10 +133,11 @@ def compare(
     """
     check_settings(confidence, test, correction, resamples, seed)
     wanted = measures_by_name(measures, computed_somewhere)
-    names = list(runs) if is_runs(runs) else ["run"]
+    if baseline is not None and is_runs(runs) and not any(map(are_paths, runs.values())):
+        _check_baseline(baseline, list(runs))  # before the evaluation; files may hold several runs
+    names, queries, scores, answered = _scores(qrels, runs, wanted)
     if baseline is not None:
         _check_baseline(baseline, names)
-    queries, scores, answered = _scores(qrels, runs, wanted, names)
     reference = None if baseline is None else names.index(baseline)
     columns = _statistics(wanted, scores, reference, confidence, correction, resamples, seed)
     table = pd.DataFrame(
@@ -170,11 +172,11 @@ def compare(
 
 
 def _scores(
-    qrels: Any, runs: Any, measures: Mapping[str, Measure], names: list[Any]
-) -> tuple[list[str], dict[str, Array], Array]:
-    """Return the judged queries, the scores (n_runs, n_queries) per measure, and a mask of answered queries."""
+    qrels: Any, runs: Any, measures: Mapping[str, Measure]
+) -> tuple[list[Any], list[str], dict[str, Array], Array]:
+    """Return runs, judged queries, scores (n_runs, n_queries) per measure, and a mask of answered queries."""
     by_query = _scores_by_query(qrels, runs, list({str(m): m for m in [*measures.values(), NumRet]}.values()))
-    queries = list(by_query.index.get_level_values("query_id")[: len(by_query) // len(names)])
+    names, queries = names_and_queries(by_query)
     if len(queries) < 2:
         raise BadJudgments(
             f"only {some(queries) if queries else 'no query'} is judged: intervals and tests need at least two queries."
@@ -182,7 +184,13 @@ def _scores(
     scores = {name: by_query[str(m)].to_numpy(float).reshape(len(names), -1) for name, m in measures.items()}
     answered = by_query[str(NumRet)].to_numpy().reshape(len(names), -1) > 0
     check_answers(answered, names, queries)
-    return queries, scores, answered
+    return names, queries, scores, answered
+
+
+def names_and_queries(by_query: pd.DataFrame) -> tuple[list[Any], list[str]]:
+    """Return the runs and the judged queries of scores by query, in the order of their rows."""
+    names = by_query.index.get_level_values("run").unique().tolist()
+    return names, by_query.index.get_level_values("query_id")[: len(by_query) // len(names)].tolist()
 
 
 def _statistics(
@@ -218,10 +226,22 @@ def _scores_by_query(qrels: Any, runs: Any, measures: list[Measure]) -> pd.DataF
     if not theirs:
         return evaluate(qrels, runs, ours, by_query=True)
     judgments = prepare(loaded(qrels, "qrels"))
-    tables = [run_columns(loaded(run, "run")) for run in (runs.values() if is_runs(runs) else [runs])]
+    tables = [run_columns(loaded(run, "run")) for run in _one_by_one(runs, theirs)]
     found = [by_other_providers(theirs, judgments, table) for table in tables]
     by_query = evaluate(judgments, runs, ours, by_query=True)
     return by_query.assign(**{str(m): np.concatenate([values[m] for values in found]) for m in theirs})
+
+
+def _one_by_one(runs: Any, measures: list[Measure]) -> list[Any]:
+    """Return each run, or its path; other providers take no file with several runs."""
+    each: list[Any] = []
+    for run in runs.values() if is_runs(runs) else [runs]:
+        for source in sources_of(run) if are_paths(run) else ():
+            if source.name is None or len(source.paths) > 1:
+                raise BadParameter(f"{source}: {measures[0]} needs one run per file, not several runs or files.")
+            each.append(source.path)
+        each += [] if are_paths(run) else [run]
+    return each
 
 
 def check_settings(confidence: float, test: str, correction: str | None, resamples: int, seed: int) -> None:

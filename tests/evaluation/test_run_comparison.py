@@ -22,6 +22,7 @@ from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, CWLAError,
 from pyterrier_cwla.evaluation import significance
 from pyterrier_cwla.evaluation.driver import evaluate
 from pyterrier_cwla.evaluation.run_comparison import compare
+from pyterrier_cwla.studies import discriminative_power
 from tests.support.generated import as_pyterrier, collection, harmless
 
 stats = pytest.importorskip("scipy.stats")
@@ -946,3 +947,35 @@ def test_json_has_no_infinite_numbers(files):
         None,
         None,
     ]
+
+
+def runs_in_files(folder):
+    """Three runs: two in one Parquet file with a column run, and one in a text file."""
+    rows = [("a", q, d, s) for q in "1234" for d, s in (("x", 2.0), ("y", 1.0))]
+    rows += [("b", q, d, s) for q in "1234" for d, s in (("y", 2.0), ("x", float(q)))]
+    two = pd.DataFrame(rows, columns=["run", "query_id", "doc_id", "score"])
+    two.to_parquet(folder / "two.parquet")
+    (folder / "c.txt").write_text("".join(f"{q} Q0 y 1 2 c\n{q} Q0 x 2 1 c\n" for q in "12"))
+    frames = {name: rows.drop(columns="run") for name, rows in two.groupby("run")}
+    frames["c"] = pd.DataFrame([(q, d, s) for q in "12" for d, s in (("y", 2.0), ("x", 1.0))],
+                               columns=["query_id", "doc_id", "score"])  # fmt: skip
+    return [str(folder / "two.parquet"), str(folder / "c.txt")], frames
+
+
+def test_each_run_of_files_and_folders_is_a_row(tmp_path):
+    qrels = {q: {"x": 1, "y": 0} for q in "1234"}
+    paths, frames = runs_in_files(tmp_path)
+    expected = compare(qrels, frames, ["AP", "RR"], baseline="c").table
+    for runs in (paths, tmp_path, {"both": paths[0], "c": paths[1]}):
+        found = compare(qrels, runs, ["AP", "RR"], baseline="c")
+        table = found.table.set_index(["run", "measure"]).loc[[*expected.set_index(["run", "measure"]).index]]
+        pd.testing.assert_frame_equal(table.reset_index(), expected)
+        assert found.about["queries"] == 4
+    power = discriminative_power(qrels, paths, ["AP", "RR"], resamples=100)
+    assert set(power.about["run_names"]) == {"a", "b", "c"}
+    with pytest.raises(BadParameter, match="no run 'd' to be the baseline"):
+        compare(qrels, paths, ["AP"], baseline="d")
+    with pytest.raises(BadParameter, match="one run per file"):
+        compare(qrels, paths, ["AP", "SetF"])
+    with pytest.raises(BadParameter, match="at least 2 by name, not 1 run"):
+        discriminative_power(qrels, [paths[1]], ["AP", "RR"], resamples=100)

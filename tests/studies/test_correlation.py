@@ -212,9 +212,9 @@ def test_an_overlap_is_never_above_one():
 def test_what_cannot_be_correlated_is_said():
     with pytest.raises(BadParameter, match="no τ of kind 'c'"):
         tau([1, 2], [1, 2], "c")
-    with pytest.raises(BadParameter, match=r"\(3,\) and \(2,\).*same two or more"):
+    with pytest.raises(BadParameter, match=r"\(3,\) and \(2,\).*same length, two or more"):
         tau([1, 2, 3], [1, 2])
-    with pytest.raises(BadParameter, match="two or more things"):
+    with pytest.raises(BadParameter, match="two or more items"):
         rbo([1], [1])
     with pytest.raises(BadParameter, match="between 0 and 1"):
         rbo([1, 2], [1, 2], p=1)

@@ -12,8 +12,9 @@ from ir_measures import NumRet
 
 from ...errors import BadJudgments, BadParameter, many, some
 from ...evaluation.driver import evaluate
-from ...evaluation.run_comparison import check_answers, measures_by_name
+from ...evaluation.run_comparison import check_answers, measures_by_name, names_and_queries
 from ...files.inputs import is_runs
+from ...files.run_files import are_paths
 from ...measures.provider import aggregated
 from ...tasks.hashing import fingerprint
 
@@ -50,14 +51,17 @@ class Cube:
         cls, qrels: Any, runs: Mapping[str, Any], measures: Iterable[Any] | Mapping[str, Any], least: int = 2
     ) -> Cube:
         """Score runs with :func:`evaluate`; at least ``least`` runs and two judged queries are required."""
-        if not is_runs(runs) or len(runs) < least:
-            given = many(len(runs), "run") if is_runs(runs) else "one run"
-            raise BadParameter(f"this study compares runs: give at least {least} by name, not {given}.")
+        if not (is_runs(runs) or are_paths(runs)):
+            raise BadParameter(f"this study compares runs: give at least {least} by name, not one run.")
         named = measures_by_name(measures)
-        names = list(map(str, runs))
         wanted = list({str(m): m for m in [*named.values(), NumRet]}.values())
         by_query = evaluate(qrels, runs, wanted, by_query=True)
-        queries = list(by_query.index.get_level_values("query_id")[: len(by_query) // len(names)])
+        names, queries = names_and_queries(by_query)
+        if len(names) < least:
+            raise BadParameter(
+                f"this study compares runs: give at least {least} by name, not {many(len(names), 'run')}."
+            )
+        names = list(map(str, names))
         if len(queries) < 2:
             raise BadJudgments(f"a study needs at least two judged queries, and there is {some(queries) or 'none'}.")
         values = np.stack([by_query[str(m)].to_numpy(float).reshape(len(names), -1) for m in named.values()])
