@@ -388,6 +388,8 @@ def _api_page() -> str:
     }
     listed = {id(thing) for thing in public.values()}
     for name, package in packages.items():
+        if not _public_names(package):
+            continue
         things = {thing: getattr(package, thing) for thing in _public_names(package)}
         others = {key: thing for key, thing in things.items() if id(thing) not in listed}
         groups[f"{name}: {(inspect.getdoc(package) or '').splitlines()[0]}"] = [
@@ -411,7 +413,7 @@ def _public_names(package: ModuleType) -> list[str]:
         return [
             name for name, thing in vars(errors).items() if inspect.isclass(thing) and issubclass(thing, BaseException)
         ]
-    return dir(package)
+    return getattr(package, "__all__", [])
 
 
 def _documented(prefix: str, things: Mapping[str, Any]) -> list[str]:

@@ -41,6 +41,9 @@ def test_every_measure_is_tested():
     assert not untested
 
 
+FIRST_BYTES = {"csv": b"r", "jsonl": b"{", "parquet": b"P", "latex": b"%"}
+
+
 def test_every_output_format_says_how_it_is_written():
     assert set(_KINDS) == set(Format)
     suffixes = [kind.suffix for kind in _KINDS.values()]
@@ -57,7 +60,8 @@ def test_every_output_format_is_written(cli, tmp_path, form):
     others = [one for one in tmp_path.glob("scores*") if one != output]
     assert not others
     first = output.read_bytes()[:1]
-    assert {"csv": b"r", "jsonl": b"{", "parquet": b"P", "latex": b"%"}[form] == first
+    assert form in FIRST_BYTES, "give the first byte of this format"
+    assert FIRST_BYTES[form] == first
 
 
 def test_every_module_of_commands_is_loaded():
@@ -83,6 +87,7 @@ WRITERS = {"gzip": packed_by("gzip"), "zstd": packed_by("zstd"), "parquet": writ
 @pytest.mark.parametrize("packing", formats._MARKS)
 def test_every_file_format_is_read_by_its_suffix_and_by_its_content(tmp_path, packing):
     suffix, mark = formats._MARKS[packing]
+    assert packing in WRITERS, "give a function that writes this format"
     for name in (f"run{suffix}", "run"):
         WRITERS[packing](tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(mark)

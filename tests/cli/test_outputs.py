@@ -1,6 +1,7 @@
 """No command writes onto one of its inputs, and onto another existing file with --force only."""
 
 import hashlib
+import importlib
 import json
 import os
 import shutil
@@ -98,11 +99,13 @@ def content():
 
 
 def options_that_are_paths():
-    from pyterrier_cwla.cli import evaluation_commands, explanation_commands, log_commands  # noqa: F401
-    from pyterrier_cwla.cli import study_commands as _studies
+    from pyterrier_cwla.cli.app import _MODULES
     from pyterrier_cwla.cli.arguments import app
 
-    for command in (*app.registered_commands, *_studies.study.registered_commands):
+    for module in _MODULES:
+        importlib.import_module(f"pyterrier_cwla.cli.{module}_commands")
+    of_groups = [command for group in app.registered_groups for command in group.typer_instance.registered_commands]
+    for command in (*app.registered_commands, *of_groups):
         for name, hint in get_type_hints(command.callback, include_extras=True).items():
             option = any(type(part).__name__ == "OptionInfo" for part in getattr(hint, "__metadata__", ()))
             if option and Path in (hint.__origin__, *get_args(hint.__origin__)):

@@ -11,6 +11,7 @@ from scipy.integrate import quad
 
 from pyterrier_cwla import CWLA, MEASURES, TBG, evaluate, gain, score
 from pyterrier_cwla.errors import BadJudgments, BadParameter, NoFiniteValue
+from pyterrier_cwla.measures.named import RowMeasure
 from tests.support.generated import collection
 
 MAX = 2
@@ -282,7 +283,7 @@ def test_a_cutoff_is_a_shorter_list():
 
 
 def test_all_of_them_are_tested():
-    ours = {*MEASURES} - {"CWLA", "TBG", "Residual", "GeometricMean", "IntentAware", "QMeasure"}
+    ours = {name for name, measure in MEASURES.items() if isinstance(measure, RowMeasure)} - {"CWLA", "TBG"}
     assert ours <= {text.split("(")[0].split("@")[0] for text in CASES}
 
 

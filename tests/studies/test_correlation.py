@@ -218,5 +218,5 @@ def test_what_cannot_be_correlated_is_said():
         rbo([1], [1])
     with pytest.raises(BadParameter, match="between 0 and 1"):
         rbo([1, 2], [1, 2], p=1)
-    with pytest.raises(BadParameter, match="from 1 to the 2 things"):
+    with pytest.raises(BadParameter, match="from 1 to 2, the number"):
         rbo([1, 2], [1, 2], depth=3)
