@@ -76,14 +76,41 @@ class Duplicates(DocumentTable):
         return codes
 
     def originals(self, doc_id: Ids) -> Ids:
-        """Return the original of each document as Arrow strings; null for documents that are no duplicates."""
+        """Return the original of each document.
+
+        Parameters
+        ----------
+        doc_id : array of str, shape (n_documents,)
+            Document ids, as an Arrow array.
+
+        Returns
+        -------
+        array of str, shape (n_documents,)
+            Document ids of the originals, as an Arrow array. Null for originals and for documents without duplicates.
+        """
         _, cluster, original = self._columns
         codes = np.append(cluster, -1)[self._places(doc_id)]
         found = original.take(pa.array(codes, mask=codes < 0))
         return pc.if_else(pc.not_equal(found, doc_id), found, None)
 
     def repeated(self, doc_id: Ids) -> Array:
-        """Return whether each document has a duplicate."""
+        """Return whether each document has a duplicate.
+
+        Parameters
+        ----------
+        doc_id : array of str, shape (n_documents,)
+            Document ids, as an Arrow array.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_documents,)
+            True for all documents of clusters, originals included.
+
+        Raises
+        ------
+        BadParameter
+            If the duplicates come from a column of the run, which lacks documents that are not retrieved.
+        """
         if self.name == RUN:
             raise BadParameter(
                 "norm='ideal' needs the duplicates of all judged documents, retrieved or not: give a table as"

@@ -60,7 +60,18 @@ class Index:
 
     @classmethod
     def of(cls, documents: pd.DataFrame) -> "Index":
-        """Tokenise documents, a DataFrame with the columns ``docno``, ``text`` and ``doc_length``."""
+        """Tokenise documents.
+
+        Parameters
+        ----------
+        documents : DataFrame, shape (n_documents, n_columns)
+            Documents with the columns ``docno``, ``text`` and ``doc_length`` (words).
+
+        Returns
+        -------
+        Index
+            Tokens, document ids and document lengths.
+        """
         tokens, vocabulary = _bm25s().tokenize(documents["text"].tolist(), stopwords=None, show_progress=False)
         return cls(documents["docno"].to_numpy(), documents["doc_length"].to_numpy(), tokens, vocabulary)
 
@@ -92,7 +103,19 @@ class BM25(pt.Transformer):
         self.num_results = num_results
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        """Retrieve documents, with their ``doc_length`` in words, for queries."""
+        """Retrieve documents for queries.
+
+        Parameters
+        ----------
+        inp : DataFrame
+            Queries with the columns ``qid`` and ``query``.
+
+        Returns
+        -------
+        DataFrame
+            A row for each retrieved document, with the columns of ``inp`` and ``docno``, ``score``, ``rank`` (from 0)
+            and ``doc_length`` (words).
+        """
         pt.validate.query_frame(inp, extra_columns=["query"], context=self)
         documents = np.zeros((len(inp), 0), int)
         scores = np.zeros((len(inp), 0))
@@ -114,7 +137,18 @@ class BM25(pt.Transformer):
         )  # fmt: skip
 
     def fuse_rank_cutoff(self, k: int) -> pt.Transformer:
-        """Return the same transformer with at most ``k`` results, which PyTerrier uses for ``bm25 % k``."""
+        """Return the same transformer with at most ``k`` results, which PyTerrier uses for ``bm25 % k``.
+
+        Parameters
+        ----------
+        k : int
+            Maximum number of results per query.
+
+        Returns
+        -------
+        Transformer
+            This transformer if it returns at most ``k`` results already, otherwise a copy with ``num_results=k``.
+        """
         return self if self.num_results <= k else pt.inspect.transformer_apply_attributes(self, num_results=k)
 
     def __repr__(self) -> str:
@@ -135,7 +169,18 @@ class PreferShort(pt.Transformer):
         self.strength = strength
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        """Re-rank results with the columns ``score`` and ``doc_length`` (words)."""
+        """Re-rank results.
+
+        Parameters
+        ----------
+        inp : DataFrame
+            Results with the columns ``qid``, ``docno``, ``score`` and ``doc_length`` (words).
+
+        Returns
+        -------
+        DataFrame
+            The same rows with new values in the columns ``score`` and ``rank``.
+        """
         pt.validate.result_frame(inp, extra_columns=["score", "doc_length"], context=self)
         return pt.model.add_ranks(inp.assign(score=inp["score"] / inp["doc_length"] ** self.strength))
 

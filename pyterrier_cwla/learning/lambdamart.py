@@ -116,11 +116,47 @@ class LambdaMART:
         return self.gradients(y, pred, group, weight)
 
     def lightgbm(self, pred: Any, data: Any) -> tuple[Array, Array]:
-        """Return gradient and hessian, as the ``objective`` in the parameters of ``lightgbm.train``."""
+        """Return gradient and hessian, as the ``objective`` in the parameters of ``lightgbm.train``.
+
+        Parameters
+        ----------
+        pred : array_like, shape (n_rows,)
+            Predicted scores.
+        data : lightgbm.Dataset
+            Training rows with labels and group sizes, and optionally weights.
+
+        Returns
+        -------
+        gradient, hessian : ndarray, shape (n_rows,)
+            First and second derivatives of the loss with respect to the predicted scores.
+
+        Raises
+        ------
+        BadParameter, BadJudgments, MissingLength
+            If the rows are not suitable for the measure.
+        """
         return self.gradients(data.get_label(), pred, data.get_group(), data.get_weight())
 
     def xgboost(self, pred: Any, data: Any) -> tuple[Array, Array]:
-        """Return gradient and hessian, as the ``obj`` of ``xgboost.train``, with one weight per query."""
+        """Return gradient and hessian, as the ``obj`` of ``xgboost.train``.
+
+        Parameters
+        ----------
+        pred : array_like, shape (n_rows,)
+            Predicted scores.
+        data : xgboost.DMatrix
+            Training rows with labels and query ids or group sizes, and optionally one weight per query.
+
+        Returns
+        -------
+        gradient, hessian : ndarray, shape (n_rows,)
+            First and second derivatives of the loss with respect to the predicted scores.
+
+        Raises
+        ------
+        BadParameter, BadJudgments, MissingLength
+            If the matrix has no queries, or if the rows are not suitable for the measure.
+        """
         group, weight = groups_of_matrix(data)
         return self.gradients(data.get_label(), pred, group, weight)
 
@@ -321,11 +357,49 @@ class EvalMeasure:
         return str(self.measure), self.value(y, pred, group), self.greater_is_better
 
     def lightgbm(self, pred: Any, data: Any) -> tuple[str, float, bool]:
-        """Return name, value, and whether higher is better, as the ``feval`` of ``lightgbm.train``."""
+        """Return name, value, and whether higher is better, as the ``feval`` of ``lightgbm.train``.
+
+        Parameters
+        ----------
+        pred : array_like, shape (n_rows,)
+            Predicted scores.
+        data : lightgbm.Dataset
+            Validation rows with labels and group sizes. Weights are ignored.
+
+        Returns
+        -------
+        name : str
+            The measure as text.
+        value : float
+            Mean over the queries.
+        greater_is_better : bool
+            Whether higher values are better.
+        """
         return self(data.get_label(), pred, None, data.get_group())
 
     def xgboost(self, pred: Any, data: Any) -> tuple[str, float]:
-        """Return name and value, as the ``custom_metric`` of ``xgboost.train``."""
+        """Return name and value, as the ``custom_metric`` of ``xgboost.train``.
+
+        Parameters
+        ----------
+        pred : array_like, shape (n_rows,)
+            Predicted scores.
+        data : xgboost.DMatrix
+            Validation rows with labels and query ids or group sizes. Weights are ignored.
+
+        Returns
+        -------
+        name : str
+            The measure as text, with ``=`` in place of ``:`` and without spaces, because XGBoost splits its output at
+            these characters.
+        value : float
+            Mean over the queries.
+
+        Raises
+        ------
+        BadParameter
+            If the matrix has no queries.
+        """
         name = str(self.measure).replace(":", "=").replace(" ", "")  # XGBoost splits its output at these
         return name, self.value(data.get_label(), pred, groups_of_matrix(data)[0])
 

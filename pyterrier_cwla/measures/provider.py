@@ -46,7 +46,23 @@ class CWLAProvider(providers.Provider):
         self.full = full
 
     def supports(self, measure: Measure) -> bool:
-        """Return whether the provider computes the measure with its parameters."""
+        """Return whether the provider computes the measure with its parameters.
+
+        Parameters
+        ----------
+        measure : Measure
+            Measure of ir_measures.
+
+        Returns
+        -------
+        bool
+            False for measures of other providers and for parameters outside their range.
+
+        Raises
+        ------
+        AssertionError
+            If ir_measures finds that a parameter is unknown, missing or of another type.
+        """
         measure.validate_params()
         if not self.full and measure.NAME not in {*MEASURES, *_NOT_EVERYWHERE}:
             return False
@@ -62,7 +78,19 @@ class CWLAProvider(providers.Provider):
         return CWLAEvaluator(wanted, prepare(qrels))
 
     def run_inputs(self, measures: Iterable[Measure]) -> list[str]:
-        """Return the columns of a run that the measures need."""
+        """Return the columns of a run that the measures need.
+
+        Parameters
+        ----------
+        measures : iterable of Measure
+            Measures of this provider.
+
+        Returns
+        -------
+        list of str
+            ``query_id``, ``doc_id`` and ``score``; ``doc_length`` if a measure reads lengths from the run; and
+            ``duplicate_of`` if a measure reads duplicates from the run.
+        """
         inputs = ["query_id", "doc_id", "score"]
         needs = [needs_of(measure) for measure in measures]
         if any(need.lengths == "run" for need in needs):

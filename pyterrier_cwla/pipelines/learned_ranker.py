@@ -92,7 +92,18 @@ class LearnedRanker(pt.Estimator):
         return self
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        """Return the results with new scores and ranks; the column ``features`` is required."""
+        """Re-rank results by the predictions of the ranker.
+
+        Parameters
+        ----------
+        inp : DataFrame
+            Results with the columns ``qid``, ``docno`` and ``features`` (an array of numbers per row).
+
+        Returns
+        -------
+        DataFrame
+            The same rows with new values in the columns ``score`` and ``rank``.
+        """
         pt.validate.result_frame(inp, extra_columns=["features"], context=self)
         scores = self.ranker.predict(np.stack(inp["features"])) if len(inp) else np.zeros(0)
         return pt.model.add_ranks(inp.assign(score=scores))

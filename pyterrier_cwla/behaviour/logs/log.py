@@ -133,7 +133,18 @@ class InteractionLog:
         log_files.write(self.rows, {"excluded": self.excluded, "notes": self.notes}, Path(os.fsdecode(path)))
 
     def has(self, column: str) -> bool:
-        """Return whether the log has at least one value in a column."""
+        """Return whether the log has at least one value in a column.
+
+        Parameters
+        ----------
+        column : str
+            Name of a column; it need not exist.
+
+        Returns
+        -------
+        bool
+            False if the column does not exist, or if all its values are missing.
+        """
         return column in self.rows and bool(self.rows[column].notna().any())
 
     def only(self, which: Any) -> InteractionLog:
@@ -164,11 +175,34 @@ class InteractionLog:
         return self.rows["seen"].to_numpy(bool) if self.has("seen") else np.ones(len(self), bool)
 
     def floats(self, column: str) -> np.ndarray:
-        """Return the values of a numeric column; all NaN if the log does not have it."""
+        """Return the values of a numeric column.
+
+        Parameters
+        ----------
+        column : str
+            Name of a numeric column; it need not exist.
+
+        Returns
+        -------
+        ndarray of float, shape (n_rows,)
+            One value per row of the log, with NaN for unknown values. All values are NaN if the log does not have the
+            column.
+        """
         return self.rows[column].to_numpy(float) if self.has(column) else np.full(len(self), np.nan)
 
     def flags(self, column: str) -> np.ndarray:
-        """Return the values of a boolean column; all False if the log does not have it."""
+        """Return the values of a boolean column.
+
+        Parameters
+        ----------
+        column : str
+            Name of a boolean column; it need not exist.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_rows,)
+            One value per row of the log. All values are False if the log does not have the column.
+        """
         return self.rows[column].to_numpy(bool) if self.has(column) else np.zeros(len(self), bool)
 
     @cached_property

@@ -105,8 +105,10 @@ def fit(
     BadRatings
         If all ratings are the same, or if no pair has a preference.
 
-    References ---------- Jiang and Allan (2016), section 5.1, for parameters that maximise Pearson's r; Chapelle et al.
-    (2009), section 7.1, for values of grades and of utility that maximise correlation or agreement.
+    References
+    ----------
+    Jiang and Allan (2016), section 5.1, for parameters that maximise Pearson's r; Chapelle et al. (2009), section 7.1,
+    for values of grades and of utility that maximise correlation or agreement.
 
     Examples
     --------

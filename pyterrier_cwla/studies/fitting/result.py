@@ -97,7 +97,19 @@ class Fit(Study):
         return {"in_sample": in_sample, "held_out": mean, "low": mean - reach, "high": mean + reach, "p": p}
 
     def curve(self, name: str) -> pd.DataFrame:
-        """Return the objective on all ratings along a parameter, with the other parameters as fitted."""
+        """Return the objective on all ratings along a parameter, with the other parameters as fitted.
+
+        Parameters
+        ----------
+        name : str
+            Name of a fitted parameter.
+
+        Returns
+        -------
+        DataFrame
+            A row for each candidate on the curve, with the columns ``name`` and ``value`` (the objective), in ascending
+            order of the parameter. Values that are not numbers have the order of their range.
+        """
         rows = self.candidates
         for other in self.ranges:
             rows = rows if other == name else rows[rows[other] == self.values[other]]

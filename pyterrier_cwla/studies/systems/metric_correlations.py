@@ -166,6 +166,21 @@ class MetricAgreement(Study):
         """Return a matrix of measures × measures in which similar measures are adjacent.
 
         The order is that of the leaves of average linkage clustering by 1 − ``kind``, with optimal leaf ordering.
+
+        Parameters
+        ----------
+        kind : {"tau_b", "tau_a", "tau_ap", "rbo"}, default="tau_b"
+            Correlation in the cells.
+
+        Returns
+        -------
+        DataFrame, shape (n_measures, n_measures)
+            Symmetric matrix with 1 on the diagonal.
+
+        Raises
+        ------
+        BadParameter
+            If the correlation is unknown.
         """
         from scipy.cluster.hierarchy import leaves_list, linkage
         from scipy.spatial.distance import squareform
@@ -182,7 +197,23 @@ class MetricAgreement(Study):
         return square.iloc[order, order]
 
     def cells(self, kind: str = "tau_b") -> pd.DataFrame:
-        """Return the data of :func:`plot_correlations`: ``row``, ``column`` and value of each cell off the diagonal."""
+        """Return the cells off the diagonal of the matrix, the data of :func:`plot_correlations`.
+
+        Parameters
+        ----------
+        kind : {"tau_b", "tau_a", "tau_ap", "rbo"}, default="tau_b"
+            Correlation in the cells.
+
+        Returns
+        -------
+        DataFrame
+            A row for each cell, with the columns ``row``, ``column`` and the name of the correlation.
+
+        Raises
+        ------
+        BadParameter
+            If the correlation is unknown.
+        """
         square = self.matrix(kind)
         found = square.rename_axis(index="row", columns="column").stack().rename(kind).reset_index()
         return found[found["row"] != found["column"]].reset_index(drop=True)

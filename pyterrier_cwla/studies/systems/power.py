@@ -207,14 +207,47 @@ class Power(Study):
     about: dict[str, Any]
 
     def achieved(self, test: str = "t") -> pd.DataFrame:
-        """Return achieved significance levels: the p-values of all pairs by each measure, in ascending order."""
+        """Return achieved significance levels: the p-values of all pairs by each measure, in ascending order.
+
+        Parameters
+        ----------
+        test : {"t", "wilcoxon", "randomisation", "bootstrap"}, default="t"
+            Significance test.
+
+        Returns
+        -------
+        DataFrame
+            A row for each measure and pair of runs, with the columns ``measure``, ``first``, ``second``, ``p`` and
+            ``place`` (the rank of the p-value within the measure, from 1).
+
+        Raises
+        ------
+        BadParameter
+            If the test is unknown.
+        """
         column = f"p_{_known(test)}"
         found = self.pairs[["measure", "first", "second", column]].sort_values(column, kind="stable")
         found = pd.concat([found[found["measure"] == name] for name in self.table["measure"]], ignore_index=True)
         return found.rename(columns={column: "p"}).assign(place=found.groupby("measure").cumcount() + 1)
 
     def levels(self, test: str = "t") -> pd.DataFrame:
-        """Return the share of pairs with p below each level from 0.0001 to 0.1: ``measure``, ``level``, ``share``."""
+        """Return the share of pairs with p below each level from 0.0001 to 0.1.
+
+        Parameters
+        ----------
+        test : {"t", "wilcoxon", "randomisation", "bootstrap"}, default="t"
+            Significance test.
+
+        Returns
+        -------
+        DataFrame
+            A row for each measure and level, with the columns ``measure``, ``level`` and ``share`` (from 0 to 1).
+
+        Raises
+        ------
+        BadParameter
+            If the test is unknown.
+        """
         column = f"p_{_known(test)}"
         frames = []
         for name in self.table["measure"]:
@@ -320,7 +353,22 @@ class Power(Study):
         return f"{after} still finds significant: {left}{other}."
 
     def differ(self, one: str, other: str) -> bool:
-        """Return whether the interval of the difference between the powers of two measures excludes 0."""
+        """Return whether the interval of the difference between the powers of two measures excludes 0.
+
+        Parameters
+        ----------
+        one, other : str
+            Names of two measures of the table, in either order.
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        BadParameter
+            If the study has no such pair of measures.
+        """
         rows = self.contrasts
         here = rows[
             ((rows["measure"] == one) & (rows["other"] == other))

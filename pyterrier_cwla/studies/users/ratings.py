@@ -252,7 +252,25 @@ class Rated:
         return pd.DataFrame(found, self.table.index, list(named))
 
     def only(self, rows: Any) -> Rated:
-        """Return a subset of the ratings, given by a mask or by row numbers; at least three."""
+        """Return a subset of the ratings.
+
+        Parameters
+        ----------
+        rows : array_like of bool, shape (n_ratings,), or array_like of int
+            Mask of the ratings, or row numbers from 0; at least three ratings.
+
+        Returns
+        -------
+        Rated
+            The ratings in the order of ``rows``.
+
+        Raises
+        ------
+        BadParameter
+            If the mask has another length, or a row does not exist.
+        BadRatings
+            If fewer than three ratings are left.
+        """
         rows = np.asarray(rows)
         if rows.dtype == bool:
             if len(rows) != len(self):

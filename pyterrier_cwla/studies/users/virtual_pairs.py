@@ -162,7 +162,22 @@ class VirtualSystems(Study):
         return f"Differences of two virtual systems on {self.about['queries']:,} queries"
 
     def matrix(self, what: str = "limit") -> pd.DataFrame:
-        """Return a column of the table as a matrix of targets × measures, as in Table 6 of Chapelle et al."""
+        """Return a column of the table as a matrix of targets × measures.
+
+        Parameters
+        ----------
+        what : str, default="limit"
+            Name of a column of the table, such as ``repeated``, ``limit`` or ``across``.
+
+        Returns
+        -------
+        DataFrame, shape (n_targets, n_measures)
+            Correlations, in the order in which targets and measures were given.
+
+        References
+        ----------
+        Chapelle et al. (2009), Table 6.
+        """
         return self.table.pivot(index="target", columns="measure", values=what).loc[
             self.about["targets"], self.about["measures"]
         ]
@@ -185,7 +200,18 @@ class VirtualSystems(Study):
         }
 
     def of(self, target: str) -> pd.DataFrame:
-        """Return the rows of a target, the highest limit first."""
+        """Return the rows of a target, the highest limit first.
+
+        Parameters
+        ----------
+        target : str
+            Name of a target.
+
+        Returns
+        -------
+        DataFrame
+            Rows of the table, in descending order of ``limit``; empty if there is no such target.
+        """
         rows = self.table[self.table["target"] == target]
         return rows.sort_values("limit", ascending=False, kind="stable", ignore_index=True)
 
