@@ -1,4 +1,4 @@
-"""Rows as learners have them: where their queries and documents are found, and what becomes of their labels."""
+"""Tests of labelled rows for learners: where queries, documents and lengths are read from, and how labels are checked."""
 
 import numpy as np
 import pandas as pd

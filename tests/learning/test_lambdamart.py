@@ -1,4 +1,4 @@
-"""LambdaMART's gradients against loops and against LightGBM's own, and both libraries learning and stopping by them."""
+"""Tests of LambdaMART: gradients against loops and LightGBM's objective; training and early stopping."""
 
 import copy
 import math
@@ -22,7 +22,7 @@ SMALL = dict(
 
 
 def rows(seed=0, queries=40, most=25):
-    """Features, grades of 0 to 3, words, and the sizes of the groups; a query of one document, and one of grade 0 alone."""
+    """Return features, grades 0 to 3, words and group sizes; one query has one document, one has only grade 0."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, most + 1, queries)
     sizes[:2] = 1, 6
@@ -33,12 +33,12 @@ def rows(seed=0, queries=40, most=25):
 
 
 def lambdas_by_loops(objective, y, pred, sizes, gain):
-    """Pair by pair, as Burges (2010) and LightGBM's documentation have it."""
+    """Compute gradients pair by pair, as in Burges (2010) and LightGBM's documentation."""
     changes = objective.changes(y, pred, sizes)
     gradient, hessian, start = np.zeros(len(y)), np.zeros(len(y)), 0
     for n, change in zip(sizes, changes):
         s, r = pred[start : start + n], gain[start : start + n]
-        order = sorted(range(n), key=lambda row: -s[row])  # stable
+        order = sorted(range(n), key=lambda row: -s[row])  # stable sort
         g, h, total = [0.0] * n, [0.0] * n, 0.0
         for rank, x in enumerate(order[: objective.truncation_level]):
             for y_ in order[rank + 1 :]:
@@ -68,8 +68,8 @@ def lambdas_by_loops(objective, y, pred, sizes, gain):
     "measure",
     [
         *(NDCG, "ERR", "TBG", "INST(max_rel=3)", "CWLA(C='rbp(0.8)',A='max',max_rel=3)"),
-        "CWLA(C='rr(rel=2)',A='err',gain='binary')",  # of equal gains, one satisfies
-        "CWLA(C='bpm(1,6)',A='etg',max_rel=3)",  # three thirds are enough, to the last digit
+        "CWLA(C='rr(rel=2)',A='err',gain='binary')",  # with equal gains, one item satisfies the user
+        "CWLA(C='bpm(1,6)',A='etg',max_rel=3)",  # three gains of 1/3 reach the target of 1 despite rounding
     ],
 )
 def test_gradients_are_sums_over_pairs(measure, norm, pairs):
@@ -80,13 +80,16 @@ def test_gradients_are_sums_over_pairs(measure, norm, pairs):
     assert np.abs(found[0]).max() > 1e-3
     gain = np.minimum(y, 1) if measure == "TBG" or "binary" in measure else y
     for values, expected in zip(found, lambdas_by_loops(objective, y, pred, sizes, gain)):
-        np.testing.assert_allclose(values, expected, rtol=2e-5, atol=2e-6)  # they are made in float32
+        np.testing.assert_allclose(values, expected, rtol=2e-5, atol=2e-6)  # the gradients are float32
 
 
 @pytest.mark.parametrize("norm", [True, False])
 @pytest.mark.parametrize("sigmoid", [1.0, 2.0])
 def test_for_ndcg_it_is_lightgbms_own_objective(norm, sigmoid):
-    """Where the truncation level cuts off no pair, since beyond it LightGBM's ideal and discount are of different depths."""
+    """The truncation level includes all pairs.
+
+    Below that, LightGBM uses different depths for the ideal ranking and for the discount.
+    """
     X, y, _, sizes = rows()
     theirs = lightgbm.LGBMRanker(
         objective="lambdarank", lambdarank_truncation_level=30, lambdarank_norm=norm, sigmoid=sigmoid, **SMALL
@@ -94,7 +97,7 @@ def test_for_ndcg_it_is_lightgbms_own_objective(norm, sigmoid):
     ours = lightgbm.LGBMRanker(
         objective=LambdaMART(NDCG, truncation_level=30, norm=norm, sigmoid=sigmoid), metric="None", **SMALL
     ).fit(X, y, group=sizes)
-    # LightGBM reads its sigmoid from a table, from which the fifth digit differs.
+    # LightGBM reads its sigmoid from a table; the fifth digit differs.
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=1e-4)
     assert np.ptp(ours.predict(X)) > 1
 
@@ -145,7 +148,7 @@ def test_weights_are_of_rows_in_lightgbm_and_of_queries_in_xgboost():
 
 @pytest.mark.slow
 def test_gradients_are_the_same_for_any_number_of_threads(monkeypatch):
-    monkeypatch.setattr(training_rows, "_CELLS", 200)  # so that there are chunks to share
+    monkeypatch.setattr(training_rows, "_CELLS", 200)  # several chunks, so that threads share the work
     X, y, words, sizes = rows()
     for measure in ("TBG", "INST(max_rel=3)", "CWLA(C='inst(1)',A='fgt(0.5)',max_rel=3)"):
         one, two = (LambdaMART(measure, doc_length=words, n_jobs=n).gradients(y, X[:, 0], sizes) for n in (1, 2))
@@ -166,7 +169,7 @@ def test_equals_change_places_freely_and_better_ones_are_pulled_up():
 
 
 def test_of_equal_gains_the_sooner_read_is_pulled_up_where_all_pairs_count():
-    given = ([0, 1, 0], [3.0, 2.0, 1.0], [3])  # to whom reads down to the relevant one, only what is above it costs
+    given = ([0, 1, 0], [3.0, 2.0, 1.0], [3])  # users who stop at the relevant item spend time only on items above it
     words = [900, 100, 10]
     gain = LambdaMART("TBG", norm=False, pairs="gain", doc_length=words).gradients(*given)[0]
     both = LambdaMART("TBG", norm=False, doc_length=words).gradients(*given)[0]
@@ -178,7 +181,7 @@ def test_of_equal_gains_the_sooner_read_is_pulled_up_where_all_pairs_count():
 def test_predictions_far_apart_neither_pull_nor_overflow():
     gradient, hessian = LambdaMART("ERR", norm=False).gradients([2, 0, 1], [1e4, 0.0, -1e4], [3])
     assert np.isfinite([gradient, hessian]).all()
-    assert gradient[0] == 0  # the best is far above both
+    assert gradient[0] == 0  # its prediction is far above both others
     assert gradient[2] == -gradient[1] < 0
 
 
@@ -222,14 +225,14 @@ def test_what_was_trained_with_does_not_travel():
     assert len(pickle.dumps(objective)) == before
 
 
-# ---- what is reported after every round
+# ---- values reported after every round
 
 
 def as_frames(y, pred, sizes):
     query = np.repeat(np.arange(len(sizes)), sizes).astype(str)
     qrels, run = {q: {} for q in query}, {q: {} for q in query}
     for row, (q, grade, score) in enumerate(zip(query, y.tolist(), pred.tolist())):
-        qrels[q][f"{len(y) - row:06}"], run[q][f"{len(y) - row:06}"] = grade, score  # of equal scores the earlier first
+        qrels[q][f"{len(y) - row:06}"], run[q][f"{len(y) - row:06}"] = grade, score  # ties in order of the rows
     return qrels, run
 
 

@@ -1,4 +1,4 @@
-"""A ranker that takes the query of each row: the libraries' own numbers, in scikit-learn's searches."""
+"""Tests of GroupedRanker, a ranker with the query of each row: predictions of the libraries, scikit-learn's searches."""
 
 import pickle
 import sys
@@ -34,7 +34,7 @@ BOTH = pytest.mark.parametrize("ranker", [LIGHTGBM, XGBOOST], ids=["lightgbm", "
 
 
 class Rows:
-    """Scattered rows of 18 queries with 1 to 40 documents, grades 0 to 3 that features tell in part."""
+    """Rows of 18 queries with 1 to 40 documents in random order; the features predict the grades 0 to 3 in part."""
 
     def __init__(self, seed=0, sizes=None):
         rng = np.random.default_rng(seed)
@@ -52,18 +52,18 @@ class Rows:
         return {name: getattr(self, name) for name in names or ("qid",)}
 
     def indexed(self, *names):
-        """Labels with what is known of the rows as levels of their index."""
+        """Return the labels with the metadata of the rows as levels of their index."""
         names = names or ("qid",)
         return pd.Series(self.y, index=pd.MultiIndex.from_arrays([getattr(self, name) for name in names], names=names))
 
     @property
     def order(self):
-        """Rows by query, as a user would sort them by hand."""
+        """Row numbers in order of the query."""
         return np.argsort(self.qid, kind="stable")
 
     @property
     def order_by_docno(self):
-        """Queries ascending, and in each of them docnos falling."""
+        """Row numbers in ascending order of the query, and in descending order of the docno within each query."""
         rows = sorted(range(len(self.y)), key=lambda row: self.docno[row], reverse=True)
         return np.array(sorted(rows, key=lambda row: self.qid[row]))
 
@@ -80,14 +80,14 @@ def trained(ranker, rows=ROWS, names=("qid",), **options):
 
 
 def measured(measure, rows, scores):
-    """The mean of a measure by ir_measures, of rows with docnos."""
+    """Return the mean of a measure, computed by ir_measures from rows with docnos."""
     run = pd.DataFrame({"query_id": rows.qid, "doc_id": rows.docno, "score": scores, "doc_length": rows.doc_length})
     qrels = pd.DataFrame({"query_id": rows.qid, "doc_id": rows.docno, "relevance": rows.y.astype(int)})
     measure = ir_measures.parse_measure(measure) if isinstance(measure, str) else measure
     return ir_measures.calc_aggregate([measure], qrels, run)[measure]
 
 
-# ---- the libraries' own numbers
+# ---- predictions of the libraries
 
 
 @BOTH
@@ -140,7 +140,7 @@ def test_grades_of_trec_below_0_are_not_relevant(ranker):
 def test_sparse_features_and_lists_are_as_good_as_arrays(ranker):
     X = np.where(np.abs(ROWS.X) < 0.5, np.nan if ranker is XGBOOST else 0, ROWS.X)
     expected = GroupedRanker(ranker).fit(X, ROWS.y, qid=ROWS.qid).predict(X)
-    stored = sparse.csr_array(np.nan_to_num(X))  # to XGBoost what is not stored is missing
+    stored = sparse.csr_array(np.nan_to_num(X))  # XGBoost reads entries that are not stored as missing
     np.testing.assert_array_equal(GroupedRanker(ranker).fit(stored, ROWS.y, qid=ROWS.qid).predict(stored), expected)
     as_lists = GroupedRanker(ranker).fit(X.tolist(), ROWS.y.tolist(), qid=ROWS.qid.tolist())
     np.testing.assert_array_equal(as_lists.predict(X.tolist()), expected)
@@ -197,7 +197,7 @@ def test_with_docnos_rows_are_as_trec_eval_settles_ties(ranker):
 
 
 def test_docnos_that_are_numbers_sort_as_text():
-    """As trec_eval compares them: '9' is above '10'."""
+    """Docnos are compared as text, as in trec_eval: '9' is above '10'."""
     numbers = np.arange(len(ROWS.y))
     as_numbers = GroupedRanker(LIGHTGBM).fit(ROWS.X, ROWS.y, qid=ROWS.qid, docno=numbers)
     as_text = GroupedRanker(LIGHTGBM).fit(ROWS.X, ROWS.y, qid=ROWS.qid, docno=numbers.astype(str))
@@ -233,7 +233,7 @@ def test_one_query_is_enough_to_learn_from():
     assert trained(LIGHTGBM, rows).score(rows.X, rows.y, qid=rows.qid) > 0.9
 
 
-# ---- what is known of rows
+# ---- metadata of the rows
 
 
 @BOTH
@@ -270,7 +270,7 @@ def _checked(ranker, **more):
 
 @parametrize_with_checks(
     [
-        _checked(LIGHTGBM, min_child_samples=1, label_gain=list(range(300))),  # the checks' labels go beyond 31
+        _checked(LIGHTGBM, min_child_samples=1, label_gain=list(range(300))),  # the labels of the checks exceed 31
         _checked(XGBOOST, ndcg_exp_gain=False),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILED_CHECKS[type(estimator.ranker).__name__],
@@ -285,7 +285,7 @@ def test_columns_are_checked_by_name():
 
 
 def test_scikit_learn_never_splits_a_query_and_scores_by_all():
-    """The folds by hand."""
+    """The expected scores are computed from folds by hand."""
     ours = GroupedRanker(LIGHTGBM, eval_measure="nDCG@10")
     y = ROWS.indexed("qid", "docno")
     found = cross_validate(ours, ROWS.X, y, groups=ROWS.qid, cv=GroupKFold(3))["test_score"]
@@ -338,7 +338,7 @@ def test_a_grid_reaches_the_parameters_of_the_wrapped_ranker():
 
 
 def test_a_search_stops_where_queries_are_missing_and_chooses_nothing_by_chance():
-    """scikit-learn would take the error for a NaN, with a warning."""
+    """scikit-learn would replace the error by NaN, with a warning."""
     with pytest.raises(CannotScore, match="qid is missing"):
         cross_validate(GroupedRanker(LIGHTGBM), ROWS.X, ROWS.y, groups=ROWS.qid, cv=GroupKFold(3), params=ROWS.known())
     with pytest.raises(CannotScore, match="TBG needs the length of every document"):
@@ -363,7 +363,7 @@ def test_copies_and_pickles_predict_the_same(ranker, objective):
 
 
 def test_a_trained_ranker_carries_no_documents():
-    """Else it would be as large as the data it was trained on."""
+    """Pickles would otherwise be as large as the training data."""
     ours = trained(LIGHTGBM, names=("qid", "docno", "doc_length"), objective="TBG")
     assert str(ours.ranker_.objective.measure) == "TBG"
     assert ours.ranker_.objective.docno is ours.ranker_.objective.doc_length is None
@@ -374,7 +374,7 @@ def test_a_trained_ranker_carries_no_documents():
 
 
 def by_hand(X, y, sizes, objective, rounds=8, weight=None):
-    """XGBoost's own training with an objective, on sorted rows."""
+    """Train with XGBoost itself and an objective, on sorted rows."""
     data = xgboost.DMatrix(X, y, group=sizes, weight=weight)
     parameters = {"max_depth": 3, "base_score": 0.0, "nthread": 1, "disable_default_eval_metric": True}
     return xgboost.train({**parameters, "objective": "rank:ndcg"}, data, rounds, obj=objective.xgboost)
@@ -432,7 +432,7 @@ def test_training_stops_where_the_measure_of_validation_queries_is_best(ranker, 
     assert list(ours.evals_result_["validation_0"]) == [str(measure)]
     assert best == 1 + int(np.argmax(values))
     assert len(values) == best + 4 < 60
-    digits = 1e-9 if ranker is LIGHTGBM else 5.1e-7  # XGBoost writes six behind the point
+    digits = 1e-9 if ranker is LIGHTGBM else 5.1e-7  # XGBoost prints six decimals
     assert values[best - 1] == pytest.approx(measured(measure, OTHER, ours.predict(OTHER.X)), abs=digits)
     shorter = GroupedRanker(clone(ranker).set_params(n_estimators=best), **options).fit(
         ROWS.X, ROWS.y, **ROWS.known(*names)
@@ -445,7 +445,7 @@ def test_training_stops_where_the_measure_of_validation_queries_is_best(ranker, 
 @BOTH
 @pytest.mark.parametrize("options", [{}, dict(objective="nDCG@5")], ids=["own", "nDCG@5"])
 def test_a_fraction_of_the_queries_is_held_out_whole(ranker, options):
-    """The same as passing those queries by hand."""
+    """Early stopping agrees with that on the same queries passed as a validation set."""
     common = dict(early_stopping_rounds=3, **options)
     ours = trained(ranker, validation_fraction=0.25, random_state=5, **common)
     queries = ROWS.qid[ROWS.order]
@@ -473,7 +473,7 @@ def test_a_measure_of_any_name_validates(ranker):
 
 @BOTH
 def test_validation_knows_grades_below_0(ranker):
-    """To bpref a document of the grade -1 is not judged, and one of the grade 0 is not relevant."""
+    """For bpref, a document of grade −1 is unjudged and a document of grade 0 is not relevant."""
     junk = Rows(5)
     junk.y = np.where((junk.y == 0) & (junk.X[:, 1] > 0), -1, junk.y)
     ours = GroupedRanker(ranker, eval_measure="Bpref").fit(
@@ -519,7 +519,7 @@ def test_the_rankers_own_metric_validates_where_no_measure_is_given(ranker):
 
 
 def test_a_pipeline_transforms_validation_rows_with_metadata_routing():
-    """By scikit-learn's transform_input."""
+    """scikit-learn's option transform_input transforms the validation rows."""
     options = dict(objective="nDCG@5", early_stopping_rounds=3)
     scale = StandardScaler().fit(ROWS.X)
     by_hand = GroupedRanker(LIGHTGBM, **options).fit(
@@ -584,7 +584,7 @@ def test_an_error_says_what_is_wrong_and_where(ranker, options, passed, kind, te
 
 @pytest.mark.slow
 def test_the_default_is_lightgbms_ranker_and_says_where_to_get_it(monkeypatch):
-    rows = Rows(3, sizes=[25, 20])  # few, for the default takes all processors for a hundred trees
+    rows = Rows(3, sizes=[25, 20])  # a small set: the default trains 100 trees on all processors
     ours, own = GroupedRanker(), LGBMRanker(verbosity=-1)
     own.fit(rows.X[rows.order], rows.y[rows.order], group=rows.sizes)
     np.testing.assert_array_equal(ours.fit(rows.X, rows.y, qid=rows.qid).predict(OTHER.X), own.predict(OTHER.X))

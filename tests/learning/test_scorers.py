@@ -1,4 +1,4 @@
-"""Scorers, array functions and out-of-fold evaluation: the values of `evaluate`, and never NaN for what cannot be scored."""
+"""Tests of scorers, array functions and out-of-fold evaluation: values as in evaluate, errors instead of NaN."""
 
 import pickle
 import warnings
@@ -46,7 +46,7 @@ MEASURES = [TBG, RBP, Residual(measure=RBP), "nDCG@5", "AP", "NumRet", "GMAP", "
 
 
 class Rows:
-    """Labelled rows of queries, with all that may be known of them."""
+    """Labelled rows of queries, with all metadata that a measure may need."""
 
     def __init__(self, seed=0, queries=9, most=8, unjudged=0.2, contiguous=True):
         rng = np.random.default_rng(seed)
@@ -100,7 +100,7 @@ def _warnings_are_errors():
 
 
 class Column(RegressorMixin, BaseEstimator):
-    """Predicts a column of X."""
+    """Estimator that predicts a column of X."""
 
     def __init__(self, column=0):
         self.column = column
@@ -114,7 +114,7 @@ class Column(RegressorMixin, BaseEstimator):
 
 
 def expected(rows, scores, measure, part=slice(None)):
-    """The value by data frames: by `evaluate`, or by ir_measures alone."""
+    """Compute the value from data frames, by `evaluate` or by ir_measures."""
     qrels, run = rows.qrels(part), rows.run(scores, part)
     try:
         return evaluate(qrels, run, [measure]).iloc[0, 0]
@@ -137,7 +137,7 @@ def test_a_scorer_has_the_value_of_the_same_rows_as_run_and_qrels(measure, conti
 
 
 class Likely(ClassifierMixin, BaseEstimator):
-    """Predicts the probabilities in X of its classes."""
+    """Classifier whose probabilities of the classes are the columns of X."""
 
     def __init__(self, classes=()):
         self.classes = classes
@@ -163,7 +163,7 @@ def test_a_classifier_ranks_by_the_expected_grade_whatever_its_classes_are():
 @given(st.integers(0, 10_000))
 def test_a_scorer_has_the_value_of_slow_loops(seed):
     rows = Rows(seed, queries=3, unjudged=0.4)
-    rows.X = np.round(rows.X)  # ties
+    rows.X = np.round(rows.X)  # rounding makes ties
     known = {**rows.known}
     tbg, err = [], []
     for qid in dict.fromkeys(rows.qid):
@@ -254,7 +254,7 @@ def test_lengths_may_come_from_a_table_by_docno():
         scorer("TBG(lengths='rows')")(Column(), rows.X, rows.label, qid=rows.qid)
 
 
-# ---- what estimators say
+# ---- predictions of estimators
 
 
 def test_classifiers_rank_by_their_expected_grade():
@@ -341,7 +341,7 @@ def test_inside_a_pipeline_whose_steps_know_no_index(routed):
 @pytest.mark.parametrize("search", [GridSearchCV, RandomizedSearchCV, HalvingGridSearchCV])
 def test_searches_choose_what_the_measure_likes_best(search, routed):
     rows = Rows(10, queries=30)
-    rows.X[:, 1] = rows.label  # the perfect feature
+    rows.X[:, 1] = rows.label  # this feature equals the label
     more = {"n_iter": 3, "random_state": 1} if search is RandomizedSearchCV else {}
     more |= {"min_resources": 60, "random_state": 1} if search is HalvingGridSearchCV else {}
     with sklearn.config_context(enable_metadata_routing=routed):
@@ -394,7 +394,7 @@ def test_less_may_be_better():
     assert less(Column(), rows.X, rows.y) == -more(Column(), rows.X, rows.y) < 0
 
 
-# ---- what cannot be scored
+# ---- data that cannot be scored
 
 
 def no_qid(rows):
@@ -493,7 +493,7 @@ def test_leaving_one_query_out_needs_a_word():
 
 
 class Fails(Column):
-    """Predicts NaN where its column is 1."""
+    """Estimator that predicts NaN where its column is 1."""
 
     def predict(self, X):
         return np.full(len(X), np.nan) if self.column == 1 else super().predict(X)
@@ -607,7 +607,7 @@ def test_ndcg_is_scikit_learns():
 
 
 def test_array_functions_are_scikit_learns_kind(routing):
-    """`make_scorer` reads which metadata a function takes from its signature."""
+    """`make_scorer` reads the metadata of a function from its signature."""
     rows = Rows(20, unjudged=0)
     theirs = make_scorer(tbg_score, half_life=120).set_score_request(qid=True, doc_length=True)
     params = {"groups": rows.qid, "qid": rows.qid, "doc_length": rows.doc_length}
@@ -750,7 +750,7 @@ def test_out_of_fold_says_what_cannot_be_scored_before_it_fits():
         out_of_fold(Never(), rows.X, y, "AP", cv=3)
 
 
-# ---- in two processes (an error ends them, and starting them is slow: so errors come last)
+# ---- in two processes (last: starting them is slow, and an error ends them)
 
 
 def test_a_notebooks_own_function_goes_along_to_other_processes():

@@ -1,4 +1,4 @@
-"""ΔM of every pair is what swapping and scoring again gives: by loops from the equations, and by the package itself."""
+"""Tests of the change of a metric when two items are swapped: against loops from the equations, and against `evaluate`."""
 
 import random
 from collections import Counter
@@ -24,7 +24,7 @@ LINEAR, EXPONENTIAL = ("linear", {}), ("exponential", {})
 
 
 def changes_by_loops(grades, words, at, **setting):
-    """The score of one ranking with the items of two ranks in each other's place, minus its score."""
+    """Return the score of one ranking with the items of two ranks swapped, minus its score."""
     a, b = at
     order = list(range(len(grades)))
     order[a], order[b] = b, a
@@ -54,7 +54,7 @@ def test_every_continuation_with_every_aggregation(C):
         scores = -np.arange(len(grades), dtype=float)
         try:
             found = objective.changes(grades, scores, [len(grades)])[0]
-        except CWLAError:  # no finite value; that these are refused is tested elsewhere
+        except CWLAError:  # no finite value; other tests check the error
             continue
         setting = {**options, "C": CONTINUATIONS[C], "A": AGGREGATIONS[A], "k": k, "max_rel": 3}
         setting |= {"effort": EFFORTS[effort], "gain": {"linear": LINEAR, "exponential": EXPONENTIAL}[options["gain"]]}
@@ -83,7 +83,7 @@ MEASURES = [
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_a_swap_changes_the_score_by_what_evaluating_both_rankings_says(measure):
-    """With tied predictions, queries of one document, and queries of which nothing is relevant."""
+    """Includes tied predictions, queries with one document, and queries without relevant documents."""
     rng = np.random.default_rng(len(measure))
     sizes = [1, 6, 7, 7, 3, 5]
     grades = [rng.choice([0, 0, 1, 2, 3], n) for n in sizes]
@@ -173,7 +173,7 @@ def test_a_users_own_functions_are_learned_from_too():
 
 
 def test_terms_of_an_aggregation_are_its_sum():
-    """Σ L(i)·A(i) = Σ V(i)·φ(i)·w_i where all leave: what the fact says, held against the function itself."""
+    """Σ L(i)·A(i) = Σ V(i)·φ(i)·w_i for lists that all users leave; the terms are compared with the function itself."""
     rng = np.random.default_rng(3)
     r, i = rng.random((1, 12)), np.arange(1.0, 13)[None, :]
     e = rng.random((1, 12)) + 0.5
@@ -214,11 +214,11 @@ def thrifty(view):
 
 @pytest.mark.slow
 def test_any_setting_of_the_frame():
-    """Drawn at random: every part, end, cutoff, norm and effort, with ties, ragged queries and users' own parts."""
+    """Random settings: all parts, ends, cutoffs, norms and efforts, with ties, ragged queries and parts defined here."""
     rng = random.Random(4)
     own = [weary(2), pressed, hurried, thrifty]
     compared: Counter = Counter()
-    for part in own:  # the language is as it was before the test
+    for part in own:  # conftest.py restores the language after the test
         TABLES[part.part.kind if hasattr(part, "part") else part.kind].setdefault(
             part.name, getattr(part, "part", part)
         )
@@ -253,7 +253,7 @@ def test_any_setting_of_the_frame():
             found = objective.changes(flat(grades), flat(scores), sizes)
             asked = {"doc_length": [words[query] for query, _, _ in pairs], "average": False}
             values = measure_score(measure, [grades[query] for query, _, _ in pairs], swapped, **asked)
-        except CWLAError:  # no finite value, or a cost that nobody knows
+        except CWLAError:  # no finite value, or an unknown cost
             continue
         base = {query: value for (query, x, y), value in zip(pairs, values) if x == y}
         for (query, x, y), value in zip(pairs, values):

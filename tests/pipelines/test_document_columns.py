@@ -1,4 +1,4 @@
-"""The transformers that add doc_length and duplicate_of: by PyTerrier's own checks, by plain loops, in experiments."""
+"""Tests of the transformers that add doc_length and duplicate_of: by PyTerrier's own checks, by loops, in experiments."""
 
 import pickle
 import subprocess
@@ -44,7 +44,7 @@ every = pytest.mark.parametrize("make, needs, adds", TRANSFORMERS.values(), ids=
 
 @pytest.fixture(autouse=True)
 def _offline(monkeypatch):
-    """PyTerrier looks its transformers up in its documentation, of which there need not be a copy here."""
+    """Replace PyTerrier's index of its online documentation, which the checks would download."""
     monkeypatch.setattr(pt.documentation, "_cached_objects_inv", {})
 
 
@@ -80,7 +80,7 @@ def test_everything_else_stays_as_it_was(make, needs, adds):
     assert after.columns.tolist() == [*RANKING.columns, adds]
     assert after.index.tolist() == [*range(100, 108)]
     pd.testing.assert_frame_equal(after.drop(columns=adds).reset_index(drop=True), before)
-    pd.testing.assert_frame_equal(make()(make()(RANKING)), make()(RANKING))  # its own column is written anew
+    pd.testing.assert_frame_equal(make()(make()(RANKING)), make()(RANKING))  # an existing column is computed again
 
 
 @every
@@ -109,7 +109,7 @@ def test_every_order_of_rows(make, needs, adds):
         pd.testing.assert_series_equal(found, expected)
 
 
-# ---- what they add
+# ---- values of the added columns
 
 
 def originals(frame):
@@ -133,7 +133,7 @@ def test_duplicates_of_what_is_above_in_the_same_ranking():
 
 
 def test_each_ranking_is_searched_alone():
-    """As ``find_duplicates`` does with the texts of one query in rank order; b links a and c, where it is retrieved."""
+    """As ``find_duplicates`` with the texts of one query in rank order; b links a and c if it is retrieved."""
     texts = {"a": "1 2 3 4 5 6", "b": "3 4 5 6 7 8", "c": "5 6 7 8 9 0"}
     rankings = [("1", "abc"), ("2", "ac"), ("3", "cba"), ("4", "ba")]
     frame = pd.DataFrame([(q, d, texts[d]) for q, documents in rankings for d in documents])
@@ -177,7 +177,7 @@ def test_what_they_cannot_work_with():
 
 
 def test_measures_read_what_they_add():
-    """TBG with the added columns is TBG with the tables that they were made from."""
+    """TBG with the added columns equals TBG with the tables that they were made from."""
     frames = harmless(collection(5, queries=8, depth=12, lengths=True))
     run, qrels = as_pyterrier(frames.run).drop(columns="doc_length"), as_pyterrier(frames.qrels)
     rng = np.random.default_rng(1)
@@ -194,7 +194,7 @@ def test_measures_read_what_they_add():
     expected = pt.Experiment([ranker], topics, qrels, bound)
     assert len(clusters) > 10
     keep, fast, idle = (expected[str(measure)][0] for measure in bound)
-    assert idle < keep < fast  # a duplicate takes hardly any time, and may gain nothing
+    assert idle < keep < fast  # a duplicate takes almost no time, and may gain nothing
     for measure, value in zip(measures, (keep, fast, idle), strict=True):
         assert found[str(measure)].tolist() == pytest.approx([value] * 2, abs=1e-12)
     with pytest.raises(ValueError, match="duplicate_of"):

@@ -1,4 +1,4 @@
-"""In PyTerrier our measures stand beside all others: in experiments, in grids, and in worker processes."""
+"""Tests of the measures in PyTerrier: experiments, grid searches, and worker processes."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ WORDS = dict(zip(FRAMES.run.doc_id, FRAMES.run.doc_length, strict=True))
 
 
 class Mixture(pt.Transformer):
-    """Ranks the documents of both runs by a mixture of their scores."""
+    """Transformer that ranks the documents of two runs by a weighted sum of their scores."""
 
     def __init__(self, share: float = 0.0, lengths: bool = True):
         self.share, self.lengths = share, lengths
@@ -38,7 +38,7 @@ class Mixture(pt.Transformer):
 
 
 def means(run, qrels=QRELS, measures=MEASURES):
-    """What the provider alone says."""
+    """Compute the means by the ir_measures provider alone."""
     values = ir_measures.cwla.calc_aggregate(measures, pt.model.to_ir_measures(qrels), pt.model.to_ir_measures(run))
     return {str(measure): value for measure, value in values.items()}
 
@@ -66,7 +66,7 @@ def test_transformers_per_query():
     assert len(expected) == len(MEASURES) * FRAMES.qrels.query_id.nunique()
     for metric in expected:
         assert found[metric.query_id, str(metric.measure)] == pytest.approx(metric.value, abs=1e-12)
-    assert found.drop([m.query_id for m in expected], level=0).isna().all()  # topics that nobody judged
+    assert found.drop([m.query_id for m in expected], level=0).isna().all()  # topics without judgments
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_a_baseline_with_a_test_and_a_correction(correction):
 @pytest.mark.parametrize("batch_size", [2, 5, 100])
 @pytest.mark.parametrize("topics", [TOPICS, TOPICS[3:7], TOPICS[::-1]])
 def test_batches_change_nothing(topics, batch_size):
-    """Also where judged topics are left over, which PyTerrier then scores with an empty run."""
+    """Includes judged topics that are not in the last batch; PyTerrier scores them with an empty run."""
     given = {"names": ["a"], "filter_by_topics": False}
     whole = pt.Experiment([Mixture()], topics, QRELS, MEASURES, **given)
     batched = pt.Experiment([Mixture()], topics, QRELS, MEASURES, batch_size=batch_size, **given)
@@ -99,7 +99,7 @@ def test_either_plan(plan):
 
 
 def test_saved_runs_lose_their_columns_but_not_their_lengths(tmp_path):
-    """A TREC file has no doc_length: a bound table finds it by document."""
+    """A TREC file has no column doc_length; a table passed to the measure gives the length of each document."""
     register_lengths("in_the_test", {d: WORDS.get(d, 100.0) for d in Mixture()(TOPICS).docno})
     measures = [AP, TBG(lengths="in_the_test"), TBG(lengths="in_the_test") @ 5]
     given = {"names": ["mixture"], "save_dir": str(tmp_path)}
@@ -143,7 +143,7 @@ def test_pyterrier_knows_our_measures_by_name():
     assert pt.measures.TBG @ 10 == "TBG@10"
 
 
-# ---- grids
+# ---- grid searches
 
 SHARES = [0.0, 0.25, 0.5, 1.0]
 
@@ -160,20 +160,20 @@ def test_a_grid_scan(jobs):
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("measure", [TBG(half_life=120), RBP, TBG(lengths=WORDS, missing="mean") @ 5])
 def test_a_grid_search_takes_a_measure_object(measure, jobs):
-    """PyTerrier looks the values up by the measure; it finds them because a measure equals its own text."""
+    """PyTerrier looks up the values by the measure object; this works because a measure equals its own text."""
     mixture = Mixture()
     given = {"jobs": jobs, "return_type": "both"}
     _, best, setting = pt.GridSearch(mixture, {mixture: {"share": SHARES}}, TOPICS, QRELS, measure, **given)
     by_share = {share: means(Mixture(share)(TOPICS), measures=[measure])[str(measure)] for share in SHARES}
     assert best == pytest.approx(max(by_share.values()), abs=1e-12)
     assert by_share[setting[0][2]] == max(by_share.values())
-    if jobs == 1:  # with more, PyTerrier sets the parameter of a worker's copy
+    if jobs == 1:  # with several jobs, PyTerrier sets the parameter of a copy in the worker
         assert mixture.share == setting[0][2]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_grid_search_in_folds(jobs):
-    """From three folds on PyTerrier hands over judgments that repeat themselves."""
+    """From three folds on, PyTerrier passes judgments that contain duplicates."""
     mixture, folds = Mixture(), [TOPICS[:4], TOPICS[4:8], TOPICS[8:]]
     results, settings = pt.KFoldGridSearch(mixture, {mixture: {"share": SHARES}}, folds, QRELS, TBG, jobs=jobs)
     assert len(settings) == 3

@@ -1,4 +1,4 @@
-"""Rankers that learn a measure stand in PyTerrier's pipelines, and know what the measure asks of each document."""
+"""Tests of LearnedRanker: rankers trained on a measure in PyTerrier pipelines, with document lengths."""
 
 import pickle
 
@@ -27,7 +27,7 @@ INDEX = demo.Index.of(COLLECTION.documents)
 
 
 class Features(pt.Transformer):
-    """BM25's score with and without length, and the logarithm of the length."""
+    """Transformer with three features: BM25 with and without length normalisation, and the log of the length."""
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         if not len(inp):
@@ -51,7 +51,7 @@ def grouped(objective=TBG, **given):
 
 
 def grades(results, qrels=QRELS):
-    """By a loop, 0 for what is not judged."""
+    """Look up the grades by a loop, 0 for unjudged documents."""
     known = {(qid, docno): label for qid, docno, label in qrels[["qid", "docno", "label"]].itertuples(index=False)}
     return np.array([known.get(pair, 0) for pair in zip(results.qid, results.docno, strict=True)])
 
@@ -69,7 +69,7 @@ def test_pt_ltr_learns_with_our_objective(measure):
     learner = lgbm(objective=LambdaMART(measure), metric="None")
     pipeline = CANDIDATES >> pt.ltr.apply_learned_model(learner, form="ltr")
     pipeline.fit(TRAIN, QRELS, VALID, QRELS)
-    rows = RESULTS.assign(label=grades(RESULTS)).sort_values("qid")  # as PyTerrier sorts
+    rows = RESULTS.assign(label=grades(RESULTS)).sort_values("qid")  # in PyTerrier's order
     alone = lgbm(objective=LambdaMART(measure), metric="None")
     alone.fit(np.stack(rows.features), rows.label, group=rows.groupby("qid", sort=False).size())
     test = CANDIDATES(TEST)
@@ -114,7 +114,7 @@ def test_a_pipeline_is_fitted_as_its_ranker_is_on_arrays(objective):
 
 @pytest.mark.slow
 def test_time_biased_gain_is_learned_in_a_pipeline():
-    """On training topics it rises, and more than by learning nDCG, which does not see how long reading takes."""
+    """TBG on training topics rises, and more than after training on nDCG, which ignores reading time."""
     of = {}
     for objective in (TBG(half_life=60), nDCG):
         of[objective] = CANDIDATES >> LearnedRanker(grouped(objective))
@@ -134,7 +134,7 @@ def test_early_stopping_watches_what_an_experiment_finds(library):
     pipeline.fit(TRAIN, QRELS, VALID, QRELS)
     curve = learned.ranker.evals_result_["validation_0"]["TBG"]
     assert learned.ranker.best_iteration_ == np.argmax(curve) + 1 == len(curve) - 10
-    written = 5e-7 if library == "xgboost" else 1e-12  # XGBoost reads the values back from text of six digits
+    written = 5e-7 if library == "xgboost" else 1e-12  # XGBoost returns values parsed from text with six digits
     assert value(pipeline, VALID) == pytest.approx(max(curve), rel=0, abs=written)
     assert set(pipeline(VALID).columns) == {*CANDIDATES(VALID).columns, "rank", "score"}
 

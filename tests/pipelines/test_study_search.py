@@ -1,4 +1,4 @@
-"""Parameters of pipelines are tuned on time-biased gain: by PyTerrier's grids, and by studies of Optuna."""
+"""Tests of tuning pipelines for time-biased gain: by PyTerrier's grid searches and by Optuna studies."""
 
 import re
 import subprocess
@@ -31,14 +31,14 @@ BY_TABLE = TBG(lengths="of_the_tuned")
 
 
 class WithoutLengths(pt.Transformer):
-    """Takes the lengths off a ranking."""
+    """Transformer that removes the lengths from a ranking."""
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         return inp.drop(columns="doc_length")
 
 
 class Counted(pt.Transformer):
-    """Passes everything on, and counts how often."""
+    """Transformer that returns its input and counts its calls."""
 
     calls = 0
 
@@ -48,7 +48,7 @@ class Counted(pt.Transformer):
 
 
 class Failing(pt.Transformer):
-    """Fails where its level is above a half."""
+    """Transformer that fails if its level is above 0.5."""
 
     def __init__(self):
         self.level = 0.0
@@ -65,13 +65,13 @@ def bm25():
 
 
 def expected(pipeline, measure=TBG, topics=TOPICS):
-    """What PyTerrier says of a pipeline, over the judged ones of these topics."""
+    """Return the value by pt.Experiment, over the judged topics among the given ones."""
     qrels = QRELS[QRELS.qid.isin(topics.qid)]
     return pt.Experiment([pipeline], topics, qrels, [measure], names=["it"])[str(measure)][0]
 
 
 def best_b(topics, measure=TBG):
-    """The best of the grid, by a loop."""
+    """Find the best value of the grid, by a loop."""
     values = {b: expected(demo.BM25(INDEX, b=b), measure, topics) for b in B}
     return max(values, key=values.__getitem__), max(values.values())
 
@@ -80,7 +80,7 @@ def quiet(pipeline, params, topics=TOPICS, qrels=QRELS, metric=TBG, **given):
     return StudySearch(pipeline, params, topics, qrels, metric, **{"trials": 8, "verbose": False, **given})
 
 
-# ---- PyTerrier's grids
+# ---- PyTerrier's grid searches
 
 
 @pytest.mark.parametrize("batch_size", [None, 4])
@@ -240,7 +240,7 @@ def test_what_a_parameter_may_be(present, space, kind):
 
 
 def test_transformers_of_one_class_are_told_apart(bm25):
-    """PyTerrier's GridScan, for which equal cutoffs are one, loses the settings of one of them."""
+    """PyTerrier's GridScan treats equal cutoffs as one transformer and loses the settings of one of them."""
     first, last = pt.RankCutoff(30), pt.RankCutoff(10)
     pipeline = bm25 >> first >> demo.PreferShort() >> last
     sampler = optuna.samplers.BruteForceSampler(seed=0)
@@ -290,7 +290,7 @@ def test_a_pruner_sees_fifths_of_the_topics_and_spares_the_others(bm25, given):
     asked = []
     watch = pt.apply.generic(lambda inp: asked.append(inp.qid.unique().tolist()) or inp)
     prefer = demo.PreferShort(0.4)
-    if given == "results":  # as what comes before the tuned has retrieved them, once
+    if given == "results":  # the results of the stages before the tuned transformer, computed once
         pipeline, params = bm25 >> prefer >> watch, {}
     else:
         pipeline, params = watch >> bm25 >> prefer, {watch: {"verbose": [False]}}
@@ -324,7 +324,7 @@ def test_topics_that_nobody_judged_are_left_out(bm25):
 
 
 def test_judgments_of_other_topics_do_not_count(bm25):
-    """PyTerrier's searches take the mean over all judged queries, those included that nobody asked."""
+    """PyTerrier's searches take the mean over all judged queries, including those that are not among the topics."""
     tuned = quiet(bm25, {bm25: {"b": [0.75]}}, topics=TOPICS[:4], trials=1)
     assert tuned.value == pytest.approx(expected(bm25, topics=TOPICS[:4]), abs=1e-12)
 
@@ -366,7 +366,7 @@ def test_folds_share_no_topic(bm25):
         KFoldStudySearch(bm25, params, [TOPICS], QRELS, TBG)
 
 
-# ---- studies: how they run
+# ---- studies: pruning, storage and processes
 
 
 @pytest.mark.slow
