@@ -1,4 +1,4 @@
-"""Every continuation with every aggregation, end, effort, gain and normaliser, against the loops of reference.py."""
+"""Scores and residuals of random combinations of all parts, compared with the loops of tests/support/reference.py."""
 
 import math
 import random
@@ -82,7 +82,7 @@ AGGREGATIONS = {
     "smeared(5)": ("smeared", {"half_life": 5}),
 }
 ENDS = ("open", "stop", 1, 5, 40)
-GAINS = {  # what the reference calls it, and the highest grade
+GAINS = {  # name and parameters of the gain in the reference, and the highest grade
     "binary": (("binary", {}), None),
     "binary(2)": (("binary", {"rel": 2}), None),
     "linear": (("linear", {}), 3),
@@ -96,7 +96,8 @@ GAINS = {  # what the reference calls it, and the highest grade
         None,
     ),
 }
-EFFORTS = {  # "by grade" and "given" are a user's own and arrays: to the reference, time with odd parameters
+# "by grade" is a function defined below, "given" passes arrays; the reference uses ``time`` with special parameters
+EFFORTS = {
     "unit": ("unit", {}),
     "by grade": ("time", {"summary_seconds": 1, "seconds_per_word": 0, "seconds_per_document": 2,
                           "p_click_relevant": 1, "p_click_nonrelevant": 0}),
@@ -112,8 +113,9 @@ EFFORTS = {  # "by grade" and "given" are a user's own and arrays: to the refere
     "reading(20,0.1,0.9,0.4)": ("reading", {"summary_words": 20, "share": 0.1, "p_click_relevant": 0.9,
                                             "p_click_nonrelevant": 0.4}),
 }  # fmt: skip
-READ = ("time", "reading(20,0.1,0.9,0.4)")  # what needs a table of lengths
-LISTED = tuple(kind for kind in EFFORTS if kind.startswith(("by_grade", "grade_time")))  # what knows whole grades alone
+READ = ("time", "reading(20,0.1,0.9,0.4)")  # efforts that need a table of lengths
+# efforts that are defined for whole grades only
+LISTED = tuple(kind for kind in EFFORTS if kind.startswith(("by_grade", "grade_time")))
 
 
 @effort
@@ -123,7 +125,9 @@ def thrice_if_relevant(documents):
 
 @dataclass
 class Case:
-    """A ranking as the reference takes it: grades (None: unjudged), all grades judged, and words of both."""
+    """Ranking in the form of the reference: grades (None: unjudged), all judged grades, and the numbers of words of
+    both.
+    """
 
     grades: list
     judged: list
@@ -133,7 +137,7 @@ class Case:
 
 @dataclass
 class Setting:
-    """What the rankings of a batch share, in words that both sides understand."""
+    """Parts and conventions of one batch of rankings, by names that the package and the reference share."""
 
     C: str
     A: str
@@ -152,7 +156,7 @@ class Setting:
         return self.norm == "ideal" and of_ranks and endless
 
     def reference(self, case: Case, function: Any) -> float:
-        """The slow value; ValueError where there is none."""
+        """Return the value of the reference, or raise ValueError where none exists."""
         gain, max_rel = GAINS[self.gain]
         same = {
             "C": CONTINUATIONS[self.C],
@@ -168,11 +172,11 @@ class Setting:
             "judged_words": case.judged_words,
             "unseen": 1.0 if self.effort == "by grade" else self.unseen,
         }
-        reference.normaliser(case.grades, **same)  # asked first, so that it is asked even where the score is 0
+        reference.normaliser(case.grades, **same)  # raises its errors also where the score is 0
         return function(case.grades, **same)
 
     def package(self, cases: list[Case], name: str = "score") -> np.ndarray:
-        """The values of this package, all in one call."""
+        """Return the values of the package, computed in one call."""
         parts = {"C": self.C, "A": self.A, "gain": self.gain, "norm": self.norm, "end": self.end}
         parts |= {"max_rel": GAINS[self.gain][1], "unseen": self.unseen}
         if self.effort in READ:
@@ -183,14 +187,14 @@ class Setting:
             parts["effort"] = thrice_if_relevant
         if self.effort == "given":
             parts["efforts"] = [case.words for case in cases]
-        # The efforts of what was not retrieved cannot be given, so that an ideal knows what was retrieved.
+        # The efforts of documents that were not retrieved cannot be passed, so these rankings have none for the ideal.
         judged = None if self.effort == "given" and self.norm == "ideal" else [case.judged for case in cases]
         function = {"score": score, "residual": residual}[name]
         return function([case.grades for case in cases], judged=judged, cutoff=self.k, **parts)
 
     @staticmethod
     def framed(measure: Any, cases: list[Case], name: str) -> np.ndarray:
-        """By way of DataFrames and a table of lengths."""
+        """Return the values for the same rankings as DataFrames with a table of lengths."""
         qrels, run, lengths = [], [], {}
         for query, case in enumerate(cases):
             judged = [(f"d{query}.{rank}", grade) for rank, grade in enumerate(case.grades) if grade is not None]
@@ -215,10 +219,12 @@ def random_setting(rng: random.Random, C: str, A: str, end: Any, effort: str) ->
 
 
 def random_case(rng: random.Random, setting: Setting, length: int | None = None) -> Case:
-    """Mostly short; sparse or dense in gain; with unjudged items, and with gain that was not retrieved."""
+    """Return a random ranking, usually short, with sparse or dense gain, unjudged items and relevant items not
+    retrieved.
+    """
     n = rng.choice([0, 1, 2, 3, rng.randint(0, 12), rng.randint(0, 12), rng.randint(8, 60)])
     framed = setting.effort in READ
-    n = length or max(n, int(framed))  # a query without rows is missing from a run
+    n = length or max(n, int(framed))  # a query without rows is missing from the run
     rate, unjudged = rng.choice([0, 0.1, 0.3, 0.7, 1]), rng.choice([0, 0, 0.3])
 
     def grade() -> float:
@@ -234,7 +240,7 @@ def random_case(rng: random.Random, setting: Setting, length: int | None = None)
     judged = [(g, w) for g, w in zip(grades, words, strict=True) if g is not None]
     judged += [(grade(), rng.randint(1, 2000)) for _ in elsewhere]
     if framed and not judged:
-        judged = [(0, 100)]  # a query without judgments is none
+        judged = [(0, 100)]  # a query without judgments is not evaluated
     return Case(grades, [g for g, _ in judged], words, [w for _, w in judged])
 
 
@@ -260,7 +266,9 @@ def assert_as_the_reference(setting: Setting, cases: list[Case], name: str = "sc
 
 
 def whatever_is_unseen(setting: Setting, case: Case, name: str) -> Any:
-    """The value where it is the same whatever an unseen item costs; None where it is not; `any` on the verge."""
+    """Return the value if it does not depend on the effort of unseen items, None if it does, `any` in borderline
+    cases.
+    """
     values = []
     for cost in (1.0, 100.0):
         try:
@@ -279,10 +287,10 @@ def assert_close_or_refused(setting: Setting, case: Case, name: str, slow: float
     assert value == pytest.approx(slow, rel=1e-10, abs=1e-10), (setting, case)
 
 
-@pytest.mark.hypothesis  # the profile chooses the number of rankings
+@pytest.mark.hypothesis  # the hypothesis profile sets the number of rankings
 @pytest.mark.parametrize("C", CONTINUATIONS)
 def test_scores(C):
-    """DESIGN.md, sections 2 and 3: 17,712 settings, with three rankings each in CI and one in development."""
+    """17,712 settings, with three rankings each in CI and one in development (docs/conventions.rst)."""
     rankings = 3 if settings().max_examples >= 50 else 1
     rng = random.Random(f"scores {C}")
     for A in AGGREGATIONS:
@@ -312,7 +320,9 @@ OTHERS = ("rbp(0.8)", "rr", "cascade(0.7)", "ap2", "carterette3(0.4)", "inst(1)"
 
 @pytest.mark.parametrize("C", [*LEAVE_WITH_EFFORT, *OTHERS])
 def test_unseen_items_that_cost_nothing(C, monkeypatch):
-    """DESIGN.md, section 3: if effort makes users leave, the limit of ever smaller costs, and else who stays gets 0."""
+    """Free unseen items are the limit of ever smaller costs if effort makes users leave (docs/conventions.rst, Unseen
+    items).
+    """
     monkeypatch.setitem(CONTINUATIONS, C, (LEAVE_WITH_EFFORT | CONTINUATIONS)[C])
     rng = random.Random(f"free {C}")
     for A in AGGREGATIONS:
@@ -325,7 +335,7 @@ def test_unseen_items_that_cost_nothing(C, monkeypatch):
 
 
 def test_the_best_gain_is_that_of_the_highest_grade():
-    """Where several grades gain the same, whom they satisfy decides: here only grades from 2 on."""
+    """If several grades have the best gain, the highest of them counts as the grade of unseen items, here for rel=2."""
     same = {"C": "rr(2)", "A": "etg", "gain": "binary"}
     assert score([1, None], **same) == 0
     assert score([1, 3], **same) == 2
@@ -340,7 +350,7 @@ def test_the_ideal_ranking_is_by_gain_where_a_higher_grade_gains_less():
 
 
 def test_a_goal_comes_nearer_with_unseen_gain():
-    """FORMULAS.md, IFT: C(i) = 1 − 1/(1 + b₁·exp((T − G(i))·R₁)), and in a residual G grows with every unseen item."""
+    """IFT: C(i) = 1 − 1/(1 + b₁·exp((T − G(i))·R₁)). In a residual, G increases with every unseen item."""
     expected, V = 0.0, 1.0
     for i in range(1, 400):
         expected += V * (i > 1)
@@ -351,7 +361,7 @@ def test_a_goal_comes_nearer_with_unseen_gain():
 
 
 def test_nobody_is_left_for_the_first_item():
-    """Whose patience ends before rank 1 leaves with nothing, whatever other rankings there are."""
+    """Users whose patience ends before rank 1 score 0, whatever other rankings the batch contains."""
     expected = (1 - 10 / 300) / sum((1 - E / 300) * e for E, e in [(10, 10), *((10 + 7 * m, 7) for m in range(1, 42))])
     found = score([[1], [1]], efforts=[[300], [10]], C="patience(300)", A="erg", unseen=7)
     assert found == pytest.approx([0, expected], abs=1e-12)
@@ -359,7 +369,7 @@ def test_nobody_is_left_for_the_first_item():
 
 @pytest.mark.parametrize("A", ["etg", "erg", "avg", "max", "smeared(3)"])
 def test_a_player_who_never_leaves(A):
-    """DESIGN.md, section 2: whoever never leaves contributes 0; here unseen items cost nothing and move no limit."""
+    """Users who never leave contribute 0 (docs/conventions.rst). Here, unseen items cost nothing and move no limit."""
     assert score([1, 0], efforts=[1, 1], C="bpm(5,10)", A=A, unseen=0) == 0
 
 
@@ -371,7 +381,7 @@ def test_a_part_of_a_product_may_look_at_grades(end):
 
 
 def assert_bounded_by_1(setting: Setting, cases: list[Case]) -> None:
-    """Where the sums have no end, score and residual are at least what 60 ranks allow."""
+    """Check that score and residual are at most 1 and, where sums are infinite, at least the best case of 60 ranks."""
     found = setting.package(cases) + setting.package(cases, "residual")
     assert (found <= 1).all()
     gain, max_rel = GAINS[setting.gain]
@@ -379,7 +389,7 @@ def assert_bounded_by_1(setting: Setting, cases: list[Case]) -> None:
     for case, bound in zip(cases, found, strict=True):
         C, A = CONTINUATIONS[setting.C], AGGREGATIONS[setting.A]
         same = {"C": C, "A": A, "gain": gain, "max_rel": max_rel, "end": 60, "k": None, "judged": case.judged}
-        if setting.A != "avg":  # which weighs otherwise where all leave at rank 60
+        if setting.A != "avg":  # avg has other weights if all users leave at rank 60
             assert bound >= reference.best_share(case.grades[:60], **same, last=60) - 1e-9
 
 
@@ -388,14 +398,17 @@ CLAIRVOYANT = ("ap1", "ap2")
 
 @pytest.mark.parametrize("C", [C for C, (name, _) in CONTINUATIONS.items() if name not in CLAIRVOYANT])
 def test_residuals(C):
-    """DESIGN.md, section 3: the score if every unjudged and unseen item had the best gain, minus the score."""
+    """The score if every unjudged and unseen item had the best gain, minus the score (docs/conventions.rst,
+    Residuals).
+    """
     rng = random.Random(f"residuals {C}")
     for A in AGGREGATIONS:
         if A == "fgt(1)" and C.startswith("ins"):
-            continue  # the same as etg, and too slow to sum where nobody knows that
+            continue  # the same as etg, and slow to sum
         ends = ("stop", rng.choice(ENDS[2:]))
         for end in ends if A.startswith("utility") else ("open", *ends):
-            costs = ["unit"] if (C, A) == ("dcg", "avg") else list(EFFORTS)  # others settle too late for nine digits
+            # with other efforts the sums converge too slowly for nine digits
+            costs = ["unit"] if (C, A) == ("dcg", "avg") else list(EFFORTS)
             setting = random_setting(rng, C, A, end, rng.choice(costs))
             if setting.sums_an_endless_ideal:
                 assert_bounded_by_1(setting, [random_case(rng, setting) for _ in range(4)])
@@ -406,14 +419,14 @@ def test_residuals(C):
 @pytest.mark.parametrize("C", [C for C, (name, _) in CONTINUATIONS.items() if name in CLAIRVOYANT])
 @pytest.mark.parametrize("end", ENDS)
 def test_who_knows_the_total_gain_has_no_residual(C, end):
-    """With unjudged documents of the best gain, nobody knows how much there is to find."""
+    """ap1 and ap2 depend on the total gain, which is unknown if documents are unjudged."""
     with pytest.raises(CWLAError, match="infinite"):
         residual([2, None, 0], C=C, A="etg", gain="linear", max_rel=3, end=end)
 
 
 @pytest.mark.parametrize("C", CONTINUATIONS)
 def test_expected_items(C):
-    """Moffat et al. (2022), Eq. 2: V⁺ = Σ V(i), and A=items gives it where everybody leaves."""
+    """Moffat et al. (2022), Eq. 2: V⁺ = Σ V(i). A=items gives V⁺ if all users leave."""
     rng = random.Random(f"items {C}")
     for end in ("open", "stop", 5):
         for _ in range(5):

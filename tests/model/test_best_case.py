@@ -1,4 +1,4 @@
-"""Residuals over the ideal: the best score that judgments of the unjudged can lead to, by trying all judgments."""
+"""Residuals over the ideal: the best score that further judgments can give, compared with all judgments."""
 
 import itertools
 
@@ -22,9 +22,9 @@ GAINS = ["binary", "linear", "exponential", "burges", "table({1:2,2:1,3:2})"]
 
 
 def every_judgment(grades, highest, unseen, not_retrieved):
-    """All rankings and judgments that are possible: grades or none for what is unjudged, and for ranks after the list.
+    """Yield all possible rankings and judgments, with a grade or none for unjudged ranks and ranks after the list.
 
-    A rank after the list may also hold a document that is judged already.
+    A rank after the list may also contain a document that is already judged.
     """
     unjudged = [rank for rank, grade in enumerate(grades) if grade is None]
     new = [None, *range(highest + 1)]
@@ -69,7 +69,7 @@ def test_no_judgments_lead_to_more_and_some_lead_to_as_much(cell, gain, end, hig
 
 
 def test_the_best_gain_everywhere_is_not_the_best_case():
-    """Grade 1 for the unjudged document gives .69, grade 3 gives .66: the ideal grows, too."""
+    """Grade 1 for the unjudged document gives .69 and grade 3 gives .66, because the ideal increases as well."""
     same = {"C": "dcg(3)", "A": "etg", "gain": "linear", "max_rel": 3, "norm": "ideal"}
     grades = [0, None, 1]
     assert score(grades, **same) + residual(grades, **same) == pytest.approx(score([0, 1, 1], **same))
@@ -84,7 +84,7 @@ def test_a_query_without_relevant_documents_may_turn_out_perfect():
 
 
 def test_an_endless_list_comes_as_near_to_the_ideal_as_its_weights_allow():
-    """Without k, DCG's weights have an infinite sum; those of RBP lose φ for each rank without gain."""
+    """Without k, DCG's weights have an infinite sum. Those of RBP lose a factor φ for each rank without gain."""
     assert (
         score([0, 1, None], C="dcg", A="etg", norm="ideal") + residual([0, 1, None], C="dcg", A="etg", norm="ideal")
         == 1
@@ -107,7 +107,7 @@ def test_long_lists_have_a_bound_too():
 
 @pytest.mark.slow
 def test_many_levels_of_gain():
-    """On arrays gains need not be grades: each is a level."""
+    """Gains passed as arrays need not be grades. Each value is a level."""
     rng = np.random.default_rng(5)
     same = {"C": "dcg(20)", "A": "etg", "norm": "ideal"}
     for _ in range(30):
@@ -122,7 +122,7 @@ def test_many_levels_of_gain():
 
 
 def test_binary_dcg_over_the_ideal_on_the_command_lines_collection():
-    """Score and residual of runs and judgments in frames, with many queries, are at most 1."""
+    """Score plus residual is at most 1 for frames with many queries."""
     from tests.support.generated import collection
 
     frames = collection(21)
@@ -185,7 +185,7 @@ def test_what_depends_on_the_total_gain_has_no_residual(name):
       "CWLA(C='dcg(5)',A='erg',gain='burges',effort='ratio(3)',norm='ideal',end='stop',max_rel=3)")],
 )  # fmt: skip
 def test_measures_without_a_highest_grade_name_the_cell_that_has_a_residual(name, cell):
-    """Which scores the same, and has one."""
+    """The error of a measure without a highest grade names a CWLA measure with the same score and a residual."""
     with pytest.raises(BadParameter) as refused:
         Residual(measure=name)
     assert f"no residual of {name}: it has no highest grade. Use the residual of {cell}, with" in str(refused.value)

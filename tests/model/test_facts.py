@@ -1,4 +1,4 @@
-"""The facts that decorators state about functions: their names and types, and whether they hold."""
+"""Facts that decorators state about functions: names, types, and checks that they hold."""
 
 import pickle
 import re
@@ -70,7 +70,7 @@ def test_a_fact_of_the_wrong_type_is_an_error(kind, stated, says):
 
 
 def test_facts_are_frozen_and_travel():
-    """All that is not stated does not hold; a record is equal to another of the same facts."""
+    """Facts that are not stated do not hold. Records with equal facts are equal."""
     facts = ContinuationFacts(constant_beyond_list=True)
     assert facts.stated == {"constant_beyond_list": True}
     assert pickle.loads(pickle.dumps(facts)) == facts != ContinuationFacts()
@@ -83,11 +83,11 @@ def test_facts_are_frozen_and_travel():
     }  # fmt: skip
 
 
-# ---- whether they hold
+# ---- checks that facts hold
 
 
 def spec_of(kind, function, facts, parameters=()):
-    """A function with these facts, which no table of functions holds."""
+    """Return a spec of a function with these facts that is in no table of functions."""
     return Part(kind, function, **facts)(*parameters)
 
 
@@ -114,7 +114,8 @@ def inverse_square_beyond(view, V):
     return V * y**2 * polygamma(1, y)
 
 
-#: Of each fact: the kind, a function of which it does not hold with what the error says, and one of which it does.
+#: For each fact: the kind, functions for which it does not hold with the error message, and functions for which it
+# holds.
 TOLD = {
     "constant_beyond_list": (
         "continuation",
@@ -249,7 +250,7 @@ TOLD = {
     [(fact, kind, *case) for fact, (kind, lies, _) in TOLD.items() for case in lies],
 )
 def test_a_fact_that_does_not_hold_is_an_error(fact, kind, function, stated, parameters, says):
-    """The error shows the function, the fact, and what differs on which list."""
+    """The error shows the function, the fact, and the values that differ, with the gains of the list."""
     spec = spec_of(kind, function, {fact: stated}, parameters)
     with pytest.raises(RefutedFact, match=says.replace("10^3", r"10\^3")) as error:
         check_facts(spec)
@@ -267,7 +268,7 @@ def test_a_fact_that_holds_is_accepted(fact, kind, function, stated, parameters)
 
 
 def test_every_fact_is_tried():
-    """But for not_in_products, which forbids something, and of_parts, which gives the others."""
+    """Except not_in_products, which forbids a use, and of_parts, which returns other facts."""
     tried = {fact for trials in _TRIALS.values() for fact in trials}
     assert tried == set(TOLD)
     assert {name for record in FACTS.values() for name in record.names()} - tried == {"not_in_products", "of_parts"}
@@ -290,11 +291,11 @@ def test_the_facts_of_extreme_parameters_hold(text):
     assert [fact for fact in _TRIALS["continuation"] if refutation(spec.part, spec, fact)] == []
 
 
-# ---- when they are tried
+# ---- when facts are checked
 
 
 def test_unit_effort_of_a_function_that_fails_is_its_error():
-    """Nothing else calls the function."""
+    """Checking the fact is the only call of such a function."""
     with pytest.raises(BadParameter, match=r"effort='.*' fails: unsupported operand"):
         check_facts(spec_of("effort", lambda grade: 2.0 + 0 * grade, {"unit_effort": True}))
     with pytest.raises(
@@ -305,7 +306,7 @@ def test_unit_effort_of_a_function_that_fails_is_its_error():
 
 
 def test_a_wrong_fact_gives_no_wrong_score():
-    """These scored 1.5 instead of 2.5, and 1.722 instead of 1.718."""
+    """Without the check, these scores were 1.5 instead of 2.5, and 1.722 instead of 1.718."""
 
     @aggregation(linear_in_gain=True)
     def squared(view):
@@ -351,7 +352,7 @@ def test_facts_are_tried_once_for_each_parameter():
 
 
 def test_a_function_that_refuses_lists_is_not_refuted():
-    """Lists that a function has no value for say nothing about it."""
+    """Lists for which a function raises an error do not refute its facts."""
 
     def unsure(view):
         if view.r.max() <= 1:
@@ -381,7 +382,7 @@ def test_a_fact_that_gives_nonsense_is_an_error(kind, function, facts, says):
 
 
 def test_facts_of_built_in_functions_of_users_own():
-    """``utility`` rises with the gains where the discount is not negative; else its residual is no bound."""
+    """``utility`` is monotone in gain if the discount is not negative. Otherwise, its residual is not a bound."""
 
     @discount
     def regret(i):

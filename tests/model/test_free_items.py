@@ -1,4 +1,4 @@
-"""Unseen items that cost nothing: the limit of ever smaller costs, wherever effort makes users leave."""
+"""Unseen items without cost: scores are the limit of ever smaller costs if effort makes users leave."""
 
 from itertools import pairwise
 
@@ -72,12 +72,12 @@ def value(measure, qrels=QRELS, run=RUN):
     return evaluate(qrels, run, [measure]).iloc[0, 0]
 
 
-# ---- time-biased gain and its relatives
+# ---- time-biased gain and related measures
 
 
 @pytest.mark.parametrize("options", [{}, {"credit": "smeared"}, {"cutoff": 2}, {"norm": "ideal"}])
 def test_time_biased_gain_is_the_same_whatever_unseen_documents_cost(options):
-    """Smucker and Clarke (2012), Eq. 3: Σ g_k·D(T(k))."""
+    """Smucker and Clarke (2012), Eq. 3: Σ g_k·D(T(k)) does not depend on the lengths of unseen documents."""
     values = {value(TBG(lengths=LENGTHS, **options, **unseen)) for unseen in ({}, {"unseen": 0.001}, {"unseen": 0})}
     assert len(values) == 1
     if not options:
@@ -108,7 +108,7 @@ FELT = ["etg", "erg", "err", "avg", "max", "fin", "fgt(0.5)", "fgt(1)", "pe(0.3)
 
 
 def of_small_costs(of):
-    """Extrapolated from four costs, each half of the one before."""
+    """Return the limit for cost 0, extrapolated from four costs, each half of the previous one."""
     values = [of(unseen) for unseen in (0.04, 0.02, 0.01, 0.005)]
     for order in (1, 2, 3):
         values = [b + (b - a) / (2**order - 1) for a, b in pairwise(values)]
@@ -116,7 +116,7 @@ def of_small_costs(of):
 
 
 def at_small_cost(rankings, C, A, unseen):
-    """What an open end gives, or as many explicit items as anybody sees where V falls too fast to follow otherwise."""
+    """Return the score with an open end, or with explicit items where V decreases too fast for the open end."""
     if C != "ever_faster(5)":
         return score(**rankings, C=C, A=A, unseen=unseen)
     more = int(40 / unseen)
@@ -135,10 +135,10 @@ def test_scores_are_limits(C):
     }
     for A in FELT:
         if C in ("patience(30)", "ever_faster(5)") and A == "second_thoughts(0.3)":
-            continue  # at small costs not smooth
+            continue  # not smooth at small costs
         exact = score(**rankings, C=C, A=A, unseen=0)
         limit = of_small_costs(lambda unseen, A=A: at_small_cost(rankings, C, A, unseen))
-        if A.startswith("second"):  # G/i goes to 0 like u·log u
+        if A.startswith("second"):  # G/i converges to 0 like u·log u
             limit = score(**rankings, C=C, A=A, unseen=1e-6)
         assert exact == pytest.approx(limit, rel=3e-5, abs=1e-6), A
         for n in range(3):
@@ -147,7 +147,7 @@ def test_scores_are_limits(C):
 
 
 def test_averages_are_integrals():
-    """Under decay ∫ G/(E+t)·λe^{−λt} dt = G·λ·e^{λE}·E₁(λE); with patience T left it is uniform."""
+    """Under decay ∫ G/(E+t)·λe^{−λt} dt = G·λ·e^{λE}·E₁(λE). With remaining patience T, t is uniform."""
     rate = mpmath.log(2) / 9
     beyond = rate * mpmath.exp(rate * 3) * mpmath.e1(rate * 3)
     for A in ("avg", "err"):
@@ -168,7 +168,7 @@ def test_averages_are_integrals():
 
 @pytest.mark.parametrize("A", ["avg", "err", "effort", "rushed"])
 def test_all_may_leave_at_once(A):
-    """Whoever has a budget is there until it is spent, and nobody after it."""
+    """All users have the same budget and leave when it is spent."""
     felt = {"avg": 1 / 20, "err": 1 / 20, "effort": 20, "rushed": np.exp(-20 / 50)}[A]
     assert score([1], efforts=[3], C="budget(20)", A=A, unseen=0) == pytest.approx(felt, rel=1e-9)
 
@@ -197,14 +197,14 @@ def test_an_average_over_no_effort_is_an_error():
 
 @pytest.mark.parametrize("C", ["ap2", "rr", "cascade(1)", "carterette3(0.5)", "bpm(5,10)"])
 def test_whoever_leaves_for_other_reasons_never_leaves(C):
-    """DESIGN.md, section 3: under ap2, rr and cascade users who never leave contribute 0."""
+    """Under ap2, rr and cascade, users who never leave contribute 0 (docs/conventions.rst, Unseen items)."""
     same = {"efforts": [1, 1], "A": "etg", "judged": [0.5, 0.5]}
     assert score([0.5, 0], C=C, unseen=0, **same) == pytest.approx(
         score([0.5, 0], C=C, unseen=1, **same) * (C != "bpm(5,10)")
     )
 
 
-# ---- what follows the same rule
+# ---- metrics to which the same rule applies
 
 
 @pytest.mark.slow
@@ -285,7 +285,7 @@ def test_swaps_change_scores_as_they_say(C, A):
             assert found[a, b] == pytest.approx(after - before, abs=1e-10), (measured, a, b)
 
 
-# ---- a user's own law of time
+# ---- continuations of users that are survival functions of time
 
 
 @pytest.mark.parametrize(
@@ -307,14 +307,14 @@ def test_where_the_cost_of_unseen_documents_matters_the_error_says_so(C, A):
     parts = {"C": C, "A": A, "effort": "time", "gain": "clicksave", "lengths": LENGTHS}
     with pytest.raises(NoFiniteValue, match="give unseen=, their effort"):
         value(CWLA(**parts))
-    if C != "weibull(2,1e6)":  # at such small costs not smooth
+    if C != "weibull(2,1e6)":  # not smooth at such small costs
         assert value(CWLA(**parts, unseen=12)) > 0
 
 
 @pytest.mark.parametrize("unseen", [0.02, 1, 30])
 @pytest.mark.parametrize("A", ["avg", "effort", "items", "fgt(0.5)"])
 def test_laws_that_fall_below_the_smallest_float_are_summed(A, unseen):
-    """Rank by rank: L(i) = V(i) − V(i+1)."""
+    """Sum over ranks, with L(i) = V(i) − V(i+1)."""
     i = np.arange(1.0, 400_000)
     E = np.where(i > 1, 3 + unseen * (i - 1), 3)
     V = np.exp(-((E / 20) ** 0.7))

@@ -1,4 +1,4 @@
-"""Which metrics are the same, and which only nearly: the identities of the papers, each with its conditions."""
+"""Identities between metrics from the papers, exact and approximate, each with its conditions."""
 
 import itertools
 import math
@@ -39,16 +39,16 @@ def near(value, **more):
 
 @aggregation(affine_beyond_list=True)
 def certainty(view):
-    """A(i) = 1, so that the score is ΣL: the share of users who leave."""
+    """A(i) = 1, so that the score is ΣL, the share of users who leave."""
     return 1.0 + 0 * view.i
 
 
 def textbook_ap(r, R):
-    """(1/R) Σ r_i·Prec@i."""
+    """Return (1/R) Σ r_i·Prec@i."""
     return sum(gain * sum(r[:i]) / i for i, gain in enumerate(r, start=1)) / R if R else 0.0
 
 
-# ---- one metric, two users
+# ---- one metric, two user models
 
 
 @given(gains(), RBP)
@@ -70,7 +70,7 @@ def test_which_is_so_only_at_the_open_end(r, C):
 
 @given(gains(), ELSEWHERE, st.one_of(st.none(), st.integers(1, 20)))
 def test_both_users_of_average_precision(r, elsewhere, k):
-    """Moffat et al. (2022), Eq. 10 with 17, Eq. 22 with 19, Eq. 11: also graded, and with gain that lies elsewhere."""
+    """Moffat et al. (2022), Eq. 10 with 17, Eq. 22 with 19, Eq. 11; also for graded gain and unretrieved documents."""
     textbook = textbook_ap(r[:k], math.fsum(r + elsewhere))
     assert score(r, judged=r + elsewhere, C="ap1", A="erg", cutoff=k) == near(textbook)
     assert score(r, judged=r + elsewhere, C="ap2", A="avg", cutoff=k) == near(textbook)
@@ -78,7 +78,9 @@ def test_both_users_of_average_precision(r, elsewhere, k):
 
 @given(gains().filter(any))
 def test_the_users_of_average_precision_see_different_numbers_of_items(r):
-    """Moffat et al. (2022), section 3: the expected numbers of documents viewed differ, and the reactions make up."""
+    """Moffat et al. (2022), section 3: ap1 and ap2 differ in the expected number of documents viewed, not in the
+    score.
+    """
     first = explain_gains(r, C="ap1", A="erg").expected_items
     assert first == near(sum(r) / sum(g / i for i, g in enumerate(r, start=1)))
     assert explain_gains(r, C="ap2", A="avg").expected_items == near(
@@ -87,7 +89,9 @@ def test_the_users_of_average_precision_see_different_numbers_of_items(r):
 
 
 def test_unretrieved_gain_lies_at_infinity():
-    """DESIGN.md, section 3: V⁺ of ap1 is the limit for a document that lies ever deeper; that of ap2 is infinite."""
+    """With unretrieved gain, V⁺ of ap1 is a limit for ever deeper ranks, and V⁺ of ap2 is infinite
+    (docs/conventions.rst).
+    """
     r = [0, 1, 0, 1]
     limit = explain_gains(r, judged=[*r, 1], C="ap1", A="erg").expected_items
     assert limit == near(3 / (1 / 2 + 1 / 4))
@@ -98,7 +102,7 @@ def test_unretrieved_gain_lies_at_infinity():
 
 
 def test_gain_above_a_threshold_alone_may_be_wanted():
-    """V⁺ of ap1 is R / Σ r_j/j: with rel=2 both count documents of grade 2 or more, retrieved or not."""
+    """V⁺ of ap1 is R / Σ r_j/j. With rel=2, both sums count documents of grade 2 or more, retrieved or not."""
     items = explain_gains([2, 1, 0, 3], judged=[2, 1, 0, 3, 2, 1], C="ap1(rel=2)", A="erg", gain="raw").expected_items
     assert items == near(3 / (1 + 1 / 4))
 
@@ -110,7 +114,7 @@ FINITE = ("prec", "rbp", "inst", "insq", "decay", "carterette1", "carterette2")
 
 @given(gains(), continuations(*FINITE, "cascade", "fixed", "dcg"), ends())
 def test_total_gain_is_rate_times_items(r, C, end):
-    """Moffat et al. (2022), after Eq. 6: ΣL = 1 and ETG = V⁺·ERG, where V goes to 0 and V⁺ is finite."""
+    """Moffat et al. (2022), after Eq. 6: ETG = V⁺·ERG if ΣL = 1, V converges to 0 and V⁺ is finite."""
     if C.name == "cascade":
         assume(C["gamma"] < 0.999)
     assume(C.name != "dcg" or C["k"] is not None or end != "open")
@@ -122,7 +126,7 @@ def test_total_gain_is_rate_times_items(r, C, end):
 
 
 def test_where_some_never_leave_it_is_not():
-    """DESIGN.md, section 3: rr with nobody satisfied for sure; ap2 with gain that was not retrieved."""
+    """The identity fails for rr without a satisfied user, and for ap2 with gain that was not retrieved."""
     assert score([0.5, 0, 0.5], C="rr", A="certainty") == 0.75
     assert score([0.5, 0, 0.5], C="rr", A="etg") == 0.5 * 0.5 + 0.25 * 1
     assert score([0.5, 0, 0.5], C="rr", A="erg") == 0
@@ -135,7 +139,9 @@ def test_where_some_never_leave_it_is_not():
 
 
 def test_where_all_leave_but_too_late_it_is_not_either():
-    """DESIGN.md, section 3: dcg without k. V goes to 0, V⁺ is infinite: etg is fine, erg is an error that says so."""
+    """dcg without k: V converges to 0 and V⁺ is infinite, so etg is defined and erg is an error
+    (docs/conventions.rst).
+    """
     assert score([1, 0, 1], C="dcg", A="certainty") == near(1)
     assert score([1, 0, 1], C="dcg", A="etg") == 1.5
     with pytest.raises(NoFiniteValue, match="infinite V⁺"):
@@ -144,7 +150,7 @@ def test_where_all_leave_but_too_late_it_is_not_either():
 
 @given(gains(), continuations(), aggregations(), ELSEWHERE, st.integers(1, 9))
 def test_at_the_open_end_unseen_items_are_items_without_gain(r, C, A, elsewhere, more):
-    """DESIGN.md, section 3: the ranking is infinite, so that explicit zeros after its end change nothing."""
+    """The ranking is infinite, so explicit zeros after its end change nothing (docs/conventions.rst)."""
     judged = r + elsewhere
     try:
         expected = score(r, judged=judged, C=C, A=A)
@@ -161,7 +167,7 @@ def test_a_far_end_is_as_good_as_open(r, C, A):
     assert score(r, C=C, A=A, end=3000) == near(score(r, C=C, A=A))
 
 
-# ---- Table 3 of Moffat et al. (2022), row by row
+# ---- rows of Table 3 of Moffat et al. (2022)
 
 
 @given(gains(), st.integers(1, 30))
@@ -188,7 +194,7 @@ def test_row_of_discounted_cumulative_gain(r, k):
 
 @given(binary_gains())
 def test_row_of_reciprocal_rank(r):
-    """RR three times, for binary gain."""
+    """RR (three times), for binary gain."""
     textbook = 1 / (r.index(1) + 1) if 1 in r else 0
     for A in ("erg", "err", "avg"):
         assert score(r, C="rr", A=A) == near(textbook)
@@ -196,18 +202,18 @@ def test_row_of_reciprocal_rank(r):
 
 @given(gains(), numbers(0, 1))
 def test_row_of_expected_reciprocal_rank(r, gamma):
-    """Moffat et al. (2022), Eq. 14; Chapelle et al. (2009), section 7.2: whoever abandons gets nothing."""
+    """Moffat et al. (2022), Eq. 14; Chapelle et al. (2009), section 7.2: users who abandon the search get 0."""
     looking = [math.prod(1 - g for g in r[:i]) for i in range(len(r))]
     err = sum(g * share / i for i, (g, share) in enumerate(zip(r, looking, strict=True), start=1))
     assert score(r, C="rr", A="err") == near(err)
     abandoned = sum(g * share * gamma**i / (i + 1) for i, (g, share) in enumerate(zip(r, looking, strict=True)))
-    if gamma < 1:  # all leave: whoever never does would get nothing
+    if gamma < 1:  # all users leave; users who never leave would get 0
         assert score(r, C=f"cascade({gamma})", A="utility(reciprocal)") == near(abandoned)
 
 
 @given(gains(12), numbers(0.5, 6))
 def test_row_of_inst(r, T):
-    """ΣW(i)·r_i, V⁺ by explicit ranks and the integral of what follows them."""
+    """ΣW(i)·r_i, with V⁺ from explicit ranks and the integral of the remaining ones."""
     i = np.arange(1.0, 20_001)
     padded = np.zeros(len(i))
     padded[: len(r)] = r
@@ -221,7 +227,7 @@ def test_row_of_inst(r, T):
 
 @given(gains(), gains(), continuations("prec", "rbp", "dcg"))
 def test_cells_that_read_no_gain(first, second, C):
-    """Table 3, X: constants for all rankings, with values that depend on the parameter alone."""
+    """Table 3, X: constants for all rankings, which depend on the parameter only."""
     assert score(first, C=C, A="err") == near(score(second, C=C, A="err"))
 
 
@@ -234,12 +240,12 @@ def test_cells_that_read_no_order(r, elsewhere):
         assert max(scores) == near(min(scores))
 
 
-# ---- parameters at the ends of their ranges
+# ---- parameters at the limits of their ranges
 
 
 @given(gains(), continuations(), ends())
 def test_parts_that_are_other_parts(r, C, end):
-    """Moffat et al. (2022), section 3: A_fgt and A_PE are spectra with A_fin, A_ETG and A_max at their ends."""
+    """Moffat et al. (2022), section 3: A_fgt and A_PE range between A_fin and A_ETG, and between A_fin and A_max."""
 
     def same(A, other):
         assert score(r, C=C, A=A, end=end) == near(score(r, C=C, A=other, end=end))
@@ -256,14 +262,14 @@ def test_continuations_that_are_other_continuations(r, A, end):
     for one, other in [("rbp(0)", "prec(1)"), ("dcg(1)", "prec(1)"), ("cascade(1)", "rr"), ("fixed(1,1)", "prec(3)")]:
         assert score(r, C=one, A=A, end=end) == near(score(r, C=other, A=A, end=end))
     assert score(r, C="decay(1)", A=A, end=end) == near(score(r, C="rbp(0.5)", A=A, end=end))
-    if not isinstance(end, int) or end >= len(r):  # where nothing is cut off, the ranking's gain is all there is
+    if not isinstance(end, int) or end >= len(r):  # without a cutoff, the total gain is that of the ranking
         assert score(r, C="ap1(ranking)", A=A, end=end) == near(score(r, C="ap1", A=A, end=end))
         assert score(r, C="ap2(ranking)", A=A, end=end) == near(score(r, C="ap2", A=A, end=end))
 
 
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=8), continuations(), aggregations(), st.data())
 def test_equals_can_be_swapped(grades, C, A, data):
-    """What matters is grade and rank, not which document it is."""
+    """Scores depend on grades and ranks, not on document ids."""
     first, second = (data.draw(st.integers(0, len(grades) - 1)) for _ in "ab")
     assume(grades[first] == grades[second])
     qrels = pd.DataFrame({"query_id": "q", "doc_id": [f"d{i}" for i in range(len(grades))], "relevance": grades})
@@ -293,7 +299,9 @@ def bounded(C: Spec, A: Spec) -> bool:
 @pytest.mark.parametrize("C", BUILT_IN["continuation"])
 @given(data=st.data())
 def test_residuals_are_bounds_where_they_are_said_to_be(C, A, data):
-    """DESIGN.md, section 3: no judgment of what is unjudged or unseen lifts the score by more."""
+    """No grades of unjudged or unseen items increase the score by more than the residual (docs/conventions.rst,
+    Residuals).
+    """
     metric = replace(PLAIN, C=data.draw(continuations(C)), A=data.draw(aggregations(A)), max_rel=1)
     assert residual_is_a_bound(metric) == bounded(metric.C, metric.A)
     if not residual_is_a_bound(metric):
@@ -327,20 +335,22 @@ def test_residuals_are_bounds_where_they_are_said_to_be(C, A, data):
     ],
 )
 def test_where_more_gain_is_a_lower_score_a_residual_is_not_said_to_be_a_bound(C, A, poor, rich):
-    """DESIGN.md, section 3: raising one gain lowers the score for rr+max, inst+max, ap2+avg, rr+fin."""
+    """Raising one gain lowers the score for rr+max, inst+max, ap2+avg, rr+fin (docs/conventions.rst, Residuals)."""
     assert score(rich, C=C, A=A) < score(poor, C=C, A=A) - 0.01
     metric = replace(PLAIN, C=parse(C, "continuation"), A=parse(A, "aggregation"), max_rel=1)
     assert not residual_is_a_bound(metric)
 
 
 def test_ratios_to_other_rankings_have_no_bounds():
-    """A judgment raises the ideal and the total as well as the score; the best case over the ideal of RBP is known."""
+    """A judgment increases the ideal and the total as well as the score. Over the ideal, the best case of RBP is
+    known.
+    """
     rbp = CWLA(C="rbp(0.8)", A="erg", max_rel=1)
     assert residual_is_a_bound(rbp.metric)
     assert residual_is_a_bound(rbp(norm="ideal").metric)
     assert not residual_is_a_bound(rbp(norm="ideal", A="max").metric)
     assert not residual_is_a_bound(rbp(norm="all").metric)
-    assert not residual_is_a_bound(TBG.metric)  # a relevant document is clicked more often, and so costs more time
+    assert not residual_is_a_bound(TBG.metric)  # relevant documents are clicked more often and therefore take more time
 
 
 # ---- time-biased gain
@@ -348,14 +358,14 @@ def test_ratios_to_other_rankings_have_no_bounds():
 
 @given(gains(least=1), numbers(0.1, 60), st.data())
 def test_time_biased_gain(r, half_life, data):
-    """Smucker and Clarke (2012), Eq. 3 and 7: Σ g_k·2^(−T(k)/h), T(k) the time before rank k."""
+    """Smucker and Clarke (2012), Eq. 3 and 7: Σ g_k·2^(−T(k)/h), with T(k) the time before rank k."""
     efforts = [data.draw(numbers(0, 40)) for _ in r]
     by_hand = sum(g * 2 ** (-sum(efforts[:k]) / half_life) for k, g in enumerate(r))
     assert score(r, efforts=efforts, C=f"decay({half_life})", A="etg") == near(by_hand)
 
 
 def test_time_biased_gain_of_an_unlimited_supply():
-    """DESIGN.md, section 3: 17.204 with the default values; the paper prints 17.1."""
+    """17.204 with the default parameters; the paper prints 17.1 (docs/conventions.rst)."""
     judgments = Judgments(pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "relevance": [1]}))
     run = pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [1.0]})
     rankings = judgments.align(run)
@@ -375,7 +385,9 @@ def test_time_biased_gain_of_an_unlimited_supply():
     numbers(1, 30),
 )
 def test_the_ideal_of_time_biased_gain_is_exact(items, end, k, half_life):
-    """DESIGN.md, section 3: by g/(1 − 2^(−e/h)), and with a cutoff the dynamic programme; against all orders."""
+    """Sorted by g/(1 − 2^(−e/h)), or by dynamic programme with a cutoff; compared with all orders
+    (docs/conventions.rst).
+    """
     r, efforts = map(list, zip(*items, strict=True))
     same = {"C": f"decay({half_life})", "A": "etg", "end": end, "cutoff": k, "unseen": 5}
     orders = list(itertools.permutations(items))
@@ -389,9 +401,9 @@ STATICS = ("prec", "rbp", "dcg", "insq", "decay", "carterette1", "fixed")
 
 @given(gains(6, 1), ELSEWHERE, continuations(*STATICS), aggregations("etg", "erg", "max"), ends())
 def test_the_ideal_of_static_metrics_is_never_beaten(r, elsewhere, C, A, end):
-    """In general the ideal is the judged documents by falling grade; a score may exceed it, but not with a static C."""
+    """The ideal sorts judged documents by decreasing grade. With a static C no score exceeds it."""
     assume(not (C.name == "dcg" and C["k"] is None and A.name == "erg" and end == "open"))
-    assume(not (A.name == "erg" and end == "stop"))  # a list may be shorter, and so end before users see less
+    assume(not (A.name == "erg" and end == "stop"))  # a shorter list may end before users stop
     value = score(r, judged=r + elsewhere, C=C, A=A, norm="ideal", end=end)
     assert 0 <= value <= 1 + 1e-9
     if not elsewhere and sorted(r, reverse=True) == r and any(r):

@@ -1,4 +1,4 @@
-"""The little language: what is written, printed, refused; and that functions travel and are told apart."""
+"""Text form of parts and measures: parsing, printing, errors, pickling, and functions with the same name."""
 
 import pickle
 import subprocess
@@ -27,7 +27,7 @@ PARTS = [(kind, name) for kind, parts in BUILT_IN.items() for name in parts if n
 rbp = BUILT_IN["continuation"]["rbp"]
 
 
-# ---- written and printed
+# ---- parsing and printing
 
 
 @pytest.mark.parametrize(("kind", "name"), PARTS)
@@ -71,7 +71,7 @@ def test_tables_are_printed_and_read_as_the_same(gains):
     ],
 )
 def test_one_way_to_print(kind, written, canonical):
-    """DESIGN.md, section 5: order, 2.0 → 2, defaults dropped."""
+    """Normal form: fixed order, 2.0 printed as 2, defaults omitted."""
     assert str(parse(written, kind)) == canonical
     assert parse(written, kind) == parse(canonical, kind)
 
@@ -105,7 +105,7 @@ def test_ranges_are_those_of_mathematics(value, interval):
     assert (value in In(interval)) == (above and below)
 
 
-# ---- refused
+# ---- errors
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_ranges_are_those_of_mathematics(value, interval):
     ],
 )  # fmt: skip
 def test_unknown_names(kind, text, message):
-    """STYLE.md: an error is a help."""
+    """Errors for unknown names list similar names."""
     with pytest.raises(UnknownSpec) as error:
         parse(text, kind)
     assert str(error.value) == message
@@ -215,7 +215,7 @@ DANGEROUS = [
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("text", DANGEROUS)
 def test_text_is_never_run(text, kind, tmp_path):
-    """DESIGN.md, section 5: read with ast, never eval; only names, numbers and maps of them are understood."""
+    """Text is parsed with ast and never evaluated. Only names, numbers and maps of numbers are accepted."""
     made = tmp_path / "made"
     with pytest.raises(CWLAError):
         parse(text.format(made=made), kind)
@@ -281,12 +281,12 @@ def test_decorators_are_called_what_they_make():
         assert f"@{kind}" in decorate.__doc__
 
 
-# ---- users' own functions
+# ---- functions of users
 
 
 @continuation
 def halting(view, share: float = 0.5):
-    """Goes on with this probability."""
+    """Continue with a constant probability."""
     return share
 
 
@@ -307,7 +307,7 @@ def test_a_built_in_name_cannot_be_taken():
             return 0.5
 
     @aggregation(linear_in_gain=True)
-    def prec(view):  # the name of a continuation is no name of an aggregation
+    def prec(view):  # names of continuations are not valid as aggregations
         return view.G
 
     assert score([1, 1], C="prec(2)", A="prec") == 2
@@ -316,7 +316,7 @@ def test_a_built_in_name_cannot_be_taken():
 
 
 def test_a_redefined_function_gets_its_own_results():
-    """DESIGN.md, section 4: caches are keyed on functions, never on names; notebooks redefine."""
+    """Caches are keyed by functions, not by names, because notebooks redefine functions."""
     rankings = Rankings.of_gains([[1, 0, 1], [0, 1, 1]])
     results = []
     for probability, worth in ((0.5, 1), (0.25, 2), (0.5, 1)):
@@ -353,7 +353,7 @@ def test_a_redefined_function_gets_its_own_results():
 
 
 def test_a_function_that_reads_what_changes_elsewhere_gets_new_results():
-    """A notebook changes a number that a function reads."""
+    """The function reads a variable that changes between calls."""
     told = {"p": 0.5}
 
     @continuation(constant_beyond_list=True)
@@ -366,7 +366,7 @@ def test_a_function_that_reads_what_changes_elsewhere_gets_new_results():
 
 
 def test_a_function_within_one_of_ours_gets_new_results():
-    """Whether it reads what changes, or is another under an old name."""
+    """The inner function reads a variable that changes, or is a new function with the same name."""
     told, specs = {"worth": 1}, []
     for power in (1, 2):
 
@@ -410,7 +410,7 @@ def test_specs_and_measures_of_built_in_parts_are_pickled_by_name(dumps):
 
 
 def a_notebooks_function():
-    """A function that no other process can import; its names and annotations are those of where it was written."""
+    """Return a function that other processes cannot import, with names and annotations of the module ``__main__``."""
     names = {"continuation": continuation, "np": np, "__name__": "__main__"}
     exec(
         textwrap.dedent('''
@@ -433,14 +433,14 @@ def a_notebooks_function():
 
 
 def test_a_script_s_own_function_is_no_module_s(monkeypatch):
-    """Another process has a ``__main__`` of its own."""
+    """Other processes have a different ``__main__``."""
     part = a_notebooks_function()
     monkeypatch.setattr(sys.modules["__main__"], part.name, part, raising=False)
     assert pickle.loads(pickle.dumps(part)) is not part
 
 
 def in_a_fresh_process(pickled, tmp_path):
-    """What a process that knows nothing but the package makes of a pickled measure."""
+    """Return the output of a new process that imports only the package and loads a pickled measure."""
     path = tmp_path / "measure.pickle"
     path.write_bytes(pickled)
     code = f"""
@@ -463,7 +463,7 @@ def in_a_fresh_process(pickled, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("dumps", [pickle.dumps, cloudpickle.dumps])
 def test_a_measure_carries_its_function_to_a_fresh_process(dumps, tmp_path):
-    """DESIGN.md, section 5: by Measure object; once there, by name too."""
+    """The pickle of a measure contains the function. After loading, the function can be used by name."""
     measure = CWLA(C=a_notebooks_function()(0.5), A="erg", max_rel=1)
     lines = in_a_fresh_process(dumps(measure), tmp_path)
     assert lines == [
@@ -490,7 +490,7 @@ def test_functions_of_an_importable_module_are_pickled_by_name():
 
 
 def test_a_function_that_came_in_a_pickle_may_be_named():
-    """DESIGN.md, section 5: once it is there, by name too."""
+    """After loading, the function can be used by name."""
     pickled = pickle.dumps(a_notebooks_function()(0.5))
     TABLES["continuation"].pop("travelling")
     spec = pickle.loads(pickled)

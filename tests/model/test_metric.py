@@ -1,4 +1,4 @@
-"""The frame around the parts: small rankings by plain loops, and what metrics that share rankings must not share."""
+"""Metrics with every kind of gain, effort, normaliser and end, compared with loops; caches of shared rankings."""
 
 import random
 from dataclasses import FrozenInstanceError, replace
@@ -43,7 +43,9 @@ EFFORTS = {
 
 
 def drawn(rng):
-    """Judgments and a run of eight queries: long rankings and short ones, one without a document, some without hits."""
+    """Return judgments and a run of eight queries, with long, short and empty rankings and some without relevant
+    documents.
+    """
     qrels, run = {}, {}
     for number in range(8):
         qid, documents = f"q{number}", rng.sample(sorted(WORDS), 8)
@@ -68,7 +70,7 @@ COMPUTE = {"score": scoring.score, "residual": residuals.residual}
 @pytest.mark.parametrize("what", ["score", "residual"])
 @pytest.mark.parametrize("C", CONTINUATIONS)
 def test_the_frame_is_that_of_loops(C, what):
-    """Every kind of gain, effort, normaliser and end, with the queries of a run beside each other."""
+    """Every kind of gain, effort, normaliser and end, for several queries in one call."""
     rng, compared = random.Random(f"{C} {what}"), 0
     for number in range(24):
         A, G, e = rng.choice(AGGREGATIONS), rng.choice([*GAINS]), rng.choice([*EFFORTS])
@@ -81,7 +83,7 @@ def test_the_frame_is_that_of_loops(C, what):
         metric = CWLA(C=C, A=A, gain=G, effort=e, lengths=WORDS, cutoff=k, judged_only=judged_only, **frame).metric
         qrels, run = drawn(rng)
         qids, rankings = aligned(qrels, run, what == "residual" or judged_only)
-        if judged_only:  # a grade below 0 is none
+        if judged_only:  # negative grades count as unjudged
             run = {q: [d for d in documents if qrels[q].get(d, -1) >= 0] for q, documents in run.items()}
         parts = {"C": CONTINUATIONS[C], "gain": GAINS[G], "effort": EFFORTS[e], "k": k, **frame,
                  "A": ("utility", {"phi": "log2"}) if A.startswith("utility") else (A, {})}  # fmt: skip
@@ -103,7 +105,7 @@ def test_the_frame_is_that_of_loops(C, what):
             metric,
             number,
         )
-    assert compared > 5 or what == "residual" and C.startswith("ap")  # nobody who knows the total gain has one
+    assert compared > 5 or what == "residual" and C.startswith("ap")  # ap1 and ap2 have no residual
 
 
 def pair():
@@ -168,7 +170,7 @@ OWN = {
      ("effort", "decay(9)", "etg", "residual"), ("effort by words", "decay(9)", "etg", "score")],
 )  # fmt: skip
 def test_what_a_users_function_says_and_reads_may_change(what, C, A, value):
-    """Of the same measure, on the same rankings."""
+    """The same measure on the same rankings gives new values when the function changes."""
     told = {"later": False}
     parts = {"C": C, "A": A, "max_rel": 3, "lengths": WORDS} | {what.split()[0]: OWN[what](told)}
     parts |= {"unseen": 5} if "words" in what else {}
@@ -194,7 +196,7 @@ def test_weights_of_a_users_function_are_not_kept():
 
 
 def test_an_unlimited_supply_is_one_of_the_best_gain():
-    """Whose grade is another number."""
+    """Two grades share the best gain, and it is not that of the highest grade."""
     qrels, run = {"a": {"d1": 1, "d2": 3}}, {"a": ["d2", "d5", "d1"]}
     parts = {"C": "decay(25)", "A": "etg", "gain": "table({1:0.8,2:0.8,3:0.2})", "max_rel": 3, "norm": "unlimited"}
     found = scoring.score(CWLA(**parts, effort="time", lengths=WORDS).metric, aligned(qrels, run, False)[1])
@@ -286,7 +288,7 @@ def test_efforts_by_words_alone_leave_a_residual_a_bound_and_need_words():
         assert not CWLA(C="rbp(0.5)", A="etg", max_rel=3, effort=needs_none).metric.needs_words
 
 
-# ---- what floats cannot hold, and what is none
+# ---- overflow and undefined values
 
 
 @pytest.mark.parametrize(
@@ -320,13 +322,13 @@ def test_a_gain_without_a_grade_that_there_may_be():
 
 
 def test_the_best_of_several_grades_satisfies_whoever_asks_for_a_grade():
-    """Whether rel= is that of C or of a function within it."""
+    """rel= may be a parameter of C or of a function within C."""
     for C in ("rr(rel=2)", "product(rr(rel=2),rbp(1e-9))", "product(rbp(0.9),product(rr(rel=2),rbp(0.9)))"):
         same = {"C": C, "A": "etg", "gain": "binary", "end": 3}
         assert residual([1, None, 2], **same) == residual([1, None, 2], **same, max_rel=2)
 
 
-# ---- rankings and chunks of them
+# ---- rankings and chunks of rankings
 
 
 def test_widths_that_many_queries_share():
@@ -343,7 +345,7 @@ def test_chunks_have_room_for_their_widest(cells):
     for number, (queries, width) in enumerate(chunks):
         assert width == widths[queries].max()
         assert len(queries) * width <= cells or len(queries) == 1
-        if number + 1 < len(chunks):  # as many as fit
+        if number + 1 < len(chunks):  # the next query does not fit
             following = chunks[number + 1][0][0]
             assert (len(queries) + 1) * widths[following] > cells
 

@@ -1,4 +1,4 @@
-"""The open end to nine digits: scores against infinite sums at high precision, for built-in and users' functions."""
+"""Scores with an open end, accurate to nine digits: compared with infinite sums at high precision."""
 
 import math
 import warnings
@@ -24,14 +24,14 @@ def falling(view, p: float):
 
 @continuation
 def patient(view, by: float):
-    """Leaves less readily the more was found: V(n+m)/V(n+1) = ((n+1+G)/(n+m+G))^by."""
+    """More gain makes users less likely to leave: V(n+m)/V(n+1) = ((n+1+G)/(n+m+G))^by."""
     y = view.i + view.G
     return (y / (y + 1)) ** by
 
 
 @continuation
 def fading_interest(view, rate: float):
-    """V(n+m)/V(n+1) = exp(−rate·Σ_{n<j<n+m} √j): no closed form that smooth sums would need."""
+    """V(n+m)/V(n+1) = exp(−rate·Σ_{n<j<n+m} √j), which has no closed form."""
     return np.exp(-rate * np.sqrt(view.i))
 
 
@@ -56,11 +56,11 @@ def soon_forgotten(view, after: float):
 
 
 def power_of(y, p):
-    """v(m) = (y/(y+m−1))^p."""
+    """Return v(m) = (y/(y+m−1))^p."""
     return lambda m: (y / (y + m - 1)) ** p
 
 
-# What the package is asked for, C(i, gains) on the list, and v(m) = V(n+m)/V(n+1) beyond it, given n and G(n).
+# Text of the continuation, C(i, gains) on the list, and v(m) = V(n+m)/V(n+1) beyond it as a function of n and G(n).
 GEOMETRIC = {
     "rbp(0.8)": (lambda i, r: 0.8, 0.8),
     "rbp(0.995)": (lambda i, r: 0.995, 0.995),
@@ -78,7 +78,7 @@ SLOW = {
     "falling(3)": (lambda i, r: (i / (i + 1)) ** 3, lambda n, G: power_of(n + 1, 3)),
     "patient(2)": (lambda i, r: ((i + sum(r[:i])) / (i + 1 + sum(r[:i]))) ** 2, lambda n, G: power_of(n + 1 + G, 2)),
 }  # fmt: skip
-AGGREGATIONS = {  # A(i), given G, best, F(i) with δ = 0.8 and 0.9, and the functions of mpmath or of NumPy
+AGGREGATIONS = {  # A(i) as a function of G, best, F(i) with δ = 0.8 and 0.9, and the module (mpmath or NumPy)
     "etg": lambda i, G, best, F, f: G + 0 * i,
     "max": lambda i, G, best, F, f: best + 0 * i,
     "avg": lambda i, G, best, F, f: G / i,
@@ -94,11 +94,11 @@ TOO_SLOW = {
     *[("dcg", A) for A in ("items", "by_the_root", "by_the_logarithm")],
     *[(C, "items") for C in ("falling(1)", "falling(1.5)")],
 }
-LAST = 60  # beyond rank e^60 users leave with what A is there
+LAST = 60  # users beyond rank e^60 leave with A at that rank
 
 
 def endless_sum(f):
-    """Σ_{m≥1} f(m): 60 terms, then Euler and Maclaurin with mpmath's quadrature (in log t) and differentiation."""
+    """Return Σ_{m≥1} f(m): 60 terms, then Euler-Maclaurin with mpmath's quadrature (in log t) and differentiation."""
     start = mpf(61)
     total = mpmath.fsum(f(mpf(m)) for m in range(1, 61)) + f(start) / 2
     total += mpmath.quad(lambda s: f(mpmath.exp(s)) * mpmath.exp(s), [mpmath.log(start), 5, 6, 8, 12, 24, LAST])
@@ -106,7 +106,7 @@ def endless_sum(f):
 
 
 def exact(r, C, A):
-    """Σ L(i)·A(i) over an endless ranking, of a name of each table above."""
+    """Return Σ L(i)·A(i) over an infinite ranking, for names of the tables above."""
     c, beyond = (GEOMETRIC | SLOW)[C]
     felt = AGGREGATIONS[A]
     V, G, best, F, total, n = 1.0, 0.0, 0.0, (0.0, 0.0), 0.0, len(r)
@@ -132,8 +132,8 @@ def exact(r, C, A):
 @pytest.mark.parametrize("gains", LISTS)
 @pytest.mark.parametrize("C", [*GEOMETRIC, *SLOW])
 def test_scores_are_the_infinite_sums(C, gains):
-    """DESIGN.md, section 3: accuracy 1e-9 against the infinite sum, for any user's C and A."""
-    with mpmath.workdps(50 if C == "dcg" else 20):  # V falls so slowly there that differences lose digits
+    """Accuracy 1e-9 against the infinite sum, for any C and A of users."""
+    with mpmath.workdps(50 if C == "dcg" else 20):  # V decreases so slowly that differences lose digits
         for A in AGGREGATIONS:
             if (C, A) in TOO_SLOW:
                 if gains != "nothing":
@@ -145,7 +145,7 @@ def test_scores_are_the_infinite_sums(C, gains):
 
 
 def test_table_1_under_rbp():
-    """DESIGN.md, section 3: what was not retrieved lowers the average; who stops at the last item does not see it."""
+    """Unseen items lower the average; users who stop at the last item do not see them (docs/conventions.rst)."""
     assert score(TABLE_1, C="rbp(0.8)", A="avg") == pytest.approx(0.4806, abs=5e-5)
     assert score(TABLE_1, C="rbp(0.8)", A="avg", end="stop") == pytest.approx(0.5297, abs=5e-5)
 
@@ -159,7 +159,7 @@ def test_average_under_rbp_in_closed_form(phi):
 
 
 def test_slow_forgetting_under_great_patience():
-    """Σ (1−φ)φ^(i−1)·δ^(i−1) for a gain at rank 1, both 0.999."""
+    """Σ (1−φ)φ^(i−1)·δ^(i−1) for a gain at rank 1, with φ = δ = 0.999."""
     assert score([1], C="rbp(0.999)", A="fgt(0.999)") == pytest.approx(0.001 / (1 - 0.999**2), rel=1e-9)
     assert score([1, 0, 0, 1], C="rbp(0.999)", A="fgt(0.999)") == pytest.approx(
         0.001 / (1 - 0.999**2) * (1 + 0.999**3), rel=1e-9
@@ -167,7 +167,7 @@ def test_slow_forgetting_under_great_patience():
 
 
 def test_nothing_was_retrieved():
-    """All see unseen items, without gain."""
+    """Users see only unseen items, which have no gain."""
     for C in [*GEOMETRIC, *SLOW]:
         for A in ("etg", "avg", "max", "fin", "fgt(0.8)", "pe(0.5)", "utility(log2)", "second_thoughts(0.3)"):
             assert score([], C=C, A=A) == 0
@@ -178,7 +178,7 @@ def test_nothing_was_retrieved():
 
 
 def test_a_continuation_that_falls_faster_than_blocks_can_follow():
-    """V falls like exp(−rate·i^1.5): after a few ranks nobody is left."""
+    """V decreases like exp(−rate·i^1.5), so that after a few ranks all users have left."""
     i = np.arange(1.0, 2000)
     V = np.cumprod(np.append(1.0, np.exp(-0.01 * np.sqrt(i))))
     L = V[:-1] - V[1:]
@@ -218,14 +218,14 @@ def leap_by_hand(gains, k, felt):
 @pytest.mark.parametrize("k", [3, 100, 500, 10_000])
 @pytest.mark.parametrize("C", ["leap", "announced_leap"])
 def test_a_continuation_that_jumps(C, k):
-    """At a rank that is not too deep it is found; with jump_rank= it is known."""
+    """Jumps at moderate ranks are detected. Deeper ones need jump_rank=."""
     average = leap_by_hand(TABLE_1, k, lambda i, r: np.cumsum(r) / i)
     assert score(TABLE_1, C=f"{C}({k})", A="avg") == pytest.approx(average, rel=1e-9)
     assert score(TABLE_1, C=f"{C}({k})", A="items") == pytest.approx(leap_by_hand([], k, lambda i, r: i), rel=1e-9)
 
 
 def test_a_continuation_that_jumps_far_beyond_the_list():
-    """An error that says what to do, and no wrong number."""
+    """The error explains the solution, and no wrong score is returned."""
     with pytest.raises(NoFiniteValue, match=r"C='leap\(30000\)' .* is not smooth far beyond the list: .*jump_rank="):
         score(TABLE_1, C="leap(30000)", A="avg")
     by_hand = leap_by_hand(TABLE_1, 30_000, lambda i, r: np.cumsum(r) / i)
@@ -243,7 +243,7 @@ def test_a_continuation_that_jumps_far_beyond_the_list():
     ],
 )
 def test_a_last_rank_far_beyond_the_list(C, V):
-    """Whoever is still there at rank 30,000 leaves there, however short the list is."""
+    """All remaining users leave at rank 30,000, also for short lists."""
     i = np.arange(1.0, 30_001)
     there = V(i)
     assert score([0], C=C, A="err") == pytest.approx((-np.diff(there, append=0) / i).sum(), rel=1e-9)
@@ -260,7 +260,7 @@ def test_an_aggregation_that_jumps(after):
 
 @continuation
 def loyal(view):
-    """Σ 1/i² of all users leave; the others never."""
+    """Σ 1/i² of all users leave; the others never leave."""
     return 1 - 0.5 / view.i**2
 
 
@@ -271,7 +271,7 @@ def stays_on(view):
 
 @pytest.mark.parametrize("A", ["etg", "erg", "items", "second_thoughts(0.5)"])
 def test_users_who_never_leave_are_an_error_that_says_what_to_do(A):
-    """DESIGN.md, section 3: a C whose V does not vanish needs a k, or end='stop'."""
+    """A continuation whose V does not converge to 0 needs a k, or end='stop'."""
     with pytest.raises(NoFiniteValue, match=r"C='loyal' .*give .*end='stop'"):
         score(TABLE_1, C="loyal", A=A)
     assert score(TABLE_1, C="loyal", A=A, end="stop") > 0
@@ -279,7 +279,7 @@ def test_users_who_never_leave_are_an_error_that_says_what_to_do(A):
 
 
 def test_who_stays_feels_less_and_less_and_in_the_end_nothing():
-    """Σ L(i)·G/i is finite though V does not vanish."""
+    """Σ L(i)·G/i is finite although V does not converge to 0."""
     i = np.arange(1.0, 10**6)
     V = np.cumprod(np.append(1.0, 1 - 0.5 / i**2))
     assert score([1], C="loyal", A="avg") == pytest.approx(((V[:-1] - V[1:]) / i).sum(), rel=1e-9)
@@ -293,14 +293,14 @@ def test_whoever_never_leaves_contributes_nothing():
 
 @pytest.mark.parametrize("A", ["erg", "items", "effort"])
 def test_endless_means_under_dcg_are_refused(A):
-    """DESIGN.md, section 3: without k, V⁺ of dcg is infinite."""
+    """Without k, V⁺ of dcg is infinite (docs/conventions.rst, Infinite V⁺)."""
     with pytest.raises(NoFiniteValue, match=r"infinite V⁺.*give .*end='stop'"):
         score(TABLE_1, C="dcg", A=A)
     assert np.isfinite(score(TABLE_1, C="dcg(10)", A=A))
 
 
 def test_unseen_items_that_cost_nothing_are_as_those_that_cost_hardly_anything():
-    """DESIGN.md, section 3: time-biased gain is Σ g_k·D(T(k)), whatever unseen documents cost."""
+    """Time-biased gain Σ g_k·D(T(k)) does not depend on the cost of unseen documents (docs/conventions.rst)."""
     same = {"efforts": [1, 1], "C": "decay(1)", "A": "etg"}
     for second in (0, None):
         assert score([1, second], unseen=0, **same) == 1
@@ -309,11 +309,11 @@ def test_unseen_items_that_cost_nothing_are_as_those_that_cost_hardly_anything()
         assert score([1, second], end="stop", **same) == 1
 
 
-# ---- functions that do not keep to the rules of a view
+# ---- functions that use a view incorrectly
 
 
 def test_own_sums_are_warned_of():
-    """DESIGN.md, section 4: at first use, by comparing the view beyond with explicit zeros."""
+    """At first use, the view beyond the list is compared with explicit zeros."""
 
     @continuation
     def sums_itself(view):
@@ -336,7 +336,7 @@ def test_own_sums_are_warned_of():
 
 
 def seen_until_a_limit(r, e, unseen, T, K, h_b, h_c, m):
-    """Zhang et al. (2017): item by item, until G(i) ≥ T_i or E(i) ≥ K_i; infinite where that never is."""
+    """Count the items seen until G(i) ≥ T_i or E(i) ≥ K_i (Zhang et al., 2017); infinite if this never happens."""
     G = E = moved = 0
     for i in range(1, 5000):
         gain, cost = (r[i - 1], e[i - 1]) if i <= len(r) else (0, unseen)
@@ -349,7 +349,7 @@ def seen_until_a_limit(r, e, unseen, T, K, h_b, h_c, m):
 
 @pytest.mark.slow
 def test_users_with_limits_on_gain_and_effort_see_as_many_items_as_if_counted():
-    """In quarters, which floats hold exactly, so that it is clear when a limit is met."""
+    """Efforts and gains are quarters, which floats represent exactly, so that the rank of each limit is exact."""
     rng = np.random.default_rng(1)
     counted = []
     for _ in range(200):
@@ -369,7 +369,7 @@ def test_users_with_limits_on_gain_and_effort_see_as_many_items_as_if_counted():
 
 @pytest.mark.slow
 def test_gains_in_tenths_are_counted_as_if_they_were_exact():
-    """T=2 is six gains of 1/3, and a limit of 0.9 that falls by 0.09 an item is met by the eleventh."""
+    """T=2 is six gains of 1/3. A limit of 0.9 that decreases by 0.09 per item is reached at the eleventh item."""
     assert score([1 / 3] * 9, C="bpm(2, 99)", A="etg") == pytest.approx(2, rel=1e-15)
     rng = np.random.default_rng(3)
     for _ in range(150):
@@ -377,14 +377,14 @@ def test_gains_in_tenths_are_counted_as_if_they_were_exact():
         r = [Fraction(int(gain), 10) for gain in rng.integers(0, 5, rng.integers(1, 5)) * rng.integers(0, 2)]
         counted = seen_until_a_limit(r, [1] * 5000, 1, T, 4000, h_b, 0, m)
         C = f"bpm({float(T)},4000,{float(h_b)},0,{float(m)})"
-        for more in range(0, 16, 3):  # items without gain, which the list may show or not
+        for more in range(0, 16, 3):  # items without gain, explicit or unseen
             said = explain_gains([*map(float, r), *[0.0] * more], C=C, A="etg").expected_items
             assert said == pytest.approx(counted, rel=1e-12), (C, r, more)
 
 
 @pytest.mark.slow
 def test_efforts_in_tenths_are_counted_as_if_they_were_exact():
-    """K=6.3 is 21 efforts of 0.3, though 21 · 0.3 and 6.3 / 0.3 are others in floats."""
+    """K=6.3 is 21 efforts of 0.3, although 21 · 0.3 and 6.3 / 0.3 are not exact in floats."""
     rng = np.random.default_rng(2)
     for _ in range(150):
         K, unseen, h_c = (Fraction(int(rng.integers(*ends)), 10) for ends in ((1, 400), (1, 9), (0, 3)))

@@ -1,4 +1,4 @@
-"""The three ways to evaluate agree, and what the parts are said to be, by which a way is chosen, is true of them."""
+"""Agreement of the three evaluation routes (all ranks, hits, rank weights), and the facts that select one."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ BEYOND = np.array([[1.0, 2.0, 3.0, 10.0, 100.0, 1e4]])
 
 
 def aligned(lists, elsewhere=()):
-    """Rankings of these gains, and gains of documents that were not retrieved, by query."""
+    """Return rankings with these gains, and with gains of documents that were not retrieved, by query."""
     found = Rankings.of_gains(lists)
     more = [(query, gain) for query, gains in enumerate(elsewhere) for gain in gains]
     judged = sorted([*zip(found.query.tolist(), found.grade.tolist(), strict=True), *more])
@@ -34,7 +34,7 @@ def aligned(lists, elsewhere=()):
 
 
 def ways(metric: Metric, rankings: Rankings) -> dict:
-    """The scores by every way that applies."""
+    """Return the scores by every route that applies."""
     found = {"dense": lambda: over_all_ranks(metric, rankings)}
     if metric.C.fact("ignores_zero_gain"):
         found["hits"] = lambda: over_hits(metric, rankings)
@@ -58,7 +58,6 @@ def cut(metric: Metric, rankings: Rankings) -> Rankings:
 @pytest.mark.parametrize("C", CONTINUATIONS)
 @given(data=st.data())
 def test_three_ways_to_evaluate_agree(C, A, data):
-    """DESIGN.md, section 4."""
     lists = data.draw(st.lists(gains(), min_size=1, max_size=4))
     elsewhere = data.draw(st.lists(gains(3), min_size=len(lists), max_size=len(lists)))
     metric = replace(PLAIN, C=data.draw(continuations(C)), A=data.draw(aggregations(A)), end=data.draw(ends()))
@@ -81,7 +80,7 @@ def test_every_way_is_taken():
 
 @given(st.lists(gains(), min_size=1), st.lists(continuations("ap1", "ap2", "rr"), min_size=2, max_size=4), ends())
 def test_metrics_that_share_rankings_do_not_disturb_each_other(lists, Cs, end):
-    """What one metric leaves in the memory of rankings is of use to others, and of no harm."""
+    """Values that one metric caches in the rankings do not change the scores of others."""
     shared = aligned(lists)
     for C in Cs:
         for A in ("erg", "etg", "avg"):
@@ -99,11 +98,11 @@ def test_what_lies_too_deep_for_weights_is_found_rank_by_rank():
     assert score(err, aligned([far])) == pytest.approx(1 / 5000)
 
 
-# ---- the facts
+# ---- facts
 
 
 def view(lists, total=None):
-    """A view of lists of the same length."""
+    """Return a view of lists of equal length."""
     r = np.array(lists, float)
     whole = r.sum(axis=1, keepdims=True) if total is None else np.full((len(r), 1), float(total))
     seen = View(np.arange(1.0, r.shape[1] + 1)[None, :], r, r, lambda rel: whole if rel is None else np.ceil(whole))
@@ -134,7 +133,7 @@ def test_what_is_not_linear_is_not_said_to_be():
 @pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.affine_beyond_list])
 @given(data=st.data(), r=gains(9, 1))
 def test_affine_beyond_list(name, data, r):
-    """Beyond the list A changes by the same amount with every item."""
+    """Beyond the list, A changes by the same amount with every item."""
     spec = data.draw(aggregations(name))
     beyond = values(spec, view([r]).beyond(np.arange(1.0, 9)[None, :]))
     np.testing.assert_allclose(np.diff(beyond), np.diff(beyond)[:, :1].repeat(7, axis=1), atol=1e-12)
@@ -143,7 +142,7 @@ def test_affine_beyond_list(name, data, r):
 @pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.monotone_in_gain])
 @given(data=st.data(), r=gains(9, 1))
 def test_monotone_in_gain(name, data, r):
-    """A never falls when a gain rises."""
+    """A does not decrease when a gain increases."""
     spec = data.draw(aggregations(name))
     raised = np.array(r)
     at = data.draw(st.integers(0, len(r) - 1))
@@ -155,7 +154,7 @@ def test_monotone_in_gain(name, data, r):
 @pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.ignores_zero_gain])
 @given(data=st.data(), r=gains(12, 1), more=numbers(0, 2))
 def test_ignores_zero_gain(name, data, r, more):
-    """C is 1 at every item without gain that anybody sees."""
+    """C is 1 at every item without gain that is seen."""
     spec = data.draw(continuations(name))
     C = values(spec, view([r], sum(r) + more))[0]
     V = np.cumprod(np.append(1.0, C[:-1]))
@@ -165,7 +164,7 @@ def test_ignores_zero_gain(name, data, r, more):
 @pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.constant_beyond_list])
 @given(data=st.data(), r=gains(12, 1), more=numbers(0, 2))
 def test_constant_beyond_list(name, data, r, more):
-    """Beyond the list, and beyond its last rank, C does not change with the rank."""
+    """Beyond the list and the last rank, C does not depend on the rank."""
     spec = data.draw(continuations(name))
     last = replace(PLAIN, C=spec).rank_at("last_rank")
     r = r + [0] * max(last - len(r), 0)
@@ -176,14 +175,14 @@ def test_constant_beyond_list(name, data, r, more):
 @pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.last_rank])
 @given(data=st.data(), r=gains(30, 30))
 def test_last_rank(name, data, r):
-    """From the rank after the depth on, C jumps no more: nobody is there, or (dcg without k) it is smooth."""
+    """After the last rank, all users have left; dcg without k has no last rank and no jump."""
     spec = data.draw(continuations(name))
     if spec.fact("last_rank")() is not None:
         assert (values(spec, view([r]))[0, spec.fact("last_rank")() - 1 :] == 0).all()
 
 
 def test_vanishes():
-    """V of dcg is 1/log2(i+1): it goes to 0, and so slowly that V⁺ is infinite."""
+    """V of dcg is 1/log2(i+1), which converges to 0 so slowly that V⁺ is infinite."""
     assert [n for n, part in CONTINUATIONS.items() if part.facts.vanishes] == ["dcg"]
     seen = view([np.zeros(4095)])
     V = np.cumprod(CONTINUATIONS["dcg"]()(seen)[0])
@@ -194,9 +193,9 @@ def test_vanishes():
 @pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.items_beyond])
 @given(data=st.data(), r=gains(12, 1))
 def test_items_beyond(name, data, r):
-    """The closed form of ΣV beyond the list is what explicit ranks sum to."""
+    """The closed form of ΣV beyond the list equals the sum over explicit ranks."""
     spec = data.draw(continuations(name))
-    if name == "ap1":  # V⁺ = R / Σ r_j/j; test_identities.py has it as a limit
+    if name == "ap1":  # V⁺ = R / Σ r_j/j; the limit is tested in test_identities.py
         wanted = np.array(r) >= spec["rel"] if spec["rel"] else np.array(r)
         R = wanted.sum() + (0 if spec["R"] == "ranking" else 2)
         S = (wanted / np.arange(1, len(r) + 1)).sum()
@@ -206,7 +205,7 @@ def test_items_beyond(name, data, r):
     walk = _walk(spec, view([r]))
     m = np.arange(1.0, 10**5 + 1)[None, :]
     V = walk.reach * np.cumprod(np.append(1.0, walk.goes_on(m)))
-    rest = V[..., -1] * (len(r) + 2 * spec["T"] + 1e5)  # V falls like (i + 2T)⁻²
+    rest = V[..., -1] * (len(r) + 2 * spec["T"] + 1e5)  # V decreases like (i + 2T)⁻²
     assert walk.items_beyond.item() == pytest.approx(V[..., :-1].sum() + rest.item(), rel=1e-6, abs=1e-12)
 
 
@@ -217,7 +216,7 @@ def _walk(C, seen):
 @pytest.mark.parametrize("name", CONTINUATIONS)
 @given(data=st.data())
 def test_rank_only(name, data):
-    """No gain moves the users of a static C (004, section 2): the package finds out which these are by itself."""
+    """Gains do not change a static C. The package detects static continuations itself."""
     spec = data.draw(continuations(name))
     assert replace(PLAIN, C=spec).rank_only == is_static(spec)
     if is_static(spec):
@@ -246,7 +245,7 @@ def hurdle(view, k: int):
     ],
 )
 def test_what_is_so_of_products(fact, of_products):
-    """C stays as it is, or lets pass, where both factors do; users leave in the end where either makes them."""
+    """C is constant, or 1, if both factors are. All users leave if one factor makes them leave."""
     for factors, so in of_products.items():
         assert bool(parse(f"product({factors})", "continuation").fact(fact)) is so, factors
 
@@ -260,7 +259,7 @@ def test_what_is_so_of_products(fact, of_products):
     ],
 )  # fmt: skip
 def test_ranks_of_products(fact, of_products):
-    """Nobody sees an item after the first of two last ranks; C jumps until after the second of two hurdles."""
+    """The last rank of a product is the smaller one of its factors, and the jump rank the larger one."""
     for factors, rank in of_products.items():
         assert replace(PLAIN, C=parse(f"product({factors})", "continuation")).rank_at(fact) == rank, factors
 
@@ -280,7 +279,7 @@ def test_what_gives_v_is_no_factor():
 
 @pytest.mark.parametrize("factors", ["rr,insq(2)", "insq(2),rr", "insq(2),carterette3(0.5)", "rbp(0.5),insq(2)"])
 def test_items_beyond_of_products(factors):
-    """Where one factor lets unseen items pass, the other alone says how many are seen; else there is no closed form."""
+    """If one factor is 1 at unseen items, the other one determines V⁺. Otherwise no closed form exists."""
     r = [0.5, 0, 0.25]
     spec = parse(f"product({factors})", "continuation")
     assert (spec.fact("items_beyond") is None) == ("rbp" in factors)
@@ -292,7 +291,7 @@ def test_items_beyond_of_products(factors):
 
 
 def test_unit_effort():
-    """Unit effort alone costs one for every document."""
+    """Only ``unit`` costs 1 for every document."""
     assert [n for n, part in BUILT_IN["effort"].items() if part.facts.unit_effort] == ["unit"]
     assert BUILT_IN["effort"]["unit"]()(None) == 1.0
 
@@ -301,7 +300,7 @@ def test_unit_effort():
 @pytest.mark.parametrize("C", CONTINUATIONS)
 @given(data=st.data())
 def test_ways_agree_where_grades_cost_effort(C, A, data):
-    """Hits alone, with what lies between them at the cost of what is not relevant, as every rank by itself."""
+    """The route over hits, with the effort of non-relevant items between them, agrees with the route over all ranks."""
     grades = st.lists(st.sampled_from([0.0, 0.0, 1.0, 2.0]), max_size=25)
     lists = data.draw(st.lists(grades, min_size=1, max_size=4))
     elsewhere = data.draw(

@@ -1,4 +1,4 @@
-"""A query's value depends on that query alone: equal to the last bit whatever else is scored with it."""
+"""The value of a query depends on that query only: equal to the last bit with any other queries in the call."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,9 @@ EFFORTS = {
 
 
 def rankings(seed, queries, deepest):
-    """Rankings of all lengths, some with hits early only, some without any, some empty; and what their items cost."""
+    """Return rankings of all lengths, some with relevant documents at the top only, some without any, and their
+    efforts.
+    """
     rng = np.random.default_rng(seed)
     lists = []
     for n in rng.integers(0, deepest, queries, endpoint=True).tolist():
@@ -85,7 +87,7 @@ MEASURES = [
 
 @pytest.mark.slow
 def test_a_querys_value_does_not_depend_on_the_queries_and_runs_beside_it():
-    """That of each of 20 queries, where a run answers all, one, or some of them, alone and among other runs."""
+    """Each of 20 queries has the same value if a run answers all, one, or some of them, alone and with other runs."""
     from pyterrier_cwla import register_lengths
 
     rng = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""What a view answers: beyond the list as for items that stand there, and between hits as for all ranks."""
+"""Attributes and methods of views: beyond the list as for explicit items, and at hits as for all ranks."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ GRADES = np.array([[1, 0, 2, 0, 1], [0, 0, 0, 2, 0]])
 EFFORTS = np.array([[2, 0.5, 1, 3, 0.25], [1, 1, 2, 0.5, 4]])
 BEST = {"none": (0.0, 0), "best": (0.75, 2)}
 
-#: What may be read of a view.
+#: Attributes and methods of a view.
 NAMES = {
     **{name: lambda view, name=name: getattr(view, name) for name in ("i", "r", "grade", "e", "E", "G", "best", "G_before")},
     "fading(0)": lambda view: view.fading(0),
@@ -27,7 +27,7 @@ NAMES = {
         for name in ("i", "r", "grade", "e", "E", "G", "best", "G_before")
     },
 }  # fmt: skip
-#: What has no value where unseen items gain something for ever.
+#: Attributes without a value if unseen items have gain.
 ENDLESS = {
     "discounted": lambda view: view.discounted(lambda i: 1 / i),
     "total": lambda view: view.total,
@@ -42,7 +42,7 @@ def totals(rel):
 
 
 def a_view(more=0, best=(0.0, 0), costs=True):
-    """Five items, and as many of the best as asked for, of which each costs 1.5."""
+    """Return a view of five items, followed by ``more`` items of the best grade with effort 1.5."""
     r, grade = (np.hstack([values, np.full((2, more), top)]) for values, top in zip((GRADES / 2, GRADES), best))
     e = np.hstack([EFFORTS, np.full((2, more), 1.5)]) if costs else None
     return View(np.arange(1.0, 6 + more)[None, :], r, grade, totals, e, 1.5 if costs else 1.0, *best)
@@ -56,7 +56,7 @@ def spread(values, ranks):
 @pytest.mark.parametrize("best", BEST)
 @pytest.mark.parametrize("name", NAMES)
 def test_beyond_the_list_is_what_items_there_would_be(name, best, costs):
-    """DESIGN.md, section 4: a view of ranks n+m that were not retrieved, of no gain, or (in a residual) of the best."""
+    """A view of ranks n+m equals one with explicit items, without gain or (in a residual) with the best gain."""
     beyond = a_view(best=BEST[best], costs=costs).beyond(np.array([[1, 2, 3, 4]]))
     explicit = a_view(4, BEST[best], costs)
     np.testing.assert_allclose(spread(NAMES[name](beyond), 4), spread(NAMES[name](explicit), 9)[:, 5:], rtol=1e-12)
@@ -78,7 +78,7 @@ def test_endless_gain_has_no_total(name):
 
 
 def test_between_hits_lie_ranks_without_gain():
-    """What is seen at the hits alone, whose efforts E knows, is what is seen there of all ranks."""
+    """A view of the hits has the same values as a view of all ranks if E includes the efforts between them."""
     r = np.array([[0.5, 0, 0, 0.25, 1, 0, 0.5], [0, 1, 0, 0, 0.5, 0.5, 0]])
     e = np.where(r > 0, 2.0, 0.3)
     i = np.arange(1.0, 8)[None, :]
@@ -92,24 +92,26 @@ def test_between_hits_lie_ranks_without_gain():
     np.testing.assert_allclose(np.cumsum(some.steps, axis=1), whole.E[row, hits])
 
 
-# ---- what follows for scores
+# ---- effects on scores
 
 
 @continuation
 def pleased(view):
-    """Leaves the more readily after a document of grade 2."""
+    """Leave with a higher probability after a document of grade 2."""
     return np.where(view.grade >= 2, 0.25, 0.5)
 
 
 def test_unseen_items_have_no_grade_and_in_a_residual_the_best():
-    """V⁺ is 1 + ¼·(1 + ½ + …), and 1 + ¼·(1 + ¼ + …) if all that is unseen had grade 2."""
+    """V⁺ is 1 + ¼·(1 + ½ + …), and 1 + ¼·(1 + ¼ + …) if all unseen items had grade 2."""
     same = {"C": "pleased", "A": "items", "gain": "linear", "max_rel": 2}
     assert score([2], **same) == pytest.approx(1.5)
     assert residual([2], **same) == pytest.approx(4 / 3 - 1.5)
 
 
 def test_whoever_looks_for_the_best_finds_it_among_the_unseen():
-    """With rr(2) all stop at the first document of grade 2: in a residual at rank 2, where the first unseen one is."""
+    """With rr(2) all users stop at the first document of grade 2, which in a residual is the first unseen one at rank
+    2.
+    """
     same = {"A": "etg", "gain": "binary", "max_rel": 2}
     assert score([0], C="rr(2)", **same) == 0
     assert residual([0], C="rr(2)", **same) == pytest.approx(1)
@@ -120,12 +122,12 @@ def test_whoever_looks_for_the_best_finds_it_among_the_unseen():
     ("C", "items"), [("carterette2(4,2)", 1 + 1 + 1 / 2 + 1 / 2), ("rr(2)", 2), ("carterette3(1,2)", 2), ("cascade(0.5,2)", 1.5)]
 )  # fmt: skip
 def test_grades_below_the_threshold_are_passed(C, items):
-    """Of grades 1, 2, 0, 2 those of 2 are wanted: who leaves there, or loses interest, does not at the first."""
+    """With threshold 2, users do not leave at the first of the grades 1, 2, 0, 2."""
     assert score([1, 2, 0, 2], C=C, A="items", gain="linear", max_rel=2) == pytest.approx(items)
 
 
 def test_nothing_gained_for_nothing_is_a_rate_of_nothing():
-    """A(i) = G(i)/E(i), and 0 where nothing was gained, even if nothing was spent."""
+    """A(i) = G(i)/E(i), and 0 if G(i) = 0, even if E(i) = 0."""
     efforts = {"efforts": [[0, 2]] * 40, "end": "stop"}
     assert score([[0, 1]] * 40, C="rbp(0.5)", A="avg", **efforts).tolist() == [0.25] * 40
     assert score([[0, 1]] * 40, C="rbp(0.5)", A="erg", **efforts).tolist() == [0.5] * 40
@@ -148,7 +150,7 @@ def test_what_a_gain_is_worth_at_each_rank(phi, worth):
 
 
 def test_what_lies_between_two_hits_is_forgotten_and_paid_for():
-    """By hand: F(4) = ½δ³ + ½ and F(5) = δ·F(4) + 1, δ = ½; and Σ V(i)·e_i = 2·0.5 + 1."""
+    """By hand: F(4) = ½δ³ + ½ and F(5) = δ·F(4) + 1, with δ = ½; and Σ V(i)·e_i = 2·0.5 + 1."""
     fading = 0.5 * 0.5 + 0.25 * (0.5 / 8 + 0.5) + 0.25 * (0.5 / 16 + 0.25 + 1)
     assert score([0.5, 0, 0, 0.5, 1], C="rr", A="fgt(0.5)") == pytest.approx(fading, rel=1e-14)
     assert score([0, 0, 1], C="rr", A="erg", effort="by_grade({0:0.5,1:1})") == pytest.approx(0.5, rel=1e-14)

@@ -1,4 +1,4 @@
-"""Jiang and Allan (2016), "Adaptive Effort for Search Evaluation Metrics": Table 3, and the equations around it."""
+"""Jiang and Allan (2016), "Adaptive Effort for Search Evaluation Metrics": Table 3 and its equations."""
 
 import csv
 import math
@@ -15,7 +15,7 @@ from pyterrier_cwla import evaluate_sessions, explain_gains, score
 from tests.measures.test_catalogue import AP, DCG, ERR, GAP, GP, RBP, RR, P, nDCG, shares
 from tests.measures.test_sessions import best_first, slow_esndcg, slow_nsdcg, slow_sdcg
 
-K = 9  # results on a page
+K = 9  # results per page
 SECONDS = (9.8, 23.0, 37.6)  # Table 2, as printed
 EFFORTS = {
     "static": ("unit", (1, 1, 1)),
@@ -23,7 +23,7 @@ EFFORTS = {
     "time": (f"by_grade({{0:{9.8 / 37.6},1:{23.0 / 37.6},2:1}})", (9.8 / 37.6, 23.0 / 37.6, 1)),
 }
 
-#: Of each row of blocks A to D: the measure, the loops, and r and NRMSE with static effort, e_r/nr = 4, and time.
+#: Rows of blocks A to D: the measure, its loops, and r and NRMSE with static effort, e_r/nr = 4, and time.
 ADAPTIVE = {
     "AdaptiveP(effort='{}')@9": (P, (0.326, 0.295, 0.228), (0.246, 0.249, 0.253)),
     "AdaptiveAP(effort='{}')@9": (AP, (0.065, 0.062, 0.054), (0.257, 0.257, 0.257)),
@@ -53,7 +53,7 @@ ADAPTIVE = {
 
 
 def time_biased_gain(grades):
-    """Σ P_click(g)·P_save(g)·2^(−T/31), T the seconds before each result; 0.2 and 0.8 are saved."""
+    """Return Σ P_click(g)·P_save(g)·2^(−T/31), with T the seconds before each result and P_save 0.2 and 0.8."""
     total, T = 0.0, 0.0
     for grade in grades:
         total += (0, 0.50 * 0.2, 0.55 * 0.8)[grade] * 2 ** (-T / 31)
@@ -62,7 +62,7 @@ def time_biased_gain(grades):
 
 
 def u_measure(grades):
-    """Σ ((2^g − 1)/4)·max(0, 1 − t/99), t the seconds after each result."""
+    """Return Σ ((2^g − 1)/4)·max(0, 1 − t/99), with t the seconds after each result."""
     total, t = 0.0, 0.0
     for grade in grades:
         t += SECONDS[grade]
@@ -71,14 +71,14 @@ def u_measure(grades):
 
 
 def mean(score, lists):
-    """Of a session: queries without results score 0 and count."""
+    """Return the mean over the queries of a session; queries without results count and score 0."""
     return sum(score(grades) for grades in lists) / len(lists)
 
 
 PRINTED_SECONDS = f"by_grade({{0:{SECONDS[0]},1:{SECONDS[1]},2:{SECONDS[2]}}})"
 TBG_HERE = f"CWLA(C='decay(31)',A='etg',gain='clicksave_by_grade',effort='{PRINTED_SECONDS}')@9"
 
-#: The same of the other rows: loops over a session's lists of grades and its judgments, r, NRMSE.
+#: The other rows: loops over the lists of grades and the judgments of a session, r, NRMSE.
 OTHERS = {
     TBG_HERE: (lambda lists, judged: mean(time_biased_gain, lists), 0.440, 0.234),
     f"UMeasure(T=99,max_rel=2,effort='{PRINTED_SECONDS}')@9": (lambda lists, judged: mean(u_measure, lists), 0.445, 0.233),
@@ -89,7 +89,9 @@ OTHERS = {
 
 
 def expected_ndcg(lists, judged, discount):
-    """The sum over all ways through a session, of which there are too many for loops: a table is carried along."""
+    """Return the sum over all paths through a session, by dynamic programming because their number is too large for
+    loops.
+    """
     best = [2**grade - 1 for grade in best_first(judged)]
     d = (lambda j: 1) if discount == "none" else (lambda j: 1 / math.log2(j + 1))
     users, gained, total = {0: 1.0}, {0: 0.0}, 0.0
@@ -114,7 +116,7 @@ def expected_ndcg(lists, judged, discount):
 
 
 def table_3():
-    """Every cell that is printed: its measure, its loops, r and NRMSE."""
+    """Yield every printed cell: its measure, its loops, r and NRMSE."""
     for text, (metric, rs, errors) in ADAPTIVE.items():
         for (effort, e), r, error in zip(EFFORTS.values(), rs, errors, strict=True):
             yield text.format(effort), of_queries(metric, e), r, error
@@ -126,11 +128,11 @@ def of_queries(metric, e):
     return lambda lists, judged: mean(lambda grades: metric(grades, judged, e), lists)
 
 
-# ---- the sessions
+# ---- sessions
 
 
 class Log(NamedTuple):
-    """Judgments, a run and sessions as frames, and for each session its rating, lists of grades, and judged grades."""
+    """Judgments, run and sessions as frames, and the rating, lists of grades and judged grades of each session."""
 
     qrels: pd.DataFrame
     run: pd.DataFrame
@@ -141,7 +143,7 @@ class Log(NamedTuple):
 
 
 def read(folder):
-    """The three files of the data; a query without results is a row of three fields."""
+    """Read the three files of the data. A query without results is a row of three fields."""
 
     def rows(name):
         with open(folder / name, encoding="utf-8", newline="") as file:
@@ -183,12 +185,14 @@ def agrees_with_the_loops(log):
 
 
 def folds(seed):
-    """Ten random partitions into ten folds."""
+    """Return ten random partitions into ten folds."""
     return RepeatedKFold(n_splits=10, n_repeats=10, random_state=seed)
 
 
 def nrmse(table, ratings, seed):
-    """The error of a linear regression on each column, over the range of the ratings, 4: mean of 100 folds."""
+    """Return the error of a linear regression on each column, divided by the range of the ratings (4), as mean of 100
+    folds.
+    """
     x, y, errors = table.to_numpy(), ratings.to_numpy()[:, None], []
     for train, test in folds(seed).split(x):
         x0, y0 = x[train].mean(axis=0), y[train].mean(axis=0)
@@ -197,7 +201,7 @@ def nrmse(table, ratings, seed):
     return np.mean(errors, axis=0) / 4
 
 
-# ---- the real sessions
+# ---- data of the paper
 
 
 @pytest.fixture(scope="module")
@@ -228,8 +232,10 @@ def test_every_correlation_of_table_3(log):
 
 @pytest.mark.real_data
 def test_every_error_of_table_3(log):
-    """The partitions are drawn: a mean of 100 folds moves by 0.001 (standard deviation), and that of many is on average
-    0.001 above the printed one. (A single draw has all 41 to 0.002 in a quarter of the cases.)"""
+    """The partitions are random. The mean of 100 folds has a standard deviation of 0.001, and the mean of many such
+    draws is on average 0.001 above the printed value. A single draw reproduces all 41 values to 0.002 in a quarter of
+    the cases.
+    """
     *_, printed = zip(*table_3())
     table = scores(log, [text for text, *_ in table_3()])
     draws = np.array([nrmse(table, log.ratings, seed) for seed in range(100)])
@@ -247,17 +253,17 @@ def test_the_errors_are_those_of_scikit_learn(log):
 
 @pytest.mark.real_data
 def test_the_printed_expected_session_ndcg_has_no_rank_discount(log):
-    """It is 0.355 without, as printed, and 0.313 with the discount of its definition."""
+    """Without the rank discount the value is 0.355, as printed. With the discount of the definition it is 0.313."""
     r = scores(log, ["esNDCG(discount='none')@9", "esNDCG@9"]).corrwith(log.ratings)
     assert r.round(3).tolist() == [0.355, 0.313]
 
 
-# ---- their generated twin
+# ---- generated data of the same form
 
 
 @pytest.fixture
 def twin(tmp_path):
-    """Files in the same form: sessions of up to seven queries, some without results, −1 among the grades, a quote."""
+    """Write files of the same form: up to seven queries per session, some without results, grades of −1, a quote."""
     rng = np.random.default_rng(2)
     sessions, qrels, results = (["a line of names"] for _ in range(3))
     for session in range(22, 42):
@@ -280,7 +286,7 @@ def test_generated_sessions_score_as_by_the_loops(twin):
 
 
 def test_the_carried_table_is_the_sum_over_all_ways(twin):
-    """The loops above against those over every way, on the first two queries of each session."""
+    """Comparison of the dynamic programme with a sum over every path, for the first two queries of each session."""
     for session, lists in twin.lists.items():
         for discount in ("none", "log2"):
             slow = slow_esndcg(lists[:2], twin.judged[session], discount=discount)
@@ -291,7 +297,7 @@ def test_the_carried_table_is_the_sum_over_all_ways(twin):
 
 
 def test_the_efforts_of_dcg_and_of_its_ideal():
-    """Section 3.2: [0, 0, 1, 2, 0] and [2, 2, 2, 1, 1], each with its own effort."""
+    """Section 3.2: [0, 0, 1, 2, 0] and its ideal [2, 2, 2, 1, 1] are each divided by their own effort."""
     gain = 1 / math.log2(4) + 3 / math.log2(5)
     ideal_gain = 3 + 3 / math.log2(3) + 3 / math.log2(4) + 1 / math.log2(5) + 1 / math.log2(6)
     effort = 1 / 4 + 1 / (4 * math.log2(3)) + 1 / math.log2(4) + 1 / math.log2(5) + 1 / (4 * math.log2(6))
@@ -320,6 +326,8 @@ def test_the_effective_discount(ratio):
 
 
 def test_a_relevant_result_does_not_come_for_free():
-    """Section 3.2: in place of a non-relevant one it costs effort, too: the score grows less than by its gain."""
+    """Section 3.2: a relevant result that replaces a non-relevant one also costs effort, so the score grows by less
+    than its gain.
+    """
     more = {"C": "prec(2)", "A": "erg", "gain": "binary", "effort": "ratio(4)", "end": "stop"}
     assert score([1, 1], **more) - score([1, 0], **more) == pytest.approx(1 - 1 / 1.25)

@@ -1,4 +1,4 @@
-"""The worked examples of Moffat et al. (2022), "A Flexible Framework …", to all printed digits."""
+"""Worked examples of Moffat et al. (2022), "A Flexible Framework …", to all printed digits."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def printed(table):
 
 
 def as_printed(table, *columns):
-    """Rank, gain and C with as many digits as in the paper, the others with three."""
+    """Return rank, gain and C with the digits of the paper, and the other columns with three."""
     rows = zip(table["rank"], table["gain"], table["C"], *(table[c] for c in columns), strict=True)
     return [[str(i), f"{r:.1f}", f"{c:.1f}", *(f"{v:.3f}" for v in values)] for i, r, c, *values in rows]
 
@@ -61,7 +61,7 @@ def test_expected_exit_rank():
 
 
 def test_forgetting():
-    """After Eq. 23: with δ = 0.5, A(4) = r_1/8 + r_2/4 + r_3/2 + r_4; and A never exceeds 1/(1−δ)."""
+    """After Eq. 23: with δ = 0.5, A(4) = r_1/8 + r_2/4 + r_3/2 + r_4. A is at most 1/(1−δ)."""
     A = explain_gains(GAINS, C=C, A="fgt(0.5)").table["A"]
     assert A[3] == pytest.approx(0.7 / 8 + 0.4 / 4 + 0.0 / 2 + 1.0)
     assert explain_gains([1.0] * 60, C="rbp(0.9)", A="fgt(0.8)").table["A"].max() == pytest.approx(5, rel=1e-5)
@@ -85,7 +85,7 @@ def test_ndcg_is_a_fixed_multiple_of_sdcg(k):
 
 
 def test_directions_of_aggregations():
-    """Table 3: three never fall with the rank, one never rises, two do both."""
+    """Table 3: three aggregations never decrease with the rank, one never increases, two do both."""
 
     def steps(A):
         return explain_gains(GAINS, C=C, A=A).table["A"].diff().dropna()
