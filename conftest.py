@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 # No deadlines: how long an example takes depends on what else the machine does.
-settings.register_profile("development", deadline=None, max_examples=8)
+settings.register_profile("development", deadline=None, max_examples=5)
 settings.register_profile("ci", deadline=None, max_examples=50)
 
 

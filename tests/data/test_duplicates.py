@@ -246,6 +246,7 @@ def generated_texts(seed, n=60):
     return {f"d{at}": case[at % 2](", ".join(words)) for at, words in enumerate(texts)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, 3, 10])
 @pytest.mark.parametrize("similarity", [1.0, 0.9, 0.75, 0.5, 0.3])
 def test_duplicates_are_those_that_comparing_all_pairs_finds(similarity, size):

@@ -39,6 +39,7 @@ def test_what_the_package_carries_is_not_stale():
     assert not stale, f"run `python docs/pages.py`: {', '.join(stale)}"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("name", sorted(str(path.relative_to(pages.SHIPPED)) for path in pages.SHIPPED.rglob("*.rst")))
 def test_examples_run_as_they_stand(name):

@@ -81,6 +81,7 @@ MEASURES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", MEASURES)
 def test_a_swap_changes_the_score_by_what_evaluating_both_rankings_says(measure):
     """Includes tied predictions, queries with one document, and queries without relevant documents."""
