@@ -1,4 +1,4 @@
-"""The command line: what it prints is what the package computes, and what is wrong is said in one line."""
+"""Command line: output equals the results of the package, and errors are one line."""
 
 import gzip
 import io
@@ -56,14 +56,14 @@ PEAK = "CWLA(C='inst(1)',A='pe(0.5)',max_rel=3)"
 
 @pytest.fixture(autouse=True)
 def _no_terminal(monkeypatch):
-    """Results do not depend on the terminal that the tests run in."""
+    """Unset environment variables of the terminal, so that results do not depend on it."""
     for name in ("COLUMNS", "LINES", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """A directory with judgments, two runs and lengths; commands run in it."""
+    """Folder with judgments, two runs and lengths; the working directory of the commands."""
     monkeypatch.chdir(tmp_path)
     Path("runs").mkdir()
     for name, text in {
@@ -84,7 +84,7 @@ def records(text):
 
 
 def test_scores_are_those_of_the_package(files, prints):
-    """Full precision: every digit of the float comes back."""
+    """Scores have full precision: the float can be restored exactly."""
     measures = ["nDCG@10", "AP(rel=2)", MAX, "Judged@2", "NumRel"]
     found = records(prints("evaluate", "qrels.txt", "runs", *flags(measures), "--format", "jsonl"))
     expected = [pyterrier_cwla.evaluate("qrels.txt", f"runs/{run}", measures) for run in ("bad.run", "good.txt")]
@@ -144,7 +144,7 @@ def test_files_may_be_compressed_or_parquet(files, prints):
 
 
 def test_runs_have_the_names_of_their_files(files, prints):
-    """Names are unique; a dot in a name is no suffix; no run is scored twice."""
+    """Names are unique, only known suffixes are removed, and no run is scored twice."""
     Path("other").mkdir()
     Path("other/good.txt").write_text(GOOD)
     Path("runs/sab20.1.meta.docs.gz").write_bytes(gzip.compress(GOOD.encode()))
@@ -164,7 +164,7 @@ def test_a_measure_asked_for_twice_is_one_column(files, prints):
 
 
 def test_lengths_are_bound_to_measures_that_need_them(files, prints, cli):
-    """Under the name that was asked for; a table of its own wins."""
+    """Columns keep the names given with -m; a measure's own table takes precedence over --lengths."""
     Path("short.tsv").write_text("d1 0\nd2 0\nd3 0\nd4 0\nd9 0\n")
     own = "TBG(lengths='short.tsv')"
     arguments = ("evaluate", "qrels.txt", "runs", *flags(["AP", "TBG", own]), "--lengths", "words.tsv")
@@ -192,7 +192,7 @@ def test_missing_lengths(files, prints, says):
 
 
 def test_residuals_stand_next_to_their_measures(files, prints, cli):
-    """And say whether they are bounds: that of C(rank) with a rising A is one, of inst+pe none is known."""
+    """A note says whether a residual is a bound: for C(rank) with a rising A it is; for inst+pe no bound is known."""
     arguments = ("evaluate", "qrels.txt", "runs/good.txt", *flags(["AP", MAX, PEAK]), "--residuals")
     _, out, err = cli(*arguments, "--format", "jsonl")
     (row,) = records(out)
@@ -231,7 +231,7 @@ def test_measures_without_a_residual_say_why(files, cli):
 
 
 def test_residuals_of_measures_of_ir_measures(files, cli):
-    """P, ERR, RBP and INST follow a user model, and have a highest grade."""
+    """P, ERR, RBP and INST follow a user model and have a maximum grade."""
     names = ["P@5", "ERR@20", "RBP(rel=1)", "INST(max_rel=4)"]
     code, out, err = cli("evaluate", "qrels.txt", "runs/good.txt", *flags(names), "--residuals", "--format", "jsonl")
     assert code == 0
@@ -257,7 +257,7 @@ def test_residuals_over_the_ideal_lead_to_1_at_most(files, cli):
 
 
 def test_lengths_reach_a_measure_within_another(files, cli):
-    """A geometric mean with --lengths stays one."""
+    """A geometric mean with --lengths remains a geometric mean."""
     name = "GeometricMean(measure='TBG')"
     _, out, _ = cli("evaluate", "qrels.txt", "runs/good.txt", "-m", name, "--lengths", "words.tsv", "--format", "jsonl")
     (row,) = records(out)
@@ -273,7 +273,7 @@ def test_queries_that_a_run_does_not_answer_are_mentioned(files, prints):
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 @pytest.mark.parametrize("more", [(), ("--by-query",), ("--residuals",)])
 def test_tables_fit_the_screen(files, prints, monkeypatch, width, more):
-    """Where measures do not fit beside each other there are more tables, with every run in each."""
+    """Measures that do not fit side by side are printed in further tables with all runs."""
     monkeypatch.setenv("COLUMNS", str(width))
     measures = ["nDCG@10", "AP", "RR", MAX, PEAK, "CWLA(C='dcg(10)',A='etg',gain='raw',norm='ideal')", "NumRel", "P@5"]
     lines = prints("evaluate", "qrels.txt", "runs", *flags(measures), *more).splitlines()
@@ -283,7 +283,7 @@ def test_tables_fit_the_screen(files, prints, monkeypatch, width, more):
         if set(line) == {"─"}:
             heads, numbers = ({word.end() for word in re.finditer(r"\S+( \S+)*", lines[i])} for i in (at - 1, at + 1))
             assert len(heads) == len(numbers)
-            assert len(heads & numbers) >= len(heads) - 2  # names begin, and do not end, under each other
+            assert len(heads & numbers) >= len(heads) - 2  # the column of names is aligned left
 
 
 def test_a_pipe_is_as_wide_as_the_table(files, prints):
@@ -314,7 +314,7 @@ def test_there_is_a_bar_where_somebody_watches(files, cli, monkeypatch):
 
 
 def test_an_explanation_shows_how_a_score_comes_about(files, prints, monkeypatch):
-    """q1 is d1 (grade 3), d2 (0), d9 (unjudged): RBP(0.5) of grades over 3 is 0.5·1."""
+    """q1 retrieves d1 (grade 3), d2 (0) and d9 (unjudged): RBP(0.5) with grades divided by 3 is 0.5·1."""
     monkeypatch.setenv("COLUMNS", "120")
     measure = "CWLA(C='rbp(0.5)',A='erg',max_rel=3)"
     lines = prints("explain", "qrels.txt", "runs/good.txt", "-q", "q1", "-m", measure).splitlines()
@@ -340,8 +340,10 @@ def test_ranks_that_were_not_retrieved_have_no_document(files, prints):
 
 
 def test_an_explanation_of_time(files, prints, monkeypatch):
-    """Effort of a non-relevant document of 200 words: 4.4 + 0.39·(0.018·200 + 7.8) = 8.846 s. Only the query's own
-    documents need lengths."""
+    """Effort of a non-relevant document of 200 words: 4.4 + 0.39·(0.018·200 + 7.8) = 8.846 s.
+
+    Lengths are required only for documents that the query retrieves.
+    """
     Path("own.tsv").write_text("d1 100\nd2 200\nd9 900\n")
     arguments = ("explain", "qrels.txt", "runs/good.txt", "-q", "q1", "-m", "TBG", "--lengths", "own.tsv")
     out = prints(*arguments)
@@ -355,7 +357,7 @@ def test_an_explanation_of_time(files, prints, monkeypatch):
 
 
 def test_an_explanation_has_the_score_of_the_evaluation(files, prints):
-    """Also where a document is as long as the mean of the run: of d9 here, which only another query retrieves."""
+    """The mean length is that of the whole run, including d9, which only another query retrieves."""
     frame = pd.DataFrame({"qid": ["q1", "q1", "q2"], "docno": ["d2", "d3", "d9"], "score": [2.0, 1.0, 1.0],
                           "doc_length": [None, 100.0, 9000.0]})  # fmt: skip
     frame.to_parquet("run.parquet")
@@ -437,9 +439,7 @@ def test_names_are_found_as_people_write_them(prints, asked, found):
 @pytest.mark.slow
 def test_every_entry_can_be_shown(prints):
     own = {name for parts in language.TABLES.values() for name, part in parts.items() if not part.built_in}
-    for entry in (
-        entry for entry in reference.entries() if entry.name not in own
-    ):  # other tests have parts of their own
+    for entry in (entry for entry in reference.entries() if entry.name not in own):  # registered by other tests
         assert entry.says
         assert prints("measures", entry.name)
 
@@ -449,13 +449,13 @@ def test_every_entry_can_be_shown(prints):
 
 @pytest.fixture
 def _bm25s():
-    pytest.importorskip("bm25s", reason="the demo retrieves with bm25s")
+    pytest.importorskip("bm25s", reason="the demo needs bm25s")
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_bm25s")
 def test_the_demonstration(prints, monkeypatch):
-    """Systems as rows, nine measures as columns; at 80 columns too."""
+    """The table has one row per system and nine columns of measures, and fits into 80 columns of text."""
     monkeypatch.setenv("COLUMNS", "80")
     lines = prints("demo", "--documents", "300", "--topics", "8").splitlines()
     assert max(map(len, lines)) <= 80
@@ -470,7 +470,7 @@ def test_the_demonstration(prints, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.usefixtures("_bm25s")
 def test_the_demonstration_shows_what_time_changes():
-    """On the collection that everybody sees, TBG and nDCG@10 disagree about length, both significantly."""
+    """On the default collection, TBG and nDCG@10 disagree about length, both significantly."""
     from pyterrier_cwla import compare, demo
 
     made = demo.collection()
@@ -519,7 +519,7 @@ def test_what_the_demonstration_needs_is_said(says, monkeypatch):
     assert "pip install 'pyterrier-cwla[demo]'" in says("demo", "--documents", "20", "--topics", "2")
 
 
-# ---- what is wrong is said in one line, with its place
+# ---- errors are one line with the place
 
 
 @pytest.mark.parametrize(
@@ -534,7 +534,7 @@ def test_what_the_demonstration_needs_is_said(says, monkeypatch):
         ("7 Q0 d1 1 2 x\n8 Q0 d1 1 2 x\n", "run.txt: no query in common with qrels.txt: the run has '7', '8', the "
          "judgments 'q1', 'q2'."),
     ],
-    ids=["nan", "twice judged", "twice unjudged", "fields", "no number", "empty", "no query in common"],
+    ids=["nan", "judged repeat", "unjudged repeat", "few fields", "not numeric", "empty", "no common query"],
 )  # fmt: skip
 def test_a_run_that_is_wrong(files, says, text, place):
     Path("run.txt").write_text(text)
@@ -551,7 +551,7 @@ def test_a_run_that_is_wrong(files, says, text, place):
         ("q1 0 d1 4\n", "qrels.txt: topic 'q1': 'd1' has grade 4, above max_rel=3"),
         ("", "qrels.txt: empty"),
     ],
-    ids=["twice", "twice not relevant", "fields", "above max_rel", "empty"],
+    ids=["repeat", "non-relevant repeat", "few fields", "above max_rel", "empty"],
 )
 def test_judgments_that_are_wrong(files, says, text, place):
     Path("qrels.txt").write_text(text)
@@ -648,7 +648,7 @@ def test_parameters_in_the_words_of_the_command_line():
 
 
 def test_replaced_texts_occur_in_messages_of_the_package():
-    """A message that is reworded in the package needs a new replacement."""
+    """A reworded message of the package needs a new replacement."""
     package = Path(pyterrier_cwla.__file__).parent
     sources = [path.read_text() for path in package.rglob("*.py") if path.name != "options.py"]
     messages = [re.sub(r'"\n\s*f?"', "", source) for source in sources]
@@ -664,7 +664,7 @@ def test_ids_that_are_numbers(files, says):
 
 
 def test_an_error_names_the_run_among_many(files):
-    """In Python too."""
+    """The message of `evaluate` in Python also starts with the name of the run."""
     runs = {"good": "runs/good.txt", "bad": "runs/bad.run"}
     with pytest.raises(CWLAError, match=r"^good: the lengths of documents are needed"):
         pyterrier_cwla.evaluate("qrels.txt", runs, ["TBG"])
@@ -687,7 +687,7 @@ def test_ctrl_c_is_quiet(cli, monkeypatch):
     assert cli("measures") == (130, "", "")
 
 
-# ---- as a process
+# ---- run as a process
 
 
 def test_without_arguments_and_with_help(cli):
@@ -711,9 +711,9 @@ def test_pyterrier_is_imported_by_the_demonstration_only(files):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="pipes of Windows break otherwise")
+@pytest.mark.skipif(os.name == "nt", reason="broken pipes differ on Windows")
 def test_a_reader_that_leaves_is_no_error(files):
-    """pyterrier-cwla measures | head -1"""
+    """Example: ``pyterrier-cwla measures | head -1``."""
     for command in (["measures"], ["evaluate", "qrels.txt", "runs", "--format", "csv"]):
         process = subprocess.Popen(
             [sys.executable, "-m", "pyterrier_cwla", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -738,7 +738,7 @@ class TestRealRuns:
         return ("evaluate", DL19 / "qrels.txt", *paths, "-m", "TBG", "--lengths", DL19 / "doclens.tsv")
 
     def test_a_deep_run_has_documents_without_a_length(self, says):
-        """REP_LLAMA goes to rank 1000, and doclens.tsv knows the documents of the runs of depth 100."""
+        """REP_LLAMA has 1,000 ranks; doclens.tsv covers only the documents of runs of depth 100."""
         for arguments in (self.arguments(), self.arguments("REP_LLAMA")):
             line = says(*arguments)
             assert line.startswith(f"{DL19 / 'runs' / 'REP_LLAMA.txt'}: ")
@@ -750,7 +750,7 @@ class TestRealRuns:
         assert len(found) == 5
 
     def test_all_with_the_mean_where_a_length_is_missing(self, prints):
-        """The five runs with all their lengths keep their scores."""
+        """Runs without missing lengths keep their scores."""
         found = records(prints(*self.arguments(), "--missing", "mean", "--format", "jsonl"))
         assert tuple(row["run"] for row in found) == self.RUNS
         without = records(prints(*self.arguments("BM25", "OPEN_AI_ADA2"), "--format", "jsonl"))

@@ -1,4 +1,4 @@
-"""The commands ``calibrate`` and ``simulate``: what they print and keep is what the package computes."""
+"""Commands ``calibrate`` and ``simulate``: printed and saved results equal those of the package."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ RUN = "q1 Q0 d1 1 9 good\nq1 Q0 d2 2 8 good\nq2 Q0 d4 1 3 good\nq2 Q0 d1 2 2 goo
 
 @pytest.fixture(autouse=True)
 def _files(tmp_path, monkeypatch):
-    """A directory with a log, judgments, a run and lengths; commands run in it."""
+    """Folder with a log, judgments, a run and lengths; the working directory of the commands."""
     for name in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
@@ -156,7 +156,7 @@ def test_a_broken_log_is_excluded_by_the_options_own_name(says):
 
 
 def test_jensens_inequality_is_noted_where_the_score_lies_above_the_measure_beyond_its_error():
-    """Of few users the mean may lie below, or above within its error."""
+    """With few users, the mean may be below the measure, or above it within the standard error."""
     qrels, run, noted = {"q": {"a": 1, "b": 1}}, {"q": {"a": 2.0, "b": 1.0}}, set()
     for users, seed in [(1, 0), *((20, seed) for seed in range(6)), (50_000, 0)]:
         found = simulate(qrels, run, TBG(lengths={"a": 12_000, "b": 100}), users, seed, progress=False)

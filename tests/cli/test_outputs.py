@@ -1,4 +1,4 @@
-"""No command writes onto one of its inputs, and onto another existing file with --force only."""
+"""Output files of commands: inputs are never overwritten, and other existing files only with --force."""
 
 import hashlib
 import importlib
@@ -25,7 +25,7 @@ from pyterrier_cwla.studies.systems.metric_correlations import MetricAgreement
 from pyterrier_cwla.studies.systems.power import Power
 from pyterrier_cwla.studies.users.result import UserAgreement
 
-#: What each command reads and writes. OUT stands for the output, and the option before it names it.
+#: Commands that write a file. OUT is the output path; the option before it is the output option.
 WRITERS = {
     "evaluate": "evaluate qrels.txt runs -m AP -m TBG(lengths='words.tsv',unseen=9) --format csv -o OUT",
     "evaluate --by-query": "evaluate qrels.txt runs -m TBG --by-query --lengths words.tsv --format jsonl -o OUT",
@@ -38,7 +38,7 @@ WRITERS = {
     "simulate": "simulate qrels.txt runs -m TBG --lengths words.tsv --users 20 --format csv -o OUT",
     "calibrate": "calibrate log.csv --resamples 5 --min-clicks 2 -o OUT",
 }
-#: Those that write a folder with names of their own.
+#: Commands that write a folder of files with fixed names.
 FOLDERS = {
     "calibrate --pictures": "calibrate log.csv --resamples 5 --min-clicks 2 --pictures OUT",
     "study robustness": "study robustness qrels.txt runs -m AP --pairs 0 --seeds 2 --lengths words.tsv -o OUT",
@@ -114,7 +114,7 @@ def options_that_are_paths():
 
 def test_all_commands_that_write_are_tried():
     read = {"lengths", "groups", "sessions", "runs", "qrels"}
-    kept = {("evaluate", "cache_dir")}  # a cache in folders of its own
+    kept = {("evaluate", "cache_dir")}  # the cache creates its own folders
     tried = {("evaluate", "output"), ("compare", "output"), ("explain", "plot"), ("simulate", "output"),
              ("calibrate", "output"), ("calibrate", "pictures"), ("robustness", "output"), ("power", "output"),
              ("agreement", "output"), ("users", "output"), ("fit", "output")}  # fmt: skip
@@ -181,7 +181,7 @@ def test_pictures_are_replaced_with_force_only(files, says, prints):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in FOLDERS if name.startswith("study")])
 def test_reports_replace_no_input(name, files, cli):
-    """Not even one that the manifest of the folder lists."""
+    """This includes inputs that the manifest of the folder lists."""
     text = FOLDERS[name]
     for file in inputs_of(text):
         for place in ("report.html", "tables/listed.csv"):
@@ -222,7 +222,7 @@ STUDIES = {
 
 @pytest.mark.parametrize("name", [name for name in INSIDE if " runs " in INSIDE[name]])
 def test_no_command_writes_into_an_input_folder(name, files, cli):
-    """The same command would read it the next time."""
+    """The next call of the command would read the output as input."""
 
     def says(*arguments):
         code, out, message = cli(*arguments)
@@ -247,7 +247,7 @@ def test_no_command_writes_into_an_input_folder(name, files, cli):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in FOLDERS if name.startswith("study")])
 def test_a_report_is_refused_before_the_study_is_computed(name, files, cli):
-    """Where a file of the user has the place of a table or picture that every such study has."""
+    """A file of the user has the path of a table or figure that the study always writes."""
     text = FOLDERS[name] + " --cv 2" * (name == "study users --sessions")
     code, _, message = cli(*split(text, "out"))
     assert code == 0, message

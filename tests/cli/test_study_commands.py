@@ -1,4 +1,4 @@
-"""The commands of studies: what they write, what they say where something is wrong, and how they go on."""
+"""Commands of studies: files written, errors, and continuation after interruption."""
 
 import json
 
@@ -11,7 +11,7 @@ from pyterrier_cwla.tasks.result_cache import ResultCache
 
 @pytest.fixture(scope="module")
 def collection(tmp_path_factory):
-    """Judgments, eight runs of falling quality, ratings of one run's lists; one run's name is made to break pages."""
+    """Folder with judgments, eight runs of falling quality and ratings of one run; one run name contains HTML."""
     folder, rng = tmp_path_factory.mktemp("collection"), np.random.default_rng(0)
     grade = rng.choice([0, 0, 0, 1, 2], (12, 40))
     rows = [f"q{q} 0 d{d} {grade[q, d]}\n" for q in range(12) for d in range(40)]

@@ -1,4 +1,4 @@
-"""A path in a measure means the file as it is when a call begins, even where its size and time stay the same."""
+"""Paths of tables in measures: each call uses the current content, even if size and time of the file are unchanged."""
 
 import hashlib
 import os
@@ -33,7 +33,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def rewritten(path, text):
-    """With the size and the time of modification that the file had."""
+    """Rewrite the file with its previous size and modification time."""
     text = text.ljust(400)
     known = os.stat(path) if os.path.exists(path) else None
     Path(path).write_text(text)
@@ -115,7 +115,7 @@ def test_measures_of_one_file_share_one_reading(monkeypatch):
         Residual(measure=TBG(lengths=Path("words.csv"), unseen=12)),
     ]
     evaluate(QRELS, RUNS, measures)
-    assert (len(read), len(hashed)) == (1, 2)  # and once more after it was read
+    assert (len(read), len(hashed)) == (1, 2)  # hashed again after reading, to detect changes
     evaluate(QRELS, RUNS, measures)
     assert (len(read), len(hashed)) == (1, 3)
 

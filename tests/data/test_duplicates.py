@@ -1,4 +1,4 @@
-"""Duplicates: tables of clusters in every form, and near-duplicates found in texts, against plain loops."""
+"""Tables of duplicates in every form, and near-duplicate detection in texts, compared with plain loops."""
 
 import pickle
 import re
@@ -33,7 +33,7 @@ def strings(values):
 
 
 def partition(codes):
-    """The rows of each cluster."""
+    """Return the set of rows of each cluster."""
     clusters = defaultdict(set)
     for row, code in enumerate(codes):
         clusters[code].add(row)
@@ -41,7 +41,7 @@ def partition(codes):
 
 
 def of(duplicates, ids=IDS):
-    """The clusters of these documents, without those that are alone."""
+    """Return the clusters of these documents that have more than one member."""
     found = partition(duplicates.clusters(strings(ids)).tolist())
     return {frozenset(ids[row] for row in rows) for rows in found if len(rows) > 1}
 
@@ -53,7 +53,7 @@ def complaint(call, *args, error=BadParameter, **kwargs):
 
 
 def merged(pairs, everyone):
-    """Clusters by plain loops: as long as two share a member they are one."""
+    """Merge clusters by plain loops until no two clusters share a member."""
     clusters = [{one} for one in everyone] + [set(pair) for pair in pairs]
     while meeting := next(((a, b) for a, b in combinations(clusters, 2) if a & b), None):
         clusters = [c for c in clusters if c not in meeting] + [meeting[0] | meeting[1]]
@@ -65,7 +65,7 @@ def merged(pairs, everyone):
 
 @pytest.fixture
 def forms(tmp_path):
-    """The same table in every form."""
+    """Return the same table in every accepted form."""
     frame = pd.DataFrame({"docno": TABLE.keys(), "duplicate_of": TABLE.values()})
     clusters = pd.DataFrame({"docno": IDS, "cluster": ["d4", "d4", "d4", "x", "x", "d1", None]})
     (tmp_path / "plain.txt").write_text("d2 d1\nd3  d1\nd5 d4\n")
@@ -127,7 +127,7 @@ def test_an_original_is_of_the_same_cluster_and_repeats_nothing(table):
 
 
 def test_names_of_clusters_are_not_those_of_documents():
-    """Clusters may be numbered as documents are: here 1 is also a document, of cluster 2 or not in the table."""
+    """Cluster numbers may equal document ids: here '1' is a cluster and a document of another cluster, or of none."""
     frame = pd.DataFrame({"docno": ["5", "7", "1", "9"], "cluster": ["1", "1", "2", "2"]})
     expected = {frozenset({"5", "7"}), frozenset({"1", "9"})}
     assert of(Duplicates.of(frame), ["1", "2", "5", "7", "9"]) == expected
@@ -218,7 +218,7 @@ def shingles(text, size):
 
 
 def all_pairs(texts, similarity, size):
-    """Every text with every other."""
+    """Return the clusters found by comparing every pair of texts."""
     sets = {document: shingles(text, size) for document, text in texts.items()}
     alike = [
         (a, b)
@@ -229,7 +229,7 @@ def all_pairs(texts, similarity, size):
 
 
 def generated_texts(seed, n=60):
-    """Texts of 0 to 40 words, two thirds of them copies of an earlier one with some words changed, none, or doubled."""
+    """Return texts of 0 to 40 words; two thirds copy an earlier text: unchanged, doubled, or with changed words."""
     rng = np.random.default_rng(seed)
     texts = [[]]
     for _ in range(n):
@@ -250,7 +250,7 @@ def generated_texts(seed, n=60):
 @pytest.mark.parametrize("size", [1, 2, 3, 10])
 @pytest.mark.parametrize("similarity", [1.0, 0.9, 0.75, 0.5, 0.3])
 def test_duplicates_are_those_that_comparing_all_pairs_finds(similarity, size):
-    """Resemblance |S(a) ∩ S(b)| / |S(a) ∪ S(b)| (Broder 1997); 1 is the definition of Smucker and Clarke (2012)."""
+    """Resemblance |S(a) ∩ S(b)| / |S(a) ∪ S(b)| (Broder, 1997); 1 is the definition of Smucker and Clarke (2012)."""
     found = 0
     for seed in range(5):
         texts = generated_texts(seed)
@@ -266,7 +266,7 @@ def test_duplicates_are_those_that_comparing_all_pairs_finds(similarity, size):
     st.integers(1, 4),
 )
 def test_few_short_texts(texts, similarity, size):
-    """Here many pairs lie at the threshold itself."""
+    """In short texts, the similarity of many pairs equals the threshold."""
     texts = {f"d{at}": text for at, text in enumerate(texts)}
     found = find_duplicates(texts, similarity, size, progress=False)
     assert of(found, [*texts]) == all_pairs(texts, similarity, size)
@@ -288,7 +288,7 @@ def test_the_original_is_the_first_and_the_order_changes_nothing_else(similarity
 
 
 def test_containment_is_no_duplicate():
-    """All shingles of the second text are in the first, but not the other way round."""
+    """The first text contains all shingles of the second text, but not conversely."""
     texts = {"long": "one two three four", "short": "two three"}
     assert of(find_duplicates(texts, shingle=2), [*texts]) == set()
     assert len(find_duplicates(texts, shingle=2, similarity=1 / 3)) == 1
@@ -309,7 +309,7 @@ def test_texts_without_words_repeat_nothing():
 
 
 def test_hardly_a_pair_can_be_overlooked():
-    """A pair of similarity s shares none of b bands of r hashes with probability (1 − s^r)^b."""
+    """The probability that a pair of similarity s shares none of b bands of r hashes is (1 − s^r)^b."""
     for similarity in np.linspace(0.1, 1, 91):
         bands, size = _bands(similarity)
         assert bands * size <= 256
@@ -353,7 +353,7 @@ def vaswani(data):
 @pytest.mark.real_data
 @pytest.mark.parametrize("similarity, size", [(1.0, 10), (0.8, 3)])
 def test_the_near_duplicates_of_vaswani(vaswani, similarity, size):
-    """Against all pairs that share a shingle; within a minute."""
+    """The reference compares all pairs of documents that share a shingle."""
     sets = {document: shingles(text, size) for document, text in vaswani.items()}
     having, shared = defaultdict(list), defaultdict(int)
     for document, some in sets.items():

@@ -1,4 +1,4 @@
-"""Lengths of documents: counted in texts of every form, read from an index, saved, loaded, and used by measures."""
+"""Document lengths: counted in texts, read from an index, saved, loaded, and used by measures."""
 
 import json
 import pickle
@@ -31,7 +31,7 @@ class Document(NamedTuple):
 
 
 class Page(NamedTuple):
-    """As those of ir_datasets whose text is more than one field."""
+    """Document of ir_datasets with several text fields."""
 
     doc_id: str
     title: str
@@ -42,7 +42,7 @@ class Page(NamedTuple):
 
 
 class Dataset:
-    """As ir_datasets' datasets are."""
+    """Minimal dataset with the interface of ir_datasets."""
 
     def docs_iter(self):
         return (Document(*item) for item in TEXTS.items())
@@ -180,7 +180,7 @@ def test_long_work_shows_how_far_it_is(monkeypatch, progress):
 
 
 class Index:
-    """What Terrier's Java index offers of this."""
+    """Minimal substitute for Terrier's Java index."""
 
     def __init__(self, words):
         self.docnos, self.words = list(words), list(words.values())
@@ -205,7 +205,7 @@ class Index:
 
 
 class TerrierIndex:
-    """What PyTerrier puts around it."""
+    """Minimal substitute for PyTerrier's wrapper of the Java index."""
 
     def index_obj(self):
         return Index(WORDS)
@@ -259,7 +259,7 @@ def test_a_file_of_text_says_nothing_about_itself(tmp_path):
 
 
 def test_tables_in_measures(tmp_path):
-    """Built, saved and registered they give what the run's own column gives."""
+    """A table that was built, saved or registered gives the same scores as the column `doc_length` of the run."""
     frames = collection(4, lengths=True)
     texts = {d: "w " * int(n) for d, n in zip(frames.run.doc_id, frames.run.doc_length, strict=True)}
     made = lengths_of_texts(texts)

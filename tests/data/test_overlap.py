@@ -1,4 +1,4 @@
-"""A run of which almost nothing is judged, and a run of other queries, are warnings that point at the user's line."""
+"""Warnings for runs with few judged documents or without judged queries; they point at the line of the user's call."""
 
 import warnings
 
@@ -20,12 +20,12 @@ QUERY = next(query for query in QRELS.query_id if query in set(RUN.query_id))
 
 
 def renamed(run=RUN):
-    """Documents written otherwise than in the judgments."""
+    """Return the run with document ids that do not occur in the judgments."""
     return run.assign(doc_id="x" + run.doc_id)
 
 
 def few(run, judged):
-    """Of the 110 documents in the top ten of judged queries, so many are judged, the others written otherwise."""
+    """Return the run with `judged` judged documents among the 110 in the top ten; the others get new ids."""
     ranked = run.sort_values(["query_id", "score"], ascending=[True, False], kind="stable", ignore_index=True)
     known = ranked.merge(QRELS[["query_id", "doc_id"]]).groupby("query_id").head(1).head(judged)
     kept = ranked.index.isin(ranked.reset_index().merge(known, on=["query_id", "doc_id"])["index"])
@@ -33,7 +33,7 @@ def few(run, judged):
 
 
 def told(call):
-    """What this package warns of, all of it at a line of this file."""
+    """Return the messages of the package's warnings, all of which must point at a line of this file."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
@@ -73,7 +73,7 @@ def test_a_run_none_of_whose_documents_is_judged(way, tmp_path):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_run_whose_top_ten_is_hardly_judged(way, tmp_path):
-    """One of 110 is less than 1 %, two are not."""
+    """The threshold is 1 %: one judged document of 110 is below it, two are not."""
     (message,) = told(WAYS[way](few(RUN, 1), tmp_path))
     assert "of the 110 documents in the top ten of" in message
     assert " 1 are judged, less than 1 %: for query" in message

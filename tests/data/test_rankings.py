@@ -1,4 +1,4 @@
-"""A run and judgments in any order and any form give what a slow, plain reading of them gives."""
+"""Runs and judgments in any row order and any form give the scores of a slow, plain reference implementation."""
 
 import math
 
@@ -35,7 +35,7 @@ def r_precision(grades, judged):
     return sum(relevant(grades[:R])) / R if R else 0.0
 
 
-#: What each measure makes of the grades of a ranking (None: unjudged) and of all grades judged for its query.
+#: Reference score of each measure from the grades of a ranking (None: unjudged) and all judged grades of its query.
 SLOW = {
     "AP": lambda grades, judged: reference.ap(relevant(grades), sum(relevant(judged))),
     "AP(rel=2)@4": lambda grades, judged: reference.ap(relevant(grades, 2)[:4], sum(relevant(judged, 2))),
@@ -60,7 +60,7 @@ SLOW = {
     ),
 }
 
-#: With time as effort, the order of all documents counts, also among equal scores.
+#: Measures with time as effort, which depend on the order of all documents, including ties.
 SLOW_WITH_WORDS = {
     "TBG": (("decay", {"half_life": 224}), ("etg", {}), {}),
     "TBG(half_life=30)@3": (("decay", {"half_life": 30}), ("etg", {}), {"k": 3}),
@@ -79,7 +79,7 @@ def per_query(measures, qrels, run):
 
 
 def slowly(measures, qrels, run):
-    """The same from (query, document, value) rows."""
+    """Return the reference scores of (query, document, value) rows."""
     values = {}
     for query in dict.fromkeys(q for q, _, _ in qrels):
         grade_of = {d: g for q, d, g in qrels if q == query}
@@ -102,7 +102,7 @@ GRADES = st.integers(-2, 3)
 
 @st.composite
 def triples(draw, values):
-    """(query, document, value) rows in any order."""
+    """Draw (query, document, value) rows in any order."""
     nested = draw(st.dictionaries(QUERIES, st.dictionaries(DOCUMENTS, values, min_size=1), min_size=1))
     return draw(st.permutations([(q, d, v) for q, documents in nested.items() for d, v in documents.items()]))
 
@@ -131,7 +131,7 @@ def test_the_order_of_rows_changes_no_bit(run, qrels, random):
 @pytest.mark.slow
 @given(triples(SCORES), triples(GRADES), st.data())
 def test_time_as_effort_knows_the_order_within_ties(run, qrels, data):
-    """Words come from the run's column, or by document from a table, all the same."""
+    """Document lengths from the run's column and from a table give the same scores."""
     words = {d: data.draw(st.integers(0, 3000)) for d in sorted({d for _, d, _ in run})}
     expected = {}
     for query in dict.fromkeys(q for q, _, _ in qrels):
@@ -166,7 +166,7 @@ def test_a_table_of_lengths_wins_over_the_column_of_the_run():
 @pytest.mark.parametrize("shuffled", [False, True])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_frame_too_large_to_be_checked_in_full(seed, shuffled):
-    """30,000 rows, where only the tie groups with a judged document are put in order."""
+    """In a run of 30,000 rows, only tie groups with a judged document are sorted."""
     run, qrels = collection(seed, queries=301, depth=100, judged=40, shuffled=shuffled)
     measures = {name: SLOW[name] for name in ("AP", "nDCG@3", "RR", "Rprec", "NumRet", "Judged@3")}
     by_query = dict(list(run.groupby("query_id")))
@@ -178,10 +178,10 @@ def test_a_frame_too_large_to_be_checked_in_full(seed, shuffled):
 
 @pytest.mark.slow
 def test_a_run_of_more_than_a_million_rows_is_the_sum_of_its_parts():
-    """What is matched piece by piece, with each query's rows across the pieces."""
+    """Large runs are matched with judgments in pieces; the rows of each query are spread over all pieces."""
     rng = np.random.default_rng(3)
     queries, depth = 1200, 1000
-    query = np.tile(np.arange(queries), depth)  # row by row another query
+    query = np.tile(np.arange(queries), depth)  # consecutive rows have different queries
     ids = pa.array([f"d{n}" for n in range(5000)], pa.large_string())
     document = (np.repeat(np.arange(depth), queries) * 7 + query) % 5000
     score = rng.integers(0, 200, len(query)).astype(float)
@@ -195,14 +195,14 @@ def test_a_run_of_more_than_a_million_rows_is_the_sum_of_its_parts():
         mine = query % 8 == part
         some = {name: documents for name, documents in qrels.items() if int(name[1:]) % 8 == part}
         parts |= per_query(measures, some, run.filter(pa.array(mine)))
-    assert whole == pytest.approx(parts, abs=1e-14)  # how wide a chunk is decides the order of sums
+    assert whole == pytest.approx(parts, abs=1e-14)  # the order of summation depends on the chunk size
 
 
 # ---- forms
 
 
 def chunked(frame):
-    """Arrow in chunks of 7 rows."""
+    """Return an Arrow table in chunks of 7 rows."""
     table = pa.Table.from_pandas(frame, preserve_index=False)
     return pa.concat_tables([table.slice(start, 7) for start in range(0, len(table), 7)])
 
@@ -283,7 +283,7 @@ def test_numbers_of_every_kind(kind):
 
 
 def test_judgments_that_change_in_place_are_read_again():
-    """The provider keeps the last judgments; NumPy's memory may change under it."""
+    """The provider caches the last judgments, but the arrays of a DataFrame may change in place."""
     run, qrels = collection(6, queries=5)
     before = per_query(["AP"], qrels, run)
     qrels.loc[:, "relevance"] = 0
@@ -291,7 +291,7 @@ def test_judgments_that_change_in_place_are_read_again():
 
 
 def test_large_runs_are_matched_piece_by_piece(monkeypatch):
-    """The same values, whatever number of rows is matched at a time."""
+    """Scores do not depend on the number of rows per piece."""
     frames = collection(3, queries=40, depth=30)
     shuffled = frames.run.sample(frac=1, random_state=2)
     measures = [ir_measures.AP, ir_measures.nDCG, ir_measures.RR, ir_measures.Judged @ 10]

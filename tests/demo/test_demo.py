@@ -1,4 +1,4 @@
-"""The generated collection has what real ones have, and its systems are transformers like any other."""
+"""Demo: the generated collection resembles real collections, and its systems are ordinary PyTerrier transformers."""
 
 import pickle
 import sys
@@ -110,7 +110,7 @@ def test_systems_beat_chance_and_leave_room(collection, systems):
 
 
 def test_an_experiment_accepts_the_systems(collection, systems):
-    """validate="error" needs every transformer to say which columns it takes and gives."""
+    """validate="error" requires that every transformer declares its input and output columns."""
     table = pt.Experiment(
         list(systems.values()),
         collection.topics,
@@ -171,7 +171,7 @@ def test_what_to_install_is_said(collection, monkeypatch):
 
 
 def test_ir_measures_reads_the_collection_as_it_is(collection, systems):
-    """Every judgment with its grade and every retrieved document; the values are those of trec_eval for the same dicts."""
+    """All judgments and retrieved documents are read; scores equal those of trec_eval for the same dicts."""
     retrieved = systems["BM25"](collection.topics)
     run, qrels = (pt.model.to_ir_measures(frame) for frame in (retrieved, collection.qrels))
     judged = {(row.qid, row.docno): row.label for row in collection.qrels.itertuples()}
@@ -194,7 +194,7 @@ def test_ir_measures_reads_the_collection_as_it_is(collection, systems):
 
 
 def as_trec(frame):
-    """The lines of a file of judgments, or of a run."""
+    """Return the lines of a TREC file of judgments or of a run."""
     if "relevance" in frame:
         lines = [f"{row.query_id} 0 {row.doc_id} {row.relevance}" for row in frame.itertuples()]
     else:

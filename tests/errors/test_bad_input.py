@@ -1,4 +1,4 @@
-"""What is wrong is said once, with its place and the way out; what is merely empty scores 0."""
+"""Invalid runs, judgments, lengths and measures: one error with place, cause and remedy. Empty rankings score 0."""
 
 import ir_measures
 import numpy as np
@@ -16,7 +16,7 @@ RBP = CWLA(C="rbp(0.8)", A="erg", max_rel=2)
 
 
 def run(*rows, **columns):
-    """Of (document, score) for topic 301, or whole rows."""
+    """Return a run of (document, score) rows for topic 301, or of whole rows."""
     rows = [row if len(row) == 3 else ("301", *row) for row in rows]
     return pd.DataFrame(rows, columns=["query_id", "doc_id", "score"]).assign(**columns)
 
@@ -31,7 +31,7 @@ GOOD_QRELS = qrels(("a", 1), ("x", 2), ("c", 0))
 
 
 def complaint(error, qrels, run, *measures):
-    """What the provider says."""
+    """Return the error message of the provider of ir_measures."""
     with pytest.raises(error) as raised:
         ir_measures.cwla.calc_aggregate(measures or (AP,), qrels, run)
     assert isinstance(raised.value, CWLAError)
@@ -46,7 +46,7 @@ def complaint_of(error, call, *inputs, **more):
 
 
 def large(*more_rows):
-    """15,000 rows of a run with judgments."""
+    """Return judgments and a run of 15,000 rows, plus `more_rows`."""
     frames = collection(1, queries=151, depth=100, shuffled=False)
     return frames.qrels, pd.concat([frames.run, pd.DataFrame(more_rows, columns=frames.run.columns)])
 
@@ -93,7 +93,7 @@ def test_a_relevant_document_twice_is_found_in_a_large_run_too():
 
 
 def of_size(rows):
-    """A run of that many rows, an unjudged document twice among them, and judgments."""
+    """Return judgments and a run of `rows` rows in which one unjudged document is retrieved twice."""
     filling = [(str(number // 100), f"d{number}", 1.0) for number in range(rows - 2)]
     return qrels(("7", "d700", 1), ("8", "d800", 0)), run(*filling, ("7", "other", 0.9), ("7", "other", 0.5))
 
@@ -143,7 +143,7 @@ def test_a_document_in_the_rankings_of_several_queries_is_no_repeat():
 
 
 def test_ids_of_equal_hashes_are_told_apart(monkeypatch):
-    """Of the first hash function all ids have one hash, so that another is taken; of that, four documents share each."""
+    """The first hash function gives all ids one hash, so another is used, which gives four documents the same hash."""
 
     def frames(*more):
         rows = [(query, f"d{number}", 200.0 - number) for query in "ab" for number in range(200)]
@@ -189,7 +189,7 @@ def test_a_pair_judged_twice_is_found_in_large_judgments_too(grades):
 
 @pytest.mark.parametrize("queries", [10, 801])
 def test_the_same_said_twice_counts_once(queries):
-    """As KFoldGridSearch hands judgments over: the whole frame once for each fold."""
+    """PyTerrier's KFoldGridSearch passes the whole frame of judgments once per fold."""
     frames = collection(2, queries=queries, depth=20)
     repeated = pd.concat([frames.qrels] * 3)
     measures = [AP, ir_measures.nDCG, ir_measures.Rprec, ir_measures.NumRel, ir_measures.Judged @ 10, RBP(max_rel=3)]

@@ -1,4 +1,4 @@
-"""Odd values get one error of this package, or one result, whatever form they come in: frames, dicts, Arrow, Parquet."""
+"""Unusual values in frames, dicts, Arrow and Parquet: the same result or error of this package in every form."""
 
 import datetime
 import re
@@ -80,7 +80,7 @@ FORMS = [as_objects, as_pandas, as_dict, as_tuples, as_arrow, as_polars, as_pola
 
 
 def tables(columns, folder, forms=FORMS, without=()):
-    """The columns in all forms that can hold such values, each with its name."""
+    """Return the columns as (name of the form, table), for all forms that can hold such values."""
     found = []
     for form in forms:
         if form not in without:
@@ -98,7 +98,7 @@ def evaluated(value, table):
 
 
 def refused(value, table, says):
-    """What is said of a table with an odd value, which is an error of this package."""
+    """Return the message of the package's error for a table with an unusual value."""
     with pytest.raises((KINDS[value][1], MalformedFile), match=says) as error:
         evaluated(value, table)
     return str(error.value)
@@ -116,10 +116,10 @@ NO_NUMBERS = [
 @pytest.mark.parametrize("value", KINDS)
 def test_a_value_that_is_no_number(value, odd, mixed, tmp_path):
     columns = {"query_id": ["q", "q"], "doc_id": ["a", "b"], value: [odd, 1 if mixed else odd]}
-    without = [as_polars, as_arrow, as_parquet] if mixed else []  # they make one type of both before we see them
-    without += [as_polars] * isinstance(odd, int)  # polars makes null of integers that it has no type for
-    without += [as_dict] * (isinstance(odd, dict) and value == "score")  # a dict of dicts of dicts is runs by name
-    without += [as_parquet] * bool(odd == "1")  # the next test
+    without = [as_polars, as_arrow, as_parquet] if mixed else []  # these forms convert both to one type
+    without += [as_polars] * isinstance(odd, int)  # polars converts integers out of range to null
+    without += [as_dict] * (isinstance(odd, dict) and value == "score")  # a dict of dicts of dicts is several runs
+    without += [as_parquet] * bool(odd == "1")  # see the next test
     for name, table in tables(columns, tmp_path, without=without):
         says = rf"{value} of the {KINDS[value][0]} must be numbers|{value}.* must hold numbers"
         error = refused(value, table, says)
@@ -127,7 +127,7 @@ def test_a_value_that_is_no_number(value, odd, mixed, tmp_path):
 
 
 def test_numbers_that_are_written_out_in_a_file(tmp_path):
-    """A column of text in Parquet is read as a file of text is."""
+    """Text columns of Parquet files are converted to numbers, as in text files."""
     columns = {"query_id": ["q", "q"], "doc_id": ["a", "b"]}
     run, qrels = ({**columns, name: ["1", "2"]} for name in ("score", "relevance"))
     assert evaluate(as_parquet(qrels, tmp_path), {"q": {"b": 1.0}}, ["AP"]).iloc[0, 0] == 0.5
@@ -167,7 +167,7 @@ def test_numbers_of_other_types_are_the_nearest_floats(value, numbers, tmp_path)
 
 
 def test_decimals_are_rounded_as_floats_are_read():
-    """Arrow's cast from decimals misses the nearest float for one value in five."""
+    """Arrow's cast from decimal misses the nearest float for about one value in five."""
     texts = ["0.0003", "8.41", "123456.789", "0.00000012345", "99999.99999"]
     decimals = pa.array(map(Decimal, texts), pa.decimal128(20, 11))
     table = pa.table({"query_id": ["q"] * 5, "doc_id": list("abcde"), "relevance": decimals})
@@ -194,7 +194,7 @@ NO_TEXTS = ["a\ud800", None, b"a", 3, float("nan"), pd.NA, ("a",), ["a"], 1j, da
 def test_an_id_that_is_no_text(value, column, odd, mixed, tmp_path):
     columns = {"query_id": ["q", "q"], "doc_id": ["a", "b"], value: [1, 0]}
     columns[column] = [odd, columns[column][1] if mixed else odd]
-    without = [as_polars] if mixed and not isinstance(odd, bytes | str) else []  # it makes texts of such ids
+    without = [as_polars] if mixed and not isinstance(odd, bytes | str) else []  # polars converts such ids to text
     of = f"{column} of the {KINDS[value][0]}"
     says = rf"{of} (must be strings|is missing in row 0|is 'a.{{1,2}}ud800' in row 0)|column '{column}' holds|{column} is null"
     for _, table in tables(columns, tmp_path, without=without):
@@ -336,7 +336,7 @@ def test_judgments_that_are_empty(empty):
 
 
 def test_the_provider_has_no_values_of_empty_judgments():
-    """PyTerrier evaluates batches of queries, of which none may be judged: what ir_measures says of no query, it says."""
+    """PyTerrier evaluates batches of queries, possibly without judgments; the results are those of ir_measures."""
     measures = [ir_measures.AP, ir_measures.NumRet, TBG]
     assert list(ir_measures.cwla.iter_calc(measures, {}, RUN)) == []
     found = ir_measures.cwla.calc_aggregate(measures, {}, RUN)
@@ -423,7 +423,7 @@ ODD_COLUMNS = {
 @pytest.mark.parametrize("odd", ODD_COLUMNS.values(), ids=ODD_COLUMNS)
 def test_labels_scores_and_lengths_that_are_no_numbers(odd):
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # NumPy warns where it drops what is imaginary
+        warnings.simplefilter("error")  # NumPy warns if it discards imaginary parts
         for call, says in (
             (lambda: measure_score("nDCG", odd, X[:, 0], qid=QID), "row 0: labels must be grades, and"),
             (lambda: measure_score("nDCG", Y, odd, qid=QID), "row 0: scores must be one number per row, and"),
@@ -445,7 +445,7 @@ def test_labels_of_other_types():
 
 
 def test_labels_beyond_all_integers():
-    """Were negative numbers, for integers of 64 bits overflow."""
+    """Labels above 2⁶³ must not overflow to negative 64-bit integers."""
     assert measure_score("nDCG", [1e19, 0], [1.0, 2.0], qid=["a", "a"]) == pytest.approx(1 / np.log2(3))
 
 

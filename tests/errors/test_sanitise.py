@@ -1,4 +1,4 @@
-"""Text from data is sanitised wherever it is shown: printed, in pages, in LaTeX, in errors and in pictures."""
+"""Sanitised text from data in all output: terminal, HTML pages, LaTeX, errors and figures."""
 
 import io
 import re
@@ -20,7 +20,7 @@ ORDERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e
 
 
 def collection(queries=8, documents=12):
-    """Judgments and runs whose queries, documents and names are hostile."""
+    """Return judgments and runs in which ids of queries and documents and names of runs are hostile."""
     rng = np.random.default_rng(0)
     qids = [f"{HOSTILE[q % len(HOSTILE)]}{q}" for q in range(queries)]
     docnos = [f"{HOSTILE[d % len(HOSTILE)]}{d}" for d in range(documents)]
@@ -43,7 +43,7 @@ def is_harmless(text):
 
 
 def printed(thing):
-    """All ways in which something is shown."""
+    """Return all printed representations of the object."""
     from rich.console import Console
 
     page = getattr(thing, "_repr_html_", lambda: "")()
@@ -112,7 +112,7 @@ def test_errors_show_sanitised_text():
     assert all(is_harmless(str(one.message)) for one in noticed)
 
 
-# ---- pictures
+# ---- figures
 
 
 def texts_of(figure):
@@ -123,11 +123,11 @@ def texts_of(figure):
 
 
 OURS = re.compile(r"\$(\\mathdefault\{[^$]*\}|\\tau_b|\^\{\\mathrm\{\w\}\})\$")
-"""What this package and matplotlib write as mathematics."""
+"""Math text written by this package or by matplotlib."""
 
 
 def check_picture(ax):
-    """Draws it. No text of the data is mathematics, or has control characters."""
+    """Draw the figure and return its texts. No text of the data may be mathematics or have control characters."""
     texts = texts_of(ax.figure)
     assert all(is_harmless(text.get_text()) for text in texts)
     mathematics = [text.get_text() for text in texts if text._preprocess_math(text.get_text())[1]]
@@ -178,7 +178,7 @@ def test_groups_of_logs_in_pictures_are_no_mathematics():
 
 @pytest.mark.slow
 def test_pages_and_pictures_of_studies(data, tmp_path):
-    """Every picture of every study, and its page."""
+    """Covers every figure and the HTML page of each study."""
     from matplotlib.figure import Figure
 
     qrels, runs = data

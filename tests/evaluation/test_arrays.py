@@ -1,4 +1,4 @@
-"""Rankings as plain arrays: every form they come in, and what cannot be scored."""
+"""Scores of rankings given as arrays: accepted forms, and errors for invalid input."""
 
 import numpy as np
 import pandas as pd

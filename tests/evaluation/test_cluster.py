@@ -1,4 +1,4 @@
-"""The same numbers on a Dask cluster as in one process, whatever happens to its workers."""
+"""Evaluation on a Dask cluster: same numbers as in one process, also if workers die."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.xdist_group("cluster")
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
-    """Two worker processes."""
+    """Client of a cluster with two worker processes."""
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=None,
                      local_directory=str(tmp_path_factory.mktemp("dask"))) as local,
@@ -41,7 +41,7 @@ def client(tmp_path_factory):
 
 
 def ranker():
-    """Predicts a column of X. Like a notebook's own, it is sent to workers, who cannot import it."""
+    """Return an estimator that predicts a column of X. Its class is local, so workers cannot import it."""
 
     class Column(RegressorMixin, BaseEstimator):
         def __init__(self, column=0):
@@ -93,7 +93,7 @@ def rows(seed=0, queries=9, each=6):
 
 @pytest.mark.parametrize("own", [False, True])
 def test_scikit_learns_search_by_our_scorers(own, client):
-    """A table of lengths that only this process has a name for, and a user that only this process knows."""
+    """The table of lengths and the continuation exist only in this process."""
     X, y, qid, words = rows()
     register_lengths("here_alone", words)
 
@@ -160,7 +160,7 @@ MEASURES = ["nDCG@10", "AP", "ERR@20", "infAP", "GMAP", "NumRel", "TBG(lengths='
 
 @pytest.fixture(scope="module")
 def qrels():
-    """Also of queries that no run answers."""
+    """Judgments, including queries that no run answers."""
     rng = np.random.default_rng(1)
     register_lengths("of_the_cluster", dict(zip(DOCUMENTS.tolist(), rng.integers(10, 900, 90).tolist())))
     judged = [(query, doc) for query in [*QUERIES[4:], "x", "y"] for doc in rng.choice(DOCUMENTS, 25, replace=False)]
@@ -169,7 +169,7 @@ def qrels():
 
 @pytest.fixture(scope="module")
 def runs():
-    """Rankings of different lengths, with ties, queries in different orders."""
+    """Runs with rankings of different lengths, ties, and different orders of queries."""
 
     def run(rng):
         sizes = {query: rng.integers(1, 40) for query in rng.permutation(QUERIES)[:-2]}
@@ -268,7 +268,7 @@ def test_a_notebooks_own_users_and_tables_go_with_the_measures(qrels, runs, clie
 
 
 def test_a_table_of_lengths_that_only_this_machine_has(expected, qrels, runs, client, tmp_path, monkeypatch):
-    """Workers are in another folder."""
+    """Workers run in another folder, so the relative path does not exist there."""
     monkeypatch.chdir(tmp_path)
     pd.DataFrame({"docno": DOCUMENTS, "words": 100}).to_csv("words.csv", index=False)
     measures = [TBG(lengths="words.csv")]
@@ -332,7 +332,7 @@ def test_ctrl_c_calls_off_what_others_wait_for_and_what_is_done_stays(qrels, run
     pd.testing.assert_frame_equal(found, evaluate(qrels, done, ["AP"]), check_exact=True)
 
 
-# ---- errors, and workers that die
+# ---- errors and killed workers
 
 
 @pytest.mark.slow
@@ -404,10 +404,10 @@ def test_what_is_wrong_is_said_as_in_one_process(qrels, runs, client, tmp_path):
 
 @pytest.mark.parametrize(("later", "says"), [(6, "6 rows were scored, and 9 counted"), (12, "has more rows")])
 def test_a_dask_dataframe_that_has_other_rows_when_it_is_scored_is_an_error(later, says, client, tmp_path):
-    """Whole queries are gone, none of which is judged, or a query has more rows."""
+    """Either unjudged queries disappear as a whole, or a query gets more rows."""
 
     def made(number, folder=str(tmp_path)):
-        """Nine rows at first."""
+        """Return nine rows on the first call and `later` rows on other calls."""
         calls = os.path.join(folder, "calls")
         with open(calls, "ab", buffering=0) as file:
             first = file.tell() == 0
@@ -447,13 +447,13 @@ assert "pip install 'pyterrier-cwla[cluster]'" in said()
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_worker_that_is_killed_changes_no_number(seed, qrels, runs, client, tmp_path):
-    """In the middle of its work, once. `python -m benchmarks.cluster --kill 20` does it with more."""
+    """One worker is killed during its work. ``python -m benchmarks.cluster --kill 20`` runs more trials."""
     calls, here, last = tmp_path / "calls", os.getpid(), int(np.random.default_rng(seed).integers(1, 40))
 
     @continuation
     def dangerous(view):
         if os.getpid() != here:
-            with open(calls, "ab", buffering=0) as file:  # those of all workers
+            with open(calls, "ab", buffering=0) as file:  # counts the calls in all workers
                 file.write(b".")
                 if file.tell() == last:
                     os.kill(os.getpid(), signal.SIGKILL)
@@ -474,7 +474,7 @@ def test_work_that_kills_every_worker_is_an_error_that_says_so(client):
 
 @pytest.mark.slow
 def test_dask_knows_the_size_of_shared_arguments():
-    """joblib's backend scatters arguments above a kilobyte: each worker receives them once."""
+    """joblib's Dask backend scatters arguments above one kilobyte, so that each worker receives them once."""
     from functools import partial
 
     from dask.sizeof import sizeof

@@ -1,4 +1,4 @@
-"""An explanation adds up to the score, and its discounts are the papers'."""
+"""Explanations of scores: contributions add up to the score, and effective discounts equal those of the papers."""
 
 import math
 
@@ -45,7 +45,7 @@ def test_it_adds_up_to_what_the_provider_says(measure):
 
 def test_rows_are_in_trec_order_with_grades_where_judged():
     table = explain(QRELS, RUN, "1", "RR").table
-    assert table["docno"].tolist() == ["b", "a", "new", "c"]  # new before c: equal scores, ids descending
+    assert table["docno"].tolist() == ["b", "a", "new", "c"]  # ties are sorted by descending id
     assert table["grade"].isna().tolist() == [False, False, True, False]
     assert table["T"].tolist() == [0, 1, 2, 3]
 
@@ -82,7 +82,7 @@ TIMES = {"unit": (1, 1, 1), "ratio(4)": (0.25, 1, 1), "by_grade({0:0.3,1:0.6,2:1
          "grade_time": (4.4 + 0.26 * 20.6, 4.4 + 0.5 * 37.1, 4.4 + 0.55 * 60.3)}  # fmt: skip
 SATISFIED = [0, 0.25, 0, 0.75, 0, 0.25, 0, 0.75, 0, 0.25]  # (2^g − 1)/4
 RELEVANT = [0, 1, 0, 1, 0, 1, 0, 1, 0, 1]
-EXAMINED = {  # P_examine(i) of the rows of M1, and what their score is divided by
+EXAMINED = {  # P_examine(i) of the measures of type M1
     "AdaptiveP(effort='{}')@7": lambda i: float(i <= 7),
     "AdaptiveGP(effort='{}')@7": lambda i: float(i <= 7),
     "AdaptiveRBP(p=0.6,effort='{}')": lambda i: 0.6 ** (i - 1),
@@ -90,11 +90,11 @@ EXAMINED = {  # P_examine(i) of the rows of M1, and what their score is divided 
     "AdaptiveDCG(effort='{}')": lambda i: 1 / math.log2(i + 1),
     "AdaptiveDCG(effort='{}')@7": lambda i: float(i <= 7) / math.log2(i + 1),
 }
-STOPPED = {  # P_stop(i) of those of M2: of 7 relevant documents each is the last wanted by as many
+STOPPED = {  # P_stop(i) of measures of type M2 (1/7 per relevant document), and the divisor of the score
     "AdaptiveAP(effort='{}')": ([b / 7 for b in RELEVANT], 1.0),
     "AdaptiveGAP(effort='{}')": ([b / 7 for b in RELEVANT], (4 * 0.4 + 3 * 1) / 7),
 }
-FIRST = {  # those whose gain is that of the last item alone: the share that gets there
+FIRST = {  # measures with the gain of the last item only: probability of stopping at each item reached
     "AdaptiveRR(effort='{}')": RELEVANT,
     "AdaptiveERR(effort='{}',max_rel=2)": SATISFIED,
 }
@@ -159,7 +159,7 @@ def test_gains_times_discounts_are_the_score_of_other_rows(text):
 
 
 def test_the_effective_discount_of_time_biased_gain_while_reading():
-    """Smucker and Clarke (2012), Eq. 2: what a gain counts is the mean of D over the time its document takes."""
+    """Smucker and Clarke (2012), Eq. 2: the discount is the mean of D over the time in which the document is read."""
     table = explain(QRELS, RUN, "1", TBG(lengths=LENGTHS, credit="smeared")).table
     expected, T = [], 0.0
     for e in table["effort"]:

@@ -1,4 +1,4 @@
-"""Results of users' own functions are cached only under a version; all others are computed each time."""
+"""Caching of results of users' functions: only functions with a version are cached; others are computed each time."""
 
 import functools
 import os
@@ -40,11 +40,11 @@ def scored(measure, cache_dir, **more):
         return evaluate(QRELS, RUNS, [measure], by_query=True, cache_dir=cache_dir, **more)
 
 
-# ---- twenty ways in which a function's results change
+# ---- twenty ways in which the results of a function can change
 
 
 def importable(monkeypatch, name, text):
-    """A module in the current folder, imported anew as by another process."""
+    """Write a module to the current folder and forget its import, so that it is imported as in a new process."""
     monkeypatch.syspath_prepend(os.getcwd())
     path = Path(name.replace(".", "/") + ".py")
     path.parent.mkdir(exist_ok=True)
@@ -127,7 +127,7 @@ def environment(value, monkeypatch):
 
 
 def data_file(value, monkeypatch):
-    """Read where the documents of a trial would not tell: of grade 4 alone."""
+    """Return a gain that reads the file for grade 4 only; a trial with other grades would not depend on the file."""
     Path("worth.txt").write_text(str(value))
 
     @gain
@@ -324,7 +324,7 @@ def test_what_changes_is_noticed(way, tmp_path, monkeypatch):
 
 
 def in_each_role(version=None, factor=1.0):
-    """A measure with a function of the user's own as its gain, effort, C, A and discount."""
+    """Return measures with a function of the user as gain, effort, C, A and discount."""
     known = {} if version is None else {"version": version}
 
     @gain(**known)
@@ -362,7 +362,7 @@ ROLES = [*in_each_role()]
 
 @pytest.fixture
 def computed(monkeypatch):
-    """How often runs are scored."""
+    """Log with one entry per scored run."""
     log, real = [], CWLAEvaluator.values
     monkeypatch.setattr(CWLAEvaluator, "values", lambda self, aligned: log.append(1) or real(self, aligned))
     return log
@@ -440,7 +440,7 @@ def test_streams_say_so_too(tmp_path, monkeypatch):
 
 
 def test_parameters_count_and_so_do_their_defaults(tmp_path):
-    """The text of a measure has no defaults."""
+    """The text of a measure does not contain defaults."""
     found = []
     for value in (0.5, 0.8):
 
@@ -456,7 +456,7 @@ def test_parameters_count_and_so_do_their_defaults(tmp_path):
 
 
 def test_a_function_that_wraps_a_built_in_one_is_not_built_in():
-    """``functools.wraps`` copies the name of the module, too."""
+    """``functools.wraps`` also copies the name of the module."""
     from pyterrier_cwla.model.gains import linear
 
     with pytest.raises(CWLAError, match="gain 'linear' is built in; give yours another name"):
@@ -468,7 +468,7 @@ def test_a_function_that_wraps_a_built_in_one_is_not_built_in():
 
 
 class Anything:
-    """A range that takes every value."""
+    """Range that contains every value."""
 
     def __contains__(self, value):
         return True

@@ -1,4 +1,4 @@
-"""Comparisons: every number is that of scipy called one by one, or of a plain loop; and every form says the same."""
+"""Comparisons of runs: numbers equal those of scipy or plain loops, and all output formats agree."""
 
 import io
 import itertools
@@ -33,7 +33,7 @@ TESTED = ("t", "wilcoxon", "randomisation")
 
 
 def frames(queries, runs=3):
-    """Judgments of queries 1…n−1 and runs over queries 2…n."""
+    """Return judgments of queries 1…n−1 and runs over queries 2…n."""
     made = [collection(seed, queries=queries, lengths=True) for seed in range(runs)]
     return made[0].qrels, {name: one.run for name, one in zip("abcdefgh", made, strict=False)}
 
@@ -42,13 +42,13 @@ QRELS, RUNS = frames(queries=20)
 
 
 def by_query(qrels=QRELS, runs=RUNS, measures=MEASURES):
-    """Scores [queries, measures] by run."""
+    """Return a table of scores [queries, measures] for each run."""
     table = evaluate(qrels, runs, measures, by_query=True)
     return {run: table.loc[run] for run in runs}
 
 
 def quickly(*given, **more):
-    """A comparison of which resamples and corrections do not matter."""
+    """Compare with few resamples and without correction, for tests that do not depend on them."""
     return compare(*given, **{"resamples": 200, "correction": None, **more})
 
 
@@ -65,7 +65,7 @@ def found():
 
 
 def test_scores_are_those_of_evaluate():
-    """Means, sums of counts, geometric means: to the last bit."""
+    """Means, sums of counts and geometric means are equal to the last bit."""
     measures = [*MEASURES, "NumRel", "NumRet", "GeometricMean(measure='AP')"]
     table = quickly(QRELS, RUNS, measures).table
     wide = table.pivot(index="run", columns="measure", values="score")
@@ -76,7 +76,7 @@ def test_scores_are_those_of_evaluate():
 
 @pytest.mark.parametrize("queries", [5, 12, 20, 60])
 def test_p_values_are_those_of_scipy_called_one_by_one(queries):
-    """With fewer than 13 queries, with zeros and ties, and with more than 50."""
+    """Cases: fewer than 13 queries, zeros and ties, more than 50 queries."""
     qrels, runs = frames(queries)
     scores = by_query(qrels, runs)
     table = quickly(qrels, runs, MEASURES, baseline="b", seed=3, resamples=999).table
@@ -97,7 +97,7 @@ def test_p_values_are_those_of_scipy_called_one_by_one(queries):
 
 
 def loop_over_signs(values):
-    """The share of all signs with which the absolute value of the sum is at least as large; in fractions."""
+    """Return the share of sign assignments with an absolute sum at least as large as observed, in fractions."""
     values = [Fraction(float(v)) for v in values]
     sums = [sum(s * v for s, v in zip(signs, values)) for signs in itertools.product((1, -1), repeat=len(values))]
     return sum(abs(total) >= abs(sum(values)) for total in sums) / len(sums)
@@ -109,7 +109,7 @@ def mean_ranks(values):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_exact_tests_are_plain_loops_over_all_signs(seed):
-    """Also where differences are 0, tie, or cancel."""
+    """The differences include zeros, ties and values that cancel."""
     d = np.random.default_rng(seed).integers(-3, 4, (5, 9)) / 8
     p = significance.randomisation_test(d, 1000, seed=0)
     assert p == pytest.approx([loop_over_signs(one) for one in d], abs=1e-12)
@@ -127,7 +127,7 @@ def test_signs_are_random_only_where_there_are_too_many():
 
 
 def drawn_signs(n, resamples, seed):
-    """The signs that scipy draws."""
+    """Return the signs that scipy draws."""
     drawn = []
     stats.permutation_test(
         (np.ones(n),), lambda signs, axis: drawn.append(signs) or signs.sum(axis), permutation_type="samples",
@@ -140,7 +140,7 @@ def drawn_signs(n, resamples, seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_of_random_signs_p_is_one_more_than_the_count_over_one_more_than_the_draws(seed):
-    """Phipson and Smyth (2010), section 4: (b + 1)/(m + 1), b of the m draws at least as extreme; two-sided."""
+    """Phipson and Smyth (2010), section 4: p = (b + 1)/(m + 1), two-sided; b of m draws are at least as extreme."""
     d = np.random.default_rng(seed).integers(-8, 9, (5, 20)) / 16
     signs = drawn_signs(20, 300, seed)
     expected = []
@@ -165,7 +165,7 @@ def test_where_the_mean_difference_is_0_every_sign_is_as_large(n, seed):
 
 @pytest.mark.slow
 def test_random_signs_come_near_to_all_signs():
-    """In 4 standard errors, of 40 comparisons at once."""
+    """Tolerance: 4 standard errors for each of 40 comparisons."""
     d = np.random.default_rng(5).normal(0.2, 1, (40, 14))
     exact = np.array([loop_over_signs(one) for one in np.round(d[:3] * 64) / 64])
     d[:3] = np.round(d[:3] * 64) / 64
@@ -177,17 +177,17 @@ def test_random_signs_come_near_to_all_signs():
 
 @pytest.mark.parametrize("digit", [5, 15, 25])
 def test_equal_sums_tie_wherever_they_are_cut_off(digit):
-    """Sums that end in a 5 are not rounded up in one order of adding and down in another."""
+    """Equal sums whose last digit is 5 are rounded alike, whatever the order of addition."""
     rng = np.random.default_rng(digit)
     d = np.round(rng.random((50, 6)), 3)
-    d[:, 0] += digit * 1e-11  # the sum's eleventh digit is a 5
+    d[:, 0] += digit * 1e-11  # the eleventh digit of the sum is 5
     expected = [loop_over_signs([round(v * 1e13) for v in one]) for one in d.tolist()]
     assert significance.randomisation_test(d, 64, seed=0) == pytest.approx(expected, abs=1e-15)
 
 
 @pytest.mark.parametrize(("queries", "resamples"), [(2, 100), (6, 100), (7, 100), (30, 100), (30, 999)])
 def test_the_lowest_p_is_that_of_differences_that_are_all_alike(queries, resamples):
-    """All signs: those as they are and all of them turned. Random signs: only those as they are, and none that was drawn."""
+    """Of all signs, the observed ones and their negation are as extreme; of random signs, only the observed ones."""
     signs, lowest = significance.lowest_p_of_randomisation(queries, resamples)
     assert signs == ("all signs" if 2**queries <= resamples else "random signs")
     p = significance.randomisation_test(np.ones((1, queries)), resamples, seed=0)
@@ -195,7 +195,7 @@ def test_the_lowest_p_is_that_of_differences_that_are_all_alike(queries, resampl
 
 
 def test_wilcoxon_decides_between_exact_and_approximate_for_each_comparison_alone():
-    """For an array, scipy decides once for all: one tie would make every p an approximation."""
+    """scipy decides once per array, so a single tie would make every p-value approximate."""
     rng = np.random.default_rng(0)
     clean, tied = rng.normal(0.2, 1, 20), np.repeat(rng.normal(0.2, 1, 10), 2)
     zeros = np.append(clean[:17], np.zeros(3))
@@ -207,7 +207,7 @@ def test_wilcoxon_decides_between_exact_and_approximate_for_each_comparison_alon
 
 
 def holm(p):
-    """Holm (1979), step by step."""
+    """Return p-values corrected by the step-down procedure of Holm (1979)."""
     order = sorted(range(len(p)), key=lambda i: p[i])
     corrected, highest = [0.0] * len(p), 0.0
     for step, i in enumerate(order):
@@ -256,7 +256,7 @@ def test_intervals_are_those_of_a_plain_loop_over_the_same_resamples():
 
 
 def test_intervals_cover_what_they_should():
-    """Within 4 standard errors of 94 %: with 40 queries the percentile bootstrap is that little short of 95 %."""
+    """With 40 queries, the coverage of the 95 % percentile bootstrap is about 94 %. Tolerance: 4 standard errors."""
     scores = np.random.default_rng(2).normal(0.3, 0.2, (1000, 40))
     low, high = significance.intervals(scores, lambda means: means, 0.95, 1000, seed=1)
     assert ((low <= 0.3) & (0.3 <= high)).mean() == pytest.approx(0.94, abs=4 * sqrt(0.94 * 0.06 / 1000))
@@ -290,7 +290,7 @@ def test_geometric_means_are_compared_on_their_logarithms():
     assert row.p_t == pytest.approx(stats.ttest_rel(logs["b"], logs["a"]).pvalue)
 
 
-# ---- what must hold
+# ---- invariants
 
 
 def test_swapping_the_runs_negates_the_difference():
@@ -317,7 +317,7 @@ def test_the_order_of_queries_changes_nothing_that_is_not_random():
 
 
 def test_a_constant_moves_scores_and_no_difference():
-    """Quarters and halves, which floats have exactly."""
+    """Scores are multiples of 1/4, which floats represent exactly."""
     scores = np.random.default_rng(0).integers(0, 5, (2, 25)) / 4
 
     def ends(values):
@@ -345,7 +345,7 @@ def test_how_many_are_resampled_at_a_time_changes_nothing(monkeypatch, found):
 
 @pytest.mark.slow
 def test_the_same_run_twice_differs_in_nothing():
-    """No warning, no NaN: the difference is 0 and p is 1."""
+    """Differences are 0 and p-values 1, without warnings or NaN."""
     runs = {"a": RUNS["a"], "again": RUNS["a"].sample(frac=1, random_state=0), "b": RUNS["b"]}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -363,7 +363,7 @@ def test_noise_in_the_last_bit_is_no_difference():
 
 
 def test_equal_differences_of_different_scores_tie():
-    """1/3 − 1/12 and 0.7 − 0.45 are 1/4, and their floats are not."""
+    """1/3 − 1/12 and 0.7 − 0.45 both equal 1/4, but their floats differ."""
     raw = np.array([[1 / 3 - 1 / 12, 0.7 - 0.45, 0.1 - 0.35]])
     assert len(set(np.abs(raw[0]))) == 3
     assert np.abs(significance.without_noise(raw, largest=0.7)).tolist() == [[0.25, 0.25, 0.25]]
@@ -371,7 +371,7 @@ def test_equal_differences_of_different_scores_tie():
 
 @pytest.mark.parametrize("part", [0.2, 1 / 3, 1 / 7])
 def test_equal_sums_of_different_differences_tie(part):
-    """1/3 + 1/3 and 2/3 are the same, also where floats or their first digits differ: as in whole numbers of thirds."""
+    """Sums such as 1/3 + 1/3 and 2/3 tie as in integer arithmetic, even where their floats differ."""
     parts = np.random.default_rng(1).integers(-4, 5, (6, 9))
     d = significance.without_noise(parts * part * 7.3, largest=7.3)
     p = significance.randomisation_test(d, 1000, seed=0)
@@ -379,7 +379,7 @@ def test_equal_sums_of_different_differences_tie(part):
 
 
 def test_runs_that_score_the_same_have_the_same_intervals_to_the_last_bit():
-    """A product of matrices may add up equal rows in different orders."""
+    """A matrix product may sum equal rows in different orders."""
     scores = np.tile(np.random.default_rng(0).random(43) / 3, (7, 1))
     ends = significance.intervals(scores, lambda means: means - means[0], 0.95, 1001, seed=0)
     assert not np.any(ends)
@@ -420,7 +420,7 @@ def test_two_queries_are_enough_and_one_is_not():
 
 
 def test_runs_come_in_all_forms(tmp_path):
-    """As PyTerrier's results, and as files; and a run alone."""
+    """Runs may be results of PyTerrier, files, or a single run without a name."""
     path = tmp_path / "a.run"
     RUNS["a"].assign(q0="Q0", rank=0, tag="a")[["query_id", "q0", "doc_id", "rank", "score", "tag"]].to_csv(
         path, sep=" ", header=False, index=False
@@ -481,12 +481,12 @@ def test_importing_it_imports_nothing_heavy():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 
 
-# ---- the forms
+# ---- output formats
 
 
 @pytest.fixture(scope="module")
 def clear():
-    """Four runs by three measures, of which the perfect one is significantly better and the reversed one worse."""
+    """Comparison of four runs by three measures: the perfect run is significantly better, the reversed run worse."""
     rng = np.random.default_rng(0)
     qrels = {f"q{q}": {f"d{d}": int(d < 4) for d in range(12)} for q in range(16)}
     noise = {q: dict(zip(judged, rng.normal(0, 1, len(judged)).tolist())) for q, judged in qrels.items()}
@@ -512,7 +512,7 @@ def test_marks_are_those_of_the_table(clear):
 
 @pytest.mark.slow
 def test_the_test_that_marks_is_chosen_beforehand():
-    """Of five queries the randomisation test cannot find anything, and says so."""
+    """With five queries the randomisation test cannot reach significance, and a note states this."""
     qrels, runs = frames(queries=6)
     found = compare(qrels, runs, ["AP", "RR"], baseline="a", test="randomisation", resamples=100)
     assert not found.wide().map(lambda text: "▲" in text or "▼" in text).any(axis=None)
@@ -554,13 +554,13 @@ def test_numbers_of_any_size_are_readable():
     wide = quickly(QRELS, runs, ["NumRet", "NumRet(rel=1)", "AP"], baseline="a").wide("score")
     assert wide.loc["b", "NumRet"] == "126▼ [112, 133]"
     assert re.fullmatch(r"0\.\d{3}▼ \[0\.\d{3}, 0\.\d{3}\]", wide.loc["b", "AP"])
-    long = {"long": "CWLA(C='rbp(0.99)',A='items',max_rel=3)"}  # 100 documents that a user sees, of 18 queries
+    long = {"long": "CWLA(C='rbp(0.99)',A='items',max_rel=3)"}  # users see 100 documents; 18 queries
     assert quickly(QRELS, RUNS, long).wide().loc["a", "long"].startswith("94.74 [")
     assert "-0.000" not in quickly(QRELS, {"a": RUNS["a"], "b": RUNS["a"]}, ["AP"], baseline="a").wide().to_string()
 
 
 class Structure(HTMLParser):
-    """Tags that are opened and closed, and the text between them."""
+    """Check that HTML tags are balanced, and collect the text between them."""
 
     def __init__(self, html):
         super().__init__()
@@ -592,7 +592,7 @@ def test_html_is_well_formed_and_escaped(clear):
 
 def test_the_name_of_a_run_may_be_any():
     found = quickly(QRELS, {1: RUNS["a"], 'say "x"': RUNS["b"]}, ["AP"], baseline=1)
-    assert Structure(found._repr_html_()).text.count('say "x"') == 2  # in the table, and among the notes
+    assert Structure(found._repr_html_()).text.count('say "x"') == 2  # in the table and in the notes
     assert found.to_latex().count("say") == 2
     assert found.wide().index.tolist() == [1, 'say "x"']
 
@@ -603,7 +603,7 @@ def test_text_is_the_wide_table_and_what_it_means(clear):
 
 
 def balanced(latex):
-    """Whether braces, environments and formulas are closed, and rows have as many cells as the table has columns."""
+    """Assert that braces, environments, formulas and rows of cells are balanced, and return the rows of the table."""
     text = "\n".join(line for line in latex.split("\n") if not line.startswith("%"))
     assert not re.search(r"(?<!\\)[%#~^_](?!\{\\(up|down)arrow\})", text)
     plain = re.sub(r"\\([&%$#_{}]|\\)", lambda m: "\n" if m[1] == "\\" else "", text)
@@ -643,7 +643,7 @@ def test_latex_is_balanced_and_escaped(clear):
 
 
 def test_names_at_the_start_of_a_row_do_not_belong_to_the_row_before():
-    r"""LaTeX reads \\ [x] and \\ * as one command."""
+    r"""LaTeX parses \\ [x] and \\ * as one command."""
     found = quickly(QRELS, {"[x]": RUNS["a"], "*": RUNS["b"]}, ["AP"])
     assert [row.split(" & ")[0] for row in balanced(found.to_latex())][1::2] == ["{[}x]", "{*}"]
 
@@ -736,7 +736,7 @@ def test_without_a_baseline_there_are_scores_and_intervals():
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """Judgments and three runs as files; commands run beside them."""
+    """Folder with judgments and three runs as files; the working directory of the commands."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COLUMNS", raising=False)
     (tmp_path / "runs").mkdir()
@@ -752,7 +752,7 @@ def files(tmp_path, monkeypatch):
 
 @pytest.fixture
 def cli(capsys):
-    """Runs a command: exit code, stdout, stderr."""
+    """Return a function that runs `compare` and returns exit code, stdout and stderr."""
     pytest.importorskip("typer", reason="the command line is the extra [cli]")
     from pyterrier_cwla.cli.app import main
 
@@ -832,7 +832,7 @@ def test_the_command_says_in_one_line_what_is_wrong(files, cli, arguments, line)
 
 @pytest.mark.slow
 def test_measures_of_other_providers_are_compared_like_ours(tmp_path):
-    """In frames, with names of their own, and in files; their values are those of ir_measures."""
+    """Covers frames, measures with names of the user, and files; the reference is ir_measures."""
     frames = [harmless(collection(seed, ties=False, shuffled=False)) for seed in (1, 2)]
     qrels, runs = frames[0].qrels, {"one": frames[0].run, "other": frames[1].run}
     names = ["SetF", "IPrec@0.1", "Compat", "nDCG(gains={0:1,1:4})", "AP"]
@@ -855,7 +855,7 @@ def test_measures_of_other_providers_are_compared_like_ours(tmp_path):
 
 
 def test_accuracy_has_a_value_only_where_something_relevant_is_retrieved():
-    """Alone and beside other measures."""
+    """Accuracy is tested alone and together with another measure."""
     judged = {q: {"a": 1, "b": 0} for q in "123"}
     run = {q: {"b": 2.0, "a": 1.0, "c": 0.5} for q in "123"}
     for names in (["Accuracy"], ["SetF", "Accuracy"]):
@@ -896,7 +896,7 @@ def test_what_no_provider_computes_is_refused(monkeypatch):
     ],
 )
 def test_real_runs(data, folder, names, suffix, queries):
-    """scipy one by one says the same, and every interval holds its score."""
+    """p-values equal those of single scipy calls, and every interval contains its score."""
     runs = {name: data / folder / "runs" / f"{name}{suffix}" for name in names}
     qrels = data / folder / "qrels.txt"
     found = quickly(qrels, runs, ["nDCG@10", "AP", "RR"], baseline=names[0])
@@ -917,7 +917,7 @@ def test_real_runs(data, folder, names, suffix, queries):
 @pytest.mark.slow
 @pytest.mark.parametrize(("correction", "says"), [("holm", True), ("hommel", False), ("simes-hochberg", False)])
 def test_what_randomisation_cannot_reach_is_said_where_it_is_known(correction, says):
-    """By Hochberg and Hommel, several lowest p-values keep each other low."""
+    """Hochberg's and Hommel's corrections do not raise p-values that are all equal."""
     judged = {str(q): {"a": 1, "b": 0} for q in range(6)}
     worse = {q: {"a": 1.0, "b": 2.0} for q in judged}
     better = {f"r{n}": {q: {"a": 2.0, "b": 1.0} for q in judged} for n in range(4)}
@@ -950,7 +950,7 @@ def test_json_has_no_infinite_numbers(files):
 
 
 def runs_in_files(folder):
-    """Three runs: two in one Parquet file with a column run, and one in a text file."""
+    """Write three runs: two in a Parquet file with a column `run`, and one in a text file."""
     rows = [("a", q, d, s) for q in "1234" for d, s in (("x", 2.0), ("y", 1.0))]
     rows += [("b", q, d, s) for q in "1234" for d, s in (("y", 2.0), ("x", float(q)))]
     two = pd.DataFrame(rows, columns=["run", "query_id", "doc_id", "score"])

@@ -1,4 +1,4 @@
-"""The cache of scores: interrupted evaluations continue, and cached values serve only the contents that they are of."""
+"""Cache of scores: interrupted evaluations continue, and cached values are used only for identical content."""
 
 import os
 import pickle
@@ -25,7 +25,7 @@ MEASURES = ["AP", "nDCG@10", "CWLA(C='rbp(0.8)',A='max',max_rel=3)"]
 
 @pytest.fixture
 def collection(tmp_path, monkeypatch):
-    """Judgments and a folder with three runs, of text and Parquet."""
+    """Folder with judgments and three runs in text and Parquet files."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     Path("runs").mkdir()
@@ -45,7 +45,7 @@ def collection(tmp_path, monkeypatch):
 
 @pytest.fixture
 def computed(monkeypatch):
-    """How many runs were scored by which measures."""
+    """Log of the measures that each run was scored by."""
     log, real = [], CWLAEvaluator.values
 
     def values(self, aligned):
@@ -150,7 +150,7 @@ def test_a_run_with_no_query_in_common_is_not_kept(collection):
 
 
 def test_contents_of_tables_count(collection):
-    """A measure's text has the name of its table alone."""
+    """The text of a measure contains only the name of its table."""
     for words in (100, 200):
         table = "\n".join(f"d{d}\t{words + d}" for d in range(20))
         Path("words.tsv").write_text(table + "\n")
@@ -217,7 +217,7 @@ def test_pieces_of_another_layout_are_refused(tmp_path, wrong):
 
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 and no more", b"\x93NUMPY"])
 def test_pieces_that_are_no_arrays_are_refused(tmp_path, content):
-    """Whole, by their checksum, as only a forger makes them."""
+    """The checksum is valid, so only the content can show the fault."""
     kept = ResultCache(tmp_path, {})
     kept.put("piece", {})
     kept._path("piece").write_bytes(content + _seal("piece", content))

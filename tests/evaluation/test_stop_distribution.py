@@ -1,4 +1,4 @@
-"""The stop distribution: L(i) = V(i)·(1 − C(i)), Moffat et al. (2022), Eq. 5."""
+"""Stop distribution: L(i) = V(i)·(1 − C(i)), Moffat et al. (2022), Eq. 5."""
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ MEASURES = {
 @pytest.mark.parametrize("name", MEASURES)
 @pytest.mark.parametrize("depth", [None, 5, 45])
 def test_against_loops(name, depth):
-    """Rank by rank, on the list and below it."""
+    """The reference computes each rank in turn, within the ranking and below it."""
     frames = collection(4, queries=8)
     found = stop_distribution(frames.qrels, frames.run, name, depth=depth)
     assert list(found.columns) == [*range((depth or 30) + 1), "later"]
@@ -36,7 +36,7 @@ def test_against_loops(name, depth):
 
 
 def walked(C, grades, depth) -> list[float]:
-    """The shares of users who stop at ranks 1 to depth, and later."""
+    """Return the shares of users who stop at ranks 1 to depth, and later."""
     stops, V, G = [], 1.0, 0
     for i in range(1, depth + 1):
         grade = grades[i - 1] if i <= len(grades) else 0

@@ -1,4 +1,4 @@
-"""Runs in files, however they are cut, give what the same runs give as frames, to the last bit."""
+"""Streamed evaluation of runs in files: scores equal those of frames to the last bit, however the files are split."""
 
 import gzip
 import os
@@ -66,7 +66,7 @@ def same(found, expected):
 
 
 def streamed(qrels, runs, measures, like, **how):
-    """All that is streamed, in the order of a table."""
+    """Return all streamed scores, in the order of `like`."""
     frames = pd.concat(stream(qrels, runs, measures, **how))
     assert len(frames) == len(like)
     return frames.set_index(["run", "query_id"]).loc[like.index]
@@ -74,7 +74,7 @@ def streamed(qrels, runs, measures, like, **how):
 
 @pytest.fixture
 def small(monkeypatch):
-    """Tables and blocks as small as a test asks for."""
+    """Return a function that sets the maximum rows of a table and bytes of a block."""
 
     def pieces(rows, block=32 << 20):
         monkeypatch.setattr(run_files, "ROWS", rows)
@@ -89,7 +89,7 @@ def _evaluator(qrels):
 
 @given(st.data())
 def test_every_cut_of_a_dataset_gives_the_values_of_frames(tmp_path_factory, data):
-    """Rows in any order, row groups, files, dictionaries and pieces of any size, and few rows kept at a time."""
+    """Varies the order of rows, row groups, files, dictionaries, sizes of pieces and the number of buffered rows."""
     folder = tmp_path_factory.mktemp("cut") / "runs.parquet"
     folder.mkdir()
     qrels, runs = _collection(data.draw(st.integers(0, 1000)), runs=2)
@@ -187,7 +187,7 @@ def test_results_come_as_they_are_ready_and_the_unanswered_last(tmp_path, small)
 
 
 def test_no_more_rows_are_kept_than_said(tmp_path, small, monkeypatch):
-    """Queries that are scattered all over come in as many passes as that takes."""
+    """Queries that are scattered over the file are read in several passes."""
     qrels, runs = _collection(3, runs=2)
     rows = _all(runs).sample(frac=1, random_state=0)
     path = _write(rows, tmp_path / "scattered.parquet", 10)
@@ -383,7 +383,7 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path, small):
 
 
 def test_a_query_that_lost_a_row_to_another_is_an_error_where_size_and_time_stay(tmp_path, small):
-    """As many rows as were counted, in a file of the same size and time; no table has more rows of a query than were."""
+    """Total rows, size and time of the file are unchanged, and no table alone exceeds the counted rows of a query."""
     small(2, 40)
     path = tmp_path / "x.run"
 
@@ -427,7 +427,7 @@ def test_what_is_added_to_a_file_before_its_turn_is_not_left_out(tmp_path, monke
 
 
 def test_a_query_may_be_split_over_files_of_other_columns_and_encodings(tmp_path):
-    """In one file a few documents come often, and in another each comes once."""
+    """In one file document ids repeat; in the other each occurs once."""
     often = pd.DataFrame(
         [(f"q{q}", f"document-number-{d}", -float(d), 30.0) for q in range(40) for d in range(50)],
         columns=["query_id", "doc_id", "score", "doc_length"],
@@ -448,7 +448,7 @@ def test_a_query_may_be_split_over_files_of_other_columns_and_encodings(tmp_path
 
 
 def test_what_no_measure_asks_for_is_not_read(tmp_path, small):
-    """Neither of a file that is read whole nor of one in pieces: which it is must not matter."""
+    """Unused columns are ignored, whether the file is read whole or in pieces."""
     path = _write(_run(np.random.default_rng(0)).assign(duplicate_of=1), tmp_path / "x.parquet")
     qrels = {"q1": {"d1": 1, "d7": 2}, "q5": {"d4": 1}}
     for measures in (["RR", "TBG"], ["RR", "TBG(missing='mean')"]):
@@ -490,7 +490,7 @@ def test_long_texts_that_many_rows_share_are_no_way_to_fill_memory(tmp_path, sma
 
 
 def test_a_small_file_that_holds_much_is_read_in_pieces(tmp_path, monkeypatch):
-    """In the order of the files, as if it were none of the small ones."""
+    """The order of runs is that of the files, although one of the small files is read in pieces."""
     for name in "abc":
         long = name == "b"
         text = "".join(f"q Q0 d{n} 1 {n} t{'t' * 2_000_000 * long}\n" for n in range(4))

@@ -1,4 +1,4 @@
-"""What can go wrong beside the input: files that were cut or changed, a disk that is full, a process that is killed."""
+"""Faults of files and processes: truncated or changed files, full disks, killed processes."""
 
 import contextlib
 import gzip
@@ -54,7 +54,7 @@ def packed(kind):
 
 
 def outcome(path, content):
-    """The error, or None where the numbers are those of the whole file; other numbers are no outcome."""
+    """Return the error, or None if the scores equal those of the intact file; other scores fail."""
     Path(path).write_bytes(content)
     try:
         found = evaluate(QRELS, path, MEASURES, by_query=True)
@@ -65,7 +65,7 @@ def outcome(path, content):
     return None
 
 
-# ---- files that are not whole
+# ---- truncated and changed files
 
 
 @pytest.mark.parametrize("kind", ["gz", "zst", "parquet"])
@@ -79,7 +79,7 @@ def test_a_packed_file_that_was_cut_is_an_error(kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gz", "parquet"])
 def test_a_changed_byte_is_an_error_or_changes_nothing(kind):
-    """gzip has a sum at its end, and Parquet one in each page where its writer was asked for it."""
+    """gzip has a checksum at its end; Parquet has one per page if the writer enabled it."""
     whole, rng = packed(kind), random.Random(1)
     noticed = 0
     for _ in range(150):
@@ -90,7 +90,7 @@ def test_a_changed_byte_is_an_error_or_changes_nothing(kind):
 
 
 def test_rows_of_row_groups_that_do_not_add_up(monkeypatch):
-    """A byte of the footer, which has no sum of its own, may say that there are fewer rows."""
+    """The footer of Parquet has no checksum, so a changed byte may give a wrong number of rows."""
     Path("run.parquet").write_bytes(packed("parquet"))
     real = pa.parquet.ParquetFile
 
@@ -105,7 +105,7 @@ def test_rows_of_row_groups_that_do_not_add_up(monkeypatch):
 
 
 def test_a_last_line_that_was_cut_anywhere():
-    """The tag protects the score: an error until the tag begins, and then the numbers of the whole line."""
+    """A line cut before its tag is an error; a line cut within its tag has the scores of the whole line."""
     last = TEXT.rindex("\n", 0, -1) + 1
     tag = TEXT.rindex(" ") + 2
     for length in range(last + 1, len(TEXT) + 1):
@@ -115,7 +115,7 @@ def test_a_last_line_that_was_cut_anywhere():
 
 
 def test_judgments_whose_last_line_was_cut():
-    """An error until the grade begins; a grade of one digit is whole then."""
+    """A line cut before its grade is an error; a grade of one digit is complete."""
     text = "q1 0 d1 1\nq1 0 d2 -1\n"
     run = {"q1": {"d1": 1.0, "d2": 2.0}}
     for length in range(11, len(text) - 2):
@@ -149,13 +149,13 @@ def test_a_file_that_shrinks_while_it_is_read(monkeypatch, rows):
     assert not list(Path("kept").rglob("*.npz"))
 
 
-# ---- a disk that is full
+# ---- full disks
 
 
 @contextlib.contextmanager
 def room(size):
-    """No file may grow above so many bytes: what a full disk is to a process, and needs no rights."""
-    resource = pytest.importorskip("resource", reason="limits of files are POSIX's")
+    """Limit the size of files, which has the effect of a full disk and needs no root rights."""
+    resource = pytest.importorskip("resource", reason="limits of file sizes need POSIX")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -310,13 +310,13 @@ def test_standard_output_that_is_a_file(tmp_path):
     assert Path("all.csv").read_text() == "first AP last"
 
 
-# ---- processes that are stopped
+# ---- killed and interrupted processes
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1))
 def test_killed_evaluations_go_on(tmp_path, seed):
-    """``python tests/support/killed.py 20`` makes more trials, of three kills each."""
+    """``python tests/support/killed.py 20`` runs more trials with three kills each."""
     collection(tmp_path)
     found, expected = trial(tmp_path, random.Random(seed))
     pd.testing.assert_frame_equal(found, expected, check_exact=True)
@@ -336,7 +336,7 @@ def test_an_interrupted_command_leaves_no_output_and_goes_on(tmp_path, how, code
 
 
 def once(name):
-    """Kills the process that works on the second piece, the first time."""
+    """Kill the process that works on the second piece, the first time only."""
     if name == "2" and not Path("killed").exists():
         Path("killed").touch()
         os.kill(os.getpid(), signal.SIGKILL)

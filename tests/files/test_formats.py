@@ -1,4 +1,4 @@
-"""Reading runs, judgments and lengths: what comes out, and what is said where a file is wrong."""
+"""Readers of runs, judgments and lengths: resulting tables, and errors for malformed files."""
 
 import bz2
 import gzip
@@ -42,7 +42,7 @@ def packed(data: bytes, codec: str) -> bytes:
 
 @pytest.fixture
 def file(tmp_path):
-    """Writes bytes into a new file and returns its path."""
+    """Return a function that writes bytes to a new file and returns the path."""
 
     def write(data: bytes, name: str = "file.txt") -> Path:
         path = tmp_path / name
@@ -62,14 +62,14 @@ def parquet(tmp_path):
 
 
 def complaint(read, path) -> str:
-    """What the error says after the path, which it must begin with."""
+    """Return the error message without the path that it must start with."""
     with pytest.raises(MalformedFile) as error:
         read(path)
     assert str(error.value).startswith(str(path))
     return str(error.value).removeprefix(str(path))
 
 
-# What comes out.
+# Tables read from valid files.
 
 
 def test_a_run_has_its_ids_scores_and_order(file):
@@ -175,7 +175,7 @@ def test_runs_are_found_in_order_of_name(tmp_path):
     assert "No such file" in complaint(find_runs, tmp_path / "nowhere")
 
 
-# What is said where a file is wrong.
+# Errors for malformed files.
 
 
 @pytest.mark.parametrize(
@@ -260,9 +260,9 @@ def zipped(data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("name, pack", [("bz2", bz2.compress), ("xz", lzma.compress), ("zip", zipped)])
-@pytest.mark.parametrize("data", [RUN, b""], ids=["run", "nothing"])
+@pytest.mark.parametrize("data", [RUN, b""], ids=["run", "empty"])
 def test_other_packings_are_named(file, name, pack, data):
-    """Of a name that promises another, too."""
+    """The content determines the format, even if the suffix names another."""
     for suffix in (name, "gz", "txt"):
         found = complaint(read_run, file(pack(data), f"run.{suffix}"))
         assert found == f": is packed with {name}, which is not read: unpack it, or pack it with gzip or zstd."
@@ -495,7 +495,7 @@ fields = st.tuples(st.just("1"), cells, st.uuids().map(str), cells, st.sampled_f
     st.lists(st.integers(0, 60), max_size=2),
 )
 def test_lines_are_split_as_python_splits_them(scratch, lines, cuts):
-    """Whole lines are read as they are; with a byte cut out somewhere, fields never move into other columns."""
+    """Intact lines are read as written. With a byte removed, fields never move to other columns."""
     data = "".join(b[6] + "".join(map("".join, zip(f, b[:5]))) + f[5] + end for f, b, end in lines).encode()
     for cut in cuts:
         data = data[:cut] + data[cut + 1 :]
@@ -516,7 +516,7 @@ def test_lines_are_split_as_python_splits_them(scratch, lines, cuts):
 
 @needs_data
 def test_real_runs_judgments_and_lengths():
-    """TREC-COVID round 1: 30 topics, at most 100 documents each; its judgments have two blanks in places."""
+    """TREC-COVID round 1: 30 topics with at most 100 documents each; some lines of its judgments have double blanks."""
     for path in find_runs(DATA / "trec-covid-r1" / "runs")[:5]:
         run = read_run(path)
         assert len(run["query_id"].unique()) == 30

@@ -1,4 +1,4 @@
-"""Two columns for one thing are accepted if they are equal in every row, and are else one error that names both."""
+"""Two columns with the same meaning: accepted if all rows are equal, otherwise one error that names both columns."""
 
 import ir_measures
 import pandas as pd
@@ -33,7 +33,7 @@ EXPECTED = evaluate(QRELS := pd.DataFrame(QRELS), RUN := pd.DataFrame(RUN), ["AP
 
 
 def with_second(frame, name, values):
-    """The columns with another for one thing, under its other name."""
+    """Return the frame with a second column of the same meaning under its other name."""
     return frame.assign(**{SECOND[name][0]: values})
 
 

@@ -1,4 +1,4 @@
-"""Long computations in pieces: kept when they are done, taken from there again, never mixed."""
+"""Checkpoints of long computations: finished pieces are stored, reused, and never mixed with those of other inputs."""
 
 from functools import partial
 
