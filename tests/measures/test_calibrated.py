@@ -1,4 +1,4 @@
-"""TBG(calibration=…) and GradedTBG(calibration=…): a log's own numbers, by a file's name or as an object."""
+"""TBG(calibration=…) and GradedTBG(calibration=…): parameters from a calibration file or object."""
 
 import os
 import pickle
@@ -20,7 +20,7 @@ WORDS = {document: 100.0 * number for number, document in enumerate("abcde", 1)}
 
 
 def rows(users=30, seed=0):
-    """What users did with ten results each."""
+    """Return a log of users with ten results each."""
     rng = np.random.default_rng(seed)
     made = []
     for user in range(users):
@@ -62,7 +62,7 @@ def test_a_file_by_its_name_is_the_measure_with_its_numbers(calibration, path):
 
 
 def test_a_measure_follows_its_calibration_file(calibration, path):
-    """Also where its size and its time of modification stay the same."""
+    """A changed file is read again, even if its size and modification time are the same."""
     measure = TBG(calibration=path, lengths=WORDS)
     known, text = os.stat(path), Path(path).read_text()
     digits = f"{calibration.parameters()['half_life']!r}"

@@ -1,4 +1,4 @@
-"""The named metrics against loops over the papers' own equations, which know nothing of C, W, L and A."""
+"""Named metrics, compared with loops over the equations of the papers that do not use C, W, L and A."""
 
 import math
 from itertools import permutations
@@ -15,7 +15,7 @@ from pyterrier_cwla.measures.named import RowMeasure
 from tests.support.generated import collection
 
 MAX = 2
-#: The seconds of Table 2, grade by grade.
+#: Seconds of Table 2, by grade.
 SECONDS = [4.4 + 0.26 * 20.6, 4.4 + 0.5 * 37.1, 4.4 + 0.55 * 60.3]
 EFFORTS = {"unit": (1, 1, 1), "ratio(4)": (0.25, 1, 1), "by_grade({0:0.3,1:0.6,2:1})": (0.3, 0.6, 1),
            "grade_time": SECONDS}  # fmt: skip
@@ -23,7 +23,7 @@ SHARES = (0.4, 0.6)
 
 
 def g(grade):
-    """A grade as the metrics see it: what is not judged, or below 0, is not relevant."""
+    """Return the grade, with 0 for unjudged documents and negative grades."""
     return max(grade or 0, 0)
 
 
@@ -47,7 +47,9 @@ def M1(examine, gain, e, grades):
 
 
 def M2(stop, gain, e, grades):
-    """Eq. 2; ``stop(j)`` is P_stop at rank j, and ``gain(i, j)`` what item i gives to who stops at j."""
+    """Jiang and Allan (2016), Eq. 2, with P_stop(j) as ``stop`` and the gain of item i for users who stop at j as
+    ``gain``.
+    """
     total = 0.0
     for j in range(1, len(grades) + 1):
         spent = sum(e[g(grade)] for grade in grades[:j])
@@ -72,7 +74,7 @@ def GRBP(grades, judged, e):
 
 
 def DCG(grades, judged, e):
-    """Eq. 5."""
+    """Jiang and Allan (2016), Eq. 5."""
     return M1(lambda i: 1 / math.log2(i + 1), lambda grade: 2 ** g(grade) - 1, e, grades)
 
 
@@ -89,7 +91,7 @@ def AP(grades, judged, e, gain=b):
 
 
 def GAP(grades, judged, e):
-    """Eq. 3."""
+    """Jiang and Allan (2016), Eq. 3."""
     relevant, expected = sum(map(b, judged)), sum(map(shares, judged))
     return relevant / expected * AP(grades, judged, e, shares) if relevant else 0.0
 
@@ -100,7 +102,7 @@ def RR(grades, judged, e):
 
 
 def ERR(grades, judged, e):
-    """Eq. 4."""
+    """Jiang and Allan (2016), Eq. 4."""
 
     def stop(j):
         return satisfied(grades[j - 1]) * math.prod(1 - satisfied(grade) for grade in grades[: j - 1])
@@ -123,7 +125,7 @@ ADAPTIVE = {
 
 
 def graded_tbg(grades, judged, h=31):
-    """FORMULAS.md: Σ P_click(g)·P_save(g)·2^(−T(i)/h), T(i) the time before item i."""
+    """Return Σ P_click(g)·P_save(g)·2^(−T(i)/h), with T(i) the time before item i."""
     total, T = 0.0, 0.0
     for grade in grades:
         total += {0: 0, 1: 0.5 * 0.2, 2: 0.55 * 0.8}[g(grade)] * 2 ** (-T / h)
@@ -132,7 +134,7 @@ def graded_tbg(grades, judged, h=31):
 
 
 def graded_tbg_smeared(grades, judged, h=31):
-    """Smucker and Clarke (2012), Eq. 2, ∫ G′(t)·D(t) dt, where G grows evenly while an item is looked at."""
+    """Smucker and Clarke (2012), Eq. 2, ∫ G′(t)·D(t) dt, where the gain of an item accrues evenly over its effort."""
     total, T = 0.0, 0.0
     for grade in grades:
         e, gain = SECONDS[g(grade)], {0: 0, 1: 0.5 * 0.2, 2: 0.55 * 0.8}[g(grade)]
@@ -142,7 +144,7 @@ def graded_tbg_smeared(grades, judged, h=31):
 
 
 def u_measure(grades, judged, T=99):
-    """FORMULAS.md: Σ r_i·max(0, 1 − t_i/T), t_i the time after item i."""
+    """Return Σ r_i·max(0, 1 − t_i/T), with t_i the time after item i."""
     total, t = 0.0, 0.0
     for grade in grades:
         t += SECONDS[g(grade)]
@@ -160,7 +162,7 @@ def cascade(grades, judged, gamma=1.0, phi=lambda r: 1 / r):
 
 
 def player(grades, judged, T=0.8, K=6, h_b=0.7, h_c=2.0, m=0.25):
-    """Zhang et al. (2017): gain over effort of the items seen, the limits moved by every item before the test."""
+    """Zhang et al. (2017): gain over effort of the items seen. Each item moves the limits for later items."""
     gain = spent = 0.0
     i = 0
     while True:
@@ -172,7 +174,9 @@ def player(grades, judged, T=0.8, K=6, h_b=0.7, h_c=2.0, m=0.25):
 
 
 def foraging(grades, judged, T=1.5, b1=0.9, R1=10, A=0.2, b2=0.9, R2=10, goal=True, rate=True):
-    """Azzopardi, Thomas and Craswell (2018), over many ranks; by the goal alone the rest is a geometric series."""
+    """Azzopardi, Thomas and Craswell (2018), over many ranks. With the goal only, the remaining sum is a geometric
+    series.
+    """
     V, gain, top, items = 1.0, 0.0, 0.0, 0.0
     for i in range(1, 4000):
         if not rate and i > len(grades):
@@ -192,12 +196,12 @@ def expected_utility(grades, judged, p=0.8):
 
 
 def expected_total_utility(grades, judged, k=7):
-    """Model 2 with the discount of DCG@k."""
+    """Carterette (2011), Model 2, with the discount of DCG@k."""
     return sum(g(grade) / MAX / math.log2(i + 1) for i, grade in enumerate(grades[:k], 1))
 
 
 def expected_effort(grades, judged, theta=0.5):
-    """Model 3: Σ_k P(k)/k, where one relevant document satisfies with probability θ."""
+    """Carterette (2011), Model 3: Σ_k P(k)/k, where one relevant document satisfies with probability θ."""
     total, there = 0.0, 1.0
     for k, grade in enumerate(grades, 1):
         total += there * theta * b(grade) / k
@@ -206,7 +210,7 @@ def expected_effort(grades, judged, theta=0.5):
 
 
 def expected_average_utility(grades, judged):
-    """Model 4: AP."""
+    """Carterette (2011), Model 4: AP."""
     relevant, seen, total = sum(map(b, judged)), 0, 0.0
     for k, grade in enumerate(grades, 1):
         seen += b(grade)
@@ -246,7 +250,7 @@ CASES = {
 
 
 def lists(frames):
-    """Per judged query the grades in rank order (None: not judged), and all that are judged."""
+    """Yield each judged query with its grades in rank order (None: unjudged) and all judged grades."""
     grades = {q: dict(zip(some.doc_id, some.relevance, strict=True)) for q, some in frames.qrels.groupby("query_id")}
     for query in frames.qrels.query_id.unique():
         some = frames.run[frames.run.query_id == query]
@@ -257,7 +261,7 @@ def lists(frames):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_every_named_metric(seed):
-    """Unjudged and −1 documents, topics that the run lacks or of which nothing is relevant, lists of 5 and of 30."""
+    """Unjudged documents, grades of −1, topics missing from the run or without relevant documents."""
     frames = collection(seed, grades=(-1, 0, 0, 1, 2), depth=30 if seed else 5)
     found = evaluate(frames.qrels, frames.run, CASES, by_query=True).loc["run"]
     assert len(found) == frames.qrels.query_id.nunique()
@@ -271,7 +275,7 @@ def test_every_named_metric(seed):
 def test_a_cutoff_is_a_shorter_list():
     frames = collection(5, grades=(-1, 0, 1, 2))
     texts = [text for text in CASES if "@" not in text]
-    # prec(k) and dcg(k) read k themselves; the ideal of nDCG is then cut, too
+    # prec(k) and dcg(k) use k themselves, and the ideal of nDCG is cut as well
     texts = [text for text in texts if not text.startswith(("AdaptiveDCG", "AdaptivenDCG"))]
     found = evaluate(frames.qrels, frames.run, [f"{text}@9" for text in texts], by_query=True).loc["run"]
     for query, grades, judged in lists(frames):
@@ -308,7 +312,7 @@ def test_a_worked_list():
 
 
 def test_table_2():
-    """Jiang and Allan (2016), Table 2: seconds for each grade."""
+    """Jiang and Allan (2016), Table 2: seconds by grade."""
     found = [score([grade], C="prec(1)", A="effort", effort="grade_time", end="stop") for grade in (0, 1, 2)]
     assert found == pytest.approx([9.8, 23.0, 37.6], abs=0.05)
 
@@ -319,11 +323,11 @@ def test_the_cascade_with_reciprocal_ranks_is_err():
     np.testing.assert_allclose(found.iloc[:, 0], found.iloc[:, 1], atol=1e-12)
 
 
-# ---- gain while reading
+# ---- gain that accrues while reading
 
 
 def tbg_by_hand(grades, words, h=224.0, credit=False, gains=None):
-    """000's Eq. 3, or Eq. 2 by quadrature."""
+    """Smucker and Clarke (2012), Eq. 3, or Eq. 2 by quadrature."""
     total = T = 0.0
     for number, (grade, length) in enumerate(zip(grades, words, strict=True)):
         gain = (0.64 * 0.77 if g(grade) >= 1 else 0) if gains is None else gains[number]
@@ -359,7 +363,7 @@ def in_all_orders(documents):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_order_beats_the_smeared_ideal(seed):
-    """Brute force over the orders of five documents, also where only the first few count."""
+    """Comparison with all orders of five documents, with and without a cutoff."""
     rng = np.random.default_rng(seed)
     grades = dict(zip("abcde", [1, *rng.integers(0, 3, 4).tolist()], strict=True))
     lengths = {d: float(words) for d, words in zip(grades, rng.integers(0, 4000, 5), strict=True)}
@@ -377,7 +381,7 @@ def test_no_order_beats_the_smeared_ideal(seed):
 @pytest.mark.parametrize("duplicate_gain", ["keep", "none"])
 @pytest.mark.parametrize("credit", ["arrival", "smeared"])
 def test_no_order_with_duplicates_beats_the_ideal(credit, duplicate_gain):
-    """DESIGN.md, section 3: with duplicates, which cost no reading, the ideal is a bound."""
+    """Duplicates cost no reading time, so the ideal is a bound."""
     grades = {"a": 1, "b": 1, "c": 1, "d": 0, "e": 1}
     lengths = {"a": 3000.0, "b": 3000.0, "c": 2000.0, "d": 10.0, "e": 3000.0}
     same = {"duplicates": {"b": "a", "e": "a"}, "duplicate_gain": duplicate_gain}
@@ -387,7 +391,7 @@ def test_no_order_with_duplicates_beats_the_ideal(credit, duplicate_gain):
 
 
 def test_u_measure_by_text_length():
-    """Sakai and Dou (2013): gain discounted by the words read up to the end of its document."""
+    """Sakai and Dou (2013): each gain is discounted by the words read up to the end of its document."""
     frames = collection(13, grades=(-1, 0, 1, 2), lengths=True)
     whole = "UMeasure(T=9000,max_rel=2,effort='reading')"
     some = "UMeasure(T=2500,max_rel=2,effort='reading(30,0.2,p_click_nonrelevant=0)')"
@@ -408,7 +412,7 @@ def test_u_measure_by_text_length():
 
 
 def test_duplicates_cost_no_reading_and_may_gain_nothing():
-    """000, section 4: a duplicate of an earlier document of the ranking has length 0."""
+    """Smucker and Clarke (2012), section 4: a duplicate of an earlier document of the ranking has length 0."""
     frames = collection(9, lengths=True)
     clusters = {f"d{i}": f"d{i % 7}" for i in range(60)}
     kept, none = (TBG(duplicates=clusters, duplicate_gain=gain) for gain in ("keep", "none"))
@@ -429,7 +433,7 @@ def test_duplicates_cost_no_reading_and_may_gain_nothing():
 
 
 def test_duplicates_in_condensed_lists_follow_what_is_left():
-    """Where the first copy is not judged and taken out, the second is no duplicate any more."""
+    """If the first copy is unjudged and removed, the second one is not a duplicate."""
     qrels = {"q": {"b": 1, "c": 1}}
     run = pd.DataFrame(
         {"query_id": "q", "doc_id": ["a", "b", "c"], "score": [3.0, 2.0, 1.0], "doc_length": [500.0, 500.0, 500.0]}
@@ -447,7 +451,7 @@ def test_gains_alone_may_forget_duplicates():
     ] == pytest.approx(2 / 3)
 
 
-# ---- C as a vector from elsewhere, and errors
+# ---- C as a vector of numbers, and errors
 
 
 def test_a_vector_of_continuation_probabilities():
@@ -519,7 +523,7 @@ def test_what_is_no_factor_of_a_product():
 
 
 def test_patience_ends_however_little_unseen_items_cost():
-    """Half of the users are there after the first item."""
+    """Half of the users remain after the first item."""
     assert score([1], C="patience(4)", A="etg", efforts=[2], unseen=0) == 0.5
     assert score([1], C="patience(4)", A="etg", efforts=[2], unseen=1) == 0.5
 
@@ -559,7 +563,9 @@ def test_products_that_are_other_continuations(C):
 
 @pytest.mark.parametrize("credit", ["arrival", "smeared"])
 def test_an_unlimited_supply_of_the_best_grade(credit):
-    """000, section 4: N = g/(1 − 2^(−T_x/h)), T_x the seconds of a document of grade 2; smeared, g is credited as such."""
+    """Smucker and Clarke (2012), section 4: N = g/(1 − 2^(−T_x/h)), with T_x the seconds of a document of grade 2;
+    with smeared credit, g is smeared as well.
+    """
     h, qrels, run = 31, {"q": {"a": 1, "b": 2}}, {"q": {"x": 3.0, "a": 2.0, "b": 1.0}}
     g = 0.44 if credit == "arrival" else quad(lambda t: 0.44 / SECONDS[2] * 2 ** (-t / h), 0, SECONDS[2])[0]
     plain, over_N = (MEASURES["GradedTBG"](credit=credit, norm=norm) for norm in ("none", "unlimited"))
@@ -571,21 +577,21 @@ FREE = {"effort": "by_grade({0: 0, 1: 1})"}
 
 
 def test_players_whom_nothing_more_costs_anything_never_leave():
-    """bpm: what is not relevant is free, so neither limit is ever met; whoever never leaves contributes 0."""
+    """bpm: non-relevant items are free, so neither limit is reached. Users who never leave contribute 0."""
     for A in ("etg", "erg", "avg", "max", "err", "fgt(0.5)", "effort"):
         assert score([1, 0, 0], C="bpm(10, 100)", A=A, **FREE) == 0, A
     assert score([1, 0, 0], C="bpm(10, 2)", A="etg", efforts=[1, 0, 0], unseen=1) == 1
 
 
 def test_a_player_who_has_left_sees_no_more():
-    """The effort that is left ends with the first item, or the gain that is wanted is found there."""
+    """The remaining effort ends with the first item, or the desired gain is reached there."""
     for C in ("bpm(10, 1)", "bpm(1, 10)", "product(bpm(10, 100), rr)", "product(rr, bpm(10, 100))"):
         for A, expected in {"items": 1, "effort": 1, "etg": 1, "erg": 1, "avg": 1, "err": 1}.items():
             assert score([1, 0], C=C, A=A, **FREE) == pytest.approx(expected), (C, A)
 
 
 def test_condensed_duplicates_in_any_order_of_topics():
-    """Judgments and run may know the topics in different orders, and runs are scored together."""
+    """The order of topics may differ between judgments and runs, and several runs are scored in one call."""
     frames = collection(21, lengths=True, shuffled=False)
     clusters = {f"d{i}": f"d{i % 5}" for i in range(60)}
     measure = TBG(judged_only=True, duplicates=clusters, duplicate_gain="none")
@@ -605,7 +611,7 @@ def test_condensed_duplicates_in_any_order_of_topics():
 
 
 def test_a_users_gain_may_change_between_calls():
-    """What the judgments keep of a gain is only of those that cannot change."""
+    """Gains of functions that may change are not cached."""
     worth = {1: 0.1, 2: 0.3}
 
     @gain

@@ -1,4 +1,4 @@
-"""Measures for incomplete judgments against trec_eval, topic by topic: bpref, infAP, condensed lists, geometric means."""
+"""Measures for incomplete judgments, compared with trec_eval by topic: bpref, infAP, condensed lists, GMAP."""
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 from tests.support import reference
 from tests.support.generated import as_pyterrier, collection
 
-#: trec_eval's names, and ours; nDCG is left out where grades are negative, at which pytrec_eval may never return.
+#: trec_eval's names and ours. nDCG is excluded for negative grades, for which pytrec_eval may not terminate.
 NAMES = {"map": "AP({})", "map_cut_5": "AP({})@5", "P_5": "P({})@5", "Rprec": "Rprec({})", "recip_rank": "RR({})",
          "recall_10": "R({})@10", "success_5": "Success({})@5"}  # fmt: skip
 JUDGED_ALL = {"bpref": "Bpref({})", "infAP": "infAP({})"}
@@ -27,8 +27,10 @@ def nested(frame, value):
 
 
 def trec_eval(qrels, names, rel=1, judged_only=False):
-    """From a run to its values, without topics of negative grades alone: all are 0 there, and pytrec_eval writes to
-    foreign memory."""
+    """Return a function from a run to trec_eval's values, without topics that have negative grades only.
+
+    The values of these topics are 0, and pytrec_eval writes outside its memory.
+    """
     qrels = qrels[qrels.groupby("query_id").relevance.transform("max") >= 0]
     wanted = {name.replace("_5", ".5").replace("_10", ".10") for name in names}
     evaluator = pytrec_eval.RelevanceEvaluator(
@@ -38,7 +40,7 @@ def trec_eval(qrels, names, rel=1, judged_only=False):
 
 
 def agree(qrels, runs, rel=1, judged_only=False):
-    """Ours of all runs in one call, and trec_eval's run by run."""
+    """Compare our values, computed for all runs in one call, with those of trec_eval for each run."""
     names = NAMES | ({} if judged_only else JUDGED_ALL)
     given = f"rel={rel}" + (",judged_only=True" if judged_only else "")
     return same(qrels, runs, {name: text.format(given) for name, text in names.items()}, rel, judged_only)
@@ -71,7 +73,7 @@ def test_by_hand():
 
 
 def by_topic(values):
-    """Some of three topics, and of each some of a few documents."""
+    """Return a strategy for up to three topics with some documents each."""
     documents = st.dictionaries(st.sampled_from("abcdefgh"), values, min_size=1)
     return st.dictionaries(st.sampled_from("123"), documents, min_size=1)
 
@@ -79,7 +81,7 @@ def by_topic(values):
 @pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
 @given(by_topic(st.integers(-2, 3)), by_topic(st.sampled_from([0.0, 0.5, 2.0])), st.integers(1, 3), st.booleans())
 def test_any_judgments(qrels, run, rel, judged_only):
-    """Ties, topics that one side lacks, nothing relevant, nothing else, nothing judged, grades of −1 and −2."""
+    """Ties, topics missing on one side, judgments without relevant or without other documents, grades of −1 and −2."""
     agree(framed(qrels, "relevance"), {"run": framed(run, "score")}, rel, judged_only)
 
 
@@ -87,7 +89,7 @@ def test_any_judgments(qrels, run, rel, judged_only):
 @pytest.mark.parametrize("rel", [1, 2])
 @pytest.mark.parametrize("seed", range(12))
 def test_generated_judgments_with_negative_grades(seed, rel, judged_only):
-    """−1 and −2: not judged for bpref and condensed lists, in the pool and not judged for infAP."""
+    """Grades of −1 and −2 are unjudged for bpref and condensed lists, and in the pool but unjudged for infAP."""
     frames = collection(seed, queries=25)
     found = agree(frames.qrels, {"run": frames.run}, rel, judged_only)
     assert (found > 0).any().all()
@@ -123,7 +125,7 @@ def test_ndcg_of_condensed_lists(seed):
     ],
 )
 def test_any_metric_on_condensed_lists(C, A, more, cutoff):
-    """Against loops over what is left when all that is not judged is taken out of the run."""
+    """Comparison with loops over the run without its unjudged documents."""
     frames = collection(8, lengths=True)
     measure = CWLA(C=C, A=A, max_rel=3, judged_only=True, cutoff=cutoff, **more)
     found = evaluate(frames.qrels, frames.run, [measure], by_query=True).loc["run"].iloc[:, 0]
@@ -141,13 +143,13 @@ def test_any_metric_on_condensed_lists(C, A, more, cutoff):
 
 
 def in_tuples(text):
-    """``rbp(phi=0.8)`` as the loops take it: ``("rbp", {"phi": 0.8})``."""
+    """Convert ``rbp(phi=0.8)`` to the form of the reference, ``("rbp", {"phi": 0.8})``."""
     name, _, given = text.rstrip(")").partition("(")
     return name, {key: float(value) for key, value in (pair.split("=") for pair in given.split(",") if pair)}
 
 
 def condensed(frames):
-    """What is judged of each query's ranking, in rank order."""
+    """Return the judged documents of each query's ranking, in rank order."""
     judged = frames.run.merge(frames.qrels[frames.qrels.relevance >= 0], on=["query_id", "doc_id"])
     judged["score"] = judged.score.astype(np.float32)
     return judged.sort_values(["query_id", "score", "doc_id"], ascending=[True, False, False])
@@ -160,7 +162,7 @@ RBP = "RBP(rel=1,p=0.8)"
 
 
 def slow_rbp(grades, p=0.8):
-    """RBP and its residual in a loop over 200 ranks: what is not judged, or not retrieved, could be relevant."""
+    """Return RBP and its residual over 200 ranks, where unjudged and unseen documents may be relevant."""
     base = sum((1 - p) * p**i for i, g in enumerate(grades) if g is not None and g >= 1)
     unknown = sum((1 - p) * p**i for i in range(200) if i >= len(grades) or grades[i] is None)
     return base, unknown
@@ -182,7 +184,7 @@ def residuals_agree(qrels, runs):
 
 
 def no_judging_leaves_the_interval(qrels, runs):
-    """Base ≤ score ≤ base + residual, whatever the unjudged documents turn out to be."""
+    """Check that base ≤ score ≤ base + residual, for any grades of the unjudged documents."""
     bounds = evaluate(qrels, runs, [RBP, Residual(measure=RBP)], by_query=True)
     retrieved = pd.concat(runs.values())[["query_id", "doc_id"]].drop_duplicates()
     rest = retrieved[retrieved.query_id.isin(qrels.query_id)].merge(qrels, how="left")
@@ -204,7 +206,9 @@ def test_residuals_of_generated_runs():
 
 
 def test_residuals_of_condensed_lists_are_no_bounds():
-    """A document that gets judged pushes down what was judged: here from 0, with a residual of 0.2, up to 0.8."""
+    """A newly judged document moves judged documents down: the score was 0 with a residual of 0.2, and becomes up to
+    0.8.
+    """
     measure = CWLA(C="rbp(0.2)", A="erg", max_rel=1, judged_only=True)
     run = {"1": {"unjudged": 2.0, "judged": 1.0}}
     before, after = {"1": {"judged": 0, "other": 1}}, {"1": {"judged": 0, "other": 1, "unjudged": 1}}
@@ -224,7 +228,7 @@ def gm_map(qrels, runs):
 
 
 def test_gmap():
-    """trec_eval's, which leaves out what the run does not answer; ours counts it with the floor."""
+    """trec_eval excludes queries that the run does not answer. Ours counts them with the floor."""
     frames = collection(4)
     answered = frames.qrels[frames.qrels.query_id.isin(frames.run.query_id)]
     measure = GeometricMean(measure="AP")
@@ -247,7 +251,7 @@ def test_the_geometric_mean_of_any_measure():
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
 def test_an_experiment_shows_the_logarithm():
-    """PyTerrier averages by itself what each topic has."""
+    """PyTerrier averages the values per topic itself."""
     frames = collection(4)
     qrels = frames.qrels[frames.qrels.query_id.isin(frames.run.query_id)]
     topics = pd.DataFrame({"qid": qrels.query_id.unique(), "query": "anything"})
@@ -257,7 +261,7 @@ def test_an_experiment_shows_the_logarithm():
     assert np.exp(table[str(measure)][0]) == pytest.approx(expected, abs=1e-9)
 
 
-# ---- together
+# ---- several measures in one call
 
 
 def test_one_call_for_all_is_one_call_for_each():
@@ -272,7 +276,7 @@ def test_one_call_for_all_is_one_call_for_each():
             np.testing.assert_allclose(together.loc[name][alone.columns[0]], alone.iloc[:, 0], rtol=0, atol=1e-12)
 
 
-# ---- the real runs
+# ---- runs of TREC-COVID
 
 
 @pytest.fixture(scope="module")

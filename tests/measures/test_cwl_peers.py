@@ -1,4 +1,4 @@
-"""Against cwl_eval where it is right: static BPM, information foraging, NERR 8 to 11 and INSQ, over its 1000 ranks."""
+"""Comparison with cwl_eval: static BPM, information foraging, NERR 8 to 11 and INSQ, over its 1000 ranks."""
 
 import ir_measures
 import numpy as np
@@ -33,7 +33,7 @@ PEERS = {
 
 
 def rankings(seed, sizes=(1, 5, 30, 300, 1000)):
-    """Random gains, a third of them 0, of lists of all lengths."""
+    """Return random gains, a third of them 0, for lists of several lengths."""
     rng = np.random.default_rng(seed)
     return [rng.choice([0, 0, 0.25, 0.5, 0.9], n) * (rng.random(n) < 0.7) for n in sizes]
 
@@ -68,7 +68,7 @@ def test_the_names_that_ir_measures_has(seed):
 
 @pytest.mark.parametrize("C", ["ift_goal(1000, 0.9, 1e4)", "ift_rate(1000, 0.9, 1e4)", "ift_goal(0.001, 0.9, 1e4)"])
 def test_foraging_does_not_overflow(C):
-    """cwl_eval raises OverflowError at the first, and so leaves no number to compare with: the limits are known."""
+    """cwl_eval raises OverflowError for the first of these, so the values are compared with limits."""
     gains = [0.5, 0, 1]
     limit = {"ift_goal(1000": 1.5 / 1000, "ift_rate(1000": 0.5, "ift_goal(0.001": 0.5}
     value = score(gains, C=C, A="erg", end=1000)
@@ -89,7 +89,7 @@ def slow_player(gains, T, K, h_b, h_c, m):
 
 
 def test_the_dynamic_player_adapts_and_cwl_evals_does_not():
-    """cwl_eval moves T where it should move K, and before the test of the item itself."""
+    """cwl_eval moves T instead of K, and before the test of the item itself."""
     differ = 0
     for gains in rankings(4, (3, 8, 15, 30)) + [np.array([1.0, 1, 0, 0, 1]), np.array([0.0, 0, 0, 0, 1])]:
         for T, K, h_b, h_c, m in (

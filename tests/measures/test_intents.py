@@ -1,4 +1,7 @@
-"""Intent-aware measures: Σ_t P(t|q)·M_t (Chapelle et al., 2009, section 7.5), each M_t by the judgments of one intent."""
+"""Intent-aware measures: Σ_t P(t
+
+q)·M_t (Chapelle et al., 2009, section 7.5), each M_t with the judgments of one intent.
+"""
 
 import json
 import pickle
@@ -23,7 +26,7 @@ GRADED = (-1, 0, 0, 1, 2, 3)
 
 
 def diversity(seed: int, grades=(0, 0, 1)) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A run and judgments of one to four intents a query, some intents of which nothing is relevant."""
+    """Return a run and judgments of one to four intents per query. Some intents have no relevant documents."""
     frames = collection(seed, queries=9, ties=False, lengths=True)
     rng = np.random.default_rng(seed)
     rows = []
@@ -36,7 +39,7 @@ def diversity(seed: int, grades=(0, 0, 1)) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def ndeval(measure, qrels, run) -> dict[str, float]:
-    """It wants topics and intents one after the other."""
+    """Return the values of ndeval, which requires rows sorted by topic and intent."""
     frames = (
         qrels.sort_values(["query_id", "iteration"]),
         run.sort_values(["query_id", "score"], ascending=[True, False]),
@@ -49,10 +52,13 @@ def by_query(qrels, run, measure) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(("seed", "grades"), [(0, (0, 0, 1)), (1, (0, 0, 1)), (2, GRADED), (3, GRADED)])
-@pytest.mark.parametrize("k", [5, 10, 20])  # what ndeval reports
+@pytest.mark.parametrize("k", [5, 10, 20])  # cutoffs of ndeval
 def test_err_ia(seed, grades, k):
-    """ndeval's ERR-IA has R = 1/2 for what is relevant, and divides by what a list gets that serves all intents at
-    every rank: Σ_{i≤k} (1/i)·(1/2)^i. Else it is the mean over the intents of ERR."""
+    """ndeval's ERR-IA is the mean of ERR over the intents, with two differences.
+
+    R = 1/2 for relevant documents, and the value is divided by that of a list whose documents are relevant to all
+    intents: Σ_{i≤k} (1/i)·(1/2)^i.
+    """
     run, qrels = diversity(seed, grades)
     ours = by_query(qrels, run, IntentAware(measure=f"{HALF}@{k}"))
     whole = sum(0.5**i / i for i in range(1, k + 1))
@@ -72,7 +78,7 @@ def test_ap_ia_and_p_ia(theirs, ours, grades):
 
 
 def slow(qrels, run, weights, **parts) -> dict[str, float]:
-    """Loops over queries, intents and ranks."""
+    """Return the value from loops over queries, intents and ranks."""
     values = {}
     for query in qrels.query_id.unique():
         judged = qrels[qrels.query_id == query]
@@ -144,7 +150,7 @@ def test_names_that_no_two_queries_share(make):
 
 
 def test_intents_of_some_queries_only():
-    """Query 3 alone has a second intent; what nobody judged, or nobody found relevant, gives nothing."""
+    """Only query 3 has a second intent. Intents without judgments or relevant documents contribute 0."""
     qrels = pd.DataFrame(
         [("3", "b", 1, "y"), ("1", "a", 1, "x"), ("2", "a", 0, "x"), ("3", "a", 1, "x"), ("3", "c", -1, "z")],
         columns=["query_id", "doc_id", "relevance", "iteration"],
@@ -207,8 +213,9 @@ def test_identity(measure):
 
 
 def test_all_routes_agree(tmp_path):
-    """ir_measures with frames and named tuples, our own evaluate with frames and a file whose second column tells the
-    intent, alone and beside other measures."""
+    """ir_measures with frames and named tuples, and evaluate with frames and a file whose second column is the intent,
+    for one measure and for several.
+    """
     run, qrels = diversity(3)
     measure = IntentAware(measure="RR")
     expected = evaluate(qrels, run, [measure]).iloc[0, 0]

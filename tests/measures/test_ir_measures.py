@@ -1,4 +1,4 @@
-"""Our measures are measures like all others: they print, parse, pickle and compute as ir_measures' own do."""
+"""Measures of the package as ir_measures measures: printing, parsing, pickling and evaluation."""
 
 import itertools
 import os
@@ -26,14 +26,14 @@ from tests.support.generated import collection, harmless
 
 
 def numbers(low, high, **more):
-    """Whole or not, as Python's and NumPy's."""
+    """Return numbers that may be integers or floats, of Python's or NumPy's types."""
     kinds = [float, np.float64]
     whole = st.integers(int(np.ceil(low)), int(high)).flatmap(lambda n: st.sampled_from([n, float(n), np.int64(n)]))
     return whole | st.floats(low, high, **more).flatmap(lambda x: st.sampled_from([kind(x) for kind in kinds]))
 
 
 def spec(name, *values, **named):
-    """Text such as ``inst(2.0,rel=1)``, with values from strategies; those with names may be left out."""
+    """Return text such as ``inst(2.0,rel=1)`` with values from strategies. Named parameters may be omitted."""
 
     def written(given, by_name):
         return f"{name}({','.join([*map(plain, given), *(f'{k}={plain(v)}' for k, v in by_name.items())])})"
@@ -96,7 +96,7 @@ MEASURES = st.tuples(st.just(CWLA), CWLAS) | st.tuples(st.just(TBG), TBGS)
 
 
 def of_same_value(value):
-    """The same parameter in other clothes."""
+    """Return an equal parameter of another type."""
     if isinstance(value, str) or value is None:
         return f" {value}" if isinstance(value, str) and "(" in value else value
     return float(value) if float(value).is_integer() else np.float64(value)
@@ -142,7 +142,7 @@ def test_a_measure_survives_pickling(made):
 
 @given(CWLAS)
 def test_a_residual_is_its_text(parameters):
-    """Where there is one: ap1 and ap2 know how much there is to find."""
+    """Measures with ap1 and ap2 have no residual because they depend on the total gain."""
     if parameters["C"].startswith("ap"):
         with pytest.raises(BadParameter, match="the total gain of the query"):
             Residual(measure=CWLA(**parameters))
@@ -175,11 +175,11 @@ def test_measures_differ_where_they_do():
     assert [m == n for m in measures for n in measures].count(True) == len(measures)
 
 
-# ---- being there
+# ---- registration with ir_measures
 
 
 def python(script, *inputs, **more):
-    """What a fresh interpreter prints; sets are in the same order every time, and so are sums over them."""
+    """Return the output of a new interpreter with a fixed hash seed, so that the order of sets is constant."""
     env = {**os.environ, "PYTHONHASHSEED": "0"}
     done = subprocess.run(
         [sys.executable, "-c", script, *inputs], capture_output=True, text=True, timeout=120, env=env, **more
@@ -282,14 +282,14 @@ AS_CWL_EVAL = (
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("measure", AS_TREC_EVAL.split())
 def test_we_agree_with_trec_eval(measure, seed):
-    """Ties, scattered rows, negative grades, missing topics and all."""
+    """Data with ties, unsorted rows, negative grades and missing topics."""
     agree(measure, ir_measures.pytrec_eval, collection(seed))
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("measure", AS_CWL_EVAL.split())
 def test_we_agree_with_cwl_eval(measure, seed):
-    """Which orders ties as they come, and wants a topic's rows together."""
+    """cwl_eval keeps the order of rows in ties and requires that rows of a topic are adjacent."""
     agree(measure, ir_measures.cwl_eval, collection(seed, ties=False, shuffled=False))
 
 
@@ -301,7 +301,7 @@ def test_we_agree_with_cwl_eval_below_rank_1000(measure):
 
 @pytest.mark.parametrize("measure", ["Judged", "Judged@5", "Judged@1000", "RR@3", "RR(rel=2)@10"])
 def test_we_agree_with_judged_and_msmarco(measure):
-    """Which order ties by document ascending."""
+    """Judged and the MS MARCO measure order ties by ascending document id."""
     provider = ir_measures.judged if "Judged" in measure else ir_measures.msmarco
     agree(measure, provider, collection(4, ties=False))
 
@@ -345,7 +345,7 @@ def test_what_others_compute_otherwise_is_left_to_them():
     assert not any(provider.supports(measure) for measure in not_ours)
 
 
-# ---- calls
+# ---- ways of calling
 
 GRADED_RBP = CWLA(C="rbp(0.8)", A="erg", max_rel=3)
 OURS = [TBG, GRADED_RBP, Residual(measure=GRADED_RBP), CWLA(C="ap2", A="avg", max_rel=3) @ 5]
@@ -432,7 +432,7 @@ def test_run_inputs():
 
 
 def test_residuals_by_hand():
-    """RBP: (1 − φ)φ^(i−1) for every unjudged rank, and φ^n for what was not retrieved."""
+    """RBP: (1 − φ)φ^(i−1) for every unjudged rank, and φ^n for the ranks after the list."""
     qrels, run = {"1": {"a": 2, "c": 0, "e": -1}}, {"1": {"a": 5.0, "b": 4.0, "c": 3.0, "d": 2.0, "e": 1.0}}
     rbp = CWLA(C="rbp(0.5)", A="erg", max_rel=2)
     assert Residual(measure=rbp).calc_aggregate(qrels, run) == pytest.approx(1 / 4 + 1 / 16 + 1 / 32)
@@ -460,7 +460,7 @@ def test_a_function_of_ones_own_travels_with_the_measure():
     assert float(done.stdout) == pytest.approx(0.75), done.stderr.decode()
 
 
-# ---- measures that are not computed here
+# ---- unsupported measures
 
 OTHER_VALUES = {
     "cutoff": [5], "rel": [0, 2], "judged_only": [True], "p": [0.5], "T": [2.0], "min_rel": [1], "max_rel": [3, 4],
@@ -473,7 +473,7 @@ FRAMES = harmless(collection(3, ties=False, shuffled=False))
 
 
 def with_other_parameters(name):
-    """The measure with every combination of its defaults and other values that ir_measures accepts."""
+    """Yield the measure with every combination of its defaults and other values that ir_measures accepts."""
     measure = REGISTERED[name]
     known = measure.SUPPORTED_PARAMS
     values = [([] if info.required else [None]) + OTHER_VALUES[parameter] for parameter, info in known.items()]
@@ -489,7 +489,6 @@ def test_every_parameter_of_ir_measures_has_another_value():
 
 @pytest.mark.parametrize("name", sorted(REGISTERED))
 def test_what_is_supported_is_right_and_what_is_not_is_refused(name):
-    """Each measure of ir_measures, with each combination of parameters."""
     for measure in with_other_parameters(name):
         if not ir_measures.cwla.supports(measure):
             for use in WAYS_TO_USE:
@@ -517,7 +516,7 @@ WAYS_TO_USE = [
 
 @pytest.mark.parametrize("measure", [nDCG(gains={0: 1, 1: 4}), ir_measures.SetF, nDCG(gains={1: -1}, judged_only=True)])
 def test_the_default_pipeline_gives_unsupported_measures_to_other_providers(measure):
-    """In a list with measures of ours, too."""
+    """This also holds in a list that contains measures of the package."""
     alone = per_query(ir_measures.pytrec_eval, measure, FRAMES)
     mixed = ir_measures.iter_calc([measure, GRADED_RBP], FRAMES.qrels, FRAMES.run)
     assert {m.query_id: m.value for m in mixed if m.measure == measure} == pytest.approx(alone)
@@ -533,7 +532,7 @@ def test_an_unsupported_measure_within_another_is_refused():
 
 @pytest.fixture
 def with_lengths():
-    """Judgments, a run without doc_length, one with it, and the same as a dict."""
+    """Return judgments, a run without doc_length, a run with it, and the lengths as a dict."""
     frames = collection(11, lengths=True)
     words = dict(zip(frames.run.doc_id, frames.run.doc_length, strict=True))
     return frames.qrels, frames.run.drop(columns="doc_length"), frames.run, words

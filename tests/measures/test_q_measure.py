@@ -1,4 +1,4 @@
-"""The Q-measure against an example by hand, a loop, average precision, and the frameworks that ask for it."""
+"""Q-measure, compared with an example by hand, a loop and average precision, and its use through other frameworks."""
 
 import ir_measures
 import numpy as np
@@ -37,11 +37,11 @@ def of(*measures, qrels=QRELS, run=RUN):
 
 
 def test_by_hand():
-    """Ideal gains 2, 3, 4, 4, 4; relevant at ranks 2, 3 and 5, with the gains 2, 3 and 4 so far."""
+    """Ideal gains 2, 3, 4, 4, 4; relevant documents at ranks 2, 3 and 5, with cumulative gains 2, 3 and 4."""
     whole = ((1 + 2) / (2 + 3) + (2 + 3) / (3 + 4) + (3 + 4) / (5 + 4)) / 3
-    cut = ((1 + 2) / (2 + 3) + (2 + 3) / (3 + 4)) / 3  # R stays 3
+    cut = ((1 + 2) / (2 + 3) + (2 + 3) / (3 + 4)) / 3  # R remains 3
     tenfold = ((1 + 20) / (2 + 30) + (2 + 30) / (3 + 40) + (3 + 40) / (5 + 40)) / 3
-    of_two = ((1 + 2) / (2 + 3)) / 1  # b and c gain, and are not relevant
+    of_two = ((1 + 2) / (2 + 3)) / 1  # b and c have gain, but are not relevant
     condensed = ((1 + 2) / (1 + 2) + (2 + 3) / (2 + 3) + (3 + 4) / (4 + 4)) / 3
     burges = ((1 + 3) / (2 + 4) + (2 + 4) / (3 + 5) + (3 + 5) / (5 + 5)) / 3
     names = ["QMeasure", "QMeasure@3", "QMeasure(beta=10)", "QMeasure(rel=2)", "QMeasure(judged_only=True)"]
@@ -50,7 +50,7 @@ def test_by_hand():
 
 
 def data(lists):
-    """Judgments and a run of each query: a ranking, and grades of documents that were not retrieved."""
+    """Return judgments and a run per query, with grades of documents that were not retrieved."""
     qrels, run, judged = {}, {}, []
     for number, (ranking, others) in enumerate(lists):
         grades = {f"d{i}": grade for i, grade in enumerate(ranking) if grade is not None}
@@ -86,7 +86,7 @@ def test_the_ideal_ranking_scores_1():
 
 
 def test_queries_do_not_change_each_other():
-    """Gains that floats do not add up exactly are added query by query."""
+    """Gains whose sums are inexact in floats are added separately for each query."""
     rng = np.random.default_rng(3)
     lists = [rng.choice([np.nan, 0, 1, 2, 3], size) / 10 * 10 for size in rng.integers(1, 40, 30)]
     gain = MEASURES["QMeasure"](gain="threshold(0.1, 0.2, 0.4)")._bound["gain"]

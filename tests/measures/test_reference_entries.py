@@ -1,4 +1,4 @@
-"""The records of what there is, read off docstrings and the catalogue; the command line and the pages show them."""
+"""Records of parts and measures for the command line and the documentation, read from docstrings and the catalogue."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Scores of sessions against loops over every way through them."""
+"""Scores of sessions, compared with loops over every path through a session."""
 
 import itertools
 import math
@@ -31,7 +31,7 @@ def best_first(judged):
 
 
 def slow_sdcg(lists, b=2, bq=4, k=None):
-    """FORMULAS.md: Σ_q (1/log_bq(q+bq−1)) Σ_i (2^{g_i}−1)/log_b(i+b−1)."""
+    """Return Σ_q (1/log_bq(q+bq−1)) Σ_i (2^{g_i}−1)/log_b(i+b−1)."""
     total = 0.0
     for q, grades in enumerate(lists, 1):
         for i, grade in enumerate(grades[:k], 1):
@@ -45,7 +45,7 @@ def slow_nsdcg(lists, judged, b=2, bq=4, k=None):
 
 
 def slow_esndcg(lists, judged, p_down=0.7, p_reform=0.8, discount="log2", k=None):
-    """The sum over all ways through a session: its last query, and how far each list up to there is read."""
+    """Return the sum over all paths through a session: the last query, and the depth read in each list up to it."""
     lists = [grades[:k] for grades in lists]
     total = 0.0
     for last in range(1, len(lists) + 1):
@@ -62,7 +62,7 @@ def slow_esndcg(lists, judged, p_down=0.7, p_reform=0.8, discount="log2", k=None
 
 
 def slow_path(read, judged, discount):
-    """nDCG of what was read, over the best of the same number."""
+    """Return nDCG of the documents read, divided by that of the best ranking of equal length."""
     d = [1 if discount == "none" else 1 / math.log2(position + 1) for position in range(1, len(read) + 1)]
     best = sum(gain(grade) * weight for grade, weight in zip(best_first(judged), d))
     return sum(gain(grade) * weight for grade, weight in zip(read, d)) / best if best else 0.0
@@ -73,7 +73,7 @@ def slow_path(read, judged, discount):
 
 @st.composite
 def logs(draw):
-    """Sessions of one to three queries with up to four of ten documents each, some twice, some of them not judged."""
+    """Sessions of one to three queries with up to four of ten documents each, with repeated and unjudged documents."""
     qrels, run, sessions = {}, {}, {}
     for number in range(draw(st.integers(1, 3))):
         name = f"s{number}"
@@ -87,7 +87,7 @@ def logs(draw):
 
 
 def lists_of(qrels, run, sessions):
-    """Per session the lists of grades of its queries, and all that is judged."""
+    """Yield for each session the lists of grades of its queries, and all judged grades."""
     for name, queries in sessions.items():
         ranked = [sorted(run.get(q, {}), key=lambda d, q=q: -run[q][d]) for q in queries]
         yield [[qrels[name].get(d) for d in documents] for documents in ranked], list(qrels[name].values())
@@ -129,12 +129,12 @@ def test_any_measure_of_a_session_is_the_mean_over_its_queries(log):
         assert found.loc[name].tolist() == pytest.approx(values.loc[queries].mean().tolist(), abs=1e-12)
 
 
-# ---- what must hold without any reference
+# ---- properties that hold without a reference
 
 
 @given(logs(), st.one_of(st.none(), st.integers(1, 5)))
 def test_a_session_of_one_query_has_its_ndcg(log, k):
-    """With b = 2 the discount is nDCG's; and so it is for a user who reads everything."""
+    """With b = 2 the discount is that of nDCG. esNDCG equals nDCG if users read everything."""
     qrels, run, sessions = log
     alone = {name: queries[:1] for name, queries in sessions.items()}
     ndcg = ir_measures.nDCG(dcg="exp-log2")
@@ -160,13 +160,18 @@ def test_who_reads_one_document_gets_its_share_of_the_best(log, discount):
 
 
 def test_a_session_by_hand():
-    """x, b | nothing | a, with grades a: 2 and b: 1; half go on from x to b."""
+    """Results x, b
+
+    none
+
+    a, with grades a: 2 and b: 1. Half of the users continue from x to b.
+    """
     qrels, run = {"s": {"a": 2, "b": 1}}, {"q1": {"x": 2.0, "b": 1.0}, "q3": {"a": 1.0}}
     sessions = {"s": ["q1", "q2", "q3"]}
     found = evaluate_sessions(qrels, run, sessions, ["RR", sDCG, nsDCG, esNDCG(p_down=0.5, discount="none")]).loc["s"]
     sdcg = 1 / math.log2(3) + 3 / math.log(6, 4)
     ideal = (3 + 1 / math.log2(3)) * (1 + 1 / math.log(5, 4) + 1 / math.log(6, 4))
-    # after q1 or the empty q2 a user has x (0 of 3) or x, b (1 of 4); after q3 x, a (3 of 4) or x, b, a (4 of 4)
+    # after q1 or the empty q2 users have read x (0 of 3) or x, b (1 of 4); after q3 x, a (3 of 4) or x, b, a (4 of 4)
     leave_early, see_all = 0.2 + 0.8 * 0.2, 0.8 * 0.8
     ways = leave_early * (0.5 * 0 / 3 + 0.5 * 1 / 4) + see_all * (0.5 * 3 / 4 + 0.5 * 4 / 4)
     assert found.tolist() == pytest.approx([(1 / 2 + 0 + 1) / 3, sdcg, sdcg / ideal, ways], abs=1e-12)
@@ -194,7 +199,7 @@ def test_many_sessions_are_worked_on_in_parts(monkeypatch):
 
 @pytest.fixture
 def log():
-    """Five sessions of three queries, whose topics are judged under the sessions' names."""
+    """Return five sessions of three queries, with judgments under the names of the sessions."""
     run, qrels = collection(4, queries=16, depth=12, grades=(-1, 0, 1, 2))
     queries = [str(number) for number in range(2, 17)]
     table = pd.DataFrame(
@@ -306,7 +311,7 @@ def test_other_errors_are_those_of_evaluate(log):
         evaluate_sessions(pd.concat([qrels, qrels]).sort_values("query_id").head(40), run, {"s0": ["2"]}, ["RR"])
 
 
-# ---- the measures as ir_measures knows them
+# ---- session measures in ir_measures
 
 
 @pytest.mark.parametrize(

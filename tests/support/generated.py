@@ -1,4 +1,4 @@
-"""Random runs and judgments with all that makes rankings hard: ties, scattered rows, judged and not retrieved."""
+"""Random runs and judgments with ties, unsorted rows, unjudged and unretrieved documents."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ import pandas as pd
 
 
 class Collection(NamedTuple):
-    """A run and judgments, under ir_measures' column names."""
+    """A run and judgments, with the column names of ir_measures."""
 
     run: pd.DataFrame
     qrels: pd.DataFrame
@@ -23,9 +23,9 @@ def collection(
     shuffled: bool = True,
     lengths: bool = False,
 ) -> Collection:
-    """A run over queries 2…n, and judgments of queries 1…n−1, so that each side has one that the other lacks.
+    """Return a run over queries 2…n and judgments of queries 1…n−1, so that each has a query that the other lacks.
 
-    Without ``ties`` all scores differ even as float32.
+    Without ``ties``, all scores differ even as float32.
     """
     rng = np.random.default_rng(seed)
     names = [str(number) for number in range(1, queries + 1)]
@@ -51,12 +51,12 @@ def collection(
 
 
 def harmless(frames: Collection) -> Collection:
-    """The same with 0 for negative grades, at which pytrec_eval's nDCG reads foreign memory and may never return."""
+    """Return the data with 0 for negative grades, for which pytrec_eval's nDCG reads outside its memory."""
     return Collection(frames.run, frames.qrels.assign(relevance=frames.qrels.relevance.clip(lower=0)))
 
 
 def as_pyterrier(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same under PyTerrier's names, with ranks where there are scores."""
+    """Return the frame with PyTerrier's column names, and with ranks if it has scores."""
     renamed = frame.rename(columns={"query_id": "qid", "doc_id": "docno", "relevance": "label"})
     if "score" in renamed:
         ranks = renamed.groupby("qid").score.rank(method="first", ascending=False)

@@ -1,9 +1,9 @@
-"""Logs of users whose parameters are known: time-biased gain's model played out, straight from its description.
+"""Simulated logs with known parameters, from the user model of time-biased gain.
 
-A user looks at item k if still there when it begins. A summary takes T_S on average; it is clicked with P(C|R); the
-document takes a·words + b on average (b alone if it is a duplicate) and is saved with P(S|R). An item that was begun is
-finished. All times of a user are multiplied by how slow the user is. Each session ends at a random time of
-exponential decay, or at a limit.
+Users look at item k if they have not left before it begins, and finish every item that they begin. The mean time of a
+summary is T_S, and it is clicked with probability P(C|R). The mean time of a document is a·words + b (b for duplicates),
+and it is saved with probability P(S|R). All times of a user are multiplied by the slowness of the user. Each session
+ends at an exponentially distributed time, or at a limit.
 """
 
 import numpy as np
@@ -19,9 +19,10 @@ def generated_log(
     seed, users=48, sessions=4, slowness=None, limit=np.inf, precision=0.5, depth=80, duplicates=0.0, noise=0.6,
     topics=8, words=600.0, **parameters,
 ):  # fmt: skip
-    """A DataFrame with all columns of a log. ``slowness``: of each user; ``noise``: standard deviation over mean of times.
+    """Return a log as a DataFrame with all columns.
 
-    ``half_life=np.inf``: nobody leaves before the limit.
+    ``slowness`` has one factor per user, and ``noise`` is the coefficient of variation of times. With
+    ``half_life=np.inf``, users leave at the limit only.
     """
     p = TABLE_1 | parameters
     rng = np.random.default_rng(seed)
@@ -31,12 +32,12 @@ def generated_log(
     slow = np.ones(n) if slowness is None else np.asarray(slowness, float)[user]
     shape = (n, depth)
     relevant = rng.random(shape) < precision
-    length = np.round(rng.lognormal(np.log(words) - 0.18, 0.6, shape)) + 10  # "words" on average
+    length = np.round(rng.lognormal(np.log(words) - 0.18, 0.6, shape)) + 10  # the mean is ``words``
     duplicate = rng.random(shape) < duplicates
     clicked = rng.random(shape) < np.where(relevant, p["p_click_relevant"], p["p_click_nonrelevant"])
     saved = clicked & (rng.random(shape) < np.where(relevant, p["p_save"], p["p_save_nonrelevant"]))
 
-    def times(mean):  # gamma: never negative, with this mean and noise
+    def times(mean):  # gamma distribution: not negative, with the given mean and noise
         return mean * rng.gamma(1 / noise**2, noise**2, shape)
 
     summary = times(p["summary_seconds"]) * slow[:, None]
@@ -48,7 +49,7 @@ def generated_log(
     begin = np.hstack([np.zeros((n, 1)), end[:, :-1]])
     leaves = rng.exponential(p["half_life"] / np.log(2), n) if np.isfinite(p["half_life"]) else np.full(n, np.inf)
     seen = begin < np.minimum(leaves, limit)[:, None]
-    cut_off = (end.max(axis=1, where=seen, initial=0) < leaves) | seen[:, -1]  # still there when the last item ended
+    cut_off = (end.max(axis=1, where=seen, initial=0) < leaves) | seen[:, -1]  # still present after the last item
     row, item = np.nonzero(seen)
     at = (row, item)
     return pd.DataFrame(

@@ -1,6 +1,6 @@
-"""Kills evaluations that keep what is done, at random moments, lets them go on, and compares the numbers.
+"""Kill evaluations with a result cache at random moments, resume them, and compare the values.
 
-python tests/support/killed.py [TRIALS [SEED]]    (tests/files/test_faults.py makes three trials)
+python tests/support/killed.py [TRIALS [SEED]]    (tests/files/test_faults.py runs three trials)
 """
 
 import random
@@ -21,7 +21,7 @@ MEASURES = ["AP", "nDCG@10", "CWLA(C='rbp(0.8)',A='max',max_rel=3)"]
 
 
 def collection(folder):
-    """Judgments and many small runs."""
+    """Write judgments and many small runs."""
     rng = np.random.default_rng(0)
     (folder / "runs").mkdir()
     pairs = [(f"q{q}", f"d{d}") for q in range(QUERIES) for d in range(DOCUMENTS)]
@@ -33,7 +33,7 @@ def collection(folder):
 
 
 def stopped(folder, pieces, how=signal.SIGKILL, more=()):
-    """Starts an evaluation, and stops it when so many pieces are kept: the process, or None where it was done before."""
+    """Start an evaluation, stop it when the cache has at least ``pieces`` entries, and return the process."""
     arguments = [sys.executable, "-m", "pyterrier_cwla", "evaluate", "qrels.txt", "runs", "--cache-dir", "kept", *more]
     flags = [flag for measure in MEASURES for flag in ("-m", measure)]
     process = subprocess.Popen([*arguments, *flags], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -45,7 +45,9 @@ def stopped(folder, pieces, how=signal.SIGKILL, more=()):
 
 
 def trial(folder, rng, kills=1):
-    """Whether an evaluation that is killed so many times, and then goes on, finds what one finds in one piece."""
+    """Return the values of an evaluation that was killed ``kills`` times and resumed, and those of one without a
+    cache.
+    """
     all_pieces = RUNS * (len(MEASURES) + 1)
     for at in sorted(rng.sample(range(all_pieces), kills)):
         stopped(folder, at)

@@ -1,4 +1,4 @@
-"""Random gains, and random continuations, aggregations and gains with their parameters, for hypothesis."""
+"""Hypothesis strategies for gains, and for continuations, aggregations and gain functions with parameters."""
 
 from hypothesis import strategies as st
 
@@ -8,12 +8,12 @@ BUILT_IN = {kind: {name: part for name, part in parts.items() if part.built_in} 
 
 
 def numbers(low: float, high: float) -> st.SearchStrategy[float]:
-    """Numbers with three digits after the point, both ends included."""
+    """Return a strategy for numbers with three decimals, both ends included."""
     return st.integers(round(low * 1000), round(high * 1000)).map(lambda n: n / 1000)
 
 
 def gains(most: int = 25, least: int = 0) -> st.SearchStrategy[list]:
-    """Gains in rank order, many of them 0, some of them 1."""
+    """Return a strategy for gains in rank order, many of them 0, some of them 1."""
     one = st.one_of(st.just(0.0), st.sampled_from([0.0, 0.25, 0.5, 1.0]), numbers(0, 1))
     return st.lists(one, min_size=least, max_size=most)
 
@@ -47,7 +47,7 @@ def _values(allowed: object) -> st.SearchStrategy:
 
 @st.composite
 def specs(draw: st.DrawFn, kind: str, names: tuple[str, ...] = ()) -> Spec:
-    """A built-in function of this kind with random parameters in their ranges."""
+    """Return a strategy for built-in functions of this kind with random parameters in their ranges."""
     part: Part = BUILT_IN[kind][draw(st.sampled_from(sorted(names or BUILT_IN[kind])))]
     args: list = []
     chosen: dict = {}
@@ -67,7 +67,7 @@ def aggregations(*names: str) -> st.SearchStrategy[Spec]:
     return specs("aggregation", names)
 
 
-#: Continuations that no gain moves.
+#: Continuations that do not depend on gains.
 STATIC = {"prec", "rbp", "dcg", "insq", "decay", "carterette1", "patience", "fixed"}
 
 

@@ -1,4 +1,4 @@
-"""Holds the slow reference against hand numbers, the papers' tables, and sums at high precision."""
+"""The reference implementation, compared with numbers by hand, tables of the papers, and sums at high precision."""
 
 import itertools
 import math
@@ -32,7 +32,7 @@ def test_tables_1_and_2_of_the_cwla_paper():
 
 
 def test_the_end_of_the_list():
-    """DESIGN.md, section 3."""
+    """docs/conventions.rst, Open or closed."""
     rbp = ("rbp", {"phi": 0.8})
     assert score(TABLE_1, C=rbp, A=("avg", {}), **TENTHS) == pytest.approx(0.4806, abs=5e-5)
     assert score(TABLE_1, C=rbp, A=("avg", {}), end="stop", **TENTHS) == pytest.approx(0.5297, abs=5e-5)
@@ -93,7 +93,7 @@ def test_both_forms_of_average_precision(rels, missing):
 
 
 def test_ap1_sees_the_limit_of_a_far_unretrieved_document():
-    """With it at rank N, V(i) = (Σ_{i≤j} r_j/j + 1/N)/S on the list and 1/(N·S) from there to N."""
+    """With this document at rank N, V(i) = (Σ_{i≤j} r_j/j + 1/N)/S on the list and 1/(N·S) from there to N."""
     N, on_list = 10**9, [0, 1 / 2, 0, 1 / 4]
     S = math.fsum(on_list) + 1 / N
     items = math.fsum(math.fsum(on_list[i:]) + 1 / N for i in range(4)) / S + (N - 4) / (N * S)
@@ -109,7 +109,7 @@ def test_users_who_never_leave_contribute_nothing():
     assert score([0, 0], C=("rr", {}), A=("erg", {}), **shared) == 0
     assert score([0, 0], C=("rr", {}), A=("items", {}), **shared) == 0
     assert v_plus([0, 0], C=("rr", {}), **shared) == math.inf
-    assert score([0, 1], C=("ap2", {}), A=("items", {}), **shared) == 1  # half of them, at rank 2
+    assert score([0, 1], C=("ap2", {}), A=("items", {}), **shared) == 1  # half of the users, at rank 2
     assert score([0, 1], C=("ap2", {}), A=("erg", {}), **shared) == 0
     assert score([0, 1], C=("ap2", {"R": "ranking"}), A=("items", {}), **shared) == 2
     for A in ("erg", "items", "effort"):
@@ -118,7 +118,7 @@ def test_users_who_never_leave_contribute_nothing():
 
 
 def endless_sum(f):
-    """Σ_{m≥1} f(m): 100 terms, then Euler-Maclaurin by mpmath's quadrature (in log t) and differentiation."""
+    """Return Σ_{m≥1} f(m): 100 terms, then Euler-Maclaurin by mpmath's quadrature (in log t) and differentiation."""
     start = mpmath.mpf(101)
     total = mpmath.fsum(f(mpmath.mpf(m)) for m in range(1, 101)) + f(start) / 2
     total += mpmath.quad(lambda s: f(mpmath.exp(s)) * mpmath.exp(s), [mpmath.log(start), 8, 16, 50])
@@ -126,7 +126,9 @@ def endless_sum(f):
 
 
 def exact(gains, c, v, A, u, b):
-    """Σ L(i)·A(i) of an endless ranking: C(i) = c(i) on the list, V(n+m)/V(n+1) = v(m) beyond it, where items have gain b."""
+    """Return Σ L(i)·A(i) of an infinite ranking, with C(i) = c(i) on the list, and V(n+m)/V(n+1) = v(m) and gain b
+    beyond it.
+    """
     delta, half = mpmath.mpf(0.8), mpmath.mpf(0.5)
 
     def felt(i, G, E, best, F, r):
@@ -230,7 +232,7 @@ OPEN_ENDS = [  # grades, max_rel, C, gain of an unseen item, c(i) and v(m)
 )
 @pytest.mark.parametrize("grades, max_rel, C, b, c, v", OPEN_ENDS)
 def test_open_ends_against_mpmath(grades, max_rel, C, b, c, v, A):
-    """Beyond the list: gain 0, or the best gain b, as the residual has it."""
+    """Unseen items have gain 0, or the best gain b as in residuals."""
     if b and A[0] not in ("avg", "fgt", "etg") or C[0] == "dcg" and A[0] in ("items", "effort", "etg"):
         return
     gain = ("exponential" if 0 < b < 1 else "linear", {})
@@ -274,7 +276,7 @@ def test_textbook_measures():
 
 
 def test_the_order_of_trec_eval():
-    """Scores as float32, ties by docno descending."""
+    """Scores as float32; ties by docno, descending."""
     rows = [
         ("a", 1.0),
         ("b", 1.0 + 1e-9),
