@@ -1,4 +1,4 @@
-"""Click models: what results attract, what satisfies, and who goes on, from clicks alone."""
+"""Tests of click models: attraction, satisfaction, examination and continuation, estimated from clicks."""
 
 from itertools import product
 from math import log
@@ -22,7 +22,7 @@ A, S, GAMMA = {0: 0.3, 1: 0.5, 2: 0.7}, {0: 0.2, 1: 0.5, 2: 0.8}, 0.85
 
 
 def simulated(seed, sessions=600, users=60, ranks=8, a=A, s=S, gamma=GAMMA, grades=(0, 0, 0, 1, 1, 2), documents=60):
-    """A log of users who do what the dynamic Bayesian network says."""
+    """Generate a log of users who follow the dynamic Bayesian network."""
     rng = np.random.default_rng(seed)
     documents = {f"d{number}": grades[number % len(grades)] for number in range(documents)}
     rows = []
@@ -44,7 +44,7 @@ def of_rows(rows):
 
 
 def lists_of(log):
-    """(grade, clicked) of each list from its first rank; None where a rank is missing."""
+    """Return (grade, clicked) of each list from rank 1, and None for missing ranks."""
     lists = {}
     for row in log.rows.itertuples():
         ranks = lists.setdefault((row.user, row.session), [])
@@ -53,7 +53,7 @@ def lists_of(log):
 
 
 def probability(results, a, s, gamma):
-    """Of the clicks of one list: the sum over who examined, who was satisfied and who gave up, path by path."""
+    """Compute the probability of the clicks of one list, summed over all paths of events."""
     total = 0.0
     for path in product(("satisfied", "gives up", "goes on"), repeat=len(results)):
         p, examines = 1.0, True
@@ -61,7 +61,7 @@ def probability(results, a, s, gamma):
             grade, clicked = result or (None, False)
             attracts, satisfies = (a[grade], s[grade]) if result else (0.0, 0.0)
             if not examines:
-                p *= float(not clicked and event == "gives up")  # one name for what does not happen
+                p *= float(not clicked and event == "gives up")  # count one path only: nothing happens
                 continue
             p *= attracts if clicked else 1 - attracts
             leaves = satisfies if clicked else 0.0
@@ -116,7 +116,7 @@ def test_the_log_likelihood_rises_at_each_step_of_em():
 
 @pytest.mark.slow
 def test_parameters_are_recovered_within_their_own_intervals():
-    """In 30 logs of 60 users; an interval of 95 % may miss a few."""
+    """Over 30 logs of 60 users; a few of the 95 % intervals may miss the true value."""
     truth = {("a", g): p for g, p in A.items()} | {("s", g): p for g, p in S.items()} | {"gamma": GAMMA}
     truth |= {("R", g): A[g] * S[g] for g in A}
     hits = dict.fromkeys(truth, 0)
@@ -131,7 +131,7 @@ def test_parameters_are_recovered_within_their_own_intervals():
 
 
 def simulated_fast(seed, sessions=600, users=60, ranks=8):
-    """As ``simulated``, all sessions at a time."""
+    """Generate the same kind of log as ``simulated``, with all sessions at a time."""
     rng = np.random.default_rng(seed)
     number = rng.permuted(np.tile(np.arange(60), (sessions, 1)), axis=1)[:, :ranks]
     grade = np.array([0, 0, 0, 1, 1, 2])[number % 6]
@@ -152,7 +152,7 @@ def simulated_fast(seed, sessions=600, users=60, ranks=8):
 
 @pytest.mark.slow
 def test_intervals_are_those_of_fits_to_resampled_users():
-    """Against the bootstrap in full: users drawn with replacement, and every log fitted anew."""
+    """Compared with the full bootstrap: users drawn with replacement, and the model fitted to every log."""
     log_ = simulated_fast(1, sessions=400, ranks=6)
     model = dbn_from_clicks(log_, resamples=2000)
     rng, rows, refits = np.random.default_rng(0), log_.rows, []
@@ -238,7 +238,7 @@ def test_unjudged_results_have_parameters_of_their_own():
 
 @pytest.mark.slow
 def test_the_relevance_of_documents_is_the_most_probable_one():
-    """Against an optimiser of the brute-force likelihood with the Beta priors."""
+    """Compared with an optimiser of the brute-force likelihood with the Beta priors."""
     log_ = tiny()
     model = dbn_from_clicks(log_, gamma=0.8, resamples=2)
     found = model.predicted(prior=4).table
@@ -263,7 +263,7 @@ def test_the_relevance_of_documents_is_the_most_probable_one():
     assert found["s"].tolist() == pytest.approx(p[len(documents) :], abs=1e-4)
     assert found["relevance"].tolist() == pytest.approx((found["a"] * found["s"]).tolist())
 
-    first, h = documents.index("d1"), 1e-4  # the curvature in a and s of the first document, by differences
+    first, h = documents.index("d1"), 1e-4  # curvature in a and s of the first document, by finite differences
     by_difference = []
     for at in (first, first + len(documents)):
         points = []
@@ -283,7 +283,7 @@ def tiny():
 @pytest.mark.slow
 def test_unjudged_documents_get_the_grade_whose_relevance_is_nearest():
     log_ = simulated_fast(6, sessions=2000)
-    hidden = {"d5", "d11", "d0", "d6"}  # two of grade 2, two of grade 0
+    hidden = {"d5", "d11", "d0", "d6"}  # two documents of grade 2, two of grade 0
     rows = log_.rows.assign(grade=log_.rows["grade"].mask(log_.rows["docno"].isin(hidden)))
     model = dbn_from_clicks(InteractionLog.of(rows), resamples=2)
     predicted = model.predicted()
@@ -309,7 +309,7 @@ def test_unjudged_documents_get_the_grade_whose_relevance_is_nearest():
     assert as_dict["relevance"].tolist() == more["relevance"].tolist()
     assert len(predicted.judgments(qrels.assign(iteration="0"))) == len(more)
     elsewhere = predicted.judgments(qrels.assign(query_id="other"))
-    assert len(elsewhere) == len(qrels)  # nothing of a topic that the qrels do not have
+    assert len(elsewhere) == len(qrels)  # no judgments are added for topics that are missing in the qrels
     theirs = qrels.rename(columns={"query_id": "qid", "doc_id": "docno", "relevance": "label"})
     assert list(predicted.judgments(theirs).columns) == ["qid", "docno", "label"]
     assert predicted.judgments(theirs)["label"].tolist() == more["relevance"].tolist()
@@ -329,7 +329,7 @@ def test_a_document_with_few_observations_stays_near_its_grade():
         model.predicted(prior=0)
 
 
-# ---- what a log cannot tell
+# ---- parameters that a log does not identify
 
 
 def test_what_is_not_told_is_an_error_or_a_note():
@@ -395,7 +395,7 @@ def test_sessions_that_were_cut_off_are_left_out_and_counted():
 
 
 def positions(seed, b, sessions=600, users=60, documents=30, attract=None):
-    """A log of lists in random order, clicked with probability a·b."""
+    """Generate a log of lists in random order, clicked with probability a·b."""
     rng = np.random.default_rng(seed)
     a = rng.uniform(0.2, 0.9, documents) if attract is None else np.asarray(attract)
     shown = rng.permuted(np.tile(np.arange(documents), (sessions, 1)), axis=1)[:, : len(b)]
@@ -426,7 +426,7 @@ def test_examination_falls_with_rank_as_it_did():
 
 
 def test_the_position_model_is_the_most_probable_one():
-    """Against an optimiser of Σ c·ln(ab) + (n − c)·ln(1 − ab), click by click."""
+    """Compared with an optimiser of Σ c·ln(ab) + (n − c)·ln(1 − ab), click by click."""
     log_, _ = positions(3, [1.0, 0.6, 0.35], sessions=60, users=10, documents=4, attract=[0.3, 0.5, 0.6, 0.8])
     model = position_model(log_, resamples=20)
     cells = log_.rows.groupby(["docno", "rank"])["clicked"].agg(["sum", "size"])
@@ -486,8 +486,10 @@ def test_ranks_that_nothing_ties_to_the_first_are_named():
 
 
 def test_survival_under_metrics_is_the_mean_over_the_lists_of_the_log():
-    """Against loops: ERR's V of each list; a list ends, and what it lacks gains nothing. Grades go up to 2, of which RBP
-    without rel= has no highest, and needs none."""
+    """Compared with loops over ERR's V of each list; missing results at the end of a list have no gain.
+
+    Grades go up to 2; RBP without rel= has no highest grade, and needs none.
+    """
     log_ = small(gap=True)
     found = survival_of_lists(log_, ["AdaptiveERR(max_rel=2)", "RBP(p=0.7,rel=1)", "CWLA(C='rr',A='err',max_rel=2)"], 7)
     V = np.zeros(7)
@@ -548,7 +550,7 @@ def test_pictures_show_what_was_found():
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_a_study_with_shuffled_lists(data):
-    """Lists there were shuffled for each user; results that a user had met before have no row."""
+    """The lists of the study were shuffled for each user; results that the user had seen before have no row."""
     log_ = chiir24_log(data / "chiir24-satisfaction")
     with pytest.raises(BadLog, match="4,208 results are missing above the last rows of 747 of 1,366 lists"):
         dbn_from_clicks(log_)
@@ -557,7 +559,7 @@ def test_a_study_with_shuffled_lists(data):
     assert passed.attraction[1].low > passed.attraction[0].high
     assert passed.satisfaction[0].value == 0 == passed.relevance[0].value
     assert any("s of grade 0 = 0" in note for note in passed.notes)
-    assert passed.satisfaction[1].high < 0.06  # who has to find all that there is does not leave with one document
+    assert passed.satisfaction[1].high < 0.06  # users of this study look for all relevant documents
     model = position_model(log_, depth=20, resamples=50)
     assert model.table["b"].notna().all()
     assert model.table["b"][19] < 0.75 < model.table["b"][4]
@@ -578,7 +580,7 @@ def test_survival_under_time_is_that_of_the_lists_that_are_known_so_far_down():
 
 @pytest.mark.slow
 def test_the_position_model_is_the_maximum_also_where_an_attraction_is_1():
-    """Against a direct optimiser: the likelihood is concave in ln a and ln b."""
+    """Compared with a direct optimiser: the likelihood is concave in ln a and ln b."""
     from scipy.optimize import minimize
 
     for seed in range(12):
@@ -601,7 +603,7 @@ def test_the_position_model_is_the_maximum_also_where_an_attraction_is_1():
 
 
 def test_an_estimate_on_the_border_has_no_interval_and_few_views_are_said():
-    """What is always clicked at rank 1 and at rank 2 leaves no doubt that both were examined."""
+    """A document always clicked at ranks 1 and 2 shows that both ranks were always examined."""
 
     def model(sessions):
         rows = [

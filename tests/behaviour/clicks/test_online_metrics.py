@@ -1,4 +1,4 @@
-"""Click metrics against loops over the clicks of each session."""
+"""Tests of click metrics, against loops over the clicks of each session."""
 
 import math
 from collections import Counter
@@ -21,7 +21,7 @@ UNJUDGED = float("nan")
 
 
 def slow_metrics(clicked, grades, good):
-    """FORMULAS.md, of the clicked ranks of one session and the grades of its list."""
+    """Compute the formulas of FORMULAS.md from the clicked ranks of one session and the grades of its list."""
     if not clicked:
         return [0.0] * 7
     reciprocal = [1 / rank for rank in clicked]
@@ -39,7 +39,7 @@ def slow_metrics(clicked, grades, good):
 
 @st.composite
 def sessions(draw):
-    """Sessions of two topics, most of them with one of few lists; ranks may be missing, and grades unknown."""
+    """Generate sessions of two topics with few different lists; ranks may be missing and grades unknown."""
     grades = {t: {d: draw(st.sampled_from([0, 1, 2, 3, UNJUDGED])) for d in "abcde"} for t in "qr"}
     found = []
     for number in range(draw(st.integers(1, 8))):
@@ -105,7 +105,7 @@ def test_click_metrics_are_those_of_a_loop(given_sessions, depth, good, judged_o
 
 
 def test_the_metrics_of_one_session_by_hand():
-    """Clicks at ranks 2, 4 and 5 of 6; at depth 4 the one at 5 does not count."""
+    """Clicks at ranks 2, 4 and 5 of 6; at depth 4 the click at rank 5 does not count."""
     grades = {"q": dict(zip("abcdef", [3, 0, 3, 1, 2, 0]))}
     log = as_log(grades, [("u", "s", "q", "abcdef", 0, [2, 4, 5])])
     six = click_metrics(log, depth=6, good=2).configurations.iloc[0]
@@ -126,13 +126,13 @@ def test_the_most_frequent_list_of_a_topic_is_its_first():
 
 
 def test_evaluate_scores_the_configurations():
-    """By hand: ERR@2 with max_rel=4 is 3/16 + 1/2 · 1/16 · 13/16 for grades 2, 1, and their like the other way round."""
+    """ERR@2 with max_rel=4 by hand: 3/16 + 1/2 · 1/16 · 13/16 for grades 2, 1, and accordingly for grades 1, 2."""
     grades = {"q": dict(a=2, b=1, c=2)}
     found = [("u", "s1", "q", "abc", 0, [1]), ("u", "s2", "q", "bac", 0, []), ("v", "s1", "q", "abc", 0, [])]
     metrics = click_metrics(as_log(grades, found), depth=2)
     scores = evaluate(metrics.qrels, metrics.run, ["ERR@2", "nDCG@2"], by_query=True).loc["run"]
     assert scores["ERR@2"].to_dict() == pytest.approx({"q/1": 3 / 16 + 13 / 512, "q/2": 1 / 16 + 45 / 512})
-    ideal = 2 + 2 / math.log2(3)  # c, below the depth, is among the judgments
+    ideal = 2 + 2 / math.log2(3)  # document c, below the depth, is judged
     assert scores["nDCG@2"]["q/1"] == pytest.approx((2 + 1 / math.log2(3)) / ideal)
     table = metrics.configurations.join(scores)
     assert weighted_correlation(table["ERR@2"], table["UCTR"], table["n"]) == pytest.approx(1.0)
@@ -223,7 +223,7 @@ def test_what_has_no_weighted_correlation(columns, message):
 
 @pytest.mark.real_data
 def test_click_metrics_of_the_study(data):
-    """Its lists are shuffled for each user: nearly each session has its own, and they add up to the sessions."""
+    """The lists of the study are shuffled for each user, so nearly each session has its own configuration."""
     log = chiir24_log(data / "chiir24-satisfaction")
     metrics = click_metrics(log, depth=5, good=1)
     assert metrics.configurations["n"].sum() == len(metrics.sessions)

@@ -1,4 +1,4 @@
-"""Calibration of time-biased gain: known parameters come back, and every number is what its equation says."""
+"""Tests of the calibration of time-biased gain: known parameters are recovered, and values agree with the equations."""
 
 import json
 import math
@@ -25,9 +25,9 @@ OTHER = dict(
 
 
 def logs(repetitions, users, seed=0, spread=0.0, **more):
-    """As many logs of as many users, generated at once; users' times vary so that their harmonic mean is the given one.
+    """Generate logs with the same number of users each; times vary by user, and their harmonic mean is the given one.
 
-    exp(N(σ²/2, σ)): the mean of 1/slowness is 1, and that of slowness e^(σ²).
+    The slowness is exp(N(σ²/2, σ)): the mean of 1/slowness is 1, and the mean of slowness is e^(σ²).
     """
     slowness = np.exp(np.random.default_rng(seed).normal(spread**2 / 2, spread, repetitions * users))
     frame = generated_log(seed + 1, users=repetitions * users, slowness=slowness, **more)
@@ -38,7 +38,7 @@ def logs(repetitions, users, seed=0, spread=0.0, **more):
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """Small products of matrices are slower with several."""
+    """Small matrix products are slower with several threads."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
@@ -49,7 +49,7 @@ SMALL = InteractionLog.of(generated_log(11, users=12, duplicates=0.1))
 CALIBRATION = calibrate(SMALL, resamples=200)
 
 
-# ---- known parameters come back
+# ---- recovery of known parameters
 
 
 @pytest.mark.slow
@@ -63,7 +63,10 @@ CALIBRATION = calibrate(SMALL, resamples=200)
     ids=["Table 1", "other values", "users of different speeds"],
 )
 def test_known_parameters_lie_in_their_intervals(parameters, seed, more):
-    """Each in at least 90 % of 200 repetitions with 100 users; over all parameters and many seeds it is 94 %."""
+    """Each parameter lies in its interval in at least 90 % of 200 repetitions with 100 users.
+
+    The coverage over all parameters and many seeds is 94 %.
+    """
     held = dict.fromkeys(parameters, 0)
     for log in logs(200, 100, seed, **parameters, **more):
         found = calibrate(log, depth="seen", shapes=(), resamples=400)
@@ -75,7 +78,10 @@ def test_known_parameters_lie_in_their_intervals(parameters, seed, more):
 
 @pytest.mark.slow
 def test_down_to_the_last_click_clicks_are_too_many():
-    """The last one always counts: a bias by design, of +0.007 with Table 1's values; depth="seen" has none."""
+    """The last click is always counted.
+
+    By design, this gives a bias of +0.007 with the values of Table 1; depth="seen" has no bias.
+    """
     (log,) = logs(1, 4000, sessions=1, seed=3)
     clicked, seen = (calibrate(log, depth=depth, shapes=(), resamples=100) for depth in ("clicked", "seen"))
     for name in ("p_click_relevant", "p_click_nonrelevant"):
@@ -87,20 +93,20 @@ def test_down_to_the_last_click_clicks_are_too_many():
 
 @pytest.mark.slow
 def test_half_lives_as_the_paper_has_them_are_too_long():
-    """Sessions with five clicks are those of users who stayed; what is left of short ones is missing."""
+    """Only users who stay have sessions with five clicks; short sessions are missing."""
     (log,) = logs(1, 2000, sessions=1, seed=4)
     found = calibrate(log, shapes=(), resamples=100)
     assert 224 in found["half_life"]
     assert found["half_life", "as the paper"].low > 250
     proxy = calibrate(log, until="click", shapes=(), resamples=100)["half_life"]
-    assert 0.94 < proxy.value / found["half_life"].value < 1  # what came after the last click is missing
+    assert 0.94 < proxy.value / found["half_life"].value < 1  # the time after the last click is missing
     for more in (dict(min_clicks=1), dict(beyond="condition"), dict(max_seconds=600), dict(min_clicks=0)):
         assert 224 in calibrate(log, shapes=(), resamples=100, **more)["half_life"], more
 
 
 @pytest.mark.slow
 def test_means_over_users_overestimate_what_a_population_needs():
-    """Users with the same time, of speeds so that the mean is 5.3 seconds: they get through a summary in 4.4."""
+    """All users have the same total time; their mean time per summary is 5.3 seconds, and the harmonic mean is 4.4."""
     (log,) = logs(
         1, 3000, sessions=1, seed=5, spread=math.sqrt(math.log(5.3 / 4.4)), half_life=np.inf, limit=1800.0, depth=400
     )
@@ -111,7 +117,7 @@ def test_means_over_users_overestimate_what_a_population_needs():
 
 
 def test_two_users_with_the_same_time_have_the_harmonic_mean():
-    """600 seconds each, at 3 and 6 seconds a summary: 1,200 seconds for 300 summaries."""
+    """600 seconds for each user, at 3 and 6 seconds per summary: 1,200 seconds for 300 summaries."""
     rows = [
         dict(
             user=user,
@@ -130,11 +136,15 @@ def test_two_users_with_the_same_time_have_the_harmonic_mean():
     assert found["summary_seconds", "unweighted"].value == pytest.approx(4.5)
 
 
-# ---- every number is what its equation says
+# ---- values against the equations
 
 
 def messy_log():
-    """Unjudged and negative grades, jumps, unknown seconds, users without relevant documents, sessions without clicks."""
+    """Generate a log with irregular data.
+
+    Unjudged and negative grades, gaps in the ranks, unknown seconds, users without relevant documents, and sessions
+    without clicks.
+    """
     frame = generated_log(21, users=15, sessions=3, duplicates=0.15, words=200.0).sample(frac=0.8, random_state=1)
     rng = np.random.default_rng(22)
     relevant = frame["grade"] > 0
@@ -152,7 +162,7 @@ def messy_log():
 
 
 def plain_calibration(log, depth, rel):
-    """In loops, straight from sections 3.2 and Eq. 5."""
+    """Compute the parameters in loops, from section 3.2 and Eq. 5."""
     rows = log.rows.to_dict("records")
     sessions = {}
     for row in rows:
@@ -207,7 +217,7 @@ def test_every_ratio_is_what_its_equation_says(depth, rel):
     for which, value in expected.items():
         assert found[which].value == pytest.approx(value, rel=1e-12), which
     graded = found.graded_parameters()
-    for grade in (0, 1, 2):  # a negative grade is none
+    for grade in (0, 1, 2):  # negative grades count as grade 0
         mine = [row for row in looked if row["grade"] == grade or (grade == 0 and row["grade"] < 0)]
         read = [row["document_seconds"] for row in views if row["grade"] == grade or (grade == 0 and row["grade"] < 0)]
         assert graded["seconds"][grade] == pytest.approx(np.mean(read))
@@ -250,7 +260,7 @@ def test_reading_times_are_statsmodels_least_squares():
 
 
 def test_duplicates_differ_if_the_standard_errors_are_apart():
-    """The paper: 6.8 ± 0.5 and 7.8 ± 0.7 do not."""
+    """Smucker and Clarke (2012): 6.8 ± 0.5 and 7.8 ± 0.7 do not differ."""
     from dataclasses import replace
 
     paper = replace(CALIBRATION.reading, intercept=7.8, intercept_error=0.7, duplicate_mean=6.8, duplicate_error=0.5)
@@ -266,7 +276,7 @@ def test_duplicates_differ_if_the_standard_errors_are_apart():
 
 
 def test_no_reading_time_is_negative():
-    """Least squares under a >= 0, b >= 0, as scipy's nnls has it."""
+    """Least squares with a >= 0 and b >= 0, compared with scipy's nnls."""
     from scipy.optimize import nnls
 
     rng = np.random.default_rng(2)
@@ -286,7 +296,7 @@ def test_no_reading_time_is_negative():
     assert found.measure()
 
 
-# ---- what cannot be estimated is said
+# ---- notes on parameters that cannot be estimated
 
 
 def without(*columns, **more):
@@ -384,7 +394,7 @@ def test_what_cannot_be_asked_is_an_error(asked, error, said):
         calibrate(SMALL, **asked)
 
 
-# ---- what is not said, or cannot be
+# ---- missing data
 
 
 def test_summaries_without_seconds_are_said():
@@ -431,7 +441,7 @@ def test_a_file_of_brackets_alone_is_refused(tmp_path):
 
 
 def test_who_comes_to_the_end_of_the_list_is_not_taken_to_have_left():
-    """Half of TBG's users would see more than 20 results: a list of 8 ends for most before they leave."""
+    """Half of TBG's users would see more than 20 results, so most users reach the end of a list of 8."""
     rng = np.random.default_rng(0)
     words = {f"d{i}": int(rng.integers(50, 1500)) for i in range(8)}
     run = {f"t{t}": {f"d{i}": -float(r) for r, i in enumerate(rng.permutation(8))} for t in range(20)}
@@ -452,7 +462,7 @@ def test_who_comes_to_the_end_of_the_list_is_not_taken_to_have_left():
 
 
 def test_another_shape_that_fits_far_better_is_named():
-    """Log-normal times of leaving, with many short ones and a few long, and exponential ones."""
+    """Log-normal leaving times, with many short and a few long ones, and exponential times."""
 
     def notes(last_click):
         first, second = (
@@ -521,7 +531,7 @@ def test_a_grade_that_nobody_opened_has_to_be_given():
     assert found.graded_measure(seconds={0: 10, 1: 20, 2: 30}, p_save={1: 0.5, 2: 0.6})
 
 
-# ---- on paper and kept
+# ---- printing and files
 
 
 def test_it_prints_as_table_1():
@@ -604,7 +614,7 @@ def test_a_file_that_is_no_calibration_is_one_clear_error(tmp_path, content, sai
         Calibration.load(tmp_path / "nothing.json")
 
 
-# ---- pictures
+# ---- plots
 
 
 def test_points_of_reading_times_keep_the_means():
@@ -651,9 +661,10 @@ def test_progress_is_the_rank_reached_and_the_rank_predicted():
 
 
 def test_on_average_users_are_where_T_says():
-    """Nobody leaves for ten minutes, as in the paper's study; its Figure 2, left.
+    """Users stay for ten minutes, as in the paper's study (Figure 2, left).
 
-    Users are ahead by up to a rank, always the same: those who happen to be quick get further than the slow fall back.
+    Observed ranks exceed the predicted ones by up to a constant one rank: fast users gain more ranks than slow users
+    lose.
     """
     (log,) = logs(1, 200, sessions=2, half_life=np.inf, limit=600.0, depth=150, seed=8)
     found = calibrate(log, depth="seen", shapes=(), resamples=20)
@@ -662,7 +673,7 @@ def test_on_average_users_are_where_T_says():
     assert table["observed"].iloc[-1] == pytest.approx(table["predicted"].iloc[-1], rel=0.02)
     by_precision = progress(found, log, by="precision", seconds=[300.0])
     assert by_precision["group"].str.startswith("precision 0.").all()
-    assert by_precision["predicted"].is_monotonic_decreasing  # relevant documents take time
+    assert by_precision["predicted"].is_monotonic_decreasing  # relevant documents take more time
     by_topic = progress(found, log, by="topic", seconds=[300.0])
     assert by_topic["sessions"].sum() == 400
 
@@ -692,7 +703,10 @@ def test_the_three_pictures_are_drawn():
 
 @pytest.mark.real_data
 def test_the_study_of_presentations_and_satisfaction(data):
-    """CHIIR 2024, pooled: .663 and .351 saves a view, .385 and .225 clicks a result; .353 and .199 were clicked at all."""
+    """CHIIR 2024, pooled: .663 and .351 saves per view, .385 and .225 clicks per result.
+
+    At least one click on .353 and .199 of the results.
+    """
     from pyterrier_cwla.behaviour.logs.adapters import chiir24_log
 
     found = calibrate(chiir24_log(data / "chiir24-satisfaction"), depth="seen", shapes=(), resamples=200)
@@ -706,7 +720,7 @@ def test_the_study_of_presentations_and_satisfaction(data):
     for name, value in (("p_click_relevant", 0.385), ("p_click_nonrelevant", 0.225)):
         assert found[name, "clicks per result, all seen"].value == pytest.approx(value, abs=5e-4)
     for name, value in pooled.items():
-        assert found[name].value == pytest.approx(value, abs=0.03)  # the paper's weighting is near
+        assert found[name].value == pytest.approx(value, abs=0.03)  # the paper's weighting gives similar values
         assert value in found[name]
     assert found["seconds_per_word"].value == 0
     assert found.measure()

@@ -1,4 +1,4 @@
-"""C(i) as a log has it: who goes on from each rank, from views and from last clicks."""
+"""Tests of observed continuation probabilities C(i), from views and from last clicks."""
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from pyterrier_cwla.errors import BadLog, BadParameter
 
 
 def seen_to(depths, cut=(), clicked=None, users=None):
-    """One session each: down to these ranks; those of ``cut`` were cut off there."""
+    """Build a log with one session per depth; the sessions in ``cut`` are cut off at their last rank."""
     rows = []
     for number, depth in enumerate(depths):
         for rank in range(1, depth + 1):
@@ -24,7 +24,7 @@ def seen_to(depths, cut=(), clicked=None, users=None):
 
 
 def by_loops(depths, kept):
-    """Rank by rank: who went on, of those who could be seen to go on or leave."""
+    """Compute C rank by rank: users who continued, of those who were observed to continue or leave."""
     table = {}
     for rank in range(1, max(depths) + 1):
         at_risk = on = 0
@@ -56,14 +56,14 @@ def test_from_views_against_loops():
 
 
 def test_the_share_that_is_there_is_that_of_kaplan_and_meier():
-    """Against statsmodels: ΠC(j) over ranks is the survival function of the depth, censored where sessions were cut off."""
+    """Against statsmodels: ΠC(j) is the survival function of the depth, censored where sessions were cut off."""
     api = pytest.importorskip("statsmodels.duration.api")
     rng = np.random.default_rng(1)
     depths = rng.geometric(0.2, 100)
     cut = set(np.flatnonzero(rng.random(100) < 0.3).tolist())
     found = continuing_from_views(seen_to(depths.tolist(), cut), resamples=20).table
     left = np.array([k not in cut for k in range(100)])
-    curve = api.SurvfuncRight(depths - 0.5 * ~left, left)  # before it came to leaving or going on from there
+    curve = api.SurvfuncRight(depths - 0.5 * ~left, left)  # censored before leaving the last rank
     survival = dict(zip(found["rank"], found["C"].cumprod()))
     for rank, share in zip(curve.surv_times, curve.surv_prob):
         assert survival[rank] == pytest.approx(share)
@@ -152,7 +152,7 @@ def test_the_picture_has_the_continuations_of_metrics_beside_it():
     ax = plot_continuing(found, ["RBP(p=0.8,rel=1)", "AdaptiveERR(max_rel=1)"], depth=4)
     lines = {line.get_color(): line.get_ydata() for line in ax.lines}
     assert any(np.allclose(values, 0.8) for values in lines.values() if len(values) == 4)
-    # Grades 1, 0, 1, 0 from rank 1: ERR's user goes on from ranks 1 and 3 with 1/2.
+    # Grades 1, 0, 1, 0 from rank 1: users of ERR continue from ranks 1 and 3 with probability 1/2.
     V = np.array([[1, 0.5, 0.5, 0.25, 0.25]] * 3 + [[1, 0.5, 0.5, 0.5, 0.5], [1, 0.5, 0.5, 0.5, 0.5]]).mean(axis=0)
     assert any(np.allclose(values, V[1:] / V[:-1]) for values in lines.values() if len(values) == 4)
     assert ax.get_xlabel() == "rank (documents)"
@@ -161,7 +161,7 @@ def test_the_picture_has_the_continuations_of_metrics_beside_it():
 
 @pytest.mark.real_data
 def test_users_of_a_study_leave_where_a_page_ends(data):
-    """Pages there have 5 results, or so: few leave within one."""
+    """Result pages in the study have about 5 results; few users leave within a page."""
     log = chiir24_log(data / "chiir24-satisfaction")
     C = continuing_from_views(log, last_rank=50, resamples=50).table.set_index("rank")["C"]
     assert max(C[5], C[10], C[15]) < 0.9 < 0.95 < min(C[1], C[6], C[11], C[16])

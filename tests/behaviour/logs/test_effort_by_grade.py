@@ -1,4 +1,4 @@
-"""Effort vectors from logs: Jiang and Allan (2016), Eq. 6 and Table 2."""
+"""Tests of effort vectors estimated from logs: Jiang and Allan (2016), Eq. 6 and Table 2."""
 
 import numpy as np
 import pytest
@@ -16,13 +16,16 @@ TABLE_2 = {0: (0.26, 20.6, 9.8), 1: (0.50, 37.1, 23.0), 2: (0.55, 60.3, 37.6)}
 
 
 def table_2(summaries=False):
-    """20 users who each saw 300 results, 100 of a grade, and clicked as many as the paper's Table 2 says, for as long."""
+    """Generate a log with the values of the paper's Table 2.
+
+    20 users saw 100 results of each of three grades, with the paper's click rates and reading times.
+    """
     rows = []
     for user in range(20):
         for grade, (share, seconds, _) in TABLE_2.items():
             clicks = round(100 * share)
             for k in range(100):
-                longer = 1 + 0.5 * (-1) ** user  # users differ, in pairs
+                longer = 1 + 0.5 * (-1) ** user  # pairs of users, one slower and one faster than the mean
                 row = dict(user=f"u{user:02}", session=f"g{grade}", topic="t", rank=k + 1, docno=f"d{grade}-{k}", clicked=k < clicks,
                            grade=grade, document_seconds=seconds * longer if k < clicks else None)  # fmt: skip
                 rows.append(row | ({"summary_seconds": 440.0 if k == 0 else None} if summaries else {}))
@@ -37,7 +40,7 @@ def test_the_numbers_of_the_papers_table_2():
         assert row.P_click == pytest.approx(share, abs=1e-12)
         assert row.t_click == pytest.approx(seconds, abs=1e-9)
         assert row.t == pytest.approx(4.4 + share * seconds, abs=1e-9)
-        assert row.t == pytest.approx(total, abs=0.0501)  # as printed: 9.756, 22.95 and 37.565
+        assert row.t == pytest.approx(total, abs=0.0501)  # printed in the paper: 9.756, 22.95 and 37.565
     assert efforts.table["relative"].round(2).tolist() == [0.26, 0.61, 1.0]
     assert efforts.by_grade(2) == "by_grade({0: 0.26, 1: 0.61, 2: 1})"
     assert (
@@ -74,7 +77,7 @@ def test_intervals_are_those_of_resampled_users():
     log = table_2()
     efforts = grade_efforts(log, summary_seconds=4.4, resamples=4000)
     rng = np.random.default_rng(0)
-    # 10 users read 1.5 times as long, 10 half as long; the clicks of all are alike.
+    # 10 users read for 1.5 times the mean, 10 for half of it; all have the same clicks
     drawn = 1 + 0.5 * (2 * rng.binomial(20, 0.5, 20000) / 20 - 1)
     for grade, (share, seconds, _) in TABLE_2.items():
         ends = 4.4 + share * seconds * np.quantile(drawn, [0.025, 0.975])
@@ -136,7 +139,7 @@ def test_the_picture_names_seconds_and_shares():
 
 @pytest.mark.real_data
 def test_a_study_without_lengths(data):
-    """Relevant documents take longer, and are clicked more often, so that they cost more."""
+    """Relevant documents take longer and are clicked more often, so they have a higher effort."""
     efforts = grade_efforts(chiir24_log(data / "chiir24-satisfaction"), summary_seconds=4.4)
     assert efforts.p_click[0].value == pytest.approx(0.199, abs=5e-4)
     assert efforts.p_click[1].value == pytest.approx(0.353, abs=5e-4)

@@ -1,4 +1,4 @@
-"""Logs: what is one and what is not, the forms they come in, and where they come from."""
+"""Tests of interaction logs: valid and invalid rows, input forms, and adapters of public datasets."""
 
 import math
 import re
@@ -22,7 +22,7 @@ UNKNOWN = float("nan")
 
 @st.composite
 def logs(draw):
-    """The rows of a valid log, in any order: documents have one grade for a topic, and one length."""
+    """Generate rows of a valid log in any order; each document has one grade per topic, and one length."""
     seconds = st.floats(0, 1e4, allow_subnormal=False)
     words = draw(st.lists(st.integers(0, 2000), min_size=8, max_size=8))
     grades = draw(st.lists(st.sampled_from([UNKNOWN, -1.0, 0.0, 1.0, 2.5]), min_size=16, max_size=16))
@@ -113,7 +113,7 @@ def test_all_forms_give_the_same_log():
 
 
 def base():
-    """Two users, three sessions; labels that are no positions."""
+    """Rows of two users and three sessions; the index labels are not positions."""
     rows = [
         ("ann", "1", "q", 1, "d1", True, 1.0, True, True, 2.0, 30.0, 100.0, False, 2.0, False),
         ("ann", "1", "q", 2, "d2", False, 0.0, True, False, 1.0, UNKNOWN, 200.0, False, 3.0, False),
@@ -134,8 +134,8 @@ def order():
 
 
 ANN = "user 'ann', session '1', rank"
-#: What is written where, the row that the error names, why, and how many sessions go. Two are broken where all who
-#: disagree are.
+#: Changed cells, the row named in the error, the reason, and the number of invalid sessions. Sessions that contradict
+#: each other are all invalid.
 DAMAGE = [
     ({(12, "rank"): 2}, f"row 12 ({ANN} 2)", "a rank twice in a session", 1),
     ({(12, "rank"): 0}, f"row 12 ({ANN} 0)", "the rank is not a positive integer", 1),
@@ -309,7 +309,7 @@ def test_a_misspelt_column_is_refused_and_a_foreign_one_kept():
         InteractionLog.of(base().rename(columns={"summary_seconds": "summary_second"}))
     with pytest.raises(BadLog, match="column 'Words' and no column 'words'"):
         InteractionLog.of(base().rename(columns={"words": "Words"}))
-    log = InteractionLog.of(base().assign(layout=list("abcdefg"), word=1))  # words is there, so word is another thing
+    log = InteractionLog.of(base().assign(layout=list("abcdefg"), word=1))  # words exists, so word is an extra column
     assert log.rows["layout"].tolist() == list("abcdefg")
     assert "Other columns: layout, word." in repr(log)
     with pytest.raises(BadLog, match="column 'user' twice"):
@@ -372,7 +372,7 @@ def test_a_log_says_what_it_knows():
 
 
 def slow_sessions(rows):
-    """One dict a session, by loops."""
+    """Build one dict per session, by loops."""
     found = {}
     for row in rows:
         found.setdefault((row["user"], row["session"]), []).append(row)
@@ -493,7 +493,7 @@ def test_the_study_s_log_has_the_rates_of_its_tables(data):
     assert known["saved"].mean().to_dict() == opened["judgement"].mean().to_dict()
     assert known["document_seconds"].mean().to_dict() == pytest.approx(opened["total_time"].mean().to_dict())
     assert by_grade["summary_seconds"].sum().to_dict() == pytest.approx(shown["time_spent"].sum().to_dict())
-    # What the docstring prints.
+    # The values in the docstring of chiir24_log.
     assert by_grade["clicks"].mean().round(3).tolist() == [0.225, 0.385]
     assert by_grade["clicked"].mean().round(3).tolist() == [0.199, 0.353]
     assert known["saved"].mean().round(3).tolist() == [0.351, 0.663]
@@ -503,7 +503,7 @@ def test_the_study_s_log_has_the_rates_of_its_tables(data):
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_a_new_list_begins_where_the_study_shuffled_anew(data):
-    """The study keeps the last shuffle of each user and topic: no list but the last one of that query may agree."""
+    """The study stores the last shuffle of each user and topic, so only the last list of a query may agree with it."""
     import json
 
     folder = data / "chiir24-satisfaction"
@@ -522,7 +522,7 @@ def test_a_new_list_begins_where_the_study_shuffled_anew(data):
 
 
 def study(folder, opened=True):
-    """A study in miniature: a list, shuffled anew; a document that was opened under a later query; a click on nothing."""
+    """Write a small study: a list shuffled twice, a document opened under a later query, a click without a result."""
     folder.mkdir(exist_ok=True)
     columns = ["id", "qid", "rank", "doc_id", "click", "actual_qrel_value"]
     shown = [
@@ -585,7 +585,7 @@ def test_a_study_with_a_hole_says_which(tmp_path):
 
 
 def showing(time, documents, clicks=(), user="ann", query="q", first=1):
-    """One showing of a list: ``clicks`` maps documents to the times of their clicks."""
+    """Return one impression of a list; ``clicks`` maps documents to the times of their clicks."""
     return [
         dict(
             user=user,
@@ -609,7 +609,7 @@ def told(log):
 
 
 def slow_sessions_of(shown, idle=3600.0):
-    """Event by event: what is shown in each session, and which clicks came too late."""
+    """Convert event by event: the results shown in each session, and the clicks that came too late."""
     found, late = {}, 0
     queries = {(row["user"], row["query"]) for row in shown}
     for user, query in sorted(queries):
@@ -645,7 +645,7 @@ def slow_sessions_of(shown, idle=3600.0):
 
 @st.composite
 def engines(draw):
-    """Showings of few documents at few times, so that pages return, change, and are clicked late."""
+    """Generate impressions with few documents and few times, so that pages return, change, and are clicked late."""
     shown = []
     for user in "ab":
         for query in "qr":

@@ -1,4 +1,4 @@
-"""T(k), the rank at time t and G(t), against loops straight from Eq. 4 of Smucker and Clarke (2012)."""
+"""Tests of T(k), the rank at time t and G(t), against loops from Eq. 4 of Smucker and Clarke (2012)."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ TBG = "TBG(lengths='words_of_progress')"
 
 
 def walked(run, qrels, query, words):
-    """Arrival times and gains of one ranking, one document after the other."""
+    """Return arrival times and gains of one ranking, by a loop over its documents."""
     grade = {(q, d): g for q, d, g in qrels.itertuples(index=False)}
     ranking = sorted(run[run.query_id == query].itertuples(), key=lambda row: (-np.float32(row.score), row.doc_id))
     ties = {}

@@ -1,4 +1,4 @@
-"""How long users stay: likelihoods, half-lives and observed curves, against closed forms, loops and scipy."""
+"""Tests of survival estimates (likelihoods, half-lives, observed curves) against closed forms, loops and scipy."""
 
 import math
 
@@ -27,7 +27,7 @@ LN2 = math.log(2)
 
 
 def mixed(seed=3, n=400, limit=np.inf, entries=True, scale=300.0):
-    """Stays of all kinds: left at a time, left between two, still there; some entered late."""
+    """Generate stays with exact, interval-censored and right-censored times; some are left-truncated."""
     rng = np.random.default_rng(seed)
     time = rng.exponential(scale, 6 * n)
     entry = rng.uniform(0, 100, 6 * n) * entries
@@ -35,7 +35,7 @@ def mixed(seed=3, n=400, limit=np.inf, entries=True, scale=300.0):
     between = rng.random(n) < 0.5
     lower = np.where(between, np.maximum(np.floor(time / 25) * 25, entry), time)
     upper = np.where(between, np.minimum(np.floor(time / 25) * 25 + 25, limit), time)
-    if not np.isfinite(limit):  # who is still there might stay beyond a limit, so that it would be none of theirs
+    if not np.isfinite(limit):  # right-censored stays only without a limit: their true length might exceed it
         cut = entry + rng.exponential(3 * scale, n)
         lower, upper = np.where(cut < time, cut, lower), np.where(cut < time, np.inf, upper)
     return Stays.of(lower, upper, entry, limit, user=np.arange(n) % 40)
@@ -54,10 +54,13 @@ def test_the_half_life_of_known_times_is_ln_2_times_exposure_over_events():
 
 
 def test_users_who_leave_between_looks_at_regular_times_have_a_half_life_in_closed_form():
-    """Of n who look every w seconds, k leave in the first w and so on: geometric with e^(−λw) = 1 − n / Σ intervals."""
+    """Users observed every w seconds leave in the first interval, the second, and so on.
+
+    The distribution is geometric with e^(−λw) = 1 − n / Σ intervals.
+    """
     rng = np.random.default_rng(2)
     w = 20.0
-    number = rng.geometric(0.1, 500)  # the interval, from 1, in which each left
+    number = rng.geometric(0.1, 500)  # number of the interval, from 1, in which each user left
     found = half_life(Stays.of((number - 1) * w, number * w))
     assert found == pytest.approx(-LN2 * w / math.log(1 - len(number) / number.sum()), rel=1e-9)
 
@@ -77,13 +80,16 @@ def test_scores_are_the_derivative_of_the_log_likelihood(limit):
 def test_nobody_who_left_and_stays_that_thin_out_upwards_have_no_half_life():
     assert np.isnan(half_life(Stays.of([10, 20], [np.inf, np.inf])))
     assert np.isnan(half_life(Stays.of([], [])))
-    assert np.isnan(half_life(Stays.of([80.0, 90.0, 95.0], limit=100)))  # the mean of a decay below 100 is under 50
+    assert np.isnan(half_life(Stays.of([80.0, 90.0, 95.0], limit=100)))  # truncated at 100, the mean is below 50
     assert np.isfinite(half_life(Stays.of([10.0, 30.0, 95.0], limit=100)))
 
 
 @pytest.mark.parametrize("limit", [np.inf, 400.0])
 def test_entries_and_limits_are_taken_out_of_the_half_life(limit):
-    """Sessions seen only if longer than their entry and shorter than the limit; without a word of it, h is biased."""
+    """Sessions are observed only if longer than their entry and shorter than the limit.
+
+    Without this correction the half-life is biased.
+    """
     found = [half_life(mixed(seed, 1000, limit)) for seed in range(12)]
     assert np.mean(found) == pytest.approx(300 * LN2, abs=4 * np.std(found, ddof=1) / math.sqrt(12))
     naive = [half_life(Stays.of(s.lower, s.upper)) for s in (mixed(seed, 1000, limit) for seed in range(12))]
@@ -94,7 +100,7 @@ def test_a_resamples_half_life_from_the_grid_is_that_of_its_sessions():
     sample = mixed(limit=500.0)
     at, of_users = grid(sample, 40, half_life(sample))
     rng = np.random.default_rng(5)
-    times = rng.multinomial(40, np.full(40, 1 / 40), 25)  # how often each user is drawn
+    times = rng.multinomial(40, np.full(40, 1 / 40), 25)  # number of times that each user is drawn
     found = zero_of_scores(at, of_users @ times.T)
     for drawn, h in zip(times, found, strict=True):
         rows = np.concatenate([np.flatnonzero(sample.user == u) for u, many in enumerate(drawn) for _ in range(many)])
@@ -113,7 +119,7 @@ def test_a_resample_without_an_event_is_out_of_bounds():
 
 
 def plain_log_likelihood(sample, shape, parameters):
-    """In loops, from the survival functions as textbooks have them."""
+    """Compute the log-likelihood in loops, from the textbook survival functions."""
     *more, scale = parameters
     c = more[0] if more else None
     survival = {
@@ -126,7 +132,7 @@ def plain_log_likelihood(sample, shape, parameters):
     total = 0.0
     for low, high, entry, limit in zip(sample.lower, sample.upper, sample.entry, sample.limit, strict=True):
         gone = survival(high) if math.isfinite(high) else 0.0
-        if low == high:  # the density, as the derivative of S
+        if low == high:  # density, as the derivative of S
             total += math.log((survival(low - 1e-3) - survival(low + 1e-3)) / 2e-3)
         else:
             total += math.log(survival(low) - gone)
@@ -144,10 +150,10 @@ def test_log_likelihoods_follow_the_definition(shape, limit):
     )
 
 
-@pytest.mark.filterwarnings("ignore:divide by zero")  # scipy, on its way
+@pytest.mark.filterwarnings("ignore:divide by zero")  # raised inside scipy's optimiser
 @pytest.mark.parametrize("shape", SHAPES)
 def test_fits_are_those_of_scipy_where_scipy_has_them(shape):
-    """scipy fits intervals and censored times, but no late entries and no limits."""
+    """scipy fits interval-censored and right-censored times, but no late entries and no limits."""
     rng = np.random.default_rng(8)
     made_by = stats.lomax(1.5, scale=200) if shape == "hyperbolic" else stats.fisk(1.8, scale=200)
     time = made_by.rvs(300, random_state=rng)
@@ -218,7 +224,7 @@ def test_the_observed_curve_with_late_entries_is_the_product_over_those_at_risk(
 
 
 def log_of(*items, cut_off=False, **more):
-    """One session: (clicked, time, document_seconds) of each result."""
+    """Build a log of one session from (clicked, time, document_seconds) of each result."""
     rows = [
         dict(
             user="u",
@@ -258,7 +264,7 @@ def test_a_user_leaves_while_at_the_last_item_or_at_the_last_click():
 def test_a_session_that_needs_clicks_enters_with_the_last_that_it_needs():
     log = log_of(*ITEMS)
     assert one(log, until="click", min_clicks=2)[2] == 33.0
-    assert one(log, until="end", min_clicks=2)[2] == 28.0  # the item began when the one before was passed
+    assert one(log, until="end", min_clicks=2)[2] == 28.0  # the user reached the item when leaving the previous one
     found = stays(log, min_clicks=4)
     assert len(found) == 0
     assert found.excluded == {"fewer than 4 clicks": 1}

@@ -1,4 +1,4 @@
-"""Which system serves a random user better: against exact integrals over patience, and by its symmetries."""
+"""Tests of preferences of random users between two systems, against exact integrals over patience, and by symmetries."""
 
 import math
 from itertools import pairwise
@@ -19,7 +19,7 @@ def quietly(*args, **more):
 
 
 def integrated(qrels, one, other, query, measure):
-    """The shares of users, whose patience is spread over [0, 1), for whom each score is higher, and for whom none is."""
+    """Return the shares of users for whom each score is higher, and of ties; patience is uniform on [0, 1)."""
     tables = [explain(qrels, run, query, measure).table for run in (one, other)]
     edges = np.unique(np.concatenate([[0.0, 1.0], *(table["V"] for table in tables)]))
     shares = np.zeros(3)
@@ -50,7 +50,7 @@ def test_where_only_stopping_is_random_shares_are_integrals_over_patience(measur
         row = found.by_query.loc[query]
         allowed = 40 / users if sampling == "stratified" else 5 * np.sqrt(expected * (1 - expected) / users) + 1e-9
         assert (np.abs(row[["A", "B", "ties"]].to_numpy() - expected) <= allowed).all()
-    assert found.by_query.loc["1", "ties"] == 1  # neither answers it
+    assert found.by_query.loc["1", "ties"] == 1  # neither run has results for this query
     assert found.first.value == pytest.approx(found.by_query["A"].mean())
     assert found.first.low <= found.first.value <= found.first.high
 
@@ -85,7 +85,7 @@ def test_swapped_systems_swap_shares_and_equal_ones_tie():
 
 
 def test_who_is_preferred_may_have_the_lower_mean():
-    """A is better for the many who see one result, B much better for the few who see ten."""
+    """A is better for the many users who see one result, B is much better for the few who see ten."""
     qrels = {"q": {"a": 1, **{f"b{i}": 1 for i in range(9)}}}
     A = {"q": {"a": 9.0, **{f"x{i}": -float(i) for i in range(9)}}}
     B = {"q": {"x": 9.0, **{f"b{i}": -float(i) for i in range(9)}}}

@@ -1,4 +1,4 @@
-"""Simulated users do what the metric says: against loops, exact products, and the analytic scores."""
+"""Tests of simulated users, against loops, exact products, and analytic scores."""
 
 import math
 
@@ -25,7 +25,7 @@ def quietly(*args, **more):
 
 
 def one_ranking(seed=3, n=12, share=0.4):
-    """A query's judgments, a ranking with all of them, and lengths so long that reading takes a while."""
+    """Return the judgments of a query, a ranking of all judged documents, and their lengths (100 to 4,000 words)."""
     rng = np.random.default_rng(seed)
     names = [f"d{i:02}" for i in range(n)]
     grades = {name: int(rng.random() < share) for name in names}
@@ -33,7 +33,7 @@ def one_ranking(seed=3, n=12, share=0.4):
     return {"q": grades}, {"q": {name: -float(i) for i, name in enumerate(names)}}, words
 
 
-# ---- where nothing but stopping is random, the mean is the score
+# ---- only stopping is random: the mean is the score
 
 STOPPING = ["prec(4)", "rbp(0.8)", "dcg", "dcg(7)", "insq(2)", "inst(2)", "rr", "cascade(0.9)", "ap1", "ap2",
             "carterette1(6)", "carterette2(6)", "carterette3(0.5)", "ift_goal(2,0.9,1)", "ift_rate(0.2,0.9,1)",
@@ -56,18 +56,18 @@ FELT = [
 
 INFINITE = {
     ("dcg", "open", A) for A in ("erg", "items", "effort")
-}  # Σ V(i) is infinite, and these divide by it or count it
+}  # Σ V(i) is infinite; these aggregations divide by it or return it
 
 
 @pytest.mark.parametrize("end", ["open", "stop", 20])
 @pytest.mark.parametrize("C", STOPPING)
 def test_means_are_scores_where_only_stopping_is_random(C, end):
-    """Every C with every A, where that has a finite value: within five standard errors of the simulation."""
+    """All pairs of C and A with a finite value agree within five standard errors of the simulation."""
     frames = collection(11, queries=4, depth=15)
     compared = []
     for number, A in enumerate(FELT):
         if end != "open" and number // 2 % 2 == (end == "stop"):
-            continue  # half of them each, so that the test stays quick
+            continue  # half of the aggregations for each of these ends, to keep the test fast
         measure = CWLA(C=C, A=A, max_rel=3, end=end, effort=("unit", "ratio(4)")[number % 2])
         if (C, end, A) in INFINITE:
             with pytest.raises(NoFiniteValue, match="infinite V⁺"):
@@ -77,7 +77,7 @@ def test_means_are_scores_where_only_stopping_is_random(C, end):
         found = quietly(frames.qrels, frames.run, measure, users=2000, seed=number).by_query
         np.testing.assert_allclose(found["analytic"], expected, atol=1e-12)
         if A in ("items", "effort") and end == "open" and (C == "ap1" or found["items"].max() > 1000):
-            continue  # nobody goes where ap1 has what was not retrieved; and means that hang on a few have no useful error
+            continue  # ap1: users never reach unretrieved items; means that depend on few users have no useful error
         off = (found["score"] - expected).abs()
         assert len(off) == 3
         assert (off <= 5 * found["error"] + 2 * found["score_sd"] / 2000 + 1e-9).all(), (A, found)
@@ -97,7 +97,7 @@ def test_what_users_of_all_continuations_are_tested_on():
     "measure", ["CWLA(C='inst(2)',A='erg',max_rel=3)", "AdaptiveERR(max_rel=3)", "CWLA(C='dcg',A='etg',max_rel=3)"]
 )
 def test_users_stop_where_the_stop_distribution_says(measure):
-    """Chi-square over the ranks of one query."""
+    """Chi-square test over the ranks of one query."""
     frames = collection(5, queries=4)
     expected = stop_distribution(frames.qrels, frames.run, measure)
     found = quietly(frames.qrels, frames.run, measure, users=20_000, keep=True)
@@ -107,7 +107,7 @@ def test_users_stop_where_the_stop_distribution_says(measure):
 
 
 def chi_square(items, expected):
-    """The p-value of numbers of items seen, cells with few expected users taken together."""
+    """Return the p-value of the numbers of items seen; cells with few expected users are merged."""
     observed = np.bincount(items.astype(int), minlength=len(expected))
     assert observed[expected == 0].sum() == 0
     wanted = expected * len(items)
@@ -119,12 +119,12 @@ def chi_square(items, expected):
 
 @continuation
 def slowly(view, a: float):
-    """Beyond the list C changes with the rank, and no closed form is known."""
+    """A continuation that changes with the rank beyond the list, without a closed form."""
     return (view.i + view.G) / (view.i + view.G + a)
 
 
 def test_ranks_below_the_list_follow_the_same_law():
-    """P(beyond rank x) = Π_{i≤x} C(i), for a C of one's own, on a list of two."""
+    """P(beyond rank x) = Π_{i≤x} C(i), for a continuation defined here, on a list of two."""
     found = quietly(
         {"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, CWLA(C="slowly(2)", A="etg", max_rel=1), users=50_000, keep=True
     )
@@ -149,7 +149,7 @@ def test_who_never_leaves_scores_nothing_and_is_counted():
 
 
 def slow_user(grades, words, rng, half_life=60.0, draw=None):
-    """One user of time-biased gain, straight from the story: what is saved, seconds, and items, down the list."""
+    """Simulate one user of time-biased gain: saved documents, seconds and items, down the list."""
     patience, saved, seconds = rng.random(), 0, 0.0
     for i, (grade, length) in enumerate(zip(grades, words), start=1):
         seconds += 4.4
@@ -172,7 +172,7 @@ def slow_user(grades, words, rng, half_life=60.0, draw=None):
     ],
 )
 def test_users_of_time_biased_gain_against_users_in_loops(reading, draw):
-    """Gain, time and items have the distributions of 4,000 users who are simulated one by one."""
+    """Gain, time and items have the same distributions as those of 4,000 users simulated one by one."""
     qrels, run, words = one_ranking()
     rng = np.random.default_rng(8)
     grades = list(qrels["q"].values())
@@ -193,19 +193,19 @@ def test_the_mean_of_saves_is_the_exact_product_and_jensens_gap_is_there(reading
     measure = TBG(lengths=words, half_life=90)
     exact = expected_saves(qrels, run, measure, reading).iloc[0]
     found = quietly(qrels, run, measure, users=200_000, reading=reading).by_query.iloc[0]
-    assert exact["gap"] > 10 * found["error"]  # or the next line could not tell exact from analytic
+    assert exact["gap"] > 10 * found["error"]  # large enough for the next line to distinguish exact from analytic
     assert found["score"] == pytest.approx(exact["exact"], abs=5 * found["error"])
     assert found["score_sd"] == pytest.approx(exact["sd"], rel=0.01)
     assert exact["analytic"] == found["analytic"]
 
 
 def all_that_can_happen(grades, words, half_life):
-    """Mean and standard deviation of what is saved, over all combinations of clicks and saves.
+    """Return the mean and standard deviation of the gain, over all combinations of clicks and saves.
 
-    Whoever arrives at a document, and saves it as the (s+1)-th, adds 1 to G and (s+1)² − s² to G².
+    A user who saves a document as the (s+1)-th adds 1 to G and (s+1)² − s² to G².
     """
     mean = second = 0.0
-    ways = [(1.0, 0.0, 0)]  # probability, time, saved so far
+    ways = [(1.0, 0.0, 0)]  # probability, time, number of documents saved
     for grade, length in zip(grades, words):
         p = 0.64 if grade else 0.39
         save = 0.77 if grade else 0.0
@@ -250,7 +250,7 @@ def test_laplace_transforms_and_quantiles_are_those_of_scipy(reading):
     for s in (0.01, 0.5, 3.0, 40.0):
         exact = integrate.quad(lambda p, s=s: math.exp(-s * theirs.ppf(p)), 0, 1, limit=500)[0]
         assert float(mine.laplace(np.array(s))) == pytest.approx(exact, rel=1e-6)
-    # Drawn as users draw: mean 1, and the transform.
+    # Random draws have mean 1 and the expected Laplace transform.
     luck = Luck("q", 0, BLOCK, 5, "plain").draws(256, np.arange(BLOCK))
     drawn = mine.quantile(luck.ravel()).astype(float)
     assert drawn.mean() == pytest.approx(1, abs=5 * drawn.std() / math.sqrt(drawn.size))
@@ -268,16 +268,16 @@ def test_stops_of_random_users_are_exact():
     beyond = expected.loc["q", "later"]
     assert found.by_query["beyond"].iloc[0] == pytest.approx(beyond, abs=5 * math.sqrt(beyond / 30_000))
     wanted = expected.loc["q"].to_numpy(copy=True)
-    wanted[-2] += wanted[-1]  # what lies beyond has no known cost: users are followed to the last rank
+    wanted[-2] += wanted[-1]  # costs beyond the list are unknown: users are followed to the last rank
     assert chi_square(stopped, wanted[:-1]) > 1e-4
     analytic = stop_distribution(qrels, run, measure)
-    assert np.abs(analytic.loc["q"] - expected.loc["q"]).max() > 0.005  # which is not where average users stop
+    assert np.abs(analytic.loc["q"] - expected.loc["q"]).max() > 0.005  # differs from average users
     cut = expected_stops(qrels, run, measure, "exponential", depth=4).loc["q"]
     np.testing.assert_allclose(cut.to_numpy(), [*wanted[:5], 1 - wanted[:5].sum()], atol=1e-12)
 
 
 def test_jensens_gap_is_never_negative():
-    """Eq. 8 to 10, and the more reading times scatter the larger it is."""
+    """Eq. 8 to 10; the gap grows with the variance of the reading times."""
     frames = collection(3, lengths=True)
     tables = [
         expected_saves(frames.qrels, frames.run, TBG(half_life=50), reading)
@@ -317,7 +317,7 @@ def test_the_ideal_normaliser_scales_users_too():
 )
 @pytest.mark.parametrize("end", ["open", "stop"])
 def test_every_measure_with_clicks_against_users_in_loops(measure, end):
-    """Each user's V is the metric's C on the gains and efforts that this user met."""
+    """Each user's V is the metric's C on the gains and efforts of this user."""
     qrels, run, words = one_ranking(n=7)
     frame = pd.DataFrame(
         [("q", d, s, words[d]) for d, s in run["q"].items()], columns=["query_id", "doc_id", "score", "doc_length"]
@@ -345,7 +345,7 @@ def test_every_measure_with_clicks_against_users_in_loops(measure, end):
 
 
 def followed_by_hand(measure, r, e, patience, end):
-    """How many items a user with these gains and efforts sees."""
+    """Return the number of items seen by a user with these gains and efforts."""
     C = {
         "inst": lambda i, G, E: ((i + 3 - G) / (i + 4 - G)) ** 2,
         "slowly": lambda i, G, E: (i + G) / (i + G + 2),
@@ -373,7 +373,7 @@ def followed_by_hand(measure, r, e, patience, end):
     return math.inf
 
 
-# ---- draws
+# ---- random draws
 
 
 def test_equal_seeds_make_equal_users_whoever_else_is_asked():
@@ -394,7 +394,7 @@ def test_equal_seeds_make_equal_users_whoever_else_is_asked():
 
 
 def test_more_users_begin_with_the_same_ones():
-    """So that nothing depends on how many are simulated at a time."""
+    """Results do not depend on the number of users simulated at a time."""
     qrels, run, words = one_ranking(n=40)
     many, few = (
         quietly(qrels, run, TBG(lengths=words), users=users, reading="exponential", keep=True).users()
@@ -404,7 +404,7 @@ def test_more_users_begin_with_the_same_ones():
 
 
 def test_runs_meet_the_same_users():
-    """Equal rankings are equal user by user, and similar ones nearly so."""
+    """Users score equal rankings equally, and similar rankings nearly so."""
     qrels, run, words = one_ranking(n=40)
     swapped = {"q": {**run["q"], "d38": -39.0, "d39": -38.0}}
     found = quietly(
@@ -441,13 +441,13 @@ def test_better_sampling_has_the_same_mean_and_a_smaller_error(sampling, measure
     )
     for way, found in means.items():
         assert np.mean(found) == pytest.approx(analytic, abs=5 * np.std(found) / math.sqrt(40))
-        # The error that is told is about the one that is there (or, stratified, a little above).
+        # The estimated error is close to the observed one (for stratified sampling, a little higher).
         assert 0.7 < np.mean(errors[way]) / np.std(found, ddof=1) < (3 if way == "stratified" else 1.4)
     assert np.std(means[sampling]) < 0.85 * np.std(means["plain"])
     assert np.mean(errors[sampling]) < 0.9 * np.mean(errors["plain"])
 
 
-# ---- what is told, and errors
+# ---- notes and errors
 
 
 def test_the_table_is_that_of_the_users():
@@ -462,7 +462,7 @@ def test_the_table_is_that_of_the_users():
             assert row[f"{what}_10%"] == sorted(users[what])[100]
             assert row[f"{what}_50%"] == sorted(users[what])[500]
     answered = found.by_query.index.get_level_values("query_id") != "1"
-    lacking = found.by_query.loc[~answered]  # a query that the run lacks
+    lacking = found.by_query.loc[~answered]  # the run has no results for this query
     assert (lacking.drop(columns=["error", "nothing"]) == 0).all(axis=None)
     assert (lacking["nothing"] == 1).all()
     assert found.by_query["nothing"].iloc[1] == (found.users(found.by_query.index[1][1])["gain"] == 0).mean()
@@ -544,7 +544,7 @@ def test_a_simulated_log_has_the_rates_and_seconds_it_was_made_with():
     before = spent.groupby([rows["user"], rows["session"]]).cumsum() - spent
     np.testing.assert_allclose(rows["time"], before + 4.4, rtol=1e-5)
     sessions = rows.groupby(["user", "session"])
-    assert (sessions["rank"].max()[sessions["cut_off"].first()] == 30).all()  # who would have gone on
+    assert (sessions["rank"].max()[sessions["cut_off"].first()] == 30).all()  # users who would have continued
     assert (
         rows.groupby(["user", "session"])["rank"].transform("max")
         == rows.groupby(["user", "session"])["rank"].transform("count")
@@ -597,7 +597,7 @@ def test_a_log_needs_clicks_and_seconds():
         simulated_log(qrels, run, TBG(lengths={"a": 5}), users=2, time_limit=-1)
 
 
-# ---- pictures and real runs
+# ---- plots and real runs
 
 
 @pytest.mark.parametrize("what", ["gain", "time", "items", "score"])
