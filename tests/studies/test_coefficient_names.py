@@ -1,4 +1,4 @@
-"""One name of a coefficient is one number, in whatever study it is asked for."""
+"""Tests of the names of coefficients: each name gives the same number in all studies."""
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ RATED, PREFERRED = with_n(made(users=0)), with_n(preferred())
 
 
 def expected(name, rated=RATED):
-    """By scipy; of a weighted one with as many copies of each rating as it counts."""
+    """Compute the coefficient by scipy; weighted ones from as many copies of each rating as its weight."""
     x = rated.scores([RBP])[RBP].to_numpy().round(10)
     copies = rated.weights.astype(int) if name.startswith("weighted_") else 1
     x, y = np.repeat(x, copies), np.repeat(rated.ratings, copies)
@@ -80,7 +80,7 @@ def test_agreement_with_preferences_has_one_value(name):
 
 
 def test_the_error_of_prediction_counts_each_rating_once_whatever_columns_there_are():
-    """``nrmse`` itself has no weights, and neither have its columns in the agreement with users."""
+    """``nrmse`` and its columns in the agreement with users are unweighted."""
     assert by_fit("nrmse") == pytest.approx(expected("nrmse"), abs=1e-9)
     assert by_fit("weighted_nrmse") == pytest.approx(expected("weighted_nrmse"), abs=1e-9)
     found = user_agreement(RATED, [RBP], correction=None, cv=3, repeats=1, **QUICK).table

@@ -1,4 +1,4 @@
-"""Rank correlations against scipy, loops straight from the definitions, and all ways to break ties."""
+"""Tests of rank correlations against scipy, loops from the definitions, and all ways to break ties."""
 
 from itertools import combinations, permutations, product
 
@@ -14,7 +14,7 @@ from pyterrier_cwla.studies.correlation import kendall_distance, rbo, tau
 
 
 def pairs_of(least=2, most=9, values=4):
-    """Two lists of scores of the same things, with many ties."""
+    """Generate two lists of scores of the same items, with many ties."""
     scores = st.integers(0, values - 1)
     return st.integers(least, most).flatmap(
         lambda n: st.tuples(*[st.lists(scores, min_size=n, max_size=n) for _ in range(2)])
@@ -22,13 +22,13 @@ def pairs_of(least=2, most=9, values=4):
 
 
 def shuffled(n, number, seed=0):
-    """Pairs of orders without ties."""
+    """Generate pairs of orders without ties."""
     rng = np.random.default_rng(seed)
     return rng.permuted(np.tile(np.arange(float(n)), (2, number, 1)), axis=-1)
 
 
 def counts(x, y):
-    """Pairs that are ordered alike, oppositely, tied in one only, tied in both."""
+    """Count concordant pairs, discordant pairs, pairs tied in one list only, and pairs tied in both."""
     alike = opposite = one = both = 0
     for i, j in combinations(range(len(x)), 2):
         if x[i] == x[j] and y[i] == y[j]:
@@ -64,9 +64,9 @@ def rbo_of(x, y, p, k):
 
 
 def broken(scores):
-    """All orders without ties that agree with these scores."""
+    """Return all orders without ties that are consistent with these scores."""
     found = []
-    for places in permutations(range(len(scores))):  # a thing's place, the best at 0
+    for places in permutations(range(len(scores))):  # places[i] is the rank of item i, from 0
         if all(places[i] < places[j] for i, j in permutations(range(len(scores)), 2) if scores[i] > scores[j]):
             found.append([-place for place in places])
     return found
@@ -194,7 +194,7 @@ def test_long_lists_that_scipy_sorts_agree_with_looking_at_all_pairs(values, mon
 def test_counts_do_not_overflow_where_things_are_many():
     x = np.arange(33_000)
     assert tau(x, x, "ap") == pytest.approx(1, abs=1e-9)
-    for few in (127, 128, 129, 130):  # where the numbers that are counted with change their type
+    for few in (127, 128, 129, 130):  # the integer type of the counts changes near these lengths
         assert tau(np.arange(few), np.arange(few), "ap") == pytest.approx(1, abs=1e-12)
     x = np.arange(100_000)
     for kind in ("a", "b"):

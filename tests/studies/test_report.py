@@ -1,4 +1,4 @@
-"""The page of a study, opened in a browser; and the files beside it."""
+"""Tests of the HTML report of a study, opened in a browser, and of the files beside it."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ HOSTILE = ["<script>window.hacked = 1</script>", '"><img src=x onerror="window.h
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Hostile(Study):
-    """A study whose runs are named to break pages."""
+    """A study with names of runs that would break an unescaped page."""
 
     title: str = f"A study of {HOSTILE[0]}"
     about: dict = field(default_factory=lambda: {"runs": HOSTILE, "seed": 0, HOSTILE[1]: {HOSTILE[0]: HOSTILE[2]}})
@@ -87,7 +87,7 @@ def test_columns_of_numbers_and_texts_are_texts(page):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plain(Study):
-    """A study of one table, by the name that it is given."""
+    """A study with one table of a given name."""
 
     name: str = "scores"
     value: int = 1

@@ -1,4 +1,4 @@
-"""Fitted parameters, against scans, loops and libraries."""
+"""Tests of fitted parameters, against exhaustive scans, loops and libraries."""
 
 import io
 import pickle
@@ -26,7 +26,7 @@ TBG = f"CWLA(C='decay($h)',A='etg',gain='clicksave_by_grade',effort='{SECONDS}')
 
 
 def made(seed=0, lists=60, users=12, weights=False):
-    """Lists of 6 with grades 0 to 2, rated by users who discount by 0.5 and find grade 1 worth 0.3."""
+    """Generate lists of 6 with grades 0 to 2; ratings use a discount of 0.5 and a gain of 0.3 for grade 1."""
     rng = np.random.default_rng(seed)
     grades = rng.choice([0, 0, 1, 2], (lists, 6))
     names = [f"q{i}" for i in range(lists)]
@@ -42,7 +42,7 @@ def made(seed=0, lists=60, users=12, weights=False):
 
 
 def preferred(seed=0):
-    """Pairs of the same lists, of which the one with the higher rating is preferred."""
+    """Generate pairs of the same lists; users prefer the list with the higher rating."""
     rated = made(seed)
     lists = rated.table
     first, second = np.random.default_rng(seed).integers(len(lists), size=(2, 80))
@@ -96,7 +96,7 @@ def test_every_objective_is_that_of_a_library_and_the_best_candidate_is_chosen(o
 
 @pytest.mark.parametrize("objective", SLOW)
 def test_folds_choose_without_what_they_are_held_against(objective):
-    """Each fold again, by a scan of all candidates on the other folds and the objective on this one."""
+    """Each fold is repeated by a scan of all candidates on the other folds and the objective on this fold."""
     rated = preferred(1) if objective == "agreement" else made(1, lists=48)
     values = [0.05, 0.35, 0.65, 0.95]
     found = quick("RBP(p=$p,rel=1)", {"p": values}, rated, objective=objective, default={"p": 0.95})
@@ -106,7 +106,7 @@ def test_folds_choose_without_what_they_are_held_against(objective):
     for chosen, row in zip(train.T > 0, found.folds.itertuples(), strict=True):
         y = rated.ratings
         worth = {p: sign * SLOW[objective](x[chosen], y[chosen]) for p, x in scores.items()}
-        if objective == "nrmse":  # over the range of all ratings
+        if objective == "nrmse":  # normalised by the range of all ratings
             worth = {p: value * np.ptp(y[chosen]) / np.ptp(y) for p, value in worth.items()}
         assert worth[row.p] == pytest.approx(max(worth.values()), abs=1e-9)
         assert row.chosen_by == pytest.approx(sign * worth[row.p], abs=1e-9)
@@ -175,13 +175,13 @@ def test_several_parameters_are_found_as_well_as_by_differential_evolution():
 
     other = differential_evolution(loss, [(0.05, 0.95), (0, 1)], seed=1, maxiter=6, popsize=5)
     assert found.about["value"] >= -other.fun - 1e-5
-    assert found.values["g1"] == pytest.approx(0.3, abs=0.2)  # what the ratings were made with
+    assert found.values["g1"] == pytest.approx(0.3, abs=0.2)  # the values used to generate the ratings
     assert quick(text, ranges, rated, most=1000).values == found.values
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_search_finds_the_best_of_a_rugged_function(sign):
-    """Against all values of a fine grid; a second sample has another optimum, and in places no value."""
+    """Compared with all values of a fine grid; the second sample has another optimum, and parts without a value."""
 
     def worth(values):
         x, y = (np.array([v[name] for v in values]) for name in "xy")
@@ -214,7 +214,7 @@ def values_by_rank(i, second, third):
 
 
 def test_values_of_a_discount_and_choices_are_fitted_by_a_function():
-    """φ of utility (Chapelle et al., section 7.1), rank by rank, and which aggregation."""
+    """The parameters are φ at each rank (utility of Chapelle et al., section 7.1) and the aggregation."""
 
     def measure(a, second):
         A = f"utility(values_by_rank({second},0))" if a == "utility" else a
@@ -247,7 +247,7 @@ def test_the_gain_on_held_out_folds_is_tested_as_nadeau_and_bengio_say():
 
 @pytest.mark.slow
 def test_a_fit_of_nothing_gains_nothing_on_users_who_were_not_fitted_to():
-    """Ratings without any relation to the lists: the best candidate seems to gain, and held-out folds show that not."""
+    """Ratings are independent of the lists: in-sample agreement rises by the fit, held-out agreement does not."""
     gains = []
     for seed in range(16):
         rated = made(seed)
@@ -272,7 +272,7 @@ def test_scores_are_kept_and_taken_from_there(tmp_path, monkeypatch):
 
 
 def counted(monkeypatch):
-    """How many measures are scored at a time, from here on."""
+    """Record the number of measures in each scoring call from now on."""
     counts, scores = [], Rated.scores
     monkeypatch.setattr(Rated, "scores", lambda rated, of: counts.append(len(of)) or scores(rated, of))
     return counts
@@ -318,7 +318,7 @@ def of_a_column(seed):
     "what", [of_a_continuation, of_a_function, of_a_function_that_calls_another, of_a_table, of_a_column]
 )
 def test_what_is_kept_is_not_taken_for_what_has_changed_since(tmp_path, what):
-    """Texts of templates stay the same, and what they mean does not."""
+    """The texts of the templates stay the same, but their definitions change."""
     found, of_lengths = [], what in (of_a_table, of_a_column)
     ranges = {"p": [20, 60, 200] if of_lengths else [0.1, 0.3, 0.6, 0.9]}
     for version in (1, 2):
@@ -359,7 +359,7 @@ def test_one_bar_counts_the_candidates(monkeypatch):
 
 
 def test_a_fold_without_anything_to_choose_by_counts_as_none():
-    """All that varies is of one user, and in one fold: without it there is nothing to choose by."""
+    """Only the lists of one user vary, all in one fold; without this fold, all scores are constant."""
     names = [f"q{i}" for i in range(12)]
     qrels = {q: {"a": 2, "b": 1} for q in names}
     orders = [["ab", "ba", "xa", "xb"][i] if i < 4 else "ab" for i in range(12)]
@@ -371,7 +371,7 @@ def test_a_fold_without_anything_to_choose_by_counts_as_none():
         "CWLA(C='rbp($p)',A='erg',max_rel=2)", {"p": [0.2, 0.5]}, Rated.lists(qrels, run, ratings), default={"p": 0.2}
     )
     lost = found.folds[found.folds["p"].isna()]
-    assert len(lost) == 2  # one in each repeat
+    assert len(lost) == 2  # one fold per repeat
     assert lost[["chosen_by", "held_out"]].isna().all(axis=None)
     assert any("without 2 folds: no parameters are chosen" in limit for limit in found.limits())
     assert any("are constant on 4 folds" in limit for limit in found.limits())
@@ -550,7 +550,7 @@ def test_an_optimum_at_the_end_of_a_range_is_said():
     ],
 )
 def test_parameters_of_jiang_and_allan_maximise_the_correlation(data, template, ranges, printed):
-    """Section 5.1: the half-life of TBG is 31 s, T of the U-measure 99 s."""
+    """Section 5.1: the half-life of TBG is 31 s, T of the U-measure is 99 s."""
     found = fit(template, ranges, jiang_ratings(data / "jiang-sessions"), cv=5, repeats=1, progress=False)
     assert found.values == printed
     assert found.about["candidates"] == 50
@@ -559,7 +559,7 @@ def test_parameters_of_jiang_and_allan_maximise_the_correlation(data, template, 
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_only_the_ratio_of_save_probabilities_matters_to_a_correlation(data):
-    """h, P(S|1) and P(S|2) together: not above what h alone reaches by more than 0.001, and h stays where it is."""
+    """Fitting h, P(S|1) and P(S|2) together gains at most 0.001 over fitting h alone, and h stays the same."""
     text = f"CWLA(C='decay($h)',A='etg',gain='clicksave_by_grade(p_save={{1:$s1,2:$s2}})',effort='{SECONDS}')@9"
     found = fit(
         text, {"h": (5, 500), "s1": (0, 1), "s2": (0, 1)}, jiang_ratings(data / "jiang-sessions"), cv=2, repeats=1,

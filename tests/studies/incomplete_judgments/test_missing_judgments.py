@@ -1,4 +1,4 @@
-"""Which judgments stay: nested f-qrels, pools of a depth, and what a group alone contributed."""
+"""Tests of removing judgments: nested f-qrels, pools of a depth, and the unique contributions of a group."""
 
 from fractions import Fraction
 from math import inf
@@ -40,7 +40,7 @@ def pairs(frame):
     st.integers(0, 5),
 )
 def test_f_qrels_are_nested_and_as_large_as_they_should_be(topics, one, other, seed):
-    """max(1, ⌊fR⌋) and max(10, ⌊fN⌋), f a decimal; grades below 0 are no judgments."""
+    """Sizes are max(1, ⌊fR⌋) and max(10, ⌊fN⌋), with f as a decimal; documents with grades below 0 are unjudged."""
     qrels = pd.concat([judged(*sizes, topic=str(number)) for number, sizes in enumerate(topics)], ignore_index=True)
     if not len(qrels):
         return
@@ -57,7 +57,7 @@ def test_f_qrels_are_nested_and_as_large_as_they_should_be(topics, one, other, s
 
 @pytest.mark.parametrize(("fraction", "n", "kept"), [(0.29, 100, 29), (0.3, 10, 3), ("0.58", 100, 58), (0.07, 100, 7)])
 def test_a_fraction_is_what_is_written(fraction, n, kept):
-    """As floats, 0.29·100 and 0.07·100 are below 29 and not 7."""
+    """As floats, 0.29·100 is below 29 and 0.07·100 is not 7."""
     assert (f_qrels(judged(n, 200), fraction).relevance > 0).sum() == kept
 
 
@@ -118,7 +118,7 @@ def test_pools_of_a_depth_are_nested_and_end_with_all():
 
 
 def test_what_a_group_alone_contributed_is_lost_with_it():
-    """Judgments of the first group alone, of both, of the second's second run alone, and of nobody."""
+    """Judgments contributed by the first group alone, by both groups, by one run of the second group, and by no run."""
     has = np.array([[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]], bool)
     assert without_group(has, np.array([0, 1, 1]), 2).tolist() == [[False, True, True, True], [True, True, False, True]]
 

@@ -1,4 +1,4 @@
-"""Robustness to missing judgments, against loops that thin out the judgments and score them anew."""
+"""Tests of the robustness to missing judgments, against loops that remove judgments and score the runs again."""
 
 import json
 import pickle
@@ -36,7 +36,7 @@ FAST = {"resamples": 50, "progress": False}
 
 
 def generated(seed=0, queries=6, runs=6, depth=40, documents=80, judged=60):
-    """Judgments, and runs of falling quality as nested dicts; some topics are not answered by all."""
+    """Generate judgments, and runs of decreasing quality as nested dicts; some runs lack some topics."""
     rng = np.random.default_rng(seed)
     qrels, made = {}, {f"run{number}": {} for number in range(runs)}
     for query in map(str, range(queries)):
@@ -69,13 +69,13 @@ def study():
 
 
 def left(qrels, kept):
-    """Judgments as a frame, and those of which some are kept, of a mask in the order of rows."""
+    """Return the judgments selected by a mask, as a frame."""
     frame = pd.DataFrame([(q, d, g) for q, some in qrels.items() for d, g in some.items()])
     return frame.set_axis(["query_id", "doc_id", "relevance"], axis=1)[kept]
 
 
 def scored(masking, kept):
-    """[measures × levels × runs × queries]"""
+    """Compute scores, shape (measures, levels, runs, queries)."""
     found = masking.scores(masking.whole, kept)
     return found.reshape(*found.shape[:2], len(masking.runs), -1)
 
@@ -101,8 +101,10 @@ def test_masked_scores_are_those_of_an_evaluation_by_the_judgments_that_are_left
 
 
 def loops(run, grades, hidden):
-    """bpref, infAP, binary nDCG and AP of one ranking, straight from their definitions; ``hidden``: in the pool, and
-    nobody knows how."""
+    """Compute bpref, infAP, binary nDCG and AP of one ranking from their definitions.
+
+    ``hidden`` contains the documents in the pool without a known grade.
+    """
     order = sorted(run, key=lambda d: (np.float32(run[d]), d), reverse=True)
     R, N = sum(g > 0 for g in grades.values()), sum(g == 0 for g in grades.values())
     bpref = inferred = dcg = ap = 0.0
@@ -182,7 +184,7 @@ def test_the_best_rank_of_each_judged_document():
 
 @pytest.mark.slow
 def test_the_order_of_runs_by_loops(study):
-    """τ_a and discordant pairs of every seed, from judgments that are thinned out as anybody could."""
+    """τ_a and the number of discordant pairs of every seed, after removing rows of the judgments."""
     frame = left(QRELS, slice(None))
     names, found = list(RUNS), study.order.table().set_index(["level", "measure"])
     full = evaluate(QRELS, RUNS, MEASURES.values()).loc[names].to_numpy()
@@ -198,14 +200,14 @@ def test_the_order_of_runs_by_loops(study):
             taus.append(np.mean(signs, axis=0))
             discordant.append((np.array(signs) < 0).sum(axis=0))
         for number, name in enumerate(MEASURES):
-            if name == "infAP":  # which knows of the whole pool; see the loops above
+            if name == "infAP":  # infAP needs the whole pool; the loops above test it
                 continue
             assert found.tau[level, name] == pytest.approx(np.mean(taus, axis=0)[number], abs=1e-12)
             assert found.discordant_pairs[level, name] == pytest.approx(np.mean(discordant, axis=0)[number])
 
 
 def test_the_distance_is_the_correlation_in_other_units(study):
-    """K = (1 − τ)·n(n − 1)/4 where nothing ties."""
+    """K = (1 − τ)·n(n − 1)/4 without ties."""
     table, n = study.order.table(), len(RUNS)
     assert (table.discordant_pairs - (1 - table.tau_a) * n * (n - 1) / 4).abs().max() < 1e-9
     last = table[table.level == 1]
@@ -223,7 +225,7 @@ def test_intervals_hold_the_estimate_and_differences_are_paired(study):
 
 
 def test_a_measure_that_sees_all_is_found_to_be_above_one_that_sees_next_to_nothing():
-    """NumRet does not look at judgments, so its order stays; the order of a random measure does not."""
+    """NumRet ignores judgments, so its order is constant; a random measure has a random order."""
     qrels, runs = generated(3, queries=20, runs=12, judged=80)
     runs = {n: {q: dict(list(s.items())[: 40 - i]) for q, s in r.items()} for i, (n, r) in enumerate(runs.items())}
     found = robustness(qrels, runs, ["NumRet", "RR(rel=2)"], fractions=(0.05,), pairs=0, complete=None, **FAST)
@@ -244,7 +246,7 @@ def test_ranks_of_runs_and_their_scores(study):
 
 
 def resampled_by_loops(scores, resamples, seed, part):
-    """τ_b of topics drawn anew, each with the holes of a seed: once for each seed."""
+    """Compute τ_b for resampled topics; each topic takes the judgments of a resampled seed, once per seed."""
     seeds, levels, measures, _, queries = scores.shape
     rng = np.random.default_rng([seed, part])
     topics = rng.integers(queries, size=(resamples, 1, queries))
@@ -260,7 +262,7 @@ def resampled_by_loops(scores, resamples, seed, part):
 
 def test_resampled_topics_by_loops(study):
     scores = study.order.scores[:2, 1:].copy()
-    scores[:, 0, 0] = np.arange(6) == 2  # all runs tie: τ is not defined
+    scores[:, 0, 0] = np.arange(6) == 2  # all runs tie: τ is undefined
     scores[0, 0, 0, :, 0] += scores[0, 0, 1, :, 0]
     found = Resampling(scores, "b", 4, 5)("resamples 3")
     taus = resampled_by_loops(scores, 4, 5, 3)
@@ -270,7 +272,7 @@ def test_resampled_topics_by_loops(study):
 
 
 def test_intervals_of_means_of_levels_and_of_knees_by_loops(study):
-    """Resamples moved to where the estimate is."""
+    """Resamples are shifted so that their mean equals the estimate."""
     order, ends = study.order, (0.025, 0.975)
     one, other = 2, 0  # nDCG and bpref, up to 30 %
     difference = np.mean([order.tau[level, one] - order.tau[level, other] for level in (0, 1)])
@@ -284,7 +286,7 @@ def test_intervals_of_means_of_levels_and_of_knees_by_loops(study):
             next((at for at, t in zip(levels, r[:, number] - centre + order.tau[:, number]) if t > 0.9 + 1e-12), inf)
             for r in order.resampled
         )
-        assert knees.low[number] == found[1]  # of 50 the 1.25th and the 48.75th, or the next
+        assert knees.low[number] == found[1]  # of 50 resamples the quantile 0.025, rounded outwards
         assert knees.high[number] == found[48]
 
 
@@ -296,7 +298,7 @@ def test_equal_measures_are_not_told_apart():
 
 
 def test_orders_with_ties_are_wholly_like_themselves():
-    """Measures of few values: 1 by all judgments, surely, so that each has a knee; τ_a would stay below."""
+    """For measures with few values, τ with all judgments is 1 and each measure has a knee; τ_a would be below 1."""
     measures = ["Success@10", "P@5", "NumRet(rel=1)", "GeometricMean(measure='AP')"]
     qrels, runs = generated(1, queries=5, runs=8)
     found = robustness(qrels, runs, measures, fractions=(0.3,), seeds=2, pairs=0, complete=None, **FAST)
@@ -313,7 +315,7 @@ def test_orders_with_ties_are_wholly_like_themselves():
 
 
 def test_a_correlation_that_is_not_defined_is_left_out_and_counted():
-    """Only one of three topics tells the runs apart; without it all runs tie."""
+    """Only one of three topics distinguishes the runs; without it all runs tie."""
     qrels = {q: {d: int(d < "c") for d in "abcdefghijklm"} for q in "123"}
     runs = {name: {q: {d: -number for number, d in enumerate(name if q == "1" else "abcd")} for q in qrels}
             for name in ("abcd", "cabd", "dcab")}  # fmt: skip
@@ -326,7 +328,7 @@ def test_a_correlation_that_is_not_defined_is_left_out_and_counted():
     assert order.knees().high.tolist() == [0.5]
     assert any(f"AP {lost} of {2 * 2 * 51} values" in said for said in found.limits())
     scores = np.stack([order.scores[0]] * 3)
-    scores[1, 0] = 0.5  # of one seed
+    scores[1, 0] = 0.5  # all runs tie for one seed
     assert replace(order, scores=scores).tau.tolist() == order.by_seed[0].tolist()
 
 
@@ -346,7 +348,7 @@ def test_a_measure_by_which_all_runs_tie_has_no_order():
 
 
 def test_knees():
-    """Strictly above 0.9, and whether a curve falls below again."""
+    """A knee is strictly above 0.9; curves may fall below 0.9 again."""
     levels = (0.1, 0.2, 0.5, 1.0)
     curves = np.array([[0.9, 0.9000001, 0.95, 1], [0.95, 0.9, 0.95, 1], [0.1, 0.2, 0.3, 0.9]])
     assert knee(levels, curves).tolist() == [0.2, 0.1, inf]
@@ -359,7 +361,7 @@ def test_knees():
 
 
 def test_conclusions_by_loops():
-    """One pair: f-qrels of its own pool, scipy's test, and the four cells, seed by seed."""
+    """One pair of runs: f-qrels of its own pool, scipy's test, and the four cells, for each seed."""
     runs = {name: RUNS[name] for name in ("run0", "run5")}
     found = robustness(QRELS, runs, ["AP", "Bpref"], fractions=FEW, seeds=3, pool="judged", **FAST).tests
     has = {q: {d: g for d, g in some.items() if any(d in run.get(q, {}) for run in runs.values())}
@@ -378,7 +380,7 @@ def test_conclusions_by_loops():
 
 
 def test_pairs_drawn_anew_by_loops():
-    """Accuracy and g-mean of pairs that are drawn, each with the holes of a seed that is drawn, once for each seed."""
+    """Accuracy and g-mean of resampled pairs; each pair takes the judgments of a resampled seed, once per seed."""
     p = np.random.default_rng(0).random((2, 2, 1, 5)) ** 3
     p[:, -1] = p[:1, -1]
     tests = PairTests((0.1, 1.0), ["m"], p, 0.2, 0.9, 50, 7)
@@ -426,13 +428,13 @@ def test_accuracy_and_g_mean_of_the_papers_example(cells, accurate):
     assert accuracy(np.array(cells)) == pytest.approx(accurate, abs=5e-4)
     C11, C12, C21, _ = cells
     assert g_mean(np.array(cells)) == pytest.approx(sqrt(C11 / (C11 + C12) * C11 / (C11 + C21)))
-    assert np.isnan(g_mean(np.array([0, 0, 0, 3])))  # nothing to find, and no errors
+    assert np.isnan(g_mean(np.array([0, 0, 0, 3])))  # no differences and no errors: undefined
     assert g_mean(np.array([[0, 1, 1, 3], [0, 0, 1, 3], [0, 1, 0, 3]]).T).tolist() == [0, 0, 0]
 
 
 def test_g_mean_is_the_mean_of_the_seeds_for_which_it_is_defined(study):
     p = np.full((3, 2, 1, 4), 0.5)
-    p[0] = 0.01  # by the first seed everything differs, always
+    p[0] = 0.01  # with the first seed, all differences are significant
     found = PairTests((0.1, 1.0), ["m"], p, 0.05, 0.95, 50, 0).table()
     assert found[["g_mean", "g_mean_low", "g_mean_high"]].to_numpy().tolist() == [[1.0] * 3] * 2
     assert found.g_mean_undefined.tolist() == [1, 1]
@@ -444,7 +446,7 @@ def test_g_mean_is_the_mean_of_the_seeds_for_which_it_is_defined(study):
 
 @pytest.mark.slow
 def test_wilcoxon_is_scipys_row_by_row():
-    """Few and many queries, ties and zeros, all decided for each comparison alone."""
+    """Few and many queries, with ties and zeros; each row selects its own method."""
     rng = np.random.default_rng(0)
     for n, rows in ((3, 6), (8, 4), (20, 3), (50, 2), (51, 3), (70, 3)):
         clean, tied, some = rng.normal(0.3, 1, (3, rows, n))
@@ -453,7 +455,7 @@ def test_wilcoxon_is_scipys_row_by_row():
         expected = [stats.wilcoxon(row).pvalue if len(row) > 1 else 1.0 for row in left]
         assert wilcoxon_test(d) == pytest.approx(expected, abs=1e-12)
     assert wilcoxon_test(np.zeros((0, 5))).shape == (0,)
-    d = np.round(rng.normal(0.3, 1, 13), 1)  # as many ties as all signs are tried for, which takes scipy seconds
+    d = np.round(rng.normal(0.3, 1, 13), 1)  # enumerates all signs; scipy would take seconds
     ranks = stats.rankdata(np.abs(d))
     sums, found = np.array(list(product((1, -1), repeat=13))) @ ranks, np.sign(d) @ ranks
     assert wilcoxon_test(d[None]) == pytest.approx(2 * min((sums <= found).mean(), (sums >= found).mean()), abs=1e-12)
@@ -468,14 +470,14 @@ def numbers(study):
 
 @pytest.mark.slow
 def test_started_again_or_at_once_it_is_the_same(study, tmp_path, monkeypatch):
-    """What was done is taken from the folder; more seeds, another level of significance, and no tests take it, too."""
+    """Cached pieces are reused, also with more seeds, another level of significance, or without tests."""
     how = {"fractions": FEW, "pairs": 8, "complete": None, **FAST}
     first = robustness(QRELS, RUNS, seeds=2, cache_dir=tmp_path, **how)
     again = robustness(QRELS, RUNS, seeds=3, cache_dir=tmp_path, **how)
     for one, other in zip(*map(numbers, (study, again)), strict=True):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(first.order.scores, study.order.scores[:2])
-    monkeypatch.setattr(Work, "__call__", None)  # no piece is computed any more
+    monkeypatch.setattr(Work, "__call__", None)  # nothing is computed again
     kept = robustness(QRELS, RUNS, seeds=3, cache_dir=tmp_path, **how)
     np.testing.assert_array_equal(kept.tests.p, study.tests.p)
     assert str(kept) == str(study)
@@ -491,7 +493,7 @@ def masking_of(measures=("Bpref", "AP"), qrels=QRELS, runs=RUNS, pool="judged"):
 
 
 def test_work_is_the_same_in_another_process(study):
-    """To which it is pickled."""
+    """Work is pickled for other processes."""
     work = Work(masking_of(), Fractions(FEW), np.array([[0, 1], [2, 5]]))
     resampling = Resampling(study.order.scores, "b", 5, 0)
     for task, name in ((work, "scores 1"), (work, "pairs 1"), (resampling, "resamples 2")):
@@ -511,7 +513,7 @@ def test_numbers_do_not_depend_on_how_much_is_at_work_at_a_time(study, monkeypat
         monkeypatch.setattr(module, name, 1)
     found = robustness(QRELS, RUNS, fractions=FEW, seeds=3, pairs=8, complete=None, **FAST)
     for one, other in zip(numbers(study), numbers(found), strict=True):
-        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)  # sums of floats end a little elsewhere
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)  # the order of summation differs
     for one, other in zip(study.tests._resampled, found.tests._resampled):
         np.testing.assert_array_equal(one, other)
 
@@ -526,7 +528,7 @@ def test_numbers_do_not_depend_on_other_levels_measures_and_tests(study):
 
 
 def test_the_identity_of_pieces_is_all_that_they_depend_on():
-    """Among it lengths of documents that no run has, which only ideal rankings read, and versions of functions."""
+    """The key includes lengths of documents that only ideal rankings contain, and the versions of functions."""
     top = {n: {q: dict(list(some.items())[:5]) for q, some in run.items()} for n, run in RUNS.items()}
     got = {d for run in top.values() for some in run.values() for d in some}
     assert len(got) < len(LENGTHS)
@@ -574,7 +576,7 @@ def test_other_judgments_are_other_pieces(tmp_path):
 
 
 def test_short_runs_are_left_out_and_named(monkeypatch):
-    """And no run is read again for it."""
+    """The runs are loaded only once."""
     short = {**RUNS, "short": {q: dict(list(some.items())[:30]) for q, some in RUNS["run0"].items()}}
     read = []
     monkeypatch.setattr(masking_module, "loaded", lambda run, what: read.append(what) or run)
@@ -620,7 +622,7 @@ def test_what_it_shows(study):
 
 
 def test_pools_of_some_depth():
-    """The pool of all runs, and for a pair that of the two."""
+    """The pool of all runs, and for each pair the pool of both runs."""
     found = robustness_to_depth(QRELS, RUNS, depths=(3, 10), pairs=4, complete=None, **FAST)
     assert found.holes.levels == (3.0, 10.0, inf)
     top = {q: {d: g for d, g in some.items() if any(d in sorted(r.get(q, {}), key=r.get(q, {}).get)[-10:]
@@ -641,7 +643,7 @@ def test_a_knee_that_is_only_reached_by_all_judgments():
 
 
 def test_weights_of_grades():
-    """Binary and by grades 1 and 2: what nDCG makes of judgments that were changed so."""
+    """Compared with nDCG of judgments with changed grades: binary, and several values of grade 2."""
     named = grade_weights()
     assert list(named) == ["nDCG binary", "nDCG 1:2", "nDCG 1:10", "nDCG 1:100"]
     found = evaluate(QRELS, RUNS, named.values())
@@ -651,7 +653,7 @@ def test_weights_of_grades():
 
 
 def test_groups_by_loops():
-    """Each group's own judgments taken out of the frame; ranks by hand."""
+    """Judgments that only one group contributed are removed from the frame; ranks are computed in loops."""
     groups = dict(zip(RUNS, "AABBCC"))
     found = groups_left_out(QRELS, RUNS, groups, depth=10, complete=None, resamples=50)
     top = {n: {q: set(sorted(some, key=some.get)[-10:]) for q, some in run.items()} for n, run in RUNS.items()}
@@ -699,7 +701,7 @@ def test_what_cannot_be_studied(given, says):
 
 
 def test_falls_of_runs_by_loops():
-    """Ranks in resamples of topics, run by run, less by all judgments than without the group's own."""
+    """Rank without the group's own judgments minus rank with all judgments, in resamples of topics."""
     groups = dict(zip(RUNS, "AABBCC"))
     found = groups_left_out(QRELS, RUNS, groups, ["AP"], depth=10, complete=None, resamples=50, seed=4)
     top = {n: {q: set(sorted(some, key=some.get)[-10:]) for q, some in run.items()} for n, run in RUNS.items()}
@@ -726,7 +728,7 @@ def test_falls_of_runs_by_loops():
 
 
 def test_the_claim_of_the_paper_is_contradicted_where_it_is(study):
-    """nDCG made to order the runs oppositely at all levels but the last."""
+    """nDCG is changed to order the runs in reverse at all levels but the last."""
     scores, resampled = study.order.scores.copy(), study.order.resampled.copy()
     scores[:, :-1, 2], resampled[:, :-1, 2] = -scores[:, -1:, 2], -1
     found = replace(study, order=replace(study.order, scores=scores, resampled=resampled))

@@ -1,4 +1,4 @@
-"""Agreement of measures against scipy and loops, the order of the heat map, and labels that cover nothing."""
+"""Tests of the agreement of measures, against scipy and loops, and of the order and labels of the heat map."""
 
 from itertools import combinations
 from types import SimpleNamespace

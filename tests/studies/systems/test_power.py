@@ -1,4 +1,4 @@
-"""Discriminative power against scipy, loops straight from Sakai's algorithm, all resamples, and what noise must give."""
+"""Tests of discriminative power against scipy, loops from Sakai's algorithm, exhaustive resampling, and random runs."""
 
 import pickle
 from functools import partial
@@ -26,7 +26,7 @@ quietly = partial(discriminative_power, correction=None, resamples=200, progress
 
 
 def systems(runs=5, queries=12, documents=20, seed=0):
-    """Runs of rising quality, and the first of them a second time."""
+    """Generate runs of increasing quality, and a copy of the first."""
     rng = np.random.default_rng(seed)
     rel = {str(q): {f"d{d}": int(rng.choice(3, p=[0.6, 0.25, 0.15])) for d in range(documents)} for q in range(queries)}
     found = {
@@ -37,7 +37,7 @@ def systems(runs=5, queries=12, documents=20, seed=0):
 
 
 def scores(runs=6, queries=20, seed=0):
-    """Scores [runs × queries] that floats hold exactly, with ties and a run twice."""
+    """Generate scores, shape (runs, queries), without rounding errors; with ties, and with the first run twice."""
     rng = np.random.default_rng(seed)
     found = np.round(256 * np.clip(rng.normal(0.5, 0.2, (runs, queries)) + 0.04 * np.arange(runs)[:, None], 0, 1)) / 256
     found[-1] = found[0]
@@ -50,7 +50,10 @@ def study():
 
 
 def sakai(z, resamples, alpha):
-    """Sakai (2006), Figures 1 and 5, of one pair: p, and the difference needed. ``resamples``: lists of queries."""
+    """Compute p and the required difference of one pair: Sakai (2006), Figures 1 and 5.
+
+    ``resamples`` are lists of query numbers.
+    """
 
     def t_of(values):
         mean, spread = np.mean(values), np.std(values, ddof=1)
@@ -84,7 +87,7 @@ def test_the_randomisation_test_is_that_of_compare_with_the_same_signs_for_each_
 
 
 def test_the_bootstrap_test_is_sakais_algorithm():
-    """The same resamples, one pair after another, one resample after another."""
+    """The same resamples are tested in loops over pairs and resamples."""
     values, resamples, alpha = scores(queries=15), 300, 0.1
     z = np.array([values[i] - values[j] for i, j in combinations(range(5), 2)])
     drawn = [np.repeat(np.arange(15), times.astype(int)) for times in times_drawn(15, resamples, 7).T]
@@ -96,7 +99,7 @@ def test_the_bootstrap_test_is_sakais_algorithm():
 
 @pytest.mark.parametrize("z", [[0.1, 0.2, 0.3, 0.5], [0.25, -0.1, 0.3, 0.2], [0, 0, 0, 0.7], [0.5, 0.5, 0.5, 0.25]])
 def test_the_bootstrap_test_comes_near_to_all_resamples(z):
-    """Of 4 queries there are 256; those whose t is infinite, or is as large as that of z, among them."""
+    """Four queries have 256 resamples; some have an infinite t, and some the same t as z."""
     exact, _ = sakai(np.array(z), [list(chosen) for chosen in product(range(4), repeat=4)], 0.05)
     p, _ = bootstrap_test(np.array([z]), 20_000, 1)
     assert p[0] == pytest.approx(exact, abs=4 * np.sqrt(max(exact * (1 - exact), 1e-4) / 20_000))
@@ -123,7 +126,7 @@ def test_cutting_into_pieces_and_the_scale_change_nothing(monkeypatch):
 
 
 def test_noise_has_the_power_of_the_level():
-    """Runs of the same quality: each test rejects about 5 % of the pairs, and 20 % at a level of 20 %."""
+    """Runs have the same quality: each test rejects about 5 % of the pairs at α = 5 %, and 20 % at α = 20 %."""
     found = [
         pairs_tested("one", {"one": np.random.default_rng(seed).normal(size=(16, 25))}, 0.05, 400, seed)
         for seed in range(8)
@@ -184,7 +187,7 @@ def test_the_study_tests_the_scores_that_evaluate_gives(study):
 @pytest.mark.slow
 @pytest.mark.parametrize("correction", ["holm", "bonferroni", "fdr_bh"])
 def test_corrected_power_is_the_share_of_corrected_p_values(correction):
-    """All pairs of a measure are one family; corrected by the definitions of Holm, Bonferroni and Benjamini-Hochberg."""
+    """All pairs of a measure are one family; the corrections follow Holm, Bonferroni, Benjamini and Hochberg."""
     found = quietly(*systems(), MEASURES, correction=correction)
     for name, pairs in found.pairs.groupby("measure"):
         row = found.table.set_index("measure").loc[name]
@@ -196,11 +199,11 @@ def test_corrected_power_is_the_share_of_corrected_p_values(correction):
 
 
 def rejections(p, alpha, correction):
-    """How many of the rising p-values are rejected."""
+    """Return the number of rejected hypotheses, for p-values in ascending order."""
     m = len(p)
     if correction == "bonferroni":
         return sum(value < alpha / m for value in p)
-    if correction == "holm":  # until the first that is not
+    if correction == "holm":  # up to the first p-value that is not rejected
         return next((k for k, value in enumerate(p) if value >= alpha / (m - k)), m)
     return max((k for k, value in enumerate(p, 1) if value < alpha * k / m), default=0)
 
@@ -246,7 +249,7 @@ def test_a_study_that_was_broken_off_is_taken_up_again(tmp_path, monkeypatch):
 
 
 def test_two_at_a_time_find_what_one_finds(study, monkeypatch):
-    """As processes would: what each of them gets is pickled. (To start some takes seconds, so these are threads.)"""
+    """Arguments are pickled as for processes; threads are used since processes take seconds to start."""
     monkeypatch.setattr(power, "partial", lambda of, **given: pickle.loads(pickle.dumps(partial(of, **given))))
     with parallel_config("threading"):
         found = quietly(*systems(), MEASURES, n_jobs=2)
@@ -294,7 +297,7 @@ def test_sentences_on_one_pair_and_on_nothing_told_apart():
 
 
 def worse(run):
-    """On one query only."""
+    """Reverse the ranking of one query."""
     return run | {"0": {doc: -score for doc, score in run["0"].items()}}
 
 

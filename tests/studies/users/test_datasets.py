@@ -1,4 +1,4 @@
-"""Two public datasets of ratings, in generated folders of the same form and in the real ones."""
+"""Tests of the readers of two public datasets of ratings, on generated folders of the same form and on the real ones."""
 
 import gzip
 import json
@@ -19,7 +19,7 @@ def write(folder, **files):
 
 @pytest.fixture
 def sessions(tmp_path):
-    """Three sessions; the second asks a query without results, the third finds a URL with a quote in it."""
+    """Write three sessions; the second has a query without results, and the third a URL with a quotation mark."""
     return write(
         tmp_path,
         session=["SessionID\tUser\tTopic\tPerformance\tDifficulty", "1\tS1\t07\t3\t2", "2\tS1\t08\t1\t5", "3\tS2\t07\t5\t1"],
@@ -73,7 +73,7 @@ def test_a_missing_file_and_a_session_rated_twice_are_errors(sessions):
 
 
 class Study:
-    """A generated study: each list is shuffled, and its results are noted unless the user has seen them before."""
+    """A generated study: lists are shuffled, and results that the user has seen before are not recorded as impressions."""
 
     def __init__(self, folder, seed=0, users=14):
         rng = np.random.default_rng(seed)
@@ -92,7 +92,7 @@ class Study:
                     noted += [(user, topic, query, doc, rank, grade[doc]) for rank, doc in new]
                     feedback.append((user, topic, query, "text", rating, "BASE", 0.5))
                     last = number == len(asked) - 1
-                    self.truth[f"{user}/{topic}-{query}"] = (rating, [grade[doc] for doc in shown])  # the latest
+                    self.truth[f"{user}/{topic}-{query}"] = (rating, [grade[doc] for doc in shown])  # the last of them
                     again = asked.count(query) > 1
                     self.known[user, topic, number] = (
                         None
@@ -186,7 +186,7 @@ def test_the_sessions_of_jiang_and_allan(data):
 
 @pytest.mark.real_data
 def test_the_lists_of_chiir_2024(data):
-    """1,372 ratings, of which 662 are of lists that are known down to rank 10."""
+    """1,372 ratings; for 662, the list is known down to rank 10."""
     rated = chiir24_ratings(data / "chiir24-satisfaction")
     assert len(rated) == 662
     assert list(rated.left_out.values()) == [183, 199, 328]
@@ -200,7 +200,7 @@ def test_the_lists_of_chiir_2024(data):
 
 @pytest.mark.real_data
 def test_recorded_lists_have_the_impressions_at_their_ranks(data):
-    """What the ranks mean: of all queries that a user asked once, noted and recorded ranks are the same."""
+    """For all queries that a user issued once, the ranks of impressions equal those of the recorded lists."""
     from pyterrier_cwla.behaviour.logs.adapters import study_table
     from pyterrier_cwla.studies.users.datasets import _QUERY, _recorded
 

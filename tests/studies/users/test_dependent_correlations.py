@@ -1,4 +1,4 @@
-"""Correlations of resamples, what each rating moves, and tests of the difference of two dependent correlations."""
+"""Tests of weighted correlations, influences of ratings, and tests of the difference of two dependent correlations."""
 
 import tracemalloc
 
@@ -34,7 +34,7 @@ def resampled(coefficient, x, y, counts):
 
 
 def ratings_and_scores(seed, n=40, levels=5):
-    """Ordinal ratings, and two measures with ties that follow them."""
+    """Generate ordinal ratings, and two measures with ties that are correlated with them."""
     rng = np.random.default_rng(seed)
     worth = rng.normal(size=n)
     y = np.digitize(worth + 0.5 * rng.normal(size=n), np.linspace(-1, 1, levels - 1)).astype(float)
@@ -46,7 +46,7 @@ def ratings_and_scores(seed, n=40, levels=5):
 
 
 def ways(monkeypatch, per_level, cells=resampled_correlations._CELLS, pairs=resampled_correlations._PAIRS):
-    """0: level by level; 100,000: all pairs."""
+    """Select the algorithm: per_level=0 counts level by level, and per_level=100,000 counts all pairs."""
     for name, value in (("_PER_LEVEL", per_level), ("_CELLS", cells), ("_PAIRS", pairs)):
         monkeypatch.setattr(resampled_correlations, name, value)
 
@@ -55,7 +55,7 @@ def ways(monkeypatch, per_level, cells=resampled_correlations._CELLS, pairs=resa
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 3)), min_size=3, max_size=12))
 def test_counts_are_as_good_as_copies(rows, per_level, monkeypatch):
-    """Of a sample in which each rating stands as often as it counts, scipy has the same coefficients."""
+    """Coefficients with counts equal scipy's coefficients of a sample with as many copies of each rating."""
     ways(monkeypatch, per_level)
     x, y, n = np.array(rows, float).T
     copies = [np.repeat(values, n.astype(int)) for values in (x, y)]
@@ -78,7 +78,7 @@ def test_levels_and_pairs_in_parts_or_not_find_the_same(levels, monkeypatch):
     for per_level, cells, pairs in ((0, 1, 1), (0, 300, 1), (100_000, 1, 1 << 20), (100_000, 1, 300), (100_000, 1, 1)):
         ways(monkeypatch, per_level, cells, pairs)
         assert weighted_ranks(x[0], y, counts)[1].tolist() == whole.tolist()
-    fractions = counts * np.linspace(0.3, 0.7, 50)  # that are not whole
+    fractions = counts * np.linspace(0.3, 0.7, 50)  # weights that are not integers
     assert weighted_ranks(x[0], y, fractions)[1] == pytest.approx(whole, abs=1e-12)
 
 
@@ -131,12 +131,12 @@ def test_agreement_counts_signs_and_a_tie_of_scores_half():
     assert weighted_agreement(x, y, np.array([[3.0], [1], [0], [0], [9]]))[0] == pytest.approx(3 / 4)
 
 
-# ---- what each rating moves
+# ---- influence of each rating
 
 
 @pytest.mark.parametrize("coefficient", list(SCIPY))
 def test_influences_are_derivatives(coefficient):
-    """∂/∂w_i, by a rating that counts a little more and a little less."""
+    """Compared with ∂/∂w_i by finite differences of the weight of one rating."""
     x, y = ratings_and_scores(2, n=25)
     for row in x:
         h = 1e-5
@@ -156,7 +156,7 @@ def test_influences_of_the_weighted_correlation_are_derivatives_by_ratings_that_
 
 @pytest.mark.parametrize("coefficient", list(SCIPY))
 def test_the_standard_error_is_about_the_jackknife_s_and_the_bootstrap_s(coefficient):
-    """The jackknife in loops, each rating left out in turn; the bootstrap with 2,000 resamples."""
+    """Compared with a jackknife in loops, and with a bootstrap of 2,000 resamples."""
     x, y = ratings_and_scores(4, n=80)
     one, other = (
         np.array([SCIPY[coefficient](np.delete(row, i), np.delete(y, i)).statistic for i in range(len(y))]) for row in x
@@ -209,7 +209,7 @@ def test_coefficients_that_there_are_not():
 
 
 def slow_williams(r12, r13, r23, n):
-    """Steiger (1980): r12 and r13 share the first variable."""
+    """Compute Williams's test by the formula of Steiger (1980); r12 and r13 share the first variable."""
     D = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
     mean = (r12 + r13) / 2
     return (r12 - r13) * ((n - 1) * (1 + r23) / (2 * (n - 1) / (n - 3) * D + mean**2 * (1 - r23) ** 3)) ** 0.5
@@ -232,7 +232,7 @@ def test_equal_correlations_have_nothing_to_reject():
 
 
 def test_williams_test_keeps_its_level():
-    """2,000 samples of 30 with equal true correlations: 5 % ± 4 standard errors of 0.005."""
+    """2,000 samples of 30 ratings with equal true correlations: 5 % ± 4 standard errors of 0.005."""
     rng = np.random.default_rng(7)
     y, a, b = rng.normal(size=(3, 2000, 30))
     x, z = y + a, y + 0.5 * a + np.sqrt(0.75) * b
@@ -243,7 +243,7 @@ def test_williams_test_keeps_its_level():
 @pytest.mark.slow
 @pytest.mark.parametrize("coefficient", ["spearman", "tau_b"])
 def test_the_difference_test_keeps_its_level(coefficient):
-    """250 samples of 60 with equal true correlations: 5 %, up to 4 standard errors of 0.014 more, and 2.5 less."""
+    """250 samples of 60 ratings with equal true correlations: 5 %, + 4 or − 2.5 standard errors of 0.014."""
     rejected = 0
     for seed in range(250):
         x, y = ratings_and_scores(seed, n=60)
@@ -255,7 +255,7 @@ def test_the_difference_test_keeps_its_level(coefficient):
 
 @pytest.mark.slow
 def test_only_the_test_over_users_keeps_its_level_where_users_differ():
-    """Some users like what one measure counts, others what the other does; on average the measures are as good."""
+    """Each user prefers one of the measures; on average both measures are equally good."""
     rejected = np.zeros(2)
     for seed in range(200):
         rng = np.random.default_rng(seed)

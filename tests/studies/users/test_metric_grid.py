@@ -1,4 +1,4 @@
-"""The C × A grid of Moffat et al. (2022), and the cells that tell no rankings apart."""
+"""Tests of the C × A grid of Moffat et al. (2022), and of cells that cannot distinguish rankings."""
 
 import numpy as np
 import pytest
@@ -18,15 +18,15 @@ TABLE_3_XX = {("ap2", "etg"), ("ap2", "fin")}
 
 @pytest.mark.parametrize("parameters", [{}, {"k": 3, "phi": 0.5, "T": 1}], ids=["Table 4", "Table 5"])
 def test_exactly_the_cells_of_the_papers_table_3_are_found(parameters):
-    """With binary satisfaction, as the tables were computed."""
+    """Satisfaction is binary, as in the paper's tables."""
     metrics = grid(continuations(**parameters, rel=1), max_rel=4)
     assert (of_kind(metrics, "X"), of_kind(metrics, "XX")) == (TABLE_3_X, TABLE_3_XX)
 
 
 def test_expected_total_gain_of_the_satisfied_does_not_depend_on_the_order():
-    """By Eq. 12, rr + etg is 1 − Π(1 − r_i)·(1 + Σ r_i): one cell more than the paper's Table 3 has.
+    """By Eq. 12, rr + etg is 1 − Π(1 − r_i)·(1 + Σ r_i): one cell more than in the paper's Table 3.
 
-    Σ V(i)·r_i = 1 − V(∞), less what those have found who never leave, V(∞)·Σ r_i.
+    Σ V(i)·r_i = 1 − V(∞). From this, the gain of users who never leave is subtracted, V(∞)·Σ r_i.
     """
     metrics = grid(["rr"], max_rel=4)
     assert (of_kind(metrics, "X"), of_kind(metrics, "XX")) == (set(), {("rr", "etg")})
@@ -35,7 +35,7 @@ def test_expected_total_gain_of_the_satisfied_does_not_depend_on_the_order():
 
 
 def test_with_binary_gains_more_cells_are_the_same_for_all_orders():
-    """Whoever stops at the only kind of gain there is takes 1 away, wherever it is."""
+    """Users who stop at a gain of 1 leave with the same gain at any rank."""
     assert of_kind(grid(["ap1('ranking')", "rr"], ["max", "fin", "pe(0.5)"], max_rel=1), "") == set()
 
 
@@ -64,7 +64,7 @@ def test_users_own_functions_are_probed_like_the_others():
 
     metrics = grid([probed_far, "rbp(0.5)"], ["etg", probed_constant], max_rel=2)
     kinds = {cell: kind for cell, kind in metrics.kinds.items() if kind}
-    # Of k alone nothing tells: 24 documents are all seen, in whatever order.
+    # All 24 probed documents are seen (k = 60), so no order differs.
     assert kinds == {
         ("probed_far", "etg"): "XX",
         ("probed_far", "probed_constant"): "X",
@@ -77,7 +77,7 @@ def test_a_continuation_that_names_its_last_rank_is_probed_beyond_it():
 
 
 def test_the_time_that_documents_take_keeps_a_score_from_being_constant():
-    """1/E(i) differs with what is read, so that rbp + err tells rankings apart."""
+    """1/E(i) depends on the documents seen, so rbp + err distinguishes rankings."""
     assert of_kind(grid(["rbp(0.5)"], ["err"], max_rel=1, effort="time", unseen=10), "") == {("rbp", "err")}
 
 

@@ -1,4 +1,4 @@
-"""Correlation along a parameter, against libraries and loops, and Figure 1 of Jiang and Allan (2016)."""
+"""Tests of correlations along a parameter, against libraries and loops, and Figure 1 of Jiang and Allan (2016)."""
 
 import numpy as np
 import pandas as pd
@@ -83,7 +83,7 @@ def test_what_is_kept_is_not_taken_for_what_has_changed_since(tmp_path, what):
 
 
 def test_what_does_not_vary_has_no_correlation_and_the_findings_say_so():
-    """With g = 0 nothing gains; ``nothing`` never does."""
+    """With g = 0 all scores are 0; the template ``nothing`` always scores 0."""
     text = "CWLA(C='rbp(0.5)',A='erg',gain='table({1:$g,2:$g})')"
     templates = {"some": text, "nothing": lambda g: "CWLA(C='rbp(0.5)',A='erg',gain='table({1:0,2:0})')"}
     found = quick(templates, {"g": [0, 0.5]}, made())
@@ -149,7 +149,7 @@ def test_pictures_show_their_data_whatever_the_values_are():
         for line, (_, rows) in zip(lines, found.pictures()[name].data.groupby("measure", sort=False), strict=True):
             assert line.get_ydata().tolist() == rows[column].tolist()
         assert axes.get_xscale() == "log"
-        assert len(axes.collections) == 2  # two bands
+        assert len(axes.collections) == 2  # two confidence bands
     texts = quick("CWLA(C='$C',A='etg',max_rel=2)@3", {"C": ["rr", "rbp(0.5)"]}, made())
     axes = plot_sensitivity(texts)
     assert [label.get_text() for label in axes.get_xticklabels()] == ["rr", "rbp(0.5)"]

@@ -1,4 +1,4 @@
-"""What users were shown and how they rated it: aligned once, nothing dropped, errors that say the way out."""
+"""Tests of user ratings and their lists: alignment with scores, no dropped ratings, and error messages."""
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ def frame(**columns):
 
 
 def test_each_rating_has_the_scores_of_its_list():
-    """Several ratings of a list, in any order; a name of one's own for each measure."""
+    """Lists may have several ratings, in any order; measures may have names of the user's choice."""
     ratings = frame(query_id=["3", "1", "1", "2"], rating=[1, 5, 4, 2])
     found = Rated.lists(QRELS, RUN, ratings).scores(MEASURES)
     expected = evaluate(QRELS, RUN, MEASURES.values(), by_query=True).droplevel("run").loc[ratings["query_id"]]
@@ -106,7 +106,7 @@ def test_ratings_that_cannot_be_used(ratings, message):
 
 
 def test_what_one_user_rates_twice_is_an_error():
-    """It would count twice; without users, several ratings of a list are those of several."""
+    """Several ratings of a list are allowed from different users, or if there are no users."""
     ratings = frame(query_id=list("1213"), rating=[1, 2, 3, 4])
     assert len(Rated.lists(QRELS, RUN, ratings)) == 4
     assert len(Rated.lists(QRELS, RUN, ratings.assign(user=list("xxyx")))) == 4

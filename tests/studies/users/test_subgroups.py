@@ -1,4 +1,4 @@
-"""Correlations in parts of the ratings, against scipy part by part."""
+"""Tests of correlations in subgroups of the ratings, against scipy for each subgroup."""
 
 import numpy as np
 import pandas as pd
@@ -66,7 +66,7 @@ def test_within_is_the_correlation_of_what_is_above_the_means_of_parts(rated):
 
 
 def test_all_parts_may_be_below_the_whole_and_the_findings_say_so():
-    """Within each part nothing is related; between them all is."""
+    """Within each part there is no correlation; between the parts there is."""
     names = [f"q{i}" for i in range(8)]
     qrels = {q: {"a": 1} for q in names}
     place = [1, 2, 1, 2, 4, 5, 4, 5]
@@ -89,7 +89,7 @@ def test_bins_have_about_the_same_number_of_ratings_and_part_no_ties(rated):
     row = found.parts.iloc[-1]
     assert row["ratings"] == last.sum()
     assert row["correlation"] == pytest.approx(stats.pearsonr(x, rated.table["rating"][last])[0], abs=1e-9)
-    assert len(quick(rated, RBP, by="length", bins=10).parts) == 2 * 4  # four values, however many bins
+    assert len(quick(rated, RBP, by="length", bins=10).parts) == 2 * 4  # four different lengths, so four parts
 
 
 def test_parts_may_be_called_as_the_whole_is(rated):
@@ -111,7 +111,7 @@ def test_parts_may_be_called_as_the_whole_is(rated):
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
 def test_what_is_the_same_within_every_part_has_no_correlation_there(rated, scale):
-    """Not one of rounding, either: three numbers of a third do not sum to their mean exactly."""
+    """Constant values have no correlation despite rounding: the mean of three equal values of 1/3 is not exact."""
     length = rated.table["length"].to_numpy()
     flat = np.array([0.1, 0.7, 1 / 3, 0.9, 0.2])[length]
     varying = flat + np.random.default_rng(0).normal(0, 1, 60)
@@ -153,7 +153,7 @@ def test_small_parts_are_left_out_and_counted(rated):
 
 
 def test_clicks_are_split_as_ratings_are():
-    """The configurations of click metrics, weighted by their impressions (Chapelle et al., Eq. of section 6.1)."""
+    """Click metrics are split by configurations weighted by their impressions (Chapelle et al., Eq. of section 6.1)."""
     rng = np.random.default_rng(0)
     rows = [
         {"user": f"u{s}", "session": "1", "topic": f"t{t}", "rank": r, "docno": d, "clicked": bool(rng.random() < 0.4),

@@ -1,4 +1,4 @@
-"""Agreement of measures with users: coefficients, intervals, tests, predictions, the grid, and what is said of them."""
+"""Tests of the agreement of measures with users: coefficients, intervals, tests, predictions, the grid, and findings."""
 
 import numpy as np
 import pandas as pd
@@ -26,12 +26,12 @@ MEASURES = ["ERR@5", "P(rel=2)@3", "nDCG@5"]
 
 
 def agreement_of(*what, resamples=100, correction=None, **how):
-    """Quick: with few resamples, and without statsmodels' correction but where it matters."""
+    """Compute the agreement with few resamples and, by default, without statsmodels' correction, to keep tests fast."""
     return user_agreement(*what, resamples=resamples, correction=correction, **how)
 
 
 def lists(seed=0, n=60, deepest=8):
-    """Lists of eight documents with grades 0 to 2, and what a user gains who looks at three: the sum of their grades."""
+    """Generate lists of eight documents with grades 0 to 2, and ratings: the sum of the first three grades, plus noise."""
     rng = np.random.default_rng(seed)
     grades = rng.choice(3, (n, deepest), p=(0.6, 0.25, 0.15))
     names = [f"list{number}" for number in range(n)]
@@ -67,7 +67,7 @@ def found():
 
 
 def test_errors_are_those_of_the_loops(twin):  # noqa: F811
-    """Jiang and Allan's, with the same partitions, in the tests of their paper."""
+    """The partitions are those of the published tests of Jiang and Allan."""
     x = np.random.default_rng(0).normal(size=(len(twin.ratings), 3)) + twin.ratings.to_numpy()[:, None]
     expected = slow_nrmse(pd.DataFrame(x), twin.ratings, seed=4)
     assert nrmse(x, twin.ratings, span=4, seed=4).mean(axis=0) == pytest.approx(expected, abs=1e-9)
@@ -107,7 +107,7 @@ def test_what_cannot_be_predicted():
 
 
 def test_folds_of_whole_users_predict_the_ratings_of_others():
-    """A user who is left out is predicted by the line through the ratings of the others, in loops."""
+    """Ratings of a held-out user are predicted by the regression on the ratings of the others, computed in loops."""
     rng = np.random.default_rng(3)
     users = np.repeat(np.arange(5), 4)
     x, y = rng.normal(size=20), rng.normal(size=20) + users
@@ -123,8 +123,7 @@ def test_folds_of_whole_users_predict_the_ratings_of_others():
 
 @pytest.mark.slow
 def test_the_corrected_test_keeps_its_level_only_with_folds_of_whole_users_where_users_differ():
-    """80 samples of 20 users: some like what one measure counts, others what the other does; on average they are as
-    good."""
+    """80 samples of 20 users who prefer one of two measures each; on average both measures are equally good."""
     rejected = np.zeros(2)
     for seed in range(80):
         rng = np.random.default_rng(seed)
@@ -139,7 +138,7 @@ def test_the_corrected_test_keeps_its_level_only_with_folds_of_whole_users_where
 
 
 def test_the_corrected_test_is_the_formula():
-    """Nadeau and Bengio (2003): n_test/n_train beside 1/J."""
+    """Nadeau and Bengio (2003): the variance is scaled by 1/J + n_test/n_train."""
     d = np.random.default_rng(0).normal(0.1, 1, (3, 100))
     t = [row.mean() / ((1 / 100 + 1 / 9) * row.var(ddof=1)) ** 0.5 for row in d]
     assert corrected_t_test(d, 1 / 9) == pytest.approx([2 * student.sf(abs(of), 99) for of in t])
@@ -148,7 +147,7 @@ def test_the_corrected_test_is_the_formula():
 
 @pytest.mark.slow
 def test_the_paired_test_over_folds_is_too_sure_and_the_corrected_one_is_not():
-    """120 samples of 60 ratings with two measures that are as good: how often is the difference significant?"""
+    """Share of significant differences in 120 samples of 60 ratings, for two equally good measures."""
     rejected = np.zeros(2)
     for seed in range(120):
         rng = np.random.default_rng(seed)
@@ -195,7 +194,7 @@ def test_folds_are_of_whole_users_where_these_are_known():
 
 @pytest.mark.slow
 def test_intervals_are_those_of_resampled_users():
-    """Drawn in loops: each user with all of their ratings, as often as they are drawn."""
+    """Resamples are drawn in loops: each drawn user with all of their ratings, once per draw."""
     rated = rated_lists(users=12)
     found = agreement_of(rated, MEASURES, baseline="nDCG@5", seed=3)
     drawn = np.random.default_rng(3).multinomial(12, np.full(12, 1 / 12), 100)
@@ -271,7 +270,7 @@ def test_the_same_seed_finds_the_same():
 
 @pytest.mark.slow
 def test_what_users_look_at_agrees_best():
-    """They rate the sum of the first three grades, and P@3 and DCG@3 agree better than what is at rank 8."""
+    """Ratings are the sum of the first three grades, so P@3 agrees better than a measure of rank 8."""
     measures = {"first 3": "CWLA(C='prec(3)',A='erg',max_rel=2)", "rank 8": "CWLA(C='prec(8)',A='fin',max_rel=2)"}
     found = agreement_of(rated_lists(n=200), measures, baseline="rank 8", correction="holm")
     assert found.ranked.index[0] == "first 3"
@@ -327,7 +326,7 @@ def test_preferences_agree_with_differences_of_scores():
 
 
 def test_preferences_that_are_all_for_the_first_list_have_a_share_of_agreement():
-    """As where the winner is always named first."""
+    """The share of agreement is defined also if the winner is always named first."""
     pairs = rated_pairs()
     turned = pairs.table[pairs.ratings < 0].rename(columns={"first": "second", "second": "first"})
     table = pd.concat([pairs.table[pairs.ratings > 0], turned]).assign(preference=1)
@@ -374,7 +373,7 @@ def test_cells_are_compared_with_the_canonical_metric_of_their_row(metrics):
     assert marked.loc["ap2(ranking)", "avg"].endswith(" a")
     assert "°" in marked.loc["ap2(ranking)", "fin"]
     assert np.isfinite(numbers.loc["ap2(ranking)", "fin"])
-    # rbp + fin is rbp + erg.
+    # rbp + fin equals rbp + erg.
     assert found.table.loc["rbp(0.8) + fin", ["tau_b_difference", "tau_b_difference_p"]].tolist() == pytest.approx(
         [0, 1]
     )
@@ -390,7 +389,7 @@ def test_pairs_have_xx_where_the_order_does_not_matter(metrics):
 
 @pytest.mark.slow
 def test_better_and_worse_are_marked():
-    """b and c where the test says so, in brackets where only the uncorrected one does."""
+    """The marks are b and c for significant differences, and in brackets if only the uncorrected test is significant."""
     metrics = grid(["prec(3)", "rbp(0.8)", "rr"], max_rel=2)
     found = agreement_of(rated_lists(n=200), metrics, correction="holm")
     table, marks = found.table, found.marks()
@@ -406,7 +405,7 @@ def test_better_and_worse_are_marked():
         agreement_of(rated_lists(), MEASURES).cells()
 
 
-# ---- bands and pictures
+# ---- bands and plots
 
 
 def test_bands_are_shares_of_ratings_and_keep_equal_scores_together(found):
@@ -478,7 +477,7 @@ def test_dollars_in_names_are_no_formulas():
 
 
 def test_differences_have_no_noise():
-    """Of scores that differ in the last digit of one of them."""
+    """Scores that differ only by rounding count as equal."""
     rated = rated_lists(n=80)
     scores = rated.scores(["ERR"])["ERR"].to_numpy().round(10)
     x = np.stack([scores, scores + 1e-10 * (np.arange(80) == 3)])
@@ -528,12 +527,12 @@ def test_the_report_says_who_was_asked():
     assert all("60 ratings" in table.caption for table in independent.tables().values())
 
 
-# ---- real users
+# ---- published data
 
 
 @pytest.mark.real_data
 def test_folds_of_jiang_and_allan_are_much_too_sure(data):
-    """Table 3 has p < 0.001 for adaptive against static effort of GRBP (p = 0.6); corrected, it is not significant."""
+    """In Table 3, adaptive GRBP (p = 0.6) beats static effort with p < 0.001; by the corrected test, it does not."""
     log = read(data / "jiang-sessions")
     rated = Rated.sessions(log.qrels, log.run, log.sessions, log.ratings)
     measures = {e: f"AdaptiveGRBP(p=0.6,effort='{e}')@9" for e in ("unit", "ratio(4)")}

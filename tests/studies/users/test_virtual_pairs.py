@@ -1,4 +1,4 @@
-"""Algorithm 3 of Chapelle et al. (2009): loops, its limit, and what cannot be drawn from."""
+"""Tests of Algorithm 3 of Chapelle et al. (2009), against loops and its limit, and of its errors."""
 
 import itertools
 from functools import partial
@@ -35,7 +35,7 @@ def made(seed=0, queries=30):
 
 
 def slow_limit(values, x, y):
-    """Σ S_xy / √(Σ S_xx · Σ S_yy), from every pair of configurations of a query: S is half the mean square difference."""
+    """Compute Σ S_xy / √(Σ S_xx · Σ S_yy), where S is half the mean squared difference over all pairs of a query."""
     sums = np.zeros(3)
     for _, rows in values.groupby("topic"):
         pairs = list(itertools.combinations(rows[[x, y]].to_numpy().tolist(), 2))
@@ -45,7 +45,7 @@ def slow_limit(values, x, y):
 
 
 def slow_repetitions(values, x, y, repeats, seed):
-    """Algorithm 3, line by line."""
+    """Run Algorithm 3, line by line."""
     rng = np.random.default_rng(seed)
     queries = [rows[[x, y]].to_numpy() for _, rows in values.groupby("topic") if len(rows) >= 2]
     differences = []
@@ -70,7 +70,7 @@ def test_the_limit_is_that_of_all_pairs():
 
 @pytest.mark.slow
 def test_repetitions_come_to_the_limit_as_the_loops_do():
-    """Standard errors of correlations: 1/√repeats at most."""
+    """Standard errors of the correlations are at most 1/√repeats."""
     values = made(1)
     limit = slow_limit(values, "ERR", "clicks")
     assert slow_repetitions(values, "ERR", "clicks", 300, 0) == pytest.approx(limit, abs=4 / np.sqrt(300))
@@ -80,7 +80,7 @@ def test_repetitions_come_to_the_limit_as_the_loops_do():
 
 
 def test_two_different_configurations_are_drawn_and_each_as_often():
-    """Of one query with three: all six ordered pairs, equally often."""
+    """For one query with three configurations, all six ordered pairs are equally frequent."""
     from pyterrier_cwla.studies.users.virtual_pairs import _drawn
 
     drawn = _drawn(np.array([[0.0], [1.0], [3.0]]), np.array([0]), np.array([3]), 60_000, seed=0)
@@ -90,7 +90,7 @@ def test_two_different_configurations_are_drawn_and_each_as_often():
 
 
 def test_levels_of_queries_do_not_matter_within_and_do_across():
-    """Queries where all is better and clicked less: over all configurations the sign is wrong."""
+    """Some queries score higher and get fewer clicks, so the correlation over all configurations has the wrong sign."""
     values = made(2, queries=60)
     row = virtual_systems(values, "clicks", measures=["ERR"]).table.iloc[0]
     assert row["across"] < 0 < row["limit"]
@@ -176,7 +176,7 @@ def test_many_columns_and_queries_are_summed_in_parts(monkeypatch):
 
 
 def _drawn_whole(drawn, monkeypatch, *args):
-    """Draws in one go: what is drawn depends on how much at a time."""
+    """Draw in one block, since the draws depend on the size of the blocks."""
     with monkeypatch.context() as patch:
         patch.setattr(virtual_pairs, "_CELLS", 1 << 21)
         return drawn(*args)
