@@ -20,7 +20,7 @@ from pyterrier_cwla.cli import options
 from pyterrier_cwla.cli.options import in_options
 from pyterrier_cwla.errors import CWLAError
 
-pytest.importorskip("typer", reason="the command line is the extra [cli]")
+pytest.importorskip("typer", reason="needs the extra [cli]")
 
 from pyterrier_cwla.cli.output_formats import Format
 from pyterrier_cwla.measures import reference
@@ -377,7 +377,7 @@ def test_explanations_fit_the_screen(files, prints, monkeypatch, width, measure)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["score.svg", "score.png"])
 def test_an_explanation_can_be_drawn(files, prints, name):
-    pytest.importorskip("matplotlib", reason="pictures are the extra [plots]")
+    pytest.importorskip("matplotlib", reason="needs the extra [plots]")
     prints("explain", "qrels.txt", "runs/good.txt", "-q", "q1", "-m", MAX, "--plot", name)
     assert Path(name).read_bytes().startswith({".svg": b"<?xml", ".png": b"\x89PNG"}[Path(name).suffix])
 

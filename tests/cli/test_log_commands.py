@@ -10,7 +10,7 @@ from pyterrier_cwla import TBG, evaluate
 from pyterrier_cwla.errors import BadParameter
 from tests.measures.test_calibrated import rows
 
-pytest.importorskip("typer", reason="the command line is the extra [cli]")
+pytest.importorskip("typer", reason="needs the extra [cli]")
 
 from pyterrier_cwla.behaviour import Calibration, InteractionLog, calibrate, simulate
 

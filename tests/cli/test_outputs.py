@@ -13,7 +13,7 @@ import pytest
 
 from tests.measures.test_calibrated import rows
 
-pytest.importorskip("typer", reason="the command line is the extra [cli]")
+pytest.importorskip("typer", reason="needs the extra [cli]")
 pytest.importorskip("matplotlib")
 
 from pyterrier_cwla.behaviour import InteractionLog, calibrate

@@ -207,7 +207,7 @@ def test_one_file_keeps_what_was_found(tmp_path):
     assert pq.read_table(tmp_path / "0.parquet").to_pydict() == {"docno": ["d3"], "duplicate_of": ["d1"]}
 
 
-# ---- found in texts
+# ---- near-duplicates in texts
 
 
 def shingles(text, size):

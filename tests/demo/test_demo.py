@@ -13,7 +13,7 @@ from ir_measures import AP, Judged, nDCG
 
 from pyterrier_cwla import demo
 
-pytest.importorskip("bm25s", reason="the demo retrieves with bm25s")
+pytest.importorskip("bm25s", reason="the demo needs bm25s")
 
 
 @pytest.fixture(scope="module")

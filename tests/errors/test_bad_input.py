@@ -376,7 +376,7 @@ def test_a_continuation_of_ones_own_that_is_no_probability():
     assert "eager(0.6)" in message
 
 
-# ---- nothing to score
+# ---- empty runs and judgments
 
 
 @pytest.mark.parametrize(

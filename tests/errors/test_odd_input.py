@@ -86,7 +86,7 @@ def tables(columns, folder, forms=FORMS, without=()):
         if form not in without:
             try:
                 found.append((form.__name__, form(columns, folder)))
-            except BaseException as refused:  # polars panics
+            except BaseException as refused:  # panics of polars are no Exception
                 if isinstance(refused, KeyboardInterrupt):
                     raise
     assert found
@@ -314,7 +314,7 @@ def test_users_beyond_all_memory(users):
         simulate(QRELS, RUN, "RR", users=users)
 
 
-# ---- nothing judged
+# ---- empty judgments
 
 
 @pytest.mark.parametrize(

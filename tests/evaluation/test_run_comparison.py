@@ -26,7 +26,7 @@ from pyterrier_cwla.studies import discriminative_power
 from tests.support.generated import as_pyterrier, collection, harmless
 
 stats = pytest.importorskip("scipy.stats")
-pytest.importorskip("statsmodels", reason="corrections are the extra [stats]")
+pytest.importorskip("statsmodels", reason="needs the extra [stats]")
 
 MEASURES = ["nDCG@10", "AP", "RR", "P@5", "TBG"]
 TESTED = ("t", "wilcoxon", "randomisation")
@@ -753,7 +753,7 @@ def files(tmp_path, monkeypatch):
 @pytest.fixture
 def cli(capsys):
     """Return a function that runs `compare` and returns exit code, stdout and stderr."""
-    pytest.importorskip("typer", reason="the command line is the extra [cli]")
+    pytest.importorskip("typer", reason="needs the extra [cli]")
     from pyterrier_cwla.cli.app import main
 
     def run(*arguments):

@@ -80,7 +80,7 @@ def test_a_query_that_the_run_does_not_answer_has_no_row():
 
 
 def test_the_picture_says_of_whom_it_is():
-    pytest.importorskip("matplotlib", reason="pictures are the extra [plots]").use("Agg")
+    pytest.importorskip("matplotlib", reason="needs the extra [plots]").use("Agg")
     frames = collection(4, queries=8)
     found = stop_distribution(frames.qrels, frames.run, "AdaptiveERR(max_rel=3)", depth=12)
     ax = plot_stops(found)
