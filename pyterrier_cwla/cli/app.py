@@ -91,7 +91,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _fail(in_options(str(error), options_of(typer.main.get_command(app), words)))
     except usage_error as error:
         message = error.format_message().replace("Value error, ", "")  # type: ignore[attr-defined]
-        return _fail(message if message.endswith(".") else f"{message}.")
+        return _fail(message if message.endswith((".", "?")) else f"{message}.")
     except BrokenPipeError:
         raise
     except OSError as error:

@@ -233,7 +233,7 @@ class DocumentTable(ABC):
         def unknown(name: str) -> str:
             return (
                 f"{cls.what}={name!r} is neither a file nor the name of a table. "
-                f"{near(name, cls._named) if cls._named else ''} register_{cls.what}(name, table) names one."
+                f"{near(name, cls._named) + ' ' if cls._named else ''}register_{cls.what}(name, table) names one."
             )
 
         found: Self = bind(table, cls._named, cls.of, unknown, lambda path: cls(path, path=path), cls.what)

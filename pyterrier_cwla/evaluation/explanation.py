@@ -13,7 +13,7 @@ from ..data.alignment import Rows
 from ..data.rankings import Array, Rankings
 from ..errors import BadParameter, NoFiniteValue, near, shown
 from ..errors.sanitise import sanitised
-from ..files.inputs import loaded
+from ..files.inputs import loaded, one_run
 from ..files.memory_limit import refuse_beyond_memory
 from ..measures.of_ir_measures import followed, needs_of
 from ..measures.parsing import measures_of
@@ -156,7 +156,7 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation:
         raise BadParameter(f"the query {query!r} must be a string, as ids are: {str(query)!r}.")
     if query not in judgments.index:
         raise BadParameter(f"no query {query!r} in the judgments. {near(str(query), judgments.qids)}")
-    rows = judgments.rows(loaded(run, "run"))
+    rows = judgments.rows(one_run(run))
     rankings = rows.rankings(all_judged=True)
     number = judgments.index[query]
     if not rankings.n[number]:
@@ -338,7 +338,7 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
         users, by_intent = measure.weights.of(judgments), [own for _, own in judgments.intents]
         users.append(np.maximum(1 - sum(users, np.zeros(len(judgments.qids))), 0))
         by_intent.append(judgments.only(np.zeros(0, np.int64)))
-    rows = Rows(judgments, loaded(run, "run"))
+    rows = Rows(judgments, one_run(run))
     rows.warn_of_overlap()
     seen = [seen_part(metric, rows.rankings(metric.judged_only, own)) for own in by_intent]
     depth = depth or max(1, *(int(rankings.n.max(initial=0)) for rankings in seen))

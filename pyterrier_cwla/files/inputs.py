@@ -18,9 +18,11 @@ def is_runs(runs: Any) -> bool:
 
 
 def one_run(run: Any) -> Any:
-    """Return one run, read from its file if it is a path; raise BadRun for several runs by name."""
+    """Return one run, read from its file if it is a path; raise BadRun for several runs."""
     if is_runs(run):
         raise BadRun(f"this takes one run, and was given {len(run):,} by name: give one of them.")
+    if isinstance(run, list | tuple) and run and all(isinstance(path, str | Path) for path in run):
+        raise BadRun(f"this takes one run, and was given a list of {len(run):,} paths: give one of them.")
     return loaded(run, "run")
 
 

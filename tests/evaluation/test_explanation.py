@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from pyterrier_cwla import TBG, CWLAError, evaluate, explain, explain_gains
+from pyterrier_cwla.evaluation import stop_distribution
 
 QRELS = pd.DataFrame(
     [("1", "a", 2), ("1", "b", 0), ("1", "c", 1), ("1", "lost", 2), ("2", "x", 1)],
@@ -199,3 +200,12 @@ def test_html_is_escaped():
 
 def test_a_long_explanation_prints_its_first_ranks():
     assert "… 10 more ranks in .table" in str(explain_gains([1] * 30, C="rbp(0.5)", A="erg"))
+
+
+@pytest.mark.parametrize(
+    "runs", [["a.txt", "b.txt"], {"a": {"1": {"x": 1.0}}, "b": {"1": {"x": 1.0}}}], ids=["paths", "names"]
+)
+def test_several_runs_are_refused(runs):
+    for function, more in ((explain, ["1", "AP"]), (stop_distribution, ["AP"])):
+        with pytest.raises(CWLAError, match="takes one run, and was given"):
+            function({"1": {"x": 1}}, runs, *more)
