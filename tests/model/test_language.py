@@ -424,7 +424,7 @@ def a_notebooks_function():
 
             @continuation(constant_beyond_list=True)
             def travelling(view, p: Chance = 0.5):
-                """Goes on as readily as it was told to, or half so."""
+                """Continue with probability p, via a helper function."""
                 return np.minimum(half(2 * p), 1.0)
         '''),
         names,

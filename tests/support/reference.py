@@ -1,8 +1,11 @@
-"""The slow reference: every equation as a loop, for the tests to hold the package against; it knows nothing of the package.
+"""Reference implementation of all equations as loops, for comparison with the package, which it does not import.
 
-One ranking at a time. What happens on the list is summed rank by rank. What happens beyond its open end is a closed form
-where the continuation is geometric there, an explicit sum where it ends, and Euler-Maclaurin (`sum_all`) where V falls like
-a power or a logarithm; `test_reference.py` holds these against mpmath at high precision. DESIGN.md, section 3, decides the rest.
+It computes one ranking at a time. Sums over the list are taken rank by rank. Sums beyond an open end are closed forms
+if the continuation is geometric there, explicit sums if it ends, and Euler-Maclaurin sums (`sum_all`) if V decreases
+like a power or a logarithm; `test_reference.py` compares these with mpmath at high precision.
+
+Equations without a source are those of Moffat et al. (2022), "TBG" is Smucker and Clarke (2012), and "JA" is Jiang and
+Allan (2016). docs/conventions.rst describes the conventions that no paper defines.
 """
 
 import cmath
@@ -29,9 +32,10 @@ def score(
     judged_words=None,
     unseen=None,
 ):
-    """M = Σ L(i)·A(i) / N for one ranking, given as its grades (None: unjudged).
+    """Return M = Σ L(i)·A(i) / N for one ranking, given as its grades (None: unjudged).
 
-    `judged` holds all grades judged for the topic, retrieved or not, uncut by k; left out, it is those of the ranking.
+    `judged` contains all grades judged for the topic, retrieved or not, uncut by k. The default is those of the
+    ranking.
     """
     walk = _walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen)
     value = _value(walk, A)
@@ -71,7 +75,7 @@ def v_plus(
     judged_words=None,
     unseen=None,
 ):
-    """V⁺ = Σ V(i), the expected number of items seen (Eq. 2); may be infinite."""
+    """Return V⁺ = Σ V(i), the expected number of items seen (Eq. 2), which may be infinite."""
     return _views(_walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen))
 
 
@@ -91,7 +95,7 @@ def weights(
     judged_words=None,
     unseen=None,
 ):
-    """C, V, W, L and A over the listed ranks, as lists."""
+    """Return C, V, W, L and A over the listed ranks, as lists."""
     walk = _walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen)
     views = _views(walk) if walk.n else 1.0
     return {
@@ -119,10 +123,10 @@ def residual(
     judged_words=None,
     unseen=None,
 ):
-    """The score if every unjudged and every unseen item had the best gain, minus the score; efforts stay as they are.
+    """Return the score with the best gain for every unjudged and every unseen item, minus the score.
 
-    With a normaliser, the difference is divided by that of the score; over the ideal, where users move by ranks alone and A
-    is a sum of gains, it is the distance to the best score that judgments can lead to.
+    Efforts do not change. With a normaliser, the difference is divided by that of the score. Over the ideal, if C depends on ranks only and A
+    is a sum of gains, it is the distance to the best score that judgments can give.
     """
     if norm == "ideal" and of_ranks(C, A, effort, end):
         judged = [grade for grade in grades if grade is not None] if judged is None else judged
@@ -133,7 +137,7 @@ def residual(
         now = score(grades, **same, effort=effort, norm=norm, words=words, judged_words=judged_words, unseen=unseen)
         return max(best_share(grades, **same, last=last) - now, 0.0)
     if C[0] in ("ap1", "ap2"):
-        raise ValueError(f"no residual for C={C[0]!r}: it knows the total gain")
+        raise ValueError(f"no residual for C={C[0]!r}: the score depends on the total gain")
     as_judged = _value(_walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen), A)
     at_best = _value(_walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen, best=True), A)
     bottom = normaliser(
@@ -155,12 +159,12 @@ def residual(
 
 
 def best_share(grades, *, C, A, gain, max_rel, end, k, judged, last):
-    """The highest score over the ideal to which judgments can lead; ranks beyond `last` hold nothing.
+    """Return the highest score over the ideal that judgments can give, with items at ranks up to `last`.
 
     Bisection on λ: the sum over levels t of gain of (t − level below)·max_j [w(S_t with j more) − λ·W(n_t + j)] is
-    positive below the best ratio. w: what a gain of 1 adds at each rank; W(n): the sum of the first n; S_t: the ranks
-    with a gain of at least t, first of all those after the list, which judged documents that were not retrieved may take;
-    n_t: how many documents are judged with a gain of at least t.
+    positive below the best ratio. w: weight of a gain at each rank; W(n): sum of the first n weights; S_t: ranks with
+    a gain of at least t, including ranks after the list for judged documents that were not retrieved; n_t: number of
+    documents judged with a gain of at least t.
     """
     alone = {"C": C, "A": A, "gain": ("raw", {}), "end": last if end == "stop" else end, "k": k}
     w = [score([0] * rank + [1], **alone) for rank in range(last)]
@@ -195,7 +199,7 @@ def best_share(grades, *, C, A, gain, max_rel, end, k, judged, last):
 
 
 def of_ranks(C, A, effort, end):
-    """Whether C depends on ranks alone, and A is a sum of gains by weights that fall with the rank."""
+    """Return whether C depends on ranks only, and A is a sum of gains with weights that decrease with the rank."""
     static = C[0] in ("prec", "rbp", "dcg", "insq", "carterette1", "fixed")
     if effort[0] == "unit":
         static = static or C[0] in ("decay", "patience")
@@ -204,7 +208,7 @@ def of_ranks(C, A, effort, end):
 
 
 def last_rank(C, listed, end, k):
-    """The last rank that counts in a ranking or an ideal; None where the sum has no end."""
+    """Return the last rank that counts in a ranking or an ideal, or None if the sum is infinite."""
     cuts = [cut for cut in (k, end) if isinstance(cut, int)]
     cuts += [listed] if end == "stop" else []
     known = {"prec": "k", "dcg": "k", "carterette1": "k", "patience": "T"}
@@ -216,8 +220,10 @@ def last_rank(C, listed, end, k):
 
 
 def normaliser(grades, *, C, A, gain, effort, max_rel, end, k, norm, judged, words, judged_words, unseen):
-    """N: 1 (none), the total gain (all), the gain of a mean relevant document (mean: GAP's E(N_r)/N_r), the score of the
-    ideal ranking (ideal), or TBG's unlimited supply (unlimited).
+    """Return N for the normalisers none, all, mean, ideal and unlimited.
+
+    none: 1; all: the total gain; mean: the gain of a mean relevant document (GAP's E(N_r)/N_r); ideal: the score of
+    the ideal ranking; unlimited: TBG's unlimited supply.
     """
     if judged is None:
         kept = [i for i, grade in enumerate(grades) if grade is not None]
@@ -263,9 +269,9 @@ def normaliser(grades, *, C, A, gain, effort, max_rel, end, k, norm, judged, wor
 
 
 def best_decayed_gain(pairs, cut, half_life=224):
-    """The largest Σ g·2^(−T/h) of any order of at most `cut` of the (gain, effort) pairs.
+    """Return the largest Σ g·2^(−T/h) of any order of at most `cut` of the (gain, effort) pairs.
 
-    f(j, c) = max(f(j+1, c), g_j + 2^(−e_j/h)·f(j+1, c−1)) over the pairs by falling g/(1 − 2^(−e/h)).
+    f(j, c) = max(f(j+1, c), g_j + 2^(−e_j/h)·f(j+1, c−1)) over the pairs by decreasing g/(1 − 2^(−e/h)).
     """
 
     def density(pair):
@@ -273,14 +279,14 @@ def best_decayed_gain(pairs, cut, half_life=224):
         return pair[0] / lost if lost > 0 else math.inf
 
     f = [0.0] * (cut + 1)
-    for g, e in sorted(pairs, key=density):  # from the last of the order to the first
+    for g, e in sorted(pairs, key=density):  # from the last pair of the order to the first
         for c in range(cut, 0, -1):
             f[c] = max(f[c], g + 2 ** (-e / half_life) * f[c - 1])
     return f[cut]
 
 
 def _unlimited(C, A, gain, effort, max_rel):
-    """g/(1 − 2^(−T_x/h)), T_x the effort of a zero-length document of the best grade, g its gain."""
+    """Return g/(1 − 2^(−T_x/h)), with T_x the effort of a zero-length document of the best grade and g its gain."""
     if C[0] != "decay" or A[0] != "etg":
         raise ValueError("norm='unlimited' is for C=decay with A=etg")
     g, grade = best_gain(gain, max_rel)
@@ -289,7 +295,7 @@ def _unlimited(C, A, gain, effort, max_rel):
 
 
 def gain_of(grade, gain, max_rel):
-    """What a grade is worth: 0 for an unjudged, non-relevant or negative one."""
+    """Return the gain of a grade; 0 for unjudged documents and grades of 0 or less."""
     name, parameters = gain
     return float(GAINS[name](grade, max_rel, **parameters)) if grade is not None and grade > 0 else 0.0
 
@@ -315,22 +321,27 @@ def raw(grade, max_rel):
 
 
 def table(grade, max_rel, map):
-    """What the map says; it must know every grade above 0."""
+    """The value of the map, which must contain every grade above 0."""
     return map[grade]
 
 
 def clicksave(grade, max_rel, p_click=0.64, p_save=0.77, rel=1):
-    """P(C|R)·P(S|R) of a relevant document (TBG, Eq. 6)."""
+    """P(C
+
+    R)·P(S
+
+    R) of a relevant document (TBG, Eq. 6).
+    """
     return p_click * p_save if grade >= rel else 0.0
 
 
 def threshold(grade, max_rel, weights):
-    """The share of users for whom relevance begins at this grade or below (003, Eq. 3)."""
+    """The share of users whose relevance threshold is at most this grade (JA, Eq. 3)."""
     return math.fsum(weights[:grade])
 
 
 def clicksave_by_grade(grade, max_rel, p_click, p_save):
-    """P_click(g)·P_save(g) (003, section 5.1)."""
+    """P_click(g)·P_save(g) (JA, section 5.1)."""
     return p_click[grade] * p_save[grade]
 
 
@@ -338,7 +349,9 @@ GAINS = {f.__name__: f for f in (binary, linear, exponential, raw, table, clicks
 
 
 def best_gain(gain, max_rel):
-    """The highest gain of any grade up to max_rel, or of those that the gain lists, and the highest grade that has it."""
+    """Return the highest gain of grades up to max_rel, or of those that the gain lists, and the highest grade that has
+    it.
+    """
     name, parameters = gain
     if name in ("binary", "clicksave") and max_rel is None:
         return gain_of(parameters.get("rel", 1), gain, max_rel), math.inf
@@ -355,7 +368,7 @@ def best_gain(gain, max_rel):
 
 
 def effort_of(grade, length, effort):
-    """What examining an item costs."""
+    """Return the effort of examining an item."""
     name, parameters = effort
     return float(EFFORTS[name](grade, length, **parameters))
 
@@ -375,29 +388,32 @@ def time(
     p_click_nonrelevant=0.39,
     rel=1,
 ):
-    """T_S + P(C|g)·(a·words + b); an unjudged document is clicked as one of grade 0 (TBG, Eq. 4)."""
+    """T_S + P(C
+
+    g)·(a·words + b). Unjudged documents are clicked like those of grade 0 (TBG, Eq. 4).
+    """
     p_click = p_click_relevant if grade is not None and grade >= rel else p_click_nonrelevant
     return summary_seconds + p_click * (seconds_per_word * _known(length, "words") + seconds_per_document)
 
 
 def grade_time(grade, length, summary_seconds, p_click, seconds):
-    """T_S + P_click(g)·T_click(g); an unjudged document or one of a negative grade is one of grade 0 (003, Eq. 6)."""
+    """T_S + P_click(g)·T_click(g). Unjudged documents and negative grades count as grade 0 (JA, Eq. 6)."""
     g = max(grade or 0, 0)
     return summary_seconds + p_click[g] * seconds[g]
 
 
 def by_grade(grade, length, efforts):
-    """As given for the grade."""
+    """The given effort of the grade."""
     return efforts[max(grade or 0, 0)]
 
 
 def ratio(grade, length, times, rel=1):
-    """1 for a relevant document, 1/times for another (003, section 3.1)."""
+    """1 for a relevant document, 1/times for another (JA, section 3.1)."""
     return 1 if grade is not None and grade >= rel else 1 / times
 
 
 def reading(grade, length, summary_words=0, share=1, p_click_relevant=1, p_click_nonrelevant=1, rel=1):
-    """Words of the summary, and of what is read of the document if it is clicked (Sakai and Dou, 2013)."""
+    """Words of the summary, and the words read of the document if it is clicked (Sakai and Dou, 2013)."""
     p_click = p_click_relevant if grade is not None and grade >= rel else p_click_nonrelevant
     return summary_words + p_click * share * _known(length, "words")
 
@@ -413,16 +429,16 @@ def _known(value, name):
 
 @dataclass
 class Walk:
-    """A list of n items and what lies beyond it; C looks at x, A at r."""
+    """List of n items and the items beyond it; C uses the gains x, A the gains r."""
 
     r: list
     x: list
     e: list
     unseen: float | None  # effort of an unseen item
-    beyond_r: float  # gain of an unseen item: 0, or the best one for a residual
+    beyond_r: float  # gain of an unseen item: 0, or the best gain for a residual
     beyond_x: float
-    unretrieved: float  # gain, as C sees it, that ap1 and ap2 look for and the list does not have
-    last: int | None  # everyone has left after this rank; None at the open end
+    unretrieved: float  # gain x of relevant documents that are not in the list, for ap1 and ap2
+    last: int | None  # last rank, after which all users have left; None with an open end
     continuation: tuple
     C: list = None
     V: list = None  # V(1) … V(n+1)
@@ -433,7 +449,7 @@ class Walk:
 
     @property
     def remaining(self):
-        """V(n+1): who goes on beyond the list."""
+        """V(n+1), the share of users who continue beyond the list."""
         return self.V[self.n]
 
     def spent(self, i):
@@ -445,7 +461,7 @@ class Walk:
         return self.x[i - 1] if i <= self.n else self.beyond_x
 
     def found(self, i):
-        """G(i), as C sees it."""
+        """G(i), the sum of the gains x."""
         return self.prefix[min(i, self.n)] + max(0, i - self.n) * self.beyond_x
 
     def cost(self, i):
@@ -461,8 +477,8 @@ class Walk:
         self.paid = [0.0]
         for e in self.e:
             self.paid.append(self.paid[-1] + e)
-        self.later = [self.unretrieved]  # Σ_{j>i} x_j with what is unretrieved
-        self.later_by_rank = [0.0]  # Σ_{j>i} x_j/j: at infinity the unretrieved weighs nothing
+        self.later = [self.unretrieved]  # Σ_{j>i} x_j, including unretrieved gain
+        self.later_by_rank = [0.0]  # Σ_{j>i} x_j/j; unretrieved gain at infinity has weight 0
         for x in self.x:
             self.prefix.append(self.prefix[-1] + x)
         for i in range(self.n, 0, -1):
@@ -497,7 +513,7 @@ def _walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen, best=
     beyond_x = beyond_r if rel is None else float(best_grade >= rel)
     unretrieved = 0.0
     if name in ("ap1", "ap2") and whose == "judged":
-        # fsum: the same gains in any order give the same sum, so what is missing is exactly 0 where nothing is
+        # fsum does not depend on the order of gains, so the difference is exactly 0 if all gain is retrieved
         unretrieved = math.fsum(as_seen(g) for g in judged) - math.fsum(as_seen(g) for g in grades)
         if unretrieved < 0:
             raise ValueError("judged must include the judged items of the ranking")
@@ -515,7 +531,7 @@ def _walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen, best=
 
 
 def go_on(walk, i):
-    """C(i), 0 at the last rank there is."""
+    """Return C(i), which is 0 at the last rank."""
     if walk.last is not None and i >= walk.last:
         return 0.0
     name, parameters = walk.continuation
@@ -541,7 +557,7 @@ def dcg(walk, i, k=None):
 
 
 def ap1(walk, i):
-    """Eq. 10; nobody stops where there is nothing to find."""
+    """Eq. 10; C = 1 for queries without relevant documents."""
     S = walk.later_by_rank
     if S[0] == 0:
         return 1
@@ -549,7 +565,7 @@ def ap1(walk, i):
 
 
 def ap2(walk, i):
-    """Eq. 22; nobody stops where there is nothing to find."""
+    """Eq. 22; C = 1 for queries without relevant documents."""
     later = walk.later
     if later[0] == 0:
         return 1
@@ -585,19 +601,19 @@ def decay(walk, i, half_life=224):
 
 
 def carterette1(walk, i, k):
-    """i/(i+1), to depth k."""
+    """i/(i+1), to depth k (Carterette, 2011)."""
     return i / (i + 1) if i < k else 0
 
 
 def carterette2(walk, i, k):
-    """1 where r_i = 0, else G(i)/(G(i)+1), to depth k."""
+    """1 where r_i = 0, else G(i)/(G(i)+1), to depth k (Carterette, 2011)."""
     if i >= k:
         return 0
     return 1 if walk.seen_gain(i) == 0 else walk.found(i) / (walk.found(i) + 1)
 
 
 def carterette3(walk, i, theta):
-    """1 − θ where r_i > 0, else 1 (Carterette's model 3)."""
+    """1 − θ where r_i > 0, else 1 (Carterette, 2011, Model 3)."""
     return 1 - theta if walk.seen_gain(i) > 0 else 1
 
 
@@ -607,7 +623,7 @@ def product(walk, i, first, second):
 
 
 def bpm(walk, i, T, K, h_b=0, h_c=0, m=0.5):
-    """1 while G(i) < T and E(i) < K, the limits moved by every item before i (Zhang et al., 2017)."""
+    """1 while G(i) < T and E(i) < K, where the limits are moved by every item before i (Zhang et al., 2017)."""
     T, K, h_b, h_c, m = map(_exact, (T, K, h_b, h_c, m))
     moved = _exact(walk.found(i - 1)) - m * (i - 1)
     if _exact(walk.found(i)) >= T + h_b * moved:
@@ -616,7 +632,7 @@ def bpm(walk, i, T, K, h_b=0, h_c=0, m=0.5):
 
 
 def _exact(number):
-    """The fraction that a float stands for: 1/3, and 6.3 for the sum of 21 times 0.3."""
+    """Return the fraction meant by a float: 1/3, and 6.3 for the sum of 21 times 0.3."""
     return Fraction(number).limit_denominator(10**7)
 
 
@@ -643,7 +659,7 @@ def patience_left(walk, i, T):
 
 
 def fixed(walk, i, values):
-    """As given; 0 after the last value."""
+    """The given values; 0 after the last one."""
     return values[i - 1] if i <= len(values) else 0
 
 
@@ -737,7 +753,7 @@ AGGREGATIONS = {
 
 
 def _ratio(gain, effort):
-    """Gain per effort: 0 where there is no gain, infinite where it has cost nothing."""
+    """Return gain per effort: 0 without gain, infinite for gain without effort."""
     if gain == 0:
         return 0.0
     return gain / effort if effort else math.inf
@@ -749,9 +765,9 @@ def _leaving(walk):
 
 
 def _value(walk, A):
-    """Σ L(i)·A(i), Eq. 15, over the list and beyond it; whoever never leaves contributes 0.
+    """Return Σ L(i)·A(i), Eq. 15, over the list and beyond it. Users who never leave contribute 0.
 
-    What A is where nobody leaves does not matter.
+    A is not evaluated at ranks where no user leaves.
     """
     name, parameters = A
     if name in ("items", "effort"):
@@ -779,7 +795,7 @@ def _felt(walk, A):
 
 
 def _erg_is_defined(walk):
-    """False where V⁺ is infinite because some never leave, or no gain is seen: erg is 0 then."""
+    """Return False if V⁺ is infinite because some users never leave, or if no gain is seen. erg is 0 then."""
     _refuse_endless_means(walk, "erg")
     tail = _tail(walk)
     if tail is not None and not tail.leave:
@@ -813,7 +829,7 @@ def _paid(walk):
 
 
 def _items_at_infinity(walk):
-    """What ap1's users see on the way to the unretrieved gain: an item at rank j→∞ has L(j)·j = r_j/S."""
+    """Return the items that ap1's users see before unretrieved gain. An item at rank j→∞ has L(j)·j = r_j/S."""
     S = walk.later_by_rank[0]
     if walk.continuation[0] != "ap1" or walk.last is not None or S == 0:
         return 0.0
@@ -894,7 +910,7 @@ def effort_beyond(walk, tail):
 
 
 def utility_beyond(walk, tail, phi):
-    """The utility found on the list, and where unseen items have gain what they add, rank by rank to the last."""
+    """Return the utility on the list, plus that of unseen items up to the last rank if they have gain."""
     found, b = utility(walk.r, walk.e, phi)[-1] if walk.n else 0.0, walk.beyond_r
     if not b:
         return found
@@ -904,7 +920,7 @@ def utility_beyond(walk, tail, phi):
 
 
 def smeared_beyond(walk, tail, half_life=224):
-    """As etg, of the credited gains."""
+    """As etg, for the credited gains."""
     b = walk.beyond_r and walk.beyond_r * while_reading(walk.unseen_effort(), half_life)
     if b and tail.endless:
         raise ValueError(f"the gain of endless best items under {walk.continuation[0]} is infinite")
@@ -929,19 +945,19 @@ BEYOND = {
 
 @dataclass
 class Tail:
-    """Sums over m ≥ 1 beyond the list, taken only when asked for, since decay may not know an unseen item's effort."""
+    """Sums over m ≥ 1 beyond the list, as functions, because the effort of unseen items under decay may be unknown."""
 
     views: Callable  # Σ v(m)
     fading: Callable  # Σ l(m)·δ^m
     inverse: Callable  # Σ l(m)/(E + m·u)
-    each: Callable = None  # Σ l(m)·f(m), where it ends
-    leave: bool = True  # False: C = 1 for ever
-    endless: bool = False  # V goes to 0 but Σ v(m) is infinite
-    spent: Callable = None  # the mean effort beyond the list of infinitely many items that cost nothing
+    each: Callable = None  # Σ l(m)·f(m), if the tail is finite
+    leave: bool = True  # False: C = 1 at all ranks
+    endless: bool = False  # V converges to 0 but Σ v(m) is infinite
+    spent: Callable = None  # mean effort beyond the list of infinitely many items without cost
 
 
 def _tail(walk):
-    """What follows the list; None where nobody is left."""
+    """Return the sums beyond the list, or None if no users continue beyond it."""
     if walk.remaining == 0:
         return None
     name, parameters = walk.continuation
@@ -987,7 +1003,7 @@ def _tail(walk):
     y = walk.n + 2 * T - walk.found(walk.n)
     if b == 0:
         return square_tail(y)
-    if b == 1:  # each item brings what its rank costs: y stays
+    if b == 1:  # gain and rank increase equally, so y is constant
         return geometric_tail(lambda: ((y - 1) / y) ** 2)
     if b > 1:
         raise ValueError("inst with an endless supply of gains above 1 is undefined")
@@ -995,7 +1011,7 @@ def _tail(walk):
 
 
 def _player_stops(walk, T, K, h_b=0, h_c=0, m=0.5):
-    """Whether a limit comes nearer with every unseen item, or is met at the first."""
+    """Return whether a limit comes nearer with every unseen item, or is reached at the first one."""
     if walk.unseen is None or go_on(walk, walk.n + 1) == 0:
         return True
     b = walk.beyond_r
@@ -1006,7 +1022,7 @@ NEVER = Tail(views=lambda: math.inf, fading=None, inverse=None, leave=False)
 
 
 def finite_tail(walk):
-    """Rank by rank until nobody is left, or of those who get beyond the list fewer than 1e-25."""
+    """Rank by rank until all users have left, or the share of those beyond the list is below 1e-25."""
 
     def seen():
         v, i = [1.0], walk.n + 1
@@ -1061,7 +1077,7 @@ def exponential_time(rate):
 
 
 def uniform_time(walk, T):
-    """The limit of ever smaller costs: whoever has patience left after E loses it at any time from E to T."""
+    """The limit of ever smaller costs: users with patience left after E leave at a uniform time from E to T."""
     left = T - walk.spent(walk.n)
     return _time_tail(lambda E, u: math.log(T / E) / left if E else math.inf, left / 2)
 
@@ -1125,17 +1141,18 @@ def _smooth_tail(v, left):
 
 
 def _sum_fading(f, rate):
-    """Σ_{m≥1} f(m) for f with a factor e^(−rate·m): as it stands, unless that were more than some 4,000 terms."""
+    """Return Σ_{m≥1} f(m) for f with a factor e^(−rate·m), explicitly for up to about 4,000 terms."""
     if rate < 0.01:
         return sum_all(f, rate)
     return math.fsum(f(m) for m in range(1, 2 + math.ceil(42 / rate)))  # e^(−42) < 1e-18
 
 
 def sum_all(f, rate=0.0):
-    """Σ_{m≥1} f(m) for f > 0, analytic off the reals ≤ 1 and falling like m^(−1−a) or e^(−rate·m).
+    """Return Σ_{m≥1} f(m) for f > 0, analytic except for reals ≤ 1 and decreasing like m^(−1−a) or e^(−rate·m).
 
-    Euler and Maclaurin: Σ_{m≥40} f(m) = ∫_40^∞ f + f(40)/2 − Σ_k B_2k/(2k)·f_{2k−1}, f_j the Taylor coefficients of f at 40.
-    The integral is Gauss-Legendre over doubling blocks, the coefficients are Cauchy's integral on a circle there.
+    Euler-Maclaurin: Σ_{m≥40} f(m) = ∫_40^∞ f + f(40)/2 − Σ_k B_2k/(2k)·f_{2k−1}, with f_j the Taylor coefficients of f
+    at 40. The integral is Gauss-Legendre over doubling blocks, the coefficients are Cauchy's integral on a circle
+    around 40.
     """
     parts = [f(m) for m in range(1, HEAD)] + [f(HEAD) / 2]
     a, block, total = float(HEAD), math.inf, math.fsum(parts)
@@ -1153,12 +1170,13 @@ def sum_all(f, rate=0.0):
 
 
 HEAD, RADIUS = 40, 10.0
-CIRCLE = [cmath.exp(1j * math.pi * (k + 0.5) / 16) for k in range(16)]  # the upper half: f is real on the reals
+# upper half of the circle: f is real on the reals
+CIRCLE = [cmath.exp(1j * math.pi * (k + 0.5) / 16) for k in range(16)]
 BERNOULLI = [(1, 1 / 12), (3, -1 / 120), (5, 1 / 252), (7, -1 / 240), (9, 1 / 132)]  # (2k − 1, B_2k/(2k))
 
 
 def _gauss_legendre(n):
-    """Nodes and weights on [−1, 1]: Newton's method on the Legendre polynomial."""
+    """Return nodes and weights on [−1, 1], by Newton's method on the Legendre polynomial."""
     rule = []
     for k in range(n):
         x = math.cos(math.pi * (k + 0.75) / (n + 0.5))
@@ -1176,7 +1194,7 @@ GAUSS = _gauss_legendre(16)
 
 
 def _log_gamma_ratio(x, a):
-    """log Γ(x − a) − log Γ(x) by Stirling, for x − a from 20 on."""
+    """Return log Γ(x − a) − log Γ(x) by Stirling's formula, for x − a from 20 on."""
 
     def rest(x):
         return 1 / (12 * x) - 1 / (360 * x**3) + 1 / (1260 * x**5) - 1 / (1680 * x**7)
@@ -1197,12 +1215,12 @@ def _log1p(z):
 
 
 def trec_order(rows):
-    """The docnos of (docno, score) rows as trec_eval ranks them: score as float32, descending; ties by docno, descending."""
+    """Return the docnos of (docno, score) rows in trec_eval's order: score as float32, then docno, both descending."""
     return [docno for docno, _ in sorted(rows, key=lambda row: (float32(row[1]), row[0]), reverse=True)]
 
 
 def float32(x):
-    """The nearest float32; beyond its range, infinity."""
+    """Return the nearest float32, or infinity beyond its range."""
     try:
         return struct.unpack("f", struct.pack("f", x))[0]
     except OverflowError:
@@ -1210,7 +1228,7 @@ def float32(x):
 
 
 def ap(rels, R):
-    """(1/R) Σ rel_i·Prec@i."""
+    """Return (1/R) Σ rel_i·Prec@i."""
     total, hits = 0.0, 0
     for i, rel in enumerate(rels, start=1):
         if rel:
@@ -1220,7 +1238,7 @@ def ap(rels, R):
 
 
 def q_measure(grades, judged, beta=1, gain=lambda grade: grade, rel=1, k=None):
-    """Sakai's Q-measure of a list of grades (None: unjudged); ``judged`` has all judged grades."""
+    """Return Sakai's Q-measure of a list of grades (None: unjudged); ``judged`` contains all judged grades."""
     R = sum(grade >= rel for grade in judged)
     ideal = sorted((gain(grade) if grade > 0 else 0 for grade in judged), reverse=True)
     total = found = cg = best = 0
@@ -1236,7 +1254,7 @@ def q_measure(grades, judged, beta=1, gain=lambda grade: grade, rel=1, k=None):
 
 
 def ndcg(gains, ideal, k=None):
-    """Σ gain_i/log₂(i+1) to rank k, over the same of the ideal gains, sorted."""
+    """Return Σ gain_i/log₂(i+1) to rank k, divided by the same sum over the sorted ideal gains."""
 
     def discounted(gains):
         return math.fsum(gain / math.log2(i + 1) for i, gain in enumerate(gains[:k], start=1))
@@ -1246,7 +1264,7 @@ def ndcg(gains, ideal, k=None):
 
 
 def err_gdeval(grades, k, max_grade=4):
-    """ERR@k as gdeval.pl has it: R_i = (2^g − 1)/2^4, Σ (R_i/i)·Π_{j<i}(1 − R_j)."""
+    """Return ERR@k as defined in gdeval.pl: R_i = (2^g − 1)/2^4, Σ (R_i/i)·Π_{j<i}(1 − R_j)."""
     total, still_looking = 0.0, 1.0
     for i, grade in enumerate(grades[:k], start=1):
         R = (2 ** max(grade or 0, 0) - 1) / 2**max_grade

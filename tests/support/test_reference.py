@@ -32,7 +32,7 @@ def test_tables_1_and_2_of_the_cwla_paper():
 
 
 def test_the_end_of_the_list():
-    """docs/conventions.rst, Open or closed."""
+    """The values of docs/conventions.rst, Open or closed, and V⁺ = 1/(1−φ)."""
     rbp = ("rbp", {"phi": 0.8})
     assert score(TABLE_1, C=rbp, A=("avg", {}), **TENTHS) == pytest.approx(0.4806, abs=5e-5)
     assert score(TABLE_1, C=rbp, A=("avg", {}), end="stop", **TENTHS) == pytest.approx(0.5297, abs=5e-5)
