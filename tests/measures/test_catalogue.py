@@ -47,9 +47,7 @@ def M1(examine, gain, e, grades):
 
 
 def M2(stop, gain, e, grades):
-    """Jiang and Allan (2016), Eq. 2, with P_stop(j) as ``stop`` and the gain of item i for users who stop at j as
-    ``gain``.
-    """
+    """Jiang and Allan (2016), Eq. 2. ``stop(j)`` is P_stop, ``gain(i, j)`` that of item i for users who stop at j."""
     total = 0.0
     for j in range(1, len(grades) + 1):
         spent = sum(e[g(grade)] for grade in grades[:j])
@@ -174,9 +172,7 @@ def player(grades, judged, T=0.8, K=6, h_b=0.7, h_c=2.0, m=0.25):
 
 
 def foraging(grades, judged, T=1.5, b1=0.9, R1=10, A=0.2, b2=0.9, R2=10, goal=True, rate=True):
-    """Azzopardi, Thomas and Craswell (2018), over many ranks. With the goal only, the remaining sum is a geometric
-    series.
-    """
+    """Azzopardi, Thomas and Craswell (2018), over many ranks. With the goal only, the rest is a geometric series."""
     V, gain, top, items = 1.0, 0.0, 0.0, 0.0
     for i in range(1, 4000):
         if not rate and i > len(grades):
@@ -563,9 +559,7 @@ def test_products_that_are_other_continuations(C):
 
 @pytest.mark.parametrize("credit", ["arrival", "smeared"])
 def test_an_unlimited_supply_of_the_best_grade(credit):
-    """Smucker and Clarke (2012), section 4: N = g/(1 − 2^(−T_x/h)), with T_x the seconds of a document of grade 2;
-    with smeared credit, g is smeared as well.
-    """
+    """Smucker and Clarke (2012), section 4: N = g/(1 − 2^(−T_x/h)), with T_x the seconds of a document of grade 2."""
     h, qrels, run = 31, {"q": {"a": 1, "b": 2}}, {"q": {"x": 3.0, "a": 2.0, "b": 1.0}}
     g = 0.44 if credit == "arrival" else quad(lambda t: 0.44 / SECONDS[2] * 2 ** (-t / h), 0, SECONDS[2])[0]
     plain, over_N = (MEASURES["GradedTBG"](credit=credit, norm=norm) for norm in ("none", "unlimited"))

@@ -206,9 +206,7 @@ def test_residuals_of_generated_runs():
 
 
 def test_residuals_of_condensed_lists_are_no_bounds():
-    """A newly judged document moves judged documents down: the score was 0 with a residual of 0.2, and becomes up to
-    0.8.
-    """
+    """A newly judged document moves others down. The score was 0 with a residual of 0.2, and becomes up to 0.8."""
     measure = CWLA(C="rbp(0.2)", A="erg", max_rel=1, judged_only=True)
     run = {"1": {"unjudged": 2.0, "judged": 1.0}}
     before, after = {"1": {"judged": 0, "other": 1}}, {"1": {"judged": 0, "other": 1, "unjudged": 1}}

@@ -213,9 +213,7 @@ def test_identity(measure):
 
 
 def test_all_routes_agree(tmp_path):
-    """ir_measures with frames and named tuples, and evaluate with frames and a file whose second column is the intent,
-    for one measure and for several.
-    """
+    """Frames and named tuples in ir_measures; frames and a file with a column of intents in evaluate."""
     run, qrels = diversity(3)
     measure = IntentAware(measure="RR")
     expected = evaluate(qrels, run, [measure]).iloc[0, 0]

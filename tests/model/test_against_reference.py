@@ -125,9 +125,7 @@ def thrice_if_relevant(documents):
 
 @dataclass
 class Case:
-    """Ranking in the form of the reference: grades (None: unjudged), all judged grades, and the numbers of words of
-    both.
-    """
+    """Ranking in the form of the reference: grades (None: unjudged), all judged grades, and the words of both."""
 
     grades: list
     judged: list
@@ -219,9 +217,7 @@ def random_setting(rng: random.Random, C: str, A: str, end: Any, effort: str) ->
 
 
 def random_case(rng: random.Random, setting: Setting, length: int | None = None) -> Case:
-    """Return a random ranking, usually short, with sparse or dense gain, unjudged items and relevant items not
-    retrieved.
-    """
+    """Return a random ranking, usually short, with sparse or dense gain, unjudged items and unretrieved gain."""
     n = rng.choice([0, 1, 2, 3, rng.randint(0, 12), rng.randint(0, 12), rng.randint(8, 60)])
     framed = setting.effort in READ
     n = length or max(n, int(framed))  # a query without rows is missing from the run
@@ -266,9 +262,7 @@ def assert_as_the_reference(setting: Setting, cases: list[Case], name: str = "sc
 
 
 def whatever_is_unseen(setting: Setting, case: Case, name: str) -> Any:
-    """Return the value if it does not depend on the effort of unseen items, None if it does, `any` in borderline
-    cases.
-    """
+    """Return the value if it does not depend on the effort of unseen items, `any` in borderline cases, else None."""
     values = []
     for cost in (1.0, 100.0):
         try:
@@ -320,8 +314,8 @@ OTHERS = ("rbp(0.8)", "rr", "cascade(0.7)", "ap2", "carterette3(0.4)", "inst(1)"
 
 @pytest.mark.parametrize("C", [*LEAVE_WITH_EFFORT, *OTHERS])
 def test_unseen_items_that_cost_nothing(C, monkeypatch):
-    """Free unseen items are the limit of ever smaller costs if effort makes users leave (docs/conventions.rst, Unseen
-    items).
+    """Unseen items without cost are the limit of ever smaller costs if effort makes users leave
+    (docs/conventions.rst).
     """
     monkeypatch.setitem(CONTINUATIONS, C, (LEAVE_WITH_EFFORT | CONTINUATIONS)[C])
     rng = random.Random(f"free {C}")
@@ -398,7 +392,7 @@ CLAIRVOYANT = ("ap1", "ap2")
 
 @pytest.mark.parametrize("C", [C for C, (name, _) in CONTINUATIONS.items() if name not in CLAIRVOYANT])
 def test_residuals(C):
-    """The score if every unjudged and unseen item had the best gain, minus the score (docs/conventions.rst,
+    """The score with the best gain for every unjudged and unseen item, minus the score (docs/conventions.rst,
     Residuals).
     """
     rng = random.Random(f"residuals {C}")

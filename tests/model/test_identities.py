@@ -78,8 +78,8 @@ def test_both_users_of_average_precision(r, elsewhere, k):
 
 @given(gains().filter(any))
 def test_the_users_of_average_precision_see_different_numbers_of_items(r):
-    """Moffat et al. (2022), section 3: ap1 and ap2 differ in the expected number of documents viewed, not in the
-    score.
+    """Moffat et al. (2022), section 3: ap1 and ap2 have equal scores and different expected numbers of documents
+    viewed.
     """
     first = explain_gains(r, C="ap1", A="erg").expected_items
     assert first == near(sum(r) / sum(g / i for i, g in enumerate(r, start=1)))
@@ -89,9 +89,7 @@ def test_the_users_of_average_precision_see_different_numbers_of_items(r):
 
 
 def test_unretrieved_gain_lies_at_infinity():
-    """With unretrieved gain, V⁺ of ap1 is a limit for ever deeper ranks, and V⁺ of ap2 is infinite
-    (docs/conventions.rst).
-    """
+    """V⁺ of ap1 is a limit for ever deeper ranks of the unretrieved gain, and V⁺ of ap2 is infinite."""
     r = [0, 1, 0, 1]
     limit = explain_gains(r, judged=[*r, 1], C="ap1", A="erg").expected_items
     assert limit == near(3 / (1 / 2 + 1 / 4))
@@ -139,9 +137,7 @@ def test_where_some_never_leave_it_is_not():
 
 
 def test_where_all_leave_but_too_late_it_is_not_either():
-    """dcg without k: V converges to 0 and V⁺ is infinite, so etg is defined and erg is an error
-    (docs/conventions.rst).
-    """
+    """dcg without k: V converges to 0 and V⁺ is infinite, so etg is defined and erg is an error."""
     assert score([1, 0, 1], C="dcg", A="certainty") == near(1)
     assert score([1, 0, 1], C="dcg", A="etg") == 1.5
     with pytest.raises(NoFiniteValue, match="infinite V⁺"):
@@ -299,9 +295,7 @@ def bounded(C: Spec, A: Spec) -> bool:
 @pytest.mark.parametrize("C", BUILT_IN["continuation"])
 @given(data=st.data())
 def test_residuals_are_bounds_where_they_are_said_to_be(C, A, data):
-    """No grades of unjudged or unseen items increase the score by more than the residual (docs/conventions.rst,
-    Residuals).
-    """
+    """No grades of unjudged or unseen items increase the score by more than the residual (docs/conventions.rst)."""
     metric = replace(PLAIN, C=data.draw(continuations(C)), A=data.draw(aggregations(A)), max_rel=1)
     assert residual_is_a_bound(metric) == bounded(metric.C, metric.A)
     if not residual_is_a_bound(metric):
@@ -342,9 +336,7 @@ def test_where_more_gain_is_a_lower_score_a_residual_is_not_said_to_be_a_bound(C
 
 
 def test_ratios_to_other_rankings_have_no_bounds():
-    """A judgment increases the ideal and the total as well as the score. Over the ideal, the best case of RBP is
-    known.
-    """
+    """A judgment increases the ideal and the total as well as the score. Over the ideal, RBP has a known best case."""
     rbp = CWLA(C="rbp(0.8)", A="erg", max_rel=1)
     assert residual_is_a_bound(rbp.metric)
     assert residual_is_a_bound(rbp(norm="ideal").metric)
@@ -385,9 +377,7 @@ def test_time_biased_gain_of_an_unlimited_supply():
     numbers(1, 30),
 )
 def test_the_ideal_of_time_biased_gain_is_exact(items, end, k, half_life):
-    """Sorted by g/(1 − 2^(−e/h)), or by dynamic programme with a cutoff; compared with all orders
-    (docs/conventions.rst).
-    """
+    """Sorted by g/(1 − 2^(−e/h)), or by dynamic programme with a cutoff; compared with all orders."""
     r, efforts = map(list, zip(*items, strict=True))
     same = {"C": f"decay({half_life})", "A": "etg", "end": end, "cutoff": k, "unseen": 5}
     orders = list(itertools.permutations(items))

@@ -43,9 +43,7 @@ EFFORTS = {
 
 
 def drawn(rng):
-    """Return judgments and a run of eight queries, with long, short and empty rankings and some without relevant
-    documents.
-    """
+    """Return judgments and a run of eight queries, with long, short and empty rankings."""
     qrels, run = {}, {}
     for number in range(8):
         qid, documents = f"q{number}", rng.sample(sorted(WORDS), 8)

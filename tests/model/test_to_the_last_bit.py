@@ -19,9 +19,7 @@ EFFORTS = {
 
 
 def rankings(seed, queries, deepest):
-    """Return rankings of all lengths, some with relevant documents at the top only, some without any, and their
-    efforts.
-    """
+    """Return rankings of all lengths, with relevant documents at the top, at all ranks or nowhere, and efforts."""
     rng = np.random.default_rng(seed)
     lists = []
     for n in rng.integers(0, deepest, queries, endpoint=True).tolist():

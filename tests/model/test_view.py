@@ -109,9 +109,7 @@ def test_unseen_items_have_no_grade_and_in_a_residual_the_best():
 
 
 def test_whoever_looks_for_the_best_finds_it_among_the_unseen():
-    """With rr(2) all users stop at the first document of grade 2, which in a residual is the first unseen one at rank
-    2.
-    """
+    """With rr(2) all users stop at the first document of grade 2. In a residual, this is the unseen one at rank 2."""
     same = {"A": "etg", "gain": "binary", "max_rel": 2}
     assert score([0], C="rr(2)", **same) == 0
     assert residual([0], C="rr(2)", **same) == pytest.approx(1)

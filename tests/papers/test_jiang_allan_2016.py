@@ -89,9 +89,7 @@ OTHERS = {
 
 
 def expected_ndcg(lists, judged, discount):
-    """Return the sum over all paths through a session, by dynamic programming because their number is too large for
-    loops.
-    """
+    """Return the sum over all paths through a session, by dynamic programming."""
     best = [2**grade - 1 for grade in best_first(judged)]
     d = (lambda j: 1) if discount == "none" else (lambda j: 1 / math.log2(j + 1))
     users, gained, total = {0: 1.0}, {0: 0.0}, 0.0
@@ -190,9 +188,7 @@ def folds(seed):
 
 
 def nrmse(table, ratings, seed):
-    """Return the error of a linear regression on each column, divided by the range of the ratings (4), as mean of 100
-    folds.
-    """
+    """Return the error of a linear regression on each column over the range of the ratings, 4; mean of 100 folds."""
     x, y, errors = table.to_numpy(), ratings.to_numpy()[:, None], []
     for train, test in folds(seed).split(x):
         x0, y0 = x[train].mean(axis=0), y[train].mean(axis=0)
@@ -232,9 +228,10 @@ def test_every_correlation_of_table_3(log):
 
 @pytest.mark.real_data
 def test_every_error_of_table_3(log):
-    """The partitions are random. The mean of 100 folds has a standard deviation of 0.001, and the mean of many such
-    draws is on average 0.001 above the printed value. A single draw reproduces all 41 values to 0.002 in a quarter of
-    the cases.
+    """Mean of 100 random folds, with a standard deviation of 0.001.
+
+    The mean of many such draws is on average 0.001 above the printed value. A single draw reproduces all 41 values to
+    0.002 in a quarter of the cases.
     """
     *_, printed = zip(*table_3())
     table = scores(log, [text for text, *_ in table_3()])
@@ -326,8 +323,8 @@ def test_the_effective_discount(ratio):
 
 
 def test_a_relevant_result_does_not_come_for_free():
-    """Section 3.2: a relevant result that replaces a non-relevant one also costs effort, so the score grows by less
-    than its gain.
+    """Section 3.2: a relevant result in place of a non-relevant one costs effort, so the score grows by less than its
+    gain.
     """
     more = {"C": "prec(2)", "A": "erg", "gain": "binary", "effort": "ratio(4)", "end": "stop"}
     assert score([1, 1], **more) - score([1, 0], **more) == pytest.approx(1 - 1 / 1.25)

@@ -45,9 +45,7 @@ def stopped(folder, pieces, how=signal.SIGKILL, more=()):
 
 
 def trial(folder, rng, kills=1):
-    """Return the values of an evaluation that was killed ``kills`` times and resumed, and those of one without a
-    cache.
-    """
+    """Return the values of an evaluation that was killed ``kills`` times and resumed, and those without a cache."""
     all_pieces = RUNS * (len(MEASURES) + 1)
     for at in sorted(rng.sample(range(all_pieces), kills)):
         stopped(folder, at)

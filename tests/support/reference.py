@@ -349,9 +349,7 @@ GAINS = {f.__name__: f for f in (binary, linear, exponential, raw, table, clicks
 
 
 def best_gain(gain, max_rel):
-    """Return the highest gain of grades up to max_rel, or of those that the gain lists, and the highest grade that has
-    it.
-    """
+    """Return the highest gain of grades up to max_rel, or of those that the gain lists, and its highest grade."""
     name, parameters = gain
     if name in ("binary", "clicksave") and max_rel is None:
         return gain_of(parameters.get("rel", 1), gain, max_rel), math.inf

@@ -126,9 +126,7 @@ def endless_sum(f):
 
 
 def exact(gains, c, v, A, u, b):
-    """Return Σ L(i)·A(i) of an infinite ranking, with C(i) = c(i) on the list, and V(n+m)/V(n+1) = v(m) and gain b
-    beyond it.
-    """
+    """Return Σ L(i)·A(i), infinite ranking: C(i) = c(i) on the list, V(n+m)/V(n+1) = v(m) and gain b beyond it."""
     delta, half = mpmath.mpf(0.8), mpmath.mpf(0.5)
 
     def felt(i, G, E, best, F, r):
