@@ -1,4 +1,4 @@
-"""Names that docstring examples may use, profiles of hypothesis, and a language that is restored after each test."""
+"""Fixtures for all tests: names in docstring examples, hypothesis profiles, and removal of added language parts."""
 
 import inspect
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-# No deadlines: how long an example takes depends on what else the machine does.
+# No deadlines: the duration of an example depends on the load of the machine.
 settings.register_profile("development", deadline=None, max_examples=5)
 settings.register_profile("ci", deadline=None, max_examples=50)
 
 
 @pytest.fixture(autouse=True)
 def _language_as_it_was() -> Any:
-    """What a test adds to the language is gone after it."""
+    """Remove parts that a test has added to the language."""
     from pyterrier_cwla.model.language import TABLES
 
     before = {kind: dict(parts) for kind, parts in TABLES.items()}

@@ -1,4 +1,4 @@
-"""The folder of real data, the count of tests that used it, the command line, and a browser."""
+"""Fixtures for all tests: folder of real data, command line, and browser; and the number of tests that used real data."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[2] / "s
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    """The folder of real data."""
+    """Return the folder of real data; skip the test if it does not exist."""
     if not DATA.is_dir():
         pytest.skip(f"no real data at {DATA}; PYTERRIER_CWLA_DATA names the folder that has it")
     return DATA
@@ -19,7 +19,7 @@ def data() -> Path:
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
-    """Chromium, without a window; skipped where there is none."""
+    """Start headless Chromium; skip the test if Chromium or its driver is not installed."""
     program, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if not (program and driver):
         pytest.skip("no chromium and chromedriver on this machine")
@@ -39,7 +39,7 @@ def browser(tmp_path_factory):
 
 @pytest.fixture
 def cli(capsys):
-    """Runs a command: exit code, stdout, stderr."""
+    """Return a function that runs a command and returns its exit code, stdout and stderr."""
 
     from pyterrier_cwla.cli.app import main
 
@@ -55,7 +55,7 @@ def cli(capsys):
 
 @pytest.fixture
 def prints(cli):
-    """What a command prints where nothing is wrong."""
+    """Return a function that runs a command without errors and returns its stdout."""
 
     def run(*arguments):
         code, out, err = cli(*arguments)
@@ -67,7 +67,7 @@ def prints(cli):
 
 @pytest.fixture
 def says(cli):
-    """The one line that a command has to say where something is wrong."""
+    """Return a function that runs a command with an error and returns the one line of its stderr."""
 
     def run(*arguments):
         code, out, err = cli(*arguments)

@@ -1,4 +1,4 @@
-"""Each place where the package is extended: these tests fail when a part of an extension is forgotten."""
+"""Tests of the extension points of the package; they fail if one step of an extension is missing."""
 
 import re
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def test_every_continuation_and_aggregation_is_compared_with_its_reference(kind,
 
 @pytest.mark.parametrize(("kind", "loops"), [("gain", reference.GAINS), ("effort", reference.EFFORTS)])
 def test_every_gain_and_effort_has_a_reference(kind, loops):
-    same = {"burges": "exponential", "given": "unit"}  # given: the efforts of arrays, without a formula
+    same = {"burges": "exponential", "given": "unit"}  # given: efforts passed as arrays, without a formula
     assert {same.get(name, name) for name in BUILT_IN[kind]} <= set(loops)
 
 
@@ -113,7 +113,7 @@ def test_every_study_is_public(classes_of_studies):
 
 
 def test_every_study_is_in_the_guide(classes_of_studies):
-    """docs/studies.rst names the functions that return studies."""
+    """docs/studies.rst contains the names of all functions that return studies."""
     guide = (ROOT / "docs" / "studies.rst").read_text()
     returned = {name: getattr(getattr(studies, name), "__annotations__", {}).get("return") for name in dir(studies)}
     assert classes_of_studies <= set(returned.values())

@@ -1,4 +1,4 @@
-"""The targets of the fuzz folder, some hundred inputs each; and what they have found, which stays mended."""
+"""Tests of the fuzz targets, on up to 200 inputs each, and regression tests of the errors that fuzzing has found."""
 
 import gzip
 import importlib
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:run and judgments have no query 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_some_inputs_of_each_target(target):
-    """Longer: python -m fuzz TARGET --inputs 1000000."""
+    """More inputs: python -m fuzz TARGET --inputs 1000000."""
     one_input, inputs = importlib.import_module(f"fuzz.{target}").one_input, source(target, seed=1)
     accepted = [one_input(inputs[number]) for number in range(INPUTS.get(target, 200))]
     assert 0 < sum(accepted) < len(accepted)
@@ -46,7 +46,7 @@ def test_there_is_a_result_of_each_target():
 
 @pytest.mark.parametrize("score", [[2**64 - 1], [1, 2**63 + 1], [2**53 + 1, 1]])
 def test_integers_beyond_floats_in_parquet(score):
-    """Their nearest floats are right; the target took them for wrong."""
+    """The nearest floats are the correct values; the fuzz target once rejected them."""
     columns = {"qid": ["1"] * len(score), "docno": ["a", "b"][: len(score)], "score": pa.array(score, pa.uint64())}
     pq.write_table(pa.table(columns), written := pa.BufferOutputStream())
     assert importlib.import_module("fuzz.parquet").one_input(written.getvalue().to_pybytes())
@@ -116,22 +116,22 @@ def file(tmp_path):
     return write
 
 
-# ---- files of text
+# ---- text files
 
 
 @pytest.mark.parametrize(
     "read, data, where",
     [
-        (read_qrels, b"1 0 a 0x10\n", ":1: relevance '0x10' is no number"),  # was read as 16
+        (read_qrels, b"1 0 a 0x10\n", ":1: relevance '0x10' is no number"),  # once read as 16
         (read_qrels, b"1 0 0xa 1\n1 0 b 0X1\n", ":2: relevance '0X1' is no number"),
         (read_lengths, b'id,words\n"a\nb",3\n', ":2: a quotation mark that neither begins nor ends a field"),
         (
             read_duplicates,
             b'id,cluster\nd1,"a\n',
             ":2: a quotation mark that neither begins nor ends a field",
-        ),  # was 'a'
+        ),  # once read as 'a'
         (read_duplicates, b'd1,a\nd2,b"\n', ":2: a quotation mark that neither begins nor ends a field"),
-        (read_lengths, b'"FT9"1-3,250\n', ":1: a quotation mark that neither begins nor ends a field"),  # was FT91-3
+        (read_lengths, b'"FT9"1-3,250\n', ":1: a quotation mark that neither begins nor ends a field"),  # once FT91-3
     ],
 )
 def test_what_was_read_as_something_else(file, read, data, where):
@@ -144,8 +144,8 @@ def test_what_was_read_as_something_else(file, read, data, where):
 @pytest.mark.parametrize(
     "read, data, ids",
     [
-        (read_duplicates, b"d1\td2\n\r\t\n", ["d1"]),  # the blank line was a document without a name
-        (read_lengths, b"a\t7.5\r \rb\t2\r\n", ["a", "b"]),  # was refused
+        (read_duplicates, b"d1\td2\n\r\t\n", ["d1"]),  # the blank line was once read as a document with an empty id
+        (read_lengths, b"a\t7.5\r \rb\t2\r\n", ["a", "b"]),  # once rejected
         (read_run, b"\v\xef\xbb\xbf1 Q0 a 1 3 t\n", ["a"]),
         (read_qrels, b"1 0 0x10 1\n", ["0x10"]),
         (read_lengths, b'"a""b",1\n"c,d",2\n', ['a"b', "c,d"]),
@@ -156,7 +156,7 @@ def test_what_is_read_as_it_is_written(file, read, data, ids):
 
 
 def test_a_mark_that_is_none_stays_part_of_the_query(file):
-    """U+FEFF is a byte order mark at the very beginning alone, and there once."""
+    """U+FEFF is a byte order mark only once, at the very beginning of a file."""
     assert read_run(file(b"\v\xef\xbb\xbf1 Q0 a 1 3 t\n"))["query_id"].to_pylist() == ["\ufeff1"]
     assert read_run(file(b"\xef\xbb\xbf\xef\xbb\xbf1 Q0 a 1 3 t\n"))["query_id"].to_pylist() == ["\ufeff1"]
 
@@ -167,18 +167,18 @@ def test_a_mark_that_is_none_stays_part_of_the_query(file):
 @pytest.mark.parametrize(
     "text, says",
     [
-        ("GeometricMean(measure='R')", "R needs cutoff="),  # was an AssertionError of ir_measures
+        ("GeometricMean(measure='R')", "R needs cutoff="),  # once an AssertionError of ir_measures
         ("GeometricMean(measure='NERR11(min_rel=1,max_rel=2)@20')", "no parameter 'cutoff'"),
         ("IntentAware(measure='NERR11(T=2,max_rel=19.5)')", "max_rel must be"),
-        (f"GeometricMean(measure='NERR10(p={'9' * 400},max_rel=3)')", "p must be"),  # was an OverflowError
-        (f"CWLA(C='decay',A='etg',{'[' * 300}", "cannot read the measure"),  # was a MemoryError of Python's parser
-        (f"TBG(lengths='{'x' * 300}')", "is neither a file nor the name of a table"),  # was an OSError
+        (f"GeometricMean(measure='NERR10(p={'9' * 400},max_rel=3)')", "p must be"),  # once an OverflowError
+        (f"CWLA(C='decay',A='etg',{'[' * 300}", "cannot read the measure"),  # once a MemoryError of Python's parser
+        (f"TBG(lengths='{'x' * 300}')", "is neither a file nor the name of a table"),  # once an OSError
         (f"TBG(duplicates='{'x' * 300}')", "is neither a file nor the name of a table"),
         (f"TBG(calibration='{'x' * 300}')", "is not a file"),
-        ("CWLA(C='rr',A='effort',norm='all',max_rel=1e308)", "max_rel must be a number in (0, 1e15]"),  # was inf
-        ("nDCG(gains={0:0,1:3j})", "nDCG: gains must be a map from grades to numbers"),  # was a TypeError
+        ("CWLA(C='rr',A='effort',norm='all',max_rel=1e308)", "max_rel must be a number in (0, 1e15]"),  # once inf
+        ("nDCG(gains={0:0,1:3j})", "nDCG: gains must be a map from grades to numbers"),  # once a TypeError
         ("nDCG(gains={'a':1})", "nDCG: gains must be a map from grades to numbers"),
-        ("nDCG(gains={1e999:1})", "nDCG: gains must be a map from grades to numbers"),  # was an OverflowError
+        ("nDCG(gains={1e999:1})", "nDCG: gains must be a map from grades to numbers"),  # once an OverflowError
     ],
 )
 def test_a_measure_that_raised_something_else(text, says):
@@ -197,7 +197,7 @@ def test_a_measure_of_ir_measures_that_lacks_its_cutoff():
      f"nDCG@1{'0' * 30}", "CWLA(C='carterette2(1e308)',A='etg',max_rel=1)", f"CWLA(C='rr',A='err',max_rel=1,end=1{'0' * 30})"],
 )  # fmt: skip
 def test_a_rank_beyond_all_lists(text):
-    """Where a user's way is followed rank by rank, such a rank took all memory there is."""
+    """Such a rank once used up the memory, in metrics that are computed rank by rank."""
     with pytest.raises(BadParameter, match=r"give a lower rank|a rank from 1 to 4,194,304"):
         evaluate({"q": {"a": 1, "b": 0}}, {"q": {"a": 1.0, "c": 2.0}}, [text])
 
@@ -208,13 +208,13 @@ def test_exponents_of_grades_beyond_all_grades():
 
 
 def test_whole_numbers_that_no_array_holds():
-    """Were a TypeError of NumPy."""
+    """Such integers once raised a TypeError of NumPy."""
     measure = f"CWLA(C='ift_rate(0.2,1{'0' * 300})',A='etg',max_rel=1)"
     assert evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [measure]).iloc[0, 0] == 1
 
 
 def test_a_gain_of_ir_measures_for_a_grade_that_nobody_gives():
-    """Was that of the whole number below."""
+    """Such a gain once replaced that of the integer grade below it."""
     judged = {"q": {"a": 1, "b": 2}}
     found = evaluate(judged, {"q": {"b": 2.0, "a": 1.0}}, [ir_measures.nDCG(gains={1.5: 9, 2: 1}), "nDCG"])
     assert found.iloc[0, 0] == 1
@@ -254,7 +254,7 @@ def test_a_log_with_odd_words_about_it(tmp_path, about):
 
 
 def test_a_calibration_that_says_something_twice(tmp_path):
-    """The last would be taken, whatever a reader sees first."""
+    """JSON parsers take the last of two equal keys, although readers may see the first."""
     log = {
         "user": ["a", "b"],
         "session": ["1", "2"],
@@ -275,12 +275,12 @@ def test_a_calibration_that_says_something_twice(tmp_path):
 @pytest.mark.parametrize(
     "place, value, says",
     [
-        (("table", 1, "grade"), 10**25 - 1, "an integer that a 64-bit float cannot represent"),  # was a TypeError
+        (("table", 1, "grade"), 10**25 - 1, "an integer that a 64-bit float cannot represent"),  # once a TypeError
         (("table", 0, "grade"), 2**53 + 1, "an integer that a 64-bit float cannot represent"),  # was 9007199254740992.0
         (("table", 1, "high"), 10**400, "must be a number"),
-        (("table", 1, "way"), "\ud800", "contains a lone surrogate"),  # was a UnicodeEncodeError
+        (("table", 1, "way"), "\ud800", "contains a lone surrogate"),  # once a UnicodeEncodeError
         (("notes", 0), "a\udfff", "contains a lone surrogate"),
-        (("about", "rel"), -1, "must be a grade above 0, not -1"),  # named the file nowhere
+        (("about", "rel"), -1, "must be a grade above 0, not -1"),  # the error once lacked the name of the file
         (("about", "rel"), -0.0, "must be a grade above 0, not -0.0"),
         (("about", "rel"), None, "must be a grade above 0, not nan"),
     ],
@@ -311,7 +311,7 @@ def test_names_in_a_calibration_are_texts_too(tmp_path, place):
 
 
 def test_a_calibration_whose_threshold_no_measure_takes(tmp_path):
-    """``calibrate(rel=0.5)`` may be; TBG's rel is a whole number, and the error says where 0.5 came from."""
+    """``calibrate(rel=0.5)`` is valid, but TBG's rel is an integer; the error contains the origin of 0.5."""
     content = json.loads(source("calibration", 0).examples[0])
     content["about"]["rel"] = 0.5
     path = tmp_path / "c.json"

@@ -1,4 +1,4 @@
-"""Which names the package and its packages export, and when they are imported."""
+"""Tests of the names that the package and its subpackages export, and of lazy imports."""
 
 import builtins
 import importlib
@@ -41,10 +41,10 @@ def test_star_import_binds_no_generic_name():
 
 @pytest.mark.parametrize("name", PACKAGES.split())
 def test_every_public_name_is_there(name):
-    """A stub that names a function which moved fails here, not where a user asks for it."""
+    """Lazy imports fail here if a stub contains a function that has moved."""
     package = getattr(pyterrier_cwla, name)
     assert package is importlib.import_module(f"pyterrier_cwla.{name}")
-    if name not in ("cli", "errors", "rendering", "tasks"):  # these export no names
+    if name not in ("cli", "errors", "rendering", "tasks"):  # these have no public names
         assert [thing for thing in dir(package) if not hasattr(package, thing)] == []
         assert dir(package) == sorted(package.__all__)
 

@@ -1,4 +1,4 @@
-"""What comes from strangers (measures, files, ids) executes nothing, opens nothing else, and takes no more than there is."""
+"""Tests of untrusted measures, files and ids: no code execution, no access to other files, bounded memory."""
 
 import ast
 import gzip
@@ -36,9 +36,9 @@ PACKAGE = Path(pyterrier_cwla.__file__).parent
 READERS = (read_run, read_qrels, read_lengths, read_duplicates, InteractionLog.read, Calibration.load)
 
 
-# ---- nothing is executed
+# ---- no code execution
 
-#: What runs code or reads objects, and why it may stand where it does.
+#: Calls that execute code or load objects, and why they are allowed.
 ALLOWED = {
     ("language.py", "loads"): "functions of a measure that was itself just unpickled: they travel between processes",
     ("cluster_tasks.py", "loads"): "what this package's own client has sent to its workers",
@@ -126,7 +126,7 @@ print(json.dumps(told))
 
 @pytest.fixture(scope="module")
 def audited(tmp_path_factory):
-    """All that Python is asked to do while hostile measures, lengths and calibrations are read."""
+    """Return the folder and the audit events of a process that reads hostile measures, lengths and calibrations."""
     folder = tmp_path_factory.mktemp("audited")
     log = {"user": list("aabb"), "session": list("1122"), "topic": ["q"] * 4, "rank": [1, 2] * 2, "docno": list("xyxy"),
            "clicked": [True] * 4, "grade": [1, 0, 1, 0], "summary_seconds": [2.0] * 4, "document_seconds": [3.0, 4, 5, 6],
@@ -164,7 +164,7 @@ def test_hostile_measures_and_files_open_what_they_name_and_nothing_else(audited
     assert ours <= opened
 
 
-# ---- nothing is read that was not given
+# ---- no access to other files
 
 
 def test_without_files_measures_have_names_alone(tmp_path):
@@ -194,7 +194,7 @@ def test_threads_of_without_files_run_in_its_context():
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
 @pytest.mark.parametrize("read", READERS)
 def test_pipes_and_devices_are_no_files(read, tmp_path):
-    """One that reads a pipe waits for ever, and one that reads /dev/zero until memory ends."""
+    """Reading a pipe may block for ever, and reading /dev/zero uses up the memory."""
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", "/dev/zero", "/dev/stdin"):
         with pytest.raises(MalformedFile, match="no regular file"):
@@ -225,7 +225,7 @@ def test_names_of_tables_are_words(name):
         register_lengths(name, {"a": 1})
 
 
-# ---- nothing takes more memory than there is
+# ---- bounded memory
 
 
 def bomb(path: Path, kind: str, size: int = 64 << 20) -> Path:
@@ -235,7 +235,7 @@ def bomb(path: Path, kind: str, size: int = 64 << 20) -> Path:
         with pa.CompressedOutputStream(str(path), "zstd") as stream:
             for _ in range(size >> 20):
                 stream.write(b"\n" * (1 << 20))
-    else:  # one long name, which every row repeats
+    else:  # one long name, repeated in every row
         rows = size >> 10
         names = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array(["x" * 1024]))
         table = {"qid": names, "docno": names, "score": np.zeros(rows), "label": np.zeros(rows, int), "words": np.zeros(rows),
@@ -316,7 +316,7 @@ def test_a_spec_of_a_million_values():
         parse("fixed(" + "1," * 1_000_000 + "1)", "continuation")
 
 
-# ---- what is printed does nothing
+# ---- printed text is escaped
 
 ODD = [
     "<script>alert(1)</script>",
@@ -357,7 +357,7 @@ def test_latex_prints_ids_as_they_are():
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_data_for_programs_has_ids_as_they_are(form, tmp_path, cli):
-    """A cell =1+1 stays that, for it is an id: whoever opens CSV in a spreadsheet imports it as text."""
+    """A cell =1+1 is not escaped, since it is an id; spreadsheets should import CSV columns as text."""
     ids = [name for name in ODD if " " not in name]
     (tmp_path / "qrels").write_text("".join(f"{name} 0 d 1\n" for name in ids), encoding="utf-8")
     (tmp_path / "run").write_text("".join(f"{name} 0 d 1 1 t\n" for name in ids), encoding="utf-8")
@@ -379,7 +379,7 @@ def test_pages_of_logs_and_calibrations_are_escaped():
 
 
 def test_what_is_kept_lies_in_the_folder_that_was_given(tmp_path, cli):
-    """A measure's or a run's name is hashed, never a path."""
+    """Names of measures and runs are hashed, and never used as paths."""
     (tmp_path / "qrels").write_text("1 0 d 1\n")
     (tmp_path / "run").write_text("1 0 d 1 1 t\n")
     kept = tmp_path / "in" / "kept"

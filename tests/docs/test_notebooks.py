@@ -1,4 +1,4 @@
-"""Every notebook runs from top to bottom, on real data where it asks for them and they are there, and without."""
+"""Tests of the notebooks: each runs completely without real data, or with it if the notebook uses it and it exists."""
 
 from pathlib import Path
 

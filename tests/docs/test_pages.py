@@ -1,4 +1,4 @@
-"""The documentation says what is there: pages for all, examples that run, and a copy in the package that is not stale."""
+"""Tests of the documentation: pages for all metrics and parts, examples that run, and a current copy in the package."""
 
 import doctest
 import json

@@ -1,4 +1,4 @@
-"""The README's code runs as it stands, and its two commands are the ones that work."""
+"""Tests of the code and the two commands in the README."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""TREC 2019 deep learning: ten measures of six runs, time-biased gain among them, with lengths from a table."""
+"""Tests on TREC 2019 deep learning: ten measures of six runs, including time-biased gain with lengths from a table."""
 
 import ir_measures
 import pandas as pd
@@ -28,7 +28,7 @@ TEN = [
     "CWLA(C='decay(60)',A='erg',gain='linear',effort='time',end='stop',max_rel=3)",
 ]
 
-#: In ir_measures' default pipeline; gdeval has five decimals of ERR besides.
+#: ir_measures' default providers order ties differently; gdeval also rounds ERR to five decimals.
 ORDER_TIES_OTHERWISE = ("RBP", "INST", "Judged")
 
 
@@ -39,7 +39,7 @@ def ten_measures(lengths, **more):
 
 
 def slow_tbg(qrels, run, words):
-    """Σ P(click)·P(save)·2^(−T/224) by topic, T the time before each relevant document."""
+    """Compute Σ P(click)·P(save)·2^(−T/224) per topic, with T the time before each relevant document."""
     tbg = {"C": ("decay", {}), "A": ("etg", {}), "gain": ("clicksave", {}), "effort": ("time", {})}
     scores = {}
     for topic, some in qrels.groupby("query_id"):
@@ -51,7 +51,7 @@ def slow_tbg(qrels, run, words):
 
 
 def scores_well(qrels, runs, words, measures):
-    """evaluate, per topic and in the mean, and pt.Experiment say the same; so do the slow equations for TBG."""
+    """Check that evaluate, pt.Experiment and, for TBG, the reference equations agree, per topic and in the mean."""
     table = evaluate(qrels, runs, measures)
     by_query = evaluate(qrels, runs, measures, by_query=True)
     assert list(table.columns) == list(by_query.columns) == list(map(str, measures))
@@ -68,7 +68,7 @@ def scores_well(qrels, runs, words, measures):
         assert by_query.loc[name, tbg].to_dict() == pytest.approx(slow_tbg(qrels, run, words), abs=1e-9)
 
 
-# ---- the real runs
+# ---- real runs
 
 
 @pytest.fixture(scope="module")
@@ -107,12 +107,12 @@ def test_all_six_runs_with_the_mean_for_lengths_that_are_not_known(qrels, runs, 
     scores_well(qrels, runs, filled, ten_measures(lengths, missing="mean"))
 
 
-# ---- their generated twins
+# ---- generated runs
 
 
 @pytest.fixture
 def generated():
-    """Judgments, three runs, and a length for every document."""
+    """Generate judgments, three runs, and the length of every document."""
     frames = [harmless(collection(seed, queries=15, depth=40, ties=False, shuffled=False)) for seed in (1, 2, 3)]
     words = {f"d{number}": 20.0 + 37 * number % 211 for number in range(80)}
     judged = frames[0].qrels.query_id.unique()
@@ -138,7 +138,7 @@ def test_a_generated_run_with_unknown_lengths(generated):
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5000)), min_size=1, max_size=30))
 def test_time_biased_gain_by_hand(documents):
-    """Smucker and Clarke (2012), Eq. 3: Σ 0.64·0.77·2^(−T/224) over the relevant, T with 4.4 s a summary."""
+    """Smucker and Clarke (2012), Eq. 3: Σ 0.64·0.77·2^(−T/224) over relevant documents, with 4.4 s per summary in T."""
     elapsed, expected = 0.0, 0.0
     for relevant, words in documents:
         expected += relevant * 0.64 * 0.77 * 2 ** (-elapsed / 224)

@@ -1,4 +1,4 @@
-"""The first round of TREC-COVID: the official scores of all 143 runs, and those of trec_eval and cwl_eval per topic."""
+"""Tests on TREC-COVID, round 1: official scores of all 143 runs, and scores of trec_eval and cwl_eval per topic."""
 
 import ir_measures
 import numpy as np
@@ -57,7 +57,7 @@ def agrees_with_the_infinite_sum(qrels, run, max_rel):
             assert value == pytest.approx(expected if grades else 0.0, abs=1e-9), text
 
 
-# ---- the real runs
+# ---- real runs
 
 
 @pytest.fixture(scope="module")
@@ -67,13 +67,13 @@ def qrels(data):
 
 @pytest.fixture(scope="module")
 def runs(data):
-    """By the name that the leaderboard has for each, which is that of its file."""
+    """Return the runs by their names on the leaderboard, which are the names of the files."""
     return {path.name.removesuffix(".gz"): read_run(path) for path in find_runs(data / "trec-covid-r1" / "runs")}
 
 
 @pytest.fixture(scope="module")
 def some_runs(runs):
-    """Five runs that no order of ties could change."""
+    """Return five runs whose scores do not depend on the order of ties."""
     frames = (run.to_pandas() for run in runs.values())
     chosen = [frame for _, frame in zip(range(5), filter(without_ties, frames))]
     assert len(chosen) == 5
@@ -115,19 +115,19 @@ def test_some_runs_score_as_the_infinite_sum(qrels, some_runs):
         agrees_with_the_infinite_sum(qrels, run, max_rel=2)
 
 
-# ---- their generated twins
+# ---- generated runs
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_runs_full_of_ties_score_as_in_trec_eval(seed):
-    """Negative grades, scattered rows, topics that one side lacks."""
+    """Negative grades, rows in random order, and topics that are missing in the run or in the judgments."""
     run, qrels = collection(seed, queries=30, depth=100, judged=80, grades=(-2, -1, 0, 0, 0, 1, 2))
     assert not without_ties(run)
     agrees_with_trec_eval(qrels, run)
 
 
 def test_a_generated_leaderboard():
-    """The means over judged topics, run by run, by the slow equations."""
+    """Means over judged topics for each run, compared with the reference equations."""
     runs = {f"run{seed}": collection(seed, queries=6, depth=20).run for seed in range(3)}
     qrels = collection(0, queries=6, depth=20, grades=(0, 0, 1, 2)).qrels
     table = evaluate(qrels, runs, OFFICIAL.values())

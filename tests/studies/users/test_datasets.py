@@ -92,7 +92,7 @@ class Study:
                     noted += [(user, topic, query, doc, rank, grade[doc]) for rank, doc in new]
                     feedback.append((user, topic, query, "text", rating, "BASE", 0.5))
                     last = number == len(asked) - 1
-                    self.truth[f"{user}/{topic}-{query}"] = (rating, [grade[doc] for doc in shown])  # the last of them
+                    self.truth[f"{user}/{topic}-{query}"] = (rating, [grade[doc] for doc in shown])  # last one counts
                     again = asked.count(query) > 1
                     self.known[user, topic, number] = (
                         None
