@@ -1,5 +1,6 @@
 """Tests of the extension points of the package; they fail if one step of an extension is missing."""
 
+import importlib
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,11 +12,16 @@ import pytest
 import pyterrier_cwla
 from pyterrier_cwla import studies
 from pyterrier_cwla.cli import app as command_line
+from pyterrier_cwla.cli.arguments import app
 from pyterrier_cwla.cli.output_formats import _KINDS, Format
+from pyterrier_cwla.data.alignment import Aligned, Judgments
 from pyterrier_cwla.files import formats
+from pyterrier_cwla.measures.counting import COUNTS
+from pyterrier_cwla.measures.named import _COUNTS
 from pyterrier_cwla.measures.wrappers import MEASURES
 from tests.model import test_against_reference as against_reference
 from tests.support import reference
+from tests.support.generated import collection
 from tests.support.strategies import BUILT_IN
 
 ROOT = Path(pyterrier_cwla.__file__).parents[1]
@@ -118,3 +124,30 @@ def test_every_study_is_in_the_guide(classes_of_studies):
     returned = {name: getattr(getattr(studies, name), "__annotations__", {}).get("return") for name in dir(studies)}
     assert classes_of_studies <= set(returned.values())
     assert not [name for name, kind in returned.items() if kind in classes_of_studies and name not in guide]
+
+
+@pytest.mark.parametrize("name", {**COUNTS, **_COUNTS})
+def test_measures_without_a_user_model_state_what_they_need(name):
+    """The value is the same if documents judged non-relevant are present that the measure says it does not read."""
+    computation = {**COUNTS, **_COUNTS}[name].computation({})
+    made = collection(11, queries=9)
+    judgments = Judgments(made.qrels)
+    aligned = Aligned([judgments.rows(made.run)])
+    values = [computation.score(aligned.rankings(all_judged)) for all_judged in (computation.needs.all_judged, True)]
+    assert values[0].tolist() == values[1].tolist(), "state Needs(all_judged=True)"
+
+
+def test_every_command_is_tried():
+    tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    for module in command_line._MODULES:
+        importlib.import_module(f"pyterrier_cwla.cli.{module}_commands")
+    of_groups = [command for group in app.registered_groups for command in group.typer_instance.registered_commands]
+    names = [command.name or command.callback.__name__ for command in (*app.registered_commands, *of_groups)]
+    assert not [name for name in names if f'"{name}"' not in tests and f" {name} " not in tests]
+
+
+def test_every_function_that_returns_a_study_is_tried(classes_of_studies):
+    tests = "\n".join(path.read_text() for path in (ROOT / "tests" / "studies").rglob("test_*.py"))
+    returned = {name: getattr(getattr(studies, name), "__annotations__", {}).get("return") for name in dir(studies)}
+    untried = [name for name, kind in returned.items() if kind in classes_of_studies and f"{name}(" not in tests]
+    assert not untried
