@@ -63,7 +63,7 @@ def evaluate(
     form: FormatName = None,
     output: Output = None,
     force: Force = False,
-) -> None:
+) -> None:  # over 50 lines: a third of them are options
     """Score runs: one line per run, one column per measure.
 
     Example: pyterrier-cwla evaluate qrels.txt runs/ -m nDCG@10 -m TBG --lengths words.tsv

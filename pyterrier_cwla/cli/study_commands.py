@@ -146,7 +146,7 @@ def robustness(
     missing: WhereMissing = None,
     seed: Seed = 0,
     n_jobs: Jobs = 1,
-) -> None:  # fmt: skip
+) -> None:  # over 50 lines: half of them are options  # fmt: skip
     """Study how measures change when judgments are missing: system rankings and tests of pairs.
 
     Example: pyterrier-cwla study robustness qrels.txt runs/ -m nDCG -m infAP -m Bpref -o robustness --jobs 2

@@ -282,7 +282,7 @@ def _studied(
     cache_dir: Any,
     progress: bool,
     n_jobs: int,
-) -> Robustness:
+) -> Robustness:  # over 50 lines: half of them are parameters and reported values
     masking, short = ready(qrels, runs, measures, how.complete, how.pool)
     pairs = chosen_pairs(len(masking.runs), how.pairs, how.seed)
     names = list(masking.measures)
