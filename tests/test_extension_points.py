@@ -1,6 +1,5 @@
 """Tests of the extension points of the package; they fail if one step of an extension is missing."""
 
-import importlib
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 import pyterrier_cwla
 from pyterrier_cwla import studies
 from pyterrier_cwla.cli import app as command_line
-from pyterrier_cwla.cli.arguments import app
 from pyterrier_cwla.cli.output_formats import _KINDS, Format
 from pyterrier_cwla.data.alignment import Aligned, Judgments
 from pyterrier_cwla.files import formats
@@ -21,6 +19,7 @@ from pyterrier_cwla.measures.named import _COUNTS
 from pyterrier_cwla.measures.wrappers import MEASURES
 from tests.model import test_against_reference as against_reference
 from tests.support import reference
+from tests.support.commands import all_commands
 from tests.support.generated import collection
 from tests.support.strategies import BUILT_IN
 
@@ -113,6 +112,11 @@ def classes_of_studies():
     return {name for name in base_of if is_study(name) and name not in base_of.values()}
 
 
+def returned_by_functions():
+    """Return the annotated type of what each public function of studies returns, by name."""
+    return {name: getattr(getattr(studies, name), "__annotations__", {}).get("return") for name in dir(studies)}
+
+
 def test_every_study_is_public(classes_of_studies):
     assert classes_of_studies
     assert classes_of_studies <= set(dir(studies))
@@ -121,7 +125,7 @@ def test_every_study_is_public(classes_of_studies):
 def test_every_study_is_in_the_guide(classes_of_studies):
     """docs/studies.rst contains the names of all functions that return studies."""
     guide = (ROOT / "docs" / "studies.rst").read_text()
-    returned = {name: getattr(getattr(studies, name), "__annotations__", {}).get("return") for name in dir(studies)}
+    returned = returned_by_functions()
     assert classes_of_studies <= set(returned.values())
     assert not [name for name, kind in returned.items() if kind in classes_of_studies and name not in guide]
 
@@ -139,15 +143,13 @@ def test_measures_without_a_user_model_state_what_they_need(name):
 
 def test_every_command_is_tried():
     tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
-    for module in command_line._MODULES:
-        importlib.import_module(f"pyterrier_cwla.cli.{module}_commands")
-    of_groups = [command for group in app.registered_groups for command in group.typer_instance.registered_commands]
-    names = [command.name or command.callback.__name__ for command in (*app.registered_commands, *of_groups)]
+    names = [command.name or command.callback.__name__ for command in all_commands()]
     assert not [name for name in names if f'"{name}"' not in tests and f" {name} " not in tests]
 
 
 def test_every_function_that_returns_a_study_is_tried(classes_of_studies):
     tests = "\n".join(path.read_text() for path in (ROOT / "tests" / "studies").rglob("test_*.py"))
-    returned = {name: getattr(getattr(studies, name), "__annotations__", {}).get("return") for name in dir(studies)}
-    untried = [name for name, kind in returned.items() if kind in classes_of_studies and f"{name}(" not in tests]
+    untried = [
+        name for name, kind in returned_by_functions().items() if kind in classes_of_studies and f"{name}(" not in tests
+    ]
     assert not untried

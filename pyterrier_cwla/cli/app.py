@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import CWLAError, MissingLength, UnknownFunction
 from ..errors.sanitise import harmless
@@ -17,6 +17,9 @@ from ..files.atomic import NO_ROOM
 from .options import in_options, options_of
 
 #: Modules of commands, in the order of the help.
+if TYPE_CHECKING:
+    import typer
+
 _MODULES = ("evaluation", "explanation", "demo", "log", "study")
 #: Exit codes.
 _FAILED, _INTERRUPTED, _TERMINATED, _BROKEN_PIPE = 2, 130, 143, 1
@@ -67,17 +70,22 @@ def _exit_on_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+def loaded_app() -> typer.Typer:
+    """Return the application with the commands of all modules."""
+    from .arguments import app
+
+    for name in _MODULES:
+        importlib.import_module(f".{name}_commands", __package__)
+    return app
+
+
 def _run(arguments: Sequence[str] | None) -> int:
     try:
         import rich  # noqa: F401
         import typer
     except ModuleNotFoundError:
         return _fail("pyterrier-cwla needs typer and rich. Install them: pip install 'pyterrier-cwla[cli]'")
-    from .arguments import app
-
-    for name in _MODULES:
-        importlib.import_module(f".{name}_commands", __package__)
-
+    app = loaded_app()
     # typer does not export the class of usage errors, which is the base class of its public BadParameter.
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]
     try:

@@ -17,8 +17,8 @@ from ir_measures.measures import Measure
 
 from ..errors import BadParameter, BadRun, CWLAError
 from ..files.atomic import AnyPath
-from ..files.inputs import loaded
-from ..files.run_files import Source, are_paths, sources_of
+from ..files.inputs import are_paths, loaded
+from ..files.run_files import Source, sources_of
 from ..measures.provider import CWLAEvaluator, computed_here, judged
 from .cluster_tasks import InFiles, InFrames, frame, means, scores_of_runs, sent_to
 from .driver import checked

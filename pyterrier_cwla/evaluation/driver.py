@@ -14,8 +14,8 @@ from ..data.alignment import Rows
 from ..data.columns import of_columns, run_columns
 from ..errors import BadRun, naming
 from ..errors.user_warnings import warn
-from ..files.inputs import RunNames, is_runs, loaded
-from ..files.run_files import are_paths, sources, sources_of
+from ..files.inputs import RunNames, are_paths, is_runs, loaded
+from ..files.run_files import sources, sources_of
 from ..measures.provider import CWLAEvaluator, computed_here, judged
 from ..tasks.hashing import fingerprint
 from .in_memory import in_groups

@@ -13,8 +13,8 @@ from ir_measures.measures import Measure
 from .._version import __version__
 from ..data.columns import run_columns
 from ..errors import BadJudgments, BadParameter, BadRun, near, some
-from ..files.inputs import is_runs, loaded
-from ..files.run_files import are_paths, sources_of
+from ..files.inputs import are_paths, is_runs, loaded
+from ..files.run_files import sources_of
 from ..measures.provider import CWLAProvider, aggregate_of, aggregated, computed_here, prepare
 from .comparison import Comparison
 from .driver import evaluate

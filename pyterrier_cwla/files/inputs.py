@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,18 @@ def is_runs(runs: Any) -> bool:
     return not isinstance(first, Mapping) or any(isinstance(v, Mapping) for v in first.values())
 
 
+def are_paths(runs: Any) -> bool:
+    """Return whether `runs` is a path or a list of paths."""
+    if isinstance(runs, list | tuple):
+        return bool(runs) and all(isinstance(path, str | os.PathLike) for path in runs)
+    return isinstance(runs, str | os.PathLike)
+
+
 def one_run(run: Any) -> Any:
     """Return one run, read from its file if it is a path; raise BadRun for several runs."""
     if is_runs(run):
         raise BadRun(f"this takes one run, and was given {len(run):,} by name: give one of them.")
-    if isinstance(run, list | tuple) and run and all(isinstance(path, str | Path) for path in run):
+    if isinstance(run, list | tuple) and are_paths(run):
         raise BadRun(f"this takes one run, and was given a list of {len(run):,} paths: give one of them.")
     return loaded(run, "run")
 

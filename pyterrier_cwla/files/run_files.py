@@ -191,13 +191,6 @@ def _one_path(path: Any, name: str) -> str:
         raise BadRun(f"{name}: a run by name is one path, and not {type(path).__name__}: {path!r}.") from error
 
 
-def are_paths(runs: Any) -> bool:
-    """Return whether `runs` is a path or a list of paths."""
-    if isinstance(runs, list | tuple):
-        return bool(runs) and all(isinstance(path, str | os.PathLike) for path in runs)
-    return isinstance(runs, str | os.PathLike)
-
-
 def sources_of(runs: Any) -> list[Source]:
     """Return the sources of runs as :func:`sources` does, with the name "run" for a single path to a run."""
     one = isinstance(runs, str | os.PathLike) and not _holds_runs(Path(runs))

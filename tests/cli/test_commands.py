@@ -27,8 +27,8 @@ from pyterrier_cwla.measures import reference
 from pyterrier_cwla.model import language
 from pyterrier_cwla.rendering.terminal import decimal
 from pyterrier_cwla.tasks import progress
+from tests.conftest import DATA
 
-DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[3] / "shared" / "data"))
 DL19 = DATA / "dl19"
 
 QRELS = """\

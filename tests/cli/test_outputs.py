@@ -1,7 +1,6 @@
 """Output files of commands: inputs are never overwritten, and other existing files only with --force."""
 
 import hashlib
-import importlib
 import json
 import os
 import shutil
@@ -12,6 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.measures.test_calibrated import rows
+from tests.support.commands import all_commands
 
 pytest.importorskip("typer", reason="needs the extra [cli]")
 pytest.importorskip("matplotlib")
@@ -99,13 +99,7 @@ def content():
 
 
 def options_that_are_paths():
-    from pyterrier_cwla.cli.app import _MODULES
-    from pyterrier_cwla.cli.arguments import app
-
-    for module in _MODULES:
-        importlib.import_module(f"pyterrier_cwla.cli.{module}_commands")
-    of_groups = [command for group in app.registered_groups for command in group.typer_instance.registered_commands]
-    for command in (*app.registered_commands, *of_groups):
+    for command in all_commands():
         for name, hint in get_type_hints(command.callback, include_extras=True).items():
             option = any(type(part).__name__ == "OptionInfo" for part in getattr(hint, "__metadata__", ()))
             if option and Path in (hint.__origin__, *get_args(hint.__origin__)):

@@ -5,7 +5,6 @@ import gzip
 import io
 import lzma
 import math
-import os
 import re
 import zipfile
 from pathlib import Path
@@ -22,8 +21,8 @@ from pyterrier_cwla import evaluate
 from pyterrier_cwla.errors import BadJudgments, BadRun, MalformedFile
 from pyterrier_cwla.files import run_files
 from pyterrier_cwla.files.formats import find_runs, read_lengths, read_qrels, read_run
+from tests.conftest import DATA
 
-DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[3] / "shared" / "data"))
 needs_data = pytest.mark.skipif(
     not DATA.is_dir(), reason=f"no real data at {DATA}; PYTERRIER_CWLA_DATA names the folder that has it"
 )

@@ -13,8 +13,7 @@ from ir_measures import NumRet
 from ...errors import BadJudgments, BadParameter, many, some
 from ...evaluation.driver import evaluate
 from ...evaluation.run_comparison import check_answers, measures_by_name, names_and_queries
-from ...files.inputs import is_runs
-from ...files.run_files import are_paths
+from ...files.inputs import are_paths, is_runs
 from ...measures.provider import aggregated
 from ...tasks.hashing import fingerprint
 
