@@ -11,7 +11,8 @@ from rich.text import Text
 
 from .. import errors
 from ..rendering.terminal import busy, column_head, plain_table, prose, screen, warnings_as_sentences
-from .arguments import LengthsFile, Missing, WhereMissing, app, judgments_of, lengths_from, runs_by_name
+from .arguments import Force, LengthsFile, Missing, WhereMissing, app, judgments_of, lengths_from, runs_by_name
+from .outputs import check_outputs
 
 if TYPE_CHECKING:
     from ..demo.demonstration import Demonstration
@@ -35,33 +36,47 @@ def demo(
         str | None,
         typer.Option(metavar="NAME", help="Run to compare the others with; by default the first."),
     ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the generated judgments, runs and lengths to files in this folder."),
+    ] = None,
+    force: Force = False,
 ) -> None:
     """Compare three systems on a generated collection, or your own runs, by nine measures.
 
-    Example: pyterrier-cwla demo --runs runs/ --qrels qrels.txt --lengths words.tsv
+    Examples: pyterrier-cwla demo --save files; pyterrier-cwla demo --runs runs/ --qrels qrels.txt --lengths words.tsv
     """
     if (runs is None) != (qrels is None):
         raise errors.BadParameter("--runs DIR and --qrels FILE go together.")
     if runs is None and (lengths or missing):
         raise errors.BadParameter("--lengths and --missing go with --runs DIR and --qrels FILE.")
+    if runs is not None and save is not None:
+        raise errors.BadParameter("--save DIR writes a generated collection: leave out --runs and --qrels.")
     doing = "Generating, indexing, retrieving and scoring …" if runs is None else "Reading and scoring …"
     with busy(doing), warnings_as_sentences() as warned:
         if runs is None or qrels is None:
-            found, about = _on_generated(seed, documents, topics, baseline)
+            found, about = _on_generated(seed, documents, topics, baseline, save, force)
         else:
             found, about = _on_files(runs, qrels, lengths, missing, baseline)
     _print(found.comparison, [about, *warned, *found.notes])
 
 
-def _on_generated(seed: int, documents: int, topics: int, baseline: str | None) -> tuple[Demonstration, str]:
+def _on_generated(
+    seed: int, documents: int, topics: int, baseline: str | None, folder: Path | None, force: bool
+) -> tuple[Demonstration, str]:
     try:
-        from ..demo import collection, demonstrate, systems
+        from ..demo import collection, demonstrate, save, systems
+        from ..demo.saved_files import paths_of
 
         made = collection(seed, documents, topics)
         runs = {name: retrieve(made.topics) for name, retrieve in systems(made).items()}
     except ImportError as error:
         raise errors.CWLAError(str(error)) from error
     about = f"{errors.many(topics, 'topic')}, {errors.many(documents, 'generated document')} (seed {seed})."
+    if folder is not None:
+        check_outputs([("--save", path) for path in paths_of(folder, runs).values()], [], force)
+        save(made, runs, folder)
+        about += f" Files: {folder}."
     return demonstrate(made.qrels, runs, baseline=baseline), about
 
 

@@ -487,6 +487,17 @@ def test_the_demonstration_shows_what_time_changes():
 
 
 @pytest.mark.slow
+def test_files_of_the_demonstration_have_its_scores(files, prints, says):
+    pytest.importorskip("bm25s", reason="the demo needs bm25s")
+    shown = prints("demo", "--documents", "300", "--topics", "8", "--save", "made")
+    again = prints("demo", "--runs", "made/runs", "--qrels", "made/qrels.txt", "--lengths", "made/doclens.tsv")
+    numbers = [re.findall(r"\d+\.\d+", line) for line in shown.splitlines() if line.startswith("BM25")]
+    assert numbers == [re.findall(r"\d+\.\d+", line) for line in again.splitlines() if line.startswith("bm25")]
+    assert len(numbers) == 3
+    assert len(numbers[0]) == 9
+    assert "leave out --runs" in says("demo", "--runs", "made/runs", "--qrels", "made/qrels.txt", "--save", "x")
+
+
 def test_the_demonstration_of_own_runs(files, prints, says):
     pytest.importorskip("pyterrier")
     Path("runs/bad.run").write_text(BAD + "q2 Q0 d1 1 1.0 bad\nq2 Q0 d4 2 0.5 bad\n")

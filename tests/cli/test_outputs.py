@@ -111,7 +111,7 @@ def test_all_commands_that_write_are_tried():
     kept = {("evaluate", "cache_dir")}  # the cache creates its own folders
     tried = {("evaluate", "output"), ("compare", "output"), ("explain", "plot"), ("simulate", "output"),
              ("calibrate", "output"), ("calibrate", "pictures"), ("robustness", "output"), ("power", "output"),
-             ("agreement", "output"), ("users", "output"), ("fit", "output")}  # fmt: skip
+             ("agreement", "output"), ("users", "output"), ("fit", "output"), ("demo", "save")}  # fmt: skip
     assert {(command, option) for command, option in options_that_are_paths() if option not in read} == tried | kept
 
 
@@ -149,6 +149,18 @@ def test_existing_files_are_replaced_with_force_only(name, files, says, prints):
     place.unlink()
     prints(*split(WRITERS[name], place))
     assert place.stat().st_size
+
+
+def test_the_demo_replaces_files_with_force_only(files, says, prints):
+    pytest.importorskip("bm25s", reason="the demo needs bm25s")
+    small = ("demo", "--documents", "60", "--topics", "3", "--save", "made")
+    os.mkdir("made")
+    Path("made/qrels.txt").write_text("of the user")
+    before = content()
+    assert "made/qrels.txt: the file exists" in says(*small)
+    assert content() == before
+    prints(*small, "--force")
+    assert Path("made/qrels.txt").read_text() != "of the user"
 
 
 def test_streams_are_no_files(files, prints):
