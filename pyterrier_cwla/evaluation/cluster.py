@@ -18,7 +18,7 @@ from ir_measures.measures import Measure
 from ..errors import BadParameter, BadRun, CWLAError
 from ..files.atomic import AnyPath
 from ..files.inputs import are_paths, loaded
-from ..files.run_files import Source, sources_of
+from ..files.run_files import Source, sources
 from ..measures.provider import CWLAEvaluator, computed_here, judged
 from .cluster_tasks import InFiles, InFrames, frame, means, scores_of_runs, sent_to
 from .driver import checked
@@ -168,7 +168,7 @@ def _given(runs: Any, extras: list[str]) -> InFiles | InFrames:
     if are_paths(runs) or (
         isinstance(runs, Mapping | list | tuple) and all(isinstance(path, str | PathLike) for path in paths)
     ):
-        return InFiles(sources_of(runs))
+        return InFiles(sources(runs))
     raise BadRun(
         f"on a cluster, runs must be files or a Dask DataFrame, not {type(runs).__name__}: give paths, or"
         " dask.dataframe.from_pandas(run, npartitions=10)."

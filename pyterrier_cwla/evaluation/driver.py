@@ -15,7 +15,7 @@ from ..data.columns import of_columns, run_columns
 from ..errors import BadRun, naming
 from ..errors.user_warnings import warn
 from ..files.inputs import RunNames, are_paths, is_runs, loaded
-from ..files.run_files import sources, sources_of
+from ..files.run_files import sources
 from ..measures.provider import CWLAEvaluator, computed_here, judged
 from ..tasks.hashing import fingerprint
 from .in_memory import in_groups
@@ -43,7 +43,7 @@ def evaluate(
     runs : DataFrame, dict of dicts, iterable of named tuples, path, or dict of these by run name
         One run in any of the forms of `qrels`, or several runs by name. A path can lead to a file or folder that is
         larger than memory and that contains several runs: see ``pyterrier_cwla.files.run_files.sources`` and
-        :func:`stream`.
+        :func:`stream`. A file has the name of the file without suffixes; a single run in memory has the name "run".
     measures : iterable of Measure or str
         Measures or their names.
     by_query : bool, default=False
@@ -218,12 +218,12 @@ def _each(
     if isinstance(runs, list | tuple) and not runs:
         return
     if are_paths(runs):
-        yield from values_of_files(evaluator, sources_of(runs), progress, cache)
+        yield from values_of_files(evaluator, sources(runs), progress, cache)
         return
     named, many = (runs, True) if is_runs(runs) else ({"run": runs}, False)
     for of_files, some_runs in groupby(named.items(), lambda item: are_paths(item[1])):
         if of_files:
-            yield from values_of_files(evaluator, sources_of(dict(some_runs)), progress, cache)
+            yield from values_of_files(evaluator, sources(dict(some_runs)), progress, cache)
         elif cache is not None:
             for name, run in some_runs:
                 with naming(name if many else None):

@@ -14,7 +14,7 @@ from .._version import __version__
 from ..data.columns import run_columns
 from ..errors import BadJudgments, BadParameter, BadRun, near, some
 from ..files.inputs import are_paths, is_runs, loaded
-from ..files.run_files import sources_of
+from ..files.run_files import sources
 from ..measures.provider import CWLAProvider, aggregate_of, aggregated, computed_here, prepare
 from .comparison import Comparison
 from .driver import evaluate
@@ -236,7 +236,7 @@ def _one_by_one(runs: Any, measures: list[Measure]) -> list[Any]:
     """Return each run, or its path; other providers take no file with several runs."""
     each: list[Any] = []
     for run in runs.values() if is_runs(runs) else [runs]:
-        for source in sources_of(run) if are_paths(run) else ():
+        for source in sources(run) if are_paths(run) else ():
             if source.name is None or len(source.paths) > 1:
                 raise BadParameter(f"{source}: {measures[0]} needs one run per file, not several runs or files.")
             each.append(source.path)

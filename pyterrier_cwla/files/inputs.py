@@ -25,6 +25,17 @@ def are_paths(runs: Any) -> bool:
     return isinstance(runs, str | os.PathLike)
 
 
+def runs_by_name(runs: Any) -> dict[Any, Any]:
+    """Return runs by name: files by the names of the files, and one run in memory by the name "run"."""
+    if is_runs(runs):
+        return dict(runs)
+    if are_paths(runs):
+        from .run_files import named_runs
+
+        return named_runs(map(Path, [runs] if isinstance(runs, str | os.PathLike) else runs))
+    return {"run": runs}
+
+
 def one_run(run: Any) -> Any:
     """Return one run, read from its file if it is a path; raise BadRun for several runs."""
     if is_runs(run):

@@ -191,12 +191,6 @@ def _one_path(path: Any, name: str) -> str:
         raise BadRun(f"{name}: a run by name is one path, and not {type(path).__name__}: {path!r}.") from error
 
 
-def sources_of(runs: Any) -> list[Source]:
-    """Return the sources of runs as :func:`sources` does, with the name "run" for a single path to a run."""
-    one = isinstance(runs, str | os.PathLike) and not _holds_runs(Path(runs))
-    return [_source(os.fsdecode(runs), "run")] if one else sources(runs)
-
-
 def named_runs(paths: Iterable[Path]) -> dict[str, Path]:
     """Return runs by name: the name of the file without suffixes, or its path if two names would be equal."""
     found: dict[Path, None] = {}

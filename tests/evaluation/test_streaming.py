@@ -14,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import CompressedOutputStream
 
-from pyterrier_cwla import evaluate
+from pyterrier_cwla import TBG, compare, evaluate
+from pyterrier_cwla.behaviour import simulate
+from pyterrier_cwla.behaviour.logs.progress_over_time import progress
 from pyterrier_cwla.errors import BadRun, MalformedFile, MissingLength
 from pyterrier_cwla.evaluation import streaming
 from pyterrier_cwla.evaluation.driver import stream
@@ -232,7 +234,7 @@ def test_names_of_runs(tmp_path):
     (tmp_path / "c.parquet" / "_SUCCESS").touch()
     named = [s.name for s in sources([tmp_path / "a", tmp_path / "b", tmp_path / "c.parquet"])]
     assert named == [str(tmp_path / "a" / "x.parquet"), str(tmp_path / "b" / "x.parquet"), "y", "c"]
-    same(evaluate(qrels, tmp_path / "c.parquet", ["AP"]), evaluate(qrels, frame, ["AP"]))
+    same(evaluate(qrels, tmp_path / "c.parquet", ["AP"]), evaluate(qrels, {"c": frame}, ["AP"]))
     assert sources(tmp_path / "a")[0].digest() == sources(tmp_path / "b")[0].digest()
     with pytest.raises(BadRun, match="folder of runs"):
         evaluate(qrels, {"x": tmp_path / "b"}, ["AP"])
@@ -242,6 +244,19 @@ def test_names_of_runs(tmp_path):
     _write(pd.concat([frame.assign(run=name) for name in "yz"]), both)
     with pytest.raises(BadRun, match=r"two runs have the name 'y' \(in [^ ]*both.parquet\): give one of them another"):
         evaluate(qrels, {"y": frame, "x": both}, ["AP"])
+
+
+def test_a_file_has_one_name_alone_in_a_list_and_in_its_folder(tmp_path):
+    (tmp_path / "runs").mkdir()
+    path = tmp_path / "runs" / "bm25.txt"
+    path.write_text("q1 Q0 d1 1 2.5 tag\n")
+    qrels = {"q1": {"d1": 1}, "q2": {"d1": 1}}
+    for place in (path, str(path), [path], tmp_path / "runs"):
+        assert [*evaluate(qrels, place, ["AP"]).index] == ["bm25"]
+        assert [*pd.concat(stream(qrels, place, ["AP"]))["run"].unique()] == ["bm25"]
+        assert compare(qrels, place, ["AP"], resamples=100).runs == ["bm25"]
+        assert [*simulate(qrels, place, "AP", users=2, progress=False).mean.index] == ["bm25"]
+        assert [*progress(qrels, place, TBG(lengths={"d1": 1}), [1.0]).table.index.unique("run")] == ["bm25"]
 
 
 def test_two_parts_of_one_data_set_are_named_with_the_way_out(tmp_path):
@@ -290,7 +305,7 @@ def test_numbers_of_other_types_are_those_of_frames_or_an_error_that_names_colum
     for score in (large, large.astype(np.uint64), pa.array(large.tolist(), pa.decimal128(20))):
         table = pa.table({"query_id": ROWS["query_id"], "doc_id": ROWS["doc_id"], "score": score})
         pq.write_table(table, path, row_group_size=2)
-        same(evaluate(qrels, path, ["AP", "RR"]), evaluate(qrels, ROWS.assign(score=large), ["AP", "RR"]))
+        same(evaluate(qrels, {"run": path}, ["AP", "RR"]), evaluate(qrels, ROWS.assign(score=large), ["AP", "RR"]))
     for values, says in (
         (["high"] * 6, "string"),
         ([[1.0]] * 6, "list<"),
@@ -303,7 +318,7 @@ def test_numbers_of_other_types_are_those_of_frames_or_an_error_that_names_colum
             assert says in str(error.value)
             assert "whole" not in str(error.value)
     _write(ROWS.assign(doc_length=None, duplicate_of=None), path, 2)
-    same(evaluate(qrels, path, ["AP"]), evaluate(qrels, ROWS, ["AP"]))
+    same(evaluate(qrels, {"run": path}, ["AP"]), evaluate(qrels, ROWS, ["AP"]))
     with pytest.raises(MissingLength, match="the lengths of documents are needed"):
         evaluate(qrels, path, ["TBG"])
 
@@ -313,7 +328,7 @@ def test_missing_lengths_take_the_mean_of_a_run_only_where_it_is_read_whole(tmp_
     frame = runs["run 0"].assign(doc_length=lambda f: f["doc_length"].where(f.index % 5 > 0))
     path = _write(frame, tmp_path / "x.parquet", 10)
     small(10)
-    same(evaluate(qrels, path, ["TBG(missing='mean')"]), evaluate(qrels, frame, ["TBG(missing='mean')"]))
+    same(evaluate(qrels, {"run": path}, ["TBG(missing='mean')"]), evaluate(qrels, frame, ["TBG(missing='mean')"]))
     with pytest.raises(MissingLength, match="give lengths="):
         list(stream(qrels, path, ["TBG(missing='mean')"]))
 
@@ -442,7 +457,8 @@ def test_a_query_may_be_split_over_files_of_other_columns_and_encodings(tmp_path
     qrels = {"q1": {"other-7": 1, "document-number-3": 2}, "q2": {"document-number-9": 1}}
     measures, rows = ["RR", "nDCG", "TBG(missing='mean',duplicates='run')"], pd.concat([often, once])
     for some_measures in (measures[:2], measures):
-        same(evaluate(qrels, tmp_path / "x.parquet", some_measures, True), evaluate(qrels, rows, some_measures, True))
+        paths = {"run": tmp_path / "x.parquet"}
+        same(evaluate(qrels, paths, some_measures, True), evaluate(qrels, rows, some_measures, True))
     with pytest.raises(MissingLength, match=r"3,000 of 3,0\d\d have none"):
         list(stream(qrels, tmp_path / "x.parquet", ["TBG"]))
 
@@ -455,7 +471,7 @@ def test_what_no_measure_asks_for_is_not_read(tmp_path, small):
         expected = evaluate(qrels, pd.read_parquet(path).drop(columns="duplicate_of"), measures, True)
         for rows in (1 << 20, 20):
             small(rows)
-            same(evaluate(qrels, path, measures, True), expected)
+            same(evaluate(qrels, {"run": path}, measures, True), expected)
             with pytest.raises(MalformedFile, match="'duplicate_of' holds int64, and ids must be strings"):
                 evaluate(qrels, path, [*measures, "TBG(duplicates='run')"])
 
@@ -467,7 +483,7 @@ def test_a_length_that_is_none_matters_where_its_query_is_judged(tmp_path, small
     expected = evaluate({"q1": {"d1": 1}}, rows[rows["query_id"] == "q1"], ["TBG"], True)
     for number in (1 << 20, 20):
         small(number)
-        same(evaluate({"q1": {"d1": 1}}, path, ["TBG"], True), expected)
+        same(evaluate({"q1": {"d1": 1}}, {"run": path}, ["TBG"], True), expected)
         same(evaluate({"q1": {"d1": 1}}, rows, ["TBG"], True), expected)
         for measure in ("TBG", "TBG(missing='mean')"):
             with pytest.raises(MissingLength, match="is -1: lengths are words, 0 or more"):
@@ -506,7 +522,7 @@ def test_runs_that_lie_mixed_in_a_file_are_each_whole_for_their_mean(tmp_path, m
     rows = _all({n: f.assign(doc_length=f["doc_length"].where(f.index % 5 > 0)) for n, f in runs.items()})
     rows = rows.sample(frac=1, random_state=1)
     expected = evaluate(qrels, {n: f.drop(columns="run") for n, f in rows.groupby("run", sort=False)}, MEANS, True)
-    same(evaluate(qrels, path := _write(rows, tmp_path / "x.parquet"), MEANS, True), expected)
+    same(evaluate(qrels, {"run": (path := _write(rows, tmp_path / "x.parquet"))}, MEANS, True), expected)
     many = pd.concat([rows.assign(query_id=rows["query_id"] + f".{n}") for n in range(400)])
     monkeypatch.setenv("PYTERRIER_CWLA_READ_LIMIT", "2M")
     with pytest.raises(MalformedFile, match=r"missing='mean' .* give lengths="):

@@ -15,7 +15,7 @@ from ...errors import BadParameter, BadRun
 from ...errors.parameter_checks import check_whole
 from ...errors.sanitise import in_picture
 from ...evaluation.explanation import followed
-from ...files.inputs import is_runs, loaded, one_run
+from ...files.inputs import loaded, one_run, runs_by_name
 from ...measures.parsing import measures_of
 from ...measures.provider import prepare
 from ...model.metric import Metric
@@ -169,7 +169,7 @@ def progress(
         raise BadParameter(f"no topic {qid!r} in the judgments.")
     metric = followed(measure, judgments)
     pieces = []
-    for name, run in (runs if is_runs(runs) else {"run": runs}).items():
+    for name, run in runs_by_name(runs).items():
         rankings = seen_part(metric, judgments.align(loaded(run, "run"), all_judged=metric.judged_only))
         answered = rankings.n > 0
         if qid is not None:

@@ -13,7 +13,7 @@ from ...data.alignment import Judgments, Rows
 from ...data.rankings import Rankings
 from ...errors import BadJudgments, BadParameter, BadRun, many, naming, shown
 from ...evaluation.explanation import followed
-from ...files.inputs import is_runs, loaded
+from ...files.inputs import is_runs, loaded, runs_by_name
 from ...files.memory_limit import refuse_beyond_memory
 from ...measures.parsing import measures_of
 from ...measures.provider import CWLAEvaluator, prepare
@@ -339,7 +339,7 @@ class Task:
         (measure,) = pinned(measures_of([measure]))
         judgments = prepare(loaded(qrels, "qrels"))
         metric = followed(measure, judgments)
-        named = runs if is_runs(runs) else {"run": runs}
+        named = runs_by_name(runs)
         if not named:
             raise BadRun("there is no run; a simulation needs at least one.")
         if not judgments.qids:
@@ -347,7 +347,7 @@ class Task:
         evaluator = CWLAEvaluator([measure], judgments)
         analytic, rankings = {}, {}
         for name, run in named.items():
-            with naming(str(name) if named is runs else None):
+            with naming(str(name) if is_runs(runs) else None):
                 rows = judgments.rows(loaded(run, "run"))
                 analytic[str(name)] = evaluator.tables([rows])[0][measure]
                 rankings[str(name)] = rows.rankings(all_judged=True)
