@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import CWLAError, MissingLength, UnknownFunction
+from ..errors.extras import needed
 from ..errors.sanitise import harmless
 from ..files.atomic import NO_ROOM
 from .options import in_options, options_of
@@ -81,10 +82,10 @@ def loaded_app() -> typer.Typer:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        import rich  # noqa: F401
-        import typer
-    except ModuleNotFoundError:
-        return _fail("pyterrier-cwla needs typer and rich. Install them: pip install 'pyterrier-cwla[cli]'")
+        with needed("the command line needs typer", extra="cli"):
+            import typer
+    except CWLAError as error:
+        return _fail(str(error))
     app = loaded_app()
     # typer does not export the class of usage errors, which is the base class of its public BadParameter.
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]

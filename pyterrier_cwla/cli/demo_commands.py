@@ -64,14 +64,11 @@ def demo(
 def _on_generated(
     seed: int, documents: int, topics: int, baseline: str | None, folder: Path | None, force: bool
 ) -> tuple[Demonstration, str]:
-    try:
-        from ..demo import collection, demonstrate, save, systems
-        from ..demo.saved_files import paths_of
+    from ..demo import collection, demonstrate, save, systems
+    from ..demo.saved_files import paths_of
 
-        made = collection(seed, documents, topics)
-        runs = {name: retrieve(made.topics) for name, retrieve in systems(made).items()}
-    except ImportError as error:
-        raise errors.CWLAError(str(error)) from error
+    made = collection(seed, documents, topics)
+    runs = {name: retrieve(made.topics) for name, retrieve in systems(made).items()}
     about = f"{errors.many(topics, 'topic')}, {errors.many(documents, 'generated document')} (seed {seed})."
     if folder is not None:
         check_outputs([("--save", path) for path in paths_of(folder, runs).values()], [], force)

@@ -13,6 +13,7 @@ import typer
 
 from .. import errors
 from ..data.alignment import Judgments
+from ..errors.extras import needed
 from ..evaluation.explanation import Explanation
 from ..evaluation.explanation import explain as explanation_of
 from ..files.atomic import written
@@ -99,16 +100,12 @@ def _check_common_query(table: pa.Table, run: Path, judgments: Judgments, qrels:
 
 
 def _draw(explained: Explanation, path: Path, depth: int) -> None:
-    try:
+    with needed("--plot needs matplotlib", extra="plots"):
         import matplotlib
 
-        matplotlib.use("Agg")
-        with written(path) as place:
-            explained.plot(depth=depth).figure.savefig(place, bbox_inches="tight")
-    except ModuleNotFoundError as error:
-        raise errors.CWLAError(
-            f"--plot needs matplotlib. Install it: pip install 'pyterrier-cwla[plots]' ({error})"
-        ) from error
+    matplotlib.use("Agg")
+    with written(path) as place:
+        explained.plot(depth=depth).figure.savefig(place, bbox_inches="tight")
 
 
 @app.command()

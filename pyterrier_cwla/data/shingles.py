@@ -9,7 +9,8 @@ from itertools import count
 
 import numpy as np
 
-from ..errors import BadParameter, CWLAError
+from ..errors import BadParameter
+from ..errors.extras import needed
 from ..tasks.progress import bar
 from .arrays import Array
 from .texts import Split
@@ -99,12 +100,8 @@ def _alike_in_part(sets: Sequence[Array], similarity: float, progress: bool) -> 
     from scipy.cluster.hierarchy import DisjointSet
     from scipy.sparse import csr_array
 
-    try:
+    with needed("a similarity below 1 needs datasketch", extra="duplicates"):
         from datasketch import MinHash, MinHashLSH
-    except ModuleNotFoundError as error:
-        raise CWLAError(
-            f"a similarity below 1 needs datasketch. Install it: pip install 'pyterrier-cwla[duplicates]' ({error})"
-        ) from error
 
     sizes, shingles = np.array([len(s) for s in sets]), np.concatenate(sets)
     rows = csr_array((np.ones(len(shingles), np.int32), shingles, np.append(0, np.cumsum(sizes))))

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
+from ..errors.extras import needed
 from .generated_collection import Collection
 
 
@@ -189,10 +190,8 @@ class PreferShort(pt.Transformer):
 
 
 def _bm25s() -> ModuleType:
-    try:
+    with needed("the demo needs bm25s", extra="demo"):
         import bm25s
-    except ImportError as error:
-        raise ImportError("The demo retrieves with bm25s. Install it: pip install 'pyterrier-cwla[demo]'") from error
     return bm25s
 
 

@@ -16,6 +16,7 @@ import pandas as pd
 from ir_measures.measures import Measure
 
 from ..errors import BadParameter, BadRun, CWLAError
+from ..errors.extras import needed
 from ..files.atomic import AnyPath
 from ..files.inputs import are_paths, loaded
 from ..files.run_files import Source, sources
@@ -305,10 +306,8 @@ class _Processes:
 
 
 def _connected(client: Client | None) -> Client:
-    try:
+    with needed("a cluster needs Dask", extra="cluster"):
         from distributed import default_client
-    except ImportError:
-        raise CWLAError("a cluster needs Dask: pip install 'pyterrier-cwla[cluster]'.") from None
     if client is not None:
         return client
     try:

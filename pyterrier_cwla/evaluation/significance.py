@@ -10,8 +10,6 @@ from functools import partial
 
 import numpy as np
 
-from ..errors import CWLAError
-
 Array = np.ndarray
 
 #: Descriptions of the tests in sentences.
@@ -251,12 +249,7 @@ def effect_sizes(differences: Array) -> Array:
 
 def corrected(p: Array, correction: str) -> Array:
     """Return p-values corrected as one family; the array may have any shape."""
-    try:
-        from statsmodels.stats.multitest import multipletests
-    except ImportError:
-        raise CWLAError(
-            "corrections for many comparisons need statsmodels: pip install 'pyterrier-cwla[stats]'; or write"
-            " correction=None."
-        ) from None
+    from statsmodels.stats.multitest import multipletests
+
     with np.errstate(divide="ignore"):  # Šidák's log(1 − p) where p = 1
         return multipletests(p.ravel(), method=correction)[1].reshape(p.shape)

@@ -16,6 +16,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed
+from ..errors.extras import needed
 from ..files import id_columns
 from ..measures.provider import computed_here
 from .labelled_rows import Samples
@@ -402,12 +403,8 @@ def _trainer(ranker: Any) -> Callable[[Any, _Training], tuple[int, dict]]:
 
 
 def _default() -> Any:
-    try:
+    with needed("GroupedRanker() needs lightgbm, or an xgboost.XGBRanker as its ranker", extra="lightgbm"):
         from lightgbm import LGBMRanker
-    except ImportError:
-        raise CWLAError(
-            "GroupedRanker() needs lightgbm: pip install 'pyterrier-cwla[lightgbm]'; or give it an xgboost.XGBRanker."
-        ) from None
     return LGBMRanker(verbosity=-1)
 
 

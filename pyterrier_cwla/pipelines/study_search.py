@@ -18,7 +18,8 @@ import pandas as pd
 import pyterrier as pt
 from ir_measures.measures import Measure
 
-from ..errors import BadJudgments, BadParameter, CWLAError, near, some
+from ..errors import BadJudgments, BadParameter, near, some
+from ..errors.extras import needed
 from ..measures.parsing import measures_of
 from ..measures.provider import CWLAProvider
 
@@ -109,7 +110,7 @@ def StudySearch(
     timeout : float, optional
         Maximum number of seconds; the search ends at ``trials`` or ``timeout``, whichever comes first.
     jobs : int, default=1
-        Number of processes for the topics of each trial; more than 1 needs pyterrier-alpha[parallel].
+        Number of processes for the topics of each trial; more than 1 needs the extra ``parallel``.
     verbose : bool, default=True
         If True, show a progress bar.
 
@@ -370,7 +371,8 @@ def _split(pipeline: pt.Transformer, tunables: Sequence[_Tunable]) -> tuple[pt.T
 def _parallel(pipeline: pt.Transformer, jobs: int) -> pt.Transformer:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*is experimental")
-        return pipeline.parallel(jobs)
+        with needed(f"jobs={jobs} needs pyterrier-alpha", extra="parallel"):
+            return pipeline.parallel(jobs)
 
 
 @dataclass(frozen=True)
@@ -482,8 +484,6 @@ def _quiet() -> Iterator[ModuleType]:
 
 
 def _optuna() -> ModuleType:
-    try:
+    with needed("a study needs optuna", extra="tune"):
         import optuna
-    except ImportError as error:
-        raise CWLAError("Studies need optuna: pip install 'pyterrier-cwla[tune]'.") from error
     return optuna

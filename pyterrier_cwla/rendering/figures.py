@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import CWLAError
+from ..errors.extras import needed
 
 STAY, GAIN, SCORE, GREY = "#1b6ca8", "#c9c9c9", "#b5451b", "#555555"
 ON_WHITE = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
@@ -34,8 +34,6 @@ def apart(heights: Any, least: float) -> Any:
 
 
 def _pyplot() -> Any:
-    try:
+    with needed("figures need matplotlib", extra="plots"):
         from matplotlib import pyplot
-    except ImportError:
-        raise CWLAError("figures need matplotlib: pip install 'pyterrier-cwla[plots]'.") from None
     return pyplot

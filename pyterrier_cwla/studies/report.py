@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..errors import CWLAError
+from ..errors.extras import needed
 from ..errors.sanitise import harmless
 from ..errors.user_warnings import warn
 from .manifest import ABOUT, PAGE, write_files
@@ -123,10 +123,8 @@ def write_report(
 
 
 def _template() -> Any:
-    try:
+    with needed("reports need jinja2", extra="studies"):
         from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError:
-        raise CWLAError("reports need jinja2: pip install 'pyterrier-cwla[studies]'.") from None
     # Everything in the page is escaped except our own style and script.
     environment = Environment(
         loader=PackageLoader(__package__, "."), autoescape=True, undefined=StrictUndefined, finalize=_sanitised
@@ -204,11 +202,9 @@ class _RenderedPicture(NamedTuple):
 
 def _rendered_picture(picture: Picture, path: str, contents: dict[str, bytes]) -> _RenderedPicture:
     """Return the picture for the page, and add its files to ``contents``."""
-    try:
+    with needed("reports need matplotlib", extra="studies"):
         from matplotlib import rc_context
         from matplotlib.figure import Figure
-    except ImportError:
-        raise CWLAError("reports need matplotlib: pip install 'pyterrier-cwla[studies]'.") from None
     with rc_context(_SETTINGS):
         figure = Figure(figsize=picture.size, layout="constrained")
         picture.draw(figure.subplots())

@@ -527,7 +527,7 @@ def test_one_run_is_compared_with_nothing(files, prints):
 
 def test_what_the_demonstration_needs_is_said(says, monkeypatch):
     monkeypatch.setitem(sys.modules, "bm25s", None)
-    assert "pip install 'pyterrier-cwla[demo]'" in says("demo", "--documents", "20", "--topics", "2")
+    assert 'pip install "bm25s>=' in says("demo", "--documents", "20", "--topics", "2")
 
 
 # ---- errors are one line with the place
@@ -682,12 +682,11 @@ def test_an_error_names_the_run_among_many(files):
 
 
 def test_what_to_install_is_said(cli, monkeypatch):
-    for missing in ("typer", "rich"):
-        with monkeypatch.context() as patch:
-            patch.setitem(sys.modules, missing, None)
-            code, out, err = cli("--help")
-        assert (code, out) == (2, "")
-        assert err == "pyterrier-cwla needs typer and rich. Install them: pip install 'pyterrier-cwla[cli]'\n"
+    monkeypatch.setitem(sys.modules, "typer", None)
+    code, out, err = cli("--help")
+    assert (code, out) == (2, "")
+    assert err.startswith("the command line needs typer (")
+    assert re.search(r'pip install "typer>=[0-9.]+"\n$', err)
 
 
 def test_ctrl_c_is_quiet(cli, monkeypatch):

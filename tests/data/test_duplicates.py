@@ -328,7 +328,7 @@ def test_without_datasketch_only_what_is_exactly_alike_is_found(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasketch", None)
     texts = {"d1": "a b", "d2": "a b", "d3": "a c"}
     assert len(find_duplicates(texts)) == 1
-    assert "pip install 'pyterrier-cwla[duplicates]'" in complaint(find_duplicates, texts, 0.9, error=CWLAError)
+    assert 'pip install "datasketch>=' in complaint(find_duplicates, texts, 0.9, error=CWLAError)
 
 
 def test_long_work_shows_how_far_it_is(monkeypatch):

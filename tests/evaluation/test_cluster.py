@@ -439,7 +439,7 @@ def said():
         return str(error)
 assert said().startswith("there is no Dask client: make one first")
 sys.modules["distributed"] = None
-assert "pip install 'pyterrier-cwla[cluster]'" in said()
+assert 'pip install "dask[dataframe]' in said()
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 

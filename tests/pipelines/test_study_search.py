@@ -409,7 +409,8 @@ def test_without_optuna_the_error_says_what_to_install():
         "StudySearch(cut, {cut: {'k': (1, 5)}}, pd.DataFrame({'qid': ['1']}), pd.DataFrame())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert "CWLAError: Studies need optuna: pip install 'pyterrier-cwla[tune]'." in done.stderr
+    assert "CWLAError: a study needs optuna (" in done.stderr
+    assert 'pip install "optuna>=' in done.stderr
 
 
 @pytest.mark.parametrize(

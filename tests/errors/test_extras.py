@@ -1,0 +1,145 @@
+"""Errors about packages that are not installed name a command that installs them, wherever the package came from."""
+
+import ast
+import importlib.metadata
+import importlib.util
+import re
+import shlex
+import shutil
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+import pyterrier_cwla
+from pyterrier_cwla.errors import CWLAError
+from pyterrier_cwla.errors.extras import needed
+
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+
+
+def message(extra, error=None):
+    with pytest.raises(CWLAError) as caught, needed("this needs that", extra):
+        raise error or ModuleNotFoundError("no module")
+    return str(caught.value)
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """Set the metadata of this package, the versions of all packages, and which installers there are."""
+
+    def install(requirements, versions, pip=True, uv=False):
+        def version(name):
+            if name not in versions:
+                raise importlib.metadata.PackageNotFoundError(name)
+            return versions[name]
+
+        monkeypatch.setattr(importlib.metadata, "requires", lambda name: requirements)
+        monkeypatch.setattr(importlib.metadata, "version", version)
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: pip or None)
+        monkeypatch.setattr(shutil, "which", lambda name: uv or None)
+
+    return install
+
+
+REQUIRES = [
+    "numpy>=2",
+    "tomli; python_version < '3'",
+    "alpha>=1.5; extra == 'one'",
+    "beta[fast]<3,>=2; extra == 'one'",
+    "gamma; (python_version < '3') and extra == 'one'",
+    'pyterrier-cwla[one]; extra == "two"',
+    'delta; extra == "two"',
+]
+
+
+@pytest.mark.parametrize(
+    ("extra", "versions", "command"),
+    [
+        ("one", {}, 'python -m pip install "alpha>=1.5" "beta[fast]<3,>=2"'),
+        ("one", {"alpha": "1.5"}, 'python -m pip install "beta[fast]<3,>=2"'),
+        ("one", {"alpha": "1.4", "beta": "2.0"}, 'python -m pip install "alpha>=1.5"'),
+        ("one", {"alpha": "2.0rc1"}, 'python -m pip install "beta[fast]<3,>=2"'),
+        ("two", {"beta": "2.1"}, 'python -m pip install "alpha>=1.5" "delta"'),
+    ],
+)
+def test_the_command_installs_what_is_missing_or_too_old(installed, extra, versions, command):
+    installed(REQUIRES, versions)
+    assert message(extra) == f'this needs that. Install the extra "{extra}": {command}'
+
+
+def test_a_package_that_is_installed_and_broken_is_shown(installed):
+    installed(REQUIRES, {"alpha": "2", "beta": "2"})
+    assert message("one", ImportError("libGL.so.1: no such file")) == (
+        'this needs that (libGL.so.1: no such file). Install the extra "one": python -m pip install "alpha>=1.5"'
+        ' "beta[fast]<3,>=2"'
+    )
+
+
+def test_environments_of_uv_have_no_pip(installed):
+    installed(REQUIRES, {}, pip=False, uv=True)
+    assert ': uv pip install "alpha' in message("one")
+    installed(REQUIRES, {}, pip=True, uv=True)
+    assert ': python -m pip install "alpha' in message("one")
+    installed(REQUIRES, {}, pip=False, uv=False)
+    assert ': python -m pip install "alpha' in message("one")
+
+
+def test_a_folder_on_the_path_has_no_metadata(monkeypatch):
+    def requires(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "requires", requires)
+    assert message("plots") == (
+        'this needs that. Install the extra "plots" of pyterrier-cwla: python -m pip install ".[plots]" in its clone.'
+    )
+
+
+def test_other_errors_and_the_cause_are_kept():
+    with pytest.raises(KeyError), needed("this needs that", "plots"):
+        raise KeyError("other")
+    with pytest.raises(CWLAError) as caught, needed("this needs that", "plots"):
+        import nothing.of.this.name  # noqa: F401
+    assert isinstance(caught.value.__cause__, ModuleNotFoundError)
+
+
+def calls_of_needed():
+    for path in Path(pyterrier_cwla.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "needed":
+                yield path.name, ast.literal_eval(node.keywords[0].value)
+
+
+def test_every_extra_that_the_code_names_exists():
+    used = {extra for _, extra in calls_of_needed()}
+    assert used == {"cli", "cluster", "demo", "duplicates", "lightgbm", "parallel", "plots", "studies", "tune"}
+    assert used <= EXTRAS.keys()
+
+
+@pytest.mark.parametrize("extra", sorted({extra for _, extra in calls_of_needed()}))
+def test_the_command_is_one_that_a_shell_reads(extra):
+    *_, command = message(extra).split(": ")
+    words = shlex.split(command)
+    assert "pip install" in " ".join(words)
+    names = {Requirement(one).name for one in EXTRAS[extra]} - {"pyterrier-cwla"}
+    assert names & {Requirement(word).name for word in words[words.index("install") + 1 :]}
+
+
+def test_no_message_names_an_index():
+    """The package is installed from a clone as well: a command with its own name fails there."""
+    for path in Path(pyterrier_cwla.__file__).parent.rglob("*.py"):
+        assert "install 'pyterrier-cwla" not in path.read_text(), path
+
+
+def test_nothing_is_read_before_an_error():
+    """Metadata and `packaging` are imported only for a message."""
+    assert sys.modules[needed.__module__].__dict__.keys().isdisjoint({"importlib", "Requirement", "shutil"})
+
+
+def test_the_documentation_lists_every_extra_for_users():
+    text = (Path(__file__).parents[2] / "docs" / "start.rst").read_text()
+    users = EXTRAS.keys() - {"benchmarks", "docs", "mutation", "test"}
+    assert set(re.findall(r"^``(\w+)`` ", text, re.M)) == users
