@@ -18,9 +18,10 @@ from ..data.lengths import Lengths
 from ..data.shingles import ShingleSets, check_similarity, first_alike
 from ..data.texts import Split, tokeniser_named
 from ..errors import BadParameter, BadRun
+from .by_parameters import ByParameters
 
 
-class DocLength(pt.Transformer):
+class DocLength(ByParameters):
     """Add the column ``doc_length`` (words), from a table of lengths or counted in the column ``text``.
 
     Parameters
@@ -51,7 +52,7 @@ class DocLength(pt.Transformer):
     def __init__(self, lengths: Any = None, tokeniser: str | Split = "whitespace") -> None:
         self.lengths = None if lengths is None else Lengths.bind(lengths)
         self.tokeniser = tokeniser
-        _, self._split = tokeniser_named(tokeniser)
+        tokeniser_named(tokeniser)  # an unknown name is an error here
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """Return the rows with the column ``doc_length``.
@@ -70,12 +71,28 @@ class DocLength(pt.Transformer):
             pt.validate.columns(inp, includes=["docno"], context=self)
             return inp.assign(doc_length=self.lengths.current.words(_strings(inp, "docno")))
         pt.validate.columns(inp, includes=["docno", "text"], context=self)
+        _, split = tokeniser_named(self.tokeniser)
         texts, place = _different(_strings(inp, "text"))
-        words = np.array([len(self._split(text)) for text in texts], float)
+        words = np.array([len(split(text)) for text in texts], float)
         return inp.assign(doc_length=words[place])
 
+    def fuse_rank_cutoff(self, k: int) -> pt.Transformer:
+        """Return an equivalent pipeline for ``DocLength() % k``, in which the cutoff comes first.
 
-class DuplicateOf(pt.Transformer):
+        Parameters
+        ----------
+        k : int
+            Number of results to keep for each query.
+
+        Returns
+        -------
+        pt.Transformer
+            Pipeline of the cutoff and this transformer; ``compile()`` passes the cutoff on to the stage before.
+        """
+        return pt.RankCutoff(k) >> self
+
+
+class DuplicateOf(ByParameters):
     """Add the column ``duplicate_of``, from a table of duplicates or by comparing the texts of each ranking.
 
     Without a table, each document is compared with those above it in the same ranking, in the order of the column
@@ -121,7 +138,7 @@ class DuplicateOf(pt.Transformer):
                 "duplicates='run' is the column that DuplicateOf adds. Give a table, or leave it out to compare texts."
             )
         self.similarity, self.shingle, self.tokeniser = similarity, shingle, tokeniser
-        _, self._split = tokeniser_named(tokeniser)
+        tokeniser_named(tokeniser)  # an unknown name is an error here
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """Return the rows with the column ``duplicate_of``.
@@ -144,17 +161,35 @@ class DuplicateOf(pt.Transformer):
             first = self._first(inp)
             docno = _strings(inp, "docno")
             originals = docno.take(pa.array(first, mask=first == np.arange(len(inp))))
-        return inp.assign(duplicate_of=np.array(originals.to_pylist(), object))
+        return inp.assign(duplicate_of=pd.Series(originals.to_pylist(), inp.index, dtype=object))
+
+    def fuse_rank_cutoff(self, k: int) -> pt.Transformer | None:
+        """Return an equivalent pipeline for ``DuplicateOf() % k``, in which the cutoff comes first.
+
+        Parameters
+        ----------
+        k : int
+            Number of results to keep for each query.
+
+        Returns
+        -------
+        pt.Transformer or None
+            Pipeline of the cutoff and this transformer. None if texts are compared with a similarity below 1: a
+            document below the cutoff can then link two documents above it.
+        """
+        return pt.RankCutoff(k) >> self if self.duplicates is not None or self.similarity == 1 else None
 
     def _first(self, inp: pd.DataFrame) -> np.ndarray:
         """For each row, the first row of its ranking with the same or nearly the same text."""
         texts, place = _different(_strings(inp, "text"))
-        sets = ShingleSets(self._split, self.shingle)
+        _, split = tokeniser_named(self.tokeniser)
+        sets = ShingleSets(split, self.shingle)
         for text in texts:
             sets.add(text)
         shingles = sets.all()
         first = np.arange(len(inp))
-        order = np.argsort(inp["rank"].to_numpy(), kind="stable") if "rank" in inp else first.copy()
+        ranks = inp["rank"].to_numpy(float, na_value=np.nan) if "rank" in inp else first  # missing ranks are last
+        order = np.argsort(ranks, kind="stable")
         for rows in inp.iloc[order].reset_index(drop=True).groupby("qid", sort=False).indices.values():
             ranking = order[rows]
             first[ranking] = ranking[first_alike([shingles[place[row]] for row in ranking], self.similarity)]

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from ..errors import BadJudgments, BadParameter, some
+from ..errors import BadJudgments, BadParameter, MissingLength, NotPassed, some
+from .by_parameters import ByParameters
 
 
-class LearnedRanker(pt.Estimator):
+class LearnedRanker(ByParameters, pt.Estimator):
     """Rank documents with a :class:`GroupedRanker`, which receives query ids, document ids and document lengths.
 
     ``pt.ltr.apply_learned_model`` passes sorted features and labels only to its learner. Measures that need
@@ -81,6 +82,8 @@ class LearnedRanker(pt.Estimator):
             If there are no results, or no judgments of validation results.
         BadJudgments
             If no result is judged, or a document has two different labels.
+        MissingLength
+            If a measure of the ranker needs lengths and the results have no column ``doc_length``.
         """
         rows = self._rows(topics_or_res_tr, qrels_tr, "training")
         if topics_or_res_va is not None:
@@ -88,7 +91,13 @@ class LearnedRanker(pt.Estimator):
                 raise BadParameter("there are validation topics without judgments: give qrels_va=.")
             validation = self._rows(topics_or_res_va, qrels_va, "validation")
             rows |= {f"eval_{name}": values for name, values in validation.items()}
-        self.ranker.fit(rows.pop("X"), rows.pop("y"), **rows)
+        try:
+            self.ranker.fit(rows.pop("X"), rows.pop("y"), **rows)
+        except NotPassed as error:  # the document ids are always passed
+            raise MissingLength(
+                "a measure of the ranker needs the length of every document, and the training results have no column"
+                " doc_length: put pt.cwla.DocLength(…) before the features, or give the measure a table with lengths=."
+            ) from error
         return self
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
@@ -115,9 +124,6 @@ class LearnedRanker(pt.Estimator):
             raise BadParameter(f"there are no {what} results for the topics.")
         known = {name: results[name].to_numpy() for name in ("qid", "docno", "doc_length") if name in results}
         return {"X": np.stack(results["features"]), "y": _grades(results, qrels, what), **known}
-
-    def __repr__(self) -> str:
-        return f"LearnedRanker({self.ranker!r})"
 
 
 def _grades(results: pd.DataFrame, qrels: pd.DataFrame, what: str) -> np.ndarray:

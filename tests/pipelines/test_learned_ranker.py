@@ -10,7 +10,7 @@ from ir_measures import nDCG
 from sklearn.exceptions import NotFittedError
 
 from pyterrier_cwla import TBG, demo
-from pyterrier_cwla.errors import BadJudgments, BadParameter, CWLAError
+from pyterrier_cwla.errors import BadJudgments, BadParameter, MissingLength
 from pyterrier_cwla.pipelines.learned_ranker import LearnedRanker
 
 pytest.importorskip("bm25s", reason="the demo retrieves with bm25s")
@@ -166,11 +166,16 @@ def test_it_pickles_and_says_what_it_adds():
     assert learned.fit(RESULTS, QRELS) is learned
     assert pickle.loads(pickle.dumps(learned))(test).equals(learned(test))
     assert repr(learned).startswith("LearnedRanker(GroupedRanker(")
+    assert "\n" not in repr(learned)  # the default name of a system in an experiment
+    assert learned == LearnedRanker(learned.ranker)
+    assert hash(learned) == hash(LearnedRanker(learned.ranker))
+    assert learned != LearnedRanker(grouped())  # another ranker may be fitted differently
+    assert not hasattr(learned, "fuse_rank_cutoff")  # it re-ranks
 
 
 @pytest.mark.slow
 def test_a_measure_that_needs_lengths_says_so():
-    with pytest.raises(CWLAError, match="needs the length of every document: pass doc_length="):
+    with pytest.raises(MissingLength, match=r"no column doc_length: put pt\.cwla\.DocLength\(…\) before the features"):
         LearnedRanker(grouped()).fit(RESULTS.drop(columns="doc_length"), QRELS)
     unlike = RESULTS.drop(columns="doc_length")
     table = TBG(lengths=COLLECTION.documents.set_index("docno").doc_length)
