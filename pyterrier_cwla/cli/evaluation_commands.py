@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .._version import __version__
+from ..errors import BadParameter
 from ..rendering.terminal import busy, note, prose, resumable_from, warnings_as_sentences
 from ..tasks.progress import bar
 from .arguments import (
@@ -35,14 +38,18 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
+    from ..data.alignment import Judgments
     from ..evaluation.comparison import Comparison
 
 DEFAULTS = ("nDCG@10", "AP", "RR", "RBP(rel=1)")
 _MANY = 3  # runs; more have a common progress bar
-_ABOUT_DEFAULTS = (
-    "Without -m: nDCG@10, AP, RR, and RBP with p=0.8; grades from 1 are relevant for the last three."
-    " Choose others with -m; `pyterrier-cwla measures` lists them."
+_ABOUT_DEFAULTS = "Without -m: nDCG@10, AP, RR, and RBP with p=0.8; grades from 1 are relevant for the last three."
+_ABOUT_TIMED = (
+    "Without -m: nDCG@10, AP, RR, RBP with p=0.8; with document lengths also TBG (relevant documents saved by users"
+    " whose time is limited) and CWLA (gain of the best document seen by users who expect a total gain of 2). Grades"
+    " from 1 are relevant for AP, RR, RBP and TBG."
 )
+_CHOOSE = " Choose others with -m; `pyterrier-cwla measures` lists them."
 
 
 @app.command()
@@ -76,9 +83,11 @@ def evaluate(
 
     form = format_for(form, output)
     files = runs_by_name(runs)
-    bound = BoundMeasures.of(measures or DEFAULTS, lengths, missing)
+    judgments = judgments_of(qrels)
+    wanted, about = _or_defaults(measures, judgments, lengths, files)
+    bound = BoundMeasures.of(wanted, lengths, missing)
     check_outputs([("-o", output)], [qrels, *runs, lengths, *bound.files], force, [("--cache-dir", cache_dir)])
-    found = FileScores(qrels, judgments_of(qrels), list(map(Column.of, bound.wanted)), bound.measures)
+    found = FileScores(qrels, judgments, list(map(Column.of, bound.wanted)), bound.measures)
     why_not = found.add_residuals(next(iter(files.values()))) if residuals else []
     origin: dict[str, Any] = {
         "version": __version__,
@@ -97,8 +106,7 @@ def evaluate(
             write_rows(tables, form, file, origin)
         else:
             table = pd.concat(tables, ignore_index=True)
-    notes = [found.about_queries(by_query), *found.notes, *bound.notes, *why_not]
-    notes += [] if measures else [_ABOUT_DEFAULTS]
+    notes = [found.about_queries(by_query), *found.notes, *bound.notes, *why_not, *about]
     scores = Scores(table, found.columns, notes, origin)
     if file is None:
         write_results(scores, form, output)
@@ -113,10 +121,14 @@ def compare(
     runs: Runs,
     measures: Measures = None,
     baseline: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Run to compare the others with, by the name of its file.")
+        str | None,
+        typer.Option(metavar="NAME", help="Run to compare the others with; by default the first."),
     ] = None,
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
+    no_baseline: Annotated[
+        bool, typer.Option("--no-baseline", help="Only scores and their intervals, without a baseline.")
+    ] = False,
     test: Annotated[
         str, typer.Option(metavar="TEST", help="Test that marks significant differences: t, wilcoxon or randomisation.")
     ] = "t",
@@ -142,9 +154,14 @@ def compare(
 
     form = format_for(form, output)
     files = runs_by_name(runs)
-    bound = BoundMeasures.of(measures or DEFAULTS, lengths, missing)
-    check_outputs([("-o", output)], [qrels, *runs, lengths, *bound.files], force)
     judgments = judgments_of(qrels)
+    wanted, about = _or_defaults(measures, judgments, lengths, files)
+    bound = BoundMeasures.of(wanted, lengths, missing)
+    check_outputs([("-o", output)], [qrels, *runs, lengths, *bound.files], force)
+    if baseline is not None and no_baseline:
+        raise BadParameter("give --baseline NAME or --no-baseline, not both.")
+    if baseline is None and not no_baseline and (baseline := _first_of_several(files)) is not None:
+        about = [f"The baseline is {baseline}, the first run; --baseline NAME chooses another.", *about]
     with busy("Reading, scoring and comparing …"), warnings_as_sentences() as warned:
         found = compared(
             judgments,
@@ -158,7 +175,34 @@ def compare(
             seed=seed,
         )
     found.about.update(qrels=str(qrels), **bound.origin)
-    write_results(_Compared(found, [*warned, *bound.notes, *([] if measures else [_ABOUT_DEFAULTS])]), form, output)
+    write_results(_Compared(found, [*warned, *bound.notes, *about]), form, output)
+
+
+def _or_defaults(
+    measures: Sequence[str] | None, judgments: Judgments, lengths: Path | None, files: Mapping[str, Path]
+) -> tuple[Sequence[str], list[str]]:
+    """Return the measures given with -m, or the default ones and a note about them.
+
+    Measures that need lengths are among the defaults if --lengths is given or if all runs have complete lengths.
+    """
+    from ..files.run_files import have_all_lengths
+
+    if measures:
+        return measures, []
+    if lengths is None and not have_all_lengths(files):
+        return DEFAULTS, [_ABOUT_DEFAULTS + _CHOOSE]
+    best = max(1, math.ceil(judgments.pool.highest))
+    return (*DEFAULTS, "TBG", f"CWLA(C='inst(2)',A='max',max_rel={best})"), [_ABOUT_TIMED + _CHOOSE]
+
+
+def _first_of_several(files: Mapping[str, Path]) -> str | None:
+    """Return the name of the first run; None if there is only one."""
+    from ..files.run_files import sources
+
+    first, *others = sources(files)
+    if first.name is not None:
+        return first.name if others else None
+    return str(next(table["run"][0] for part in first.parts for table in part.ids()))
 
 
 @dataclass(frozen=True)

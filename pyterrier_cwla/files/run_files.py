@@ -191,6 +191,27 @@ def _one_path(path: Any, name: str) -> str:
         raise BadRun(f"{name}: a run by name is one path, and not {type(path).__name__}: {path!r}.") from error
 
 
+def have_all_lengths(runs: Mapping[str, Path]) -> bool:
+    """Return whether all rows of all runs have a document length, by the metadata of their Parquet files alone."""
+    return all(_has_all_lengths(path) for name, run in runs.items() for path in _source(str(run), name).paths)
+
+
+def _has_all_lengths(path: str) -> bool:
+    with _opened(path):
+        if packing_of(path) != "parquet":
+            return False
+        with open_parquet(path) as file:
+            names = _columns(path, file.schema_arrow, "run", ("doc_length",)).get("doc_length", ())
+            return any(_is_complete(file.metadata, name) for name in names)
+
+
+def _is_complete(metadata: pa.parquet.FileMetaData, name: str) -> bool:
+    """Return whether the statistics of a column say that it has no null."""
+    leaves = [metadata.schema.column(place).path for place in range(metadata.num_columns)]
+    chunks = (metadata.row_group(group).column(leaves.index(name)) for group in range(metadata.num_row_groups))
+    return name in leaves and all(c.statistics is not None and c.statistics.null_count == 0 for c in chunks)
+
+
 def named_runs(paths: Iterable[Path]) -> dict[str, Path]:
     """Return runs by name: the name of the file without suffixes, or its path if two names would be equal."""
     found: dict[Path, None] = {}

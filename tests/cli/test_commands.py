@@ -158,6 +158,31 @@ def test_without_measures_it_says_which_it_takes(files, prints):
     assert "Without -m: nDCG@10, AP, RR, and RBP with p=0.8" in out
 
 
+def test_with_lengths_the_default_measures_include_time_and_users(files, prints):
+    """The highest grade of the judgments is max_rel. No column and no note but that of --lengths has a path."""
+    cell = "CWLA(C='inst(2)',A='max',max_rel=3)"
+    arguments = ("evaluate", "qrels.txt", "runs", "--lengths", "words.tsv")
+    found = records(prints(*arguments, "--format", "jsonl"))
+    assert list(found[0]) == ["run", "nDCG@10", "AP", "RR", "RBP(rel=1)", "TBG", cell]
+    asked = records(prints(*arguments, *flags(["TBG", cell]), "--format", "jsonl"))
+    assert [[row["TBG"], row[cell]] for row in found] == [[row["TBG"], row[cell]] for row in asked]
+    out = " ".join(prints(*arguments).split())
+    assert "with document lengths also TBG" in out
+    assert out.count("words.tsv") == 1
+    assert "with document lengths" not in prints(*arguments, "-m", "AP")
+    compared = prints("compare", *arguments[1:], "--no-baseline", "--resamples", 100)
+    assert "with document lengths" in " ".join(compared.split())
+
+
+@pytest.mark.parametrize(("lengths", "timed"), [([1.0, 2.0], True), ([1.0, None], False), (None, False)])
+def test_a_column_of_lengths_in_all_runs_is_known_without_an_option(files, prints, lengths, timed):
+    frame = pd.DataFrame({"qid": ["q1", "q2"], "docno": ["d1", "d2"], "score": [2.0, 1.0]})
+    frame.assign(**({} if lengths is None else {"doc_length": lengths})).to_parquet("run.parquet")
+    (row,) = records(prints("evaluate", "qrels.txt", "run.parquet", "--format", "jsonl"))
+    assert ("TBG" in row) is timed
+    assert "TBG" not in records(prints("evaluate", "qrels.txt", "run.parquet", "runs", "--format", "jsonl"))[0]
+
+
 def test_a_measure_asked_for_twice_is_one_column(files, prints):
     assert records(prints("evaluate", "qrels.txt", "runs", *flags(["MAP", "AP"]), "--format", "jsonl"))[0].keys() == {
         "run", "AP"}  # fmt: skip
@@ -308,6 +333,32 @@ def test_there_is_a_bar_where_somebody_watches(files, cli, monkeypatch):
     assert out == expected
     assert quiet == ""
     assert "0/5" in screen.getvalue()
+
+
+# ---- compare
+
+
+def test_the_first_run_is_the_baseline_and_a_note_says_so(files, prints, says, cli):
+    Path("runs/bad.run").write_text(BAD + "q2 Q0 d1 1 1.0 bad\nq2 Q0 d4 2 0.5 bad\n")
+    arguments = ("compare", "qrels.txt", "runs/good.txt", "runs/bad.run", "-m", "AP", "--resamples", 100)
+    said = "The baseline is good, the first run; --baseline NAME chooses another."
+    first, named = prints(*arguments), prints(*arguments, "--baseline", "good")
+    assert first.replace(f"{said}\n", "") == named
+    assert said in first
+    assert said in cli(*arguments, "--format", "csv")[2]
+    assert said not in prints(*arguments, "--baseline", "bad")
+    without = prints(*arguments, "--no-baseline")
+    assert "baseline" not in without
+    assert "Δ" not in without
+    assert "baseline" not in prints("compare", "qrels.txt", "runs/good.txt", "-m", "AP", "--resamples", 100)
+    assert says(*arguments, "--baseline", "bad", "--no-baseline").startswith("give --baseline NAME or --no-baseline")
+
+
+def test_the_first_run_of_a_file_of_several_is_the_baseline(files, prints):
+    rows = [(run, query, document, score) for run in ("x", "y") for query, document, score in
+            [("q1", "d1", 2.0), ("q1", "d2", float(run == "x")), ("q2", "d4", 1.0)]]  # fmt: skip
+    pd.DataFrame(rows, columns=["run", "qid", "docno", "score"]).to_parquet("both.parquet")
+    assert "The baseline is x, the first run" in prints("compare", "qrels.txt", "both.parquet", "-m", "AP")
 
 
 # ---- explain
