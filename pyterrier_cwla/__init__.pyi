@@ -18,7 +18,12 @@ from . import (
 )
 from ._version import __version__ as __version__
 from .data.duplicates import find_duplicates as find_duplicates, register_duplicates as register_duplicates
-from .data.lengths import Lengths as Lengths, lengths_of_texts as lengths_of_texts, register_lengths as register_lengths
+from .data.lengths import (
+    Lengths as Lengths,
+    lengths_of_index as lengths_of_index,
+    lengths_of_texts as lengths_of_texts,
+    register_lengths as register_lengths,
+)
 from .errors import CannotScore as CannotScore, CWLAError as CWLAError, CWLAWarning as CWLAWarning
 from .evaluation.arrays import explain_gains as explain_gains, score as score
 from .evaluation.driver import evaluate as evaluate, stream as stream
@@ -33,5 +38,8 @@ from .model.aggregations import aggregation as aggregation
 from .model.continuations import continuation as continuation
 from .model.efforts import effort as effort
 from .model.gains import gain as gain
+from .pipelines.document_columns import DocLength as DocLength, DuplicateOf as DuplicateOf
+from .pipelines.learned_ranker import LearnedRanker as LearnedRanker
+from .pipelines.study_search import KFoldStudySearch as KFoldStudySearch, StudySearch as StudySearch
 
 def __getattr__(name: str) -> typing.Any: ...  # the named measures of the catalogue

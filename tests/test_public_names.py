@@ -17,8 +17,9 @@ MEASURES = """
 SPECIFIC = "CWLAError CWLAWarning CannotScore GroupedRanker LambdaMART Lengths register_duplicates register_lengths"
 GENERIC = """
     aggregation compare continuation effort evaluate evaluate_sessions explain explain_gains find_duplicates gain
-    lengths_of_texts out_of_fold score scorer stream
+    lengths_of_index lengths_of_texts out_of_fold score scorer stream
 """
+PIPELINES = "DocLength DuplicateOf KFoldStudySearch LearnedRanker StudySearch"
 PACKAGES = "behaviour cli data demo errors evaluation files learning measures model pipelines rendering studies tasks"
 
 
@@ -29,7 +30,7 @@ def run(code: str) -> list[str]:
 
 
 def test_dir_lists_the_public_names_and_packages():
-    assert dir(pyterrier_cwla) == sorted(f"{MEASURES} {SPECIFIC} {GENERIC} {PACKAGES} __version__".split())
+    assert dir(pyterrier_cwla) == sorted(f"{MEASURES} {SPECIFIC} {GENERIC} {PIPELINES} {PACKAGES} __version__".split())
 
 
 def test_star_import_binds_no_generic_name():
@@ -64,6 +65,7 @@ def test_unknown_names_are_refused():
         ("behaviour.simulate", "behaviour.simulation"),
         ("learning.measure_score", "learning"),
         ("pipelines.StudySearch", "pipelines"),
+        ("DocLength", "pipelines.document_columns"),
         ("demo.collection", "demo"),
         ("evaluation.cluster.evaluate", "evaluation.cluster"),
         ("GroupedRanker", "learning.rankers"),

@@ -66,7 +66,7 @@ class Duplicates(DocumentTable):
             if duplicate_of is None:
                 raise BadParameter(
                     "duplicates='run' is the run's column duplicate_of, and it has none: add one"
-                    " (pyterrier_cwla.pipelines.DuplicateOf does), or give duplicates= a table."
+                    " (pt.cwla.DuplicateOf() does), or give duplicates= a table."
                 )
             return _codes(pc.coalesce(_filled(duplicate_of), written(doc_id)))
         _, cluster, original = self._columns

@@ -41,11 +41,11 @@ class DocLength(ByParameters):
     Examples
     --------
     >>> import pandas as pd
-    >>> from pyterrier_cwla.pipelines import DocLength
+    >>> import pyterrier as pt
     >>> ranking = pd.DataFrame({"qid": ["1", "1"], "docno": ["d1", "d2"], "text": ["a fox jumps", "dogs sleep"]})
-    >>> DocLength()(ranking).doc_length.tolist()
+    >>> pt.cwla.DocLength()(ranking).doc_length.tolist()
     [3.0, 2.0]
-    >>> DocLength({"d1": 100})(ranking).doc_length.tolist()
+    >>> pt.cwla.DocLength({"d1": 100})(ranking).doc_length.tolist()
     [100.0, nan]
     """
 
@@ -117,10 +117,10 @@ class DuplicateOf(ByParameters):
     Examples
     --------
     >>> import pandas as pd
-    >>> from pyterrier_cwla.pipelines import DuplicateOf
+    >>> import pyterrier as pt
     >>> texts = ["a fox jumps", "dogs sleep", "A fox jumps!"]
     >>> ranking = pd.DataFrame({"qid": "1", "docno": ["d1", "d2", "d3"], "text": texts})
-    >>> DuplicateOf()(ranking).duplicate_of.fillna("").tolist()
+    >>> pt.cwla.DuplicateOf()(ranking).duplicate_of.fillna("").tolist()
     ['', '', 'd1']
     """
 
