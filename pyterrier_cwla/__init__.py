@@ -3,7 +3,6 @@
 import lazy_loader
 
 from .measures.provider import announce, register
-from .measures.sessions import esNDCG, nsDCG, sDCG
 from .measures.wrappers import MEASURES
 
 # The stub __init__.pyi lists the public names and packages. Each is imported when it is first used.

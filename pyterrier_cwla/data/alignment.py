@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from ..errors import BadJudgments
 from ..errors.user_warnings import warn
 from ..files import id_columns
-from ..files.id_columns import to_numpy
+from ..files.arrow_arrays import of_numbers, to_numpy
 from ..files.pair_keys import PairKeys
 from .arrays import Array
 from .columns import Columns, judgment_columns
@@ -115,7 +115,7 @@ class Judgments:
         if isinstance(encoded, pa.ChunkedArray):
             encoded = encoded.combine_chunks()
         names = encoded.dictionary.to_pylist()
-        pairs, of_row = np.unique(self.row_query * len(names) + encoded.indices.to_numpy(), return_inverse=True)
+        pairs, of_row = np.unique(self.row_query * len(names) + to_numpy(encoded.indices), return_inverse=True)
         query = pairs // max(len(names), 1)
         nth = np.arange(len(pairs)) - np.searchsorted(query, query)
         intents = []
@@ -333,7 +333,7 @@ class Rows(RunRows):
         query, start = int(self.query[place]), int(self.starts[place])
         judgments = self.judgments
         retrieved = id_columns.written(self.doc_id.slice(start, min(int(self.sizes[place]), 4))).to_pylist()
-        judged = judgments.columns.doc_id.take(pa.array(np.flatnonzero(judgments.row_query == query)[:4])).to_pylist()
+        judged = judgments.columns.doc_id.take(of_numbers(np.flatnonzero(judgments.row_query == query)[:4])).to_pylist()
         return judgments.qids[query], retrieved, judged
 
     def warn_of_overlap(self) -> None:

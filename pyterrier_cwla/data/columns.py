@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import BadJudgments, BadRun, CWLAError, encodable, if_swapped, shown, some
 from ..files import id_columns
+from ..files.arrow_arrays import of_numbers, to_numpy
 from ..files.id_columns import Ids
-from ..files.real_numbers import NotReal, reals
+from ..files.real_numbers import NotReal, is_null, reals
 from ..files.same_columns import Named, the_only
 from ..tasks.hashing import fingerprint, of_strings
 from .arrays import Array
@@ -56,11 +56,11 @@ class Columns:
         if not len(names):
             return np.zeros(0, np.int64), []
         starts = np.concatenate([[0], np.flatnonzero(id_columns.changes(names)) + 1])
-        return starts, names.take(pa.array(starts)).to_pylist()
+        return starts, names.take(of_numbers(starts)).to_pylist()
 
     def taken(self, order: Array) -> Columns:
         """Return some rows of a run or of judgments."""
-        rows = pa.array(order)
+        rows = of_numbers(order)
         lengths, originals = self.doc_length, self.duplicate_of
         return Columns(
             self.query_id.take(rows),
@@ -278,7 +278,7 @@ def strings(column: Any, name: str, what: str, error: type[CWLAError], holes: bo
             )
         array = pc.cast(array, pa.large_string())
     if array.null_count and not holes:
-        row = int(np.flatnonzero(pc.is_null(array).to_numpy(zero_copy_only=False))[0])
+        row = int(np.flatnonzero(to_numpy(pc.is_null(array)))[0])
         raise error(f"{name} of the {what} is missing in row {row}.")
     return array if pa.types.is_large_string(array.type) else pc.cast(array, pa.large_string())
 
@@ -312,7 +312,7 @@ def _arrow(column: Any, name: str, what: str, error: type[CWLAError]) -> Ids:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or value is pd.NA or (isinstance(value, float) and value != value)
+    return is_null(value) or (isinstance(value, float) and value != value)
 
 
 def _on_both(what: str) -> str:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..errors import BadParameter, MalformedFile, near, some
+from ..files import id_columns
 from ..files.atomic import written
 from ..files.id_columns import Ids
 from ..files.same_columns import the_only
@@ -361,11 +362,9 @@ class DocumentTable(ABC):
     @classmethod
     def _content_name(cls, columns: tuple[Any, ...]) -> str:
         """Return a name that depends on the content but not on its order."""
-        from pandas.util import hash_array
-
         prefix, ids, values = cls._content(columns)
-        keys = hash_array(np.asarray(ids.to_pylist(), object))
-        return f"{prefix}_{np.add.reduce(hash_array(keys ^ values), dtype=np.uint64):016x}"
+        keys = id_columns.mixed(id_columns.hashes(ids) ^ values)
+        return f"{prefix}_{np.add.reduce(keys, dtype=np.uint64):016x}"
 
     @abstractmethod
     def __len__(self) -> int: ...

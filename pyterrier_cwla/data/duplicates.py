@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..errors import BadParameter
-from ..files.id_columns import Ids, places, to_numpy, written
+from ..files.arrow_arrays import filled, of_booleans, of_numbers, to_numpy
+from ..files.id_columns import Ids, hashes, places, written
 from .arrays import Array
 from .columns import strings
 from .document_tables import DocumentTable
@@ -72,7 +73,7 @@ class Duplicates(DocumentTable):
         _, cluster, original = self._columns
         codes = np.append(cluster, -1)[self._places(doc_id)]
         alone = codes < 0
-        codes[alone] = len(original) + _codes(written(pc.filter(doc_id, pa.array(alone))))
+        codes[alone] = len(original) + _codes(written(pc.filter(doc_id, of_booleans(alone))))
         return codes
 
     def originals(self, doc_id: Ids) -> Ids:
@@ -128,16 +129,14 @@ class Duplicates(DocumentTable):
             names = values.to_arrow() if hasattr(values, "to_arrow") else pa.array(values, from_pandas=True)
             codes = _codes(_filled(pc.cast(names, pa.large_string())))
             _, first, cluster = np.unique(codes, return_index=True, return_inverse=True)
-            return _components(doc_id, doc_id.take(pa.array(first[cluster])))
+            return _components(doc_id, doc_id.take(of_numbers(first[cluster])))
         original = strings(values, column, cls.what, BadParameter, holes=True)
         return _components(doc_id, pc.coalesce(_filled(original), doc_id))
 
     @classmethod
     def _content(cls, columns: Clusters) -> tuple[str, Ids, NDArray[np.uint64]]:
-        from pandas.util import hash_array
-
         doc_id, cluster, original = columns
-        return cls.what, doc_id, hash_array(np.asarray(original.to_pylist(), object))[cluster]
+        return cls.what, doc_id, hashes(original, salt=1)[cluster]
 
     @classmethod
     def _read(cls, path: str) -> Clusters:
@@ -149,11 +148,11 @@ class Duplicates(DocumentTable):
 
     def _rows(self) -> pa.Table:
         doc_id, cluster, original = self._columns
-        rows = pa.table({"docno": doc_id, "duplicate_of": original.take(pa.array(cluster))})
+        rows = pa.table({"docno": doc_id, "duplicate_of": original.take(of_numbers(cluster))})
         return rows.filter(pc.not_equal(rows["docno"], rows["duplicate_of"]))
 
 
-_NOTHING = pa.array([], pa.large_string())
+_NOTHING = pa.nulls(0, pa.large_string())
 Duplicates._named[RUN] = Duplicates(RUN, (_NOTHING, np.array([], np.int64), _NOTHING))
 
 
@@ -267,7 +266,7 @@ def _components(doc_id: Ids, original: Ids) -> Clusters:
 
     names = pa.chunked_array([*_chunks(doc_id), *_chunks(original)], pa.large_string())
     names = names.combine_chunks().dictionary_encode()
-    repeating, repeated = np.split(names.indices.to_numpy(), 2)
+    repeating, repeated = np.split(to_numpy(names.indices), 2)
     n = len(names.dictionary)
     edges = coo_array((np.ones(len(repeating), bool), (repeating, repeated)), shape=(n, n))
     _, component = connected_components(edges, directed=False)
@@ -277,8 +276,8 @@ def _components(doc_id: Ids, original: Ids) -> Clusters:
     _, starts, sizes = np.unique(component[order], return_index=True, return_counts=True)
     cluster = np.where(sizes > 1, np.cumsum(sizes > 1) - 1, -1)[component]
     members = np.flatnonzero(cluster >= 0)
-    originals = names.dictionary.take(pa.array(order[starts[sizes > 1]]))
-    return names.dictionary.take(pa.array(members)), cluster[members], originals
+    originals = names.dictionary.take(of_numbers(order[starts[sizes > 1]]))
+    return names.dictionary.take(of_numbers(members)), cluster[members], originals
 
 
 def _filled(names: Ids) -> Ids:
@@ -288,7 +287,7 @@ def _filled(names: Ids) -> Ids:
 
 def _codes(names: Ids) -> Array:
     """Return codes from 0 that are equal for equal names, and distinct for nulls."""
-    codes = to_numpy(pc.fill_null(pc.index_in(names, value_set=pc.unique(names), skip_nulls=True), -1)).astype(np.int64)
+    codes = filled(pc.index_in(names, value_set=pc.unique(names), skip_nulls=True)).astype(np.int64)
     holes = codes < 0
     codes[holes] = codes.max(initial=-1) + 1 + np.arange(holes.sum())
     return codes

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-import pandas as pd
 import pyarrow.compute as pc
 
 from ..files import id_columns
-from ..files.pair_keys import PairKeys, may_repeat, of_queries, pieces
+from ..files.arrow_arrays import to_numpy
+from ..files.pair_keys import KeyPlaces, PairKeys, may_repeat, of_queries, pieces
 from .arrays import Array
 from .columns import Columns
 from .run_rows import RunRows, ranges
@@ -79,20 +79,20 @@ class JudgedPairs:
 
     def _confirmed(self, rows: RunRows, row: Array, keys: Array) -> tuple[Array, Array]:
         """Return the candidate rows that are judged and their pairs; rows with the key of a pair are compared by id."""
-        pair = self._index.get_indexer(keys)
+        pair = self._places.of(keys)
         row, pair = row[pair >= 0], pair[pair >= 0]
         if not len(row):
             return row, pair
         judged = self.rows[pair]
         start = int(row[0])
         ours = id_columns.taken(rows.columns.doc_id.slice(start, int(row[-1]) - start + 1), row - start)
-        same = pc.equal(ours, id_columns.taken(self.columns.doc_id, judged)).to_numpy(zero_copy_only=False)
+        same = to_numpy(pc.equal(ours, id_columns.taken(self.columns.doc_id, judged)))
         same &= rows.query[rows.segment(row)] == self.row_query[judged]
         return row[same], pair[same]
 
     @cached_property
-    def _index(self) -> pd.Index:
-        return pd.Index(self.keys)
+    def _places(self) -> KeyPlaces:
+        return KeyPlaces(self.keys)
 
     @cached_property
     def _by_query(self) -> tuple[Array, Array]:

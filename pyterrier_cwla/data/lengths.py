@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..errors import BadParameter, MissingLength, shown
+from ..files.arrow_arrays import to_numpy
 from ..files.id_columns import Ids, places
 from ..tasks.progress import bar
 from .arrays import Floats
@@ -79,7 +80,7 @@ class Lengths(DocumentTable):
         from ..files.formats import read_lengths
 
         table = read_lengths(path)
-        return strings(table["doc_id"], "doc_id", "lengths", MissingLength), table["doc_length"].to_numpy()
+        return strings(table["doc_id"], "doc_id", "lengths", MissingLength), to_numpy(table["doc_length"])
 
     def _rows(self) -> pa.Table:
         return pa.table(dict(zip(("docno", "doc_length"), self._columns, strict=True)))

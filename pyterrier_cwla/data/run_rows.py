@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from ..errors import BadRun
 from ..files import id_columns
+from ..files.arrow_arrays import of_numbers
 from ..files.id_columns import Ids
 from ..files.pair_keys import repeated
 from .arrays import Array
@@ -115,7 +115,7 @@ class RunRows(RankedRows):
         row_at = tied if self._moved is None else self._rows_at(tied)
         new_group = np.ones(len(tied), bool)
         new_group[1:] = (np.diff(tied) > 1) | (score[tied[1:]] != score[tied[:-1]]) | (np.diff(self.segment(tied)) > 0)
-        order = id_columns.order_in_groups(np.cumsum(new_group), self.columns.doc_id.take(pa.array(row_at)))
+        order = id_columns.order_in_groups(np.cumsum(new_group), self.columns.doc_id.take(of_numbers(row_at)))
         self._move(row_at[order], tied)
 
     def _tied_with(self, place: Array) -> Array:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from ..data.alignment import Rows
 from ..data.columns import of_columns, run_columns
@@ -22,6 +21,9 @@ from .in_memory import in_groups
 from .score_cache import ScoreCache
 from .scored import Scored
 from .streaming import BUFFER_ROWS, Reading, refuse_mean_lengths, values_of_files
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def evaluate(
@@ -82,6 +84,8 @@ def evaluate(
     run
     run  0.8333                                 0.625
     """
+    import pandas as pd
+
     wanted = computed_here(measures)
     judgments = judged(loaded(qrels, "qrels"))
     evaluator = CWLAEvaluator(wanted, judgments)

@@ -10,10 +10,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..files import id_columns
+from ..files.arrow_arrays import of_numbers, of_strings, to_numpy
 from ..files.run_files import Part
 
 Array = NDArray[Any]
-_NONE = pa.array([], pa.large_string())
+_NONE = pa.nulls(0, pa.large_string())
 _NO_ROWS = np.zeros(0, np.int64)
 
 
@@ -102,9 +103,9 @@ class Counts:
 
     def of_run(self, run: str) -> tuple[Any, Array]:
         """Return the query ids of a run as Arrow strings, and the number of rows of each."""
-        number = id_columns.places(pa.array([run], pa.large_string()), self.runs)[0]
+        number = id_columns.places(of_strings([run]), self.runs)[0]
         mine = slice(*np.searchsorted(self.pairs, [number * len(self.queries), (number + 1) * len(self.queries)]))
-        return self.queries.take(pa.array(self.pairs[mine] % max(len(self.queries), 1))), self.rows[mine]
+        return self.queries.take(of_numbers(self.pairs[mine] % max(len(self.queries), 1))), self.rows[mine]
 
     def turns(self, most: int) -> Array:
         """Return the number of the pass over the tables in which the rows of each pair are collected.
@@ -158,7 +159,7 @@ class Segments:
             return table.slice(0, 0)
         first, last = int(chosen[0]), int(chosen[-1])
         if last - first + 1 > len(chosen):
-            return table.take(pa.array(np.flatnonzero(np.repeat(which, self.sizes))))
+            return table.take(of_numbers(np.flatnonzero(np.repeat(which, self.sizes))))
         return table.slice(int(self.starts[first]), int(self.sizes[first : last + 1].sum()))
 
     def name(self, number: int) -> str:
@@ -168,5 +169,5 @@ class Segments:
 
 def codes_and_names(names: pa.ChunkedArray, rows: Array) -> tuple[Array, Any]:
     """Return the names of the rows as numbers in order of first occurrence, and the distinct names."""
-    encoded = id_columns.written(names.take(pa.array(rows))).combine_chunks().dictionary_encode()
-    return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary
+    encoded = id_columns.written(names.take(of_numbers(rows))).combine_chunks().dictionary_encode()
+    return to_numpy(encoded.indices).astype(np.int64), encoded.dictionary

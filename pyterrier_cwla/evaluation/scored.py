@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
-import pandas as pd
 from ir_measures.measures import Measure
 from numpy.typing import NDArray
 
 from ..data.overlap import Overlap
 from ..errors import CWLAError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Array = NDArray[Any]
 Key = TypeVar("Key", Measure, str)
@@ -54,6 +56,8 @@ class Scored(NamedTuple, Generic[Key]):
 
     def frame(self, qids: list[str]) -> pd.DataFrame:
         """Return the values as a table with the columns run, query_id, and one per measure."""
+        import pandas as pd
+
         queries = np.array(qids, object)[self.queries]
         ids = {"run": pd.array([self.run] * len(queries), "str"), "query_id": pd.array(queries, "str")}
         return pd.DataFrame(ids | {str(measure): values for measure, values in self.values.items()})

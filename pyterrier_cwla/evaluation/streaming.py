@@ -15,6 +15,7 @@ from ..data.columns import Columns
 from ..data.overlap import Overlap
 from ..errors import MalformedFile, MissingLength, naming
 from ..files import id_columns
+from ..files.arrow_arrays import of_numbers, of_strings, to_numpy
 from ..files.formats import run_with
 from ..files.memory_limit import NoRoom, has_room, limit_for
 from ..files.run_files import EXTRAS, Source
@@ -106,7 +107,7 @@ def _runs(source: Source, extras: list[str]) -> Iterator[tuple[str, pa.Table]]:
     rows = joined(tables)
     number, runs = codes_and_names(rows["run"], np.arange(len(rows)))
     if len(runs) > 1:
-        rows = rows.take(pa.array(np.argsort(number, kind="stable")))
+        rows = rows.take(of_numbers(np.argsort(number, kind="stable")))
     ends = np.cumsum(np.bincount(number))
     for run, start, end in zip(runs.to_pylist(), [0, *ends], ends):
         yield run, rows.slice(start, end - start)
@@ -206,7 +207,7 @@ class TableScores:
     def unanswered(self, run: str) -> Scored[Measure]:
         """Return the scores of the judged queries that a run does not answer; these are the last of the run."""
         queries = self.counts.of_run(run)[0]
-        answered = id_columns.places(pa.array(self.judgments.qids, pa.large_string()), queries) >= 0
+        answered = id_columns.places(of_strings(self.judgments.qids), queries) >= 0
         overlap = self.overlaps.get(run, Overlap())
         if len(answered) and not answered.any():
             overlap = Overlap(apart=(queries[:4].to_pylist(), self.judgments.qids[:4]))
@@ -281,14 +282,10 @@ def _columns(table: pa.Table) -> Columns:
     return Columns(
         query_id,
         doc_id,
-        _numbers(table["score"]),
-        _numbers(table["doc_length"]) if has_length else None,
+        to_numpy(table["score"]),
+        to_numpy(table["doc_length"]) if has_length else None,
         id_columns.written(table["duplicate_of"]) if has_original else None,
     )
-
-
-def _numbers(column: pa.ChunkedArray) -> Array:
-    return column.chunk(0).to_numpy(zero_copy_only=False) if column.num_chunks == 1 else column.to_numpy()
 
 
 def joined(tables: Iterable[pa.Table]) -> pa.Table:

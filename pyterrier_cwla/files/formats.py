@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import MalformedFile
+from .arrow_arrays import first_row, of_numbers, to_numpy
 from .atomic import AnyPath
 from .memory_limit import check_file, unpacked
 from .pair_keys import first_repeat
@@ -208,18 +209,19 @@ def packing_of(path: str) -> str | None:
 def refuse_missing(table: pa.Table, place: Place, kind: Kind) -> None:
     """Raise MalformedFile if a required column has a null or NaN."""
     for column in table.column_names:
-        row = pc.index(pc.is_null(table[column], nan_is_null=True), True).as_py()
-        if row >= 0 and column not in kind.optional:
+        row = first_row(pc.is_null(table[column], nan_is_null=True)) if column not in kind.optional else None
+        if row is not None:
             value = "NaN" if table[column][row].is_valid else "null"
             raise MalformedFile(f"{place(row)}: {column} is {value} for {pair_in(table, row)}")
 
 
 def _refuse_infinite(table: pa.Table, place: Place, column: str, least: float) -> None:
     """Raise MalformedFile if a number is infinite or below `least`."""
-    values = table[column].cast(pa.float64(), safe=False)
-    row = pc.index(pc.and_(pc.is_finite(values), pc.greater_equal(values, least)), False).as_py()
-    if row >= 0:
-        raise MalformedFile(f"{place(row)}: {column} is {values[row]} for {pair_in(table, row)}")
+    values = to_numpy(table[column].cast(pa.float64(), safe=False))
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= least)))
+    if len(wrong):
+        row = int(wrong[0])
+        raise MalformedFile(f"{place(row)}: {column} is {float(values[row])} for {pair_in(table, row)}")
 
 
 def _refuse_repeats(table: pa.Table, place: Place, message: str) -> None:
@@ -234,12 +236,12 @@ def _first_repeat(table: pa.Table) -> int | None:
     documents = table["doc_id"].cast(pa.large_string()).combine_chunks()
     order, queries = None, np.zeros(len(documents), np.int32)
     for column in {"query_id", "iteration"} & {*table.column_names}:
-        codes = table[column].combine_chunks().dictionary_encode().indices.to_numpy()
+        codes = to_numpy(table[column].combine_chunks().dictionary_encode().indices)
         queries = np.unique(queries * (int(codes.max()) + 1) + codes, return_inverse=True)[1].astype(np.int32)
     starts = _starts(queries)
     if len(starts) > queries.max(initial=0) + 1:
         order = np.argsort(queries, kind="stable")
-        documents, starts = documents.take(pa.array(order)), _starts(queries[order])
+        documents, starts = documents.take(of_numbers(order)), _starts(queries[order])
     row = first_repeat(documents, starts)
     return row if row is None or order is None else int(order[row])
 

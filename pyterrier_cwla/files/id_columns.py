@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .arrow_arrays import filled, of_numbers, one_chunk, to_numpy
+
 Array = np.ndarray
 Ids: TypeAlias = pa.Array | pa.ChunkedArray
 """Column of ids: Arrow strings, or dictionary codes of strings."""
@@ -61,14 +63,8 @@ def longest(ids: Ids) -> int:
 def places(ids: Ids, among: Ids) -> Array:
     """Return the index of the first occurrence of each id in `among`, or -1."""
     if are_encoded(ids):
-        return places(ids.dictionary, among)[ids.indices.to_numpy()]
-    found = pc.index_in(ids, value_set=among).fill_null(-1)
-    return found.to_numpy(zero_copy_only=False) if isinstance(found, pa.Array) else found.to_numpy()
-
-
-def to_numpy(column: Ids) -> Array:
-    """Return an Arrow column as a NumPy array."""
-    return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()
+        return places(ids.dictionary, among)[to_numpy(ids.indices)]
+    return filled(pc.index_in(ids, value_set=among))
 
 
 def numbers(ids: Ids) -> tuple[Array, int]:
@@ -77,7 +73,7 @@ def numbers(ids: Ids) -> tuple[Array, int]:
         ids = pc.dictionary_encode(ids)
     if isinstance(ids, pa.ChunkedArray):
         ids = ids.chunk(0) if ids.num_chunks == 1 else ids.unify_dictionaries().combine_chunks()
-    return ids.indices.to_numpy(), max(len(ids.dictionary), 1)
+    return to_numpy(ids.indices), max(len(ids.dictionary), 1)
 
 
 def hashing(ids: Ids, salt: int = 0) -> Callable[[int, int], Array]:
@@ -87,7 +83,7 @@ def hashing(ids: Ids, salt: int = 0) -> Callable[[int, int], Array]:
     another hash function.
     """
     if are_encoded(ids):
-        codes, of_words = ids.indices.to_numpy(), hashes(ids.dictionary, salt)
+        codes, of_words = to_numpy(ids.indices), hashes(ids.dictionary, salt)
         return lambda start, end: of_words.take(codes[start:end])
     hashed, strings = _Hashing(salt), written(ids)
     return lambda start, end: hashed(one_chunk(strings.slice(start, end - start)))
@@ -99,6 +95,13 @@ def hashes(ids: Ids, salt: int = 0) -> Array:
     for start in range(0, len(ids), BLOCK):
         found[start : start + BLOCK] = hashed(start, min(start + BLOCK, len(ids)))
     return found
+
+
+def mixed(numbers: Array) -> Array:
+    """Return 64-bit numbers in which every bit depends on all bits of the given ones (finaliser of SplitMix64)."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
+    return numbers ^ (numbers >> np.uint64(31))
 
 
 class _Hashing:
@@ -165,22 +168,15 @@ def _mix(found: Array, words: Array, place: Array, size: Array, memory: Any) -> 
     found *= ODD
 
 
-def one_chunk(ids: Ids) -> pa.Array:
-    """Return ids as one Arrow array."""
-    if not isinstance(ids, pa.ChunkedArray):
-        return ids
-    return ids.chunk(0) if ids.num_chunks == 1 else pa.concat_arrays([*ids.chunks, pa.array([], ids.type)])
-
-
 def order_in_groups(group: Array, ids: Ids) -> Array:
     """Return the row order by group (ascending) and by id within a group (descending)."""
-    table = pa.table({"group": group, "id": written(ids)})
-    return pc.sort_indices(table, sort_keys=[("group", "ascending"), ("id", "descending")]).to_numpy()
+    table = pa.table({"group": of_numbers(group), "id": written(ids)})
+    return to_numpy(pc.sort_indices(table, sort_keys=[("group", "ascending"), ("id", "descending")]))
 
 
 def taken(ids: Ids, rows: Array) -> Ids:
     """Return the ids of some rows as Arrow strings."""
-    return written(one_chunk(ids).take(pa.array(rows)))
+    return written(one_chunk(ids).take(of_numbers(rows)))
 
 
 def changes(ids: Ids) -> Array:
@@ -188,5 +184,4 @@ def changes(ids: Ids) -> Array:
     if are_encoded(ids):
         codes, size = numbers(ids)
         return codes[1:] != codes[:-1] if size > 1 else np.zeros(max(len(codes) - 1, 0), bool)
-    differs = pc.not_equal(ids.slice(1), ids.slice(0, max(len(ids) - 1, 0)))
-    return differs.to_numpy(zero_copy_only=False) if isinstance(differs, pa.Array) else differs.to_numpy()
+    return to_numpy(pc.not_equal(ids.slice(1), ids.slice(0, max(len(ids) - 1, 0))))

@@ -1,4 +1,4 @@
-"""64-bit keys of pairs of query and document, to find repeated pairs."""
+"""64-bit keys of pairs of query and document, to find repeated pairs and to look pairs up."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from . import id_columns
 
@@ -15,6 +14,7 @@ Array = np.ndarray
 
 
 _OF_QUERY = np.uint64(0xD6E8FEB86659FD93)
+_HIGHEST = np.uint64(2**64 - 1)
 
 
 def of_queries(numbers: Array) -> Array:
@@ -57,10 +57,13 @@ def _all_differ(keys: Array) -> bool:
 
 def repeated(keys: Array, documents: Any, query: Array) -> int | None:
     """Return the first row with the query and document of an earlier row; rows of equal keys are compared by id."""
-    rows = np.flatnonzero(pd.Series(keys).duplicated(keep=False))
-    document = id_columns.taken(documents, rows).dictionary_encode().indices.to_numpy()
-    again = pd.DataFrame({"document": document, "query": query[rows]}).duplicated()
-    return int(rows[again.to_numpy()][0]) if again.any() else None
+    _, of_row, times = np.unique(keys, return_inverse=True, return_counts=True)
+    rows = np.flatnonzero(times[of_row] > 1)
+    document, documents_found = id_columns.numbers(id_columns.taken(documents, rows))
+    pairs = query[rows].astype(np.int64) * documents_found + document
+    _, first = np.unique(pairs, return_index=True)
+    again = np.delete(rows, first)
+    return int(again[0]) if len(again) else None
 
 
 class PairKeys:
@@ -85,3 +88,29 @@ class PairKeys:
             self.repeat = repeated(self.keys, documents, query)
             if self.repeat is not None:
                 return
+
+
+class KeyPlaces:
+    """Places of distinct keys, for look-ups.
+
+    The keys are sorted. A table contains the first key of each of many ranges of equal width. The upper bits of a key
+    are the number of its range, and few keys share a range.
+    """
+
+    def __init__(self, keys: Array) -> None:
+        order = np.argsort(keys)
+        bits = (2 * len(keys) + 1).bit_length()
+        self._shift = np.uint64(64 - bits)
+        sizes = np.bincount((keys >> self._shift).view(np.int64), minlength=1 << bits)
+        self._first = np.cumsum(sizes) - sizes
+        self._keys = np.append(keys[order], _HIGHEST)  # no key is above the last one
+        self._order = np.append(order, -1)
+
+    def of(self, keys: Array) -> Array:
+        """Return the place of each key, or -1."""
+        at = self._first.take((keys >> self._shift).view(np.int64), mode="clip")
+        found = self._keys.take(at, mode="clip")
+        while (lower := found < keys).any():
+            at += lower
+            found = self._keys.take(at, mode="clip")
+        return np.where(found == keys, self._order.take(at, mode="clip"), -1)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from decimal import Decimal
 from numbers import Real
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from ..errors import shown
+from .arrow_arrays import to_numpy
 
 Array = np.ndarray
 _TIMES = np.datetime64 | np.timedelta64  # NumPy counts timedelta64 among the integers
@@ -55,7 +56,7 @@ def reals(values: Any) -> Array:
     """
     if isinstance(values, pa.Array | pa.ChunkedArray):
         values = plain(values)
-        found = values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy()
+        found = to_numpy(values)
     else:
         found = _as_array(values)
     if found.ndim == 1 and found.dtype.kind in "iuf":
@@ -69,6 +70,11 @@ def reals(values: Any) -> Array:
     else:
         items = values.to_pylist() if isinstance(values, pa.Array | pa.ChunkedArray) else values
     return np.array([_real(value, row) for row, value in enumerate(items)], float)
+
+
+def is_null(value: Any) -> bool:
+    """Return whether a value is None or pd.NA; pandas is not imported for this."""
+    return value is None or value is getattr(sys.modules.get("pandas"), "NA", None)
 
 
 def are_real(kind: pa.DataType) -> bool:
@@ -99,7 +105,7 @@ def _as_array(values: Any) -> Array:
 def _real(value: Any, row: int) -> float:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
-    if value is None or value is pd.NA:
+    if is_null(value):
         return np.nan
     if not isinstance(value, Real | Decimal | np.bool_) or isinstance(value, _TIMES):
         raise NotReal(value, row)

@@ -22,6 +22,7 @@ import pyarrow.parquet
 
 from ..errors import BadRun, MalformedFile
 from . import id_columns
+from .arrow_arrays import of_numbers, of_strings, to_numpy
 from .formats import find_runs, is_data, packing_of, refuse_missing
 from .memory_limit import has_room, limit_for
 from .parquet_tables import columns_of, converted, in_parquet, names_in, open_parquet
@@ -74,7 +75,7 @@ class Part(ABC):
         if self.run is None:
             return table
         number = np.zeros(len(table), np.int8)
-        name = pa.DictionaryArray.from_arrays(number, pa.array([self.run], pa.string()), safe=False)
+        name = pa.DictionaryArray.from_arrays(of_numbers(number), of_strings([self.run]), safe=False)
         return table.add_column(0, "run", name)
 
 
@@ -428,7 +429,7 @@ def _validate(table: pa.Table) -> None:
             continue
         for chunk in column.chunks:
             chunk.dictionary.validate(full=True)
-            codes = (chunk.drop_null() if chunk.null_count else chunk).indices.to_numpy()
+            codes = to_numpy((chunk.drop_null() if chunk.null_count else chunk).indices)
             if codes.view(f"u{codes.itemsize}").max(initial=0) >= max(len(chunk.dictionary), 1):
                 raise pa.ArrowInvalid("a dictionary has fewer entries than the data refer to")
 

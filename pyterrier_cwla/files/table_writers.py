@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-import pandas as pd
 import pyarrow as pa
 
 from ..errors import BadParameter, near
 from .atomic import written
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _ROWS_TOGETHER = 1 << 18  # rows per row group
 
@@ -82,6 +84,8 @@ def _write_parquet(tables: Iterable[pd.DataFrame], place: Path, origin: dict[str
 
 def _gathered(tables: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     """Yield the same rows in larger tables."""
+    import pandas as pd
+
     some: list[pd.DataFrame] = []
     for table in tables:
         some.append(table)

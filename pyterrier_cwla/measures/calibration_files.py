@@ -8,14 +8,16 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from ..errors import MalformedFile, encodable, near, shown
 from ..files.memory_limit import unpacked
 from ..model.language import float_or_int
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: The quantities of a calibration: name, symbol and description. The parameters of time-biased gain come first.
 NUMBERS = {
@@ -111,6 +113,8 @@ def graded_parameters_of(table: pd.DataFrame, about: Mapping[str, Any]) -> dict[
 
 def table_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
     """Return the table of a calibration from its rows."""
+    import pandas as pd
+
     return pd.DataFrame({name: np.array([row[name] for row in rows], _DTYPES.get(name, float)) for name in COLUMNS})
 
 
@@ -161,6 +165,8 @@ def checked(content: Any, where: str) -> dict[str, Any]:
     MalformedFile
         If the content is not a calibration. The message begins with ``where``.
     """
+    import pandas as pd
+
     read = _Reader(where)
     read.top(content)
     table = read.records(content["table"], "table", TABLE)

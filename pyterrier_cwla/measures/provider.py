@@ -203,7 +203,7 @@ class CWLAEvaluator(PreparedMeasures, providers.Evaluator):
     @cached_property
     def unanswered(self) -> dict[Measure, Array]:
         """Values of the judged queries for a run without documents, by measure."""
-        ids = pa.array([], pa.large_string())
+        ids = pa.nulls(0, pa.large_string())
         return self.tables([Rows(self.judgments, Columns(ids, ids, np.zeros(0), np.zeros(0)))])[0]
 
     def _iter_calc(self, run: Any) -> Iterator[ir_measures.Metric]:

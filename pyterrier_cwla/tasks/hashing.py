@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..files.arrow_arrays import filled, to_numpy
+
 
 def fingerprint(*parts: Any) -> str:
     """Return a hash of arrays and of objects that JSON can represent, also if these contain arrays.
@@ -39,7 +41,7 @@ def fingerprint(*parts: Any) -> str:
 def of_table(table: pa.Table) -> str:
     """Return a hash of a table whose columns are strings and numbers."""
     columns = (table[name] for name in table.column_names)
-    return fingerprint([of_strings(c) if pa.types.is_large_string(c.type) else c.to_numpy() for c in columns])
+    return fingerprint([of_strings(c) if pa.types.is_large_string(c.type) else to_numpy(c) for c in columns])
 
 
 def of_strings(column: pa.Array | pa.ChunkedArray) -> str:
@@ -47,7 +49,7 @@ def of_strings(column: pa.Array | pa.ChunkedArray) -> str:
     sizes, letters = hashlib.sha256(), hashlib.sha256()
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         chunk = chunk.cast(pa.large_string())
-        sizes.update(pc.binary_length(chunk).fill_null(-1).to_numpy().data)
+        sizes.update(filled(pc.binary_length(chunk)).data)
         chunk = chunk.fill_null("") if chunk.null_count else chunk
         _, offsets, data = chunk.buffers()
         if len(chunk):

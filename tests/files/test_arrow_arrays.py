@@ -1,0 +1,63 @@
+"""Conversions between NumPy and Arrow give the values of Arrow's own conversions."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyterrier_cwla.files import arrow_arrays
+
+KINDS = {pa.int8(): st.integers(-128, 127), pa.int64(): st.integers(-(2**63), 2**63 - 1), pa.bool_(): st.booleans(),
+         pa.float64(): st.floats(), pa.string(): st.text()}  # fmt: skip
+
+
+@st.composite
+def columns(draw, kinds=tuple(KINDS), holes=True):
+    """Return an Arrow column of one or several chunks, some of them slices."""
+    kind = draw(st.sampled_from(kinds))
+    values = st.lists(KINDS[kind] | st.none() if holes else KINDS[kind], max_size=20)
+    chunks = [pa.array(draw(values), kind).slice(draw(st.integers(0, 9))) for _ in range(draw(st.integers(0, 3)))]
+    return chunks[0] if len(chunks) == 1 else pa.chunked_array(chunks, kind)
+
+
+@given(columns())
+def test_to_numpy_is_that_of_arrow(column):
+    theirs = column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()
+    ours = arrow_arrays.to_numpy(column)
+    assert ours.dtype == theirs.dtype
+    np.testing.assert_array_equal(ours, theirs)
+
+
+@given(columns((pa.int8(), pa.int64())))
+def test_null_is_minus_one(column):
+    found = arrow_arrays.filled(column)
+    assert found.tolist() == [-1 if value is None else value for value in column.to_pylist()]
+    assert found.dtype == column.type.to_pandas_dtype()
+
+
+@given(columns((pa.bool_(),), holes=False))
+def test_first_row(column):
+    values = column.to_pylist()
+    assert arrow_arrays.first_row(column) == (values.index(True) if True in values else None)
+
+
+@given(st.lists(st.text()))
+def test_of_strings(texts):
+    made = arrow_arrays.of_strings(texts)
+    made.validate(full=True)
+    assert made.equals(pa.array(texts, pa.large_string()))
+
+
+@given(st.lists(st.booleans()))
+def test_of_booleans(values):
+    made = arrow_arrays.of_booleans(np.array(values, bool))
+    made.validate(full=True)
+    assert made.to_pylist() == values
+
+
+@pytest.mark.parametrize("kind", ["int8", "int32", "int64", "uint64", "float64"])
+def test_of_numbers(kind):
+    """Also of arrays whose memory is not contiguous, and of none."""
+    for values in (np.arange(10).astype(kind), np.arange(10).astype(kind)[::-3], np.zeros(0, kind)):
+        assert arrow_arrays.of_numbers(values).equals(pa.array(values))
