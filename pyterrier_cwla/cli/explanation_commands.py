@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -33,7 +34,7 @@ from .arguments import (
 )
 from .explanation_tables import print_explanation
 from .outputs import check_outputs
-from .reference_tables import print_entry, print_listing
+from .reference_tables import print_entry, print_listing, print_overview
 
 
 class Listing(StrEnum):
@@ -110,8 +111,11 @@ def _draw(explained: Explanation, path: Path, depth: int) -> None:
 
 @app.command()
 def measures(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Describe this measure or function only.")
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]", help="Describe these measures or functions; C, A, gain, effort … list all of that kind."
+        ),
     ] = None,
     form: Annotated[Listing, typer.Option("--format", help="A table, or one line of JSON per entry.")] = Listing.table,
 ) -> None:
@@ -119,14 +123,26 @@ def measures(
 
     Example: pyterrier-cwla measures TBG
     """
-    found = reference.entries() if name is None else reference.find(name)
+    chosen = [_of_name(name) for name in names or ()]
     if form is Listing.jsonl:
-        for entry in found:
+        everything = [entry for pair in chosen for found in pair for entry in found]
+        for entry in everything or reference.entries():
             print(json.dumps(entry.record(), ensure_ascii=False))
-    elif name is None:
-        print_listing(found)
-    else:
-        for number, entry in enumerate(found):
-            if number:
+    elif not chosen:
+        print_overview(reference.entries())
+    for number, (listed, described) in enumerate(chosen if form is Listing.table else ()):
+        if number:
+            print()
+        print_listing(listed)
+        for place, entry in enumerate(described):
+            if place:
                 print()
             print_entry(entry)
+
+
+def _of_name(name: str) -> tuple[list[reference.Entry], list[reference.Entry]]:
+    """Return the entries of the kind with this name, and those with the name itself; ``effort`` is both."""
+    listed = reference.of_kind(name)
+    with nullcontext() if not listed else suppress(errors.UnknownSpec):
+        return listed, reference.find(name)
+    return listed, []

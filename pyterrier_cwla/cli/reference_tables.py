@@ -4,56 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.table import Table
 from rich.text import Text
 
 from ..measures.reference import KINDS, Entry, made_of
-from ..rendering.terminal import print_indented, prose, readable_screen, two_columns
+from ..rendering.terminal import print_indented, prose, readable_screen, screen, two_columns
 
 _ONE_OF = {
     "measure": "A measure of this package.",
     "ir_measures": "A measure of ir_measures, computed here with the same values.",
 }
+_OF_MEASURES = ("measure", "ir_measures", "session")
 _ROLES = {"gain": "gain", "effort": "effort", "continuation": "C", "aggregation": "A", "norm": "norm"}
 
 
 def print_listing(entries: Sequence[Entry]) -> None:
-    """Print all entries by kind: signature, summary, parameters and source."""
-    console = readable_screen()
+    """Print one line per entry, by kind: name and summary, cut off at the width of a terminal."""
+    console = screen()
     for kind, question in KINDS.items():
         of_kind = [entry for entry in entries if entry.kind == kind]
         if not of_kind:
             continue
         console.print(Text(question[0].upper() + question[1:], style="bold"))
-        table = Table.grid(padding=(0, 2, 0, 0), expand=False)
-        table.add_column(min_width=12, max_width=max(14, console.width // 3))
-        table.add_column()
-        if console.width >= 120:
-            table.add_column(style="dim", max_width=console.width // 3)
+        width = max(len(entry.briefly) for entry in of_kind)
+        width = min(width, max(14, console.width // 3))
         for entry in of_kind:
-            table.add_row(*_row(entry, wide=console.width >= 120))
-        print_indented(console, table)
+            line = Text.assemble("  ", (entry.briefly.ljust(width), "cyan"), "  ", entry.says)
+            line.truncate(console.width, overflow="ellipsis")
+            console.print(line)
         console.print()
-    prose(console, "`pyterrier-cwla measures NAME` describes one of them. Measures are composed like this:")
-    prose(
-        console,
-        "CWLA(C='rbp(0.8)',A='max',max_rel=3)  CWLA(C='decay(60)',A='etg',effort='time',gain='binary')@20",
-        "",
-        2,
-    )
 
 
-def _row(entry: Entry, wide: bool) -> list[Text]:
-    text = Text(entry.says)
-    given = [parameter.briefly for parameter in entry.parameters if parameter.name != "cutoff"]
-    if given and entry.kind in ("measure", "ir_measures"):
-        text.append("\n" + "; ".join(given), style="dim")
-    cells = [Text(entry.signature, style="cyan"), text]
-    if wide:
-        return [*cells, Text(entry.source)]
-    if entry.source:
-        text.append(f"\n{entry.source}", style="dim")
-    return cells
+def print_overview(entries: Sequence[Entry]) -> None:
+    """Print one line per measure, and the names of the functions that measures are composed of."""
+    print_listing([entry for entry in entries if entry.kind in _OF_MEASURES])
+    console = screen()
+    prose(console, "Functions that measures are composed of", "bold")
+    for kind in (kind for kind in KINDS if kind not in _OF_MEASURES):
+        names = ", ".join(entry.name for entry in entries if entry.kind == kind)
+        prose(console, f"{_ROLES.get(kind, kind)}: {names}", "", 2)
+    console.print()
+    prose(console, "`pyterrier-cwla measures NAME` describes one of them, and `pyterrier-cwla measures C` (or A, gain,"
+          " effort, discount, norm) lists functions. Measures are composed like this:")  # fmt: skip
+    for example in ("CWLA(C='rbp(0.8)',A='max',max_rel=3)",
+                    "CWLA(C='decay(60)',A='etg',effort='time',gain='binary')@20"):  # fmt: skip
+        prose(console, example, "", 2)
 
 
 def print_entry(entry: Entry) -> None:

@@ -143,8 +143,13 @@ def encodable(text: str) -> bool:
 def near(name: str, known: Iterable[str]) -> str:
     """Return similar names as a hint, such as ``Near: 'rbp'.``; if none is similar, the known names."""
     known = sorted(known)
-    lower = {one.lower(): one for one in known}
-    matches = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, cutoff=0.5)]
+    lower: dict[str, list[str]] = {}
+    for one in known:
+        lower.setdefault(one.lower(), []).append(one)
+    matches = [
+        max(lower[match], key=lambda one: difflib.SequenceMatcher(None, name, one).ratio())  # the one in like case
+        for match in difflib.get_close_matches(name.lower(), lower, cutoff=0.5)
+    ]
     if matches:
         return f"Near: {some(matches)}."
     return (

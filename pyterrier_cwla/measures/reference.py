@@ -40,6 +40,8 @@ _NORMS = {
     "unlimited": "Score of an infinite list of documents with the best gain and no words.",
 }
 _KINDS_OF = {"C": "continuation", "A": "aggregation"}
+#: Other names of kinds.
+_ALIASES = {**{role.lower(): kind for role, kind in _KINDS_OF.items()}, "n": "norm", "normaliser": "norm"}
 _ENDS = {
     "open": "The list is infinite: users continue beyond the retrieved items, at ranks without gain.",
     "stop": "All users leave at the last retrieved item.",
@@ -180,6 +182,15 @@ class Entry:
     example: str = ""
     parts: Mapping[str, str] | None = None
 
+    @property
+    def briefly(self) -> str:
+        """Name with ``@k``, or with the parameters of a function that have no default: ``bpm(T, K, …)``."""
+        if self.kind not in TABLES:
+            return self.signature
+        needed = [parameter.name for parameter in self.parameters if parameter.required]
+        more = ["…"] * (len(needed) < len(self.parameters))
+        return f"{self.name}({', '.join([*needed, *more])})" if self.parameters else self.name
+
     def record(self) -> dict[str, Any]:
         """Return the fields that are not empty as a dict."""
         return {name: value for name, value in asdict(self).items() if value not in ("", None)}
@@ -188,6 +199,29 @@ class Entry:
 def entries() -> list[Entry]:
     """Return all entries, grouped by kind."""
     return [*_measures(), *_theirs(), *_sessions(), *_language(), *_norms()]
+
+
+def of_kind(name: str) -> list[Entry]:
+    """Return the entries of a kind.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`KINDS` or its plural, ``C``, ``A`` or ``N``, in upper or lower case.
+
+    Returns
+    -------
+    list of Entry
+        Empty if there is no such kind.
+
+    Examples
+    --------
+    >>> [entry.name for entry in of_kind("discounts")]
+    ['reciprocal', 'log2', 'power', 'geometric']
+    """
+    word = name.strip().lower()
+    kinds = {_ALIASES.get(word, word), _ALIASES.get(word.removesuffix("s"), word.removesuffix("s"))}
+    return [entry for entry in entries() if entry.kind in kinds]
 
 
 def find(name: str) -> list[Entry]:
@@ -218,7 +252,7 @@ def find(name: str) -> list[Entry]:
             return found
     if other is not None:
         raise UnknownSpec(f"{word} is a measure of ir_measures that is not computed here.")
-    like_it = near(word, {e.name for e in known_entries})
+    like_it = near(word, {e.name for e in known_entries} | {*KINDS})
     like_it = like_it if like_it.startswith("Near") else "`pyterrier-cwla measures` lists all names."
     raise UnknownSpec(f"nothing has the name {word!r}. {like_it}")
 
@@ -365,4 +399,4 @@ def made_of(role: str, text: str) -> list[Entry]:
     return found
 
 
-__all__ = ["KINDS", "Entry", "Given", "entries", "find", "made_of"]
+__all__ = ["KINDS", "Entry", "Given", "entries", "find", "made_of", "of_kind"]

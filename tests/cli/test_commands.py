@@ -436,23 +436,53 @@ def test_an_explanation_can_be_drawn(files, prints, name):
 # ---- measures
 
 
-@pytest.mark.parametrize("width", [80, 120, 200])
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
 def test_the_listing_names_everything_there_is(prints, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
     out = prints("measures")
     assert max(map(len, out.splitlines())) <= width
-    words = set(out.replace("(", " ").replace("[", " ").replace("@", " ").split())
+    words = set(re.split(r"[\s(\[@,]+", out))
     assert {entry.name for entry in reference.entries()} <= words
     assert {part for table in pyterrier_cwla.model.language.TABLES.values() for part in table} <= words
 
 
-@pytest.mark.slow
-def test_the_listing_gives_parameters_and_sources(prints, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    out = " ".join(prints("measures").split())
-    for text in ("half_life=224 in (0, ∞)", "rel=1 in [1, ∞), whole", "missing='error' (or 'mean')", "p=0.8 in [0, 1)",
-                 "Smucker and Clarke (2012), Eq. 3 and Table 1", "Jiang and Allan (2016), M2"):  # fmt: skip
-        assert text in out
+@pytest.mark.parametrize("width", [60, 120, None])
+@pytest.mark.parametrize(("kind", "name"), [("measure", "measures"), ("continuation", "C"), ("continuation", "c"),
+                                            ("continuation", "continuation"), ("aggregation", "Aggregations"),
+                                            ("effort", "efforts"), ("norm", "normaliser")])  # fmt: skip
+def test_a_listing_has_one_line_per_measure_or_function(prints, monkeypatch, width, kind, name):
+    """Lines are cut off at the width of a terminal, and complete in a pipe."""
+    if width is not None:
+        monkeypatch.setenv("COLUMNS", str(width))
+    entries = [entry for entry in reference.entries() if entry.kind == kind]
+    lines = (prints("measures") if kind == "measure" else prints("measures", name)).splitlines()
+    while not lines[0].startswith("  "):
+        lines.pop(0)  # the heading
+    for entry, line in zip(entries, lines, strict=False):
+        assert line.split()[0].startswith(entry.briefly.split()[0])
+        assert width is not None or line.endswith(entry.says)
+        assert width is None or len(line) <= width
+    assert lines[len(entries)] == ""
+
+
+def test_functions_are_listed_with_what_they_need():
+    found = {entry.name: entry.briefly for entry in reference.entries()}
+    names = ["bpm", "rbp", "etg", "time", "TBG", "pe"]
+    assert [found[name] for name in names] == ["bpm(T, K, …)", "rbp(phi)", "etg", "time(…)", "TBG[@k]", "pe(beta)"]
+
+
+def test_several_are_described(prints, says):
+    assert prints("measures", "TBG", "ERR") == f"{prints('measures', 'TBG')}\n{prints('measures', 'ERR')}"
+    assert prints("measures", "effort") == f"{prints('measures', 'efforts')}{_described_effort(prints)}"
+    assert says("measures", "TBG", "EER").startswith("nothing has the name 'EER'. Near: 'ERR'")
+    assert "'continuation'" in says("measures", "contination")
+    kinds = [record["kind"] for record in records(prints("measures", "gains", "TBG", "--format", "jsonl"))]
+    assert kinds == [*["gain"] * (len(kinds) - 1), "measure"]
+
+
+def _described_effort(prints):
+    """Return the description of the aggregation ``effort``, which has the name of a kind."""
+    return prints("measures", "effort(1)")
 
 
 def test_the_listing_as_records(prints):
