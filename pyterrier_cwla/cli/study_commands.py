@@ -417,8 +417,12 @@ def _cached_in(
 ) -> Iterator[dict[str, Any]]:
     """Create the output folder and yield the arguments for the cache in it; on Ctrl-C, print how to resume.
 
-    The folder is checked first: the report must overwrite neither an input nor a file of another origin.
+    The packages for the report and the folder are checked first: the report must overwrite neither an input nor a
+    file of another origin.
     """
+    from ..studies.report import check_packages
+
+    check_packages()
     parts, read = folder / _PARTS, [*inputs, *files_of(measures.values())]
     check_outside([("-o", folder)], read)
     check_folder(folder, file_names(kind.always_tables, kind.always_pictures), [*files_in(read)])

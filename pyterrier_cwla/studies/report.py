@@ -99,6 +99,7 @@ def write_report(
     Path
         The HTML page.
     """
+    check_packages()
     template = _template()
     contents: dict[str, bytes] = {}
     shown = {name: _rendered_table(table, f"tables/{name}", contents) for name, table in tables.items()}
@@ -122,9 +123,16 @@ def write_report(
     return folder / PAGE
 
 
+def check_packages() -> None:
+    """Raise CWLAError if a package that reports need is not installed."""
+    with needed("reports need jinja2 and matplotlib", extra="studies"):
+        import jinja2  # noqa: F401
+        import matplotlib  # noqa: F401
+
+
 def _template() -> Any:
-    with needed("reports need jinja2", extra="studies"):
-        from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     # Everything in the page is escaped except our own style and script.
     environment = Environment(
         loader=PackageLoader(__package__, "."), autoescape=True, undefined=StrictUndefined, finalize=_sanitised
@@ -202,9 +210,9 @@ class _RenderedPicture(NamedTuple):
 
 def _rendered_picture(picture: Picture, path: str, contents: dict[str, bytes]) -> _RenderedPicture:
     """Return the picture for the page, and add its files to ``contents``."""
-    with needed("reports need matplotlib", extra="studies"):
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
     with rc_context(_SETTINGS):
         figure = Figure(figsize=picture.size, layout="constrained")
         picture.draw(figure.subplots())

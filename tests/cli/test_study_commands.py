@@ -1,6 +1,7 @@
 """Commands of studies: files written, errors, and continuation after interruption."""
 
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -43,6 +44,15 @@ COMMANDS = {
     "users": ("-m", "nDCG@5", "-m", "RR", "--baseline", "RR", "--span", "4", "--resamples", "100", "--cv", "3"),
     "fit": ("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.95", "--default", "p=0.8", "--cv", "3"),
 }
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_packages_of_the_report_are_checked_before_the_study(command, collection, says, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    message = says(*arguments(collection, command, tmp_path / "folder", *COMMANDS[command]))
+    assert message.startswith("reports need jinja2 and matplotlib (")
+    assert '"jinja2>=' in message
+    assert not (tmp_path / "folder").exists()
 
 
 @pytest.mark.slow

@@ -399,6 +399,16 @@ def test_an_error_names_the_setting_and_leaves_the_pipeline_as_it_was(bm25):
     assert (bm25.b, failing.level) == (0.75, 0.0)
 
 
+def test_without_pyterrier_alpha_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyterrier_alpha.parallel", None)
+    cut = pt.RankCutoff(5)
+    found = pd.DataFrame({"qid": ["1"], "docno": ["d"], "score": [1.0], "rank": [0]})
+    qrels = pd.DataFrame({"qid": ["1"], "docno": ["d"], "label": [1]})
+    pipeline = pt.Transformer.from_df(found) >> cut
+    with pytest.raises(CWLAError, match=r'jobs=2 needs pyterrier-alpha .*pip install "pyterrier-alpha\[parallel\]'):
+        StudySearch(pipeline, {cut: {"k": (1, 5)}}, found[["qid"]], qrels, "AP", trials=2, jobs=2)
+
+
 @pytest.mark.slow
 def test_without_optuna_the_error_says_what_to_install():
     code = (

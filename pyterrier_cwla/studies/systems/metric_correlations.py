@@ -348,9 +348,9 @@ def plot_correlations(study: MetricAgreement, kind: str = "tau_b", ax: Any = Non
     -------
     matplotlib Axes
     """
+    ax = axes_of(ax)
     from matplotlib.colors import LinearSegmentedColormap
 
-    ax = axes_of(ax)
     square = study.matrix(kind)
     values = square.to_numpy(copy=True)
     np.fill_diagonal(values, np.nan)
