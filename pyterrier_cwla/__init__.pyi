@@ -41,5 +41,6 @@ from .model.gains import gain as gain
 from .pipelines.document_columns import DocLength as DocLength, DuplicateOf as DuplicateOf
 from .pipelines.learned_ranker import LearnedRanker as LearnedRanker
 from .pipelines.study_search import KFoldStudySearch as KFoldStudySearch, StudySearch as StudySearch
+from .pipelines.table_artifacts import DuplicatesArtifact as DuplicatesArtifact, LengthsArtifact as LengthsArtifact
 
 def __getattr__(name: str) -> typing.Any: ...  # the named measures of the catalogue

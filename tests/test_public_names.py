@@ -19,7 +19,7 @@ GENERIC = """
     aggregation compare continuation effort evaluate evaluate_sessions explain explain_gains find_duplicates gain
     lengths_of_index lengths_of_texts out_of_fold score scorer stream
 """
-PIPELINES = "DocLength DuplicateOf KFoldStudySearch LearnedRanker StudySearch"
+PIPELINES = "DocLength DuplicateOf DuplicatesArtifact KFoldStudySearch LearnedRanker LengthsArtifact StudySearch"
 PACKAGES = "behaviour cli data demo errors evaluation files learning measures model pipelines rendering studies tasks"
 
 

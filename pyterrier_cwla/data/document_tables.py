@@ -202,6 +202,7 @@ class DocumentTable(ABC):
         """
         if isinstance(table, str | Path):
             return cls(name or str(table), path=str(table))
+        table = cls._held(table)
         if isinstance(table, cls):
             return cls(name or table.name, table._columns, about=table.about)
         ids, values, column = cls._pairs(table)
@@ -226,6 +227,7 @@ class DocumentTable(ABC):
     @classmethod
     def bind(cls, table: Any) -> Self:
         """Return the table for a parameter of a measure: a name, a path, or a table."""
+        table = cls._held(table)
         if isinstance(table, cls):
             if table.path is None:
                 cls._named.setdefault(table.name, table)
@@ -239,6 +241,12 @@ class DocumentTable(ABC):
 
         found: Self = bind(table, cls._named, cls.of, unknown, lambda path: cls(path, path=path), cls.what)
         return found
+
+    @classmethod
+    def _held(cls, table: Any) -> Any:
+        """Return the table of an object with such an attribute, as artifacts have it; otherwise the object itself."""
+        held = getattr(table, cls.what, None)
+        return held if isinstance(held, cls) else table
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -85,11 +85,10 @@ def _parameters(transformer: pt.Transformer) -> dict[str, Any]:
 def _shown(value: Any) -> str:
     """Return the text of a value in one line, without folders of files and without hashes."""
     if isinstance(value, DocumentTable):
-        if value.path is not None:
-            return repr(os.path.basename(value.path))
-        if re.search("_[0-9a-f]{16}$", value.name):  # made from the content
-            return f"<{len(value):,} {value.what}>"
-        return repr(value.name)
+        name = value.name if value.path is None else os.path.basename(value.path)
+        # names that are made from the content, and files of artifacts
+        unnamed = re.search("_[0-9a-f]{16}$", name) or name == f"{value.what}.parquet"
+        return f"<{len(value):,} {value.what}>" if unnamed else repr(name)
     if callable(value) and hasattr(value, "__qualname__"):
         return str(value.__qualname__)
     return " ".join(repr(value).split())
