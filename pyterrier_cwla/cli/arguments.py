@@ -162,7 +162,7 @@ def _bound(measure: Measure, table: Lengths | None, missing: Missing | None) -> 
     if needs.lengths == "none":
         return measure
     more: dict[str, Any] = {}
-    if table is not None and needs.lengths == "run":
+    if table is not None and needs.lengths != "table":
         more["lengths"] = table
     if missing is not None:
         more["missing"] = str(missing)

@@ -1,4 +1,4 @@
-"""Lengths in words of the documents of runs and pools, from the table of a metric or from the run."""
+"""Lengths in words of the documents of runs and pools, from the table of a metric, the run, or the default table."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import numpy as np
 
 from ..errors import MissingLength, some
 from .arrays import Array, Floats
+from .lengths import Lengths
 from .metric_like import MetricLike, PoolJudgments, RowsWithLengths
 from .rankings import Rankings
 
 
 def words_of_rows(metric: MetricLike, rows: RowsWithLengths) -> Floats:
-    """Return the words of the documents of a run in row order, from the table of the metric or the run's doc_length.
+    """Return the words of the documents of a run in row order.
+
+    They come from the table of the metric, else from the run's column doc_length, else from the default table. All
+    lengths of a run have one source.
 
     Raises
     ------
@@ -24,18 +28,21 @@ def words_of_rows(metric: MetricLike, rows: RowsWithLengths) -> Floats:
     needed = np.repeat(rows.query >= 0, rows.sizes)
     if not needed.any():
         return np.zeros(len(needed))
-    if metric.lengths is not None:
-        words = metric.lengths.words(rows.doc_id)
+    table = metric.lengths
+    if table is None and rows.doc_length is None:
+        table = metric.default_lengths
+    if table is not None:
+        words = table.words(rows.doc_id)
     elif rows.doc_length is not None:
         words = np.asarray(rows.doc_length, float)
     else:
         raise MissingLength(
-            "the lengths of documents are needed: give lengths= (a table, a path or a name), or a column doc_length in"
-            " the run."
+            "the lengths of documents are needed: give lengths= (a table, a path or a name) or a column doc_length in"
+            " the run, or set a table for all measures with register_lengths(words)."
         )
     if metric.missing != "mean":  # lengths of unjudged queries are not used
         words = np.where(needed, words, 0.0)
-    return _without_holes(words, needed, metric, rows.pair)
+    return _without_holes(words, needed, metric, table, rows.pair)
 
 
 def words_of_pool(metric: MetricLike, rankings: Rankings) -> Floats:
@@ -48,12 +55,18 @@ def words_of_pool(metric: MetricLike, rankings: Rankings) -> Floats:
     """
     pool = rankings.pool
     judgments = cast(PoolJudgments, pool.judgments)
-    if metric.lengths is None and pool.words is not None:
+    table = metric.lengths
+    if table is None and pool.words is None and rankings.rows is not None and not rankings.rows.has_doc_length:
+        table = metric.default_lengths
+    if table is None and pool.words is not None:
         words = pool.words(metric)
-    elif metric.lengths is None or rankings.rows is None:
-        raise MissingLength("norm='ideal' needs the length of every judged document, retrieved or not: give lengths=.")
+    elif table is None or rankings.rows is None:
+        raise MissingLength(
+            "norm='ideal' needs the length of every judged document, retrieved or not: give lengths=, a table. A column"
+            " doc_length of the run has the lengths of retrieved documents only."
+        )
     else:
-        words = metric.lengths.words(judgments.columns.doc_id)[judgments.pool_order]
+        words = table.words(judgments.columns.doc_id)[judgments.pool_order]
     if metric.duplicates is not None and metric.duplicate_gain == "keep":  # an upper bound: copies take no time
         repeated = metric.duplicates.repeated(judgments.columns.doc_id)[judgments.pool_order]
         words = np.where(repeated, 0.0, words)
@@ -64,11 +77,15 @@ def words_of_pool(metric: MetricLike, rankings: Rankings) -> Floats:
         columns, row = judgments.columns, np.arange(len(words))[judgments.pool_order][at]
         return columns.query_id[row].as_py(), columns.doc_id[row].as_py()
 
-    return _without_holes(words, needed, metric, pair)
+    return _without_holes(words, needed, metric, table, pair)
 
 
 def _without_holes(
-    words: Array, needed: Array, metric: MetricLike, describe: Callable[[int], tuple[str, str]]
+    words: Array,
+    needed: Array,
+    metric: MetricLike,
+    table: Lengths | None,
+    describe: Callable[[int], tuple[str, str]],
 ) -> Array:
     """Return the words with missing ones replaced as ``metric.missing`` requires; `needed` masks required lengths."""
     odd = np.flatnonzero((words < 0) | np.isinf(words))
@@ -82,11 +99,11 @@ def _without_holes(
         return words
     if metric.missing == "mean":
         known = words[~holes]
-        if metric.lengths is not None and needed.any() and not len(known):
+        if table is not None and needed.any() and not len(known):
             raise MissingLength(
                 f"none of {int(needed.sum()):,} documents is in the table of lengths: are the ids of the same kind?"
             )
-        mean = metric.lengths.mean if metric.lengths is not None else known.mean() if len(known) else np.nan
+        mean = table.mean if table is not None else known.mean() if len(known) else np.nan
         if np.isnan(mean):
             raise MissingLength("no document has a length, so there is no mean length for missing='mean'.")
         return np.where(holes, mean, words)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, overload
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..errors import BadParameter, MissingLength, shown
+from ..errors import BadParameter, CWLAError, MissingLength, shown
+from ..errors.sanitise import harmless
 from ..files.arrow_arrays import to_numpy
 from ..files.id_columns import Ids, places
 from ..tasks.progress import bar
@@ -19,6 +20,8 @@ from .arrays import Floats
 from .columns import numbers, strings
 from .document_tables import DocumentTable
 from .texts import Split, documents, tokeniser_named
+
+_NOT_GIVEN: Any = object()
 
 
 class Lengths(DocumentTable):
@@ -31,9 +34,21 @@ class Lengths(DocumentTable):
     """
 
     what, meanings = "lengths", (("doc_length", "words", "length"),)
+    default: ClassVar[Lengths | None] = None
+    """Table of measures without ``lengths=`` for runs without a column ``doc_length``."""
 
     def __len__(self) -> int:
         return len(self._columns[1])
+
+    def __repr__(self) -> str:
+        try:
+            number = len(self.current)
+            mean = self.mean if number else np.nan
+        except CWLAError:  # the file is missing or is not a table
+            return f"<lengths {self.name!r}: the file cannot be read>"
+        content = f"{number:,} document{'s' * (number != 1)}" + (f", mean {mean:,.1f} words" if number else "")
+        tokeniser = f" ({harmless(str(self.about['tokeniser']))})" if "tokeniser" in self.about else ""
+        return f"<lengths {self.name!r}: {content}{tokeniser}>"
 
     @property
     def mean(self) -> float:
@@ -86,13 +101,28 @@ class Lengths(DocumentTable):
         return pa.table(dict(zip(("docno", "doc_length"), self._columns, strict=True)))
 
 
-def register_lengths(name: str, table: Any) -> Lengths:
-    """Register a table of lengths under a name, as in ``TBG(lengths="robust04")``.
+@overload
+def register_lengths(name: None) -> None: ...
+@overload
+def register_lengths(name: Any, table: Any = ...) -> Lengths: ...
+def register_lengths(name: Any, table: Any = _NOT_GIVEN) -> Lengths | None:
+    """Register a table of lengths as the default table, or under a name.
+
+    ``register_lengths(words)`` sets the default table of all measures with time as effort, such as ``TBG``.
+    ``register_lengths("robust04", words)`` names a table for ``TBG(lengths="robust04")``.
+    ``register_lengths(None)`` removes the default table.
+
+    A measure reads lengths from its own table (``lengths=``), else from the column ``doc_length`` of the run, else
+    from the default table. All lengths of a run have one source: if a document has no length in the column, the
+    default table does not fill the gap. The same holds for the lengths of judged documents with ``norm="ideal"``. Each
+    call uses the default table as it is when the call starts, also in other processes and on a cluster. A pickled
+    measure carries the default table.
 
     Parameters
     ----------
-    name : str
-        Name that measures use, an identifier.
+    name : str, or a table
+        Name that measures use, an identifier. As the only argument: the default table, in one of the forms of `table`
+        or the name of a registered table, or None for no default table.
     table : path, dict, Series, DataFrame, or Lengths
         Path of a CSV, TSV or Parquet file with docno and words; lengths by document id; a Series indexed by document
         id; a frame with the columns doc_id (or docno) and doc_length (or words); or a result of
@@ -100,8 +130,8 @@ def register_lengths(name: str, table: Any) -> Lengths:
 
     Returns
     -------
-    Lengths
-        Registered table.
+    Lengths or None
+        Registered table; None if the default table was removed.
 
     Raises
     ------
@@ -112,9 +142,19 @@ def register_lengths(name: str, table: Any) -> Lengths:
     --------
     >>> from pyterrier_cwla import register_lengths
     >>> register_lengths("two", {"d1": 100, "d2": 350})
-    <lengths 'two'>
+    <lengths 'two': 2 documents, mean 225.0 words>
+    >>> from pyterrier_cwla import evaluate
+    >>> default = register_lengths({"d1": 100, "d2": 350})
+    >>> evaluate({"q": {"d2": 1}}, {"q": {"d1": 2.0, "d2": 1.0}}, ["TBG"]).round(4)
+            TBG
+    run
+    run  0.4571
+    >>> register_lengths(None)
     """
-    return Lengths.register(name, table)
+    if table is not _NOT_GIVEN:
+        return Lengths.register(name, table)
+    Lengths.default = None if name is None else Lengths.bind(name)
+    return Lengths.default
 
 
 def lengths_of_texts(

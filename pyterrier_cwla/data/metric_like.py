@@ -40,6 +40,10 @@ class MetricLike(Protocol):
         """Table of document lengths."""
 
     @property
+    def default_lengths(self) -> Lengths | None:
+        """Table for runs without a column doc_length, if ``lengths`` is None."""
+
+    @property
     def missing(self) -> str:
         """Treatment of documents without length: "error" or "mean"."""
 
@@ -81,6 +85,10 @@ class FlatRows(Protocol):
     @property
     def first(self) -> Array:
         """First row of each judged query."""
+
+    @property
+    def has_doc_length(self) -> bool:
+        """Whether a run has a column of document lengths."""
 
     def words(self, metric: MetricLike) -> Array:
         """Return the words of all documents."""

@@ -80,9 +80,14 @@ class RankedRows(ABC):
         first[self.query[self.query >= 0]] = self.starts[self.query >= 0]
         return first
 
+    @property
+    @abstractmethod
+    def has_doc_length(self) -> bool:
+        """Whether the rows have a column of document lengths."""
+
     def words(self, metric: MetricLike) -> Array:
         """Return the words of all documents, grouped by query in rank order."""
-        key = (metric.lengths, metric.missing)
+        key = (metric.lengths, metric.default_lengths, metric.missing)
         if key not in self._flat:
             self._flat[key] = self.in_rank_order(self.words_of_rows(metric))
         return self._flat[key]

@@ -268,7 +268,7 @@ class Rankings:
         ndarray of shape (n_queries, width)
             Numbers of words.
         """
-        key = ("words", metric.lengths, metric.missing, metric.duplicates)
+        key = ("words", metric.lengths, metric.default_lengths, metric.missing, metric.duplicates)
         if key not in self.views:
             flat = self._rows.words(metric)
             read = flat if metric.duplicates is None else np.where(self._repeats(metric.duplicates), 0.0, flat)
@@ -316,6 +316,11 @@ class StackedRows:
     def first(self) -> Array:
         """First row of each judged query of each run."""
         return np.concatenate([rows.first + end - len(rows.columns) for rows, end in zip(self.runs, self.ends)])
+
+    @property
+    def has_doc_length(self) -> bool:
+        """Whether a run has a column of document lengths."""
+        return any(rows.has_doc_length for rows in self.runs)
 
     def words(self, metric: MetricLike) -> Array:
         """Return the words of all documents, in rank order."""

@@ -179,6 +179,11 @@ class RunRows(RankedRows):
         """Lengths of documents in words, if the run has them."""
         return self.columns.doc_length
 
+    @property
+    def has_doc_length(self) -> bool:
+        """Whether the run has a column of document lengths."""
+        return self.columns.doc_length is not None
+
     def words_of_rows(self, metric: MetricLike) -> Array:
         """Return the words of all documents, in the order of the rows."""
         return words_of_rows(metric, self)

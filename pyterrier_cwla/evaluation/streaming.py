@@ -21,7 +21,7 @@ from ..files.memory_limit import NoRoom, has_room, limit_for
 from ..files.run_files import EXTRAS, Source
 from ..files.table_kinds import is_text
 from ..measures.of_ir_measures import needs_of
-from ..measures.provider import CWLAEvaluator, CWLAProvider
+from ..measures.provider import CWLAEvaluator
 from ..tasks.progress import counted
 from .in_memory import in_groups
 from .row_counts import Array, Counts, Segments, codes_and_names
@@ -59,7 +59,12 @@ def _values_of_small(evaluator: CWLAEvaluator, files: Iterable[Source], progress
 
 def extras_of(measures: Iterable[Measure]) -> list[str]:
     """Return the columns of a run that measures need besides ids and scores."""
-    return CWLAProvider().run_inputs(measures)[3:]
+    needs = [needs_of(measure) for measure in measures]
+    extras = {
+        "doc_length": any(need.lengths in ("run", "default") for need in needs),
+        "duplicate_of": any(need.duplicates == "run" for need in needs),
+    }
+    return [name for name, read in extras.items() if read]
 
 
 def _read_whole(

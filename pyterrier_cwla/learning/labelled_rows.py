@@ -237,7 +237,7 @@ class LabelledJudgments:
 
     def words_of_rows(self, metric: Any) -> Array:
         """Return the lengths of all documents in words, in the order of groups."""
-        key = (metric.lengths, metric.missing)
+        key = (metric.lengths, metric.default_lengths, metric.missing)
         if key not in self._words:
             self._words[key] = words_of_rows(metric, self)
         return self._words[key]
@@ -306,6 +306,11 @@ class ScoredRows(RankedRows):
             rows=self,
             judgment=judgment,
         )
+
+    @property
+    def has_doc_length(self) -> bool:
+        """Whether the rows have document lengths."""
+        return self.labelled.samples.doc_length is not None
 
     def in_rank_order(self, values: Array) -> Array:
         """Return values of rows in rank order."""

@@ -231,14 +231,17 @@ def per_query(measures: list[Measure], samples: Samples, score: Any) -> dict[Mea
 
 def _check_known(measure: Measure, needs: Needs, samples: Samples) -> None:
     """Raise an error if data of documents are missing that a measure needs."""
-    if needs.lengths == "run" and samples.doc_length is None:
+    by_id = samples.docno is not None
+    if samples.doc_length is None and (needs.lengths == "run" or (needs.lengths == "default" and not by_id)):
         raise NotPassed(
-            f"{measure} needs the length of every document: pass doc_length=, the number of words of each row, or"
-            " give the measure a table with lengths= and pass docno=."
+            f"{measure} needs the length of every document: pass doc_length=, the number of words of each row. Or pass"
+            " docno=, and give the measure a table with lengths= or all measures one with register_lengths(words)."
         )
     if needs.duplicates == "run":
         raise BadParameter(f"{measure}: rows have no clusters of duplicates: give duplicates= a table and pass docno=.")
-    if needs.tables and samples.docno is None:
+    if needs.lengths == "default" and needs.duplicates == "none":  # the rows have lengths or ids
+        return
+    if needs.tables and not by_id:
         raise NotPassed(f"{measure} needs the ids of documents for its table: pass docno=, the document of each row.")
 
 

@@ -64,8 +64,12 @@ class TrainingRows:
         rows = judgments.rows(np.zeros(len(y)))
         grade = np.maximum(samples.label, 0)
         effort = None
-        if metric.needs_words and metric.lengths is None and doc_length is None:
-            raise MissingLength(f"{measure} needs the length of every training row: pass doc_length= to LambdaMART.")
+        by_default = metric.default_lengths is not None and docno is not None
+        if metric.needs_words and metric.lengths is None and doc_length is None and not by_default:
+            raise MissingLength(
+                f"{measure} needs the length of every training row: pass doc_length= to LambdaMART. Or call"
+                " register_lengths(words) first, and pass docno=."
+            )
         if not metric.unit_effort:
             documents = Documents(grade, lambda: rows.words_of_rows(metric))
             effort = np.array(np.broadcast_to(np.asarray(metric.effort(documents), float), grade.shape))

@@ -19,6 +19,7 @@ from ..model.metric import Metric
 Values = Callable[[Aligned], Array]
 """A function from the aligned rankings of one or several runs to one value per query, run after run."""
 Origin = Literal["none", "run", "table"]
+OriginOfLengths = Literal["none", "run", "table", "default"]
 
 
 @dataclass(frozen=True)
@@ -31,14 +32,18 @@ class Needs:
         The documents judged non-relevant.
     pooled : bool
         The pooled documents without a judgment (grades below 0).
-    lengths, duplicates : {"none", "run", "table"}
-        The sources of document lengths and of clusters of duplicates.
+    lengths : {"none", "run", "table", "default"}
+        The source of document lengths; with "default" it is the run if it has a column ``doc_length``, else the
+        default table.
+    duplicates : {"none", "run", "table"}
+        The source of clusters of duplicates.
     judged_lengths : bool
         The lengths of all judged documents in the run, for an ideal ranking.
     mean_length : bool
-        The mean length over a whole run. The value of a query then depends on other queries.
+        The mean length over a whole run, if the run has the lengths. The value of a query then depends on other
+        queries.
     tables : tuple of DocumentTable
-        The tables of lengths and of duplicates.
+        The tables of lengths and of duplicates, including a default table that may be read.
     intents : bool
         The intent of each judgment.
     user_model : bool
@@ -47,7 +52,7 @@ class Needs:
 
     all_judged: bool = False
     pooled: bool = False
-    lengths: Origin = "none"
+    lengths: OriginOfLengths = "none"
     duplicates: Origin = "none"
     judged_lengths: bool = False
     mean_length: bool = False
@@ -59,16 +64,21 @@ class Needs:
     def of_metric(cls, metric: Metric) -> Needs:
         """Return the needs of a metric with a user model."""
         run_lengths = metric.needs_words and metric.lengths is None
+        lengths: OriginOfLengths = "none"
+        if metric.needs_words:
+            lengths = "table" if metric.lengths is not None else "run" if metric.default_lengths is None else "default"
         duplicates: Origin = "none"
         if metric.duplicates is not None:
             duplicates = "run" if metric.duplicates.name == "run" else "table"
         return cls(
             all_judged=metric.judged_only,
-            lengths="run" if run_lengths else "table" if metric.needs_words else "none",
+            lengths=lengths,
             duplicates=duplicates,
             judged_lengths=run_lengths and metric.norm == "ideal",
             mean_length=run_lengths and metric.missing == "mean",
-            tables=tuple(table for table in (metric.lengths, metric.duplicates) if table is not None),
+            tables=tuple(
+                table for table in (metric.lengths, metric.default_lengths, metric.duplicates) if table is not None
+            ),
             user_model=True,
         )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from sys import getsizeof
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 from ir_measures.measures import Measure, ParamInfo
 
@@ -88,7 +89,6 @@ class CWLAMeasure(Measure):
         return []
 
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
-        where = f"{self.__name__}({parameter.name}={value!r})"
         if value is None and parameter.default is None:
             return None
         if isinstance(parameter.allowed, SpecOf):
@@ -101,7 +101,7 @@ class CWLAMeasure(Measure):
             with suppress(BadParameter):  # the metric raises it
                 return value if isinstance(value, str) else float_or_int(value)
             return value
-        return parameter.check(value, where)
+        return parameter.check(value, f"{self.__name__}({parameter.name}={value!r})")
 
     def __call__(self, **kwargs: Any) -> Self:
         """Return the measure with these parameters replaced."""
@@ -113,14 +113,19 @@ class CWLAMeasure(Measure):
             if isinstance(bound, CWLAMeasure):
                 new[name] = bound._pinned(known)
             elif getattr(bound, "follows_a_file", False):
-                key = (type(bound), bound.name, bound.path)
-                new[name] = known[key] = known.get(key) or bound.current
+                new[name] = _as_now(bound, known)
         if any(new[name] is not self._bound[name] for name in new):
-            return type(self)(**{**self.params, **self._bound, **new})
+            return cast(Self, self(**new))
         return self
 
     def __sizeof__(self) -> int:
         return super().__sizeof__() + sum(map(getsizeof, self._bound.values()))
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
 
     def _param_repr(self, v: Any) -> str:
         return written(v) if isinstance(v, dict) else repr(v)
@@ -147,6 +152,7 @@ class RowMeasure(CWLAMeasure):
 
     ROW: Row
     _metric: Metric | None = None
+    _default: Lengths | None = None  # the default table when the call started, or when the measure was pickled
 
     def validate_params(self) -> None:
         """Raise an error if the parameters do not make a metric."""
@@ -169,20 +175,55 @@ class RowMeasure(CWLAMeasure):
 
     def computation(self) -> OfUserModel:
         """Return the computation of the metric."""
-        return OfUserModel(self.metric, self._current)
+        return OfUserModel(self._with_default.metric, self._current)
 
     def _current(self, highest: float | None) -> Metric:
         return self._pinned({}).metric
 
+    def __call__(self, **kwargs: Any) -> Self:
+        """Return the measure with these parameters replaced."""
+        return super().__call__(**kwargs)._reading(self._default)
+
+    def _pinned(self, known: dict[object, Any]) -> Self:
+        measure = super()._pinned(known)._with_default
+        default = measure._default
+        return measure if default is None or not default.follows_a_file else measure._reading(_as_now(default, known))
+
+    @property
+    def _with_default(self) -> Self:
+        """The measure, with the default table of lengths if it may read it."""
+        return self if self._default is not None else self._reading(Lengths.default)
+
+    def _reading(self, default: Lengths | None) -> Self:
+        """Return the measure with a default table of lengths, if it may read it."""
+        incomplete = any(p.required and p.name not in self.params for p in self.PARAMETERS)
+        if default is None or incomplete or not self.metric.needs_words or self.metric.lengths is not None:
+            return self
+        measure = super().__call__()
+        measure._default, measure._metric = default, replace(self.metric, default_lengths=default)
+        return measure
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self._with_default)  # other processes do not have the default table
+
     @property
     def named_content(self) -> tuple[object, ...]:
         """Key of the metric, with its functions and tables."""
-        return self.metric.key
+        return self._with_default.metric.key
 
     @property
     def content(self) -> dict[str, object]:
         """Fields of the metric."""
-        return {name: getattr(self.metric, name) for name in self.metric.__dataclass_fields__}
+        metric = self._with_default.metric
+        return {name: getattr(metric, name) for name in metric.__dataclass_fields__}
+
+
+def _as_now(table: Any, known: dict[object, Any]) -> Any:
+    """Return a table or calibration with the present content of its file, which is read once."""
+    key = (type(table), table.name, table.path)
+    if key not in known:
+        known[key] = table.current
+    return known[key]
 
 
 class CountMeasure(CWLAMeasure):

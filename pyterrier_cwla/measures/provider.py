@@ -88,8 +88,8 @@ class CWLAProvider(providers.Provider):
         Returns
         -------
         list of str
-            ``query_id``, ``doc_id`` and ``score``; ``doc_length`` if a measure reads lengths from the run; and
-            ``duplicate_of`` if a measure reads duplicates from the run.
+            ``query_id``, ``doc_id`` and ``score``; ``doc_length`` if a measure reads lengths from the run and there is
+            no default table; and ``duplicate_of`` if a measure reads duplicates from the run.
         """
         inputs = ["query_id", "doc_id", "score"]
         needs = [needs_of(measure) for measure in measures]

@@ -48,6 +48,8 @@ class Metric:
         Effort of an unseen item, if the effort function cannot compute it.
     lengths, missing
         Table of document lengths, and treatment of documents without a length: "error" or "mean".
+    default_lengths
+        Table for runs without a column ``doc_length``, if `lengths` is None.
     judged_only : bool, default=False
         Whether items that are unjudged or have a negative grade are removed from the rankings first.
     duplicates, duplicate_gain
@@ -75,6 +77,7 @@ class Metric:
     max_rel: float | None = None
     unseen: float | None = None
     lengths: Lengths | None = field(default=None, compare=False)
+    default_lengths: Lengths | None = field(default=None, compare=False)
     missing: str = "error"
     judged_only: bool = False
     duplicates: Duplicates | None = field(default=None, compare=False)
@@ -108,8 +111,8 @@ class Metric:
         """Key of the metric in caches."""
         return (
             *(self.C.key, self.A.key, self.gain.key, self.effort.key),
-            *(self.norm, self.end, self.cutoff, self.max_rel, self.unseen, self.lengths, self.missing),
-            *(self.judged_only, self.duplicates, self.duplicate_gain),
+            *(self.norm, self.end, self.cutoff, self.max_rel, self.unseen, self.lengths, self.default_lengths),
+            *(self.missing, self.judged_only, self.duplicates, self.duplicate_gain),
         )
 
     @property

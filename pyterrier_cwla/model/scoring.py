@@ -113,7 +113,9 @@ def divisor(metric: Metric, rankings: Rankings) -> Floats:
     if metric.norm == "ideal":
         if not metric.built_in:
             return rankings.of_pool(_ideal_scores(metric, rankings))
-        return rankings.of_pool(pool.remembered(("ideal", metric.key), lambda: _ideal_scores(metric, rankings)))
+        of_column = metric.default_lengths is not None and rankings.rows is not None and rankings.rows.has_doc_length
+        key = ("ideal", metric.key, of_column)  # such runs are refused, also after a run without the column
+        return rankings.of_pool(pool.remembered(key, lambda: _ideal_scores(metric, rankings)))
     return np.full(len(rankings), _unlimited_score(metric))
 
 

@@ -110,6 +110,25 @@ def test_scikit_learns_search_by_our_scorers(own, client):
     assert len(set(found)) == 3
 
 
+def test_workers_receive_the_default_table_of_lengths(client, tmp_path):
+    """Files and searches; workers have no default table of their own."""
+    X, y, qid, words = rows()
+    documents = np.unique(y.index.get_level_values("docno"))
+    run = pd.DataFrame({"query_id": "q", "doc_id": documents, "score": np.arange(len(documents), 0, -1.0)})
+    run.to_parquet(tmp_path / "run.parquet")
+    qrels = {"q": {documents[1]: 1, documents[4]: 1}}
+    search = GridSearchCV(ranker(), {"column": [0, 1, 2]}, cv=GroupKFold(3), scoring=scorer("TBG"))
+    register_lengths(words)
+    try:
+        with cluster.workers(client):
+            found = search.fit(X, y, groups=qid).cv_results_["mean_test_score"].tolist()
+        of_file = cluster.evaluate(qrels, tmp_path / "run.parquet", [TBG], client=client).iloc[0, 0]
+        assert found == search.fit(X, y, groups=qid).cv_results_["mean_test_score"].tolist()
+    finally:
+        register_lengths(None)
+    assert of_file == evaluate(qrels, run, [TBG(lengths=words)]).iloc[0, 0]
+
+
 def test_what_cannot_be_scored_stops_a_search(client):
     X, y, qid, _ = rows()
     search = GridSearchCV(ranker(), {"column": [0, 1]}, cv=GroupKFold(3), scoring=scorer("TBG"))

@@ -229,6 +229,10 @@ class _Tiled:
     def first(self) -> Array:
         return self.rows.first[self.which]
 
+    @property
+    def has_doc_length(self) -> bool:
+        return self.rows.has_doc_length
+
     def words(self, metric: Any) -> Array:
         return self.rows.words(metric)
 
