@@ -1,4 +1,4 @@
-"""Fixtures for all tests: names in docstring examples, hypothesis profiles, and removal of added language parts."""
+"""Fixtures for all tests: names in docstring examples, hypothesis profiles, removal of what a test has registered."""
 
 import inspect
 from typing import Any
@@ -21,6 +21,16 @@ def _language_as_it_was() -> Any:
     for kind, parts in before.items():
         TABLES[kind].clear()
         TABLES[kind].update(parts)
+
+
+@pytest.fixture(autouse=True)
+def _no_default_lengths() -> Any:
+    """Remove the default table of lengths that a test has set."""
+    from pyterrier_cwla.data.lengths import Lengths
+
+    Lengths.default = None
+    yield
+    Lengths.default = None
 
 
 @pytest.fixture(autouse=True)

@@ -148,7 +148,7 @@ def register_lengths(name: Any, table: Any = _NOT_GIVEN) -> Lengths | None:
     >>> evaluate({"q": {"d2": 1}}, {"q": {"d1": 2.0, "d2": 1.0}}, ["TBG"]).round(4)
             TBG
     run
-    run  0.4571
+    run  0.4805
     >>> register_lengths(None)
     """
     if table is not _NOT_GIVEN:

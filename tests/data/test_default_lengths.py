@@ -40,11 +40,8 @@ FRAME = pd.DataFrame(ROWS, columns=["query_id", "doc_id", "score"])
 
 @pytest.fixture(autouse=True)
 def alone(tmp_path, monkeypatch):
-    """Start and end each test without a default table, in a folder of its own."""
+    """Run each test in a folder of its own."""
     monkeypatch.chdir(tmp_path)
-    register_lengths(None)
-    yield
-    register_lengths(None)
 
 
 def with_lengths(words):

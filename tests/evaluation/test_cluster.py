@@ -119,13 +119,10 @@ def test_workers_receive_the_default_table_of_lengths(client, tmp_path):
     qrels = {"q": {documents[1]: 1, documents[4]: 1}}
     search = GridSearchCV(ranker(), {"column": [0, 1, 2]}, cv=GroupKFold(3), scoring=scorer("TBG"))
     register_lengths(words)
-    try:
-        with cluster.workers(client):
-            found = search.fit(X, y, groups=qid).cv_results_["mean_test_score"].tolist()
-        of_file = cluster.evaluate(qrels, tmp_path / "run.parquet", [TBG], client=client).iloc[0, 0]
-        assert found == search.fit(X, y, groups=qid).cv_results_["mean_test_score"].tolist()
-    finally:
-        register_lengths(None)
+    with cluster.workers(client):
+        found = search.fit(X, y, groups=qid).cv_results_["mean_test_score"].tolist()
+    of_file = cluster.evaluate(qrels, tmp_path / "run.parquet", [TBG], client=client).iloc[0, 0]
+    assert found == search.fit(X, y, groups=qid).cv_results_["mean_test_score"].tolist()
     assert of_file == evaluate(qrels, run, [TBG(lengths=words)]).iloc[0, 0]
 
 

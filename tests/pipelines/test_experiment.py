@@ -127,10 +127,7 @@ def test_the_default_table_of_lengths_serves_runs_without_a_column():
     given = {"names": ["plain", "column"], "validate": "error"}
     runs = [RUN.drop(columns="doc_length"), RUN.assign(doc_length=7)]
     register_lengths(WORDS)
-    try:
-        table = pt.Experiment(runs, TOPICS, QRELS, [TBG, nDCG @ 10], **given)
-    finally:
-        register_lengths(None)
+    table = pt.Experiment(runs, TOPICS, QRELS, [TBG, nDCG @ 10], **given)
     expected = [means(RUN.assign(doc_length=RUN.docno.map(WORDS)))["TBG"], means(runs[1])["TBG"]]
     assert table["TBG"].tolist() == pytest.approx(expected, abs=1e-12)
     assert abs(expected[0] - expected[1]) > 0.01
