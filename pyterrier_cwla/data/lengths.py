@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..errors import BadParameter, CWLAError, MissingLength, shown
 from ..errors.sanitise import harmless
 from ..files.arrow_arrays import to_numpy
 from ..files.id_columns import Ids, places
+from ..files.pisa_indexes import read_pisa_index
 from ..tasks.progress import bar
 from .arrays import Floats
 from .columns import numbers, strings
@@ -204,16 +206,17 @@ def lengths_of_texts(
 
 
 def lengths_of_index(index: Any, progress: bool = True) -> Lengths:
-    """Return the document lengths in a Terrier index.
+    """Return the document lengths in an index of Terrier or PISA.
 
-    Terrier counts the words that it indexes, by default without stopwords.
+    Both engines count the words that they index: Terrier by default without stopwords, PISA with them. Neither engine
+    counts words that its tokeniser leaves out.
 
     Parameters
     ----------
-    index : pt.terrier.TerrierIndex or Java index
-        Index with ``docno`` in its metadata; ``pt.IndexFactory.of`` returns Java indexes.
+    index : pt.terrier.TerrierIndex, Java index, or pyterrier_pisa.PisaIndex
+        Index of documents; in Terrier with ``docno`` in its metadata. ``pt.IndexFactory.of`` returns Java indexes.
     progress : bool, default=True
-        Whether to show a progress bar.
+        Whether to show a progress bar while a Terrier index is read.
 
     Returns
     -------
@@ -223,11 +226,17 @@ def lengths_of_index(index: Any, progress: bool = True) -> Lengths:
     Raises
     ------
     BadParameter
-        If `index` is not a Terrier index.
+        If `index` is neither a Terrier nor a PISA index, or if a PISA index was made from token weights.
+    MalformedFile
+        If files of a PISA index are missing, or do not fit together.
     """
+    folder = getattr(index, "path", None)
+    if hasattr(index, "index_encoding") and isinstance(folder, Path):
+        rows = read_pisa_index(folder)
+        return Lengths.of(rows, about={"tokeniser": "PISA index", "documents": len(rows)})
     java = index.index_obj() if hasattr(index, "index_obj") else index
     if not hasattr(java, "getDocumentIndex"):
-        raise BadParameter(f"lengths are read from a Terrier index, not from a {type(index).__name__}.")
+        raise BadParameter(f"lengths are read from an index of Terrier or PISA, not from a {type(index).__name__}.")
     entries, meta, size = java.getDocumentIndex(), java.getMetaIndex(), java.getCollectionStatistics()
     ids, words = [], array("d")
     for number in bar(range(size.getNumberOfDocuments()), progress, "reading the index"):

@@ -1,0 +1,165 @@
+"""Tests of document lengths from a real index, PISA's, and of pipelines that retrieve with it."""
+
+import re
+import shutil
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+
+from pyterrier_cwla import TBG, LengthsArtifact, lengths_of_index
+from pyterrier_cwla.errors import BadParameter, MalformedFile
+from pyterrier_cwla.pipelines import DocLength, DuplicateOf
+
+pyterrier_pisa = pytest.importorskip("pyterrier_pisa", reason="PISA has wheels for Linux on x86-64 only")
+pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:text_field not specified")
+
+
+def indexed(folder, texts, **given):
+    index = pyterrier_pisa.PisaIndex(str(folder), text_field="text", **given)
+    return index.index({"docno": docno, "text": text} for docno, text in texts.items())
+
+
+def as_dict(lengths):
+    rows = lengths._rows().to_pydict()
+    return dict(zip(rows["docno"], rows["doc_length"], strict=True))
+
+
+def counted(index, texts):
+    """Lengths by PISA's own tokeniser, one text at a time."""
+    return {docno: float(len(index.tokenize(" ".join(text.split("\n"))))) for docno, text in texts.items()}
+
+
+def generated():
+    rng = np.random.default_rng(5)
+    words = ["fox", "dogs", "the", "jumps,", "it's", "été", "12.5", "U.S.A.", "…"]
+    texts = {f"d{at}": " ".join(rng.choice(words, rng.integers(0, 30))) for at in range(300)}
+    return texts | {"é1": "one\ntwo", "none": ""}
+
+
+def vaswani(data):
+    raw = (data / "vaswani" / "doc-text.trec").read_text()
+    return dict(re.findall(r"<DOCNO>(.*?)</DOCNO>(.*?)</DOC>", raw, re.DOTALL))
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    return indexed(tmp_path_factory.mktemp("pisa") / "index", generated(), batch_size=50, threads=2)
+
+
+# ---- lengths
+
+
+@pytest.mark.parametrize("stemmer", ["none", "porter2"])
+def test_lengths_are_those_of_the_index(tmp_path, stemmer):
+    """In several batches by two threads; stopwords are counted, stemming changes no length."""
+    index = indexed(tmp_path / "index", generated(), stemmer=stemmer, batch_size=50, threads=2)
+    lengths = lengths_of_index(index)
+    assert as_dict(lengths) == counted(index, generated())
+    assert lengths.about == {"tokeniser": "PISA index", "documents": 302}
+    assert lengths_of_index(pt.Artifact.load(str(tmp_path / "index"))).content == lengths.content
+
+
+@pytest.mark.real_data
+def test_lengths_of_vaswani(data, tmp_path):
+    """The abstracts have no punctuation, so PISA counts the words of the table that lies beside them."""
+    texts = vaswani(data)
+    index = indexed(tmp_path / "index", texts)
+    lengths = lengths_of_index(index)
+    assert as_dict(lengths) == counted(index, texts)
+    table = pd.read_csv(data / "vaswani" / "doclens.tsv", sep="\t", header=None, dtype={0: str}, index_col=0)[1]
+    assert as_dict(lengths) == table.astype(float).to_dict()
+    shared = LengthsArtifact.save(lengths, tmp_path / "lengths")
+    assert pt.Artifact.load(str(shared.path)).lengths.mean == lengths.mean == pytest.approx(41.925, abs=5e-4)
+
+
+# ---- pipelines
+
+
+def check_pipelines(retriever, lengths, topics, qrels):
+    """Lengths as a column and as a table of the measure give one value, also with the cutoff inside PISA."""
+    pipeline = (retriever >> DocLength(lengths)) % 5
+    compiled = pipeline.compile()
+    assert [type(stage).__name__ for stage in compiled] == ["PisaRetrieve", "DocLength"]
+    assert compiled[0].num_results == 5
+    # documents of one score may differ at the cutoff
+    columns = ["qid", "rank", "score"]
+    pd.testing.assert_frame_equal(compiled(topics)[columns], pipeline(topics)[columns])
+    assert compiled(topics).doc_length.notna().all()
+    bound = TBG(lengths=lengths)
+    found = pt.Experiment([retriever, pipeline], topics, qrels, [bound, bound @ 5])
+    by_column = pt.Experiment([retriever >> DocLength(lengths), pipeline], topics, qrels, [TBG, TBG @ 5])
+    tables = [table.drop(columns="name").T.sort_index().to_numpy(float) for table in (found, by_column)]
+    np.testing.assert_allclose(*tables, atol=1e-12)
+    assert tables[0].min() > 0
+    return tables[0]
+
+
+def test_a_generated_index_in_an_experiment(index):
+    topics = pd.DataFrame({"qid": ["1", "2"], "query": ["fox dogs", "jumps usa"]})
+    found = index.bm25()(topics)
+    qrels = found[found["rank"] % 3 == 0][["qid", "docno"]].assign(label=1)
+    check_pipelines(index.bm25(), lengths_of_index(index), topics, qrels)
+
+
+@pytest.mark.real_data
+def test_vaswani_in_an_experiment(data, tmp_path):
+    texts = vaswani(data)
+    index = indexed(tmp_path / "index", texts)
+    raw = (data / "vaswani" / "query-text.trec").read_text()
+    topics = pd.DataFrame(
+        re.findall(r"<num>(.*?)</num><title>\s*(.*?)\s*</title>", raw, re.DOTALL), columns=["qid", "query"]
+    )
+    qrels = pd.read_csv(
+        data / "vaswani" / "qrels", sep=r"\s+", names=["qid", "_", "docno", "label"], dtype={"qid": str, "docno": str}
+    ).drop(columns="_")
+    values = check_pipelines(index.bm25(), lengths_of_index(index), topics, qrels)
+    assert values.shape == (2, 2)
+    pipeline = index.bm25(num_results=20) >> DocLength(lengths_of_index(index)) >> DuplicateOf({"1": "2"})
+    table = pt.Experiment([pipeline], topics, qrels, [TBG, TBG(duplicates="run")], validate="error")
+    assert len(topics) == 93
+    assert table.TBG[0] > 0
+
+
+# ---- what is no index of words
+
+
+def test_an_index_of_token_weights_has_no_lengths_in_words(tmp_path):
+    index = pyterrier_pisa.PisaIndex(str(tmp_path / "index"), stemmer="none")
+    index.toks_indexer().index(
+        [{"docno": "d1", "toks": {"fox": 1.5, "jump": 0.2}}, {"docno": "d2", "toks": {"a": 1.0}}]
+    )
+    with pytest.raises(BadParameter, match="made from token weights, whose sums are not words"):
+        lengths_of_index(index)
+
+
+@pytest.mark.parametrize(
+    "name, change, message",
+    [
+        ("inv.sizes", None, "not built, or is damaged .*inv.sizes"),
+        ("fwd.documents", None, "not built, or is damaged .*fwd.documents"),
+        (
+            "inv.sizes",
+            lambda content: content[:-8],
+            "300 lengths of documents, and fwd.documents has 302 ids",
+        ),
+        ("inv.sizes", lambda content: b"", "0 lengths of documents"),
+        ("fwd.documents", lambda content: content + b"d\n", "302 lengths of documents, and fwd.documents has 303 ids"),
+        ("fwd.documents", lambda content: b"\xff" + content, "damaged .*utf-8"),
+    ],
+)
+def test_a_damaged_index_is_one_error(index, name, change, message, tmp_path):
+    shutil.copytree(index.path, tmp_path / "index")
+    file = tmp_path / "index" / name
+    if change is None:
+        file.unlink()
+    else:
+        file.write_bytes(change(file.read_bytes()))
+    with pytest.raises(MalformedFile, match=message):
+        lengths_of_index(pyterrier_pisa.PisaIndex(str(tmp_path / "index")))
+
+
+def test_an_index_that_is_not_built(tmp_path):
+    with pytest.raises(MalformedFile, match="this PISA index is not built"):
+        lengths_of_index(pyterrier_pisa.PisaIndex(str(tmp_path / "nothing")))
