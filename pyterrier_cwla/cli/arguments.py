@@ -51,7 +51,7 @@ Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", h
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file, unless it is an input.")]
 Measures = Annotated[
     list[str] | None,
-    typer.Option("--measure", "-m", metavar="MEASURE", help="A measure, such as nDCG@10; repeat -m for more."),
+    typer.Option("--measure", "-m", metavar="MEASURE", help="A measure, such as nDCG@10, or label=measure; repeat -m."),
 ]
 ByQuery = Annotated[bool, typer.Option("--by-query", help="One line for each run and query.")]
 LengthsFile = Annotated[
@@ -109,9 +109,10 @@ class BoundMeasures:
     @classmethod
     def of(cls, texts: Sequence[str], lengths: Path | None, missing: Missing | None) -> BoundMeasures:
         """Parse and bind measures; duplicates are dropped."""
+        from ..measures.labels import by_name
         from ..measures.provider import computed_here
 
-        wanted = list({str(measure): measure for measure in computed_here(texts)}.values())
+        wanted = list(by_name(computed_here(texts)).values())
         table = None if lengths is None else lengths_from(lengths)
         measures = [_bound(measure, table, missing) for measure in wanted]
         changed = [str(old) for old, new in zip(wanted, measures, strict=True) if old is not new]

@@ -92,7 +92,7 @@ def evaluate(
     origin: dict[str, Any] = {
         "version": __version__,
         "qrels": str(qrels),
-        "measures": {column.name: str(m) for column, m in zip(found.columns, found.measures, strict=True)},
+        "measures": {column.name: repr(m) for column, m in zip(found.columns, found.measures, strict=True)},
         "residuals": {column.name: column.residual for column in found.columns if column.residual},
         **bound.origin,
     }

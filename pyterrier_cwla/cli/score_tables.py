@@ -49,9 +49,12 @@ class Column:
 
 
 def head_of(measure: Measure) -> tuple[str, ...]:
-    """Split a measure's text into short lines: CWLA / C=rbp(0.8) / A=max / max_rel=3."""
-    cutoff = f"@{measure.params[measure.AT_PARAM]}" if measure.AT_PARAM in measure.params else ""
-    parameters = [f"{name}={value}" for name, value in measure.params.items() if name != measure.AT_PARAM]
+    """Split a measure's text into short lines: CWLA / C=rbp(0.8) / A=max / max_rel=3. A label is one line."""
+    if getattr(measure, "label", None) is not None:
+        return (str(measure),)
+    params = getattr(measure, "shown_params", measure.params)
+    cutoff = f"@{params[measure.AT_PARAM]}" if measure.AT_PARAM in params else ""
+    parameters = [f"{name}={value}" for name, value in params.items() if name != measure.AT_PARAM]
     return (f"{measure.NAME}{cutoff}", *parameters)
 
 

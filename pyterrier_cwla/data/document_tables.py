@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ from .columns import columns_of_table, strings
 
 IDS = ("doc_id", "docno", "id")
 _KEY = b"pyterrier_cwla"
+_BY_CONTENT = re.compile(r"[a-z]+_[0-9a-f]{16}")  # names of tables by content
 T = TypeVar("T")
 
 
@@ -283,6 +285,11 @@ class DocumentTable(ABC):
             return self
         digest = hash_of_file(str(self.path), self.what)
         return cast(Self, _reading(type(self), self.name, str(self.path), digest))
+
+    @property
+    def anonymous(self) -> bool:
+        """Whether the name is a path or made from a hash of the content, so that tables of scores do not show it."""
+        return self.name == self.path or not self.name.isidentifier() or bool(_BY_CONTENT.fullmatch(self.name))
 
     @property
     def follows_a_file(self) -> bool:

@@ -38,6 +38,11 @@ class IntentWeights:
     def __init__(self, name: str, table: Mapping[tuple[str, str], float] | None = None) -> None:
         self.name, self.table = name, table
 
+    @property
+    def anonymous(self) -> bool:
+        """Whether the name is made from a hash of the content, so that tables of scores do not show it."""
+        return self.table is not None and self.name == _name_by_content(self.table)
+
     def __repr__(self) -> str:
         return f"<intent weights {self.name!r}>"
 
@@ -140,7 +145,7 @@ def bind_weights(weights: Any) -> IntentWeights:
 
 def _named_by_content(weights: Any) -> IntentWeights:
     table = _table(weights)
-    return IntentWeights(f"weights_{_fingerprint(table):016x}", table)
+    return IntentWeights(_name_by_content(table), table)
 
 
 def _table(table: Any) -> dict[tuple[str, str], float]:
@@ -176,7 +181,7 @@ def _table(table: Any) -> dict[tuple[str, str], float]:
     return found
 
 
-def _fingerprint(table: Mapping[tuple[str, str], float]) -> int:
+def _name_by_content(table: Mapping[tuple[str, str], float]) -> str:
     from hashlib import blake2b
 
-    return int.from_bytes(blake2b(repr(sorted(table.items())).encode(), digest_size=8).digest(), "big")
+    return f"weights_{blake2b(repr(sorted(table.items())).encode(), digest_size=8).hexdigest()}"

@@ -56,8 +56,8 @@ def evaluate(
         DataFrame with the columns query_id, doc_id and score (or qid and docno), other columns that the measures need,
         and a column ``run`` if it has several runs. A Dask DataFrame is computed twice, the first time only its ids:
         call ``.persist()`` before if that is expensive.
-    measures : iterable of Measure or str
-        Measures or their names.
+    measures : iterable of Measure or str, or dict of these by label
+        Measures or their names. The keys of a dict are the names of the columns.
     by_query : bool, default=False
         Whether to return one row per run and query instead of the aggregate over queries.
     cache_dir : path, optional

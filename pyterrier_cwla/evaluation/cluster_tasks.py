@@ -283,7 +283,7 @@ class _Results:
 
     @classmethod
     def of(cls, scores: list[Scored[Measure]], scoring: TableScores) -> _Results:
-        return cls([scored.by_text() for scored in scores], scoring.overlaps)
+        return cls([scored.by_name() for scored in scores], scoring.overlaps)
 
     @property
     def runs(self) -> set[str]:
@@ -355,7 +355,7 @@ def _of_runs(sent: _Sent, counts: Counts, runs: list[str], results: list[_Result
         scoring.overlaps[run] = scoring.overlaps.get(run, Overlap()) + overlap
     wanted = set(runs)
     pieces = (scored for of in results for scored in of.scores if scored.run in wanted)
-    rest = (scoring.unanswered(run).by_text() for run in runs)
+    rest = (scoring.unanswered(run).by_name() for run in runs)
     return list(whole_runs(chain(pieces, rest), len(scoring.judgments.qids)))
 
 

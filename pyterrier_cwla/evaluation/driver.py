@@ -46,8 +46,8 @@ def evaluate(
         One run in any of the forms of `qrels`, or several runs by name. A path can lead to a file or folder that is
         larger than memory and that contains several runs: see ``pyterrier_cwla.files.run_files.sources`` and
         :func:`stream`. A file has the name of the file without suffixes; a single run in memory has the name "run".
-    measures : iterable of Measure or str
-        Measures or their names.
+    measures : iterable of Measure or str, or dict of these by label
+        Measures or their names. The keys of a dict are the names of the columns.
     by_query : bool, default=False
         Whether to return one row per run and query instead of the aggregate over queries.
     check : bool, default=True
@@ -64,7 +64,8 @@ def evaluate(
     Returns
     -------
     DataFrame
-        One float column per measure. The index is ``run``, or ``run`` and ``query_id`` with `by_query`.
+        One float column per measure, in the order given. The index is ``run``, or ``run`` and ``query_id`` with
+        `by_query`.
 
     Raises
     ------
@@ -74,6 +75,8 @@ def evaluate(
         If the judgments cannot be used.
     MalformedFile
         If a file does not have the expected format.
+    BadParameter
+        If two different measures have the same name.
 
     Examples
     --------
@@ -83,6 +86,10 @@ def evaluate(
              AP  CWLA(C='rbp(0.5)',A='erg',max_rel=1)
     run
     run  0.8333                                 0.625
+    >>> evaluate(qrels, run, {"early": "RR@1", "rest": "AP"}).round(4)
+         early    rest
+    run
+    run    1.0  0.8333
     """
     import pandas as pd
 
@@ -118,8 +125,8 @@ def stream(
         Judgments, as for :func:`evaluate`.
     runs : path, list of paths, or dict of paths by run name
         Files or folders, in the forms of ``pyterrier_cwla.files.run_files.sources``.
-    measures : iterable of Measure or str
-        Measures or their names.
+    measures : iterable of Measure or str, or dict of these by label
+        Measures or their names. The keys of a dict are the names of the columns.
     buffer_rows : int, default=1_000_000
         Approximate number of rows held in memory for queries whose rows are scattered over a file. If more rows would
         be held, the file is read several times.

@@ -80,8 +80,8 @@ class _Identity:
     def _of_measure(self, measure: Measure) -> list[Any]:
         content = getattr(measure, "content", ())
         if isinstance(content, dict):
-            return [str(measure), {name: self.of(value) for name, value in content.items()}]
-        return [str(measure), *map(self.of, content)]
+            return [repr(measure), {name: self.of(value) for name, value in content.items()}]
+        return [repr(measure), *map(self.of, content)]
 
     def _of_spec(self, spec: Spec) -> list[Any]:
         part = spec.part

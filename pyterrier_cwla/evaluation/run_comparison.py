@@ -15,6 +15,7 @@ from ..data.columns import run_columns
 from ..errors import BadJudgments, BadParameter, BadRun, near, some
 from ..files.inputs import are_paths, is_runs, loaded
 from ..files.run_files import sources
+from ..measures.labels import RETRIEVED, by_name, labelled
 from ..measures.provider import CWLAProvider, aggregate_of, aggregated, computed_here, prepare
 from .comparison import Comparison
 from .driver import evaluate
@@ -150,7 +151,7 @@ def compare(
     signs, lowest_p = lowest_p_of_randomisation(len(queries), resamples)
     about = {
         "version": __version__,
-        "measures": {name: str(measure) for name, measure in wanted.items()},
+        "measures": {name: repr(measure) for name, measure in wanted.items()},
         "aggregates": {name: aggregate_of(measure) for name, measure in wanted.items()},
         "baseline": baseline,
         "queries": len(queries),
@@ -175,14 +176,15 @@ def _scores(
     qrels: Any, runs: Any, measures: Mapping[str, Measure]
 ) -> tuple[list[Any], list[str], dict[str, Array], Array]:
     """Return runs, judged queries, scores (n_runs, n_queries) per measure, and a mask of answered queries."""
-    by_query = _scores_by_query(qrels, runs, list({str(m): m for m in [*measures.values(), NumRet]}.values()))
+    retrieved = labelled(NumRet, RETRIEVED)
+    by_query = _scores_by_query(qrels, runs, [*measures.values(), retrieved])
     names, queries = names_and_queries(by_query)
     if len(queries) < 2:
         raise BadJudgments(
             f"only {some(queries) if queries else 'no query'} is judged: intervals and tests need at least two queries."
         )
-    scores = {name: by_query[str(m)].to_numpy(float).reshape(len(names), -1) for name, m in measures.items()}
-    answered = by_query[str(NumRet)].to_numpy().reshape(len(names), -1) > 0
+    scores = {name: by_query[name].to_numpy(float).reshape(len(names), -1) for name in measures}
+    answered = by_query[RETRIEVED].to_numpy().reshape(len(names), -1) > 0
     check_answers(answered, names, queries)
     return names, queries, scores, answered
 
@@ -284,14 +286,11 @@ def measures_by_name(
     Parameters
     ----------
     measures : iterable, or dict by name
-        Measures or their texts. Without names, the text of each measure is its name.
+        Measures or their texts.
     known : callable, optional
         Function that parses measures and raises UnknownSpec for those that are not computed.
     """
-    if isinstance(measures, Mapping):
-        named = dict(zip(measures, known(measures.values()), strict=True))
-    else:
-        named = {str(measure): measure for measure in known(measures)}
+    named = by_name(known(measures))
     if not named:
         raise BadParameter("measures is empty: give at least one, such as measures=['nDCG@10', 'TBG'].")
     return named

@@ -20,7 +20,7 @@ Key = TypeVar("Key", Measure, str)
 
 
 class Scored(NamedTuple, Generic[Key]):
-    """Scores of judged queries of a run, by measure or by text of measure.
+    """Scores of judged queries of a run, by measure or by name of measure.
 
     Attributes
     ----------
@@ -49,8 +49,8 @@ class Scored(NamedTuple, Generic[Key]):
     queries: Array | slice = slice(None)
     last: bool = True
 
-    def by_text(self) -> Scored[str]:
-        """Return the scores by text of measure, to send them to other processes without the tables of measures."""
+    def by_name(self) -> Scored[str]:
+        """Return the scores by name of measure, to send them to other processes without the tables of measures."""
         values = {str(measure): of_measure for measure, of_measure in self.values.items()}
         return Scored(self.run, values, self.answered, self.overlap, self.place, self.queries, self.last)
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from ..data.document_tables import bind, hash_of_file, read_unchanged
 from ..errors import BadParameter, near
@@ -45,6 +45,8 @@ class BoundCalibration:
     plain: dict[str, Any]
     graded: dict[str, Any]
     path: str | None = None
+    anonymous: ClassVar[bool] = True
+    """The name is a path or contains a hash, so that tables of scores do not show it."""
 
     @property
     def follows_a_file(self) -> bool:

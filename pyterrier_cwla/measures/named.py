@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from sys import getsizeof
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar
 
 from ir_measures.measures import Measure, ParamInfo
 
@@ -20,6 +20,7 @@ from .calibrated import bind_calibration
 from .catalogue import OURS, Calibrated, Clusters, End, Row, SpecOf, Table
 from .computing import Computation, OfUserModel
 from .counting import Count
+from .labels import ShownMeasure, checked_label, refuse_names_of_others
 from .q_measure import Q_MEASURE
 
 _Kind = TypeVar("_Kind", bound="CWLAMeasure")
@@ -30,14 +31,17 @@ _BINDERS: dict[type, Callable[[Any], Any]] = {
 }
 
 
-class CWLAMeasure(Measure):
+class CWLAMeasure(ShownMeasure):
     """Base class of the measures of this package.
 
-    Parameters are stored in canonical form. Equal measures therefore have the same text. A measure also equals its
-    text, because PyTerrier's searches look measures up by name.
+    Parameters are stored in canonical form. Equal measures therefore have the same text, ``repr``. ``str`` is the name
+    that tables show: the label, or else the text without tables and calibrations that have no name.
 
     Parameters
     ----------
+    label : str, optional
+        Name of the measure in tables, titles and reports. A call with other parameters, and ``@ k``, return a measure
+        without it, unless a new label is given.
     **params : object
         The parameters of the measure.
 
@@ -50,8 +54,9 @@ class CWLAMeasure(Measure):
     PARAMETERS: tuple[Parameter, ...] = ()
     __name__: str
     _text: str | None = None
+    _shown: str | None = None
 
-    def __init__(self, **params: Any) -> None:
+    def __init__(self, *, label: str | None = None, **params: Any) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._bound: dict[str, Any] = {}  # the functions and tables behind the names in self.params
         known = {p.name: p for p in self.PARAMETERS}
@@ -64,6 +69,9 @@ class CWLAMeasure(Measure):
                 value = self._canonical(parameter, params[name])
                 if value != parameter.default or name in calibrated:
                     self.params[name] = value
+        if label is not None:
+            self.label = checked_label(label)
+            refuse_names_of_others(label, self.__name__)
         if params and not any(p.required and p.name not in self.params for p in known.values()):
             self._check_parameters()
 
@@ -104,8 +112,8 @@ class CWLAMeasure(Measure):
         return parameter.check(value, f"{self.__name__}({parameter.name}={value!r})")
 
     def __call__(self, **kwargs: Any) -> Self:
-        """Return the measure with these parameters replaced."""
-        return type(self)(**{**self.params, **self._bound, **kwargs})
+        """Return the measure with these parameters replaced, and without its label if there are any."""
+        return type(self)(**{**self.params, **self._bound, **kwargs}) if kwargs else self
 
     def _pinned(self, known: dict[object, Any]) -> Self:
         new: dict[str, Any] = {}
@@ -115,8 +123,18 @@ class CWLAMeasure(Measure):
             elif getattr(bound, "follows_a_file", False):
                 new[name] = _as_now(bound, known)
         if any(new[name] is not self._bound[name] for name in new):
-            return cast(Self, self(**new))
+            return self(**new).with_label(self.label)
         return self
+
+    def with_label(self, label: str | None) -> Self:
+        """Return the measure with another label, or without one."""
+        return self._with(label=label)
+
+    def _with(self, **attributes: Any) -> Self:
+        """Return a copy with other attributes."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self) | attributes)
+        return other
 
     def __sizeof__(self) -> int:
         return super().__sizeof__() + sum(map(getsizeof, self._bound.values()))
@@ -132,19 +150,33 @@ class CWLAMeasure(Measure):
 
     def __repr__(self) -> str:
         if self._text is None:
-            # The format of ir_measures, plus given values that equal the default where a calibration has another value.
-            given = ",".join(f"{k}={self._param_repr(v)}" for k, v in self.params.items() if k != self.AT_PARAM)
-            cutoff = f"@{self.params[self.AT_PARAM]}" if self.AT_PARAM in self.params else ""
-            self._text = f"{self.__name__}({given}){cutoff}" if given else f"{self.__name__}{cutoff}"
+            self._text = self._written(self.params)
         return self._text
 
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, str):
-            return repr(self) == other
-        return isinstance(other, Measure) and repr(self) == repr(other)
+    def __str__(self) -> str:
+        if self.label is not None:
+            return self.label
+        if self._shown is None:
+            self._shown = self._written(self.shown_params)
+        return self._shown
 
-    def __hash__(self) -> int:
-        return hash(repr(self))
+    @property
+    def shown_params(self) -> dict[str, Any]:
+        """Parameters as tables show them: without the tables and calibrations that have no name."""
+        return {
+            name: str(self._bound[name]) if isinstance(self._bound.get(name), Measure) else value
+            for name, value in self.params.items()
+            if not getattr(self._bound.get(name), "anonymous", False)
+        }
+
+    def _written(self, params: dict[str, Any]) -> str:
+        """Return the text of parameters in the format of ir_measures.
+
+        It contains given values that equal the default where a calibration has another value.
+        """
+        given = ",".join(f"{k}={self._param_repr(v)}" for k, v in params.items() if k != self.AT_PARAM)
+        cutoff = f"@{params[self.AT_PARAM]}" if self.AT_PARAM in params else ""
+        return f"{self.__name__}({given}){cutoff}" if given else f"{self.__name__}{cutoff}"
 
 
 class RowMeasure(CWLAMeasure):
@@ -199,9 +231,7 @@ class RowMeasure(CWLAMeasure):
         incomplete = any(p.required and p.name not in self.params for p in self.PARAMETERS)
         if default is None or incomplete or not self.metric.needs_words or self.metric.lengths is not None:
             return self
-        measure = super().__call__()
-        measure._default, measure._metric = default, replace(self.metric, default_lengths=default)
-        return measure
+        return self._with(_default=default, _metric=replace(self.metric, default_lengths=default))
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self._with_default)  # other processes do not have the default table

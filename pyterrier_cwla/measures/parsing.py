@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import ir_measures
 from ir_measures.measures import Measure
@@ -11,6 +11,7 @@ from ir_measures.measures import Measure
 from ..errors import BadParameter, CWLAError, UnknownSpec, near, shown
 from ..model.language import shortened
 from .catalogue import THEIRS
+from .labels import by_name, checked_label, label_in, labelled
 from .named import CWLAMeasure
 from .of_ir_measures import is_computed_here
 
@@ -20,22 +21,41 @@ def measures_of(texts: Iterable[object]) -> list[Measure]:
 
     Parameters
     ----------
-    texts : iterable of str or ir_measures.Measure, or one of them
-        The measures, such as ``"nDCG@10"``.
+    texts : iterable of str or ir_measures.Measure, one of them, or dict of these by label
+        The measures, such as ``"nDCG@10"``, or ``"early=nDCG@10"`` for a measure with a label.
 
     Returns
     -------
     list of ir_measures.Measure
+        The measures in the order given. ``str`` of each is the name of its column.
 
     Raises
     ------
     BadParameter
-        If a parameter is unknown, missing or out of its range.
+        If a parameter is unknown, missing or out of its range; or if two different measures have the same name.
     UnknownSpec
         If a name is unknown; the error suggests near matches.
     """
-    measures = [text if isinstance(text, Measure) else _parsed(_text_of(text)) for text in listed(texts)]
-    return [m if isinstance(m, CWLAMeasure) else _validated(m) for m in measures]
+    if isinstance(texts, Mapping):
+        measures = [_labelled(_measure_of(text), checked_label(label)) for label, text in texts.items()]
+    else:
+        measures = [_measure_of(text) for text in listed(texts)]
+    by_name(measures)
+    return measures
+
+
+def _measure_of(text: object) -> Measure:
+    label = None
+    if not isinstance(text, Measure):
+        label, text = label_in(_text_of(text))
+    measure = text if isinstance(text, Measure) else _parsed(text)
+    if not isinstance(measure, CWLAMeasure):
+        measure = _validated(measure)
+    return measure if label is None else _labelled(measure, checked_label(label))
+
+
+def _labelled(measure: Measure, label: str) -> Measure:
+    return measure if str(measure) == label else labelled(measure, label)
 
 
 def listed(measures: object) -> list[object]:

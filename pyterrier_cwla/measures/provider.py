@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
@@ -19,17 +20,24 @@ from ..data.columns import Columns, judgment_columns
 from ..data.ranked_rows import Judged, RankedRows
 from ..data.rankings import Array
 from ..errors import BadJudgments, BadParameter, CWLAError, NoFiniteValue, UnknownSpec
+from .labels import by_name
 from .of_ir_measures import computation_of, needs_of
 from .parsing import measures_of
 from .wrappers import MEASURES, GeometricMeanOfLogs, innermost, layers, pinned
 
 #: Measures that ir_measures' default pipeline computes only with Perl or cwl_eval. This provider is the last one in it.
 _NOT_EVERYWHERE = ("RBP", "ERR", "nDCG", "SDCG", "INST", "INSQ")
+_MOST_ASKED = 1_000  # measures whose order is noted
 _prepared: list[tuple[object, Judgments]] = []  # the last two judgments, by their memory addresses
 
 
 class CWLAProvider(providers.Provider):
     """Provider of ir_measures for the measures of this package.
+
+    Columns of this provider stand in the order in which ``pt.Experiment`` is given its measures, after those of other
+    providers. ir_measures hands over a set of measures without their order. Before that, PyTerrier validates its
+    pipelines, and ir_measures then asks :meth:`supports` in the order of the list. Without validation
+    (``validate="ignore"``), and for measures that were not validated together, the order is that of their names.
 
     Parameters
     ----------
@@ -44,6 +52,8 @@ class CWLAProvider(providers.Provider):
     def __init__(self, full: bool = True) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.full = full
+        self._asked: deque[str] = deque(maxlen=_MOST_ASKED)  # names of measures since the last call of `run_inputs`
+        self._order: dict[str, int] = {}
 
     def supports(self, measure: Measure) -> bool:
         """Return whether the provider computes the measure with its parameters.
@@ -63,6 +73,7 @@ class CWLAProvider(providers.Provider):
         AssertionError
             If ir_measures finds that a parameter is unknown, missing or of another type.
         """
+        self._asked.append(str(measure))
         measure.validate_params()
         if not self.full and measure.NAME not in {*MEASURES, *_NOT_EVERYWHERE}:
             return False
@@ -73,9 +84,14 @@ class CWLAProvider(providers.Provider):
         return True
 
     def _evaluator(self, measures: Iterable[Measure], qrels: Any) -> CWLAEvaluator:
-        wanted = list(measures)
+        wanted = self._in_order(measures) if isinstance(measures, Set) else list(measures)
+        self._asked.clear()
         refuse_unsupported(wanted)
         return CWLAEvaluator(wanted, prepare(qrels))
+
+    def _in_order(self, measures: Iterable[Measure]) -> list[Measure]:
+        """Return measures of a set in the order of the last list with them, or else by name."""
+        return sorted(measures, key=lambda measure: (self._order.get(str(measure), 1), str(measure)))
 
     def run_inputs(self, measures: Iterable[Measure]) -> list[str]:
         """Return the columns of a run that the measures need.
@@ -91,6 +107,10 @@ class CWLAProvider(providers.Provider):
             ``query_id``, ``doc_id`` and ``score``; ``doc_length`` if a measure reads lengths from the run and there is
             no default table; and ``duplicate_of`` if a measure reads duplicates from the run.
         """
+        measures = list(measures)
+        asked = dict.fromkeys(reversed(list(self._asked)))
+        self._order = {name: -place for place, name in enumerate(asked)}
+        self._asked.clear()
         inputs = ["query_id", "doc_id", "score"]
         needs = [needs_of(measure) for measure in measures]
         if any(need.lengths == "run" for need in needs):
@@ -142,19 +162,20 @@ class PreparedMeasures:
     Raises
     ------
     BadParameter
-        If two measures have the same text but different functions or tables.
+        If two different measures have the same name.
     """
 
     def __init__(self, measures: Iterable[Measure], judgments: Judged) -> None:
-        self.pinned = pinned(measures)
+        wanted = pinned(measures)
+        self.pinned = list(by_name(wanted).values())
         self._work = [(measure, computation_of(measure).prepare(judgments)) for measure in self.pinned]
-        by_text: dict[str, object] = {}
-        for part in (part for measure in self.pinned for part in layers(measure)):
+        by_text: dict[Measure, object] = {}
+        for part in (part for measure in wanted for part in layers(measure)):
             content = getattr(part, "named_content", None)
-            if by_text.setdefault(str(part), content) != content:
+            if by_text.setdefault(part, content) != content:
                 raise BadParameter(
                     f"two measures are called {part} and differ: a function or a table was redefined between them."
-                    " Give it another name."
+                    " Give it another name, or give each measure a label."
                 )
 
     def tables(self, runs: Sequence[RankedRows]) -> list[dict[Measure, Array]]:
@@ -319,12 +340,12 @@ def announce() -> None:
 
 
 def computed_here(measures: Iterable[object]) -> list[Measure]:
-    """Return measures from their texts or objects, after a check that this package computes them.
+    """Return measures from texts, objects or a dict of these by label, if this package computes them.
 
     Raises
     ------
     BadParameter
-        If a parameter is unknown or out of its range.
+        If a parameter is unknown or out of its range, or if two different measures have the same name.
     UnknownSpec
         If a name is unknown, or only other providers of ir_measures compute the measure.
     """

@@ -22,6 +22,7 @@ from ..files.same_columns import the_only
 from ..model.ideal import ideal_ranking
 from ..model.language import In, OneOf, Parameter
 from .catalogue import CUTOFF, PLAIN
+from .labels import by_name
 from .named import CWLAMeasure
 from .parsing import measures_of
 from .provider import CWLAEvaluator, prepare, refuse_unsupported
@@ -40,7 +41,7 @@ def evaluate_sessions(
         The queries of each session in order: a DataFrame with the columns ``session``, ``query_id`` (or ``qid``) and
         ``order`` (numbers or times), or a dict of lists of queries. All queries of the table count, also those without
         results in the run. Other queries of the run are ignored.
-    measures : iterable of str or ir_measures.Measure
+    measures : iterable of str or ir_measures.Measure, or dict of these by label
         Session measures (``sDCG``, ``nsDCG``, ``esNDCG``), and any measure that :func:`evaluate` computes. The score
         of a session with one of the latter is the mean over its queries (the sum for counts), where queries without
         results have 0 [1]_.
@@ -73,8 +74,7 @@ def evaluate_sessions(
     session
     s1       0.5  2.952  0.3085              0.3859
     """
-    wanted = measures_of(measures)
-    return SessionRun(qrels, run, sessions, judged_by).scores({str(measure): measure for measure in wanted})
+    return SessionRun(qrels, run, sessions, judged_by).scores(by_name(measures_of(measures)))
 
 
 def of_sessions(measures: Iterable[object]) -> list[Measure]:

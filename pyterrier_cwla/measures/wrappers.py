@@ -23,6 +23,7 @@ from ..model.residuals import residual, residual_is_a_bound
 from .calibrated import BoundCalibration
 from .catalogue import THEIRS
 from .computing import Computation, Needs, OfUserModel, Values, of_answered
+from .labels import labelled
 from .named import CLASSES, CWLA, CWLAMeasure, RowMeasure
 from .of_ir_measures import computation_of, is_computed_here, metric_of, user_model_of
 from .parsing import measures_of
@@ -49,7 +50,7 @@ class Wrapper(CWLAMeasure):
         if not isinstance(inner, Measure) or not self._takes(inner):
             raise BadParameter(f"{self.__name__}(measure=) takes {self.TAKES}, not {value!r}.")
         self._bound["measure"] = inner
-        return str(inner)
+        return repr(inner)
 
     TAKES = "a measure that is computed here, such as 'TBG' or 'AP'"
 
@@ -94,8 +95,12 @@ def known_as(measure: Measure) -> str:
 
 
 def changed_inside(measure: Measure, change: Callable[[Measure], Measure]) -> Measure:
-    """Return the measure with ``change`` applied to its innermost measure."""
-    return measure(measure=changed_inside(measure.inner, change)) if isinstance(measure, Wrapper) else change(measure)
+    """Return the measure with ``change`` applied to its innermost measure, and with its label."""
+    if isinstance(measure, Wrapper):
+        changed: Measure = measure(measure=changed_inside(measure.inner, change))
+    else:
+        changed = change(measure)
+    return labelled(changed, getattr(measure, "label", None))
 
 
 def layers(measure: Measure) -> Iterator[Measure]:

@@ -318,7 +318,9 @@ def _space(space: Any, present: Any, what: str) -> Any:
 
 
 def _measures(metric: Any) -> list[Measure]:
-    return [_measure(one) for one in (metric if isinstance(metric, list | tuple) else [metric])]
+    if isinstance(metric, Mapping):
+        return measures_of({label: _measure(one) for label, one in metric.items()})
+    return measures_of([_measure(one) for one in (metric if isinstance(metric, list | tuple) else [metric])])
 
 
 def _measure(metric: Any) -> Measure:

@@ -192,12 +192,12 @@ def test_lengths_are_bound_to_measures_that_need_them(files, prints, cli):
     """Columns keep the names given with -m; a measure's own table takes precedence over --lengths."""
     Path("short.tsv").write_text("d1 0\nd2 0\nd3 0\nd4 0\nd9 0\n")
     own = "TBG(lengths='short.tsv')"
-    arguments = ("evaluate", "qrels.txt", "runs", *flags(["AP", "TBG", own]), "--lengths", "words.tsv")
+    arguments = ("evaluate", "qrels.txt", "runs", *flags(["AP", "TBG", f"own={own}"]), "--lengths", "words.tsv")
     found = records(prints(*arguments, "--format", "jsonl"))
-    measures = ["AP", "TBG(lengths='words.tsv')", own]
+    measures = ["AP", "TBG(lengths='words.tsv')", f"own={own}"]
     expected = [pyterrier_cwla.evaluate("qrels.txt", f"runs/{run}", measures) for run in ("bad.run", "good.txt")]
     assert [list(row.values())[1:] for row in found] == [table.to_numpy()[0].tolist() for table in expected]
-    assert list(found[0]) == ["run", "AP", "TBG", own]
+    assert list(found[0]) == ["run", "AP", "TBG", "own"]
     assert "TBG: with the lengths of words.tsv." in prints(*arguments)
 
 

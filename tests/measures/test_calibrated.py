@@ -56,8 +56,8 @@ def value(measure):
 def test_a_file_by_its_name_is_the_measure_with_its_numbers(calibration, path):
     measure = ir_measures.parse_measure(f"TBG(calibration={path!r},missing='mean')")(lengths=WORDS)
     assert value(measure) == value(calibration.measure(lengths=WORDS)) != value(TBG(lengths=WORDS))
-    assert ir_measures.parse_measure(str(TBG(calibration=path))) == TBG(calibration=path)
-    assert str(TBG(calibration=path)) == f"TBG(calibration={path!r})"
+    assert ir_measures.parse_measure(repr(TBG(calibration=path))) == TBG(calibration=path)
+    assert repr(TBG(calibration=path)) == f"TBG(calibration={path!r})"
     assert value(GradedTBG(calibration=path)) == value(calibration.graded_measure()) != value(GradedTBG)
 
 

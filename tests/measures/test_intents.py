@@ -208,7 +208,7 @@ MEASURES = [
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_identity(measure):
-    assert ir_measures.parse_measure(str(measure)) == measure
+    assert ir_measures.parse_measure(repr(measure)) == measure
     assert pickle.loads(pickle.dumps(measure)) == measure
 
 

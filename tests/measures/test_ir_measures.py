@@ -552,7 +552,7 @@ def test_lengths_in_every_form_are_the_same_lengths(with_lengths, tmp_path):
     for lengths in (words, series, frame, *others, *paths, *map(str, paths), "as_named"):
         measure = TBG(lengths=lengths)
         assert [m.value for m in measure.calc(qrels, run).per_query] == [m.value for m in expected]
-        assert ir_measures.parse_measure(str(measure)) == measure
+        assert ir_measures.parse_measure(repr(measure)) == measure
         again = pickle.loads(pickle.dumps(measure))
         assert again == measure
         assert again.calc_aggregate(qrels, run) == measure.calc_aggregate(qrels, run)
@@ -574,15 +574,15 @@ def test_a_table_without_a_name_is_named_by_its_content(with_lengths):
     *_, words = with_lengths
     backwards = dict(reversed(words.items()))
     other = words | {"d1": 1e6}
-    assert str(TBG(lengths=words)) == str(TBG(lengths=backwards)) == str(TBG(lengths=pd.Series(words)))
-    assert str(TBG(lengths=words)).startswith("TBG(lengths='table_")
+    assert repr(TBG(lengths=words)) == repr(TBG(lengths=backwards)) == repr(TBG(lengths=pd.Series(words)))
+    assert repr(TBG(lengths=words)).startswith("TBG(lengths='table_")
     assert TBG(lengths=words) != TBG(lengths=other) != TBG
 
 
 def test_two_tables_in_one_call_are_kept_apart(with_lengths):
     qrels, run, _, words = with_lengths
     longer = {d: n + 1000 for d, n in words.items()}
-    measures = [TBG(lengths=words), TBG(lengths=longer), TBG(half_life=60, lengths=words)]
+    measures = [TBG(lengths=words), TBG(lengths=longer, label="longer"), TBG(half_life=60, lengths=words)]
     together = ir_measures.cwla.calc_aggregate(measures, qrels, run)
     assert together == {m: m.calc_aggregate(qrels, run) for m in measures}
     assert len(set(together.values())) == 3

@@ -189,7 +189,7 @@ def test_measures_read_what_they_add():
     pipelines = [ranker >> DocLength() >> DuplicateOf(), ranker >> DuplicateOf(clusters) >> DocLength(words)]
     measures = [TBG, TBG(duplicates="run"), TBG(duplicates="run", duplicate_gain="none")]
     found = pt.Experiment(pipelines, topics, qrels, measures, names=["counted", "looked up"], validate="error")
-    bound = [TBG(lengths=words), TBG(lengths=words, duplicates=clusters)]
+    bound = [TBG(lengths=words), TBG(lengths=words, duplicates=clusters, label="TBG with duplicates")]
     bound.append(bound[1](duplicate_gain="none"))
     expected = pt.Experiment([ranker], topics, qrels, bound)
     assert len(clusters) > 10

@@ -1,5 +1,6 @@
 """Tests of the measures in PyTerrier: experiments, grid searches, and worker processes."""
 
+import os
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 from ir_measures import AP, nDCG
 
 from pyterrier_cwla import CWLA, TBG, Residual, register_lengths
+from pyterrier_cwla.errors import BadParameter
 from tests.support.generated import as_pyterrier, collection, harmless
 
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:.*topic.s. not found in qrels")
@@ -56,6 +58,54 @@ def test_an_experiment_shows_the_new_columns_beside_the_old():
     assert sorted(table.columns) == sorted(["name", *map(str, MEASURES)])
     assert row(table, "a") == pytest.approx(means(RUN), abs=1e-12)
     assert row(table, "b") == pytest.approx(means(other), abs=1e-12)
+
+
+ORDER = """
+import ir_measures, pandas as pd, pyterrier as pt
+from ir_measures import AP
+from pyterrier_cwla import CWLA, TBG, GradedTBG, QMeasure, Residual
+qrels = pd.DataFrame({"qid": ["1", "2"], "docno": ["a", "a"], "label": [1, 1]})
+run = pd.DataFrame({"qid": ["1", "2"], "docno": ["a", "b"], "score": [1.0, 1.0], "rank": [0, 0], "doc_length": 9})
+topics = pd.DataFrame({"qid": ["1", "2"], "query": ["x", "y"]})
+cell = CWLA(C="rbp(0.5)", A="erg", max_rel=1, label="a cell")
+measures = [QMeasure, TBG, AP, cell, GradedTBG, TBG @ 20, TBG(half_life=9), Residual(measure=cell)]
+for asked in (measures, measures[::-1], sorted(measures, key=str)):
+    found = pt.Experiment([run], topics, qrels, asked)
+    ours = [str(measure) for measure in asked if measure != AP]
+    assert list(found)[1:] == ["AP", *ours], list(found)
+    by_query = pt.Experiment([run], topics, qrels, asked, perquery=True)
+    assert list(by_query.measure[:8]) == ["AP", *ours], by_query
+for _ in range(2):
+    print(*ir_measures.calc_aggregate(set(measures), pt.model.to_ir_measures(qrels), pt.model.to_ir_measures(run)))
+    measures = [TBG @ number for number in (3, 1, 2)]
+"""
+
+
+@pytest.mark.parametrize("seed", ["0", "1", "2"])
+def test_columns_stand_in_the_order_asked_for_with_any_seed_of_hashes(seed):
+    """ir_measures collects measures in sets, whose order depends on the seed of Python's hashes."""
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", ORDER], env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1] == "TBG@1 TBG@2 TBG@3"  # not validated: by name
+
+
+def test_labels_are_the_columns_of_experiments():
+    words, longer = TBG(lengths=WORDS), TBG(lengths={d: 9 + n for d, n in WORDS.items()})
+    measures = [longer(label="longer"), AP, words, RBP(label="users of RBP")]
+    found = pt.Experiment([RUN], TOPICS, QRELS, measures, names=["a"])
+    assert sorted(found.columns) == sorted(["name", "longer", "AP", "TBG", "users of RBP"])
+    assert [name for name in found if name not in ("name", "AP")] == ["longer", "TBG", "users of RBP"]
+    plain = means(RUN, measures=[longer(label="x"), words, RBP])
+    assert found.iloc[0][["longer", "TBG", "users of RBP"]].tolist() == pytest.approx(list(plain.values()), abs=1e-12)
+    by_query = pt.Experiment([RUN], TOPICS, QRELS, measures, names=["a"], perquery=True)
+    assert set(by_query.measure) == {"longer", "AP", "TBG", "users of RBP"}
+    with pytest.raises(BadParameter, match="two measures are called 'TBG'"):
+        pt.Experiment([RUN], TOPICS, QRELS, [words, AP, longer])
+    with pytest.raises(BadParameter, match="two measures are called 'same'"):
+        pt.Experiment([RUN], TOPICS, QRELS, [words(label="same"), RBP(label="same")])
 
 
 def test_transformers_per_query():

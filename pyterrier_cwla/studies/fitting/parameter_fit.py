@@ -145,7 +145,7 @@ def fit(
     about = {
         "version": __version__,
         "template": str(template),
-        "measure": str(measure),
+        "measure": repr(measure),
         "ranges": {name: str(span) for name, span in spans.items()},
         "objective": objective,
         "value": sign * float(search.found[best[0], 0]),
@@ -231,7 +231,7 @@ class _Scored:
             if all(measure in names for measure in measures):
                 return fingerprint([names[measure] for measure in measures])
             self.pieces.cache = None
-        return fingerprint([str(measure) for measure in measures])
+        return fingerprint([repr(measure) for measure in measures])
 
 
 def _scores(rated: Rated, measures: list[Measure]) -> Piece:

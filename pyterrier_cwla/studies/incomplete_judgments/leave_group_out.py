@@ -204,7 +204,7 @@ def groups_left_out(
     changes = _changes(masking, list(of_group), group, scores)
     about = {
         "version": __version__,
-        "measures": {name: str(measure) for name, measure in masking.measures.items()},
+        "measures": {name: repr(measure) for name, measure in masking.measures.items()},
         "groups": len(of_group),
         "runs": len(masking.runs),
         "queries": queries,

@@ -14,6 +14,7 @@ from ...errors import BadJudgments, BadParameter, many, some
 from ...evaluation.driver import evaluate
 from ...evaluation.run_comparison import check_answers, measures_by_name, names_and_queries
 from ...files.inputs import are_paths, is_runs
+from ...measures.labels import RETRIEVED, labelled
 from ...measures.provider import aggregated
 from ...tasks.hashing import fingerprint
 
@@ -53,7 +54,7 @@ class Cube:
         if not (is_runs(runs) or are_paths(runs)):
             raise BadParameter(f"this study compares runs: give at least {least} by name, not one run.")
         named = measures_by_name(measures)
-        wanted = list({str(m): m for m in [*named.values(), NumRet]}.values())
+        wanted = [*named.values(), labelled(NumRet, RETRIEVED)]
         by_query = evaluate(qrels, runs, wanted, by_query=True)
         names, queries = names_and_queries(by_query)
         if len(names) < least:
@@ -63,12 +64,12 @@ class Cube:
         names = list(map(str, names))
         if len(queries) < 2:
             raise BadJudgments(f"a study needs at least two judged queries, and there is {some(queries) or 'none'}.")
-        values = np.stack([by_query[str(m)].to_numpy(float).reshape(len(names), -1) for m in named.values()])
+        values = np.stack([by_query[name].to_numpy(float).reshape(len(names), -1) for name in named])
         means = np.array([[aggregated(m, row) for row in of_runs] for m, of_runs in zip(named.values(), values)])
-        answered = by_query[str(NumRet)].to_numpy().reshape(len(names), -1) > 0
+        answered = by_query[RETRIEVED].to_numpy().reshape(len(names), -1) > 0
         check_answers(answered, names, queries)
         unanswered = {name: int(n) for name, n in zip(names, (~answered).sum(axis=1), strict=True) if n}
-        return cls({name: str(m) for name, m in named.items()}, names, queries, values, means, unanswered)
+        return cls({name: repr(m) for name, m in named.items()}, names, queries, values, means, unanswered)
 
     def about(self) -> dict[str, Any]:
         """Return the data that a study reports about its scores."""

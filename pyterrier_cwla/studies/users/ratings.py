@@ -14,6 +14,7 @@ from ...data.alignment import Aligned, Judgments
 from ...data.columns import strings
 from ...errors import BadParameter, BadRatings, many, some
 from ...files.inputs import loaded, one_run
+from ...measures.labels import by_name
 from ...measures.parsing import measures_of
 from ...measures.provider import CWLAEvaluator, computed_here, prepare
 from ...measures.sessions import SessionRun
@@ -231,10 +232,7 @@ class Rated:
         BadParameter
             If there is no measure, or if a measure has no finite score for a rated item.
         """
-        if isinstance(measures, Mapping):
-            named = dict(zip(measures, measures_of(measures.values()), strict=True))
-        else:
-            named = {str(measure): measure for measure in measures_of(measures)}
+        named = by_name(measures_of(measures))
         if not named:
             raise BadParameter("there is no measure: give some, such as measures=['nDCG@10', 'TBG'].")
         scores = self.shown.scores(named)

@@ -13,6 +13,7 @@ from ..._version import __version__
 from ...errors import BadParameter, BadRatings, near
 from ...errors.parameter_checks import check_share, check_whole
 from ...evaluation.significance import CORRECTIONS
+from ...measures.labels import by_name
 from ...measures.parsing import measures_of
 from ..coefficient_names import AGREED, TESTED, check_coefficient
 from ..correlation import rounded
@@ -187,10 +188,8 @@ def _check(
 
 
 def _texts(measures: Any, cells: Grid | None) -> dict[str, str]:
-    if isinstance(measures, Mapping):
-        measures = measures if cells is None else cells.named
-        return {name: str(measure) for name, measure in zip(measures, measures_of(measures.values()), strict=True)}
-    return {str(measure): str(measure) for measure in measures_of(measures)}
+    given = measures if cells is None else cells.named
+    return {name: repr(measure) for name, measure in by_name(measures_of(given)).items()}
 
 
 def _described(scores: pd.DataFrame, cells: Grid | None, baseline: str | None) -> pd.DataFrame:

@@ -1,0 +1,163 @@
+"""Labels of measures: names that columns, titles and reports show instead of the texts of measures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, Self
+
+import ir_measures
+from ir_measures.measures import Measure
+
+from ..errors import BadParameter, shown
+
+RETRIEVED = "number of retrieved documents"
+"""Label of a measure that comparisons and studies add to those of the user."""
+
+_COLUMNS = frozenset({"run", "query_id", "qid", "fold", "name", "mrt", RETRIEVED})  # columns beside those of measures
+_LABEL_AND_MEASURE = re.compile(r"((?:[^=()]|\([^()]*\))+)=(.*)", re.DOTALL)
+
+
+class ShownMeasure(Measure):
+    """Base class of measures whose name in tables may differ from their text.
+
+    ``repr`` is the text of the measure, which can be parsed. ``str`` is the name that tables show. A measure equals a
+    measure with the same text and the same name. It also equals its name, because PyTerrier's searches look measures
+    up by name.
+
+    Attributes
+    ----------
+    label : str or None
+        Label of the measure.
+    """
+
+    label: str | None = None
+
+    def __str__(self) -> str:
+        return repr(self) if self.label is None else self.label
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, str):
+            return str(self) == other
+        return isinstance(other, Measure) and str(self) == str(other) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def with_label(self, label: str | None) -> Measure:
+        """Return the measure with another label, or without one."""
+        raise NotImplementedError
+
+
+class _LabelledMeasure(ShownMeasure):
+    """A measure of ir_measures with a label; a call with other parameters returns a measure without the label."""
+
+    def __init__(self, measure: Measure, label: str) -> None:
+        vars(self).update(vars(measure))
+        self._measure, self.label = measure, label
+
+    def __call__(self, **kwargs: Any) -> Measure | Self:
+        return self._measure(**kwargs) if kwargs else self
+
+    def with_label(self, label: str | None) -> Measure:
+        return labelled(self._measure, label)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return labelled, (self._measure, self.label)
+
+
+@cache
+def _labelled_class(kind: type[Measure]) -> type[_LabelledMeasure]:
+    return type(kind.__name__, (_LabelledMeasure, kind), {})
+
+
+def labelled(measure: Measure, label: str | None) -> Measure:
+    """Return a measure with a label, or without one.
+
+    Parameters
+    ----------
+    measure : ir_measures.Measure
+        A measure of this package or of ir_measures.
+    label : str or None
+        Name of the measure in tables; None for the name without a label.
+
+    Examples
+    --------
+    >>> from ir_measures import nDCG
+    >>> early = labelled(nDCG @ 10, "early")
+    >>> str(early), repr(early)
+    ('early', 'nDCG@10')
+    """
+    if isinstance(measure, ShownMeasure):
+        return measure.with_label(label)
+    return measure if label is None else _labelled_class(type(measure))(measure, label)  # type: ignore[arg-type]
+
+
+def checked_label(label: object) -> str:
+    """Return a label.
+
+    Raises
+    ------
+    BadParameter
+        If the label is not a text of one line, or is the name of another column in tables of scores.
+    """
+    if not isinstance(label, str) or not label.isprintable() or not label.strip() or label != label.strip():
+        raise BadParameter(
+            f"label={shown(label)}: a label is a text of one line, such as 'TBG', without blanks at its ends."
+        )
+    if label in _COLUMNS:
+        raise BadParameter(f"label={label!r}: tables of scores have another column of this name. Choose another label.")
+    return label
+
+
+def refuse_names_of_others(label: str, name: str) -> None:
+    """Raise BadParameter if the label of a measure called `name` is the text of another measure.
+
+    Other providers of ir_measures compute some of these measures in the same experiment, and PyTerrier would show
+    one column for both.
+    """
+    try:
+        other = ir_measures.parse_measure(label)
+    except Exception:  # most labels are no measures
+        return
+    if name != other.NAME:
+        raise BadParameter(
+            f"{name}(label={label!r}): {label!r} is another measure. Choose a label that is none, such as"
+            f" {f'{label} of users'!r}."
+        )
+
+
+def label_in(text: str) -> tuple[str | None, str]:
+    """Return the label and the measure of a text such as ``"early=nDCG@10"``; the label is None if there is none.
+
+    Measures contain ``=`` only within parentheses.
+
+    Examples
+    --------
+    >>> label_in("early=nDCG@10")
+    ('early', 'nDCG@10')
+    >>> label_in("TBG(h=60)")
+    (None, 'TBG(h=60)')
+    """
+    found = _LABEL_AND_MEASURE.fullmatch(text)
+    return (None, text) if found is None else (found[1].strip(), found[2].strip())
+
+
+def by_name(measures: Iterable[Measure]) -> dict[str, Measure]:
+    """Return measures by the names of their columns, in order; a measure that is given twice has one column.
+
+    Raises
+    ------
+    BadParameter
+        If two different measures have the same name.
+    """
+    named: dict[str, Measure] = {}
+    for measure in measures:
+        other = named.setdefault(str(measure), measure)
+        if repr(other) != repr(measure):
+            raise BadParameter(
+                f"two measures are called {str(measure)!r}: {other!r} and {measure!r}. Give one another name: label='…'"
+                " of a measure of this package, or a dict {'…': measure} instead of a list."
+            )
+    return named

@@ -1,0 +1,220 @@
+"""Labels of measures, the names of columns without labels, and two measures of one name."""
+
+import copy
+import pickle
+
+import ir_measures
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ir_measures import AP, ERR, RBP, RR, P, nDCG
+
+from pyterrier_cwla import (
+    CWLA,
+    TBG,
+    GeometricMean,
+    IntentAware,
+    QMeasure,
+    Residual,
+    evaluate,
+    evaluate_sessions,
+    register_lengths,
+    sDCG,
+    stream,
+)
+from pyterrier_cwla.data.intents import register_intent_weights
+from pyterrier_cwla.errors import BadParameter, UnknownSpec
+from pyterrier_cwla.measures.labels import label_in, labelled
+from pyterrier_cwla.measures.parsing import measures_of
+from pyterrier_cwla.model.continuations import continuation
+
+QRELS = {"q": {"a": 1, "b": 0, "c": 1}, "r": {"a": 1}}
+RUN = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}, "r": {"b": 2.0, "a": 1.0}}
+WORDS = {"a": 100, "b": 200, "c": 300}
+OTHERS = {"a": 10, "b": 20, "c": 30}
+RBP_CELL = {"C": "rbp(0.5)", "A": "erg", "max_rel": 1}
+
+
+LABELLED = [
+    TBG(lengths=WORDS, label="mine"),
+    CWLA(**RBP_CELL, label="mine"),
+    Residual(measure=CWLA(**RBP_CELL), label="mine"),
+    GeometricMean(measure="AP", label="mine"),
+    IntentAware(measure="AP", label="mine"),
+    QMeasure(beta=2, label="mine"),
+    sDCG(bq=2, label="mine"),
+    labelled(nDCG @ 10, "mine"),
+    labelled(P(rel=2) @ 5, "mine"),
+]
+
+
+@pytest.mark.parametrize("measure", LABELLED, ids=repr)
+def test_the_label_is_shown_and_the_text_is_canonical(measure):
+    plain = labelled(measure, None)
+    assert str(measure) == measure.label == "mine" != str(plain)
+    assert repr(measure) == repr(plain)
+    assert ir_measures.parse_measure(repr(measure)) == plain != measure
+    assert measure == "mine"  # PyTerrier's searches look measures up by name
+    assert {str(measure): 1.0}[measure] == 1.0
+
+
+@pytest.mark.parametrize("measure", LABELLED, ids=repr)
+def test_copies_keep_the_label(measure):
+    for other in (copy.copy(measure), copy.deepcopy(measure), pickle.loads(pickle.dumps(measure)), measure()):
+        assert (other, str(other), repr(other)) == (measure, "mine", repr(measure))
+
+
+def test_other_parameters_drop_the_label():
+    for measure in (TBG(lengths=WORDS, label="mine"), labelled(nDCG, "mine")):
+        changed = measure @ 10
+        assert str(changed) == f"{measure.NAME}@10"
+    assert str(TBG(label="mine")(half_life=60)) == "TBG(half_life=60)"
+    assert str(TBG(label="mine")(half_life=60, label="fast")) == "fast"
+    assert str(TBG(label="mine")(label=None)) == "TBG"
+    assert str(Residual(measure=RBP(rel=1), label="mine")(measure=RBP(rel=2))) == "Residual(measure='RBP(rel=2)')"
+
+
+def test_an_inner_label_is_shown_within_the_name():
+    residual = Residual(measure=CWLA(**RBP_CELL, label="RBP of users"))
+    assert str(residual) == "Residual(measure='RBP of users')"
+    assert repr(residual) == repr(Residual(measure=CWLA(**RBP_CELL)))
+
+
+def test_names_have_no_hashes_and_no_paths(tmp_path):
+    path = tmp_path / "words.tsv"
+    path.write_text("".join(f"{document}\t{words}\n" for document, words in WORDS.items()))
+    for lengths in (WORDS, pd.Series(WORDS), path, str(path)):
+        assert str(TBG(lengths=lengths)) == "TBG"
+        assert str(TBG(lengths=lengths, half_life=60) @ 5) == "TBG(half_life=60)@5"
+        assert (
+            str(Residual(measure=CWLA(**RBP_CELL, lengths=lengths))) == f"Residual(measure={str(CWLA(**RBP_CELL))!r})"
+        )
+        assert ir_measures.parse_measure(repr(TBG(lengths=lengths))) == TBG(lengths=lengths)
+    assert str(TBG(duplicates={"a": "1", "b": "1"})) == "TBG"
+    assert str(IntentAware(measure="AP", weights={"q": {"0": 1.0}})) == "IntentAware(measure='AP')"
+
+
+def test_registered_names_are_shown():
+    register_lengths("shown_words", WORDS)
+    register_intent_weights("shown_weights", {"q": {"0": 1.0}})
+    assert str(TBG(lengths="shown_words")) == "TBG(lengths='shown_words')"
+    assert "shown_weights" in str(IntentAware(measure="AP", weights="shown_weights"))
+    assert str(TBG(duplicates="run")) == "TBG(duplicates='run')"
+
+
+@pytest.mark.parametrize("label", ["", " ", " TBG", "two\nlines", "\x1b[31m", 3, b"x", "\ud800"])
+def test_labels_are_texts_of_one_line(label):
+    with pytest.raises(BadParameter, match="a label is a text of one line"):
+        TBG(label=label)
+    with pytest.raises(BadParameter, match="a label is a text of one line"):
+        evaluate(QRELS, RUN, {label: AP})
+
+
+@pytest.mark.parametrize("label", ["run", "query_id", "qid", "name", "mrt", "fold"])
+def test_a_label_is_not_another_column(label, tmp_path):
+    for make in (lambda: TBG(label=label), lambda: evaluate(QRELS, RUN, {label: AP})):
+        with pytest.raises(BadParameter, match="tables of scores have another column of this name"):
+            make()
+
+
+def test_a_label_is_not_another_measure():
+    for label in ("AP", "nDCG@10", "GradedTBG", "P(rel=2)@5"):
+        with pytest.raises(BadParameter, match="is another measure"):
+            TBG(label=label)
+    assert str(TBG(lengths=WORDS, label="TBG@10")) == "TBG@10"
+    assert str(GeometricMean(measure=AP, label="GMAP")) == "GMAP"
+    assert str(CWLA(**RBP_CELL, label="RBP (users)")) == "RBP (users)"
+
+
+def test_columns_have_the_names_and_the_order_of_a_dict():
+    words = TBG(lengths=WORDS)
+    given_measures = {"z": nDCG @ 10, "short": words, "a": "AP", "again": AP, "RR": RR}
+    found = evaluate(QRELS, RUN, given_measures)
+    assert found.columns.tolist() == list(given_measures)
+    for name, measure in given_measures.items():
+        assert found[name].item() == evaluate(QRELS, RUN, [measure]).iloc[0, 0]
+    by_query = evaluate(QRELS, RUN, given_measures, by_query=True)
+    assert by_query.columns.tolist() == list(given_measures)
+
+
+def test_texts_may_have_a_label():
+    found = evaluate(QRELS, RUN, ["early=RR@1", "AP", "half (users) = CWLA(C='rbp(0.5)',A='erg',max_rel=1)"])
+    assert found.columns.tolist() == ["early", "AP", "half (users)"]
+    assert label_in("users (half) = CWLA(C='rbp(0.5)',A='erg')") == ("users (half)", "CWLA(C='rbp(0.5)',A='erg')")
+    for text in ("CWLA(C='rbp(0.5)',A='erg')", "nDCG@10", "nDCG(gains={1:2})@5", "TBG(half_life=9)"):
+        assert label_in(text) == (None, text)
+    for text in ("=AP", "x=", "x=y=AP"):
+        with pytest.raises((UnknownSpec, BadParameter)):
+            measures_of([text])
+
+
+@given(st.text(max_size=12))
+def test_every_label_comes_back_or_is_refused(label):
+    try:
+        measure = TBG(label=label)
+    except BadParameter:
+        return
+    assert str(pickle.loads(pickle.dumps(measure))) == str(measure) == label
+    assert evaluate(QRELS, RUN, {label: AP}).columns.tolist() == [label]
+
+
+def test_two_measures_of_one_name_are_an_error(tmp_path):
+    first, second = TBG(lengths=WORDS), TBG(lengths=OTHERS)
+    for measures in ([first, second], [first, TBG], [AP, labelled(RR, "AP")], ["x=AP", "x=RR"]):
+        for score in (evaluate, lambda *data: list(stream(*data))):
+            with pytest.raises(BadParameter, match=r"two measures are called .*label="):
+                score(QRELS, RUN, measures)
+    with pytest.raises(BadParameter, match=r"two measures are called 'x'"):
+        evaluate_sessions(QRELS, RUN, {"q": ["q"]}, [sDCG(label="x"), sDCG(bq=2, label="x")])
+    with pytest.raises(BadParameter, match=r"two measures are called 'TBG'"):
+        ir_measures.calc_aggregate([first, second], QRELS, RUN)
+    found = evaluate(QRELS, RUN, [first, second(label="others")])
+    assert found["TBG"].item() != found["others"].item()
+
+
+def test_the_same_measure_twice_is_one_column():
+    words = TBG(lengths=WORDS)
+    assert evaluate(QRELS, RUN, [AP, "AP", words, TBG(lengths=WORDS)]).columns.tolist() == ["AP", "TBG"]
+    assert evaluate(QRELS, RUN, [words, words(label="again")]).columns.tolist() == ["TBG", "again"]
+
+
+def test_two_functions_of_one_name_need_labels():
+    def made():
+        @continuation
+        def redefined(view, p=0.5):
+            return p
+
+        return redefined
+
+    def other():
+        @continuation
+        def redefined(view, p=0.5):
+            return p / 2
+
+        return redefined
+
+    first, second = (CWLA(C=make()(0.5), A="erg", max_rel=1) for make in (made, other))
+    with pytest.raises(BadParameter, match=r"two measures are called .* and differ: a function"):
+        evaluate(QRELS, RUN, [first, second])
+    found = evaluate(QRELS, RUN, {"first": first, "second": second})
+    assert found["first"].item() == evaluate(QRELS, RUN, [first]).iloc[0, 0]
+    assert found["second"].item() == evaluate(QRELS, RUN, [second]).iloc[0, 0] != found["first"].item()
+
+
+def test_a_run_that_is_cached_under_one_label_is_found_under_another(tmp_path):
+    words = TBG(lengths=WORDS)
+    first = evaluate(QRELS, RUN, [words(label="one"), AP, ERR], cache_dir=tmp_path)
+    files = sorted(path.name for path in tmp_path.rglob("*"))
+    second = evaluate(QRELS, RUN, {"two": words, "AP": AP, "E": ERR}, cache_dir=tmp_path)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == files
+    assert second.columns.tolist() == ["two", "AP", "E"]
+    assert first.to_numpy().tolist() == second.to_numpy().tolist()
+
+
+def test_labels_of_ir_measures_reach_other_providers():
+    early = labelled(nDCG @ 2, "early")
+    assert (str(early), early["cutoff"]) == ("early", 2)
+    found = ir_measures.calc_aggregate([early, AP], QRELS, RUN)
+    assert {str(measure) for measure in found} == {"early", "AP"}
+    assert found[early] == ir_measures.calc_aggregate([nDCG @ 2], QRELS, RUN)[nDCG @ 2]
