@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from sys import getsizeof
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 from ir_measures.measures import Measure, ParamInfo
 
@@ -123,7 +123,7 @@ class CWLAMeasure(ShownMeasure):
             elif getattr(bound, "follows_a_file", False):
                 new[name] = _as_now(bound, known)
         if any(new[name] is not self._bound[name] for name in new):
-            return self(**new).with_label(self.label)
+            return cast(Self, self(**new).with_label(self.label))
         return self
 
     def with_label(self, label: str | None) -> Self:

@@ -265,7 +265,7 @@ def test_tables_in_measures(tmp_path):
     made = lengths_of_texts(texts)
     made.save(tmp_path / "lengths.parquet")
     register_lengths("of_texts", made)
-    assert ir_measures.parse_measure(str(TBG(lengths=made))).metric.lengths is made
+    assert ir_measures.parse_measure(repr(TBG(lengths=made))).metric.lengths is made
     expected = TBG.calc_aggregate(frames.qrels, frames.run)
     run = frames.run.drop(columns="doc_length")
     for lengths in (made, "of_texts", tmp_path / "lengths.parquet", Lengths.load(tmp_path / "lengths.parquet")):
