@@ -1,8 +1,8 @@
-"""Writes the pages that follow from the catalogue: one a measure, one a kind of function, and the public names.
+"""Write the generated pages: one for each measure, one for each kind of function, and the public names.
 
 ``python docs/pages.py`` refreshes ``pyterrier_cwla/pt_docs``, which the package carries; Sphinx asks for the same pages
-with pictures. What the pages say are the records that ``pyterrier-cwla measures`` prints, and each example is run when
-its page is written.
+with pictures. The pages show the records that ``pyterrier-cwla measures`` prints. Each example is run when its page is
+written.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ PARTS = {
 _ROLES = {"gain": "gain r", "effort": "effort e", "C": "continuation C", "A": "aggregation A", "norm": "normaliser N",
           "end": "end of the list"}  # fmt: skip
 
-#: What required parameters are in the examples, where any number of their range would make a dull one.
+#: Values of required parameters in examples.
 _VALUES: dict[str, Any] = {"cutoff": 5, "max_rel": 2, "C": "rbp(0.8)", "A": "max", "T": 2, "K": 8, "measure": "AP"}
 _VALUES_OF: dict[str, dict[str, Any]] = {
     "UMeasure": {"T": 240},
@@ -65,11 +65,11 @@ qrels = pd.DataFrame({"query_id": ["1", "1", "1", "2"],
                       "iteration": ["fruit", "fruit", "firm", "firm"],
                       "doc_id": ["d2", "d4", "d3", "d1"], "relevance": [1, 2, 1, 1]})"""
 _WORDS = 'words = register_lengths("words", {f"d{i}": 200 + 100 * (i % 4) for i in range(1, 13)})'
-_RANKS = 10  # of the example's first topic, that are shown
+_RANKS = 10  # ranks of the example's first topic in tables and pictures
 
 
 def written(pictures: bool = False) -> dict[str, str]:
-    """The pages that are generated, as reStructuredText, by their paths."""
+    """Return the generated pages as reStructuredText, by path."""
     known = [entry for entry in entries() if entry.kind not in TABLES or TABLES[entry.kind][entry.name].built_in]
     measures = [entry for entry in known if entry.kind in ("measure", "ir_measures")]
     pages = {"measures/index.rst": _measures_page(measures), "api.rst": _api_page()}
@@ -81,14 +81,14 @@ def written(pictures: bool = False) -> dict[str, str]:
 
 
 def shipped() -> dict[str, str]:
-    """What the package carries: the pages written by hand, but for the benchmarks, and those generated."""
+    """Return the pages in the package: those written by hand, except the benchmarks, and those generated."""
     pages = {path.name: _GENERATED + path.read_text() for path in sorted(HERE.glob("*.rst"))}
     pages["index.rst"] = pages["index.rst"].replace("   benchmarks\n", "")
     return {**pages, **written()}
 
 
 def write(pages: Mapping[str, str], folder: Path) -> None:
-    """Writes pages into a folder, in whose subfolders nothing else is left."""
+    """Write pages into a folder and remove all other files of its subfolders."""
     for within in {Path(name).parent for name in pages} - {Path()}:
         shutil.rmtree(folder / within, ignore_errors=True)
         (folder / within).mkdir(parents=True)
@@ -102,25 +102,29 @@ def write(pages: Mapping[str, str], folder: Path) -> None:
 def _measures_page(measures: Sequence[Entry]) -> str:
     parts = [
         title("Measures", "="),
-        "Each page has the formula with its parts, units, range, parameters, source, an example that is run when the"
-        " page is written, and, where a user model is behind the measure, what each rank weighs. On the command line"
-        " ``pyterrier-cwla measures`` prints the same, and :doc:`../guide` says which measure answers which question.",
+        "Each page has the formula with its parts, unit, range, parameters, source, a tested example, and, for measures"
+        " with a user model, the weight of each rank. On the command line, ``pyterrier-cwla measures`` prints the same."
+        " :doc:`../guide` lists questions and the measures that answer them.",
     ]
     groups = {
         "Measures of this package": [e for e in measures if e.kind == "measure" and e.parts],
-        "Measures of other measures": [e for e in measures if e.kind == "measure" and not e.parts],
+        "Measures of other measures": [e for e in measures if e.kind == "measure" and not e.parts and _of_another(e)],
         "Measures of ir_measures, at ir_measures' values": [e for e in measures if e.kind == "ir_measures" and e.parts],
-        "Without a user model": [e for e in measures if e.kind == "ir_measures" and not e.parts],
+        "Without a user model": [e for e in measures if not e.parts and not _of_another(e)],
     }
     for head, group in groups.items():
         with_parts = bool(group and group[0].parts)
-        rows = [["Measure", "What it says", *(["User C, feeling A"] if with_parts else [])]]
+        rows = [["Measure", "Meaning", *(["C, A"] if with_parts else [])]]
         for entry in group:
             made = [f"``{entry.parts['C']}``, ``{entry.parts['A']}``"] if entry.parts else []
             rows.append([f":doc:`{entry.name}`", mathematics(entry.says), *made])
         parts += [title(head), table(rows, (20, 50, 30) if with_parts else (20, 80))]
     parts.append(".. toctree::\n   :hidden:\n\n" + "\n".join(f"   {entry.name}" for entry in measures))
     return page(parts)
+
+
+def _of_another(entry: Entry) -> bool:
+    return any(given.name == "measure" for given in entry.parameters)
 
 
 def _measure_page(entry: Entry, measures: Sequence[Entry], pictures: bool) -> str:
@@ -152,12 +156,12 @@ def _needs(text: str) -> list[str]:
     metric = metric_of(measures_of([text])[0])
     grades = "judgments" if metric.gain.name in ("binary", "clicksave") else "graded judgments"
     whole = metric.norm in ("ideal", "all", "mean") or "total" in reads(metric.C)
-    lengths = ["the lengths of documents in words"] if metric.needs_words else []
-    return [f"{grades} of all that is relevant, retrieved or not" if whole else grades, *lengths]
+    lengths = ["document lengths in words"] if metric.needs_words else []
+    return [f"{grades} of all relevant documents, retrieved or not" if whole else grades, *lengths]
 
 
 def _formula(chosen: Mapping[str, str]) -> list[str]:
-    rows = [["Part", "Here", "What it says"]]
+    rows = [["Part", "Function", "Meaning"]]
     for role, text in chosen.items():
         found = made_of(role, text)
         paragraphs = [
@@ -177,7 +181,7 @@ def _formula(chosen: Mapping[str, str]) -> list[str]:
 
 
 def _parameters(entry: Entry) -> str:
-    rows = [["Name", "Default", "What it may be"]]
+    rows = [["Name", "Default", "Meaning and values"]]
     for given in entry.parameters:
         users = [text.split("(")[0] for text in (entry.parts or {}).values() if given.name in re.findall(r"\w+", text)]
         means = given.means or (f"of {' and '.join(users)}" if users else "")
@@ -187,20 +191,20 @@ def _parameters(entry: Entry) -> str:
 
 
 def _relatives(entry: Entry, measures: Sequence[Entry]) -> list[str]:
-    """Measures that share the user, or the feeling."""
+    """Return the measures with the same continuation or the same aggregation."""
     lines = []
-    for role, sentence in (("C", "The same user"), ("A", "The same feeling on leaving")):
+    for role, sentence in (("C", "The same continuation"), ("A", "The same aggregation")):
         mine = _head(entry, role)
         others = [
             f":doc:`{other.name}`" for other in measures if other != entry and mine and _head(other, role) == mine
         ]
         if others:
             lines.append(f"* {sentence}, :ref:`{mine} <{_anchor(made_of(role, mine)[0])}>`: {', '.join(others)}")
-    return [title("Relatives"), "\n".join(lines)] if lines else []
+    return [title("Related measures"), "\n".join(lines)] if lines else []
 
 
 def _head(entry: Entry, role: str) -> str:
-    """The name of a function that a measure is made of, or nothing where it is given with the measure."""
+    """Return the name of the function for a part, or nothing if it is a parameter of the measure."""
     text = entry.parts[role] if entry.parts else ""
     return text.split("(")[0] if made_of(role, text) else ""
 
@@ -209,7 +213,7 @@ def _head(entry: Entry, role: str) -> str:
 
 
 class _Example:
-    """A measure at work: with parameters that it can be computed with, also by other efforts, on two topics."""
+    """Example of a measure on two topics, with the parameters that it requires, and with other efforts."""
 
     def __init__(self, entry: Entry) -> None:
         required = {given.name: _value(given, entry.name) for given in entry.parameters if given.required}
@@ -224,7 +228,7 @@ class _Example:
         self.texts = [first, *(text for text in others if values[text] != values[first])]
 
     def _computable(self, name: str, given: Mapping[str, Any], optional: Sequence[str]) -> tuple[str, float]:
-        """The measure as text, with as few as will do of the parameters needed only sometimes; and its value."""
+        """Return the measure as text, with as few optional parameters as possible, and its value."""
         reason: CWLAError | None = None
         for more in (some for count in range(len(optional) + 1) for some in combinations(optional, count)):
             text = measure_text(name, {**given, **{option: _WHERE_NEEDED[option] for option in more}})
@@ -236,7 +240,7 @@ class _Example:
 
     @property
     def shown(self) -> str:
-        """The code, with what it answers."""
+        """Code with its output."""
         with_words = any("lengths=" in text for text in self.texts)
         listed = ",\n            ".join(f'"{text}"' for text in self.texts)
         lines = [
@@ -252,7 +256,7 @@ class _Example:
 
 
 def _value(given: Given, measure: str) -> Any:
-    """A value for a required parameter."""
+    """Return a value for a required parameter."""
     known = {**_VALUES, **_VALUES_OF.get(measure, {})}
     interval = re.search(r"[\[(][^\[(,]*, [^\])]*[\])]", given.allowed.replace("∞", "inf"))
     allowed = In(interval.group(0)) if interval else None
@@ -264,13 +268,13 @@ def _value(given: Given, measure: str) -> Any:
 
 
 def measure_text(name: str, given: Mapping[str, Any]) -> str:
-    """A measure as it is written: its name, its parameters, and its cutoff."""
+    """Return the text of a measure: its name, its parameters, and its cutoff."""
     inside = ",".join(f"{key}={value!r}" for key, value in given.items() if key != "cutoff")
     return f"{name}({inside})".replace("()", "") + (f"@{given['cutoff']}" if "cutoff" in given else "")
 
 
 def session(code: str) -> str:
-    """Runs code, and shows it as at the prompt, with what it answers."""
+    """Run code, and return it as typed at the prompt, with its output."""
     names: dict[str, Any] = {}
     shown = []
     for statement in ast.parse(code).body:
@@ -283,21 +287,21 @@ def session(code: str) -> str:
     return "\n".join(shown)
 
 
-# ---- what the ranks weigh
+# ---- weights of ranks
 
-#: What a rank weighs: of these columns of an explanation the first that has numbers, and how it is read.
+#: Weight of a rank: the first of these columns of an explanation that has numbers; its axis label and its meaning.
 _WEIGHTS = {
     "discount": (
         "discount (score per gain)",
-        "The discount is what a gain of 1 at a rank adds to the score, as long as users stay as they are.",
+        "The discount of a rank is the increase of the score by a gain of 1 at this rank if the users do not change.",
     ),
     "W": (
         "W(i) (share of attention)",
-        "W(i) is the share of all attention that falls on a rank; the score is no weighted sum of the gains.",
+        "W(i) is the share of all attention at a rank; the score is not a weighted sum of the gains.",
     ),
     "V": (
         "V(i) (share of users)",
-        "V(i) is the share of users who see a rank; the score is no weighted sum of the gains.",
+        "V(i) is the share of users who see a rank; the score is not a weighted sum of the gains.",
     ),
 }
 
@@ -312,12 +316,12 @@ def _weights(example: _Example, pictures: bool) -> list[str]:
     ranks = explanations[0][1].table.head(_RANKS)
     column = _weight_of(explanations[0][1])
     axis, sentence = _WEIGHTS[column]
-    shown = [title("Weights"), f"The first topic of the example below, under ``{example.texts[0]}``. {sentence}"]
+    shown = [title("Weights"), f"The first topic of the example below, scored by ``{example.texts[0]}``. {sentence}"]
     if pictures:
         from pictures import weights
 
         beside = f"; the line is that of ``{example.texts[1]}``" if len(explanations) > 1 else ""
-        shown[-1] += f" Bars are dark where something is gained{beside}."
+        shown[-1] += f" Dark bars are ranks with gain{beside}."
         shown.append(".. raw:: html\n\n" + indented(weights(explanations[:2], column, axis, _RANKS)))
     heads = {"rank": "rank", "grade": "grade", "gain": "gain", "effort": "effort", "V": "V(i)", "W": "W(i)"}
     if (ranks["effort"] == 1).all():
@@ -343,10 +347,10 @@ def _parts_page(kind: str, parts: Sequence[Entry], measures: Sequence[Entry]) ->
     shown = [title(PARTS[kind].capitalize(), "="), f"{mathematics(name[0].upper() + name[1:])}: {question}"]
     if kind in TABLES:
         shown.append(
-            f"In a measure, {'utility(φ)' if kind == 'discount' else role + '='} takes any of these as text, and those"
-            " that you write (:doc:`../own`)."
+            f"In a measure, {'utility(φ)' if kind == 'discount' else role + '='} takes the text of any of these, and of"
+            " user-defined functions (:doc:`../own`)."
         )
-    rows = [["Name", "What it says"], *([f":ref:`{p.name} <{_anchor(p)}>`", mathematics(p.says)] for p in parts)]
+    rows = [["Name", "Meaning"], *([f":ref:`{p.name} <{_anchor(p)}>`", mathematics(p.says)] for p in parts)]
     shown.append(table(rows, (25, 75)))
     for part in parts:
         users = [
@@ -398,8 +402,8 @@ def _api_page() -> str:
         ]
     shown = [
         title("API reference", "="),
-        "What ``import pyterrier_cwla`` offers, and the packages that it loads when they are first used. The measures"
-        " have pages of their own: :doc:`measures/index`; so have the functions that they are made of:"
+        "The public names of ``pyterrier_cwla`` and of its packages, which are loaded at their first use. Other pages"
+        " describe the measures (:doc:`measures/index`) and the functions that measures consist of:"
         f" {', '.join(f':doc:`parts/{name}`' for name in PARTS.values())}.",
     ]
     for head, documented in groups.items():
@@ -408,7 +412,7 @@ def _api_page() -> str:
 
 
 def _public_names(package: ModuleType) -> list[str]:
-    """Return the names that a package exports; of the errors, the classes that can be raised or warned of."""
+    """Return the names that a package exports; of the errors, the classes of exceptions and warnings."""
     if package is errors:
         return [
             name for name, thing in vars(errors).items() if inspect.isclass(thing) and issubclass(thing, BaseException)
