@@ -7,4 +7,10 @@ from .metrics import (
     tbg_score as tbg_score,
 )
 from .rankers import EXPECTED_FAILED_CHECKS as EXPECTED_FAILED_CHECKS, GroupedRanker as GroupedRanker
-from .scorers import get_scorer as get_scorer, get_scorer_names as get_scorer_names, scorer as scorer
+from .scorers import (
+    get_scorer as get_scorer,
+    get_scorer_names as get_scorer_names,
+    register_scorers as register_scorers,
+    scorer as scorer,
+    unregister_scorers as unregister_scorers,
+)

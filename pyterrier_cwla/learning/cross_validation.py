@@ -121,7 +121,7 @@ def out_of_fold(
     try:
         samples = Samples.of(y, known)
     except NotPassed as error:
-        raise NotPassed(f"{error}{how_to_pass()}") from error
+        raise NotPassed(f"{error}{how_to_pass(X, y)}") from error
     per_query(wanted, samples, np.zeros(len(samples.label)))  # raises errors that do not depend on the model
     folds = _folds(cv, X, y, samples, groups)
     fold = _fold_of_rows(folds, samples)

@@ -22,7 +22,7 @@ from ..measures.provider import computed_here
 from .labelled_rows import Samples
 from .lambdamart import EvalMeasure, LambdaMART
 from .metrics import per_query
-from .row_columns import known_of_rows
+from .row_columns import known_of_rows, misplaced
 from .scorers import scorer
 
 Array = np.ndarray
@@ -290,8 +290,9 @@ class GroupedRanker(BaseEstimator):
             raise BadJudgments("GroupedRanker requires y to be passed, but the target y is None.")
         if "qid" not in known:
             raise NotPassed(
-                "the query of each row is missing: pass qid= to fit, or give y (or X) an index with the level 'qid'. (A"
-                " Pipeline passes <step>__qid=, or with metadata routing on qid=, unless set_fit_request(qid=False).)"
+                "the query of each row is missing: pass qid= to fit, or give y (or X) an index with the level 'qid'."
+                f"{misplaced(X, y)} (A Pipeline passes <step>__qid=, or with metadata routing on qid=, unless"
+                " set_fit_request(qid=False).)"
             )
         samples = Samples.of(y, known)
         if (holes := np.flatnonzero(~samples.is_judged)).size:

@@ -72,6 +72,22 @@ def _level(data: Any, name: str) -> Any:
     return index.get_level_values(name) if name in (getattr(index, "names", None) or ()) else None
 
 
+def misplaced(X: Any, y: Any) -> str:
+    """Return where data of rows seem to be instead of index levels of these names, for errors; empty if unknown."""
+    for name, data in (("y", y), ("X", X)):
+        index: Any = getattr(data, "index", None)
+        levels = list(getattr(index, "names", ()))
+        if set(levels) - set(KNOWN) and not (levels == [None] and index.is_unique):  # not the index of row numbers
+            return (
+                f" The index of {name} has the level{'s' * (len(levels) > 1)} {', '.join(map(repr, levels))}: set the"
+                f" names, as in {name}.index.names = {[*KNOWN[::2], *KNOWN[1::2]][: len(levels)]}."
+            )
+    for name in KNOWN:
+        if name in getattr(X, "columns", ()):
+            return f" X has the column {name!r}, which counts as a feature: pass X.set_index({name!r})."
+    return ""
+
+
 def labels(values: Any) -> Array:
     """Return labels as floats: grades, NaN for unjudged rows.
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from functools import cache
 from numbers import Integral
 from sys import getsizeof
 from typing import Any
@@ -17,13 +19,20 @@ from ir_measures.measures import Measure
 from sklearn.base import is_classifier
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from ..errors import BadJudgments, BadParameter, BadRun, CannotScore, CWLAError, NotPassed, some
+from ..errors import BadJudgments, BadParameter, BadRun, CannotScore, CWLAError, NotPassed, shown, some
+from ..measures.parsing import listed
 from ..measures.provider import aggregated
+from . import scorer_registry
 from .labelled_rows import Samples
 from .metrics import computable, per_query
-from .row_columns import KNOWN, known_of_rows, scores
+from .row_columns import KNOWN, known_of_rows, misplaced, scores
 
 Array = np.ndarray
+
+#: The cutoffs of the names that :func:`register_scorers` registers, such as ``nDCG@10``.
+CUTOFFS = (1, 3, 5, 10, 20, 50, 100, 1000)
+
+_called_here = False  # whether register_scorers was called in this process
 
 
 @dataclass(repr=False)
@@ -71,12 +80,12 @@ class Scorer:
             If the rows cannot be scored, whatever the predictions.
         """
         self._expected(known)
-        with self._or_never():
+        with self._or_never(X, y):
             samples = Samples.of(y, known_of_rows(X, y, known))
             self._check_queries(samples)
         score = predicted(estimator, X)
         samples.scores(score)  # an error here is one of the model, which scikit-learn's error_score handles
-        with self._or_never():
+        with self._or_never(X, y):
             value = aggregated(self.measure, per_query([self.measure], samples, score)[self.measure])
         return value if self.greater_is_better else -value
 
@@ -104,9 +113,37 @@ class Scorer:
             routing.score.add_request(param=name, alias=alias)
         return routing
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state, with the names of :func:`register_scorers`: worker processes register them, too."""
+        names = scorer_registry.registered(Scorer)
+        known = _default_scorers() if names else {}
+        added = {name: vars(found) for name, found in names.items() if found is not known.get(name)}
+        return {**vars(self), "_registered": added} if names else vars(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        registered = state.pop("_registered", None)
+        vars(self).update(state)
+        if registered is not None:
+            _register_from_elsewhere(registered)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Scorer:
+        return replace(self, measure=deepcopy(self.measure, memo), requests=dict(self.requests))
+
     def __sizeof__(self) -> int:
         """Return the size in bytes, including tables: Dask sends large objects only once to each worker."""
         return super().__sizeof__() + getsizeof(self.measure)
+
+    def __hash__(self) -> int:
+        return hash((self.measure, self.min_queries, self.greater_is_better))
+
+    @property
+    def _score_func(self) -> None:
+        """Raise AttributeError: TunedThresholdClassifierCV looks for a function of labels and predictions."""
+        raise AttributeError(
+            f"{self!r} has no score function of labels and predictions, since a ranking depends on the queries of rows."
+            " TunedThresholdClassifierCV cannot use it: thresholds do not change rankings."
+        )
 
     def __repr__(self) -> str:
         more = [f"min_queries={self.min_queries}"] * (self.min_queries != 2)
@@ -134,12 +171,14 @@ class Scorer:
             )
 
     @contextmanager
-    def _or_never(self) -> Iterator[None]:
+    def _or_never(self, X: Any, y: Any) -> Iterator[None]:
         """Raise CannotScore for errors in the rows; scikit-learn does not convert it to NaN."""
         try:
             yield
+        except NotPassed as error:
+            raise CannotScore(f"{self!r}: {error}{how_to_pass(X, y, self.requests)}") from error
         except CWLAError as error:
-            raise CannotScore(f"{self!r}: {error}{how_to_pass() if isinstance(error, NotPassed) else ''}") from error
+            raise CannotScore(f"{self!r}: {error}") from error
 
 
 def scorer(measure: Any, min_queries: int = 2, greater_is_better: bool = True) -> Scorer:
@@ -222,7 +261,7 @@ def get_scorer(scoring: Any) -> Any:
 def get_scorer_names() -> list[str]:
     """Return the names that :func:`get_scorer` accepts without parameters.
 
-    Other measures need parameters, such as ``P@5``.
+    Other measures need parameters, such as ``CWLA(C="rbp(0.8)",A="max",max_rel=3)``.
 
     Returns
     -------
@@ -234,7 +273,103 @@ def get_scorer_names() -> list[str]:
     >>> [name for name in get_scorer_names() if "TBG" in name or "r2" in name]
     ['GradedTBG', 'TBG', 'r2']
     """
-    return sorted([*filter(_needs_nothing, ir_measures.measures.registry), *sklearn.metrics.get_scorer_names()])
+    return sorted({*filter(_needs_nothing, ir_measures.measures.registry), *sklearn.metrics.get_scorer_names()})
+
+
+def register_scorers(measures: Any = ()) -> None:
+    """Add the names of measures to those that scikit-learn accepts for ``scoring=``.
+
+    Afterwards ``GridSearchCV(…, scoring="TBG")``, ``cross_validate(…, scoring=["nDCG@10", "AP"])`` and all other
+    functions and classes of scikit-learn accept these names:
+
+    * the measures that need no parameters, such as TBG, AP and nDCG (:func:`get_scorer_names` lists them),
+    * measures with the cutoffs 1, 3, 5, 10, 20, 50, 100 and 1000, such as ``nDCG@10`` and ``P@5``,
+    * ``measures``.
+
+    The names of scikit-learn itself do not change. Further calls add further names. The names are also registered in
+    worker processes that receive a scorer of this package.
+
+    Parameters
+    ----------
+    measures : str, Measure, list of these, or mapping of str to str, Measure or Scorer, optional
+        More measures. The keys of a mapping are names of your own, such as ``{"fast TBG": "TBG(half_life=60)"}``.
+
+    Raises
+    ------
+    BadParameter
+        If a name in ``measures`` belongs to scikit-learn itself.
+    CWLAError
+        If the registry of the installed version of scikit-learn, which is private, does not allow it. Nothing is
+        changed then.
+    UnknownSpec
+        If a measure cannot be computed.
+
+    Examples
+    --------
+    >>> from sklearn.metrics import get_scorer
+    >>> register_scorers({"fast TBG": "TBG(half_life=60)"})
+    >>> get_scorer("nDCG@10"), get_scorer("fast TBG")
+    (scorer('nDCG@10'), scorer('TBG(half_life=60)'))
+    >>> unregister_scorers()
+    """
+    global _called_here
+    named = _named_scorers(measures)
+    clashing = set(named) & set(sklearn.metrics.get_scorer_names()) - set(scorer_registry.registered(Scorer))
+    if clashing:
+        raise BadParameter(f"scikit-learn has a scorer of its own named {some(clashing)}: choose another name.")
+    _register(named)
+    _called_here = True
+
+
+def unregister_scorers() -> None:
+    """Remove all names that :func:`register_scorers` has added.
+
+    Examples
+    --------
+    >>> from sklearn.metrics import get_scorer_names
+    >>> register_scorers()
+    >>> unregister_scorers()
+    >>> "TBG" in get_scorer_names()
+    False
+    """
+    global _called_here
+    scorer_registry.remove(scorer_registry.registered(Scorer))
+    _called_here = False
+
+
+def _named_scorers(measures: Any) -> dict[str, Scorer]:
+    if isinstance(measures, Scorer):
+        raise BadParameter(f"{measures!r} needs a name: pass a mapping, such as {{'mine': {measures!r}}}.")
+    if not isinstance(measures, Mapping):
+        measures = {measure if isinstance(measure, str) else str(measure): measure for measure in listed(measures)}
+    for name in measures:
+        if not isinstance(name, str) or not name:
+            raise BadParameter(f"the name of a scorer must be a text, not {shown(name)}.")
+    return {name: found if isinstance(found, Scorer) else scorer(found) for name, found in measures.items()}
+
+
+@cache
+def _default_scorers() -> dict[str, Scorer]:
+    """Return the scorers that :func:`register_scorers` registers without arguments, by name."""
+    names = [
+        f"{name}{cutoff}" for name in ir_measures.measures.registry for cutoff in ("", *(f"@{k}" for k in CUTOFFS))
+    ]
+    return {name: scorer(name) for name in names if _needs_nothing(name)}
+
+
+def _register(named: Mapping[str, Scorer]) -> None:
+    """Register the default names that are not registered yet, and the given ones."""
+    taken = set(sklearn.metrics.get_scorer_names())
+    scorer_registry.put({**{name: one for name, one in _default_scorers().items() if name not in taken}, **named})
+
+
+def _register_from_elsewhere(added: Mapping[str, Mapping[str, Any]]) -> None:
+    """Register the names of the process that has sent a scorer, unless register_scorers was called in this one."""
+    if _called_here:
+        return
+    with suppress(CWLAError):  # the scorer itself does not need the registry
+        scorer_registry.remove(scorer_registry.registered(Scorer))
+        _register({name: Scorer(**state) for name, state in added.items()})
 
 
 def predicted(estimator: Any, X: Any) -> Array:
@@ -271,12 +406,25 @@ def _needs_nothing(name: str) -> bool:
     return True
 
 
-def how_to_pass() -> str:
-    """Return advice on how to pass metadata to scorers, for the present configuration of scikit-learn."""
+def how_to_pass(X: Any, y: Any, requests: Mapping[str, Any] | None = None) -> str:
+    """Return advice on how to pass metadata, for the rows and for the present configuration of scikit-learn.
+
+    Parameters
+    ----------
+    X, y : array_like or DataFrame or Series
+        The rows, from which metadata are missing.
+    requests : mapping, optional
+        The metadata requests of a scorer.
+    """
+    hint = misplaced(X, y)
     if sklearn.get_config()["enable_metadata_routing"]:
-        return " (Metadata routing is on: pass data of rows by keyword, as params={'qid': qid, …}.)"
-    return (
+        changed = {name: alias for name, alias in (requests or {}).items() if alias is not True}
+        if changed:
+            return f"{hint} (Metadata routing is on, and the requests of this scorer were changed: {changed}.)"
+        return f"{hint} (Metadata routing is on: pass data of rows by keyword, as params={{'qid': qid, …}}.)"
+    return hint or (
         " (Metadata routing is off, so scikit-learn passes only X and y to scorers: other data of rows must be levels"
-        " of the index of y or X, as y = pd.Series(y, pd.MultiIndex.from_arrays([qid, …], names=['qid', …])); or call"
-        " sklearn.set_config(enable_metadata_routing=True) and pass params={'qid': qid, …}.)"
+        " of the index of y or X, as y = pd.Series(y, pd.MultiIndex.from_arrays([qid, …], names=['qid', …])). If the"
+        " index is dropped, as by RFECV and LogisticRegressionCV, call sklearn.set_config(enable_metadata_routing=True)"
+        " and pass params={'qid': qid, …}.)"
     )

@@ -550,6 +550,7 @@ BAD = [
     ({}, dict(sample_weight=np.ones(N - 1)), ValueError, "sample_weight.shape"),
     ({}, dict(sample_weight=-np.ones(N)), ValueError, "Negative values"),
     ({}, dict(eval_X=OTHER.X), BadJudgments, "the validation rows: .*requires y"),
+    ({}, dict(qid=None, y=pd.Series(ROWS.y, ROWS.qid)), NotPassed, "The index of y has the level None: set the names"),
     ({}, dict(eval_X=OTHER.X, eval_y=OTHER.y), NotPassed, "the validation rows: the query of each row is missing"),
     ({}, dict(eval_X=OTHER.X[:, 1:], eval_y=OTHER.y, eval_qid=OTHER.qid), ValueError, "X has 3 features"),
     ({}, dict(eval_qid=OTHER.qid), BadParameter, "describe the rows of eval_X="),

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.dummy import DummyRegressor
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import make_scorer, ndcg_score
@@ -26,6 +26,7 @@ from sklearn.model_selection import (
     LeaveOneGroupOut,
     RandomizedSearchCV,
     RepeatedKFold,
+    TunedThresholdClassifierCV,
     cross_val_score,
     cross_validate,
 )
@@ -388,6 +389,17 @@ def test_a_scorer_is_pickled_with_its_requests_and_reads_as_it_is_written():
     assert eval(repr(ours), {"scorer": scorer}).measure == ours.measure
 
 
+def test_scorers_can_be_keys_and_have_no_threshold():
+    rows = Rows(13)
+    assert len({scorer(TBG), scorer("TBG"), scorer("AP"), deepcopy(scorer("AP"))}) == 2
+    tuned = TunedThresholdClassifierCV(LogisticRegression(), scoring=scorer("AP"), cv=2)
+    with pytest.raises(AttributeError, match="TunedThresholdClassifierCV cannot use it: thresholds do not change"):
+        tuned.fit(rows.X, rows.label > 1)
+    early = HistGradientBoostingRegressor(scoring=scorer("AP"), early_stopping=True)
+    with pytest.raises(CannotScore, match="qid is missing"):
+        early.fit(rows.X, rows.y)
+
+
 def test_less_may_be_better():
     rows = Rows(13)
     more, less = scorer("ExpectedEffort"), scorer("ExpectedEffort", greater_is_better=False)
@@ -440,7 +452,35 @@ def document_without_name(rows):
     return {"y": rows.y}
 
 
+def unnamed_levels(rows):
+    return {"y": pd.Series(rows.label, pd.MultiIndex.from_arrays([rows.qid, rows.doc_length]))}
+
+
+def unnamed_index(rows):
+    return {"y": pd.Series(rows.label, rows.qid)}
+
+
+def other_names(rows):
+    return {"y": pd.Series(rows.label, pd.MultiIndex.from_arrays([rows.qid, rows.doc_length], names=["qid", "words"]))}
+
+
+def qid_as_feature(rows):
+    return {"X": pd.DataFrame(rows.X, columns=list("abc")).assign(qid=np.arange(len(rows.qid))), "y": rows.label}
+
+
 HOPELESS = [
+    (
+        unnamed_levels,
+        TBG,
+        r"The index of y has the levels None, None: set the names, as in y\.index\.names = \['qid', 'doc_length'\]\.$",
+    ),
+    (unnamed_index, "nDCG", r"The index of y has the level None: set the names, as in y\.index\.names = \['qid'\]\.$"),
+    (
+        other_names,
+        TBG,
+        r"The index of y has the levels 'qid', 'words': set the names, as in .* \['qid', 'doc_length'\]",
+    ),
+    (qid_as_feature, "nDCG", r"X has the column 'qid', which counts as a feature: pass X\.set_index\('qid'\)"),
     (no_qid, TBG, "qid is missing.*Metadata routing is off.*levels of the index"),
     (one_query, "nDCG", "only 1 query.*pass min_queries=1"),
     (no_lengths, TBG, "pass doc_length=.*Metadata routing is off"),
@@ -477,6 +517,9 @@ def test_with_routing_on_the_error_speaks_of_routing(routing):
         )
     sizes = np.unique(rows.qid, return_counts=True)[1]
     params = {"qid": sizes, "doc_length": rows.doc_length, "groups": rows.qid}
+    unrequested = scorer(TBG).set_score_request(qid=False)
+    with pytest.raises(CannotScore, match=r"the requests of this scorer were changed: \{'qid': False\}"):
+        unrequested(Column(), rows.X, rows.label)
     with pytest.raises(CannotScore, match=r"qid has 9 values, but there are \d+ rows.*not the sizes of groups"):
         cross_val_score(Column(), rows.X, rows.label, cv=GroupKFold(3), scoring=scorer(TBG), params=params)
     with pytest.raises(BadParameter, match="accepts qid, docno, doc_length, judged, not 'group'"):
@@ -658,6 +701,25 @@ def test_parameters_of_err():
 def test_what_arrays_cannot_be_scored(y_true, y_score, more, error, message):
     with pytest.raises(error, match=message):
         measure_score(more.pop("measure", RBP), y_true, y_score, **more)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda **data: tbg_score(groups=[1, 1], **data), r"tbg_score has no parameter 'groups': pass qid=, one value per row \(not the sizes of groups\)"),
+        (lambda **data: err_score(group=[2], **data), "err_score has no parameter 'group': pass qid="),
+        (lambda **data: cwla_score(C="rr", A="err", max_rel=1, query_id=[1, 1], **data), "cwla_score has no parameter 'query_id': pass qid="),
+        (lambda **data: measure_score("AP", groups=[1, 1], **data), "measure_score has no parameter 'groups': pass qid="),
+        (lambda **data: measure_score("AP", doc_id=[1, 1], **data), r"no parameter 'doc_id': pass docno=, one value per row\."),
+        (lambda **data: tbg_score(words=[1, 1], **data), "no parameter 'words': pass doc_length="),
+        (lambda **data: measure_score("AP", avrage=False, **data), "no parameter 'avrage'. Near: 'average'"),
+        (lambda **data: err_score(k=3, **data), "err_score has no parameter 'k'.*cutoff"),
+        (lambda **data: tbg_score(half_live=3, **data), "TBG has no parameter 'half_live'.*half_life"),
+    ],
+)  # fmt: skip
+def test_names_of_other_packages_are_errors_that_name_ours(call, message):
+    with pytest.raises(BadParameter, match=message):
+        call(y_true=[1, 0], y_score=[0.2, 0.1])
 
 
 # ---- out of fold
