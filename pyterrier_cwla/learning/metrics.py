@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -11,7 +12,7 @@ import pandas as pd
 from ir_measures.measures import Measure
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed, UnknownSpec
+from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed, UnknownSpec, near
 from ..evaluation.other_providers import by_other_providers, computed_somewhere
 from ..measures.computing import Needs
 from ..measures.named import CWLA, TBG
@@ -21,6 +22,13 @@ from .labelled_rows import Samples
 from .row_columns import scores
 
 Array = np.ndarray
+
+#: Parameters of the array functions under the names that other packages give them.
+_NAMES_ELSEWHERE = {
+    **dict.fromkeys(("groups", "group", "query", "query_id", "queries", "qids"), "qid"),
+    **dict.fromkeys(("doc_lengths", "words"), "doc_length"),
+    **dict.fromkeys(("doc_id", "docid", "doc_ids", "docnos"), "docno"),
+}
 
 
 def measure_score(
@@ -32,6 +40,7 @@ def measure_score(
     doc_length: ArrayLike | None = None,
     docno: ArrayLike | None = None,
     average: bool = True,
+    **unknown: Any,
 ) -> float | NDArray[np.float64]:
     """Return the mean over queries of a measure of this package or of ir_measures.
 
@@ -54,6 +63,8 @@ def measure_score(
         documents with equal scores keep their order.
     average : bool, default=True
         Whether to return the mean over queries.
+    **unknown
+        Other names are an error, which suggests the parameters above.
 
     Returns
     -------
@@ -74,6 +85,7 @@ def measure_score(
     >>> measure_score("P@1", [0, 2, 1, 0], [0.1, 0.9, 0.2, 0.7], qid=["a", "a", "b", "b"])
     0.5
     """
+    _check_names("measure_score", unknown, ("qid", "doc_length", "docno", "average"))
     if any(isinstance(values, str | Measure) for values in (y_true, y_score)):
         raise BadParameter("the measure comes first: measure_score('nDCG@10', y_true, y_score).")
     [one] = computable([measure])
@@ -118,6 +130,7 @@ def tbg_score(
     >>> round(tbg_score([[1, 0, 1]], [[3, 2, 1]], doc_length=[[100, 250, 700]], half_life=120), 6)
     0.932492
     """
+    _check_names("tbg_score", parameters)
     measure = TBG(**parameters)
     return measure_score(measure, y_true, y_score, qid=qid, doc_length=doc_length, docno=docno, average=average)
 
@@ -131,6 +144,7 @@ def err_score(
     max_rel: float = 4,
     cutoff: int | None = None,
     average: bool = True,
+    **unknown: Any,
 ) -> float | NDArray[np.float64]:
     """Return expected reciprocal rank, Σ_i (1/i)·R_i·Π_{j<i} (1 − R_j), where R = (2^g − 1)/2^max_rel.
 
@@ -142,6 +156,8 @@ def err_score(
         The highest possible grade; 4 as in gdeval and ir_measures.
     cutoff : int, optional
         The number of documents of each ranking that count; by default all.
+    **unknown
+        Other names are an error, which suggests the parameters above.
 
     Returns
     -------
@@ -157,6 +173,7 @@ def err_score(
     >>> err_score([[0, 2], [1, 0]], [[1, 2], [1, 2]], max_rel=2, average=False)
     array([0.75 , 0.125])
     """
+    _check_names("err_score", unknown, ("qid", "docno", "max_rel", "cutoff", "average"))
     measure = CWLA(C="rr", A="err", gain="exponential", max_rel=max_rel, cutoff=cutoff)
     return measure_score(measure, y_true, y_score, qid=qid, docno=docno, average=average)
 
@@ -198,6 +215,7 @@ def cwla_score(
     >>> cwla_score([[0, 1, 1]], [[2, 3, 1]], C="rbp(0.5)", A="erg", max_rel=1)
     0.625
     """
+    _check_names("cwla_score", parameters)
     measure = CWLA(C=C, A=A, **parameters)
     return measure_score(measure, y_true, y_score, qid=qid, doc_length=doc_length, docno=docno, average=average)
 
@@ -243,6 +261,18 @@ def _check_known(measure: Measure, needs: Needs, samples: Samples) -> None:
         return
     if needs.tables and not by_id:
         raise NotPassed(f"{measure} needs the ids of documents for its table: pass docno=, the document of each row.")
+
+
+def _check_names(function: str, given: Iterable[str], all_names: Iterable[str] = ()) -> None:
+    """Raise an error for names from other packages and, if ``all_names`` is given, for all other unknown names."""
+    for name in given:
+        if name in _NAMES_ELSEWHERE:
+            more = " (not the sizes of groups)" if _NAMES_ELSEWHERE[name] == "qid" else ""
+            raise BadParameter(
+                f"{function} has no parameter {name!r}: pass {_NAMES_ELSEWHERE[name]}=, one value per row{more}."
+            )
+        if all_names:
+            raise BadParameter(f"{function} has no parameter {name!r}. {near(name, all_names)}")
 
 
 def _paired(y_true: Any, y_score: Any, qid: Any, doc_length: Any, docno: Any) -> tuple[Samples, Array, list[str]]:
