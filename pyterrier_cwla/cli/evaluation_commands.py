@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from ..data.alignment import Judgments
     from ..evaluation.comparison import Comparison
+    from ..files.table_writers import Table
 
 DEFAULTS = ("nDCG@10", "AP", "RR", "RBP(rel=1)")
 _MANY = 3  # runs; more have a common progress bar
@@ -75,9 +76,7 @@ def evaluate(
 
     Example: pyterrier-cwla evaluate qrels.txt runs/ -m nDCG@10 -m TBG --lengths words.tsv
     """
-    import pandas as pd
-
-    from ..files.table_writers import FORMATS, write_rows
+    from ..files.table_writers import FORMATS, joined, write_rows
     from .score_tables import Column, Scores
     from .scored_files import FileScores
 
@@ -99,13 +98,13 @@ def evaluate(
     watched, many = sys.stderr.isatty(), len(files) > _MANY
     with_bar = bar(files.items(), watched and many, "runs", unit="runs")
     tables = found.tables(with_bar, by_query, cache_dir, progress=watched and not many)
-    table = pd.DataFrame()  # empty if rows are written run by run
+    table: Table = {}  # empty if rows are written run by run
     file = output if by_query and form in FORMATS else None
     with resumable_from(cache_dir):
         if file is not None:
             write_rows(tables, form, file, origin)
         else:
-            table = pd.concat(tables, ignore_index=True)
+            table = joined(tables)
     notes = [found.about_queries(by_query), *found.notes, *bound.notes, *why_not, *about]
     scores = Scores(table, found.columns, notes, origin)
     if file is None:

@@ -7,15 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Any, Protocol
-
-import pandas as pd
-from rich.console import Console
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from ..errors import BadParameter
 from ..files.atomic import written
-from ..files.table_writers import write_csv, write_json_lines, write_rows
 from ..rendering.terminal import note, screen
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..files.table_writers import Table
 
 
 class Format(StrEnum):
@@ -40,7 +41,7 @@ class Results(Protocol):
     """Protocol of results that can be written in all formats."""
 
     @property
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Table:
         """Rows of a file."""
 
     @property
@@ -64,9 +65,21 @@ class _Kind:
     """Writer to a file, or to stdout without one; None for binary formats."""
 
 
+def _write_csv(results: Results, file: IO[str] | None) -> None:
+    from ..files.table_writers import write_csv
+
+    write_csv(results.table, file or sys.stdout)
+
+
+def _write_json_lines(results: Results, file: IO[str] | None) -> None:
+    from ..files.table_writers import write_json_lines
+
+    write_json_lines(results.table, file or sys.stdout)
+
+
 _KINDS = {
-    Format.csv: _Kind(".csv", lambda results, file: write_csv(results.table, file or sys.stdout)),
-    Format.jsonl: _Kind(".jsonl", lambda results, file: write_json_lines(results.table, file or sys.stdout)),
+    Format.csv: _Kind(".csv", _write_csv),
+    Format.jsonl: _Kind(".jsonl", _write_json_lines),
     Format.parquet: _Kind(".parquet"),
     Format.latex: _Kind(".tex", lambda results, file: (file or sys.stdout).write(results.latex())),
     Format.table: _Kind(".txt", lambda results, file: results.print(screen(file))),
@@ -90,6 +103,8 @@ def write_results(results: Results, form: Format, path: Path | None) -> None:
         assert write_text is not None
         write_text(results, None)
     elif write_text is None:
+        from ..files.table_writers import write_rows
+
         write_rows([results.table], form, path, results.origin)
     else:
         with written(path) as place, open(place, "w", encoding="utf-8", newline="\n") as file:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
-import pandas as pd
 from ir_measures.measures import Measure
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
+from ..files.table_writers import Table, column_of
 from ..measures.provider import aggregate_of
 from ..rendering.latex import escaped, table_row, tabular
 from ..rendering.terminal import column_head, decimal, plain_table, prose
@@ -47,6 +50,13 @@ class Column:
         """Format a value for a table."""
         return f"{value:.0f}" if self.counts else decimal(value)
 
+    def total(self, values: Sequence[float]) -> str:
+        """Format the sum of counts, or the mean of other values; missing values are left out."""
+        known = [value for value in values if not math.isnan(value)]
+        if self.counts:
+            return self.written(math.fsum(known))
+        return self.written(math.fsum(known) / len(known) if known else math.nan)
+
 
 def head_of(measure: Measure) -> tuple[str, ...]:
     """Split a measure's text into short lines: CWLA / C=rbp(0.8) / A=max / max_rel=3. A label is one line."""
@@ -64,7 +74,7 @@ class Scores:
 
     Attributes
     ----------
-    table : DataFrame
+    table : DataFrame, or dict of columns by name
         Columns ``run``, ``query_id`` (for scores by query) and one per measure.
     columns : sequence of Column
         Columns of the measures.
@@ -72,7 +82,7 @@ class Scores:
         Sentences for readers of the table.
     """
 
-    table: pd.DataFrame
+    table: Table
     columns: Sequence[Column]
     notes: Sequence[str] = ()
     origin: dict[str, Any] = field(default_factory=dict)
@@ -82,6 +92,10 @@ class Scores:
     def by_query(self) -> bool:
         """Whether the table has one row per query."""
         return "query_id" in self.table
+
+    @property
+    def _ids(self) -> list[str]:
+        return ["run", "query_id"] if self.by_query else ["run"]
 
     def notes_beside(self, form: Format) -> list[str]:
         """Return the notes, with a note per residual on whether it is a bound."""
@@ -97,14 +111,13 @@ class Scores:
         return "\n".join(lines) + "\n"
 
     def _cells(self) -> Iterable[list[str]]:
-        ids = [self.table[name] for name in ("run", "query_id") if name in self.table]
-        values = [[column.written(v) for v in self.table[column.name].tolist()] for column in self.columns]
+        ids = [column_of(self.table, name) for name in ("run", "query_id") if name in self.table]
+        values = [[column.written(v) for v in column_of(self.table, column.name)] for column in self.columns]
         return (list(row) for row in zip(*ids, *values, strict=True))
 
     def print(self, console: Console) -> None:
         """Print text tables, each as wide as the screen allows; scores by query are followed by their means."""
-        runs = self.table["run"].tolist()
-        ids = [runs, self.table["query_id"].tolist()] if self.by_query else [runs]
+        ids = [column_of(self.table, name) for name in self._ids]
         widest = max(20, console.width // 3)
         names = sum(min(max(map(len, [*column, "query"])), widest) + 2 for column in ids)
         blocks: list[list[Column]] = [[]]
@@ -138,23 +151,25 @@ class Scores:
         return groups
 
     def _width(self, column: Column) -> int:
-        cells = (column.written(value) for value in self.table[column.name].tolist())
+        cells = (column.written(value) for value in column_of(self.table, column.name))
         return max(map(len, [*column.head, *cells])) + 2
 
-    def _block(self, block: list[Column], widest: int) -> Table:
+    def _block(self, block: list[Column], widest: int) -> RichTable:
         table = plain_table()
         height = max(len(column.head) for column in block)
         for name in ["run", "query"] if self.by_query else ["run"]:
             table.add_column(column_head([name], height), overflow="fold", max_width=widest)
         for column in block:
             table.add_column(column_head(column.head, height), justify="right", no_wrap=True)
-        for run, of_run in self.table.groupby("run", sort=False):
-            for _, row in of_run.iterrows():
-                ids = [run, row["query_id"]] if self.by_query else [run]
-                table.add_row(*map(Text, ids), *(column.written(row[column.name]) for column in block))
+        ids, values = self._ids, [column_of(self.table, column.name) for column in block]
+        rows = zip(*(column_of(self.table, name) for name in ids), *values, strict=True)
+        for run, of_run in groupby(rows, itemgetter(0)):
+            columns = list(zip(*of_run, strict=True))
+            for row in zip(*columns, strict=True):
+                cells = [column.written(value) for column, value in zip(block, row[len(ids) :], strict=True)]
+                table.add_row(*map(Text, row[: len(ids)]), *cells)
             if self.by_query:
                 table.add_section()
-                total = [of_run[column.name].sum() if column.counts else of_run[column.name].mean() for column in block]
-                cells = [column.written(value) for column, value in zip(block, total, strict=True)]
-                table.add_row(Text(run), f"all {len(of_run)}", *cells, style="bold", end_section=True)
+                cells = [column.total(of_column) for column, of_column in zip(block, columns[len(ids) :], strict=True)]
+                table.add_row(Text(run), f"all {len(columns[0])}", *cells, style="bold", end_section=True)
         return table

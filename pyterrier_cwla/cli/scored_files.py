@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from ir_measures.measures import Measure
@@ -17,6 +16,7 @@ from ..evaluation.score_cache import ScoreCache
 from ..evaluation.scored import Scored
 from ..evaluation.streaming import extras_of, values_of_files
 from ..files.run_files import Source, sources
+from ..files.table_writers import Table
 from ..measures.provider import CWLAEvaluator
 from ..measures.wrappers import Residual, residual_of
 from ..rendering.terminal import sentence
@@ -59,7 +59,7 @@ class FileScores:
 
     def tables(
         self, files: Iterable[tuple[str, Path]], by_query: bool, cache_dir: Path | None, progress: bool
-    ) -> Iterator[pd.DataFrame]:
+    ) -> Iterator[Table]:
         """Yield one table per run: one row, or one row per query.
 
         Raises
@@ -74,9 +74,10 @@ class FileScores:
             lacking = int((~scored.answered).sum())
             self._unanswered += [(scored.run, lacking)] if lacking else []
             values = scored.values if by_query else {m: [v] for m, v in evaluator.means(scored.values).items()}
-            ids = {"run": scored.run} | ({"query_id": self.judgments.qids} if by_query else {})
+            queries = self.judgments.qids
+            ids = {"run": [scored.run] * len(queries), "query_id": queries} if by_query else {"run": [scored.run]}
             named = {c.name: values[m] for c, m in zip(self.columns, self.measures, strict=True)}
-            yield pd.DataFrame({**ids, **named})
+            yield {**ids, **named}
 
     def about_queries(self, by_query: bool) -> str:
         """Return a sentence on the number of queries, and on runs that lack some of them."""

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
-
-import pyarrow as pa
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import BadParameter, near
 from .atomic import written
+from .real_numbers import is_null
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
+Table: TypeAlias = "pd.DataFrame | Mapping[str, Sequence[Any] | np.ndarray]"
+"""Frame, or columns of equal length by name; these need no pandas."""
 _ROWS_TOGETHER = 1 << 18  # rows per row group
 
 
-def write_rows(tables: Iterable[pd.DataFrame], form: str, path: Path, origin: dict[str, Any]) -> None:
+def write_rows(tables: Iterable[Table], form: str, path: Path, origin: dict[str, Any]) -> None:
     """Write the rows of tables with the same columns to one file, atomically.
 
     Parameters
     ----------
-    tables : iterable of DataFrame
+    tables : iterable of DataFrame, or of dict of columns by name
         Tables in order.
     form : {"csv", "jsonl", "parquet"}
         Format of the file.
@@ -48,17 +52,40 @@ def write_rows(tables: Iterable[pd.DataFrame], form: str, path: Path, origin: di
                     _TEXT[form](table, file, number == 0)
 
 
-def write_csv(table: pd.DataFrame, stream: IO[str], head: bool = True) -> None:
-    """Write a table as CSV; without `head`, only its rows."""
-    table.to_csv(stream, index=False, header=head, lineterminator="\n")
+def joined(tables: Iterable[Table]) -> Table:
+    """Return the rows of all tables, as columns by name."""
+    tables = list(tables)
+    return {name: [value for table in tables for value in column_of(table, name)] for name in tables[0]}
 
 
-def write_json_lines(table: pd.DataFrame, stream: IO[str], _: bool = True) -> None:
-    """Write one JSON object per row and line; numbers that are not finite become null."""
-    table = table.replace([float("inf"), float("-inf")], float("nan"))
-    if table.isna().any(axis=None):
-        table = table.astype(object).where(table.notna(), None)
-    stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_dict("records"))
+def column_of(table: Table, name: str) -> list[Any]:
+    """Return a column of a table as a list."""
+    column = table[name]
+    return list(column) if isinstance(column, Sequence) else column.tolist()
+
+
+def write_csv(table: Table, stream: IO[str], head: bool = True) -> None:
+    """Write a table as CSV; without `head`, only its rows. Cells of missing values are empty."""
+    writer = csv.writer(stream, lineterminator="\n")
+    if head:
+        writer.writerow(table)
+    columns = (["" if _is_missing(value) else value for value in column_of(table, name)] for name in table)
+    writer.writerows(zip(*columns, strict=True))
+
+
+def write_json_lines(table: Table, stream: IO[str], _: bool = True) -> None:
+    """Write one JSON object per row and line; missing values and numbers that are not finite become null."""
+    columns = ([_for_json(value) for value in column_of(table, name)] for name in table)
+    rows = (dict(zip(table, row)) for row in zip(*columns, strict=True))
+    stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def _is_missing(value: Any) -> bool:
+    return is_null(value) or bool(value != value)  # NaN and NaT differ from themselves
+
+
+def _for_json(value: Any) -> Any:
+    return None if _is_missing(value) or (isinstance(value, float) and math.isinf(value)) else value
 
 
 _TEXT = {"csv": write_csv, "jsonl": write_json_lines}
@@ -66,6 +93,7 @@ FORMATS = (*_TEXT, "parquet")
 
 
 def _write_parquet(tables: Iterable[pd.DataFrame], place: Path, origin: dict[str, Any]) -> None:
+    import pyarrow as pa
     import pyarrow.parquet
 
     writer = None
@@ -82,13 +110,13 @@ def _write_parquet(tables: Iterable[pd.DataFrame], place: Path, origin: dict[str
             writer.close()
 
 
-def _gathered(tables: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    """Yield the same rows in larger tables."""
+def _gathered(tables: Iterable[Table]) -> Iterator[pd.DataFrame]:
+    """Yield the same rows in larger frames."""
     import pandas as pd
 
     some: list[pd.DataFrame] = []
     for table in tables:
-        some.append(table)
+        some.append(pd.DataFrame(table))
         if sum(map(len, some)) >= _ROWS_TOGETHER:
             yield pd.concat(some, ignore_index=True)
             some = []
