@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from .. import errors
 from .._version import __version__
@@ -21,11 +22,26 @@ if TYPE_CHECKING:
     from ..data.alignment import Judgments
     from ..data.lengths import Lengths
 
+HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+"""Settings of the help of all commands."""
+
+
+class Commands(TyperGroup):
+    """Group of commands; its help has the whole summary of each."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the names of the commands and their summaries, over several lines if these are long."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(1000)) for name, one in self.commands.items()])
+
+
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=False,
     add_completion=False,
+    rich_markup_mode=None,  # plain help: the modules for a coloured one take as long to import as all others
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=HELP,
 )
 
 
@@ -81,6 +97,11 @@ def _everything(
     ] = False,
 ) -> None:
     """Score rankings with metrics that model users and time."""
+    help_without_command(context)
+
+
+def help_without_command(context: typer.Context) -> None:
+    """Print the help of a group of commands if none is given."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

@@ -6,20 +6,13 @@ import json
 from contextlib import nullcontext, suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import typer
 
 from .. import errors
-from ..data.alignment import Judgments
 from ..errors.extras import needed
-from ..evaluation.explanation import Explanation
-from ..evaluation.explanation import explain as explanation_of
 from ..files.atomic import written
-from ..files.formats import read_run
-from ..measures import reference
 from ..rendering.terminal import warnings_as_sentences
 from .arguments import (
     BoundMeasures,
@@ -32,9 +25,14 @@ from .arguments import (
     judgments_of,
     runs_by_name,
 )
-from .explanation_tables import print_explanation
 from .outputs import check_outputs
-from .reference_tables import print_entry, print_listing, print_overview
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..data.alignment import Judgments
+    from ..evaluation.explanation import Explanation
+    from ..measures.reference import Entry
 
 
 class Listing(StrEnum):
@@ -65,6 +63,12 @@ def explain(
 
     Example: pyterrier-cwla explain qrels.txt bm25.txt -q 301 -m "CWLA(C='inst(1)',A='erg',max_rel=3)"
     """
+    import pyarrow.compute as pc
+
+    from ..evaluation.explanation import explain as explanation_of
+    from ..files.formats import read_run
+    from .explanation_tables import print_explanation
+
     if plot is not None and plot.suffix.lower() not in (".svg", ".png", ".pdf"):
         raise errors.BadParameter(f"--plot {plot}: the file's name must end in .svg, .png or .pdf.")
     bound = BoundMeasures.of([measure], lengths, missing)
@@ -92,7 +96,7 @@ def explain(
 
 def _check_common_query(table: pa.Table, run: Path, judgments: Judgments, qrels: Path) -> None:
     """Raise BadRun if the run contains none of the judged queries."""
-    found = pc.unique(table["query_id"]).to_pylist()
+    found = table["query_id"].unique().to_pylist()
     if not any(query in judgments.index for query in found):
         raise errors.BadRun(
             f"{run}: no query in common with {qrels}: the run has {errors.some(found)}, the judgments"
@@ -123,6 +127,9 @@ def measures(
 
     Example: pyterrier-cwla measures TBG
     """
+    from ..measures import reference
+    from .reference_tables import print_entry, print_listing, print_overview
+
     chosen = [_of_name(name) for name in names or ()]
     if form is Listing.jsonl:
         everything = [entry for pair in chosen for found in pair for entry in found]
@@ -140,8 +147,10 @@ def measures(
             print_entry(entry)
 
 
-def _of_name(name: str) -> tuple[list[reference.Entry], list[reference.Entry]]:
+def _of_name(name: str) -> tuple[list[Entry], list[Entry]]:
     """Return the entries of the kind with this name, and those with the name itself; ``effort`` is both."""
+    from ..measures import reference
+
     listed = reference.of_kind(name)
     with nullcontext() if not listed else suppress(errors.UnknownSpec):
         return listed, reference.find(name)

@@ -32,11 +32,11 @@ from .arguments import (
 from .options import in_options, options_of
 from .output_formats import Format, format_for, write_results
 from .outputs import check_outputs
-from .score_tables import Column, Scores
 
 if TYPE_CHECKING:
     from ..behaviour.logs.calibration import Calibration
     from ..behaviour.logs.log import InteractionLog
+    from .score_tables import Column
 
 
 class Source(StrEnum):
@@ -227,6 +227,7 @@ def simulate(
     """
     from ..behaviour.simulation.simulator import simulate as simulated
     from ..files.formats import read_run
+    from .score_tables import Scores
 
     form = format_for(form, output)
     files = runs_by_name(runs)
@@ -266,4 +267,6 @@ _SHOWN = (
 
 
 def _columns(names: Iterable[str]) -> list[Column]:
+    from .score_tables import Column
+
     return [Column(name, tuple(name.replace("_sd", " sd").replace("_50%", " median").split())) for name in names]

@@ -15,6 +15,8 @@ from ..evaluation.driver import checked
 from ..evaluation.score_cache import ScoreCache
 from ..evaluation.scored import Scored
 from ..evaluation.streaming import extras_of, values_of_files
+from ..files.arrow_arrays import of_strings
+from ..files.id_columns import written
 from ..files.run_files import Source, sources
 from ..files.table_writers import Table
 from ..measures.provider import CWLAEvaluator
@@ -118,7 +120,8 @@ def beginning(source: Source, extras: list[str]) -> pa.Table:
 
 def _of_one_query(judgments: Judgments, run: pa.Table) -> pa.Table:
     query = next((query for query in pc.unique(run["query_id"]).to_pylist() if query in judgments.index), None)
-    return run.filter(pc.equal(run["query_id"], query)) if query is not None else run.slice(0, 0)
+    queries = of_strings([] if query is None else [query])
+    return run.filter(pc.is_in(written(run["query_id"]), value_set=queries))
 
 
 def _with_residuals(

@@ -13,10 +13,22 @@ import typer
 
 from .. import errors
 from ..errors.sanitise import harmless
-from ..measures.wrappers import files_of
 from ..rendering.terminal import note, resumable_from, warnings_as_sentences
 from ..studies.manifest import cannot_write, check_folder, file_names
-from .arguments import BoundMeasures, LengthsFile, Measures, Qrels, Runs, WhereMissing, app, judgments_of, runs_by_name
+from .arguments import (
+    HELP,
+    BoundMeasures,
+    Commands,
+    LengthsFile,
+    Measures,
+    Qrels,
+    Runs,
+    WhereMissing,
+    app,
+    help_without_command,
+    judgments_of,
+    runs_by_name,
+)
 from .log_commands import Seed
 from .outputs import check_outside, files_in
 
@@ -27,11 +39,13 @@ if TYPE_CHECKING:
     from ..studies.users.ratings import Rated
 
 study = typer.Typer(
+    cls=Commands,
     help="Study the quality of metrics; writes a folder with tables, pictures and an HTML page.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    invoke_without_command=True,
+    context_settings=HELP,
 )
 app.add_typer(study, name="study")
+study.callback()(help_without_command)
 
 _RANGES = "NAME=LOW:HIGH, NAME=LOW:HIGH:STEP with whole numbers, or NAME=A,B,C"
 _OF_SYSTEMS = ("AP", "nDCG@10", "P@10", "RR")  # without -m
@@ -423,6 +437,8 @@ def _cached_in(
     from ..studies.report import check_packages
 
     check_packages()
+    from ..measures.wrappers import files_of
+
     parts, read = folder / _PARTS, [*inputs, *files_of(measures.values())]
     check_outside([("-o", folder)], read)
     check_folder(folder, file_names(kind.always_tables, kind.always_pictures), [*files_in(read)])

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import ir_measures
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 from ir_measures.measures import Measure, ParamInfo
 
@@ -26,6 +25,9 @@ from .labels import by_name
 from .named import CWLAMeasure
 from .parsing import measures_of
 from .provider import CWLAEvaluator, prepare, refuse_unsupported
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def evaluate_sessions(
@@ -102,6 +104,8 @@ class SessionRun:
 
     def scores(self, measures: Mapping[str, Measure]) -> pd.DataFrame:
         """Return a DataFrame with one row per session and one column per measure, named by the keys of ``measures``."""
+        import pandas as pd
+
         asked = self.asked
         of_queries = [m for m in of_sessions(measures.values()) if not isinstance(m, SessionMeasure)]
         evaluator = CWLAEvaluator(of_queries, self.judgments)
@@ -356,6 +360,8 @@ ir_measures.measures.registry.update({str(m): m for m in (sDCG, nsDCG, esNDCG)})
 
 def _asked(sessions: Any, judged_by: str) -> Asked:
     """Return the queries of the sessions in order, after validation of the table."""
+    import pandas as pd
+
     if isinstance(sessions, Mapping):
         for name, queries in sessions.items():
             if isinstance(queries, str) or not len(queries):
@@ -395,6 +401,8 @@ def _with_query_id(sessions: pd.DataFrame) -> pd.DataFrame:
 
 def _check_order(table: pd.DataFrame) -> None:
     """Raise BadSessions if a query occurs twice, or two queries of a session have the same order."""
+    import pandas as pd
+
     twice = table["query_id"][table["query_id"].duplicated()]
     if len(twice):
         raise BadSessions(

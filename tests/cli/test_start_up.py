@@ -1,0 +1,65 @@
+"""Commands import only the libraries that they need, since these take longer than the work."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("typer", reason="needs the extra [cli]")
+
+QRELS = "q1 0 d1 3\nq1 0 d2 0\nq1 0 d3 1\nq2 0 d1 0\nq2 0 d4 2\n"
+RUN = "q1 Q0 d1 1 9.5 a\nq1 Q0 d9 2 9.5 a\nq1 Q0 d3 3 7.5 a\nq3 Q0 d4 1 3.5 a\nq2 Q0 d1 2 2.5 a\nq2 Q0 d4 2 3.5 a\n"
+HEAVY = ("matplotlib", "pandas", "pyterrier", "scipy", "sklearn", "statsmodels")
+COMMAND = """
+import json, sys
+import pyterrier_cwla.cli.app
+try:
+    pyterrier_cwla.cli.app.main(sys.argv[2:])
+except SystemExit as done:
+    assert not done.code, done.code
+print(json.dumps([name for name in json.loads(sys.argv[1]) if name in sys.modules]), file=sys.stderr)
+"""
+
+
+def imported(code, names, *arguments, cwd=None):
+    """Return which of the modules a new process has imported after the code."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(names), *arguments], capture_output=True, text=True, cwd=cwd
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stderr.splitlines()[-1])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Folder with judgments of graded documents, and a run with ties, unsorted scores and an unjudged query."""
+    (tmp_path / "qrels.txt").write_text(QRELS)
+    (tmp_path / "run.txt").write_text(RUN)
+    (tmp_path / "words.tsv").write_text("d1\t100\nd3\t300\nd4\t400\nd9\t900\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--help",),
+        ("--version",),
+        ("evaluate", "--help"),
+        ("measures",),
+        ("measures", "TBG"),
+        ("evaluate", "qrels.txt", "run.txt"),
+        ("evaluate", "qrels.txt", "run.txt", "-m", "TBG", "-m", "NumRel", "--lengths", "words.tsv"),
+        ("evaluate", "qrels.txt", "run.txt", "-m", "AP", "--by-query", "--format", "csv"),
+        ("evaluate", "qrels.txt", "run.txt", "-m", "RBP(rel=1)", "--residuals", "--format", "jsonl"),
+        ("evaluate", "qrels.txt", "run.txt", "-m", "AP", "--cache-dir", "cache"),
+    ],
+    ids=" ".join,
+)
+def test_no_command_of_scores_imports_pandas(folder, arguments):
+    assert imported(COMMAND, HEAVY, *arguments, cwd=folder) == []
+
+
+def test_the_package_is_imported_without_pandas():
+    code = "import json, sys, pyterrier_cwla\n" + COMMAND.splitlines()[-1]
+    assert imported(code, HEAVY) == []

@@ -1,0 +1,51 @@
+"""Text files of tables are those of pandas, from frames and from columns by name."""
+
+import io
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyterrier_cwla.files.table_writers import joined, write_csv, write_json_lines
+
+
+def text_of(write, table, *more):
+    stream = io.StringIO()
+    write(table, stream, *more)
+    return stream.getvalue()
+
+
+@given(st.lists(st.tuples(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\0")), st.floats(),
+                          st.integers(-9, 9), st.booleans()), min_size=1))  # fmt: skip
+def test_csv_is_that_of_pandas(rows):
+    """Numbers have all digits, texts are quoted where needed, and NaN is an empty cell."""
+    frame = pd.DataFrame(rows, columns=["run", "a score", "n", "kept"])
+    expected = frame.to_csv(index=False, lineterminator="\n")
+    assert text_of(write_csv, frame) == expected
+    assert text_of(write_csv, {name: frame[name].to_numpy() for name in frame}) == expected
+    assert text_of(write_csv, frame, False) == expected.split("\n", 1)[1]
+
+
+@pytest.mark.parametrize("missing", [None, math.nan, pd.NA, pd.NaT])
+def test_missing_values(missing):
+    table = {"run": ["a", "b"], "value": [missing, 1.5]}
+    for form in (table, pd.DataFrame(table)):
+        assert text_of(write_csv, form) == "run,value\na,\nb,1.5\n"
+        assert [json.loads(line)["value"] for line in text_of(write_json_lines, form).splitlines()] == [None, 1.5]
+
+
+def test_infinite_numbers():
+    table = {"a": np.array([math.inf, -math.inf, 0.1])}
+    assert text_of(write_csv, table) == "a\ninf\n-inf\n0.1\n"
+    assert text_of(write_json_lines, table) == '{"a": null}\n{"a": null}\n{"a": 0.1}\n'
+
+
+def test_joined_tables_have_all_rows():
+    assert joined([{"run": ["a"], "AP": np.array([0.5])}, {"run": ["b"], "AP": [1.0]}]) == {
+        "run": ["a", "b"],
+        "AP": [0.5, 1.0],
+    }
