@@ -37,8 +37,9 @@ def words_of_rows(metric: MetricLike, rows: RowsWithLengths) -> Floats:
         words = np.asarray(rows.doc_length, float)
     else:
         raise MissingLength(
-            "the lengths of documents are needed: give lengths= (a table, a path or a name) or a column doc_length in"
-            " the run, or set a table for all measures with register_lengths(words)."
+            "the lengths of documents are needed: give lengths= (a table, a path or a name), or a column doc_length in"
+            " the run (in PyTerrier, pt.cwla.DocLength() adds it), or set a table for all measures with"
+            " register_lengths(words)."
         )
     if metric.missing != "mean":  # lengths of unjudged queries are not used
         words = np.where(needed, words, 0.0)

@@ -112,8 +112,8 @@ def speaking_of(qrels: object, run: object) -> Iterator[None]:
 
 
 def some(values: Iterable[object], most: int = 3) -> str:
-    """Return the reprs of the first values, such as ``'a', 'b', 'c', …``."""
-    values = list(values)
+    """Return the reprs of the first values, such as ``'a', 'b', 'c', …``; numbers of NumPy as those of Python."""
+    values = values.tolist() if hasattr(values, "tolist") else list(values)
     return ", ".join(repr(v) for v in values[:most]) + (", …" if len(values) > most else "")
 
 

@@ -194,6 +194,7 @@ def test_a_measure_that_needs_lengths_says_so():
             BadJudgments,
             "no training result is judged: .* '1', .* for 'x1', ",
         ),
+        (RESULTS.astype({"qid": int}), QRELS, BadJudgments, "for the topics 1, 2, 3, …, the judgments for '1', '2', "),
         (RESULTS, pd.concat([QRELS, QRELS[:1].assign(label=9)]), BadJudgments, "two different labels in the training"),
         (RESULTS.drop(columns="features"), QRELS, pt.validate.InputValidationError, "features"),
         (RESULTS, QRELS.drop(columns="label"), BadJudgments, "training qrels have no column 'label'; there is 'qid', "),

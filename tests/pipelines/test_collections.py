@@ -1,0 +1,164 @@
+"""Tests of what PyTerrier users do first, on a generated collection and on Vaswani: experiments, tuning, saved runs."""
+
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+from ir_measures import AP, nDCG
+
+from pyterrier_cwla import CWLA, TBG, demo, evaluate, register_lengths
+
+pytest.importorskip("bm25s", reason="the demo retrieves with bm25s")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:The inplace keyword", "ignore:There are shared", "ignore:Evaluation meas"
+)
+
+RBP = CWLA(C="rbp(0.8)", A="erg", max_rel=3)
+MEASURES = [nDCG @ 10, TBG, RBP, TBG @ 5]
+
+
+def vaswani(folder):
+    texts = re.findall(r"<DOCNO>(.*?)</DOCNO>(.*?)</DOC>", (folder / "doc-text.trec").read_text(), re.DOTALL)
+    titles = re.findall(
+        r"<num>(.*?)</num><title>\s*(.*?)\s*</title>", (folder / "query-text.trec").read_text(), re.DOTALL
+    )
+    documents = pd.DataFrame(texts, columns=["docno", "text"])
+    return SimpleNamespace(
+        documents=documents.assign(doc_length=documents.text.str.split().str.len()),
+        topics=pd.DataFrame(titles[:40], columns=["qid", "query"]).assign(query=lambda t: t["query"].str.lower()),
+        qrels=pd.read_csv(folder / "qrels", sep=r"\s+", names=["qid", "_", "docno", "label"], dtype=str)
+        .drop(columns="_")
+        .astype({"label": int}),
+    )
+
+
+@pytest.fixture(scope="module", params=["generated", pytest.param("vaswani", marks=pytest.mark.real_data)])
+def world(request):
+    """Topics, judgments, and two retrievers whose results have texts but no lengths."""
+    if request.param == "generated":
+        found = demo.collection(seed=2, documents=400, topics=20)
+    else:
+        found = vaswani(request.getfixturevalue("data") / "vaswani")
+    index = demo.Index.of(found.documents)
+    texts = found.documents[["docno", "text"]]
+    with_texts = pt.apply.generic(lambda run: run.drop(columns="doc_length").merge(texts, on="docno"))
+    bm25 = demo.BM25(index, num_results=50)
+    retrievers = {"bm25": bm25 >> with_texts, "ignored": demo.BM25(index, b=0.0, num_results=50) >> with_texts}
+    words = dict(zip(found.documents.docno, found.documents.doc_length, strict=True))
+    topics = found.topics[found.topics.qid.isin(found.qrels.qid)]
+    qrels = found.qrels[found.qrels.qid.isin(topics.qid)]
+    return SimpleNamespace(topics=topics, qrels=qrels, bm25=bm25, retrievers=retrievers, words=words)
+
+
+def experiment(world, systems=None, measures=MEASURES, **given):
+    systems = systems or {name: one >> pt.cwla.DocLength() for name, one in world.retrievers.items()}
+    return pt.Experiment(systems, world.topics, world.qrels, measures, **given)
+
+
+def values(table):
+    return table.set_index("name")[[str(measure) for measure in MEASURES]]
+
+
+def test_means_are_those_of_evaluate(world):
+    runs = {name: one(world.topics) for name, one in world.retrievers.items()}
+    for run in runs.values():
+        run["doc_length"] = run["docno"].map(world.words).astype(float)
+    expected = evaluate(world.qrels, runs, MEASURES)
+    found = values(experiment(world))
+    np.testing.assert_allclose(found.to_numpy(), expected.loc[found.index, found.columns].to_numpy(), atol=1e-12)
+    assert found.to_numpy().min() > 0
+
+
+def test_topics_in_any_order_and_in_batches(world):
+    expected = values(experiment(world))
+    systems = {name: one >> pt.cwla.DocLength() for name, one in world.retrievers.items()}
+    shuffled = world.topics.sample(frac=1, random_state=3)
+    other = pt.Experiment(systems, shuffled, world.qrels, MEASURES)
+    batched = experiment(world, batch_size=7)
+    tree = experiment(world, plan="tree", verbose=False)
+    for table in (other, batched, tree):
+        pd.testing.assert_frame_equal(values(table), expected, check_exact=False, rtol=0, atol=1e-12)
+
+
+def test_values_per_query_and_significance(world):
+    means, table = experiment(world, perquery="both")
+    wide = table.pivot(index=["name", "qid"], columns="measure", values="value")
+    assert set(wide.index.get_level_values("qid")) == set(world.topics.qid)
+    for measure in map(str, MEASURES):
+        by_system = wide[measure].groupby("name").mean()
+        np.testing.assert_allclose(by_system[means.name], means[measure], atol=1e-12)
+    tested = experiment(world, baseline="bm25", correction="holm", round={str(TBG): 2}).set_index("name")
+    for measure in map(str, MEASURES):
+        difference = wide.loc["ignored", measure] - wide.loc["bm25", measure]
+        assert tested.loc["ignored", f"{measure} +"] == (difference > 0).sum()
+        assert tested.loc["ignored", f"{measure} -"] == (difference < 0).sum()
+        assert 0 <= tested.loc["ignored", f"{measure} p-value"] <= tested.loc["ignored", f"{measure} p-value corrected"]
+    assert (tested["TBG"] * 100 % 1).round(6).isin([0, 1]).all()
+
+
+def test_saved_runs_are_used_again_with_the_default_table(world, tmp_path):
+    first = experiment(world, save_dir=str(tmp_path))
+    with pytest.raises(ValueError, match=r"pt\.cwla\.DocLength\(\) adds it"):
+        experiment(world, save_dir=str(tmp_path), save_mode="reuse")
+    register_lengths(world.words)
+    again = experiment(world, save_dir=str(tmp_path), save_mode="reuse")
+    pd.testing.assert_frame_equal(values(again), values(first), check_exact=False, rtol=0, atol=1e-12)
+    # a default table serves runs without the column
+    plain = experiment(world, world.retrievers)
+    pd.testing.assert_frame_equal(values(plain), values(first), check_exact=False, rtol=0, atol=1e-12)
+
+
+def test_a_grid_search_finds_the_best_parameter(world):
+    lengths = pt.cwla.DocLength(world.words)
+    pipeline = world.bm25 >> lengths
+    means = {}
+    for b in (0.0, 0.75):
+        world.bm25.set_parameter("b", b)
+        means[b] = pt.Experiment([pipeline], world.topics, world.qrels, [TBG]).TBG[0]
+    _, best, ((_, name, value),) = pt.GridSearch(
+        pipeline, {world.bm25: {"b": [*means]}}, world.topics, world.qrels, TBG, return_type="both"
+    )
+    assert (name, value) == ("b", max(means, key=means.get))
+    assert best == pytest.approx(max(means.values()), abs=1e-12)
+    world.bm25.set_parameter("b", 0.75)
+
+
+def test_a_parameter_of_a_transformer_is_tuned(world):
+    copies = pt.cwla.DuplicateOf(shingle=1)
+    pipeline = world.retrievers["bm25"] % 10 >> pt.cwla.DocLength() >> copies
+    measure = TBG(duplicates="run", duplicate_gain="none")
+    table = pt.GridScan(pipeline, {copies: {"shingle": [1, 10]}}, world.topics, world.qrels, [measure])
+    for shingle, value in zip(table.tran_0_shingle, table[str(measure)], strict=True):
+        alone = world.retrievers["bm25"] % 10 >> pt.cwla.DocLength() >> pt.cwla.DuplicateOf(shingle=int(shingle))
+        assert value == pytest.approx(pt.Experiment([alone], world.topics, world.qrels, [measure])[str(measure)][0])
+
+
+def test_a_cutoff_reaches_the_retriever_and_changes_nothing(world):
+    pipeline = (world.bm25 >> pt.cwla.DocLength(world.words)) % 5
+    compiled = pipeline.compile()
+    assert [type(stage).__name__ for stage in compiled] == ["BM25", "DocLength"]
+    assert compiled[0].num_results == 5
+    measures = [TBG, RBP, AP]
+    tables = [pt.Experiment([one], world.topics, world.qrels, measures, names=["x"]) for one in (pipeline, compiled)]
+    pd.testing.assert_frame_equal(tables[0], tables[1][tables[0].columns])
+
+
+@pytest.mark.parametrize("call", [pt.Experiment, pt.GridSearch])
+def test_texts_are_names_of_trec_eval_only(call):
+    """PyTerrier parses texts itself; the documentation says to pass measures."""
+    run = pd.DataFrame({"qid": ["1"], "docno": ["a"], "score": [1.0], "rank": [0]})
+    qrels = pd.DataFrame({"qid": ["1"], "docno": ["a"], "label": [1]})
+    source = pt.Transformer.from_df(run)
+    given = ([source],) if call is pt.Experiment else (source, {source: {"df": [run]}})
+    with pytest.raises(ValueError, match="measure TBG"):
+        call(*given, run[["qid"]], qrels, "TBG" if call is pt.GridSearch else ["TBG"])
+    assert pt.Experiment([run], run[["qid"]], qrels, ["map", RBP]).loc[0, str(RBP)] > 0
+
+
+def test_ids_are_strings(world):
+    topics, qrels = (frame.assign(qid=np.arange(len(frame))) for frame in (world.topics, world.qrels))
+    with pytest.raises(ValueError, match=r"query_id of the judgments must be strings.*convert it with \.astype\(str\)"):
+        pt.Experiment([world.bm25], topics, qrels, [TBG])
