@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from .. import errors
-from ..rendering.terminal import busy, column_head, plain_table, prose, screen, warnings_as_sentences
+from ..rendering.terminal import busy, column_head, in_blocks, plain_table, prose, screen, warnings_as_sentences
 from .arguments import Force, LengthsFile, Missing, WhereMissing, app, judgments_of, lengths_from, runs_by_name
 from .outputs import check_outputs
 
@@ -100,20 +100,36 @@ def _on_files(
 
 
 def _print(found: Comparison, notes: Sequence[str]) -> None:
-    """Print one table of all measures, with p-values below the scores for up to 12 runs."""
+    """Print the scores by all measures, with p-values below them for up to 12 runs.
+
+    Names of systems are broken between words, and measures are divided among several tables, if the screen is narrow.
+    """
     console, cells = screen(), found.cells()
-    table = plain_table(gap=2 if console.width >= 100 else 1)
-    heads = [measure.replace(" + ", "\n+ ").split("\n") for measure in found.measures]
-    height = max(map(len, heads))
-    table.add_column(column_head(["system"], height), overflow="fold", min_width=8)
-    for head in heads:
-        table.add_column(column_head(head, height), justify="right", no_wrap=True)
+    gap = 2 if console.width >= 100 else 1
     with_p = 1 < len(found.runs) <= _FEW
-    for run in found.runs:
-        tag = "\nbaseline" if with_p and run == found.about["baseline"] else ""
-        of_run = (_text(cells[run, measure], with_p) for measure in found.measures)
-        table.add_row(Text.assemble(run, (tag, "dim")), *of_run)
-    console.print(table)
+    heads = {measure: measure.replace(" + ", "\n+ ").split("\n") for measure in found.measures}
+    texts = {place: _text(cell, with_p) for place, cell in cells.items()}
+    widths = [
+        max(map(len, [*head, *(line for run in found.runs for line in texts[run, measure].plain.split("\n"))])) + gap
+        for measure, head in heads.items()
+    ]
+    words = [len(word) for run in found.runs for word in str(run).split()]
+    least = min(max(8, *words), console.width // 2)
+    if least + sum(widths) > console.width:
+        least = min(max(map(len, map(str, found.runs))), console.width // 2)
+    for number, block in enumerate(in_blocks(widths, console.width - least)):
+        if number:
+            console.print()
+        shown = found.measures[block]
+        height = max(len(heads[measure]) for measure in shown)
+        table = plain_table(gap=gap)
+        table.add_column(column_head(["system"], height), overflow="fold", min_width=least)
+        for measure in shown:
+            table.add_column(column_head(heads[measure], height), justify="right", no_wrap=True)
+        for run in found.runs:
+            tag = "\nbaseline" if with_p and run == found.about["baseline"] else ""
+            table.add_row(Text.assemble(run, (tag, "dim")), *(texts[run, measure] for measure in shown))
+        console.print(table)
     console.print()
     for line in notes:
         prose(console, line, "")

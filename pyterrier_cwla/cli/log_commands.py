@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from contextlib import nullcontext
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .. import errors
-from ..errors.sanitise import harmless
 from ..files.atomic import written
 from ..rendering.terminal import busy, note
 from .arguments import (
@@ -142,6 +142,7 @@ def calibrate(
     Example: pyterrier-cwla calibrate log.csv -o calibration.json, and then -m "TBG(calibration='calibration.json')"
     """
     from ..behaviour.logs.calibration import calibrate as calibrated
+    from .calibration_tables import print_calibration
 
     if by is not None and (output or pictures):
         raise errors.BadParameter(
@@ -166,7 +167,7 @@ def calibrate(
             resamples=resamples,
             seed=seed,
         )
-    print(harmless(in_options(str(found), options_of(context.command))))
+    print_calibration(found, options_of(context.command))
     if output is not None:
         found.save(output)
         note(f"Written to {output}: -m \"TBG(calibration='{output}')\"")
@@ -251,15 +252,26 @@ def simulate(
               "reading": reading, "sampling": str(sampling), **bound.origin}  # fmt: skip
     table = found.by_query if by_query else found.mean
     columns = _columns(_SHOWN if form is Format.table else table.columns)
-    over = (
-        [] if by_query else ["All values are means over the queries, including medians and standard deviations (sd)."]
-    )
+    over = [
+        _MEANING.format(
+            f" ({found.unit})" if found.unit else "", "query" if by_query else "query, averaged over queries"
+        )
+    ]
     options = options_of(context.command)
-    notes = [f"{found.title}: {found._made}.", *over, *(in_options(line, options) for line in found.notes)]
+    notes = [
+        f"{replace(found, measure=str(bound.wanted[0])).title}: {found._made}.",
+        *over,
+        *(in_options(line, options) for line in found.notes),
+    ]
     table = table[[column.name for column in columns]].reset_index()
     write_results(Scores(table, columns, [*notes, *bound.notes], origin), form, output)
 
 
+_MEANING = (
+    "gain, time{} and items: what users gain, spend, and see; mean, standard deviation (sd) and median of the users of"
+    " a {}. score: mean score of the users, and its standard error (error). analytic: the score by evaluate. nothing:"
+    " share of users without gain. never: share of users who never leave."
+)
 _SHOWN = (
     *(f"{what}{more}" for what in ("gain", "time", "items") for more in ("", "_sd", "_50%")),
     *("score", "error", "analytic", "nothing", "never"),
@@ -269,4 +281,5 @@ _SHOWN = (
 def _columns(names: Iterable[str]) -> list[Column]:
     from .score_tables import Column
 
-    return [Column(name, tuple(name.replace("_sd", " sd").replace("_50%", " median").split())) for name in names]
+    heads = {name: tuple(name.replace("_sd", " sd").replace("_50%", " median").split()) for name in names}
+    return [Column(name, head, beside=name.endswith(("_sd", "%"))) for name, head in heads.items()]

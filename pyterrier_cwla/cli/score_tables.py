@@ -17,7 +17,7 @@ from rich.text import Text
 from ..files.table_writers import Table, column_of
 from ..measures.provider import aggregate_of
 from ..rendering.latex import escaped, table_row, tabular
-from ..rendering.terminal import column_head, decimal, plain_table, prose
+from ..rendering.terminal import broken, column_head, decimal, in_blocks, plain_table, prose
 from .output_formats import Format
 
 
@@ -40,6 +40,8 @@ class Column:
     counts: bool = False
     residual: str = ""
     """For a residual: "a bound" or "no bound is known"; empty for other measures."""
+    beside: bool = False
+    """Whether the column stays in one table with the column before it."""
 
     @classmethod
     def of(cls, measure: Measure) -> Column:
@@ -118,17 +120,14 @@ class Scores:
     def print(self, console: Console) -> None:
         """Print text tables, each as wide as the screen allows; scores by query are followed by their means."""
         ids = [column_of(self.table, name) for name in self._ids]
-        widest = max(20, console.width // 3)
-        names = sum(min(max(map(len, [*column, "query"])), widest) + 2 for column in ids)
-        blocks: list[list[Column]] = [[]]
-        room = console.width - names
-        for group in self._groups():
-            needed = sum(map(self._width, group))
-            if blocks[-1] and needed > room + 2:
-                blocks.append([])
-                room = console.width - names
-            blocks[-1] += group
-            room -= needed
+        longest = [max(map(len, [*column, "query"])) for column in ids]
+        groups = self._groups()
+        widths = [sum(map(self._width, group)) for group in groups]
+        widest = max(longest)
+        if sum(longest) + 2 * len(ids) + sum(widths) - 2 > console.width:  # several tables, or names on several lines
+            widest = max(20, console.width // (2 * len(ids)))
+        room = console.width - sum(min(length, widest) + 2 for length in longest)
+        blocks = [[c for group in groups[block] for c in group] for block in in_blocks(widths, room + 2)]
         for number, block in enumerate(blocks):
             if number:
                 console.print()
@@ -141,10 +140,10 @@ class Scores:
             prose(console, "Residual: how much higher the score could be if all documents were judged.")
 
     def _groups(self) -> list[list[Column]]:
-        """Columns that stay in the same table: a measure and its residual."""
+        """Columns that stay in the same table: a measure with its residual, a mean with its standard deviation."""
         groups: list[list[Column]] = []
         for column in self.columns:
-            if column.residual:
+            if column.residual or column.beside:
                 groups[-1].append(column)
             else:
                 groups.append([column])
@@ -167,9 +166,11 @@ class Scores:
             columns = list(zip(*of_run, strict=True))
             for row in zip(*columns, strict=True):
                 cells = [column.written(value) for column, value in zip(block, row[len(ids) :], strict=True)]
-                table.add_row(*map(Text, row[: len(ids)]), *cells)
+                table.add_row(*(Text(broken(name, widest)) for name in row[: len(ids)]), *cells)
             if self.by_query:
                 table.add_section()
                 cells = [column.total(of_column) for column, of_column in zip(block, columns[len(ids) :], strict=True)]
-                table.add_row(Text(run), f"all {len(columns[0])}", *cells, style="bold", end_section=True)
+                table.add_row(
+                    Text(broken(run, widest)), f"all {len(columns[0])}", *cells, style="bold", end_section=True
+                )
         return table

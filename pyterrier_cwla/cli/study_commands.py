@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .. import errors
-from ..errors.sanitise import harmless
-from ..rendering.terminal import note, resumable_from, warnings_as_sentences
+from ..rendering.terminal import note, prose, resumable_from, screen, warnings_as_sentences
 from ..studies.manifest import cannot_write, check_folder, file_names
 from .arguments import (
     HELP,
@@ -453,7 +452,17 @@ def _cached_in(
 def _finish(found: Study, folder: Path) -> None:
     with warnings_as_sentences() as warned:
         page = found.report(folder)
-    print(harmless(str(found)))
+    _print(found)
     for line in warned:
         note(line)
     note(f"Full report: {page}")
+
+
+def _print(found: Study) -> None:
+    """Print title and sentences of a study, wrapped at the width of the terminal."""
+    console = screen()
+    prose(console, found.title, "bold")
+    for heading, sentences in found.said().items():
+        prose(console, f"{heading}:", "")
+        for text in sentences:
+            prose(console, text, "", 4, "  · ")

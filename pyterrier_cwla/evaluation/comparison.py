@@ -20,7 +20,7 @@ from rich.text import Text
 from ..errors import BadParameter
 from ..errors.sanitise import harmless_segments, sanitised
 from ..rendering.latex import escaped, table_row, tabular
-from ..rendering.terminal import PROSE_WIDTH, UNLIMITED_WIDTH, column_head, plain_table
+from ..rendering.terminal import PROSE_WIDTH, UNLIMITED_WIDTH, broken, column_head, plain_table
 from .significance import CORRECTIONS, TESTS
 
 #: Note below tables with bold type.
@@ -349,7 +349,7 @@ def _comparison_tables(found: Comparison, console: Console, options: ConsoleOpti
     widths = {name: max(cell_len(_of_cell(cell, name).plain) for cell in cells.values()) for name in columns}
     unlimited, widest = options.update(max_width=UNLIMITED_WIDTH), max(20, options.max_width // 5)
 
-    def table_of(measure: str, gap: int) -> Table:
+    def table_of(measure: str, gap: int, widest: int) -> Table:
         """Return the table of one measure; the columns have the same widths in all tables."""
         table = plain_table(gap=gap)
         height = max(map(len, columns.values()))
@@ -358,11 +358,13 @@ def _comparison_tables(found: Comparison, console: Console, options: ConsoleOpti
             table.add_column(column_head(head, height), justify="right", no_wrap=True, min_width=widths[name])
         for run in found.runs:
             baseline = Text("\nbaseline" if run == found.about["baseline"] else "", style="dim")
-            table.add_row(Text(str(run)) + baseline, *(_of_cell(cells[run, measure], name) for name in columns))
+            table.add_row(
+                Text(broken(str(run), widest)) + baseline, *(_of_cell(cells[run, measure], name) for name in columns)
+            )
         return table
 
     def width(gap: int) -> int:
-        return Measurement.get(console, unlimited, table_of(found.measures[0], gap)).maximum
+        return Measurement.get(console, unlimited, table_of(found.measures[0], gap, widest)).maximum
 
     for name in ("", *(test for test in _P_OF if test != found.about["test"]), *_CALLED):
         if columns.pop(name, None):
@@ -370,10 +372,11 @@ def _comparison_tables(found: Comparison, console: Console, options: ConsoleOpti
         gap = 2 if width(2) <= options.max_width else 1
         if width(gap) <= options.max_width:
             break
+    widest += max(0, options.max_width - width(gap))  # the rest of the width is for long names
     for measure in found.measures:
         yield Text(measure, style="bold")
         yield Text()
-        yield table_of(measure, gap)
+        yield table_of(measure, gap, widest)
         yield Text()
     for text in _explaining(found, columns, left_out):
         yield Text("\n").join(Text(text, style="dim").wrap(console, min(options.max_width, PROSE_WIDTH)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -64,11 +65,26 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + "." * (text[-1:] not in ".?")
 
 
-def prose(console: Console, text: str, style: str = "dim", indent: int = 0) -> None:
-    """Print a paragraph, wrapped at 100 characters or at the width of the console."""
+def prose(console: Console, text: str, style: str = "dim", indent: int = 0, bullet: str = "") -> None:
+    """Print a paragraph, wrapped at 100 characters or at the width of the console.
+
+    Parameters
+    ----------
+    console : Console
+        Console to print to.
+    text : str
+        The paragraph.
+    style : str, default="dim"
+        Style of rich.
+    indent : int, default=0
+        Number of blanks before each line.
+    bullet : str, default=""
+        Start of the first line, in place of the first blanks.
+    """
     width = min(console.width, PROSE_WIDTH) - indent
-    for line in Text(text, style=style).wrap(console, width):
-        console.print(Text(" " * indent) + line)
+    for number, line in enumerate(Text(text, style=style).wrap(console, width)):
+        line.rstrip()
+        console.print(Text(("" if number else bullet).ljust(indent)) + line)
 
 
 def plain_table(*, gap: int = 2) -> Table:
@@ -79,6 +95,35 @@ def plain_table(*, gap: int = 2) -> Table:
 def column_head(lines: Sequence[str], height: int) -> Text:
     """Return the head of a column, aligned at the bottom of ``height`` lines."""
     return Text("\n".join([""] * (height - len(lines)) + list(lines)))
+
+
+def broken(name: str, width: int) -> str:
+    r"""Break a long name into lines of at most `width` characters after blanks and punctuation, where there are any.
+
+    >>> broken("SPLADE_ENSEMBLE_DISTIL", 18)
+    'SPLADE_ENSEMBLE_\nDISTIL'
+    """
+    lines = [""]
+    for piece in re.findall(r"[^\W_]+[\W_]*|[\W_]+", name) if len(name) > width else [name]:
+        if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(lines)
+
+
+def in_blocks(widths: Sequence[int], room: int) -> list[slice]:
+    """Divide columns of these widths among tables of at most `room` characters; a table has at least one column.
+
+    >>> in_blocks([5, 5, 5], 12)
+    [slice(0, 2, None), slice(2, 3, None)]
+    """
+    starts, used = [0], 0
+    for place, width in enumerate(widths):
+        used += width
+        if used > room and place > starts[-1]:
+            starts.append(place)
+            used = width
+    return [slice(start, end) for start, end in zip(starts, [*starts[1:], len(widths)], strict=True)]
 
 
 def two_columns(first: str, second: str) -> Table:

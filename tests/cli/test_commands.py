@@ -25,7 +25,7 @@ pytest.importorskip("typer", reason="needs the extra [cli]")
 from pyterrier_cwla.cli.output_formats import Format
 from pyterrier_cwla.measures import reference
 from pyterrier_cwla.model import language
-from pyterrier_cwla.rendering.terminal import decimal
+from pyterrier_cwla.rendering.terminal import broken, decimal, in_blocks
 from pyterrier_cwla.tasks import progress
 from tests.conftest import DATA
 
@@ -311,6 +311,48 @@ def test_tables_fit_the_screen(files, prints, monkeypatch, width, more):
             assert len(heads & numbers) >= len(heads) - 2  # the column of names is aligned left
 
 
+LONG = "SPLADE_P_P_ENSEMBLE_DISTIL"
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_names_of_runs_are_complete_where_there_is_room(files, prints, monkeypatch, width):
+    """A table is divided before a name of up to half the width is broken; compare fills the whole width first."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    Path(f"runs/{LONG}.txt").write_text(GOOD)
+    Path("runs/bad.run").unlink()
+    for more in ([], flags(["TBG", MAX, PEAK])):
+        out = prints("evaluate", "qrels.txt", "runs", *more, "--lengths", "words.tsv")
+        assert LONG in out
+        assert max(map(len, out.splitlines())) <= width
+    Path(f"runs/{LONG * 4}.txt").write_text(GOOD)
+    out = prints("evaluate", "qrels.txt", "runs")
+    assert max(map(len, out.splitlines())) <= width
+    assert "\nENSEMBLE" in out or "_ENSEMBLE" in out
+    Path(f"runs/{LONG * 4}.txt").unlink()
+    lines = prints("compare", "qrels.txt", "runs", "-m", "AP", "--baseline", "good", "--resamples", 100).splitlines()
+    head = next(at for at, line in enumerate(lines) if line.startswith("──"))
+    assert max(map(len, lines)) <= width
+    if width == 120:
+        assert lines[head + 1].startswith(LONG)
+    else:
+        assert (
+            LONG in lines[head + 1] or len(lines[head]) == width or lines[head + 2].startswith(("DISTIL", "ENSEMBLE"))
+        )
+
+
+@pytest.mark.parametrize(("name", "width", "lines"), [
+    (LONG, 26, [LONG]), (LONG, 25, ["SPLADE_P_P_ENSEMBLE_", "DISTIL"]), ("a.b-c d", 4, ["a.b-", "c d"]),
+    ("abcdefgh", 4, ["abcdefgh"]), ("BM25, length ignored", 12, ["BM25, length ", "ignored"]), ("", 5, [""]),
+])  # fmt: skip
+def test_names_are_broken_after_punctuation(name, width, lines):
+    assert broken(name, width).split("\n") == lines
+
+
+def test_columns_are_divided_among_tables():
+    assert in_blocks([], 10) == [slice(0, 0)]
+    assert in_blocks([11, 3, 3, 4, 1], 10) == [slice(0, 1), slice(1, 4), slice(4, 5)]
+
+
 def test_a_pipe_is_as_wide_as_the_table(files, prints):
     measures = ["nDCG@10", *(f"CWLA(C='rbp(0.{i})',A='max',max_rel=3)" for i in range(1, 20))]
     out = prints("evaluate", "qrels.txt", "runs", *flags(measures))
@@ -546,6 +588,20 @@ def test_the_demonstration(prints, monkeypatch):
     assert "8 topics, 300 generated documents (seed 0)." in text
     assert "significantly higher or lower than BM25, p < 0.05 in a paired t-test" in " ".join(text.split())
     assert "Result:" in text
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_bm25s")
+@pytest.mark.parametrize("width", [40, 60, 120])
+def test_the_demonstration_names_its_systems_on_all_screens(prints, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    out = prints("demo", "--documents", "300", "--topics", "8")
+    assert max(map(len, out.splitlines())) <= width
+    assert "…" not in out
+    starts = [line[:22].rstrip() for line in out.splitlines()]
+    assert width == 40 or starts.count("BM25, then short first") == starts.count("system") >= 1
+    for measure in ("nDCG@10", "ERR@20", "TBG", "+ pe(0.5)"):
+        assert measure in out
 
 
 @pytest.mark.slow

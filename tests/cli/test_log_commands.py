@@ -40,11 +40,14 @@ def test_a_calibration_is_printed_and_kept_and_is_a_measure(prints):
     )
     expected = calibrate(InteractionLog.read("log.csv"), resamples=50, min_clicks=2, depth="seen")
     in_python, in_options = ("give last_rank=10,", "see plot_survival()."), ("give --last-rank 10,", "see --pictures.")
-    said = str(expected)
+    said = " ".join(expected.remarks)
     for python, option in zip(in_python, in_options, strict=True):
         assert python in said
         said = said.replace(python, option)
-    assert out == f"{said}\n"
+    assert " ".join(out.replace("\n· ", " ").split()).endswith(said)
+    table = expected.printed.astype(str)
+    for row in table.to_numpy().tolist():
+        assert any(line.split() == " ".join(row).split() for line in out.splitlines())
     assert Calibration.load("calibration.json").parameters() == expected.parameters()
     measure = "TBG(calibration='calibration.json')"
     scores = json.loads(
@@ -59,8 +62,28 @@ def test_calibrations_by_topic_stand_side_by_side(prints, says):
     half = rows().assign(topic=lambda log: log["user"].map(lambda user: f"t{len(user) - 1}"))
     half.to_csv("log.csv", index=False)
     out = prints("calibrate", "log.csv", "--by", "topic", "--resamples", 20)
-    assert out == f"{calibrate(InteractionLog.read('log.csv'), by='topic', resamples=20)}\n"
+    expected = calibrate(InteractionLog.read("log.csv"), by="topic", resamples=20).parameters
+    for group, parameters in expected.iterrows():
+        (line,) = (line.split() for line in out.splitlines() if line.startswith(f"{group} "))
+        assert line[3:] == [f"{value:.3g}" for value in parameters if value == value]
     assert "Leave out --by" in says("calibrate", "log.csv", "--by", "topic", "-o", "calibration.json")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+@pytest.mark.parametrize("by", [(), ("--by", "topic")])
+def test_calibrations_fit_the_screen(prints, monkeypatch, width, by):
+    """Names of parameters and groups are complete on all screens; broken lines are joined for this test."""
+    half = rows().assign(topic=lambda log: log["user"].map(lambda user: f"users_of_class_{len(user) - 1}"))
+    half.to_csv("log.csv", index=False)
+    monkeypatch.setenv("COLUMNS", str(width))
+    out = prints("calibrate", "log.csv", *by, "--resamples", 20)
+    assert max(map(len, out.splitlines())) <= width
+    assert "…" not in out
+    names = calibrate(InteractionLog.read("log.csv"), resamples=20).parameters()
+    letters = "".join(out.split())
+    assert all(name in letters for name in names) or by or width == 40
+    assert "half_life" in out
 
 
 @pytest.mark.slow
@@ -142,6 +165,20 @@ def test_simulated_users_are_those_of_the_package(prints, tmp_path):
 )
 def test_whom_nobody_can_simulate_is_said_in_one_line(says, arguments, message):
     assert message in says("simulate", "qrels.txt", "good.txt", *arguments)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_simulation_explains_its_columns_and_fits_the_screen(prints, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    arguments = ("simulate", "qrels.txt", "good.txt", "-m", "TBG", "--lengths", "words.tsv", "--users", 20)
+    lines = prints(*arguments).splitlines()
+    assert max(map(len, lines)) <= width
+    text = " ".join(" ".join(lines).split())
+    for column in ("gain, time (seconds) and items:", "score:", "(error)", "analytic:", "nothing:", "never:"):
+        assert column in text
+    assert "20 users of TBG on each of 2 queries" in text
+    assert "averaged over queries" in text
+    assert "of a query. score" in " ".join(prints(*arguments, "--by-query").split())
 
 
 def test_users_follow_one_measure_at_a_time(says):

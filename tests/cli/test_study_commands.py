@@ -80,6 +80,16 @@ def test_a_study_is_a_folder_with_a_page(command, collection, prints, tmp_path, 
     assert len(browser.find_elements("css selector", "th[aria-sort]")) == 1
 
 
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_sentences_of_a_study_fit_the_screen(collection, prints, tmp_path, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = prints(*arguments(collection, "agreement", tmp_path, *COMMANDS["agreement"])).splitlines()
+    assert max(map(len, lines)) <= min(width, 100)
+    assert lines[0].startswith("Agreement of measures")
+    first = next(at for at, line in enumerate(lines) if line.startswith("  · "))
+    assert lines[first + 1].startswith(("    ", "  · "))
+
+
 @pytest.mark.slow
 def test_an_interrupted_study_goes_on(collection, cli, prints, tmp_path, monkeypatch):
     whole, parts = tmp_path / "whole", tmp_path / "parts"

@@ -207,7 +207,8 @@ class Calibration:
         )
 
     @property
-    def _title(self) -> str:
+    def title(self) -> str:
+        """Numbers of users, sessions and results, as text."""
         about = self.about
         return (
             f"Calibration of time-biased gain: {about['users']:,} users, {about['sessions']:,} sessions,"
@@ -215,7 +216,8 @@ class Calibration:
         )
 
     @property
-    def _remarks(self) -> list[str]:
+    def remarks(self) -> list[str]:
+        """Reasons for missing parameters, and notes, one sentence or more each."""
         return [*(f"No {name}: {why}." for name, why in self.missing.items()), *self.notes]
 
     @sanitised
@@ -226,12 +228,12 @@ class Calibration:
             "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
             for cells in (table.columns, *table.itertuples(index=False))
         ]
-        return "\n".join([self._title, "", *lines, *([""] if self._remarks else []), *self._remarks])
+        return "\n".join([self.title, "", *lines, *([""] if self.remarks else []), *self.remarks])
 
     @sanitised
     def _repr_html_(self) -> str:
-        remarks = "".join(f"<li>{escape(remark)}</li>" for remark in self._remarks)
-        return f"<p><b>{escape(self._title)}</b></p>{self.printed.to_html(index=False)}<ul>{remarks}</ul>"
+        remarks = "".join(f"<li>{escape(remark)}</li>" for remark in self.remarks)
+        return f"<p><b>{escape(self.title)}</b></p>{self.printed.to_html(index=False)}<ul>{remarks}</ul>"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the calibration as a dict of plain values for JSON; NaN becomes None."""
