@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from numbers import Integral
@@ -114,10 +113,17 @@ class Scorer:
         return routing
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state, with the names of :func:`register_scorers`: worker processes register them, too."""
+        """Return the state, with the names of :func:`register_scorers`: worker processes register them, too.
+
+        The names of this measure are sent along with it, since it carries the default table of lengths.
+        """
         names = scorer_registry.registered(Scorer)
         known = _default_scorers() if names else {}
-        added = {name: vars(found) for name, found in names.items() if found is not known.get(name)}
+        added = {
+            name: vars(found)
+            for name, found in names.items()
+            if found is not known.get(name) or found.measure == self.measure
+        }
         return {**vars(self), "_registered": added} if names else vars(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -128,7 +134,7 @@ class Scorer:
             _register_from_elsewhere(registered)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Scorer:
-        return replace(self, measure=deepcopy(self.measure, memo), requests=dict(self.requests))
+        return replace(self, requests=dict(self.requests))  # measures do not change, and tables may be large
 
     def __sizeof__(self) -> int:
         """Return the size in bytes, including tables: Dask sends large objects only once to each worker."""

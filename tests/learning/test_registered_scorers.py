@@ -27,7 +27,7 @@ from sklearn.model_selection import (
     validation_curve,
 )
 
-from pyterrier_cwla import CWLA, TBG, CannotScore
+from pyterrier_cwla import CWLA, TBG, CannotScore, register_lengths
 from pyterrier_cwla.errors import BadParameter, CWLAError, UnknownSpec
 from pyterrier_cwla.learning import (
     get_scorer,
@@ -244,6 +244,20 @@ def test_names_in_two_processes_and_in_searches_within_them():
         if hasattr(joblib, "parallel_config"):
             with joblib.parallel_config("loky", initializer=register_scorers, initargs=({"mine": "nDCG@3"},)):
                 assert cross_val_score(inner, **given, n_jobs=2).tolist() == changed.tolist()
+
+
+@pytest.mark.slow
+def test_a_search_within_a_process_has_the_default_table_of_lengths():
+    rows, _ = data(4)
+    register_scorers()  # before the table
+    register_lengths(dict(zip(rows.docno, rows.doc_length.tolist(), strict=True)))
+    inner = GridSearchCV(Ridge(), {"alpha": [1, 90]}, scoring="TBG", cv=CV)
+    with sklearn.config_context(enable_metadata_routing=True):
+        params = {"qid": rows.qid, "docno": rows.docno, "groups": rows.qid}
+        given = {"X": rows.X, "y": rows.label, "params": params, "cv": CV, "scoring": "TBG"}
+        one, two = (cross_val_score(inner, **given, n_jobs=n_jobs).tolist() for n_jobs in (None, 2))
+        by_row = {**given, "params": {**params, "doc_length": rows.doc_length}}
+        assert one == two == cross_val_score(inner, **by_row).tolist()
 
 
 def test_scores_by_names_are_finite():
