@@ -9,6 +9,7 @@ import pytest
 import pytrec_eval
 from cwl.ruler.measures.cwl_ap import APCWLMetric, TrAPCWLMetric
 from cwl.ruler.measures.cwl_dcg import NDCGCWLMetric
+from cwl.ruler.measures.cwl_ift import IFTGoalRateCWLMetric
 from cwl.ruler.measures.cwl_inst import INSTCWLMetric
 from cwl.ruler.measures.cwl_rbp import RBPCWLMetric
 from cwl.ruler.measures.cwl_rr import RRCWLMetric
@@ -66,6 +67,13 @@ def test_options_of_trec_eval():
     assert ours(qrels, run, "AP(rel=2)") == level
     assert ours(qrels, run, "AP(judged_only=True)") == judged
     assert len({level, judged, ours(qrels, run, "AP")}) == 3
+
+
+def test_the_ideal_ranking_is_cut_as_by_ndcg_cut():
+    run = {"1": {"a": 1.0}}
+    found = pytrec_eval.RelevanceEvaluator(QRELS, {"ndcg", "ndcg_cut.1"}).evaluate(run)["1"]
+    assert ours(QRELS, run, "nDCG@1") == found["ndcg_cut_1"] == 1
+    assert found["ndcg"] < 0.8
 
 
 def test_gm_map_of_a_query_is_a_logarithm():
@@ -132,6 +140,8 @@ def test_equivalents_of_cwl_eval():
     assert score([0, 1, 1], C="ap1(ranking)", A="erg") == pytest.approx(cwl_eval(APCWLMetric(), [0, 1, 1])[0])
     assert score(GAINS, C="inst(1)", A="erg", end=1000) == pytest.approx(cwl_eval(INSTCWLMetric(1), GAINS)[0])
     assert score([0, 1, 2], C="rr(rel=1)", A="erg", max_rel=2) == pytest.approx(cwl_eval(RRCWLMetric(), [0, 0.5, 1])[0])
+    ift = IFTGoalRateCWLMetric(2, 0.9, 10, 0.2, 0.9, 10)
+    assert ours(QRELS, RUN, "IFT(T=2,A=0.2,max_rel=2)") == pytest.approx(cwl_eval(ift, GAINS)[0])
     metric = RBPCWLMetric(0.8)
     metric.residuals = True
     cwl_eval(metric, [0, np.nan, 1])
