@@ -8,11 +8,14 @@ import pyterrier as pt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyterrier.testing import transformer_test_class
 
 from pyterrier_cwla import TBG, register_duplicates, register_lengths
 from pyterrier_cwla.data import Lengths
 from pyterrier_cwla.errors import BadParameter
-from pyterrier_cwla.pipelines import DocLength, DuplicateOf
+from pyterrier_cwla.pipelines import DocLength, DuplicateOf, LearnedRanker
+
+pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:INFO|You can hide|There are shared")
 
 WORDS = {"d0": 100, "d1": 350, "d2": 20}
 REPEATED = {"d1": "d0", "d3": "d2"}
@@ -155,6 +158,39 @@ def test_schematics_need_no_network(monkeypatch):
     schematic = pt.schematic.transformer_schematic(made, input_columns=["qid", "docno", "text"])
     assert [stage["label"] for stage in schematic["transformers"]] == ["DocLength", "DuplicateOf"]
     assert schematic["output_columns"] == ["qid", "docno", "text", "doc_length", "duplicate_of"]
+
+
+class Zero:
+    """Ranker that scores every row 0."""
+
+    def fit(self, X, y, qid):
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+    def __repr__(self):
+        return "Zero(\n    seed=1)"
+
+
+TestLearnedRanker = transformer_test_class(lambda: LearnedRanker(Zero()))
+
+
+@pytest.fixture(autouse=True)
+def _offline(monkeypatch):
+    """Replace PyTerrier's index of its online documentation, which schematics of its own transformers download."""
+    monkeypatch.setattr(pt.documentation, "_cached_objects_inv", {})
+
+
+def test_a_learned_ranker_in_a_pipeline_is_named_and_drawn():
+    pipeline = DocLength(WORDS) >> LearnedRanker(Zero()) % 5
+    assert str(pipeline) == "(DocLength(lengths=<3 lengths>) >> LearnedRanker(Zero( seed=1)) >> RankCutoff(5))"
+    assert pipeline.compile() == pipeline  # the cutoff is by the new ranks
+    columns = ["qid", "docno", "features"]
+    assert pt.inspect.transformer_outputs(pipeline, columns) == [*columns, "doc_length", "score", "rank"]
+    assert "LearnedRanker" in pt.schematic.draw(pipeline, input_columns=columns)
+    empty = pipeline(pd.DataFrame(columns=columns))
+    assert (len(empty), list(empty)) == (0, [*columns, "doc_length", "score", "rank"])
 
 
 # ---- rank cutoffs
