@@ -1,12 +1,19 @@
-"""Parse measures from text; errors suggest near matches for unknown names."""
+"""Parse measures from text: names of this package, ir_measures and trec_eval; errors suggest near matches.
+
+The text is a name with named parameters and a cutoff, ``Name(parameter=value)@cutoff``. Values are numbers, True,
+False, None, text, or maps. Text needs no quotes where it is an expression of Python, as in ``CWLA(C=inst(2),A=max)`` or
+``Residual(measure=AP@10)``.
+"""
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
 
 import ir_measures
-from ir_measures.measures import Measure
+from ir_measures.measures import Measure, registry
 
 from ..errors import BadParameter, CWLAError, UnknownSpec, near, shown
 from ..model.language import shortened
@@ -15,6 +22,11 @@ from .labels import by_name, checked_label, label_in, labelled
 from .named import CWLAMeasure
 from .of_ir_measures import is_computed_here
 
+_GEOMETRIC = {"gm_map": "GMAP", "gm_bpref": "GeometricMean(measure='Bpref')"}
+"""Names of trec_eval that ir_measures does not have."""
+_ALSO_CALLED = {"q": "QMeasure", "u": "UMeasure", "f1": "SetF", "hits": "Success", "hit_rate": "Success"}
+"""Names in the literature and in other packages, for hints."""
+
 
 def measures_of(texts: Iterable[object]) -> list[Measure]:
     """Return measures of ir_measures from their texts or objects.
@@ -22,7 +34,9 @@ def measures_of(texts: Iterable[object]) -> list[Measure]:
     Parameters
     ----------
     texts : iterable of str or ir_measures.Measure, one of them, or dict of these by label
-        The measures, such as ``"nDCG@10"``, or ``"early=nDCG@10"`` for a measure with a label.
+        The measures, such as ``"nDCG@10"``, or ``"early=nDCG@10"`` for a measure with a label. Upper and lower case are
+        equivalent where only one measure fits. The names of trec_eval, such as ``"ndcg_cut_10"``, stand for the
+        measures of ir_measures. One text may contain several measures, separated by commas.
 
     Returns
     -------
@@ -34,7 +48,12 @@ def measures_of(texts: Iterable[object]) -> list[Measure]:
     BadParameter
         If a parameter is unknown, missing or out of its range; or if two different measures have the same name.
     UnknownSpec
-        If a name is unknown; the error suggests near matches.
+        If a text cannot be read, or a name is unknown; the error suggests near matches.
+
+    Examples
+    --------
+    >>> measures_of("ndcg_cut_10, tbg(half_life=60), CWLA(C=inst(2),A=max,max_rel=3)")
+    [nDCG@10, TBG(half_life=60), CWLA(C='inst(2)',A='max',max_rel=3)]
     """
     if isinstance(texts, Mapping):
         measures = [_labelled(_measure_of(text), checked_label(label)) for label, text in texts.items()]
@@ -60,13 +79,44 @@ def _labelled(measure: Measure, label: str) -> Measure:
 
 def listed(measures: object) -> list[object]:
     """Return one or several measures as a list."""
-    if isinstance(measures, str | Measure):
+    if isinstance(measures, str):
+        return list(split_measures(measures))
+    if isinstance(measures, Measure):
         return [measures]
     if not isinstance(measures, Iterable):
         raise BadParameter(
             f"measures must be a measure or a list of them, such as ['nDCG@10', 'TBG'], not {shown(measures)}."
         )
     return list(measures)
+
+
+def split_measures(text: str) -> list[str]:
+    """Return the measures of a text, separated by commas that stand in no brackets and no quotes.
+
+    Examples
+    --------
+    >>> split_measures("nDCG@10, CWLA(C='rbp(0.8)',A='erg',max_rel=3), AP")
+    ['nDCG@10', "CWLA(C='rbp(0.8)',A='erg',max_rel=3)", 'AP']
+    """
+    return [part.strip() for part in _split(text)]
+
+
+def _split(text: str) -> Iterator[str]:
+    start, open_brackets, quote, escaped = 0, 0, "", False
+    for at, character in enumerate(text):
+        if quote:
+            quote = "" if character == quote and not escaped else quote
+            escaped = character == "\\" and not escaped
+        elif character in "'\"":
+            quote = character
+        elif character in "([{":
+            open_brackets += 1
+        elif character in ")]}":
+            open_brackets -= 1
+        elif character == "," and open_brackets == 0:
+            yield text[start:at]
+            start = at + 1
+    yield text[start:]
 
 
 def _text_of(measure: object) -> str:
@@ -79,25 +129,140 @@ def _text_of(measure: object) -> str:
 
 
 def _parsed(text: str) -> Measure:
+    text = text.strip()
     try:
-        measure = ir_measures.parse_measure(text)
-    except NameError:
-        name = shortened(text.split("(")[0].split("@")[0].strip())
-        known = near(name, _computed())
-        raise UnknownSpec(f"no measure {name!r}. {known} `pyterrier-cwla measures` lists all.") from None
+        found = None if text.isidentifier() else _of_trec_eval(text)  # such as ndcg_cut.10
+        return found or _Text(text).measure()
     except CWLAError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
-        if re.search(r"=\s*-", text):
-            raise BadParameter(f"{shortened(text)}: parameters must not be negative.") from error
-        text = shortened(text)
-        raise UnknownSpec(f"cannot read the measure {text!r}: write Name(parameter=value)@cutoff.") from error
-    return measure
+        raise UnknownSpec(f"{_unreadable(text)}. {_FORM}") from error
+
+
+_FORM = "Write Name(parameter=value)@cutoff."
+
+
+def _unreadable(text: str) -> str:
+    return f"cannot read the measure {shortened(text)!r}"
+
+
+class _Text:
+    """Text of one measure, and its syntax tree."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        try:
+            self.node = ast.parse(text, mode="eval").body
+        except SyntaxError as error:
+            lines = text.splitlines(keepends=True)
+            at = sum(map(len, lines[: (error.lineno or 1) - 1])) + (error.offset or len(text) + 1)
+            reason = (error.msg or "invalid syntax").rstrip(".") if text else "the text is empty"
+            raise self._refused(reason, min(at, len(text) + 1)) from None
+
+    def measure(self) -> Measure:
+        """Return the measure."""
+        node: ast.expr = self.node
+        cutoff: ast.expr | None = None
+        given: dict[str, Any] = {}
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            cutoff = node.right
+            node = node.left
+        if isinstance(node, ast.Call):
+            given = self._parameters(node)
+            node = node.func
+        if isinstance(node, ast.Tuple):
+            raise self._refused("several measures in one text; give a list of texts", 1)
+        if not isinstance(node, ast.Name):
+            raise self._refused("a measure starts with a name", node.col_offset + 1)
+        found = _of_name(node.id)
+        if cutoff is not None:
+            if found.AT_PARAM in {**found.params, **given}:
+                raise self._refused(f"{found.AT_PARAM} is given twice", self._place(cutoff))
+            given[found.AT_PARAM] = self._value(cutoff, str(found.AT_PARAM))
+        return cast(Measure, found(**given)) if given else found
+
+    def _parameters(self, call: ast.Call) -> dict[str, Any]:
+        if call.args:
+            raise self._refused("each parameter needs its name, as in Residual(measure=AP)", self._place(call.args[0]))
+        given: dict[str, Any] = {}
+        for keyword in call.keywords:
+            if keyword.arg is None or keyword.arg in given:
+                raise self._refused("give every parameter once, by its name", self._place(keyword))
+            given[keyword.arg] = self._value(keyword.value, keyword.arg)
+        return given
+
+    def _value(self, node: ast.expr, name: str) -> Any:
+        """Return a number, text or map; other expressions are the text that stands there."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | None):
+            return node.value
+        if isinstance(node, ast.UnaryOp):
+            raise BadParameter(f"{shortened(self.text)}: parameters must not be negative ({name}=).")
+        if isinstance(node, ast.Dict):
+            if not all(isinstance(key, ast.Constant) for key in node.keys):
+                raise self._refused(f"the keys of the map {name}= must be numbers or text", self._place(node))
+            return {
+                self._value(cast(ast.expr, key), name): self._value(value, name)
+                for key, value in zip(node.keys, node.values, strict=True)
+            }
+        if isinstance(node, ast.Name | ast.Call | ast.BinOp | ast.Attribute):
+            return ast.get_source_segment(self.text, node)
+        raise self._refused(f"{name}= must be a number, True, False, None, text or a map", self._place(node))
+
+    def _place(self, node: ast.expr | ast.keyword) -> int:
+        """Return the position of a node, counted in characters from 1."""
+        lines = self.text.splitlines(keepends=True)
+        before = lines[node.lineno - 1].encode()[: node.col_offset].decode()
+        return sum(map(len, lines[: node.lineno - 1])) + len(before) + 1
+
+    def _refused(self, reason: str, at: int) -> UnknownSpec:
+        return UnknownSpec(f"{_unreadable(self.text)} at character {at}: {reason}. {_FORM}")
+
+
+def _of_name(name: str) -> Measure:
+    """Return the measure of a name: of ir_measures, of trec_eval, or of ir_measures in upper or lower case."""
+    if name in registry:
+        return cast(Measure, registry[name])
+    alike = {repr(measure): known for known, measure in registry.items() if known.lower() == name.lower()}
+    if len(alike) > 1:
+        raise UnknownSpec(f"{name!r} stands for {' or '.join(alike.values())}: write one of them as it is here.")
+    if alike:
+        return cast(Measure, registry[next(iter(alike.values()))])
+    if (found := _of_trec_eval(name)) is not None:
+        return found
+    other = _ALSO_CALLED.get(name.lower())
+    hint = f"Near: {other!r}." if other else near(shortened(name), _computed())
+    raise UnknownSpec(f"no measure {shortened(name)!r}. {hint} `pyterrier-cwla measures` lists all.")
+
+
+def _of_trec_eval(name: str) -> Measure | None:
+    """Return the measure of a name of trec_eval, such as ``ndcg_cut_10``, or None for other names."""
+    if name in _GEOMETRIC:
+        return _parsed(_GEOMETRIC[name])
+    if not re.fullmatch(r"(?:(?![._]\d)\w)+(?:[._]\d+(?:\.\d+)?(?:,\d+(?:\.\d+)?)*)?", name):
+        return None  # ir_measures would ignore what follows the cutoff
+    try:
+        from pytrec_eval import supported_nicknames
+
+        found = [] if name in supported_nicknames else ir_measures.parse_trec_measure(name)
+    except ValueError as error:
+        if "not yet supported" in str(error):
+            raise UnknownSpec(f"neither this package nor ir_measures computes {name} of trec_eval.") from None
+        return None
+    except ImportError:
+        return None
+    if len(found) != 1:
+        examples = f", such as {_with_cutoff(name)} or {found[0]!r}" if found else ""
+        raise UnknownSpec(f"{name} of trec_eval stands for several measures. Write one of them{examples}.")
+    return found[0]
+
+
+def _with_cutoff(name: str) -> str:
+    return f"{name}_10" if re.fullmatch(r"\D+", name) else re.split(",", name)[0]
 
 
 def _computed() -> list[str]:
     """Return the names of measures that are computed here, including aliases of ir_measures."""
-    return [name for name, measure in ir_measures.measures.registry.items() if is_computed_here(measure)]
+    return [name for name, measure in registry.items() if is_computed_here(measure)]
 
 
 def _validated(measure: Measure) -> Measure:

@@ -145,7 +145,7 @@ def StudySearch(
     (0.4928, True)
     """
     tunables = _tunables(pipeline, params)
-    measures = _measures(metric)
+    measures = measures_of(metric)
     if trials is None and timeout is None:
         raise BadParameter("a search must end. Give trials= or timeout=.")
     if pruner is not None and len(measures) > 1:
@@ -315,25 +315,6 @@ def _space(space: Any, present: Any, what: str) -> Any:
                 f"{what}: {choice!r} is no number, text, True, False or None, which are the choices that Optuna allows."
             )
     return distributions.CategoricalDistribution(choices)
-
-
-def _measures(metric: Any) -> list[Measure]:
-    if isinstance(metric, Mapping):
-        return measures_of({label: _measure(one) for label, one in metric.items()})
-    return measures_of([_measure(one) for one in (metric if isinstance(metric, list | tuple) else [metric])])
-
-
-def _measure(metric: Any) -> Measure:
-    """Measure by its name in trec_eval, as PyTerrier accepts it, or else in ir_measures."""
-    if isinstance(metric, str):
-        try:
-            named = ir_measures.parse_trec_measure(metric)
-        except ValueError:
-            named = measures_of(metric)
-        if len(named) > 1:
-            raise BadParameter(f"{metric!r} stands for {len(named)} measures. Name one, such as {str(named[0])!r}.")
-        return named[0]
-    return measures_of([metric])[0]
 
 
 def _provider(measures: Sequence[Measure]) -> Any:

@@ -557,7 +557,7 @@ def test_a_model_that_predicts_nan_has_the_error_score(measure):
 
 def test_a_scorer_refuses_what_it_cannot_compute():
     for wrong, message in [
-        ("rbp", "no measure 'rbp'"),
+        ("rpb", "no measure 'rpb'"),
         ("P", "P needs cutoff"),
         ("CWLA", "C="),
         ("TBG(half_life=-1)", "half_life|no parameter"),

@@ -1,0 +1,162 @@
+"""Texts of measures: names in any case and of trec_eval, values without quotes, several measures in a text, errors."""
+
+import ast
+import random
+
+import ir_measures
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzz.measures import grammar
+from pyterrier_cwla import evaluate
+from pyterrier_cwla.errors import BadParameter, CWLAError, UnknownSpec
+from pyterrier_cwla.measures.parsing import measures_of, split_measures
+from pyterrier_cwla.measures.provider import computed_here
+
+TREC_EVAL = {
+    "map": "AP", "map_cut_5": "AP@5", "map_cut.5": "AP@5", "gm_map": "GeometricMean(measure='AP')",
+    "gm_bpref": "GeometricMean(measure='Bpref')", "ndcg": "nDCG", "ndcg_cut_10": "nDCG@10", "ndcg_cut.10": "nDCG@10",
+    "P_5": "P@5", "P.5": "P@5", "recip_rank": "RR", "bpref": "Bpref", "recall_100": "R@100", "Rprec": "Rprec",
+    "success_5": "Success@5", "infAP": "infAP", "num_ret": "NumRet", "num_rel": "NumRel", "num_rel_ret": "NumRet(rel=1)",
+    "num_q": "NumQ", "set_P": "SetP", "set_recall": "SetR", "set_F": "SetF", "set_F_2": "SetF(beta=2.0)",
+    "set_map": "SetAP", "iprec_at_recall_0.10": "IPrec@0.1",
+}  # fmt: skip
+OTHER_CASE = {
+    "ndcg@10": "nDCG@10", "NDCG@10": "nDCG@10", "tbg": "TBG", "err@20": "ERR@20", "p(rel=2)@5": "P(rel=2)@5",
+    "recall@5": "R@5", "mrr": "RR", "cwla(C='rbp(0.8)',A='erg',max_rel=3)": "CWLA(C='rbp(0.8)',A='erg',max_rel=3)",
+    "Map": "AP", "gmap": "GeometricMean(measure='AP')", "residual(measure=rbp(rel=1))": "Residual(measure='RBP(rel=1)')",
+}  # fmt: skip
+WITHOUT_QUOTES = {
+    "CWLA(C=inst(2),A=max,max_rel=3)": "CWLA(C='inst(2)',A='max',max_rel=3)",
+    "CWLA( C = product(rr(rel=1), prec(3)), A = pe(0.5), max_rel = 2 )":
+        "CWLA(C='product(rr(1),prec(3))',A='pe(0.5)',max_rel=2)",
+    "Residual(measure=CWLA(C=rbp(0.8),A=erg,max_rel=2))": "Residual(measure=\"CWLA(C='rbp(0.8)',A='erg',max_rel=2)\")",
+    "GeometricMean(measure=nDCG@10)": "GeometricMean(measure='nDCG@10')",
+    "IntentAware(measure=map)": "IntentAware(measure='AP')",
+    "CWLA(C=rbp(0.5),A=erg,gain=table({0:0,1:1}))": "CWLA(C='rbp(0.5)',A='erg',gain='table({0:0,1:1})')",
+    "nDCG(dcg=exp-log2)@5": "nDCG(dcg='exp-log2')@5",
+    "TBG(norm=ideal,end=stop,missing=mean)@5": "TBG(norm='ideal',end='stop',missing='mean')@5",
+    "nDCG(gains={0:0,1:3,2:9})@3": "nDCG(gains={1:3,2:9})@3",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text, name", [*TREC_EVAL.items(), *OTHER_CASE.items(), *WITHOUT_QUOTES.items()])
+def test_texts_and_the_names_of_their_measures(text, name):
+    [found] = measures_of([text])
+    assert (str(found), measures_of(name), measures_of(f" {text} ")) == (name, [found], [found])
+
+
+@pytest.mark.parametrize("name", [name for name in TREC_EVAL if not name.startswith("gm_")])
+def test_names_of_trec_eval_as_in_ir_measures(name):
+    assert ir_measures.parse_trec_measure(name) == measures_of([name])
+
+
+def test_columns_have_the_canonical_names():
+    qrels, run = {"q": {"a": 1, "b": 0}}, {"q": {"b": 2.0, "a": 1.0}}
+    table = evaluate(qrels, run, ["map", "ndcg_cut_10", "err@20"])
+    assert table.columns.tolist() == ["AP", "nDCG@10", "ERR@20"]
+    assert evaluate(qrels, run, "map, ndcg_cut_10, err@20").equals(table)
+
+
+def bare(text):
+    """Return the text of a measure without quotes, where the quoted text is an expression."""
+    node, cutoff = ast.parse(text, mode="eval").body, ""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        node, cutoff = node.left, "@" + ast.unparse(node.right)
+    if not isinstance(node, ast.Call):
+        return text
+    values = [f"{keyword.arg}={bare_value(keyword.value, keyword.arg == 'measure')}" for keyword in node.keywords]
+    return f"{ast.unparse(node.func)}({','.join(values)}){cutoff}"
+
+
+def bare_value(node, is_measure):
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        try:
+            inner = ast.parse(node.value, mode="eval").body
+        except (SyntaxError, ValueError):
+            return repr(node.value)
+        if isinstance(inner, ast.Name | ast.Call | ast.BinOp | ast.Attribute) and node.value.isprintable():
+            return bare(node.value) if is_measure else node.value
+    return ast.unparse(node)
+
+
+@given(st.integers(0, 10**9))
+def test_quotes_make_no_difference(seed):
+    """Texts of random measures, from the grammar of the fuzzing tests."""
+    rng, found = random.Random(seed), []
+    for _ in range(60):
+        try:
+            found += computed_here([grammar(rng).decode("utf-8", "surrogateescape")])
+        except CWLAError:
+            continue
+    for measure in found:
+        assert measures_of([bare(repr(measure))]) == [measure]
+    texts = list(map(repr, found))
+    assert split_measures(",".join(texts)) == texts or not texts
+    assert measures_of(" , ".join(texts)) == found or not texts
+
+
+@pytest.mark.parametrize(
+    "text, parts",
+    [
+        ("nDCG@10,AP", ["nDCG@10", "AP"]),
+        ("AP", ["AP"]),
+        (" AP , CWLA(C=inst(2),A=max,max_rel=3) ", ["AP", "CWLA(C=inst(2),A=max,max_rel=3)"]),
+        ("nDCG(gains={0:0,1:2})@3,TBG(lengths='a,b.csv')", ["nDCG(gains={0:0,1:2})@3", "TBG(lengths='a,b.csv')"]),
+        (r"TBG(lengths='it\'s, here'),AP", [r"TBG(lengths='it\'s, here')", "AP"]),
+        ("A(x='(',y=1),B", ["A(x='(',y=1)", "B"]),
+        ("AP,", ["AP", ""]),
+    ],
+)
+def test_split(text, parts):
+    assert split_measures(text) == parts
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("CWLA(C=inst(2),A=max", r"cannot read the measure 'CWLA\(C=inst\(2\),A=max' at character 5: '\(' was never closed"),
+        ("nDCG@", "at character 6: invalid syntax"),
+        ("nDCG@10 AP", "at character 9: invalid syntax"),
+        ("Residual(AP)", r"at character 10: each parameter needs its name, as in Residual\(measure=AP\)"),
+        ("CWLA(C=[1],A=erg)", "at character 8: C= must be a number, True, False, None, text or a map"),
+        ("TBG(lengths=ä, unseen=[1])", "at character 23: unseen= must be"),
+        ("RBP(p=0.5,p=0.6)", "at character 11: give every parameter once"),
+        ("CWLA(**x)", "at character 6: give every parameter once"),
+        ("ndcg_cut_10@5", "at character 13: cutoff is given twice"),
+        ("nDCG(cutoff=5)@10", "at character 16: cutoff is given twice"),
+        ("nDCG(gains={x:1})", "at character 12: the keys of the map gains= must be"),
+        ("3", "at character 1: a measure starts with a name"),
+        ("", "at character 1: the text is empty"),
+        ("AP,", "at character 1: the text is empty"),
+        ("ndcg_cut", "ndcg_cut of trec_eval stands for several measures. .*such as ndcg_cut_10 or nDCG@5"),
+        ("official", "official of trec_eval stands for several measures"),
+        ("11pt_avg", "neither this package nor ir_measures computes 11pt_avg of trec_eval"),
+        ("ndcg_cut_10abc", "no measure 'ndcg_cut_10abc'"),
+        ("Q", "no measure 'Q'. Near: 'QMeasure'"),
+        ("hit_rate@5", "Near: 'Success'"),
+        ("nDGC@10", "no measure 'nDGC'. Near: 'nDCG'"),
+    ],
+)  # fmt: skip
+def test_errors_name_the_position(text, says):
+    with pytest.raises(UnknownSpec, match=says):
+        measures_of(text)
+
+
+def test_other_errors():
+    with pytest.raises(UnknownSpec, match="several measures in one text; give a list of texts"):
+        measures_of(["AP,nDCG"])
+    with pytest.raises(BadParameter, match="R needs cutoff=, as in R@10"):
+        measures_of("recall")
+    with pytest.raises(BadParameter, match=r"parameters must not be negative \(p=\)"):
+        measures_of("RBP(p=-1)")
+
+
+def test_names_that_differ_in_case_alone_are_ambiguous(monkeypatch):
+    monkeypatch.setitem(ir_measures.measures.registry, "NDcg", ir_measures.AP)
+    with pytest.raises(
+        UnknownSpec, match=r"'ndcg' stands for NDCG or NDcg: write one of them|'ndcg' stands for nDCG or NDcg"
+    ):
+        measures_of("ndcg@10")
+    assert measures_of(["nDCG", "NDcg"]) == [ir_measures.nDCG, ir_measures.AP]
