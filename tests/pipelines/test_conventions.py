@@ -132,6 +132,9 @@ def test_a_grid_search_sets_what_the_transformer_uses():
     length.set_parameter("lengths", WORDS)
     assert length(frame).doc_length.tolist() == [100, 350]
     assert length == DocLength(WORDS, tokeniser="words")
+    grid = {length: {"tokeniser": ["whitespace"]}}
+    length.set_parameter("tokeniser", "whitespace")
+    assert grid[length] == {"tokeniser": ["whitespace"]}
     assert same(frame).duplicate_of.tolist() == [None, "d0"]
     same.set_parameter("tokeniser", "whitespace")
     assert same(frame).duplicate_of.tolist() == [None, None]
