@@ -67,7 +67,7 @@ Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", h
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file, unless it is an input.")]
 Measures = Annotated[
     list[str] | None,
-    typer.Option("--measure", "-m", metavar="MEASURE", help="A measure, such as nDCG@10, or label=measure; repeat -m."),
+    typer.Option("--measure", "-m", metavar="MEASURE", help="Measures, such as nDCG@10,AP, or label=measure."),
 ]
 ByQuery = Annotated[bool, typer.Option("--by-query", help="One line for each run and query.")]
 LengthsFile = Annotated[
@@ -129,11 +129,13 @@ class BoundMeasures:
 
     @classmethod
     def of(cls, texts: Sequence[str], lengths: Path | None, missing: Missing | None) -> BoundMeasures:
-        """Parse and bind measures; duplicates are dropped."""
+        """Parse and bind measures, of which one text may contain several; duplicates are dropped."""
         from ..measures.labels import by_name
+        from ..measures.parsing import split_measures
         from ..measures.provider import computed_here
 
-        wanted = list(by_name(computed_here(texts)).values())
+        each = [one for text in texts for one in split_measures(text)]
+        wanted = list(by_name(computed_here(each)).values())
         table = None if lengths is None else lengths_from(lengths)
         measures = [_bound(measure, table, missing) for measure in wanted]
         changed = [str(old) for old, new in zip(wanted, measures, strict=True) if old is not new]

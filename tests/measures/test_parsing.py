@@ -59,6 +59,15 @@ def test_columns_have_the_canonical_names():
     assert evaluate(qrels, run, "map, ndcg_cut_10, err@20").equals(table)
 
 
+def test_the_command_line_reads_the_same_texts(prints, tmp_path):
+    (tmp_path / "qrels").write_text("1 0 a 1\n1 0 b 0\n")
+    (tmp_path / "run").write_text("1 Q0 b 1 2.0 t\n1 Q0 a 2 1.0 t\n")
+    measures = ["-m", "ndcg_cut_10,early=CWLA(C=rbp(0.5),A=erg,max_rel=1)", "-m", "map"]
+    out = prints("evaluate", tmp_path / "qrels", tmp_path / "run", *measures, "--format", "csv")
+    assert out.splitlines()[0].split(",") == ["run", "nDCG@10", "early", "AP"]
+    assert out.splitlines()[1].split(",")[2:] == ["0.25", "0.5"]
+
+
 def bare(text):
     """Return the text of a measure without quotes, where the quoted text is an expression."""
     node, cutoff = ast.parse(text, mode="eval").body, ""
