@@ -58,6 +58,7 @@ def test_names_of_trec_eval(theirs, name):
     for run in (RUN, {"1": {"c": 1.0, "x": 3.0, "b": 2.0}}):
         expected = pytrec_eval.RelevanceEvaluator(QRELS, {kind}).evaluate(run)["1"]
         assert ours(QRELS, run, name) == pytest.approx(expected.get(theirs, 1), abs=1e-12)
+        assert evaluate(QRELS, run, [theirs]).columns.tolist() == [name]
 
 
 def test_options_of_trec_eval():
