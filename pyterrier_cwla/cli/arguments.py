@@ -115,7 +115,7 @@ class BoundMeasures:
     wanted : sequence of Measure
         Measures as given with ``-m``.
     measures : sequence of Measure
-        Same measures with the parameters ``lengths`` and ``missing`` of the command line.
+        Same measures with the parameters ``lengths`` and ``missing`` of the command line, under the same names.
     notes : sequence of str
         Sentences about the lengths for readers of the results.
     lengths : Path or None
@@ -151,7 +151,7 @@ class BoundMeasures:
     @property
     def by_name(self) -> dict[str, Measure]:
         """Bound measures by the names given with ``-m``."""
-        return dict(zip(map(str, self.wanted), self.measures, strict=True))
+        return {str(measure): measure for measure in self.measures}
 
     @property
     def files(self) -> Iterator[str]:
@@ -179,6 +179,7 @@ def lengths_from(path: Path) -> Lengths:
 
 
 def _bound(measure: Measure, table: Lengths | None, missing: Missing | None) -> Measure:
+    from ..measures.labels import labelled
     from ..measures.of_ir_measures import needs_of
     from ..measures.wrappers import changed_inside
 
@@ -190,7 +191,10 @@ def _bound(measure: Measure, table: Lengths | None, missing: Missing | None) -> 
         more["lengths"] = table
     if missing is not None:
         more["missing"] = str(missing)
-    return changed_inside(measure, lambda inner: inner(**more)) if more else measure
+    if not more:
+        return measure
+    bound = changed_inside(measure, lambda inner: inner(**more))
+    return bound if str(bound) == str(measure) else labelled(bound, str(measure))
 
 
 def runs_by_name(paths: Sequence[Path]) -> dict[str, Path]:

@@ -20,7 +20,7 @@ from ..files.id_columns import written
 from ..files.run_files import Source, sources
 from ..files.table_writers import Table
 from ..measures.provider import CWLAEvaluator
-from ..measures.wrappers import Residual, residual_of
+from ..measures.wrappers import residual_of
 from ..rendering.terminal import sentence
 from .score_tables import Column
 
@@ -141,6 +141,5 @@ def _with_residuals(
             continue
         bounded = residual.is_a_bound
         kind, lines = ("a bound", ["a bound"]) if bounded else ("no bound is known", ["no bound", "is known"])
-        name = str(Residual(measure=column.name))
-        pairs.append((Column(name, ("residual:", *lines), residual=kind), residual))
+        pairs.append((Column(str(residual), ("residual:", *lines), residual=kind), residual))
     return [column for column, _ in pairs], [measure for _, measure in pairs], notes

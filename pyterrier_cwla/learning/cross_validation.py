@@ -80,7 +80,7 @@ def out_of_fold(
         The features.
     y : array_like, shape (n_rows,)
         The grades, NaN for unjudged rows.
-    measures : str, Measure or list of these
+    measures : str, Measure, list of these, or dict of these by label
         Measures that :func:`scorer` accepts.
     cv : int, splitter or list of (train, test), default=5
         A number of folds of whole queries, or any splits that hold out each row once and do not split queries.

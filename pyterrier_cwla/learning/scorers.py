@@ -19,6 +19,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from ..errors import BadJudgments, BadParameter, BadRun, CannotScore, CWLAError, NotPassed, shown, some
+from ..measures.labels import label_in
 from ..measures.parsing import listed
 from ..measures.provider import aggregated
 from . import scorer_registry
@@ -347,11 +348,17 @@ def _named_scorers(measures: Any) -> dict[str, Scorer]:
     if isinstance(measures, Scorer):
         raise BadParameter(f"{measures!r} needs a name: pass a mapping, such as {{'mine': {measures!r}}}.")
     if not isinstance(measures, Mapping):
-        measures = {measure if isinstance(measure, str) else str(measure): measure for measure in listed(measures)}
+        given = listed(measures)
+        measures = {_name_of(one, measure): measure for one, measure in zip(given, computable(given), strict=True)}
     for name in measures:
         if not isinstance(name, str) or not name:
             raise BadParameter(f"the name of a scorer must be a text, not {shown(name)}.")
     return {name: found if isinstance(found, Scorer) else scorer(found) for name, found in measures.items()}
+
+
+def _name_of(given: object, measure: Measure) -> str:
+    """Return a label, the text of a measure as it is given, or else the name of the measure."""
+    return given if isinstance(given, str) and label_in(given)[0] is None else str(measure)
 
 
 @cache

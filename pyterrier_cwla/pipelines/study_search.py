@@ -93,7 +93,7 @@ def StudySearch(
     topics, qrels : DataFrame
         Topics and judgments, as for pt.GridSearch. Topics without judgments are left out with a warning, and judgments
         of other topics are ignored.
-    metric : str, Measure or list of these
+    metric : str, Measure, list of these, or dict of these by label
         Measure to maximise, or its name in trec_eval or ir_measures (default "map"). For several measures, the study
         searches for the Pareto front (``study.best_trials``), and the pipeline gets the setting that is best by the
         first measure.
@@ -146,6 +146,9 @@ def StudySearch(
     """
     tunables = _tunables(pipeline, params)
     measures = measures_of(metric)
+    for measure in measures:
+        if str(measure) in {"trial", "seconds", *(tunable.label for tunable in tunables)}:
+            raise BadParameter(f"the table of trials has another column {str(measure)!r}. Give the measure a label.")
     if trials is None and timeout is None:
         raise BadParameter("a search must end. Give trials= or timeout=.")
     if pruner is not None and len(measures) > 1:

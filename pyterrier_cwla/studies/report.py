@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -15,9 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from ..errors import CWLAError
 from ..errors.extras import needed
 from ..errors.sanitise import harmless
 from ..errors.user_warnings import warn
+from ..measures.parsing import measures_of
 from .manifest import ABOUT, PAGE, write_files
 
 _MAX_ROWS = 300  # rows of a table shown in the page; the files contain all rows
@@ -109,7 +112,7 @@ def write_report(
     page = template.render(
         title=title,
         said=said,
-        about={name: _about_text(value) for name, value in about.items()},
+        about={name: _about_text(_with_shown_measures(name, value)) for name, value in about.items()},
         tables=shown,
         pictures=drawn,
         script=script,
@@ -223,6 +226,16 @@ def _rendered_picture(picture: Picture, path: str, contents: dict[str, bytes]) -
     contents |= {f"{path}.svg": svg.getvalue(), f"{path}.png": png.getvalue()}
     encoded = base64.b64encode(svg.getvalue()).decode()
     return _RenderedPicture(picture.title, picture.caption, f"data:image/svg+xml;base64,{encoded}")
+
+
+def _with_shown_measures(name: str, value: Any) -> Any:
+    """Return a value of ``about``, with the names of measures instead of texts with hashes and paths."""
+    if name == "measures" and isinstance(value, Mapping):
+        return {label: _with_shown_measures("measure", text) for label, text in value.items()}
+    if name == "measure" and isinstance(value, str):
+        with suppress(CWLAError):
+            return str(measures_of([value])[0])
+    return value
 
 
 def _about_text(value: Any) -> str:

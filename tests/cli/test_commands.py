@@ -201,6 +201,31 @@ def test_lengths_are_bound_to_measures_that_need_them(files, prints, cli):
     assert "TBG: with the lengths of words.tsv." in prints(*arguments)
 
 
+def test_labels_are_columns_heads_and_titles(files, prints, tmp_path):
+    """``-m label=measure`` names a measure; names show no file."""
+    chosen = flags(["quick users=TBG(half_life=60)", "TBG", "early=nDCG@5", "AP"])
+    names = ["quick users", "TBG", "early", "AP"]
+    arguments = ("evaluate", "qrels.txt", "runs", *chosen, "--lengths", "words.tsv", "--missing", "mean")
+    assert list(records(prints(*arguments, "--format", "jsonl"))[0]) == ["run", *names]
+    assert prints(*arguments, "--format", "csv").splitlines()[0] == ",".join(["run", *names])
+    assert "quick users & TBG & early & AP" in prints(*arguments, "--format", "latex")
+    assert "quick users, TBG: with the lengths of words.tsv" in prints(*arguments)
+    residuals = prints("evaluate", "qrels.txt", "runs", "-m", f"a cell={MAX}", "--residuals", "--format", "jsonl")
+    assert list(records(residuals)[0]) == ["run", "a cell", "Residual(measure='a cell')"]
+    compared = records(prints("compare", *arguments[1:], "--format", "jsonl"))
+    assert list(dict.fromkeys(row["measure"] for row in compared)) == names
+    for command in (["explain", "qrels.txt", "runs/good.txt", "-q", "q1"], ["simulate", "qrels.txt", "runs/good.txt"]):
+        out = prints(*command, "-m", "quick users=TBG(half_life=60)", "--lengths", "words.tsv")
+        assert "quick users" in out
+        assert "TBG(half_life" not in out
+        assert "words.tsv')" not in out
+
+
+def test_two_measures_of_one_name_are_an_error(files, says):
+    chosen = flags(["x=AP", "x=RR"])
+    assert "two measures are called 'x'" in says("evaluate", "qrels.txt", "runs", *chosen)
+
+
 def test_lengths_that_nobody_asks_for_are_mentioned(files, prints):
     out = prints("evaluate", "qrels.txt", "runs", "-m", "AP", "--lengths", "words.tsv")
     assert "None of these measures uses the lengths of words.tsv." in out

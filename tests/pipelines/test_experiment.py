@@ -218,9 +218,11 @@ def test_a_grid_scan(jobs):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.parametrize("measure", [TBG(half_life=120), RBP, TBG(lengths=WORDS, missing="mean") @ 5])
+@pytest.mark.parametrize(
+    "measure", [TBG(half_life=120), RBP(label="users of RBP"), TBG(lengths=WORDS, missing="mean") @ 5]
+)
 def test_a_grid_search_takes_a_measure_object(measure, jobs):
-    """PyTerrier looks up the values by the measure object; this works because a measure equals its own text."""
+    """PyTerrier looks up the values by the measure object; this works because a measure equals its own name."""
     mixture = Mixture()
     given = {"jobs": jobs, "return_type": "both"}
     _, best, setting = pt.GridSearch(mixture, {mixture: {"share": SHARES}}, TOPICS, QRELS, measure, **given)

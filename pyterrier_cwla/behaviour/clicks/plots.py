@@ -20,7 +20,7 @@ def plot_positions(model: Any, measures: Any = (), depth: int = 10, ax: Any = No
     ----------
     model : PositionModel
         Model of :func:`position_model`.
-    measures : sequence of Measure or str, default=()
+    measures : sequence of Measure or str, or dict of these by label, default=()
         Measures that follow a user model, at most five.
     depth : int, default=10
         Last rank.

@@ -69,7 +69,7 @@ class PositionModel:
 
         Parameters
         ----------
-        measures : sequence of Measure or str
+        measures : sequence of Measure or str, or dict of these by label
             Measures that follow a user model.
         depth : int, optional
             Last rank; by default that of the model.

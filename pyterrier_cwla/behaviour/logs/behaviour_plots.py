@@ -25,7 +25,7 @@ def plot_continuing(found: Any, measures: Any = (), depth: int = 20, ax: Any = N
     ----------
     found : Continuing
         Estimates of :func:`continuing_from_views` or :func:`continuing_from_last_clicks`.
-    measures : sequence of Measure or str, default=()
+    measures : sequence of Measure or str, or dict of these by label, default=()
         Measures that follow a user model, at most five.
     depth : int, default=20
         Last rank.

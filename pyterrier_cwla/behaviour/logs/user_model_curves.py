@@ -34,7 +34,7 @@ def survival_of_lists(log: Any, measures: Any, depth: int) -> pd.DataFrame:
     ----------
     log : InteractionLog, or rows of a log
         Log with the lists.
-    measures : sequence of Measure or str
+    measures : sequence of Measure or str, or dict of these by label
         Measures that follow a user model.
     depth : int
         Last rank.

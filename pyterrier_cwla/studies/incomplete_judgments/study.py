@@ -315,7 +315,7 @@ def _studied(
     about = {
         **asdict(how),
         "version": __version__,
-        "measures": known["measures"],
+        "measures": {name: repr(measure) for name, measure in masking.measures.items()},
         "levels": [level if np.isfinite(level) else "all" for level in holes.levels],
         "left_out": short,
         "lacking": lacking(masking.judgments),

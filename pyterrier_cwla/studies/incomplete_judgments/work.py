@@ -142,7 +142,7 @@ def identity(masking: Masking, holes: Fractions | Depths) -> dict[str, Any]:
     columns = [] if rows is None else [masking.judgments.columns, *(run.columns for run in rows.runs)]
     return {
         "study": "robustness",
-        "measures": {name: repr(measure) for name, measure in masking.measures.items()},
+        "measures": [repr(measure) for measure in masking.measures.values()],
         "input": hash_of_input(masking),
         "rows": [of_columns(one) for one in columns],  # ids, lengths, duplicates, where measures read them
         "runs": masking.runs,
