@@ -15,7 +15,7 @@ from ..errors import CWLAError, MissingLength, UnknownFunction
 from ..errors.extras import needed
 from ..errors.sanitise import harmless
 from ..files.atomic import NO_ROOM
-from .options import in_options, options_of
+from .options import displayed, in_options, options_of, unknown_option
 
 #: Modules of commands, in the order of the help.
 if TYPE_CHECKING:
@@ -99,7 +99,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         words = sys.argv[1:] if arguments is None else arguments
         return _fail(in_options(str(error), options_of(typer.main.get_command(app), words)))
     except usage_error as error:
-        message = error.format_message().replace("Value error, ", "")  # type: ignore[attr-defined]
+        usual = error.format_message()  # type: ignore[attr-defined]
+        message = unknown_option(error, typer.main.get_command(app)) or usual.replace("Value error, ", "")
         return _fail(message if message.endswith((".", "?")) else f"{message}.")
     except BrokenPipeError:
         raise
@@ -112,5 +113,5 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _fail(message: str) -> int:
     """Print the message as one line on stderr and return the exit code."""
     with contextlib.suppress(BrokenPipeError):
-        print(harmless(" ".join(message.split("\n"))), file=sys.stderr)
+        print(harmless(displayed(" ".join(message.split("\n")))), file=sys.stderr)
     return _FAILED

@@ -14,6 +14,8 @@ from typer.core import TyperGroup
 
 from .. import errors
 from .._version import __version__
+from .input_paths import resolved
+from .options import displayed
 from .output_formats import Format
 
 if TYPE_CHECKING:
@@ -54,11 +56,21 @@ class Missing(StrEnum):
 
 Qrels = Annotated[
     Path,
-    typer.Argument(metavar="QRELS", help="Judgments: a TREC file or Parquet, compressed or not.", show_default=False),
+    typer.Argument(
+        metavar="QRELS",
+        help="Judgments: a TREC file or Parquet, compressed or not; - is standard input.",
+        show_default=False,
+        callback=resolved,
+    ),
 ]
 Runs = Annotated[
     list[Path],
-    typer.Argument(metavar="RUN", help="Runs in the same formats, or directories of them.", show_default=False),
+    typer.Argument(
+        metavar="RUN",
+        help="Runs in the same formats, or directories of them; - is standard input.",
+        show_default=False,
+        callback=resolved,
+    ),
 ]
 FormatName = Annotated[
     Format | None, typer.Option("--format", help="Format of the results; by default from the extension of FILE.")
@@ -198,13 +210,18 @@ def _bound(measure: Measure, table: Lengths | None, missing: Missing | None) -> 
 
 
 def runs_by_name(paths: Sequence[Path]) -> dict[str, Path]:
-    """Return the files and datasets of runs by name; folders are searched."""
+    """Return the files and datasets of runs by name; folders are searched. Repeated paths are mentioned on stderr."""
     from ..files.run_files import named_runs
+    from ..rendering.terminal import note, warnings_as_sentences
 
     for path in paths:
         if not path.exists():
             raise errors.MalformedFile(f"{path}: no such file or directory.{_perhaps_a_measure(str(path))}")
-    return named_runs(paths)
+    with warnings_as_sentences() as warned:
+        found = named_runs(paths)
+    for line in warned:
+        note(displayed(line))
+    return found
 
 
 def _perhaps_a_measure(text: str) -> str:

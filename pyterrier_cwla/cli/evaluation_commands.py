@@ -31,6 +31,7 @@ from .arguments import (
     judgments_of,
     runs_by_name,
 )
+from .options import displayed
 from .output_formats import Format, format_for, write_results
 from .outputs import check_outputs
 
@@ -90,7 +91,7 @@ def evaluate(
     why_not = found.add_residuals(next(iter(files.values()))) if residuals else []
     origin: dict[str, Any] = {
         "version": __version__,
-        "qrels": str(qrels),
+        "qrels": displayed(str(qrels)),
         "measures": {column.name: repr(m) for column, m in zip(found.columns, found.measures, strict=True)},
         "residuals": {column.name: column.residual for column in found.columns if column.residual},
         **bound.origin,
@@ -173,7 +174,7 @@ def compare(
             resamples=resamples,
             seed=seed,
         )
-    found.about.update(qrels=str(qrels), **bound.origin)
+    found.about.update(qrels=displayed(str(qrels)), **bound.origin)
     write_results(_Compared(found, [*warned, *bound.notes, *about]), form, output)
 
 

@@ -25,6 +25,7 @@ from .arguments import (
     judgments_of,
     runs_by_name,
 )
+from .input_paths import resolved
 from .outputs import check_outputs
 
 if TYPE_CHECKING:
@@ -45,7 +46,10 @@ class Listing(StrEnum):
 @app.command()
 def explain(
     qrels: Qrels,
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run in one of the same formats.", show_default=False)],
+    run: Annotated[
+        Path,
+        typer.Argument(metavar="RUN", help="A run in one of the same formats.", show_default=False, callback=resolved),
+    ],
     query: Annotated[str, typer.Option("--query", "-q", metavar="ID", help="Query id.", show_default=False)],
     measure: Annotated[
         str, typer.Option("--measure", "-m", metavar="MEASURE", help="Measure to explain.", show_default=False)

@@ -29,7 +29,8 @@ from .arguments import (
     judgments_of,
     runs_by_name,
 )
-from .options import in_options, options_of
+from .input_paths import resolved
+from .options import displayed, in_options, options_of
 from .output_formats import Format, format_for, write_results
 from .outputs import check_outputs
 
@@ -66,8 +67,9 @@ LogFile = Annotated[
     Path,
     typer.Argument(
         metavar="LOG",
-        help="Interaction log with one row per result that a user saw: CSV, TSV or Parquet.",
+        help="Interaction log with one row per result that a user saw: CSV, TSV or Parquet; - is standard input.",
         show_default=False,
+        callback=resolved,
     ),
 ]
 CalibrationFile = Annotated[
@@ -248,8 +250,8 @@ def simulate(
             sampling=str(sampling),
             progress=sys.stderr.isatty(),
         )
-    origin = {"version": found.version, "qrels": str(qrels), "measure": found.measure, "users": users, "seed": seed,
-              "reading": reading, "sampling": str(sampling), **bound.origin}  # fmt: skip
+    origin = {"version": found.version, "qrels": displayed(str(qrels)), "measure": found.measure, "users": users,
+              "seed": seed, "reading": reading, "sampling": str(sampling), **bound.origin}  # fmt: skip
     table = found.by_query if by_query else found.mean
     columns = _columns(_SHOWN if form is Format.table else table.columns)
     over = [

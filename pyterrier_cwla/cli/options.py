@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from ..errors import near
 
 #: Parameters of measures that are also options of some commands. Errors about them name the option already.
 _OF_MEASURES = {"measure", "measures", "lengths", "missing", "output"}
+
+#: Options under names that earlier versions or the functions in Python have.
+_EARLIER = {"keep": "--cache-dir", "kept": "--cache-dir", "n_jobs": "--jobs", "query_id": "--query", "qid": "--query",
+            "k": "--depth", "metric": "--measure", "metrics": "--measure", "measures": "--measure",
+            "out": "--output", "per_query": "--by-query"}  # fmt: skip
 
 #: Replacements of texts other than the name of an option.
 _REPLACEMENTS = {
@@ -19,6 +27,21 @@ _REPLACEMENTS = {
     "expected_saves computes": "In Python, pyterrier_cwla.behaviour.expected_saves() computes",
 }
 
+STDIN = "stdin"
+"""Name of standard input in messages and, like the stem of a file, of a run that is read from it."""
+STDIN_FOLDER = "pyterrier-cwla-stdin-"
+"""Start of the name of the temporary folder with a copy of standard input."""
+
+
+def displayed(text: str) -> str:
+    """Return a text with the name of standard input in place of the path of its copy."""
+    if STDIN_FOLDER not in text:
+        return text
+    import tempfile
+
+    start = re.escape(os.path.join(tempfile.gettempdir(), STDIN_FOLDER))
+    return re.sub(rf"{start}\w+[\\/](?={STDIN}\b)", "", text)
+
 
 def options_of(command: Any, arguments: Sequence[str] = ()) -> dict[str, str]:
     """Return the options of a command (or of the subcommand in the arguments) by their Python names."""
@@ -29,6 +52,30 @@ def options_of(command: Any, arguments: Sequence[str] = ()) -> dict[str, str]:
         for option in command.params
         if option.name not in _OF_MEASURES and any(name.startswith("--") for name in option.opts)
     }
+
+
+def unknown_option(error: Any, group: Any) -> str:
+    """Return a message with near options for an error about an unknown option; empty for other errors."""
+    name = getattr(error, "option_name", None)
+    if name is None or error.ctx is None:
+        return ""
+    known = [option for parameter in error.ctx.command.params for option in parameter.opts if option.startswith("--")]
+    python = name.lstrip("-").replace("-", "_")
+    meant = options_of(error.ctx.command).get(python) or _EARLIER.get(python)
+    hint = f"Near: {meant!r}." if meant in known else near(name, known)
+    if not hint.startswith("Near"):
+        others = [command for command, options in _by_command(group) if (meant or name) in options]
+        hint = f"`{error.ctx.command_path} -h` lists all."
+        hint = f"{meant or name} is an option of {', '.join(others)}." if others else hint
+    return f"No such option: {name}. {hint}"
+
+
+def _by_command(group: Any, before: str = "") -> Iterator[tuple[str, set[str]]]:
+    """Yield the names of all commands with their options."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _by_command(command, f"{name} ")
+        yield f"{before}{name}", {option for parameter in command.params for option in parameter.opts}
 
 
 def in_options(text: str, options: Mapping[str, str]) -> str:

@@ -28,6 +28,7 @@ from .arguments import (
     judgments_of,
     runs_by_name,
 )
+from .input_paths import resolved
 from .log_commands import Seed
 from .outputs import check_outside, files_in
 
@@ -111,6 +112,7 @@ Data = Annotated[
         " CSV, TSV or Parquet with query_id and rating (for sessions: session and rating; for pairs: first, second"
         " and preference). With --from: one folder.",
         show_default=False,
+        callback=resolved,
     ),
 ]
 Source = Annotated[Published | None, typer.Option("--from", help="Published study whose folder is given.")]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ..errors import BadParameter, MalformedFile
+from ..errors import BadParameter, MalformedFile, some
 
 SETTING = "PYTERRIER_CWLA_READ_LIMIT"
 """Environment variable with the largest number of bytes of a file that is read completely: ``8G``, ``500M``."""
@@ -33,7 +33,8 @@ def check_file(path: str) -> int:
     """Return the size of a file in bytes; raise MalformedFile for pipes and devices, which cannot be read twice."""
     found = os.stat(path)
     if stat.S_ISDIR(found.st_mode):
-        raise MalformedFile(f"{path}: Is a directory")
+        files = sorted(entry.name for entry in os.scandir(path) if entry.is_file() and entry.name[0] not in "._")
+        raise MalformedFile(f"{path}: is a folder. Give a file{f' in it, such as {some(files)}' if files else ''}.")
     if not stat.S_ISREG(found.st_mode):
         raise MalformedFile(f"{path}: no regular file but a pipe or a device: save its content to a file first.")
     return found.st_size

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from ..errors import BadRun, MalformedFile
+from ..errors.user_warnings import warn
 from . import id_columns
 from .arrow_arrays import of_numbers, of_strings, to_numpy
 from .formats import find_runs, is_data, packing_of, refuse_missing
@@ -219,7 +220,10 @@ def named_runs(paths: Iterable[Path]) -> dict[str, Path]:
     for path in paths:
         if not path.exists():
             raise MalformedFile(f"{path}: no such file or directory.")
-        found |= dict.fromkeys(_runs_in(path) if _holds_runs(path) else [path])
+        for run in _runs_in(path) if _holds_runs(path) else [path]:
+            if run in found:
+                warn(f"given more than once, and read once: {run}")
+            found[run] = None
     names = [_stem(path) for path in found]
     times = Counter(names)
     return {name if times[name] == 1 else str(path): path for name, path in zip(names, found, strict=True)}

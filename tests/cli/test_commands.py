@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pandas as pd
@@ -18,10 +19,13 @@ import pyterrier_cwla
 from pyterrier_cwla import TBG, GeometricMean, Residual
 from pyterrier_cwla.cli import options
 from pyterrier_cwla.cli.options import in_options
-from pyterrier_cwla.errors import CWLAError
+from pyterrier_cwla.errors import CWLAError, CWLAWarning
 
 pytest.importorskip("typer", reason="needs the extra [cli]")
 
+import typer
+
+from pyterrier_cwla.cli.app import loaded_app
 from pyterrier_cwla.cli.output_formats import Format
 from pyterrier_cwla.measures import reference
 from pyterrier_cwla.model import language
@@ -428,6 +432,93 @@ def test_the_first_run_of_a_file_of_several_is_the_baseline(files, prints):
     assert "The baseline is x, the first run" in prints("compare", "qrels.txt", "both.parquet", "-m", "AP")
 
 
+# ---- standard input and patterns
+
+
+@pytest.fixture
+def stdin(monkeypatch):
+    """Return a function that puts bytes on standard input."""
+
+    def put(data):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+    return put
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_dash_is_standard_input(files, prints, stdin, pack):
+    """A run is named like a file with the name stdin; results are those of the file."""
+    run, qrels = (pack(text.encode()) for text in (GOOD, QRELS))
+    for command, more in (("evaluate", ()), ("compare", ("--resamples", 100)), ("explain", ("-q", "q1")),
+                          ("simulate", ("--users", 5))):  # fmt: skip
+        expected = prints(command, "qrels.txt", "runs/good.txt", "-m", "AP", *more)
+        stdin(run)
+        found = prints(command, "qrels.txt", "-", "-m", "AP", *more)
+        assert "stdin" in found
+        assert set(re.findall(r"\d\.\d+", found)) == set(re.findall(r"\d\.\d+", expected))
+        stdin(qrels)
+        assert prints(command, "-", "runs/good.txt", "-m", "AP", *more) == expected
+
+
+def test_standard_input_is_copied_for_the_time_of_a_command(files, prints, stdin, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "copies"))
+    Path("copies").mkdir()
+    stdin(GOOD.encode())
+    prints("evaluate", "qrels.txt", "-", "runs/bad.run", "-m", "AP")
+    assert list(Path("copies").iterdir()) == []
+    stdin(QRELS.encode())
+    prints("evaluate", "-", "runs/good.txt", "-m", "AP", "-o", "s.parquet")
+    origin = json.loads(pyarrow.parquet.read_schema("s.parquet").metadata[b"pyterrier_cwla"])
+    assert origin["qrels"] == "stdin"
+
+
+def test_what_is_wrong_with_standard_input(files, says, stdin, monkeypatch):
+    stdin(b"q1 Q0 d1 1 9.5\n")
+    assert says("evaluate", "qrels.txt", "-", "-m", "AP").startswith("stdin:1: expected 6 fields")
+    stdin(b"")
+    assert says("evaluate", "qrels.txt", "-", "-m", "AP").startswith("stdin: empty")
+    stdin(b"7 Q0 d1 1 9.5 x\n")
+    assert says("evaluate", "qrels.txt", "-", "-m", "AP").startswith("stdin: no query in common with qrels.txt")
+    for arguments in (("-", "-"), ("qrels.txt", "-", "-")):
+        stdin(GOOD.encode())
+        assert says("evaluate", *arguments).startswith("-: standard input can be given once only.")
+    stdin(GOOD.encode())
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    assert says("evaluate", "qrels.txt", "-").startswith("-: standard input is a terminal.")
+    monkeypatch.setattr(sys, "stdin", None)
+    assert says("evaluate", "qrels.txt", "-").startswith("-: standard input is a terminal.")
+
+
+def test_patterns_that_the_shell_did_not_expand(files, prints, says):
+    """A path is a path first: brackets may be part of a name."""
+    expected = prints("evaluate", "qrels.txt", "runs/bad.run", "runs/good.txt", "-m", "AP")
+    assert prints("evaluate", "qrels.txt", "runs/*", "-m", "AP") == expected
+    assert prints("evaluate", "qrels.txt", "run?/[bg]*d.*", "-m", "AP") == expected
+    assert says("evaluate", "qrels.txt", "runs/*.txtt") == "runs/*.txtt: no file matches this pattern."
+    Path("runs/a[1].txt").write_text(GOOD)
+    assert "a[1]" in prints("evaluate", "qrels.txt", "runs/a[1].txt", "-m", "AP")
+    assert "this file is the input" in says("evaluate", "qrels.txt", "runs/*", "-o", "runs/bad.run", "--format", "csv")
+
+
+def test_a_repeated_path_is_mentioned(files, cli):
+    code, out, err = cli("evaluate", "qrels.txt", "runs", "runs/bad.run", "-m", "AP")
+    assert code == 0
+    assert err == "Given more than once, and read once: runs/bad.run.\n"
+    assert out.count("\nbad ") == 1
+    with pytest.warns(CWLAWarning, match="given more than once, and read once: runs/good.txt"):
+        assert len(pyterrier_cwla.evaluate("qrels.txt", ["runs", "runs/good.txt"], ["AP"])) == 2
+
+
+@pytest.mark.parametrize("command", [("evaluate",), ("explain", "-q", "q1"), ("simulate",), ("compare",)])
+def test_a_folder_in_place_of_a_file_is_named_with_files_in_it(files, says, command):
+    folder = "runs: is a folder. Give a file in it, such as 'bad.run', 'good.txt'."
+    assert says(command[0], "runs", "runs/good.txt", "-m", "AP", *command[1:]) == folder
+    if command[0] == "explain":
+        assert says("explain", "qrels.txt", "runs", "-m", "AP", "-q", "q1") == folder
+    Path("empty").mkdir()
+    assert says(command[0], "empty", "runs/good.txt", "-m", "AP", *command[1:]) == "empty: is a folder. Give a file."
+
+
 # ---- explain
 
 
@@ -804,6 +895,31 @@ def test_commands_that_are_wrong(files, says, arguments, line):
 )  # fmt: skip
 def test_errors_name_options_and_leave_measures_as_they_are(files, says, arguments, line):
     assert says(*arguments).startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("evaluate", "--keep", "x"), "No such option: --keep. Near: '--cache-dir'."),
+        (("evaluate", "--by_query"), "No such option: --by_query. Near: '--by-query'."),
+        (("evaluate", "--measures", "AP"), "No such option: --measures. Near: '--measure'."),
+        (("evaluate", "--lenghts", "x"), "No such option: --lenghts. Near: '--lengths'."),
+        (("evaluate", "--jobs", "2"), "--jobs is an option of study robustness, study power, study fit."),
+        (("evaluate", "--n-jobs", "2"), "--jobs is an option of study robustness, study power, study fit."),
+        (("study", "power", "--n-jobs", "2"), "No such option: --n-jobs. Near: '--jobs'."),
+        (("compare", "--zzzz"), "No such option: --zzzz. `pyterrier-cwla compare -h` lists all."),
+        (("--zzzz",), "No such option: --zzzz. `pyterrier-cwla -h` lists all."),
+    ],
+)
+def test_unknown_options_come_with_the_option_that_is_meant(says, arguments, hint):
+    assert says(*arguments).endswith(hint)
+
+
+def test_options_of_earlier_versions_have_a_present_one():
+    group = typer.main.get_command(loaded_app())
+    known = {name for _, names in options._by_command(group) for name in names}
+    assert set(options._EARLIER.values()) <= known
+    assert not {f"--{name.replace('_', '-')}" for name in options._EARLIER} & known
 
 
 def test_parameters_in_the_words_of_the_command_line():

@@ -1,0 +1,52 @@
+"""Paths of inputs as users write them: ``-`` for standard input, and patterns that the shell did not expand."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ..errors import BadParameter, MalformedFile
+from .options import STDIN, STDIN_FOLDER
+
+
+def resolved(context: typer.Context, value: Any) -> Any:
+    """Return the path or paths of an argument with standard input in a file, and with patterns expanded in lists."""
+    if isinstance(value, list):
+        return [path for one in value for path in _expanded(context, Path(one))]
+    return value if value is None else _file_of(context, Path(value))
+
+
+def _expanded(context: typer.Context, path: Path) -> Iterator[Path]:
+    if path.exists() or not re.search(r"[*?[]", str(path)):
+        yield _file_of(context, path)
+        return
+    import glob
+
+    found = sorted(glob.glob(str(path), recursive=True))
+    if not found:
+        raise MalformedFile(f"{path}: no file matches this pattern.")
+    yield from map(Path, found)
+
+
+def _file_of(context: typer.Context, path: Path) -> Path:
+    """Return the path, or a file with the content of standard input that exists until the command ends."""
+    if str(path) != "-":
+        return path
+    if sys.stdin is None or sys.stdin.isatty():
+        raise BadParameter("-: standard input is a terminal. Send a file to it, as in `zcat run.gz |`, or give a path.")
+    if context.meta.setdefault(__name__, path) is not path:
+        raise BadParameter("-: standard input can be given once only. Give a path for the other file.")
+    import shutil
+    import tempfile
+
+    folder = tempfile.TemporaryDirectory(prefix=STDIN_FOLDER)
+    context.call_on_close(folder.cleanup)
+    place = Path(folder.name, STDIN)
+    with open(place, "wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return place
