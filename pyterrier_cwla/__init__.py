@@ -1,20 +1,17 @@
 """Metrics that model users and time, for ir_measures, PyTerrier and scikit-learn."""
 
+import os
+import sys
+from typing import Any
+
 import lazy_loader
 
-from .measures.provider import announce, register
-from .measures.wrappers import MEASURES
+# The stub __init__.pyi lists the public names and packages but for the named measures, such as AdaptiveERR. Each is
+# imported when it is first used.
+_of_stub, _, _listed = lazy_loader.attach_stub(__name__, __file__)
 
-# The stub __init__.pyi lists the public names and packages. Each is imported when it is first used.
-__getattr__, _, _listed = lazy_loader.attach_stub(__name__, __file__)
-globals().update(MEASURES)  # the named measures, such as AdaptiveERR
-_PUBLIC = sorted({*_listed, *MEASURES})
-register()
-announce()
-
-#: Names that ``from pyterrier_cwla import *`` binds: the measures, and names that are not generic.
-__all__ = [
-    *MEASURES,
+# Names besides the measures that `from pyterrier_cwla import *` binds: those that are not generic.
+_SPECIFIC = [
     "CWLAError",
     "CWLAWarning",
     "CannotScore",
@@ -29,5 +26,32 @@ __all__ = [
 ]
 
 
+def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return [*_measures(), *_SPECIFIC]
+    if name in _listed or name.startswith("__") or name not in _measures():
+        return _of_stub(name)
+    return _measures()[name]
+
+
 def __dir__() -> list[str]:
-    return _PUBLIC
+    return sorted({*_listed, *_measures()})
+
+
+def _measures() -> dict[str, Any]:
+    """Return the named measures by name, and make them attributes of this package."""
+    from .measures.wrappers import MEASURES
+
+    globals().update(MEASURES)
+    return MEASURES
+
+
+def _is_command() -> bool:
+    """Return whether this process is the command pyterrier-cwla, and not a program that imports the package."""
+    return os.path.splitext(os.path.basename("".join(sys.argv[:1])))[0] == "pyterrier-cwla"
+
+
+# The command's help and version need no measures, whose import takes longer than all else. Its other commands import
+# and so register them when they use them; a program may use them through ir_measures alone.
+if not _is_command():
+    _measures()

@@ -2,6 +2,7 @@
 
 import builtins
 import importlib
+import pickle
 import subprocess
 import sys
 
@@ -20,6 +21,8 @@ GENERIC = """
     lengths_of_index lengths_of_texts out_of_fold register_scorers score scorer stream
 """
 PIPELINES = "DocLength DuplicateOf DuplicatesArtifact KFoldStudySearch LearnedRanker LengthsArtifact StudySearch"
+COMMAND = "import sys; sys.argv = ['bin/pyterrier-cwla', '--help']"  # what the script of the command does
+PICKLED = pickle.dumps(pyterrier_cwla.TBG @ 5)
 PACKAGES = "behaviour cli data demo errors evaluation files learning measures model pipelines rendering studies tasks"
 
 
@@ -75,3 +78,29 @@ def test_unknown_names_are_refused():
 def test_modules_are_imported_when_first_used(imported, name, module):
     code = f"import sys; {imported}; print('pyterrier_cwla.{module}' in sys.modules, callable(cwla.{name}))"
     assert run(code) == ["False", "True"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import pyterrier_cwla, ir_measures; print(ir_measures.TBG, ir_measures.parse_measure('TBG@5'))",
+        "import pyterrier_cwla; from ir_measures.measures import TBG; print(TBG, TBG @ 5)",
+        "from pyterrier_cwla.evaluation.scored import Scored; from ir_measures import TBG; print(TBG, TBG @ 5)",
+        # In the process of the command, the measures are registered when they are first used.
+        f"{COMMAND}; import pyterrier_cwla; print(pyterrier_cwla.TBG, pyterrier_cwla.TBG @ 5)",
+        f"{COMMAND}; from pyterrier_cwla import *; import ir_measures; print(ir_measures.TBG, TBG @ 5)",
+        f"{COMMAND}; import pyterrier_cwla; print('TBG' * ('TBG' in dir(pyterrier_cwla)), pyterrier_cwla.TBG @ 5)",
+        f"{COMMAND}; from pyterrier_cwla.measures.parsing import measures_of; print(*measures_of(['TBG', 'TBG@5']))",
+        f"{COMMAND}; import pickle; print('TBG', pickle.loads({PICKLED!r}))",
+    ],
+)
+def test_measures_are_registered_whatever_is_imported_first(code):
+    assert run(code) == ["TBG", "TBG@5"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("imports", ["import pyterrier, pyterrier_cwla", "import pyterrier_cwla, pyterrier"])
+def test_measures_of_the_command_are_those_of_pyterrier(imports):
+    """The command demo imports PyTerrier."""
+    code = f"{COMMAND}; {imports}; pyterrier_cwla.TBG; from pyterrier.measures import *; print(TBG, pyterrier.cwla.TBG)"
+    assert run(code) == ["TBG", "TBG"]
