@@ -55,6 +55,7 @@ class GroupedRanker(BaseEstimator):
     ----------
     ranker : LGBMRanker or XGBRanker, optional
         The ranker; by default ``LGBMRanker(verbosity=-1)``. Its parameters have names such as ``ranker__num_leaves``.
+        LightGBM uses all cores by default: set its ``n_jobs=1`` if a search or cross-validation has ``n_jobs``.
     objective : str, Measure or LambdaMART, optional
         The measure to optimise; by default the objective of the ranker.
     eval_measure : str or Measure, optional

@@ -26,6 +26,7 @@ from sklearn.model_selection import (
     permutation_test_score,
     validation_curve,
 )
+from sklearn.utils.fixes import parse_version
 
 from pyterrier_cwla import CWLA, TBG, CannotScore, register_lengths
 from pyterrier_cwla.errors import BadParameter, CWLAError, UnknownSpec
@@ -241,7 +242,7 @@ def test_names_in_two_processes_and_in_searches_within_them():
         changed = cross_val_score(inner, **given, scoring="mine")
         assert changed.tolist() != alone.tolist()
         assert cross_val_score(inner, **given, scoring="mine", n_jobs=2).tolist() == changed.tolist()
-        if hasattr(joblib, "parallel_config"):
+        if parse_version(joblib.__version__) >= parse_version("1.5"):
             with joblib.parallel_config("loky", initializer=register_scorers, initargs=({"mine": "nDCG@3"},)):
                 assert cross_val_score(inner, **given, n_jobs=2).tolist() == changed.tolist()
 
