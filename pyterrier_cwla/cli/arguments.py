@@ -160,6 +160,15 @@ class BoundMeasures:
             notes = [f"None of these measures uses the lengths of {lengths}."]
         return cls(wanted, measures, notes, lengths if changed else None)
 
+    @classmethod
+    def of_one(cls, texts: Sequence[str], lengths: Path | None, missing: Missing | None) -> BoundMeasures:
+        """Parse and bind one measure; raise BadParameter if the texts contain several."""
+        bound = cls.of(texts, lengths, missing)
+        if len(bound.wanted) > 1:
+            names = ", ".join(map(str, bound.wanted))
+            raise errors.BadParameter(f"this command takes one measure, and -m gives {len(bound.wanted)}: {names}.")
+        return bound
+
     @property
     def by_name(self) -> dict[str, Measure]:
         """Bound measures by the names given with ``-m``."""

@@ -75,7 +75,7 @@ def explain(
 
     if plot is not None and plot.suffix.lower() not in (".svg", ".png", ".pdf"):
         raise errors.BadParameter(f"--plot {plot}: the file's name must end in .svg, .png or .pdf.")
-    bound = BoundMeasures.of([measure], lengths, missing)
+    bound = BoundMeasures.of_one([measure], lengths, missing)
     check_outputs([("--plot", plot)], [qrels, run, lengths, *bound.files], force)
     judgments = judgments_of(qrels)
     table = read_run(run)

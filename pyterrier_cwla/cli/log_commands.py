@@ -234,9 +234,7 @@ def simulate(
 
     form = format_for(form, output)
     files = runs_by_name(runs)
-    if len(measure) > 1:
-        raise errors.BadParameter("users follow one measure at a time: give -m once.")
-    bound = BoundMeasures.of(measure, lengths, missing)
+    bound = BoundMeasures.of_one(measure, lengths, missing)
     check_outputs([("-o", output)], [qrels, *runs, lengths, *bound.files], force)
     judgments = judgments_of(qrels)
     with errors.speaking_of(qrels, runs[0]) if len(files) == 1 else nullcontext():

@@ -6,6 +6,7 @@ import ast
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,10 +14,11 @@ import ir_measures
 from ir_measures.measures import Measure
 from ir_measures.measures.base import _NOT_PROVIDED
 
-from ..errors import UnknownSpec, near
+from ..errors import CWLAError, UnknownSpec, near
 from ..model.language import TABLES, In, Named, Parameter, Part
 from .catalogue import THEIRS, Row, SpecOf
 from .counting import COUNTS
+from .parsing import measures_of
 from .sessions import esNDCG, nsDCG, sDCG
 from .wrappers import MEASURES
 
@@ -231,7 +233,7 @@ def find(name: str) -> list[Entry]:
     ----------
     name : str
         The name, with or without parameters and cutoff; upper and lower case are the same: ``rbp``, ``rbp(0.8)``,
-        ``nDCG@10``, ``MAP``, ``tbg``.
+        ``nDCG@10``, ``MAP``, ``tbg``; names of trec_eval, such as ``ndcg_cut_10``, stand for the same measures.
 
     Returns
     -------
@@ -246,6 +248,8 @@ def find(name: str) -> list[Entry]:
     word = re.split(r"[(@]", name.strip())[0]
     known_entries = entries()
     other = ir_measures.measures.registry.get(word)
+    with suppress(CWLAError):
+        other = other or measures_of([word])[0]
     for known in (word, getattr(other, "NAME", word), word.lower()):
         found = [e for e in known_entries if e.name == known] or [e for e in known_entries if e.name.lower() == known]
         if found:

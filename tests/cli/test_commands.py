@@ -669,7 +669,18 @@ def test_one_of_them_with_its_formula(prints):
 
 @pytest.mark.parametrize(
     ("asked", "found"),
-    [("MAP", "AP"), ("tbg", "TBG"), ("nDCG@10", "nDCG"), ("rbp(0.8)", "rbp"), ("RBP", "RBP"), ("ideal", "ideal")],
+    [
+        ("MAP", "AP"),
+        ("map", "AP"),
+        ("ndcg_cut_10", "nDCG"),
+        ("P_5", "P"),
+        ("recip_rank", "RR"),
+        ("tbg", "TBG"),
+        ("nDCG@10", "nDCG"),
+        ("rbp(0.8)", "rbp"),
+        ("RBP", "RBP"),
+        ("ideal", "ideal"),
+    ],
 )
 def test_names_are_found_as_people_write_them(prints, asked, found):
     assert prints("measures", asked).startswith(found)
@@ -872,6 +883,7 @@ def test_measures_that_are_wrong(files, says, measure, line):
         (("explain", "qrels.txt", "runs/good.txt", "-m", "Judged", "-q", "q1"), "Judged follows no user model"),
         (("explain", "qrels.txt", "runs/good.txt", "-m", "AP", "-q", "q1", "--plot", "x.gif"), "--plot x.gif: "),
         (("explain", "qrels.txt", "runs/good.txt", "-m", "Residual(measure='TBG')", "-q", "q1"), "Residual(measure='TBG')"),
+        (("explain", "qrels.txt", "runs/good.txt", "-m", "AP,RR", "-q", "q1"), "this command takes one measure, and -m gives 2"),
         (("measures", "SetF"), "SetF is a measure of ir_measures that is not computed here."),
         (("measures", "rbpp"), "nothing has the name 'rbpp'. Near: 'rbp'"),
         (("measures", "zzzz"), "nothing has the name 'zzzz'. `pyterrier-cwla measures` lists all names."),

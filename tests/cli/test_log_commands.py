@@ -182,7 +182,8 @@ def test_a_simulation_explains_its_columns_and_fits_the_screen(prints, monkeypat
 
 
 def test_users_follow_one_measure_at_a_time(says):
-    assert "give -m once" in says("simulate", "qrels.txt", "good.txt", "-m", "AP", "-m", "ERR")
+    for two in (("AP", "-m", "ERR"), ("AP,ERR",)):
+        assert "takes one measure, and -m gives 2: AP, ERR." in says("simulate", "qrels.txt", "good.txt", "-m", *two)
 
 
 def test_a_broken_log_is_excluded_by_the_options_own_name(says):
