@@ -40,7 +40,7 @@ def works():
     )
     return {
         "folder": str(Path(pyterrier_cwla.__file__).parent),
-        "experiment": experiment.set_index("name").loc["bm25"].astype(float).tolist(),
+        "experiment": experiment.loc[0, [*map(str, measures)]].tolist(),
         "evaluate": evaluate(QRELS, RUN, measures).iloc[0].tolist(),
         "compare": [str(compared), compared._repr_html_()],
         "explain": [str(explained), explained._repr_html_()],
