@@ -1,14 +1,46 @@
 """Fixtures for all tests: names in docstring examples, hypothesis profiles, removal of what a test has registered."""
 
+import base64
+import hashlib
 import inspect
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
+ROOT = Path(__file__).parent
+
 # No deadlines: the duration of an example depends on the load of the machine.
 settings.register_profile("development", deadline=None, max_examples=5)
 settings.register_profile("ci", deadline=None, max_examples=50)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Stop if the package was installed as a copy and changed since: other processes of tests import the copy."""
+    changed = None if hasattr(config, "workerinput") else changed_since_installation(ROOT)
+    if changed:
+        raise pytest.UsageError(
+            f"{changed} has changed since the package was installed, and some tests run the installed package. Install"
+            " it again: python -m pip install -e '.[test]'. With -e, later changes need no installation."
+        )
+
+
+def changed_since_installation(root: Path) -> str | None:
+    """Return the first module in a folder that differs from its installed copy; None with ``pip install -e``."""
+    try:
+        installed = files("pyterrier-cwla") or []
+    except PackageNotFoundError:
+        return None
+    for file in installed:
+        if file.parts[0] == "pyterrier_cwla" and file.suffix == ".py" and file.hash is not None:
+            here = root / file
+            code = here.read_bytes() if here.is_file() else b""
+            digest = base64.urlsafe_b64encode(hashlib.new(file.hash.mode, code).digest()).decode()
+            if digest.rstrip("=") != file.hash.value:
+                return str(file)
+    return None
 
 
 @pytest.fixture(autouse=True)

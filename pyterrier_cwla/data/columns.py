@@ -114,6 +114,8 @@ def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Column
     of_run = value == "score"
     query_id, doc_id = named["query_id"], named["doc_id"]
     values = numbers(named[value], value, what, error, describe)
+    if not of_run and values.dtype.kind == "f":
+        values = values.astype(np.float64, copy=False)  # gains of float32 grades would be rounded to float32
     if of_run and "run" in named:
         _refuse_several(named["run"])
     lengths = named.get("doc_length", of_run)

@@ -52,7 +52,7 @@ def columns_of(path: str, schema: pa.Schema, kind: Kind) -> dict[str, list[str]]
                 f"{path}: no column {names}. There is: {', '.join(schema.names)}.{if_swapped(column, schema.names)}"
             )
     for column, name in ((column, name) for column, names in found.items() for name in names):
-        there = next((one for one in types[name] if not is_text(one)), None)
+        there = next((one for one in types[name] if not (is_text(one) or pa.types.is_null(one))), None)
         if TYPES[column] == pa.string() and there is not None:
             way = "astype(int).astype(str)" if pa.types.is_floating(there) else "astype(str)"
             raise MalformedFile(

@@ -192,7 +192,8 @@ class _Check:
         """Convert the columns of flags to booleans; refuse other values."""
         for column in (c for c in _FLAGS if c in self.rows and self.rows[c].dtype != bool):
             given = self.rows[column].where(~_unknown(self.rows[column]))
-            codes, values = pd.factorize(given)
+            # pandas 2 cannot make an index of objects that contain an integer above 64 bits.
+            codes, values = pd.factorize(given.to_numpy() if given.dtype == object else given)
             meant = [_BOOLEANS.get(str(value).strip().lower()) for value in values]
             truth = pd.Series(np.array([*meant, None], object)[codes], self.rows.index)
             self.refuse(
