@@ -53,7 +53,21 @@ def test_what_measures_and_parts_cite_is_listed(author, name):
 
 
 @pytest.mark.parametrize(
-    "page", ["papers", "questions", "guide", "coming_from", "start", "learning", "behaviour", "studies"]
+    "page",
+    [
+        "papers",
+        "questions",
+        "guide",
+        "coming_from",
+        "start",
+        "learning",
+        "behaviour",
+        "studies",
+        "tune",
+        "documents",
+        "streaming",
+        "own",
+    ],
 )
 def test_every_function_that_a_page_names_exists(page):
     path = ROOT / "docs" / f"{page}.rst"
