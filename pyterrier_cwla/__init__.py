@@ -2,6 +2,7 @@
 
 import os
 import sys
+from importlib import import_module
 from typing import Any
 
 import lazy_loader
@@ -24,18 +25,32 @@ _SPECIFIC = [
     "register_lengths",
     "sDCG",
 ]
+_PACKAGES = ("behaviour", "data", "demo", "evaluation", "learning", "measures", "model", "pipelines", "studies")
 
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         return [*_measures(), *_SPECIFIC]
-    if name in _listed or name.startswith("__") or name not in _measures():
+    if name in _listed or name.startswith("_"):
         return _of_stub(name)
-    return _measures()[name]
+    if name in _measures():
+        return _measures()[name]
+    raise AttributeError(f"{__name__} has no attribute {name!r}. {_elsewhere(name)}".rstrip())
 
 
 def __dir__() -> list[str]:
     return sorted({*_listed, *_measures()})
+
+
+def _elsewhere(name: str) -> str:
+    """Return which subpackage has a name, or similar names, as a sentence for an error."""
+    from .errors import elsewhere
+
+    places: dict[str, str] = {}
+    for package in _PACKAGES:
+        path = f"{__name__}.{package}"
+        places |= dict.fromkeys(getattr(import_module(path), "__all__", ()), path)
+    return elsewhere(name, places | dict.fromkeys(__dir__(), __name__))
 
 
 def _measures() -> dict[str, Any]:

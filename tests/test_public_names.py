@@ -59,6 +59,23 @@ def test_unknown_names_are_refused():
             _ = package.no_such_name
 
 
+@pytest.mark.parametrize(
+    "name, says",
+    [
+        ("stop_distribution", "It is pyterrier_cwla.evaluation.stop_distribution."),
+        ("Robustness", "It is pyterrier_cwla.studies.Robustness."),
+        ("exlpain", "Near: pyterrier_cwla.explain."),
+        ("tbg", "Near: pyterrier_cwla.TBG"),
+        ("no_such_name", "pyterrier_cwla has no attribute 'no_such_name'."),
+    ],
+)
+def test_errors_say_where_a_name_is(name, says):
+    with pytest.raises(AttributeError) as raised:
+        getattr(pyterrier_cwla, name)
+    assert says in str(raised.value)
+    assert not hasattr(pyterrier_cwla, "_repr_html_")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("imported", ["import pyterrier_cwla as cwla", "import pyterrier as pt; cwla = pt.cwla"])
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from .sanitise import harmless, sanitised
@@ -155,6 +155,21 @@ def near(name: str, known: Iterable[str]) -> str:
     return (
         f"Available: {', '.join(known)}." if len(known) <= 20 else f"There are {len(known):,}, such as {some(known)}."
     )
+
+
+def elsewhere(name: str, places: Mapping[str, str]) -> str:
+    """Return where a name can be found, as a sentence; else similar names, or an empty text.
+
+    >>> elsewhere("gain", {"gain": "package", "brain": "package.other"})
+    'It is package.gain.'
+    >>> elsewhere("brains", {"gain": "package", "brain": "package.other"})
+    'Near: package.other.brain.'
+    """
+    if name in places:
+        return f"It is {places[name]}.{name}."
+    lower = {one.lower(): one for one in places}
+    matches = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, cutoff=0.7)]
+    return f"Near: {', '.join(f'{places[one]}.{one}' for one in matches)}." if matches else ""
 
 
 IS_A_RUN = "Is this a run? Judgments are given first, then runs."

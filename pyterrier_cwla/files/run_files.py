@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
-from ..errors import BadRun, MalformedFile
+from ..errors import BadRun, MalformedFile, shown
 from ..errors.user_warnings import warn
 from . import id_columns
 from .arrow_arrays import of_numbers, of_strings, to_numpy
@@ -166,7 +166,11 @@ def sources(runs: Any) -> list[Source]:
     if isinstance(runs, Mapping):
         found = [_called(name, _source(_one_path(path, name), name)) for name, path in runs.items()]
     else:
-        paths = [runs] if isinstance(runs, str | os.PathLike) else list(runs)
+        paths = [runs] if isinstance(runs, str | os.PathLike) or hasattr(runs, "read") else list(runs)
+        for path in paths:
+            if not isinstance(path, str | os.PathLike):
+                what = "an open file" if hasattr(path, "read") else shown(path)
+                raise BadRun(f"runs in files are given by their paths, not as {what}: give the path of each.")
         found = [_source(str(path), name) for name, path in named_runs(map(Path, paths)).items()]
     if not found:
         raise BadRun("there is no run to evaluate.")

@@ -535,6 +535,14 @@ def test_a_name_stands_for_one_path(tmp_path):
         evaluate({"q": {"a": 1}}, {"x": [path]}, ["RR"])
 
 
+def test_open_files_are_refused(tmp_path):
+    path = _write(ROWS, tmp_path / "x.parquet")
+    with open(path) as opened:
+        for runs, says in ((opened, "an open file"), ([path, opened], "an open file"), ([3], "3")):
+            with pytest.raises(BadRun, match=f"given by their paths, not as {says}: give the path of each"):
+                next(stream({"q": {"a": 1}}, runs, ["RR"]))
+
+
 def test_a_truncated_file_is_an_error(tmp_path, small):
     small(2, 300)
     path = _write(ROWS, tmp_path / "x.parquet", 2)

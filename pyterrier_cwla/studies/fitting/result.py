@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from ir_measures.measures import Measure
 
-from ...errors import many
+from ...errors import BadParameter, many, near
 from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, ON_WHITE, SCORE, STAY, axes_of, titled
 from ..coefficient_names import AGREED, LABELS, NRMSE, is_weighted, plain_name, with_weighted
@@ -109,7 +109,14 @@ class Fit(Study):
         DataFrame
             A row for each candidate on the curve, with the columns ``name`` and ``value`` (the objective), in ascending
             order of the parameter. Values that are not numbers have the order of their range.
+
+        Raises
+        ------
+        BadParameter
+            If there is no such parameter.
         """
+        if name not in self.ranges:
+            raise BadParameter(f"no fitted parameter {name!r}. {near(name, self.ranges)}")
         rows = self.candidates
         for other in self.ranges:
             rows = rows if other == name else rows[rows[other] == self.values[other]]

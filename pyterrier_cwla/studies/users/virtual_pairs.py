@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..._version import __version__
-from ...errors import BadRatings, near
+from ...errors import BadParameter, BadRatings, near
 from ...errors.parameter_checks import check_share, check_whole
 from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, STAY, axes_of, titled
@@ -174,10 +174,18 @@ class VirtualSystems(Study):
         DataFrame, shape (n_targets, n_measures)
             Correlations, in the order in which targets and measures were given.
 
+        Raises
+        ------
+        BadParameter
+            If there is no such column of numbers.
+
         References
         ----------
         Chapelle et al. (2009), Table 6.
         """
+        columns = self.table.columns.drop(["target", "measure"])
+        if what not in columns:
+            raise BadParameter(f"no column {what!r}. {near(str(what), columns)}")
         return self.table.pivot(index="target", columns="measure", values=what).loc[
             self.about["targets"], self.about["measures"]
         ]
