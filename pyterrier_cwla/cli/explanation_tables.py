@@ -36,7 +36,7 @@ _TOTALS = {
     "N": "normaliser",
     "score": "Σ L·A / N",
 }
-_OPTIONAL = ("W", "discount", "T", "effort", "A")  # left out on narrow terminals, in this order
+_OPTIONAL = ("W", "discount", "T", "effort", "A", "C", "L", "grade")  # left out on narrow terminals, in this order
 
 
 def print_explanation(explanation: Explanation, title: str, depth: int, notes: Sequence[str] = ()) -> None:

@@ -120,18 +120,19 @@ class Scores:
     def print(self, console: Console) -> None:
         """Print text tables, each as wide as the screen allows; scores by query are followed by their means."""
         ids = [column_of(self.table, name) for name in self._ids]
-        longest = [max(map(len, [*column, "query"])) for column in ids]
+        longest = [max(map(len, [*column, f"all {len(column)}"])) for column in ids]
         groups = self._groups()
         widths = [sum(map(self._width, group)) for group in groups]
-        widest = max(longest)
         if sum(longest) + 2 * len(ids) + sum(widths) - 2 > console.width:  # several tables, or names on several lines
-            widest = max(20, console.width // (2 * len(ids)))
-        room = console.width - sum(min(length, widest) + 2 for length in longest)
+            for_ids = console.width * len(ids) // (len(ids) + 1)
+            others = [sum(min(length, 20) + 2 for length in longest) - min(one, 20) for one in longest]
+            longest = [min(one, max(20, for_ids - other)) for one, other in zip(longest, others, strict=True)]
+        room = console.width - sum(longest) - 2 * len(ids)
         blocks = [[c for group in groups[block] for c in group] for block in in_blocks(widths, room + 2)]
         for number, block in enumerate(blocks):
             if number:
                 console.print()
-            console.print(self._block(block, widest))
+            console.print(self._block(block, longest))
         if self.notes:
             console.print()
         for line in self.notes:
@@ -153,11 +154,11 @@ class Scores:
         cells = (column.written(value) for value in column_of(self.table, column.name))
         return max(map(len, [*column.head, *cells])) + 2
 
-    def _block(self, block: list[Column], widest: int) -> RichTable:
+    def _block(self, block: list[Column], widths: Sequence[int]) -> RichTable:
         table = plain_table()
         height = max(len(column.head) for column in block)
-        for name in ["run", "query"] if self.by_query else ["run"]:
-            table.add_column(column_head([name], height), overflow="fold", max_width=widest)
+        for name, width in zip(["run", "query"], widths):
+            table.add_column(column_head([name], height), overflow="fold", max_width=width)
         for column in block:
             table.add_column(column_head(column.head, height), justify="right", no_wrap=True)
         ids, values = self._ids, [column_of(self.table, column.name) for column in block]
@@ -166,11 +167,10 @@ class Scores:
             columns = list(zip(*of_run, strict=True))
             for row in zip(*columns, strict=True):
                 cells = [column.written(value) for column, value in zip(block, row[len(ids) :], strict=True)]
-                table.add_row(*(Text(broken(name, widest)) for name in row[: len(ids)]), *cells)
+                table.add_row(*(Text(broken(name, width)) for name, width in zip(row, widths)), *cells)
             if self.by_query:
                 table.add_section()
                 cells = [column.total(of_column) for column, of_column in zip(block, columns[len(ids) :], strict=True)]
-                table.add_row(
-                    Text(broken(run, widest)), f"all {len(columns[0])}", *cells, style="bold", end_section=True
-                )
+                every = f"all {len(columns[0])}"
+                table.add_row(Text(broken(run, widths[0])), every, *cells, style="bold", end_section=True)
         return table

@@ -349,7 +349,7 @@ def test_names_of_runs_are_complete_where_there_is_room(files, prints, monkeypat
     monkeypatch.setenv("COLUMNS", str(width))
     Path(f"runs/{LONG}.txt").write_text(GOOD)
     Path("runs/bad.run").unlink()
-    for more in ([], flags(["TBG", MAX, PEAK])):
+    for more in ([], flags(["TBG", MAX, PEAK]), ["--by-query"]):
         out = prints("evaluate", "qrels.txt", "runs", *more, "--lengths", "words.tsv")
         assert LONG in out
         assert max(map(len, out.splitlines())) <= width
@@ -575,12 +575,13 @@ def test_an_explanation_has_the_score_of_the_evaluation(files, prints):
     assert f"in run: {scores[0]['TBG']:.4f}\n" in prints("explain", *arguments, "-q", "q1")
 
 
-@pytest.mark.parametrize("width", [80, 120, 200])
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
 @pytest.mark.parametrize("measure", ["nDCG@10", "AP", "RR", MAX, PEAK, "RBP(rel=1)"])
 def test_explanations_fit_the_screen(files, prints, monkeypatch, width, measure):
     monkeypatch.setenv("COLUMNS", str(width))
     lines = prints("explain", "qrels.txt", "runs/good.txt", "-q", "q1", "-m", measure).splitlines()
     assert max(map(len, lines)) <= width
+    assert not re.search(r"\w…", "".join(lines))
 
 
 @pytest.mark.slow
