@@ -28,6 +28,7 @@ from .wrappers import MEASURES, GeometricMeanOfLogs, innermost, layers, pinned
 #: Measures that ir_measures' default pipeline computes only with Perl or cwl_eval. This provider is the last one in it.
 _NOT_EVERYWHERE = ("RBP", "ERR", "nDCG", "SDCG", "INST", "INSQ")
 _MOST_ASKED = 1_000  # measures whose order is noted
+_REGISTERED = {**MEASURES, "GMAP": MEASURES["GeometricMean"](measure="AP")}
 _prepared: list[tuple[object, Judgments]] = []  # the last two judgments, by their memory addresses
 
 
@@ -318,11 +319,10 @@ def register() -> None:
 
     A second call, after a new import of the package, replaces the entries of the first one.
     """
-    for name, measure in MEASURES.items():
+    for name, measure in _REGISTERED.items():
         ir_measures.measures.registry[name] = measure
         setattr(ir_measures, name, measure)
         setattr(ir_measures.measures, name, measure)
-    ir_measures.measures.registry["GMAP"] = MEASURES["GeometricMean"](measure="AP")
     ir_measures.cwla = providers.register(CWLAProvider())  # type: ignore[attr-defined]
     others = [p for p in ir_measures.DefaultPipeline.providers if p.NAME != CWLAProvider.NAME]
     ir_measures.DefaultPipeline.providers[:] = [*others, CWLAProvider(full=False)]
@@ -335,7 +335,7 @@ def announce() -> None:
     """
     module = sys.modules.get("pyterrier.measures")
     if module is not None:
-        for name, measure in MEASURES.items():
+        for name, measure in _REGISTERED.items():
             setattr(module, name, measure)
 
 

@@ -1,5 +1,6 @@
 """Measures of the package as ir_measures measures: printing, parsing, pickling and evaluation."""
 
+import ast
 import itertools
 import os
 import pickle
@@ -19,6 +20,7 @@ from pyterrier_cwla import CWLA, TBG, CWLAError, GeometricMean, Residual, contin
 from pyterrier_cwla.errors import BadParameter, UnknownSpec
 from pyterrier_cwla.measures import CWLAProvider
 from pyterrier_cwla.measures.named import CWLAMeasure
+from pyterrier_cwla.measures.wrappers import MEASURES as NAMED
 from tests.support import reference
 from tests.support.generated import collection, harmless
 
@@ -186,6 +188,25 @@ def python(script, *inputs, **more):
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("imports", ["pyterrier_cwla, pyterrier", "pyterrier, pyterrier_cwla"])
+def test_star_imports_of_pyterrier_bind_the_names_of_ir_measures_and_ours(imports):
+    """No name of ir_measures has another value, whatever is imported first."""
+    script = f"""
+import ir_measures
+before = dict(ir_measures.measures.registry)
+import {imports}
+bound = {{}}
+exec("from pyterrier.measures import *", bound)
+print(all(bound[name] is measure for name, measure in before.items()))
+print(sorted(name for name in {{*bound}} - {{*before}} if isinstance(bound[name], ir_measures.Measure) and name != "v"))
+print(bound["GMAP"] is ir_measures.GMAP is ir_measures.measures.registry["GMAP"])
+"""
+    same, more, geometric = python(script).splitlines()
+    assert (same, geometric) == ("True", "True")
+    assert ast.literal_eval(more) == sorted([*NAMED, "GMAP"])
 
 
 @pytest.mark.slow
