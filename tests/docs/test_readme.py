@@ -1,27 +1,66 @@
-"""Tests of the code and the two commands in the README."""
+"""Tests of the README: its length, its code with the output that it shows, its commands, and its links."""
 
+import contextlib
+import doctest
+import io
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
-BLOCKS = re.findall(r"```python\n(.*?)```", README, re.S)
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+EXAMPLES = re.findall(r"```(python|console)\n(.*?)```(?:\n```text\n(.*?)```)?", README, re.S)
+_FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def _agree(found, shown):
+    assert doctest.OutputChecker().check_output(shown, found, _FLAGS), f"shown:\n{shown}\nfound:\n{found}"
+
+
+def test_it_is_short():
+    assert len(README.splitlines()) <= 120
+    for kind, code, _ in EXAMPLES:
+        assert kind == "console" or len(code.splitlines()) <= 10
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_code_runs_block_after_block(capsys, tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib").use("Agg")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::pandas.errors.Pandas4Warning")
+def test_examples_print_what_is_shown(prints, tmp_path, monkeypatch):
+    for name in ("bm25s", "lightgbm", "typer"):
+        pytest.importorskip(name)
     monkeypatch.chdir(tmp_path)
     names = {}
-    for block in BLOCKS:
-        exec(compile(block, "README.md", "exec"), names)
-    assert "TBG" in capsys.readouterr().out
-    assert names["score"]([1, 0, 1], C="bored(2)", A="etg") == pytest.approx(1.3333, abs=1e-4)
+    for kind, code, shown in EXAMPLES:
+        if kind == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                exec(compile(code, "README.md", "exec"), names)
+            _agree(printed.getvalue(), shown)
+            continue
+        for command, expected in re.findall(r"^\$ pyterrier-cwla (.*)\n((?:(?!\$ ).*\n)*)", code, re.M):
+            _agree(prints(*shlex.split(command, comments=True)), expected)
+
+
+@pytest.mark.slow
+def test_the_table_at_the_top_is_that_of_the_demo(prints):
+    pytest.importorskip("bm25s")
+    printed = [re.findall(r"[▲▼]?\d\.\d{3}", line) for line in prints("demo").splitlines() if line.startswith("BM25")]
+    shown = [re.findall(r"[▲▼]?\d\.\d{3}", line) for line in README.splitlines() if re.match(r"BM25.* \d\.\d", line)]
+    assert shown == [[row[0], row[1], row[6]] for row in printed]
+
+
+def test_links_lead_to_files():
+    links = re.findall(r"\]\(([^)]+)\)", re.sub(r"```.*?```", "", README, flags=re.S))
+    assert [link for link in links if not (ROOT / link).exists()] == []
+    guides = {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.rst")} - {"docs/index.rst"}
+    for_developers = {"docs/fuzzing.rst", "docs/mutation.rst"}
+    assert guides - for_developers <= set(links)
+    for notebook in (ROOT / "notebooks").glob("*.ipynb"):
+        assert f"`{notebook.stem}`" in README
 
 
 def test_ci_runs_the_same_test_command():
-    [pattern] = re.findall(r'grep -oE "(.*)" README.md', (Path(__file__).parents[2] / ".ci" / "run").read_text())
+    [pattern] = re.findall(r'grep -oE "(.*)" README.md', (ROOT / ".ci" / "run").read_text())
     [command] = re.findall(pattern, README, re.M)
     assert command == "python -m pip install '.[test]' && python -m pytest"
