@@ -74,6 +74,19 @@ def test_every_module_of_commands_is_loaded():
     assert modules == {f"{name}_commands" for name in command_line._MODULES}
 
 
+def test_every_command_is_listed_with_its_module():
+    """One command is run without the import of the others."""
+    app = command_line.loaded_app()
+    defined = {(one.callback.__name__, one.callback.__module__) for one in app.registered_commands}
+    defined |= {(one.name, f"pyterrier_cwla.cli.{one.name}_commands") for one in app.registered_groups}
+    listed = {
+        (name, f"pyterrier_cwla.cli.{module}_commands")
+        for module, names in command_line._MODULES.items()
+        for name in names
+    }
+    assert defined == listed
+
+
 def packed_by(codec: str) -> Callable[[Path], None]:
     def write(path: Path) -> None:
         with pa.CompressedOutputStream(str(path), codec) as file:

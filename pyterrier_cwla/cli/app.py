@@ -17,11 +17,17 @@ from ..errors.sanitise import harmless
 from ..files.atomic import NO_ROOM
 from .options import displayed, in_options, options_of, unknown_option
 
-#: Modules of commands, in the order of the help.
 if TYPE_CHECKING:
     import typer
 
-_MODULES = ("evaluation", "explanation", "demo", "log", "study")
+#: Modules of commands with their commands, in the order of the help.
+_MODULES = {
+    "evaluation": ("evaluate", "compare"),
+    "explanation": ("explain", "measures"),
+    "demo": ("demo",),
+    "log": ("calibrate", "simulate"),
+    "study": ("study",),
+}
 #: Exit codes.
 _FAILED, _INTERRUPTED, _TERMINATED, _BROKEN_PIPE = 2, 130, 143, 1
 
@@ -71,11 +77,11 @@ def _exit_on_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def loaded_app() -> typer.Typer:
-    """Return the application with the commands of all modules."""
+def loaded_app(command: str = "") -> typer.Typer:
+    """Return the application with the commands of all modules, or of the module of one command if there is one."""
     from .arguments import app
 
-    for name in _MODULES:
+    for name in [name for name, commands in _MODULES.items() if command in commands] or _MODULES:
         importlib.import_module(f".{name}_commands", __package__)
     return app
 
@@ -86,7 +92,8 @@ def _run(arguments: Sequence[str] | None) -> int:
             import typer
     except CWLAError as error:
         return _fail(str(error))
-    app = loaded_app()
+    words = sys.argv[1:] if arguments is None else arguments
+    app = loaded_app(next(iter(words), ""))
     # typer does not export the class of usage errors, which is the base class of its public BadParameter.
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]
     try:
@@ -96,7 +103,6 @@ def _run(arguments: Sequence[str] | None) -> int:
     except UnknownFunction as error:
         return _fail(f"{error} Your own functions are available in Python only.")
     except CWLAError as error:
-        words = sys.argv[1:] if arguments is None else arguments
         return _fail(in_options(str(error), options_of(typer.main.get_command(app), words)))
     except usage_error as error:
         usual = error.format_message()  # type: ignore[attr-defined]

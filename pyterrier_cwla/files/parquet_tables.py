@@ -1,17 +1,21 @@
 """Readers of tables in Parquet files; errors name the row."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet
 
 from ..errors import MalformedFile, if_swapped
 from .memory_limit import check_room, has_room
 from .real_numbers import are_real, plain
 from .table_kinds import TYPES, Kind, grades, is_text, one_of_each
+
+if TYPE_CHECKING:
+    import pyarrow.parquet
 
 
 def parquet_table(path: str, kind: Kind) -> pa.Table:
@@ -24,10 +28,12 @@ def parquet_table(path: str, kind: Kind) -> pa.Table:
     return one_of_each(found, table, partial(converted, path), partial(in_parquet, path))
 
 
-def open_parquet(path: str, **options: Any) -> pa.parquet.ParquetFile:
+def open_parquet(path: str, **options: Any) -> pyarrow.parquet.ParquetFile:
     """Open a Parquet file with verification of page checksums, and check its number of rows."""
+    from pyarrow.parquet import ParquetFile
+
     try:
-        file = pa.parquet.ParquetFile(path, page_checksum_verification=True, **options)
+        file = ParquetFile(path, page_checksum_verification=True, **options)
         file.schema_arrow.names  # noqa: B018
     except UnicodeDecodeError as error:
         raise MalformedFile(f"{path}: broken: the name of a column is not UTF-8.") from error
@@ -100,7 +106,7 @@ def converted(path: str, column: str, values: pa.ChunkedArray, name: str) -> pa.
         ) from error
 
 
-def check_parquet(path: str, file: pa.parquet.ParquetFile, names: list[str]) -> None:
+def check_parquet(path: str, file: pyarrow.parquet.ParquetFile, names: list[str]) -> None:
     """Raise MalformedFile if columns exceed the memory limit, by an estimate from the metadata.
 
     A dictionary contains a text once, even if it occurs in 10⁹ rows.

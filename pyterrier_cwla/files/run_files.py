@@ -12,13 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet
 
 from ..errors import BadRun, MalformedFile, shown
 from ..errors.user_warnings import warn
@@ -29,6 +28,9 @@ from .memory_limit import has_room, limit_for
 from .parquet_tables import columns_of, converted, in_parquet, names_in, open_parquet
 from .table_kinds import RUN, TYPES, one_of_each
 from .text_tables import in_text, refuse_text, single_spaced, split, unmarked
+
+if TYPE_CHECKING:
+    import pyarrow.parquet
 
 ROWS = 1 << 21
 """Approximate number of rows of a Parquet file that are read at a time."""
@@ -211,7 +213,7 @@ def _has_all_lengths(path: str) -> bool:
             return any(_is_complete(file.metadata, name) for name in names)
 
 
-def _is_complete(metadata: pa.parquet.FileMetaData, name: str) -> bool:
+def _is_complete(metadata: pyarrow.parquet.FileMetaData, name: str) -> bool:
     """Return whether the statistics of a column say that it has no null."""
     leaves = [metadata.schema.column(place).path for place in range(metadata.num_columns)]
     chunks = (metadata.row_group(group).column(leaves.index(name)) for group in range(metadata.num_row_groups))
@@ -343,7 +345,7 @@ class _RowGroups(Part):
         encoded = TYPES[column] == pa.string() and pa.types.is_dictionary(values.type)
         return values if encoded else converted(self.path, column, values, name)
 
-    def _check_room(self, metadata: pa.parquet.FileMetaData, texts: list[str]) -> None:
+    def _check_room(self, metadata: pyarrow.parquet.FileMetaData, texts: list[str]) -> None:
         """Raise MalformedFile if texts exceed the memory limit once they are repeated from dictionaries."""
         groups = [metadata.row_group(group) for group in self.row_groups]
         if has_room(sum(len(texts) * group.total_byte_size * group.num_rows for group in groups), held=2):
@@ -361,7 +363,7 @@ class _RowGroups(Part):
                 f" {limit_for(size)}, or shorten the ids."
             )
 
-    def _raw(self, file: pa.parquet.ParquetFile, names: list[str]) -> Iterator[pa.Table]:
+    def _raw(self, file: pyarrow.parquet.ParquetFile, names: list[str]) -> Iterator[pa.Table]:
         if self._is_large:
             for batch in file.iter_batches(ROWS, self.row_groups, names, use_threads=False):
                 yield pa.Table.from_batches([batch])
@@ -412,7 +414,7 @@ def _columns(path: str, schema: pa.Schema, run: str | None, wanted: Collection[s
     return columns_of(path, schema, (RUN if run is not None else _NAMED_RUNS).of(wanted))
 
 
-def _comes_often(file: pa.parquet.ParquetFile, name: str) -> bool:
+def _comes_often(file: pyarrow.parquet.ParquetFile, name: str) -> bool:
     """Return whether ids repeat so often that dictionary codes are faster than strings.
 
     If nearly all ids differ, building the dictionary costs more than reading strings.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.polynomial import chebyshev, legendre
 
 from ..data.arrays import Array, Floats
 from ..errors import NoFiniteValue
@@ -20,12 +19,23 @@ _ROWS = 16  # rankings per batch of integrals
 _MOST_ROUGH = 256  # largest number of blocks per ranking that are split
 _HALVINGS = 60  # largest number of halvings of a block in which a function is not smooth
 _X = (1 - np.cos(np.pi * np.arange(17) / 16)) / 2  # Chebyshev points in [0, 1], ends included
-_GAUSS = [(legendre.leggauss(16)[0] + 1) / 2, legendre.leggauss(16)[1] / 2]
 _NEVER = 1e-10  # share of users that is neglected
 
 
+@cache
+def _gauss() -> tuple[Floats, Floats]:
+    """Return nodes in [0, 1] and weights of the Gauss-Legendre quadrature."""
+    from numpy.polynomial import legendre
+
+    nodes, weights = legendre.leggauss(16)
+    return (nodes + 1) / 2, weights / 2
+
+
+@cache
 def _stieltjes() -> Floats:
     """Return M with Σ_jk f_j·M_jk·S_k = −∫ f dS for polynomials through the values at the points."""
+    from numpy.polynomial import chebyshev, legendre
+
     points = 2 * _X - 1
     basis = chebyshev.chebvander(points, 16)
     to_coefficients = np.linalg.inv(basis)
@@ -33,9 +43,6 @@ def _stieltjes() -> Floats:
     values = chebyshev.chebvander(nodes, 16) @ to_coefficients
     slopes = np.stack([chebyshev.chebval(nodes, chebyshev.chebder(column)) for column in to_coefficients.T], axis=1)
     return -(values * weights[:, None]).T @ slopes
-
-
-_M = _stieltjes()
 
 
 class Endless(View):
@@ -217,7 +224,7 @@ class EffortBeyond:
         with np.errstate(all="ignore"):
             values = np.broadcast_to(np.asarray(felt(t, rows), float), t.shape)
             size, spread, drop = np.abs(values).max(axis=1), np.ptp(values, axis=1), S[:, 0] - S[:, -1]
-            found = values[:, 0] * drop + np.einsum("qj,jk,qk->q", values - values[:, :1], _M, S - S[:, -1:])
+            found = values[:, 0] * drop + np.einsum("qj,jk,qk->q", values - values[:, :1], _stieltjes(), S - S[:, -1:])
             return found, 1e-11 * size * drop + 1e-14 * spread * S[:, 0]
 
     def spent_by(self, left: Floats, rows: Array) -> Floats:
@@ -299,7 +306,7 @@ class EffortBeyond:
 
     def _integrated_rate(self, a: Floats, b: Floats, rows: Array) -> Floats:
         """Return ∫λ from a to b, of shape [rows × intervals]; infinite if all users leave at once at a node."""
-        nodes, weights = _GAUSS
+        nodes, weights = _gauss()
         t = (a[..., None] + (b - a)[..., None] * nodes).reshape(len(rows), -1)
         inside = (self._rate(t, rows).reshape(*a.shape, -1) * weights).sum(axis=-1)
         return np.where(np.isinf(self._rate(b, rows)), np.inf, np.where(b > a, (b - a) * inside, 0.0))

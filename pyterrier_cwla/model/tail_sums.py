@@ -6,7 +6,6 @@ from functools import lru_cache
 from math import factorial
 
 import numpy as np
-from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats
@@ -104,6 +103,8 @@ def grid(start: int, doublings: int) -> Grid:
 
 def _block(a: int) -> tuple[Floats, Floats, Floats]:
     """Return nodes in (a, 2a], the matrix to sums Σ_{a<i≤node} (last row: to 2a), and the matrix to coefficients."""
+    from numpy.polynomial import chebyshev
+
     angles = np.pi * (np.arange(_POINTS) + 0.5) / _POINTS
     points: Floats = np.unique(np.round(1.5 * a + 0.5 - 0.5 * (a - 1) * np.cos(angles) / np.cos(angles[0])))
     if len(points) < _POINTS:  # in a short block, two points may be rounded to the same rank
