@@ -69,7 +69,10 @@ def counted(values: Array) -> str:
 
 def _level(data: Any, name: str) -> Any:
     index: Any = getattr(data, "index", None)
-    return index.get_level_values(name) if name in (getattr(index, "names", None) or ()) else None
+    times = list(getattr(index, "names", None) or ()).count(name)
+    if times > 1:
+        raise BadParameter(f"the index has {times} levels {name!r}: keep one of them.")
+    return index.get_level_values(name) if times else None
 
 
 def misplaced(X: Any, y: Any) -> str:
@@ -83,7 +86,7 @@ def misplaced(X: Any, y: Any) -> str:
                 f" names, as in {name}.index.names = {[*KNOWN[::2], *KNOWN[1::2]][: len(levels)]}."
             )
     for name in KNOWN:
-        if name in getattr(X, "columns", ()):
+        if hasattr(X, "set_index") and name in X.columns:
             return f" X has the column {name!r}, which counts as a feature: pass X.set_index({name!r})."
     return ""
 

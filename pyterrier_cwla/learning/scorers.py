@@ -123,7 +123,7 @@ class Scorer:
         added = {
             name: vars(found)
             for name, found in names.items()
-            if found is not known.get(name) or found.measure == self.measure
+            if found.measure == self.measure or known.get(name) is not found
         }
         return {**vars(self), "_registered": added} if names else vars(self)
 
@@ -364,10 +364,14 @@ def _name_of(given: object, measure: Measure) -> str:
 @cache
 def _default_scorers() -> dict[str, Scorer]:
     """Return the scorers that :func:`register_scorers` registers without arguments, by name."""
-    names = [
-        f"{name}{cutoff}" for name in ir_measures.measures.registry for cutoff in ("", *(f"@{k}" for k in CUTOFFS))
-    ]
-    return {name: scorer(name) for name in names if _needs_nothing(name)}
+    registry = ir_measures.measures.registry
+    found = {name: scorer(name) for name in registry if _needs_nothing(name)}
+    at_cutoffs = {f"{name}@{k}": k for name in registry for k in CUTOFFS if _needs_nothing(f"{name}@{k}")}
+    for name, k in at_cutoffs.items():
+        one = scorer(name)
+        if one.measure.params.get("cutoff") == k:  # not so in IPrec@1, where 1 is a recall
+            found[name] = one
+    return found
 
 
 def _register(named: Mapping[str, Scorer]) -> None:

@@ -464,6 +464,10 @@ def other_names(rows):
     return {"y": pd.Series(rows.label, pd.MultiIndex.from_arrays([rows.qid, rows.doc_length], names=["qid", "words"]))}
 
 
+def two_levels_of_a_name(rows):
+    return {"y": pd.Series(rows.label, pd.MultiIndex.from_arrays([rows.qid, rows.qid], names=["qid", "qid"]))}
+
+
 def qid_as_feature(rows):
     return {"X": pd.DataFrame(rows.X, columns=list("abc")).assign(qid=np.arange(len(rows.qid))), "y": rows.label}
 
@@ -480,6 +484,7 @@ HOPELESS = [
         TBG,
         r"The index of y has the levels 'qid', 'words': set the names, as in .* \['qid', 'doc_length'\]",
     ),
+    (two_levels_of_a_name, "nDCG", "the index has 2 levels 'qid': keep one of them"),
     (qid_as_feature, "nDCG", r"X has the column 'qid', which counts as a feature: pass X\.set_index\('qid'\)"),
     (no_qid, TBG, "qid is missing.*Metadata routing is off.*levels of the index"),
     (one_query, "nDCG", "only 1 query.*pass min_queries=1"),
