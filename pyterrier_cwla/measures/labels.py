@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import ir_measures
 from ir_measures.measures import Measure
@@ -16,6 +17,8 @@ RETRIEVED = "number of retrieved documents"
 """Label of a measure that comparisons and studies add to those of the user."""
 
 _COLUMNS = frozenset({"run", "query_id", "qid", "fold", "name", "mrt", RETRIEVED})  # columns beside those of measures
+_FAMILIES = ("official", "set", "all_trec", "all_prefs", "prefs", "qrels_jg")  # of measures of trec_eval
+_NAMES_OF_TREC_EVAL = re.compile(r"[a-zA-Z]+(_[a-z]+)*([._][0-9.]+)?")
 _LABEL_AND_MEASURE = re.compile(r"((?:[^=()]|\([^()]*\))+)=(.*)", re.DOTALL)
 
 
@@ -117,15 +120,23 @@ def refuse_names_of_others(label: str, name: str) -> None:
     Other providers of ir_measures compute some of these measures in the same experiment, and PyTerrier would show
     one column for both.
     """
-    try:
-        other = ir_measures.parse_measure(label)
-    except Exception:  # most labels are no measures
-        return
-    if name != other.NAME:
+    other = _measure_called(label)
+    if other is not None and name != other.NAME:
         raise BadParameter(
             f"{name}(label={label!r}): {label!r} is another measure. Choose a label that is none, such as"
             f" {f'{label} of users'!r}."
         )
+
+
+def _measure_called(text: str) -> Measure | None:
+    """Return the measure that a text means in ir_measures or trec_eval, or None: most labels are no measures."""
+    with suppress(Exception):
+        found: Measure = ir_measures.parse_measure(text)
+        return found
+    if _NAMES_OF_TREC_EVAL.fullmatch(text) and text not in _FAMILIES:
+        with suppress(Exception):
+            return cast(Measure, ir_measures.parse_trec_measure(text)[0])
+    return None
 
 
 def label_in(text: str) -> tuple[str | None, str]:

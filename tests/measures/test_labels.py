@@ -119,10 +119,11 @@ def test_a_label_is_not_another_column(label, tmp_path):
 
 
 def test_a_label_is_not_another_measure():
-    for label in ("AP", "nDCG@10", "GradedTBG", "P(rel=2)@5"):
+    for label in ("AP", "nDCG@10", "GradedTBG", "P(rel=2)@5", "map", "ndcg_cut_10", "P_5", "recip_rank"):
         with pytest.raises(BadParameter, match="is another measure"):
             TBG(label=label)
     assert str(TBG(lengths=WORDS, label="TBG@10")) == "TBG@10"
+    assert str(TBG(label="users")) == "users"
     assert str(GeometricMean(measure=AP, label="GMAP")) == "GMAP"
     assert str(CWLA(**RBP_CELL, label="RBP (users)")) == "RBP (users)"
 
