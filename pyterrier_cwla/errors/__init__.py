@@ -157,6 +157,26 @@ def near(name: str, known: Iterable[str]) -> str:
     )
 
 
+_PARAMETERS_ELSEWHERE = {
+    **dict.fromkeys(("k", "cut", "at", "depth"), "cutoff"),
+    **dict.fromkeys(("relevance_level", "rel_level", "rel_threshold", "min_rel", "judged_rel"), "rel"),
+    **dict.fromkeys(("max_grade", "max_relevance", "max_label", "max_gain"), "max_rel"),
+    **dict.fromkeys(("phi", "persistence", "patience"), "p"),
+    **dict.fromkeys(("doc_length", "doc_lengths", "words"), "lengths"),
+}
+
+
+def near_parameter(name: str, known: Iterable[str]) -> str:
+    """Return the parameter that other packages call `name`, or similar names, as a hint.
+
+    >>> near_parameter("k", ["cutoff", "rel"])
+    'Write cutoff=.'
+    """
+    known = list(known)
+    here = _PARAMETERS_ELSEWHERE.get(name)
+    return f"Write {here}=." if here in known else near(name, known)
+
+
 def elsewhere(name: str, places: Mapping[str, str]) -> str:
     """Return where a name can be found, as a sentence; else similar names, or an empty text.
 

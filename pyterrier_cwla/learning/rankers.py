@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -18,6 +19,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed
 from ..errors.extras import needed
 from ..files import id_columns
+from ..measures.of_ir_measures import needs_of
+from ..measures.parsing import measures_of
 from ..measures.provider import computed_here
 from .labelled_rows import Samples
 from .lambdamart import EvalMeasure, LambdaMART
@@ -251,6 +254,16 @@ class GroupedRanker(BaseEstimator):
         if sample_weight is not None:
             known["sample_weight"] = sample_weight
         return scorer(self._measure(self._objective()) or "nDCG", min_queries=1)(self, X, y, **known)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for other processes, which do not have the default table of lengths: measures carry it."""
+        state: dict[str, Any] = super().__getstate__()
+        for name in ("objective", "eval_measure"):
+            if isinstance(state.get(name), str):
+                with suppress(CWLAError):  # fit raises it
+                    [measure] = measures_of([state[name]])
+                    state = {**state, name: measure} if needs_of(measure).lengths == "default" else state
+        return state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..data.duplicates import Duplicates
 from ..data.lengths import Lengths
-from ..errors import BadParameter, near
+from ..errors import BadParameter, near_parameter
 from ..model import continuations, gains  # noqa: F401  (they register the functions that the rows name)
 from ..model.aggregations import utility
 from ..model.efforts import time
@@ -89,7 +89,7 @@ class Row:
         known = {p.name: p for p in self.parameters}
         for name in values:
             if name not in known:
-                raise BadParameter(f"{self.name} has no parameter {name!r}. {near(name, known)}")
+                raise BadParameter(f"{self.name} has no parameter {name!r}. {near_parameter(name, known)}")
         calibrated: dict[str, Any] = {}
         source = ""
         if values.get("calibration") is not None:

@@ -13,7 +13,7 @@ from ir_measures.measures import Measure, ParamInfo
 
 from ..data.duplicates import Duplicates
 from ..data.lengths import Lengths
-from ..errors import BadParameter, CWLAError, near
+from ..errors import BadParameter, CWLAError, near_parameter
 from ..model.language import Parameter, float_or_int, parse, written
 from ..model.metric import Metric
 from .calibrated import bind_calibration
@@ -62,7 +62,7 @@ class CWLAMeasure(ShownMeasure):
         known = {p.name: p for p in self.PARAMETERS}
         for name in params:
             if name not in known:
-                raise BadParameter(f"{self.__name__} has no parameter {name!r}. {near(name, known)}")
+                raise BadParameter(f"{self.__name__} has no parameter {name!r}. {near_parameter(name, known)}")
         calibrated = known["calibration"].allowed.parameters if params.get("calibration") is not None else ()
         for name, parameter in known.items():
             if name in params:

@@ -15,7 +15,7 @@ from typing import Any, cast
 import ir_measures
 from ir_measures.measures import Measure, registry
 
-from ..errors import BadParameter, CWLAError, UnknownSpec, near, shown
+from ..errors import BadParameter, CWLAError, UnknownSpec, near, near_parameter, shown
 from ..model.language import shortened
 from .catalogue import THEIRS
 from .labels import by_name, checked_label, label_in, labelled
@@ -273,7 +273,7 @@ def _validated(measure: Measure) -> Measure:
     known = measure.SUPPORTED_PARAMS
     for name, value in list(measure.params.items()):
         if name not in known:
-            raise BadParameter(f"{measure.NAME} has no parameter {name!r}. {near(name, known)}")
+            raise BadParameter(f"{measure.NAME} has no parameter {name!r}. {near_parameter(name, known)}")
         small = isinstance(value, int) and abs(value) < 2**53
         if small and not known[name].validate(value) and known[name].validate(float(value)):
             measure = measure(**{name: float(value)})

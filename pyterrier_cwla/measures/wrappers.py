@@ -243,7 +243,8 @@ class _IntentAware(Wrapper):
     """Expected score of another measure over the intents of a query.
 
     M_IA = Σ_t P(t|q)·M_t, where M_t is the score with the judgments of intent t alone. The column ``iteration`` of the
-    qrels contains the intent of each judgment.
+    qrels contains the intent of each judgment. In some collections, such as TREC-COVID, it contains the round of
+    judging instead, and this measure does not apply.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_dataframe_column_names_consistency, parametrize_with_checks
 from xgboost import XGBRanker
 
-from pyterrier_cwla import TBG, CWLAError
+from pyterrier_cwla import TBG, CWLAError, register_lengths
 from pyterrier_cwla.errors import BadJudgments, BadParameter, CannotScore, MissingLength, NotPassed, UnknownSpec
 from pyterrier_cwla.learning.lambdamart import EvalMeasure, LambdaMART
 from pyterrier_cwla.learning.rankers import EXPECTED_FAILED_CHECKS, GroupedRanker
@@ -73,6 +73,21 @@ class Rows:
 
 
 ROWS, OTHER = Rows(1), Rows(2)
+
+
+def test_new_processes_read_the_default_table_of_lengths():
+    ranker = GroupedRanker(LIGHTGBM, objective="TBG", eval_measure="TBG(half_life=60)")
+    y = ROWS.indexed("qid", "docno")
+    by_default = {"param_grid": {"single_query": [False]}, "cv": GroupKFold(2), "error_score": "raise"}
+    register_lengths(dict(zip(ROWS.docno, ROWS.doc_length, strict=True)))
+    here, there = (GridSearchCV(ranker, n_jobs=n, **by_default).fit(ROWS.X, y, groups=ROWS.qid) for n in (1, 2))
+    assert here.best_score_ == there.best_score_ > 0
+    pickled = pickle.dumps(ranker)
+    register_lengths(None)
+    assert str(pickle.loads(pickled).objective) == ranker.objective
+    assert str(pickle.loads(pickled).eval_measure) == ranker.eval_measure
+    assert isinstance(pickle.loads(pickle.dumps(ranker)).objective, str)
+    assert isinstance(ranker.objective, str)
 
 
 def trained(ranker, rows=ROWS, names=("qid",), **options):

@@ -158,6 +158,11 @@ def test_other_errors():
         measures_of(["AP,nDCG"])
     with pytest.raises(BadParameter, match="R needs cutoff=, as in R@10"):
         measures_of("recall")
+    for text, hint in (("nDCG(k=10)", "Write cutoff="), ("AP(relevance_level=2)", "Write rel="),
+                       ("CWLA(C=rr,A=err,max_grade=3)", "Write max_rel="), ("TBG(k=5)", "Write cutoff="),
+                       ("TBG(half_lif=3)", "Near: 'half_life'")):  # fmt: skip
+        with pytest.raises(BadParameter, match=hint):
+            measures_of(text)
     with pytest.raises(BadParameter, match=r"parameters must not be negative \(p=\)"):
         measures_of("RBP(p=-1)")
 
