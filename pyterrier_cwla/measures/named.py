@@ -228,8 +228,9 @@ class RowMeasure(CWLAMeasure):
 
     def _reading(self, default: Lengths | None) -> Self:
         """Return the measure with a default table of lengths, if it may read it."""
-        incomplete = any(p.required and p.name not in self.params for p in self.PARAMETERS)
-        if default is None or incomplete or not self.metric.needs_words or self.metric.lengths is not None:
+        if default is None or any(p.required and p.name not in self.params for p in self.PARAMETERS):
+            return self
+        if not self.metric.needs_words or self.metric.lengths is not None:
             return self
         return self._with(_default=default, _metric=replace(self.metric, default_lengths=default))
 
