@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 
 from .. import errors
 from .._version import __version__
-from .input_paths import resolved
+from .input_paths import check_exists, resolved
 from .options import displayed
 from .output_formats import Format
 
@@ -194,6 +194,7 @@ def lengths_from(path: Path) -> Lengths:
     """Read a table of lengths at once, so that errors in it appear before the first run is scored."""
     from ..data.lengths import Lengths
 
+    check_exists(path)
     table = Lengths(str(path), path=str(path))
     len(table)
     return table
@@ -224,8 +225,7 @@ def runs_by_name(paths: Sequence[Path]) -> dict[str, Path]:
     from ..rendering.terminal import note, warnings_as_sentences
 
     for path in paths:
-        if not path.exists():
-            raise errors.MalformedFile(f"{path}: no such file or directory.{_perhaps_a_measure(str(path))}")
+        check_exists(path, "" if path.exists() else _perhaps_a_measure(str(path)))
     with warnings_as_sentences() as warned:
         found = named_runs(paths)
     for line in warned:
@@ -248,5 +248,6 @@ def judgments_of(path: Path) -> Judgments:
     from ..files.formats import read_qrels
     from ..measures.provider import prepare
 
+    check_exists(path)
     with errors.speaking_of(path, None):
         return prepare(read_qrels(path))

@@ -160,6 +160,8 @@ def compare(
     check_outputs([("-o", output)], [qrels, *runs, lengths, *bound.files], force)
     if baseline is not None and no_baseline:
         raise BadParameter("give --baseline NAME or --no-baseline, not both.")
+    if baseline not in files:  # perhaps a path
+        baseline = next((name for name, path in files.items() if str(path) == baseline), baseline)
     if baseline is None and not no_baseline and (baseline := _first_of_several(files)) is not None:
         about = [f"The baseline is {baseline}, the first run; --baseline NAME chooses another.", *about]
     with busy("Reading, scoring and comparing …"), warnings_as_sentences() as warned:

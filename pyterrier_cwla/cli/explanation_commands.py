@@ -25,7 +25,7 @@ from .arguments import (
     judgments_of,
     runs_by_name,
 )
-from .input_paths import resolved
+from .input_paths import check_exists, resolved
 from .outputs import check_outputs
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ def explain(
     bound = BoundMeasures.of_one([measure], lengths, missing)
     check_outputs([("--plot", plot)], [qrels, run, lengths, *bound.files], force)
     judgments = judgments_of(qrels)
+    check_exists(run)
     table = read_run(run)
     _check_common_query(table, run, judgments, qrels)
     one_query = table.filter(pc.equal(table["query_id"], query))

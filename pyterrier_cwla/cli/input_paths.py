@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from ..errors import BadParameter, MalformedFile
+from ..errors import BadParameter, MalformedFile, near
 from .options import STDIN, STDIN_FOLDER
 
 
@@ -19,6 +19,16 @@ def resolved(context: typer.Context, value: Any) -> Any:
     if isinstance(value, list):
         return [path for one in value for path in _expanded(context, Path(one))]
     return value if value is None else _file_of(context, Path(value))
+
+
+def check_exists(path: Path, more: str = "") -> None:
+    """Raise MalformedFile with near names in its folder if a path does not exist."""
+    if path.exists():
+        return
+    there = [place.name for place in path.parent.iterdir()] if path.parent.is_dir() else []
+    hint = near(path.name, there)
+    hint = f" {hint}" if hint.startswith("Near") else ""
+    raise MalformedFile(f"{path}: no such file or directory.{more or hint}")
 
 
 def _expanded(context: typer.Context, path: Path) -> Iterator[Path]:

@@ -418,6 +418,7 @@ def test_the_first_run_is_the_baseline_and_a_note_says_so(files, prints, says, c
     assert said in first
     assert said in cli(*arguments, "--format", "csv")[2]
     assert said not in prints(*arguments, "--baseline", "bad")
+    assert prints(*arguments, "--baseline", "runs/bad.run") == prints(*arguments, "--baseline", "bad")
     without = prints(*arguments, "--no-baseline")
     assert "baseline" not in without
     assert "Δ" not in without
@@ -498,6 +499,20 @@ def test_patterns_that_the_shell_did_not_expand(files, prints, says):
     Path("runs/a[1].txt").write_text(GOOD)
     assert "a[1]" in prints("evaluate", "qrels.txt", "runs/a[1].txt", "-m", "AP")
     assert "this file is the input" in says("evaluate", "qrels.txt", "runs/*", "-o", "runs/bad.run", "--format", "csv")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("evaluate", "qrel.txt", "runs"), "qrel.txt: no such file or directory. Near: 'qrels.txt'"),
+        (("evaluate", "qrels.txt", "runs/Good.txt"), "runs/Good.txt: no such file or directory. Near: 'good.txt'"),
+        (("evaluate", "qrels.txt", "runs", "-m", "TBG", "--lengths", "word.tsv"), "word.tsv: no such file or directory. Near"),
+        (("evaluate", "qrels.txt", "nowhere/x.txt"), "nowhere/x.txt: no such file or directory."),
+        (("explain", "qrels.txt", "runs/god.txt", "-m", "AP", "-q", "q1"), "runs/god.txt: no such file or directory. Near: 'good.txt'"),
+    ],
+)  # fmt: skip
+def test_a_path_that_does_not_exist_comes_with_near_names(files, says, arguments, line):
+    assert says(*arguments).startswith(line)
 
 
 def test_a_repeated_path_is_mentioned(files, cli):
@@ -872,11 +887,11 @@ def test_measures_that_are_wrong(files, says, measure, line):
         (("evaluate", "qrels.txt", "runs", "--format", "parquet"), "--format parquet needs a file: -o FILE."),
         (("evaluate", "qrels.txt", "runs", "-o", "no/scores.csv"), "no/scores.csv: there is no directory 'no'."),
         (("evaluate", "qrels.txt", "runs", "-o", "runs"), "-o runs: the name must end in .csv"),
-        (("evaluate", "none.txt", "runs"), "none.txt: No such file or directory"),
+        (("evaluate", "none.txt", "runs"), "none.txt: no such file or directory."),
         (("evaluate", "qrels.txt", "none.txt"), "none.txt: no such file or directory."),
         (("evaluate", "qrels.txt", "runs", "-m", "RR", "AP"), "AP: no such file or directory. If it is a measure,"),
         (("evaluate", "qrels.txt", "empty"), "empty: no files in it, and so no runs"),
-        (("evaluate", "qrels.txt", "runs", "-m", "TBG", "--lengths", "none"), "none: No such file or directory"),
+        (("evaluate", "qrels.txt", "runs", "-m", "TBG", "--lengths", "none"), "none: no such file or directory."),
         (("evaluate", "qrels.txt", "runs", "-m", "TBG", "--lengths", "qrels.txt"), "qrels.txt:1: expected 2 fields"),
         (("explain", "qrels.txt", "runs/good.txt", "-m", "AP"), "Missing option '--query'"),
         (("explain", "qrels.txt", "runs/good.txt", "-m", "AP", "-q", "7"), "qrels.txt: no query '7'. It has 'q1'"),
