@@ -62,7 +62,7 @@ WAYS = {
     "simulate": lambda m: simulate(QRELS, RUNS["one"], m(unseen=12), users=10, progress=False).by_query["analytic"],
     "rated": lambda m: RATED.scores([m]).to_numpy(),
     "robustness": lambda m: robustness(QRELS, RUNS, [m], cache_dir="kept", **ROUGH).order.scores,
-    "fit": lambda m: fit(str(m).replace(")", ",half_life=$h)"), {"h": [60, 224]}, RATED, cache_dir="kept", cv=2, repeats=1,
+    "fit": lambda m: fit(repr(m).replace(")", ",half_life=$h)"), {"h": [60, 224]}, RATED, cache_dir="kept", cv=2, repeats=1,
                          progress=False).candidates["value"].to_numpy(),
 }  # fmt: skip
 RATED = Rated.lists(QRELS, RUNS["one"], {"1": 1, "2": 3, "3": 2})

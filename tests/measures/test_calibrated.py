@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyterrier_cwla import MEASURES, TBG, CWLAError, evaluate
+from pyterrier_cwla import TBG, CWLAError, evaluate
 from pyterrier_cwla.behaviour import calibrate
 from pyterrier_cwla.errors import MalformedFile
+from pyterrier_cwla.measures import MEASURES
 
 GradedTBG = MEASURES["GradedTBG"]
 QRELS = {"q": {"a": 2, "b": 0, "c": 1, "d": 0}}

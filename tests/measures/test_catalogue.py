@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 from scipy.integrate import quad
 
-from pyterrier_cwla import CWLA, MEASURES, TBG, evaluate, gain, score
+from pyterrier_cwla import CWLA, TBG, evaluate, gain, score
 from pyterrier_cwla.errors import BadJudgments, BadParameter, NoFiniteValue
+from pyterrier_cwla.measures import MEASURES
 from pyterrier_cwla.measures.named import RowMeasure
 from tests.support.generated import collection
 
