@@ -16,6 +16,7 @@ from pyterrier_cwla.data.alignment import Aligned, Judgments
 from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.measures.catalogue import OURS, THEIRS, Calibrated, Clusters, End, Flag, Row, SpecOf, Table
 from pyterrier_cwla.measures.counting import COUNTS, Count
+from pyterrier_cwla.measures.labels import labelled
 from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.measures.provider import CWLAEvaluator, computed_here
 from pyterrier_cwla.measures.q_measure import Q_MEASURE
@@ -34,6 +35,8 @@ EXAMPLES = [text.encode() for text in (
     "CWLA(C='fixed(1,0.5,0.25)',A='utility(log2)',gain='threshold(0.4,0.6)',end=3)", "Residual(measure='TBG')",
     "GeometricMean(measure='AP@5',floor=0.01)", "IntentAware(measure='ERR@20',weights='web')", "AdaptiveGP@3",
     "Residual(measure=\"CWLA(C='rbp(0.5)',A='etg',max_rel=2)\")", "nDCG(gains={0:0,1:3,2:9})@3",
+    "ndcg_cut_10", "map_cut.5", "gm_map", "tbg@3", "CWLA(C=inst(2),A=max,max_rel=3)", "early=nDCG@10",
+    "Residual(measure=CWLA(C=rbp(0.5),A=etg,gain=table({1:0.5,2:1}),max_rel=2))@3",
     "QMeasure", "QMeasure(beta=10,gain='table({1:0.3,2:0.7})')@3", "QMeasure(rel=2,judged_only=True)",
 )]  # fmt: skip
 _NUMBERS = ["0", "1", "2", "3", "0.5", "0.8", "1.5", "10", "20", "1000", "1e9", "1000000000", "10000000000", "1e-9", "1e308",
@@ -80,11 +83,11 @@ def one_input(data: bytes) -> bool:
         if len(str(error)) > 20_000:
             raise Wrong(f"an error of {len(str(error)):,} characters") from error
         return False
-    name = str(measure)
-    again = measures_of([name])[0]
-    if str(again) != name or again != measure or hash(again) != hash(measure):
-        raise Wrong(f"{name!r} is read as {str(again)!r}")
-    if len(data) % 16 == 0 and str(pickle.loads(pickle.dumps(measure))) != name:
+    name = repr(measure)
+    again = labelled(measures_of([name])[0], getattr(measure, "label", None))
+    if repr(again) != name or again != measure or hash(again) != hash(measure):
+        raise Wrong(f"{name!r} is read as {again!r}")
+    if len(data) % 16 == 0 and repr(pickle.loads(pickle.dumps(measure))) != name:
         raise Wrong(f"{name!r} changes when pickled")
     try:
         with _ALIGNED.forgetting():
