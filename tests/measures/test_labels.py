@@ -139,6 +139,29 @@ def test_columns_have_the_names_and_the_order_of_a_dict():
     assert by_query.columns.tolist() == list(given_measures)
 
 
+def test_columns_of_sessions_have_the_labels():
+    measures = {"z": sDCG(bq=2), "RR": "RR", "first": "RR@1", "sDCG": sDCG}
+    found = evaluate_sessions(QRELS, RUN, {"q": ["q"]}, measures)
+    assert found.columns.tolist() == list(measures)
+    listed = evaluate_sessions(QRELS, RUN, {"q": ["q"]}, [sDCG(bq=2, label="z"), RR, "first=RR@1", sDCG])
+    assert listed.equals(found)
+
+
+def test_labels_with_the_readers_of_ir_measures(tmp_path):
+    (tmp_path / "qrels.txt").write_text("".join(f"{q} 0 {d} {g}\n" for q, of in QRELS.items() for d, g in of.items()))
+    (tmp_path / "run.txt").write_text("".join(f"{q} Q0 {d} 0 {s} x\n" for q, of in RUN.items() for d, s in of.items()))
+    measures = [TBG(lengths=WORDS, label="mine"), CWLA(**RBP_CELL), AP]
+    qrels, run = (str(tmp_path / name) for name in ("qrels.txt", "run.txt"))
+    read = [list(ir_measures.read_trec_qrels(qrels)), list(ir_measures.read_trec_run(run))]
+    found = ir_measures.calc_aggregate(measures, *read)
+    assert {str(measure): found[measure] for measure in measures} == {
+        str(measure): ir_measures.calc_aggregate([measure], *read)[measure] for measure in measures
+    }
+    by_query = list(ir_measures.iter_calc(measures, *read))
+    assert {str(metric.measure) for metric in by_query} == {"mine", str(measures[1]), "AP"}
+    assert len(by_query) == 6
+
+
 def test_texts_may_have_a_label():
     found = evaluate(QRELS, RUN, ["early=RR@1", "AP", "half (users) = CWLA(C='rbp(0.5)',A='erg',max_rel=1)"])
     assert found.columns.tolist() == ["early", "AP", "half (users)"]
