@@ -106,7 +106,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _fail(in_options(str(error), options_of(typer.main.get_command(app), words)))
     except usage_error as error:
         usual = error.format_message()  # type: ignore[attr-defined]
-        message = unknown_option(error, typer.main.get_command(app)) or usual.replace("Value error, ", "")
+        message = unknown_option(error, typer.main.get_command(loaded_app())) or usual.replace("Value error, ", "")
         return _fail(message if message.endswith((".", "?")) else f"{message}.")
     except BrokenPipeError:
         raise

@@ -943,6 +943,14 @@ def test_unknown_options_come_with_the_option_that_is_meant(says, arguments, hin
     assert says(*arguments).endswith(hint)
 
 
+@pytest.mark.slow
+def test_options_of_other_commands_are_known_in_a_process_that_ran_no_command_before():
+    words = [sys.executable, "-m", "pyterrier_cwla", "evaluate", "--jobs", "2"]
+    found = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert "--jobs is an option of study robustness, study power, study fit." in found.stderr
+
+
 def test_options_of_earlier_versions_have_a_present_one():
     group = typer.main.get_command(loaded_app())
     known = {name for _, names in options._by_command(group) for name in names}
