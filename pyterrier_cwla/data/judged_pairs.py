@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from ..files import id_columns
 from ..files.arrow_arrays import to_numpy
 from ..files.pair_keys import KeyPlaces, PairKeys, may_repeat, of_queries, pieces
-from .arrays import Array
+from .arrays import Array, distinct
 from .columns import Columns
 from .run_rows import RunRows, ranges
 
@@ -69,7 +69,7 @@ class JudgedPairs:
     def _filter(self, queries: Array) -> tuple[Array, np.uint64]:
         """Return a mask of the upper bits in the keys of the pairs of some queries, and the shift to these bits."""
         order, first = self._by_query
-        queries = np.unique(queries[queries >= 0])
+        queries = distinct(queries[queries >= 0])
         keys = self.keys[order[ranges(first[queries], first[queries + 1])]]
         bits = min(max((64 * len(keys)).bit_length(), 10), 20)
         shift = np.uint64(64 - bits)

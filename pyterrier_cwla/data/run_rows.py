@@ -12,7 +12,7 @@ from ..files import id_columns
 from ..files.arrow_arrays import of_numbers
 from ..files.id_columns import Ids
 from ..files.pair_keys import repeated
-from .arrays import Array
+from .arrays import Array, distinct
 from .columns import Columns, run_columns
 from .document_words import words_of_rows
 from .duplicates import Duplicates
@@ -82,7 +82,7 @@ class RunRows(RankedRows):
             if np.isnan(score).any():
                 row = int(np.flatnonzero(np.isnan(score))[0])
                 raise BadRun(f"{self._describe(row)} has the score NaN: every document needs a number to be ranked by.")
-            unsorted = np.unique(self.segment(np.flatnonzero(~descends)))
+            unsorted = distinct(self.segment(np.flatnonzero(~descends)))
             rows = ranges(starts[unsorted], self.ends[unsorted])
             places = np.empty(len(rows), np.int64)
             done = 0
@@ -107,7 +107,7 @@ class RunRows(RankedRows):
         if hits is None:
             same = np.flatnonzero(score[1:] == score[:-1])
             same = same[self.segment(same) == self.segment(same + 1)]
-            tied = np.union1d(same, same + 1)
+            tied = distinct(np.concatenate([same, same + 1]))
         else:
             tied = self._tied_with(np.sort(self._place(hits)))
         if not len(tied):
@@ -126,7 +126,7 @@ class RunRows(RankedRows):
         down = (place < self.ends[segment] - 1) & (score[np.minimum(place + 1, last)] == score[place])
         if not (up | down).any():
             return np.zeros(0, np.int64)
-        segments = np.unique(segment[up | down])
+        segments = distinct(segment[up | down])
         rows = ranges(self.starts[segments], self.ends[segments])
         group = np.cumsum(
             np.concatenate([[True], (score[rows[1:]] != score[rows[:-1]]) | (np.diff(self.segment(rows)) > 0)])

@@ -8,8 +8,6 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from uuid import uuid4
 
 from ..errors import NotWritten
 
@@ -58,6 +56,8 @@ def written(path: AnyPath) -> Iterator[Path]:
         return
     descriptor = _descriptor(path)
     if descriptor is not None and place.exists():
+        from tempfile import TemporaryDirectory
+
         with TemporaryDirectory() as folder, refusing(path, place, Path(folder, "part")):
             yield Path(folder, "part")
             with open(Path(folder, "part"), "rb") as file, open(descriptor, "wb", closefd=False) as stream:
@@ -92,7 +92,7 @@ def _descriptor(path: AnyPath) -> int | None:
 
 def beside(place: Path) -> Path:
     """Return a unique hidden name in the same folder, with the same suffixes."""
-    return place.with_name(f".part-{os.getpid()}-{uuid4().hex[:8]}-{place.name[-100:]}")
+    return place.with_name(f".part-{os.getpid()}-{os.urandom(4).hex()}-{place.name[-100:]}")
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..data.arrays import Floats
+from ..data.arrays import Floats, distinct
 from ..data.rankings import Rankings, summed
 from .language import Spec
 from .metric import Metric, plain_metric
@@ -58,7 +58,7 @@ def _weights_of_hits(metric: Metric, rankings: Rankings) -> Floats:
         by_rank = rank_weights(C, A, metric.end, deepest)
         weights: Floats = by_rank[rankings.rank - 1]
         return weights
-    lengths = np.unique(rankings.n).tolist()
+    lengths = distinct(rankings.n).tolist()
     if len(lengths) == 1 and lengths[0]:
         weights = rank_weights(C, A, "stop", lengths[0])[rankings.rank - 1]
         return weights
