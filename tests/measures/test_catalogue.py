@@ -13,7 +13,6 @@ from pyterrier_cwla import CWLA, TBG, evaluate, gain, score
 from pyterrier_cwla.errors import BadJudgments, BadParameter, NoFiniteValue
 from pyterrier_cwla.measures import MEASURES
 from pyterrier_cwla.measures.named import RowMeasure
-from pyterrier_cwla.measures.wrappers import MEASURES
 from tests.support.generated import collection
 
 MAX = 2
