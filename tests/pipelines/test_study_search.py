@@ -11,7 +11,7 @@ import pytest
 from ir_measures import AP, SetP, nDCG
 
 from pyterrier_cwla import TBG, demo, register_lengths
-from pyterrier_cwla.errors import BadJudgments, BadParameter, CWLAError, UnknownSpec
+from pyterrier_cwla.errors import BadJudgments, BadParameter, CWLAError, MissingLength, UnknownSpec
 from pyterrier_cwla.pipelines.study_search import KFoldStudySearch, StudySearch
 
 pytest.importorskip("bm25s", reason="the demo retrieves with bm25s")
@@ -205,6 +205,19 @@ def test_processes_change_nothing():
         assert bm25.b == found[-1].setting[0][2]
     one, two = (tuned.trials.drop(columns="seconds") for tuned in found)
     pd.testing.assert_frame_equal(one, two, rtol=0, atol=1e-12)
+
+
+def test_searches_read_the_default_table_of_lengths():
+    """Runs have no lengths; the default is the table that BY_TABLE names."""
+    found = []
+    register_lengths("of_the_tuned")
+    for metric in (BY_TABLE, "tbg"):
+        bm25 = demo.BM25(INDEX)
+        found.append(quiet(bm25 >> WithoutLengths(), {bm25: {"b": [0.0, 0.5, 1.0]}}, metric=metric))
+    assert found[0].value == found[1].value
+    register_lengths(None)
+    with pytest.raises(MissingLength):
+        quiet(bm25 >> WithoutLengths(), {bm25: {"b": [0.0, 1.0]}}, metric="tbg")
 
 
 # ---- studies: spaces
