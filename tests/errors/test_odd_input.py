@@ -469,5 +469,6 @@ def test_odd_values_in_a_log(column, odd, tmp_path):
 
 @pytest.mark.parametrize("rows", [{"user": 3}, {"user": [1], "session": [1, 2]}, [{"user": "\ud800"}]], ids=repr)
 def test_rows_that_make_no_log(rows):
-    with pytest.raises(BadLog, match="these rows cannot be converted"):
+    # pandas 2 accepts a lone surrogate, and the other columns are then missing.
+    with pytest.raises(BadLog, match=r"these rows cannot be converted|has no column"):
         InteractionLog.of(rows)
