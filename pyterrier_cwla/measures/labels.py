@@ -168,7 +168,7 @@ def by_name(measures: Iterable[Measure]) -> dict[str, Measure]:
         other = named.setdefault(str(measure), measure)
         if repr(other) != repr(measure):
             raise BadParameter(
-                f"two measures are called {str(measure)!r}: {other!r} and {measure!r}. Give one another name: label='…'"
-                " of a measure of this package, or a dict {'…': measure} instead of a list."
+                f"two measures are called {str(measure)!r}: {other!r} and {measure!r}. Give one another name: a text"
+                " 'name=measure', label='…' of a measure of this package, or a dict {'…': measure} instead of a list."
             )
     return named

@@ -227,7 +227,9 @@ def test_labels_are_columns_heads_and_titles(files, prints, tmp_path):
 
 def test_two_measures_of_one_name_are_an_error(files, says):
     chosen = flags(["x=AP", "x=RR"])
-    assert "two measures are called 'x'" in says("evaluate", "qrels.txt", "runs", *chosen)
+    refused = says("evaluate", "qrels.txt", "runs", *chosen)
+    assert "two measures are called 'x'" in refused
+    assert "a text 'name=measure'" in refused
 
 
 def test_lengths_that_nobody_asks_for_are_mentioned(files, prints):

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pyterrier_cwla.files import arrow_arrays
@@ -30,6 +30,7 @@ def test_to_numpy_is_that_of_arrow(column):
 
 
 @given(columns((pa.int8(), pa.int64())))
+@example(pa.array([7, 8, None, 9], pa.int64()).slice(1))
 def test_null_is_minus_one(column):
     found = arrow_arrays.filled(column)
     assert found.tolist() == [-1 if value is None else value for value in column.to_pylist()]
