@@ -78,7 +78,7 @@ def test_studies_and_simulations_find_the_same(study, client):
     expected = STUDIES[study](1)
     with cluster.workers(client):
         found = STUDIES[study](-1)
-    pd.testing.assert_frame_equal(found, expected, check_exact=True)
+    pd.testing.assert_frame_equal(found, expected, check_exact=True, check_index_type=False)
 
 
 def rows(seed=0, queries=9, each=6):
@@ -304,7 +304,9 @@ def test_values_are_kept_and_taken_from_there(expected, qrels, runs, client, tmp
     with monkeypatch.context() as patch:
         patch.setattr(cluster, "scores_of_runs", None)
         found = cluster.evaluate(qrels, files, MEASURES, by_query=True, **ask).compute(scheduler=client)
-        pd.testing.assert_frame_equal(found.set_index(["run", "query_id"]), expected[0], check_exact=True)
+        pd.testing.assert_frame_equal(
+            found.set_index(["run", "query_id"]), expected[0], check_exact=True, check_index_type=False
+        )
     with pytest.raises(BadParameter, match="cache_dir= is for runs in files"):
         cluster.evaluate(qrels, dataframe.from_pandas(runs["bm25"], npartitions=1), MEASURES, **ask)
 

@@ -39,7 +39,7 @@ def _run(rng, queries=12, depth=9):
     ]
     frame = pd.DataFrame(rows, columns=["query_id", "doc_id", "score", "doc_length"])
     repeats = rng.random(len(frame)) < 0.2
-    return frame.assign(duplicate_of=pd.array(np.where(repeats, "d7", None), "str"))
+    return frame.assign(duplicate_of=pd.array(np.where(repeats, "d7", None), "string"))
 
 
 def _collection(seed, runs=3):
@@ -309,7 +309,7 @@ def test_numbers_of_other_types_are_those_of_frames_or_an_error_that_names_colum
     for values, says in (
         (["high"] * 6, "string"),
         ([[1.0]] * 6, "list<"),
-        (pd.to_datetime(["2020-01-01"] * 6).astype("datetime64[us]"), "timestamp[us]"),
+        (pd.to_datetime(["2020-01-01"] * 6).astype("datetime64[us]"), "timestamp["),
     ):
         for column in ("score", "doc_length"):
             _write(ROWS.assign(**{"doc_length": 1.0, column: pd.Series(list(values))}), path, 2)
@@ -341,7 +341,7 @@ ROWS = pd.DataFrame({"query_id": ["q"] * 6, "doc_id": list("abcdef"), "score": n
     ("change", "says"),
     [
         (lambda f: f.assign(score=f["score"].where(f.index != 4)), r"row 5: score is null for query 'q', document 'e'"),
-        (lambda f: f.assign(doc_id=pd.array(f["doc_id"].where(f.index != 3), "str")), r"row 4: doc_id is null"),
+        (lambda f: f.assign(doc_id=f["doc_id"].where(f.index != 3)), r"row 4: doc_id is null"),
         (lambda f: f.assign(query_id=1), "ids must be strings"),
         (lambda f: f.drop(columns="doc_id"), "no column doc_id or docno"),
         (lambda f: f.assign(doc_id=list("abcdea")), "'a' is retrieved twice"),
