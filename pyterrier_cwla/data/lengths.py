@@ -118,8 +118,8 @@ def register_lengths(name: Any, table: Any = _NOT_GIVEN) -> Lengths | None:
     from the default table. All lengths of a run have one source: if a document has no length in the column, the
     default table does not fill the gap. The same holds for the lengths of judged documents with ``norm="ideal"``. Each
     call uses the default table as it is when the call starts, also in other processes and on a cluster. A pickled
-    measure carries the default table; a text that is parsed in another process, such as ``"TBG"`` in a grid of
-    parameters, does not.
+    measure carries the default table, and so does a ``GroupedRanker`` that is not fitted, for texts such as ``"TBG"``
+    in a grid of parameters.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from sklearn.utils import _safe_indexing, indexable
 from ..errors import BadParameter, NotPassed, shown, some
 from ..errors.sanitise import sanitised
 from ..measures.provider import aggregated
-from .labelled_rows import Samples
+from .labelled_rows import Samples, rows_as_queries
 from .metrics import computable, per_query
 from .row_columns import KNOWN, known_of_rows
 from .scorers import Scorer, how_to_pass, predicted
@@ -122,6 +122,8 @@ def out_of_fold(
         samples = Samples.of(y, known)
     except NotPassed as error:
         raise NotPassed(f"{error}{how_to_pass(X, y)}") from error
+    if about := rows_as_queries(samples):
+        raise BadParameter(about)
     per_query(wanted, samples, np.zeros(len(samples.label)))  # raises errors that do not depend on the model
     folds = _folds(cv, X, y, samples, groups)
     fold = _fold_of_rows(folds, samples)

@@ -16,10 +16,12 @@ from ..data.columns import Columns
 from ..data.document_words import words_of_rows
 from ..data.ranked_rows import RankedRows
 from ..data.rankings import Array, Pool, Rankings
-from ..errors import BadJudgments, BadParameter, BadRun, NotPassed
+from ..errors import BadJudgments, BadParameter, BadRun, NotPassed, some
 from ..files import id_columns
 from ..files.pair_keys import PairKeys
 from .row_columns import KNOWN, counted, flags, labels, numbered, row_ids, scores, texts, whole, words
+
+_FEW = 10  # rows that may each be the only one of their query
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,17 @@ class Samples:
     def run(self, score: Any) -> Columns:
         """Return the rows as a run with these scores and with ids as text."""
         return Columns(self.query_id, self.doc_id, self.scores(score), self.words)
+
+
+def rows_as_queries(samples: Samples) -> str | None:
+    """Return a message if each of more than ten rows has a query of its own, as with row numbers in ``qid``."""
+    rows = len(samples.label)
+    if rows <= _FEW or len(samples.queries[1]) < rows:
+        return None
+    return (
+        f"qid has a different value in each of {rows:,} rows ({some(samples.qid)}), so that each query has one document"
+        " and nothing is ranked: qid must be the query of each row, not its number."
+    )
 
 
 class LabelledJudgments:

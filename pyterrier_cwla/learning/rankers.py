@@ -16,13 +16,14 @@ from sklearn.model_selection import GroupShuffleSplit
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ..data.lengths import Lengths
 from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed
 from ..errors.extras import needed
 from ..files import id_columns
+from ..measures.named import RowMeasure
 from ..measures.of_ir_measures import needs_of
-from ..measures.parsing import measures_of
 from ..measures.provider import computed_here
-from .labelled_rows import Samples
+from .labelled_rows import Samples, rows_as_queries
 from .lambdamart import EvalMeasure, LambdaMART
 from .metrics import per_query
 from .row_columns import known_of_rows, misplaced
@@ -115,6 +116,8 @@ class GroupedRanker(BaseEstimator):
     >>> bool(cross_validate(ranker, X, y, groups=qid, cv=GroupKFold(4))["test_score"].mean() > 0.95)
     True
     """
+
+    _default_lengths: Lengths | None = None  # the default table of the process that has sent the estimator
 
     __metadata_request__fit = dict.fromkeys((*_KNOWN, *(f"eval_{name}" for name in ("X", "y", *_KNOWN))), True)
     __metadata_request__score = dict.fromkeys(_KNOWN, True)
@@ -256,14 +259,26 @@ class GroupedRanker(BaseEstimator):
         return scorer(self._measure(self._objective()) or "nDCG", min_queries=1)(self, X, y, **known)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for other processes, which do not have the default table of lengths: measures carry it."""
-        state: dict[str, Any] = super().__getstate__()
+        """Return the state for other processes, which do not have the default table of lengths.
+
+        Measures carry the table. An estimator that is not fitted carries it, too, for texts that a search sets there.
+        """
+        state: dict[str, Any] = {**super().__getstate__()}
+        table = state.pop("_default_lengths", None) or Lengths.default
+        if table is not None and "ranker_" not in state:
+            state["_default_lengths"] = table
         for name in ("objective", "eval_measure"):
             if isinstance(state.get(name), str):
                 with suppress(CWLAError):  # fit raises it
-                    [measure] = measures_of([state[name]])
+                    measure = self._computed(state[name])
                     state = {**state, name: measure} if needs_of(measure).lengths == "default" else state
         return state
+
+    def __sklearn_clone__(self) -> GroupedRanker:
+        made: GroupedRanker = super().__sklearn_clone__()
+        if self._default_lengths is not None:
+            made._default_lengths = self._default_lengths
+        return made
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -274,7 +289,9 @@ class GroupedRanker(BaseEstimator):
         return tags
 
     def _objective(self) -> LambdaMART | None:
-        objective = LambdaMART(self.objective) if isinstance(self.objective, str | Measure) else self.objective
+        objective = self.objective
+        if isinstance(objective, str | Measure):
+            objective = LambdaMART(self._computed(objective))
         if objective is not None and not isinstance(objective, LambdaMART):
             raise BadParameter(
                 f"objective={objective!r}: must be a measure, a LambdaMART, or None for the ranker's own."
@@ -288,8 +305,14 @@ class GroupedRanker(BaseEstimator):
 
     def _measure(self, objective: LambdaMART | None) -> Measure | None:
         if self.eval_measure is not None:
-            return computed_here([self.eval_measure])[0]
+            return self._computed(self.eval_measure)
         return None if objective is None else objective.measure
+
+    def _computed(self, given: Any) -> Measure:
+        """Return the measure, with the default table of the process that has sent the estimator."""
+        [measure] = computed_here([given])
+        unbound = isinstance(measure, RowMeasure) and needs_of(measure).lengths == "run"
+        return measure.reading(self._default_lengths) if unbound else measure
 
     def _known(self, X: Any, y: Any, given: dict[str, Any]) -> dict[str, Any]:
         known: dict[str, Any] = known_of_rows(X, y, given)
@@ -314,6 +337,8 @@ class GroupedRanker(BaseEstimator):
                 f"row {holes[0]} is not judged, and rankers learn from judged rows. Remove the {holes.size:,} unjudged"
                 " rows, or give them the label 0."
             )
+        if about := rows_as_queries(samples):
+            raise BadParameter(about)
         if measures:
             per_query(measures, samples, np.zeros(len(samples.label)))  # raises if data are missing
         return samples

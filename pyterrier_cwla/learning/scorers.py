@@ -19,11 +19,12 @@ from sklearn.base import is_classifier
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from ..errors import BadJudgments, BadParameter, BadRun, CannotScore, CWLAError, NotPassed, shown, some
+from ..errors.user_warnings import warn
 from ..measures.labels import label_in
 from ..measures.parsing import listed
 from ..measures.provider import aggregated
 from . import scorer_registry
-from .labelled_rows import Samples
+from .labelled_rows import Samples, rows_as_queries
 from .metrics import computable, per_query
 from .row_columns import KNOWN, known_of_rows, misplaced, scores
 
@@ -83,6 +84,8 @@ class Scorer:
         with self._or_never(X, y):
             samples = Samples.of(y, known_of_rows(X, y, known))
             self._check_queries(samples)
+        if about := rows_as_queries(samples):
+            warn(f"{self!r}: {about}")
         score = predicted(estimator, X)
         samples.scores(score)  # an error here is one of the model, which scikit-learn's error_score handles
         with self._or_never(X, y):

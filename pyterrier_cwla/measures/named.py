@@ -214,19 +214,19 @@ class RowMeasure(CWLAMeasure):
 
     def __call__(self, **kwargs: Any) -> Self:
         """Return the measure with these parameters replaced."""
-        return super().__call__(**kwargs)._reading(self._default)
+        return super().__call__(**kwargs).reading(self._default)
 
     def _pinned(self, known: dict[object, Any]) -> Self:
         measure = super()._pinned(known)._with_default
         default = measure._default
-        return measure if default is None or not default.follows_a_file else measure._reading(_as_now(default, known))
+        return measure if default is None or not default.follows_a_file else measure.reading(_as_now(default, known))
 
     @property
     def _with_default(self) -> Self:
         """The measure, with the default table of lengths if it may read it."""
-        return self if self._default is not None else self._reading(Lengths.default)
+        return self if self._default is not None else self.reading(Lengths.default)
 
-    def _reading(self, default: Lengths | None) -> Self:
+    def reading(self, default: Lengths | None) -> Self:
         """Return the measure with a default table of lengths, if it may read it."""
         if default is None or any(p.required and p.name not in self.params for p in self.PARAMETERS):
             return self

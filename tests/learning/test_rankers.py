@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_dataframe_column_names_consistency, parametrize_with_checks
 from xgboost import XGBRanker
 
-from pyterrier_cwla import TBG, CWLAError, register_lengths
+from pyterrier_cwla import TBG, CWLAError, register_lengths, scorer
 from pyterrier_cwla.errors import BadJudgments, BadParameter, CannotScore, MissingLength, NotPassed, UnknownSpec
 from pyterrier_cwla.learning.lambdamart import EvalMeasure, LambdaMART
 from pyterrier_cwla.learning.rankers import EXPECTED_FAILED_CHECKS, GroupedRanker
@@ -88,6 +88,49 @@ def test_new_processes_read_the_default_table_of_lengths():
     assert str(pickle.loads(pickled).eval_measure) == ranker.eval_measure
     assert isinstance(pickle.loads(pickle.dumps(ranker)).objective, str)
     assert isinstance(ranker.objective, str)
+
+
+@pytest.mark.parametrize("steps", [(), (StandardScaler(),)], ids=["alone", "in a pipeline"])
+def test_measures_in_a_grid_read_the_default_table_in_new_processes(steps):
+    ranker, name = GroupedRanker(LIGHTGBM), "objective"
+    if steps:
+        ranker, name = make_pipeline(*steps, ranker), "groupedranker__objective"
+    y = ROWS.indexed("qid", "docno")
+    grid = {"param_grid": {name: ["TBG", "nDCG@10"]}, "cv": GroupKFold(2), "scoring": scorer("TBG")}
+    register_lengths(dict(zip(ROWS.docno, ROWS.doc_length, strict=True)))
+    here, there = (GridSearchCV(ranker, n_jobs=n, **grid).fit(ROWS.X, y, groups=ROWS.qid) for n in (1, 2))
+    assert here.best_params_ == there.best_params_
+    assert list(here.cv_results_["mean_test_score"]) == list(there.cv_results_["mean_test_score"])
+    search = GridSearchCV(ranker, **grid, error_score="raise")
+    folds = list(GroupKFold(2).split(ROWS.X, y, ROWS.qid))
+    search.set_params(cv=3)
+    nested = cross_validate(search, ROWS.X, y, cv=folds, n_jobs=2, return_estimator=True, error_score="raise")
+    register_lengths(None)
+    [sent] = [model.best_estimator_ for model in nested["estimator"][:1]]
+    assert not any("_default_lengths" in vars(one) for one in (sent, getattr(sent, "_final_estimator", sent)))
+
+
+def test_only_estimators_that_are_not_fitted_carry_the_default_table():
+    ranker = GroupedRanker(LIGHTGBM)
+    table = register_lengths(dict(zip(ROWS.docno, ROWS.doc_length, strict=True)))
+    sent, fitted = (pickle.dumps(one) for one in (ranker, clone(ranker).fit(ROWS.X, ROWS.indexed())))
+    register_lengths(None)
+    assert "_default_lengths" not in vars(ranker)
+    assert "_default_lengths" not in vars(pickle.loads(fitted))
+    there = clone(pickle.loads(sent)).set_params(objective="TBG", eval_measure="TBG")
+    assert there._default_lengths.content == table.content
+    there.fit(ROWS.X, ROWS.indexed("qid", "docno"))
+    here = clone(ranker).set_params(objective=TBG(lengths=table)).fit(ROWS.X, ROWS.indexed("qid", "docno"))
+    assert np.array_equal(there.predict(ROWS.X), here.predict(ROWS.X))
+    assert there.score(ROWS.X, ROWS.indexed("qid", "docno")) == here.score(ROWS.X, ROWS.indexed("qid", "docno"))
+
+
+def test_row_numbers_are_no_queries():
+    y = pd.Series(ROWS.y, index=pd.RangeIndex(len(ROWS.y), name="qid"))
+    with pytest.raises(BadParameter, match=r"qid has a different value in each of .* rows .0, 1, 2, …., so that each"):
+        GroupedRanker(LIGHTGBM).fit(ROWS.X, y)
+    few = y[:10]
+    GroupedRanker(LIGHTGBM).fit(ROWS.X[:10], few)
 
 
 def trained(ranker, rows=ROWS, names=("qid",), **options):

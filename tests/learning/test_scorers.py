@@ -35,7 +35,16 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
 from pyterrier_cwla import CWLA, TBG, Residual, continuation, evaluate, register_lengths, score
-from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, CannotScore, CWLAError, NotPassed, UnknownSpec
+from pyterrier_cwla.errors import (
+    BadJudgments,
+    BadParameter,
+    BadRun,
+    CannotScore,
+    CWLAError,
+    CWLAWarning,
+    NotPassed,
+    UnknownSpec,
+)
 from pyterrier_cwla.learning.cross_validation import out_of_fold
 from pyterrier_cwla.learning.lambdamart import EvalMeasure
 from pyterrier_cwla.learning.metrics import cwla_score, err_score, measure_score, tbg_score
@@ -529,6 +538,21 @@ def test_with_routing_on_the_error_speaks_of_routing(routing):
         cross_val_score(Column(), rows.X, rows.label, cv=GroupKFold(3), scoring=scorer(TBG), params=params)
     with pytest.raises(BadParameter, match="accepts qid, docno, doc_length, judged, not 'group'"):
         scorer(TBG)(Column(), rows.X, rows.label, group=rows.qid)
+
+
+def test_row_numbers_are_no_queries():
+    X, y = np.arange(20.0)[:, None], pd.Series(np.arange(20) % 3, index=pd.RangeIndex(20, name="qid"))
+    model = DummyRegressor().fit(X, y)
+    with pytest.warns(
+        CWLAWarning, match=r"^scorer\('ERR'\): qid has a different value in each of 20 rows \(0, 1, 2, …"
+    ):
+        assert scorer("ERR")(model, X, y) > 0
+    with pytest.raises(BadParameter, match="qid must be the query of each row, not its number"):
+        out_of_fold(DummyRegressor(), X, y, "ERR")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scorer("ERR")(model, X[:10], y[:10])
+        scorer("ERR")(model, X, y.set_axis(pd.Index([0, *range(19)], name="qid")))
 
 
 def test_leaving_one_query_out_needs_a_word():
