@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -140,14 +140,23 @@ class BoundMeasures:
     lengths: Path | None
 
     @classmethod
-    def of(cls, texts: Sequence[str], lengths: Path | None, missing: Missing | None) -> BoundMeasures:
-        """Parse and bind measures, of which one text may contain several; duplicates are dropped."""
+    def of(
+        cls,
+        texts: Sequence[str],
+        lengths: Path | None,
+        missing: Missing | None,
+        parsed: Callable[[list[str]], list[Measure]] | None = None,
+    ) -> BoundMeasures:
+        """Parse and bind measures, of which one text may contain several; duplicates are dropped.
+
+        ``parsed`` returns the measures of texts; by default, only measures that this package computes are allowed.
+        """
         from ..measures.labels import by_name
         from ..measures.parsing import split_measures
         from ..measures.provider import computed_here
 
         each = [one for text in texts for one in split_measures(text)]
-        wanted = list(by_name(computed_here(each)).values())
+        wanted = list(by_name((parsed or computed_here)(each)).values())
         table = None if lengths is None else lengths_from(lengths)
         measures = [_bound(measure, table, missing) for measure in wanted]
         changed = [str(old) for old, new in zip(wanted, measures, strict=True) if old is not new]

@@ -150,13 +150,14 @@ def compare(
 
     Example: pyterrier-cwla compare qrels.txt runs/ -m nDCG@10 -m AP --baseline bm25 -o table.tex
     """
+    from ..evaluation.other_providers import computed_somewhere
     from ..evaluation.run_comparison import compare as compared
 
     form = format_for(form, output)
     files = runs_by_name(runs)
     judgments = judgments_of(qrels)
     wanted, about = _or_defaults(measures, judgments, lengths, files)
-    bound = BoundMeasures.of(wanted, lengths, missing)
+    bound = BoundMeasures.of(wanted, lengths, missing, computed_somewhere)
     check_outputs([("-o", output)], [qrels, *runs, lengths, *bound.files], force)
     if baseline is not None and no_baseline:
         raise BadParameter("give --baseline NAME or --no-baseline, not both.")

@@ -25,6 +25,7 @@ from .arguments import (
     judgments_of,
     runs_by_name,
 )
+from .chosen_run import RunName, read_one_run
 from .input_paths import check_exists, resolved
 from .outputs import check_outputs
 
@@ -54,6 +55,7 @@ def explain(
     measure: Annotated[
         str, typer.Option("--measure", "-m", metavar="MEASURE", help="Measure to explain.", show_default=False)
     ],
+    run_name: RunName = None,
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
     depth: Annotated[int, typer.Option("--depth", min=1, metavar="N", help="Number of ranks to show.")] = 20,
@@ -70,7 +72,6 @@ def explain(
     import pyarrow.compute as pc
 
     from ..evaluation.explanation import explain as explanation_of
-    from ..files.formats import read_run
     from .explanation_tables import print_explanation
 
     if plot is not None and plot.suffix.lower() not in (".svg", ".png", ".pdf"):
@@ -79,7 +80,7 @@ def explain(
     check_outputs([("--plot", plot)], [qrels, run, lengths, *bound.files], force)
     judgments = judgments_of(qrels)
     check_exists(run)
-    table = read_run(run)
+    table = read_one_run(run, run_name)
     _check_common_query(table, run, judgments, qrels)
     one_query = table.filter(pc.equal(table["query_id"], query))
     if query not in judgments.index:
@@ -92,7 +93,7 @@ def explain(
     whole = missing is Missing.mean and lengths is None
     with errors.speaking_of(qrels, run), warnings_as_sentences() as warned:
         explained = explanation_of(judgments, table if whole else one_query, query, bound.measures[0])
-    name = next(iter(runs_by_name([run])))
+    name = run_name or next(iter(runs_by_name([run])))
     title = f"{bound.wanted[0]} of query {query} in {name}: {explained.score:.4f}"
     print_explanation(explained, title, depth, [*warned, *bound.notes])
     if plot is not None:

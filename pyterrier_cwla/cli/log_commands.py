@@ -29,6 +29,7 @@ from .arguments import (
     judgments_of,
     runs_by_name,
 )
+from .chosen_run import RunName, read_one_run
 from .input_paths import resolved
 from .options import displayed, in_options, options_of
 from .output_formats import Format, format_for, write_results
@@ -217,6 +218,7 @@ def simulate(
     seed: Seed = 0,
     reading: ReadingTimes = "fixed",
     sampling: Draws = Sampling.plain,
+    run_name: RunName = None,
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
     by_query: ByQuery = False,
@@ -229,18 +231,19 @@ def simulate(
     Example: pyterrier-cwla simulate qrels.txt bm25.txt -m TBG --lengths words.tsv --users 10000
     """
     from ..behaviour.simulation.simulator import simulate as simulated
-    from ..files.formats import read_run
     from .score_tables import Scores
 
     form = format_for(form, output)
     files = runs_by_name(runs)
+    if run_name is not None and len(files) > 1:
+        raise errors.BadParameter(f"--run {run_name} chooses a run of one file, and {len(files)} are given.")
     bound = BoundMeasures.of_one(measure, lengths, missing)
     check_outputs([("-o", output)], [qrels, *runs, lengths, *bound.files], force)
     judgments = judgments_of(qrels)
     with errors.speaking_of(qrels, runs[0]) if len(files) == 1 else nullcontext():
         found = simulated(
             judgments,
-            {name: read_run(file) for name, file in files.items()},
+            {run_name or name: read_one_run(file, run_name) for name, file in files.items()},
             bound.measures[0],
             users=users,
             seed=seed,

@@ -24,6 +24,7 @@ _REPLACEMENTS = {
     "None switches corrections off": "'none' switches corrections off",
     "plot_survival()": "--pictures",
     "give unseen= to count": "write its cost into the measure, as in -m 'TBG(unseen=12)', to count",
+    "use ir_measures.calc_aggregate, which uses all providers": "`pyterrier-cwla compare` computes it",
     "expected_saves computes": "In Python, pyterrier_cwla.behaviour.expected_saves() computes",
 }
 

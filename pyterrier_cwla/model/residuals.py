@@ -12,6 +12,8 @@ from .introspection import effort_reads
 from .metric import Metric
 from .scoring import highest_raw_score, normalised, raw_score, score
 
+_ROUNDING = 1e-10  # largest rounding error of a score, relative to the score
+
 
 def residual(metric: Metric, rankings: Rankings) -> Floats:
     """Return the score if every unjudged and unseen item had the best gain, minus the score.
@@ -29,13 +31,15 @@ def residual(metric: Metric, rankings: Rankings) -> Floats:
     Returns
     -------
     ndarray, shape (n_queries,)
-        Residuals of at least 0, in the unit of the score.
+        Residuals of at least 0, in the unit of the score. Only a residual that is no bound may be negative.
     """
     metric = metric.fresh
     if best_case.is_known(metric):
         lowest = score(metric, rankings)
         return np.maximum(best_case.best_scores(metric, rankings) - lowest, 0.0)
-    gained = highest_raw_score(metric, rankings) - raw_score(metric, rankings)
+    highest = highest_raw_score(metric, rankings)
+    gained = highest - raw_score(metric, rankings)
+    gained[(gained < 0) & (gained > -_ROUNDING * np.abs(highest))] = 0.0
     return normalised(metric, gained, rankings)
 
 

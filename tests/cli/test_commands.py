@@ -435,6 +435,13 @@ def test_the_first_run_of_a_file_of_several_is_the_baseline(files, prints):
     assert "The baseline is x, the first run" in prints("compare", "qrels.txt", "both.parquet", "-m", "AP")
 
 
+def test_measures_of_other_providers_are_compared_too(files, prints):
+    """Set precision, recall and F of one run by hand: 1 of its 3 documents for q1 is relevant, of 2 in all."""
+    arguments = ("compare", "qrels.txt", "runs", "-m", "set_P,F=SetF", "--resamples", 100, "--format", "jsonl")
+    found = {row["measure"]: row["score"] for row in records(prints(*arguments)) if row["run"] == "good"}
+    assert found == {"SetP": pytest.approx((1 / 3 + 1 / 2) / 2), "F": pytest.approx((2 / 5 + 2 / 3) / 2)}
+
+
 # ---- standard input and patterns
 
 
@@ -903,6 +910,7 @@ def test_measures_that_are_wrong(files, says, measure, line):
         (("explain", "qrels.txt", "runs/good.txt", "-m", "Residual(measure='TBG')", "-q", "q1"), "Residual(measure='TBG')"),
         (("explain", "qrels.txt", "runs/good.txt", "-m", "AP,RR", "-q", "q1"), "this command takes one measure, and -m gives 2"),
         (("measures", "SetF"), "SetF is a measure of ir_measures that is not computed here."),
+        (("evaluate", "qrels.txt", "runs", "-m", "set_F"), "SetF is a measure of ir_measures that is not computed here: `pyterrier-cwla compare` computes it."),
         (("measures", "rbpp"), "nothing has the name 'rbpp'. Near: 'rbp'"),
         (("measures", "zzzz"), "nothing has the name 'zzzz'. `pyterrier-cwla measures` lists all names."),
         (("demo", "--topics", "1"), "Invalid value for '--topics'"),

@@ -1,5 +1,7 @@
 """Measures for incomplete judgments, compared with trec_eval by topic: bpref, infAP, condensed lists, GMAP."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pyterrier as pt
@@ -7,6 +9,7 @@ import pytest
 import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
+from ir_measures import P
 
 from pyterrier_cwla import CWLA, GeometricMean, Residual, evaluate
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
@@ -203,6 +206,17 @@ def test_residuals_of_generated_runs():
     runs = {"a": frames.run, "b": collection(60).run}
     assert residuals_agree(frames.qrels, runs) > 20
     no_judging_leaves_the_interval(frames.qrels, runs)
+
+
+def test_a_rounding_error_is_no_negative_residual():
+    """Five relevant documents at the first ranks: sums of fifths differ in the last bit if they are added otherwise."""
+    documents = {f"d{rank}": 20.0 - rank for rank in range(20)}
+    for judged in range(5, 12):
+        for relevant in range(2**5):
+            grades = {f"d{rank}": relevant >> rank & 1 for rank in range(5)}
+            qrels = {"1": {**grades, **{f"d{rank}": 0 for rank in range(5, judged)}}}
+            for measure in (P @ 5, CWLA(C="rbp(0.8)", A="erg", max_rel=1) @ 5):
+                assert math.copysign(1.0, Residual(measure=measure).calc_aggregate(qrels, {"1": documents})) == 1
 
 
 def test_residuals_of_condensed_lists_are_no_bounds():
