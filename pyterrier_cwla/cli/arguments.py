@@ -210,7 +210,7 @@ def lengths_from(path: Path) -> Lengths:
 
 
 def _bound(measure: Measure, table: Lengths | None, missing: Missing | None) -> Measure:
-    from ..measures.labels import labelled
+    from ..measures.labels import renamed
     from ..measures.of_ir_measures import needs_of
     from ..measures.wrappers import changed_inside
 
@@ -225,7 +225,7 @@ def _bound(measure: Measure, table: Lengths | None, missing: Missing | None) -> 
     if not more:
         return measure
     bound = changed_inside(measure, lambda inner: inner(**more))
-    return bound if str(bound) == str(measure) else labelled(bound, str(measure))
+    return bound if str(bound) == str(measure) else renamed(bound, str(measure))
 
 
 def runs_by_name(paths: Sequence[Path]) -> dict[str, Path]:

@@ -15,7 +15,7 @@ from ..data.columns import run_columns
 from ..errors import BadJudgments, BadParameter, BadRun, near, some
 from ..files.inputs import are_paths, is_runs, loaded
 from ..files.run_files import sources
-from ..measures.labels import RETRIEVED, by_name, labelled
+from ..measures.labels import RETRIEVED, by_name, renamed
 from ..measures.provider import CWLAProvider, aggregate_of, aggregated, computed_here, prepare
 from .comparison import Comparison
 from .driver import evaluate
@@ -176,7 +176,7 @@ def _scores(
     qrels: Any, runs: Any, measures: Mapping[str, Measure]
 ) -> tuple[list[Any], list[str], dict[str, Array], Array]:
     """Return runs, judged queries, scores (n_runs, n_queries) per measure, and a mask of answered queries."""
-    retrieved = labelled(NumRet, RETRIEVED)
+    retrieved = renamed(NumRet, RETRIEVED)
     by_query = _scores_by_query(qrels, runs, [*measures.values(), retrieved])
     names, queries = names_and_queries(by_query)
     if len(queries) < 2:

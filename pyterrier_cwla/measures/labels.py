@@ -6,19 +6,17 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
-from typing import Any, Self, cast
+from typing import Any, Self
 
-import ir_measures
 from ir_measures.measures import Measure
 
-from ..errors import BadParameter, shown
+from ..errors import BadParameter, CWLAError, shown
+from .text_reader import parsed
 
 RETRIEVED = "number of retrieved documents"
 """Label of a measure that comparisons and studies add to those of the user."""
 
 _COLUMNS = frozenset({"run", "query_id", "qid", "fold", "name", "mrt", RETRIEVED})  # columns beside those of measures
-_FAMILIES = ("official", "set", "all_trec", "all_prefs", "prefs", "qrels_jg")  # of measures of trec_eval
-_NAMES_OF_TREC_EVAL = re.compile(r"[a-zA-Z]+(_[a-z]+)*([._][0-9.]+)?")
 _LABEL_AND_MEASURE = re.compile(r"((?:[^=()]|\([^()]*\))+)=(.*)", re.DOTALL)
 
 
@@ -50,6 +48,10 @@ class ShownMeasure(Measure):
 
     def with_label(self, label: str | None) -> Measure:
         """Return the measure with another label, or without one."""
+        return labelled(self, label)
+
+    def _renamed(self, label: str | None) -> Measure:
+        """Return the measure with a label that is valid already, or without one."""
         raise NotImplementedError
 
 
@@ -63,11 +65,11 @@ class _LabelledMeasure(ShownMeasure):
     def __call__(self, **kwargs: Any) -> Measure | Self:
         return self._measure(**kwargs) if kwargs else self
 
-    def with_label(self, label: str | None) -> Measure:
-        return labelled(self._measure, label)
+    def _renamed(self, label: str | None) -> Measure:
+        return renamed(self._measure, label)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return labelled, (self._measure, self.label)
+        return renamed, (self._measure, self.label)
 
 
 @cache
@@ -85,6 +87,11 @@ def labelled(measure: Measure, label: str | None) -> Measure:
     label : str or None
         Name of the measure in tables; None for the name without a label.
 
+    Raises
+    ------
+    BadParameter
+        If the label is not a text of one line, or is the name of another column or the text of another measure.
+
     Examples
     --------
     >>> from ir_measures import nDCG
@@ -92,18 +99,29 @@ def labelled(measure: Measure, label: str | None) -> Measure:
     >>> str(early), repr(early)
     ('early', 'nDCG@10')
     """
+    return renamed(measure, None if label is None else checked_label(label, measure))
+
+
+def renamed(measure: Measure, label: str | None) -> Measure:
+    """Return a measure with a label that is valid already, or without one."""
     if isinstance(measure, ShownMeasure):
-        return measure.with_label(label)
-    return measure if label is None else _labelled_class(type(measure))(measure, label)  # type: ignore[arg-type]
+        return measure._renamed(label)
+    if label is None or label == str(measure):
+        return measure
+    return _labelled_class(type(measure))(measure, label)  # type: ignore[arg-type]
 
 
-def checked_label(label: object) -> str:
-    """Return a label.
+def checked_label(label: object, measure: Measure) -> str:
+    """Return a label for a measure.
+
+    A label may be the text of the measure itself, such as ``"map"`` for AP. It cannot be the text of another measure,
+    because both may be in one experiment, where PyTerrier shows one column for measures of one name.
 
     Raises
     ------
     BadParameter
-        If the label is not a text of one line, or is the name of another column in tables of scores.
+        If the label is not a text of one line, or is the name of another column in tables of scores or the text of
+        another measure.
     """
     if not isinstance(label, str) or not label.isprintable() or not label.strip() or label != label.strip():
         raise BadParameter(
@@ -111,32 +129,31 @@ def checked_label(label: object) -> str:
         )
     if label in _COLUMNS:
         raise BadParameter(f"label={label!r}: tables of scores have another column of this name. Choose another label.")
+    own = renamed(measure, None)
+    other = _measure_called(label, own)
+    if other is not None and not {repr(other), str(other)} & {repr(own), str(own)}:
+        raise BadParameter(
+            f"label={label!r} of {own}: {label!r} is another measure. Choose a label that is none, such as"
+            f" {f'{label} of users'!r}."
+        )
     return label
 
 
-def refuse_names_of_others(label: str, name: str) -> None:
-    """Raise BadParameter if the label of a measure called `name` is the text of another measure.
+def _measure_called(text: str, own: Measure) -> Measure | None:
+    """Return the measure that a text means, or None: most labels are no measures.
 
-    Other providers of ir_measures compute some of these measures in the same experiment, and PyTerrier would show
-    one column for both.
+    The name of ``own`` is no measure if it needs parameters, such as "P".
     """
-    other = _measure_called(label)
-    if other is not None and name != other.NAME:
-        raise BadParameter(
-            f"{name}(label={label!r}): {label!r} is another measure. Choose a label that is none, such as"
-            f" {f'{label} of users'!r}."
-        )
-
-
-def _measure_called(text: str) -> Measure | None:
-    """Return the measure that a text means in ir_measures or trec_eval, or None: most labels are no measures."""
-    with suppress(Exception):
-        found: Measure = ir_measures.parse_measure(text)
-        return found
-    if _NAMES_OF_TREC_EVAL.fullmatch(text) and text not in _FAMILIES:
-        with suppress(Exception):
-            return cast(Measure, ir_measures.parse_trec_measure(text)[0])
-    return None
+    try:
+        found = parsed(text)
+    except CWLAError:
+        return None
+    if found.NAME == own.NAME:
+        with suppress(CWLAError, AssertionError):
+            found.validate_params()
+            return found
+        return None
+    return found
 
 
 def label_in(text: str) -> tuple[str | None, str]:

@@ -20,7 +20,7 @@ from .calibrated import bind_calibration
 from .catalogue import OURS, Calibrated, Clusters, End, Row, SpecOf, Table
 from .computing import Computation, OfUserModel
 from .counting import Count
-from .labels import ShownMeasure, checked_label, refuse_names_of_others
+from .labels import ShownMeasure, checked_label
 from .q_measure import Q_MEASURE
 
 _Kind = TypeVar("_Kind", bound="CWLAMeasure")
@@ -70,8 +70,7 @@ class CWLAMeasure(ShownMeasure):
                 if value != parameter.default or name in calibrated:
                     self.params[name] = value
         if label is not None:
-            self.label = checked_label(label)
-            refuse_names_of_others(label, self.__name__)
+            self.label = checked_label(label, self)
         if params and not any(p.required and p.name not in self.params for p in known.values()):
             self._check_parameters()
 
@@ -123,11 +122,10 @@ class CWLAMeasure(ShownMeasure):
             elif getattr(bound, "follows_a_file", False):
                 new[name] = _as_now(bound, known)
         if any(new[name] is not self._bound[name] for name in new):
-            return cast(Self, self(**new).with_label(self.label))
+            return cast(Self, self(**new)._renamed(self.label))
         return self
 
-    def with_label(self, label: str | None) -> Self:
-        """Return the measure with another label, or without one."""
+    def _renamed(self, label: str | None) -> Self:
         return self._with(label=label)
 
     def _with(self, **attributes: Any) -> Self:

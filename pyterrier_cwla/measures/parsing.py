@@ -1,31 +1,15 @@
-"""Parse measures from text: names of this package, ir_measures and trec_eval; errors suggest near matches.
-
-The text is a name with named parameters and a cutoff, ``Name(parameter=value)@cutoff``. Values are numbers, True,
-False, None, text, or maps. Text needs no quotes where it is an expression of Python, as in ``CWLA(C=inst(2),A=max)`` or
-``Residual(measure=AP@10)``.
-"""
+"""Lists of measures from texts, objects, or a dict of these by label."""
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, cast
 
-import ir_measures
-from ir_measures.measures import Measure, registry
+from ir_measures.measures import Measure
 
-from ..errors import BadParameter, CWLAError, UnknownSpec, near, near_parameter, shown
-from ..model.language import shortened
-from .catalogue import THEIRS
-from .labels import by_name, checked_label, label_in, labelled
+from ..errors import BadParameter, shown
+from .labels import by_name, checked_label, label_in, renamed
 from .named import CWLAMeasure
-from .of_ir_measures import is_computed_here
-
-_GEOMETRIC = {"gm_map": "GMAP", "gm_bpref": "GeometricMean(measure='Bpref')"}
-"""Names of trec_eval that ir_measures does not have."""
-_ALSO_CALLED = {"q": "QMeasure", "u": "UMeasure", "f1": "SetF", "hits": "Success", "hit_rate": "Success"}
-"""Names in the literature and in other packages, for hints."""
+from .text_reader import parsed, validated
 
 
 def measures_of(texts: Iterable[object]) -> list[Measure]:
@@ -56,7 +40,7 @@ def measures_of(texts: Iterable[object]) -> list[Measure]:
     [nDCG@10, TBG(half_life=60), CWLA(C='inst(2)',A='max',max_rel=3)]
     """
     if isinstance(texts, Mapping):
-        measures = [_labelled(_measure_of(text), checked_label(label)) for label, text in texts.items()]
+        measures = [_labelled(_measure_of(text), label) for label, text in texts.items()]
     else:
         measures = [_measure_of(text) for text in listed(texts)]
     by_name(measures)
@@ -67,14 +51,14 @@ def _measure_of(text: object) -> Measure:
     label = None
     if not isinstance(text, Measure):
         label, text = label_in(_text_of(text))
-    measure = text if isinstance(text, Measure) else _parsed(text)
+    measure = text if isinstance(text, Measure) else parsed(text)
     if not isinstance(measure, CWLAMeasure):
-        measure = _validated(measure)
-    return measure if label is None else _labelled(measure, checked_label(label))
+        measure = validated(measure)
+    return measure if label is None else _labelled(measure, label)
 
 
-def _labelled(measure: Measure, label: str) -> Measure:
-    return measure if str(measure) == label else labelled(measure, label)
+def _labelled(measure: Measure, label: object) -> Measure:
+    return measure if str(measure) == label else renamed(measure, checked_label(label, measure))
 
 
 def listed(measures: object) -> list[object]:
@@ -125,164 +109,4 @@ def _text_of(measure: object) -> str:
             f"a measure is a text, such as 'nDCG@10', or an object of ir_measures, not {shown(measure)}, of type"
             f" {type(measure).__name__}."
         )
-    return measure
-
-
-def _parsed(text: str) -> Measure:
-    text = text.strip()
-    try:
-        found = None if text.isidentifier() else _of_trec_eval(text)  # such as ndcg_cut.10
-        return found or _Text(text).measure()
-    except CWLAError:
-        raise
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
-        raise UnknownSpec(f"{_unreadable(text)}. {_FORM}") from error
-
-
-_FORM = "Write Name(parameter=value)@cutoff."
-
-
-def _unreadable(text: str) -> str:
-    return f"cannot read the measure {shortened(text)!r}"
-
-
-class _Text:
-    """Text of one measure, and its syntax tree."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        try:
-            self.node = ast.parse(text, mode="eval").body
-        except SyntaxError as error:
-            lines = text.splitlines(keepends=True)
-            at = sum(map(len, lines[: (error.lineno or 1) - 1])) + (error.offset or len(text) + 1)
-            reason = (error.msg or "invalid syntax").rstrip(".") if text else "the text is empty"
-            raise self._refused(reason, min(at, len(text) + 1)) from None
-
-    def measure(self) -> Measure:
-        """Return the measure."""
-        node: ast.expr = self.node
-        cutoff: ast.expr | None = None
-        given: dict[str, Any] = {}
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-            cutoff = node.right
-            node = node.left
-        if isinstance(node, ast.Call):
-            given = self._parameters(node)
-            node = node.func
-        if isinstance(node, ast.Tuple):
-            raise self._refused("several measures in one text; give a list of texts", 1)
-        if not isinstance(node, ast.Name):
-            raise self._refused("a measure starts with a name", node.col_offset + 1)
-        found = _of_name(node.id)
-        if cutoff is not None:
-            if found.AT_PARAM in {**found.params, **given}:
-                raise self._refused(f"{found.AT_PARAM} is given twice", self._place(cutoff))
-            given[found.AT_PARAM] = self._value(cutoff, str(found.AT_PARAM))
-        return cast(Measure, found(**given)) if given else found
-
-    def _parameters(self, call: ast.Call) -> dict[str, Any]:
-        if call.args:
-            raise self._refused("each parameter needs its name, as in Residual(measure=AP)", self._place(call.args[0]))
-        given: dict[str, Any] = {}
-        for keyword in call.keywords:
-            if keyword.arg is None or keyword.arg in given:
-                raise self._refused("give every parameter once, by its name", self._place(keyword))
-            given[keyword.arg] = self._value(keyword.value, keyword.arg)
-        return given
-
-    def _value(self, node: ast.expr, name: str) -> Any:
-        """Return a number, text or map; other expressions are the text that stands there."""
-        if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | None):
-            return node.value
-        if isinstance(node, ast.UnaryOp):
-            raise BadParameter(f"{shortened(self.text)}: parameters must not be negative ({name}=).")
-        if isinstance(node, ast.Dict):
-            if not all(isinstance(key, ast.Constant) for key in node.keys):
-                raise self._refused(f"the keys of the map {name}= must be numbers or text", self._place(node))
-            return {
-                self._value(cast(ast.expr, key), name): self._value(value, name)
-                for key, value in zip(node.keys, node.values, strict=True)
-            }
-        if isinstance(node, ast.Name | ast.Call | ast.BinOp | ast.Attribute):
-            return ast.get_source_segment(self.text, node)
-        raise self._refused(f"{name}= must be a number, True, False, None, text or a map", self._place(node))
-
-    def _place(self, node: ast.expr | ast.keyword) -> int:
-        """Return the position of a node, counted in characters from 1."""
-        lines = self.text.splitlines(keepends=True)
-        before = lines[node.lineno - 1].encode()[: node.col_offset].decode()
-        return sum(map(len, lines[: node.lineno - 1])) + len(before) + 1
-
-    def _refused(self, reason: str, at: int) -> UnknownSpec:
-        return UnknownSpec(f"{_unreadable(self.text)} at character {at}: {reason}. {_FORM}")
-
-
-def _of_name(name: str) -> Measure:
-    """Return the measure of a name: of ir_measures, of trec_eval, or of ir_measures in upper or lower case."""
-    if name in registry:
-        return cast(Measure, registry[name])
-    alike = {repr(measure): known for known, measure in registry.items() if known.lower() == name.lower()}
-    if len(alike) > 1:
-        raise UnknownSpec(f"{name!r} stands for {' or '.join(alike.values())}: write one of them as it is here.")
-    if alike:
-        return cast(Measure, registry[next(iter(alike.values()))])
-    if (found := _of_trec_eval(name)) is not None:
-        return found
-    other = _ALSO_CALLED.get(name.lower())
-    hint = f"Near: {other!r}." if other else near(shortened(name), _computed())
-    raise UnknownSpec(f"no measure {shortened(name)!r}. {hint} `pyterrier-cwla measures` lists all.")
-
-
-def _of_trec_eval(name: str) -> Measure | None:
-    """Return the measure of a name of trec_eval, such as ``ndcg_cut_10``, or None for other names."""
-    if name in _GEOMETRIC:
-        return _parsed(_GEOMETRIC[name])
-    if not re.fullmatch(r"(?:(?![._]\d)\w)+(?:[._]\d+(?:\.\d+)?(?:,\d+(?:\.\d+)?)*)?", name):
-        return None  # ir_measures would ignore what follows the cutoff
-    try:
-        from pytrec_eval import supported_nicknames
-
-        found = [] if name in supported_nicknames else ir_measures.parse_trec_measure(name)
-    except ValueError as error:
-        if "not yet supported" in str(error):
-            raise UnknownSpec(f"neither this package nor ir_measures computes {name} of trec_eval.") from None
-        return None
-    except ImportError:
-        return None
-    if len(found) != 1:
-        examples = f", such as {_with_cutoff(name)} or {found[0]!r}" if found else ""
-        raise UnknownSpec(f"{name} of trec_eval stands for several measures. Write one of them{examples}.")
-    return found[0]
-
-
-def _with_cutoff(name: str) -> str:
-    return f"{name}_10" if re.fullmatch(r"\D+", name) else re.split(",", name)[0]
-
-
-def _computed() -> list[str]:
-    """Return the names of measures that are computed here, including aliases of ir_measures."""
-    return [name for name, measure in registry.items() if is_computed_here(measure)]
-
-
-def _validated(measure: Measure) -> Measure:
-    """Return a measure of ir_measures with valid parameters.
-
-    ir_measures itself raises AssertionError without a message for some of them, and rejects whole numbers such as T=2.
-    """
-    known = measure.SUPPORTED_PARAMS
-    for name, value in list(measure.params.items()):
-        if name not in known:
-            raise BadParameter(f"{measure.NAME} has no parameter {name!r}. {near_parameter(name, known)}")
-        small = isinstance(value, int) and abs(value) < 2**53
-        if small and not known[name].validate(value) and known[name].validate(float(value)):
-            measure = measure(**{name: float(value)})
-    allowed = {p.name: p.allowed for p in THEIRS[measure.NAME].parameters} if measure.NAME in THEIRS else {}
-    for name, parameter in known.items():
-        if parameter.required and name not in measure.params:
-            example = f", as in {measure.NAME}@10" if name == "cutoff" else ""
-            raise BadParameter(f"{measure.NAME} needs {name}={example}.")
-        if name in measure.params and not parameter.validate(measure.params[name]):
-            what = allowed.get(name) or parameter.desc or "of another type"
-            raise BadParameter(f"{measure.NAME}({name}={measure.params[name]!r}): {name} must be {what}.")
     return measure

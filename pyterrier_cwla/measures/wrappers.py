@@ -23,7 +23,7 @@ from ..model.residuals import residual, residual_is_a_bound
 from .calibrated import BoundCalibration
 from .catalogue import THEIRS
 from .computing import Computation, Needs, OfUserModel, Values, of_answered
-from .labels import labelled
+from .labels import renamed
 from .named import CLASSES, CWLA, CWLAMeasure, RowMeasure
 from .of_ir_measures import computation_of, is_computed_here, metric_of, user_model_of
 from .parsing import measures_of
@@ -100,7 +100,7 @@ def changed_inside(measure: Measure, change: Callable[[Measure], Measure]) -> Me
         changed: Measure = measure(measure=changed_inside(measure.inner, change))
     else:
         changed = change(measure)
-    return labelled(changed, getattr(measure, "label", None))
+    return renamed(changed, getattr(measure, "label", None))
 
 
 def layers(measure: Measure) -> Iterator[Measure]:

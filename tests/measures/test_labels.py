@@ -118,14 +118,52 @@ def test_a_label_is_not_another_column(label, tmp_path):
             make()
 
 
-def test_a_label_is_not_another_measure():
-    for label in ("AP", "nDCG@10", "GradedTBG", "P(rel=2)@5", "map", "ndcg_cut_10", "P_5", "recip_rank"):
+OTHER_MEASURES = [
+    *("AP", "nDCG@10", "GradedTBG", "P(rel=2)@5", "map", "ndcg_cut_10", "P_5", "recip_rank"),
+    *("Map", "mrr", "ndcg@10", "TBG(half_life=60)", "tbg@10"),
+]
+
+
+@pytest.mark.parametrize("label", OTHER_MEASURES)
+def test_a_label_is_not_another_measure(label):
+    for make in (
+        lambda: TBG(label=label),
+        lambda: TBG.with_label(label),
+        lambda: labelled(TBG, label),
+        lambda: labelled(RBP(p=0.9), label),
+        lambda: measures_of({label: RBP(p=0.9)}),
+        lambda: evaluate(QRELS, RUN, {label: "RBP(p=0.9)"}),
+        lambda: measures_of({label: TBG}),
+    ):
         with pytest.raises(BadParameter, match="is another measure"):
-            TBG(label=label)
-    assert str(TBG(lengths=WORDS, label="TBG@10")) == "TBG@10"
-    assert str(TBG(label="users")) == "users"
-    assert str(GeometricMean(measure=AP, label="GMAP")) == "GMAP"
-    assert str(CWLA(**RBP_CELL, label="RBP (users)")) == "RBP (users)"
+            make()
+
+
+def test_a_text_with_the_name_of_another_measure_is_refused():
+    for text in ("AP=nDCG@10", "nDCG@5=nDCG@10", "map=RR", "RBP=RBP(p=0.9)"):
+        with pytest.raises(BadParameter, match="is another measure"):
+            measures_of(text)
+
+
+def test_a_label_may_be_the_measure_itself_or_no_measure():
+    for label, measure in {
+        "map": AP,
+        "MRR@10": RR @ 10,
+        "ndcg_cut_10": nDCG @ 10,
+        "P": P @ 5,
+        "TBG": TBG(lengths=WORDS),
+        "tbg": TBG(lengths=WORDS),
+        "TBG@10": TBG(lengths=WORDS) @ 10,
+        "CWLA": CWLA(**RBP_CELL),
+        "GMAP": GeometricMean(measure=AP),
+        "early": nDCG @ 5,
+        "P(rel)": AP,
+        "RBP (users)": CWLA(**RBP_CELL),
+        "official": TBG,
+    }.items():
+        assert str(labelled(measure, label)) == label
+        assert [str(one) for one in measures_of({label: measure})] == [label]
+        assert str(pickle.loads(pickle.dumps(labelled(measure, label)))) == label
 
 
 def test_columns_have_the_names_and_the_order_of_a_dict():
@@ -185,7 +223,7 @@ def test_every_label_comes_back_or_is_refused(label):
 
 def test_two_measures_of_one_name_are_an_error(tmp_path):
     first, second = TBG(lengths=WORDS), TBG(lengths=OTHERS)
-    for measures in ([first, second], [first, TBG], [AP, labelled(RR, "AP")], ["x=AP", "x=RR"]):
+    for measures in ([first, second], [first, TBG], ["x=AP", "x=RR"]):
         for score in (evaluate, lambda *data: list(stream(*data))):
             with pytest.raises(BadParameter, match=r"two measures are called .*label="):
                 score(QRELS, RUN, measures)

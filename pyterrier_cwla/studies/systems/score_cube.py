@@ -14,7 +14,7 @@ from ...errors import BadJudgments, BadParameter, many, some
 from ...evaluation.driver import evaluate
 from ...evaluation.run_comparison import check_answers, measures_by_name, names_and_queries
 from ...files.inputs import are_paths, is_runs
-from ...measures.labels import RETRIEVED, labelled
+from ...measures.labels import RETRIEVED, renamed
 from ...measures.provider import aggregated
 from ...tasks.hashing import fingerprint
 
@@ -54,7 +54,7 @@ class Cube:
         if not (is_runs(runs) or are_paths(runs)):
             raise BadParameter(f"this study compares runs: give at least {least} by name, not one run.")
         named = measures_by_name(measures)
-        wanted = [*named.values(), labelled(NumRet, RETRIEVED)]
+        wanted = [*named.values(), renamed(NumRet, RETRIEVED)]
         by_query = evaluate(qrels, runs, wanted, by_query=True)
         names, queries = names_and_queries(by_query)
         if len(names) < least:
