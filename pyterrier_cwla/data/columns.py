@@ -103,8 +103,8 @@ def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Column
     missing = [name for name in ("query_id", "doc_id", value) if name not in named]
     if missing:
         raise error(
-            f"the {what} {'has' if what == 'run' else 'have'} no column {missing[0]!r};"
-            f" there is {some(named, 8) or 'none'}."
+            f"the {what} {'has' if what == 'run' else 'have'} no column {expected_name(missing[0], named.given)!r};"
+            f" there is {some(named.given, 8) or 'none'}."
             f"{if_swapped(missing[0], named)}"
         )
 
@@ -113,7 +113,7 @@ def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Column
 
     of_run = value == "score"
     query_id, doc_id = named["query_id"], named["doc_id"]
-    values = numbers(named[value], value, what, error, describe)
+    values = numbers(named[value], named.given_as(value), what, error, describe)
     if not of_run and values.dtype.kind == "f":
         values = values.astype(np.float64, copy=False)  # gains of float32 grades would be rounded to float32
     if of_run and "run" in named:
@@ -123,8 +123,8 @@ def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Column
     intents = named.get("iteration", not of_run)
     as_ids = identifiers if of_run else strings
     return Columns(
-        as_ids(query_id, "query_id", what, error),
-        as_ids(doc_id, "doc_id", what, error),
+        as_ids(query_id, named.given_as("query_id"), what, error),
+        as_ids(doc_id, named.given_as("doc_id"), what, error),
         values,
         None if lengths is None else numbers(lengths, "doc_length", what, error, describe),
         None if originals is None else strings(originals, "duplicate_of", what, error, holes=True),
@@ -158,6 +158,12 @@ def _as_text(column: Any, error: type[CWLAError]) -> Ids:
         raise error("iteration of the judgments must be strings or whole numbers, one kind in all rows.") from None
 
 
+def expected_name(column: str, given: Iterable[str]) -> str:
+    """Return the name of a missing column: PyTerrier's if the data have other names of PyTerrier."""
+    of_pyterrier = {meant: name for name, meant in PYTERRIER.items()}
+    return of_pyterrier.get(column, column) if PYTERRIER.keys() & {*given} else column
+
+
 class NamedColumns:
     """Columns of a run or of judgments by the names of ir_measures.
 
@@ -178,7 +184,9 @@ class NamedColumns:
     def __init__(self, data: Any, what: str, value: str, error: type[CWLAError]) -> None:
         self._what, self._error = what, error
         self._columns: dict[str, list[Named]] = {}
+        self.given: list[str] = []
         for name, column in _named_columns(data, what, value, error):
+            self.given.append(name)
             self._columns.setdefault(PYTERRIER.get(name, name), []).append((name, column))
         for alike in self._columns.values():
             alike.sort(key=lambda named: named[0] in PYTERRIER)
@@ -200,6 +208,10 @@ class NamedColumns:
             return self._error(f"the {self._what} {verb} in row {row} ({', '.join(ids)}). Keep one of the two.")
 
         return the_only(self._columns[name], refuse)
+
+    def given_as(self, name: str) -> str:
+        """Return the name that a column has in the data."""
+        return self._columns[name][0][0]
 
     def _value(self, name: str, row: int) -> Any:
         return _cell(self._columns[name][0][1], row)
@@ -308,13 +320,20 @@ def _arrow(column: Any, name: str, what: str, error: type[CWLAError]) -> Ids:
         pass
     odd = next(v for v in column if not isinstance(v, str) and not _is_missing(v))
     raise error(
-        f"{name} of the {what} must be strings, and {shown(odd)} is of type {type(odd).__name__}: convert the column"
-        f" with {'.str.decode()' if isinstance(odd, bytes) else '.astype(str)'}{_on_both(what)}."
+        f"{name} of the {what} must be strings, and {shown(odd)} is of type {type(odd).__name__}: convert"
+        f" {_conversion(column, 'bytes' if isinstance(odd, bytes) else 'str')}{_on_both(what)}."
     )
 
 
 def _is_missing(value: Any) -> bool:
     return is_null(value) or (isinstance(value, float) and value != value)
+
+
+def _conversion(column: Any, to: str) -> str:
+    """Return how to convert the values of a frame's column or of a dict, for error messages."""
+    if isinstance(column, tuple | list):
+        return f"each of them with {'.decode()' if to == 'bytes' else f'{to}()'}"
+    return f"the column with {'.str.decode()' if to == 'bytes' else f'.astype({to})'}"
 
 
 def _on_both(what: str) -> str:
@@ -351,7 +370,7 @@ def numbers(
         return reals(column)
     except NotReal as wrong:
         row = f"row {wrong.row}" if describe is None else describe(wrong.row)
-        way = ": convert the column with .astype(float)" if wrong.is_text else ""
+        way = f": convert {_conversion(column, 'float')}" if wrong.is_text else ""
         raise error(f"{row}: {name} of the {what} must be numbers, and {wrong}{way}.") from None
 
 

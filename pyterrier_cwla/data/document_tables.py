@@ -356,9 +356,8 @@ class DocumentTable(ABC):
             given = next(filter(None, values), None)
             if not ids or given is None:
                 names = [name for name, _ in columns]
-                raise BadParameter(
-                    f"a table of {cls.what} has columns doc_id and {cls.values[0]}; this one has {some(names, 8)}."
-                )
+                lacking = " or ".join(cls.values if ids else IDS)
+                raise BadParameter(f"the table of {cls.what} has no column {lacking}; there is {some(names, 8)}.")
 
             def refuse(sentence: str, row: int) -> BadParameter:
                 return BadParameter(f"the table of {cls.what} {sentence} in row {row}. Keep one of the two.")

@@ -18,7 +18,7 @@ import pyarrow as pa
 from ir_measures.measures import Measure
 
 from ..data.alignment import Judgments
-from ..data.columns import PYTERRIER, NamedColumns, run_columns, strings
+from ..data.columns import PYTERRIER, NamedColumns, expected_name, run_columns, strings
 from ..data.overlap import Overlap
 from ..errors import BadRun, CWLAError, MalformedFile, some
 from ..files.inputs import RunNames
@@ -107,11 +107,12 @@ class InFrames:
 
     def __init__(self, frame: Any, extras: Sequence[str]) -> None:
         self.names: dict[str, list[str]] = {}
-        for name in dict.fromkeys(map(str, frame.columns)):
+        given = list(dict.fromkeys(map(str, frame.columns)))
+        for name in given:
             self.names.setdefault(PYTERRIER.get(name, name), []).append(name)
         missing = [name for name in ("query_id", "doc_id", "score") if name not in self.names]
         if missing:
-            raise BadRun(f"the run has no column {missing[0]!r}; there is {some(self.names, 8)}.")
+            raise BadRun(f"the run has no column {expected_name(missing[0], given)!r}; there is {some(given, 8)}.")
         self.frame = frame
         self.wanted = [name for name in ("run", "query_id", "doc_id", "score", *extras) if name in self.names]
 

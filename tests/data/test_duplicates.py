@@ -175,7 +175,9 @@ def test_tables_that_are_none(tmp_path):
     assert "have 'a' twice" in complaint(Duplicates.bind, pd.Series(["b", "c"], index=["a", "a"]))
     assert "3 is of type int" in complaint(Duplicates.bind, {"a": 3})
     assert "duplicates='no.tsv' is neither a file nor the name" in complaint(Duplicates.bind, "no.tsv")
-    assert "doc_id and duplicate_of" in complaint(Duplicates.bind, pd.DataFrame({"docno": ["a"]}))
+    assert "no column duplicate_of or cluster; there is 'docno'." in complaint(
+        Duplicates.bind, pd.DataFrame({"docno": ["a"]})
+    )
     assert "duplicates= takes a name, a path" in complaint(Duplicates.bind, 3)
     register_duplicates("cranfield", TABLE)
     assert "Near: 'cranfield'" in complaint(Duplicates.bind, "cranfeld")

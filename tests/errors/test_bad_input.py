@@ -262,6 +262,33 @@ def test_a_column_that_the_judgments_lack():
     assert message == "the judgments have no column 'relevance'; there is 'query_id', 'doc_id', 'grade'."
 
 
+def test_columns_have_the_names_of_the_frame_of_the_user():
+    names = {"query_id": "qid", "doc_id": "docno", "relevance": "label"}
+    run, judged = GOOD_RUN.rename(columns=names), GOOD_QRELS.rename(columns=names)
+    assert complaint(BadRun, judged, run.rename(columns={"docno": "docid"})) == (
+        "the run has no column 'docno'; there is 'qid', 'docid', 'score'."
+    )
+    assert complaint(BadJudgments, judged.drop(columns="label"), run) == (
+        "the judgments have no column 'label'; there is 'qid', 'docno'."
+    )
+    assert complaint(BadRun, judged, run.assign(qid=1)).startswith("qid of the run must be strings, and ")
+    assert complaint(BadRun, judged, run.assign(docno=None)) == "docno of the run is missing in row 0."
+    assert "label of the judgments must be numbers, and 'x'" in complaint(BadJudgments, judged.assign(label="x"), run)
+
+
+@pytest.mark.parametrize(
+    ("qrels", "run", "advice"),
+    [
+        ({"q": {"a": "1"}}, {"q": {"a": 1.0}}, "convert each of them with float()."),
+        ({"q": {1: 1}}, {"q": {"a": 1.0}}, "convert each of them with str() on both sides."),
+        ({"q": {b"a": 1}}, {"q": {"a": 1.0}}, "convert each of them with .decode() on both sides."),
+        (pd.DataFrame({"qid": ["q"], "docno": ["a"], "label": ["1"]}), {}, "convert the column with .astype(float)."),
+    ],
+)
+def test_the_conversion_fits_the_form_of_the_data(qrels, run, advice):
+    assert complaint(BadJudgments, qrels, run).endswith(f": {advice}")
+
+
 @pytest.mark.parametrize("odd", [None, 3, "run.txt", [("301", "a", 1.0)]])
 def test_what_is_no_run_at_all(odd):
     assert "the run must be a DataFrame, a dict of dicts or named tuples, not " in complaint(BadRun, GOOD_QRELS, odd)
@@ -307,7 +334,13 @@ def test_tables_of_lengths_that_are_none():
     assert "have 'a' twice" in complaint_of(BadParameter, TBG, lengths=pd.Series([1, 2], index=["a", "a"]))
     assert "1 is of type int" in complaint_of(BadParameter, TBG, lengths={1: 2})
     assert "is neither a file nor the name of a table" in complaint_of(BadParameter, TBG, lengths="no/such.tsv")
-    assert "doc_id and doc_length" in complaint_of(BadParameter, TBG, lengths=pd.DataFrame({"a": [1]}))
+    without_ids, without_words = pd.DataFrame({"a": [1]}), pd.DataFrame({"docno": ["a"], "len": [1]})
+    assert complaint_of(BadParameter, TBG, lengths=without_ids) == (
+        "the table of lengths has no column doc_id or docno or id; there is 'a'."
+    )
+    assert complaint_of(BadParameter, TBG, lengths=without_words) == (
+        "the table of lengths has no column doc_length or words or length; there is 'docno', 'len'."
+    )
     register_lengths("cranfield", {"a": 1})
     assert "Near: 'cranfield'" in complaint_of(BadParameter, TBG, lengths="cranfeld")
     assert "a Series or a DataFrame, not int" in complaint_of(BadParameter, TBG, lengths=3)
