@@ -17,6 +17,7 @@ RETRIEVED = "number of retrieved documents"
 """Label of a measure that comparisons and studies add to those of the user."""
 
 _COLUMNS = frozenset({"run", "query_id", "qid", "fold", "name", "mrt", RETRIEVED})  # columns beside those of measures
+_OTHER_WAYS = ", a text 'name=measure', or a dict {'…': measure} instead of a list"
 _LABEL_AND_MEASURE = re.compile(r"((?:[^=()]|\([^()]*\))+)=(.*)", re.DOTALL)
 
 
@@ -70,6 +71,11 @@ class _LabelledMeasure(ShownMeasure):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return renamed, (self._measure, self.label)
+
+
+def is_labelled_other(measure: Measure) -> bool:
+    """Return whether a measure is one of ir_measures with a label."""
+    return isinstance(measure, _LabelledMeasure)
 
 
 @cache
@@ -172,8 +178,15 @@ def label_in(text: str) -> tuple[str | None, str]:
     return (None, text) if found is None else (found[1].strip(), found[2].strip())
 
 
-def by_name(measures: Iterable[Measure]) -> dict[str, Measure]:
+def by_name(measures: Iterable[Measure], texts: bool = False) -> dict[str, Measure]:
     """Return measures by the names of their columns, in order; a measure that is given twice has one column.
+
+    Parameters
+    ----------
+    measures : iterable of ir_measures.Measure
+        The measures.
+    texts : bool, default=False
+        Whether the caller also takes texts and dicts of measures. PyTerrier and ir_measures take objects alone.
 
     Raises
     ------
@@ -185,7 +198,7 @@ def by_name(measures: Iterable[Measure]) -> dict[str, Measure]:
         other = named.setdefault(str(measure), measure)
         if repr(other) != repr(measure):
             raise BadParameter(
-                f"two measures are called {str(measure)!r}: {other!r} and {measure!r}. Give one another name: a text"
-                " 'name=measure', label='…' of a measure of this package, or a dict {'…': measure} instead of a list."
+                f"two measures are called {str(measure)!r}: {other!r} and {measure!r}. Give one another name:"
+                f" label='…' of a measure of this package{_OTHER_WAYS * texts}."
             )
     return named

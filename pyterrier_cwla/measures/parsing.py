@@ -43,7 +43,7 @@ def measures_of(texts: Iterable[object]) -> list[Measure]:
         measures = [_labelled(_measure_of(text), label) for label, text in texts.items()]
     else:
         measures = [_measure_of(text) for text in listed(texts)]
-    by_name(measures)
+    by_name(measures, texts=True)
     return measures
 
 

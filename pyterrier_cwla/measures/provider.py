@@ -20,6 +20,7 @@ from ..data.columns import Columns, judgment_columns
 from ..data.ranked_rows import Judged, RankedRows
 from ..data.rankings import Array
 from ..errors import BadJudgments, BadParameter, CWLAError, NoFiniteValue, UnknownSpec
+from .label_provider import LabelProvider
 from .labels import by_name
 from .of_ir_measures import computation_of, needs_of
 from .parsing import measures_of
@@ -324,8 +325,9 @@ def register() -> None:
         setattr(ir_measures, name, measure)
         setattr(ir_measures.measures, name, measure)
     ir_measures.cwla = providers.register(CWLAProvider())  # type: ignore[attr-defined]
-    others = [p for p in ir_measures.DefaultPipeline.providers if p.NAME != CWLAProvider.NAME]
-    ir_measures.DefaultPipeline.providers[:] = [*others, CWLAProvider(full=False)]
+    own = (CWLAProvider.NAME, LabelProvider.NAME)
+    others = [p for p in ir_measures.DefaultPipeline.providers if p.NAME not in own]
+    ir_measures.DefaultPipeline.providers[:] = [LabelProvider(), *others, CWLAProvider(full=False)]  # type: ignore[no-untyped-call]
 
 
 def announce() -> None:

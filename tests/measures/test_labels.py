@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ir_measures import AP, ERR, RBP, RR, P, nDCG
+from ir_measures import AP, ERR, RBP, RR, Judged, NumRet, P, SetF, alpha_nDCG, nDCG
 
 from pyterrier_cwla import (
     CWLA,
@@ -280,3 +280,25 @@ def test_labels_of_ir_measures_reach_other_providers():
     found = ir_measures.calc_aggregate([early, AP], QRELS, RUN)
     assert {str(measure) for measure in found} == {"early", "AP"}
     assert found[early] == ir_measures.calc_aggregate([nDCG @ 2], QRELS, RUN)[nDCG @ 2]
+
+
+def test_measures_of_ir_measures_keep_their_values_beside_a_twin_with_a_label():
+    plain = [nDCG @ 2, AP, P @ 1, Judged @ 2, alpha_nDCG @ 2, RBP(p=0.9), SetF, NumRet]
+    once = {measure: ir_measures.calc_aggregate([measure], QRELS, RUN)[measure] for measure in plain}
+    labels = {measure: (f"first {measure}", f"second {measure}") for measure in plain}
+    twins = [labelled(measure, label) for measure, both in labels.items() for label in both]
+    for measures in ([*plain, *twins], [*twins, *plain, TBG(lengths=WORDS)], twins):
+        found = ir_measures.calc_aggregate(measures, QRELS, RUN)
+        assert len(found) == len(measures)
+        for measure in measures:
+            if measure.NAME != "TBG":
+                assert found[measure] == once[labelled(measure, None)]
+        by_query = list(ir_measures.iter_calc(measures, QRELS, RUN))
+        assert {str(metric.measure) for metric in by_query} == set(map(str, measures))
+    assert set(ir_measures.run_inputs(twins)) == set(ir_measures.run_inputs(plain))
+    assert set(ir_measures.qrel_inputs(twins)) == set(ir_measures.qrel_inputs(plain))
+
+
+def test_two_labelled_measures_of_one_name_are_an_error_in_ir_measures():
+    with pytest.raises(BadParameter, match=r"two measures are called 'x'.*label='…' of a measure of this package\.$"):
+        ir_measures.calc_aggregate([labelled(AP, "x"), labelled(RR, "x")], QRELS, RUN)

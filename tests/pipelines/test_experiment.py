@@ -12,6 +12,7 @@ from ir_measures import AP, nDCG
 
 from pyterrier_cwla import CWLA, TBG, Residual, register_lengths
 from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.measures.labels import labelled
 from tests.support.generated import as_pyterrier, collection, harmless
 
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:.*topic.s. not found in qrels")
@@ -290,3 +291,9 @@ def test_a_function_of_a_notebook_works_in_worker_processes(tmp_path):
 def test_saved_experiments_hold_our_measures(tmp_path):
     pt.Experiment([RUN], TOPICS, QRELS, [TBG, RBP], names=["a"], save_dir=str(tmp_path))
     assert set(pd.read_csv(tmp_path / "aggregated.csv").columns) == {"name", "TBG", str(RBP)}
+
+
+def test_a_labelled_measure_of_ir_measures_stands_beside_its_twin():
+    found = pt.Experiment([RUN], TOPICS, QRELS, [nDCG @ 10, labelled(nDCG @ 10, "early"), AP])
+    assert found["early"].item() == found["nDCG@10"].item() > 0
+    assert {"AP", "early", "nDCG@10"} < set(found.columns)
