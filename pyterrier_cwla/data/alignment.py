@@ -315,9 +315,16 @@ class Rows(RunRows):
         top = int(np.minimum(self.sizes[self.query >= 0], TOP).sum())
         return top, sum(top for top, _ in found), sum(every for _, every in found)
 
-    @cached_property
+    @property
     def overlap(self) -> Overlap:
-        """Overlap of the run; judged documents of grade 0 are counted only if few are relevant."""
+        """Overlap of the run, and the lengths that have been replaced so far.
+
+        Judged documents of grade 0 are counted only if few are relevant.
+        """
+        return replace(self._judged, lengths=self.replaced_lengths) if self.replaced_lengths else self._judged
+
+    @cached_property
+    def _judged(self) -> Overlap:
         if self.judgments.qids and not (self.query >= 0).any():
             return Overlap(apart=(self.names[:4], self.judgments.qids[:4]))
         found = Overlap()
@@ -337,8 +344,8 @@ class Rows(RunRows):
         return judgments.qids[query], retrieved, judged
 
     def warn_of_overlap(self) -> None:
-        """Warn if the run answers no judged query or has hardly any judged document."""
-        if about := self.overlap.about():
+        """Warn if the run answers no judged query, has hardly any judged document, or lacks lengths."""
+        for about in self.overlap.notes():
             warn(about)
 
 

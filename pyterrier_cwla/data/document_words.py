@@ -7,18 +7,35 @@ from typing import cast
 
 import numpy as np
 
-from ..errors import MissingLength, some
+from ..errors import MissingLength, shown, some
 from .arrays import Array, Floats
 from .lengths import Lengths
 from .metric_like import MetricLike, PoolJudgments, RowsWithLengths
 from .rankings import Rankings
+from .replaced_lengths import ReplacedLengths
 
 
-def words_of_rows(metric: MetricLike, rows: RowsWithLengths) -> Floats:
+def words_of_rows(
+    metric: MetricLike,
+    rows: RowsWithLengths,
+    read: Array | None = None,
+    note: Callable[[str, ReplacedLengths], None] | None = None,
+) -> Floats:
     """Return the words of the documents of a run in row order.
 
     They come from the table of the metric, else from the run's column doc_length, else from the default table. All
     lengths of a run have one source.
+
+    Parameters
+    ----------
+    metric : MetricLike
+        Metric that reads the lengths.
+    rows : RowsWithLengths
+        Rows of a run.
+    read : ndarray of bool, shape (n_rows,), optional
+        Mask of the rows whose length the metric reads; by default all. Other rows may have no length.
+    note : callable, optional
+        Function of the name of the table and the number of lengths that the mean replaces, for ``missing="mean"``.
 
     Raises
     ------
@@ -26,6 +43,8 @@ def words_of_rows(metric: MetricLike, rows: RowsWithLengths) -> Floats:
         If a length is missing and ``metric.missing`` is "error", or if a length is negative or infinite.
     """
     needed = np.repeat(rows.query >= 0, rows.sizes)
+    if read is not None:
+        needed &= read
     if not needed.any():
         return np.zeros(len(needed))
     table = metric.lengths
@@ -41,6 +60,8 @@ def words_of_rows(metric: MetricLike, rows: RowsWithLengths) -> Floats:
             " the run (in PyTerrier, pt.cwla.DocLength() adds it), or set a table for all measures with"
             " register_lengths(words)."
         )
+    if metric.missing == "mean" and note is not None:
+        note("" if table is None else table.name, _replaced(words, needed, table, rows.pair))
     if metric.missing != "mean":  # lengths of unjudged queries are not used
         words = np.where(needed, words, 0.0)
     return _without_holes(words, needed, metric, table, rows.pair)
@@ -81,6 +102,16 @@ def words_of_pool(metric: MetricLike, rankings: Rankings) -> Floats:
     return _without_holes(words, needed, metric, table, pair)
 
 
+def _replaced(
+    words: Array, needed: Array, table: Lengths | None, describe: Callable[[int], tuple[str, str]]
+) -> ReplacedLengths:
+    """Return the number of required lengths that the mean replaces."""
+    holes = np.flatnonzero(np.isnan(words) & needed)
+    first = describe(int(holes[0])) if len(holes) else ("", "")
+    name = None if table is None else "" if table.anonymous and table.path is None else shown(table.name)
+    return ReplacedLengths(len(holes), int(needed.sum()), *first, name)
+
+
 def _without_holes(
     words: Array,
     needed: Array,
@@ -100,10 +131,6 @@ def _without_holes(
         return words
     if metric.missing == "mean":
         known = words[~holes]
-        if table is not None and needed.any() and not len(known):
-            raise MissingLength(
-                f"none of {int(needed.sum()):,} documents is in the table of lengths: are the ids of the same kind?"
-            )
         mean = table.mean if table is not None else known.mean() if len(known) else np.nan
         if np.isnan(mean):
             raise MissingLength("no document has a length, so there is no mean length for missing='mean'.")

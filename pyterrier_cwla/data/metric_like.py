@@ -48,6 +48,14 @@ class MetricLike(Protocol):
         """Treatment of documents without length: "error" or "mean"."""
 
     @property
+    def judged_only(self) -> bool:
+        """Whether unjudged documents are left out before ranks are counted."""
+
+    @property
+    def last_that_counts(self) -> int | None:
+        """Last rank with a document that counts, if there is one."""
+
+    @property
     def duplicates(self) -> Duplicates | None:
         """Table of duplicate documents."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from ..errors import shown, some
+from .replaced_lengths import ReplacedLengths
 
 TOP = 10
 _LEAST = 0.01  # share of the top ten
@@ -24,6 +26,8 @@ class Overlap:
         If few documents are judged: a query, its first documents in the run, and judged documents.
     apart : tuple, optional
         If the run answers no judged query: the first queries of the run, and the first judged queries.
+    lengths : mapping of str to ReplacedLengths
+        Lengths that are replaced by the mean, by name of the table.
     """
 
     top: int = 0
@@ -31,6 +35,7 @@ class Overlap:
     anywhere: int = 0
     example: tuple[str, list[str], list[str]] | None = None
     apart: tuple[list[str], list[str]] | None = None
+    lengths: Mapping[str, ReplacedLengths] = field(default_factory=dict, hash=False)
 
     def __add__(self, other: Overlap) -> Overlap:
         return Overlap(
@@ -38,12 +43,27 @@ class Overlap:
             self.judged + other.judged,
             self.anywhere + other.anywhere,
             self.example or other.example,
+            lengths={
+                **self.lengths,
+                **{name: self.lengths[name] + n if name in self.lengths else n for name, n in other.lengths.items()},
+            },
         )
 
     @property
     def is_low(self) -> bool:
         """Whether less than 1 % of the documents in the top ten are judged."""
         return self.judged < _LEAST * self.top
+
+    def notes(self, run: str = "the run") -> list[str]:
+        """Return warnings about judgments and lengths of the run.
+
+        Raises
+        ------
+        MissingLength
+            If no document of the run is in a table of lengths whose mean would replace all lengths.
+        """
+        found = [self.about(run), *(of_table.about(run) for of_table in self.lengths.values())]
+        return [about for about in found if about is not None]
 
     def about(self, run: str = "the run") -> str | None:
         """Return a warning if the run answers no judged query or has hardly any judged document, else None."""

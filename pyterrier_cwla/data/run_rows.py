@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadRun
+from ..errors import BadRun, MissingLength
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers
 from ..files.id_columns import Ids
@@ -18,6 +18,7 @@ from .document_words import words_of_rows
 from .duplicates import Duplicates
 from .metric_like import MetricLike
 from .ranked_rows import Judged, RankedRows
+from .replaced_lengths import ReplacedLengths
 
 
 class RunRows(RankedRows):
@@ -46,6 +47,7 @@ class RunRows(RankedRows):
             columns = columns.taken(order)
             starts, names = columns.queries()
         self.columns, self.names = columns, names
+        self.replaced_lengths: dict[str, ReplacedLengths] = {}  # by name of the table; "" for the column
         self.starts = starts
         self.ends = np.append(starts[1:], len(columns)).astype(np.int64)
         self.query = np.array([index.get(name, -1) for name in names], np.int64)
@@ -184,9 +186,28 @@ class RunRows(RankedRows):
         """Whether the run has a column of document lengths."""
         return self.columns.doc_length is not None
 
+    def words(self, metric: MetricLike) -> Array:
+        """Return the words of all documents, grouped by query in rank order.
+
+        Below the last rank that the metric reads, documents may have no length. Their words are then 0.
+        """
+        last = None if metric.judged_only or metric.missing == "mean" else metric.last_that_counts
+        try:
+            return super().words(metric)
+        except MissingLength:
+            if last is None:
+                raise
+        key = (metric.lengths, metric.default_lengths, last)
+        if key not in self._flat:
+            row = self.in_rank_order(np.arange(len(self.columns)))
+            read = np.zeros(len(row), bool)
+            read[row] = np.arange(len(row)) - np.repeat(self.starts, self.sizes) < last
+            self._flat[key] = self.in_rank_order(words_of_rows(metric, self, read))
+        return self._flat[key]
+
     def words_of_rows(self, metric: MetricLike) -> Array:
         """Return the words of all documents, in the order of the rows."""
-        return words_of_rows(metric, self)
+        return words_of_rows(metric, self, note=self.replaced_lengths.__setitem__)
 
     def clusters(self, duplicates: Duplicates) -> Array:
         """Return a code per document, in the order of the rows, that is equal for duplicates."""

@@ -8,7 +8,7 @@ import warnings
 from . import CWLAWarning
 from .sanitise import harmless
 
-_BETWEEN = {"pyterrier_cwla", "ir_measures", "pyterrier", "pandas"}
+_BETWEEN = {"pyterrier_cwla", "ir_measures", "pyterrier", "pandas", "functools"}
 
 
 def warn(message: str) -> None:

@@ -175,7 +175,9 @@ def stream(
             yield frame
 
 
-def checked(found: Iterable[Scored], notice: Callable[[Scored, str], None] | None = None) -> Iterator[Scored]:
+def checked(
+    found: Iterable[Scored], notice: Callable[[Scored, str], None] | None = None, nameless: str | None = None
+) -> Iterator[Scored]:
     """Yield the scores of runs after checking their names and their overlap with the judgments.
 
     Parameters
@@ -183,8 +185,11 @@ def checked(found: Iterable[Scored], notice: Callable[[Scored, str], None] | Non
     found : iterable of Scored
         Scores of complete runs, or of groups of queries in any order of runs.
     notice : callable, optional
-        Function that is called for a run that answers no judged query or has hardly any judged document. Its arguments
-        are the scores of the run and a sentence that describes the problem. By default, a warning is issued.
+        Function that is called for a run that answers no judged query, has hardly any judged document, or has
+        documents whose lengths are replaced by the mean. Its arguments are the scores of the run and a sentence that
+        describes the problem. By default, a warning is issued.
+    nameless : str, optional
+        Default name of a run without a name, which messages do not show.
 
     Yields
     ------
@@ -195,13 +200,15 @@ def checked(found: Iterable[Scored], notice: Callable[[Scored, str], None] | Non
     ------
     BadRun
         If two runs have the same name, or if there is no run.
+    MissingLength
+        If no document of a run is in a table of lengths whose mean would replace all lengths.
     """
     names = RunNames()
     for scored in found:
         names.check(scored.run, scored.place)
         if scored.last:
             names.add(scored.run, scored.place)
-            if about := scored.overlap.about(str(scored.run)):
+            for about in scored.overlap.notes("the run" if scored.run == nameless else str(scored.run)):
                 warn(about) if notice is None else notice(scored, about)
         yield scored
     if not names:
@@ -213,13 +220,7 @@ def each_scored(
 ) -> Iterator[Scored]:
     """Yield the scores of runs in memory or in files; parameters as for :func:`evaluate`."""
     cache = None if cache_dir is None else ScoreCache(cache_dir, evaluator)
-
-    only = "run" if not is_runs(runs) else None  # default name of a single run without a name
-
-    def notice(scored: Scored, about: str) -> None:
-        warn((scored.overlap.about() if scored.run == only else None) or about)
-
-    return checked(_each(evaluator, runs, check, progress, cache), notice)
+    return checked(_each(evaluator, runs, check, progress, cache), nameless="run" if not is_runs(runs) else None)
 
 
 def _each(

@@ -161,13 +161,14 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation:
     number = judgments.index[query]
     if not rankings.n[number]:
         raise BadParameter(f"the run has no documents for query {query!r}.")
-    rows.warn_of_overlap()
     segment = int(np.flatnonzero(rows.query == number)[0])
     order = rows.in_rank_order(np.arange(len(rows.columns)))[rows.starts[segment] : rows.ends[segment]]
     names = rows.columns.doc_id.take(order).to_pylist()
     if metric.judged_only:
         names = [names[rank - 1] for rank in rankings.condensed.listed_ranks(number).tolist()]
-    return explained(metric, rankings, number, measure=str(measure), query=query, names=names)
+    explanation = explained(metric, rankings, number, measure=str(measure), query=query, names=names)
+    rows.warn_of_overlap()
+    return explanation
 
 
 def explained(
@@ -339,11 +340,11 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
         users.append(np.maximum(1 - sum(users, np.zeros(len(judgments.qids))), 0))
         by_intent.append(judgments.only(np.zeros(0, np.int64)))
     rows = Rows(judgments, one_run(run))
-    rows.warn_of_overlap()
     seen = [seen_part(metric, rows.rankings(metric.judged_only, own)) for own in by_intent]
     depth = depth or max(1, *(int(rankings.n.max(initial=0)) for rankings in seen))
     refuse_beyond_memory(8 * len(judgments.qids) * (depth + 2), f"depth={depth:,} for {len(judgments.qids):,} queries")
     stops = sum(share[:, None] * stops_of(metric, rankings, depth) for share, rankings in zip(users, seen, strict=True))
+    rows.warn_of_overlap()
     table = pd.DataFrame(stops, pd.Index(judgments.qids, name="query_id"), [*range(depth + 1), "later"])
     table.attrs["measure"] = str(measure)
     return table[np.isin(np.arange(len(table)), rows.query)]

@@ -16,7 +16,9 @@ from ..data.columns import Columns
 from ..data.document_words import words_of_rows
 from ..data.ranked_rows import RankedRows
 from ..data.rankings import Array, Pool, Rankings
+from ..data.replaced_lengths import ReplacedLengths
 from ..errors import BadJudgments, BadParameter, BadRun, NotPassed, some
+from ..errors.user_warnings import warn
 from ..files import id_columns
 from ..files.pair_keys import PairKeys
 from .row_columns import KNOWN, counted, flags, labels, numbered, row_ids, scores, texts, whole, words
@@ -216,8 +218,9 @@ class LabelledJudgments:
         return None if self.samples.words is None else self.samples.words[self.order]
 
     def pair(self, row: int) -> tuple[str, str]:
-        """Return the names of a row's query and document."""
-        return self.samples.queries[1][self.group[row]], self.doc_id[row].as_py()
+        """Return the names of a row's query and document, or the number of the row if documents have no ids."""
+        query = self.samples.queries[1][self.group[row]]
+        return query, f"row {self.order[row]}" if self.samples.docno is None else self.doc_id[row].as_py()
 
     @property
     def columns(self) -> Columns:
@@ -232,7 +235,19 @@ class LabelledJudgments:
     def check_grades(self, max_rel: float) -> None:
         """Raise BadJudgments if a grade is above ``max_rel``."""
         if self.pool.highest > max_rel:
+            if self.samples.docno is None:
+                self._refuse_grade(max_rel)
             self.samples.text_judgments.check_grades(max_rel)
+
+    def _refuse_grade(self, max_rel: float) -> None:
+        """Raise BadJudgments with the number of the row, since documents have no ids."""
+        label = np.where(self.samples.is_judged, self.samples.label, 0)
+        row = int(np.flatnonzero(label > max_rel)[0])
+        number, names = self.samples.queries
+        raise BadJudgments(
+            f"topic {names[number[row]]!r}: row {row} has grade {label[row]:g}, above"
+            f" max_rel={max_rel}: give max_rel={label.max():g}, or correct the judgments."
+        )
 
     def rows(self, score: Any) -> ScoredRows:
         """Return the rows ranked by scores, one score per row."""
@@ -252,13 +267,18 @@ class LabelledJudgments:
         """Return the lengths of all documents in words, in the order of groups."""
         key = (metric.lengths, metric.default_lengths, metric.missing)
         if key not in self._words:
-            self._words[key] = words_of_rows(metric, self)
+            self._words[key] = words_of_rows(metric, self, note=_warn_of_lengths)
         return self._words[key]
 
     def _words_of_pool(self, metric: Any) -> Array:
         words = np.empty(len(self.order))
         words[self.order] = self.words_of_rows(metric)
         return words[self._row_of_pool]
+
+
+def _warn_of_lengths(_: str, lengths: ReplacedLengths) -> None:
+    if about := lengths.about("these rows"):
+        warn(about)
 
 
 class ScoredRows(RankedRows):

@@ -311,8 +311,9 @@ class GroupedRanker(BaseEstimator):
     def _computed(self, given: Any) -> Measure:
         """Return the measure, with the default table of the process that has sent the estimator."""
         [measure] = computed_here([given])
-        unbound = isinstance(measure, RowMeasure) and needs_of(measure).lengths == "run"
-        return measure.reading(self._default_lengths) if unbound else measure
+        if isinstance(measure, RowMeasure) and needs_of(measure).lengths == "run":
+            return measure.reading(self._default_lengths)
+        return measure
 
     def _known(self, X: Any, y: Any, given: dict[str, Any]) -> dict[str, Any]:
         known: dict[str, Any] = known_of_rows(X, y, given)

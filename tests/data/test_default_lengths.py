@@ -113,7 +113,7 @@ def test_a_gap_in_the_default_is_an_error_or_its_mean():
         value(TBG)
     assert value(TBG(missing="mean")) == bound(table, missing="mean")
     register_lengths({"another": 1})
-    with pytest.raises(MissingLength, match="none of 18 documents is in the table of lengths"):
+    with pytest.raises(MissingLength, match="none of 18 documents of the run is in the table of lengths, such as"):
         value(TBG(missing="mean"))
 
 
