@@ -84,7 +84,12 @@ Measures = Annotated[
 ByQuery = Annotated[bool, typer.Option("--by-query", help="One line for each run and query.")]
 LengthsFile = Annotated[
     Path | None,
-    typer.Option("--lengths", metavar="FILE", help="Document lengths in words, for measures that need them."),
+    typer.Option(
+        "--lengths",
+        metavar="FILE",
+        help="Document lengths in words, for measures that need them; - is standard input.",
+        callback=resolved,
+    ),
 ]
 CacheDir = Annotated[
     Path | None,
@@ -162,11 +167,13 @@ class BoundMeasures:
         changed = [str(old) for old, new in zip(wanted, measures, strict=True) if old is not new]
         notes = []
         if changed:
-            given = [f"with the lengths of {lengths}"] if lengths else []
+            given = [f"with the lengths of {displayed(str(lengths))}"] if lengths else []
             given += ["documents without a length have the mean length"] if missing is Missing.mean else []
             notes = [f"{', '.join(changed)}: {'; '.join(given)}."] if given else []
         elif lengths is not None:
-            notes = [f"None of these measures uses the lengths of {lengths}."]
+            notes = [f"None of these measures uses the lengths of {displayed(str(lengths))}."]
+        elif missing is not None:
+            notes = ["None of these measures uses document lengths: --missing has no effect."]
         return cls(wanted, measures, notes, lengths if changed else None)
 
     @classmethod
@@ -196,7 +203,12 @@ class BoundMeasures:
         if self.lengths is None:
             return {}
         with open(self.lengths, "rb") as file:
-            return {"lengths": {"path": str(self.lengths), "sha256": hashlib.file_digest(file, "sha256").hexdigest()}}
+            return {
+                "lengths": {
+                    "path": displayed(str(self.lengths)),
+                    "sha256": hashlib.file_digest(file, "sha256").hexdigest(),
+                }
+            }
 
 
 def lengths_from(path: Path) -> Lengths:
@@ -250,6 +262,13 @@ def _perhaps_a_measure(text: str) -> str:
     except errors.CWLAError:
         return ""
     return f" If it is a measure, write -m {text}."
+
+
+def about_grades(path: Path, judgments: Judgments) -> list[str]:
+    """Return a note if no judged document is relevant."""
+    if judgments.pool.highest > 0:
+        return []
+    return [f"{displayed(str(path))}: all grades are 0 or negative, so no document is relevant."]
 
 
 def judgments_of(path: Path) -> Judgments:

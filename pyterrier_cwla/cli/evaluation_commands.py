@@ -27,6 +27,7 @@ from .arguments import (
     Qrels,
     Runs,
     WhereMissing,
+    about_grades,
     app,
     judgments_of,
     runs_by_name,
@@ -92,7 +93,7 @@ def evaluate(
     origin: dict[str, Any] = {
         "version": __version__,
         "qrels": displayed(str(qrels)),
-        "measures": {column.name: repr(m) for column, m in zip(found.columns, found.measures, strict=True)},
+        "measures": {column.name: displayed(repr(m)) for column, m in zip(found.columns, found.measures, strict=True)},
         "residuals": {column.name: column.residual for column in found.columns if column.residual},
         **bound.origin,
     }
@@ -106,7 +107,14 @@ def evaluate(
             write_rows(tables, form, file, origin)
         else:
             table = joined(tables)
-    notes = [found.about_queries(by_query), *found.notes, *bound.notes, *why_not, *about]
+    notes = [
+        found.about_queries(by_query),
+        *found.notes,
+        *bound.notes,
+        *why_not,
+        *about_grades(qrels, judgments),
+        *about,
+    ]
     scores = Scores(table, found.columns, notes, origin)
     if file is None:
         write_results(scores, form, output)
@@ -117,6 +125,7 @@ def evaluate(
 
 @app.command()
 def compare(
+    context: typer.Context,
     qrels: Qrels,
     runs: Runs,
     measures: Measures = None,
@@ -159,8 +168,7 @@ def compare(
     wanted, about = _or_defaults(measures, judgments, lengths, files)
     bound = BoundMeasures.of(wanted, lengths, missing, computed_somewhere)
     check_outputs([("-o", output)], [qrels, *runs, lengths, *bound.files], force)
-    if baseline is not None and no_baseline:
-        raise BadParameter("give --baseline NAME or --no-baseline, not both.")
+    _check_needs_of_baseline(context, baseline, no_baseline)
     if baseline not in files:  # perhaps a path
         baseline = next((name for name, path in files.items() if str(path) == baseline), baseline)
     if baseline is None and not no_baseline and (baseline := _first_of_several(files)) is not None:
@@ -178,7 +186,21 @@ def compare(
             seed=seed,
         )
     found.about.update(qrels=displayed(str(qrels)), **bound.origin)
-    write_results(_Compared(found, [*warned, *bound.notes, *about]), form, output)
+    alone = ["Nothing is compared: there is only one run."] if len(found.runs) == 1 else []
+    notes = [*warned, *bound.notes, *alone, *about_grades(qrels, judgments), *about]
+    write_results(_Compared(found, notes), form, output)
+
+
+def _check_needs_of_baseline(context: typer.Context, baseline: str | None, no_baseline: bool) -> None:
+    """Raise BadParameter if options that need a baseline are given together with ``--no-baseline``."""
+    if not no_baseline:
+        return
+    if baseline is not None:
+        raise BadParameter("give --baseline NAME or --no-baseline, not both.")
+    for name in ("test", "correction"):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise BadParameter(f"--{name} has no effect with --no-baseline: leave out one of them.")
 
 
 def _or_defaults(

@@ -21,6 +21,7 @@ from .arguments import (
     Missing,
     Qrels,
     WhereMissing,
+    about_grades,
     app,
     judgments_of,
     runs_by_name,
@@ -95,7 +96,7 @@ def explain(
         explained = explanation_of(judgments, table if whole else one_query, query, bound.measures[0])
     name = run_name or next(iter(runs_by_name([run])))
     title = f"{bound.wanted[0]} of query {query} in {name}: {explained.score:.4f}"
-    print_explanation(explained, title, depth, [*warned, *bound.notes])
+    print_explanation(explained, title, depth, [*warned, *bound.notes, *about_grades(qrels, judgments)])
     if plot is not None:
         _draw(explained, plot, depth)
 

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import typer
 
@@ -44,19 +44,31 @@ def _expanded(context: typer.Context, path: Path) -> Iterator[Path]:
 
 
 def _file_of(context: typer.Context, path: Path) -> Path:
-    """Return the path, or a file with the content of standard input that exists until the command ends."""
+    """Return the path, or a file with the content of standard input or a stream that exists until the command ends."""
+    if _is_stream(path):
+        with open(path, "rb") as stream:
+            return _copied(context, stream, STDIN if path.name == STDIN else f"fd{path.name}")
     if str(path) != "-":
         return path
     if sys.stdin is None or sys.stdin.isatty():
         raise BadParameter("-: standard input is a terminal. Send a file to it, as in `zcat run.gz |`, or give a path.")
     if context.meta.setdefault(__name__, path) is not path:
         raise BadParameter("-: standard input can be given once only. Give a path for the other file.")
+    return _copied(context, sys.stdin.buffer, STDIN)
+
+
+def _is_stream(path: Path) -> bool:
+    """Return whether a path is a pipe of the shell, such as that of ``<(zcat run.gz)``. Other pipes may never end."""
+    return path.parent.as_posix() in ("/dev", "/dev/fd", "/proc/self/fd") and path.is_fifo()
+
+
+def _copied(context: typer.Context, stream: IO[bytes], name: str) -> Path:
     import shutil
     import tempfile
 
     folder = tempfile.TemporaryDirectory(prefix=STDIN_FOLDER)
     context.call_on_close(folder.cleanup)
-    place = Path(folder.name, STDIN)
+    place = Path(folder.name, name)
     with open(place, "wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
+        shutil.copyfileobj(stream, file)
     return place

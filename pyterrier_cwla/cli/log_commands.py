@@ -25,12 +25,13 @@ from .arguments import (
     Qrels,
     Runs,
     WhereMissing,
+    about_grades,
     app,
     judgments_of,
     runs_by_name,
 )
 from .chosen_run import RunName, read_one_run
-from .input_paths import resolved
+from .input_paths import check_exists, resolved
 from .options import displayed, in_options, options_of
 from .output_formats import Format, format_for, write_results
 from .outputs import check_outputs
@@ -184,9 +185,9 @@ def _log(path: Path, source: Source, exclude: bool) -> InteractionLog:
 
     if source is Source.chiir24:
         return chiir24_log(path)
-    if not path.is_file():
-        hint = " For a folder, give --from chiir24." if path.is_dir() else ""
-        raise errors.MalformedFile(f"{path}: no such file.{hint}")
+    if path.is_dir():
+        raise errors.MalformedFile(f"{path}: is a folder. For a folder, give --from chiir24.")
+    check_exists(path)
     return InteractionLog.read(path, broken="exclude" if exclude else "error")
 
 
@@ -267,7 +268,7 @@ def simulate(
         *(in_options(line, options) for line in found.notes),
     ]
     table = table[[column.name for column in columns]].reset_index()
-    write_results(Scores(table, columns, [*notes, *bound.notes], origin), form, output)
+    write_results(Scores(table, columns, [*notes, *bound.notes, *about_grades(qrels, judgments)], origin), form, output)
 
 
 _MEANING = (

@@ -28,20 +28,30 @@ _REPLACEMENTS = {
     "expected_saves computes": "In Python, pyterrier_cwla.behaviour.expected_saves() computes",
 }
 
+#: Options of trec_eval and what to write here, as in docs/coming_from.rst.
+_OF_TREC_EVAL = {
+    "-q": "Scores of queries: `pyterrier-cwla evaluate … --by-query`.",
+    "-n": "Scores of queries alone: `pyterrier-cwla evaluate … --by-query --format csv`.",
+    "-c": "Leave it out: means are always over all judged queries.",
+    "-l": "Write the lowest relevant grade into the measure: -m 'AP(rel=2)'.",
+    "-J": "Write it into the measure: -m 'AP(judged_only=True)'.",
+    "-M": "Write the number of documents into the measure: -m AP@100.",
+}
+
 STDIN = "stdin"
 """Name of standard input in messages and, like the stem of a file, of a run that is read from it."""
 STDIN_FOLDER = "pyterrier-cwla-stdin-"
-"""Start of the name of the temporary folder with a copy of standard input."""
+"""Start of the name of a temporary folder with a copy of standard input, or of a stream such as ``<(zcat run.gz)``."""
 
 
 def displayed(text: str) -> str:
-    """Return a text with the name of standard input in place of the path of its copy."""
+    """Return a text with the names of standard input and of streams in place of the paths of their copies."""
     if STDIN_FOLDER not in text:
         return text
     import tempfile
 
     start = re.escape(os.path.join(tempfile.gettempdir(), STDIN_FOLDER))
-    return re.sub(rf"{start}\w+[\\/](?={STDIN}\b)", "", text)
+    return re.sub(rf"{start}\w+[\\/]", "", text)
 
 
 def options_of(command: Any, arguments: Sequence[str] = ()) -> dict[str, str]:
@@ -64,7 +74,9 @@ def unknown_option(error: Any, group: Any) -> str:
     python = name.lstrip("-").replace("-", "_")
     meant = options_of(error.ctx.command).get(python) or _EARLIER.get(python)
     hint = f"Near: {meant!r}." if meant in known else near(name, known)
-    if not hint.startswith("Near"):
+    if name in _OF_TREC_EVAL and "--measure" in known:
+        hint = _OF_TREC_EVAL[name]
+    elif not hint.startswith("Near"):
         others = [command for command, options in _by_command(group) if (meant or name) in options]
         hint = f"`{error.ctx.command_path} -h` lists all."
         hint = f"{meant or name} is an option of {', '.join(others)}." if others else hint

@@ -28,7 +28,7 @@ from .arguments import (
     judgments_of,
     runs_by_name,
 )
-from .input_paths import resolved
+from .input_paths import check_exists, resolved
 from .log_commands import Seed
 from .outputs import check_outside, files_in
 
@@ -387,6 +387,8 @@ def _rated(data: list[Path], source: Published | None, sessions: Path | None, ju
         return getattr(datasets, f"{source}_ratings")(data[0])
     if len(data) != 3:
         raise errors.BadParameter("give QRELS RUN RATINGS, or --from and the folder of a study.")
+    for path in data:
+        check_exists(path)
     qrels, run, ratings = judgments_of(data[0]), data[1], _cells(data[2])
     if sessions is not None:
         return Rated.sessions(qrels, run, _cells(sessions), ratings, judged_by)
@@ -401,6 +403,7 @@ def _cells(path: Path) -> pd.DataFrame:
 
     from ..behaviour.logs.log_files import read
 
+    check_exists(path)
     table = read(str(path))[0]
     for name in table.columns.difference(["query_id", "qid", "session", "user", "topic", "first", "second"]):
         with suppress(ValueError, TypeError):

@@ -203,7 +203,13 @@ def packing_of(path: str) -> str | None:
         raise MalformedFile(
             f"{path}: is packed with {other}, which is not read: unpack it, or pack it with gzip or zstd."
         )
-    return next((name for name, (end, mark) in _MARKS.items() if path.endswith(end) or head.startswith(mark)), None)
+    found = next((name for name, (_, mark) in _MARKS.items() if head.startswith(mark)), None)
+    named = next((name for name, (end, _) in _MARKS.items() if path.endswith(end)), None)
+    if found is None and named in ("gzip", "zstd"):
+        end, mark = _MARKS[named]
+        if not mark.startswith(head[: len(mark)]):
+            raise MalformedFile(f"{path}: is not packed with {named}, as its name says. Remove {end} from the name.")
+    return found or named
 
 
 def refuse_missing(table: pa.Table, place: Place, kind: Kind) -> None:

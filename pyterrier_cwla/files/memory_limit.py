@@ -36,7 +36,10 @@ def check_file(path: str) -> int:
         files = sorted(entry.name for entry in os.scandir(path) if entry.is_file() and entry.name[0] not in "._")
         raise MalformedFile(f"{path}: is a folder. Give a file{f' in it, such as {some(files)}' if files else ''}.")
     if not stat.S_ISREG(found.st_mode):
-        raise MalformedFile(f"{path}: no regular file but a pipe or a device: save its content to a file first.")
+        raise MalformedFile(
+            f"{path}: no regular file but a pipe or a device: save its content to a file first; on the command line,"
+            " - is standard input."
+        )
     return found.st_size
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from ..errors import ARE_JUDGMENTS, IS_A_RUN, MalformedFile
+from ..errors import ARE_JUDGMENTS, ARE_OF_BEIR, IS_A_RUN, MalformedFile
 from .table_kinds import DUPLICATES, LENGTHS, QRELS, RUN, TYPES, Kind, empty, expected, grades, one_of_each
 
 _MARK = b"\xef\xbb\xbf"  # byte order mark of UTF-8
@@ -202,9 +202,11 @@ def refuse_text(
 
 
 def _if_swapped(cells: list[str], fields: dict[str, str]) -> str:
-    """Return a hint if runs and judgments are swapped."""
+    """Return a hint if runs and judgments are swapped, or if judgments have the format of BEIR."""
     if fields == QRELS.fields and len(cells) >= len(RUN.fields) and _reads_as(cells[4], pa.float64()):
         return f". {IS_A_RUN}"
+    if fields == QRELS.fields and len(cells) == 3 and (cells[0].lower(), cells[2].lower()) == ("query-id", "score"):
+        return f". {ARE_OF_BEIR}"
     if "tag" in fields and len(cells) == len(QRELS.fields) and _reads_as(cells[3], pa.float64()):
         return f". {ARE_JUDGMENTS}"
     return ""

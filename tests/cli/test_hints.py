@@ -1,0 +1,135 @@
+"""Ways out of first mistakes: options of trec_eval, formats of other tools, options without effect, and streams."""
+
+import gzip
+import io
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("typer", reason="needs the extra [cli]")
+
+from pyterrier_cwla.errors import MalformedFile
+from pyterrier_cwla.files.formats import read_qrels, read_run
+
+QRELS = "q1 0 d1 3\nq1 0 d2 0\nq2 0 d4 2\nq2 0 d1 0\n"
+RUN = "q1 Q0 d1 1 9.5 x\nq1 Q0 d2 2 8.5 x\nq2 Q0 d4 1 3.5 x\n"
+LENGTHS = "d1\t100\nd2\t200\nd4\t400\n"
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    """Folder with judgments, two equal runs, and lengths."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    for name, text in {"qrels.txt": QRELS, "a.txt": RUN, "b.txt": RUN, "words.tsv": LENGTHS}.items():
+        Path(name).write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (["-q"], "`pyterrier-cwla evaluate … --by-query`"),
+        (["-n"], "--by-query --format csv`"),
+        (["-c"], "means are always over all judged queries"),
+        (["-l", "2"], "-m 'AP(rel=2)'"),
+        (["-J"], "-m 'AP(judged_only=True)'"),
+        (["-M", "100"], "-m AP@100"),
+    ],
+)
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_options_of_trec_eval_come_with_what_to_write(says, command, options, hint):
+    message = says(command, *options, "qrels.txt", "a.txt")
+    assert message.startswith(f"No such option: {options[0]}. ")
+    assert hint in message
+
+
+def test_what_the_hints_say_works(prints):
+    for measure in ("AP(rel=2)", "AP(judged_only=True)", "AP@100"):
+        assert measure.split("(")[0] in prints("evaluate", "qrels.txt", "a.txt", "-m", measure)
+
+
+def test_text_in_a_file_named_as_packed():
+    for end, kind in ((".gz", "gzip"), (".zst", "zstd")):
+        path = Path(f"a{end}")
+        path.write_text(RUN)
+        with pytest.raises(MalformedFile, match=rf"^a{end}: is not packed with {kind}, as its name says. Remove {end}"):
+            read_run(path)
+    Path("b.zst").write_bytes(gzip.compress(RUN.encode()))  # the content decides
+    assert len(read_run("b.zst")) == 3
+    Path("cut.gz").write_bytes(gzip.compress(RUN.encode())[:20])
+    with pytest.raises(MalformedFile, match="Is the file complete"):
+        read_run("cut.gz")
+
+
+def test_judgments_of_beir_come_with_a_command_that_converts_them(says):
+    Path("test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t2\n")
+    message = says("evaluate", "test.tsv", "a.txt")
+    assert message.startswith("test.tsv:1: expected 4 fields")
+    command = message[message.index("awk") :].replace("FILE", "test.tsv")
+    assert os.system(command) == 0
+    assert read_qrels("qrels.txt").to_pylist() == [{"query_id": "q1", "doc_id": "d1", "relevance": 2}]
+
+
+def test_judgments_without_relevant_documents_are_mentioned(prints):
+    Path("none.txt").write_text("q1 0 d1 0\nq1 0 d2 -1\nq2 0 d4 0\n")
+    note = "none.txt: all grades are 0 or negative, so no document is relevant."
+    assert note in prints("evaluate", "none.txt", "a.txt", "-m", "AP")
+    assert note in prints("compare", "none.txt", "a.txt", "b.txt", "-m", "AP", "--resamples", 100)
+    assert "all grades" not in prints("evaluate", "qrels.txt", "a.txt", "-m", "AP")
+
+
+@pytest.mark.parametrize("option", [("--test", "t"), ("--correction", "holm")])
+def test_options_of_tests_without_a_baseline_are_an_error(says, prints, option):
+    arguments = ("compare", "qrels.txt", "a.txt", "b.txt", "-m", "AP", "--resamples", 100)
+    message = says(*arguments, "--no-baseline", *option)
+    assert message == f"{option[0]} has no effect with --no-baseline: leave out one of them."
+    assert prints(*arguments, *option) == prints(*arguments)
+
+
+def test_a_comparison_of_one_run_says_so(prints):
+    note = "Nothing is compared: there is only one run."
+    assert note in prints("compare", "qrels.txt", "a.txt", "-m", "AP", "--resamples", 100)
+    assert note not in prints("compare", "qrels.txt", "a.txt", "b.txt", "-m", "AP", "--resamples", 100)
+
+
+def test_missing_without_measures_of_lengths_is_mentioned(prints):
+    note = "None of these measures uses document lengths: --missing has no effect."
+    assert note in prints("evaluate", "qrels.txt", "a.txt", "-m", "AP", "--missing", "mean")
+    assert note not in prints(
+        "evaluate", "qrels.txt", "a.txt", "-m", "TBG", "--lengths", "words.tsv", "--missing", "mean"
+    )
+
+
+def test_lengths_may_be_standard_input(prints, monkeypatch):
+    arguments = ("evaluate", "qrels.txt", "a.txt", "-m", "TBG", "--lengths")
+    expected = prints(*arguments, "words.tsv")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LENGTHS.encode())))
+    assert prints(*arguments, "-") == expected.replace("words.tsv", "stdin")
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="the system has no /dev/fd")
+def test_streams_of_the_shell_are_read_like_files(prints):
+    """A run in a pipe, as in ``<(zcat run.gz)``."""
+    expected = prints("evaluate", "qrels.txt", "a.txt", "-m", "AP", "--format", "csv").splitlines()[1]
+    there, back = os.pipe()
+    os.write(back, RUN.encode())
+    os.close(back)
+    try:
+        found = prints("evaluate", "qrels.txt", f"/dev/fd/{there}", "-m", "AP", "--format", "csv").splitlines()[1]
+    finally:
+        os.close(there)
+    assert found == expected.replace("a,", f"fd{there},")
+
+
+def test_other_pipes_are_an_error_with_a_way_out(says):
+    if hasattr(os, "mkfifo"):
+        os.mkfifo("pipe")
+        assert says("evaluate", "qrels.txt", "pipe", "-m", "AP").endswith("on the command line, - is standard input.")
+
+
+def test_missing_tables_have_the_message_of_missing_runs(says):
+    assert says("calibrate", "word.tsv") == "word.tsv: no such file or directory. Near: 'words.tsv'."
+    message = says("study", "users", "qrels.txt", "a.txt", "word.tsv", "-m", "AP", "-o", "out")
+    assert message == "word.tsv: no such file or directory. Near: 'words.tsv'."
