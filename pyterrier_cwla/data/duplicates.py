@@ -69,7 +69,7 @@ class Duplicates(DocumentTable):
                     "duplicates='run' is the run's column duplicate_of, and it has none: add one"
                     " (pt.cwla.DuplicateOf() does), or give duplicates= a table."
                 )
-            return _codes(pc.coalesce(_filled(duplicate_of), written(doc_id)))
+            return _codes(_named_or(duplicate_of, written(doc_id)))
         _, cluster, original = self._columns
         codes = np.append(cluster, -1)[self._places(doc_id)]
         alone = codes < 0
@@ -92,7 +92,7 @@ class Duplicates(DocumentTable):
         _, cluster, original = self._columns
         codes = np.append(cluster, -1)[self._places(doc_id)]
         found = original.take(pa.array(codes, mask=codes < 0))
-        return pc.if_else(pc.not_equal(found, doc_id), found, None)
+        return _only(pc.not_equal(found, doc_id), found)
 
     def repeated(self, doc_id: Ids) -> Array:
         """Return whether each document has a duplicate.
@@ -127,11 +127,12 @@ class Duplicates(DocumentTable):
         """Return the documents of clusters of two or more, the cluster of each, and the original of each cluster."""
         if column == "cluster":  # names of clusters may also be document ids
             names = values.to_arrow() if hasattr(values, "to_arrow") else pa.array(values, from_pandas=True)
-            codes = _codes(_filled(pc.cast(names, pa.large_string())))
+            names = pc.cast(names, pa.large_string())
+            codes = _codes(_only(pc.not_equal(names, ""), names))
             _, first, cluster = np.unique(codes, return_index=True, return_inverse=True)
             return _components(doc_id, doc_id.take(of_numbers(first[cluster])))
         original = strings(values, column, cls.what, BadParameter, holes=True)
-        return _components(doc_id, pc.coalesce(_filled(original), doc_id))
+        return _components(doc_id, _named_or(original, doc_id))
 
     @classmethod
     def _content(cls, columns: Clusters) -> tuple[str, Ids, NDArray[np.uint64]]:
@@ -280,9 +281,15 @@ def _components(doc_id: Ids, original: Ids) -> Clusters:
     return names.dictionary.take(of_numbers(members)), cluster[members], originals
 
 
-def _filled(names: Ids) -> Ids:
-    """Return names with null for empty names."""
-    return pc.if_else(pc.not_equal(names, ""), names, None)
+def _named_or(names: Ids, others: Ids) -> Ids:
+    """Return names with those of `others` in place of null and of empty names."""
+    return pc.if_else(pc.fill_null(pc.not_equal(names, ""), False), names, others)
+
+
+def _only(mask: Ids, names: Ids) -> Ids:
+    """Return names with null where the mask is false or null."""
+    # With None in place of the array of nulls, pyarrow before 24 returns wrong strings for slices and chunks.
+    return pc.if_else(mask, names, pa.nulls(len(names), names.type))
 
 
 def _codes(names: Ids) -> Array:

@@ -146,6 +146,34 @@ def test_the_run_s_own_column():
     )
 
 
+@given(st.lists(st.sampled_from(["d1", "d22", "d333", "", None]), max_size=9), st.data())
+def test_slices_and_chunks_say_what_whole_columns_say(names, data):
+    """Slices have offsets into strings of other rows."""
+    documents = [f"d{row}" * (row % 3 + 1) for row in range(len(names))]
+    cuts = st.tuples(*[st.integers(0, len(names))] * 2).map(sorted)
+
+    def cut(texts):
+        first, second = data.draw(cuts)
+        texts = strings(["other", *texts, "other"])
+        return pa.chunked_array(
+            [
+                texts.slice(1, first),
+                texts.slice(1 + first, second - first),
+                texts.slice(1 + second, len(names) - second),
+            ]
+        )
+
+    run = Duplicates.bind("run")
+    whole = run.clusters(strings(documents), strings(names))
+    assert partition(run.clusters(cut(documents), cut(names))) == partition(whole)
+    assert partition(whole) == partition([name or document for name, document in zip(names, documents)])
+    for column in ("duplicate_of", "cluster"):
+        table = Duplicates.of(pa.table({"docno": cut(documents), column: cut(names)}))
+        same = Duplicates.of(pa.table({"docno": strings(documents), column: strings(names)}))
+        assert table.name == same.name
+        assert table.originals(cut(documents)).to_pylist() == same.originals(strings(documents)).to_pylist()
+
+
 def test_the_column_of_a_run_from_a_file(tmp_path):
     run = pd.DataFrame({"qid": "1", "docno": ["a", "b", "c"], "score": [3.0, 2, 1], "duplicate_of": [None, "a", None]})
     run.to_parquet(tmp_path / "run.parquet")
