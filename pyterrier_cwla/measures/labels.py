@@ -25,7 +25,7 @@ class ShownMeasure(Measure):
     """Base class of measures whose name in tables may differ from their text.
 
     ``repr`` is the text of the measure, which can be parsed. ``str`` is the name that tables show. A measure equals a
-    measure with the same text and the same name. It also equals its name, because PyTerrier's searches look measures
+    measure with the same text, the same name and the same functions of users. It also equals its name, because PyTerrier's searches look measures
     up by name.
 
     Attributes
@@ -42,7 +42,13 @@ class ShownMeasure(Measure):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, str):
             return str(self) == other
-        return isinstance(other, Measure) and str(self) == str(other) and repr(self) == repr(other)
+        if not isinstance(other, Measure) or str(self) != str(other) or repr(self) != repr(other):
+            return False
+        return self._has_functions_of(other)
+
+    def _has_functions_of(self, other: Measure) -> bool:
+        """Return whether a measure with the same text has the same functions behind the names in its text."""
+        return True
 
     def __hash__(self) -> int:
         return hash(str(self))
@@ -178,6 +184,14 @@ def label_in(text: str) -> tuple[str | None, str]:
     return (None, text) if found is None else (found[1].strip(), found[2].strip())
 
 
+def redefined(measure: Measure) -> BadParameter:
+    """Return the error for two measures that differ, although they have the same text."""
+    return BadParameter(
+        f"two measures are called {measure} and differ: a function or a table was redefined between them. Give it"
+        " another name, or give each measure a label."
+    )
+
+
 def by_name(measures: Iterable[Measure], texts: bool = False) -> dict[str, Measure]:
     """Return measures by the names of their columns, in order; a measure that is given twice has one column.
 
@@ -196,7 +210,9 @@ def by_name(measures: Iterable[Measure], texts: bool = False) -> dict[str, Measu
     named: dict[str, Measure] = {}
     for measure in measures:
         other = named.setdefault(str(measure), measure)
-        if repr(other) != repr(measure):
+        if other != measure and repr(other) == repr(measure):
+            raise redefined(measure)
+        if other != measure:
             raise BadParameter(
                 f"two measures are called {str(measure)!r}: {other!r} and {measure!r}. Give one another name:"
                 f" label='…' of a measure of this package{_OTHER_WAYS * texts}."

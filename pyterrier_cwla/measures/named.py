@@ -14,6 +14,7 @@ from ir_measures.measures import Measure, ParamInfo
 from ..data.duplicates import Duplicates
 from ..data.lengths import Lengths
 from ..errors import BadParameter, CWLAError, near_parameter
+from ..model.function_identity import same_functions
 from ..model.language import Parameter, float_or_int, parse, written
 from ..model.metric import Metric
 from .calibrated import bind_calibration
@@ -133,6 +134,11 @@ class CWLAMeasure(ShownMeasure):
         other = object.__new__(type(self))
         vars(other).update(vars(self) | attributes)
         return other
+
+    def _has_functions_of(self, other: Measure) -> bool:
+        if not isinstance(other, CWLAMeasure) or not same_functions(self._bound, other._bound):
+            return False
+        return "measure" not in self._bound or bool(self._bound["measure"] == other._bound["measure"])
 
     def __sizeof__(self) -> int:
         return super().__sizeof__() + sum(map(getsizeof, self._bound.values()))

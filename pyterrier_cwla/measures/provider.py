@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
@@ -21,7 +22,7 @@ from ..data.ranked_rows import Judged, RankedRows
 from ..data.rankings import Array
 from ..errors import BadJudgments, BadParameter, CWLAError, NoFiniteValue, UnknownSpec
 from .label_provider import LabelProvider
-from .labels import by_name
+from .labels import by_name, redefined
 from .of_ir_measures import computation_of, needs_of
 from .parsing import measures_of
 from .wrappers import MEASURES, GeometricMeanOfLogs, innermost, layers, pinned
@@ -33,13 +34,24 @@ _REGISTERED = {**MEASURES, "GMAP": MEASURES["GeometricMean"](measure="AP")}
 _prepared: list[tuple[object, Judgments]] = []  # the last two judgments, by their memory addresses
 
 
+class _InThread(threading.local):
+    """Order in which measures are asked for in a thread; copies and pickles start without it."""
+
+    def __init__(self) -> None:
+        self.asked: deque[str] = deque(maxlen=_MOST_ASKED)  # names of measures since the last call of `run_inputs`
+        self.order: dict[str, int] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _InThread, ()
+
+
 class CWLAProvider(providers.Provider):
     """Provider of ir_measures for the measures of this package.
 
     Columns of this provider stand in the order in which ``pt.Experiment`` is given its measures, after those of other
     providers. ir_measures hands over a set of measures without their order. Before that, PyTerrier validates its
-    pipelines, and ir_measures then asks :meth:`supports` in the order of the list. Without validation
-    (``validate="ignore"``), and for measures that were not validated together, the order is that of their names.
+    pipelines, and ir_measures then asks :meth:`supports` in the order of the list. Measures that were not the last ones
+    to be validated in this thread, all together, are in alphabetical order.
 
     Parameters
     ----------
@@ -54,8 +66,7 @@ class CWLAProvider(providers.Provider):
     def __init__(self, full: bool = True) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.full = full
-        self._asked: deque[str] = deque(maxlen=_MOST_ASKED)  # names of measures since the last call of `run_inputs`
-        self._order: dict[str, int] = {}
+        self._here = _InThread()
 
     def supports(self, measure: Measure) -> bool:
         """Return whether the provider computes the measure with its parameters.
@@ -75,7 +86,7 @@ class CWLAProvider(providers.Provider):
         AssertionError
             If ir_measures finds that a parameter is unknown, missing or of another type.
         """
-        self._asked.append(str(measure))
+        self._here.asked.append(str(measure))
         measure.validate_params()
         if not self.full and measure.NAME not in {*MEASURES, *_NOT_EVERYWHERE}:
             return False
@@ -87,13 +98,15 @@ class CWLAProvider(providers.Provider):
 
     def _evaluator(self, measures: Iterable[Measure], qrels: Any) -> CWLAEvaluator:
         wanted = self._in_order(measures) if isinstance(measures, Set) else list(measures)
-        self._asked.clear()
+        self._here.asked.clear()
         refuse_unsupported(wanted)
         return CWLAEvaluator(wanted, prepare(qrels))
 
     def _in_order(self, measures: Iterable[Measure]) -> list[Measure]:
-        """Return measures of a set in the order of the last list with them, or else by name."""
-        return sorted(measures, key=lambda measure: (self._order.get(str(measure), 1), str(measure)))
+        """Return measures of a set in the order of the last list if it had the same measures, or else by name."""
+        by_name = sorted(measures, key=str)
+        order = self._here.order
+        return sorted(by_name, key=lambda m: order[str(m)]) if order.keys() == {*map(str, by_name)} else by_name
 
     def run_inputs(self, measures: Iterable[Measure]) -> list[str]:
         """Return the columns of a run that the measures need.
@@ -110,9 +123,10 @@ class CWLAProvider(providers.Provider):
             no default table; and ``duplicate_of`` if a measure reads duplicates from the run.
         """
         measures = list(measures)
-        asked = dict.fromkeys(reversed(list(self._asked)))
-        self._order = {name: -place for place, name in enumerate(asked)}
-        self._asked.clear()
+        asked = dict.fromkeys(reversed(list(self._here.asked)))
+        own = {*map(str, measures)}
+        self._here.order = {name: -place for place, name in enumerate(asked) if name in own}
+        self._here.asked.clear()
         inputs = ["query_id", "doc_id", "score"]
         needs = [needs_of(measure) for measure in measures]
         if any(need.lengths == "run" for need in needs):
@@ -171,14 +185,11 @@ class PreparedMeasures:
         wanted = pinned(measures)
         self.pinned = list(by_name(wanted).values())
         self._work = [(measure, computation_of(measure).prepare(judgments)) for measure in self.pinned]
-        by_text: dict[Measure, object] = {}
+        by_text: dict[tuple[str, str], object] = {}
         for part in (part for measure in wanted for part in layers(measure)):
             content = getattr(part, "named_content", None)
-            if by_text.setdefault(part, content) != content:
-                raise BadParameter(
-                    f"two measures are called {part} and differ: a function or a table was redefined between them."
-                    " Give it another name, or give each measure a label."
-                )
+            if by_text.setdefault((str(part), repr(part)), content) != content:
+                raise redefined(part)
 
     def tables(self, runs: Sequence[RankedRows]) -> list[dict[Measure, Array]]:
         """Return the values of several runs: per run and measure, one value per judged query in the order of ``qids``.

@@ -218,8 +218,8 @@ def of_kind(name: str) -> list[Entry]:
 
     Examples
     --------
-    >>> [entry.name for entry in of_kind("discounts")]
-    ['reciprocal', 'log2', 'power', 'geometric']
+    >>> [entry.name for entry in of_kind("N")]
+    ['none', 'ideal', 'all', 'mean', 'unlimited']
     """
     word = name.strip().lower()
     kinds = {_ALIASES.get(word, word), _ALIASES.get(word.removesuffix("s"), word.removesuffix("s"))}

@@ -3,6 +3,7 @@
 import copy
 import pickle
 
+import cloudpickle
 import ir_measures
 import pandas as pd
 import pytest
@@ -17,6 +18,7 @@ from pyterrier_cwla import (
     IntentAware,
     QMeasure,
     Residual,
+    compare,
     evaluate,
     evaluate_sessions,
     register_lengths,
@@ -241,22 +243,76 @@ def test_the_same_measure_twice_is_one_column():
     assert evaluate(QRELS, RUN, [words, words(label="again")]).columns.tolist() == ["TBG", "again"]
 
 
+def _defined(body):
+    """Return a continuation whose name is always the same."""
+    if body == "half":
+
+        @continuation
+        def redefined(view, p=0.5):
+            return p + 0 * view.i
+
+    elif body == "quarter":
+
+        @continuation
+        def redefined(view, p=0.5):
+            return p / 2 + 0 * view.i
+
+    else:
+
+        @continuation
+        def redefined(view, p=0.5):
+            return p * body(view.i)
+
+    return redefined
+
+
+def _of(body):
+    return CWLA(C=_defined(body)(0.5), A="erg", max_rel=1)
+
+
+def _falling(depth=3):
+    def falling(i, depth=depth):
+        return i / (i + 1) if depth == 0 else falling(i, depth - 1)
+
+    return falling
+
+
+BODIES = [_falling(), "half", "quarter", lambda i: i / (i + 1), lambda i: i / (i + 2)]
+
+
+def test_measures_with_other_functions_of_one_name_are_unequal():
+    measures = [_of(body) for body in BODIES]
+    assert len({repr(measure) for measure in measures}) == len(set(map(hash, measures))) == 1
+    assert len(set(measures)) == len(measures)
+    for wrapped in (Residual, GeometricMean):
+        assert len({wrapped(measure=measure) for measure in measures}) == len(measures)
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_measure_with_a_function_of_a_user_equals_its_copies(body):
+    measure = _of(body)
+    copies = [cloudpickle.loads(cloudpickle.dumps(measure)), copy.deepcopy(measure), measure(), _of(body)]
+    copies += [cloudpickle.loads(cloudpickle.dumps(copies[0]))]
+    assert set(copies) == {measure}
+    residual = Residual(measure=measure)
+    assert cloudpickle.loads(cloudpickle.dumps(residual)) == residual
+
+
+@pytest.mark.parametrize("wrapped", [lambda measure: measure, lambda measure: Residual(measure=measure)])
+def test_two_functions_of_one_name_are_an_error_everywhere(wrapped):
+    measures = [wrapped(_of("half")), wrapped(_of("quarter"))]
+    for score in (
+        lambda: evaluate(QRELS, RUN, measures),
+        lambda: compare(QRELS, {"a": RUN, "b": RUN}, measures),
+        lambda: ir_measures.calc_aggregate(measures, QRELS, RUN),
+        lambda: list(ir_measures.iter_calc(measures, QRELS, RUN)),
+    ):
+        with pytest.raises(BadParameter, match=r"two measures are called .* and differ: a function"):
+            score()
+
+
 def test_two_functions_of_one_name_need_labels():
-    def made():
-        @continuation
-        def redefined(view, p=0.5):
-            return p
-
-        return redefined
-
-    def other():
-        @continuation
-        def redefined(view, p=0.5):
-            return p / 2
-
-        return redefined
-
-    first, second = (CWLA(C=make()(0.5), A="erg", max_rel=1) for make in (made, other))
+    first, second = _of("half"), _of("quarter")
     with pytest.raises(BadParameter, match=r"two measures are called .* and differ: a function"):
         evaluate(QRELS, RUN, [first, second])
     found = evaluate(QRELS, RUN, {"first": first, "second": second})

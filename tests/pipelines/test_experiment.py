@@ -1,8 +1,11 @@
 """Tests of the measures in PyTerrier: experiments, grid searches, and worker processes."""
 
 import os
+import pickle
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import ir_measures
 import pandas as pd
@@ -297,3 +300,37 @@ def test_a_labelled_measure_of_ir_measures_stands_beside_its_twin():
     found = pt.Experiment([RUN], TOPICS, QRELS, [nDCG @ 10, labelled(nDCG @ 10, "early"), AP])
     assert found["early"].item() == found["nDCG@10"].item() > 0
     assert {"AP", "early", "nDCG@10"} < set(found.columns)
+
+
+def _columns(measures, **given):
+    found = pt.Experiment([RUN], TOPICS, QRELS, measures, names=["a"], **given)
+    return [name for name in found if name not in ("name", "AP")]
+
+
+def test_every_thread_has_its_own_order_of_columns():
+    lists = [[TBG @ k for k in order] for order in ((1, 2, 3), (3, 2, 1), (2, 3, 1), (2, 1, 3))]
+    started = threading.Barrier(len(lists), timeout=60)
+
+    def several(measures):
+        started.wait()
+        return [_columns(measures, perquery=False) for _ in range(5)]
+
+    with ThreadPoolExecutor(len(lists)) as pool:
+        for measures, found in zip(lists, pool.map(several, lists), strict=True):
+            assert found == [[str(measure) for measure in measures]] * 5
+
+
+def test_measures_that_were_not_validated_are_in_alphabetical_order():
+    assert _columns([TBG @ 3, AP, TBG @ 1]) == ["TBG@3", "TBG@1"]
+    by_query = pt.Experiment(
+        [RUN], TOPICS, QRELS, [TBG @ 3, TBG @ 2, TBG @ 1], names=["a"], perquery=True, validate="ignore"
+    )
+    assert list(by_query.measure[:3]) == ["TBG@1", "TBG@2", "TBG@3"]
+
+
+def test_the_provider_can_be_pickled_without_the_order():
+    provider = next(one for one in ir_measures.DefaultPipeline.providers if one.NAME == "cwla")
+    _columns([TBG @ 3, TBG @ 1])
+    copied = pickle.loads(pickle.dumps(provider))
+    assert copied.supports(TBG)
+    assert [str(one) for one in copied.evaluator({TBG @ 3, TBG @ 1}, FRAMES.qrels).measures] == ["TBG@1", "TBG@3"]
