@@ -25,8 +25,8 @@ class ShownMeasure(Measure):
     """Base class of measures whose name in tables may differ from their text.
 
     ``repr`` is the text of the measure, which can be parsed. ``str`` is the name that tables show. A measure equals a
-    measure with the same text, the same name and the same functions of users. It also equals its name, because PyTerrier's searches look measures
-    up by name.
+    measure with the same text, the same name and the same functions of users. It also equals its name, because
+    PyTerrier's searches look measures up by name.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ from ..data.alignment import Aligned, Judgments, Rows
 from ..data.columns import Columns, judgment_columns
 from ..data.ranked_rows import Judged, RankedRows
 from ..data.rankings import Array
-from ..errors import BadJudgments, BadParameter, CWLAError, NoFiniteValue, UnknownSpec
+from ..errors import BadJudgments, CWLAError, NoFiniteValue, UnknownSpec
 from .label_provider import LabelProvider
 from .labels import by_name, redefined
 from .of_ir_measures import computation_of, needs_of
