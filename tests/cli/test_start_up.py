@@ -71,3 +71,18 @@ def test_the_help_needs_no_measures(arguments):
 def test_the_package_is_imported_without_pandas():
     code = "import json, sys, pyterrier_cwla\nnames = json.loads(sys.argv[1])\n" + COMMAND.splitlines()[-1]
     assert imported(code, [*HEAVY, "ir_measures"]) == ["ir_measures"]
+
+
+@pytest.mark.parametrize("arguments, owned", [([], True), ([["--version"]], False)], ids=["own process", "called"])
+def test_only_a_process_of_the_command_line_changes_garbage_collection(arguments, owned):
+    code = f"""
+import gc, json, sys
+sys.argv = ["pyterrier-cwla", "--version"]
+from pyterrier_cwla.cli.app import main
+before = gc.get_threshold()
+try:
+    main(*{arguments})
+except SystemExit:
+    print(json.dumps([gc.isenabled(), gc.get_threshold() != before, gc.get_freeze_count() > 0]), file=sys.stderr)
+"""
+    assert imported(code, []) == [True, owned, owned]
