@@ -140,6 +140,8 @@ def register_lengths(name: Any, table: Any = _NOT_GIVEN) -> Lengths | None:
     ------
     BadParameter
         If the name or the table cannot be used.
+    MalformedFile
+        If the file is not a table of lengths. Nothing is registered then.
 
     Examples
     --------
@@ -155,9 +157,14 @@ def register_lengths(name: Any, table: Any = _NOT_GIVEN) -> Lengths | None:
     >>> register_lengths(None)
     """
     if table is not _NOT_GIVEN:
+        if isinstance(table, str | Path):
+            len(Lengths.of(table))  # raises if the file is not a table
         return Lengths.register(name, table)
-    Lengths.default = None if name is None else Lengths.bind(name)
-    return Lengths.default
+    default = None if name is None else Lengths.bind(name)
+    if default is not None:
+        len(default)
+    Lengths.default = default
+    return default
 
 
 def lengths_of_texts(

@@ -24,7 +24,7 @@ def read_pisa_index(folder: Path) -> pa.Table:
     """
     try:
         sizes = np.fromfile(folder / "inv.sizes", "<u4")
-        text = pa.array([(folder / "fwd.documents").read_text("utf-8")], pa.large_string())
+        text = pa.array([(folder / "fwd.documents").read_bytes().decode()], pa.large_string())
     except (OSError, UnicodeDecodeError) as error:
         raise MalformedFile(f"{folder}: this PISA index is not built, or is damaged ({error}).") from error
     ids = pc.split_pattern(text, "\n").flatten()[:-1]

@@ -200,7 +200,7 @@ def _one_path(path: Any, name: str) -> str:
 
 
 def have_all_lengths(runs: Mapping[str, Path]) -> bool:
-    """Return whether all rows of all runs have a document length, by the metadata of their Parquet files alone."""
+    """Return whether all rows of all runs have a document length, in Parquet files; text files count as without."""
     return all(_has_all_lengths(path) for name, run in runs.items() for path in _source(str(run), name).paths)
 
 
@@ -210,7 +210,7 @@ def _has_all_lengths(path: str) -> bool:
             return False
         with open_parquet(path) as file:
             names = _columns(path, file.schema_arrow, "run", ("doc_length",)).get("doc_length", ())
-            return any(_is_complete(file.metadata, name) for name in names)
+            return any(_is_complete(file.metadata, name) and not _has_nan(file, name) for name in names)
 
 
 def _is_complete(metadata: pyarrow.parquet.FileMetaData, name: str) -> bool:
@@ -218,6 +218,13 @@ def _is_complete(metadata: pyarrow.parquet.FileMetaData, name: str) -> bool:
     leaves = [metadata.schema.column(place).path for place in range(metadata.num_columns)]
     chunks = (metadata.row_group(group).column(leaves.index(name)) for group in range(metadata.num_row_groups))
     return name in leaves and all(c.statistics is not None and c.statistics.null_count == 0 for c in chunks)
+
+
+def _has_nan(file: pyarrow.parquet.ParquetFile, name: str) -> bool:
+    """Return whether a column has a NaN, which statistics do not count; columns of integers are not read."""
+    if not pa.types.is_floating(file.schema_arrow.field(name).type):
+        return False
+    return any(pc.any(pc.is_nan(batch.column(0))).as_py() for batch in file.iter_batches(columns=[name]))
 
 
 def named_runs(paths: Iterable[Path]) -> dict[str, Path]:

@@ -109,7 +109,8 @@ class CWLAMeasure(ShownMeasure):
             with suppress(BadParameter):  # the metric raises it
                 return value if isinstance(value, str) else float_or_int(value)
             return value
-        return parameter.check(value, f"{self.__name__}({parameter.name}={value!r})")
+        written = value if value in ("inf", "nan") else repr(value)  # as in a text of a measure
+        return parameter.check(value, f"{self.__name__}({parameter.name}={written})")
 
     def __call__(self, **kwargs: Any) -> Self:
         """Return the measure with these parameters replaced, and without its label if there are any."""

@@ -29,7 +29,8 @@ class DocLength(ByParameters):
     lengths : str, path, dict, Series, DataFrame or Lengths, optional
         Table of lengths in any form that ``TBG(lengths=…)`` accepts, such as the result of ``lengths_of_texts``.
         Documents without a length get NaN, which measures treat as an error or replace by the mean
-        (``missing="mean"``). Without a table, words of the column ``text`` are counted.
+        (``missing="mean"``). Without a table, words of the column ``text`` are counted. Rows without this column have
+        the lengths of the default table (``register_lengths(words)``).
     tokeniser : str or callable, default="whitespace"
         Tokeniser of texts, as in ``lengths_of_texts``; unused with a table.
 
@@ -67,10 +68,15 @@ class DocLength(ByParameters):
         DataFrame
             Same rows; lengths in words as floats.
         """
-        if self.lengths is not None:
+        table = self.lengths if self.lengths is not None or "text" in inp.columns else Lengths.default
+        if table is not None:
             pt.validate.columns(inp, includes=["docno"], context=self)
-            return inp.assign(doc_length=self.lengths.current.words(_strings(inp, "docno")))
-        pt.validate.columns(inp, includes=["docno", "text"], context=self)
+            return inp.assign(doc_length=table.current.words(_strings(inp, "docno")))
+        try:
+            pt.validate.columns(inp, includes=["docno", "text"], context=self)
+        except pt.validate.InputValidationError as error:
+            error.add_note("Give DocLength a table, such as DocLength(words), or set one with register_lengths(words).")
+            raise
         _, split = tokeniser_named(self.tokeniser)
         texts, place = _different(_strings(inp, "text"))
         words = np.array([len(split(text)) for text in texts], float)

@@ -31,7 +31,7 @@ class _TableArtifact(pt.Artifact):
         self._table = self._read(Path(path))
 
     @classmethod
-    def save(cls, table: Any, path: str | Path) -> Self:
+    def save(cls, table: Any, path: str | Path, *, overwrite: bool = False) -> Self:
         """Write a table to a new folder, and return the artifact.
 
         Parameters
@@ -40,6 +40,8 @@ class _TableArtifact(pt.Artifact):
             Table in any form that measures accept.
         path : path
             Folder that does not exist yet; its parent folder exists.
+        overwrite : bool, default=False
+            Whether to replace a folder with an artifact of the same type.
 
         Returns
         -------
@@ -50,13 +52,28 @@ class _TableArtifact(pt.Artifact):
         ------
         BadParameter
             If the table cannot be used.
+        MalformedFile
+            If the folder to replace is not an artifact of this type.
         NotWritten
             If the folder exists already or cannot be written.
         """
         rows, folder = cls._kind.of(table).current, Path(path)
         metadata = {"type": cls.ARTIFACT_TYPE, "format": cls.ARTIFACT_FORMAT, "package_hint": cls.ARTIFACT_PACKAGE_HINT}
+        if overwrite and folder.exists():
+            cls(folder)  # raises if it is something else
+            len(rows), rows.about
+            former = folder.rename(folder.with_name(f"{folder.name}.former"))
+            try:
+                found = cls.save(rows, folder)
+            except BaseException:
+                former.rename(folder)
+                raise
+            shutil.rmtree(former)
+            return found
         try:
             folder.mkdir()
+        except FileExistsError as error:
+            raise NotWritten(f"{folder} exists already. Give another path, or overwrite=True.") from error
         except OSError as error:
             raise NotWritten(f"{folder}: the folder cannot be made ({error.strerror}). Give another path.") from error
         try:

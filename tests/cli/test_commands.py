@@ -11,8 +11,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet
+import pyarrow.parquet as pq
 import pytest
 
 import pyterrier_cwla
@@ -178,13 +181,23 @@ def test_with_lengths_the_default_measures_include_time_and_users(files, prints)
     assert "with document lengths" in " ".join(compared.split())
 
 
-@pytest.mark.parametrize(("lengths", "timed"), [([1.0, 2.0], True), ([1.0, None], False), (None, False)])
+@pytest.mark.parametrize(
+    ("lengths", "timed"), [([1.0, 2.0], True), ([1, 2], True), ([1.0, None], False), (None, False)]
+)
 def test_a_column_of_lengths_in_all_runs_is_known_without_an_option(files, prints, lengths, timed):
     frame = pd.DataFrame({"qid": ["q1", "q2"], "docno": ["d1", "d2"], "score": [2.0, 1.0]})
     frame.assign(**({} if lengths is None else {"doc_length": lengths})).to_parquet("run.parquet")
     (row,) = records(prints("evaluate", "qrels.txt", "run.parquet", "--format", "jsonl"))
     assert ("TBG" in row) is timed
     assert "TBG" not in records(prints("evaluate", "qrels.txt", "run.parquet", "runs", "--format", "jsonl"))[0]
+
+
+def test_a_length_of_nan_is_no_length(files, prints):
+    columns = {"qid": ["q1", "q2"], "docno": ["d1", "d2"], "score": [2.0, 1.0], "doc_length": np.array([5.0, np.nan])}
+    pq.write_table(pa.table(columns), "run.parquet")
+    assert pq.read_table("run.parquet")["doc_length"].null_count == 0
+    (row,) = records(prints("evaluate", "qrels.txt", "run.parquet", "--format", "jsonl"))
+    assert "TBG" not in row
 
 
 def test_a_measure_asked_for_twice_is_one_column(files, prints):

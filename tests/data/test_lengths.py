@@ -271,3 +271,20 @@ def test_tables_in_measures(tmp_path):
     for lengths in (made, "of_texts", tmp_path / "lengths.parquet", Lengths.load(tmp_path / "lengths.parquet")):
         measure = pickle.loads(pickle.dumps(TBG(lengths=lengths)))
         assert measure.calc_aggregate(frames.qrels, run) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_wrong_file_is_not_registered(tmp_path):
+    qrels = tmp_path / "qrels.txt"
+    qrels.write_text("1 0 a 1\n1 0 b 0\n")
+    default = register_lengths(WORDS)
+    for arguments in ([str(qrels)], ["of_a_wrong_file", qrels]):
+        with pytest.raises(MalformedFile, match="expected 2 fields"):
+            register_lengths(*arguments)
+    with pytest.raises(BadParameter, match="of_a_wrong_file"):
+        TBG(lengths="of_a_wrong_file")
+    assert Lengths.default is default
+
+
+def test_an_infinite_parameter_is_shown_as_it_is_written():
+    with pytest.raises(BadParameter, match=r"TBG\(half_life=inf\): half_life must be"):
+        pyterrier_cwla.evaluate({"q": {"d": 1}}, {"q": {"d": 1.0}}, ["TBG(half_life=inf)"])

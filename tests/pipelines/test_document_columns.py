@@ -10,7 +10,7 @@ import pyterrier as pt
 import pytest
 from pyterrier.testing import transformer_test_class
 
-from pyterrier_cwla import TBG, find_duplicates, lengths_of_texts
+from pyterrier_cwla import TBG, find_duplicates, lengths_of_texts, register_lengths
 from pyterrier_cwla.data import Duplicates
 from pyterrier_cwla.errors import BadParameter, BadRun
 from pyterrier_cwla.pipelines import DocLength, DuplicateOf
@@ -122,6 +122,20 @@ def test_the_words_of_a_text_or_of_a_table():
     assert DocLength(tokeniser=list)(RANKING[:2]).doc_length.tolist() == [12, 11]
     assert DocLength(WORDS)(RANKING[:3]).doc_length.tolist() == pytest.approx([350, 100, np.nan], nan_ok=True)
     assert DocLength(lengths_of_texts(RANKING))(RANKING).doc_length.tolist() == [3, 3, 2, 2, 3, 2, 0, 0]
+
+
+def test_without_texts_the_default_table_has_the_lengths():
+    ranking = RANKING.drop(columns="text")
+    with pytest.raises(pt.validate.InputValidationError) as found:
+        DocLength()(ranking)
+    assert "register_lengths(words)" in found.value.__notes__[0]
+    register_lengths(dict.fromkeys(ranking.docno, 10))
+    assert (DocLength()(ranking).doc_length == 10).all()
+    assert (DocLength()(RANKING).doc_length == lengths_of_column(RANKING)).all()
+
+
+def lengths_of_column(ranking):
+    return [float(len(text.split())) for text in ranking.text]
 
 
 def test_duplicates_of_what_is_above_in_the_same_ranking():

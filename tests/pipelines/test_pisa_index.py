@@ -10,6 +10,7 @@ import pytest
 
 from pyterrier_cwla import TBG, LengthsArtifact, lengths_of_index
 from pyterrier_cwla.errors import BadParameter, MalformedFile
+from pyterrier_cwla.files.pisa_indexes import read_pisa_index
 from pyterrier_cwla.pipelines import DocLength, DuplicateOf
 
 pyterrier_pisa = pytest.importorskip("pyterrier_pisa", reason="PISA has wheels for Linux on x86-64 only")
@@ -158,6 +159,14 @@ def test_a_damaged_index_is_one_error(index, name, change, message, tmp_path):
         file.write_bytes(change(file.read_bytes()))
     with pytest.raises(MalformedFile, match=message):
         lengths_of_index(pyterrier_pisa.PisaIndex(str(tmp_path / "index")))
+
+
+def test_line_ends_of_other_systems_belong_to_ids(tmp_path):
+    (tmp_path / "fwd.documents").write_bytes(b"a\r\nb\rc\n")
+    (tmp_path / "inv.sizes").write_bytes(np.array([2, 7, 9], "<u4").tobytes())
+    (tmp_path / "fwd").write_bytes(b"")
+    table = read_pisa_index(tmp_path)
+    assert table.to_pydict() == {"doc_id": ["a\r", "b\rc"], "doc_length": [7, 9]}
 
 
 def test_an_index_that_is_not_built(tmp_path):

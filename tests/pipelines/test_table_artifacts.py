@@ -147,9 +147,28 @@ def test_a_folder_that_is_not_there(tmp_path):
         pt.Artifact.load(str(tmp_path / "nowhere"))
 
 
+def test_an_artifact_of_the_same_type_is_replaced_if_asked(tmp_path):
+    folder = tmp_path / "table"
+    LengthsArtifact.save(LENGTHS, folder)
+    assert LengthsArtifact.save({"other": 1}, folder, overwrite=True).lengths.mean == 1
+    again = LengthsArtifact.save(LengthsArtifact.load(folder), folder, overwrite=True)
+    assert again.lengths.mean == LengthsArtifact.load(folder).lengths.mean == 1
+    assert LengthsArtifact.save(LENGTHS, tmp_path / "new", overwrite=True).lengths.content == LENGTHS.content
+    with pytest.raises(MalformedFile):
+        DuplicatesArtifact.save({"d2": "d1"}, folder, overwrite=True)
+    with pytest.raises(BadParameter):
+        LengthsArtifact.save({"d1": -1}, folder, overwrite=True)
+    assert LengthsArtifact.load(folder).lengths.mean == 1
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").write_text("kept")
+    with pytest.raises(MalformedFile):
+        LengthsArtifact.save(LENGTHS, tmp_path / "mine", overwrite=True)
+    assert (tmp_path / "mine" / "file").read_text() == "kept"
+
+
 def test_nothing_is_overwritten_and_nothing_is_left_behind(tmp_path):
     LengthsArtifact.save(LENGTHS, tmp_path / "table")
-    with pytest.raises(NotWritten, match="File exists"):
+    with pytest.raises(NotWritten, match=r"exists already\. Give another path, or overwrite=True"):
         LengthsArtifact.save({"other": 1}, tmp_path / "table")
     assert LengthsArtifact.load(tmp_path / "table").lengths.content == LENGTHS.content
     with pytest.raises(NotWritten, match="No such file"):
