@@ -104,6 +104,8 @@ def _print(found: Comparison, notes: Sequence[str]) -> None:
 
     Names of systems are broken between words, and measures are divided among several tables, if the screen is narrow.
     """
+    from ..evaluation.comparison import BOLD
+
     console, cells = screen(), found.cells()
     gap = 2 if console.width >= 100 else 1
     with_p = 1 < len(found.runs) <= _FEW
@@ -132,7 +134,8 @@ def _print(found: Comparison, notes: Sequence[str]) -> None:
         console.print(table)
     console.print()
     for line in notes:
-        prose(console, line, "")
+        if line != BOLD or console.color_system is not None:  # files and pipes have no bold type
+            prose(console, line, "")
 
 
 def _text(cell: Cell, with_p: bool) -> Text:

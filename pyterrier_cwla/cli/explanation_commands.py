@@ -62,7 +62,9 @@ def explain(
     depth: Annotated[int, typer.Option("--depth", min=1, metavar="N", help="Number of ranks to show.")] = 20,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE", help="Also draw the explanation as an .svg, .png or .pdf file."),
+        typer.Option(
+            "--plot", metavar="FILE", help="Also draw the explanation as an .svg, .png or .pdf file; needs matplotlib."
+        ),
     ] = None,
     force: Force = False,
 ) -> None:
@@ -94,11 +96,11 @@ def explain(
     whole = missing is Missing.mean and lengths is None
     with errors.speaking_of(qrels, run), warnings_as_sentences() as warned:
         explained = explanation_of(judgments, table if whole else one_query, query, bound.measures[0])
+    if plot is not None:  # before the table: its reader may close the pipe
+        _draw(explained, plot, depth)
     name = run_name or next(iter(runs_by_name([run])))
     title = f"{bound.wanted[0]} of query {query} in {name}: {explained.score:.4f}"
     print_explanation(explained, title, depth, [*warned, *bound.notes, *about_grades(qrels, judgments)])
-    if plot is not None:
-        _draw(explained, plot, depth)
 
 
 def _check_common_query(table: pa.Table, run: Path, judgments: Judgments, qrels: Path) -> None:

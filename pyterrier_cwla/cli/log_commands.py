@@ -102,7 +102,8 @@ LastRank = Annotated[
 Confidence = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
 Resamples = Annotated[int, typer.Option(min=1, help="Resamples of the bootstrap over users.")]
 Pictures = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Also draw reading times, survival and progress, as SVG files.")
+    Path | None,
+    typer.Option(metavar="DIR", help="Also draw reading times, survival and progress, as SVG files; needs matplotlib."),
 ]
 OneMeasure = Annotated[
     list[str],

@@ -26,7 +26,7 @@ def print_listing(entries: Sequence[Entry]) -> None:
             continue
         console.print(Text(question[0].upper() + question[1:], style="bold"))
         width = max(len(entry.briefly) for entry in of_kind)
-        width = min(width, max(14, console.width // 3))
+        width = width if width <= console.width // 2 else max(14, console.width // 3)
         for entry in of_kind:
             line = Text.assemble("  ", (entry.briefly.ljust(width), "cyan"), "  ", entry.says)
             line.truncate(console.width, overflow="ellipsis")
@@ -70,7 +70,8 @@ def print_entry(entry: Entry) -> None:
         for role, choice in entry.parts.items():
             lines: list[str] = []
             for part in made_of(role, choice):
-                lines += [f"{part.name}: {part.says}" if lines else part.says, *part.formula.split("\n\n")[:1]]
+                formula = " ".join(part.formula.split("\n\n")[0].split())
+                lines += [f"{part.name}: {part.says}" if lines else part.says, formula]
             table.add_row(role, Text("\n").join([Text(choice, style="cyan"), *map(Text, filter(None, lines))]))
         console.print()
         print_indented(console, table)

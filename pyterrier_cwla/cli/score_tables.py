@@ -120,19 +120,24 @@ class Scores:
     def print(self, console: Console) -> None:
         """Print text tables, each as wide as the screen allows; scores by query are followed by their means."""
         ids = [column_of(self.table, name) for name in self._ids]
-        longest = [max(map(len, [*column, f"all {len(column)}"])) for column in ids]
+        more = [f"all {len(ids[0])}"] if self.by_query else []
+        longest = [max(map(len, [*column, name, *more])) for column, name in zip(ids, ("run", "query"))]
         groups = self._groups()
-        widths = [sum(map(self._width, group)) for group in groups]
-        if sum(longest) + 2 * len(ids) + sum(widths) - 2 > console.width:  # several tables, or names on several lines
+        columns = len(self.columns) + len(ids)
+        wide = sum(longest) + 2 * (columns - 1) + sum(map(self._width, self.columns))
+        narrow = any(column.beside for column in self.columns)  # heads of one word, which need no wide gaps
+        gap = 1 if narrow and wide - (columns - 1) <= console.width < wide else 2
+        widths = [sum(self._width(column) + gap for column in group) for group in groups]
+        if sum(longest) + gap * len(ids) + sum(widths) - gap > console.width:  # several tables, or broken names
             for_ids = console.width * len(ids) // (len(ids) + 1)
-            others = [sum(min(length, 20) + 2 for length in longest) - min(one, 20) for one in longest]
+            others = [sum(min(length, 20) + gap for length in longest) - min(one, 20) for one in longest]
             longest = [min(one, max(20, for_ids - other)) for one, other in zip(longest, others, strict=True)]
-        room = console.width - sum(longest) - 2 * len(ids)
-        blocks = [[c for group in groups[block] for c in group] for block in in_blocks(widths, room + 2)]
+        room = console.width - sum(longest) - gap * len(ids)
+        blocks = [[c for group in groups[block] for c in group] for block in in_blocks(widths, room + gap)]
         for number, block in enumerate(blocks):
             if number:
                 console.print()
-            console.print(self._block(block, longest))
+            console.print(self._block(block, longest, gap))
         if self.notes:
             console.print()
         for line in self.notes:
@@ -152,10 +157,10 @@ class Scores:
 
     def _width(self, column: Column) -> int:
         cells = (column.written(value) for value in column_of(self.table, column.name))
-        return max(map(len, [*column.head, *cells])) + 2
+        return max(map(len, [*column.head, *cells]))
 
-    def _block(self, block: list[Column], widths: Sequence[int]) -> RichTable:
-        table = plain_table()
+    def _block(self, block: list[Column], widths: Sequence[int], gap: int) -> RichTable:
+        table = plain_table(gap=gap)
         height = max(len(column.head) for column in block)
         for name, width in zip(["run", "query"], widths):
             table.add_column(column_head([name], height), overflow="fold", max_width=width)

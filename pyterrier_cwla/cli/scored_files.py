@@ -19,9 +19,9 @@ from ..files.arrow_arrays import of_strings
 from ..files.id_columns import written
 from ..files.run_files import Source, sources
 from ..files.table_writers import Table
-from ..measures.provider import CWLAEvaluator
+from ..measures.provider import CWLAEvaluator, aggregate_of
 from ..measures.wrappers import residual_of
-from ..rendering.terminal import sentence
+from ..rendering.terminal import other_than_means, sentence
 from .score_tables import Column
 
 
@@ -85,7 +85,8 @@ class FileScores:
         """Return a sentence on the number of queries, and on runs that lack some of them."""
         queries = len(self.judgments.qids)
         what = f"the {queries:,} judged queries" if queries > 1 else "the one judged query"
-        text = f"{'Scores of' if by_query else 'Means over'} {what}."
+        kinds = {column.name: aggregate_of(m) for column, m in zip(self.columns, self.measures, strict=True)}
+        text = f"Scores of {what}." if by_query else f"Means over {what}{other_than_means(kinds)}."
         if self._unanswered:
             some = ", ".join(f"{name} ({lacking})" for name, lacking in self._unanswered[:3])
             more = ", …" if len(self._unanswered) > 3 else ""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 study = typer.Typer(
     cls=Commands,
-    help="Study the quality of metrics; writes a folder with tables, pictures and an HTML page.",
+    help="Study the quality of metrics; writes a folder with tables, pictures and an HTML page. Needs matplotlib.",
     invoke_without_command=True,
     context_settings=HELP,
 )
@@ -265,7 +265,11 @@ def users(
     missing: WhereMissing = None,
     baseline: Annotated[str | None, typer.Option(metavar="MEASURE", help="Measure to compare the others with.")] = None,
     coefficient: Annotated[
-        Coefficient, typer.Option(help="Coefficient of agreement; weighted_… weights by a column n of the ratings.")
+        Coefficient,
+        typer.Option(
+            metavar="NAME",
+            help=f"Coefficient of agreement: {', '.join(Coefficient)}; weighted_… weights by a column n of ratings.",
+        ),
     ] = Coefficient.tau_b,
     span: Annotated[
         float | None,
@@ -312,8 +316,8 @@ def fit(
     ] = None,
     objective: Annotated[
         Objective | None,
-        typer.Option(help="Objective of the fit; by default pearson, or agreement for pairs; weighted_… weights by a"
-                     " column n of the ratings."),
+        typer.Option(metavar="NAME", help=f"Objective of the fit: {', '.join(Objective)}; by default pearson, or"
+                     " agreement for pairs; weighted_… weights by a column n of the ratings."),
     ] = None,
     source: Source = None,
     sessions: SessionsFile = None,

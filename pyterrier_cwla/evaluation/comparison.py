@@ -20,7 +20,7 @@ from rich.text import Text
 from ..errors import BadParameter
 from ..errors.sanitise import harmless_segments, sanitised
 from ..rendering.latex import escaped, table_row, tabular
-from ..rendering.terminal import PROSE_WIDTH, UNLIMITED_WIDTH, broken, column_head, plain_table
+from ..rendering.terminal import PROSE_WIDTH, UNLIMITED_WIDTH, broken, column_head, other_than_means, plain_table
 from .significance import CORRECTIONS, TESTS
 
 #: Note below tables with bold type.
@@ -136,6 +136,11 @@ class Comparison:
         return notes
 
     @property
+    def about_bold(self) -> list[str]:
+        """Sentence about bold type, if any score is bold."""
+        return [BOLD] if any(cell.best for cell in self.cells().values()) else []
+
+    @property
     def out_of_reach(self) -> str:
         """Sentence for a randomisation test that cannot reach significance, otherwise empty."""
         lowest, many = self.about["lowest_p"], self.about["comparisons"]
@@ -174,7 +179,7 @@ class Comparison:
         """
         kind, cells = self._kind(interval), self.cells()
         if caption is None:
-            caption = typeset(" ".join([*self.notes(interval, ("↑", "↓")), BOLD]))
+            caption = typeset(" ".join([*self.notes(interval, ("↑", "↓")), *self.about_bold]))
         body: list[str] = []
         for run in self.runs:
             of_run = [cells[run, measure] for measure in self.measures]
@@ -216,7 +221,7 @@ class Comparison:
         grid.columns = list(map(escape, grid.columns))
         with pd.option_context("display.max_colwidth", None):
             table = grid.to_html(escape=False)
-        return f"{table}<p><small>{escape(' '.join([*self.notes(), BOLD]))}</small></p>"
+        return f"{table}<p><small>{escape(' '.join([*self.notes(), *self.about_bold]))}</small></p>"
 
     def __rich_console__(self, console: Any, options: Any) -> Iterable[Any]:
 
@@ -237,12 +242,8 @@ class Comparison:
         return pd.DataFrame(rows, index=pd.Index(self.runs, name="run"), columns=self.measures)
 
     def _other_aggregates(self) -> str:
-        kinds: dict[str, list[str]] = {}
-        for measure, kind in self.about["aggregates"].items():
-            kinds.setdefault(kind, []).append(measure)
         tested = " (tested on logarithms)" if self.about["baseline"] is not None else ""
-        more = {"sum": "sum", "geometric mean": f"geometric mean{tested}"}
-        return "".join(f"; of {', '.join(kinds[kind])} the {name}" for kind, name in more.items() if kind in kinds)
+        return other_than_means(self.about["aggregates"], tested)
 
     def _correction(self) -> str:
         many, correction = self.about["comparisons"], self.about["correction"]
@@ -378,7 +379,8 @@ def _comparison_tables(found: Comparison, console: Console, options: ConsoleOpti
         yield Text()
         yield table_of(measure, gap, widest)
         yield Text()
-    for text in _explaining(found, columns, left_out):
+    bold = found.about_bold if console.color_system is not None else []  # files and pipes have no bold type
+    for text in _explaining(found, columns, bold, left_out):
         yield Text("\n").join(Text(text, style="dim").wrap(console, min(options.max_width, PROSE_WIDTH)))
 
 
@@ -398,9 +400,11 @@ def _of_cell(cell: Cell, column: str) -> Text:
     return Text(cell.p.get(column, "") if column in _P_OF else getattr(cell, column))
 
 
-def _explaining(found: Comparison, columns: Iterable[str], left_out: Sequence[str]) -> Iterator[str]:
+def _explaining(
+    found: Comparison, columns: Iterable[str], bold: Sequence[str], left_out: Sequence[str]
+) -> Iterator[str]:
     yield from found.notes("score" if {"interval", "difference_interval"} & set(columns) else None)
-    yield BOLD
+    yield from bold
     if "difference" in columns:
         yield f"Δ: the score minus that of {found.about['baseline']}."
     if "effect" in columns:

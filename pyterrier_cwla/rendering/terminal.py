@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -63,6 +63,19 @@ def note(message: str) -> None:
 def sentence(text: str) -> str:
     """Return the text with a capital letter and a full stop."""
     return text[:1].upper() + text[1:] + "." * (text[-1:] not in ".?")
+
+
+def other_than_means(aggregates: Mapping[str, str], of_logarithms: str = "") -> str:
+    """Return the end of a sentence on means, about measures with other aggregates.
+
+    >>> other_than_means({"AP": "mean", "NumRet": "sum", "NumRel": "sum"})
+    '; of NumRet, NumRel the sum'
+    """
+    kinds: dict[str, list[str]] = {}
+    for measure, kind in aggregates.items():
+        kinds.setdefault(kind, []).append(measure)
+    more = {"sum": "sum", "geometric mean": f"geometric mean{of_logarithms}"}
+    return "".join(f"; of {', '.join(kinds[kind])} the {name}" for kind, name in more.items() if kind in kinds)
 
 
 def prose(console: Console, text: str, style: str = "dim", indent: int = 0, bullet: str = "") -> None:

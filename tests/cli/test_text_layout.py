@@ -1,0 +1,92 @@
+"""Texts that commands print: columns, widths, and notes that hold for what is shown."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("typer", reason="needs the extra [cli]")
+
+from pyterrier_cwla.cli import explanation_tables
+from pyterrier_cwla.errors import CWLAError
+
+
+@pytest.fixture(autouse=True)
+def _no_terminal(monkeypatch):
+    """Unset environment variables of the terminal, so that results do not depend on it."""
+    for name in ("COLUMNS", "LINES", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def two_runs(tmp_path, monkeypatch):
+    """Judgments and two runs, of which the first is better."""
+    monkeypatch.chdir(tmp_path)
+    Path("qrels.txt").write_text("q1 0 a 1\nq1 0 b 0\nq2 0 a 1\nq2 0 b 0\n")
+    Path("one.txt").write_text("q1 Q0 a 1 2 x\nq1 Q0 b 2 1 x\nq2 Q0 a 1 2 x\n")
+    Path("two.txt").write_text("q1 Q0 b 1 2 x\nq1 Q0 a 2 1 x\nq2 Q0 a 1 2 x\n")
+
+
+def test_sums_are_not_called_means(two_runs, prints):
+    out = prints("evaluate", "qrels.txt", "one.txt", "-m", "AP,NumRet,gm_map")
+    expected = "Means over the 2 judged queries; of NumRet the sum; of GeometricMean(measure='AP') the geometric mean."
+    assert expected in " ".join(out.split())
+    assert "Scores of the 2 judged queries." in prints("evaluate", "qrels.txt", "one.txt", "-m", "NumRet", "--by-query")
+
+
+@pytest.mark.parametrize(("colours", "runs", "said"), [("1", "two.txt", 1), ("", "two.txt", 0), ("1", "same.txt", 0)])
+def test_bold_is_explained_where_it_is_shown(two_runs, prints, monkeypatch, colours, runs, said):
+    """Pipes and files have no bold type; no score is bold if all are equal."""
+    Path("same.txt").write_bytes(Path("one.txt").read_bytes())
+    if colours:
+        monkeypatch.setenv("FORCE_COLOR", colours)
+        monkeypatch.setenv("TERM", "xterm")
+    out = prints("compare", "qrels.txt", "one.txt", runs, "-m", "RR", "--resamples", 100)
+    assert out.count("Bold: the highest.") == said
+    latex = prints("compare", "qrels.txt", "one.txt", runs, "-m", "RR", "--resamples", 100, "--format", "latex")
+    assert ("Bold" in latex) == ("textbf" in latex) == (runs == "two.txt")
+
+
+def test_a_figure_is_drawn_before_the_table_is_printed(two_runs, cli, monkeypatch):
+    """A reader such as `head` may close the pipe at the table."""
+    pytest.importorskip("matplotlib")
+
+    def closed(*_):
+        raise CWLAError
+
+    monkeypatch.setattr(explanation_tables, "print_explanation", closed)
+    code, *_ = cli("explain", "qrels.txt", "one.txt", "-q", "q1", "-m", "RR", "--plot", "x.svg")
+    assert code == 2
+    assert Path("x.svg").stat().st_size > 0
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_names_stay_in_their_column(prints, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = prints("measures").split("\n\n")[0].splitlines()[1:]
+    starts = {line.index(line.split("  ", 2)[-1].strip()) for line in lines if "  " in line.strip()}
+    assert len(starts) == 1
+    assert max(map(len, lines)) <= width
+
+
+def test_paragraphs_of_formulas_are_wrapped_once(prints):
+    lines = [line.strip() for line in prints("measures", "map").splitlines()]
+    assert not {"leave;", "was not retrieved never"} & set(lines)
+    assert "was not retrieved never leave; R=" in " ".join(lines)
+
+
+@pytest.mark.parametrize("command", [("fit", "objective"), ("users", "coefficient")])
+def test_help_fits_the_screen(prints, monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = prints("study", command[0], "--help").splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "weighted_pearson" in " ".join(lines)
+
+
+def test_narrow_gaps_save_a_second_table(two_runs, prints, monkeypatch):
+    arguments = ("simulate", "qrels.txt", "one.txt", "-m", "RBP(rel=1)", "--users", 5)
+    width = max(len(line) for line in prints(*arguments).splitlines() if line.startswith("──"))
+    for columns, tables in ((width, 1), (width - 1, 1), (width - 14, 1), (width - 15, 2)):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = prints(*arguments).splitlines()
+        assert sum(line.startswith("──") for line in lines) == tables
+        assert max(map(len, lines)) <= columns
