@@ -107,7 +107,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         return app(args=arguments, prog_name="pyterrier-cwla", standalone_mode=False) or 0
     except MissingLength as error:
-        return _fail(f"{error} On the command line: --lengths FILE, --missing mean.")
+        return _fail(f"{error}{_ways_out(words)}")
     except UnknownFunction as error:
         return _fail(f"{error} Your own functions are available in Python only.")
     except CWLAError as error:
@@ -122,6 +122,13 @@ def _run(arguments: Sequence[str] | None) -> int:
         if error.errno in NO_ROOM and not error.filename:
             raise
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+
+
+def _ways_out(words: Sequence[str]) -> str:
+    """Return the options for document lengths that are not given yet, as a sentence with a leading blank."""
+    given = {word.partition("=")[0] for word in words}
+    options = [option for option in ("--lengths FILE", "--missing mean") if option.split()[0] not in given]
+    return f" On the command line: {', '.join(options)}." if options else ""
 
 
 def _fail(message: str) -> int:

@@ -92,6 +92,8 @@ def words_of_pool(metric: MetricLike, rankings: Rankings) -> Floats:
     if metric.duplicates is not None and metric.duplicate_gain == "keep":  # an upper bound: copies take no time
         repeated = metric.duplicates.repeated(judgments.columns.doc_id)[judgments.pool_order]
         words = np.where(repeated, 0.0, words)
+    if metric.missing == "mean" and table is not None and len(words) and np.isnan(words).all():
+        raise MissingLength("no judged document is in the table of lengths. Is the table of another collection?")
     # In the ideal ranking of time-biased gain, documents without gain come last, where their time has no influence.
     needed = metric.gains(pool.grade) > 0 if metric.decays else np.ones(len(words), bool)
 
@@ -142,5 +144,5 @@ def _without_holes(
     examples = [document for t, document in (describe(int(at)) for at in lacking[:8]) if t == topic]
     raise MissingLength(
         f"time as effort needs the length of every document, and {len(lacking):,} of {int(needed.sum()):,} have none"
-        f" (topic {topic!r}: {some(examples, 2)}). Give lengths= a table that has them, or missing='mean'."
+        f" (topic {topic!r}: {some(examples, 2)}). Give the measure lengths=, a table that has them, or missing='mean'."
     )

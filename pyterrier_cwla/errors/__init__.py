@@ -104,11 +104,11 @@ def speaking_of(qrels: object, run: object) -> Iterator[None]:
     try:
         yield
     except BadJudgments as error:
-        raise type(error)(f"{qrels}: {error}") from error
+        raise type(error)(f"{qrels}: {error}") from None
     except (BadRun, MissingLength, NoFiniteValue) as error:
         if run is None or str(error).startswith(harmless(f"{run}: ")):
             raise
-        raise type(error)(f"{run}: {error}") from error
+        raise type(error)(f"{run}: {error}") from None
 
 
 def some(values: Iterable[object], most: int = 3) -> str:
@@ -219,4 +219,4 @@ def naming(run: str | None) -> Iterator[None]:
         if run is None:
             raise
         kind = NoFiniteValue if isinstance(error, NoFiniteValue) else type(error)
-        raise kind(f"{run}: {error}") from error
+        raise kind(f"{run}: {error}") from None

@@ -51,9 +51,10 @@ def _scored(evaluator: CWLAEvaluator, group: list[tuple[str, Rows, str]], many: 
 def _values(evaluator: CWLAEvaluator, group: list[tuple[str, Rows, str]], many: bool) -> list[dict[Measure, Array]]:
     try:
         return evaluator.tables([rows for _, rows, _ in group])
-    except CWLAError:  # score the runs one by one, so that the error names the run
-        found = []
-        for name, rows, _ in group:
-            with naming(name if many else None):
-                found += evaluator.tables([rows])
-        return found
+    except CWLAError:
+        pass  # score the runs one by one, so that the error names the run
+    found = []
+    for name, rows, _ in group:
+        with naming(name if many else None):
+            found += evaluator.tables([rows])
+    return found

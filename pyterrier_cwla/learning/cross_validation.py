@@ -124,7 +124,9 @@ def out_of_fold(
         raise NotPassed(f"{error}{how_to_pass(X, y)}") from error
     if about := rows_as_queries(samples):
         raise BadParameter(about)
-    per_query(wanted, samples, np.zeros(len(samples.label)))  # raises errors that do not depend on the model
+    per_query(
+        wanted, samples, np.zeros(len(samples.label)), by_level=not routed
+    )  # raises errors that do not depend on the model
     folds = _folds(cv, X, y, samples, groups)
     fold = _fold_of_rows(folds, samples)
     done = cross_validate(

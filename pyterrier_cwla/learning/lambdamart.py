@@ -12,7 +12,7 @@ import numpy as np
 from ir_measures.measures import Measure
 
 from ..data.rankings import Array
-from ..errors import BadParameter
+from ..errors import BadParameter, MissingLength
 from ..measures.of_ir_measures import metric_of, needs_of
 from ..measures.provider import PreparedMeasures, computed_here
 from ..measures.wrappers import pinned
@@ -437,6 +437,12 @@ class EvalMeasure:
             if np.array_equal(known_y, y) and np.array_equal(known_sizes, sizes):
                 return samples, prepared
         known = {name: _of_these(name, getattr(self, name), len(y)) for name in ("doc_length", "docno")}
+        lengths = needs_of(self.measure).lengths
+        if self.doc_length is None and (lengths == "run" or (lengths == "default" and self.docno is None)):
+            raise MissingLength(
+                f"{self.measure} needs the length of every row: EvalMeasure({str(self.measure)!r}, doc_length=…). Or"
+                " give docno= and a table of lengths, with register_lengths(words) or as lengths= of the measure."
+            )
         samples = samples_of_groups(y, sizes, **known)
         prepared = PreparedMeasures([self.measure], samples.judgments)
         self._known = [(y.copy(), sizes, samples, prepared), *self._known[:3]]

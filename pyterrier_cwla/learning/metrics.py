@@ -229,8 +229,11 @@ def computable(measures: Any) -> list[Measure]:
     return wanted
 
 
-def per_query(measures: list[Measure], samples: Samples, score: Any) -> dict[Measure, Array]:
-    """Return one value per judged query for each measure, in the order of ``samples.judgments.qids``."""
+def per_query(measures: list[Measure], samples: Samples, score: Any, by_level: bool = False) -> dict[Measure, Array]:
+    """Return one value per judged query for each measure, in the order of ``samples.judgments.qids``.
+
+    Errors about missing data name levels of an index if `by_level` is true, else keyword arguments.
+    """
     if not samples.judgments.qids:
         raise BadJudgments("no row is judged.")
     rows = samples.judgments.rows(score)
@@ -239,7 +242,7 @@ def per_query(measures: list[Measure], samples: Samples, score: Any) -> dict[Mea
         with suppress(CWLAError):  # a measure or parameter that only other providers support
             needs[measure] = computation_of(measure).needs
     for measure, needed in needs.items():
-        _check_known(measure, needed, samples)
+        _check_known(measure, needed, samples, by_level)
     found = PreparedMeasures(needs, samples.judgments).tables([rows])[0] if needs else {}
     theirs = [measure for measure in measures if measure not in found]
     if theirs:
@@ -247,20 +250,21 @@ def per_query(measures: list[Measure], samples: Samples, score: Any) -> dict[Mea
     return {measure: found[measure] for measure in measures}
 
 
-def _check_known(measure: Measure, needs: Needs, samples: Samples) -> None:
+def _check_known(measure: Measure, needs: Needs, samples: Samples, by_level: bool) -> None:
     """Raise an error if data of documents are missing that a measure needs."""
+    length, docno = (f"the index level {name!r}" if by_level else f"{name}=" for name in ("doc_length", "docno"))
     by_id = samples.docno is not None
     if samples.doc_length is None and (needs.lengths == "run" or (needs.lengths == "default" and not by_id)):
         raise NotPassed(
-            f"{measure} needs the length of every document: pass doc_length=, the number of words of each row. Or pass"
-            " docno=, and give the measure a table with lengths= or all measures one with register_lengths(words)."
+            f"{measure} needs the length of every document: pass {length}, the number of words of each row. Or pass"
+            f" {docno}, and give the measure a table with lengths= or all measures one with register_lengths(words)."
         )
     if needs.duplicates == "run":
         raise BadParameter(f"{measure}: rows have no clusters of duplicates: give duplicates= a table and pass docno=.")
     if needs.lengths == "default" and needs.duplicates == "none":  # the rows have lengths or ids
         return
     if needs.tables and not by_id:
-        raise NotPassed(f"{measure} needs the ids of documents for its table: pass docno=, the document of each row.")
+        raise NotPassed(f"{measure} needs the ids of documents for its table: pass {docno}, the document of each row.")
 
 
 def _check_names(function: str, given: Iterable[str], all_names: Iterable[str] = ()) -> None:

@@ -20,7 +20,7 @@ from ..data.alignment import Aligned, Judgments, Rows
 from ..data.columns import Columns, judgment_columns
 from ..data.ranked_rows import Judged, RankedRows
 from ..data.rankings import Array
-from ..errors import BadJudgments, CWLAError, NoFiniteValue, UnknownSpec
+from ..errors import BadJudgments, CWLAError, MissingLength, NoFiniteValue, UnknownSpec
 from .label_provider import LabelProvider
 from .labels import by_name, redefined
 from .of_ir_measures import computation_of, needs_of
@@ -207,8 +207,8 @@ class PreparedMeasures:
                 values[measure] = work(aligned)
             except BadJudgments as error:
                 raise BadJudgments(f"{measure}: {error}") from None
-            except NoFiniteValue as error:
-                raise NoFiniteValue(f"{measure}: {error}") from None
+            except (MissingLength, NoFiniteValue) as error:
+                raise type(error)(f"{measure}: {error}") from None
         return values
 
     def means(self, table: dict[Measure, Array]) -> dict[Measure, float]:

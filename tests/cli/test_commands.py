@@ -254,9 +254,9 @@ def test_missing_lengths(files, prints, says):
     Path("few.tsv").write_text("d1 100\nd2 200\n")
     arguments = ("evaluate", "qrels.txt", "runs", "-m", "TBG", "--lengths", "few.tsv")
     line = says(*arguments)
-    assert line.startswith("runs/bad.run: ")
+    assert line.startswith("runs/bad.run: TBG: ")
     assert "1 of 2 have none (topic 'q1': 'd3')" in line
-    assert line.endswith("On the command line: --lengths FILE, --missing mean.")
+    assert line.endswith("On the command line: --missing mean.")
     assert "documents without a length have the mean length" in prints(*arguments, "--missing", "mean")
 
 
@@ -891,7 +891,7 @@ def test_judgments_that_are_wrong(files, says, text, place):
         ("nDGC@10", "no measure 'nDGC'. Near: 'nDCG'"),
         ("nDCG(", "cannot read the measure 'nDCG('"),
         ("Compat", "Compat is a measure of ir_measures that is not computed here"),
-        ("TBG", "runs/bad.run: the lengths of documents are needed"),
+        ("TBG", "runs/bad.run: TBG: the lengths of documents are needed"),
     ],
 )
 def test_measures_that_are_wrong(files, says, measure, line):
@@ -1014,7 +1014,7 @@ def test_ids_that_are_numbers(files, says):
 def test_an_error_names_the_run_among_many(files):
     """The message of `evaluate` in Python also starts with the name of the run."""
     runs = {"good": "runs/good.txt", "bad": "runs/bad.run"}
-    with pytest.raises(CWLAError, match=r"^good: the lengths of documents are needed"):
+    with pytest.raises(CWLAError, match=r"^good: TBG: the lengths of documents are needed"):
         pyterrier_cwla.evaluate("qrels.txt", runs, ["TBG"])
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from pyterrier_cwla import TBG, evaluate, explain, scorer, stream
-from pyterrier_cwla.cli.app import main
+from pyterrier_cwla.cli.app import _ways_out, main
 from pyterrier_cwla.errors import CWLAWarning, MissingLength
 from pyterrier_cwla.evaluation import stop_distribution
 from tests.support.generated import collection, harmless
@@ -129,3 +129,48 @@ def test_ranks_that_are_not_read_need_no_length(way, by_table, tmp_path):
     for measure in (gaps @ (k + 1), gaps, (gaps @ k)(judged_only=True)):
         with pytest.raises(MissingLength, match="have none"):
             WAYS[way](with_gaps, measure, tmp_path)
+
+
+def test_errors_name_run_and_measure_once_and_are_not_chained(tmp_path):
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    RUN.to_parquet(folder / "one.parquet", index=False)
+    for runs in ({"one": RUN}, {"one": folder / "one.parquet"}):
+        with pytest.raises(MissingLength, match=r"^one: TBG\(half_life=9\): the lengths of documents are") as found:
+            evaluate(QRELS, runs, ["TBG(half_life=9)"])
+        assert found.value.__cause__ is None
+        assert found.value.__suppress_context__
+    with pytest.raises(MissingLength, match=r"^TBG: time as effort needs .* have none") as found:
+        evaluate(QRELS, RUN, [TBG(lengths={"elsewhere": 5})])
+    assert found.value.__cause__ is None
+    assert found.value.__suppress_context__
+
+
+def test_ideal_rankings_refuse_a_table_of_another_collection():
+    measure = TBG(norm="ideal", lengths={"elsewhere": 5}, missing="mean")
+    with pytest.raises(MissingLength, match="no judged document is in the table of lengths"):
+        evaluate(QRELS, RUN, [measure])
+
+
+def test_learning_says_how_to_pass_lengths():
+    from sklearn.linear_model import Ridge
+
+    from pyterrier_cwla import out_of_fold
+    from pyterrier_cwla.errors import NotPassed
+    from pyterrier_cwla.learning import EvalMeasure
+
+    with pytest.raises(MissingLength, match=r"TBG needs the length of every row: EvalMeasure\('TBG', doc_length=…\)"):
+        EvalMeasure("TBG")([0, 1], [1.0, 2.0], None, [2])
+    y = pd.Series([0, 1, 0, 1], index=pd.Index([*"aabb"], name="qid"))
+    with pytest.raises(NotPassed, match=r"TBG needs .*: pass the index level 'doc_length'.* Or pass the index level"):
+        out_of_fold(Ridge(), np.zeros((4, 1)), y, "TBG", cv=2)
+
+
+@pytest.mark.parametrize(
+    ("given", "options"),
+    [((), "--lengths FILE, --missing mean"), (("--missing", "mean"), "--lengths FILE"), (("--lengths=t.tsv",), "")],
+)
+def test_the_command_proposes_options_that_are_not_given(given, options):
+    found = _ways_out(["evaluate", "-m", "TBG", *given])
+    assert found == {"": " On the command line: --missing mean."}.get(options, f" On the command line: {options}.")
+    assert not _ways_out(["--lengths", "a", "--missing=mean"])

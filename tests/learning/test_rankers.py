@@ -613,7 +613,7 @@ BAD = [
     ({}, dict(eval_X=OTHER.X[:, 1:], eval_y=OTHER.y, eval_qid=OTHER.qid), ValueError, "X has 3 features"),
     ({}, dict(eval_qid=OTHER.qid), BadParameter, "describe the rows of eval_X="),
     (dict(objective="TBG"), {}, NotPassed, r"TBG needs the length of every document: pass doc_length="),
-    (dict(objective="TBG"), dict(doc_length=np.where(np.arange(N) == 5, np.nan, 9.0)), MissingLength, rf"1 of {N} have none \(topic '{ROWS.qid[5]}': '.*row 5\)'\)"),
+    (dict(objective="TBG"), dict(doc_length=np.where(np.arange(N) == 5, np.nan, 9.0)), MissingLength, rf"1 of {N} have none \(topic '{ROWS.qid[5]}': '.*row 5'\)"),
     (dict(objective=TBG(lengths={"d0": 9.0})), {}, NotPassed, "for its table: pass docno="),
     (dict(eval_measure="TBG", validation_fraction=0.3), {}, NotPassed, "TBG needs the length"),
     (dict(objective=LambdaMART("ERR", docno=ROWS.docno)), {}, BadParameter, "its own doc_length or docno"),
