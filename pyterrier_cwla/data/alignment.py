@@ -154,14 +154,14 @@ class Judgments:
             intents = " (for intents, use IntentAware)" if _several_intents(self.columns) else ""
             raise BadJudgments(f"{self.describe(row)} is judged twice{intents}: keep one row.")
 
-    def check_grades(self, max_rel: float) -> None:
-        """Raise BadJudgments if a grade is above `max_rel`."""
+    def check_grades(self, max_rel: float, way_out: str = "") -> None:
+        """Raise BadJudgments if a grade is above `max_rel`; the way out is a larger ``max_rel`` by default."""
         grades = self.pool.grade
         if len(grades) and grades.max() > max_rel:
             row = int(np.flatnonzero(self.columns.value > max_rel)[0])
             raise BadJudgments(
-                f"{self.describe(row)} has grade {self.columns.value[row]}, above max_rel={max_rel}: give max_rel="
-                f"{grades.max()}, or correct the judgments."
+                f"{self.describe(row)} has grade {self.columns.value[row]}, above max_rel={max_rel}:"
+                f" {way_out or f'give max_rel={grades.max()}'}, or correct the judgments."
             )
 
     def align(self, run: Any, all_judged: bool = False, check: bool = True) -> Rankings:

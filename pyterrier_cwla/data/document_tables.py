@@ -237,9 +237,10 @@ class DocumentTable(ABC):
             return table
 
         def unknown(name: str) -> str:
+            named = [one for one, known in cls._named.items() if not known.anonymous]
             return (
                 f"{cls.what}={name!r} is neither a file nor the name of a table. "
-                f"{near(name, cls._named) + ' ' if cls._named else ''}register_{cls.what}(name, table) names one."
+                f"{near(name, named) + ' ' if named else ''}register_{cls.what}(name, table) names one."
             )
 
         found: Self = bind(table, cls._named, cls.of, unknown, lambda path: cls(path, path=path), cls.what)

@@ -135,8 +135,9 @@ def bind_weights(weights: Any) -> IntentWeights:
         return weights
 
     def unknown(name: str) -> str:
+        named = [one for one, known in _NAMED.items() if not known.anonymous]
         return (
-            f"no table of intents' probabilities {name!r}. {near(name, _NAMED)}"
+            f"no table of intents' probabilities {name!r}. {near(name, named)}"
             " register_intent_weights(name, table) names one."
         )
 

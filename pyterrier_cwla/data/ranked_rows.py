@@ -30,8 +30,8 @@ class Judged(Protocol):
     def intents(self) -> Sequence[tuple[dict[int, str], Judged]]:
         """Judgments of each intent; see :attr:`Judgments.intents`."""
 
-    def check_grades(self, max_rel: float) -> None:
-        """Raise BadJudgments if a grade is above `max_rel`."""
+    def check_grades(self, max_rel: float, way_out: str = "") -> None:
+        """Raise BadJudgments if a grade is above `max_rel`; the way out is a larger ``max_rel`` by default."""
 
 
 class RankedRows(ABC):

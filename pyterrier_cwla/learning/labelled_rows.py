@@ -232,21 +232,21 @@ class LabelledJudgments:
         """Judgments of each intent."""
         return self.samples.text_judgments.intents
 
-    def check_grades(self, max_rel: float) -> None:
-        """Raise BadJudgments if a grade is above ``max_rel``."""
+    def check_grades(self, max_rel: float, way_out: str = "") -> None:
+        """Raise BadJudgments if a grade is above ``max_rel``; the way out is a larger ``max_rel`` by default."""
         if self.pool.highest > max_rel:
             if self.samples.docno is None:
-                self._refuse_grade(max_rel)
-            self.samples.text_judgments.check_grades(max_rel)
+                self._refuse_grade(max_rel, way_out)
+            self.samples.text_judgments.check_grades(max_rel, way_out)
 
-    def _refuse_grade(self, max_rel: float) -> None:
+    def _refuse_grade(self, max_rel: float, way_out: str) -> None:
         """Raise BadJudgments with the number of the row, since documents have no ids."""
         label = np.where(self.samples.is_judged, self.samples.label, 0)
         row = int(np.flatnonzero(label > max_rel)[0])
         number, names = self.samples.queries
         raise BadJudgments(
             f"topic {names[number[row]]!r}: row {row} has grade {label[row]:g}, above"
-            f" max_rel={max_rel}: give max_rel={label.max():g}, or correct the judgments."
+            f" max_rel={max_rel}: {way_out or f'give max_rel={label.max():g}'}, or correct the judgments."
         )
 
     def rows(self, score: Any) -> ScoredRows:

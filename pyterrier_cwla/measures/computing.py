@@ -104,10 +104,14 @@ class OfUserModel:
         The metric, as its files were when the measure was made.
     current : callable
         A function from the highest grade of the judgments to the metric with the present content of its files.
+    way_out : callable, optional
+        A function from the highest grade of the judgments to what a user can write instead if it is above the highest
+        grade of the measure. By default, it is a larger ``max_rel``.
     """
 
     metric: Metric
     current: Callable[[float | None], Metric]
+    way_out: Callable[[float], str] | None = None
 
     @property
     def needs(self) -> Needs:
@@ -124,7 +128,7 @@ class OfUserModel:
         """
         metric = self.current(judgments.pool.highest)
         if metric.max_rel is not None:
-            judgments.check_grades(metric.max_rel)
+            judgments.check_grades(metric.max_rel, "" if self.way_out is None else self.way_out(judgments.pool.highest))
         return metric
 
     def prepare(self, judgments: Judged) -> Values:

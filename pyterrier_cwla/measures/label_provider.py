@@ -10,6 +10,7 @@ from ir_measures import providers
 from ir_measures.measures import Measure
 
 from .labels import by_name, is_labelled_other, renamed
+from .text_reader import unknown_parameter
 
 
 class LabelProvider(providers.Provider):
@@ -24,7 +25,15 @@ class LabelProvider(providers.Provider):
     NAME = "cwla_labels"
 
     def supports(self, measure: Measure) -> bool:
-        """Return whether the measure is one of ir_measures with a label, and the default pipeline computes it."""
+        """Return whether the measure is one of ir_measures with a label, and the default pipeline computes it.
+
+        Raises
+        ------
+        BadParameter
+            If the label was given as ``label=``, which measures of ir_measures do not have.
+        """
+        if "label" in measure.params and "label" not in measure.SUPPORTED_PARAMS:
+            raise unknown_parameter(measure, "label")
         return is_labelled_other(measure) and ir_measures.DefaultPipeline.supports(renamed(measure, None))
 
     def _evaluator(self, measures: Iterable[Measure], qrels: Any) -> LabelEvaluator:

@@ -13,7 +13,7 @@ from ir_measures.measures import Measure, ParamInfo
 
 from ..data.duplicates import Duplicates
 from ..data.lengths import Lengths
-from ..errors import BadParameter, CWLAError, near_parameter
+from ..errors import BadParameter, CWLAError, near_parameter, shown
 from ..model.function_identity import same_functions
 from ..model.language import Parameter, float_or_int, parse, written
 from ..model.metric import Metric
@@ -63,7 +63,7 @@ class CWLAMeasure(ShownMeasure):
         known = {p.name: p for p in self.PARAMETERS}
         for name in params:
             if name not in known:
-                raise BadParameter(f"{self.__name__} has no parameter {name!r}. {near_parameter(name, known)}")
+                raise BadParameter(f"{self.__name__} has no parameter {name!r}. {self._near_parameter(name, params)}")
         calibrated = known["calibration"].allowed.parameters if params.get("calibration") is not None else ()
         for name, parameter in known.items():
             if name in params:
@@ -112,8 +112,17 @@ class CWLAMeasure(ShownMeasure):
         written = value if value in ("inf", "nan") else repr(value)  # as in a text of a measure
         return parameter.check(value, f"{self.__name__}({parameter.name}={written})")
 
-    def __call__(self, **kwargs: Any) -> Self:
+    def _near_parameter(self, name: str, given: dict[str, Any]) -> str:
+        """Return a hint for a parameter that the measure does not have."""
+        return near_parameter(name, [p.name for p in self.PARAMETERS])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Self:
         """Return the measure with these parameters replaced, and without its label if there are any."""
+        if args:
+            names = [p.name for p in self.PARAMETERS if p.name not in kwargs]
+            given = dict(zip(names, args, strict=False)) | kwargs
+            text = ", ".join(f"{name}={shown(value)}" for name, value in given.items())
+            raise BadParameter(f"{self.__name__} takes parameters by name: write {self.__name__}({text}).")
         return type(self)(**{**self.params, **self._bound, **kwargs}) if kwargs else self
 
     def _pinned(self, known: dict[object, Any]) -> Self:
@@ -217,9 +226,9 @@ class RowMeasure(CWLAMeasure):
     def _current(self, highest: float | None) -> Metric:
         return self._pinned({}).metric
 
-    def __call__(self, **kwargs: Any) -> Self:
+    def __call__(self, *args: Any, **kwargs: Any) -> Self:
         """Return the measure with these parameters replaced."""
-        return super().__call__(**kwargs).reading(self._default)
+        return super().__call__(*args, **kwargs).reading(self._default)
 
     def _pinned(self, known: dict[object, Any]) -> Self:
         measure = super()._pinned(known)._with_default

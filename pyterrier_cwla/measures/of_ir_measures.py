@@ -105,7 +105,8 @@ def _of_row(measure: Measure) -> OfUserModel:
         raise _not_here(measure)
     if given.get("gains") and not _supports_gains(given):
         raise _not_here(measure)
-    return OfUserModel(metric, partial(_graded_within, measure, metric))
+    way_out = None if "max_rel" in measure.SUPPORTED_PARAMS else partial(_for_higher_grades, measure)
+    return OfUserModel(metric, partial(_graded_within, measure, metric), way_out)
 
 
 @lru_cache(maxsize=1024, typed=True)
@@ -122,6 +123,13 @@ def _graded_within(measure: Measure, metric: Metric, highest: float | None) -> M
             f" grade. Write CWLA(C='rbp({measure['p']})',A='erg',max_rel={highest})."
         )
     return metric
+
+
+def _for_higher_grades(measure: Measure, highest: float) -> str:
+    """Return what stands for a measure whose highest grade is fixed, for judgments with a higher one."""
+    cutoff = f"@{measure['cutoff']}" if "cutoff" in measure.params else ""
+    row = THEIRS[str(measure.NAME)]
+    return f"write CWLA(C={row.C!r},A={row.A!r},gain={row.gain!r},max_rel={highest}){cutoff}"
 
 
 def _supports_gains(given: dict[str, Any]) -> bool:

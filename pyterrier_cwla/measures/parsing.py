@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from ir_measures.measures import Measure
@@ -77,12 +78,21 @@ def listed(measures: object) -> list[object]:
 def split_measures(text: str) -> list[str]:
     """Return the measures of a text, separated by commas that stand in no brackets and no quotes.
 
+    Several cutoffs after a name of trec_eval, as in ``P.5,10``, stand for several measures.
+
     Examples
     --------
     >>> split_measures("nDCG@10, CWLA(C='rbp(0.8)',A='erg',max_rel=3), AP")
     ['nDCG@10', "CWLA(C='rbp(0.8)',A='erg',max_rel=3)", 'AP']
+    >>> split_measures("P.5,10,map")
+    ['P.5', 'P.10', 'map']
     """
-    return [part.strip() for part in _split(text)]
+    parts: list[str] = []
+    for part in map(str.strip, _split(text)):
+        before = re.fullmatch(r"(\w*[A-Za-z][._])[\d.]+", parts[-1]) if parts else None
+        continues = before is not None and re.fullmatch(r"\d+(\.\d+)?", part)
+        parts.append(f"{before[1]}{part}" if before is not None and continues else part)
+    return parts
 
 
 def _split(text: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 from typing import Any, cast
 
 import ir_measures
@@ -61,6 +62,8 @@ class _Text:
             lines = text.splitlines(keepends=True)
             at = sum(map(len, lines[: (error.lineno or 1) - 1])) + (error.offset or len(text) + 1)
             reason = (error.msg or "invalid syntax").rstrip(".") if text else "the text is empty"
+            if re.search(r"=\s*[~./\\]", text) or re.search(r"=\s*[A-Za-z]:[/\\]", text):
+                reason = "a path stands in quotes, as in TBG(lengths='/data/lengths.tsv')"
             raise self._refused(reason, min(at, len(text) + 1)) from None
 
     def measure(self) -> Measure:
@@ -80,6 +83,10 @@ class _Text:
             raise self._refused("a measure starts with a name", node.col_offset + 1)
         found = _of_name(node.id)
         if cutoff is not None:
+            if isinstance(cutoff, ast.Call) and isinstance(self.node, ast.BinOp):
+                name, number, inside = (ast.unparse(part) for part in (self.node.left, cutoff.func, cutoff))
+                right = f"{name}{inside.removeprefix(number)}@{number}"
+                raise self._refused(f"the cutoff is last: write {right}", self._place(cutoff))
             if found.AT_PARAM in {**found.params, **given}:
                 raise self._refused(f"{found.AT_PARAM} is given twice", self._place(cutoff))
             given[found.AT_PARAM] = self._value(cutoff, str(found.AT_PARAM))
@@ -134,19 +141,33 @@ def _of_name(name: str) -> Measure:
     if (found := _of_trec_eval(name)) is not None:
         return found
     other = _ALSO_CALLED.get(name.lower())
-    hint = f"Near: {other!r}." if other else near(shortened(name), _computed())
+    with_number = re.fullmatch(r"([A-Za-z]+)(\d+)", name)
+    before = None if with_number is None else _in_any_case(with_number[1], registry)
+    if with_number is not None and before is not None and "cutoff" in registry[before].SUPPORTED_PARAMS:
+        hint = f"Near: '{before}@{with_number[2]}'."
+    else:
+        hint = f"Near: {other!r}." if other else near(shortened(name), _computed())
     raise UnknownSpec(f"no measure {shortened(name)!r}. {hint} `pyterrier-cwla measures` lists all.")
 
 
+def _in_any_case(name: str, known: Iterable[str]) -> str | None:
+    """Return the one known name that is equal but for upper and lower case, or None."""
+    found = [one for one in known if one.lower() == name.lower()]
+    return name if name in found else found[0] if len(found) == 1 else None
+
+
 def _of_trec_eval(name: str) -> Measure | None:
-    """Return the measure of a name of trec_eval, such as ``ndcg_cut_10``, or None for other names."""
+    """Return the measure of a name of trec_eval in any case, such as ``ndcg_cut_10``, or None for other names."""
+    name = _in_any_case(name, _GEOMETRIC) or name
     if name in _GEOMETRIC:
         return parsed(_GEOMETRIC[name])
     if not re.fullmatch(r"(?:(?![._]\d)\w)+(?:[._]\d+(?:\.\d+)?(?:,\d+(?:\.\d+)?)*)?", name):
         return None  # ir_measures would ignore what follows the cutoff
     try:
-        from pytrec_eval import supported_nicknames
+        from pytrec_eval import supported_measures, supported_nicknames
 
+        stem = re.split(r"[._]\d", name)[0]
+        name = (_in_any_case(stem, supported_measures) or stem) + name[len(stem) :]
         found = [] if name in supported_nicknames else ir_measures.parse_trec_measure(name)
     except ValueError as error:
         if "not yet supported" in str(error):
@@ -177,16 +198,46 @@ def validated(measure: Measure) -> Measure:
     known = measure.SUPPORTED_PARAMS
     for name, value in list(measure.params.items()):
         if name not in known:
-            raise BadParameter(f"{measure.NAME} has no parameter {name!r}. {near_parameter(name, known)}")
+            raise unknown_parameter(measure, name)
+        if isinstance(value, bool) and known[name].dtype is not bool:
+            raise BadParameter(f"{measure.NAME}({name}={value!r}): {name} must not be True or False.")
+        if name == "cutoff" and isinstance(value, int) and value < 1:
+            raise BadParameter(f"{measure.NAME}@{value}: the cutoff must be a whole number in [1, inf).")
         small = isinstance(value, int) and abs(value) < 2**53
         if small and not known[name].validate(value) and known[name].validate(float(value)):
             measure = measure(**{name: float(value)})
     allowed = {p.name: p.allowed for p in THEIRS[measure.NAME].parameters} if measure.NAME in THEIRS else {}
+    lacking = [name for name, parameter in known.items() if parameter.required and name not in measure.params]
+    if lacking:
+        raise BadParameter(f"{measure.NAME} needs {' and '.join(f'{name}=' for name in lacking)}{_example(measure)}.")
     for name, parameter in known.items():
-        if parameter.required and name not in measure.params:
-            example = f", as in {measure.NAME}@10" if name == "cutoff" else ""
-            raise BadParameter(f"{measure.NAME} needs {name}={example}.")
         if name in measure.params and not parameter.validate(measure.params[name]):
             what = allowed.get(name) or parameter.desc or "of another type"
             raise BadParameter(f"{measure.NAME}({name}={measure.params[name]!r}): {name} must be {what}.")
     return measure
+
+
+_EXAMPLES: dict[str, Any] = {"max_rel": 3, "cutoff": 10, "recall": 0.1}
+
+
+def _example(measure: Measure) -> str:
+    """Return an example of a measure with the parameters that it needs."""
+    lacking = [name for name, parameter in measure.SUPPORTED_PARAMS.items() if parameter.required]
+    if not {*lacking} <= {*_EXAMPLES, *measure.params}:
+        return ""
+    example = measure(**{**{name: _EXAMPLES[name] for name in lacking if name in _EXAMPLES}, **measure.params})
+    meaning = ", where 3 is the highest grade of the judgments" if "max_rel" in {*lacking} - {*measure.params} else ""
+    return f", as in {example!r}{meaning}"
+
+
+def unknown_parameter(measure: Measure, name: str) -> BadParameter:
+    """Return the error for a parameter that a measure of ir_measures does not have."""
+    known = measure.SUPPORTED_PARAMS
+    plain = type(measure)(**{key: value for key, value in measure.params.items() if key in known})
+    if name == "label":
+        label = measure.params[name]
+        return BadParameter(
+            f"{measure.NAME} of ir_measures has no parameter 'label'. Write pyterrier_cwla.measures.labels.labelled("
+            f"{plain!r}, {label!r}), or where texts are read '{label}={plain!r}'."
+        )
+    return BadParameter(f"{measure.NAME} has no parameter {name!r}. {near_parameter(name, known)}")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from ir_measures.measures import MeanAgg, Measure, ParamInfo
@@ -15,7 +16,7 @@ from ..data.document_tables import DocumentTable
 from ..data.intents import IntentWeights, Weights, bind_weights
 from ..data.ranked_rows import Judged
 from ..data.rankings import Array
-from ..errors import BadParameter
+from ..errors import BadParameter, CWLAError
 from ..model.introspection import reads
 from ..model.language import In, Parameter
 from ..model.metric import Metric
@@ -51,6 +52,19 @@ class Wrapper(CWLAMeasure):
             raise BadParameter(f"{self.__name__}(measure=) takes {self.TAKES}, not {value!r}.")
         self._bound["measure"] = inner
         return repr(inner)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Self:
+        """Return the measure with these parameters replaced."""
+        if args and "measure" not in kwargs and set(kwargs) - {p.name for p in self.PARAMETERS} - {"label"}:
+            return super().__call__(measure=args[0], **kwargs)  # raises
+        return super().__call__(*args, **kwargs)
+
+    def _near_parameter(self, name: str, given: dict[str, Any]) -> str:
+        with suppress(CWLAError):
+            inner = measures_of([given.get("measure", self._bound.get("measure"))])[0]
+            if name in inner.SUPPORTED_PARAMS:
+                return f"Write {self.__name__}(measure={inner(**{name: given[name]})!r})."
+        return super()._near_parameter(name, given)
 
     TAKES = "a measure that is computed here, such as 'TBG' or 'AP'"
 

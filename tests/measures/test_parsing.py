@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.measures import grammar
-from pyterrier_cwla import evaluate
-from pyterrier_cwla.errors import BadParameter, CWLAError, UnknownSpec
+from pyterrier_cwla import CWLA, TBG, Residual, evaluate
+from pyterrier_cwla.errors import BadJudgments, BadParameter, CWLAError, UnknownSpec
 from pyterrier_cwla.measures.parsing import measures_of, split_measures
 from pyterrier_cwla.measures.provider import computed_here
 
@@ -174,3 +174,86 @@ def test_names_that_differ_in_case_alone_are_ambiguous(monkeypatch):
     ):
         measures_of("ndcg@10")
     assert measures_of(["nDCG", "NDcg"]) == [ir_measures.nDCG, ir_measures.AP]
+
+
+@pytest.mark.parametrize("name", TREC_EVAL)
+def test_names_of_trec_eval_in_any_case(name):
+    for text in (name.upper(), name.lower()):
+        assert measures_of([text]) == measures_of([name])
+
+
+def test_several_cutoffs_of_trec_eval_are_several_measures():
+    for text, expected in {
+        "P.5,10": ["P@5", "P@10"],
+        "ndcg_cut_5,10,20,map": ["nDCG@5", "nDCG@10", "nDCG@20", "AP"],
+        "AP, recall.5 , 10": ["AP", "R@5", "R@10"],
+        "iprec_at_recall_0.1,0.2": ["IPrec@0.1", "IPrec@0.2"],
+    }.items():
+        assert list(map(str, measures_of(text))) == expected
+    for text in ("AP,10", "P@5,10", "10"):
+        with pytest.raises(UnknownSpec, match="a measure starts with a name"):
+            measures_of(text)
+
+
+WAYS_OUT = {
+    "P@5(rel=2)": r"write P\(rel=2\)@5",
+    "nDCG10": "Near: 'nDCG@10'",
+    "p5": "Near: 'P@5'",
+    "TBG(lengths=/a/b.tsv)": r"a path stands in quotes, as in TBG\(lengths='/data/lengths.tsv'\)",
+    "TBG(lengths=~/b.tsv)": "a path stands in quotes",
+    "TBG(lengths=./b.tsv)": "a path stands in quotes",
+    "RBP(p=True)": r"RBP\(p=True\): p must not be True or False",
+    "AP@True": "cutoff must not be True or False",
+    "P@0": "P@0: the cutoff must be a whole number",
+    "recall_0": "R@0: the cutoff must be a whole number",
+    "INST": r"INST needs max_rel=, as in INST\(max_rel=3\), where 3 is the highest grade",
+    "BPM(T=2)": r"BPM needs cutoff= and max_rel=, as in BPM\(T=2.0,max_rel=3\)@10",
+    "NERR8(max_rel=4)": r"NERR8 needs cutoff=, as in NERR8\(max_rel=4\)@10\.$",
+    "nDCG(label='n')@10": r"no parameter 'label'. Write .*labelled\(nDCG@10, 'n'\), or where texts are read 'n=nDCG@10'",
+    "Residual(measure=TBG,unseen=12)": r"Write Residual\(measure=TBG\(unseen=12\)\)\.",
+}
+
+
+@pytest.mark.parametrize("text", WAYS_OUT)
+def test_errors_give_the_text_to_write(text):
+    with pytest.raises(CWLAError, match=WAYS_OUT[text]):
+        measures_of(text)
+
+
+def test_parameters_without_names_are_refused():
+    for make, way_out in {
+        lambda: CWLA("inst(2)", "max", max_rel=3): r"by name: write CWLA\(C='inst\(2\)', A='max', max_rel=3\)",
+        lambda: TBG(30): r"by name: write TBG\(half_life=30\)",
+        lambda: Residual("TBG"): r"by name: write Residual\(measure='TBG'\)",
+        lambda: Residual("TBG", unseen=12): r"Write Residual\(measure=TBG\(unseen=12\)\)",
+    }.items():
+        with pytest.raises(BadParameter, match=way_out):
+            make()
+
+
+def test_a_label_as_a_parameter_is_refused_when_a_pipeline_is_validated():
+    with pytest.raises(BadParameter, match=r"labelled\(nDCG@10, 'n'\)"):
+        ir_measures.run_inputs([ir_measures.nDCG(label="n") @ 10])
+
+
+def test_names_made_from_content_are_not_offered():
+    TBG(lengths={"a": 1, "b": 12})
+    with pytest.raises(BadParameter, match="neither a file nor the name") as refused:
+        TBG(lengths="nowhere")
+    assert "table_" not in str(refused.value)
+
+
+def test_grades_above_those_of_err_have_a_way_out():
+    grades, run = {"q": {"a": 5, "b": 0}}, {"q": {"b": 2.0, "a": 1.0}}
+    cell = "CWLA(C='rr',A='err',gain='exponential',max_rel=5)"
+    for measure, written in (("ERR", cell), ("ERR@10", f"{cell}@10")):
+        with pytest.raises(BadJudgments) as refused:
+            evaluate(grades, run, [measure])
+        assert str(refused.value) == (
+            f"topic 'q': 'a' has grade 5, above max_rel=4: write {written}, or correct the judgments."
+        )
+        assert evaluate(grades, run, [written]).iloc[0, 0] == pytest.approx(31 / 32 / 2)
+    for measure in ("ERR", "ERR@3"):
+        written = measure.replace("ERR", "CWLA(C='rr',A='err',gain='exponential',max_rel=4)")
+        one, other = evaluate({"q": {"a": 4, "b": 1}}, run, [measure, written]).iloc[0]
+        assert one == other
