@@ -208,8 +208,8 @@ class DocumentTable(ABC):
         table = cls._held(table)
         if isinstance(table, cls):
             return cls(name or table.name, table._columns, about=table.about)
-        ids, values, column = cls._pairs(table)
-        doc_id = strings(ids, "doc_id", cls.what, BadParameter)
+        ids, values, called, column = cls._pairs(table)
+        doc_id = strings(ids, called, cls.what, BadParameter)
         if pc.count_distinct(doc_id).as_py() < len(doc_id):
             seen = pc.value_counts(doc_id)
             double = seen.field("values").filter(pc.greater(seen.field("counts"), 1))[0].as_py()
@@ -345,10 +345,10 @@ class DocumentTable(ABC):
         return f"<{self.what} {self.name!r}>"
 
     @classmethod
-    def _pairs(cls, table: Any) -> tuple[Any, Any, str]:
-        """Return document ids, their values, and the name of the column of values."""
+    def _pairs(cls, table: Any) -> tuple[Any, Any, str, str]:
+        """Return document ids, their values, and the names of both columns."""
         if isinstance(table, Mapping):
-            return list(table), list(table.values()), cls.values[0]
+            return list(table), list(table.values()), IDS[0], cls.values[0]
         if hasattr(table, "columns") or isinstance(table, pa.Table):
             columns = columns_of_table(table)
             ids, *values = (
@@ -364,13 +364,13 @@ class DocumentTable(ABC):
                 return BadParameter(f"the table of {cls.what} {sentence} in row {row}. Keep one of the two.")
 
             def refuse_values(sentence: str, row: int) -> BadParameter:
-                document = strings(doc_id, "doc_id", cls.what, BadParameter)[row].as_py()
+                document = strings(doc_id, ids[0][0], cls.what, BadParameter)[row].as_py()
                 return refuse(f"{sentence} for document {document!r}", row)
 
             doc_id = the_only(ids, refuse)
-            return doc_id, the_only(given, refuse_values), given[0][0]
+            return doc_id, the_only(given, refuse_values), ids[0][0], given[0][0]
         if hasattr(table, "index") and hasattr(table, "dtype"):
-            return table.index, table, cls.values[0]
+            return table.index, table, IDS[0], cls.values[0]
         raise BadParameter(
             f"{cls.what}= takes a name, a path, a dict, a Series or a DataFrame, not {type(table).__name__}."
         )

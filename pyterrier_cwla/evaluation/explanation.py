@@ -41,7 +41,7 @@ class Explanation:
     table : DataFrame
         One row per rank, with the columns rank, docno, grade (NaN if unjudged), gain, effort, T (effort before the
         item), C, V, W, L, A, L·A and discount. The discount is the weight of a gain at this rank in the score while the
-        behaviour of users stays the same (paper 003, Eq. 8); it is NaN if A is not a weighted sum of gains.
+        behaviour of users stays the same (Jiang and Allan 2016, Eq. 8); it is NaN if A is not a weighted sum of gains.
     score : float
         Score of the query.
     divisor : float

@@ -341,6 +341,8 @@ def test_tables_of_lengths_that_are_none():
     assert complaint_of(BadParameter, TBG, lengths=without_words) == (
         "the table of lengths has no column doc_length or words or length; there is 'docno', 'len'."
     )
+    numbered = pd.DataFrame({"docno": [1], "words": [1]})
+    assert complaint_of(BadParameter, TBG, lengths=numbered).startswith("docno of the lengths must be strings")
     register_lengths("cranfield", {"a": 1})
     assert "Near: 'cranfield'" in complaint_of(BadParameter, TBG, lengths="cranfeld")
     assert "a Series or a DataFrame, not int" in complaint_of(BadParameter, TBG, lengths=3)
