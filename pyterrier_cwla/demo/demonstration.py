@@ -103,7 +103,7 @@ def _measures(max_rel: int, time: dict[str, Any] | None) -> dict[str, Measure]:
         "AP": AP,
         "RR": RR,
         "ERR@20": ERR @ 20,
-        "RBP": RBP(rel=1),
+        "RBP(rel=1)": RBP(rel=1),
         "INST": INST(max_rel=max_rel),
         **({} if time is None else {"TBG": TBG(**time)}),
         "inst(1) + max": CWLA(C="inst(1)", A="max", max_rel=max_rel),
