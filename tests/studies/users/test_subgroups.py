@@ -16,7 +16,7 @@ from pyterrier_cwla.studies.users.subgroups import _within, plot_splits, splits
 from tests.studies.fitting.test_parameter_fit import made, preferred
 from tests.support.intervals import ends
 
-RBP = {"RBP": "RBP(p=0.5,rel=1)", "P": "P@2"}
+RBP = {"RBP of users": "RBP(p=0.5,rel=1)", "P": "P@2"}
 
 
 def with_columns(rated, **columns):
@@ -59,10 +59,10 @@ def test_every_part_has_the_correlation_of_its_ratings(rated, coefficient, slow)
 
 def test_within_is_the_correlation_of_what_is_above_the_means_of_parts(rated):
     found = quick(rated, RBP, by="length")
-    x = rated.scores(RBP)["RBP"]
+    x = rated.scores(RBP)["RBP of users"]
     left = (values - values.groupby(rated.table["length"]).transform("mean") for values in (x, rated.table["rating"]))
     expected = stats.pearsonr(*left)[0]
-    assert found.matrix().loc["RBP", "within"] == pytest.approx(expected, abs=1e-12)
+    assert found.matrix().loc["RBP of users", "within"] == pytest.approx(expected, abs=1e-12)
 
 
 def test_all_parts_may_be_below_the_whole_and_the_findings_say_so():
@@ -103,8 +103,8 @@ def test_parts_may_be_called_as_the_whole_is(rated):
     assert sorted(named.parts["part"].unique()) == ["all", "other", "within"]
     assert named.matrix().columns.tolist() == ["all", "within", "all", "other", "within"]
     assert named.matrix().shape == plain.matrix().shape
-    whole = named.table[(named.table["measure"] == "RBP") & of_whole].set_index("kind")["correlation"]
-    assert f"RBP: {whole['all']:.3f} over all, {whole['within']:.3f} within parts" in named.findings()[0]
+    whole = named.table[(named.table["measure"] == "RBP of users") & of_whole].set_index("kind")["correlation"]
+    assert f"RBP of users: {whole['all']:.3f} over all, {whole['within']:.3f} within parts" in named.findings()[0]
     named.pictures()["splits"].draw(Figure().subplots())
 
 
