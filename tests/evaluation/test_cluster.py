@@ -377,6 +377,8 @@ def test_what_is_wrong_is_said_as_in_one_process(qrels, runs, client, tmp_path):
         ask(frame(run.assign(query_id=7)))
     with pytest.raises(BadRun, match="no column 'score'; there is 'query_id', 'doc_id'"):
         ask(frame(run[["query_id", "doc_id"]]))
+    with pytest.raises(BadRun, match="no column 'docno'; there is 'qid', 'score'"):
+        ask(frame(run[["query_id", "score"]].rename(columns={"query_id": "qid"})))
     with pytest.raises(MissingLength, match="run: TBG: the lengths of documents are needed"):
         ask(frame(run), ["TBG"])
     with pytest.raises(MissingLength, match="mean length of a whole run"):
