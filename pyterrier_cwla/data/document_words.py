@@ -144,5 +144,5 @@ def _without_holes(
     examples = [document for t, document in (describe(int(at)) for at in lacking[:8]) if t == topic]
     raise MissingLength(
         f"time as effort needs the length of every document, and {len(lacking):,} of {int(needed.sum()):,} have none"
-        f" (topic {topic!r}: {some(examples, 2)}). Give the measure lengths=, a table that has them, or missing='mean'."
+        f" (topic {topic!r}: {some(examples, 2)}). Give lengths= a table that has them, or missing='mean'."
     )

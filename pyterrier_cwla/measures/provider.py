@@ -207,8 +207,10 @@ class PreparedMeasures:
                 values[measure] = work(aligned)
             except BadJudgments as error:
                 raise BadJudgments(f"{measure}: {error}") from None
-            except (MissingLength, NoFiniteValue) as error:
-                raise type(error)(f"{measure}: {error}") from None
+            except MissingLength as error:
+                raise MissingLength(f"{measure}: {error}") from None
+            except NoFiniteValue as error:
+                raise NoFiniteValue(f"{measure}: {error}") from None
         return values
 
     def means(self, table: dict[Measure, Array]) -> dict[Measure, float]:
