@@ -19,12 +19,13 @@ def same_functions(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     one, other : mapping of str to object
         Parameters of two measures with the same text.
     """
-    return all(_same_specs(value, other.get(name)) for name, value in one.items() if isinstance(value, Spec))
+    return all(_same_specs(one.get(name), other.get(name)) for name in {*one, *other})
 
 
-def _same_specs(one: Spec, other: object) -> bool:
-    if not isinstance(other, Spec):
-        return False
+def _same_specs(one: object, other: object) -> bool:
+    """Return whether functions are the same; one that is not given is a default, which is built in."""
+    if not isinstance(one, Spec) or not isinstance(other, Spec):
+        return not any(isinstance(value, Spec) and not value.built_in for value in (one, other))
     return same_function(one.part.function, other.part.function) and same_functions(
         dict(one.values), dict(other.values)
     )

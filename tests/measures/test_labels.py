@@ -280,6 +280,11 @@ def _falling(depth=3):
 BODIES = [_falling(), "half", "quarter", lambda i: i / (i + 1), lambda i: i / (i + 2)]
 
 
+def test_a_default_that_is_written_makes_no_other_measure():
+    assert CWLA(**RBP_CELL, gain="linear", effort="unit") == CWLA(**RBP_CELL)
+    assert CWLA(**RBP_CELL) == CWLA(**RBP_CELL, gain="linear", effort="unit")
+
+
 def test_measures_with_other_functions_of_one_name_are_unequal():
     measures = [_of(body) for body in BODIES]
     assert len({repr(measure) for measure in measures}) == len(set(map(hash, measures))) == 1
