@@ -13,7 +13,7 @@ from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 from pyterrier_cwla.studies.incomplete_judgments.study import MEASURES, robustness
 
 DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[2] / "shared" / "data")) / "trec-covid-r1"
-ALL = {**MEASURES, "RBP": "RBP(rel=1)", "ERR": "ERR", "INST": "INST(max_rel=2)"}
+ALL = {**MEASURES, "RBP(rel=1)": "RBP(rel=1)", "ERR": "ERR", "INST": "INST(max_rel=2)"}
 
 
 def main() -> None:

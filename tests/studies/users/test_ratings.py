@@ -11,7 +11,7 @@ from tests.papers.test_jiang_allan_2016 import ADAPTIVE, read, table_3, twin  # 
 
 QRELS = {q: {"a": 2, "b": 0, "c": 1} for q in "1234"}
 RUN = {q: {d: -float(i) for i, d in enumerate(docs)} for q, docs in zip("1234", ["abc", "bac", "cab", "cba"])}
-MEASURES = {"nDCG": "nDCG@2", "RR": "RR(rel=2)"}
+MEASURES = {"early": "nDCG@2", "strict": "RR(rel=2)"}
 
 
 def frame(**columns):
