@@ -389,7 +389,7 @@ def test_swapped_frames_are_noticed():
     qrels = pd.DataFrame({"qid": ["1"], "docno": ["a"], "label": [1]})
     run = pd.DataFrame({"qid": ["1"], "docno": ["a"], "score": [0.5]})
     for as_table in (lambda frame: frame, pa.Table.from_pandas):
-        with pytest.raises(BadJudgments, match=r"no column 'relevance'.*Is this a run\?"):
+        with pytest.raises(BadJudgments, match=r"no column 'label'.*Is this a run\?"):
             evaluate(as_table(run), as_table(qrels), ["AP"])
         with pytest.raises(BadRun, match=r"no column 'score'.*Are these judgments\?"):
             evaluate(as_table(qrels), as_table(qrels), ["AP"])
