@@ -111,7 +111,7 @@ def labelled(measure: Measure, label: str | None) -> Measure:
     >>> str(early), repr(early)
     ('early', 'nDCG@10')
     """
-    return renamed(measure, None if label is None else checked_label(label, measure))
+    return renamed(measure, None if label is None else checked_label(label, measure, isinstance(measure, ShownMeasure)))
 
 
 def renamed(measure: Measure, label: str | None) -> Measure:
@@ -123,11 +123,26 @@ def renamed(measure: Measure, label: str | None) -> Measure:
     return _labelled_class(type(measure))(measure, label)  # type: ignore[arg-type]
 
 
-def checked_label(label: object, measure: Measure) -> str:
+def checked_label(label: object, measure: Measure, own_name: bool = True) -> str:
     """Return a label for a measure.
 
     A label may be the text of the measure itself, such as ``"map"`` for AP. It cannot be the text of another measure,
     because both may be in one experiment, where PyTerrier shows one column for measures of one name.
+
+    Parameters
+    ----------
+    label : object
+        The label.
+    measure : ir_measures.Measure
+        The measure.
+    own_name : bool, default=True
+        Whether the label may be the name of the measure without its parameters, such as "TBG" for a TBG with another
+        half-life. This is safe where :func:`by_name` sees all measures of a call.
+
+    Returns
+    -------
+    str
+        The label.
 
     Raises
     ------
@@ -142,6 +157,8 @@ def checked_label(label: object, measure: Measure) -> str:
     if label in _COLUMNS:
         raise BadParameter(f"label={label!r}: tables of scores have another column of this name. Choose another label.")
     own = renamed(measure, None)
+    if own_name and label == own.NAME:
+        return label
     other = _measure_called(label, own)
     if other is not None and not {repr(other), str(other)} & {repr(own), str(own)}:
         raise BadParameter(

@@ -62,7 +62,7 @@ def test_sanitised_text():
 @pytest.mark.slow
 def test_results_that_are_printed(data):
     qrels, runs = data
-    measures = {f"{name}m": measure for name, measure in zip(HOSTILE, ["AP", "RR", "nDCG@3"], strict=False)}
+    measures = {"$a$": "AP", r"$\frac$": "RR", "<b>": "nDCG@3"}  # labels with control characters are errors
     found = [
         compare(qrels, runs, measures, baseline=HOSTILE[0], resamples=100),
         compare(qrels, runs, measures, resamples=100),
@@ -164,8 +164,8 @@ def test_runs_in_pictures_are_no_mathematics(data):
     found = progress(qrels, runs, "RBP(rel=1)", times=[1, 2, 4])
     check_picture(found.plot_ranks())
     assert all(harmless(name) in check_picture(found.plot_gains()) for name in HOSTILE)
-    study = studies.metric_agreement(qrels, runs, {"$a$": "AP", "\x1b$b": "RR"}, resamples=100)
-    assert "$a$" in check_picture(studies.plot_scatter(study, "$a$", "\x1b$b"))
+    study = studies.metric_agreement(qrels, runs, {"$a$": "AP", "$b": "RR"}, resamples=100)
+    assert "$a$" in check_picture(studies.plot_scatter(study, "$a$", "$b"))
 
 
 @pytest.mark.slow
@@ -182,7 +182,7 @@ def test_pages_and_pictures_of_studies(data, tmp_path):
     from matplotlib.figure import Figure
 
     qrels, runs = data
-    named = {"$a$": "AP", "\x1b$b": "RR", "$\\frac$": "nDCG@3"}
+    named = {"$a$": "AP", "$b": "RR", "$\\frac$": "nDCG@3"}
     rng = np.random.default_rng(1)
     ratings = pd.DataFrame({"query_id": list(qrels), "rating": rng.integers(1, 6, len(qrels)).astype(float)})
     rated = studies.Rated.lists(qrels, runs[HOSTILE[0]], ratings)
@@ -202,7 +202,7 @@ def test_pages_and_pictures_of_studies(data, tmp_path):
         assert all(map(is_harmless, printed(study)))
         page = study.report(tmp_path / str(number)).read_text("utf-8")
         assert is_harmless(page)
-        assert r"\x1b$b" in page
+        assert "$b" in page
 
 
 @pytest.mark.slow

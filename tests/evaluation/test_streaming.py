@@ -138,7 +138,7 @@ def test_one_table_from_frames_and_from_every_kind_of_file(tmp_path, small):
                      "run 2": str(tmp_path / "parquet" / "run 2.parquet")}  # fmt: skip
         same(evaluate(qrels, mixed, measures, by_query), expected)
         same(evaluate(qrels, sorted((tmp_path / "parquet").iterdir()), measures, by_query), expected)
-        alone = evaluate(qrels, runs["run 2"], measures, by_query)
+        alone = evaluate(qrels, {"run 2": runs["run 2"]}, measures, by_query)  # a file has the name of its stem
         same(evaluate(qrels, tmp_path / "parquet" / "run 2.parquet", measures, by_query), alone)
 
 

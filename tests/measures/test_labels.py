@@ -141,8 +141,18 @@ def test_a_label_is_not_another_measure(label):
             make()
 
 
+def test_the_name_of_the_measure_itself_is_a_label():
+    named = {"TBG": "TBG(half_life=60)", "RBP": "RBP(p=0.9,rel=1)"}
+    assert list(map(str, measures_of(named))) == ["TBG", "RBP"]
+    assert str(TBG(half_life=60, label="TBG")) == "TBG"
+    with pytest.raises(BadParameter, match="two measures are called 'TBG'"):
+        measures_of([TBG(half_life=60, label="TBG"), TBG])
+    with pytest.raises(BadParameter, match="is another measure"):
+        labelled(nDCG @ 10, "nDCG")  # PyTerrier would show one column for it and for nDCG of another provider
+
+
 def test_a_text_with_the_name_of_another_measure_is_refused():
-    for text in ("AP=nDCG@10", "nDCG@5=nDCG@10", "map=RR", "RBP=RBP(p=0.9)"):
+    for text in ("AP=nDCG@10", "nDCG@5=nDCG@10", "map=RR", "tbg=TBG(half_life=9)"):
         with pytest.raises(BadParameter, match="is another measure"):
             measures_of(text)
 
