@@ -123,6 +123,23 @@ def renamed(measure: Measure, label: str | None) -> Measure:
     return _labelled_class(type(measure))(measure, label)  # type: ignore[arg-type]
 
 
+def checked_column(label: object) -> str:
+    """Return the label of a column.
+
+    Raises
+    ------
+    BadParameter
+        If the label is not a text of one line, or is the name of another column in tables of scores.
+    """
+    if not isinstance(label, str) or not label.isprintable() or not label.strip() or label != label.strip():
+        raise BadParameter(
+            f"label={shown(label)}: a label is a text of one line, such as 'TBG', without blanks at its ends."
+        )
+    if label in _COLUMNS:
+        raise BadParameter(f"label={label!r}: tables of scores have another column of this name. Choose another label.")
+    return label
+
+
 def checked_label(label: object, measure: Measure, own_name: bool = True) -> str:
     """Return a label for a measure.
 
@@ -150,13 +167,7 @@ def checked_label(label: object, measure: Measure, own_name: bool = True) -> str
         If the label is not a text of one line, or is the name of another column in tables of scores or the text of
         another measure.
     """
-    if not isinstance(label, str) or not label.isprintable() or not label.strip() or label != label.strip():
-        raise BadParameter(
-            f"label={shown(label)}: a label is a text of one line, such as 'TBG', without blanks at its ends."
-        )
-    if label in _COLUMNS:
-        raise BadParameter(f"label={label!r}: tables of scores have another column of this name. Choose another label.")
-    own = renamed(measure, None)
+    label, own = checked_column(label), renamed(measure, None)
     if own_name and label == own.NAME:
         return label
     other = _measure_called(label, own)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ir_measures.measures import Measure
 
 from ..errors import BadParameter, shown
-from .labels import by_name, checked_label, label_in, renamed
+from .labels import by_name, checked_column, checked_label, label_in, renamed
 from .named import CWLAMeasure
 from .text_reader import parsed, validated
 
@@ -41,7 +41,7 @@ def measures_of(texts: Iterable[object]) -> list[Measure]:
     [nDCG@10, TBG(half_life=60), CWLA(C='inst(2)',A='max',max_rel=3)]
     """
     if isinstance(texts, Mapping):
-        measures = [_labelled(_measure_of(text), label) for label, text in texts.items()]
+        measures = [renamed(_measure_of(text), checked_column(label)) for label, text in texts.items()]
     else:
         measures = [_measure_of(text) for text in listed(texts)]
     by_name(measures, texts=True)
@@ -55,11 +55,7 @@ def _measure_of(text: object) -> Measure:
     measure = text if isinstance(text, Measure) else parsed(text)
     if not isinstance(measure, CWLAMeasure):
         measure = validated(measure)
-    return measure if label is None else _labelled(measure, label)
-
-
-def _labelled(measure: Measure, label: object) -> Measure:
-    return measure if str(measure) == label else renamed(measure, checked_label(label, measure))
+    return measure if label is None else renamed(measure, checked_label(label, measure))
 
 
 def listed(measures: object) -> list[object]:

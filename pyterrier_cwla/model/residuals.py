@@ -12,7 +12,7 @@ from .introspection import effort_reads
 from .metric import Metric
 from .scoring import highest_raw_score, normalised, raw_score, score
 
-_ROUNDING = 1e-10  # largest rounding error of a score, relative to the score
+_ROUNDING = 1e-14  # rounding error of a score, relative to the score
 
 
 def residual(metric: Metric, rankings: Rankings) -> Floats:

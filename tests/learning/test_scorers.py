@@ -831,7 +831,7 @@ def test_out_of_fold_says_what_cannot_be_scored_before_it_fits():
     rows = Rows(25)
     with pytest.raises(NotPassed, match=r"qid is missing.*Metadata routing is off"):
         out_of_fold(Never(), rows.X, rows.label, "AP", params={"qid": rows.qid})
-    with pytest.raises(NotPassed, match="pass doc_length="):
+    with pytest.raises(NotPassed, match="pass the index level 'doc_length'"):
         out_of_fold(Never(), rows.X, pd.Series(rows.label, pd.Index(rows.qid, name="qid")), ["AP", TBG])
     with pytest.raises(BadJudgments, match="above max_rel=3"):
         out_of_fold(Never(), rows.X, rows.y.replace(3, 4), RBP)

@@ -27,7 +27,7 @@ from pyterrier_cwla import (
 )
 from pyterrier_cwla.data.intents import register_intent_weights
 from pyterrier_cwla.errors import BadParameter, UnknownSpec
-from pyterrier_cwla.measures.labels import label_in, labelled
+from pyterrier_cwla.measures.labels import by_name, label_in, labelled
 from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.model.continuations import continuation
 
@@ -133,12 +133,17 @@ def test_a_label_is_not_another_measure(label):
         lambda: TBG.with_label(label),
         lambda: labelled(TBG, label),
         lambda: labelled(RBP(p=0.9), label),
-        lambda: measures_of({label: RBP(p=0.9)}),
-        lambda: evaluate(QRELS, RUN, {label: "RBP(p=0.9)"}),
-        lambda: measures_of({label: TBG}),
     ):
         with pytest.raises(BadParameter, match="is another measure"):
             make()
+
+
+def test_the_keys_of_a_dict_are_any_names():
+    """All measures of the call are seen, so two of one name are an error."""
+    assert evaluate(QRELS, RUN, {"nDCG": "CWLA(C='dcg',A='etg',gain='binary',norm='ideal')", "AP": AP}).shape == (1, 2)
+    assert list(map(str, measures_of({"AP": RBP(p=0.9)}))) == ["AP"]
+    with pytest.raises(BadParameter, match="two measures are called 'AP'"):
+        by_name([*measures_of({"AP": RBP(p=0.9)}), AP])
 
 
 def test_the_name_of_the_measure_itself_is_a_label():

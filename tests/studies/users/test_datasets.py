@@ -140,7 +140,7 @@ def test_the_ideal_knows_all_that_is_relevant_for_the_topic(tmp_path):
     ("damage", "says"),
     [
         (lambda folder: (folder / "serp_annotation.csv.gz").unlink(), "no serp_annotation.csv"),
-        (lambda folder: (folder / "topic_annotation.csv.gz").write_bytes(b"no gzip"), "topic_annotation.csv.gz: cannot"),
+        (lambda folder: (folder / "topic_annotation.csv.gz").write_bytes(b"no gzip"), "topic_annotation.csv.gz: is not packed"),
         (lambda folder: Study.write(folder, "query_feedback", [(1, "7")], ["user", "topic_id"]), "no column 'qid'"),
         (
             lambda f: Study.write(f, "topic_annotation", [(1, "7", "1", "{'x'")], ["user", "topic", "qid", "dict_shuffled_ranks"]),
