@@ -142,7 +142,10 @@ def _without_holes(
         return np.where(holes, 0.0, words)
     topic, _ = describe(int(lacking[0]))
     examples = [document for t, document in (describe(int(at)) for at in lacking[:8]) if t == topic]
+    almost_none = table is not None and len(lacking) > 0.9 * needed.sum() > 9
+    question = " Is the table of another collection?" if almost_none else ""
     raise MissingLength(
         f"time as effort needs the length of every document, and {len(lacking):,} of {int(needed.sum()):,} have none"
-        f" (topic {topic!r}: {some(examples, 2)}). Give lengths= a table that has them, or missing='mean'."
+        f" (topic {topic!r}: {some(examples, 2)}).{question} Give lengths= a table that has them, read fewer"
+        " documents with @k, or give missing='mean'."
     )

@@ -87,7 +87,10 @@ def misplaced(X: Any, y: Any) -> str:
             )
     for name in KNOWN:
         if hasattr(X, "set_index") and name in X.columns:
-            return f" X has the column {name!r}, which counts as a feature: pass X.set_index({name!r})."
+            return (
+                f" X has the column {name!r}, which counts as a feature alone: add it as a level of the index of y,"
+                f" too, or pass X.set_index({name!r})."
+            )
     return ""
 
 

@@ -307,7 +307,12 @@ def test_no_lengths_at_all():
 def test_some_documents_without_a_length_are_counted_and_named(measure):
     message = complaint(MissingLength, GOOD_QRELS, GOOD_RUN, measure(lengths={"a": 100}))
     assert "2 of 3 have none (topic '301': 'b', 'c')" in message
-    assert "Give lengths= a table that has them, or missing='mean'." in message
+    assert "Give lengths= a table that has them, read fewer documents with @k, or give missing='mean'." in message
+    many = {"q": {f"d{number}": 1 for number in range(20)}}
+    of_another = complaint(MissingLength, many, many, measure(lengths={"d0": 100}))
+    assert "19 of 20 have none" in of_another
+    assert "Is the table of another collection?" in of_another
+    assert "another collection" not in message
     column = GOOD_RUN.assign(doc_length=[100, np.nan, 5])
     assert "1 of 3 have none (topic '301': 'b')" in complaint(MissingLength, GOOD_QRELS, column, measure)
 

@@ -494,7 +494,11 @@ HOPELESS = [
         r"The index of y has the levels 'qid', 'words': set the names, as in .* \['qid', 'doc_length'\]",
     ),
     (two_levels_of_a_name, "nDCG", "the index has 2 levels 'qid': keep one of them"),
-    (qid_as_feature, "nDCG", r"X has the column 'qid', which counts as a feature: pass X\.set_index\('qid'\)"),
+    (
+        qid_as_feature,
+        "nDCG",
+        r"X has the column 'qid', which counts as a feature alone: .* or pass X\.set_index\('qid'\)",
+    ),
     (no_qid, TBG, "qid is missing.*Metadata routing is off.*levels of the index"),
     (one_query, "nDCG", "only 1 query.*pass min_queries=1"),
     (no_lengths, TBG, "pass doc_length=.*Metadata routing is off"),
