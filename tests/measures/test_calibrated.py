@@ -80,10 +80,11 @@ def test_a_measure_follows_its_calibration_file(calibration, path):
 def test_a_calibration_itself_is_named_by_its_content(calibration, path):
     measure = TBG(calibration=calibration, lengths=WORDS)
     assert value(measure) == value(TBG(calibration=path, lengths=WORDS))
-    assert ir_measures.parse_measure(str(measure)) == measure
+    assert str(measure) == "TBG"
+    assert ir_measures.parse_measure(repr(measure)) == measure
     assert value(pickle.loads(pickle.dumps(measure))) == value(measure)
-    assert str(TBG(calibration=calibration)) == str(TBG(calibration=calibrate(rows(), min_clicks=0, resamples=50)))
-    assert str(TBG(calibration=calibration)) != str(
+    assert repr(TBG(calibration=calibration)) == repr(TBG(calibration=calibrate(rows(), min_clicks=0, resamples=50)))
+    assert repr(TBG(calibration=calibration)) != repr(
         TBG(calibration=calibrate(rows(seed=1), min_clicks=0, resamples=50))
     )
 

@@ -260,7 +260,7 @@ def lists(frames):
 def test_every_named_metric(seed):
     """Unjudged documents, grades of −1, topics missing from the run or without relevant documents."""
     frames = collection(seed, grades=(-1, 0, 0, 1, 2), depth=30 if seed else 5)
-    found = evaluate(frames.qrels, frames.run, CASES, by_query=True).loc["run"]
+    found = evaluate(frames.qrels, frames.run, list(CASES), by_query=True).loc["run"]
     assert len(found) == frames.qrels.query_id.nunique()
     for query, grades, judged in lists(frames):
         for text, slow in CASES.items():
