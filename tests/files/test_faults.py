@@ -335,18 +335,21 @@ def test_an_interrupted_command_leaves_no_output_and_goes_on(tmp_path, how, code
     pd.testing.assert_frame_equal(found, evaluate("qrels.txt", "runs", ["AP"]), check_exact=True)
 
 
-def once(name):
-    """Kill the process that works on the second piece, the first time only."""
-    if name == "2" and not Path("killed").exists():
-        Path("killed").touch()
+def once(killed, name):
+    """Kill the process that works on the second piece, the first time only.
+
+    The path is absolute, because processes that earlier tests started have another working directory.
+    """
+    if name == "2" and not killed.exists():
+        killed.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return {"x": np.array(float(name))}
 
 
 @pytest.mark.slow
 def test_a_worker_of_a_study_that_is_killed(tmp_path):
-    names = ["1", "2", "3", "4"]
+    names, work = ["1", "2", "3", "4"], partial(once, tmp_path / "killed")
     pieces = Pieces({"input": 1}, tmp_path / "kept", progress=False, n_jobs=2)
     with pytest.raises(CWLAError, match=r"one of 2 processes was killed.*cache_dir="):
-        pieces.each(names, once, "working", layout={"x": ("f", ())})
-    assert [float(piece["x"]) for piece in pieces.each(names, once, "working", layout={"x": ("f", ())})] == [1, 2, 3, 4]
+        pieces.each(names, work, "working", layout={"x": ("f", ())})
+    assert [float(piece["x"]) for piece in pieces.each(names, work, "working", layout={"x": ("f", ())})] == [1, 2, 3, 4]
