@@ -291,7 +291,12 @@ class DocumentTable(ABC):
     @property
     def anonymous(self) -> bool:
         """Whether the name is a path or made from a hash of the content, so that tables of scores do not show it."""
-        return self.name == self.path or not self.name.isidentifier() or bool(_BY_CONTENT.fullmatch(self.name))
+        return self.name == self.path or not self.name.isidentifier() or self.named_by_content
+
+    @property
+    def named_by_content(self) -> bool:
+        """Whether the name is made from a hash of the content."""
+        return _BY_CONTENT.fullmatch(self.name) is not None
 
     @property
     def follows_a_file(self) -> bool:

@@ -70,8 +70,8 @@ class Duplicates(DocumentTable):
                     " (pt.cwla.DuplicateOf() does), or give duplicates= a table."
                 )
             return _codes(_named_or(duplicate_of, written(doc_id)))
-        _, cluster, original = self._columns
-        codes = np.append(cluster, -1)[self._places(doc_id)]
+        _, _, original = self._columns
+        codes = self._clusters(doc_id)
         alone = codes < 0
         codes[alone] = len(original) + _codes(written(pc.filter(doc_id, of_booleans(alone))))
         return codes
@@ -89,8 +89,8 @@ class Duplicates(DocumentTable):
         array of str, shape (n_documents,)
             Document ids of the originals, as an Arrow array. Null for originals and for documents without duplicates.
         """
-        _, cluster, original = self._columns
-        codes = np.append(cluster, -1)[self._places(doc_id)]
+        _, _, original = self._columns
+        codes = self._clusters(doc_id)
         found = original.take(pa.array(codes, mask=codes < 0))
         return _only(pc.not_equal(found, doc_id), found)
 
@@ -118,6 +118,11 @@ class Duplicates(DocumentTable):
                 " duplicates=."
             )
         return self._places(doc_id) >= 0
+
+    def _clusters(self, doc_id: Ids) -> Array:
+        """Return the number of the cluster of each document, -1 for documents without duplicates."""
+        codes: Array = np.append(self._columns[1], -1)[self._places(doc_id)]
+        return codes
 
     def _places(self, doc_id: Ids) -> Array:
         return places(doc_id, self._columns[0])

@@ -104,9 +104,10 @@ class CWLAProvider(providers.Provider):
 
     def _in_order(self, measures: Iterable[Measure]) -> list[Measure]:
         """Return measures of a set in the order of the last list if it had the same measures, or else by name."""
-        by_name = sorted(measures, key=str)
+        alphabetical = sorted(measures, key=str)
         order = self._here.order
-        return sorted(by_name, key=lambda m: order[str(m)]) if order.keys() == {*map(str, by_name)} else by_name
+        known = order.keys() == {*map(str, alphabetical)}
+        return sorted(alphabetical, key=lambda measure: order[str(measure)]) if known else alphabetical
 
     def run_inputs(self, measures: Iterable[Measure]) -> list[str]:
         """Return the columns of a run that the measures need.

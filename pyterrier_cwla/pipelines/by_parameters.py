@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 from typing import Any
 
 import pyterrier as pt
@@ -86,8 +85,7 @@ def _shown(value: Any) -> str:
     """Return the text of a value in one line, without folders of files and without hashes."""
     if isinstance(value, DocumentTable):
         name = value.name if value.path is None else os.path.basename(value.path)
-        # names that are made from the content, and files of artifacts
-        unnamed = re.search("_[0-9a-f]{16}$", name) or name == f"{value.what}.parquet"
+        unnamed = value.named_by_content or name == f"{value.what}.parquet"  # the file of an artifact
         return f"<{len(value):,} {value.what}>" if unnamed else repr(name)
     if callable(value) and hasattr(value, "__qualname__"):
         return str(value.__qualname__)

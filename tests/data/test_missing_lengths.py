@@ -1,6 +1,6 @@
 """Documents without length: lengths that the mean replaces are reported, and ranks that are not read need no length."""
 
-import warnings
+from functools import partial
 
 import ir_measures
 import numpy as np
@@ -9,8 +9,9 @@ import pytest
 
 from pyterrier_cwla import TBG, evaluate, explain, scorer, stream
 from pyterrier_cwla.cli.app import _ways_out, main
-from pyterrier_cwla.errors import CWLAWarning, MissingLength
+from pyterrier_cwla.errors import MissingLength
 from pyterrier_cwla.evaluation import stop_distribution
+from tests.support import caught_warnings
 from tests.support.generated import collection, harmless
 
 QRELS, RUN = (harmless(collection(4, queries=13, depth=40))._asdict()[name] for name in ("qrels", "run"))
@@ -19,14 +20,7 @@ QUERY = JUDGED.query_id.iloc[0]
 DOCS = sorted(set(RUN.doc_id))
 WORDS = {doc_id: 100 + 7 * number for number, doc_id in enumerate(DOCS)}
 
-
-def told(call):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        call()
-    ours = [one for one in caught if issubclass(one.category, CWLAWarning)]
-    assert all(one.filename == __file__ for one in ours), [one.filename for one in ours]
-    return [str(one.message) for one in ours]
+told = partial(caught_warnings.told, file=__file__)
 
 
 def ranks(run=RUN):

@@ -1,6 +1,6 @@
 """Warnings for runs with few judged documents or without judged queries; they point at the line of the user's call."""
 
-import warnings
+from functools import partial
 
 import ir_measures
 import pandas as pd
@@ -10,8 +10,8 @@ from ir_measures import AP, NumRet, nDCG
 
 from pyterrier_cwla import CWLA, compare, evaluate, explain, stream
 from pyterrier_cwla.cli.app import main
-from pyterrier_cwla.errors import CWLAWarning
 from pyterrier_cwla.evaluation import stop_distribution
+from tests.support import caught_warnings
 from tests.support.generated import collection, harmless
 
 RBP = CWLA(C="rbp(0.8)", A="erg", max_rel=3)
@@ -32,14 +32,7 @@ def few(run, judged):
     return ranked.assign(doc_id=ranked.doc_id.where(kept, "x" + ranked.doc_id), score=ranked.score.where(~kept, 1000.0))
 
 
-def told(call):
-    """Return the messages of the package's warnings, all of which must point at a line of this file."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        call()
-    ours = [one for one in caught if issubclass(one.category, CWLAWarning)]
-    assert all(one.filename == __file__ for one in ours), [one.filename for one in ours]
-    return [str(one.message) for one in ours]
+told = partial(caught_warnings.told, file=__file__)
 
 
 def streamed(folder, run):
