@@ -9,7 +9,7 @@ import pandas as pd
 
 from ..errors import BadParameter
 from ..errors.sanitise import in_picture
-from ..rendering.figures import GAIN, GREY, ON_WHITE, SCORE, STAY, axes_of, titled
+from ..rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, label_box, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,14 +69,14 @@ def plot_explanation(
         axes.spines["top"].set_visible(False)
     middle = min(int(np.argmin(np.abs(table["V"].to_numpy() - 0.6))), len(table) * 2 // 3)
     ax.annotate("still there (V)", (rank[middle], table["V"].iloc[middle]), xytext=(6, 6), textcoords="offset points",
-                color=STAY, bbox=ON_WHITE)  # fmt: skip
+                color=STAY, bbox=label_box(ax))  # fmt: skip
     best = int(table["gain"].to_numpy().argmax())
     ax.annotate("gain", (rank[best], table["gain"].iloc[best]), xytext=(0, 3), textcoords="offset points",
                 ha="center" if best else "left", color=GREY)  # fmt: skip
     whole = np.isclose(collected[-1], score, atol=5e-4)
     reached = f"score {score:.3f}" if whole else f"{collected[-1]:.3f} of {score:.3f}"
     right.annotate(reached, (rank[-1], collected[-1]), xytext=(0, -15), textcoords="offset points",
-                   ha="right", color=SCORE, bbox=ON_WHITE)  # fmt: skip
+                   ha="right", color=SCORE, bbox=label_box(right))  # fmt: skip
     return titled(ax, in_picture(title))
 
 

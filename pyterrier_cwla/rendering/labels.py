@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from ..errors.sanitise import in_picture
-from .figures import GREY, SCORE, STAY, apart
+from .figures import COLOURS, GREY, apart
 
-_COLOURS = (STAY, SCORE, GREY, "#3a7d44", "#7b4f9d", "#a8770b", "#1d1d1d", "#2a8c8c")
 _LINES = ("-", "--", ":", "-.", (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)), (0, (6, 2, 2, 2)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _SIZE = 8  # points, font size of labels
@@ -38,13 +37,36 @@ def measure_look(number: int) -> dict[str, Any]:
     Examples
     --------
     >>> measure_look(0)
-    {'color': '#1b6ca8', 'linestyle': '-', 'marker': 'o'}
+    {'color': '#2b7ec9', 'linestyle': '-', 'marker': 'o'}
     """
     return {
-        "color": _COLOURS[(number + number // 8) % len(_COLOURS)],
+        "color": COLOURS[(number + number // 8) % len(COLOURS)],
         "linestyle": _LINES[number % len(_LINES)],
         "marker": _MARKERS[number % len(_MARKERS)],
     }
+
+
+def system_looks(names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return colour, line style and marker of systems: the first eight have colours, all others are grey.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the systems, the most important first.
+
+    Returns
+    -------
+    dict of str to dict
+        Keyword arguments of ``ax.plot`` by name, as of :func:`measure_look`.
+
+    Examples
+    --------
+    >>> looks = system_looks([f"run {i}" for i in range(10)])
+    >>> looks["run 0"]["color"], looks["run 9"]
+    ('#2b7ec9', {'color': '#777777', 'linestyle': '-', 'marker': ''})
+    """
+    others = {"color": GREY, "linestyle": "-", "marker": ""}
+    return {name: measure_look(i) if i < len(COLOURS) else others for i, name in enumerate(names)}
 
 
 def label_ends(ax: Any, curves: Mapping[str, tuple[Any, Any]], looks: Mapping[str, Mapping[str, Any]]) -> None:

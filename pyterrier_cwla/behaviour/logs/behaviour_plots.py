@@ -9,7 +9,7 @@ import pandas as pd
 
 from ...errors import BadParameter, many
 from ...errors.sanitise import in_picture
-from ...rendering.figures import GAIN, GREY, ON_WHITE, STAY, apart, axes_of, titled
+from ...rendering.figures import GAIN, GREY, STAY, apart, axes_of, label_box, titled
 from .user_model_curves import survival_of_lists
 
 _LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
@@ -125,7 +125,7 @@ def draw_label(ax: Any, text: str, heights: pd.Series, below: bool = False) -> N
     if len(known):
         at = known.index[len(known) // 2]
         ax.annotate(text, (at, known[at]), xytext=(0, -14 if below else 8), textcoords="offset points", ha="center",
-                    color=STAY, bbox=ON_WHITE, zorder=4)  # fmt: skip
+                    color=STAY, bbox=label_box(ax), zorder=4)  # fmt: skip
 
 
 def sizes_of(found: Any) -> str:

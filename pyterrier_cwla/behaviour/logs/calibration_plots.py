@@ -9,7 +9,7 @@ import pandas as pd
 
 from ...errors import BadLog, BadParameter, many, near
 from ...errors.sanitise import in_picture
-from ...rendering.figures import GAIN, GREY, ON_WHITE, SCORE, STAY, apart, axes_of, titled
+from ...rendering.figures import GAIN, GREY, SCORE, STAY, apart, axes_of, label_box, titled
 
 Array = np.ndarray
 
@@ -265,4 +265,4 @@ def plot_survival(calibration: Any, ax: Any = None) -> Any:
 
 
 def _label(ax: Any, text: str, x: float, y: float, colour: str, offset: tuple[int, int], side: str = "left") -> None:
-    ax.annotate(text, (x, y), xytext=offset, textcoords="offset points", ha=side, color=colour, bbox=ON_WHITE)
+    ax.annotate(text, (x, y), xytext=offset, textcoords="offset points", ha=side, color=colour, bbox=label_box(ax))

@@ -15,7 +15,7 @@ from ...errors import BadParameter, many, near
 from ...errors.sanitise import in_picture, sanitised
 from ...files.inputs import one_run
 from ...files.memory_limit import refuse_beyond_memory
-from ...rendering.figures import GAIN, GREY, ON_WHITE, SCORE, STAY, axes_of, titled
+from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, label_box, titled
 from ..logs.log import InteractionLog
 from ..logs.validation import NEEDED
 from .user_draws import clicks, standard_error
@@ -516,7 +516,7 @@ def _draw_means(ax: Any, of_users: float, of_measure: float) -> None:
         ax.axvline(value, color=colour, linestyle=line, linewidth=1.6)
         ax.annotate(f"{label} {value:.4g}", (value, 0.97), xycoords=("data", "axes fraction"), color=colour,
                     xytext=(-4 if left else 4, 0), textcoords="offset points", ha="right" if left else "left",
-                    va="top", bbox=ON_WHITE)  # fmt: skip
+                    va="top", bbox=label_box(ax))  # fmt: skip
 
 
 def _bars(values: Any) -> Any:

@@ -12,7 +12,7 @@ from ir_measures.measures import Measure
 
 from ...errors import BadParameter, many, near
 from ...errors.sanitise import in_picture
-from ...rendering.figures import GREY, ON_WHITE, SCORE, STAY, axes_of, titled
+from ...rendering.figures import GREY, SCORE, STAY, axes_of, label_box, titled
 from ..coefficient_names import AGREED, LABELS, NRMSE, is_weighted, plain_name, with_weighted
 from ..report import Picture, Table
 from ..study import Study
@@ -310,7 +310,7 @@ def plot_parameter(study: Any, name: str, ax: Any = None) -> Any:
     middle = (curve["x"].min() * curve["x"].max()) ** 0.5 if span.log else (curve["x"].min() + curve["x"].max()) / 2
     left = here <= middle
     ax.annotate(f"fitted: {in_picture(fitted)}, {value:.3f}", (here, value), xytext=(6 if left else -6, 6), color=SCORE,
-                textcoords="offset points", ha="left" if left else "right", bbox=ON_WHITE, fontsize=9)  # fmt: skip
+                textcoords="offset points", ha="left" if left else "right", bbox=label_box(ax), fontsize=9)  # fmt: skip
     default = (study.about["default"] or {}).get(name)
     if default is not None and default in span:
         place, height = (order.index(default) if texts else default), study.about["default_value"]
@@ -319,7 +319,7 @@ def plot_parameter(study: Any, name: str, ax: Any = None) -> Any:
         right = place <= middle
         ax.annotate(f"default: {in_picture(default)}, {study.about['default_value']:.3f}", (place, height), color=GREY,
                     xytext=(7 if right else -7, -14), textcoords="offset points", ha="left" if right else "right",
-                    bbox=ON_WHITE, fontsize=9)  # fmt: skip
+                    bbox=label_box(ax), fontsize=9)  # fmt: skip
     if texts:
         counted = [f"{in_picture(choice)}\n{(chosen == at).sum()}" for at, choice in enumerate(order)]
         ax.set_xticks(range(len(order)), counted)
