@@ -1,0 +1,58 @@
+"""Generated users: estimates from their ratings and clicks agree with the parameters that they were generated with."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyterrier_cwla import demo
+from pyterrier_cwla.behaviour import dbn_from_clicks
+from pyterrier_cwla.errors import BadParameter
+
+
+@pytest.mark.parametrize("generated", [demo.rated_sessions, demo.rated_lists])
+def test_ratings_without_noise_follow_the_measure(generated):
+    rated = generated("RBP(p=0.7,rel=1)", noise=0)
+    order = np.argsort(rated.scores(["RBP(p=0.7,rel=1)"]).iloc[:, 0].to_numpy(), kind="stable")
+    assert (np.diff(rated.ratings[order]) >= 0).all()
+    assert set(rated.ratings) == {1, 2, 3, 4, 5}
+
+
+@pytest.mark.parametrize("generated", [demo.rated_sessions, demo.rated_lists])
+def test_noise_lowers_the_correlation(generated):
+    r = [generated(noise=noise).scores(["RBP(p=0.8,rel=1)"]).iloc[:, 0] for noise in (0.2, 3)]
+    ratings = [generated(noise=noise).ratings for noise in (0.2, 3)]
+    correlations = [np.corrcoef(scores, rating)[0, 1] for scores, rating in zip(r, ratings)]
+    assert correlations[0] > correlations[1] + 0.2
+
+
+def test_users_of_lists_see_the_documents_of_a_query_in_different_orders():
+    rated = demo.rated_lists()
+    by_query = rated.scores(["RBP(p=0.8,rel=1)"]).iloc[:, 0].groupby(rated.table["query"].to_numpy())
+    assert by_query.nunique().min() > 1
+    assert (rated.table.groupby("user")["query"].nunique() == 6).all()
+
+
+def test_the_parameters_of_clicks_are_estimated():
+    model = dbn_from_clicks(demo.clicks(unjudged=0), resamples=100)
+    truth = {"attraction": {0: 0.2, 1: 0.5, 2: 0.8}, "satisfaction": {0: 0.1, 1: 0.4, 2: 0.7}}
+    for name, by_grade in truth.items():
+        for grade, value in by_grade.items():
+            assert getattr(model, name)[grade].value == pytest.approx(value, abs=0.06)
+    assert model.gamma.value == pytest.approx(0.9, abs=0.03)
+
+
+def test_unjudged_documents_lack_only_their_grades():
+    some, whole = demo.clicks(sessions=200).rows, demo.clicks(sessions=200, unjudged=0).rows
+    judged = some["grade"].notna()
+    assert 0.6 < judged.mean() < 0.95
+    assert whole["grade"].notna().all()
+    assert (some["grade"] == whole["grade"])[judged].all()
+    pd.testing.assert_frame_equal(some.drop(columns="grade"), whole.drop(columns="grade"))
+    assert (some.groupby(["topic", "docno"])["grade"].nunique(dropna=False) == 1).all()
+
+
+def test_impossible_settings_are_errors():
+    with pytest.raises(BadParameter, match="queries"):
+        demo.rated_lists(queries=5)
+    with pytest.raises(BadParameter, match="same"):
+        demo.clicks(attraction={0: 0.1}, satisfaction={1: 0.1})
