@@ -1,31 +1,151 @@
-"""Tests of the notebooks: each runs completely without real data, or with it if the notebook uses it and it exists."""
+"""Tests of the notebooks: rules that all share, and complete runs on generated data and on real data."""
 
+import ast
+import json
+import re
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import DATA
-
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
-ASK_FOR_DATA = [path for path in NOTEBOOKS if "PYTERRIER_CWLA_DATA" in path.read_text(encoding="utf-8")]
+FIRST = "compare_your_own_runs"
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+slow_but_the_first = pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, id=path.stem, marks=[] if path.stem == FIRST else pytest.mark.slow) for path in NOTEBOOKS],
+)
 
 
-def run(path, data, monkeypatch):
+def cells(path, kind):
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    return [{**cell, "source": "".join(cell["source"])} for cell in notebook["cells"] if cell["cell_type"] == kind]
+
+
+def outputs(path):
+    return [output for cell in cells(path, "code") for output in cell["outputs"]]
+
+
+def texts(output):
+    """All textual forms of an output."""
+    forms = [output.get("text", ""), *(value for kind, value in output.get("data", {}).items() if "text" in kind)]
+    return ["".join(form) for form in forms]
+
+
+def kinds(cell):
+    """Kinds of the outputs of a cell; pieces of printed text count as one."""
+    found = [sorted(output.get("data", {output.get("name"): ""})) for output in cell["outputs"]]
+    return [kind for place, kind in enumerate(found) if place == 0 or kind != ["stdout"] or found[place - 1] != kind]
+
+
+class Tables(HTMLParser):
+    """Rows of the bodies of tables, and cells of the longest row, header included."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.in_body, self.cells, self.sizes = False, 0, []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        if tag == "table":
+            self.sizes.append([0, 0])
+            self.in_body = False
+        elif tag == "tbody":
+            self.in_body = True
+        elif tag == "tr":
+            self.cells = 0
+            self.sizes[-1][0] += self.in_body
+        elif tag in ("td", "th"):
+            self.cells += int(dict(attributes).get("colspan", 1))
+            self.sizes[-1][1] = max(self.sizes[-1][1], self.cells)
+
+
+def test_there_is_a_notebook_for_the_readers_own_data():
+    assert FIRST in {path.stem for path in NOTEBOOKS}
+
+
+@each_notebook
+def test_the_first_cell_says_what_to_install(path):
+    first = cells(path, "markdown")[0]["source"]
+    assert first.startswith("# ")
+    assert "pip install 'pyterrier_cwla[demo,studies" in first
+
+
+@each_notebook
+def test_the_licence_of_the_data_is_given(path):
+    assert "licence" in " ".join(cell["source"] for cell in cells(path, "markdown"))
+
+
+@each_notebook
+def test_at_most_one_cell_names_the_folder_of_real_data(path):
+    assert sum("PYTERRIER_CWLA_DATA" in cell["source"] for cell in cells(path, "code")) <= 1
+    assert "../shared" not in path.read_text(encoding="utf-8")
+
+
+@each_notebook
+def test_the_first_code_cell_is_short(path):
+    source = cells(path, "code")[0]["source"]
+    imports = [line for line in ast.parse(source).body if isinstance(line, ast.Import | ast.ImportFrom)]
+    assert len(imports) <= 8
+    assert len(source.splitlines()) <= 25
+
+
+@each_notebook
+def test_code_fits_the_width_of_the_page(path):
+    assert [line for cell in cells(path, "code") for line in cell["source"].splitlines() if len(line) > 120] == []
+
+
+@each_notebook
+def test_the_stored_outputs_are_of_one_complete_run(path):
+    assert [cell["execution_count"] for cell in cells(path, "code")] == list(range(1, len(cells(path, "code")) + 1))
+    assert [output for output in outputs(path) if output["output_type"] == "error"] == []
+    assert [output for output in outputs(path) if output.get("name") == "stderr"] == []
+    assert path.stat().st_size < 400_000
+
+
+@each_notebook
+def test_the_stored_outputs_name_no_path_of_a_machine(path):
+    found = [re.search(r"/(home|tmp|work|root|Users)/|site-packages", text) for o in outputs(path) for text in texts(o)]
+    assert list(filter(None, found)) == []
+
+
+@each_notebook
+def test_tables_are_small(path):
+    sizes = [
+        size for output in outputs(path) for text in texts(output) if "<table" in text for size in Tables(text).sizes
+    ]
+    assert [(rows, columns) for rows, columns in sizes if rows > 15 or columns > 9] == []  # 8 columns and the index
+
+
+def test_sizes_of_tables_are_counted():
+    html = "<table><thead><tr><th></th><th colspan='3'>a</th></tr></thead><tbody><tr><th>1</th></tr></tbody></table>"
+    assert Tables(html * 2).sizes == [[1, 4], [1, 4]]
+
+
+def run(path, data, monkeypatch, folder):
+    """Run a notebook in an empty folder, as it stands in the repository, and return it."""
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     monkeypatch.setenv("PYTERRIER_CWLA_DATA", str(data.resolve()))
     notebook = nbformat.read(path, as_version=4)
-    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()
+    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
+    return notebook
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs_without_data(path, tmp_path, monkeypatch):
-    if path in ASK_FOR_DATA and DATA.is_dir():
-        pytest.skip("runs on real data")
-    run(path, tmp_path, monkeypatch)
+@slow_but_the_first
+def test_a_notebook_runs_without_data_and_gives_its_stored_outputs(path, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONWARNINGS", "ignore:IProgress not found")  # tqdm without ipywidgets
+    (tmp_path / "no data").mkdir()
+    notebook = run(path, tmp_path / "no data", monkeypatch, tmp_path)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [kinds(cell) for cell in code] == [kinds(cell) for cell in cells(path, "code")]
 
 
 @pytest.mark.slow
 @pytest.mark.real_data
-@pytest.mark.parametrize("path", ASK_FOR_DATA, ids=lambda path: path.stem)
-def test_a_notebook_runs_on_real_data(path, data, monkeypatch):
-    run(path, data, monkeypatch)
+@pytest.mark.parametrize(
+    "path",
+    [path for path in NOTEBOOKS if "PYTERRIER_CWLA_DATA" in path.read_text(encoding="utf-8")],
+    ids=lambda path: path.stem,
+)
+def test_a_notebook_runs_on_real_data(path, data, tmp_path, monkeypatch):
+    run(path, data, monkeypatch, tmp_path)
