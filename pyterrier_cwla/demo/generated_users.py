@@ -22,13 +22,14 @@ def rated_sessions(
     seed: int = 0,
     sessions: int = 80,
     users: int = 20,
-    noise: float = 1.0,
+    noise: float = 0.5,
 ) -> Rated:
     """Generate search sessions whose ratings follow a measure.
 
-    A session has two to six queries with nine results each, with grades from 0 to 2. The rating, from 1 to 5, increases
-    with the standardised score of the session plus normal noise. A study of these ratings can therefore be compared
-    with the measure that the users have in mind.
+    A session has two to six queries with nine results each, which are judged for the session, with grades from 0 to 2.
+    The rating, from 1 to 5, increases with the standardised score of the session plus normal noise. A study of these
+    ratings can therefore be compared with the measure that the users have in mind. By default, the noise is less than
+    that of real users, so that few sessions are enough.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ def rated_sessions(
         Number of sessions.
     users : int, default=20
         Number of users, who have about the same number of sessions.
-    noise : float, default=1
+    noise : float, default=0.5
         Standard deviation of the noise, relative to that of the scores.
 
     Returns
@@ -58,10 +59,12 @@ def rated_sessions(
     query = _names("q", len(session))
     easy = pd.Series(rng.beta(2, 2, sessions), _names("s", sessions))[session].to_numpy()
     qrels, run = _lists(rng, query, np.clip(easy + rng.normal(0, 0.2, len(query)), 0, 1), 9, 2)
+    run["doc_id"] = qrels["doc_id"] = qrels["query_id"] + " " + qrels["doc_id"]
+    qrels["query_id"] = np.repeat(session, 9)
     asked = pd.DataFrame({"session": session, "query_id": query, "order": np.arange(len(query))})
-    score = evaluate_sessions(qrels, run, asked, [measure], "query_id").iloc[:, 0]
+    score = evaluate_sessions(qrels, run, asked, [measure]).iloc[:, 0]
     table = pd.DataFrame({"session": score.index, "user": _names("u", users)[np.arange(sessions) % users]})
-    return Rated.sessions(qrels, run, asked, table.assign(rating=_rating(rng, score, noise)), "query_id")
+    return Rated.sessions(qrels, run, asked, table.assign(rating=_rating(rng, score, noise)))
 
 
 def rated_lists(
