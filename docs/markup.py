@@ -41,6 +41,24 @@ def mathematics(text: str) -> str:
     return _MATHEMATICS.sub(write, " ".join(text.split()))
 
 
+def with_formulas(text: str) -> str:
+    """A text in which ``code`` stays, and mathematics stands between dollars.
+
+    >>> print(with_formulas("$r_i$ is the gain (``gain=``), max_rel"))
+    :math:`r_i` is the gain (``gain=``), max\\_rel
+    """
+    parts = re.split(r"(``.*?``|\$.*?\$)", text)
+    return "".join(
+        part if part.startswith("``") else f":math:`{part[1:-1]}`" if part.startswith("$") else escaped(part)
+        for part in parts
+    )
+
+
+def displayed(latex: str) -> str:
+    """A formula in a line of its own."""
+    return ".. math::\n\n" + indented(latex.replace(r"\\ ", "\\\\\n"))
+
+
 def title(text: str, line: str = "-") -> str:
     return f"{text}\n{line * len(text)}"
 

@@ -17,11 +17,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from markup import escaped, indented, mathematics, numbers, page, table, title
+from markup import displayed, escaped, indented, mathematics, numbers, page, table, title, with_formulas
 
 import pyterrier_cwla
 from pyterrier_cwla import CWLAError, errors, explain
 from pyterrier_cwla.evaluation import Explanation
+from pyterrier_cwla.measures.equations import Equation
 from pyterrier_cwla.measures.of_ir_measures import metric_of
 from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.measures.reference import KINDS, Entry, Given, entries, made_of
@@ -102,8 +103,9 @@ def write(pages: Mapping[str, str], folder: Path) -> None:
 def _measures_page(measures: Sequence[Entry]) -> str:
     parts = [
         title("Measures", "="),
-        "Each page has the formula with its parts, unit, range, parameters, source, a tested example, and, for measures"
-        " with a user model, the weight of each rank. On the command line, ``pyterrier-cwla measures`` prints the same."
+        "Each page has the usual formula, unit, range, parameters, source, a tested example, and, for measures with a"
+        " user model, the five choices that the measure consists of and the weight of each rank. On the command line,"
+        " ``pyterrier-cwla measures NAME`` prints all but the usual formula and the weights."
         " :doc:`../guide` lists questions and the measures that answer them.",
     ]
     groups = {
@@ -117,10 +119,21 @@ def _measures_page(measures: Sequence[Entry]) -> str:
         rows = [["Measure", "Meaning", *(["C, A"] if with_parts else [])]]
         for entry in group:
             made = [f"``{entry.parts['C']}``, ``{entry.parts['A']}``"] if entry.parts else []
-            rows.append([f":doc:`{entry.name}`", mathematics(entry.says), *made])
+            rows.append([f":doc:`{entry.name} <{entry.name}>`", _named(entry), *made])
         parts += [title(head), table(rows, (20, 50, 30) if with_parts else (20, 80))]
-    parts.append(".. toctree::\n   :hidden:\n\n" + "\n".join(f"   {entry.name}" for entry in measures))
+    parts.append(".. toctree::\n   :hidden:\n\n" + "\n".join(f"   {e.name} <{e.name}>" for e in measures))
     return page(parts)
+
+
+def _named(entry: Entry) -> str:
+    """Return the summary of a measure, after its full name where the summary does not begin with it."""
+    if entry.equation is None or entry.says.lower().startswith(entry.equation.title.lower()):
+        return mathematics(entry.says)
+    return f"{_capital(escaped(entry.equation.title))}. {mathematics(entry.says)}"
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _of_another(entry: Entry) -> bool:
@@ -129,15 +142,25 @@ def _of_another(entry: Entry) -> bool:
 
 def _measure_page(entry: Entry, measures: Sequence[Entry], pictures: bool) -> str:
     example = _Example(entry)
-    parts = [f".. _{_anchor(entry)}:", title(entry.name, "="), mathematics(entry.says), _facts(entry, example.texts[0])]
+    head = f"{entry.name}: {entry.equation.title}" if entry.equation else entry.name
+    parts = [f".. _{_anchor(entry)}:", title(head, "="), mathematics(entry.says)]
+    if entry.equation:
+        parts += _equation(entry.equation)
+    parts.append(_facts(entry, example.texts[0]))
     if entry.parts:
-        parts += [*_formula(entry.parts), *_weights(example, pictures)]
+        parts += [*_choices(entry.parts), *_weights(example, pictures)]
     elif entry.formula:
-        parts += [title("Formula"), *map(mathematics, entry.formula.split("\n\n"))]
+        parts += [title("Details"), *map(mathematics, entry.formula.split("\n\n"))]
     if entry.parameters:
         parts += [title("Parameters"), _parameters(entry)]
     parts += [title("Example"), example.shown]
     return page([*parts, *_relatives(entry, measures)])
+
+
+def _equation(equation: Equation) -> list[str]:
+    """Return the formula and the meaning of its symbols."""
+    end = "" if equation.symbols.endswith(".") else "."
+    return [displayed(equation.displayed), with_formulas(equation.symbols + end)]
 
 
 def _facts(entry: Entry, text: str) -> str:
@@ -160,7 +183,20 @@ def _needs(text: str) -> list[str]:
     return [f"{grades} of all relevant documents, retrieved or not" if whole else grades, *lengths]
 
 
-def _formula(chosen: Mapping[str, str]) -> list[str]:
+#: The sum of each aggregation in terms of the users who see a rank, V, or of those who leave at it, L.
+_SUMS = {
+    "etg": r"\sum_i V(i)\,r_i",
+    "erg": r"\frac{\sum_i V(i)\,r_i}{\sum_i V(i)\,e_i}",
+    "err": r"\sum_i L(i)\,\frac{1}{E(i)}",
+    "avg": r"\sum_i L(i)\,\frac{G(i)}{E(i)}",
+    "max": r"\sum_i L(i)\,\max_{j \le i} r_j",
+    "fin": r"\sum_i L(i)\,r_i",
+    "utility": r"\sum_i V(i)\,\varphi(i)\,r_i",
+}
+
+
+def _choices(chosen: Mapping[str, str]) -> list[str]:
+    """Return the section that derives a measure from its five choices."""
     rows = [["Part", "Function", "Meaning"]]
     for role, text in chosen.items():
         found = made_of(role, text)
@@ -169,14 +205,34 @@ def _formula(chosen: Mapping[str, str]) -> list[str]:
         ]
         here = f":ref:`{text} <{_anchor(found[0])}>`" if found and role != "end" else f"``{text}``"
         rows.append([_ROLES[role], here, "\n\n".join(filter(None, paragraphs))])
-    whole = "M = Σ_i L(i)·A(i)" + ("" if chosen["norm"] == "none" else " / N")
     survival = any("gives_survival" in TABLES[p.kind][p.name].facts.stated for p in made_of("C", chosen["C"]))
-    users = "L(i) = V(i) − V(i+1)" if survival else "V(1) = 1, V(i+1) = V(i)·C(i), L(i) = V(i)·(1 − C(i))"
+    users = "L(i) &= V(i) - V(i+1)" if survival else r"V(i) &= \prod_{j<i} C(j), \quad L(i) = V(i)\,(1 - C(i))"
+    over = r"\frac{1}{N} " if chosen["norm"] != "none" else ""
     return [
-        title("Formula"),
-        f".. rst-class:: cwla-formula\n\n{mathematics(whole)}",
-        f"with {mathematics(users)} (:doc:`../frame`), and these parts:",
+        title("As five choices"),
+        with_formulas(
+            "The score is the mean value for a user: $V(i)$ is the share of users who see rank $i$, $L(i)$ the share"
+            " who leave at it, and $A(i)$ the value for these."
+        )
+        + (" The normaliser :math:`N` divides it." if over else "")
+        + " :doc:`../frame` describes this framework.",
+        displayed(rf"\begin{{aligned}}M &= {over}\sum_i L(i)\,A(i) \\ {users}\end{{aligned}}"),
+        *_derived(chosen["A"].split("(")[0], over),
+        "The parts are:",
         table(rows, (22, 27, 51)),
+    ]
+
+
+def _derived(aggregation: str, over: str) -> list[str]:
+    """Return the score with the aggregation inserted."""
+    if aggregation not in _SUMS:
+        return []
+    needs_all = ", and if all users leave at some rank" if "V(i)" in _SUMS[aggregation] else ""
+    sums = {"err": r"$E(i)$ is the effort", "avg": "$G(i)$ and $E(i)$ are the gain and the effort"}.get(aggregation)
+    return [
+        f"With the aggregation ``{aggregation}``{needs_all}, this is",
+        displayed(rf"M = {over}{_SUMS[aggregation]}"),
+        with_formulas(f"{sums} of ranks 1 to $i$.") if sums else "",
     ]
 
 
@@ -196,7 +252,9 @@ def _relatives(entry: Entry, measures: Sequence[Entry]) -> list[str]:
     for role, sentence in (("C", "The same continuation"), ("A", "The same aggregation")):
         mine = _head(entry, role)
         others = [
-            f":doc:`{other.name}`" for other in measures if other != entry and mine and _head(other, role) == mine
+            f":doc:`{other.name} <{other.name}>`"
+            for other in measures
+            if other != entry and mine and _head(other, role) == mine
         ]
         if others:
             lines.append(f"* {sentence}, :ref:`{mine} <{_anchor(made_of(role, mine)[0])}>`: {', '.join(others)}")
@@ -354,12 +412,13 @@ def _parts_page(kind: str, parts: Sequence[Entry], measures: Sequence[Entry]) ->
     shown.append(table(rows, (25, 75)))
     for part in parts:
         users = [
-            f":doc:`../measures/{measure.name}`"
+            f":doc:`{measure.name} <../measures/{measure.name}>`"
             for measure in measures
             if any(made.kind == kind and made.name == part.name
                    for role, text in (measure.parts or {}).items() for made in made_of(role, text))
         ]  # fmt: skip
         shown += [f".. _{_anchor(part)}:", title(part.name), mathematics(part.says) if part.formula else ""]
+        shown += _equation(part.equation) if part.equation else []
         shown += [mathematics(paragraph) for paragraph in (part.formula or part.says).split("\n\n")]
         facts = {
             "Written": f'``norm="{part.name}"``' if kind == "norm" else f"``{part.signature}``",

@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import ir_measures
@@ -18,6 +18,7 @@ from ..errors import CWLAError, UnknownSpec, near
 from ..model.language import TABLES, In, Named, Parameter, Part
 from .catalogue import THEIRS, Row, SpecOf
 from .counting import COUNTS
+from .equations import EQUATIONS, Equation
 from .parsing import measures_of
 from .sessions import esNDCG, nsDCG, sDCG
 from .wrappers import MEASURES
@@ -170,6 +171,8 @@ class Entry:
         A runnable example in the form of a Python session.
     parts : mapping of str to str, optional
         For measures with a user model: gain, effort, C, A, norm and end, in the notation of the language.
+    equation : Equation, optional
+        For measures: the full name, and the formula as the literature writes it, in LaTeX.
     """
 
     kind: str
@@ -183,6 +186,7 @@ class Entry:
     range: str = ""
     example: str = ""
     parts: Mapping[str, str] | None = None
+    equation: Equation | None = None
 
     @property
     def briefly(self) -> str:
@@ -200,7 +204,9 @@ class Entry:
 
 def entries() -> list[Entry]:
     """Return all entries, grouped by kind."""
-    return [*_measures(), *_theirs(), *_sessions(), *_language(), *_norms()]
+    measures = (*_measures(), *_theirs(), *_sessions())
+    named = [replace(entry, equation=EQUATIONS.get(entry.name)) for entry in measures]
+    return [*named, *_language(), *_norms()]
 
 
 def of_kind(name: str) -> list[Entry]:

@@ -59,7 +59,7 @@ def test_everything_there_is_has_a_page_or_a_section(written):
     for entry in reference.entries():
         if entry.kind in ("measure", "ir_measures"):
             page = written[f"measures/{entry.name}.rst"]
-            assert f":doc:`{entry.name}`" in written["measures/index.rst"]
+            assert f":doc:`{entry.name} <{entry.name}>`" in written["measures/index.rst"]
             assert ("Weights\n---" in page) == (entry.parts is not None)
         elif entry.kind not in language.TABLES or language.TABLES[entry.kind][entry.name].built_in:
             page = written[f"parts/{pages.PARTS[entry.kind]}.rst"]
@@ -95,6 +95,40 @@ def test_a_new_row_gets_a_page_by_itself(monkeypatch):
     for text in (":Range: [0, 1]", ":Unit: gain", ":Source: Nobody (2020)", "rbp(phi=tired)", "C(i) = φ.", "of rbp: a number in",
                  "Weary(tired=0.5,max_rel=2)", "share of all attention"):  # fmt: skip
         assert text in page
+
+
+def test_a_page_opens_with_the_full_name_and_the_usual_formula(written):
+    page = written["measures/RBP.rst"]
+    start = page.index("\nRBP: rank-biased precision\n=====")
+    opening = page[start : page.index("As five choices")]
+    assert ".. math::\n\n   \\text{RBP} = (1 - p) \\sum_{i \\ge 1} p^{i-1}\\,b_i\n" in opening
+    assert ":math:`p` is the probability of going on to the next document." in opening
+    assert opening.index(".. math::") < opening.index(":Range:")
+    choices = page[page.index("As five choices") : page.index("Weights\n---")]
+    assert r"M = \frac{\sum_i V(i)\,r_i}{\sum_i V(i)\,e_i}" in choices
+
+
+def test_formulas_of_several_lines_are_indented(written):
+    assert "   \\begin{aligned}\\text{TBG} &= " in written["measures/TBG.rst"]
+    assert "\\\\\n   T(k) &= " in written["measures/TBG.rst"]
+
+
+def test_the_list_of_measures_has_full_names_once(written):
+    index = written["measures/index.rst"]
+    assert "Rank-biased precision over 1000 ranks." in index
+    assert "Normalised discounted cumulative gain. Discounted cumulative gain, divided by" in index
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        ("$r_i$ is ``r_i``", ":math:`r_i` is ``r_i``"),
+        ("max_rel, $|w|$", "max\\_rel, :math:`|w|`"),
+        ("``a`` and ``b$c``", "``a`` and ``b$c``"),
+    ],
+)
+def test_mathematics_stands_between_dollars(text, marked):
+    assert markup.with_formulas(text) == marked
 
 
 def test_the_weights_on_a_page_are_those_of_the_metric(written):

@@ -1,0 +1,379 @@
+"""Full names of all measures, and their formulas in LaTeX, in the form in which the literature writes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Equation:
+    r"""Full name and usual formula of a measure.
+
+    Attributes
+    ----------
+    title : str
+        The name in words, such as "time-biased gain".
+    latex : str
+        The formula as LaTeX mathematics; ``\\`` separates lines, which are aligned at ``&``.
+    symbols : str
+        The meaning of the symbols, as text with ``code`` and with mathematics between ``$``.
+    """
+
+    title: str
+    latex: str
+    symbols: str
+
+    @property
+    def displayed(self) -> str:
+        """The formula in an environment ``aligned`` if it has several lines."""
+        return rf"\begin{{aligned}}{self.latex}\end{{aligned}}" if r"\\" in self.latex else self.latex
+
+
+_REL = r"$b_i$ is 1 if the document at rank $i$ is relevant (grade $g_i \ge$ ``rel``), else 0"
+_R = r"$R$ is the number of relevant documents of the query, retrieved or not"
+_E = "$e_i$ is the effort of the document at rank $i$ (``effort=``)"
+_GAIN = "$r_i$ is the gain of the document at rank $i$ (``gain=``)"
+_SCALED = (
+    r"$r_i = (g_i - g_{min}) / (g_{max} - g_{min})$ is the gain of the grade $g_i$ at rank $i$, and 0 for lower grades;"
+    r" $g_{min}$ and $g_{max}$ are ``min_rel`` and ``max_rel``"
+)
+_RETRIEVED = "$n$ is the number of retrieved documents, or ``cutoff`` if that is smaller"
+_SATISFIED = r"is the probability that the grade at rank $i$ satisfies the user"
+_NERR_WHERE = "$V(i)$ is the share of users who see rank $i$; {}; {}. The sums are over 1000 ranks."
+_NERR = r"\text{{{}}} &= \frac{{\sum_i V(i)\,r_i}}{{\sum_i V(i)}} \\ V(i) &= {}\prod_{{j<i}} (1 - r_j){}"
+_IFT = r"\text{{{}}} &= \frac{{\sum_i V(i)\,r_i}}{{\sum_i V(i)\,e_i}}, \quad V(i) = \prod_{{j<i}} {} \\ "
+_GOAL = r"C_1(j) &= 1 - \frac{1}{1 + b_1\,e^{(T - G(j))\,R_1}}"
+_RATE = r"C_2(j) &= \frac{1}{1 + b_2\,e^{(A - G(j)/E(j))\,R_2}}"
+_IFT_WHERE = (
+    f"$V(i)$ is the share of users who see rank $i$; {_GAIN}; {_E}; $G(j)$ and $E(j)$ are the gain and the"
+    " effort of ranks 1 to $j$"
+)
+_LEAVE = (
+    r"$L(i) = (1 - C(i)) \prod_{j<i} C(j)$ is the share of users who leave at rank $i$ (``C=``);"
+    " $r_i$ is the gain of the document at rank $i$ (``gain=``)"
+)
+
+#: Full name and usual formula of each measure, by the name of the measure.
+EQUATIONS = {
+    "CWLA": Equation(
+        "any user model with any aggregation (C/W/L/A)",
+        r"M &= \frac{1}{N} \sum_{i \ge 1} L(i)\,A(i) \\ L(i) &= (1 - C(i)) \prod_{j<i} C(j)",
+        "$C(i)$ is the probability of continuing after rank $i$ (``C=``), $L(i)$ the share of users who"
+        " leave at rank"
+        " $i$, $A(i)$ the value for these users (``A=``), and $N$ the normaliser (``norm=``, by default 1)",
+    ),
+    "TBG": Equation(
+        "time-biased gain",
+        r"\text{TBG} &= \frac{1}{N} \sum_{k \ge 1} g_k\,D(T(k)), \quad D(t) = 2^{-t/h} \\"
+        r" T(k) &= \sum_{j<k} \left( T_S + P(C{=}1 \mid R{=}r_j)\,(a\,l_j + b) \right)",
+        r"$g_k = P(C{=}1 \mid R{=}1)\,P(S{=}1 \mid R{=}1)$ if the document at rank $k$ is relevant, else"
+        r" 0; $D(t)$ is"
+        " the share of users who are still there after $t$ seconds, with half-life $h$; $T(k)$ is the"
+        " time until rank"
+        " $k$; $T_S$ is the time to read a summary; $l_j$ is the length of the document at rank $j$ in"
+        " words, and"
+        " $a\\,l_j + b$ the time to read it; $N$ is the normaliser (``norm=``, by default 1)",
+    ),
+    "GradedTBG": Equation(
+        "time-biased gain with grades",
+        r"\text{TBG} &= \frac{1}{N} \sum_{k \ge 1} P(C \mid g_k)\,P(S \mid g_k)\,2^{-T(k)/h} \\"
+        r" T(k) &= \sum_{j<k} \left( T_S + P(C \mid g_j)\,s(g_j) \right)",
+        "$g_k$ is the grade at rank $k$; $P(C \\mid g)$ and $P(S \\mid g)$ are the probabilities of a"
+        " click on a document"
+        " of this grade, and of saving it then (``p_click``, ``p_save``); $s(g)$ is the time to read it"
+        " (``seconds``);"
+        " $T_S$ is the time to read a summary; $h$ is the half-life; $N$ is the normaliser (``norm=``,"
+        " by default 1)",
+    ),
+    "UMeasure": Equation(
+        "U-measure",
+        r"U = \frac{1}{N} \sum_{i \ge 1} r_i\,\max\left(0,\, 1 - \frac{E(i)}{T}\right), \quad"
+        r" E(i) = \sum_{j \le i} e_j",
+        f"{_GAIN}; $E(i)$ is the effort up to the end of this document (``effort=``), $T$ the effort"
+        f" after which all"
+        " users have left, and $N$ the normaliser (``norm=``, by default 1)",
+    ),
+    "AdaptiveP": Equation(
+        "precision with adaptive effort",
+        r"\text{AdaptiveP@}k = \frac{\sum_{i=1}^{m} b_i}{\sum_{i=1}^{m} e_i}",
+        f"{_REL}; {_E}; $m$ is $k$, or the number of retrieved documents if that is smaller",
+    ),
+    "AdaptiveGP": Equation(
+        "graded precision with adaptive effort",
+        r"\text{AdaptiveGP@}k = \frac{\sum_{i=1}^{m} r_i}{\sum_{i=1}^{m} e_i}",
+        f"{_GAIN}; {_E}; $m$ is $k$, or the number of retrieved documents if that is smaller",
+    ),
+    "AdaptiveAP": Equation(
+        "average precision with adaptive effort",
+        r"\text{AdaptiveAP} = \frac{1}{R} \sum_{k=1}^{n} b_k\,\frac{\sum_{i=1}^{k} b_i}{\sum_{i=1}^{k} e_i}",
+        f"{_REL}; {_E}; {_R}; {_RETRIEVED}",
+    ),
+    "AdaptiveGAP": Equation(
+        "graded average precision with adaptive effort",
+        r"\text{AdaptiveGAP} = \frac{1}{\sum_d r_d} \sum_{k=1}^{n} b_k\,"
+        r"\frac{\sum_{i=1}^{k} r_i}{\sum_{i=1}^{k} e_i}",
+        f"$b_k$ is 1 if the grade at rank $k$ is at least 1, else 0; {_GAIN}; {_E}; $\\sum_d r_d$ is the"
+        f" gain of all"
+        f" judged documents of the query; {_RETRIEVED}",
+    ),
+    "AdaptiveRBP": Equation(
+        "rank-biased precision with adaptive effort",
+        r"\text{AdaptiveRBP} = \frac{\sum_{i=1}^{n} p^{i-1}\,b_i}{\sum_{i=1}^{n} p^{i-1}\,e_i}",
+        f"{_REL}; {_E}; $p$ is the probability of going on to the next document; {_RETRIEVED}",
+    ),
+    "AdaptiveGRBP": Equation(
+        "graded rank-biased precision with adaptive effort",
+        r"\text{AdaptiveGRBP} = \frac{\sum_{i=1}^{n} p^{i-1}\,r_i}{\sum_{i=1}^{n} p^{i-1}\,e_i}",
+        f"{_GAIN}; {_E}; $p$ is the probability of going on to the next document; {_RETRIEVED}",
+    ),
+    "AdaptiveRR": Equation(
+        "reciprocal rank with adaptive effort",
+        r"\text{AdaptiveRR} = \frac{1}{\sum_{i=1}^{k_1} e_i}",
+        f"$k_1$ is the rank of the first relevant document; {_E}. Without a relevant document the score is 0.",
+    ),
+    "AdaptiveERR": Equation(
+        "expected reciprocal rank with adaptive effort",
+        r"\text{AdaptiveERR} = \sum_{k=1}^{n} \frac{1}{\sum_{i=1}^{k} e_i}\,R_k \prod_{i<k} (1 - R_i), \quad"
+        r" R_i = \frac{2^{g_i} - 1}{2^{g_{max}}}",
+        f"$R_i$ {_SATISFIED}; $g_{{max}}$ is ``max_rel``; {_E}; {_RETRIEVED}",
+    ),
+    "AdaptiveDCG": Equation(
+        "discounted cumulative gain with adaptive effort",
+        r"\text{AdaptiveDCG} = \frac{\sum_{i=1}^{n} (2^{g_i} - 1) / \log_2(i+1)}{\sum_{i=1}^{n} e_i /"
+        r" \log_2(i+1)}",
+        f"$g_i$ is the grade at rank $i$; {_E}; {_RETRIEVED}",
+    ),
+    "AdaptivenDCG": Equation(
+        "normalised discounted cumulative gain with adaptive effort",
+        r"\text{AdaptivenDCG} = \frac{\text{DCG}}{\text{IDCG}}, \quad \text{DCG} ="
+        r" \frac{\sum_{i=1}^{n} (2^{g_i} - 1) / \log_2(i+1)}{\sum_{i=1}^{n} e_i / \log_2(i+1)}",
+        f"IDCG is the DCG of the ideal ranking: all judged documents in descending order of grade; $g_i$"
+        f" is the grade at"
+        f" rank $i$; {_E}; $n$ is the number of documents of the ranking, or ``cutoff`` if that is smaller",
+    ),
+    "Cascade": Equation(
+        "cascade model with abandonment",
+        r"\text{Cascade} = \sum_{i=1}^{n} \varphi(i)\,\gamma^{i-1}\,R_i \prod_{j<i} (1 - R_j)",
+        r"$R_i$ is the probability that the document at rank $i$ satisfies the user (``gain=``), $\gamma$ the"
+        r" probability that a user who is not satisfied goes on (``gamma``), and $\varphi(i)$ the value"
+        r" of being satisfied"
+        f" at rank $i$ (``phi``, by default $1/i$); {_RETRIEVED}",
+    ),
+    "DynamicBPM": Equation(
+        "dynamic Bejeweled player model",
+        r"\text{BPM} &= \frac{G(s)}{E(s)}, \quad s = \min\{\, i : G(i) \ge T_i \text{ or } E(i) \ge K_i \,\} \\"
+        r" T_i &= T + h_b \sum_{j<i} (r_j - m), \quad K_i = K + h_c \sum_{j<i} (r_j - m)",
+        r"$G(i) = \sum_{j \le i} r_j$ is the gain (``gain=``) and $E(i) = \sum_{j \le i} e_j$ the effort"
+        r" (``effort=``) of"
+        " ranks 1 to $i$; users leave at rank $s$, where the gain reaches the target $T_i$ or the effort"
+        " reaches the"
+        " budget $K_i$; gains above $m$ raise both limits",
+    ),
+    "IFTGoal": Equation(
+        "information foraging with a goal",
+        _IFT.format("IFTGoal", "C_1(j)") + _GOAL,
+        f"{_IFT_WHERE}; $C_1(j)$ is the probability of continuing after rank $j$; $T$ is the goal",
+    ),
+    "IFTRate": Equation(
+        "information foraging with a rate of gain",
+        _IFT.format("IFTRate", "C_2(j)") + _RATE,
+        f"{_IFT_WHERE}; $C_2(j)$ is the probability of continuing after rank $j$; $A$ is the rate of"
+        f" gain that users"
+        " expect",
+    ),
+    "IFT": Equation(
+        "information foraging with a goal and a rate of gain",
+        _IFT.format("IFT", r"C_1(j)\,C_2(j)") + _GOAL + r", \quad " + _RATE.replace("&", ""),
+        f"{_IFT_WHERE}; $C_1(j)\\,C_2(j)$ is the probability of continuing after rank $j$; $T$ is the"
+        f" goal, and $A$ the"
+        " rate of gain that users expect",
+    ),
+    "ExpectedUtility": Equation("expected utility, Carterette's model 1", r"M = \sum_{i \ge 1} L(i)\,r_i", _LEAVE),
+    "ExpectedTotalUtility": Equation(
+        "expected total utility, Carterette's model 2", r"M = \sum_{i \ge 1} L(i) \sum_{j \le i} r_j", _LEAVE
+    ),
+    "ExpectedEffort": Equation(
+        "expected effort, Carterette's model 3",
+        r"M = \sum_{i \ge 1} \frac{1}{i}\,\theta\,b_i\,(1 - \theta)^{B(i-1)}, \quad B(i) = \sum_{j \le i} b_j",
+        rf"{_REL}; $\theta$ is the probability that a relevant document satisfies the user (``theta``)",
+    ),
+    "ExpectedAverageUtility": Equation(
+        "expected average utility, Carterette's model 4",
+        r"M = \sum_{i \ge 1} L(i)\,\frac{1}{i} \sum_{j \le i} r_j",
+        _LEAVE,
+    ),
+    "QMeasure": Equation(
+        "Q-measure",
+        r"Q = \frac{1}{R} \sum_{i=1}^{n} b_i\,\frac{B(i) + \beta\,cg(i)}{i + \beta\,cg^*(i)}, \quad"
+        r" B(i) = \sum_{j \le i} b_j",
+        rf"{_REL}; {_R}; $cg(i)$ is the sum of the gains at ranks 1 to $i$ (``gain=``), and $cg^*(i)$"
+        rf" that sum for the"
+        rf" ideal ranking; $\beta$ weights gains against counts (``beta``); {_RETRIEVED}",
+    ),
+    "Residual": Equation(
+        "how much unjudged documents could raise a score",
+        r"\text{Residual} = M^+ - M",
+        "$M$ is the score of the measure (``measure=``), and $M^+$ its score if all unjudged and all"
+        " unseen documents had"
+        " the best gain",
+    ),
+    "GeometricMean": Equation(
+        "geometric mean over queries (GMAP)",
+        r"\text{GM} = \exp\left( \frac{1}{|Q|} \sum_{q \in Q} \ln \max(M_q, \varepsilon) \right)",
+        r"$M_q$ is the score of query $q$ (``measure=``), $Q$ is the set of queries, and $\varepsilon$"
+        r" replaces lower scores"
+        " (``floor``)",
+    ),
+    "IntentAware": Equation(
+        "expected score over intents",
+        r"M_{\text{IA}} = \sum_t P(t \mid q)\,M_t",
+        r"$P(t \mid q)$ is the probability of intent $t$ of query $q$ (``weights=``), and $M_t$ the"
+        r" score with the"
+        " judgments of this intent alone (``measure=``)",
+    ),
+    "AP": Equation(
+        "average precision",
+        r"\text{AP} = \frac{1}{R} \sum_{k=1}^{n} b_k\,P(k), \quad P(k) = \frac{1}{k} \sum_{i=1}^{k} b_i",
+        f"$P(k)$ is the precision at rank $k$; {_REL}; {_R}; {_RETRIEVED}",
+    ),
+    "P": Equation("precision at k", r"\text{P@}k = \frac{1}{k} \sum_{i=1}^{k} b_i", _REL),
+    "R": Equation("recall at k", r"\text{R@}k = \frac{1}{R} \sum_{i=1}^{k} b_i", f"{_REL}; {_R}"),
+    "RR": Equation(
+        "reciprocal rank (MRR)",
+        r"\text{RR} = \frac{1}{k_1}",
+        "$k_1$ is the rank of the first relevant document. Without a relevant document the score is 0."
+        " The mean over queries is the MRR.",
+    ),
+    "Success": Equation("success at k (hit rate)", r"\text{Success@}k = \max_{i \le k} b_i", _REL),
+    "nDCG": Equation(
+        "normalised discounted cumulative gain",
+        r"\text{nDCG} = \frac{\text{DCG}}{\text{IDCG}}, \quad \text{DCG} = \sum_{i=1}^{n}"
+        r" \frac{r_i}{\log_2(i+1)}",
+        "IDCG is the DCG of the ideal ranking: all judged documents in descending order of gain; $r_i$"
+        " is the grade"
+        ' $g_i$ at rank $i$, or $2^{g_i} - 1$ with ``dcg="exp-log2"``; $n$ is the number of documents of'
+        " the ranking, or"
+        " ``cutoff`` if that is smaller",
+    ),
+    "SDCG": Equation(
+        "scaled discounted cumulative gain",
+        r"\text{SDCG@}k = \frac{\sum_{i=1}^{k} r_i / \log_2(i+1)}{\sum_{i=1}^{k} 1 / \log_2(i+1)}",
+        _SCALED,
+    ),
+    "RBP": Equation(
+        "rank-biased precision",
+        r"\text{RBP} = (1 - p) \sum_{i \ge 1} p^{i-1}\,b_i",
+        f"{_REL}; $p$ is the probability of going on to the next document. As in ir_measures, users"
+        f" leave at rank 1000,"
+        " which divides the score by $1 - p^{1000}$.",
+    ),
+    "INST": Equation(
+        "adaptive inverse squares",
+        r"\text{INST} &= \frac{\sum_i V(i)\,r_i}{\sum_i V(i)} \\"
+        r" V(i) &= \prod_{j<i} \left( \frac{j + T + T_j - 1}{j + T + T_j} \right)^2, \quad"
+        r" T_j = T - \sum_{m \le j} r_m",
+        "$V(i)$ is the share of users who see rank $i$; $T$ is the gain that users want, and $T_j$ the"
+        " part of it that is"
+        f" still missing after rank $j$; {_SCALED}. The sums are over 1000 ranks.",
+    ),
+    "INSQ": Equation(
+        "inverse squares",
+        r"\text{INSQ} = \frac{\sum_i r_i / (i + 2T - 1)^2}{\sum_i 1 / (i + 2T - 1)^2}",
+        f"$T$ is the number of relevant documents that users want; {_SCALED}. The sums are over 1000 ranks.",
+    ),
+    "BPM": Equation(
+        "Bejeweled player model",
+        r"\text{BPM@}k = \frac{1}{s} \sum_{i=1}^{s} r_i, \quad"
+        r" s = \min(k,\, s_T)",
+        f"Users leave at rank $s$: at rank $k$, or at the first rank $s_T$ at which the sum of the gains"
+        f" reaches the"
+        f" target $T$, whichever is first; {_SCALED}",
+    ),
+    "NERR8": Equation(
+        "not but nearly expected reciprocal rank, Eq. 8",
+        _NERR.format("NERR8@k", "", r", \quad i \le k"),
+        _NERR_WHERE.format("$V(i) = 0$ for $i > k$", _SCALED),
+    ),
+    "NERR9": Equation(
+        "not but nearly expected reciprocal rank, Eq. 9",
+        _NERR.format("NERR9@k", r"\frac{1}{i} ", r", \quad i \le k"),
+        _NERR_WHERE.format("$V(i) = 0$ for $i > k$", _SCALED),
+    ),
+    "NERR10": Equation(
+        "not but nearly expected reciprocal rank, Eq. 10",
+        _NERR.format("NERR10", r"p^{i-1} ", ""),
+        _NERR_WHERE.format("$p$ is the patience of RBP", _SCALED),
+    ),
+    "NERR11": Equation(
+        "not but nearly expected reciprocal rank, Eq. 11",
+        _NERR.format("NERR11", r"\left( \frac{2T}{i + 2T - 1} \right)^2 ", ""),
+        _NERR_WHERE.format("$T$ is the target of INSQ", _SCALED),
+    ),
+    "ERR": Equation(
+        "expected reciprocal rank",
+        r"\text{ERR} = \sum_{i=1}^{n} \frac{1}{i}\,R_i \prod_{j<i} (1 - R_j), \quad R_i = \frac{2^{g_i}"
+        r" - 1}{2^4}",
+        f"$R_i$ {_SATISFIED}; {_RETRIEVED}",
+    ),
+    "NumQ": Equation(
+        "number of queries",
+        r"\text{NumQ} = |Q|",
+        "$Q$ is the set of queries that the run answers; each has the value 1",
+    ),
+    "NumRel": Equation(
+        "number of relevant documents",
+        r"\text{NumRel} = \sum_d [\,g_d \ge \text{rel}\,]",
+        "The sum is over the judged documents $d$ of the query, and $g_d$ is the grade",
+    ),
+    "NumRet": Equation(
+        "number of retrieved documents",
+        r"\text{NumRet} = n, \quad \text{NumRet(rel)} = \sum_{i=1}^{n} [\,g_i \ge \text{rel}\,]",
+        "$n$ is the number of retrieved documents, and $g_i$ the grade at rank $i$",
+    ),
+    "Rprec": Equation("R-precision", r"\text{Rprec} = \frac{1}{R} \sum_{i=1}^{R} b_i", f"{_REL}; {_R}"),
+    "Judged": Equation(
+        "share of judged documents",
+        r"\text{Judged} = \frac{1}{n} \sum_{i=1}^{n} j_i",
+        f"$j_i$ is 1 if the document at rank $i$ is judged, else 0; {_RETRIEVED}",
+    ),
+    "Bpref": Equation(
+        "binary preference",
+        r"\text{bpref} = \frac{1}{R} \sum_x \left( 1 - \frac{\min(R,\, n_x)}{\min(R,\, N)} \right)",
+        f"The sum is over the retrieved relevant documents $x$; $n_x$ is the number of judged"
+        f" non-relevant documents"
+        f" above $x$; {_R}; $N$ is the number of judged non-relevant documents. The fraction is 0 if"
+        f" $n_x$ is 0.",
+    ),
+    "infAP": Equation(
+        "inferred average precision",
+        r"\text{infAP} = \frac{1}{R} \sum_x \left( \frac{1}{p} + \frac{|J|}{p} \cdot"
+        r" \frac{|\text{Rel}| + \varepsilon}{|\text{Rel}| + |\text{Non}| + 2\varepsilon} \right)",
+        f"The sum is over the retrieved relevant documents $x$; $p$ is the rank of $x$; $J$ are the"
+        f" pooled documents"
+        " above $x$, Rel and Non the relevant and the non-relevant ones among them;"
+        rf" $\varepsilon = 10^{{-5}}$; {_R}. The term is 1 for $p = 1$.",
+    ),
+    "sDCG": Equation(
+        "session discounted cumulative gain",
+        r"\text{sDCG} = \sum_{q \ge 1} \frac{1}{\log_{bq}(q + bq - 1)}"
+        r" \sum_{i=1}^{n} \frac{2^{g_{q,i}} - 1}{\log_b(i + b - 1)}",
+        "$g_{q,i}$ is the grade at rank $i$ of the session's $q$-th query; $b$ and $bq$ are the bases of"
+        " the discounts by"
+        f" rank and by query; {_RETRIEVED}",
+    ),
+    "nsDCG": Equation(
+        "normalised session discounted cumulative gain",
+        r"\text{nsDCG} = \frac{\text{sDCG}}{\text{sDCG of the ideal session}}",
+        "In the ideal session, every query retrieves the judged documents in descending order of grade",
+    ),
+    "esNDCG": Equation(
+        "expected session nDCG",
+        r"\text{esNDCG} &= \sum_w P(w)\,\frac{\text{DCG}(w)}{\text{IDCG}(w)} \\"
+        r" \text{DCG}(w) &= \sum_{j=1}^{|w|} (2^{g_j} - 1)\,d(j), \quad d(j) = \frac{1}{\log_2(j + 1)}",
+        "$w$ is a path through the session: from a result to the next with probability $P_{down}$, and"
+        " from a list to the"
+        " next query with probability $P_{reform}$; $g_j$ is the grade of the $j$-th of the $|w|$"
+        " documents on the path;"
+        " IDCG is the DCG of the topic's $|w|$ best documents",
+    ),
+}

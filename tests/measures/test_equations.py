@@ -1,0 +1,315 @@
+"""The formula of each measure: it exists, it is valid mathematics, and it gives the value of the measure."""
+
+import re
+from math import exp, inf, log, log2, prod
+
+import pytest
+
+from pyterrier_cwla import evaluate
+from pyterrier_cwla.measures import reference
+from pyterrier_cwla.measures.equations import EQUATIONS, Equation
+from tests.support.generated import collection
+
+MEASURES = [entry for entry in reference.entries() if entry.kind in ("measure", "ir_measures", "session")]
+FAR = 1000  # number of ranks of sums without an end
+
+
+class Topic:
+    """Symbols of the formulas for one topic; a rank i is an argument, from 1."""
+
+    def __init__(self, grades, judged, words):
+        self.grades, self.judged, self.words, self.n = grades, judged, words, len(grades)
+        self.R = sum(grade >= 1 for grade in judged)
+
+    def g(self, i):
+        return max((self.grades[i - 1] if i <= self.n else 0) or 0, 0)
+
+    def b(self, i):
+        return int(self.g(i) >= 1)
+
+    def j(self, i):
+        return int(self.grades[i - 1] is not None)
+
+    def r(self, i, highest=2):
+        """Linear gain."""
+        return self.g(i) / highest
+
+    def p(self, i, highest=2):
+        """Probability that the grade satisfies."""
+        return (2 ** self.g(i) - 1) / 2**highest
+
+    def share(self, i):
+        return sum((0.4, 0.6)[: self.g(i)])
+
+    def e(self, i):
+        """Effort ratio(4)."""
+        return 1 if self.b(i) else 1 / 4
+
+    def length(self, i):
+        return self.words[i - 1]
+
+    @property
+    def ideal(self):
+        best = sorted((max(grade, 0) for grade in self.judged), reverse=True)
+        return Topic(best, self.judged, None)
+
+
+def ranks(last):
+    return range(1, int(last) + 1)
+
+
+def mean(V, top, bottom=lambda i: 1, last=FAR):
+    return sum(V(i) * top(i) for i in ranks(last)) / sum(V(i) * bottom(i) for i in ranks(last))
+
+
+def product(C, start=1.0):
+    """Return V(i) = Π_{j<i} C(j) as a function."""
+    shares = [start]
+    for j in ranks(FAR):
+        shares.append(shares[-1] * C(j))
+    return lambda i: shares[i - 1]
+
+
+def seen(t):
+    """Return G(i) of linear gains as a function, and E(i) with effort 1 for all."""
+    sums = [0.0]
+    for i in ranks(FAR):
+        sums.append(sums[-1] + t.r(i))
+    return lambda i: sums[i]
+
+
+def tbg(t, h=224.0):
+    T, total = 0.0, 0.0
+    for k in ranks(t.n):
+        total += 0.64 * 0.77 * t.b(k) * 2 ** (-T / h)
+        T += 4.4 + (0.64 if t.b(k) else 0.39) * (0.018 * t.length(k) + 7.8)
+    return total
+
+
+def graded_tbg(t, h=31.0):
+    T, total = 0.0, 0.0
+    p_click, p_save, s = (0.26, 0.5, 0.55), (0, 0.2, 0.8), (20.6, 37.1, 60.3)
+    for k in ranks(t.n):
+        total += p_click[t.g(k)] * p_save[t.g(k)] * 2 ** (-T / h)
+        T += 4.4 + p_click[t.g(k)] * s[t.g(k)]
+    return total
+
+
+def average_precision(t, gain, effort, whole):
+    total = 0.0
+    for k in ranks(t.n):
+        total += t.b(k) * sum(map(gain, ranks(k))) / sum(map(effort, ranks(k)))
+    return total / whole if whole else 0.0
+
+
+def dcg(t, gain, effort=None):
+    top = sum(gain(t, i) / log2(i + 1) for i in ranks(t.n))
+    return top if effort is None else top / sum(effort(t, i) / log2(i + 1) for i in ranks(t.n))
+
+
+def of_ideal(t, *parts):
+    best = dcg(t.ideal, *parts)
+    return dcg(t, *parts) / best if best else 0.0
+
+
+def first_relevant(t):
+    return next((i for i in ranks(t.n) if t.b(i)), inf)
+
+
+def cascade(t, phi, gamma=1.0, highest=2):
+    return sum(
+        phi(i) * gamma ** (i - 1) * t.p(i, highest) * prod(1 - t.p(j, highest) for j in ranks(i - 1))
+        for i in ranks(t.n)
+    )
+
+
+def dynamic_bpm(t, T=0.8, K=6.0, h_b=0.7, h_c=2.0, m=0.25):
+    G = seen(t)
+    s = next(
+        i for i in ranks(FAR)
+        if G(i) >= T + h_b * sum(t.r(j) - m for j in ranks(i - 1)) or i >= K + h_c * sum(t.r(j) - m for j in ranks(i - 1))
+    )  # fmt: skip
+    return G(s) / s
+
+
+def bpm(t, k=5, T=1.0):
+    G = seen(t)
+    s = min(k, next((i for i in ranks(k) if G(i) >= T), inf))
+    return G(s) / s
+
+
+def foraging(t, goal, rate, T=0.5, b1=0.9, R1=10, A=0.1, b2=0.9, R2=10, last=FAR):
+    G = seen(t)
+    C1 = (lambda j: 1 - 1 / (1 + b1 * exp((T - G(j)) * R1))) if goal else (lambda j: 1)
+    C2 = (lambda j: 1 / (1 + b2 * exp((A - G(j) / j) * R2))) if rate else (lambda j: 1)
+    return mean(product(lambda j: C1(j) * C2(j)), t.r, last=last)
+
+
+def inst(t, T=1.0):
+    G = seen(t)
+    return mean(product(lambda j: ((j + 2 * T - G(j) - 1) / (j + 2 * T - G(j))) ** 2), t.r)
+
+
+def nerr(t, patience, last=FAR):
+    V = product(lambda j: 1 - t.r(j))
+    return mean(lambda i: patience(i) * V(i), t.r, last=last)
+
+
+def left(t, value, phi=0.8):
+    """Σ L(i)·value(i), with the users of RBP."""
+    return sum(phi ** (i - 1) * (1 - phi) * value(i) for i in ranks(300))
+
+
+def bpref(t):
+    N = sum(0 <= grade < 1 for grade in t.judged)
+
+    def n(x):
+        return sum(t.grades[i - 1] == 0 for i in ranks(x - 1))
+
+    def lost(x):
+        return min(t.R, n(x)) / min(t.R, N) if n(x) else 0
+
+    return sum(t.b(x) * (1 - lost(x)) for x in ranks(t.n)) / t.R if t.R else 0.0
+
+
+def inf_ap(t, epsilon=1e-5):
+    total = 0.0
+    for p in ranks(t.n):
+        above = [grade for grade in t.grades[: p - 1] if grade is not None]
+        rel, non = sum(grade >= 1 for grade in above), sum(grade == 0 for grade in above)
+        inferred = len(above) / p * (rel + epsilon) / (rel + non + 2 * epsilon)
+        total += t.b(p) * (1 / p + inferred)
+    return total / t.R if t.R else 0.0
+
+
+def q_measure(t, beta=2.0):
+    def cg(t, i):
+        return sum(t.g(j) for j in ranks(i))
+
+    def B(i):
+        return sum(t.b(j) for j in ranks(i))
+
+    total = sum(t.b(i) * (B(i) + beta * cg(t, i)) / (i + beta * cg(t.ideal, i)) for i in ranks(t.n))
+    return total / t.R if t.R else 0.0
+
+
+def r_share(t, value, last):
+    return sum(map(value, ranks(last))) / t.R if t.R else 0.0
+
+
+RATIO = "effort='ratio(4)'"
+#: The formula of each measure as a function of the symbols, term by term.
+VALUES = {
+    "CWLA(C='rbp(0.8)',A='max',max_rel=2)": lambda t: left(t, lambda i: max(map(t.r, ranks(i)))),
+    "TBG": tbg,
+    "GradedTBG": graded_tbg,
+    f"UMeasure(T=6,{RATIO},max_rel=2)": lambda t: sum(
+        t.p(i) * max(0, 1 - sum(map(t.e, ranks(i))) / 6) for i in ranks(t.n)
+    ),
+    f"AdaptiveP({RATIO})@9": lambda t: sum(map(t.b, ranks(9))) / sum(map(t.e, ranks(9))),
+    f"AdaptiveGP({RATIO})@9": lambda t: sum(map(t.share, ranks(9))) / sum(map(t.e, ranks(9))),
+    f"AdaptiveAP({RATIO})": lambda t: average_precision(t, t.b, t.e, t.R),
+    f"AdaptiveGAP({RATIO})": lambda t: average_precision(
+        t, t.share, t.e, sum(sum((0.4, 0.6)[: max(grade, 0)]) for grade in t.judged)
+    ),
+    f"AdaptiveRBP({RATIO})": lambda t: mean(lambda i: 0.8 ** (i - 1), t.b, t.e, t.n),
+    f"AdaptiveGRBP({RATIO})": lambda t: mean(lambda i: 0.8 ** (i - 1), t.share, t.e, t.n),
+    f"AdaptiveRR({RATIO})": lambda t: 1 / sum(map(t.e, ranks(first_relevant(t)))) if first_relevant(t) < inf else 0,
+    f"AdaptiveERR({RATIO},max_rel=2)": lambda t: cascade(t, lambda k: 1 / sum(map(t.e, ranks(k)))),
+    f"AdaptiveDCG({RATIO})": lambda t: dcg(t, lambda t, i: 2 ** t.g(i) - 1, Topic.e),
+    f"AdaptivenDCG({RATIO})": lambda t: of_ideal(t, lambda t, i: 2 ** t.g(i) - 1, Topic.e),
+    "Cascade(gamma=0.9,phi='log2',max_rel=2)": lambda t: cascade(t, lambda i: 1 / log2(i + 1), 0.9),
+    "DynamicBPM(T=0.8,K=6,h_b=0.7,h_c=2,m=0.25,max_rel=2)": dynamic_bpm,
+    "IFTGoal(T=0.5,end=40,max_rel=2)": lambda t: foraging(t, True, False, last=40),
+    "IFTRate(A=0.1,max_rel=2)": lambda t: foraging(t, False, True),
+    "IFT(T=0.5,A=0.1,max_rel=2)": lambda t: foraging(t, True, True),
+    "ExpectedUtility(C='rbp(0.8)',max_rel=2)": lambda t: left(t, t.r),
+    "ExpectedTotalUtility(C='rbp(0.8)',max_rel=2)": lambda t: left(t, seen(t)),
+    "ExpectedEffort(theta=0.3)": lambda t: sum(
+        1 / i * 0.3 * t.b(i) * 0.7 ** sum(map(t.b, ranks(i - 1))) for i in ranks(t.n)
+    ),
+    "ExpectedAverageUtility(C='rbp(0.8)',max_rel=2)": lambda t: left(t, lambda i: seen(t)(i) / i),
+    "QMeasure(beta=2)": q_measure,
+    "GeometricMean(measure=AP)": lambda t: log(max(average_precision(t, t.b, lambda i: 1, t.R), 1e-5)),
+    "AP": lambda t: average_precision(t, t.b, lambda i: 1, t.R),
+    "P@5": lambda t: sum(map(t.b, ranks(5))) / 5,
+    "R@5": lambda t: r_share(t, t.b, 5),
+    "RR": lambda t: 1 / first_relevant(t),
+    "Success@3": lambda t: max(map(t.b, ranks(3))),
+    "nDCG@10": lambda t: of_ideal(Topic(t.grades[:10], t.judged, None), lambda t, i: t.g(i) if i <= 10 else 0),
+    "nDCG(dcg='exp-log2')": lambda t: of_ideal(t, lambda t, i: 2 ** t.g(i) - 1),
+    "SDCG(max_rel=2)@9": lambda t: mean(lambda i: 1 / log2(i + 1), t.r, last=9),
+    "RBP(p=0.9,rel=1)": lambda t: 0.1 * sum(0.9 ** (i - 1) * t.b(i) for i in ranks(t.n)),
+    "INST(max_rel=2)": inst,
+    "INSQ(T=2,max_rel=2)": lambda t: mean(lambda i: 1 / (i + 3) ** 2, t.r),
+    "BPM(max_rel=2)@5": bpm,
+    "NERR8(max_rel=2)@9": lambda t: nerr(t, lambda i: 1, 9),
+    "NERR9(max_rel=2)@9": lambda t: nerr(t, lambda i: 1 / i, 9),
+    "NERR10(max_rel=2)": lambda t: nerr(t, lambda i: 0.9 ** (i - 1)),
+    "NERR11(max_rel=2)": lambda t: nerr(t, lambda i: (2 / (i + 1)) ** 2),
+    "ERR": lambda t: cascade(t, lambda i: 1 / i, highest=4),
+    "NumQ": lambda t: 1,
+    "NumRel": lambda t: t.R,
+    "NumRet": lambda t: t.n,
+    "NumRet(rel=1)": lambda t: sum(map(t.b, ranks(t.n))),
+    "Rprec": lambda t: r_share(t, t.b, t.R),
+    "Judged@10": lambda t: sum(map(t.j, ranks(10))) / 10,
+    "Bpref": bpref,
+    "infAP": inf_ap,
+}  # fmt: skip
+#: Measures of other measures and of sessions; tests/measures/test_intents.py and test_sessions.py have their formulas.
+ELSEWHERE = {"Residual", "IntentAware", "sDCG", "nsDCG", "esNDCG"}
+
+
+def topics(frames):
+    grades = {q: dict(zip(some.doc_id, some.relevance, strict=True)) for q, some in frames.qrels.groupby("query_id")}
+    for query, some in frames.run.sort_values("score", ascending=False).groupby("query_id"):
+        if query in grades:
+            of = grades[query]
+            yield query, Topic([of.get(d) for d in some.doc_id], [*of.values()], [*some.doc_length])
+
+
+def test_each_measure_has_a_name_and_a_formula():
+    assert set(EQUATIONS) == {entry.name for entry in MEASURES}
+    for entry in MEASURES:
+        assert entry.equation is EQUATIONS[entry.name]
+    assert {re.split(r"[(@]", name)[0] for name in VALUES} == set(EQUATIONS) - ELSEWHERE
+
+
+def test_the_formulas_give_the_values_of_the_measures():
+    frames = collection(3, queries=9, grades=(-1, 0, 0, 1, 2), ties=False, lengths=True)
+    scores = evaluate(frames.qrels, frames.run, {name: name for name in VALUES}, by_query=True)
+    found = list(topics(frames))
+    assert len(found) == 7
+    for query, topic in found:
+        row = scores.xs(query, level=-1).iloc[0]
+        for name, formula in VALUES.items():
+            assert row[name] == pytest.approx(formula(topic), rel=1e-9, abs=1e-12), (query, name)
+
+
+@pytest.mark.parametrize("name", EQUATIONS)
+def test_formulas_are_valid_and_their_symbols_are_explained(name):
+    converter = pytest.importorskip("docutils.utils.math.latex2mathml", reason="docutils is in the extra [docs]")
+    equation = EQUATIONS[name]
+    assert converter.tex2mathml(equation.displayed, as_block=True).startswith("<math")
+    inline = re.findall(r"\$(.*?)\$", equation.symbols)
+    assert all(converter.tex2mathml(part).startswith("<math") for part in inline)
+    assert equation.symbols.count("$") % 2 == equation.symbols.count("``") % 2 == 0
+    symbols = set(
+        re.findall(r"(?<![\\A-Za-z{])[A-Za-z](?![A-Za-z])", re.sub(r"\\[a-z]+(\{[^}]*\})?", " ", equation.latex))
+    )
+    said = " ".join([*inline, equation.latex.partition("quad")[2]])
+    assert {s for s in symbols if not re.search(rf"(?<![A-Za-z]){s}(?![A-Za-z])", said)} <= {
+        "M",
+        "Q",
+        "U",
+        "k",
+        "i",
+        "j",
+        "e",
+    }
+
+
+def test_lines_are_aligned():
+    assert Equation("", "a &= 1 \\\\ b &= 2", "").displayed == r"\begin{aligned}a &= 1 \\ b &= 2\end{aligned}"
+    assert Equation("", "a = 1", "").displayed == "a = 1"
