@@ -32,10 +32,10 @@ _ON_PAGES: Any = {
 }
 
 
-def axes_of(ax: Any) -> Any:
-    """Return the axes, or those of a new figure (7 × 3.2 inches), without the upper and right spine."""
+def axes_of(ax: Any, inches: tuple[float, float] = (7, 3.2)) -> Any:
+    """Return the axes, or those of a new figure of some width and height, without the upper and right spine."""
     if ax is None:
-        _, ax = _pyplot().subplots(figsize=(7, 3.2), layout="constrained")
+        _, ax = _pyplot().subplots(figsize=inches, layout="constrained")
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 

@@ -181,6 +181,24 @@ def wrapped(name: str, most: int = 20) -> str:
     return "\n".join(lines)
 
 
+def elided(name: str, most: int) -> str:
+    """Shorten a long name in its middle.
+
+    Parameters
+    ----------
+    name : str
+        Name to shorten.
+    most : int
+        Maximum number of characters.
+
+    Examples
+    --------
+    >>> elided("clueweb09-en0000-00-00001", 12)
+    'cluewe…00001'
+    """
+    return name if len(name) <= most else f"{name[: most // 2]}…{name[len(name) - (most - 1) // 2 :]}"
+
+
 def _within(heights: Any, least: float) -> Any:
     """Increasing heights moved apart as little as possible, within the axes as far as there is room."""
     places = (apart(heights, least) - apart(-heights[::-1], least)[::-1]) / 2

@@ -1,0 +1,38 @@
+"""Pictures in notebooks have no background, ids of their own, and are left out without matplotlib."""
+
+import re
+from xml.etree import ElementTree
+
+from pyterrier_cwla.rendering import notebook_pictures
+from pyterrier_cwla.rendering.labels import elided
+from pyterrier_cwla.rendering.notebook_pictures import notebook_picture
+
+
+def line(height):
+    return notebook_picture(lambda ax: ax.plot([1, height], gid="line"), (3, 2), "a <line>")
+
+
+def test_the_element_has_the_width_of_the_figure_and_no_background():
+    div = ElementTree.fromstring(line(2))
+    assert div.get("style") == "max-width: 288px; --page: transparent"
+    (svg,) = div
+    assert svg.get("aria-label") == "a <line>"
+
+
+def test_ids_depend_on_the_picture_only():
+    assert line(2) == line(2)
+    ids = [set(re.findall(r'\bid="([^"]*)"', line(height))) for height in (2, 3)]
+    assert not ids[0] & ids[1]
+    assert all(re.fullmatch(r"cwla-[0-9a-f]{8}-.+", name) for name in ids[0] | ids[1])
+    assert set(re.findall(r'href="#([^"]*)"', line(2))) <= ids[0]
+
+
+def test_there_is_no_picture_without_matplotlib(monkeypatch):
+    monkeypatch.setattr(notebook_pictures, "find_spec", lambda name: None)
+    assert line(2) == ""
+
+
+def test_long_names_are_shortened_in_the_middle():
+    assert elided("bm25", 4) == "bm25"
+    assert elided("clueweb09-en0000", 6) == "clu…00"
+    assert len(elided("x" * 100, 25)) == 25
