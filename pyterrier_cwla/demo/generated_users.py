@@ -58,8 +58,10 @@ def rated_sessions(
     session = np.repeat(_names("s", sessions), rng.integers(2, 7, sessions))
     query = _names("q", len(session))
     easy = pd.Series(rng.beta(2, 2, sessions), _names("s", sessions))[session].to_numpy()
-    qrels, run = _lists(rng, query, np.clip(easy + rng.normal(0, 0.2, len(query)), 0, 1), 9, 2)
-    run["doc_id"] = qrels["doc_id"] = qrels["query_id"] + " " + qrels["doc_id"]
+    chance = np.clip(easy + rng.normal(0, 0.2, len(query)), 0, 1)
+    relevant = rng.random((len(query), 9)) < chance[:, None]
+    grades = relevant * rng.integers(1, 3, relevant.shape)
+    qrels, run = _lists(query, grades, np.arange(grades.size).reshape(grades.shape))
     qrels["query_id"] = np.repeat(session, 9)
     asked = pd.DataFrame({"session": session, "query_id": query, "order": np.arange(len(query))})
     score = evaluate_sessions(qrels, run, asked, [measure]).iloc[:, 0]
@@ -111,7 +113,9 @@ def rated_lists(
     rng = np.random.default_rng(seed)
     asked = rng.permuted(np.tile(np.arange(queries), (users, 1)), axis=1)[:, :6].ravel()
     lists = _names("list", len(asked))
-    qrels, run = _lists(rng, lists, np.linspace(0.05, 0.6, queries)[asked], 10, 1)
+    relevant = rng.random((queries, 10)) < np.linspace(0.05, 0.6, queries)[:, None]
+    order = rng.permuted(np.tile(np.arange(10), (len(asked), 1)), axis=1)
+    qrels, run = _lists(lists, np.take_along_axis(relevant[asked].astype(int), order, axis=1), order)
     score = evaluate(qrels, run, [measure], by_query=True).iloc[:, 0].to_numpy()
     table = pd.DataFrame({"query_id": lists, "user": np.repeat(_names("u", users), 6)})
     table["query"] = _names("query ", queries)[asked]
@@ -198,13 +202,12 @@ def _names(prefix: str, number: int) -> np.ndarray:
     return np.array([f"{prefix}{n:0{len(str(number - 1))}d}" for n in range(number)], dtype=object)
 
 
-def _lists(
-    rng: np.random.Generator, queries: np.ndarray, chances: np.ndarray, length: int, best: int
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return judgments and a run; each result of a query is relevant with the query's probability."""
-    grades = rng.integers(1, best + 1, (len(queries), length)) * (rng.random((len(queries), length)) < chances[:, None])
-    shown = pd.DataFrame({"query_id": np.repeat(queries, length), "doc_id": np.tile(_names("d", length), len(queries))})
-    return shown.assign(relevance=grades.ravel()), shown.assign(score=-np.tile(np.arange(float(length)), len(queries)))
+def _lists(queries: np.ndarray, grades: np.ndarray, document: np.ndarray) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return judgments and a run, from the grades and the numbers of the documents in rank order."""
+    number, length = grades.shape
+    docno = _names("d", int(document.max()) + 1)[document.ravel()]
+    shown = pd.DataFrame({"query_id": np.repeat(queries, length), "doc_id": docno})
+    return shown.assign(relevance=grades.ravel()), shown.assign(score=-np.tile(np.arange(float(length)), number))
 
 
 def _rating(rng: np.random.Generator, score: Any, noise: float) -> np.ndarray:
