@@ -17,13 +17,14 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from ..errors import BadParameter
+from ..errors import BadParameter, near
 from ..errors.sanitise import harmless_segments, sanitised
 from ..rendering.latex import escaped, table_row, tabular
 from ..rendering.terminal import PROSE_WIDTH, UNLIMITED_WIDTH, broken, column_head, other_than_means, plain_table
-from .significance import CORRECTIONS, TESTS
+from .comparison_plots import plot_comparison, plot_topics
+from .significance import CORRECTIONS, TESTS, unit_of, without_noise
 
-#: Note below tables with bold type.
+#: Note below tables with bold type, if higher scores are better for all measures.
 BOLD = "Bold: the highest."
 
 
@@ -50,10 +51,14 @@ class Comparison:
           comparisons of the table (uncorrected if ``correction=None``).
     about : dict
         Information to report with the table: version of the package, measures, queries, seed, settings and methods.
+        ``about["better"]`` says by measure which scores are better: "higher", "lower", or None if neither is.
+    by_query : DataFrame
+        Values of the measures, one row per run and query; logarithms for GeometricMean.
     """
 
     table: pd.DataFrame
     about: dict[str, Any]
+    by_query: pd.DataFrame
 
     @property
     def runs(self) -> list[Any]:
@@ -120,7 +125,7 @@ class Comparison:
         if baseline is not None:
             notes.append(
                 f"{symbols[0]} {symbols[1]}: significantly higher or lower than {baseline}, p < {about['alpha']:g} in"
-                f" {TESTS[about['test']]} over queries, {self._correction()}."
+                f" {TESTS[about['test']]} over queries, {self.correction}."
             )
         notes += self.of_queries[1:]
         return notes + ([self.out_of_reach] if about["test"] == "randomisation" and self.out_of_reach else [])
@@ -128,7 +133,7 @@ class Comparison:
     @property
     def of_queries(self) -> list[str]:
         """Sentences about the queries: the number, the aggregates, and the runs that do not answer all."""
-        notes = [f"Means over {self.about['queries']:,} queries{self._other_aggregates()}."]
+        notes = [f"Means over {self.about['queries']:,} queries{self.other_aggregates}."]
         if self.about["unanswered"]:
             some = [f"{run} ({count:,})" for run, count in self.about["unanswered"].items()]
             some = [*some[:3], "…"] if len(some) > 3 else some
@@ -138,7 +143,13 @@ class Comparison:
     @property
     def about_bold(self) -> list[str]:
         """Sentence about bold type, if any score is bold."""
-        return [BOLD] if any(cell.best for cell in self.cells().values()) else []
+        bold = {measure for (_, measure), cell in self.cells().items() if cell.best}
+        lowest = [measure for measure in self.measures if measure in bold and self.about["better"][measure] == "lower"]
+        if not lowest:
+            return [BOLD] if bold else []
+        if len(lowest) == len(bold):
+            return ["Bold: the lowest, since less is better."]
+        return [f"{BOLD.removesuffix('.')}; of {', '.join(lowest)} the lowest, since less is better."]
 
     @property
     def out_of_reach(self) -> str:
@@ -155,7 +166,7 @@ class Comparison:
     def to_latex(self, interval: str | None = "difference", caption: str | None = None, label: str = "") -> str:
         r"""Return a LaTeX table environment that uses booktabs.
 
-        There is one row per run and one column per measure. The highest score is bold, and an arrow marks a significant
+        There is one row per run and one column per measure. The best score is bold, and an arrow marks a significant
         difference to the baseline. For short column heads, give :func:`compare` the measures by name.
 
         Parameters
@@ -201,16 +212,129 @@ class Comparison:
         ]
         return "\n".join(lines) + "\n"
 
+    def differences(self, a: Any, b: Any, measure: str | None = None) -> pd.DataFrame:
+        """Return the scores of two runs by query, and their difference.
+
+        Parameters
+        ----------
+        a, b : str
+            Names of the runs.
+        measure : str, optional
+            Name of the measure; by default the first.
+
+        Returns
+        -------
+        DataFrame
+            One row per query (index query_id), with the columns of the two runs and ``difference``, a − b. The highest
+            difference is first; equal ones are in the order of the queries. As in the tests, differences that are
+            only rounding errors are 0.
+
+        Raises
+        ------
+        BadParameter
+            If there is no such run or measure, or if both runs are the same.
+
+        Examples
+        --------
+        >>> from pyterrier_cwla import compare
+        >>> qrels = {q: {"a": 1, "b": 0} for q in "12"}
+        >>> one = {q: {"a": 1.0, "b": float(q)} for q in "12"}
+        >>> other = {q: {"a": 2.0, "b": 1.0} for q in "12"}
+        >>> compare(qrels, {"one": one, "other": other}, ["RR"]).differences("other", "one")
+                  other  one  difference
+        query_id
+        2           1.0  0.5         0.5
+        1           1.0  1.0         0.0
+        """
+        measure = self.measures[0] if measure is None else measure
+        for what, name, known in (("run", a, self.runs), ("run", b, self.runs), ("measure", measure, self.measures)):
+            if name not in known:
+                raise BadParameter(f"no {what} {name!r} in the comparison. {near(str(name), map(str, known))}")
+        if a == b:
+            raise BadParameter(f"{a!r} is given twice: there is no difference to show. Give two runs.")
+        values = self.by_query[measure]
+        found = pd.DataFrame({a: values.loc[a], b: values.loc[b]})
+        largest = float(np.abs(values).max())
+        difference = found[a] - found[b]
+        if np.isfinite(largest) and largest > 0:
+            difference = without_noise(difference, largest) * unit_of(largest)
+        found["difference"] = difference
+        return found.sort_values("difference", ascending=False, kind="stable")
+
+    def plot(
+        self, measures: Iterable[str] | None = None, runs: Iterable[Any] | None = None, width: float = 7.0
+    ) -> list[Any]:
+        """Plot the scores of the runs with their intervals and marks of significance, one panel per measure.
+
+        With a baseline, the bars are the confidence intervals of the differences to the baseline, drawn at the scores;
+        the dashed line is the score of the baseline. Without a baseline, they are the confidence intervals of the
+        scores. Runs are sorted by the first measure, the best at the top.
+
+        Parameters
+        ----------
+        measures : iterable of str, optional
+            Names of the measures to plot; by default all.
+        runs : iterable of str, optional
+            Names of the runs to plot; by default all.
+        width : float, default=7.0
+            Width of the figure in inches. The number of panels in a row depends on it.
+
+        Returns
+        -------
+        list of matplotlib Axes
+            One for each measure.
+
+        Raises
+        ------
+        BadParameter
+            If there is no such run or measure.
+        CWLAError
+            If matplotlib is not installed.
+        """
+        return plot_comparison(self, measures, runs, width)
+
+    def plot_topics(self, a: Any, b: Any, measure: str | None = None, topics: Any = None, ax: Any = None) -> Any:
+        """Plot the difference of two runs topic by topic, sorted, with the shares of topics that each run wins.
+
+        All topics have a bar. If there are more than 30, only the 12 with the highest and the 12 with the lowest
+        differences have a name, and the bars of the others are thinner. :meth:`differences` returns the values.
+
+        Parameters
+        ----------
+        a, b : str
+            Names of the runs; the difference is a − b.
+        measure : str, optional
+            Name of the measure; by default the first.
+        topics : dict, Series or DataFrame, optional
+            Texts of the topics by query id, or a frame with the columns qid and query, as PyTerrier has it. By default
+            the picture shows query ids.
+        ax : matplotlib Axes, optional
+            Axes to draw on; by default new ones, whose height depends on the number of topics.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        BadParameter
+            If there is no such run or measure, if no difference is finite, or if no topic has a text.
+        CWLAError
+            If matplotlib is not installed.
+        """
+        return plot_topics(self, a, b, measure, topics, ax)
+
     def cells(self) -> dict[tuple[Any, str], Cell]:
         """Return the formatted values of each run and measure."""
         found = {}
         for measure, rows in self.table.groupby("measure", sort=False):
             highest, lowest = rows["score"].max(), rows["score"].min()
+            best = {"higher": highest, "lower": lowest}.get(self.about["better"][measure])
             counts = self.about["aggregates"][measure] == "sum"
             places = 0 if counts else max(0, 3 - int(np.log10(max(abs(highest), abs(lowest), 1))))
             for row in rows.to_dict("records"):
-                best = row["score"] == highest > lowest
-                found[row["run"], measure] = Cell.of(row, self.about, places, best)
+                is_best = bool(row["score"] == best and highest > lowest)
+                found[row["run"], measure] = Cell.of(row, self.about, places, is_best)
         return found
 
     @sanitised
@@ -241,11 +365,15 @@ class Comparison:
         rows = [[written(cells[run, measure]) for measure in self.measures] for run in self.runs]
         return pd.DataFrame(rows, index=pd.Index(self.runs, name="run"), columns=self.measures)
 
-    def _other_aggregates(self) -> str:
+    @property
+    def other_aggregates(self) -> str:
+        """End of a sentence on means, about measures with other aggregates."""
         tested = " (tested on logarithms)" if self.about["baseline"] is not None else ""
         return other_than_means(self.about["aggregates"], tested)
 
-    def _correction(self) -> str:
+    @property
+    def correction(self) -> str:
+        """Correction of the p-values, as a part of a sentence."""
         many, correction = self.about["comparisons"], self.about["correction"]
         family = f"all {many:,} comparisons of the table" if many > 1 else "the one comparison of the table"
         return f"{'not ' if correction is None else CORRECTIONS[correction] + '-'}corrected for {family}"

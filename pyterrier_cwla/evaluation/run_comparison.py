@@ -16,6 +16,7 @@ from ..errors import BadJudgments, BadParameter, BadRun, near, some
 from ..files.inputs import are_paths, is_runs, loaded
 from ..files.run_files import sources
 from ..measures.labels import RETRIEVED, by_name, renamed
+from ..measures.of_ir_measures import better_of
 from ..measures.provider import CWLAProvider, aggregate_of, aggregated, computed_here, prepare
 from .comparison import Comparison
 from .driver import evaluate
@@ -136,10 +137,11 @@ def compare(
     wanted = measures_by_name(measures, computed_somewhere)
     if baseline is not None and is_runs(runs) and not any(map(are_paths, runs.values())):
         _check_baseline(baseline, list(runs))  # before the evaluation; files may hold several runs
-    names, queries, scores, answered = _scores(qrels, runs, wanted)
+    names, queries, by_query, answered = _scores(qrels, runs, wanted)
     if baseline is not None:
         _check_baseline(baseline, names)
     reference = None if baseline is None else names.index(baseline)
+    scores = {name: by_query[name].to_numpy(float).reshape(len(names), -1) for name in wanted}
     columns = _statistics(wanted, scores, reference, confidence, correction, resamples, seed)
     table = pd.DataFrame(
         {
@@ -153,6 +155,7 @@ def compare(
         "version": __version__,
         "measures": {name: repr(measure) for name, measure in wanted.items()},
         "aggregates": {name: aggregate_of(measure) for name, measure in wanted.items()},
+        "better": {name: better_of(measure) for name, measure in wanted.items()},
         "baseline": baseline,
         "queries": len(queries),
         "query_ids": queries,
@@ -169,13 +172,11 @@ def compare(
         "randomisation": signs,
         "lowest_p": lowest_p,
     }
-    return Comparison(table, about)
+    return Comparison(table, about, by_query)
 
 
-def _scores(
-    qrels: Any, runs: Any, measures: Mapping[str, Measure]
-) -> tuple[list[Any], list[str], dict[str, Array], Array]:
-    """Return runs, judged queries, scores (n_runs, n_queries) per measure, and a mask of answered queries."""
+def _scores(qrels: Any, runs: Any, measures: Mapping[str, Measure]) -> tuple[list[Any], list[str], pd.DataFrame, Array]:
+    """Return runs, judged queries, scores by run and query, and a mask (n_runs, n_queries) of answered queries."""
     retrieved = renamed(NumRet, RETRIEVED)
     by_query = _scores_by_query(qrels, runs, [*measures.values(), retrieved])
     names, queries = names_and_queries(by_query)
@@ -183,10 +184,9 @@ def _scores(
         raise BadJudgments(
             f"only {some(queries) if queries else 'no query'} is judged: intervals and tests need at least two queries."
         )
-    scores = {name: by_query[name].to_numpy(float).reshape(len(names), -1) for name in measures}
     answered = by_query[RETRIEVED].to_numpy().reshape(len(names), -1) > 0
     check_answers(answered, names, queries)
-    return names, queries, scores, answered
+    return names, queries, by_query[list(measures)], answered
 
 
 def names_and_queries(by_query: pd.DataFrame) -> tuple[list[Any], list[str]]:

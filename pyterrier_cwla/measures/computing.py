@@ -19,6 +19,8 @@ from ..model.metric import Metric
 Values = Callable[[Aligned], Array]
 """A function from the aligned rankings of one or several runs to one value per query, run after run."""
 Origin = Literal["none", "run", "table"]
+Better = Literal["higher", "lower"]
+"""Scores of a measure that are better."""
 OriginOfLengths = Literal["none", "run", "table", "default"]
 
 

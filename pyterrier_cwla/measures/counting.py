@@ -12,7 +12,7 @@ import numpy as np
 from ..data.rankings import Array, Rankings, summed
 from ..model.language import Parameter
 from .catalogue import CUTOFF, JUDGED_ONLY, REL
-from .computing import Computation, Needs, OfRankings
+from .computing import Better, Computation, Needs, OfRankings
 
 
 def number_relevant(rankings: Rankings, rel: int) -> Array:
@@ -142,11 +142,15 @@ class Count:
         The parameters of the measure.
     needs : Needs
         The data that the function reads.
+    better : callable
+        A function from the parameters that are given to the scores that are better: "higher", "lower", or None if
+        neither is, as for numbers of retrieved documents.
     """
 
     function: Callable[..., Array]
     parameters: tuple[Parameter, ...] = ()
     needs: Needs = field(default_factory=Needs)
+    better: Callable[[Mapping[str, Any]], Better | None] = lambda given: "higher"
 
     def computation(self, given: Mapping[str, Any]) -> Computation:
         """Return the computation of the measure with these parameters."""
@@ -157,13 +161,17 @@ class Count:
         return OfRankings(lambda rankings: score(rankings.condensed), Needs(all_judged=True))
 
 
+def _neither(given: Mapping[str, Any]) -> None:
+    return None
+
+
 #: The measures of ir_measures without a user model, by their names in ir_measures.
 COUNTS = {
-    "NumQ": Count(num_q),
-    "NumRel": Count(num_rel, (REL,)),
-    "NumRet": Count(num_ret, (REL,)),
+    "NumQ": Count(num_q, better=_neither),
+    "NumRel": Count(num_rel, (REL,), better=_neither),
+    "NumRet": Count(num_ret, (REL,), better=lambda given: "higher" if "rel" in given else None),
     "Rprec": Count(r_precision, (REL, JUDGED_ONLY)),
-    "Judged": Count(judged, (CUTOFF,), Needs(all_judged=True)),
+    "Judged": Count(judged, (CUTOFF,), Needs(all_judged=True), better=_neither),
     "Bpref": Count(bpref, (REL,), Needs(all_judged=True)),
     "infAP": Count(inf_ap, (REL,), Needs(all_judged=True, pooled=True)),
 }

@@ -19,7 +19,7 @@ from ..model.language import Parameter, float_or_int, parse, written
 from ..model.metric import Metric
 from .calibrated import bind_calibration
 from .catalogue import OURS, Calibrated, Clusters, End, Row, SpecOf, Table
-from .computing import Computation, OfUserModel
+from .computing import Better, Computation, OfUserModel
 from .counting import Count
 from .labels import ShownMeasure, checked_label
 from .q_measure import Q_MEASURE
@@ -85,6 +85,11 @@ class CWLAMeasure(ShownMeasure):
     def computation(self) -> Computation:
         """Return the computation of the measure."""
         raise NotImplementedError
+
+    @property
+    def better(self) -> Better | None:
+        """Scores that are better: "higher", "lower", or None if neither is."""
+        return "higher"
 
     @property
     def named_content(self) -> object:
@@ -223,6 +228,11 @@ class RowMeasure(CWLAMeasure):
         """Return the computation of the metric."""
         return OfUserModel(self._with_default.metric, self._current)
 
+    @property
+    def better(self) -> Better | None:
+        """Scores that are better, according to the aggregation."""
+        return "lower" if self.metric.A.fact("less_is_better") else "higher"
+
     def _current(self, highest: float | None) -> Metric:
         return self._pinned({}).metric
 
@@ -288,6 +298,11 @@ class CountMeasure(CWLAMeasure):
     def computation(self) -> Computation:
         """Return the computation of the measure."""
         return self.COUNT.computation({**self.params, **self._bound})
+
+    @property
+    def better(self) -> Better | None:
+        """Scores that are better, according to the declaration."""
+        return self.COUNT.better(self.params)
 
     @property
     def named_content(self) -> list[tuple[object, ...]]:

@@ -12,7 +12,7 @@ from ..data.ranked_rows import Judged
 from ..errors import BadParameter, UnknownSpec
 from ..model.metric import Metric
 from .catalogue import THEIRS
-from .computing import Computation, Needs, OfUserModel
+from .computing import Better, Computation, Needs, OfUserModel
 from .counting import COUNTS, Count
 
 
@@ -49,6 +49,25 @@ def computation_of(measure: Measure) -> Computation:
     if name in COUNTS:
         return _of_count(measure, COUNTS[name])
     raise _not_here(measure)
+
+
+def better_of(measure: Measure) -> Better | None:
+    """Return which scores of a measure are better: "higher", "lower", or None if neither is.
+
+    Higher scores are better for all measures of ir_measures except numbers of documents and of queries, and the share
+    of judged documents.
+
+    Examples
+    --------
+    >>> from ir_measures import nDCG, NumRet
+    >>> better_of(nDCG @ 10), better_of(NumRet), better_of(NumRet(rel=1))
+    ('higher', None, 'higher')
+    """
+    name = str(measure.NAME)
+    if name in COUNTS:
+        return COUNTS[name].better(measure.params)
+    own: Better | None = getattr(measure, "better", "higher")
+    return own
 
 
 def needs_of(measure: Measure) -> Needs:

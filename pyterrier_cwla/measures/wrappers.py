@@ -23,10 +23,10 @@ from ..model.metric import Metric
 from ..model.residuals import residual, residual_is_a_bound
 from .calibrated import BoundCalibration
 from .catalogue import THEIRS
-from .computing import Computation, Needs, OfUserModel, Values, of_answered
+from .computing import Better, Computation, Needs, OfUserModel, Values, of_answered
 from .labels import renamed
 from .named import CLASSES, CWLA, CWLAMeasure, RowMeasure
-from .of_ir_measures import computation_of, is_computed_here, metric_of, user_model_of
+from .of_ir_measures import better_of, computation_of, is_computed_here, metric_of, user_model_of
 from .parsing import measures_of
 
 
@@ -88,6 +88,11 @@ class Wrapper(CWLAMeasure):
         """Metric of the innermost measure."""
         inner = innermost(self)
         return inner.metric if isinstance(inner, RowMeasure) else metric_of(inner)
+
+    @property
+    def better(self) -> Better | None:
+        """Scores that are better, as for the inner measure."""
+        return better_of(self.inner)
 
     @property
     def content(self) -> list[object]:
@@ -196,6 +201,10 @@ class _Residual(Wrapper):
     def computation(self) -> Computation:
         """Return the computation of the residual."""
         return _OfResidual(user_model_of(self.inner))
+
+    @property
+    def better(self) -> None:
+        """None: a residual says how certain a score is, not how good."""
 
     @property
     def is_a_bound(self) -> bool:

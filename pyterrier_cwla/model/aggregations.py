@@ -32,6 +32,8 @@ aggregation = decorator(
         Whether A never falls when a gain rises.
     constant_without_gain : bool, default=False
         Whether A does not change at an item without gain.
+    less_is_better : bool, default=False
+        Whether A is a cost, such as a time. Comparisons then mark the lowest score as the best. It changes no score.
     credit_terms : callable, optional
         Function of i, r, e, C and the parameters that returns (φ, w) with Σ L(i)·A(i) = Σ V(i)·φ(i)·w_i wherever all
         users leave. If A reads ``expected_effort``, the right side is divided by Σ V(i)·e_i. φ depends on the rank
@@ -222,7 +224,7 @@ def pe(view: View, beta: Probability) -> Values:
     return beta * view.best + (1 - beta) * view.r
 
 
-@aggregation(affine_beyond_list=True, monotone_in_gain=True)
+@aggregation(affine_beyond_list=True, monotone_in_gain=True, less_is_better=True)
 def items(view: View) -> Values:
     """Return the number of items seen; the score is V⁺ if all users leave.
 
@@ -235,7 +237,7 @@ def items(view: View) -> Values:
     return view.i
 
 
-@aggregation(affine_beyond_list=True, monotone_in_gain=True)
+@aggregation(affine_beyond_list=True, monotone_in_gain=True, less_is_better=True)
 def effort(view: View) -> Values:
     """Return the effort spent; the score is the expected effort of a user.
 

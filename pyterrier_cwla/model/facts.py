@@ -61,6 +61,7 @@ class AggregationFacts(Facts):
     affine_beyond_list: bool = False
     monotone_in_gain: bool = False
     constant_without_gain: bool = False
+    less_is_better: bool = False
     credit_terms: Callable[..., tuple[Floats | float, Floats]] | None = None
 
 

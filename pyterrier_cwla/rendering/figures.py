@@ -40,6 +40,25 @@ def axes_of(ax: Any, inches: tuple[float, float] = (7, 3.2)) -> Any:
     return ax
 
 
+def panels(number: int, columns: int, width: float, height: float) -> tuple[Any, list[Any]]:
+    """Return a figure and the axes of its panels, row by row.
+
+    Parameters
+    ----------
+    number, columns : int
+        Number of panels, and of panels in a row.
+    width, height : float
+        Width of the figure, and height of a row of panels, in inches.
+    """
+    rows = -(-number // columns)
+    figure, grid = _pyplot().subplots(
+        rows, columns, figsize=(width, rows * height), layout="constrained", squeeze=False
+    )
+    for unused in grid.flat[number:]:
+        unused.remove()
+    return figure, [axes_of(ax) for ax in grid.flat[:number]]
+
+
 def titled(ax: Any, title: str) -> Any:
     """Set a title in the common style and return the axes."""
     ax.set_title(title, fontsize=10, loc="left")

@@ -79,7 +79,7 @@ def test_facts_are_frozen_and_travel():
     assert {name for record in FACTS.values() for name in record.names()} - {"of_parts"} == {
         "constant_beyond_list", "ignores_zero_gain", "vanishes", "eventually_leaves", "gives_survival",
         "not_in_products", "last_rank", "jump_rank", "items_beyond", "linear_in_gain", "affine_beyond_list",
-        "monotone_in_gain", "constant_without_gain", "credit_terms", "known_grades", "unit_effort",
+        "monotone_in_gain", "constant_without_gain", "less_is_better", "credit_terms", "known_grades", "unit_effort",
     }  # fmt: skip
 
 
@@ -268,10 +268,14 @@ def test_a_fact_that_holds_is_accepted(fact, kind, function, stated, parameters)
 
 
 def test_every_fact_is_tried():
-    """Except not_in_products, which forbids a use, and of_parts, which returns other facts."""
+    """Except not_in_products, which forbids a use, of_parts, which returns other facts, and what is wanted."""
     tried = {fact for trials in _TRIALS.values() for fact in trials}
     assert tried == set(TOLD)
-    assert {name for record in FACTS.values() for name in record.names()} - tried == {"not_in_products", "of_parts"}
+    assert {name for record in FACTS.values() for name in record.names()} - tried == {
+        "not_in_products",
+        "of_parts",
+        "less_is_better",
+    }
 
 
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in _TRIALS for name in BUILT_IN[kind]])

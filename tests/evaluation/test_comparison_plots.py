@@ -1,0 +1,327 @@
+"""Plots of comparisons: what they show is what the table has, and all texts can be read."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyterrier_cwla import CWLA
+from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.evaluation import compare
+from tests.support.generated import collection
+from tests.support.readable import assert_readable
+
+pyplot = pytest.importorskip("matplotlib.pyplot")
+pytest.importorskip("statsmodels")
+SECONDS = CWLA(C="prec(10)", A="effort", gain="binary", effort="time", end="stop", label="seconds for ten")
+LONG = "CWLA(C='inst(2)',A='max',gain='linear',max_rel=3)"
+
+
+def generated(systems, queries=20, measures=("nDCG@10", "AP", SECONDS), **more):
+    made = [collection(seed, queries=queries, lengths=True) for seed in range(systems)]
+    runs = {f"system {number}": one.run for number, one in enumerate(made)}
+    return compare(made[0].qrels, runs, list(measures), **{"resamples": 100, **more})
+
+
+@pytest.fixture(scope="module")
+def found():
+    return generated(4, baseline="system 1")
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    pyplot.close("all")
+
+
+def ranked(found, measure):
+    """Return a comparison's runs by score, the best first."""
+    better = found.about["better"][measure]
+    rows = found.table[found.table.measure == measure].sort_values("score", ascending=better == "lower")
+    return rows.run.tolist()
+
+
+# ---- the values behind the pictures
+
+
+def test_scores_by_query_are_those_of_the_table(found):
+    for row in found.table.itertuples():
+        assert found.by_query.loc[row.run, row.measure].mean() == pytest.approx(row.score, rel=1e-12)
+    assert found.by_query.index.get_level_values("query_id").unique().tolist() == found.about["query_ids"]
+
+
+def test_differences_are_sorted_and_add_up_to_that_of_the_table(found):
+    apart = found.differences("system 2", "system 1", "AP")
+    row = found.table[(found.table.run == "system 2") & (found.table.measure == "AP")].iloc[0]
+    assert apart["difference"].mean() == pytest.approx(row.difference, abs=1e-12)
+    assert (np.diff(apart["difference"]) <= 0).all()
+    np.testing.assert_allclose(apart["difference"], apart["system 2"] - apart["system 1"], atol=1e-12)
+    assert found.differences("system 1", "system 2", "AP")["difference"].sum() == pytest.approx(
+        -apart["difference"].sum()
+    )
+
+
+def test_rounding_errors_are_ties():
+    qrels = {q: {"a": 1, "b": 0} for q in "12"}
+    one, other = ({q: {"a": 2.0, "b": float(x)} for q in "12"} for x in (1, 3))
+    found = compare(qrels, {"one": one, "other": other}, ["AP"])
+    object.__setattr__(found, "by_query", found.by_query + np.array([[0.0], [0.0], [0.5 - 1e-16], [0.5]]))
+    assert found.differences("one", "other")["difference"].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("sistem 1", "system 2"), "no run 'sistem 1' in the comparison. Near: 'system 1'"),
+        (("system 1", "other"), "no run 'other' in the comparison."),
+        (("system 1", "system 2", "nDCG"), "no measure 'nDCG' in the comparison. Near: 'nDCG@10'"),
+        (("system 1", "system 1"), "'system 1' is given twice"),
+    ],
+)
+def test_unknown_names_have_near_ones(found, given, message):
+    for method in (found.differences, found.plot_topics):
+        with pytest.raises(BadParameter) as error:
+            method(*given)
+        assert message in str(error.value)
+
+
+# ---- less is better
+
+
+def test_where_less_is_better_the_lowest_is_bold(found):
+    for measure in found.measures:
+        bold = [run for (run, name), cell in found.cells().items() if name == measure and cell.best]
+        assert bold == ranked(found, measure)[:1]
+    assert found.about["better"] == {"nDCG@10": "higher", "AP": "higher", "seconds for ten": "lower"}
+    assert found.about_bold == ["Bold: the highest; of seconds for ten the lowest, since less is better."]
+    assert generated(2, measures=[SECONDS]).about_bold == ["Bold: the lowest, since less is better."]
+
+
+def test_numbers_of_documents_have_no_best():
+    found = generated(3, measures=["NumRet", "NumRet(rel=1)"])
+    assert {name for (_, name), cell in found.cells().items() if cell.best} == {"NumRet(rel=1)"}
+    assert generated(2, measures=["NumRet"]).about_bold == []
+
+
+# ---- systems by measures
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def labels(ax):
+    return [label.get_text() for label in ax.get_yticklabels()]
+
+
+def test_panels_have_the_scores_and_marks_of_the_table(found):
+    axes = found.plot()
+    order = ranked(found, "nDCG@10")
+    for ax, measure in zip(axes, found.measures, strict=True):
+        assert measure in ax.get_title("left")
+        cells = [found.cells()[run, measure] for run in order]
+        assert texts(ax) == [f"{cell.score} {cell.symbol}".strip() for cell in cells]
+        assert [text.get_fontweight() == "bold" for text in ax.texts] == [cell.best for cell in cells]
+    assert [label.split("\n")[0] for label in labels(axes[0])] == order
+    assert "system 1\n(baseline)" in labels(axes[0])
+    assert "less is better" in axes[2].get_title("left")
+    assert "compared with system 1" in axes[0].figure.get_suptitle()
+    assert_readable(axes[0].figure)
+
+
+def test_bars_are_intervals_of_differences_at_the_scores(found):
+    ax = found.plot(["AP"])[0]
+    rows = found.table[found.table.measure == "AP"].set_index("run").loc[ranked(found, "AP")]
+    drawn = [segment[:, 0] for segment in ax.collections[0].get_segments() if len(segment)]
+    expected = rows[["difference_low", "difference_high"]].dropna() + rows.loc["system 1", "score"]
+    np.testing.assert_allclose(drawn, expected)
+
+
+def test_without_a_baseline_bars_are_intervals_of_scores():
+    found = generated(3, measures=["AP"])
+    ax = found.plot()[0]
+    rows = found.table.set_index("run").loc[ranked(found, "AP")]
+    np.testing.assert_allclose(
+        [one[:, 0] for one in ax.collections[0].get_segments()], rows[["score_low", "score_high"]]
+    )
+    assert "compared" not in ax.figure.get_suptitle()
+    assert_readable(ax.figure)
+
+
+def test_the_measure_that_sorts_is_the_first_shown(found):
+    for measure in found.measures:
+        assert [label.split("\n")[0] for label in labels(found.plot(measure)[0])] == ranked(found, measure)
+
+
+def test_a_measure_keeps_its_colour_where_others_are_left_out(found):
+    colours = [ax.lines[-1].get_color() for ax in found.plot()]
+    assert [found.plot([measure])[0].lines[-1].get_color() for measure in found.measures] == colours
+    assert len(set(colours)) == 3
+
+
+def test_only_chosen_runs_are_shown(found):
+    assert labels(found.plot(["AP"], ["system 3"])[0]) == ["system 3"]
+    with pytest.raises(BadParameter, match="no run 'x' in the comparison"):
+        found.plot(runs=["x"])
+    with pytest.raises(BadParameter, match="no measure 'P' in the comparison"):
+        found.plot("P")
+    with pytest.raises(BadParameter, match="measures= is empty"):
+        found.plot([])
+
+
+@pytest.mark.parametrize("width", [3.3, 7.0])
+def test_forty_systems_with_long_names_can_be_read(width):
+    made = collection(0, queries=6, lengths=True)
+    names = [f"run_{number}.of-some-group_and.its-$ensemble$ {number}" for number in range(40)]
+    runs = {name: made.run.assign(score=made.run.score + number) for number, name in enumerate(names)}
+    found = compare(made.qrels, runs, ["AP", LONG, "RR", "P@5"], names[3], resamples=100)
+    assert_readable(found.plot(width=width)[0].figure)
+
+
+def test_one_run_and_equal_scores_can_be_drawn():
+    assert_readable(generated(1).plot()[0].figure)
+    made = collection(0)
+    found = compare(made.qrels, {"a": made.run, "b": made.run}, ["AP"], "a", resamples=100)
+    assert_readable(found.plot()[0].figure)
+
+
+def test_infinite_scores_are_written_and_not_drawn():
+    made = collection(0, lengths=True)
+    with np.errstate(all="ignore"):
+        found = compare(
+            made.qrels, {"a": made.run, "b": made.run.head(9)}, ["AP", "CWLA(C='rr',A='items',gain='binary')"], "a",
+            resamples=100,
+        )  # fmt: skip
+    if not np.isfinite(found.table.score).all():
+        assert "+∞" in "".join(texts(found.plot()[1]))
+    assert_readable(found.plot()[0].figure)
+
+
+# ---- topic by topic
+
+
+def test_bars_are_the_differences_and_the_title_counts_them(found):
+    apart = found.differences("system 2", "system 1", "AP")
+    ax = found.plot_topics("system 2", "system 1", "AP")
+    assert [bar.get_width() for bar in ax.patches] == pytest.approx(apart["difference"].tolist())
+    assert texts(ax) == apart.index.tolist()
+    difference = apart["difference"]
+    title = " ".join(ax.get_title("left").split())
+    for what, number in (
+        ("system 2 better", (difference > 0).sum()),
+        ("equal", (difference == 0).sum()),
+        ("system 1 better", (difference < 0).sum()),
+    ):
+        assert f"{what} {number / len(apart):.0%} ({number})" in title
+    assert "← system 1 better | system 2 better →" in ax.get_xlabel()
+    assert f"mean {difference.mean():+.3g}" in ax.get_xlabel()
+    assert_readable(ax.figure)
+
+
+def test_where_less_is_better_the_lower_one_wins(found):
+    apart = found.differences("system 2", "system 1", "seconds for ten")["difference"]
+    ax = found.plot_topics("system 2", "system 1", "seconds for ten")
+    title = " ".join(ax.get_title("left").split())
+    assert f"system 2 better {(apart < 0).mean():.0%} ({(apart < 0).sum()})" in title
+    assert "← system 2 better | system 1 better →" in ax.get_xlabel()
+
+
+def test_a_number_of_documents_is_higher_and_not_better():
+    ax = generated(2, measures=["NumRet"]).plot_topics("system 0", "system 1")
+    assert "better" not in ax.get_xlabel() + ax.get_title("left")
+    assert "system 0 higher" in " ".join(ax.get_title("left").split())
+
+
+def test_geometric_means_are_differences_of_logarithms():
+    ax = generated(2, measures=["GeometricMean(measure='AP')"]).plot_topics("system 0", "system 1")
+    assert "difference in logarithms of GeometricMean" in ax.get_xlabel()
+
+
+TEXTS = {str(q): f"a long question of the kind that people ask, number {q}" for q in range(1, 21)}
+
+
+@pytest.mark.parametrize(
+    "topics",
+    [
+        TEXTS,
+        pd.Series(TEXTS),
+        pd.DataFrame({"qid": TEXTS.keys(), "query": TEXTS.values()}),
+        pd.DataFrame({"query_id": [*map(int, TEXTS)], "query": TEXTS.values()}),
+    ],
+)
+def test_topics_have_names_in_all_forms(found, topics):
+    ax = found.plot_topics("system 2", "system 1", topics=topics)
+    shown = texts(ax)
+    assert all(text.startswith(qid + "  a long question of") and text.endswith("…")
+               for text, qid in zip(shown, found.differences("system 2", "system 1").index, strict=True))  # fmt: skip
+    assert_readable(ax.figure)
+
+
+@pytest.mark.parametrize(
+    ("topics", "message"),
+    [
+        ({"q99": "text"}, "topics= has none of the queries of the comparison"),
+        (pd.DataFrame({"qid": ["1"], "text": ["x"]}), "needs qid and query"),
+        (["x"], "topics= takes texts by query id"),
+    ],
+)
+def test_topics_that_do_not_fit_are_an_error(found, topics, message):
+    with pytest.raises(BadParameter, match=message):
+        found.plot_topics("system 2", "system 1", topics=topics)
+
+
+def test_of_many_topics_the_outermost_have_names():
+    found = generated(2, queries=120, measures=["AP"])
+    apart = found.differences("system 0", "system 1")
+    ax = found.plot_topics("system 0", "system 1")
+    assert len(ax.patches) == len(apart) > 100
+    assert texts(ax) == [*apart.index[:12], *apart.index[-12:], f"{len(apart) - 24} topics between"]
+    assert_readable(ax.figure)
+
+
+def test_half_a_column_is_enough(found):
+    for height in (5, 2.5, 1.9):  # fewer names in less height
+        _, ax = pyplot.subplots(figsize=(3.3, height), layout="constrained")
+        assert found.plot_topics("system 2", "system 1", topics=TEXTS, ax=ax) is ax
+        assert_readable(ax.figure)
+
+
+@pytest.mark.parametrize("queries", [3, 31, 32])
+def test_few_topics_and_equal_ones_can_be_drawn(queries):
+    made = collection(0, queries=queries)
+    found = compare(made.qrels, {"a": made.run, "b": made.run}, ["AP"], resamples=100)
+    ax = found.plot_topics("a", "b")
+    assert "equal 100%" in " ".join(ax.get_title("left").split())
+    assert_readable(ax.figure)
+
+
+def test_undefined_differences_are_counted_and_not_drawn(found):
+    values = found.by_query.copy()
+    values.iloc[:3] = np.inf
+    values.loc[[("system 1", qid) for qid in found.about["query_ids"][:2]]] = np.inf
+    changed = type(found)(found.table, found.about, values)
+    ax = changed.plot_topics("system 1", "system 0", "AP")
+    assert len(ax.patches) == len(found.about["query_ids"]) - 3
+    assert "undefined" in ax.get_title("left")
+    values.loc["system 1"] = np.inf
+    with pytest.raises(BadParameter, match="has a finite difference for no topic"):
+        changed.plot_topics("system 1", "system 0", "AP")
+
+
+def test_texts_of_users_are_harmless():
+    made = collection(0, queries=4)
+    found = compare(made.qrels, {"$a_b": made.run, "c\x1b": made.run.assign(score=1.0)}, ["AP"], "$a_b", resamples=100)
+    for figure in (
+        found.plot()[0].figure,
+        found.plot_topics("$a_b", "c\x1b", topics={"2": "$\\alpha \x00"}).figure,
+    ):
+        assert_readable(figure)
+        assert "\x1b" not in "".join(text.get_text() for text in figure.findobj(pyplot.Text))
+
+
+def test_real_runs_can_be_read(data):
+    folder = data / "dl19"
+    runs = {path.stem: path for path in sorted((folder / "runs").glob("*.txt"))}
+    found = compare(folder / "qrels.txt", runs, ["nDCG@10", "AP(rel=2)", "RR(rel=2)"], "BM25", resamples=100)
+    for width in (3.3, 7):
+        assert_readable(found.plot(width=width)[0].figure)
+    assert_readable(found.plot_topics("SPLADE_P_P_ENSEMBLE_DISTIL", "BM25").figure)

@@ -1,0 +1,65 @@
+"""Which scores of a measure are better: the measure or its aggregation says so, and everything else reads it there."""
+
+import ir_measures
+import pytest
+
+from pyterrier_cwla import CWLA, TBG, GeometricMean, IntentAware, Residual, aggregation
+from pyterrier_cwla.measures.of_ir_measures import better_of
+from pyterrier_cwla.measures.parsing import measures_of
+from pyterrier_cwla.measures.wrappers import MEASURES
+
+SECONDS = CWLA(C="prec(10)", A="effort", gain="binary", effort="time", end="stop")
+
+
+@pytest.mark.parametrize(
+    ("measure", "better"),
+    [
+        (TBG, "higher"),
+        ("nDCG@10", "higher"),
+        ("QMeasure", "higher"),
+        (SECONDS, "lower"),
+        (CWLA(C="rr", A="items", gain="binary"), "lower"),
+        (IntentAware(measure=SECONDS), "lower"),
+        (GeometricMean(measure=SECONDS), "lower"),
+        (GeometricMean(measure="AP"), "higher"),
+        (Residual(measure="RBP(rel=1)"), None),
+        ("NumRet", None),
+        ("NumRet(rel=1)", "higher"),
+        ("NumRel", None),
+        ("NumQ", None),
+        ("Judged@10", None),
+        ("SetF", "higher"),
+    ],
+)
+def test_the_direction_of(measure, better):
+    (measure,) = measures_of([measure])
+    assert better_of(measure) == better
+    assert better_of(measure.with_label("mine") if hasattr(measure, "with_label") else measure) == better
+
+
+def test_an_aggregation_of_a_user_may_be_a_cost():
+    @aggregation(less_is_better=True)
+    def regret(view):
+        return view.total - view.G
+
+    @aggregation
+    def praise(view):
+        return view.G
+
+    assert better_of(CWLA(C="prec(5)", A=regret, gain="binary")) == "lower"
+    assert better_of(CWLA(C="prec(5)", A=praise, gain="binary")) == "higher"
+
+
+def test_every_measure_without_required_parameters_has_a_direction():
+    known = {name for name, one in {**MEASURES, **ir_measures.measures.registry}.items() if _complete(one)}
+    lower = {name for name in known if better_of({**ir_measures.measures.registry, **MEASURES}[name]) == "lower"}
+    assert len(known) > 30
+    assert lower == set()
+
+
+def _complete(measure):
+    try:
+        measure.validate_params()
+    except Exception:
+        return False
+    return True
