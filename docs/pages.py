@@ -1,4 +1,4 @@
-"""Write the generated pages: one for each measure, one for each kind of function, and the public names.
+"""Write the generated pages: for each measure, each kind of function, and each public function and class.
 
 ``python docs/pages.py`` refreshes ``pyterrier_cwla/pt_docs``, which the package carries; Sphinx asks for the same pages
 with pictures. The pages show the records that ``pyterrier-cwla measures`` prints. Each example is run when its page is
@@ -8,19 +8,17 @@ written.
 from __future__ import annotations
 
 import ast
-import inspect
 import re
 import shutil
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import api_pages
 from markup import displayed, escaped, indented, mathematics, numbers, page, table, title, with_formulas
 
-import pyterrier_cwla
-from pyterrier_cwla import CWLAError, errors, explain
+from pyterrier_cwla import CWLAError, explain
 from pyterrier_cwla.evaluation import Explanation
 from pyterrier_cwla.measures.equations import Equation
 from pyterrier_cwla.measures.of_ir_measures import metric_of
@@ -73,7 +71,7 @@ def written(pictures: bool = False) -> dict[str, str]:
     """Return the generated pages as reStructuredText, by path."""
     known = [entry for entry in entries() if entry.kind not in TABLES or TABLES[entry.kind][entry.name].built_in]
     measures = [entry for entry in known if entry.kind in ("measure", "ir_measures")]
-    pages = {"measures/index.rst": _measures_page(measures), "api.rst": _api_page()}
+    pages = {"measures/index.rst": _measures_page(measures), **api_pages.written()}
     for entry in measures:
         pages[f"measures/{entry.name}.rst"] = _measure_page(entry, measures, pictures)
     for kind, name in PARTS.items():
@@ -437,69 +435,6 @@ def _parts_page(kind: str, parts: Sequence[Entry], measures: Sequence[Entry]) ->
 
 def _anchor(entry: Entry) -> str:
     return f"cwla-{entry.kind}-{entry.name}".replace("_", "-")
-
-
-# ---- the public names
-
-
-def _api_page() -> str:
-    public = {name: getattr(pyterrier_cwla, name) for name in dir(pyterrier_cwla)}
-    packages = {name: package for name, package in public.items() if inspect.ismodule(package)}
-    groups = {
-        "Decorators": _documented("", {name: thing for name, thing in public.items() if name in TABLES}),
-        "Functions and classes": _documented("", {n: thing for n, thing in public.items() if n not in TABLES}),
-    }
-    listed = {id(thing) for thing in public.values()}
-    for name, package in packages.items():
-        if not _public_names(package):
-            continue
-        things = {thing: getattr(package, thing) for thing in _public_names(package)}
-        others = {key: thing for key, thing in things.items() if id(thing) not in listed}
-        groups[f"{name}: {(inspect.getdoc(package) or '').splitlines()[0]}"] = [
-            f"``pyterrier_cwla.{name}``",
-            *_documented(f"{name}.", others),
-        ]
-    shown = [
-        title("API reference", "="),
-        "The public names of ``pyterrier_cwla`` and of its packages, which are loaded at their first use. Other pages"
-        " describe the measures (:doc:`measures/index`) and the functions that measures consist of:"
-        f" {', '.join(f':doc:`parts/{name}`' for name in PARTS.values())}.",
-    ]
-    for head, documented in groups.items():
-        shown += [title(head), *documented]
-    return page(shown)
-
-
-def _public_names(package: ModuleType) -> list[str]:
-    """Return the names that a package exports; of the errors, the classes of exceptions and warnings."""
-    if package is errors:
-        return [
-            name for name, thing in vars(errors).items() if inspect.isclass(thing) and issubclass(thing, BaseException)
-        ]
-    return getattr(package, "__all__", [])
-
-
-def _documented(prefix: str, things: Mapping[str, Any]) -> list[str]:
-    """Directives for functions and classes, and for the functions of a module; measures have pages of their own."""
-    found = []
-    for name, thing in things.items():
-        if inspect.isclass(thing):
-            found.append(_auto("class", prefix + name))
-        elif inspect.isroutine(thing):
-            found.append(_auto("function", prefix + name))
-        elif inspect.ismodule(thing) and prefix:
-            own = {
-                key: value for key, value in vars(thing).items() if getattr(value, "__module__", "") == thing.__name__
-            }
-            found += _documented(f"{prefix}{name}.", {key: value for key, value in own.items() if key[0] != "_"})
-    return found
-
-
-def _auto(what: str, name: str) -> str:
-    members = "\n   :members:"
-    if name == "GroupedRanker":  # scikit-learn writes these methods, and refers to its own pages
-        members += "\n   :exclude-members: set_fit_request, set_score_request"
-    return f".. auto{what}:: pyterrier_cwla.{name}" + (members if what == "class" else "")
 
 
 if __name__ == "__main__":
