@@ -18,6 +18,7 @@ from ...files.memory_limit import refuse_beyond_memory
 from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, label_box, titled
 from ..logs.log import InteractionLog
 from ..logs.validation import NEEDED
+from .run_plots import plot_runs
 from .user_draws import clicks, standard_error
 from .user_paths import WHAT, Task
 
@@ -94,9 +95,7 @@ class Simulation:
         BadParameter
             If the users were not kept, or the query or run is unknown.
         """
-        if not self.kept:
-            raise BadParameter("the individual users were not kept: call simulate(…, keep=True).")
-        runs, queries = (list(dict.fromkeys(pair[place] for pair in self.kept)) for place in (0, 1))
+        runs, queries = (list(dict.fromkeys(pair[place] for pair in self._checked)) for place in (0, 1))
         if run is None and len(runs) > 1:
             raise BadParameter(f"the simulation has several runs: give run=, one of {', '.join(map(repr, runs))}.")
         for name, value, known in (("run", run, runs), ("query", qid, queries)):
@@ -111,6 +110,9 @@ class Simulation:
     def plot(self, what: str = "score", qid: str | None = None, run: str | None = None, ax: Any = None) -> Any:
         """Plot the distribution of gain, time, items or score over users; requires ``simulate(…, keep=True)``.
 
+        One run has a histogram. Several runs have one row each: the range of nine of ten users, that of half of them,
+        the median and the mean. The best mean is at the top, which is the lowest of time and items.
+
         Parameters
         ----------
         what : {"score", "gain", "time", "items"}, default="score"
@@ -118,7 +120,7 @@ class Simulation:
         qid : str, optional
             Query id; by default all queries.
         run : str, optional
-            Name of the run; required with several runs.
+            Name of the run; by default all runs.
         ax : matplotlib Axes, optional
             Axes to draw on; by default new ones.
 
@@ -126,7 +128,22 @@ class Simulation:
         -------
         matplotlib Axes
         """
+        if run is None and len({run for run, _ in self._checked}) > 1:
+            return plot_runs(self, what, qid, ax)
         return plot_users(self, what, qid, run, ax)
+
+    @property
+    def _checked(self) -> dict[tuple[str, str], Array]:
+        if not self.kept:
+            raise BadParameter("the individual users were not kept: call simulate(…, keep=True).")
+        return self.kept
+
+    def axis(self, what: str) -> str:
+        """Return the label of an axis of gain, time, items or score, with its unit."""
+        if what not in WHAT:
+            raise BadParameter(f"no value {what!r} of users. {near(what, WHAT)}")
+        unit = f"time ({self.unit})" if self.unit == "seconds" else self.unit
+        return {"gain": "gain", "items": "documents seen", "score": "score of a user"}.get(what, unit)
 
     @property
     def name(self) -> str:
@@ -474,9 +491,7 @@ def plot_users(
     BadParameter
         If the users were not kept, or the value is unknown or infinite for all users.
     """
-    if what not in WHAT:
-        raise BadParameter(f"no value {what!r} of users. {near(what, WHAT)}")
-    users = simulation.users(qid, run)
+    axis, users = simulation.axis(what), simulation.users(qid, run)
     values = users[what].to_numpy()
     endless = ~np.isfinite(values)
     if endless.all():
@@ -494,9 +509,7 @@ def plot_users(
     name = users.index[0][0]
     found = simulation.by_query.loc[[pair for pair in simulation.kept if pair[0] == name and qid in (None, pair[1])]]
     _draw_means(ax, float(found[what].mean()), float(found["analytic"].mean()) if what == "score" else np.nan)
-    units = {"gain": "gain", "items": "documents seen", "score": "score of a user"}
-    unit = f"time ({simulation.unit})" if simulation.unit == "seconds" else simulation.unit
-    ax.set_xlabel(in_picture(units.get(what, unit)))
+    ax.set_xlabel(in_picture(axis))
     ax.set_ylabel("share of users")
     if ax.get_ylim()[1] > 0:
         ax.set_ylim(0, 1.18 * ax.get_ylim()[1])
