@@ -71,11 +71,14 @@ def show(tables: Sequence[Table]) -> None:
 
 
 def keep(path: Path, tables: Sequence[Table]) -> None:
-    """Write each table as the section `## title` of a file, replacing an older one; other sections stay unchanged."""
+    """Write each table as the section `### title` of a file, replacing an older one; other sections stay unchanged.
+
+    A new section is added to the end of the file; move it below the heading of its group.
+    """
     known = path.read_text(encoding="utf-8") if path.exists() else "# Benchmarks\n"
     for table in tables:
-        section = f"## {table.title}\n\n{_markdown(table)}\n\n"
-        older = re.search(rf"^## {re.escape(table.title)}\n.*?(?=^## |\Z)", known, re.MULTILINE | re.DOTALL)
+        section = f"### {table.title}\n\n{_markdown(table)}\n\n"
+        older = re.search(rf"^### {re.escape(table.title)}\n.*?(?=^##|\Z)", known, re.MULTILINE | re.DOTALL)
         start, stop = older.span() if older else (len(known), len(known))
         known = f"{known[:start].rstrip()}\n\n{section}{known[stop:]}"
     path.parent.mkdir(parents=True, exist_ok=True)

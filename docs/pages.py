@@ -68,7 +68,7 @@ _RANKS = 10  # ranks of the example's first topic in tables and pictures
 
 
 def written(pictures: bool = False) -> dict[str, str]:
-    """Return the generated pages as reStructuredText, by path."""
+    """Return the generated pages as reStructuredText, by path, and pictures that other pages include."""
     known = [entry for entry in entries() if entry.kind not in TABLES or TABLES[entry.kind][entry.name].built_in]
     measures = [entry for entry in known if entry.kind in ("measure", "ir_measures")]
     pages = {"measures/index.rst": _measures_page(measures), **api_pages.written()}
@@ -76,7 +76,12 @@ def written(pictures: bool = False) -> dict[str, str]:
         pages[f"measures/{entry.name}.rst"] = _measure_page(entry, measures, pictures)
     for kind, name in PARTS.items():
         pages[f"parts/{name}.rst"] = _parts_page(kind, [e for e in known if e.kind == kind], measures)
-    return {path: _GENERATED + text for path, text in pages.items()}
+    found = {path: _GENERATED + text for path, text in pages.items()}
+    if pictures:
+        from benchmark_chart import chart
+
+        found["pictures/benchmarks.svg"] = chart()
+    return found
 
 
 def shipped() -> dict[str, str]:

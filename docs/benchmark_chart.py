@@ -1,0 +1,81 @@
+"""Draw the benchmarks against other packages, from the tables of ``docs/benchmarks.md``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+from pyterrier_cwla.rendering.figures import COLOURS, GREY, axes_of, inline_svg, page_colours, titled
+
+TABLES = Path(__file__).parent / "benchmarks.md"
+#: What the workloads are, for the titles of the panels.
+WORKLOADS = {
+    "S": "S: 1 run of 50 queries, 50,000 rows",
+    "M": "M: 1 run of 6,980 queries, 6,980,000 rows",
+    "L": "L: 100 runs of 50 queries, 5,000,000 rows",
+}
+_OURS = "pyterrier_cwla"
+_UNITS = {"ms": 1e-3, "s": 1.0}
+
+
+def times(workload: str) -> dict[str, tuple[float, str]]:
+    """Return the median seconds of each package for six measures, with a label, the fastest first."""
+    text = TABLES.read_text(encoding="utf-8")
+    found = re.search(rf"^#+ {workload}, six measures\n(.*?)(?=^#)", text, re.M | re.S)
+    if found is None:
+        raise ValueError(f"{TABLES.name} has no section '{workload}, six measures'.")
+    head, _, *rows = (
+        [cell.strip() for cell in line.strip("|").split("|")] for line in found[1].splitlines() if line[:1] == "|"
+    )
+    medians = {}
+    for row in rows:
+        cells = dict(zip(head, row, strict=True))
+        ours = cells["who"] == "ours"
+        label = cells["median"] if ours else f"{cells['median']} ({cells['times ours']} times)"
+        medians[_OURS if ours else cells["who"]] = (_seconds(cells["median"]), label)
+    return dict(sorted(medians.items(), key=lambda one: one[1][0]))
+
+
+def chart() -> str:
+    """Return the picture as an element of a page."""
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    by_workload = {workload: times(workload) for workload in WORKLOADS}
+    with page_colours():
+        figure, axes = pyplot.subplots(len(WORKLOADS), 1, figsize=(5.8, 5.4), layout="constrained", sharex=True)
+        for ax, (workload, found) in zip(axes, by_workload.items(), strict=True):
+            _panel(axes_of(ax), WORKLOADS[workload], found)
+        figure.suptitle("Time of six measures; in brackets, relative to pyterrier_cwla", fontsize=11)
+        axes[-1].set_xlabel("median time from tables in memory to means (logarithmic)")
+        said = "; ".join(f"{workload}: {_said(found)}" for workload, found in by_workload.items())
+        svg = inline_svg(figure, f"Median times of six measures. {said}.", "benchmarks")
+        pyplot.close(figure)
+    return svg
+
+
+def _panel(ax: Any, title: str, found: dict[str, tuple[float, str]]) -> None:
+    ours = found[_OURS][0]
+    for place, (name, (time, text)) in enumerate(found.items()):
+        colour = COLOURS[0] if name == _OURS else GREY
+        ax.plot([ours, time], [place, place], color=GREY, linewidth=1)
+        ax.plot([time], [place], "o", color=colour, markersize=8)
+        ax.annotate(text, (time, place), xytext=(8, 0), textcoords="offset points", va="center", fontsize=9)
+    ax.set(xscale="log", xlim=(0.01, 600), ylim=(len(found) - 0.5, -0.6))
+    ax.set_yticks(range(len(found)), list(found))
+    ax.set_xticks([0.01, 0.1, 1, 10, 100], ["10 ms", "100 ms", "1 s", "10 s", "100 s"])
+    ax.minorticks_off()
+    ax.tick_params(axis="y", length=0)
+    titled(ax, title)
+
+
+def _seconds(text: str) -> float:
+    number, unit = text.split()
+    return float(number.replace(",", "")) * _UNITS[unit]
+
+
+def _said(found: dict[str, tuple[float, str]]) -> str:
+    return ", ".join(f"{name} {text}" for name, (_, text) in found.items())
