@@ -42,6 +42,25 @@ def __dir__() -> list[str]:
     return sorted({*_listed, *_measures()})
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """Show measures of ir_measures in notebooks with their formula, as those of this package: %load_ext pyterrier_cwla.
+
+    Measures that this package does not compute are shown as before. ``%unload_ext pyterrier_cwla`` undoes it.
+    """
+    from ir_measures.measures import Measure
+
+    from .measures.measure_display import measure_html
+
+    shell.display_formatter.formatters["text/html"].for_type(Measure, measure_html)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Undo :func:`load_ipython_extension`."""
+    from ir_measures.measures import Measure
+
+    shell.display_formatter.formatters["text/html"].pop(Measure, None)
+
+
 def _elsewhere(name: str) -> str:
     """Return which subpackage has a name, or similar names, as a sentence for an error."""
     from .errors import elsewhere

@@ -179,6 +179,11 @@ class CWLAMeasure(ShownMeasure):
             self._shown = self._written(self.shown_params)
         return self._shown
 
+    def _repr_html_(self) -> str | None:
+        from .measure_display import measure_html
+
+        return measure_html(self)
+
     @property
     def shown_params(self) -> dict[str, Any]:
         """Parameters as tables show them: without the tables and calibrations that have no name."""

@@ -1,0 +1,155 @@
+"""Display of measures in notebooks: formula, choices, and a chart whose numbers are scores of the measure."""
+
+from html.parser import HTMLParser
+
+import ir_measures
+import numpy as np
+import pytest
+
+import pyterrier_cwla
+from pyterrier_cwla import CWLA, TBG, GeometricMean, Residual, continuation, evaluate
+from pyterrier_cwla.measures.measure_display import discounts, measure_html
+from pyterrier_cwla.measures.of_ir_measures import metric_of
+from pyterrier_cwla.measures.parsing import measures_of
+from pyterrier_cwla.measures.wrappers import MEASURES
+
+
+class Text(HTMLParser):
+    """Text of a page; all elements must be closed."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.text = [], ""
+        self.feed(page)
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        if tag not in ("br", "path", "use", "meta"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in ("br", "path", "use", "meta"):
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_a_measure_shows_formula_choices_and_discount():
+    text = Text(TBG(half_life=60)._repr_html_()).text
+    for part in (
+        "TBG(half_life=60): time-biased gain",
+        r"\[\begin{aligned}\text{TBG} &= \frac{1}{N} \sum",
+        "clicksave",
+        "decay(60) — Continue",
+        "documents saved, [0, ∞)",
+        "Smucker and Clarke (2012)",
+    ):
+        assert part in text
+    assert "[0, ∞)" in text
+
+
+def test_the_chart_has_the_scores_of_lists_with_one_relevant_document():
+    pytest.importorskip("matplotlib")
+    page = measure_html(ir_measures.nDCG @ 10)
+    assert "<svg" in page
+    assert "1.00 at rank 1, 0.39 at rank 5, 0.29 at rank 10, 0.00 at rank 20" in page
+    assert "500 words" not in page
+    assert "Documents have 500 words." in measure_html(TBG)
+
+
+@pytest.mark.parametrize(
+    "measure", ["AP", "RR", "nDCG@10", "TBG", "RBP(rel=1)", "ERR@20", "CWLA(C='inst(2)',A='max',max_rel=3)"]
+)
+def test_discounts_are_scores_by_evaluate(measure):
+    (measure,) = measures_of([measure])
+    metric = metric_of(measure)
+    try:
+        grade = int(metric.best[1])
+    except pyterrier_cwla.CWLAError:
+        grade = 1
+    found = discounts(metric)
+    ids = [f"{number:03}" for number in range(20)]
+    for rank in (1, 2, 7, 20):
+        qrels = {"q": {d: grade if at == rank else 0 for at, d in enumerate(ids, 1)}}
+        first = {"q": {d: grade if at == 1 else 0 for at, d in enumerate(ids, 1)}}
+        run = [("q", d, 20.0 - at, 500.0) for at, d in enumerate(ids)]
+        import pandas as pd
+
+        frame = pd.DataFrame(run, columns=["query_id", "doc_id", "score", "doc_length"])
+        score, of_first = (evaluate(judged, frame, [measure])[str(measure)].iloc[0] for judged in (qrels, first))
+        assert found[rank - 1] == pytest.approx(score / of_first, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted({*MEASURES, *ir_measures.measures.registry}))
+def test_every_measure_has_a_display_or_none(name):
+    """Also without its required parameters, which the display names."""
+    measure = {**ir_measures.measures.registry, **MEASURES}[name]
+    page = measure_html(measure)
+    if page is not None:
+        assert str(measure.NAME) in Text(page).text
+    assert (page is not None) or name not in MEASURES
+
+
+def test_required_parameters_are_named():
+    text = Text(CWLA._repr_html_()).text
+    assert "C" in text
+    assert "to be given: a continuation" in text
+
+
+def test_wrappers_show_what_they_wrap():
+    assert "RBP(rel=1)" in Text(Residual(measure="RBP(rel=1)")._repr_html_()).text
+    assert "TBG" in Text(GeometricMean(measure="TBG")._repr_html_()).text
+
+
+def test_labels_and_texts_of_users_are_escaped():
+    page = TBG.with_label("<b>x</b> & y")._repr_html_()
+    assert "<b>x</b>" not in page
+    assert "&lt;b&gt;x&lt;/b&gt; &amp; y" in page
+    assert "<code>TBG</code>" in page
+
+    @continuation
+    def leaves(view):
+        """<script>alert(1)</script>"""
+        return 0.5 + 0 * view.i
+
+    page = CWLA(C=leaves, A="erg", gain="binary")._repr_html_()
+    assert "<script" not in page
+
+
+def test_a_measure_without_a_score_has_no_chart():
+    @continuation
+    def refuses(view):
+        raise pyterrier_cwla.CWLAError("no")
+
+    page = CWLA(C=refuses, A="erg", gain="binary")._repr_html_()
+    assert "<svg" not in page
+    assert "refuses" in page
+
+
+def test_without_matplotlib_there_is_no_picture(monkeypatch):
+    monkeypatch.setattr("pyterrier_cwla.rendering.notebook_pictures.find_spec", lambda name: None)
+    assert "<svg" not in TBG._repr_html_()
+
+
+def test_ipython_shows_measures_of_ir_measures_only_if_asked():
+    pytest.importorskip("IPython")
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell()
+    try:
+        formatter = shell.display_formatter.formatters["text/html"]
+        assert formatter(ir_measures.nDCG @ 10) is None
+        shell.extension_manager.load_extension("pyterrier_cwla")
+        assert "normalised discounted cumulative gain" in formatter(ir_measures.nDCG @ 10)
+        assert formatter(ir_measures.SetF) is None
+        shell.extension_manager.unload_extension("pyterrier_cwla")
+        assert formatter(ir_measures.nDCG @ 10) is None
+        assert formatter(TBG) is not None
+    finally:
+        InteractiveShell.clear_instance()
+
+
+def test_discounts_never_divide_by_nothing():
+    metric = metric_of(measures_of(["P@5"])[0])
+    assert np.allclose(discounts(metric), [1.0] * 5 + [0.0] * 15)
