@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import api_pages
+from formulas import first_formula, latex
 from markup import displayed, escaped, indented, mathematics, numbers, page, table, title, with_formulas
 
 from pyterrier_cwla import CWLAError, explain
@@ -422,7 +423,7 @@ def _parts_page(kind: str, parts: Sequence[Entry], measures: Sequence[Entry]) ->
         ]  # fmt: skip
         shown += [f".. _{_anchor(part)}:", title(part.name), mathematics(part.says) if part.formula else ""]
         shown += _equation(part.equation) if part.equation else []
-        shown += [mathematics(paragraph) for paragraph in (part.formula or part.says).split("\n\n")]
+        shown += _part_formula(part)
         facts = {
             "Written": f'``norm="{part.name}"``' if kind == "norm" else f"``{part.signature}``",
             "Parameters": ", ".join(f"``{p.written}`` ({escaped(p.allowed)})" for p in part.parameters),
@@ -436,6 +437,15 @@ def _parts_page(kind: str, parts: Sequence[Entry], measures: Sequence[Entry]) ->
             what = " import score" if "score(" in part.example else f".model.{kind}s import {part.name}"
             shown.append(f">>> from pyterrier_cwla{what}\n{part.example}")
     return page(shown)
+
+
+def _part_formula(part: Entry) -> list[str]:
+    """Return the first formula of a function in lines of its own, and the other paragraphs of its docstring."""
+    formula = first_formula(part.formula)
+    rest = " ".join((part.formula or part.says).split("\n\n")[0].split()).removeprefix(formula).removeprefix(".")
+    others = (part.formula or part.says).split("\n\n")[1:]
+    equations = [displayed(latex(line)) for line in formula.split("; ")] if formula else []
+    return [*equations, *map(mathematics, (rest.strip(), *others))]
 
 
 def _anchor(entry: Entry) -> str:
