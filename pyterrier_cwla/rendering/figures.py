@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 from typing import Any
@@ -21,6 +21,8 @@ GREY = "#777777"
 GAIN = "#8f8f8f"
 """Grey of bars; contrast at least 3.2."""
 
+_CELLS = ("#dcebf8", "#9cc3e6", "#2b7ec9", "#123f6b")
+_ON_LIGHT, _ON_DARK = "#16181c", "#f6f8fa"
 _TEXT, _PAGE = "#010204", "#fdfefc"  # stand for the colours of the page; no picture uses them otherwise
 _OF_TEXT = ("text.color", "axes.labelcolor", "axes.titlecolor", "axes.edgecolor", "xtick.color", "ytick.color")
 _OF_PAGE = ("axes.facecolor", "figure.facecolor", "savefig.facecolor")
@@ -59,21 +61,143 @@ def panels(number: int, columns: int, width: float, height: float) -> tuple[Any,
     return figure, [axes_of(ax) for ax in grid.flat[:number]]
 
 
-def titled(ax: Any, title: str) -> Any:
-    """Set a title in the common style and return the axes."""
-    ax.set_title(title, fontsize=10, loc="left")
+def titled(ax: Any, title: str, pad: float = 9) -> Any:
+    """Set a title in the common style, break long labels of the axes, and return the axes.
+
+    Call this function after ticks and labels of the axes are set. The title begins above the labels of the ticks.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Axes.
+    title : str
+        Title.
+    pad : float, default=9
+        Distance between axes and title in points.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    width, height = room_of(ax)
+    text = ax.set_title(broken(title, int((width - 55) / 5.2)), fontsize=10, loc="left", pad=pad)
+    text.set_transform(text.get_transform() + left_of_labels(ax))
+    for axis, length in ((ax.xaxis, min(0.75 * width, width - 1.2 * _label_width(ax))), (ax.yaxis, 0.68 * height)):
+        axis.label.set_text(broken(axis.label.get_text(), int(length / 5.5)))
     return ax
 
 
-def label_box(ax: Any) -> dict[str, Any]:
-    """Return the background box of labels that lie on lines, in the colour of the axes' background."""
-    return {"facecolor": ax.get_facecolor(), "edgecolor": "none", "alpha": 0.8, "pad": 1}
+def left_of_labels(ax: Any) -> Any:
+    """Return the transform that moves texts from the left end of the axes to that of the labels of their ticks."""
+    from matplotlib.transforms import ScaledTranslation
+
+    # Not their whole width, so that the labels and not the title decide on the layout.
+    return ScaledTranslation(-0.85 * _label_width(ax) / 72, 0, ax.figure.dpi_scale_trans)
+
+
+def _label_width(ax: Any) -> float:
+    """Return the approximate width in points of the labels of the y axis' ticks."""
+    labels = [label for label in ax.get_yticklabels() if label.get_visible()]
+    lines = [(0.6 * label.get_fontsize(), line) for label in labels for line in label.get_text().split("\n")]
+    return max((letter * len(line) for letter, line in lines), default=0.0)
 
 
 def apart(heights: Any, least: float) -> Any:
     """Shift increasing heights of labels upwards, so that neighbours are at least ``least`` apart."""
     steps = least * np.arange(len(heights))
     return np.maximum.accumulate(np.asarray(heights, float) - steps) + steps
+
+
+def room_of(ax: Any) -> tuple[float, float]:
+    """Return width and height in points of the part of the figure that the axes and their labels have.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Axes of a figure or of a grid of subplots.
+
+    Returns
+    -------
+    tuple of float
+        Width and height.
+    """
+    place = ax.get_subplotspec()
+    figure = ax.figure
+    own = (place.get_position(figure) if place is not None else ax.get_position()).size
+    pars = figure.subplotpars
+    share = np.minimum(own / [pars.right - pars.left, pars.top - pars.bottom], 1)
+    width, height = share * figure.bbox.size * 72 / figure.dpi
+    return float(width), float(height)
+
+
+def broken(text: str, most: int) -> str:
+    """Break a text into lines after commas and spaces, otherwise after other punctuation, otherwise within words.
+
+    Parameters
+    ----------
+    text : str
+        Text, possibly with line breaks.
+    most : int
+        Characters per line.
+
+    Returns
+    -------
+    str
+        Lines.
+    """
+    most = max(most, 4)
+    if "\n" in text:
+        return "\n".join(broken(line, most) for line in text.split("\n"))
+    lines = [""]
+    for part in _parts(text, most, (r"[^,\s]*[,\s]*", r"[^_.\-/(]*[_.\-/(]*", rf"(?:\\.|.){{1,{most}}}")):
+        if lines[-1] and len((lines[-1] + part).rstrip()) > most:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _parts(text: str, most: int, patterns: Sequence[str]) -> Iterator[str]:
+    """Yield parts of at most so many characters, by the first pattern that gives such parts."""
+    for part in filter(None, re.findall(patterns[0], text, flags=re.S)):
+        if len(part.rstrip()) <= most or len(patterns) == 1:
+            yield part
+        else:
+            yield from _parts(part, most, patterns[1:])
+
+
+def text_colour() -> Any:
+    """Return the colour of texts and of neutral marks, which differs between light and dark pages."""
+    with needed("figures need matplotlib", extra="plots"):
+        from matplotlib import rcParams
+    return rcParams["text.color"]
+
+
+def cell_colours() -> Any:
+    """Return a colour map for cells, from light to dark blue on any page. Texts on them have :func:`colour_on`."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("cells", _CELLS).with_extremes(bad=(0, 0, 0, 0))
+
+
+def colour_on(cell: Any) -> str:
+    """Return the colour of a text on a cell of this colour, dark or light.
+
+    Parameters
+    ----------
+    cell : array_like, shape (3,) or (4,)
+        Red, green and blue from 0 to 1.
+
+    Returns
+    -------
+    str
+        The colour with the higher contrast.
+    """
+    return _ON_LIGHT if np.dot(cell[:3], (0.2126, 0.7152, 0.0722)) > 0.5 else _ON_DARK
+
+
+def label_box(ax: Any) -> dict[str, Any]:
+    """Return the background box of labels that lie on lines, in the colour of the axes' background."""
+    return {"facecolor": ax.get_facecolor(), "edgecolor": "none", "alpha": 0.8, "pad": 1}
 
 
 @contextmanager

@@ -304,7 +304,7 @@ def plot_parameter(study: Any, name: str, ax: Any = None) -> Any:
     ax.set_ylim(low - 0.14 * room, high + 0.2 * room)
     if not texts:
         marks = np.full(len(chosen), low - 0.09 * room)
-        ax.plot(chosen.astype(float), marks, "|", color=GREY, markersize=9, alpha=0.4, zorder=1)
+        ax.plot(chosen.astype(float), marks, "|", color=GREY, markersize=9, alpha=0.7, zorder=1)
     here = order.index(fitted) if texts else fitted
     ax.plot([here], [value], "o", color=SCORE, markersize=6, zorder=3)
     middle = (curve["x"].min() * curve["x"].max()) ** 0.5 if span.log else (curve["x"].min() + curve["x"].max()) / 2
@@ -329,4 +329,4 @@ def plot_parameter(study: Any, name: str, ax: Any = None) -> Any:
     objective = study.about["objective"]
     unit = {NRMSE: " (share of the range)", AGREED: " (share of pairs)"}.get(plain_name(objective), "")
     ax.set_ylabel(f"{LABELS[objective].removeprefix('the share of ')}{unit}")
-    return titled(ax, title_of(study.about))
+    return titled(ax, f"Agreement with ratings by {in_picture(name)} · {title_of(study.about)}")

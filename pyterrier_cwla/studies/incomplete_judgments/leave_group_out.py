@@ -14,9 +14,8 @@ from ir_measures.measures import Measure
 from ..._version import __version__
 from ...errors import many, some
 from ...errors.parameter_checks import check_whole
-from ...errors.sanitise import in_picture
-from ...rendering.figures import GREY, axes_of, titled
-from ...rendering.labels import measure_look
+from ...rendering.figures import GREY, axes_of, text_colour, titled
+from ...rendering.labels import measure_look, name_rows
 from ..correlation import rounded
 from ..report import Picture, Table
 from ..resampling import percentiles, times_drawn
@@ -87,7 +86,8 @@ class GroupsLeftOut(Study):
     def pictures(self) -> dict[str, Picture]:
         """Return the pictures of the report by file name."""
         about = f"A point for each run; bars are means; {self._noted}"
-        return {"falls": Picture("Ranks that runs fall", about, partial(plot_falls, self), self.changes)}
+        size = (7.0, 1.2 + 0.36 * len(self.about["measures"]))
+        return {"falls": Picture("Ranks that runs fall", about, partial(plot_falls, self), self.changes, size)}
 
     def findings(self) -> list[str]:
         """Return the findings, one sentence each."""
@@ -276,7 +276,7 @@ def _falls(
 def plot_falls(study: GroupsLeftOut, ax: Any = None) -> Any:
     """Plot the number of ranks by which each run falls without its group's own judgments.
 
-    A bar is the mean of a measure. ``study.changes`` has the numbers.
+    A mark is a run, and a vertical line the mean of a measure. ``study.changes`` has the numbers.
 
     Parameters
     ----------
@@ -289,17 +289,17 @@ def plot_falls(study: GroupsLeftOut, ax: Any = None) -> Any:
     -------
     matplotlib Axes
     """
-    ax = axes_of(ax)
     measures = list(study.about["measures"])
+    ax = axes_of(ax, (7, 1.2 + 0.36 * len(measures)))
     for number, name in enumerate(measures):
         falls = study.changes.loc[study.changes.measure == name, "falls"].to_numpy()
         order = np.argsort(falls, kind="stable")
         beside = 0.35 * np.sin(2.4 * np.arange(len(falls)))  # deterministic jitter
         look = measure_look(number)
         ax.plot(falls[order], number + beside, look["marker"], color=look["color"], markersize=3, alpha=0.6)
-        ax.plot([falls.mean()] * 2, [number - 0.45, number + 0.45], color=GREY, linewidth=2)
+        ax.plot([falls.mean()] * 2, [number - 0.45, number + 0.45], color=text_colour(), linewidth=2)
     ax.axvline(0, color=GREY, linewidth=0.8)
-    ax.set_yticks(range(len(measures)), [in_picture(name) for name in measures])
+    name_rows(ax, range(len(measures)), measures)
     ax.invert_yaxis()
-    ax.set_xlabel("ranks that a run falls without its group's own judgments")
-    return titled(ax, study._sizes)
+    ax.set_xlabel("ranks that a run falls (line: mean)")
+    return titled(ax, f"Runs without their group's own judgments · {study._sizes}")

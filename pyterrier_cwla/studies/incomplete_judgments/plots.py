@@ -9,22 +9,25 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...errors import BadParameter, many
-from ...rendering.figures import GREY, axes_of
-from ...rendering.labels import label_ends, measure_look
+from ...errors import BadParameter, many, near
+from ...rendering.figures import GREY, axes_of, titled
+from ...rendering.labels import inset_panels, label_ends, measure_look, thin_ticks
 from ..report import Picture
 from .findings import papers_chain
 from .robustness_numbers import RobustnessNumbers
 from .system_order import KNEE
 
 _MOST_BANDS = 4  # maximum number of bands: more would hide each other
+_OTHER = {"color": GREY, "linewidth": 0.6, "alpha": 0.5}  # lines of the measures of other panels
+_X_LABELS = {True: "judgments that are kept (%)", False: "depth of the pool (documents per run)"}
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
 def plot_order(study: RobustnessNumbers, ax: Any = None, measures: Any = None) -> Any:
     """Plot τ between the orders of runs by the remaining judgments and by all judgments, with intervals.
 
-    The grey line is at 0.9, above which orders are considered equivalent.
+    The grey line is at 0.9, above which orders are considered equivalent. More than four measures have a panel each, in
+    which the grey lines are the other measures.
 
     Parameters
     ----------
@@ -43,8 +46,8 @@ def plot_order(study: RobustnessNumbers, ax: Any = None, measures: Any = None) -
     ----------
     Bompada et al. (2007), Figures 1 and 3.
     """
-    curves = order_curves(study)
-    return _plot(study, curves, ax, "τ to the order by all judgments", measures, knee=True, counted=study.sizes)
+    what = f"Order of runs with fewer judgments · {study.sizes}", "τ to the order by all judgments"
+    return _plot(study, order_curves(study), ax, what, measures, knee=True)
 
 
 def plot_accuracy(study: RobustnessNumbers, ax: Any = None, measures: Any = None) -> Any:
@@ -67,8 +70,8 @@ def plot_accuracy(study: RobustnessNumbers, ax: Any = None, measures: Any = None
     ----------
     Bompada et al. (2007), Figure 2.
     """
-    what = "accuracy of the test\n(share of pairs of runs)"
-    return _plot(study, accuracy_curves(study), ax, what, measures, knee=True, counted=_tested(study))
+    what = f"Significance of differences with fewer judgments · {_tested(study)}"
+    return _plot(study, accuracy_curves(study), ax, (what, "accuracy (share of pairs)"), measures, knee=True)
 
 
 def plot_g_mean(study: RobustnessNumbers, ax: Any = None, measures: Any = None) -> Any:
@@ -91,7 +94,8 @@ def plot_g_mean(study: RobustnessNumbers, ax: Any = None, measures: Any = None) 
     ----------
     Bompada et al. (2007), Figure 2.
     """
-    return _plot(study, g_mean_curves(study), ax, "g-mean of the test", measures, knee=False, counted=_tested(study))
+    what = f"Pairs without a significant difference, with fewer judgments · {_tested(study)}"
+    return _plot(study, g_mean_curves(study), ax, (what, "g-mean"), measures, knee=False)
 
 
 def plot_differences(study: RobustnessNumbers, ax: Any = None, comparisons: Any = None) -> Any:
@@ -122,8 +126,9 @@ def plot_differences(study: RobustnessNumbers, ax: Any = None, comparisons: Any 
         curves[str(name)], looks[str(name)] = (x[-2::-1], rows["difference"].to_numpy()[::-1]), look
     ax.axhline(0, color=GREY, linewidth=0.8)
     _x_axis(study, ax, last=-1)
+    ax.set_xlabel(_X_LABELS[study.holes.random])
     ax.set_ylabel("difference of τ")
-    ax.set_title(study.sizes, fontsize=10, loc="left")
+    titled(ax, f"Which measure keeps the order of runs better: above 0, the first · {study.sizes}")
     label_ends(ax, curves, looks)
     return ax
 
@@ -166,6 +171,7 @@ def pictures(study: RobustnessNumbers) -> dict[str, Picture]:
             f"τ to the order by all judgments; {sure} over topics and judgment samples; {study.noted}",
             partial(plot_order, study),
             order_curves(study),
+            _size(study),
         )
     }
     if len(study.measures) > 1:
@@ -181,8 +187,18 @@ def pictures(study: RobustnessNumbers) -> dict[str, Picture]:
             ("accuracy", "Accuracy of the test", plot_accuracy, accuracy_curves),
             ("g_mean", "Geometric mean", plot_g_mean, g_mean_curves),
         ):
-            drawn[name] = Picture(what, f"Wilcoxon's test; {counted}", partial(draw, study), curves(study))
+            data = curves(study)
+            drawn[name] = Picture(what, f"Wilcoxon's test; {counted}", partial(draw, study), data, _size(study))
     return drawn
+
+
+def _size(study: RobustnessNumbers) -> tuple[float, float]:
+    """Return the size of a picture with curves of all measures."""
+    return 7.0, _height(len(study.measures))
+
+
+def _height(measures: int) -> float:
+    return 3.6 if measures <= _MOST_BANDS else 1.2 + 1.4 * -(-measures // 3)
 
 
 def _of_tests(study: RobustnessNumbers, what: str) -> pd.DataFrame:
@@ -193,30 +209,37 @@ def _of_tests(study: RobustnessNumbers, what: str) -> pd.DataFrame:
 
 
 def _plot(
-    study: RobustnessNumbers, table: pd.DataFrame, ax: Any, what: str, measures: Any, knee: bool, counted: str
+    study: RobustnessNumbers, table: pd.DataFrame, ax: Any, what: tuple[str, str], measures: Any, knee: bool
 ) -> Any:
-    """Plot curves of measures with bands, or with error bars if there are too many measures for bands."""
-    ax = axes_of(ax)
+    """Plot curves with bands: of up to four measures in one panel, of more in a panel for each measure."""
     names = list(study.measures) if measures is None else list(measures)
-    x, curves, looks = _places(study), {}, {}
-    for number, name in enumerate(study.measures):
-        if name not in names:
-            continue
-        rows, look = table[table.measure == name], measure_look(number)
-        ax.plot(x, rows["value"], markersize=3.5, linewidth=1.4, **look)
-        if len(names) <= _MOST_BANDS:
-            ax.fill_between(x, rows["low"], rows["high"], color=look["color"], alpha=0.13, linewidth=0)
-        else:
-            ax.vlines(x, rows["low"], rows["high"], color=look["color"], linewidth=0.7, alpha=0.6)
-        curves[name], looks[name] = (x[::-1], rows["value"].to_numpy()[::-1]), look
-    if knee:
-        ax.axhline(KNEE, color=GREY, linewidth=0.8)
-    _x_axis(study, ax)
-    ax.set_ylabel(what)
+    for name in names:
+        if name not in study.measures:
+            raise BadParameter(f"no measure {name!r} in this study. {near(str(name), study.measures)}")
+    ax = axes_of(ax, (7, _height(len(names))))
+    x = _places(study)
+    curves = {name: (x[::-1], table.loc[table.measure == name, "value"].to_numpy()[::-1]) for name in names}
+    looks = {name: measure_look(number) for number, name in enumerate(study.measures)}
+    bands = {name: table.loc[table.measure == name, ["low", "high"]].to_numpy().T for name in names}
+    titled(ax, what[0])
+    ax.set_ylabel(what[1])
+    ax.set_xlabel(_X_LABELS[study.holes.random])
     low = table[table.measure.isin(names)]["low"].min()
-    ax.set_ylim(min(0.8, np.floor(10 * low) / 10) if np.isfinite(low) else 0, 1.02)
-    ax.set_title(counted, fontsize=10, loc="left")
-    label_ends(ax, curves, looks)
+    limits = min(0.8, np.floor(10 * low) / 10) if np.isfinite(low) else 0, 1.02
+    single = len(names) <= _MOST_BANDS
+    for number, one in enumerate([ax] if single else inset_panels(ax, names, looks)):
+        for name in names:
+            mine = single or name == names[number]
+            look = looks[name] | {"markersize": 3, "linewidth": 1.4} if mine else _OTHER
+            one.plot(*curves[name], **look)
+            if mine:
+                one.fill_between(x, *bands[name], color=look["color"], alpha=0.15, linewidth=0)
+        if knee:
+            one.axhline(KNEE, color=GREY, linewidth=0.8)
+        one.set_ylim(limits)
+        _x_axis(study, one)
+    if single:
+        label_ends(ax, curves, looks)
     return ax
 
 
@@ -239,7 +262,7 @@ def _x_axis(study: RobustnessNumbers, ax: Any, last: int | None = None) -> None:
     ax.set_xticks([], minor=True)
     if not ax.xaxis_inverted():
         ax.invert_xaxis()
-    ax.set_xlabel("judgments that are kept (%)" if study.holes.random else "depth of the pool (documents per run)")
+    thin_ticks(ax)
 
 
 def _tested(study: RobustnessNumbers) -> str:

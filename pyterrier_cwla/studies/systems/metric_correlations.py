@@ -17,8 +17,8 @@ from ...errors.parameter_checks import check_whole
 from ...errors.sanitise import in_picture
 from ...evaluation.run_comparison import check_settings
 from ...evaluation.significance import unit_of
-from ...rendering.figures import GREY, SCORE, STAY, axes_of, titled
-from ...rendering.labels import label_points, wrapped
+from ...rendering.figures import GREY, SCORE, axes_of, cell_colours, colour_on, room_of, titled
+from ...rendering.labels import label_points, name_columns, name_rows
 from ..correlation import rbo, tau
 from ..report import Picture, Table
 from ..resampling import half_width, times_drawn
@@ -35,6 +35,7 @@ AGREEMENTS: dict[str, tuple[str, Callable[[Any, Any], Array]]] = {
     "rbo": ("rank-biased overlap, p = 0.9", partial(rbo, p=0.9)),
 }
 
+_NUMBERED = 8  # maximum number of measures with names at both sides of a heat map
 _ALIKE = 0.9
 """Value of τ above which two orders are commonly considered equivalent (Voorhees, 2001)."""
 
@@ -272,7 +273,7 @@ class MetricAgreement(Study):
         return {
             "agreement": Picture(
                 "Kendall's τ_b of pairs of measures", f"Orders of {self._of}. Similar measures are adjacent.",
-                lambda ax: plot_correlations(self, ax=ax), self.cells(), (2.4 + 0.52 * side, 1.5 + 0.4 * side),
+                lambda ax: plot_correlations(self, ax=ax), self.cells(), (7.0, _height(side)),
             ),
             "least_alike": Picture(
                 f"{y} against {x}",
@@ -333,6 +334,7 @@ class MetricAgreement(Study):
 def plot_correlations(study: MetricAgreement, kind: str = "tau_b", ax: Any = None) -> Any:
     """Plot a heat map of the coefficients, with similar measures adjacent.
 
+    More than eight measures are numbered. Cells without room for numbers are explained by a scale of colours.
     :meth:`MetricAgreement.cells` returns the numbers.
 
     Parameters
@@ -348,27 +350,43 @@ def plot_correlations(study: MetricAgreement, kind: str = "tau_b", ax: Any = Non
     -------
     matplotlib Axes
     """
-    ax = axes_of(ax)
-    from matplotlib.colors import LinearSegmentedColormap
-
     square = study.matrix(kind)
     values = square.to_numpy(copy=True)
     np.fill_diagonal(values, np.nan)
+    ax = axes_of(ax, (7, _height(len(values))))
     lowest = float(np.nanmin(values)) if np.isfinite(values).any() else 0.0
-    colours = LinearSegmentedColormap.from_list("white to blue", ["white", STAY]).with_extremes(bad="#e6e6e6")
-    image = ax.imshow(values, cmap=colours, vmin=np.floor(10 * lowest) / 10 - 0.1, vmax=1, aspect="auto")
-    for (row, column), value in np.ndenumerate(values):
-        if np.isfinite(value):
-            light = np.dot(image.to_rgba(value)[:3], (0.2126, 0.7152, 0.0722)) > 0.55
-            ax.text(
-                column, row, f"{value:.2f}", ha="center", va="center", fontsize=8, color="black" if light else "white"
-            )
-    names = [wrapped(name) for name in square]
-    ax.set_xticks(range(len(names)), names, rotation=45, ha="right", rotation_mode="anchor", fontsize=8)
-    ax.set_yticks(range(len(names)), names, fontsize=8)
+    image = ax.pcolormesh(
+        values, cmap=cell_colours(), vmin=np.floor(10 * lowest) / 10 - 0.1, vmax=1, edgecolor=ax.get_facecolor(),
+        linewidth=1 if len(values) <= _NUMBERED else 0.2,
+    )  # fmt: skip
+    names, count = list(square), len(values)
+    numbered = count > _NUMBERED
+    name_rows(ax, np.arange(count) + 0.5, [f"{name}  {at + 1}" if numbered else name for at, name in enumerate(names)])
+    wide, _ = room_of(ax)
+    step = 1 if wide > 20 * count else 5
+    columns = range(step - 1, count, step)
+    if numbered:
+        ax.set_xticks([at + 0.5 for at in columns], [str(at + 1) for at in columns], fontsize=7)
+    else:
+        name_columns(ax, np.arange(count) + 0.5, names)
+    if 0.5 * wide > 22 * count:
+        for (row, column), value in np.ndenumerate(values):
+            if np.isfinite(value):
+                ax.text(column + 0.5, row + 0.5, f"{value:.2f}", ha="center", va="center", fontsize=8,
+                        color=colour_on(image.to_rgba(value)))  # fmt: skip
+    else:
+        bar = ax.figure.colorbar(image, ax=ax, shrink=0.5, aspect=16, pad=0.02)
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(labelsize=7)
+    ax.invert_yaxis()
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    return titled(ax, f"{AGREEMENTS[kind][0]} · {_title(study)}")
+    return titled(ax, f"How similarly measures order the runs: {AGREEMENTS[kind][0]} · {_title(study)}")
+
+
+def _height(measures: int) -> float:
+    """Return the height of a heat map in inches."""
+    return 1.4 + 0.36 * measures if measures <= _NUMBERED else 1.2 + 0.18 * measures
 
 
 def plot_scatter(study: MetricAgreement, x: str, y: str, k: int = 5, ax: Any = None) -> Any:
@@ -396,12 +414,12 @@ def plot_scatter(study: MetricAgreement, x: str, y: str, k: int = 5, ax: Any = N
     points, named = data.iloc[:, 1:3].to_numpy(), data["labelled"].to_numpy()
     ax.plot(*points[~named].T, linestyle="none", marker="o", markersize=3.5, color=GREY, alpha=0.6, markeredgewidth=0)
     ax.plot(*points[named].T, linestyle="none", marker="s", markersize=4.5, color=SCORE)
-    ax.set_xlabel(f"{in_picture(x)} (mean over queries)")
-    ax.set_ylabel(f"{wrapped(y)} (mean over queries)")
+    ax.set_xlabel(in_picture(f"{x} (mean over queries)"))
+    ax.set_ylabel(in_picture(f"{y} (mean over queries)"))
     rows = study.table
     both = rows[["measure", "other"]].isin([x, y]).all(axis=1)
     found = f" · τ_b = {rows.loc[both, 'tau_b'].iloc[0]:.3f}" if both.any() else ""
-    ax.set_title(f"{_title(study)}{found}", fontsize=10, loc="left")
+    titled(ax, f"The mean of each run by two measures{found} · {_title(study)}")
     label_points(ax, dict(zip(data["run"][named], points[named])), points, SCORE)
     return ax
 

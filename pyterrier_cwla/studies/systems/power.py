@@ -20,8 +20,8 @@ from ...errors import BadJudgments, BadParameter, many, near, some
 from ...errors.parameter_checks import check_share
 from ...evaluation.run_comparison import check_settings
 from ...evaluation.significance import CORRECTIONS, TESTS, corrected, lowest_p_of_randomisation
-from ...rendering.figures import GREY, SCORE, STAY, axes_of
-from ...rendering.labels import label_ends, measure_look, wrapped
+from ...rendering.figures import COLOURS, GREY, SCORE, STAY, axes_of, titled
+from ...rendering.labels import key, label_ends, measure_look, name_rows
 from ...tasks.checkpoints import Pieces
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Piece
@@ -289,6 +289,7 @@ class Power(Study):
                 "Power by level of significance",
                 f"{share} below the level, by the t-test; {self._of}.",
                 lambda ax: plot_levels(self, ax=ax), self.levels(),
+                (7.0, max(3.6, 1.0 + 0.16 * len(self.table))),
             ),
         }  # fmt: skip
 
@@ -434,9 +435,9 @@ def _known(test: str) -> str:
 
 
 _MARKS: dict[str, dict[str, Any]] = {
-    "t": {"marker": "o", "color": STAY, "label": "t"},
+    "t": {"marker": "o", "color": STAY, "label": "t, with 95 % interval"},
     "wilcoxon": {"marker": "x", "color": SCORE, "label": "Wilcoxon"},
-    "randomisation": {"marker": "|", "color": GREY, "label": "randomisation", "markersize": 9},
+    "randomisation": {"marker": "|", "color": COLOURS[3], "label": "randomisation", "markersize": 9},
     "bootstrap": {"marker": "D", "color": GREY, "label": "bootstrap", "fillstyle": "none"},
 }
 
@@ -457,21 +458,20 @@ def plot_power(study: Power, ax: Any = None) -> Any:
     -------
     matplotlib Axes
     """
-    ax = axes_of(ax)
     data = study.shares()
+    ax = axes_of(ax, (7, 1.2 + 0.3 * len(data)))
     height = np.arange(len(data))[::-1]
     ax.hlines(height, 100 * data["t_low"], 100 * data["t_high"], color=STAY, linewidth=1.2)
     for test, look in _MARKS.items():
         ax.plot(100 * data[test], height, linestyle="none", **{"markersize": 5, **look})
-    ax.set_yticks(height, [wrapped(name) for name in data["measure"]], fontsize=8)
+    name_rows(ax, height, list(data["measure"]))
     ax.set_ylim(-0.6, len(data) - 0.4)
-    ax.tick_params(axis="y", length=0)
     ax.set_xlabel(f"pairs of runs with p < {study.about['alpha']:g} (%)")
-    ax.grid(axis="x", color="#e6e6e6", linewidth=0.6)
+    ax.grid(axis="x", color=GREY, linewidth=0.6, alpha=0.3)
     ax.set_axisbelow(True)
-    ax.set_title(_title(study), fontsize=10, loc="left")
-    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.7 / ax.figure.get_figheight())}
-    ax.legend(ncols=2 if ax.figure.get_figwidth() < 5 else 4, fontsize=8, frameon=False, handletextpad=0.1, **below)
+    titled(ax, f"How many pairs of runs each measure tells apart · {_title(study)}")
+    lines = {"t": "-"}
+    key(ax, {look["label"]: {**look, "linestyle": lines.get(test, "none")} for test, look in _MARKS.items()})
     return ax
 
 
@@ -494,9 +494,9 @@ def plot_levels(study: Power, test: str = "t", ax: Any = None) -> Any:
     -------
     matplotlib Axes
     """
-    ax = axes_of(ax)
     data = study.levels(test)
     names = list(study.table["measure"])
+    ax = axes_of(ax, (7, max(3.2, 1.0 + 0.16 * len(names))))
     looks = {name: measure_look(number) for number, name in enumerate(names)}
     curves = {}
     for name in names:
@@ -506,9 +506,9 @@ def plot_levels(study: Power, test: str = "t", ax: Any = None) -> Any:
     ax.axvline(study.about["alpha"], color=GREY, linewidth=0.7)
     ax.set_xscale("log")
     ax.set_xlim(data["level"].iloc[0], data["level"].iloc[-1])
-    ax.set_xlabel(f"level of significance ({_MARKS[test]['label']}{' test' if test != 't' else '-test'})")
+    ax.set_xlabel(f"level of significance ({POWER_TESTS[test]})")
     ax.set_ylabel("pairs of runs told apart (%)")
-    ax.set_title(_title(study), fontsize=10, loc="left")
+    titled(ax, f"Pairs told apart by the level of the test · {_title(study)}")
     label_ends(ax, curves, looks)
     return ax
 

@@ -15,8 +15,8 @@ from ..._version import __version__
 from ...errors import BadParameter, many, near
 from ...errors.parameter_checks import check_share, check_whole
 from ...errors.sanitise import in_picture
-from ...rendering.figures import GREY, axes_of
-from ...rendering.labels import label_ends, measure_look
+from ...rendering.figures import GREY, axes_of, titled
+from ...rendering.labels import label_ends, measure_look, name_columns
 from ...tasks.checkpoints import Pieces
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece
@@ -302,8 +302,8 @@ def plot_sensitivity(study: Any, coefficient: str = "pearson", ax: Any = None) -
     matplotlib Axes
     """
     ax = axes_of(ax)
-    banded = _drawn(study, coefficient, ax)
-    ax.set_ylabel(LABELS[coefficient] + banded)
+    _drawn(study, coefficient, ax, "Agreement with ratings")
+    ax.set_ylabel(LABELS[coefficient])
     return ax
 
 
@@ -327,13 +327,13 @@ def plot_change(study: Any, coefficient: str = "pearson", ax: Any = None) -> Any
     """
     ax = axes_of(ax)
     ax.axhline(0, color=GREY, linewidth=0.6)
-    banded = _drawn(study, f"{coefficient}_change", ax)
-    ax.set_ylabel(f"change of {LABELS[coefficient]}{banded}")
+    _drawn(study, f"{coefficient}_change", ax, "Change of the agreement with ratings")
+    ax.set_ylabel(f"change of {LABELS[coefficient]}")
     return ax
 
 
-def _drawn(study: Any, column: str, ax: Any) -> str:
-    """Draw lines and bands; return a note on the measure with a band if not all measures have one."""
+def _drawn(study: Any, column: str, ax: Any, what: str) -> None:
+    """Draw lines, bands and the title, which says which measure has a band if not all measures have one."""
     values, data = study.about["values"], study.curves(column)
     numbers = all(isinstance(value, int | float) for value in values)
     x = np.array(values if numbers else range(len(values)), float)
@@ -348,12 +348,12 @@ def _drawn(study: Any, column: str, ax: Any) -> str:
             ax.fill_between(x, rows[f"{column}_low"], rows[f"{column}_high"], color=colour, alpha=0.1, linewidth=0)
         ax.plot(*curves[name], linewidth=1.8, **looks[name])
     if not numbers:
-        ax.set_xticks(x, [in_picture(value) for value in values])
+        name_columns(ax, x, [str(value) for value in values])
     elif x.min() > 0 and x.max() / x.min() >= 100:
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter("{x:g}")
     ax.set_xlim(x.min(), x.max())
     ax.set_xlabel(in_picture(study.about["parameter"]))
-    ax.set_title(title_of(study.about), fontsize=10, loc="left")
+    band = "" if few or highest is None else f" · band: {in_picture(highest)}"
+    titled(ax, f"{what} by {in_picture(study.about['parameter'])} · {title_of(study.about)}{band}")
     label_ends(ax, curves, looks)
-    return "" if few or highest is None else f"\n(band: {in_picture(highest)})"

@@ -9,14 +9,13 @@ import numpy as np
 
 from ...errors import BadParameter, many
 from ...errors.sanitise import in_picture
-from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, titled
-from ...rendering.labels import label_ends
+from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, cell_colours, colour_on, room_of, text_colour, titled
+from ...rendering.labels import key, label_ends, name_rows
 from ..coefficient_names import LABELS
 from ..report import Picture
 from .agreement_numbers import AgreementNumbers
 
 _MOST_ROWS = 30  # maximum number of measures in the plot of intervals
-_DARK = "#222222"
 _SMALL = 7.0  # points
 _PREFERRED = {"-1": "second", "0": "neither", "1": "first"}
 
@@ -26,13 +25,13 @@ def drawn(study: AgreementNumbers) -> dict[str, Picture]:
     name = LABELS[study.coefficient]
     pictures = {}
     if study.grid is not None:
-        size = (7.0, 1.0 + 0.36 * len(study.grid.C))
+        size = (7.0, 1.3 + 0.36 * len(study.grid.C))
         pictures["cells"] = Picture(
             f"{name} of each C with each A", study._marked, partial(plot_cells, study), study.marked_cells(), size
         )
     ranked = study.ranked
     if len(ranked):
-        size = (7.0, 1.2 + 0.2 * min(len(ranked), _MOST_ROWS))
+        size = (7.0, _height(len(ranked)))
         pictures["agreement"] = Picture(
             f"{name}, with intervals", study._how, partial(plot_agreement, study), ranked.reset_index(), size
         )
@@ -76,21 +75,24 @@ def plot_cells(study: AgreementNumbers, ax: Any = None, coefficient: str | None 
     matplotlib Axes
     """
     numbers, texts = study.cells(coefficient), study.marked_cells(coefficient)
-    ax = axes_of(ax)
+    ax = axes_of(ax, (7, 1.3 + 0.36 * len(numbers)))
     values = numbers.to_numpy(float)
     low, high = (np.nanmin(values), np.nanmax(values)) if np.isfinite(values).any() else (0.0, 1.0)
     low = min(low, 0.0)
     shade = (values - low) / max(high - low, 1e-9)
-    ax.imshow(np.where(np.isfinite(shade), shade, 0), cmap=_blues(), vmin=0, vmax=1, aspect="auto")
+    colours = cell_colours()
     rows, columns = values.shape
-    size = float(np.clip(ax.figure.get_figwidth() * 72 * 0.85 / columns / 4.2, 4.5, 9))
+    edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
+    ax.pcolormesh(*edges, shade, cmap=colours, vmin=0, vmax=1.6, edgecolor=ax.get_facecolor())
+    ax.set_ylim(rows - 0.5, -0.5)
+    size = float(np.clip(room_of(ax)[0] * 0.85 / columns / 4.2, 5, 9))
     highest = np.nan_to_num(values, nan=-np.inf).max(axis=1, keepdims=True)
     best = values > highest - 1e-10
     for i, j in np.ndindex(rows, columns):
         number, _, mark = texts.iat[i, j].partition(" ")
         text = number.replace("0.", ".") if size < _SMALL else number
         ax.text(j, i, text + (f"$^{{\\mathrm{{{mark}}}}}$" if mark else ""), ha="center", va="center", fontsize=size,
-                color=_DARK if np.isfinite(shade[i, j]) else GREY,
+                color=colour_on(colours(shade[i, j] / 1.6)) if np.isfinite(shade[i, j]) else GREY,
                 fontweight="bold" if best[i, j] else "normal")  # fmt: skip
         if best[i, j]:
             ax.add_patch(_frame(j, i))
@@ -100,8 +102,10 @@ def plot_cells(study: AgreementNumbers, ax: Any = None, coefficient: str | None 
     ax.tick_params(length=0, top=False, bottom=False, labeltop=True, labelbottom=False)
     ax.spines[["left", "bottom"]].set_visible(False)
     name = _mathematical(LABELS[coefficient or study.coefficient])
-    ax.set_title(f"{name} with {study._whose}", fontsize=10 if size >= _SMALL else 8, loc="left")
-    return ax
+    ax.set_xlabel("how a score follows from the ranking (A)")
+    ax.xaxis.set_label_position("top")
+    ax.set_ylabel("how users continue (C)")
+    return titled(ax, f"{name} of scores with {study._whose}")
 
 
 def _mathematical(name: str) -> str:
@@ -111,12 +115,6 @@ def _mathematical(name: str) -> str:
 def _broken(name: str) -> str:
     """Break the name of a measure or function before its parameters."""
     return name.replace("(", "\n(", 1)
-
-
-def _blues() -> Any:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    return LinearSegmentedColormap.from_list("agreement", ["white", "#7fb2dc"])  # light enough for dark text
 
 
 def _frame(x: int, y: int) -> Any:
@@ -155,15 +153,15 @@ def plot_agreement(study: AgreementNumbers, ax: Any = None, most: int = _MOST_RO
     BadParameter
         If every measure gives the same score to all rated items.
     """
-    ax = axes_of(ax)
     name, ranked = study.coefficient, study.ranked
     if ranked.empty:
         raise BadParameter("every measure gives the same score to all rated items: there is nothing to draw.")
+    ax = axes_of(ax, (7, _height(min(len(ranked), most))))
     rows = ranked.head(most)
     compared = rows.index.isin(study.table["compared_with"].dropna())
     marks = study.marks()[rows.index].where(~compared, "")
     y = np.arange(len(rows))[::-1]
-    for of, colour, face in ((compared, SCORE, SCORE), (~compared, STAY, "white")):
+    for of, colour, face in ((compared, SCORE, SCORE), (~compared, STAY, ax.get_facecolor())):
         ax.hlines(y[of], rows[f"{name}_low"][of], rows[f"{name}_high"][of], color=colour, linewidth=1.4)
         ax.scatter(rows[name][of], y[of], s=22, color=face, edgecolor=colour, zorder=3)
     for height, high, mark in zip(y, rows[f"{name}_high"], marks, strict=True):
@@ -171,16 +169,21 @@ def plot_agreement(study: AgreementNumbers, ax: Any = None, most: int = _MOST_RO
             ax.annotate(mark, (high, height), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
     if ax.get_xlim()[0] < 0 < ax.get_xlim()[1]:
         ax.axvline(0, color=GREY, linewidth=0.7, linestyle=":")
-    narrow = ax.figure.get_figwidth() < 5
-    names = [in_picture(_broken(m) if narrow and len(m) > 28 else m) for m in rows.index]
-    ax.set_yticks(y, names, fontsize=7 if narrow else 8)
-    ax.locator_params(axis="x", nbins=5 if narrow else 8)
-    ax.tick_params(axis="y", length=0)
+    name_rows(ax, y, list(rows.index))
+    ax.locator_params(axis="x", nbins=5 if room_of(ax)[0] < 360 else 8)
     ax.set_ylim(-0.7, len(rows) - 0.3)
     ax.set_xlabel(f"{_mathematical(LABELS[name])}, {100 * study.about['confidence']:g} % interval")
     left = f", best {most} of {many(len(ranked), 'measure')}" if len(ranked) > most else ""
-    ax.set_title(f"{study._whose}{left}", fontsize=10, loc="left")
+    titled(ax, f"Agreement of measures with {study._whose}{left}")
+    if compared.any():
+        dot = {"linestyle": "-", "marker": "o", "markersize": 5}
+        key(ax, {"reference of comparisons": {**dot, "color": SCORE}, "others": {**dot, "color": STAY,
+                 "markerfacecolor": ax.get_facecolor()}})  # fmt: skip
     return ax
+
+
+def _height(measures: int) -> float:
+    return 1.3 + 0.2 * min(measures, _MOST_ROWS)
 
 
 def plot_bands(study: AgreementNumbers, measure: str, ax: Any = None, bins: int | None = None) -> Any:
@@ -223,25 +226,25 @@ def plot_bands(study: AgreementNumbers, measure: str, ax: Any = None, bins: int 
     for number, level in enumerate(levels):
         share = table[level].to_numpy()
         colour = _level_colour(number, len(levels), level if pairs else None)
-        ax.bar(edges[:-1], share, np.diff(edges), bottom=below, align="edge", color=colour, edgecolor="white",
-               linewidth=0.5)  # fmt: skip
+        ax.bar(edges[:-1], share, np.diff(edges), bottom=below, align="edge", color=colour,
+               edgecolor=ax.get_facecolor(), linewidth=0.5)  # fmt: skip
         name = _PREFERRED[level] if pairs else level
         curves[name] = (edges[-2:], np.repeat(below[-1] + share[-1] / 2, 2))
-        looks[name] = {"color": _DARK}
+        looks[name] = {"color": text_colour()}
         below = below + share
     ax.set_xlim(edges[0], edges[-1])
     ax.set_ylim(0, 1)
-    ax.set_xlabel(f"{'difference of scores (first − second)' if pairs else 'score'}, {in_picture(measure)}", fontsize=9)
+    label = f"{'difference of scores (first − second)' if pairs else 'score'} by {measure}"
+    ax.set_xlabel(in_picture(label))
     ax.set_ylabel(f"share of {'preferences' if pairs else 'ratings'}")
     label_ends(ax, curves, looks)
-    return titled(ax, f"{study._whose}{'' if pairs else f', {levels[0]} to {levels[-1]}'}")
+    ratings = f"Ratings from {levels[0]} to {levels[-1]}, by the score"
+    what = "Which side users prefer, by the difference" if pairs else ratings
+    return titled(ax, f"{what} · {study._whose}")
 
 
 def _level_colour(number: int, levels: int, preference: str | None) -> Any:
-    from matplotlib.colors import to_rgb
-
     if preference is not None:
         return {"-1": SCORE, "0": GAIN, "1": STAY}[preference]
     share = number / max(levels - 1, 1)
-    light, dark = np.array(to_rgb("#e4e4e4")), np.array(to_rgb("#0b3d63"))
-    return tuple(light + share * (dark - light))
+    return cell_colours()(share)

@@ -15,7 +15,7 @@ from ...errors import BadParameter, BadRatings, many, near
 from ...errors.parameter_checks import check_share, check_whole
 from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, axes_of, titled
-from ...rendering.labels import label_ends, measure_look
+from ...rendering.labels import key, label_ends, measure_look, name_rows
 from ..coefficient_names import (
     CORRELATIONS,
     LABELS,
@@ -206,10 +206,8 @@ class Splits(Study):
 
     def pictures(self) -> dict[str, Picture]:
         """Return the pictures of the report by file name."""
-        height = (
-            3.6 if self.about["bins"] else max(2.0, 0.8 + 0.12 * len(self.parts) + 0.1 * self.parts["part"].nunique())
-        )
-        return {"splits": Picture(self.title, self._caption(), partial(plot_splits, self), self.parts, (7.0, height))}
+        size = (7.0, _height(self))
+        return {"splits": Picture(self.title, self._caption(), partial(plot_splits, self), self.parts, size)}
 
     def findings(self) -> list[str]:
         """Return the findings, one sentence each."""
@@ -304,9 +302,6 @@ def _within(x: Array, y: Array, counts: Array, part: Array) -> Array:
                      out=np.full(above.shape, np.nan))  # fmt: skip
 
 
-_LONGEST = 20  # maximum number of letters of a part's name
-
-
 def plot_splits(study: Any, ax: Any = None) -> Any:
     """Plot the correlation of each measure in each part, with intervals.
 
@@ -324,7 +319,7 @@ def plot_splits(study: Any, ax: Any = None) -> Any:
     -------
     matplotlib Axes
     """
-    ax = axes_of(ax)
+    ax = axes_of(ax, (7, _height(study)))
     coefficient = LABELS[study.about["coefficient"]]
     if study.about["bins"]:
         _columns(study, ax)
@@ -332,7 +327,17 @@ def plot_splits(study: Any, ax: Any = None) -> Any:
     else:
         _rows(study, ax)
         ax.set_xlabel(coefficient)
-    return titled(ax, title_of(study.about))
+    titled(ax, f"Agreement with ratings by {in_picture(study.about['by'])} · {title_of(study.about)}")
+    if not study.about["bins"]:
+        looks = {name: {**measure_look(number), "linestyle": "-"} for number, name, *_ in _places(study)}
+        key(ax, looks)
+    return ax
+
+
+def _height(study: Any) -> float:
+    """Return the height of the picture in inches."""
+    parts, measures = study.parts["part"].nunique(), len(study.about["measures"])
+    return 3.6 if study.about["bins"] else max(2.0, 1.2 + parts * (0.1 + 0.08 * measures) + 0.15 * measures)
 
 
 def _places(study: Any) -> Iterator[tuple[int, str, pd.DataFrame, Array]]:
@@ -355,21 +360,19 @@ def _columns(study: Any, ax: Any) -> None:
     ax.set_xticks(range(len(sizes)), range(1, len(sizes) + 1))
     ax.set_xlim(-0.5, len(sizes) - 0.5)
     by = in_picture(study.about["by"])
-    ax.set_xlabel(f"{by}, lowest to highest (bins of {sizes.min():,} to {sizes.max():,})", fontsize=9)
+    ax.set_xlabel(f"{by}, lowest to highest (bins of {sizes.min():,} to {sizes.max():,} ratings)")
     label_ends(ax, curves, looks)
 
 
 def _rows(study: Any, ax: Any) -> None:
-    for number, name, rows, y in _places(study):
+    for number, _, rows, y in _places(study):
         look = {**measure_look(number), "linestyle": "none"}
         ax.hlines(y, rows["low"], rows["high"], color=look["color"], linewidth=0.8, alpha=0.6)
         ax.plot(rows["correlation"], y, markersize=4, **look)
-        ax.annotate(in_picture(name), (rows["high"].iloc[0], y[0]), xytext=(4, 0), textcoords="offset points",
-                    va="center", fontsize=6, color=look["color"])  # fmt: skip
     ax.axvline(0, color=GREY, linewidth=0.6)
     parts = study.parts.drop_duplicates("part")
-    short = [text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…" for text in parts["part"].astype(str)]
-    labels = [f"{in_picture(text)} ({size:,})" for text, size in zip(short, parts["ratings"], strict=True)]
-    ax.set_yticks(range(len(labels)), labels, fontsize=8)
+    labels = [f"{text} ({size:,})" for text, size in zip(parts["part"].astype(str), parts["ratings"], strict=True)]
+    ax.hlines(np.arange(1, len(labels)) - 0.5, 0, 1, transform=ax.get_yaxis_transform(), color=GREY, linewidth=0.4)
+    name_rows(ax, range(len(labels)), labels)
     ax.set_ylim(len(labels) - 0.5, -0.5)
     ax.set_ylabel(f"{in_picture(study.about['by'])} (ratings)")

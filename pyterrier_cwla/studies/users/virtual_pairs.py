@@ -14,7 +14,8 @@ from ..._version import __version__
 from ...errors import BadParameter, BadRatings, near
 from ...errors.parameter_checks import check_share, check_whole
 from ...errors.sanitise import in_picture
-from ...rendering.figures import GREY, STAY, axes_of, titled
+from ...rendering.figures import GREY, SCORE, STAY, axes_of, text_colour, titled
+from ...rendering.labels import key, name_rows
 from ...tasks.hashing import fingerprint
 from ..report import Picture, Table
 from ..resampling import around
@@ -202,7 +203,7 @@ class VirtualSystems(Study):
                 self._caption(),
                 partial(plot_virtual_systems, self, target),
                 self.of(target),
-                (7.0, 1.2 + 0.35 * len(self.about["measures"])),
+                (7.0, _height(len(self.about["measures"]))),
             )
             for number, target in enumerate(self.about["targets"], 1)
         }
@@ -376,20 +377,28 @@ def plot_virtual_systems(study: Any, target: str | None = None, ax: Any = None) 
     -------
     matplotlib Axes
     """
-    ax = axes_of(ax)
     target = study.about["targets"][0] if target is None else target
     rows = study.of(target).iloc[::-1]
+    ax = axes_of(ax, (7, _height(len(rows))))
     y = np.arange(len(rows))
     ax.hlines(y, rows["limit_low"], rows["limit_high"], color=STAY, linewidth=1.6)
     ax.plot(rows["limit"], y, "o", color=STAY, markersize=6)
-    ax.plot(rows["repeated"], y, "x", color="black", markersize=5)
-    ax.plot(rows["across"], y, "s", color=GREY, markersize=5, markerfacecolor="none")
+    ax.plot(rows["repeated"], y, "x", color=text_colour(), markersize=5)
+    ax.plot(rows["across"], y, "s", color=SCORE, markersize=5, markerfacecolor="none")
     ax.axvline(0, color=GREY, linewidth=0.6)
-    ax.set_yticks(y, [in_picture(name) for name in rows["measure"]])
+    name_rows(ax, y, list(rows["measure"]))
     ax.set_ylim(-0.6, len(rows) - 0.4)
-    ax.set_xlabel(
-        f"correlation with {in_picture(target)}\n"
-        f"● limit, interval · × {study.about['repeats']:,} repetitions · □ all lists",
-        fontsize=8,
-    )
-    return titled(ax, f"{study.about['queries']:,} queries, {study.about['configurations']:,} lists")
+    ax.set_xlabel(f"correlation with {in_picture(target)}")
+    sizes = f"{study.about['queries']:,} queries, {study.about['configurations']:,} lists"
+    titled(ax, f"Do measures tell which of two virtual systems has more {in_picture(target)}? · {sizes}")
+    marks = {
+        "limit, with interval": {"color": STAY, "marker": "o", "linestyle": "-"},
+        f"{study.about['repeats']:,} repetitions": {"color": text_colour(), "marker": "x", "linestyle": "none"},
+        "over all lists": {"color": SCORE, "marker": "s", "linestyle": "none", "markerfacecolor": "none"},
+    }
+    key(ax, {name: {**look, "markersize": 5} for name, look in marks.items()})
+    return ax
+
+
+def _height(measures: int) -> float:
+    return 1.3 + 0.25 * measures
