@@ -162,8 +162,8 @@ def plot_topics(
     letters = int(figure.get_figwidth() / (1.22 * _LETTER))
     ax.set_xlabel("\n".join(fill(in_picture(text), letters) for text in axis), fontsize=9)
     title = [f"{measure} of {a} and {b}, topic by topic", _won(by_topic, a, b, better)]
-    titled(ax, "\n".join(fill(in_picture(text), letters) for text in title))
     ax.set_yticks([])
+    titled(ax, "\n".join(fill(in_picture(text), letters) for text in title))
     figure.draw_without_rendering()  # lays out the figure: the texts above leave the rest to the bars
     size = ax.get_window_extent()
     width, height = size.width / figure.dpi, size.height / figure.dpi

@@ -80,10 +80,10 @@ def titled(ax: Any, title: str, pad: float = 9) -> Any:
     matplotlib.axes.Axes
     """
     width, height = room_of(ax)
-    text = ax.set_title(broken(title, int((width - 55) / 5.2)), fontsize=10, loc="left", pad=pad)
+    text = ax.set_title(in_lines(title, int((width - 55) / 5.2)), fontsize=10, loc="left", pad=pad)
     text.set_transform(text.get_transform() + left_of_labels(ax))
     for axis, length in ((ax.xaxis, min(0.75 * width, width - 1.2 * _label_width(ax))), (ax.yaxis, 0.68 * height)):
-        axis.label.set_text(broken(axis.label.get_text(), int(length / 5.5)))
+        axis.label.set_text(in_lines(axis.label.get_text(), int(length / 5.5)))
     return ax
 
 
@@ -130,13 +130,13 @@ def room_of(ax: Any) -> tuple[float, float]:
     return float(width), float(height)
 
 
-def broken(text: str, most: int) -> str:
+def in_lines(text: str, most: int) -> str:
     """Break a text into lines after commas and spaces, otherwise after other punctuation, otherwise within words.
 
     Parameters
     ----------
     text : str
-        Text, possibly with line breaks.
+        Text; one with line breaks is left as it is.
     most : int
         Characters per line.
 
@@ -147,9 +147,9 @@ def broken(text: str, most: int) -> str:
     """
     most = max(most, 4)
     if "\n" in text:
-        return "\n".join(broken(line, most) for line in text.split("\n"))
+        return text
     lines = [""]
-    for part in _parts(text, most, (r"[^,\s]*[,\s]*", r"[^_.\-/(]*[_.\-/(]*", rf"(?:\\.|.){{1,{most}}}")):
+    for part in _parts(text, most, (r"[^, ]*[, ]*", r"[^_.\-/(]*[_.\-/(]*", rf"(?:\\.|.){{1,{most}}}")):
         if lines[-1] and len((lines[-1] + part).rstrip()) > most:
             lines.append("")
         lines[-1] += part

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors.sanitise import in_picture
-from .figures import COLOURS, GREY, broken, left_of_labels, room_of, titled
+from .figures import COLOURS, GREY, in_lines, left_of_labels, room_of, titled
 
 _LINES = ("-", "--", ":", "-.", (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)), (0, (6, 2, 2, 2)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -370,7 +370,7 @@ def wrapped(name: str, most: int = 20) -> str:
     str
         Lines such as ``CWLA(C='rbp(0.8)',`` and ``A='max',max_rel=2)``.
     """
-    return broken(in_picture(name), most)
+    return in_lines(in_picture(name), most)
 
 
 def elided(name: str, most: int) -> str:
