@@ -314,7 +314,9 @@ class _Example:
         return session("\n".join(lines))
 
     def explanation(self, text: str) -> Explanation:
-        return explain(self.names["qrels"], self.names["run"], "1", text)
+        found = explain(self.names["qrels"], self.names["run"], "1", text)
+        assert isinstance(found, Explanation)  # of one run
+        return found
 
 
 def _value(given: Given, measure: str) -> Any:

@@ -74,7 +74,7 @@ def explain(
     """
     import pyarrow.compute as pc
 
-    from ..evaluation.explanation import explain as explanation_of
+    from ..evaluation.run_explanation import explain as explanation_of
     from .explanation_tables import print_explanation
 
     if plot is not None and plot.suffix.lower() not in (".svg", ".png", ".pdf"):

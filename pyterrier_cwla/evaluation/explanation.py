@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from ..data.alignment import Rows
 from ..data.rankings import Array, Rankings
-from ..errors import BadParameter, NoFiniteValue, near, shown
+from ..errors import BadParameter, NoFiniteValue, shown
 from ..errors.sanitise import sanitised
 from ..files.inputs import loaded, one_run
 from ..files.memory_limit import refuse_beyond_memory
@@ -25,7 +26,14 @@ from ..model.metric import FARTHEST, Metric
 from ..model.scoring import divisor, raw_score
 from ..model.view import View, before
 from ..model.view_columns import seen_part, view_of_ranks
+from ..rendering.notebook_pictures import notebook_picture
 from .explanation_plots import plot_explanation
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_DISPLAYED = ["rank", "docno", "grade", "gain", "T", "V", "L"]  # columns in notebooks
+_ROWS = 10  # of tables in notebooks
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,6 +64,8 @@ class Explanation:
         Expected total gain, ETG.
     expected_rate_of_gain : float
         Expected total gain per unit of effort, ERG.
+    unit : str
+        Unit of the effort: "documents", "seconds", "words", or "effort" if it is not known.
     """
 
     measure: str
@@ -68,6 +78,7 @@ class Explanation:
     expected_effort: float
     expected_total_gain: float
     expected_rate_of_gain: float
+    unit: str = "effort"
 
     @property
     def totals(self) -> dict[str, float]:
@@ -82,23 +93,63 @@ class Explanation:
             "score": self.score,
         }
 
-    def plot(self, ax: Any = None, depth: int | None = None) -> Any:
-        """Plot the shares of users who continue and who stop, and their gain, by rank.
+    @property
+    def contributions(self) -> pd.Series[float]:
+        """What each rank adds to the score: its gain times its discount, indexed by rank.
+
+        If A is not a weighted sum of gains, it is the value for the users who stop at the rank, L·A / N.
+        """
+        scale = 1 / self.divisor if self.divisor > 0 else 0.0
+        adds = self.table["gain"] * self.table["discount"] if self.adds_gains else self.table["L·A"] * scale
+        return pd.Series(adds.to_numpy(), pd.Index(self.table["rank"], name="rank"), name="adds")
+
+    @property
+    def adds_gains(self) -> bool:
+        """Whether the score is a weighted sum of gains, so that ranks have discounts."""
+        return not self.table["discount"].isna().any()
+
+    @property
+    def last_seen(self) -> int:
+        """Last rank of the table that any user sees, V > 0; 0 if all users leave before the first."""
+        return int(self.table["rank"].where(self.table["V"] > 0, 0).max())
+
+    @property
+    def title(self) -> str:
+        """The measure and the query."""
+        return f"{self.measure} of query {self.query}" if self.query else self.measure
+
+    def plot(self, ax: Axes | None = None, depth: int | None = None, docnos: bool = False) -> Axes:
+        """Plot gains and users by rank, in two panels.
+
+        Upper panel: wide grey bars are the gains of documents, darker for higher grades; crosses are documents that are
+        not judged. Narrow bars are what each rank adds to the score; the numbers above are the same in percent of the
+        score. Lower panel: the share of users who see each rank (V) and the share who stop there (L), and above it the
+        time or effort before the rank unless effort is the number of documents.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw on; by default new ones.
+            Axes whose place the panels take; by default a new figure.
         depth : int, optional
-            Last rank to show.
+            Last rank to show; by default the last rank that at least 1 % of the users see, but at least 10 and at most
+            50. A cutoff of the measure comes first. The title states what share of the score is shown.
+        docnos : bool, default=False
+            Whether to write document ids between the panels. Where they do not all fit, those that add most to the
+            score are shown.
 
         Returns
         -------
         matplotlib Axes
-            The axes with the plot.
+            The upper panel; ``.figure`` is the figure.
+
+        Raises
+        ------
+        BadParameter
+            If `depth` is not a positive integer, or there are no document ids.
+        CWLAError
+            If matplotlib is not installed.
         """
-        title = f"{self.measure} of query {self.query}" if self.query else self.measure
-        return plot_explanation(self.table, self.score, self.divisor, title, ax, depth)
+        return plot_explanation(self, ax, depth, docnos)
 
     def __repr__(self) -> str:
         return str(self)
@@ -108,67 +159,22 @@ class Explanation:
         totals = "  ".join(f"{name} {value:.4f}" for name, value in self.totals.items() if not np.isnan(value))
         table = self.table.head(20).to_string(index=False, na_rep="", float_format=lambda v: f"{v:.4f}")
         more = f"\n… {len(self.table) - 20} more ranks in .table" if len(self.table) > 20 else ""
-        return f"{self.measure} of query {self.query}\n{table}{more}\n{totals}"
+        return f"{self.title}\n{table}{more}\n{totals}"
 
     @sanitised
     def _repr_html_(self) -> str:
-        from html import escape
-
         totals = " · ".join(f"{name} {value:.4f}" for name, value in self.totals.items() if not np.isnan(value))
-        table = self.table.to_html(index=False, na_rep="", float_format=lambda v: f"{v:.4f}")
-        return f"<p><b>{escape(self.measure)}</b> of query {escape(self.query)}: {totals}</p>{table}"
+        columns = [name for name in _DISPLAYED if name in self.table]
+        table = self.table[columns].assign(adds=self.contributions.to_numpy()).set_index("rank")
+        return displayed(self.title, totals, table, (7, 4.6), self.plot)
 
 
-def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation:
-    """Explain the score of one query of a run, rank by rank.
-
-    Parameters
-    ----------
-    qrels : DataFrame, dict of dicts, iterable of named tuples, or path
-        Judgments, as for :func:`evaluate`.
-    run : DataFrame, dict of dicts, iterable of named tuples, or path
-        One run, as for :func:`evaluate`.
-    query : str
-        Query id.
-    measure : Measure or str
-        Measure of this package, or of ir_measures if this package computes it, that follows a user model.
-
-    Returns
-    -------
-    Explanation
-        Values of the framework at each rank, and the score.
-
-    Raises
-    ------
-    BadParameter
-        If the query is not judged or has no retrieved documents, or if the measure follows no user model.
-
-    Examples
-    --------
-    >>> qrels = {"q": {"a": 1, "b": 0, "c": 1}}
-    >>> explain(qrels, {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, "q", "RR").score
-    1.0
-    """
-    (measure,) = measures_of([measure])
-    judgments = judged(loaded(qrels, "qrels"))
-    metric = followed(measure, judgments)
-    if not isinstance(query, str):
-        raise BadParameter(f"the query {query!r} must be a string, as ids are: {str(query)!r}.")
-    if query not in judgments.index:
-        raise BadParameter(f"no query {query!r} in the judgments. {near(str(query), judgments.qids)}")
-    rows = judgments.rows(one_run(run))
-    rankings = rows.rankings(all_judged=True)
-    number = judgments.index[query]
-    if not rankings.n[number]:
-        raise BadParameter(f"the run has no documents for query {query!r}.")
-    segment = int(np.flatnonzero(rows.query == number)[0])
-    order = rows.in_rank_order(np.arange(len(rows.columns)))[rows.starts[segment] : rows.ends[segment]]
-    names = rows.columns.doc_id.take(order).to_pylist()
-    if metric.judged_only:
-        names = [names[rank - 1] for rank in rankings.condensed.listed_ranks(number).tolist()]
-    explanation = explained(metric, rankings, number, measure=str(measure), query=query, names=names)
-    rows.warn_of_overlap()
-    return explanation
+def displayed(title: str, text: str, table: pd.DataFrame, inches: tuple[float, float], plot: Callable[..., Any]) -> str:
+    """Return a title, a text, the first ten rows of a table, and a picture (without matplotlib: none) as HTML."""
+    rows = table.head(_ROWS).to_html(na_rep="", float_format=lambda v: f"{v:.4g}")
+    more = f"<p>{len(table) - _ROWS:,} more ranks: <code>.table</code></p>" if len(table) > _ROWS else ""
+    picture = notebook_picture(plot, inches, f"{title}: gains and users by rank. {text}")
+    return f"<p><b>{escape(title)}</b>: {escape(text)}</p>{rows}{more}{picture}"
 
 
 def explained(
@@ -203,6 +209,7 @@ def explained(
         expected_effort=effort,
         expected_total_gain=gain,
         expected_rate_of_gain=gain / effort if effort > 0 else np.nan,
+        unit=metric.effort_unit,
     )
 
 

@@ -2,82 +2,207 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from ..errors import BadParameter
+from ..errors.parameter_checks import check_whole
 from ..errors.sanitise import in_picture
-from ..rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, label_box, titled
+from ..rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, titled
+from ..rendering.labels import elided, system_looks
+from . import explanation_panels as panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_FEWEST, _MOST = 10, 50  # ranks of a plot whose depth is not given
+_SEEN = 0.01  # share of users who see the last rank of such a plot
+_VISIBLE = 0.02  # difference of shares of users that can be seen in a plot
 
-def plot_explanation(
-    table: pd.DataFrame, score: float, divisor: float, title: str, ax: Axes | None, depth: int | None
-) -> Axes:
-    """Draw the gains, the share of users, and the cumulative score at each rank.
 
-    Grey bars are gains. Blue steps are the share of users who see the rank (V). The red line, with its scale on the
-    right, is the cumulative score: discounted gains, or (if the aggregation is no weighted sum of gains) L·A of users
-    who have left.
+def plot_explanation(explanation: Any, ax: Axes | None, depth: int | None, docnos: bool) -> Axes:
+    """Draw gains and what they add to the score, and below the shares of users who see and who stop at each rank.
 
     Parameters
     ----------
-    table : DataFrame
-        Values of the framework at each rank; see :class:`Explanation`.
-    score, divisor : float
-        Score of the query, and the value by which it was divided.
-    title : str
-        Title of the plot.
+    explanation : Explanation
+        What to draw.
     ax : matplotlib.axes.Axes or None
-        Axes to draw on; None for those of a new figure.
+        Axes whose place the two panels take; None for a new figure.
     depth : int or None
-        Number of ranks to draw; None for all.
+        Last rank; None for that of :func:`last_shown`.
+    docnos : bool
+        Whether to write the document ids below the upper panel.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The upper panel.
 
     Raises
     ------
+    BadParameter
+        If `depth` is not a positive integer, or there are no document ids.
     CWLAError
         If matplotlib is not installed.
     """
-    ax = axes_of(ax)
-    table = table if depth is None else table.head(depth)
-    rank = table["rank"].to_numpy()
-    scale = 1 / divisor if divisor > 0 else 0.0
-    credited = table["gain"] * table["discount"]
-    if credited.isna().any():  # A is no weighted sum of gains
-        credited = table["L·A"] * scale
-    collected = np.cumsum(credited.to_numpy())
-    ax.bar(rank, table["gain"], width=0.8, color=GAIN)
-    ax.step(rank, table["V"], where="mid", color=STAY, linewidth=1.8)
-    ax.locator_params(axis="x", integer=True)
-    ax.set_xlabel("rank (documents)")
-    ax.set_ylabel("share of users, gain")
-    ax.set_ylim(0, 1.08 * max(1.0, float(table["gain"].max())))
-    ax.set_xlim(0.4, rank[-1] + 0.6)
-    right = ax.twinx()
-    right.plot(rank, collected, color=SCORE, linewidth=1.8, linestyle="--")
-    right.set_ylim(0, 1.08 * max(score, float(collected[-1]), 1e-9))
-    right.set_ylabel("score so far", color=SCORE)
-    for axes in (ax, right):
-        axes.spines["top"].set_visible(False)
-    middle = min(int(np.argmin(np.abs(table["V"].to_numpy() - 0.6))), len(table) * 2 // 3)
-    ax.annotate("still there (V)", (rank[middle], table["V"].iloc[middle]), xytext=(6, 6), textcoords="offset points",
-                color=STAY, bbox=label_box(ax))  # fmt: skip
-    best = int(table["gain"].to_numpy().argmax())
-    ax.annotate("gain", (rank[best], table["gain"].iloc[best]), xytext=(0, 3), textcoords="offset points",
-                ha="center" if best else "left", color=GREY)  # fmt: skip
-    whole = np.isclose(collected[-1], score, atol=5e-4)
-    reached = f"score {score:.3f}" if whole else f"{collected[-1]:.3f} of {score:.3f}"
-    right.annotate(reached, (rank[-1], collected[-1]), xytext=(0, -15), textcoords="offset points",
-                   ha="right", color=SCORE, bbox=label_box(right))  # fmt: skip
-    return titled(ax, in_picture(title))
+    from matplotlib.patches import Patch
+
+    last = last_shown([explanation], depth)
+    table = explanation.table.head(last)
+    _check_documents(docnos, table)
+    share = _shares(explanation).to_numpy()[:last]
+    highest = float(table["gain"].max()) or 1.0
+    upper, lower = panel.panels_of(ax, (1.2, 1), 5.4 if docnos else 4.6)
+    panel.label_ranks(lower, last, _part_shown([explanation], last))
+    scale = _scale([table["gain"].to_numpy()], [share], explanation.adds_gains)
+    keys = panel.draw_gains(upper, table, share, scale, SCORE, panel.graded([table]))
+    of_score = "% of the score" if explanation.adds_gains else "% of the score (L·A)"
+    panel.set_heights(upper, highest, [*keys, panel.Key(Patch(color=SCORE), of_score)], lines=1)
+    texts = {rank: f"{100 * share[rank - 1]:.0f}" for rank in _by_size(share) if share[rank - 1] >= 0.005}
+    panel.write_above(upper, texts, highest, SCORE)
+    upper.set_ylabel("gain of the document", fontsize=8)
+    panel.draw_users(lower, table)
+    panel.draw_time_above(lower, table, explanation.unit)
+    if docnos:
+        panel.write_documents(upper, table, share)
+    return panel.with_title(upper, f"{explanation.title}: score {explanation.score:.3f}")
+
+
+def plot_pair(pair: Any, ax: Axes | None, depth: int | None, docnos: bool) -> Axes:
+    """Draw the gains of two runs one below the other, their scores so far, and the shares of users if they differ.
+
+    Parameters
+    ----------
+    pair : ExplainedPair
+        What to draw.
+    ax, depth, docnos
+        As for :func:`plot_explanation`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The upper panel.
+
+    Raises
+    ------
+    BadParameter
+        If `depth` is not a positive integer.
+    CWLAError
+        If matplotlib is not installed.
+    """
+    runs = pair.explanations
+    last = last_shown(list(runs.values()), depth)
+    V = {name: one.table["V"].to_numpy()[:last] for name, one in runs.items()}
+    apart = [abs(one - other) for one, other in zip(*V.values(), strict=False)]  # up to the end of the shorter list
+    users_differ = max(apart) > _VISIBLE
+    heights, inches = ((1.2, 1, 1, 1), 8.0) if users_differ else ((1.2, 1, 1), 6.4)
+    panels = panel.panels_of(ax, heights, inches + 1.6 * docnos)
+    panel.label_ranks(panels[-1], last, _part_shown(list(runs.values()), last))
+    looks = system_looks(list(runs))
+    _draw_both_gains(panels[:2], runs, last, looks, docnos)
+    so_far = {name: one.contributions.to_numpy()[:last].cumsum() for name, one in runs.items()}
+    highest = max(float(max(one)) for one in so_far.values()) or 1.0
+    panel.set_heights(panels[2], highest, panel.draw_steps(panels[2], so_far, looks))
+    panels[2].set_ylabel("score so far", fontsize=8)
+    if users_differ:
+        panel.set_heights(panels[3], 1, panel.draw_steps(panels[3], V, looks), percent=True)
+        panels[3].set_ylabel("share of users who\nsee the rank (V)", fontsize=8)
+    title = f"{pair.title}: {pair.where_different}"
+    marked = pair.first_gain_difference or pair.first_difference
+    if marked is not None and marked <= last:
+        for one in panels:
+            one.axvspan(marked - 0.5, marked + 0.5, color=GAIN, alpha=0.3, linewidth=0, zorder=0)
+        title += f" (rank {marked:,} is shaded)"
+    return panel.with_title(panels[0], title)
+
+
+def _draw_both_gains(panels: Sequence[Axes], runs: dict[str, Any], last: int, looks: Any, docnos: bool) -> None:
+    """Draw the gains of each run in its panel, with the same scales, and write what they add to the scores."""
+    from matplotlib.patches import Patch
+
+    tables = [one.table.head(last) for one in runs.values()]
+    adds = [one.contributions.to_numpy()[:last] for one in runs.values()]
+    gains, levels = [table["gain"].to_numpy() for table in tables], panel.graded(tables)
+    scale = _scale(gains, adds, all(one.adds_gains for one in runs.values()))
+    colours = [looks[name]["color"] for name in runs]
+    drawn = [
+        panel.draw_gains(ax, table, values, scale, colour, levels)
+        for ax, table, values, colour in zip(panels, tables, adds, colours, strict=True)
+    ]
+    keys = {key.label: key for keys in drawn for key in keys}  # those of both runs, in the upper panel
+    for number, (name, one) in enumerate(runs.items()):
+        ax, values, colour = panels[number], adds[number], colours[number]
+        highest = float(np.concatenate(gains).max()) or 1.0
+        whose = panel.Key(Patch(color=colour), f"{elided(name, 20)}, score {one.score:.3f}")
+        panel.set_heights(ax, highest, [*keys.values(), whose], lines=1)
+        texts = {rank: f"{values[rank - 1]:.2f}" for rank in _by_size(values) if values[rank - 1] >= 0.005}
+        panel.write_above(ax, texts, highest, colour)
+        ax.set_ylabel("gain (colour: added\nto the score)", fontsize=8)
+        if docnos:
+            panel.write_documents(ax, tables[number], values)
+        keys = {}
+
+
+def last_shown(explanations: Sequence[Any], depth: int | None = None) -> int:
+    """Return the last rank to draw.
+
+    Without `depth`, it is the last rank that 1 % of the users see, but at least 10 and at most 50, if there are as many
+    ranks.
+
+    Parameters
+    ----------
+    explanations : sequence of Explanation
+        Explanations in one picture.
+    depth : int, optional
+        Last rank that the user wants.
+    """
+    ranks = max(len(one.table) for one in explanations)
+    if depth is not None:
+        check_whole(1, depth=depth)
+        return min(depth, ranks)
+    seen = max(int((one.table["V"] >= _SEEN).sum()) for one in explanations)
+    return min(max(seen, _FEWEST), _MOST, ranks)
+
+
+def _part_shown(explanations: Sequence[Any], last: int) -> str:
+    """Return which part of the rankings and scores the ranks up to `last` are; an empty text if they are all."""
+    ranks = max(one.last_seen for one in explanations)
+    shares = [_shares(one).iloc[:last].sum() for one in explanations]
+    if last >= ranks and all(share > 0.995 or one.score == 0 for share, one in zip(shares, explanations, strict=True)):
+        return ""
+    of = f" of {ranks:,}" if ranks > last else ""
+    added = " and ".join(f"{share:.0%}" for share in shares)
+    return f"ranks 1 to {last:,}{of} add {added} of the score{'s' * (len(explanations) > 1)}"
+
+
+def _shares(explanation: Any) -> pd.Series:
+    """Return the share of the score that each rank adds; 0 if the score is 0."""
+    adds = explanation.contributions
+    return adds / explanation.score if explanation.score > 0 else 0 * adds
+
+
+def _scale(gains: Sequence[Any], values: Sequence[Any], adds_gains: bool) -> float:
+    """Return the height of a value of 1: no value is above its gain, or, if no gains are added, the highest gain."""
+    gain, value = np.concatenate(gains), np.concatenate(values)
+    if not (value > 0).any():
+        return 0.0
+    if adds_gains:
+        return float((gain[value > 0] / value[value > 0]).min())
+    return float(gain.max() / value.max()) or 1.0
+
+
+def _by_size(values: Any) -> list[int]:
+    """Return the ranks in decreasing order of their values."""
+    return [int(place) + 1 for place in np.argsort(-values, kind="stable")]
+
+
+def _check_documents(docnos: bool, table: pd.DataFrame) -> None:
+    if docnos and "docno" not in table:
+        raise BadParameter("docnos=True: this explanation has no document ids, since it was made from gains.")
 
 
 def plot_stops(stops: pd.DataFrame, ax: Axes | None = None) -> Axes:

@@ -36,13 +36,20 @@ def runs_by_name(runs: Any) -> dict[Any, Any]:
     return {"run": runs}
 
 
-def one_run(run: Any) -> Any:
-    """Return one run, read from its file if it is a path; raise BadRun for several runs."""
+def one_run(run: Any, takes: str = "this takes one run") -> Any:
+    """Return one run, read from its file if it is a path; raise BadRun, starting with `takes`, for several runs."""
     if is_runs(run):
-        raise BadRun(f"this takes one run, and was given {len(run):,} by name: give one of them.")
+        raise BadRun(f"{takes}, and was given {len(run):,} by name: give one of them.")
     if isinstance(run, list | tuple) and are_paths(run):
-        raise BadRun(f"this takes one run, and was given a list of {len(run):,} paths: give one of them.")
+        raise BadRun(f"{takes}, and was given a list of {len(run):,} paths: give one of them.")
     return loaded(run, "run")
+
+
+def named_pair(runs: Any) -> dict[str, Any] | None:
+    """Return two runs by name, read from their files if they are paths; None for anything but a dict of two runs."""
+    if not is_runs(runs) or len(runs) != 2:
+        return None
+    return {str(name): loaded(run, "run") for name, run in runs.items()}
 
 
 def loaded(data: Any, what: str) -> Any:

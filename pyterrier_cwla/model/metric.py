@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -235,6 +236,12 @@ class Metric:
     def needs_words(self) -> bool:
         """Whether efforts depend on the lengths of documents."""
         return not self.unit_effort and "words" in effort_reads(self.effort)
+
+    @property
+    def effort_unit(self) -> str:
+        """Unit of the efforts, which the docstring of the effort function states: seconds, words, documents."""
+        found = re.search(r"Unit: ([^.]+)\.", self.effort.part.__doc__ or "")
+        return found.group(1) if found else "effort"
 
     def costs(self, documents: Documents) -> Floats:
         """Return the effort of each document."""

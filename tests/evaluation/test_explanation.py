@@ -181,14 +181,15 @@ def test_an_unknown_query_shows_what_is_near():
         explain(QRELS, RUN, "1", "NumRet")
 
 
-def test_the_picture_names_its_axes_and_its_score():
-    pytest.importorskip("matplotlib").use("Agg")
-    explanation = explain(QRELS, RUN, "1", TBG(lengths=LENGTHS))
-    ax = explanation.plot()
-    assert ax.get_xlabel() == "rank (documents)"
-    assert "TBG" in ax.get_title(loc="left")
-    written = [text.get_text() for axes in ax.figure.axes for text in axes.texts]
-    assert any(f"{explanation.score:.3f}" in text for text in written)
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_contributions_of_linear_measures_add_up_to_the_score(measure):
+    explanation = explain(QRELS, RUN, "1", measure)
+    adds = explanation.contributions
+    assert adds.index.tolist() == explanation.table["rank"].tolist()
+    if explanation.adds_gains:
+        assert adds.sum() == pytest.approx(explanation.score, abs=1e-12)
+    else:
+        assert adds.sum() + explanation.beyond / explanation.divisor == pytest.approx(explanation.score, abs=1e-12)
 
 
 def test_html_is_escaped():
@@ -202,10 +203,21 @@ def test_a_long_explanation_prints_its_first_ranks():
     assert "… 10 more ranks in .table" in str(explain_gains([1] * 30, C="rbp(0.5)", A="erg"))
 
 
+def test_notebooks_show_ten_ranks_and_the_picture():
+    shown = explain_gains([1] * 300, C="rbp(0.5)", A="erg")._repr_html_()
+    assert shown.count("<tr") == 11 + 1  # two rows of heads: columns, and the name of the index
+    assert "290 more ranks" in shown
+    assert shown.count("<svg") == 1
+    assert "gains and users by rank" in shown
+
+
 @pytest.mark.parametrize(
-    "runs", [["a.txt", "b.txt"], {"a": {"1": {"x": 1.0}}, "b": {"1": {"x": 1.0}}}], ids=["paths", "names"]
+    "runs",
+    [["a.txt", "b.txt"], {name: {"1": {"x": 1.0}} for name in "abc"}, {"a": {"1": {"x": 1.0}}}],
+    ids=["paths", "three", "one by name"],
 )
 def test_several_runs_are_refused(runs):
-    for function, more in ((explain, ["1", "AP"]), (stop_distribution, ["AP"])):
-        with pytest.raises(CWLAError, match="takes one run, and was given"):
-            function({"1": {"x": 1}}, runs, *more)
+    with pytest.raises(CWLAError, match="explain takes one run, or a dict of two runs by name, and was given"):
+        explain({"1": {"x": 1}}, runs, "1", "AP")
+    with pytest.raises(CWLAError, match="takes one run, and was given"):
+        stop_distribution({"1": {"x": 1}}, runs, "AP")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -182,7 +181,7 @@ def progress(
         pieces.append(pd.DataFrame(columns, index=index))
     if not any(len(piece) for piece in pieces):
         raise BadRun(f"no run has a result for {'a judged query' if qid is None else f'topic {qid!r}'}.")
-    return Progress(pd.concat(pieces), str(measure), unit_of(metric))
+    return Progress(pd.concat(pieces), str(measure), metric.effort_unit)
 
 
 def times_to_ranks(qrels: Any, run: Any, measure: Any = "TBG", depth: int = 10) -> pd.DataFrame:
@@ -257,12 +256,6 @@ def _reached(metric: Metric, rankings: Rankings, queries: Array, times: Array) -
         rank[chunk], gain[chunk] = reached, np.take_along_axis(G, reached - 1, axis=1)
         ended[chunk] = times >= np.take_along_axis(E, last - 1, axis=1)
     return rank[queries], gain[queries], ended[queries]
-
-
-def unit_of(metric: Metric) -> str:
-    """Return the unit of a measure's efforts, which the docstring of the effort contains: seconds, words, documents."""
-    found = re.search(r"Unit: ([^.]+)\.", metric.effort.part.__doc__ or "")
-    return found.group(1) if found else "effort"
 
 
 _NAMED = 10  # maximum number of labelled runs

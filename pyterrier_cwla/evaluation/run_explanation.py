@@ -1,0 +1,92 @@
+"""Explanations of the scores of runs, rank by rank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..data.alignment import Judgments
+from ..errors import BadParameter, near
+from ..files.inputs import loaded, named_pair, one_run
+from ..measures.of_ir_measures import followed
+from ..measures.parsing import measures_of
+from ..measures.provider import judged
+from ..model.metric import Metric
+from .explained_pair import ExplainedPair
+from .explanation import Explanation, explained
+
+_TAKES = "explain takes one run, or a dict of two runs by name"
+
+
+def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation | ExplainedPair:
+    """Explain the score of one query rank by rank, for one run or for two runs side by side.
+
+    Parameters
+    ----------
+    qrels : DataFrame, dict of dicts, iterable of named tuples, or path
+        Judgments, as for :func:`evaluate`.
+    run : DataFrame, dict of dicts, iterable of named tuples, or path; or a dict of two of these by name
+        One run, as for :func:`evaluate`, or two runs by name.
+    query : str
+        Query id.
+    measure : Measure or str
+        Measure of this package, or of ir_measures if this package computes it, that follows a user model.
+
+    Returns
+    -------
+    Explanation or ExplainedPair
+        Values of the framework at each rank, and the score. For two runs, an :class:`ExplainedPair` of both with the
+        first rank at which they have different documents.
+
+    Raises
+    ------
+    BadParameter
+        If the query is not judged or a run has no documents for it, or if the measure follows no user model.
+    BadRun
+        If there are more than two runs.
+
+    Examples
+    --------
+    >>> qrels = {"q": {"a": 1, "b": 0, "c": 1}}
+    >>> explain(qrels, {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, "q", "RR").score
+    1.0
+    >>> runs = {"old": {"q": {"a": 3.0, "b": 2.0}}, "new": {"q": {"a": 3.0, "c": 2.0}}}
+    >>> both = explain(qrels, runs, "q", "P@2")
+    >>> both.first_difference
+    2
+    >>> both.at(2)
+        docno  grade  gain    V  adds
+    run
+    old     b    0.0   0.0  1.0   0.0
+    new     c    1.0   1.0  1.0   0.5
+    """
+    (measure,) = measures_of([measure])
+    judgments = judged(loaded(qrels, "qrels"))
+    metric = followed(measure, judgments)
+    if not isinstance(query, str):
+        raise BadParameter(f"the query {query!r} must be a string, as ids are: {str(query)!r}.")
+    if query not in judgments.index:
+        raise BadParameter(f"no query {query!r} in the judgments. {near(str(query), judgments.qids)}")
+    runs = named_pair(run)
+    if runs is None:
+        return _of_run(judgments, one_run(run, _TAKES), query, metric, str(measure), "the run")
+    return ExplainedPair(
+        {name: _of_run(judgments, one, query, metric, str(measure), f"run {name!r}") for name, one in runs.items()}
+    )
+
+
+def _of_run(judgments: Judgments, run: Any, query: str, metric: Metric, measure: str, name: str) -> Explanation:
+    rows = judgments.rows(run)
+    rankings = rows.rankings(all_judged=True)
+    number = judgments.index[query]
+    if not rankings.n[number]:
+        raise BadParameter(f"{name} has no documents for query {query!r}.")
+    segment = int(np.flatnonzero(rows.query == number)[0])
+    order = rows.in_rank_order(np.arange(len(rows.columns)))[rows.starts[segment] : rows.ends[segment]]
+    names = rows.columns.doc_id.take(order).to_pylist()
+    if metric.judged_only:
+        names = [names[rank - 1] for rank in rankings.condensed.listed_ranks(number).tolist()]
+    explanation = explained(metric, rankings, number, measure=measure, query=query, names=names)
+    rows.warn_of_overlap()
+    return explanation

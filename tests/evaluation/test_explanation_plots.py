@@ -1,0 +1,246 @@
+"""Pictures of explanations show the ranks that matter, state what they leave out, and are readable at any width."""
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+from pyterrier_cwla import TBG, explain, explain_gains
+from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.evaluation import plot_stops, stop_distribution
+from tests.support.readable import assert_readable, drawn_texts
+
+LONG = "a system with a name of many words (k1=0.9, b=0.4, default)"
+
+
+@pytest.fixture(autouse=True)
+def _no_window():
+    plt.switch_backend("Agg")
+    yield
+    plt.close("all")
+
+
+def collection(documents=100, grades=(0, 1, 0, 2, 3, 0, 0)):
+    """Return judgments of every second document, and two runs of which the second has rank 4 first."""
+    names = [f"doc-{number:04d}" for number in range(documents)]
+    judged = {name: grades[number % len(grades)] for number, name in enumerate(names) if number % 9 != 8}
+    first = {name: float(-number) for number, name in enumerate(names)}
+    return {"q": judged}, {"q": first}, {"q": first | {names[min(3, documents - 1)]: 1.0}}
+
+
+def explained(measure, documents=100, **options):
+    qrels, run, _ = collection(documents, **options)
+    return explain(qrels, run, "q", measure)
+
+
+def pair(measure="nDCG@20", documents=100, names=("bm25", "dense")):
+    qrels, *runs = collection(documents)
+    return explain(qrels, dict(zip(names, runs, strict=True)), "q", measure)
+
+
+def panels(ax):
+    return ax.figure.axes
+
+
+def last_rank(ax):
+    return round(ax.get_xlim()[1] - 0.6)
+
+
+@pytest.mark.parametrize(
+    ("measure", "documents", "last"),
+    [
+        ("nDCG@20", 100, 20),  # the cutoff
+        ("CWLA(C='rbp(0.8)',A='erg',max_rel=3)", 100, 21),  # 0.8^20 = 0.0115
+        ("CWLA(C='rbp(0.1)',A='erg',max_rel=3)", 100, 10),  # 3 ranks are seen
+        ("nDCG", 100, 50),
+        ("nDCG", 7, 7),
+        ("RR", 1, 1),
+    ],
+)
+def test_the_ranks_that_matter(measure, documents, last):
+    assert last_rank(explained(measure, documents).plot()) == last
+
+
+def test_the_user_chooses_another_depth():
+    found = explained("nDCG")
+    assert last_rank(found.plot(depth=80)) == 80
+    assert last_rank(found.plot(depth=500)) == 100
+    with pytest.raises(BadParameter, match="depth=0 must be a whole number from 1"):
+        found.plot(depth=0)
+
+
+def test_both_panels_show_the_values_of_the_table():
+    found = explained("ERR@10")
+    upper, lower = panels(found.plot())
+    table, share = found.table, found.contributions / found.score
+    bars = {
+        (round(bar.get_x() + bar.get_width() / 2), round(bar.get_width(), 3)): bar.get_height() for bar in upper.patches
+    }
+    gains = {rank: height for (rank, width), height in bars.items() if width == 0.8}
+    assert gains == pytest.approx({row["rank"]: row.gain for _, row in table.iterrows() if row.gain > 0})
+    adds = np.array([bars[rank, 0.4] for rank in table["rank"]])
+    assert adds / adds.sum() == pytest.approx(share / share.sum())
+    assert all(adds <= table["gain"] + 1e-12)
+    steps = [patch for patch in lower.patches if hasattr(patch, "get_data")]
+    assert steps[0].get_data().values.tolist() == pytest.approx(table["V"].tolist())
+    stops = [patch.get_height() for patch in lower.patches if not hasattr(patch, "get_data")]
+    assert stops == pytest.approx(table["L"].tolist())
+
+
+def test_texts_say_what_is_shown_and_what_is_left_out():
+    found = explained("nDCG")
+    upper, lower = panels(found.plot())
+    assert upper.get_title(loc="left") == f"nDCG of query q: score {found.score:.3f}"
+    share = found.contributions[:50].sum() / found.score
+    assert lower.get_xlabel() == f"rank (documents)\nranks 1 to 50 of 100 add {share:.0%} of the score"
+    assert [text.get_text() for text in upper.get_legend().get_texts()] == [
+        "grades 1, 2, 3",
+        "not judged",
+        "% of the score",
+    ]
+    assert upper.get_ylabel() == "gain of the document"
+    assert lower.get_ylabel() == "share of users who"
+    assert [text.get_text() for text in lower.get_legend().get_texts()] == ["see the rank (V)", "stop there (L)"]
+
+
+def test_percentages_above_the_bars_are_the_largest_that_fit():
+    found = explained("nDCG@20")
+    upper = found.plot()
+    share = 100 * found.contributions / found.score
+    written = {round(text.xy[0]): text.get_text() for text in upper.texts}
+    assert int(share.idxmax()) in written
+    assert all(text == f"{share[rank]:.0f}" for rank, text in written.items())
+
+
+def test_users_below_the_list_are_mentioned():
+    found = explain_gains([0.7, 0.4], C="rbp(0.8)", A="max")
+    lower = panels(found.plot())[1]
+    assert (
+        lower.get_xlabel()
+        == f"rank (documents)\nranks 1 to 2 add {found.contributions.sum() / found.score:.0%} of the score"
+    )
+
+
+@pytest.mark.parametrize(
+    ("measure", "label"),
+    [
+        (TBG(seconds_per_word=0), "time before the rank (minutes)"),
+        (TBG(seconds_per_word=0) @ 5, "time before the rank (seconds)"),
+        ("CWLA(C='rbp(0.8)',A='erg',max_rel=3,effort='ratio(4)')", "effort before the rank (relevant documents)"),
+    ],
+    ids=str,
+)
+def test_effort_is_above_the_users(measure, label):
+    found = explained(measure)
+    *_, above = panels(found.plot())
+    assert above.get_xlabel() == label
+    per = 60 if "minutes" in label else 1
+    begins = np.append(found.table["T"], found.table["T"].iloc[-1] + found.table["effort"].iloc[-1]) / per
+    for place, text in zip(above.get_xticks(), above.get_xticklabels(), strict=True):
+        assert np.interp(place + 0.5, np.arange(1, len(begins) + 1), begins) == pytest.approx(float(text.get_text()))
+
+
+def test_no_effort_where_every_document_has_effort_1():
+    assert len(panels(explained("nDCG@10").plot())) == 2
+
+
+def test_documents_on_request():
+    found = explained("nDCG@5")
+    assert not any("doc-" in text.get_text() for text in explained("nDCG@5").plot().texts)
+    ax = found.plot(docnos=True)
+    assert {text.get_text() for text in ax.texts} >= set(found.table["docno"][:5])
+    with pytest.raises(BadParameter, match="has no document ids"):
+        explain_gains([1, 0], C="rbp(0.5)", A="erg").plot(docnos=True)
+
+
+def test_the_documents_that_add_most_are_named_where_not_all_fit():
+    found = explained("nDCG")
+    table, adds = found.table.head(50), found.contributions.head(50)
+    texts = {text.get_text() for text in found.plot(docnos=True).texts}
+    named = [rank for rank, docno in zip(table["rank"], table["docno"], strict=True) if docno in texts]
+    assert 20 < len(named) < 50
+    for rank in set(table["rank"]) - set(named):  # a document beside it adds at least as much
+        assert max(adds[other] for other in (rank - 1, rank + 1) if other in named) >= adds[rank]
+
+
+def test_ranks_without_a_document_are_not_unjudged():
+    found = explained("INST(max_rel=3,T=2)", 9)  # this user model has more ranks than the list
+    (crosses,) = found.plot().lines
+    assert crosses.get_xdata().tolist() == [9]
+
+
+def test_more_than_five_grades_have_one_shade():
+    upper = explained("CWLA(C='rbp(0.8)',A='erg',gain='raw')", grades=range(12)).plot()
+    assert upper.get_legend().get_texts()[0].get_text() == "gain"
+
+
+def test_panels_take_the_place_of_given_axes():
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4))
+    assert explained("nDCG@10").plot(left) is left
+    explained("AP").plot(right)
+    assert len(figure.axes) == 4
+    places = [ax.get_position() for ax in (left, figure.axes[2])]
+    assert places[0].x0 == places[1].x0
+    assert places[0].y0 > places[1].y1
+    free = plt.figure().add_axes((0.1, 0.2, 0.5, 0.6))
+    upper, lower = panels(explained("AP").plot(free))
+    assert lower.get_position().y0 == pytest.approx(0.2)
+    assert upper.get_position().y1 == pytest.approx(0.8)
+
+
+CASES = {
+    "nDCG": lambda ax, **more: explained("nDCG").plot(ax, **more),
+    "TBG": lambda ax, **more: explained(TBG(seconds_per_word=0)).plot(ax, **more),
+    "RR": lambda ax, **more: explained("RR").plot(ax, **more),
+    "one document": lambda ax, **more: explained("AP", 1).plot(ax, **more),
+    "score 0": lambda ax, **more: explained("AP", grades=[0]).plot(ax, **more),
+    "long name": lambda ax, **more: explained(TBG(seconds_per_word=0, label=LONG)).plot(ax, **more),
+    "pair": lambda ax, **more: pair().plot(ax, **more),
+    "pair, users differ": lambda ax, **more: pair("INST(max_rel=3,T=2)", names=(LONG, LONG[::-1])).plot(ax, **more),
+    "pair, one document": lambda ax, **more: pair("AP", 1).plot(ax, **more),
+}
+
+
+@pytest.mark.parametrize("docnos", [False, True])
+@pytest.mark.parametrize("width", [None, 3.3])
+@pytest.mark.parametrize("case", CASES)
+def test_no_text_lies_on_another_or_is_cut(case, width, docnos):
+    ax = None if width is None else plt.subplots(figsize=(width, 6), layout="constrained")[1]
+    assert_readable(CASES[case](ax, docnos=docnos).figure)
+
+
+def test_colours_of_texts_are_those_of_the_style():
+    with plt.style.context("dark_background"):
+        texts = drawn_texts(explained("nDCG@10").plot().figure)
+    assert {text.get_color() for text, _ in texts} == {"white", "#d05320"}
+
+
+def test_a_pair_has_a_panel_for_each_run_and_one_of_scores():
+    found = pair("nDCG@20")
+    first, second, scores = panels(found.plot())
+    assert first.get_legend().get_texts()[-1].get_text() == f"bm25, score {found.scores['bm25']:.3f}"
+    assert second.get_legend().get_texts()[-1].get_text() == f"dense, score {found.scores['dense']:.3f}"
+    steps = [patch.get_data().values for patch in scores.patches if hasattr(patch, "get_data")]
+    assert [one[-1] for one in steps] == pytest.approx(found.scores.tolist())
+    assert first.get_ylim()[1] >= max(one.table["gain"].max() for one in found.explanations.values())
+    title = "nDCG@20 of query q: documents and gains differ from rank 1 (rank 1 is shaded)"
+    assert first.get_title(loc="left").replace("\n", " ") == title
+
+
+def test_a_pair_shows_the_users_where_they_differ():
+    assert len(panels(pair("INST(max_rel=3,T=2)").plot())) == 4
+    assert len(panels(pair("nDCG").plot())) == 3
+
+
+def test_the_picture_of_a_pair_has_one_scale_of_contributions():
+    found = pair("nDCG@20")
+    ratios = []
+    for ax, one in zip(panels(found.plot())[:2], found.explanations.values(), strict=True):
+        bars = {round(bar.get_x() + 0.2): bar.get_height() for bar in ax.patches if round(bar.get_width(), 3) == 0.4}
+        ratios += [bars[rank] / value for rank, value in one.contributions[:20].items() if value > 0]
+    assert ratios == pytest.approx([ratios[0]] * len(ratios))
+
+
+def test_stops_are_readable_at_half_a_column():
+    qrels, run, _ = collection()
+    _, ax = plt.subplots(figsize=(3.3, 2.5), layout="constrained")
+    assert_readable(plot_stops(stop_distribution(qrels, run, "ERR"), ax).figure)
