@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,13 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ..errors import BadParameter
+from ..errors import BadParameter, CWLAError
+from ..errors.sanitise import sanitised
 from ..files.arrow_arrays import filled, of_booleans, of_numbers, to_numpy
 from ..files.id_columns import Ids, hashes, places, written
 from .arrays import Array
 from .columns import strings
 from .document_tables import DocumentTable
 from .shingles import ShingleSets, check_similarity, first_alike
+from .table_display import duplicates_html
 from .texts import Split, documents, tokeniser_named
 
 Clusters: TypeAlias = tuple[Ids, Array, Ids]
@@ -41,6 +44,15 @@ class Duplicates(DocumentTable):
         """Return the number of duplicates, without their originals."""
         doc_id, _, original = self._columns
         return len(doc_id) - len(original)
+
+    @sanitised
+    def _repr_html_(self) -> str:
+        if self.name == RUN:
+            return f"<p>{escape(repr(self))}: the column duplicate_of of the run</p>"
+        try:
+            return duplicates_html(repr(self), *self._columns)
+        except CWLAError:  # the file is missing or is not a table
+            return f"<p>{escape(repr(self))}: the file cannot be read</p>"
 
     def clusters(self, doc_id: Ids, duplicate_of: Ids | None = None) -> Array:
         """Return the code of the cluster of each document; the codes of duplicates are equal.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, overload
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..errors import BadParameter, CWLAError, MissingLength, shown
-from ..errors.sanitise import harmless
+from ..errors.sanitise import harmless, sanitised
 from ..files.arrow_arrays import to_numpy
 from ..files.id_columns import Ids, places
 from ..files.pisa_indexes import read_pisa_index
@@ -21,6 +22,7 @@ from ..tasks.progress import bar
 from .arrays import Floats
 from .columns import numbers, strings
 from .document_tables import DocumentTable
+from .table_display import lengths_html
 from .texts import Split, documents, tokeniser_named
 
 _NOT_GIVEN: Any = object()
@@ -51,6 +53,13 @@ class Lengths(DocumentTable):
         content = f"{number:,} document{'s' * (number != 1)}" + (f", mean {mean:,.1f} words" if number else "")
         tokeniser = f" ({harmless(str(self.about['tokeniser']))})" if "tokeniser" in self.about else ""
         return f"<lengths {self.name!r}: {content}{tokeniser}>"
+
+    @sanitised
+    def _repr_html_(self) -> str:
+        try:
+            return lengths_html(repr(self), self._columns[1], self.mean if len(self) else np.nan)
+        except CWLAError:  # the file is missing or is not a table
+            return f"<p>{escape(repr(self))}</p>"
 
     @property
     def mean(self) -> float:

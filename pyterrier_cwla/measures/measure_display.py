@@ -61,7 +61,7 @@ def measure_html(measure: Measure) -> str | None:
     parts = [f"<p>{head}{': ' + escape(equation.title) if equation else ''}</p>"]
     if equation is not None:
         parts.append(f'<div class="math">\\[{escape(equation.displayed)}\\]</div>')
-    parts.append(f"<p>{escape(row.says if row else measure.SHORT_DESC or '')}</p>")
+    parts.append(f"<p>{escape(row.says if row else getattr(measure, 'SHORT_DESC', None) or '')}</p>")
     metric = None
     if row is not None:
         with suppress(CWLAError, AssertionError):  # a required parameter is missing
