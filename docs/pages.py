@@ -384,8 +384,7 @@ def _weights(example: _Example, pictures: bool) -> list[str]:
     if pictures:
         from pictures import weights
 
-        beside = f"; the line is that of ``{example.texts[1]}``" if len(explanations) > 1 else ""
-        shown[-1] += f" Dark bars are ranks with gain{beside}."
+        shown[-1] += f" The line is that of ``{example.texts[1]}``." if len(explanations) > 1 else ""
         shown.append(".. raw:: html\n\n" + indented(weights(explanations[:2], column, axis, _RANKS)))
     heads = {"rank": "rank", "grade": "grade", "gain": "gain", "effort": "effort", "V": "V(i)", "W": "W(i)"}
     if (ranks["effort"] == 1).all():

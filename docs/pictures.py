@@ -1,43 +1,42 @@
-"""Draws what each rank weighs, as an SVG that takes the colours of the page it stands in."""
+"""Draw the weight of each rank, as an SVG in the colours of the page."""
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Sequence
-from typing import Any
 
 import matplotlib
 import numpy as np
 
 from pyterrier_cwla.evaluation import Explanation
-
-_BARS, _STEPS, _TEXT = "#2f7fc1", "#d2691e", "#123456"  # the last stands for the page's own colour of text
-_COLOURS = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
-_STYLE: Any = {"svg.fonttype": "none", "svg.hashsalt": "weights", "font.size": 10, **dict.fromkeys(_COLOURS, _TEXT)}
+from pyterrier_cwla.rendering.figures import COLOURS, GREY, axes_of, inline_svg, page_colours, titled
+from pyterrier_cwla.rendering.labels import label_ends
 
 
 def weights(explanations: Sequence[tuple[str, Explanation]], column: str, axis: str, depth: int) -> str:
-    """Bars of a column of the first explanation, rank by rank, pale where nothing is gained; the others as steps."""
+    """Return bars of a column of the first explanation, rank by rank, and steps of the others.
+
+    Bars of ranks with gain are filled, those of ranks without gain are outlined.
+    """
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     first, *others = [(label, explanation.table.head(depth)) for label, explanation in explanations]
     table = first[1]
-    with matplotlib.rc_context(_STYLE):
-        figure, ax = pyplot.subplots(figsize=(6.4, 2.7), layout="constrained")
-        for bar, gain in zip(ax.bar(table["rank"], table[column], width=0.72, color=_BARS), table["gain"], strict=True):
-            bar.set_alpha(1.0 if gain > 0 else 0.4)
+    ranks = np.arange(1, len(table) + 1)
+    gained = table["gain"].to_numpy() > 0
+    with page_colours():
+        figure, ax = pyplot.subplots(figsize=(6, 2.9), layout="constrained")
+        faces = [COLOURS[0] if gain else "none" for gain in gained]
+        edges = [COLOURS[0] if gain else GREY for gain in gained]
+        axes_of(ax).bar(ranks, table[column], width=0.72, color=faces, edgecolor=edges, linewidth=1.2)
         for label, other in others:
-            ax.stairs(other[column], np.arange(len(other) + 1) + 0.5, baseline=None, color=_STEPS, linewidth=1.8)
-            ax.annotate(label, (2.6, other[column].iloc[2]), xytext=(0, 4), textcoords="offset points", color=_STEPS)
+            ax.stairs(other[column], np.arange(len(other) + 1) + 0.5, baseline=None, color=COLOURS[1], linewidth=1.8)
+            label_ends(ax, {label: (ranks, other[column])}, {label: {"color": COLOURS[1]}})
         grades = ["–" if grade != grade else f"{grade:g}" for grade in table["grade"]]
-        ax.set_xticks(table["rank"], [f"{rank}\n{grade}" for rank, grade in zip(table["rank"], grades, strict=True)])
-        ax.set_xlabel("rank (documents); under it the grade")
-        ax.set_ylabel(axis)
-        ax.spines[["top", "right"]].set_visible(False)
-        out = io.StringIO()
-        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
+        ax.set_xticks(ranks, [f"{rank}\n{grade}" for rank, grade in zip(ranks, grades, strict=True)])
+        ax.set(xlabel="rank (documents); below it, the grade", ylabel=axis.replace(" (", "\n(", 1))
+        titled(ax, "Filled: ranks with gain. Outlined: ranks without gain.")
+        values = ", ".join(f"{value:.2g}" for value in table[column])
+        svg = inline_svg(figure, f"Bars: {axis} at ranks 1 to {len(table)}: {values}.", "weights")
         pyplot.close(figure)
-    svg = out.getvalue().replace(_TEXT, "currentColor")
-    return re.sub(r".*?<svg ", '<svg class="cwla-picture" role="img" ', svg, count=1, flags=re.S)
+    return svg
