@@ -20,8 +20,10 @@ from ir_measures.measures import Measure
 
 from ..errors import BadJudgments, BadParameter, near, some
 from ..errors.extras import needed
+from ..errors.sanitise import sanitised
 from ..measures.parsing import measures_of
 from ..measures.provider import CWLAProvider
+from .tuning_display import tuned_html
 
 
 class Tuned(NamedTuple):
@@ -57,6 +59,10 @@ class Tuned(NamedTuple):
             }
             for trial in self.study.trials
         )
+
+    @sanitised
+    def _repr_html_(self) -> str:
+        return tuned_html(self)
 
 
 def StudySearch(

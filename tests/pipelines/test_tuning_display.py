@@ -1,0 +1,47 @@
+"""Display of search results in notebooks: best value, parameters, and values of trials."""
+
+import re
+
+import pandas as pd
+import pytest
+
+pt = pytest.importorskip("pyterrier")
+pytest.importorskip("optuna")
+
+from pyterrier_cwla.demo import PreferShort  # noqa: E402
+from pyterrier_cwla.pipelines import StudySearch  # noqa: E402
+
+FOUND = pd.DataFrame({"qid": "1", "docno": ["long", "short"], "doc_length": [900, 90], "score": [1.1, 1.0]})
+QRELS = pd.DataFrame({"qid": ["1"], "docno": ["short"], "label": [1]})
+
+
+def tuned(metric="TBG", trials=6):
+    prefer = PreferShort(strength=0.0)
+    pipeline = pt.Transformer.from_df(FOUND) >> prefer
+    return StudySearch(pipeline, {prefer: {"strength": (0.0, 0.2)}}, FOUND[["qid"]].head(1), QRELS, metric,
+                       trials=trials, verbose=False)  # fmt: skip
+
+
+def test_the_best_value_and_its_parameters_are_shown():
+    pytest.importorskip("matplotlib")
+    found = tuned()
+    page = found._repr_html_()
+    assert f"<b>TBG {found.value:.4f}</b> (best of 6 trials)" in page
+    assert re.findall("<td>(.*?)</td>", page) == ["PreferShort", "strength", f"{found.setting[0][2]:.6g}"]
+    first = found.trials["TBG"].iloc[0]
+    reached = int(found.trials["TBG"].argmax()) + 1
+    said = f"TBG by trial: first {first:.4f}, best {found.value:.4f}, first reached in trial {reached} of 6."
+    assert f'aria-label="{said}"' in page
+
+
+def test_one_trial_has_no_picture():
+    assert "<svg" not in tuned(trials=1)._repr_html_()
+
+
+def test_of_several_measures_all_values_are_shown():
+    found = tuned({"<i>early": "nDCG@1", "TBG": "TBG"})
+    page = found._repr_html_()
+    assert "&lt;i&gt;early" in page
+    assert "<i>early" not in page
+    assert f"TBG {found.value[1]:.4f}" in page
+    assert "on the Pareto front" in page
