@@ -121,7 +121,7 @@ def _place(ax: Any, points: Any, least: Sequence[float], number: int, renderer: 
 
     frame, pixels = ax.bbox, ax.figure.dpi / 72
     heights = np.clip(ax.transData.transform(points)[:, 1], frame.y0, frame.y1)
-    order = np.argsort(heights, kind="stable")
+    order = np.lexsort((-np.arange(len(heights)), heights))  # of equal heights, the first is on top
     sizes = np.asarray(least)[order] * pixels
     middles = np.cumsum(sizes) - sizes / 2  # of labels without gaps
     high = frame.y1 - sizes.sum()  # where there is no room, labels go on below the axes, because the title is above

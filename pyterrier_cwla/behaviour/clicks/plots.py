@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...errors.sanitise import in_picture
-from ...rendering.figures import GAIN, GREY, SCORE, STAY, apart, axes_of, titled
-from ..logs.behaviour_plots import draw_dots, draw_label, draw_lines, sizes_of
+from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, text_colour, titled
+from ...rendering.labels import label_ends, name_columns
+from ..logs.behaviour_plots import draw_dots, draw_lines, labelled, sizes_of
 
 
 def plot_positions(model: Any, measures: Any = (), depth: int = 10, ax: Any = None) -> Any:
@@ -21,7 +22,7 @@ def plot_positions(model: Any, measures: Any = (), depth: int = 10, ax: Any = No
     model : PositionModel
         Model of :func:`position_model`.
     measures : sequence of Measure or str, or dict of these by label, default=()
-        Measures that follow a user model, at most five.
+        Measures that follow a user model, at most eight.
     depth : int, default=10
         Last rank.
     ax : matplotlib Axes, optional
@@ -37,14 +38,15 @@ def plot_positions(model: Any, measures: Any = (), depth: int = 10, ax: Any = No
     """
     table = model.beside(measures, depth)
     ax = axes_of(ax)
-    draw_dots(ax, table.index.to_numpy(), table["b"], table["low"], table["high"])
-    draw_lines(ax, table.drop(columns=["b", "low", "high"]), "V of ")
-    draw_label(ax, "$b_p$, from clicks", table["high"].fillna(table["b"]))
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    draw_dots(ax, table.index.to_numpy(), table["b"], table["low"], table["high"], text_colour())
+    of_measures = labelled(table.drop(columns=["b", "low", "high"]), measures)
+    draw_lines(ax, of_measures, "users of the log, from clicks", table["b"])
+    ax.locator_params(axis="x", integer=True)
     ax.set_xlabel("rank (documents)")
-    ax.set_ylabel("examination probability,\nrelative to rank 1")
+    ax.set_ylabel("share who examine the rank")
     ax.set_ylim(0, 1.08 * max(1.0, float(np.nanmax(table["high"].fillna(table["b"])))))
-    return titled(ax, f"Position model · {sizes_of(model)}")
+    what = "How many users examine each rank, relative to rank 1 (b of the log, V of measures)"
+    return titled(ax, f"{what} · {sizes_of(model)}")
 
 
 def plot_relevance(model: Any, ax: Any = None) -> Any:
@@ -71,13 +73,13 @@ def plot_relevance(model: Any, ax: Any = None) -> Any:
     looks = {"a": (-0.12, STAY, "o"), "s": (0.12, SCORE, "^"), "R": (0.0, GREY, "")}
     for name, (shift, colour, mark) in looks.items():
         draw_dots(ax, x + shift, table[name], table[f"{name} low"], table[f"{name} high"], colour, mark)
-    ends = [(max(float(table[name].iloc[-1]), 0.05), name) for name in names if np.isfinite(table[name].iloc[-1])]
-    ends.sort()
-    for height, (_, name) in zip(apart([end[0] for end in ends], 0.1), ends, strict=True):
-        ax.annotate(names[name], (x[-1] + 0.27, height), va="center", color=looks[name][1])
-    ax.set_xticks(x, [in_picture(grade) for grade in table["grade"]])
-    ax.set_xlim(-0.6, len(table) - 0.1)
+    name_columns(ax, x, [str(grade) for grade in table["grade"]])
+    ax.set_xlim(-0.6, len(table) - 0.6)
     ax.set_ylim(0, 1.05)
     ax.set_xlabel("grade")
     ax.set_ylabel("probability")
-    return titled(ax, f"γ = {in_picture(model.gamma)} · {sizes_of(model)}")
+    going_on = f"{in_picture(model.gamma)} of users go on if not satisfied (γ)"
+    titled(ax, f"How results of each grade attract and satisfy users · {going_on} · {sizes_of(model)}")
+    ends = {text: ([x[-1] + 0.25], [table[name].iloc[-1]]) for name, text in names.items()}
+    label_ends(ax, ends, {text: {"color": looks[name][1]} for name, text in names.items()})
+    return ax

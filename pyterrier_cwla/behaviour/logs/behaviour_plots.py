@@ -8,25 +8,23 @@ import numpy as np
 import pandas as pd
 
 from ...errors import BadParameter, many
-from ...errors.sanitise import in_picture
-from ...rendering.figures import GAIN, GREY, STAY, apart, axes_of, label_box, titled
+from ...rendering.figures import COLOURS, GAIN, GREY, STAY, axes_of, text_colour, titled
+from ...rendering.labels import label_ends, measure_look, name_columns
 from .user_model_curves import survival_of_lists
-
-_LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
 def plot_continuing(found: Any, measures: Any = (), depth: int = 20, ax: Any = None) -> Any:
     """Plot the continuation probability C(i) by rank, of a log and of measures.
 
-    Dots show C(i) of the log with its interval, the grey line the smoothed C. Lines show C = V(i+1)/V(i) of `measures`,
-    with V averaged over the lists of the log.
+    Dots show C(i) of the log with its interval, the broad line the smoothed C. Thin lines show C = V(i+1)/V(i) of
+    `measures`, with V averaged over the lists of the log.
 
     Parameters
     ----------
     found : Continuing
         Estimates of :func:`continuing_from_views` or :func:`continuing_from_last_clicks`.
     measures : sequence of Measure or str, or dict of these by label, default=()
-        Measures that follow a user model, at most five.
+        Measures that follow a user model, at most eight.
     depth : int, default=20
         Last rank.
     ax : matplotlib Axes, optional
@@ -41,16 +39,15 @@ def plot_continuing(found: Any, measures: Any = (), depth: int = 20, ax: Any = N
     with np.errstate(divide="ignore", invalid="ignore"):
         C = pd.DataFrame(V.to_numpy()[1:] / V.to_numpy()[:-1], index=table.index, columns=V.columns)
     ax = axes_of(ax)
-    ax.plot(table.index, table["smoothed"], color=GAIN, linewidth=5, zorder=0, solid_capstyle="round")
-    draw_dots(ax, table.index.to_numpy(), table["C"], table["low"], table["high"])
-    draw_lines(ax, C, "C of ")
-    draw_label(ax, f"C(i), from {in_picture(found.source)}", table["low"].fillna(table["C"]), below=True)
+    ax.plot(table.index, table["smoothed"], color=GAIN, linewidth=5, alpha=0.5, zorder=0, solid_capstyle="round")
+    draw_dots(ax, table.index.to_numpy(), table["C"], table["low"], table["high"], text_colour())
+    draw_lines(ax, labelled(C, measures), f"users of the log, from {found.source}", table["smoothed"])
     lowest = min(float(np.nanmin(values)) for values in (table["low"].fillna(table["C"]), C) if np.size(values))
     ax.set_ylim(max(0.0, lowest - 0.1 * (1 - lowest)), 1.02)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params(axis="x", integer=True)
     ax.set_xlabel("rank (documents)")
-    ax.set_ylabel("share of users who continue")
-    return titled(ax, f"Grey: smoothed · {sizes_of(found)}")
+    ax.set_ylabel("share who continue (C)")
+    return titled(ax, f"How many users continue after each rank (broad line: smoothed) · {sizes_of(found)}")
 
 
 def plot_grade_efforts(efforts: Any, ax: Any = None) -> Any:
@@ -70,23 +67,26 @@ def plot_grade_efforts(efforts: Any, ax: Any = None) -> Any:
     table = efforts.table
     ax = axes_of(ax)
     x = np.arange(len(table))
-    ax.bar(x, table["t_summary"], width=0.5, color=GREY)
+    edge = {"width": 0.5, "edgecolor": ax.get_facecolor()}
+    ax.bar(x, table["t_summary"], color=GAIN, **edge)
     reading = table["t"] - table["t_summary"]
-    ax.bar(x, reading, width=0.5, bottom=table["t_summary"], color=GAIN)
-    draw_dots(ax, x, table["t"], table["t low"], table["t high"], mark="")
+    ax.bar(x, reading, bottom=table["t_summary"], color=STAY, **edge)
+    draw_dots(ax, x, table["t"], table["t low"], table["t high"], text_colour(), mark="")
     last = len(table) - 1
-    middles = {"summary": table["t_summary"][last] / 2, "document,\nif clicked": table["t"][last] - reading[last] / 2}
-    for text, height in middles.items():
-        ax.annotate(text, (x[last] + 0.25, height), xytext=(4, 0), textcoords="offset points", va="center", color=GREY)
+    middles = {"summary": table["t_summary"][last] / 2, "document, if clicked": table["t"][last] - reading[last] / 2}
     for at, seconds, share in zip(x, table["t"], table["relative"], strict=True):
         ax.annotate(f"{seconds:.1f} s ({share:.2f})", (at - 0.02, seconds), xytext=(0, 3), textcoords="offset points",
-                    ha="right", color=GREY)  # fmt: skip
-    ax.set_xticks(x, [in_picture(grade) for grade in table["grade"]])
-    ax.set_xlim(-0.6, last + 0.9)
+                    ha="right", fontsize=8)  # fmt: skip
+    ax.set_xlim(-0.75, last + 0.35)
+    name_columns(ax, x, [str(grade) for grade in table["grade"]])
     ax.set_ylim(0, 1.15 * float(np.nanmax(table["t high"].fillna(table["t"]))))
     ax.set_xlabel("grade")
     ax.set_ylabel("effort (seconds)")
-    return titled(ax, f"Relative to the highest grade in brackets · {many(efforts.users, 'user')}")
+    what = "Seconds to examine a result (in brackets: relative to the highest grade)"
+    titled(ax, f"{what} · {many(efforts.users, 'user')}")
+    looks = {"summary": {"color": GREY}, "document, if clicked": {"color": STAY}}
+    label_ends(ax, {text: ([last + 0.25], [height]) for text, height in middles.items()}, looks)
+    return ax
 
 
 def draw_dots(ax: Any, x: Any, y: Any, low: Any, high: Any, colour: str = STAY, mark: str = "o") -> None:
@@ -99,33 +99,27 @@ def draw_dots(ax: Any, x: Any, y: Any, low: Any, high: Any, colour: str = STAY, 
     )
 
 
-def draw_lines(ax: Any, curves: pd.DataFrame, what: str) -> None:
-    """Draw one line per measure, with its name at the right end."""
-    if len(curves.columns) > len(_LINES):
+def labelled(curves: pd.DataFrame, measures: Any) -> pd.DataFrame:
+    """Return curves of measures with the texts by which these were given, which show all parameters."""
+    given = [measures] if isinstance(measures, str) else list(measures)
+    if len(given) != len(curves.columns):
+        return curves
+    return curves.set_axis(
+        [one if isinstance(one, str) else name for one, name in zip(given, curves.columns, strict=True)], axis=1
+    )
+
+
+def draw_lines(ax: Any, curves: pd.DataFrame, of_log: str, logged: pd.Series) -> None:
+    """Draw one line per measure, with its name at the right end, beside the name of the curve of the log."""
+    if len(curves.columns) > len(COLOURS):
         raise BadParameter(
-            f"{len(curves.columns)} measures are too many to distinguish in a plot: give up to {len(_LINES)}."
+            f"{len(curves.columns)} measures are too many to distinguish in a plot: give up to {len(COLOURS)}."
         )
-    ends = []
-    for number, name in enumerate(curves):
-        curve = curves[name].dropna()
-        look = {"color": str(0.15 * number), "linestyle": _LINES[number]}
-        ax.plot(curve.index, curve, **look, linewidth=1.4, zorder=1)
-        ends.append((float(curve.iloc[-1]), f"{what}{in_picture(name)}", curve.index[-1], look["color"]))
-    bottom, top = ax.get_ylim()
-    ends.sort()
-    heights = apart([end[0] for end in ends], 0.075 * (top - bottom))
-    for height, (_, text, rank, colour) in zip(heights, ends, strict=True):
-        ax.annotate(text, (rank, height), xytext=(8, 0), textcoords="offset points", va="center", color=colour,
-                    fontsize=9, annotation_clip=False)  # fmt: skip
-
-
-def draw_label(ax: Any, text: str, heights: pd.Series, below: bool = False) -> None:
-    """Write a label at the middle of a curve."""
-    known = heights.dropna()
-    if len(known):
-        at = known.index[len(known) // 2]
-        ax.annotate(text, (at, known[at]), xytext=(0, -14 if below else 8), textcoords="offset points", ha="center",
-                    color=STAY, bbox=label_box(ax), zorder=4)  # fmt: skip
+    looks = {name: measure_look(number) for number, name in enumerate(curves)}
+    for name, look in looks.items():
+        ax.plot(curves.index, curves[name], **look | {"marker": ""}, linewidth=1.4, zorder=1)
+    ends = {name: (curves.index, curves[name]) for name in curves}
+    label_ends(ax, {of_log: (logged.index, logged), **ends}, {of_log: {"color": text_colour()}, **looks})
 
 
 def sizes_of(found: Any) -> str:

@@ -9,12 +9,15 @@ import pandas as pd
 
 from ...errors import BadLog, BadParameter, many, near
 from ...errors.sanitise import in_picture
-from ...rendering.figures import GAIN, GREY, SCORE, STAY, apart, axes_of, label_box, titled
+from ...rendering.figures import COLOURS, GAIN, SCORE, STAY, axes_of, text_colour, titled
+from ...rendering.labels import key, label_ends
 
 Array = np.ndarray
 
 _VIEWS = 15  # per point of the plot of reading times
 _MOST_POINTS = 300
+_FEW_LEFT = 0.01  # share of users below which the plot of survival ends
+_HALVES = float(np.log2(1 / _FEW_LEFT))
 _FEWEST = 5  # sessions per point of the plot of progress
 
 
@@ -55,26 +58,29 @@ def plot_reading_times(calibration: Any, ax: Any = None) -> Any:
         raise BadParameter("no reading times to draw: the log has no lengths, or no seconds on documents.")
     ax = axes_of(ax)
     first, again = points[~points.duplicate], points[points.duplicate]
-    ax.scatter(first.words, first.seconds, s=14, color=GAIN, edgecolor="#8a8a8a", linewidth=0.4)
+    ax.scatter(first.words, first.seconds, s=14, color=GAIN, linewidth=0)
     ends = np.array([0.0, float(points.words.max()) * 1.02])
     a, b = (calibration[name].value for name in ("seconds_per_word", "seconds_per_document"))
     ax.plot(ends, a * ends + b, color=STAY, linewidth=1.8)
     ax.set_xlim(0, ends[1])
     ax.set_ylim(0, 1.12 * max(float(points.seconds.max()), a * ends[1] + b))
-    _label(ax, f"first views: {a:.3g}·l + {b:.3g}", ends[1] * 0.98, a * ends[1] * 0.98 + b, STAY, (0, 6), "right")
+    dots = {"linestyle": "none", "marker": "o", "markersize": 4, "color": GAIN}
+    looks = {"first views": dots, f"{a:.3g} s per word + {b:.3g} s": {"color": STAY, "linestyle": "-"}}
     if len(again):
         ax.scatter(again.words, again.seconds, s=16, color=SCORE, marker="^")
         mean = reading.duplicate_mean
         ax.plot(ends, [mean, mean], color=SCORE, linewidth=1.4, linestyle="--")
-        _label(ax, f"duplicates: {mean:.3g}", ends[1] * 0.98, mean, SCORE, (0, 5), "right")
+        looks[f"duplicates, mean {mean:.3g} s"] = {"color": SCORE, "linestyle": "--", "marker": "^", "markersize": 4}
     ax.set_xlabel("length (words)")
     ax.set_ylabel("time on the document (seconds)")
     views = int(points.views.sum())
-    return titled(
+    titled(
         ax,
-        f"{views:,} views by {many(calibration.about['users'], 'user')}, about"
+        f"Reading time by length · {views:,} views by {many(calibration.about['users'], 'user')}, about"
         f" {round(views / len(points)):,} per point · adjusted R² {reading.adjusted_r_squared:.2f}",
     )
+    key(ax, looks)
+    return ax
 
 
 def progress(calibration: Any, log: Any, by: str | None = None, seconds: Any = None) -> pd.DataFrame:
@@ -199,38 +205,35 @@ def plot_progress(calibration: Any, log: Any, ax: Any = None, by: str | None = N
     ax = axes_of(ax)
     largest = table.groupby("group")["sessions"].max().sort_values(ascending=False, kind="stable")
     names = list(largest.index[:4])
-    shades = (STAY, SCORE, GREY, "#7a9a3a")
-    labels, top = [], 2.0
-    for name, colour in zip(sorted(names), shades):
+    curves, looks, top = {}, {}, 2.0
+    for name, colour in zip(sorted(names), COLOURS):
         one = table[(table["group"] == name) & (table["sessions"] >= max(_FEWEST, 0.2 * largest[name]))]
         if not len(one):
             continue
         ax.step(one.seconds, one.observed, where="post", color=colour, linewidth=1.8)
         ax.plot(one.seconds, one.predicted, color=colour, linewidth=1.4, linestyle="--")
-        end = one.iloc[-1]
-        labels.append((end.observed, end.seconds, f"{name} ({largest[name]:,})" if by else "observed", colour))
+        label = f"{name} ({largest[name]:,})" if by else "observed"
+        curves[label], looks[label] = (one.seconds, one.observed), {"color": colour}
         if not by:
-            labels.append((end.predicted, end.seconds, "T(k)", colour))
+            curves["predicted"], looks["predicted"] = (one.seconds, one.predicted), {"color": colour}
         top = max(top, one.observed.max(), one.predicted.max())
-    if not labels:
+    if not curves:
         raise BadLog(f"no group has the {_FEWEST} sessions that a plot of means needs.")
     ax.set_ylim(0, 1.05 * top)
-    right = max(x for _, x, *_ in labels)
-    ax.set_xlim(0, 1.25 * right)
-    labels.sort()
-    heights = apart([label[0] for label in labels], 0.08 * top)
-    for height, (_, _, text, colour) in zip(heights, labels, strict=True):
-        _label(ax, in_picture(text), right, height, colour, (8, -4))
+    ax.set_xlim(0, max(float(seconds.iloc[-1]) for seconds, _ in curves.values()))
     ax.set_xlabel("time (seconds)")
     ax.set_ylabel("rank reached (documents)")
     groups = f", by {in_picture(by)}" + (f" (4 of {len(largest):,})" if len(largest) > 4 else "") if by else ""
     sessions = many(int(largest.sum()), "session")
-    return titled(ax, f"{sessions}{groups}: observed, and T(k) dashed")
+    titled(ax, f"How deep users are after some time · {sessions}{groups} · dashed: predicted by T(k)")
+    label_ends(ax, curves, looks)
+    return ax
 
 
 def plot_survival(calibration: Any, ax: Any = None) -> Any:
     """Plot the share of users still present: observed steps, fitted D(t), thin lines for other distributions.
 
+    The axis ends where less than 1 % of the users are left.
     If sessions enter late, the observed curve is conditional on staying until its beginning, and begins on D(t).
     """
     curve = calibration.curve
@@ -239,7 +242,8 @@ def plot_survival(calibration: Any, ax: Any = None) -> Any:
     ax = axes_of(ax)
     h = calibration["half_life"].value
     begin = float(curve.seconds.iloc[0])
-    end = float(max(curve.seconds.iloc[-1], 1.5 * h))
+    left = curve.seconds[curve.share >= _FEW_LEFT]
+    end = float(max(left.iloc[-1] if len(left) else 0.0, min(max(curve.seconds.iloc[-1], 1.5 * h), h * _HALVES)))
     t = np.linspace(0, end, 300)
     limit = calibration.about["max_seconds"] if calibration.about["beyond"] == "condition" else np.inf
     low, high = 0.5 ** (limit / h), 0.5 ** (begin / h)
@@ -248,21 +252,16 @@ def plot_survival(calibration: Any, ax: Any = None) -> Any:
         if other.shape != "exponential" and np.isfinite(other.half_life):
             ax.plot(later, low + (high - low) * other.share(later, begin, limit), color=GAIN, linewidth=1)
     observed = low + (high - low) * curve.share.to_numpy()
-    ax.step(curve.seconds, observed, where="post", color=GREY, linewidth=1.4)
+    ax.step(curve.seconds, observed, where="post", color=text_colour(), linewidth=1.4)
     ax.plot(t, 0.5 ** (t / h), color=STAY, linewidth=1.8)
     ax.plot([h, h, 0], [0, 0.5, 0.5], color=STAY, linewidth=0.8, linestyle=":")
-    ax.text(
-        0.98, 0.95, f"half-life {calibration['half_life']} s", transform=ax.transAxes, ha="right", va="top", color=STAY
-    )
-    ax.text(0.98, 0.85, "observed", transform=ax.transAxes, ha="right", va="top", color=GREY)
     ax.set_xlim(0, end)
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("time since the query (seconds)")
     ax.set_ylabel("share of users still present")
-    thin = "; thin: other shapes" if len(calibration.shapes) > 1 else ""
-    whose = many(calibration["half_life"].n, "session")
-    return titled(ax, whose + thin)
-
-
-def _label(ax: Any, text: str, x: float, y: float, colour: str, offset: tuple[int, int], side: str = "left") -> None:
-    ax.annotate(text, (x, y), xytext=offset, textcoords="offset points", ha=side, color=colour, bbox=label_box(ax))
+    titled(ax, f"How long users stay · {many(calibration['half_life'].n, 'session')}")
+    looks = {"observed": {"color": text_colour()}, f"fitted: half-life {calibration['half_life']} s": {"color": STAY}}
+    if len(calibration.shapes) > 1:
+        looks["other distributions"] = {"color": GAIN, "linewidth": 1}
+    key(ax, looks)
+    return ax

@@ -21,7 +21,8 @@ from ...model.metric import Metric
 from ...model.query_chunks import packed
 from ...model.view import before
 from ...model.view_columns import seen_part, view_of_ranks
-from ...rendering.figures import GAIN, GREY, STAY, apart, axes_of, titled
+from ...rendering.figures import COLOURS, GAIN, GREY, STAY, axes_of, titled
+from ...rendering.labels import label_ends, system_looks
 from .estimate import printed
 
 _CELLS = 1 << 17  # queries × ranks per chunk
@@ -258,50 +259,39 @@ def _reached(metric: Metric, rankings: Rankings, queries: Array, times: Array) -
     return rank[queries], gain[queries], ended[queries]
 
 
-_NAMED = 10  # maximum number of labelled runs
-
-
 def plot_ranks(progress: Any, ax: Any = None) -> Any:
     """Plot maximum, mean and minimum rank over time, over all runs and topics."""
     ax, shown, x = _axes(progress, ax)
     found = shown["rank"]
     ax.fill_between(x, found["min"], found["max"], color=GAIN, alpha=0.5, linewidth=0)
-    spread = (found["max"] - found["min"]).to_numpy()
-    widest = int(np.argmax(spread))
-    labels = {
-        "max": ("maximum", (-4, 4), "right"),
-        "mean": ("mean", (6, -10), "left"),
-        "min": ("minimum", (4, -9), "left"),
-    }
-    for column, (label, shift, side) in labels.items():
-        colour, style = (STAY, "-") if column == "mean" else (GREY, ":")
-        ax.plot(x, found[column], style, color=colour, linewidth=1.8)
-        if spread.any():
-            at = x[widest], found[column].iloc[widest]
-            ax.annotate(label, at, xytext=shift, textcoords="offset points", ha=side, color=colour)
+    looks = {"maximum": {"color": GREY, "linestyle": ":"}, "mean": {"color": STAY, "linestyle": "-"},
+             "minimum": {"color": GREY, "linestyle": ":"}}  # fmt: skip
+    curves = {label: (x, found[label[:4] if label == "mean" else label[:3]].to_numpy()) for label in looks}
+    for label, look in looks.items():
+        ax.plot(*curves[label], **look, linewidth=1.8)
     ax.set_ylim(0)
     ax.set_ylabel("rank reached (documents)")
-    return titled(ax, in_picture(_title(progress)))
+    titled(ax, f"How deep users are after some time · {in_picture(_title(progress))}")
+    label_ends(ax, curves, looks)
+    return ax
 
 
 def plot_gains(progress: Any, ax: Any = None) -> Any:
-    """Plot the gain of each run over time, averaged over its topics; up to ten runs are labelled."""
+    """Plot the gain of each run over time, averaged over its topics; the eight best are labelled, others are grey."""
     ax, shown, x = _axes(progress, ax)
     found = progress.by("run")["gain"]["mean"].unstack("run").loc[shown.index]
-    last = found.iloc[-1].sort_values()
-    colours = [*(str(grey) for grey in np.linspace(0.6, 0.0, len(last))[:-1]), STAY]
-    for number, (name, colour) in enumerate(zip(last.index, colours, strict=True)):
-        ax.plot(x, found[name], ["-", "--", "-.", ":"][number % 4], color=colour, linewidth=1.6)
-    highest = float(found.to_numpy().max())
-    if len(last) <= _NAMED:
-        heights = apart(last, 0.07 * highest)
-        for name, height, colour in zip(last.index, heights, colours, strict=True):
-            ax.annotate(in_picture(name), (x[-1], height), xytext=(5, 0), textcoords="offset points", va="center",
-                        fontsize=9, color=colour, annotation_clip=False)  # fmt: skip
-        highest = max(highest, float(heights[-1]))
-    ax.set_ylabel("gain G(t), without leaving")
-    ax.set_ylim(0, 1.05 * highest or 1)
-    return titled(ax, in_picture(_title(progress)))
+    names = list(found.iloc[-1].sort_values(ascending=False, kind="stable").index)
+    looks = system_looks(names)
+    for name in names[::-1]:  # the best lie above the others
+        width, alpha = (0.6, 0.5) if looks[name]["color"] == GREY else (1.6, 1)
+        ax.plot(x, found[name], **looks[name] | {"marker": ""}, linewidth=width, alpha=alpha)
+    ax.set_ylabel("gain so far (G)")
+    ax.set_ylim(0, 1.05 * float(found.to_numpy().max()) or 1)
+    best = f" · coloured: the best {len(COLOURS)}" if len(names) > len(COLOURS) else ""
+    titled(ax, f"What users have gained after some time, if none leaves · {in_picture(_title(progress))}{best}")
+    label_ends(ax, {str(name): (x, found[name]) for name in names[: len(COLOURS)]},
+               {str(name): look for name, look in looks.items()})  # fmt: skip
+    return ax
 
 
 def _axes(progress: Any, ax: Any) -> tuple[Any, Any, Any]:
@@ -314,6 +304,7 @@ def _axes(progress: Any, ax: Any) -> tuple[Any, Any, Any]:
     x = shown.index.to_numpy() / (60 if in_minutes else 1)
     ax.set_xlabel("time (minutes)" if in_minutes else f"effort ({in_picture(progress.unit)})")
     ax.set_xlim(x[0], x[-1] if len(x) > 1 else x[0] + 1)
+    ax.locator_params(axis="x", integer=progress.unit == "documents")
     return ax, shown, x
 
 

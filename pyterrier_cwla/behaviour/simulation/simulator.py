@@ -15,7 +15,8 @@ from ...errors import BadParameter, many, near
 from ...errors.sanitise import in_picture, sanitised
 from ...files.inputs import one_run
 from ...files.memory_limit import refuse_beyond_memory
-from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, label_box, titled
+from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, titled
+from ...rendering.labels import key
 from ..logs.log import InteractionLog
 from ..logs.validation import NEEDED
 from .run_plots import plot_runs
@@ -502,34 +503,27 @@ def plot_users(
     gap = bars[1] - bars[0]
     in_bars = np.minimum(finite, bars[-1] - gap / 2)
     ax.hist(in_bars, bars, weights=np.full(len(finite), 1 / len(values)), color=GAIN, rwidth=0.9)
-    if finite.max() > bars[-1]:
-        last = np.mean(in_bars >= bars[-2]) * len(finite) / len(values)
-        ax.annotate("and more", (bars[-1] - gap / 2, last), xytext=(0, 3), textcoords="offset points",
-                    ha="center", fontsize=8, color=GREY)  # fmt: skip
+    more = " (last bar: all higher values)" if finite.max() > bars[-1] else ""
     name = users.index[0][0]
     found = simulation.by_query.loc[[pair for pair in simulation.kept if pair[0] == name and qid in (None, pair[1])]]
-    _draw_means(ax, float(found[what].mean()), float(found["analytic"].mean()) if what == "score" else np.nan)
-    ax.set_xlabel(in_picture(axis))
+    means = {"mean of the users": (float(found[what].mean()), STAY, "-")}
+    if what == "score":
+        means["value of the measure"] = (float(found["analytic"].mean()), SCORE, "--")
+    means = {f"{label}: {value:.4g}": (value, *look) for label, (value, *look) in means.items() if np.isfinite(value)}
+    for value, colour, line in means.values():
+        ax.axvline(value, color=colour, linestyle=line, linewidth=1.6)
+    ax.set_xlabel(in_picture(axis) + more)
     ax.set_ylabel("share of users")
     if ax.get_ylim()[1] > 0:
-        ax.set_ylim(0, 1.18 * ax.get_ylim()[1])
+        ax.set_ylim(0, 1.08 * ax.get_ylim()[1])
     if endless.any():
         ax.text(0.99, 0.8, f"{endless.mean():.1%} infinite", transform=ax.transAxes, ha="right", color=GREY)
     whose = f"query {qid}" if qid is not None else f"{len(found):,} {'queries' if len(found) > 1 else 'query'}"
-    title = f"{simulation.name} · {name} · {whose}, {simulation.n_users:,} users each"
-    return titled(ax, in_picture(title))
-
-
-def _draw_means(ax: Any, of_users: float, of_measure: float) -> None:
-    """Draw lines at the finite means, with labels on their outer sides."""
-    marks = [("mean", of_users, STAY, "-"), ("the measure", of_measure, SCORE, "--")]
-    marks = [mark for mark in marks if np.isfinite(mark[1])]
-    right = len(marks) < 2 or marks[0][1] >= marks[1][1]
-    for (label, value, colour, line), left in zip(marks, (not right, right), strict=False):
-        ax.axvline(value, color=colour, linestyle=line, linewidth=1.6)
-        ax.annotate(f"{label} {value:.4g}", (value, 0.97), xycoords=("data", "axes fraction"), color=colour,
-                    xytext=(-4 if left else 4, 0), textcoords="offset points", ha="right" if left else "left",
-                    va="top", bbox=label_box(ax))  # fmt: skip
+    title = f"Users differ: {name} by {simulation.name} · {whose}, {simulation.n_users:,} users each"
+    titled(ax, in_picture(title))
+    if means:
+        key(ax, {label: {"color": colour, "linestyle": line} for label, (_, colour, line) in means.items()})
+    return ax
 
 
 def _bars(values: Any) -> Any:

@@ -690,7 +690,7 @@ def test_the_three_pictures_are_drawn():
     assert slope[0] == pytest.approx(CALIBRATION["seconds_per_document"].value)
     _, given = pyplot.subplots()
     assert loaded.plot_survival(given) is given
-    assert any("half-life" in text.get_text() for text in given.texts)
+    assert any("half-life" in text.get_text() for text in given.get_legend().get_texts())
     for by in (None, "topic", "precision"):
         assert "48 sessions" in loaded.plot_progress(SMALL, by=by).get_title(loc="left")
     with pytest.raises(BadParameter, match="no by='topics'"):
