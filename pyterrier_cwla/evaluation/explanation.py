@@ -32,7 +32,6 @@ from .explanation_plots import plot_explanation
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_DISPLAYED = ["rank", "docno", "grade", "gain", "T", "V", "L"]  # columns in notebooks
 _ROWS = 10  # of tables in notebooks
 
 
@@ -163,15 +162,36 @@ class Explanation:
 
     @sanitised
     def _repr_html_(self) -> str:
-        totals = " · ".join(f"{name} {value:.4f}" for name, value in self.totals.items() if not np.isnan(value))
-        columns = [name for name in _DISPLAYED if name in self.table]
-        table = self.table[columns].assign(adds=self.contributions.to_numpy()).set_index("rank")
-        return displayed(self.title, totals, table, (7, 4.6), self.plot)
+        heads = {
+            "docno": "docno", "grade": "grade", "gain": "gain", "T": f"T ({self.unit} before)", "V": "V (see it)",
+            "L": "L (stop there)", "adds": "adds to the score",
+        }  # fmt: skip
+        if (self.table["effort"] == 1).all():
+            del heads["T"]
+        table = self.table.set_index("rank").assign(adds=self.contributions)
+        table = table[[name for name in heads if name in table]].rename(columns=heads)
+        return displayed(self.title, self._expected, table, (7, 4.6), self.plot)
+
+    @property
+    def _expected(self) -> str:
+        """The score, and what a user sees, spends and gains on average, in words; without what is not known."""
+        known = [
+            (f"sees {self.expected_items:,.1f} documents", self.expected_items),
+            (f"spends {self.expected_effort:,.1f} {self.unit}", self.expected_effort),
+            (f"gains {self.expected_total_gain:.3f}", self.expected_total_gain),
+        ]
+        if (self.table["effort"] == 1).all():
+            del known[1]
+        texts = [text for text, value in known if np.isfinite(value)]
+        return f"score {self.score:.4f}." + (f" On average, a user {', '.join(texts)}." if texts else "")
 
 
 def displayed(title: str, text: str, table: pd.DataFrame, inches: tuple[float, float], plot: Callable[..., Any]) -> str:
     """Return a title, a text, the first ten rows of a table, and a picture (without matplotlib: none) as HTML."""
-    rows = table.head(_ROWS).to_html(na_rep="", float_format=lambda v: f"{v:.4g}")
+    heads = [name or table.index.name for name in table.columns.names]
+    rows = (
+        table.head(_ROWS).rename_axis(index=None, columns=heads).to_html(na_rep="", float_format=lambda v: f"{v:.4g}")
+    )
     more = f"<p>{len(table) - _ROWS:,} more ranks: <code>.table</code></p>" if len(table) > _ROWS else ""
     picture = notebook_picture(plot, inches, f"{title}: gains and users by rank. {text}")
     return f"<p><b>{escape(title)}</b>: {escape(text)}</p>{rows}{more}{picture}"

@@ -169,7 +169,7 @@ def set_heights(ax: Axes, highest: float, keys: Sequence[Key], lines: int = 0, p
     rows = -(-len(keys) // columns)
     above = _LINE * _NORMAL * (rows + lines) + 2
     ax.set_ylim(0, highest * (1 + min(above / max(height - above, 1), 3)))
-    intervals = min(4, max(1, int((height - above) / (3 * _NORMAL))))
+    intervals = min(4, max(1, int((height - above) / (2.4 * _NORMAL))))
     ticks = MaxNLocator(intervals, steps=[1, 2, 2.5, 5, 10]).tick_values(0, highest)
     ax.set_yticks([tick for tick in ticks if 0 <= tick <= 1.001 * highest])
     if percent:

@@ -67,6 +67,7 @@ def test_results_that_are_printed(data):
         compare(qrels, runs, measures, baseline=HOSTILE[0], resamples=100),
         compare(qrels, runs, measures, resamples=100),
         explain(qrels, runs[HOSTILE[0]], next(iter(qrels)), "AP"),
+        explain(qrels, {name: runs[name] for name in HOSTILE[:2]}, next(iter(qrels)), "AP"),
         simulate(qrels, runs, "RR", users=20),
         progress(qrels, runs, "RBP(rel=1)", times=[1, 2, 4]),
         studies.metric_agreement(qrels, runs, measures, resamples=100),
@@ -152,6 +153,7 @@ def test_queries_in_pictures_are_no_mathematics(query):
     qrels, run = {query: {"a": 1, "b": 0}}, {query: {"a": 2.0, "b": 1.0}}
     titles = [
         check_picture(explain(qrels, run, query, "AP").plot()),
+        check_picture(explain(qrels, {query: run, "other": {query: {query: 1.0}}}, query, "AP").plot(docnos=True)),
         check_picture(plot_stops(stop_distribution(qrels, run, "AP"))),
         check_picture(simulate(qrels, {query: run}, "RR", users=20, keep=True).plot(qid=query)),
     ]

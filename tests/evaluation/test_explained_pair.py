@@ -94,7 +94,7 @@ def test_notebooks_show_one_sentence_a_fact_ten_ranks_and_the_picture():
     run = {"1": {f"d{number}": -float(number) for number in range(40)}}
     html = pair(run, {"1": run["1"] | {"d7": 9.0}})._repr_html_()
     assert "Documents differ from rank 1" in html
-    assert html.count("<tr") == 10 + 3  # heads: run, column, rank
+    assert html.count("<tr") == 10 + 2
     assert "30 more ranks" in html
     assert html.count("<svg") == 1
 

@@ -205,10 +205,24 @@ def test_a_long_explanation_prints_its_first_ranks():
 
 def test_notebooks_show_ten_ranks_and_the_picture():
     shown = explain_gains([1] * 300, C="rbp(0.5)", A="erg")._repr_html_()
-    assert shown.count("<tr") == 11 + 1  # two rows of heads: columns, and the name of the index
+    assert shown.count("<tr") == 11
     assert "290 more ranks" in shown
     assert shown.count("<svg") == 1
     assert "gains and users by rank" in shown
+    assert "score 1.0000. On average, a user sees 2.0 documents, gains 2.000." in shown
+    assert "effort" not in shown  # every document has the effort 1
+
+
+def test_notebooks_show_time_with_its_unit():
+    shown = explain(QRELS, RUN, "1", TBG(lengths=LENGTHS))._repr_html_()
+    assert "T (seconds before)" in shown
+    assert "a user gains" in shown  # without unseen=, nobody knows how long users stay
+
+
+def test_a_picture_in_a_notebook_is_small():
+    qrels = {"q": {f"d{number}": number % 3 for number in range(0, 100, 2)}}
+    run = {"q": {f"d{number}": -float(number) for number in range(100)}}
+    assert len(explain(qrels, run, "q", "nDCG")._repr_html_()) < 50_000
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,13 @@ def test_ids_depend_on_the_picture_only():
     ids = [set(re.findall(r'\bid="([^"]*)"', line(height))) for height in (2, 3)]
     assert not ids[0] & ids[1]
     assert all(re.fullmatch(r"cwla-[0-9a-f]{8}-.+", name) for name in ids[0] | ids[1])
-    assert set(re.findall(r'href="#([^"]*)"', line(2))) <= ids[0]
+    assert set(re.findall(r'(?:href="|url\()#([^")]*)', line(2))) == ids[0]
+
+
+def test_texts_are_texts_and_stay_as_they_are():
+    svg = notebook_picture(lambda ax: ax.set_title("1.234567 <!-- a --> &"), (3, 2), "title")
+    assert "1.234567 <!-- a --> &" in [(element.text or "").strip() for element in ElementTree.fromstring(svg).iter()]
+    assert not re.search(r'<(?!text)[^>]*="[^"]*\d\.\d{6}', svg)
 
 
 def test_there_is_no_picture_without_matplotlib(monkeypatch):
