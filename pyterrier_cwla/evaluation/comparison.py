@@ -28,6 +28,9 @@ from .significance import CORRECTIONS, TESTS, unit_of, without_noise
 BOLD = "Bold: the highest."
 
 
+_ROWS = 20  # runs in a notebook
+
+
 @dataclass(frozen=True, repr=False)
 class Comparison:
     """Result of :func:`compare`.
@@ -324,6 +327,22 @@ class Comparison:
         """
         return plot_topics(self, a, b, measure, topics, ax)
 
+    def best_runs(self, most: int, measure: str | None = None) -> list[Any]:
+        """Return the best runs by a measure, in the order of the arguments; the baseline is always among them.
+
+        Parameters
+        ----------
+        most : int
+            Number of runs.
+        measure : str, optional
+            Name of the measure; by default the first.
+        """
+        measure = self.measures[0] if measure is None else measure
+        rows = self.table[self.table["measure"] == measure].set_index("run")["score"]
+        order = rows.sort_values(ascending=self.about["better"][measure] == "lower", kind="stable").index.tolist()
+        order.sort(key=lambda run: run != self.about["baseline"])
+        return [run for run in self.runs if run in set(order[:most])]
+
     def cells(self) -> dict[tuple[Any, str], Cell]:
         """Return the formatted values of each run and measure."""
         found = {}
@@ -339,13 +358,17 @@ class Comparison:
 
     @sanitised
     def _repr_html_(self) -> str:
-        grid = self._grid(lambda cell: cell.html(self._kind("difference")))
-        baseline = self.about["baseline"]
+        runs, baseline = self.best_runs(_ROWS), self.about["baseline"]
+        grid = self._grid(lambda cell: cell.html(self._kind("difference"))).loc[runs]
         grid.index = [escape(str(r)) + ("<br><small>baseline</small>" if r == baseline else "") for r in grid.index]
         grid.columns = list(map(escape, grid.columns))
         with pd.option_context("display.max_colwidth", None):
             table = grid.to_html(escape=False)
-        return f"{table}<p><small>{escape(' '.join([*self.notes(), *self.about_bold]))}</small></p>"
+        some = []
+        if len(runs) < len(self.runs):
+            some = [f"Shown are {_ROWS} of {len(self.runs):,} runs, the best by {self.measures[0]}; .table has all."]
+        notes = escape(" ".join([*some, *self.notes(), *self.about_bold]))
+        return f'<div style="overflow-x: auto">{table}</div><p><small>{notes}</small></p>'
 
     def __rich_console__(self, console: Any, options: Any) -> Iterable[Any]:
 
