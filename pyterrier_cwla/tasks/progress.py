@@ -1,7 +1,8 @@
-"""Progress bars for work that takes more than a second."""
+"""Progress bars for work that takes more than a second. In a notebook there is one, which is removed at the end."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -29,9 +30,7 @@ def bar(
     """
     if not progress:
         return items
-    from tqdm.auto import tqdm
-
-    return tqdm(items, label, total, leave=False, unit=f" {unit}", delay=_DELAY)
+    return _kind()(items, label, total, leave=False, unit=f" {unit}", delay=_DELAY)
 
 
 @contextmanager
@@ -40,7 +39,17 @@ def counted(progress: bool, label: str, total: int, unit: str) -> Iterator[Calla
     if not progress:
         yield lambda number: None
         return
+    with _kind()(desc=label, total=total, leave=False, unit=f" {unit}", delay=_DELAY) as shown:
+        yield shown.update
+
+
+def _kind() -> Any:
+    """Return the class of bars for a notebook, or tqdm's for a terminal."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if getattr(shell, "kernel", None) is not None:
+        from .notebook_bar import NotebookBar
+
+        return NotebookBar
     from tqdm.auto import tqdm
 
-    with tqdm(desc=label, total=total, leave=False, unit=f" {unit}", delay=_DELAY) as shown:
-        yield shown.update
+    return tqdm
