@@ -153,12 +153,18 @@ def _measure_page(entry: Entry, measures: Sequence[Entry], pictures: bool) -> st
     parts.append(_facts(entry, example.texts[0]))
     if entry.parts:
         parts += [*_choices(entry.parts), *_weights(example, pictures)]
-    elif entry.formula:
-        parts += [title("Details"), *map(mathematics, entry.formula.split("\n\n"))]
+    elif details := _details(entry):
+        parts += [title("Details"), *map(mathematics, details)]
     if entry.parameters:
         parts += [title("Parameters"), _parameters(entry)]
     parts += [title("Example"), example.shown]
     return page([*parts, *_relatives(entry, measures)])
+
+
+def _details(entry: Entry) -> list[str]:
+    """Return the paragraphs of a docstring's formula without the sentence that the equation says."""
+    text = re.sub(r"^\w+ = .*?\.(?=\s|$)", "", entry.formula, flags=re.S) if entry.equation else entry.formula
+    return [paragraph.strip() for paragraph in text.split("\n\n") if paragraph.strip()]
 
 
 def _equation(equation: Equation) -> list[str]:
@@ -423,8 +429,10 @@ def _parts_page(kind: str, parts: Sequence[Entry], measures: Sequence[Entry]) ->
                    for role, text in (measure.parts or {}).items() for made in made_of(role, text))
         ]  # fmt: skip
         shown += [f".. _{_anchor(part)}:", title(part.name), mathematics(part.says) if part.formula else ""]
-        shown += _equation(part.equation) if part.equation else []
-        shown += _part_formula(part)
+        if part.equation:
+            shown += [*_equation(part.equation), *map(mathematics, _details(part))]
+        else:
+            shown += _part_formula(part)
         facts = {
             "Written": f'``norm="{part.name}"``' if kind == "norm" else f"``{part.signature}``",
             "Parameters": ", ".join(f"``{p.written}`` ({escaped(p.allowed)})" for p in part.parameters),

@@ -87,7 +87,7 @@ _FIELDS = {
     "example": r"^(>>> .*?)(?=\n\s*\n(?!>>> )|\Z)",
     "source": r"^Source: (.*?)\.?$(?=\n\s*\n|\Z)",
     "units": r"\s*\bUnit: ([^.]+)\.",
-    "range": r"\s*\bRange ([\[(].*?[\])])\.",
+    "range": r"\s*\bRange\s([\[(].*?[\])])\.",
 }
 
 

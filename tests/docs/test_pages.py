@@ -108,6 +108,13 @@ def test_a_page_opens_with_the_full_name_and_the_usual_formula(written):
     assert r"M = \frac{\sum_i V(i)\,r_i}{\sum_i V(i)\,e_i}" in choices
 
 
+def test_the_details_do_not_repeat_the_formula(written):
+    for name, first in (("Bpref", "R and N are the numbers"), ("GeometricMean", "The value of a query is ln max")):
+        page = written[f"measures/{name}.rst"]
+        assert page[page.index("Details\n-------") :].splitlines()[3].startswith(first)
+    assert "Details" not in written["measures/Rprec.rst"]
+
+
 def test_formulas_of_several_lines_are_indented(written):
     assert "   \\begin{aligned}\\text{TBG} &= " in written["measures/TBG.rst"]
     assert "\\\\\n   T(k) &= " in written["measures/TBG.rst"]

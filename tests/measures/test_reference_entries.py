@@ -130,3 +130,9 @@ def test_every_measure_says_what_it_is():
         if found.kind in ("measure", "ir_measures"):
             assert found.says.endswith("."), found.name
             assert found.parts or found.kind == "ir_measures" or found.formula, found.name
+
+
+def test_a_range_may_stand_at_the_end_of_a_line():
+    found = entry("ir_measures", "infAP")
+    assert found.range == "[0, 1]"
+    assert "Range" not in found.formula
