@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -24,6 +24,8 @@ from ..errors.sanitise import sanitised
 from ..measures.parsing import measures_of
 from ..measures.provider import CWLAProvider
 from .tuning_display import tuned_html
+
+_TRIALS = 50  # default number of trials
 
 
 class Tuned(NamedTuple):
@@ -71,7 +73,7 @@ def StudySearch(
     topics: pd.DataFrame,
     qrels: pd.DataFrame,
     metric: Any = "map",
-    trials: int | None = 50,
+    trials: int | None = _TRIALS,
     seed: int = 0,
     sampler: Any = None,
     pruner: Any = None,
@@ -150,6 +152,25 @@ def StudySearch(
     >>> round(tuned.value, 4), prefer.strength > 0.04
     (0.4928, True)
     """
+    bar = partial(_bar, "StudySearch", trials, verbose)
+    return _searched(bar, pipeline, params, topics, qrels, metric, trials, seed, sampler, pruner, timeout, jobs)
+
+
+def _searched(
+    bar: Callable[[], AbstractContextManager[Any]],
+    pipeline: pt.Transformer,
+    params: Mapping[Any, Mapping[str, Any]],
+    topics: pd.DataFrame,
+    qrels: pd.DataFrame,
+    metric: Any = "map",
+    trials: int | None = _TRIALS,
+    seed: int = 0,
+    sampler: Any = None,
+    pruner: Any = None,
+    timeout: float | None = None,
+    jobs: int = 1,
+) -> Tuned:
+    """Return the result of :func:`StudySearch`; `bar` returns the progress bar that the trials advance."""
     tunables = _tunables(pipeline, params)
     measures = measures_of(metric)
     for measure in measures:
@@ -171,7 +192,7 @@ def StudySearch(
         _provider(measures).evaluator(measures, judgments),
         measures,
     )
-    study = _studied(trial, trials, timeout, seed, sampler, pruner, verbose)
+    study = _studied(trial, trials, timeout, seed, sampler, pruner, bar)
     found = study.best_trials
     if not found:
         raise BadParameter(f"no trial was completed with trials={trials}, timeout={timeout}. Give more.")
@@ -221,11 +242,14 @@ def KFoldStudySearch(
     _check_folds(topics_list)
     tunables = _tunables(pipeline, params)
     results, found = [], []
-    for fold, held_out in enumerate(pt.tqdm(topics_list, "KFoldStudySearch", unit="fold", disable=not verbose)):
-        others = pd.concat([topics for number, topics in enumerate(topics_list) if number != fold])
-        with _restored(tunables):
-            found.append(StudySearch(pipeline, params, others, qrels, metric, verbose=verbose, **search))
-            results.append(pipeline.transform(held_out))
+    trials = search.get("trials", _TRIALS)
+    with _bar("KFoldStudySearch", None if trials is None else trials * len(topics_list), verbose) as bar:
+        for fold, held_out in enumerate(topics_list):
+            bar.set_description(f"KFoldStudySearch, fold {fold + 1} of {len(topics_list)}")
+            others = pd.concat([topics for number, topics in enumerate(topics_list) if number != fold])
+            with _restored(tunables):
+                found.append(_searched(partial(nullcontext, bar), pipeline, params, others, qrels, metric, **search))
+                results.append(pipeline.transform(held_out))
     return pd.concat(results, ignore_index=True), found
 
 
@@ -403,7 +427,7 @@ class _Trial:
 
 
 def _studied(
-    trial: _Trial, trials: int | None, timeout: float | None, seed: int, sampler: Any, pruner: Any, verbose: bool
+    trial: _Trial, trials: int | None, timeout: float | None, seed: int, sampler: Any, pruner: Any, bar: Any
 ) -> Any:
     """Run the trials and return the optuna.Study; the first trial has the current values, if they are in the space."""
     with _quiet() as optuna, _restored(trial.tunables) as present:
@@ -422,9 +446,14 @@ def _studied(
             pass
         else:
             study.enqueue_trial(params)
-        with pt.tqdm(total=trials, desc="StudySearch", unit="trial", leave=None, disable=not verbose) as bar:
-            study.optimize(trial.values, trials, timeout, callbacks=[partial(_update_bar, bar)])
+        with bar() as shown:
+            study.optimize(trial.values, trials, timeout, callbacks=[partial(_update_bar, shown)])
     return study
+
+
+def _bar(label: str, trials: int | None, verbose: bool) -> Any:
+    """Return the one progress bar of a search."""
+    return pt.tqdm(total=trials, desc=label, unit="trial", leave=None, disable=not verbose)
 
 
 @contextmanager

@@ -371,6 +371,22 @@ def test_folds_are_tuned_without_themselves(capsys):
     assert expected(results) > 0
 
 
+def test_folds_have_one_bar_over_all_trials(bm25, monkeypatch, capsys):
+    bars = []
+
+    class Bar(pt.tqdm):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            bars.append(self)
+
+    monkeypatch.setattr(pt, "tqdm", Bar)
+    KFoldStudySearch(bm25, {bm25: {"b": (0.0, 1.0)}}, [TOPICS[:4], TOPICS[4:]], QRELS, TBG, trials=3)
+    (bar,) = bars
+    assert (bar.n, bar.total, bar.desc) == (6, 6, "KFoldStudySearch, fold 2 of 2: ")
+    with pytest.raises(TypeError, match="trails"):
+        KFoldStudySearch(bm25, {bm25: {"b": (0.0, 1.0)}}, [TOPICS[:4], TOPICS[4:]], QRELS, TBG, trails=3)
+
+
 def test_folds_share_no_topic(bm25):
     params = {bm25: {"b": B}}
     with pytest.raises(BadParameter, match="topic '3' is in fold 1 and in fold 2"):
