@@ -123,21 +123,10 @@ def _measures_page(measures: Sequence[Entry]) -> str:
         rows = [["Measure", "Meaning", *(["C, A"] if with_parts else [])]]
         for entry in group:
             made = [f"``{entry.parts['C']}``, ``{entry.parts['A']}``"] if entry.parts else []
-            rows.append([f":doc:`{entry.name} <{entry.name}>`", _named(entry), *made])
+            rows.append([f":doc:`{entry.name} <{entry.name}>`", mathematics(entry.summary), *made])
         parts += [title(head), table(rows, (20, 50, 30) if with_parts else (20, 80))]
     parts.append(".. toctree::\n   :hidden:\n\n" + "\n".join(f"   {e.name} <{e.name}>" for e in measures))
     return page(parts)
-
-
-def _named(entry: Entry) -> str:
-    """Return the summary of a measure, after its full name where the summary does not begin with it."""
-    if entry.equation is None or entry.says.lower().startswith(entry.equation.title.lower()):
-        return mathematics(entry.says)
-    return f"{_capital(escaped(entry.equation.title))}. {mathematics(entry.says)}"
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]
 
 
 def _of_another(entry: Entry) -> bool:

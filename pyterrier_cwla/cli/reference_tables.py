@@ -53,7 +53,7 @@ def print_overview(entries: Sequence[Entry]) -> None:
 def print_entry(entry: Entry) -> None:
     """Print one entry in full: formula, unit, range, example, parts, parameters and source."""
     console = readable_screen()
-    prose(console, f"{entry.signature}: {entry.says}", "bold")
+    prose(console, f"{entry.signature}: {entry.summary}", "bold")
     if entry.formula or entry.units or entry.range:
         console.print()
     for paragraph in filter(None, entry.formula.split("\n\n")):

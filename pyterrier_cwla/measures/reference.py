@@ -197,6 +197,14 @@ class Entry:
         more = ["…"] * (len(needed) < len(self.parameters))
         return f"{self.name}({', '.join([*needed, *more])})" if self.parameters else self.name
 
+    @property
+    def summary(self) -> str:
+        """Summary, after the full name of a measure where the summary does not begin with it."""
+        if self.equation is None or self.says.lower().startswith(self.equation.title.lower()):
+            return self.says
+        title = f"{self.equation.title[0].upper()}{self.equation.title[1:]}."
+        return title if title.startswith(self.says.removesuffix(".")) else f"{title} {self.says}"
+
     def record(self) -> dict[str, Any]:
         """Return the fields that are not empty as a dict."""
         return {name: value for name, value in asdict(self).items() if value not in ("", None)}

@@ -136,3 +136,10 @@ def test_a_range_may_stand_at_the_end_of_a_line():
     found = entry("ir_measures", "infAP")
     assert found.range == "[0, 1]"
     assert "Range" not in found.formula
+
+
+def test_a_summary_begins_with_the_full_name_once():
+    assert entry("measure", "TBG").summary.startswith("Time-biased gain: expected number")
+    assert entry("ir_measures", "RR").summary == "Reciprocal rank (MRR)."
+    assert entry("ir_measures", "nDCG").summary.startswith("Normalised discounted cumulative gain. Discounted")
+    assert entry("continuation", "rbp").summary == entry("continuation", "rbp").says
