@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import nullcontext, suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -32,10 +33,14 @@ from .outputs import check_outputs
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from ir_measures.measures import Measure
 
     from ..data.alignment import Judgments
+    from ..evaluation.explained_pair import ExplainedPair
     from ..evaluation.explanation import Explanation
     from ..measures.reference import Entry
+
+_DEPTH = 20  # ranks of a table
 
 
 class Listing(StrEnum):
@@ -56,10 +61,24 @@ def explain(
     measure: Annotated[
         str, typer.Option("--measure", "-m", metavar="MEASURE", help="Measure to explain.", show_default=False)
     ],
+    other: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[OTHER]", help="A second run, to set beside the first.", show_default=False, callback=resolved
+        ),
+    ] = None,
     run_name: RunName = None,
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
-    depth: Annotated[int, typer.Option("--depth", min=1, metavar="N", help="Number of ranks to show.")] = 20,
+    depth: Annotated[
+        int | None,
+        typer.Option(
+            "--depth",
+            min=1,
+            metavar="N",
+            help="Number of ranks to show; by default 20, and in the picture those that 1 % of the users see.",
+        ),
+    ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -68,39 +87,67 @@ def explain(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Explain a score rank by rank.
+    """Explain a score rank by rank, or the scores of two runs side by side.
 
     Example: pyterrier-cwla explain qrels.txt bm25.txt -q 301 -m "CWLA(C='inst(1)',A='erg',max_rel=3)"
     """
-    import pyarrow.compute as pc
-
-    from ..evaluation.run_explanation import explain as explanation_of
-    from .explanation_tables import print_explanation
+    from ..evaluation.explained_pair import ExplainedPair
+    from .explanation_tables import print_explanation, print_pair
 
     if plot is not None and plot.suffix.lower() not in (".svg", ".png", ".pdf"):
         raise errors.BadParameter(f"--plot {plot}: the file's name must end in .svg, .png or .pdf.")
+    paths = [run] if other is None else [run, other]
     bound = BoundMeasures.of_one([measure], lengths, missing)
-    check_outputs([("--plot", plot)], [qrels, run, lengths, *bound.files], force)
+    check_outputs([("--plot", plot)], [qrels, *paths, lengths, *bound.files], force)
     judgments = judgments_of(qrels)
-    check_exists(run)
-    table = read_one_run(run, run_name)
-    _check_common_query(table, run, judgments, qrels)
+    whole = missing is Missing.mean and lengths is None  # the mean length is that of the whole run
+    names = _names(paths, run_name)
+    with warnings_as_sentences() as warned:
+        found = [_explained(qrels, judgments, path, run_name, query, bound.measures[0], whole) for path in paths]
+    pair = None if other is None else ExplainedPair(dict(zip(names, found, strict=True)))
+    if plot is not None:  # before the table: its reader may close the pipe
+        _draw(pair or found[0], plot, depth)
+    notes = [*warned, *bound.notes, *about_grades(qrels, judgments)]
+    if pair is not None:
+        print_pair(pair, f"{bound.wanted[0]} of query {query}", depth or _DEPTH, notes)
+    else:
+        title = f"{bound.wanted[0]} of query {query} in {names[0]}: {found[0].score:.4f}"
+        print_explanation(found[0], title, depth or _DEPTH, notes)
+
+
+def _names(paths: list[Path], run_name: str | None) -> list[str]:
+    """Return the names of one or two runs."""
+    if len(paths) == 1:
+        check_exists(paths[0])
+        return [run_name or next(iter(runs_by_name(paths)))]
+    if run_name is not None:
+        raise errors.BadParameter(f"--run {run_name} chooses a run of one file: leave out the second run.")
+    for path in paths:
+        check_exists(path)
+    if os.path.samefile(*paths):
+        raise errors.BadParameter(f"{paths[1]}: is the same file as the first run. Give another run, or one alone.")
+    return list(runs_by_name(paths))
+
+
+def _explained(
+    qrels: Path, judgments: Judgments, path: Path, run_name: str | None, query: str, measure: Measure, whole: bool
+) -> Explanation:
+    """Explain one run; ``whole``: with all its queries, since the measure reads more than the one."""
+    import pyarrow.compute as pc
+
+    from ..evaluation.run_explanation import explain_run
+
+    table = read_one_run(path, run_name)
+    _check_common_query(table, path, judgments, qrels)
     one_query = table.filter(pc.equal(table["query_id"], query))
     if query not in judgments.index:
         hint = errors.near(query, judgments.qids)
         hint = hint if hint.startswith("Near") else f"It has {errors.some(judgments.qids)}."
         raise errors.BadParameter(f"{qrels}: no query {query!r}. {hint}")
     if not one_query.num_rows:
-        raise errors.BadParameter(f"{run}: no documents for query {query!r}.")
-    # Other queries matter only if the mean length of the whole run replaces a missing length.
-    whole = missing is Missing.mean and lengths is None
-    with errors.speaking_of(qrels, run), warnings_as_sentences() as warned:
-        explained = explanation_of(judgments, table if whole else one_query, query, bound.measures[0])
-    if plot is not None:  # before the table: its reader may close the pipe
-        _draw(explained, plot, depth)
-    name = run_name or next(iter(runs_by_name([run])))
-    title = f"{bound.wanted[0]} of query {query} in {name}: {explained.score:.4f}"
-    print_explanation(explained, title, depth, [*warned, *bound.notes, *about_grades(qrels, judgments)])
+        raise errors.BadParameter(f"{path}: no documents for query {query!r}.")
+    with errors.speaking_of(qrels, path):
+        return explain_run(judgments, table if whole else one_query, query, measure)
 
 
 def _check_common_query(table: pa.Table, run: Path, judgments: Judgments, qrels: Path) -> None:
@@ -113,13 +160,14 @@ def _check_common_query(table: pa.Table, run: Path, judgments: Judgments, qrels:
         )
 
 
-def _draw(explained: Explanation, path: Path, depth: int) -> None:
+def _draw(explained: Explanation | ExplainedPair, path: Path, depth: int | None) -> None:
     with needed("--plot needs matplotlib", extra="plots"):
         import matplotlib
 
     matplotlib.use("Agg")
     with written(path) as place:
-        explained.plot(depth=depth).figure.savefig(place, bbox_inches="tight")
+        figure: Any = explained.plot(depth=depth).figure
+        figure.savefig(place, bbox_inches="tight")
 
 
 @app.command()

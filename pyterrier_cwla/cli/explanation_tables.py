@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from ..evaluation.explained_pair import ExplainedPair
 from ..evaluation.explanation import Explanation
-from ..rendering.terminal import UNLIMITED_WIDTH, decimal, plain_table, prose, screen
+from ..rendering.labels import elided
+from ..rendering.terminal import UNLIMITED_WIDTH, broken, decimal, plain_table, prose, screen
 
 _MEANINGS = {
     "gain": "gain of the document",
@@ -26,6 +29,7 @@ _MEANINGS = {
     "A": "value for users who leave here",
     "L·A": "their contribution to the score",
     "discount": "contribution of a gain of 1 at this rank",
+    "adds": "what this rank adds to the score",
 }
 _TOTALS = {
     "V⁺": "expected number of items seen: ΣV",
@@ -60,6 +64,66 @@ def print_explanation(explanation: Explanation, title: str, depth: int, notes: S
         prose(console, f"Left out at this width: {', '.join(left_out)}.")
     for line in notes:
         prose(console, line)
+
+
+def print_pair(pair: ExplainedPair, title: str, depth: int, notes: Sequence[str] = ()) -> None:
+    """Print the scores of two runs, where their documents and gains first differ, and the first ``depth`` ranks."""
+    console = screen()
+    console.print(Text(title, style="bold"))
+    console.print()
+    for line in pair.sentences:
+        prose(console, line, style="")
+    console.print()
+    unlimited = console.options.update(max_width=UNLIMITED_WIDTH)
+    columns = ["docno", "grade", "gain", "V", "adds"]
+    left_out = []
+    for name in ("", "V", "gain", "grade"):  # left out on narrow terminals, in this order
+        if name:
+            columns.remove(name)
+            left_out.append(name)
+        table = _both(pair, columns, depth, docno_width=max(6, min(30, (console.width - 26) // 2)))
+        if Measurement.get(console, unlimited, table).maximum <= console.width:
+            break
+    console.print(table)
+    console.print()
+    prose(console, " · ".join(f"{name}: {_MEANINGS[name]}" for name in columns if name in _MEANINGS))
+    if left_out:
+        prose(console, f"Left out at this width: {', '.join(left_out)}.")
+    for line in notes:
+        prose(console, line)
+
+
+def _both(pair: ExplainedPair, columns: list[str], depth: int, docno_width: int) -> Table:
+    """Table of two runs; the head of the documents of a run is its name."""
+    table = plain_table()
+    table.add_column("rank", justify="right", no_wrap=True)
+    for run in pair.explanations:
+        table.add_column(broken(elided(run, 3 * docno_width), docno_width), max_width=docno_width, overflow="ellipsis")
+        for name in columns[1:]:
+            table.add_column(name, justify="right", no_wrap=True)
+    values = pair.table
+    for rank, row in values.head(depth).iterrows():
+        table.add_row(
+            str(rank), *(_cell_of_pair(name, row[run, name]) for run in pair.explanations for name in columns)
+        )
+    table.add_section()
+    rest = {"more": values.iloc[depth:].xs("adds", axis=1, level=1).sum()}
+    rest["beyond"] = pair.scores - values.xs("adds", axis=1, level=1).sum()
+    heads = {"more": f"… {len(values) - depth:,} more", "beyond": "beyond"}
+    for name, adds in rest.items():
+        if (name == "more" and len(values) > depth) or (name == "beyond" and (adds.abs() > 1e-9).any()):
+            table.add_row("", *_sums(heads[name], adds, columns), style="dim")
+    table.add_row("", *_sums("score", pair.scores, columns), style="bold")
+    return table
+
+
+def _sums(head: str, adds: pd.Series[float], columns: list[str]) -> list[str]:
+    blank = [""] * (len(columns) - 2)
+    return [cell for value in adds for cell in (head, *blank, decimal(value))]
+
+
+def _cell_of_pair(name: str, value: Any) -> str | Text:
+    return _cell(name, "" if name == "docno" and not isinstance(value, str) else value)
 
 
 def _that_fits(console: Console, explanation: Explanation, depth: int) -> tuple[Table, list[str], list[str]]:

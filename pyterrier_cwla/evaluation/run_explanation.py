@@ -12,7 +12,6 @@ from ..files.inputs import loaded, named_pair, one_run
 from ..measures.of_ir_measures import followed
 from ..measures.parsing import measures_of
 from ..measures.provider import judged
-from ..model.metric import Metric
 from .explained_pair import ExplainedPair
 from .explanation import Explanation, explained
 
@@ -61,22 +60,23 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation | Exp
     old     b    0.0   0.0  1.0   0.0
     new     c    1.0   1.0  1.0   0.5
     """
-    (measure,) = measures_of([measure])
+    runs = named_pair(run)
     judgments = judged(loaded(qrels, "qrels"))
+    if runs is None:
+        return explain_run(judgments, one_run(run, _TAKES), query, measure)
+    return ExplainedPair(
+        {name: explain_run(judgments, one, query, measure, f"run {name!r}") for name, one in runs.items()}
+    )
+
+
+def explain_run(judgments: Judgments, run: Any, query: str, measure: Any, name: str = "the run") -> Explanation:
+    """Explain the score of one query of one run, whose name errors give."""
+    (measure,) = measures_of([measure])
     metric = followed(measure, judgments)
     if not isinstance(query, str):
         raise BadParameter(f"the query {query!r} must be a string, as ids are: {str(query)!r}.")
     if query not in judgments.index:
         raise BadParameter(f"no query {query!r} in the judgments. {near(str(query), judgments.qids)}")
-    runs = named_pair(run)
-    if runs is None:
-        return _of_run(judgments, one_run(run, _TAKES), query, metric, str(measure), "the run")
-    return ExplainedPair(
-        {name: _of_run(judgments, one, query, metric, str(measure), f"run {name!r}") for name, one in runs.items()}
-    )
-
-
-def _of_run(judgments: Judgments, run: Any, query: str, metric: Metric, measure: str, name: str) -> Explanation:
     rows = judgments.rows(run)
     rankings = rows.rankings(all_judged=True)
     number = judgments.index[query]
@@ -87,6 +87,6 @@ def _of_run(judgments: Judgments, run: Any, query: str, metric: Metric, measure:
     names = rows.columns.doc_id.take(order).to_pylist()
     if metric.judged_only:
         names = [names[rank - 1] for rank in rankings.condensed.listed_ranks(number).tolist()]
-    explanation = explained(metric, rankings, number, measure=measure, query=query, names=names)
+    explanation = explained(metric, rankings, number, measure=str(measure), query=query, names=names)
     rows.warn_of_overlap()
     return explanation

@@ -629,6 +629,61 @@ def test_an_explanation_can_be_drawn(files, prints, name):
     assert Path(name).read_bytes().startswith({".svg": b"<?xml", ".png": b"\x89PNG"}[Path(name).suffix])
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("more", "last"), [((), 50), (("--depth", "60"), 60)])
+def test_the_picture_has_the_ranks_that_matter(files, prints, more, last, monkeypatch):
+    pytest.importorskip("matplotlib", reason="needs the extra [plots]")
+    from matplotlib.figure import Figure
+
+    drawn, savefig = [], Figure.savefig
+    monkeypatch.setattr(
+        Figure, "savefig", lambda self, *where, **how: (drawn.append(self), savefig(self, *where, **how))
+    )
+    Path("long.txt").write_text("".join(f"q1 Q0 n{rank} {rank} {-rank} r\n" for rank in range(1, 101)))
+    prints("explain", "qrels.txt", "long.txt", "-q", "q1", "-m", "nDCG", "--plot", "x.png", *more)
+    assert round(drawn[0].axes[0].get_xlim()[1] - 0.6) == last
+
+
+def test_two_runs_are_explained_side_by_side(files, prints, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    Path("other.txt").write_text("q1 Q0 d1 1 3 r\nq1 Q0 d9 2 2 r\n")
+    measure = "CWLA(C='rbp(0.5)',A='erg',max_rel=3)"
+    out = prints("explain", "qrels.txt", "runs/good.txt", "other.txt", "-q", "q1", "-m", measure)
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert lines[0] == f"{measure} of query q1"
+    assert lines[2] == "good scores 0.5000 and other 0.5000, a difference of +0.0000."
+    assert lines[3] == "Documents differ from rank 2, all gains are the same."
+    assert "rank good grade gain V adds other grade gain V adds" in lines
+    assert "1 d1 3 1.0000 1.0000 0.5000 d1 3 1.0000 1.0000 0.5000" in lines
+    assert "score 0.5000 score 0.5000" in lines
+    (first,) = (line for line in lines if line.startswith("1 d1"))
+    short = prints("explain", "qrels.txt", "runs/good.txt", "other.txt", "-q", "q1", "-m", measure, "--depth", "1")
+    assert "… 2 more" in short
+    assert first in [" ".join(line.split()) for line in short.splitlines()]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+@pytest.mark.parametrize("measure", ["nDCG@10", MAX, PEAK])
+def test_explanations_of_two_runs_fit_the_screen(files, prints, monkeypatch, width, measure):
+    monkeypatch.setenv("COLUMNS", str(width))
+    name = "a_run_with_a_name_of_many_words_that_is_longer_than_a_column.txt"
+    Path(name).write_text("q1 Q0 clueweb09-en0000-00-00001 1 3 r\nq1 Q0 d9 2 2 r\n")
+    lines = prints("explain", "qrels.txt", "runs/good.txt", name, "-q", "q1", "-m", measure).splitlines()
+    assert max(map(len, lines)) <= width
+
+
+def test_what_two_runs_cannot_be(files, says):
+    arguments = ("-q", "q1", "-m", "AP")
+    same = says("explain", "qrels.txt", "runs/good.txt", "runs/../runs/good.txt", *arguments)
+    assert same == "runs/../runs/good.txt: is the same file as the first run. Give another run, or one alone."
+    chosen = says("explain", "qrels.txt", "runs/good.txt", "runs/bad.run", "--run", "x", *arguments)
+    assert chosen == "--run x chooses a run of one file: leave out the second run."
+    assert "runs/bda.run: no such file" in says("explain", "qrels.txt", "runs/good.txt", "runs/bda.run", *arguments)
+    assert "runs/bad.run: no documents for query 'q2'" in says(
+        "explain", "qrels.txt", "runs/good.txt", "runs/bad.run", "-q", "q2", "-m", "AP"
+    )
+
+
 # ---- measures
 
 
