@@ -21,7 +21,7 @@ from ..model import scoring
 from ..model.language import Spec
 from ..model.metric import Metric
 from ..rendering.figures import COLOURS
-from ..rendering.notebook_pictures import notebook_picture
+from ..rendering.notebook_pictures import notebook_formula, notebook_picture
 from .catalogue import OURS, THEIRS, Row
 from .equations import EQUATIONS
 from .of_ir_measures import is_computed_here, metric_of
@@ -48,8 +48,8 @@ def measure_html(measure: Measure) -> str | None:
     Returns
     -------
     str or None
-        HTML with name, formula (in LaTeX between the delimiters of MathJax), choices or parameters, and a chart of the
-        discount of ranks, for which matplotlib is needed.
+        HTML with name, formula, choices or parameters, and a chart of the discount of ranks. Without matplotlib, the
+        formula is LaTeX and there is no chart.
     """
     if not is_computed_here(measure):
         return None
@@ -60,7 +60,7 @@ def measure_html(measure: Measure) -> str | None:
     head = f"<b>{escape(str(measure))}</b>" + (f" = <code>{escape(repr(measure))}</code>" if label else "")
     parts = [f"<p>{head}{': ' + escape(equation.title) if equation else ''}</p>"]
     if equation is not None:
-        parts.append(f'<div class="math">\\[{escape(equation.displayed)}\\]</div>')
+        parts.append(notebook_formula(equation.latex))
     parts.append(f"<p>{escape(row.says if row else getattr(measure, 'SHORT_DESC', None) or '')}</p>")
     metric = None
     if row is not None:

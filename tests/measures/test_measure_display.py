@@ -36,10 +36,11 @@ class Text(HTMLParser):
 
 
 def test_a_measure_shows_formula_choices_and_discount():
-    text = Text(TBG(half_life=60)._repr_html_()).text
+    page = TBG(half_life=60)._repr_html_()
+    text = Text(page).text
+    assert r'aria-label="\text{TBG} &amp;= \frac{1}{N} \sum' in page
     for part in (
         "TBG(half_life=60): time-biased gain",
-        r"\[\begin{aligned}\text{TBG} &= \frac{1}{N} \sum",
         "clicksave",
         "decay(60) — Continue",
         "documents saved, [0, ∞)",
@@ -123,7 +124,7 @@ def test_a_measure_without_a_score_has_no_chart():
         raise pyterrier_cwla.CWLAError("no")
 
     page = CWLA(C=refuses, A="erg", gain="binary")._repr_html_()
-    assert "<svg" not in page
+    assert "Score of a list" not in page
     assert "refuses" in page
 
 

@@ -1,11 +1,15 @@
 """Pictures in notebooks have no background, ids of their own, and are left out without matplotlib."""
 
 import re
+from html import escape
 from xml.etree import ElementTree
 
+import pytest
+
+from pyterrier_cwla.measures.equations import EQUATIONS
 from pyterrier_cwla.rendering import notebook_pictures
 from pyterrier_cwla.rendering.labels import elided
-from pyterrier_cwla.rendering.notebook_pictures import notebook_picture
+from pyterrier_cwla.rendering.notebook_pictures import notebook_formula, notebook_picture
 
 
 def line(height):
@@ -42,3 +46,23 @@ def test_long_names_are_shortened_in_the_middle():
     assert elided("bm25", 4) == "bm25"
     assert elided("clueweb09-en0000", 6) == "clu…00"
     assert len(elided("x" * 100, 25)) == 25
+
+
+@pytest.mark.parametrize("name", EQUATIONS)
+def test_every_formula_of_a_measure_is_drawn(name):
+    page = notebook_formula(EQUATIONS[name].latex)
+    assert page.count("<svg") == 1
+    assert f'aria-label="{escape(EQUATIONS[name].latex)}"' in page
+    width, height = (float(number) for number in re.search(r'viewBox="0 0 (\S+) (\S+)"', page).groups())
+    assert float(re.search(r"max-width: (\d+)px", page).group(1)) == pytest.approx(96 / 72 * width, rel=0.25)
+    assert 15 < height < 200
+
+
+def test_letters_keep_their_size():
+    """Factors of scales have more digits than coordinates need."""
+    assert "scale(0.015625)" in notebook_formula("x")
+
+
+def test_without_matplotlib_a_formula_is_latex(monkeypatch):
+    monkeypatch.setattr("pyterrier_cwla.rendering.notebook_pictures.find_spec", lambda name: None)
+    assert notebook_formula(r"a < b \\ c") == r"<p><code>a &lt; b \\ c</code></p>"
