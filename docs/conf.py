@@ -1,34 +1,81 @@
-"""How the site is made: ``sphinx-build -W --keep-going docs build/docs`` writes it, and looks nothing up online."""
+"""Settings of the site: ``sphinx-build -W --keep-going -j 2 docs build/docs`` writes it and needs no network."""
 
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import gallery_pictures
+import notebook_pages
 import pages
+import two_systems
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
 
 from pyterrier_cwla import __version__
+
+HERE = Path(__file__).parent
 
 project = "pyterrier_cwla"
 author = "The pyterrier_cwla developers"
 version = release = __version__
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_parser", "sphinx_copybutton"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "myst_nb",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
 autodoc_typehints = "none"
 napoleon_google_docstring = False
 napoleon_use_ivar = True
 autodoc_member_order = "bysource"
 add_module_names = False
+exclude_patterns = ["gallery", "examples/**/*.ipynb"]
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
-pygments_style = "friendly"
-pygments_dark_style = "native"
+pygments_style = "a11y-light"
+pygments_dark_style = "a11y-dark"
+
+nb_execution_mode = "off"  # pages show the outputs that the notebooks carry
+nb_merge_streams = True
+
+sphinx_gallery_conf = gallery_pictures.SETTINGS
 
 html_theme = "furo"
 html_title = f"pyterrier_cwla {release}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_show_copyright = False
 html_copy_source = html_show_sourcelink = False
+html_math_renderer = "mathml"
 html_theme_options = {"navigation_with_keys": True}
 
-pages.write(pages.written(pictures=True), Path(__file__).parent)
+pages.write({**pages.written(pictures=True), "pictures/two_systems.svg": two_systems.on_a_page()}, HERE)
+notebook_pages.write(HERE.parent / "notebooks", HERE / "notebooks")
+
+
+def _formula(translator: HTML5Translator, node: nodes.math | nodes.math_block) -> None:
+    """Write a formula as MathML, which browsers show without a script."""
+    block = isinstance(node, nodes.math_block)
+    mathml = tex2mathml(node.astext(), as_block=block)
+    translator.body.append(f'<div class="math" tabindex="0">{mathml}</div>' if block else mathml)
+    raise nodes.SkipNode
+
+
+def _without_mail_links(app: Sphinx, doctree: nodes.document) -> None:
+    """Make plain text of links such as mailto:nDCG@10, for which docutils takes the names of measures."""
+    for link in list(doctree.findall(nodes.reference)):
+        if link.get("refuri", "").startswith("mailto:"):
+            link.replace_self(nodes.Text(link.astext()))
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.tags.add("site")  # the pages in the package have no blocks that are marked as only:: site
+    app.connect("doctree-read", _without_mail_links)
+    app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
+    return {"parallel_read_safe": True}

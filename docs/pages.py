@@ -30,6 +30,7 @@ from pyterrier_cwla.model.language import TABLES, In
 
 HERE = Path(__file__).parent
 SHIPPED = HERE.parent / "pyterrier_cwla" / "pt_docs"
+_ONLY_SITE = ("benchmarks", "examples/index", "notebooks/index")
 _GENERATED = ".. Written by docs/pages.py: change docs/ or the package itself, and run it again.\n\n"
 
 #: The page of each kind of function.
@@ -86,10 +87,17 @@ def written(pictures: bool = False) -> dict[str, str]:
 
 
 def shipped() -> dict[str, str]:
-    """Return the pages in the package: those written by hand, except the benchmarks, and those generated."""
-    pages = {path.name: _GENERATED + path.read_text() for path in sorted(HERE.glob("*.rst"))}
-    pages["index.rst"] = pages["index.rst"].replace("   benchmarks\n", "")
+    """Return the pages in the package: those written by hand and those generated, without what only the site has."""
+    paths = [path.relative_to(HERE) for path in sorted([*HERE.glob("*.rst"), *HERE.glob("tutorials/*.rst")])]
+    pages = {str(path): _GENERATED + _without_site((HERE / path).read_text()) for path in paths}
+    for name in _ONLY_SITE:
+        pages["index.rst"] = pages["index.rst"].replace(f"   {name}\n", "")
     return {**pages, **written()}
+
+
+def _without_site(text: str) -> str:
+    """Remove the blocks that are marked as ``only:: site``: the pictures that examples of the gallery draw."""
+    return re.sub(r"^\.\. only:: site\n(?:(?: .*)?\n)+(?=\S|\Z)", "", text, flags=re.M)
 
 
 def write(pages: Mapping[str, str], folder: Path) -> None:

@@ -1,20 +1,23 @@
 """Draw two systems of the demo that nDCG@10 and time-biased gain order differently: the picture in README.md.
 
-``python docs/two_systems.py`` writes ``docs/static/two_systems.svg``.
+``python docs/two_systems.py`` writes ``docs/static/two_systems.svg``. The site's first page has the same picture in the
+colours of the page.
 """
 
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import matplotlib
 import pandas as pd
+from matplotlib.figure import Figure
 
 from pyterrier_cwla import CWLA, TBG, demo, evaluate
 from pyterrier_cwla.behaviour import progress
-from pyterrier_cwla.rendering.figures import SCORE, STAY, axes_of, titled
+from pyterrier_cwla.rendering.figures import SCORE, STAY, axes_of, inline_svg, page_colours, titled
 
 PICTURE = Path(__file__).parent / "static" / "two_systems.svg"
 COLOURS = {"BM25": STAY, "BM25, length ignored": SCORE}
@@ -23,10 +26,29 @@ _DEPTH, _SECONDS = 10, range(0, 301, 15)
 
 
 def picture() -> str:
-    """Return the picture as SVG."""
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    """Return the picture as an SVG file with a white background."""
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(9.2, 3.4), layout="constrained")
+        for (title, draw), ax in zip(_halves().items(), figure.subplots(1, 2), strict=True):
+            draw(titled(ax, title))
+        out = io.StringIO()
+        figure.savefig(out, format="svg", facecolor="white", metadata={"Date": None})
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
+
+def on_a_page() -> str:
+    """Return the two halves of the picture as SVG elements in the colours of the page."""
+    shown: list[str] = []
+    with page_colours():
+        for title, draw in _halves().items():
+            figure = Figure(figsize=(4.6, 3.4), layout="constrained")
+            draw(titled(figure.subplots(), title))
+            shown.append(inline_svg(figure, title, f"two-systems-{len(shown)}"))
+    return f'<div class="cwla-pair">{"".join(shown)}</div>'
+
+
+def _halves() -> dict[str, Callable[[Any], None]]:
+    """Return functions that draw the halves of the picture into axes, by their titles."""
     made = demo.collection()
     systems = demo.systems(made)
     runs = {name: systems[name](made.topics) for name in COLOURS}
@@ -34,18 +56,19 @@ def picture() -> str:
     documents = CWLA(C=f"prec({_DEPTH})", A="etg", gain="binary")  # unit effort: the time is the number of documents
     by_rank = progress(made.qrels, runs, documents, times=range(_DEPTH)).table
     by_time = progress(made.qrels, runs, TBG, times=_SECONDS).table
-    with matplotlib.rc_context(_STYLE):
-        figure, axes = pyplot.subplots(1, 2, figsize=(9.2, 3.4), layout="constrained")
-        _curves(axes[0], by_rank, scores["nDCG@10"], shift=1)
-        axes[0].set(xlabel="documents read", ylabel="relevant documents read", xticks=range(1, _DEPTH + 1))
-        titled(axes[0], "Counted in documents: nDCG@10 ranks BM25 lower")
-        _curves(axes[1], by_time, scores["TBG"])
-        axes[1].set(xlabel="seconds of the user", ylabel="relevant documents saved", xticks=_SECONDS[::4])
-        titled(axes[1], "Counted in seconds: TBG ranks BM25 higher")
-        out = io.StringIO()
-        figure.savefig(out, format="svg", facecolor="white", metadata={"Date": None})
-        pyplot.close(figure)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+    def in_documents(ax: Any) -> None:
+        _curves(ax, by_rank, scores["nDCG@10"], shift=1)
+        ax.set(xlabel="documents read", ylabel="relevant documents read", xticks=range(1, _DEPTH + 1))
+
+    def in_seconds(ax: Any) -> None:
+        _curves(ax, by_time, scores["TBG"])
+        ax.set(xlabel="seconds of the user", ylabel="relevant documents saved", xticks=_SECONDS[::4])
+
+    return {
+        "Counted in documents: nDCG@10 ranks BM25 lower": in_documents,
+        "Counted in seconds: TBG ranks BM25 higher": in_seconds,
+    }
 
 
 def _curves(ax: Any, table: pd.DataFrame, scores: pd.Series[float], shift: int = 0) -> None:

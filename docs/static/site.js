@@ -1,0 +1,22 @@
+/* Blocks that are wider than the page scroll; the keyboard reaches them, and screen readers name them. */
+(() => {
+  const blocks = "pre, .table-wrapper, .cell_output .output, .output_html, .cwla-scroll, div.math";
+  const mark = () => document.querySelectorAll(blocks).forEach((block) => {
+    const scrolls = block.scrollWidth > block.clientWidth + 1;
+    block.classList.toggle("cwla-scrolls", scrolls);
+    if (scrolls) {
+      block.tabIndex = 0;
+      if (!block.hasAttribute("role")) {
+        block.setAttribute("role", "group");
+        block.setAttribute("aria-label", block.matches("pre") ? "Code, scrolls" : "Table or picture, scrolls");
+      }
+    } else if (block.classList.contains("cwla-scrolls")) {
+      block.removeAttribute("tabindex");
+    }
+  });
+  addEventListener("load", mark);
+  addEventListener("load", () => document.querySelectorAll("p.caption[role=heading]").forEach((caption) => {
+    caption.setAttribute("aria-level", "2");
+  }));
+  addEventListener("resize", mark);
+})();
