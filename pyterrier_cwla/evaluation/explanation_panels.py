@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors.sanitise import in_picture
-from ..rendering.figures import COLOURS, GAIN, GREY, STAY, axes_of, titled
+from ..rendering.figures import COLOURS, GAIN, GREY, STAY, axes_of, in_lines
 from ..rendering.labels import elided
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 _SHADES = 5  # maximum number of grades with shades of their own
 _MINUTES = 300  # seconds, from which on an axis of time has minutes
-_SMALL, _NORMAL, _TITLE = 7, 8, 10  # points, font sizes of labels, of axes and legends, and of titles
+_SMALL, _NORMAL = 7, 8  # points, font sizes of labels in panels, and of axes and legends
 _CHARACTER, _LINE = 0.55, 1.75  # width of a character and height of a line of a legend, in font sizes
 
 
@@ -199,15 +198,15 @@ def write_documents(ax: Axes, table: pd.DataFrame, importance: Any) -> None:
                     ha="center", va="top", rotation=90, fontsize=_SMALL, annotation_clip=False)  # fmt: skip
 
 
-def label_ranks(ax: Axes, last: int, note: str = "") -> None:
+def label_ranks(ax: Axes, last: int, note: str = "", size: int = _NORMAL) -> None:
     """Set the limits, the ticks (rank 1 and round ranks) and the label of the axis of ranks, with a note below."""
     ax.set_xlim(0.4, last + 0.6)
     width, _ = _size(ax)
-    room = width / ((_CHARACTER * len(str(last)) + 1.2) * _NORMAL)
+    room = width / ((_CHARACTER * len(str(last)) + 1.2) * size)
     step = next(step for power in range(9) for step in (10**power, 2 * 10**power, 5 * 10**power) if last / step <= room)
     ax.set_xticks(range(1, last + 1, step) if step <= 2 else [1, *range(step, last + 1, step)])
-    lines = textwrap.wrap(note, int(width / (_CHARACTER * _NORMAL)))
-    ax.set_xlabel("\n".join(["rank (documents)", *lines]), fontsize=_NORMAL)
+    below = in_lines(note, int(width / (_CHARACTER * size)))
+    ax.set_xlabel(f"rank (documents)\n{below}".rstrip(), fontsize=size)
 
 
 def draw_time_above(ax: Axes, table: pd.DataFrame, unit: str) -> None:
@@ -231,13 +230,6 @@ def draw_time_above(ax: Axes, table: pd.DataFrame, unit: str) -> None:
     upper.tick_params(labelsize=_NORMAL)
     upper.spines["right"].set_visible(False)
     upper.set_xlabel(what if unit == "effort" else f"{what} ({unit})", fontsize=_NORMAL)
-
-
-def with_title(ax: Axes, title: str) -> Axes:
-    """Set a title that is broken into lines of the width of the axes, and return the axes."""
-    width, _ = _size(ax)
-    lines = textwrap.wrap(title, max(20, int(width / (_CHARACTER * _TITLE))))
-    return titled(ax, in_picture("\n".join(lines)))
 
 
 def _apart(places: Mapping[int, float], widths: Mapping[int, float]) -> list[int]:

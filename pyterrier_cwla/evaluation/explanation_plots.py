@@ -69,7 +69,7 @@ def plot_explanation(explanation: Any, ax: Axes | None, depth: int | None, docno
     panel.draw_time_above(lower, table, explanation.unit)
     if docnos:
         panel.write_documents(upper, table, share)
-    return panel.with_title(upper, f"{explanation.title}: score {explanation.score:.3f}")
+    return titled(upper, in_picture(f"{explanation.title}: score {explanation.score:.3f}"))
 
 
 def plot_pair(pair: Any, ax: Axes | None, depth: int | None, docnos: bool) -> Axes:
@@ -117,7 +117,7 @@ def plot_pair(pair: Any, ax: Axes | None, depth: int | None, docnos: bool) -> Ax
         for one in panels:
             one.axvspan(marked - 0.5, marked + 0.5, color=GAIN, alpha=0.3, linewidth=0, zorder=0)
         title += f" (rank {marked:,} is shaded)"
-    return panel.with_title(panels[0], title)
+    return titled(panels[0], in_picture(title))
 
 
 def _draw_both_gains(panels: Sequence[Axes], runs: dict[str, Any], last: int, looks: Any, docnos: bool) -> None:
@@ -208,8 +208,9 @@ def _check_documents(docnos: bool, table: pd.DataFrame) -> None:
 def plot_stops(stops: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw the share of users who stop at each rank, averaged over queries.
 
-    Blue bars are the shares. Text labels give the share of users who leave before the first item, and of those who
-    continue after the last rank shown, unless it is below 0.05 %.
+    Bars are the shares, down to the rank after which less than 1 % of the users are left (at least ten ranks, if there
+    are as many). Texts give the share of users who leave before the first item, and of those who go on after the last
+    rank shown, unless it is below 0.05 %.
 
     Parameters
     ----------
@@ -235,20 +236,21 @@ def plot_stops(stops: pd.DataFrame, ax: Axes | None = None) -> Axes:
         raise BadParameter("there are no queries to draw.")
     ax = axes_of(ax)
     share = stops.mean()
-    ranks = share.iloc[1:-1]
+    stopped = share.iloc[:-1].cumsum().to_numpy()[1:]
+    last = min(max(int((stopped < 1 - _SEEN).sum()) + 1, _FEWEST), len(stopped))
+    ranks, later = share.iloc[1 : last + 1], 1 - stopped[last - 1]
     ax.bar(ranks.index.astype(int), ranks, width=0.8, color=STAY)
-    ax.locator_params(axis="x", integer=True)
-    ax.set_xlabel("rank (documents)")
-    ax.set_ylabel("share of users who stop here")
-    ax.set_xlim(0.4, len(ranks) + 0.6)
+    panel.label_ranks(ax, last, size=10)
+    ax.set_ylabel("users who stop there")
     ax.set_ylim(0, 1.2 * max(float(ranks.max()), 1e-9))
+    ax.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g}%")
     sides = {
-        "left": (0.02, "{:.1%} leave before the first", share.iloc[0]),
-        "right": (0.98, "{:.1%} go on", share.iloc[-1]),
+        "left": (0.02, "{:.1%} leave before rank 1", share.iloc[0]),
+        "right": (0.98, f"{{:.1%}} go on after rank {last:,}", later),
     }
     for side, (x, text, users) in sides.items():
         if users >= 5e-4:
             ax.text(x, 0.98, text.format(users), transform=ax.transAxes, ha=side, va="top", color=GREY)
     whose = f"mean of {len(stops):,} queries" if len(stops) > 1 else f"query {stops.index[0]}"
-    title = f"{stops.attrs.get('measure', '')} · {whose}".lstrip(" ·")
-    return titled(ax, in_picture(title))
+    measure = stops.attrs.get("measure")
+    return titled(ax, in_picture(f"Where users{f' of {measure}' if measure else ''} stop: {whose}"))

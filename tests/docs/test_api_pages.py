@@ -69,4 +69,7 @@ def test_functions_come_before_pictures_and_classes(written):
 
 
 def test_lists_show_the_first_sentence_of_the_docstring(written):
-    assert "     - Explain the score of one query of a run, rank by rank." in written["api/group-evaluation.rst"]
+    assert (
+        "     - Explain the score of one query rank by rank, for one run or for two runs side by side."
+        in written["api/group-evaluation.rst"]
+    )

@@ -86,11 +86,20 @@ def test_the_picture_says_of_whom_it_is():
     ax = plot_stops(found)
     assert [bar.get_height() for bar in ax.patches] == pytest.approx(found.mean().iloc[1:-1].tolist())
     assert ax.get_xlabel() == "rank (documents)"
-    assert ax.get_title(loc="left") == f"AdaptiveERR(max_rel=3) · mean of {len(found)} queries"
-    assert [text.get_text() for text in ax.texts] == [f"{found['later'].mean():.1%} go on"]
+    assert ax.get_title(loc="left") == f"Where users of AdaptiveERR(max_rel=3) stop: mean of {len(found)} queries"
+    assert [text.get_text() for text in ax.texts] == [f"{found['later'].mean():.1%} go on after rank 12"]
     assert plot_stops(found[:1], ax=ax).get_title(loc="left").endswith(f"query {found.index[0]}")
     with pytest.raises(BadParameter, match="no queries"):
         plot_stops(found[:0])
+
+
+def test_the_picture_ends_where_one_percent_of_the_users_are_left():
+    pytest.importorskip("matplotlib", reason="needs the extra [plots]").use("Agg")
+    run = {"q": {f"d{number}": -float(number) for number in range(200)}}
+    found = stop_distribution({"q": {"d1": 1}}, run, "CWLA(C='rbp(0.8)',A='erg',max_rel=1)")
+    ax = plot_stops(found)
+    assert len(ax.patches) == 21  # 0.8^21 = 0.0092
+    assert [text.get_text() for text in ax.texts] == ["0.9% go on after rank 21"]
 
 
 @pytest.mark.parametrize("depth", [0, -1, 2.5, "3"])
