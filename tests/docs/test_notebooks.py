@@ -34,7 +34,8 @@ def texts(output):
 
 def kinds(cell):
     """Kinds of the outputs of a cell; pieces of printed text count as one."""
-    found = [sorted(output.get("data", {output.get("name"): ""})) for output in cell["outputs"]]
+    shown = [output for output in cell["outputs"] if output.get("data", {}).get("text/html") != ""]  # removed bars
+    found = [sorted(output.get("data", {output.get("name"): ""})) for output in shown]
     return [kind for place, kind in enumerate(found) if place == 0 or kind != ["stdout"] or found[place - 1] != kind]
 
 
