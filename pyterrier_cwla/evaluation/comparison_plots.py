@@ -12,7 +12,7 @@ import pandas as pd
 from ..errors import BadParameter, many, near, some
 from ..errors.sanitise import in_picture
 from ..rendering.figures import COLOURS, GREY, axes_of, panels, titled
-from ..rendering.labels import measure_look
+from ..rendering.labels import measure_look, wrapped
 from ..rendering.terminal import broken
 from .significance import TESTS
 
@@ -91,7 +91,8 @@ def _run_label(run: Any, baseline: Any) -> str:
 
 
 def _panel_title(measure: str, better: str | None, letters: int) -> str:
-    return broken(in_picture(measure), letters) + ("\n(less is better)" if better == "lower" else "")
+    lines = [broken(line, letters) for line in wrapped(measure, letters).split("\n")]
+    return "\n".join(lines) + ("\n(less is better)" if better == "lower" else "")
 
 
 def _draw_scores(ax: Axes, found: Any, rows: pd.DataFrame, middles: Any, number: int) -> None:

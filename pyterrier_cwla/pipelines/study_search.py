@@ -21,6 +21,7 @@ from ir_measures.measures import Measure
 from ..errors import BadJudgments, BadParameter, near, some
 from ..errors.extras import needed
 from ..errors.sanitise import sanitised
+from ..measures.of_ir_measures import better_of
 from ..measures.parsing import measures_of
 from ..measures.provider import CWLAProvider
 from .tuning_display import tuned_html
@@ -102,9 +103,9 @@ def StudySearch(
         Topics and judgments, as for pt.GridSearch. Topics without judgments are left out with a warning, and judgments
         of other topics are ignored.
     metric : str, Measure, list of these, or dict of these by label
-        Measure to maximise, or its name in trec_eval or ir_measures (default "map"). For several measures, the study
-        searches for the Pareto front (``study.best_trials``), and the pipeline gets the setting that is best by the
-        first measure.
+        Measure to maximise, or its name in trec_eval or ir_measures (default "map"). Measures of which less is better,
+        such as ``CWLA(C=…, A="effort")``, are minimised. For several measures, the study searches for the Pareto front
+        (``study.best_trials``), and the pipeline gets the setting that is best by the first measure.
     trials : int or None, default=50
         Maximum number of trials.
     seed : int, default=0
@@ -196,7 +197,8 @@ def _searched(
     found = study.best_trials
     if not found:
         raise BadParameter(f"no trial was completed with trials={trials}, timeout={timeout}. Give more.")
-    best = max(found, key=lambda one: one.values[0])
+    sign = -1 if better_of(measures[0]) == "lower" else 1
+    best = max(found, key=lambda one: sign * one.values[0])
     setting = [(tunable.transformer, tunable.name, best.params[tunable.label]) for tunable in tunables]
     _set(tunables, [value for _, _, value in setting])
     return Tuned(pipeline, best.values if len(measures) > 1 else best.value, setting, study)
@@ -432,7 +434,7 @@ def _studied(
     """Run the trials and return the optuna.Study; the first trial has the current values, if they are in the space."""
     with _quiet() as optuna, _restored(trial.tunables) as present:
         study = optuna.create_study(
-            directions=["maximize"] * len(trial.measures),
+            directions=["minimize" if better_of(one) == "lower" else "maximize" for one in trial.measures],
             sampler=sampler or optuna.samplers.TPESampler(seed=seed),
             pruner=pruner or optuna.pruners.NopPruner(),
         )

@@ -33,21 +33,22 @@ def tuned_html(tuned: Any) -> str:
         for transformer, name, value in tuned.setting
     )
     table = f"<table><tr><th>transformer</th><th>parameter</th><th>best value</th></tr>{rows}</table>"
-    return f"<p><b>{escape(found)}</b> ({escape(head)})</p>{table}{_picture(trials, measures[0])}"
+    minimised = tuned.study.directions[0].name == "MINIMIZE"
+    return f"<p><b>{escape(found)}</b> ({escape(head)})</p>{table}{_picture(trials, measures[0], minimised)}"
 
 
 def _written(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _picture(trials: Any, measure: str) -> str:
+def _picture(trials: Any, measure: str, minimised: bool) -> str:
     """Return a picture of the values of the trials and the best so far; empty if there is one trial."""
     done = [trial for trial in trials if trial.state.name == "COMPLETE"]
     if len(done) < 2:
         return ""
     number = np.array([trial.number + 1 for trial in done])
     values = np.array([trial.values[0] for trial in done])
-    best = np.maximum.accumulate(values)
+    best = (np.minimum if minimised else np.maximum).accumulate(values)
 
     def draw(ax: Any) -> None:
         ax.plot(number, values, ".", color=GREY, markersize=5)
@@ -59,5 +60,5 @@ def _picture(trials: Any, measure: str) -> str:
         ax.set_ylabel("value", fontsize=8)
 
     said = f"{measure} by trial: first {values[0]:.4f}, best {best[-1]:.4f}, first reached in trial"
-    said += f" {number[int(values.argmax())]:,} of {len(trials):,}."
+    said += f" {number[values.tolist().index(best[-1])]:,} of {len(trials):,}."
     return notebook_picture(draw, (4.2, 1.8), said) + f"<p><small>{escape(said)}</small></p>"

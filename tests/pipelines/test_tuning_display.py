@@ -34,6 +34,20 @@ def test_the_best_value_and_its_parameters_are_shown():
     assert f'aria-label="{said}"' in page
 
 
+def test_where_less_is_better_the_lowest_is_searched():
+    """Without ``strength`` the long document is first, and its time is spent first; the best spends the least."""
+    seconds = "CWLA(C='prec(1)',A='effort',gain='binary',effort='time',end='stop')"
+    found = tuned(seconds, trials=12)
+    (column,) = (name for name in found.trials if name.startswith("CWLA"))
+    assert found.value == found.trials[column].min() < found.trials[column].max()
+    assert found.setting[0][2] == found.trials["PreferShort.strength"][found.trials[column].argmin()]
+    page = found._repr_html_()
+    assert f"best {found.value:.4f}, first reached in trial {found.trials[column].argmin() + 1} of 12." in page
+    both = tuned({"time": seconds, "nDCG@1": "nDCG@1"})
+    assert [one.name for one in both.study.directions] == ["MINIMIZE", "MAXIMIZE"]
+    assert both.value[0] == both.trials["time"].min()
+
+
 def test_one_trial_has_no_picture():
     assert "<svg" not in tuned(trials=1)._repr_html_()
 
