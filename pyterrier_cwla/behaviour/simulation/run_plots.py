@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from textwrap import fill
 from typing import Any
 
 import numpy as np
 
 from ...errors import BadParameter, many
 from ...errors.sanitise import in_picture
-from ...rendering.figures import axes_of, titled
-from ...rendering.labels import elided, system_looks
+from ...rendering.figures import GREY, axes_of, titled
+from ...rendering.labels import elided, key, name_rows, system_looks
 
 _SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _LESS_IS_BETTER = ("time", "items")
-_LETTER = 0.079  # inches per character of 10 points
 
 
 def plot_runs(simulation: Any, what: str, qid: str | None = None, ax: Any = None) -> Any:
@@ -52,20 +50,23 @@ def plot_runs(simulation: Any, what: str, qid: str | None = None, ax: Any = None
     names = sorted(users, key=lambda run: sign * float(users[run].mean()))
     ax = axes_of(ax, (7, 1.6 + 0.2 * len(names)))
     ends = [_draw_users(ax, number, users[name], looks[name]["color"]) for number, name in enumerate(names)]
-    ax.set_yticks(range(len(names)), [in_picture(elided(name, 28)) for name in names], fontsize=8)
-    ax.tick_params(axis="y", length=0)
+    name_rows(ax, range(len(names)), [elided(str(name), 40) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.6)
     low, high = min(0.0, *(low for low, _ in ends)), max(high for _, high in ends)
     ax.set_xlim(low, low + 1.04 * (high - low or 1.0))
-    ax.figure.draw_without_rendering()  # lays out the names and numbers, which leave the rest to title and label
-    size, dpi = ax.get_window_extent(), ax.figure.dpi
-    marks = "thin line: nine of ten users; thick line: half of them; bar: median; point and number: mean"
-    ax.set_xlabel("\n".join(fill(text, int(1.1 * size.width / dpi / _LETTER)) for text in (axis, marks)), fontsize=9)
+    ax.set_xlabel(axis)
     queries = simulation.by_query.index.get_level_values("query_id").nunique()
     whose = f"query {qid}" if qid is not None else f"each of {queries:,} queries" if queries > 1 else "one query"
     title = f"{what} of {simulation.n_users:,} users of {simulation.name} on {whose}, {many(len(names), 'system')}"
-    letters = int((ax.figure.get_figwidth() - size.x0 / dpi) / _LETTER)
-    return titled(ax, fill(in_picture(title[0].upper() + title[1:]), letters))
+    titled(ax, in_picture(title[0].upper() + title[1:]))
+    marks = {
+        "nine of ten users": {"linewidth": 1.2},
+        "half of the users": {"linewidth": 4.5},
+        "median": {"linestyle": "none", "marker": "|", "markersize": 11, "markeredgewidth": 1.8},
+        "mean (also at the right)": {"linestyle": "none", "marker": "o", "markersize": 5},
+    }
+    key(ax, {name: {**look, "color": GREY} for name, look in marks.items()})
+    return ax
 
 
 def _draw_users(ax: Any, y: int, values: Any, colour: str) -> tuple[float, float]:

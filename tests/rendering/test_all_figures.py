@@ -1,0 +1,105 @@
+"""Each public figure is readable: in both widths, on light and dark pages, on large generated inputs and on real data."""
+
+import ast
+import warnings
+from importlib import import_module
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib import pyplot
+from matplotlib.colors import to_rgb
+
+import pyterrier_cwla
+from tests.rendering.test_figures import luminance
+from tests.support.drawn_figures import FIGURES, NOT_REAL, Generated, Real
+from tests.support.readable import assert_readable, drawn_texts
+
+NARROW, STANDARD = 3.3, 7.0  # inches
+PAGES = {"light": "default", "dark": "dark_background"}
+EVERY = [(width, page) for width in (STANDARD, NARROW) for page in PAGES]
+LONG = {"plot_correlations", "plot_scatter"}  # the study behind these figures takes seconds
+
+
+@pytest.fixture(scope="session")
+def generated():
+    return Generated()
+
+
+@pytest.fixture(scope="session")
+def real(data):
+    return Real(data)
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    mpl.use("agg")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*(no relevant|do not answer|not in the|unjudged|duplicate).*")
+        yield
+    pyplot.close("all")
+
+
+def public_figures():
+    """Return the names of public functions and methods that plot, from the stubs that list public names."""
+    root, found = Path(pyterrier_cwla.__file__).parent, set()
+    for stub in root.rglob("__init__.pyi"):
+        package = import_module(".".join([root.name, *stub.parent.relative_to(root).parts]))
+        for node in ast.walk(ast.parse(stub.read_text())):
+            for name in (alias.asname or alias.name for alias in getattr(node, "names", [])):
+                value = getattr(package, name, None)
+                if isinstance(value, type):
+                    found |= {f"{name}.{method}" for method in dir(value) if method.startswith("plot")}
+                elif name.startswith("plot"):
+                    found.add(name)
+    return found
+
+
+def drawn(name, given, width):
+    """Draw a figure at its own height, also at half a column's width."""
+    figure_of = lambda made: np.ravel(made)[0].figure.figure  # noqa: E731
+    figure = figure_of(FIGURES[name](given, None, STANDARD))
+    if width != STANDARD:
+        height = figure.get_figheight()
+        _, ax = pyplot.subplots(figsize=(width, height), layout="constrained")
+        figure = figure_of(FIGURES[name](given, ax, width))
+    return figure
+
+
+def check(name, given, width, page):
+    with pyplot.style.context(PAGES[page]):
+        figure = drawn(name, given, width)
+        assert_readable(figure)
+        behind = luminance(figure.get_facecolor()[:3])
+        for text, _ in drawn_texts(figure):
+            if name.split(" ")[0] not in ("plot_correlations", "plot_cells"):  # these have texts on coloured cells
+                low, high = sorted([luminance(to_rgb(text.get_color())), behind])
+                assert (high + 0.05) / (low + 0.05) >= 3, f"no contrast: {text.get_text()}"
+
+
+def test_every_public_figure_is_drawn_here():
+    assert public_figures() == {name.split(" ")[0] for name in FIGURES}
+    assert NOT_REAL.keys() < FIGURES.keys()
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in FIGURES])
+def test_readable_at_half_a_columns_width_on_a_dark_page(name, generated):
+    check(name, generated, NARROW, "dark")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "page"), EVERY[:-1])
+@pytest.mark.parametrize("name", FIGURES)
+def test_readable_in_both_widths_on_light_and_dark_pages(name, width, page, generated):
+    check(name, generated, width, page)
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+@pytest.mark.parametrize(("width", "page"), EVERY)
+@pytest.mark.parametrize("name", FIGURES)
+def test_readable_on_real_data(name, width, page, real):
+    if name in NOT_REAL:
+        pytest.skip(NOT_REAL[name])
+    check(name, real, width, page)
