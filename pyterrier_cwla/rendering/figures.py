@@ -82,10 +82,8 @@ def titled(ax: Any, title: str, pad: float = 9) -> Any:
     width, height = room_of(ax)
     text = ax.set_title(in_lines(title, int((width - 55) / 5.7)), fontsize=10, loc="left", pad=pad)
     text.set_transform(text.get_transform() + left_of_labels(ax))
-    for axis, length in (
-        (ax.xaxis, min(0.75 * width, width - 1.2 * _label_width(ax))),
-        (ax.yaxis, 0.68 * (height - pad)),
-    ):
+    beside = min(0.75 * width, width - 1.2 * _label_width(ax))
+    for axis, length in ((ax.xaxis, beside), (ax.yaxis, 0.68 * (height - pad))):
         axis.label.set_text(in_lines(axis.label.get_text(), int(length / 5.5)))
     return ax
 

@@ -164,6 +164,7 @@ def label_points(ax: Any, labels: Mapping[str, tuple[float, float]], points: Any
     """
     ax.figure.draw_without_rendering()
     dots = ax.transData.transform(np.asarray(points, float))
+    named = ax.transData.transform(np.array(list(labels.values()), float).reshape(-1, 2))
     frame, pixels = ax.get_window_extent(), ax.figure.dpi / 72
     taken: list[Any] = []  # boxes of labels
     lines = np.empty((0, 2))
@@ -179,9 +180,12 @@ def label_points(ax: Any, labels: Mapping[str, tuple[float, float]], points: Any
             middle = point + side * (half + far * pixels)
             box = extent.from_extents(*(middle - half), *(middle + half))
             line = np.linspace(point, middle - side * half, 20)
-            cost = far + 20 * box.padded(3 * pixels).count_contains(dots)
+            covered = box.padded(3 * pixels)
+            cost = far + 20 * covered.count_contains(dots) + 500 * covered.count_contains(named)
             cost += 5_000 * (min(*(box.min - frame.min), *(frame.max - box.max)) < 0)
-            cost += 10_000 * sum(box.overlaps(other) or other.count_contains(line) > 0 for other in taken)
+            cost += 10_000 * sum(map(box.overlaps, taken)) + 1_000 * sum(
+                other.count_contains(line) > 0 for other in taken
+            )
             cost += 1_000 * (box.count_contains(lines) > 0)
             if best is None or cost < best[0]:
                 best = cost, far, side, box, line, (middle - point) / pixels
@@ -207,7 +211,8 @@ def name_rows(ax: Any, places: Any, names: Sequence[str]) -> None:
         Names of the rows.
     """
     width, height = room_of(ax)
-    texts, size = fitted(names, 0.42 * width, (height - 60) / max(len(names), 1))
+    around = 60 if width > 360 else 120  # points for title, key and axis, which have more lines in narrow figures
+    texts, size = fitted(names, 0.42 * width, (height - around) / max(len(names), 1))
     ax.set_yticks(places, texts, fontsize=size, linespacing=1.0)
     ax.tick_params(axis="y", length=0)
 
