@@ -116,7 +116,7 @@ def plot_pair(pair: Any, ax: Axes | None, depth: int | None, docnos: bool) -> Ax
     if marked is not None and marked <= last:
         for one in panels:
             one.axvspan(marked - 0.5, marked + 0.5, color=GAIN, alpha=0.3, linewidth=0, zorder=0)
-        title += f" (rank {marked:,} is shaded)"
+        title += " (shaded)" if marked == pair.first_difference else f" (rank {marked:,} is shaded)"
     return titled(panels[0], in_picture(title))
 
 

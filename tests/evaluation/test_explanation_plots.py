@@ -222,7 +222,7 @@ def test_a_pair_has_a_panel_for_each_run_and_one_of_scores():
     steps = [patch.get_data().values for patch in scores.patches if hasattr(patch, "get_data")]
     assert [one[-1] for one in steps] == pytest.approx(found.scores.tolist())
     assert first.get_ylim()[1] >= max(one.table["gain"].max() for one in found.explanations.values())
-    title = "nDCG@20 of query q: documents and gains differ from rank 1 (rank 1 is shaded)"
+    title = "nDCG@20 of query q: documents and gains differ from rank 1 (shaded)"
     assert first.get_title(loc="left").replace("\n", " ") == title
 
 

@@ -14,6 +14,7 @@ explained = explain(made.qrels, bm25, "3", TBG)
 explained.plot()
 
 # %%
-# The table has the same numbers. ``L·A`` is what each rank adds to the score.
+# The table has the same numbers, and ``contributions`` is what each rank adds to the score.
 
-explained.table[["rank", "docno", "grade", "gain", "T", "V", "L·A"]].head(8).round(3)
+table = explained.table[["rank", "docno", "grade", "gain", "T", "V"]].set_index("rank")
+table.assign(adds=explained.contributions).head(8).round(3)
