@@ -6,12 +6,10 @@ colours of the page.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -21,19 +19,23 @@ from pyterrier_cwla.rendering.figures import SCORE, STAY, axes_of, inline_svg, p
 
 PICTURE = Path(__file__).parent / "static" / "two_systems.svg"
 COLOURS = {"BM25": STAY, "BM25, length ignored": SCORE}
-_STYLE: Any = {"svg.fonttype": "none", "svg.hashsalt": "two systems", "font.family": "sans-serif", "font.size": 10}
+_LABEL = "Two systems: by documents read, BM25 finds fewer relevant documents; by seconds of the user, it finds more"
+_MODES = """<style>
+svg { background: var(--page); color: #1b1f24; --page: #ffffff; }
+@media (prefers-color-scheme: dark) { svg { color: #e4e6e8; --page: #131416; } }
+</style>
+"""
 _DEPTH, _SECONDS = 10, range(0, 301, 15)
 
 
 def picture() -> str:
-    """Return the picture as an SVG file with a white background."""
-    with matplotlib.rc_context(_STYLE):
+    """Return the picture as an SVG file, which has colours for light and for dark mode."""
+    with page_colours():
         figure = Figure(figsize=(9.2, 3.4), layout="constrained")
         for (title, draw), ax in zip(_halves().items(), figure.subplots(1, 2), strict=True):
             draw(titled(ax, title))
-        out = io.StringIO()
-        figure.savefig(out, format="svg", facecolor="white", metadata={"Date": None})
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+        start, rest = inline_svg(figure, _LABEL, "two-systems").split(">", 1)
+    return "\n".join(line.rstrip() for line in f"{start}>\n{_MODES}{rest}".splitlines()) + "\n"
 
 
 def on_a_page() -> str:
