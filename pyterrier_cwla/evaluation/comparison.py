@@ -241,7 +241,7 @@ class Comparison:
         --------
         >>> from pyterrier_cwla import compare
         >>> qrels = {q: {"a": 1, "b": 0} for q in "12"}
-        >>> one = {q: {"a": 1.0, "b": float(q)} for q in "12"}
+        >>> one = {q: {"a": 1.0, "b": float(q) - 0.5} for q in "12"}
         >>> other = {q: {"a": 2.0, "b": 1.0} for q in "12"}
         >>> compare(qrels, {"one": one, "other": other}, ["RR"]).differences("other", "one")
                   other  one  difference
