@@ -30,7 +30,7 @@ from pyterrier_cwla.model.language import TABLES, In
 
 HERE = Path(__file__).parent
 SHIPPED = HERE.parent / "pyterrier_cwla" / "pt_docs"
-_ONLY_SITE = ("benchmarks", "examples/index", "notebooks/index")
+_ONLY_SITE = ("benchmarks", "contributing", "examples/index", "notebooks/index")
 _GENERATED = ".. Written by docs/pages.py: change docs/ or the package itself, and run it again.\n\n"
 
 #: The page of each kind of function.
