@@ -28,7 +28,7 @@ from .significance import CORRECTIONS, TESTS, unit_of, without_noise
 BOLD = "Bold: the highest."
 
 
-_ROWS = 20  # runs in a notebook
+_ROWS = 15  # runs in a notebook
 
 
 @dataclass(frozen=True, repr=False)
