@@ -41,6 +41,25 @@ if TYPE_CHECKING:
     from ..measures.reference import Entry
 
 _DEPTH = 20  # ranks of a table
+Other = Annotated[
+    Path | None,
+    typer.Argument(metavar="OTHER", help="A second run, to set beside it.", show_default=False, callback=resolved),
+]
+Depth = Annotated[
+    int | None,
+    typer.Option(
+        "--depth",
+        min=1,
+        metavar="N",
+        help="Number of ranks to show; by default 20, and in the picture those that 1 % of the users see.",
+    ),
+]
+PlotFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot", metavar="FILE", help="Draw the explanation as an .svg, .png or .pdf file; needs matplotlib."
+    ),
+]
 
 
 class Listing(StrEnum):
@@ -61,30 +80,12 @@ def explain(
     measure: Annotated[
         str, typer.Option("--measure", "-m", metavar="MEASURE", help="Measure to explain.", show_default=False)
     ],
-    other: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[OTHER]", help="A second run, to set beside the first.", show_default=False, callback=resolved
-        ),
-    ] = None,
+    other: Other = None,
     run_name: RunName = None,
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
-    depth: Annotated[
-        int | None,
-        typer.Option(
-            "--depth",
-            min=1,
-            metavar="N",
-            help="Number of ranks to show; by default 20, and in the picture those that 1 % of the users see.",
-        ),
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            "--plot", metavar="FILE", help="Also draw the explanation as an .svg, .png or .pdf file; needs matplotlib."
-        ),
-    ] = None,
+    depth: Depth = None,
+    plot: PlotFile = None,
     force: Force = False,
 ) -> None:
     """Explain a score rank by rank, or the scores of two runs side by side.
