@@ -103,12 +103,6 @@ def _label_width(ax: Any) -> float:
     return max((letter * len(line) for letter, line in lines), default=0.0)
 
 
-def apart(heights: Any, least: float) -> Any:
-    """Shift increasing heights of labels upwards, so that neighbours are at least ``least`` apart."""
-    steps = least * np.arange(len(heights))
-    return np.maximum.accumulate(np.asarray(heights, float) - steps) + steps
-
-
 def room_of(ax: Any) -> tuple[float, float]:
     """Return width and height in points of the part of the figure that the axes and their labels have.
 

@@ -11,7 +11,7 @@ from scipy.stats import kendalltau, t
 from pyterrier_cwla import evaluate
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
-from pyterrier_cwla.rendering.labels import label_ends, label_points, measure_look, wrapped
+from pyterrier_cwla.rendering.labels import label_ends, measure_look
 from pyterrier_cwla.studies.correlation import rbo, tau
 from pyterrier_cwla.studies.incomplete_judgments.leave_group_out import plot_falls
 from pyterrier_cwla.studies.resampling import times_drawn
@@ -213,51 +213,6 @@ def test_pictures_show_the_numbers_that_stand_beside_them(study, width):
     data = study.scatter("AP", "RR", k=3)
     assert {text.get_text() for text in ax.texts} == set(data.loc[data["labelled"], "run"])
     assert sum(len(line.get_xdata()) for line in ax.get_lines()) == 8
-
-
-def test_labels_of_points_cover_each_other_nowhere():
-    figure = pytest.importorskip("matplotlib.figure").Figure(figsize=(5, 3.5), layout="constrained")
-    ax = figure.subplots()
-    points = np.random.default_rng(0).normal(size=(30, 2))
-    ax.plot(*points.T, "o")
-    points[:3] = points[0] + [[0, 0], [0.01, 0], [0, 0.01]]
-    label_points(ax, {f"system {number}": tuple(point) for number, point in enumerate(points[:6])}, points, "black")
-    figure.draw_without_rendering()
-    Text = pytest.importorskip("matplotlib.text").Text
-    boxes = [Text.get_window_extent(text) for text in ax.texts]
-    assert len(boxes) == 6
-    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
-    frame = ax.get_window_extent().padded(1)
-    assert all((box.min >= frame.min).all() and (box.max <= frame.max).all() for box in boxes)
-
-
-def test_labels_at_the_ends_of_lines_stand_apart_and_within_the_picture():
-    figure = pytest.importorskip("matplotlib.figure").Figure(figsize=(3.3, 2.5), layout="constrained")
-    ax = figure.subplots()
-    curves = {f"a measure {n}": ([0, 1, 2], [0, 1, 5 + n / 100]) for n in range(7)}
-    curves["cut"] = ([0, 1, 2], [0, 2, np.nan])
-    looks = {name: measure_look(number) for number, name in enumerate(curves)}
-    for name, (x, y) in curves.items():
-        ax.plot(x, y, **looks[name])
-    label_ends(ax, {**curves, "nothing": ([0], [np.nan])}, {**looks, "nothing": looks["cut"]})
-    figure.draw_without_rendering()
-    Text = pytest.importorskip("matplotlib.text").Text
-    boxes = {text.get_text(): Text.get_window_extent(text) for text in ax.texts}
-    assert set(boxes) == set(curves)
-    assert not any(one.overlaps(other) for one, other in combinations(boxes.values(), 2))
-    assert all(box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1 for box in boxes.values())
-    assert boxes["cut"].y0 < min(box.y0 for name, box in boxes.items() if name != "cut")
-
-
-def test_measures_differ_in_grey_and_in_colour():
-    looks = [measure_look(number) for number in range(24)]
-    assert len({str((look["linestyle"], look["marker"])) for look in looks[:8]}) == 8
-    assert len({str(look) for look in looks}) == 24
-
-
-def test_long_names_are_broken_after_commas():
-    assert wrapped("CWLA(C='rbp(0.8)',A='max',max_rel=2)") == "CWLA(C='rbp(0.8)',\nA='max',max_rel=2)"
-    assert wrapped("nDCG@10") == "nDCG@10"
 
 
 def test_what_cannot_be_is_said(study):

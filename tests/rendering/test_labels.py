@@ -1,0 +1,192 @@
+"""Labels of lines, points, rows and columns stand apart, within the figure, and keep all of their text."""
+
+import pickle
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from pyterrier_cwla.rendering.figures import axes_of, in_lines, titled
+from pyterrier_cwla.rendering.labels import (
+    fitted,
+    inset_panels,
+    key,
+    label_ends,
+    label_points,
+    measure_look,
+    name_columns,
+    name_rows,
+    thin_ticks,
+    wrapped,
+)
+from tests.support.readable import assert_readable, drawn_texts
+
+Figure = pytest.importorskip("matplotlib.figure").Figure
+LONG = [f"CWLA(C='rbp(0.{n})',A='max',max_rel=2)" for n in range(10)]
+
+
+def axes(width=3.3, height=3.2):
+    return axes_of(Figure(figsize=(width, height), layout="constrained").subplots())
+
+
+def place_of(ax, text):
+    """Return the middle of a drawn text in pixels."""
+    return next(box for drawn, box in drawn_texts(ax.figure) if drawn.get_text() == text).mean(axis=0)
+
+
+def test_labels_of_points_cover_each_other_nowhere():
+    figure = pytest.importorskip("matplotlib.figure").Figure(figsize=(5, 3.5), layout="constrained")
+    ax = figure.subplots()
+    points = np.random.default_rng(0).normal(size=(30, 2))
+    ax.plot(*points.T, "o")
+    points[:3] = points[0] + [[0, 0], [0.01, 0], [0, 0.01]]
+    label_points(ax, {f"system {number}": tuple(point) for number, point in enumerate(points[:6])}, points, "black")
+    figure.draw_without_rendering()
+    Text = pytest.importorskip("matplotlib.text").Text
+    boxes = [Text.get_window_extent(text) for text in ax.texts]
+    assert len(boxes) == 6
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    frame = ax.get_window_extent().padded(1)
+    assert all((box.min >= frame.min).all() and (box.max <= frame.max).all() for box in boxes)
+
+
+def test_labels_at_the_ends_of_lines_stand_apart_and_within_the_picture():
+    figure = pytest.importorskip("matplotlib.figure").Figure(figsize=(3.3, 2.5), layout="constrained")
+    ax = figure.subplots()
+    curves = {f"a measure {n}": ([0, 1, 2], [0, 1, 5 + n / 100]) for n in range(7)}
+    curves["cut"] = ([0, 1, 2], [0, 2, np.nan])
+    looks = {name: measure_look(number) for number, name in enumerate(curves)}
+    for name, (x, y) in curves.items():
+        ax.plot(x, y, **looks[name])
+    label_ends(ax, {**curves, "nothing": ([0], [np.nan])}, {**looks, "nothing": looks["cut"]})
+    figure.draw_without_rendering()
+    Text = pytest.importorskip("matplotlib.text").Text
+    boxes = {text.get_text(): Text.get_window_extent(text) for text in ax.texts}
+    assert set(boxes) == set(curves)
+    assert not any(one.overlaps(other) for one, other in combinations(boxes.values(), 2))
+    assert all(box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1 for box in boxes.values())
+    assert boxes["cut"].y0 < min(box.y0 for name, box in boxes.items() if name != "cut")
+
+
+def test_measures_differ_in_grey_and_in_colour():
+    looks = [measure_look(number) for number in range(24)]
+    assert len({str((look["linestyle"], look["marker"])) for look in looks[:8]}) == 8
+    assert len({str(look) for look in looks}) == 24
+
+
+def test_long_names_are_broken_after_commas():
+    assert wrapped("CWLA(C='rbp(0.8)',A='max',max_rel=2)") == "CWLA(C='rbp(0.8)',\nA='max',max_rel=2)"
+    assert wrapped("nDCG@10") == "nDCG@10"
+
+
+def test_labels_at_line_ends_follow_limits_and_sizes_that_change_later():
+    ax = axes(7)
+    label_ends(
+        ax, {"low": ([0, 1], [0, 0]), "high": ([0, 1], [0, 1])}, {"low": {"color": "C0"}, "high": {"color": "C1"}}
+    )
+    ax.set_ylim(-1, 3)
+    assert_readable(ax.figure)
+    heights = [ax.transData.inverted().transform(place_of(ax, name))[1] for name in ("low", "high")]
+    assert heights == pytest.approx([0, 1], abs=0.05)
+    ax.set_ylim(0, 100)  # both ends at nearly the same height
+    ax.figure.set_size_inches(3.3, 2)
+    assert_readable(ax.figure)
+    assert place_of(ax, "high")[1] > place_of(ax, "low")[1]
+
+
+def test_of_equal_ends_the_first_label_is_on_top():
+    ax = axes()
+    label_ends(ax, {name: ([0, 1], [0.5, 0.5]) for name in "abc"}, {name: measure_look(0) for name in "abc"})
+    heights = [place_of(ax, name)[1] for name in "abc"]
+    assert heights == sorted(heights, reverse=True)
+
+
+def test_ten_long_names_fit_beside_the_lines_of_half_a_column():
+    ax = axes()
+    ax.plot([0, 1], [[0] * 10, range(10)])
+    label_ends(ax, {name: ([0, 1], [0, n]) for n, name in enumerate(LONG)}, {name: measure_look(1) for name in LONG})
+    titled(ax, "Ten measures")
+    assert_readable(ax.figure)
+    written = {text.get_text().replace("\n", "") for text in ax.texts}
+    assert written == set(LONG)
+
+
+def test_lines_without_a_finite_end_have_no_label():
+    ax = axes()
+    label_ends(ax, {"nothing": ([0], [np.nan])}, {"nothing": measure_look(0)})
+    assert not ax.texts
+
+
+def test_a_figure_with_labels_can_be_stored():
+    ax = axes()
+    label_ends(ax, {"a": ([0, 1], [0, 1])}, {"a": measure_look(0)})
+    ax.set_xticks([1, 2, 3], ["one", "two", "three"])
+    thin_ticks(ax)
+    assert_readable(pickle.loads(pickle.dumps(ax.figure)))
+
+
+@pytest.mark.parametrize("width", [3.3, 7.0])
+def test_names_of_rows_and_columns_keep_their_text(width):
+    ax = axes(width, 4)
+    name_rows(ax, range(10), LONG)
+    name_columns(ax, range(4), ["linear", "binary, of grades from 1", "exponential", "$g^2$"])
+    ax.set(xlim=(-0.5, 3.5), ylim=(-0.5, 9.5))
+    titled(ax, "Rows with long names and a title that is long as well, so that it needs more than one line")
+    assert_readable(ax.figure)
+    assert [label.get_text().replace("\n", "") for label in ax.get_yticklabels()] == LONG
+
+
+def test_keys_stand_between_title_and_axes():
+    ax = axes()
+    titled(ax, "A title of this figure that needs two lines")
+    key(ax, {name: measure_look(number) for number, name in enumerate(LONG[:4])})
+    assert_readable(ax.figure)
+    above = place_of(ax, ax.get_title(loc="left"))[1]
+    assert all(ax.bbox.y1 < place_of(ax, text.get_text())[1] < above for text in ax.get_legend().get_texts())
+
+
+def test_panels_share_limits_and_have_their_names():
+    ax = axes(7)
+    ax.set(xlabel="rank (documents)", ylabel="share of users")
+    looks = {name: measure_look(number) for number, name in enumerate(LONG[:5])}
+    panels = inset_panels(ax, LONG[:5], looks)
+    for number, panel in enumerate(panels):
+        panel.plot([0, 1], [0, number])
+    titled(ax, "Five measures")
+    assert_readable(ax.figure)
+    assert [panel.get_title(loc="left").replace("\n", "") for panel in panels] == LONG[:5]
+    assert len({panel.get_ylim() for panel in panels}) == 1
+
+
+def test_crowded_ticks_lose_labels_and_round_numbers_keep_theirs():
+    ax = axes()
+    ax.set_xscale("log")
+    ax.set_xticks([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], [f"{n}" for n in range(1, 11)])
+    ax.set_xticks([], minor=True)
+    thin_ticks(ax)
+    assert_readable(ax.figure)
+    shown = {text.get_text() for text, _ in drawn_texts(ax.figure)}
+    assert {"1", "10"} <= shown
+    assert "9" not in shown
+
+
+def test_texts_break_after_commas_and_spaces_then_at_punctuation_then_within_words():
+    assert in_lines("ranks of all runs", 10) == "ranks of\nall runs"
+    assert in_lines("BM25_RM3_ENSEMBLE", 9) == "BM25_RM3_\nENSEMBLE"
+    assert in_lines("abcdefghij", 4) == "abcd\nefgh\nij"
+    assert in_lines("one\u00a0word here", 9) == "one\u00a0word\nhere"
+    assert in_lines("already\nin two lines", 4) == "already\nin two lines"
+    assert in_lines("", 9) == ""
+
+
+def test_escaped_dollars_are_not_parted_from_their_escapes():
+    assert wrapped("$" * 9, 5) == r"\$" * 5 + "\n" + r"\$" * 4
+
+
+def test_texts_become_smaller_before_they_are_cut():
+    texts, size = fitted(LONG, 80, 20)
+    assert size < 8
+    assert {text.count("\n") for text in texts} == {1}
+    assert fitted(["AP"], 90, 20) == (["AP"], 8.0)
+    assert fitted([], 90, 20) == ([], 8.0)
+    assert fitted(LONG, 10, 1)[1] == 5  # nothing fits
