@@ -127,12 +127,11 @@ def _measures_page(measures: Sequence[Entry]) -> str:
         "Without a user model": [e for e in measures if not e.parts and not _of_another(e)],
     }
     for head, group in groups.items():
-        with_parts = bool(group and group[0].parts)
-        rows = [["Measure", "Meaning", *(["C, A"] if with_parts else [])]]
+        rows = [["Measure", "Meaning"]]
         for entry in group:
-            made = [f"``{entry.parts['C']}``, ``{entry.parts['A']}``"] if entry.parts else []
-            rows.append([f":doc:`{entry.name} <{entry.name}>`", mathematics(entry.summary), *made])
-        parts += [title(head), table(rows, (20, 50, 30) if with_parts else (20, 80))]
+            made = f"\n\nC = ``{entry.parts['C']}``, A = ``{entry.parts['A']}``" if entry.parts else ""
+            rows.append([f":doc:`{entry.name} <{entry.name}>`", mathematics(entry.summary) + made])
+        parts += [title(head), table(rows, (25, 75))]
     parts.append(".. toctree::\n   :hidden:\n\n" + "\n".join(f"   {e.name} <{e.name}>" for e in measures))
     return page(parts)
 
