@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from markup import page, title
+from markup import escaped, page, title
 
 #: Groups of the list and their notebooks, in the order of the list; a notebook that is not here is in the first group.
 GROUPS = {
@@ -75,7 +75,8 @@ def _list(notebooks: dict[str, dict[str, Any]]) -> str:
 
 
 def _described(name: str, notebook: dict[str, Any]) -> str:
-    """Return an entry of a definition list: the notebook's title, and the first sentence of its text as plain text."""
+    """Return an entry of a definition list: the notebook's title, and the first two sentences of its text."""
     text = "".join(notebook["cells"][0]["source"]).partition("\n")[2].strip().split("\n\n")[0]
-    sentence = re.split(r"(?<=[.?!:]) +(?=[A-Z])", re.sub(r"[*`\\]|<[^>]*>", "", " ".join(text.split())))[0]
-    return f":doc:`{name}`\n   {sentence.replace('_', chr(92) + '_').replace('|', chr(92) + '|')}"
+    plain = re.sub(r"[*`\\]|<[^>]*>", "", " ".join(text.split()))
+    sentences = re.split(r"(?<=[.?!]) +(?=[A-Z])", plain)
+    return f":doc:`{name}`\n   {escaped(' '.join(sentences[:2]))}"

@@ -11,5 +11,5 @@ from pyterrier_cwla.behaviour import simulate
 
 made = demo.collection(documents=1000, topics=20)
 bm25 = demo.systems(made)["BM25"](made.topics)
-users = simulate(made.qrels, {"BM25": bm25}, TBG, users=1000, seed=0, keep=True)
+users = simulate(made.qrels, {"BM25": bm25}, TBG, users=1000, seed=0, keep=True, progress=False)
 users.plot("gain", "3")
