@@ -8,7 +8,7 @@ there. In the picture, grey bars are the gains of documents, and coloured bars a
 
 from pyterrier_cwla import demo, explain
 
-made = demo.collection(documents=1000, topics=20)
+made = demo.collection()
 systems = demo.systems(made)
 runs = {name: systems[name](made.topics) for name in ("BM25", "BM25, length ignored")}
 pair = explain(made.qrels, runs, "3", "nDCG@10")
