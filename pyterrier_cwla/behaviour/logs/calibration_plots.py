@@ -65,7 +65,10 @@ def plot_reading_times(calibration: Any, ax: Any = None) -> Any:
     ax.set_xlim(0, ends[1])
     ax.set_ylim(0, 1.12 * max(float(points.seconds.max()), a * ends[1] + b))
     dots = {"linestyle": "none", "marker": "o", "markersize": 4, "color": GAIN}
-    looks = {"first views": dots, f"{a:.3g} s per word + {b:.3g} s": {"color": STAY, "linestyle": "-"}}
+    looks: dict[str, dict[str, Any]] = {
+        "first views": dots,
+        f"{a:.3g} s per word + {b:.3g} s": {"color": STAY, "linestyle": "-"},
+    }
     if len(again):
         ax.scatter(again.words, again.seconds, s=16, color=SCORE, marker="^")
         mean = reading.duplicate_mean

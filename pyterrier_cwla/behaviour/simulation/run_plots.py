@@ -59,7 +59,7 @@ def plot_runs(simulation: Any, what: str, qid: str | None = None, ax: Any = None
     whose = f"query {qid}" if qid is not None else f"each of {queries:,} queries" if queries > 1 else "one query"
     title = f"{what} of {simulation.n_users:,} users of {simulation.name} on {whose}, {many(len(names), 'system')}"
     titled(ax, in_picture(title[0].upper() + title[1:]))
-    marks = {
+    marks: dict[str, dict[str, Any]] = {
         "nine of ten users": {"linewidth": 1.2},
         "half of the users": {"linewidth": 4.5},
         "median": {"linestyle": "none", "marker": "|", "markersize": 11, "markeredgewidth": 1.8},

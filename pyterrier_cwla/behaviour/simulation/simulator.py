@@ -509,7 +509,7 @@ def plot_users(
     means = {"mean of the users": (float(found[what].mean()), STAY, "-")}
     if what == "score":
         means["value of the measure"] = (float(found["analytic"].mean()), SCORE, "--")
-    means = {f"{label}: {value:.4g}": (value, *look) for label, (value, *look) in means.items() if np.isfinite(value)}
+    means = {f"{label}: {mark[0]:.4g}": mark for label, mark in means.items() if np.isfinite(mark[0])}
     for value, colour, line in means.values():
         ax.axvline(value, color=colour, linestyle=line, linewidth=1.6)
     ax.set_xlabel(in_picture(axis) + more)
