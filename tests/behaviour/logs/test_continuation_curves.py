@@ -156,7 +156,7 @@ def test_the_picture_has_the_continuations_of_metrics_beside_it():
     V = np.array([[1, 0.5, 0.5, 0.25, 0.25]] * 3 + [[1, 0.5, 0.5, 0.5, 0.5], [1, 0.5, 0.5, 0.5, 0.5]]).mean(axis=0)
     assert any(np.allclose(values, V[1:] / V[:-1]) for values in lines.values() if len(values) == 4)
     assert ax.get_xlabel() == "rank (documents)"
-    assert "5 sessions of 5 users" in ax.get_title(loc="left")
+    assert "5 sessions of 5 users" in " ".join(ax.get_title(loc="left").split())
 
 
 @pytest.mark.real_data

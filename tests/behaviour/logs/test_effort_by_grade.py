@@ -134,7 +134,7 @@ def test_the_picture_names_seconds_and_shares():
     assert {"9.8 s (0.26)", "37.6 s (1.00)", "summary"} <= {*texts}  # 22.95 s may be rounded up or down
     assert {"22.9 s (0.61)", "23.0 s (0.61)"} & {*texts}
     assert ax.get_ylabel() == "effort (seconds)"
-    assert "20 users" in ax.get_title(loc="left")
+    assert "20 users" in " ".join(ax.get_title(loc="left").split())
 
 
 @pytest.mark.real_data

@@ -104,7 +104,7 @@ def test_pictures_have_minutes_on_the_time_axis_and_names_beside_the_lines():
     gains, ranks = found.plot_gains(), found.plot_ranks()
     assert gains.get_xlabel() == ranks.get_xlabel() == "time (minutes)"
     assert {text.get_text() for text in gains.texts} == {"up", "down"}
-    assert "2 runs" in ranks.get_title(loc="left")
+    assert "2 runs" in " ".join(ranks.get_title(loc="left").split())
     lines = {line.get_linestyle(): line.get_ydata() for line in ranks.lines}
     assert np.array_equal(lines["-"], found.by()["rank"]["mean"].iloc[: len(lines["-"])])
 
