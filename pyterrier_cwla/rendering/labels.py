@@ -295,15 +295,16 @@ def thin_ticks(ax: Any) -> None:
 
     places = ax.get_xticks()
     texts = ax.xaxis.get_major_formatter().format_ticks(places)
-    ax.xaxis.set_major_formatter(FuncFormatter(partial(_unless_crowded, ax, places, texts)))
+    size = float(ax.xaxis.get_tick_params().get("labelsize", 10))
+    ax.xaxis.set_major_formatter(FuncFormatter(partial(_unless_crowded, ax, places, texts, size)))
 
 
-def _unless_crowded(ax: Any, places: Any, texts: Sequence[str], x: float, _: int | None = None) -> str:
+def _unless_crowded(ax: Any, places: Any, texts: Sequence[str], size: float, x: float, _: int | None = None) -> str:
     """Return the label of a tick, or nothing if another label has its room; 1, 10 and 100 come first."""
     at = ax.transData.transform([(place, 0) for place in places])[:, 0] * 72 / ax.figure.dpi
     kept: list[int] = []
     for number in sorted(range(len(places)), key=lambda one: texts[one].strip("0") not in ("1", "all")):
-        widths = {other: 5 * (_width(texts[number]) + _width(texts[other])) + 4 for other in kept}
+        widths = {other: size / 2 * (_width(texts[number]) + _width(texts[other])) + 4 for other in kept}
         if all(abs(at[number] - at[other]) >= width for other, width in widths.items()):
             kept.append(number)
     return next((texts[number] for number in kept if np.isclose(places[number], x)), "")

@@ -46,7 +46,10 @@ def plot_order(study: RobustnessNumbers, ax: Any = None, measures: Any = None) -
     ----------
     Bompada et al. (2007), Figures 1 and 3.
     """
-    what = f"Order of runs with fewer judgments · {study.sizes}", "τ to the order by all judgments"
+    what = (
+        f"Order of runs with fewer judgments (line at 0.9: equivalent) · {study.sizes}",
+        "τ to the order by all judgments",
+    )
     return _plot(study, order_curves(study), ax, what, measures, knee=True)
 
 
@@ -70,7 +73,7 @@ def plot_accuracy(study: RobustnessNumbers, ax: Any = None, measures: Any = None
     ----------
     Bompada et al. (2007), Figure 2.
     """
-    what = f"Significance of differences with fewer judgments · {_tested(study)}"
+    what = f"Significance of differences with fewer judgments (line at 0.9) · {_tested(study)}"
     return _plot(study, accuracy_curves(study), ax, (what, "accuracy (share of pairs)"), measures, knee=True)
 
 

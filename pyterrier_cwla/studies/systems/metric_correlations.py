@@ -334,7 +334,8 @@ class MetricAgreement(Study):
 def plot_correlations(study: MetricAgreement, kind: str = "tau_b", ax: Any = None) -> Any:
     """Plot a heat map of the coefficients, with similar measures adjacent.
 
-    More than eight measures are numbered. Cells without room for numbers are explained by a scale of colours.
+    More than eight measures are numbered. Where cells have no room for values, a scale explains the colours. Undefined
+    coefficients are dashes, or cells without colour.
     :meth:`MetricAgreement.cells` returns the numbers.
 
     Parameters
@@ -371,9 +372,9 @@ def plot_correlations(study: MetricAgreement, kind: str = "tau_b", ax: Any = Non
         name_columns(ax, np.arange(count) + 0.5, names)
     if 0.5 * wide > 22 * count:
         for (row, column), value in np.ndenumerate(values):
-            if np.isfinite(value):
-                ax.text(column + 0.5, row + 0.5, f"{value:.2f}", ha="center", va="center", fontsize=8,
-                        color=colour_on(image.to_rgba(value)))  # fmt: skip
+            if row != column:
+                text, colour = (f"{value:.2f}", colour_on(image.to_rgba(value))) if np.isfinite(value) else ("–", GREY)
+                ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=8, color=colour)
     else:
         bar = ax.figure.colorbar(image, ax=ax, shrink=0.5, aspect=16, pad=0.02)
         bar.outline.set_visible(False)

@@ -18,6 +18,7 @@ from pyterrier_cwla.errors import BadParameter, BadRun
 from pyterrier_cwla.evaluation.run_comparison import measures_by_name
 from pyterrier_cwla.evaluation.significance import wilcoxon_test
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
+from pyterrier_cwla.rendering.labels import measure_look
 from pyterrier_cwla.studies.incomplete_judgments import masked_scores as masking_module
 from pyterrier_cwla.studies.incomplete_judgments import plots, significance_kept
 from pyterrier_cwla.studies.incomplete_judgments import work as robust_pieces
@@ -633,6 +634,23 @@ def test_pools_of_some_depth():
     assert "With a pool of depth 3" in str(found)
     assert "infAP treats documents with missing judgments as not in the pool (pool='judged')" in str(found)
     assert json.loads(json.dumps(found.about, allow_nan=False))["levels"] == [3, 10, "all"]
+
+
+def test_more_than_four_measures_have_a_panel_each():
+    Figure = pytest.importorskip("matplotlib.figure").Figure
+    named = {f"P at {k}": f"P@{k}" for k in range(1, 7)}
+    found = robustness(QRELS, RUNS, named, fractions=(0.5,), pairs=0, complete=None, **FAST)
+    ax = plots.plot_order(found, ax=Figure(figsize=(7, 4)).subplots())
+    curves = plots.order_curves(found)
+    for panel, name in zip(ax.child_axes, named, strict=True):
+        mine = [line for line in panel.lines if line.get_marker() not in ("", "None")]
+        assert panel.get_title(loc="left") == name
+        assert [line.get_ydata()[::-1].tolist() for line in mine] == [curves[curves.measure == name].value.tolist()]
+        assert len(panel.lines) == len(named) + 1  # all measures, and the line at 0.9
+    chosen = plots.plot_order(found, ax=Figure().subplots(), measures=["P at 6"])
+    assert chosen.lines[0].get_color() == measure_look(5)["color"]
+    with pytest.raises(BadParameter, match="no measure 'P at 7' in this study"):
+        plots.plot_order(found, ax=Figure().subplots(), measures=["P at 7"])
 
 
 def test_a_knee_that_is_only_reached_by_all_judgments():

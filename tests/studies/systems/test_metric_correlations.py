@@ -108,6 +108,7 @@ def test_outliers_are_the_runs_whose_ranks_differ_most(study):
 
 
 def test_a_measure_that_scores_all_runs_the_same_correlates_with_none():
+    Figure = pytest.importorskip("matplotlib.figure").Figure
     qrels, runs = systems(runs=4)
     found = metric_agreement(qrels, runs, ["AP", "RR", "NumRel"], resamples=100)
     assert found.table["tau_b"].isna().tolist() == [False, True, True]
@@ -115,7 +116,23 @@ def test_a_measure_that_scores_all_runs_the_same_correlates_with_none():
     assert found.findings()[0].startswith("AP and RR order the runs with τ_b 0.333, 95 % interval")
     assert len(found.matrix()) == 3
     nothing = metric_agreement(qrels, runs, {"one": "NumRel", "two": "NumRet"}, resamples=100)
+    dashes = [text.get_text() for text in plot_correlations(nothing, ax=Figure().subplots()).texts]
+    assert dashes == ["–", "–"]
     assert nothing.findings() == ["No correlation is defined: each measure gives all runs the same score."]
+
+
+def test_nine_measures_have_numbers_and_thirty_a_scale_of_colours():
+    Figure = pytest.importorskip("matplotlib.figure").Figure
+    qrels, runs = systems(runs=4)
+    named = {f"measure {n}": f"P@{n}" for n in range(1, 31)}
+    few = metric_agreement(qrels, runs, dict(list(named.items())[:9]), resamples=100)
+    ax = plot_correlations(few, ax=Figure(figsize=(7, 3)).subplots())
+    assert [label.get_text() for label in ax.get_xticklabels()] == list("123456789")
+    assert ax.get_yticklabels()[0].get_text() == f"{next(iter(few.matrix()))}  1"
+    assert len(ax.texts) == 9 * 8
+    ax = plot_correlations(metric_agreement(qrels, runs, named, resamples=100), ax=Figure(figsize=(7, 6)).subplots())
+    assert not ax.texts
+    assert len(ax.figure.axes) == 2
 
 
 def test_only_runs_whose_ranks_differ_are_said_to_be_ranked_differently():
