@@ -281,7 +281,8 @@ def plot_gains(progress: Any, ax: Any = None) -> Any:
     ax, shown, x = _axes(progress, ax)
     found = progress.by("run")["gain"]["mean"].unstack("run").loc[shown.index]
     names = list(found.iloc[-1].sort_values(ascending=False, kind="stable").index)
-    looks = system_looks(names)
+    coloured = [name for name in progress.table.index.unique("run") if name in names[: len(COLOURS)]]
+    looks = system_looks([*coloured, *names[len(COLOURS) :]])  # colours follow the order of the runs, as elsewhere
     for name in names[::-1]:  # the best lie above the others
         width, alpha = (0.6, 0.5) if looks[name]["color"] == GREY else (1.6, 1)
         ax.plot(x, found[name], **looks[name] | {"marker": ""}, linewidth=width, alpha=alpha)

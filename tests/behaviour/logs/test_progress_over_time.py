@@ -6,6 +6,7 @@ import pytest
 from pyterrier_cwla import CWLAError, register_lengths
 from pyterrier_cwla.behaviour.logs.progress_over_time import progress, times_to_ranks
 from pyterrier_cwla.errors import BadParameter, MissingLength
+from pyterrier_cwla.rendering.labels import system_looks
 from tests.support.generated import collection
 
 WORDS = register_lengths("words_of_progress", {f"d{i}": 37 * i % 900 for i in range(60)})
@@ -107,6 +108,16 @@ def test_pictures_have_minutes_on_the_time_axis_and_names_beside_the_lines():
     assert "2 runs" in " ".join(ranks.get_title(loc="left").split())
     lines = {line.get_linestyle(): line.get_ydata() for line in ranks.lines}
     assert np.array_equal(lines["-"], found.by()["rank"]["mean"].iloc[: len(lines["-"])])
+
+
+@pytest.mark.parametrize("names", [("up", "down"), ("down", "up")])
+def test_a_run_has_the_colour_of_its_place_among_the_runs(names):
+    pytest.importorskip("matplotlib").use("Agg")
+    run, qrels = collection(4, queries=6)
+    runs = {"up": run, "down": run.assign(score=-run.score)}
+    gains = progress(qrels, {name: runs[name] for name in names}, TBG).plot_gains()
+    colours = {name: look["color"] for name, look in system_looks(names).items()}
+    assert {text.get_text(): text.get_color() for text in gains.texts} == colours
 
 
 def test_runs_without_a_result_are_refused():
