@@ -105,7 +105,20 @@ def plot_cells(study: AgreementNumbers, ax: Any = None, coefficient: str | None 
     ax.set_xlabel("how a score follows from the ranking (A)")
     ax.xaxis.set_label_position("top")
     ax.set_ylabel("how users continue (C)")
-    return titled(ax, f"{name} of scores with {study._whose}")
+    return titled(ax, f"{name} of scores with {study._whose}{_explained(texts.to_numpy().ravel(), 'a')}")
+
+
+def _explained(texts: Any, reference: str) -> str:
+    """Return the meanings of the marks in these texts, for a title."""
+    meanings = {"a": "canonical metric of the row", "b": f"significantly better than {reference}",
+                "c": f"significantly worse than {reference}"}  # fmt: skip
+    shown = {mark for text in texts for mark in text.partition(" ")[2] or text}
+    found = [f"{mark}: {meaning}" for mark, meaning in meanings.items() if mark in shown]
+    if found and "(" in shown:
+        found.append("(…): not after the correction")
+    if "X" in shown:
+        found.append("X: all scores are the same")
+    return "".join(f" · {part}" for part in found)
 
 
 def _mathematical(name: str) -> str:
@@ -174,7 +187,7 @@ def plot_agreement(study: AgreementNumbers, ax: Any = None, most: int = _MOST_RO
     ax.set_ylim(-0.7, len(rows) - 0.3)
     ax.set_xlabel(f"{_mathematical(LABELS[name])}, {100 * study.about['confidence']:g} % interval")
     left = f", best {most} of {many(len(ranked), 'measure')}" if len(ranked) > most else ""
-    titled(ax, f"Agreement of measures with {study._whose}{left}")
+    titled(ax, f"Agreement of measures with {study._whose}{left}{_explained(marks, 'the reference')}")
     if compared.any():
         dot = {"linestyle": "-", "marker": "o", "markersize": 5}
         key(ax, {"reference of comparisons": {**dot, "color": SCORE}, "others": {**dot, "color": STAY,
