@@ -97,7 +97,7 @@ def test_texts_say_what_is_shown_and_what_is_left_out():
         "not judged",
         "% of the score",
     ]
-    assert upper.get_ylabel() == "gain of the document"
+    assert upper.get_ylabel().split() == ["gain", "of", "the", "document"]
     assert lower.get_ylabel() == "share of users who"
     assert [text.get_text() for text in lower.get_legend().get_texts()] == ["see the rank (V)", "stop there (L)"]
 
