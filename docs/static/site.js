@@ -1,6 +1,6 @@
 /* Blocks that are wider than the page scroll; the keyboard reaches them, and screen readers name them. */
 (() => {
-  const blocks = "pre, .table-wrapper, .cell_output .output, .output_html, .cwla-scroll, div.math";
+  const blocks = "pre, [style*=overflow-x], .table-wrapper, .cell_output .output, .output_html, .cwla-scroll, div.math";
   const mark = () => document.querySelectorAll(blocks).forEach((block) => {
     const scrolls = block.scrollWidth > block.clientWidth + 1;
     block.classList.toggle("cwla-scrolls", scrolls);

@@ -6,19 +6,10 @@ Which measure agrees with user ratings?
 baseline. The ratings here are generated; :class:`~pyterrier_cwla.studies.Rated` takes yours.
 """
 
-import numpy as np
+from pyterrier_cwla import demo
+from pyterrier_cwla.studies import grid, plot_agreement, plot_bands, plot_cells, user_agreement
 
-from pyterrier_cwla import demo, evaluate
-from pyterrier_cwla.studies import Rated, grid, plot_agreement, plot_bands, plot_cells, user_agreement
-
-made = demo.collection(documents=1000, topics=40)
-run = demo.systems(made)["BM25"](made.topics)
-run = run[run["rank"] < 10]
-seen = evaluate(made.qrels, run, ["RBP(rel=1,p=0.7)"], by_query=True)["RBP(rel=1,p=0.7)"]
-noise = np.random.default_rng(0).normal(0, 0.15, len(seen))
-rating = np.clip(np.rint(1 + 4 * (seen + noise)), 1, 5).droplevel("run")
-rated = Rated.lists(made.qrels, run, rating)
-
+rated = demo.rated_lists("RBP(rel=1,p=0.7)")
 measures = ["nDCG@10", "P@10", "RR", "RBP(rel=1,p=0.7)", "ERR@10", "AP"]
 study = user_agreement(rated, measures, baseline="nDCG@10", cv=5, resamples=200)
 plot_agreement(study)
@@ -31,5 +22,5 @@ plot_bands(study, "RBP(rel=1,p=0.7)")
 # %%
 # Every user model with every aggregation (:doc:`/frame`):
 
-crossed = grid(["prec(5)", "prec(10)", "rbp(0.5)", "rbp(0.8)", "rr"], ["erg", "avg", "max", "fin"], max_rel=3)
+crossed = grid(["prec(5)", "prec(10)", "rbp(0.5)", "rbp(0.8)", "rr"], ["erg", "avg", "max", "fin"], max_rel=2)
 plot_cells(user_agreement(rated, crossed, cv=5, repeats=2, resamples=100))

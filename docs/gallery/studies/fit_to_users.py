@@ -6,19 +6,10 @@ Fit a parameter to users
 gain on users whose ratings were not used. The ratings here are generated with a persistence of 0.7.
 """
 
-import numpy as np
+from pyterrier_cwla import demo
+from pyterrier_cwla.studies import fit, plot_parameter, plot_sensitivity, sensitivity
 
-from pyterrier_cwla import demo, evaluate
-from pyterrier_cwla.studies import Rated, fit, plot_parameter, plot_sensitivity, sensitivity
-
-made = demo.collection(documents=1000, topics=40)
-run = demo.systems(made)["BM25"](made.topics)
-run = run[run["rank"] < 10]
-seen = evaluate(made.qrels, run, ["RBP(rel=1,p=0.7)"], by_query=True)["RBP(rel=1,p=0.7)"]
-noise = np.random.default_rng(0).normal(0, 0.15, len(seen))
-rating = np.clip(np.rint(1 + 4 * (seen + noise)), 1, 5).droplevel("run")
-rated = Rated.lists(made.qrels, run, rating)
-
+rated = demo.rated_lists("RBP(rel=1,p=0.7)")
 ranges, default = {"p": (0.1, 0.99)}, {"p": 0.95}
 fitted = fit("RBP(rel=1,p=$p)", ranges, rated, default=default, cv=5, repeats=2, progress=False)
 plot_parameter(fitted, "p")
@@ -26,5 +17,5 @@ plot_parameter(fitted, "p")
 # %%
 # How the agreement changes along the parameter, for two measures:
 
-templates = {"RBP": "RBP(rel=1,p=$p)", "graded RBP": "CWLA(C='rbp($p)',A='erg',max_rel=3)"}
+templates = {"RBP": "RBP(rel=1,p=$p)", "graded RBP": "CWLA(C='rbp($p)',A='erg',max_rel=2)"}
 plot_sensitivity(sensitivity(templates, {"p": [0.1, 0.3, 0.5, 0.7, 0.9]}, rated, resamples=100, progress=False))
