@@ -116,7 +116,7 @@ def _explained(texts: Any, reference: str) -> str:
     found = [f"{mark}: {meaning}" for mark, meaning in meanings.items() if mark in shown]
     if found and "(" in shown:
         found.append("(…): not after the correction")
-    if "X" in shown:
+    if "X" in set(texts):
         found.append("X: all scores are the same")
     return "".join(f" · {part}" for part in found)
 
