@@ -250,7 +250,7 @@ def plot_bands(study: AgreementNumbers, measure: str, ax: Any = None, bins: int 
     label = f"{'difference of scores (first − second)' if pairs else 'score'} by {measure}"
     ax.set_xlabel(in_picture(label))
     ax.set_ylabel(f"share of {'preferences' if pairs else 'ratings'}")
-    label_ends(ax, curves, looks)
+    label_ends(ax, dict(reversed(curves.items())), looks)  # from the top, also where bands have no height
     ratings = f"Ratings from {levels[0]} to {levels[-1]}, by the score"
     what = "Which side users prefer, by the difference" if pairs else ratings
     return titled(ax, f"{what} · {study._whose}")

@@ -500,6 +500,20 @@ def test_two_measures_stand_side_by_side(found):
         assert measure in ax.get_xlabel()
 
 
+def test_ratings_are_labelled_in_their_order_also_where_a_bar_lacks_some():
+    from matplotlib.figure import Figure
+
+    qrels = {f"q{number}": {"d": 1} for number in range(12)}
+    run = {f"q{number}": {"x": 2.0, "d": 1.0} if number < 4 else {"d": 1.0} for number in range(12)}
+    ratings = {f"q{number}": rating for number, rating in enumerate([1, 2, 3, 4] + 8 * [5])}
+    study = agreement_of(Rated.lists(qrels, run, ratings), {"RR": "RR"})
+    figure = Figure(figsize=(5, 3), layout="constrained")
+    labels = plot_bands(study, "RR", figure.subplots()).texts
+    figure.draw_without_rendering()
+    places = sorted((text.get_window_extent().y0, text.get_text()) for text in labels)
+    assert [text for _, text in places] == ["1", "2", "3", "4", "5"]
+
+
 def test_what_must_not_be_concluded():
     one_user = rated_lists(users=1)
     assert one_user.users is None
