@@ -471,6 +471,7 @@ def _print(found: Study) -> None:
     """Print title and sentences of a study, wrapped at the width of the terminal."""
     console = screen()
     prose(console, found.title, "bold")
+    prose(console, found.headline(), "")
     for heading, sentences in found.said().items():
         prose(console, f"{heading}:", "")
         for text in sentences:

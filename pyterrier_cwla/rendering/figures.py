@@ -226,9 +226,23 @@ def inline_svg(figure: Any, label: str, prefix: str) -> str:
     str
         The element, of class ``cwla-picture``, without width and height: it fills the width that CSS gives it.
     """
+    return inlined(svg_of(figure), label, prefix)
+
+
+def svg_of(figure: Any) -> str:
+    """Return a figure as an SVG file, cropped to what is drawn, and equal for equal figures."""
     out = io.StringIO()
     figure.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None})
-    svg = out.getvalue()
+    return out.getvalue()
+
+
+def on_white(svg: str) -> str:
+    """Return the SVG of a figure drawn within :func:`page_colours` with black texts on white, for a file."""
+    return svg.replace(_TEXT, "#000000").replace(_PAGE, "#ffffff")
+
+
+def inlined(svg: str, label: str, prefix: str) -> str:
+    """Return the SVG of :func:`svg_of` as an element for a page; see :func:`inline_svg`."""
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg ") :], flags=re.S)
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-", svg)
     svg = svg.replace(_TEXT, "currentColor").replace(_PAGE, "var(--page, white)")

@@ -104,6 +104,7 @@ def label_ends(ax: Any, curves: Mapping[str, tuple[Any, Any]], looks: Mapping[st
         ax.annotate(
             text,
             ends[name],
+            label=name,  # the full name, for interactive reports
             xytext=(0, 0),
             textcoords=partial(_place, ax, points, least, number),
             va="center",
@@ -275,7 +276,7 @@ def inset_panels(ax: Any, names: Sequence[str], looks: Mapping[str, Mapping[str,
         row, column = divmod(number, columns)
         place = (column * (width + 0.06), 1 - (row + 1) * height, width, height * (1 - gap))
         shared = {"sharex": found[0], "sharey": found[0]} if found else {}
-        one = ax.inset_axes(place, **shared)
+        one = ax.inset_axes(place, label=name, **shared)
         one.spines[["top", "right"]].set_visible(False)
         one.tick_params(labelsize=8, labelleft=not column, labelbottom=number + columns >= len(names))
         one.set_title(text, fontsize=size, color=looks[name]["color"], loc="left", pad=2, linespacing=1.0)

@@ -20,7 +20,7 @@ from .incomplete_judgments.study import (
     robustness as robustness,
     robustness_to_depth as robustness_to_depth,
 )
-from .report import Picture as Picture, Table as Table
+from .report import Finding as Finding, Picture as Picture, Table as Table
 from .study import Study as Study
 from .systems.metric_correlations import (
     MetricAgreement as MetricAgreement,

@@ -19,3 +19,105 @@ for (const button of document.querySelectorAll("th button")) {
     body.append(...keyed.map(([, row]) => row));
   });
 }
+
+// Says which tables and pictures go on to the right.
+function hint() {
+  for (const said of document.querySelectorAll(".hint")) {
+    const wide = said.nextElementSibling;
+    said.hidden = wide.scrollWidth <= wide.clientWidth;
+  }
+}
+for (const details of document.querySelectorAll("details")) details.addEventListener("toggle", hint);
+addEventListener("resize", hint);
+hint();
+
+// Opens pictures and small tables on paper.
+let opened = [];
+addEventListener("beforeprint", () => {
+  opened = Array.from(document.querySelectorAll("details.prints:not([open])"));
+  for (const details of opened) details.open = true;
+});
+addEventListener("afterprint", () => {
+  for (const details of opened) details.open = false;
+});
+
+// Highlights one measure in all pictures that show it.
+const pictures = Array.from(document.querySelectorAll("figure.picture"), figure => {
+  const { series, points } = JSON.parse(figure.dataset.values);
+  const find = id => document.getElementById(figure.id + "-" + id);
+  return { figure, points, find, series: series.map(one => ({ name: one.name, parts: one.ids.map(find).filter(Boolean) })) };
+});
+let highlighted = null;
+function highlight(name) {
+  highlighted = name === highlighted ? null : name;
+  for (const { figure, series } of pictures) {
+    const there = series.some(one => one.name === highlighted);
+    for (const one of series) {
+      for (const part of one.parts) part.classList.toggle("faded", there && one.name !== highlighted);
+    }
+    for (const button of figure.querySelectorAll(".series button")) {
+      button.setAttribute("aria-pressed", button.textContent === highlighted);
+    }
+  }
+}
+for (const { figure, series } of pictures) {
+  if (series.length < 2) continue;
+  for (const { name } of series) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = name;
+    button.setAttribute("aria-pressed", false);
+    button.addEventListener("click", () => highlight(name));
+    figure.querySelector(".series").append(button);
+  }
+}
+
+// Shows the values of the nearest point under the mouse or a finger, or of the next point by the arrow keys.
+const box = document.getElementById("value");
+for (const { figure, points, find } of pictures) {
+  const drawing = figure.querySelector(".drawing"), svg = drawing.querySelector("svg");
+  const spot = document.createElementNS("http://www.w3.org/2000/svg", "circle");
+  spot.setAttribute("class", "spot");
+  spot.setAttribute("r", 5);
+  let at = -1;
+  const hide = () => { spot.remove(); box.hidden = true; };
+  const places = () => {
+    const frames = {};
+    return points.map(([axes, x, y]) => {
+      const frame = frames[axes] ??= find("axes-" + axes)?.getBBox();
+      return frame ? [frame.x + x * frame.width, frame.y + (1 - y) * frame.height] : [NaN, NaN];
+    });
+  };
+  const show = ([x, y], text) => {
+    spot.setAttribute("cx", x);
+    spot.setAttribute("cy", y);
+    svg.append(spot);
+    box.textContent = text;
+    box.hidden = false;
+    const on = new DOMPoint(x, y).matrixTransform(svg.getScreenCTM()), own = box.getBoundingClientRect();
+    box.style.left = Math.max(4, Math.min(on.x + 12, innerWidth - own.width - 4)) + "px";
+    box.style.top = (on.y + 12 + own.height > innerHeight ? on.y - 12 - own.height : on.y + 12) + "px";
+  };
+  drawing.addEventListener("pointermove", event => {
+    const mouse = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    let least = 15;
+    at = -1;
+    const all = places();
+    all.forEach(([x, y], number) => {
+      const far = Math.hypot(x - mouse.x, y - mouse.y);
+      if (far < least) [least, at] = [far, number];
+    });
+    if (at < 0) hide();
+    else show(all[at], points[at][3]);
+  });
+  drawing.addEventListener("pointerleave", hide);
+  drawing.addEventListener("blur", hide);
+  drawing.addEventListener("keydown", event => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (event.key === "Escape") hide();
+    if (!step || !points.length) return;
+    event.preventDefault();
+    at = at < 0 ? (step > 0 ? 0 : points.length - 1) : (at + step + points.length) % points.length;
+    show(places()[at], points[at][3]);
+  });
+}

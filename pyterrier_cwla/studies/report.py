@@ -6,14 +6,14 @@ import base64
 import hashlib
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from ..errors import CWLAError
@@ -21,10 +21,39 @@ from ..errors.extras import needed
 from ..errors.sanitise import harmless
 from ..errors.user_warnings import warn
 from ..measures.parsing import measures_of
+from ..rendering.figures import inlined, on_white, page_colours, svg_of
+from .column_words import setting_words
 from .manifest import ABOUT, PAGE, write_files
+from .picture_values import Values, values_of
+from .report_tables import RenderedTable, flat, rendered_table
 
-_MAX_ROWS = 300  # rows of a table shown in the page; the files contain all rows
-_SETTINGS: Any = {"svg.hashsalt": "pyterrier_cwla", "svg.fonttype": "path"}  # equal pictures give equal files
+_MOST, _EACH, _LEAST = 5, 2, 3  # findings at the top of the page: in all, of one picture, and at least
+
+
+class Finding(str):
+    """A finding: one sentence, and the picture that it rests on.
+
+    Parameters
+    ----------
+    sentence : str
+        The sentence; a Finding is this text.
+    picture : str, optional
+        File name of the picture in ``Study.pictures()``.
+
+    Examples
+    --------
+    >>> found = Finding("AP tells most systems apart.", "power")
+    >>> found.picture, found.upper()
+    ('power', 'AP TELLS MOST SYSTEMS APART.')
+    """
+
+    picture: str | None
+
+    def __new__(cls, sentence: str, picture: str | None = None) -> Finding:
+        """Return the sentence with the name of its picture."""
+        found = super().__new__(cls, sentence)
+        found.picture = picture
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,13 +100,21 @@ class Picture:
     size: tuple[float, float] = (7.0, 3.6)
 
 
+class Said(NamedTuple):
+    """Sentences of a study."""
+
+    headline: str
+    findings: Sequence[str]
+    limits: Sequence[str]
+
+
 def write_report(
     folder: Path,
     title: str,
     about: Mapping[str, Any],
     tables: Mapping[str, Table],
     pictures: Mapping[str, Picture],
-    said: Mapping[str, Sequence[str]],
+    said: Said,
 ) -> Path:
     """Write a report to a folder and return the path of its page.
 
@@ -94,8 +131,8 @@ def write_report(
         Version, measures, seeds, sizes and hash of the input of the study.
     tables, pictures : mapping of str to Table or Picture
         Tables and pictures by file name.
-    said : mapping of str to sequence of str
-        Sentences of the study, by heading.
+    said : Said
+        Sentences of the study.
 
     Returns
     -------
@@ -105,16 +142,21 @@ def write_report(
     check_packages()
     template = _template()
     contents: dict[str, bytes] = {}
-    shown = {name: _rendered_table(table, f"tables/{name}", contents) for name, table in tables.items()}
-    drawn = {name: _rendered_picture(picture, f"pictures/{name}", contents) for name, picture in pictures.items()}
+    named = names_given(about)
+    shown = {name: _rendered_table(name, table, named, contents) for name, table in tables.items()}
+    drawn = {name: _rendered_picture(name, picture, contents) for name, picture in pictures.items()}
     contents[ABOUT] = f"{json.dumps(about, indent=1, default=str, ensure_ascii=False)}\n".encode()
+    opening, others = _by_picture(said.findings, drawn)
     script = files(__package__).joinpath("report.js").read_text("utf-8")
     page = template.render(
         title=title,
-        said=said,
-        about={name: _about_text(_with_shown_measures(name, value)) for name, value in about.items()},
-        tables=shown,
-        pictures=drawn,
+        headline=str(said.headline),
+        opening=opening,
+        others=others,
+        limits=list(map(str, said.limits)),
+        about={setting_words(name): _about_text(_with_shown_measures(name, value)) for name, value in about.items()},
+        tables={_id(name): (name, table) for name, table in shown.items()},
+        pictures={name: (_id(name), picture) for name, picture in drawn.items()},
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         style=files(__package__).joinpath("report.css").read_text("utf-8"),
@@ -124,6 +166,27 @@ def write_report(
     if replaced is not None:
         warn(f"replaced {replaced}, in {folder}. To keep both, write each study to a separate folder.")
     return folder / PAGE
+
+
+def names_given(about: Mapping[str, Any]) -> set[str]:
+    """Return the names of measures and parameters of a study, which are not replaced by words in tables."""
+    return {str(name) for key in ("measures", "ranges") for name in about.get(key, ())} | {str(about.get("parameter"))}
+
+
+def _by_picture(
+    findings: Sequence[str], pictures: Collection[str]
+) -> tuple[list[tuple[str | None, list[str]]], list[str]]:
+    """Return the findings at the top of the page by the picture that they rest on, and the other findings.
+
+    At the top are up to five findings, and up to two of one picture unless fewer than three would be left.
+    """
+    of = [picture if (picture := getattr(one, "picture", None)) in pictures else None for one in findings]
+    top = [at for at, picture in enumerate(of) if of[:at].count(picture) < _EACH][:_MOST]
+    top += [at for at in range(len(of)) if at not in top][: max(_LEAST - len(top), 0)]
+    groups: dict[str | None, list[str]] = {}
+    for at in sorted(top):
+        groups.setdefault(of[at], []).append(str(findings[at]))
+    return list(groups.items()), [str(one) for at, one in enumerate(findings) if at not in top]
 
 
 def check_packages() -> None:
@@ -145,87 +208,55 @@ def _template() -> Any:
 
 def _sanitised(value: Any) -> Any:
     """Sanitise a value of the template before it is escaped."""
-    return harmless(value) if type(value) is str else value
+    return harmless(str(value)) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
-class _Cell(NamedTuple):
-    text: str
-    key: str
-    """Sort key of the cell."""
-    number: bool
-
-
-class _RenderedTable(NamedTuple):
-    """A table as shown in the page."""
-
-    title: str
-    caption: str
-    columns: list[str]
-    rows: list[list[_Cell]]
-    total: int
-
-
-def _rendered_table(table: Table, path: str, contents: dict[str, bytes]) -> _RenderedTable:
+def _rendered_table(name: str, table: Table, named: Collection[str], contents: dict[str, bytes]) -> RenderedTable:
     """Return the table for the page, and add its files to ``contents``."""
-    frame = table.frame
-    if frame.index.names == [None]:
-        frame = frame.reset_index(drop=True)
-    else:  # a measure may have the same name as the index
-        frame = frame.reset_index(names=[f"{n}_" if n in frame.columns else str(n) for n in frame.index.names])
-    frame.columns = [" ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame.columns]
-    mixed = [name for name in frame if pd.api.types.infer_dtype(frame[name], skipna=True).startswith("mixed")]
-    # One column may mix numbers and texts, for example the values of several parameters.
-    frame = frame.astype(dict.fromkeys(mixed, str))
-    contents[f"{path}.parquet"] = frame.to_parquet(index=False)
-    contents[f"{path}.csv"] = frame.to_csv(index=False).encode()
-    columns = [_cells(frame[name].head(_MAX_ROWS)) for name in frame]
-    rows = [list(row) for row in zip(*columns, strict=True)]
-    return _RenderedTable(table.title, table.caption, list(frame.columns), rows, len(frame))
-
-
-def _cells(column: pd.Series) -> list[_Cell]:
-    if pd.api.types.is_bool_dtype(column):
-        return [_Cell("yes" if value else "no", str(int(value)), False) for value in column]
-    if pd.api.types.is_integer_dtype(column):
-        return [_Cell(f"{value:,}", str(value), True) for value in column]
-    if pd.api.types.is_float_dtype(column):
-        return [_Cell(_decimal(value), "" if np.isnan(value) else repr(float(value)), True) for value in column]
-    return [_Cell(str(value), str(value), False) for value in column]
-
-
-def _decimal(value: float) -> str:
-    """Format a number with four decimals, or in scientific notation if it is smaller."""
-    if np.isnan(value):
-        return "–"
-    if np.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    small = 0 < abs(value) < 5e-5
-    text = f"{value:.1e}" if small else f"{value:,.4f}".rstrip("0").rstrip(".") if value % 1 == 0 else f"{value:,.4f}"
-    return text.replace("-", "−", 1) if value < 0 else text
+    frame = flat(table.frame)
+    contents[f"tables/{name}.parquet"] = frame.to_parquet(index=False)
+    contents[f"tables/{name}.csv"] = frame.to_csv(index=False).encode()
+    return rendered_table(table.title, table.caption, frame, named)
 
 
 class _RenderedPicture(NamedTuple):
+    """A picture as shown in the page."""
+
     title: str
     caption: str
-    source: str
-    """The SVG as a data URI."""
+    svg: str
+    """The <svg> element, escaped and sanitised."""
+    values: Values
+
+    @property
+    def json(self) -> str:
+        """Series and points for the script."""
+        series = [{"name": harmless(one.name), "ids": one.ids} for one in self.values.series]
+        points = [
+            [one.axes, one.x, one.y, "\n".join(map(harmless, one.text.split("\n")))] for one in self.values.points
+        ]
+        return json.dumps({"series": series, "points": points}, ensure_ascii=False, separators=(",", ":"))
 
 
-def _rendered_picture(picture: Picture, path: str, contents: dict[str, bytes]) -> _RenderedPicture:
+def _rendered_picture(name: str, picture: Picture, contents: dict[str, bytes]) -> _RenderedPicture:
     """Return the picture for the page, and add its files to ``contents``."""
-    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(_SETTINGS):
+    with page_colours():
         figure = Figure(figsize=picture.size, layout="constrained")
         picture.draw(figure.subplots())
-        svg = io.BytesIO()
-        figure.savefig(svg, format="svg", metadata={"Date": None}, bbox_inches="tight")
         png = io.BytesIO()
         figure.savefig(png, format="png", dpi=200, bbox_inches="tight")
-    contents |= {f"{path}.svg": svg.getvalue(), f"{path}.png": png.getvalue()}
-    encoded = base64.b64encode(svg.getvalue()).decode()
-    return _RenderedPicture(picture.title, picture.caption, f"data:image/svg+xml;base64,{encoded}")
+        values = values_of(figure, picture.data)
+        svg = svg_of(figure)
+    contents |= {f"pictures/{name}.svg": on_white(svg).encode(), f"pictures/{name}.png": png.getvalue()}
+    label = harmless(f"{picture.title}: {picture.caption}")
+    return _RenderedPicture(picture.title, picture.caption, inlined(svg, label, f"picture-{_id(name)}"), values)
+
+
+def _id(name: str) -> str:
+    """Return a part of an id in the page: the name of a file may have any letters but slashes."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)
 
 
 def _with_shown_measures(name: str, value: Any) -> Any:

@@ -1,9 +1,15 @@
 """Tests of the HTML report of a study, opened in a browser, and of the files beside it."""
 
+import base64
+import copy
 import hashlib
 import json
+import pickle
+import re
 import shutil
+import time
 import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +18,9 @@ import pytest
 
 from pyterrier_cwla import CWLAError
 from pyterrier_cwla.errors import CWLAWarning
-from pyterrier_cwla.studies import Picture, Study, Table
+from pyterrier_cwla.rendering.labels import label_ends, measure_look
+from pyterrier_cwla.studies import Finding, Picture, Study, Table
+from pyterrier_cwla.studies.report import _by_picture
 
 HOSTILE = ["<script>window.hacked = 1</script>", '"><img src=x onerror="window.hacked = 2">', "R&D 'run' {{ 7 * 7 }}"]
 
@@ -57,6 +65,10 @@ class Hostile(Study):
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     return Hostile().report(tmp_path_factory.mktemp("study"))
+
+
+def open_all(browser):
+    browser.execute_script("for (const one of document.querySelectorAll('details')) one.open = true")
 
 
 def column(browser, table, number):
@@ -242,7 +254,14 @@ def test_a_folder_that_cannot_be_is_an_error(tmp_path):
 
 def test_the_page_needs_nothing_else(page):
     text = page.read_text("utf-8")
-    assert "http" not in text.replace("http-equiv", "")
+    links = {
+        *re.findall(r'<[^>"]*(?:"[^"]*"[^>"]*)*\s(?:xlink:)?(?:href|src)="([^"]*)', text),
+        *re.findall(r"url\((.*?)\)", text),
+    }
+    assert links
+    assert all(link.startswith("#picture-bars-") for link in links)
+    namespaces = ("http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink", "http-equiv")
+    assert "http" not in re.sub("|".join(namespaces), "", text)
     assert not any(name in text for name in HOSTILE)
     assert text.count("<script") == 1
 
@@ -258,16 +277,19 @@ def test_the_page_in_a_browser(page, browser):
     assert browser.get_log("browser") == []
     assert browser.execute_script("return [window.hacked === undefined, document.scripts.length]") == [True, 1]
     assert browser.title == browser.find_element("tag name", "h1").text == f"A study of {HOSTILE[0]}"
+    open_all(browser)
     assert column(browser, "scores", 0) == HOSTILE
-    assert HOSTILE[2] in browser.find_element("id", "findings").text
-    pictures = "return Array.from(document.images, image => [image.complete, image.naturalWidth > 100, image.alt])"
-    assert browser.execute_script(pictures) == [[True, True, f"Bars: Bars of {HOSTILE[1]}."]]
+    assert HOSTILE[2] in browser.find_element("id", "limits").text
+    assert browser.find_element("id", "headline").text == f"{HOSTILE[0]} is above {HOSTILE[1]}."
+    pictures = "return Array.from(document.querySelectorAll('svg'), one => [one.getBBox().width > 100, one.ariaLabel])"
+    assert browser.execute_script(pictures) == [[True, f"Bars: Bars of {HOSTILE[1]}."]]
 
 
 def test_tables_are_sorted_by_their_heads(page, browser):
     browser.get(page.as_uri())
+    open_all(browser)
     heads = browser.find_elements("css selector", "#table-scores th button")
-    for number, rising in [(1, ["−2", "0.5000", "–"]), (2, ["1.0e-09", "0.2500", "∞"]), (3, ["3", "20", "100"])]:
+    for number, rising in [(1, ["−2.0", "0.5", "–"]), (2, ["1.0e-09", "0.25", "∞"]), (3, ["3", "20", "100"])]:
         heads[number].click()
         assert column(browser, "scores", number) == rising
         assert heads[number].find_element("xpath", "..").get_attribute("aria-sort") == "ascending"
@@ -278,21 +300,200 @@ def test_tables_are_sorted_by_their_heads(page, browser):
     assert "The first 300 of 1,000 rows" in browser.find_element("id", "table-long").text
 
 
-@pytest.mark.parametrize("width", [400, 1600])
-def test_the_page_is_readable_at_any_width(page, browser, width):
+@contextmanager
+def seen(browser, page, width=1280, scheme="light"):
+    """Open a page at a width, in the light or the dark scheme."""
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
     try:
         browser.get(page.as_uri())
+        yield
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280, 1600])
+def test_the_page_is_readable_at_any_width(page, browser, width, scheme):
+    with seen(browser, page, width, scheme):
+        open_all(browser)
         root = "document.documentElement"
-        seen, needed = browser.execute_script(f"return [{root}.clientWidth, {root}.scrollWidth]")
-        assert width - 20 <= seen == needed, "but for the scroll bar"
+        shown, needed = browser.execute_script(f"return [{root}.clientWidth, {root}.scrollWidth]")
+        assert width - 20 <= shown == needed, "but for the scroll bar"
         smallest = (
-            "return Math.min(...Array.from(document.querySelectorAll('main *'),"
+            "return Math.min(...Array.from(document.querySelectorAll('main *:not(svg *)'),"
             " one => parseFloat(getComputedStyle(one).fontSize)))"
         )
         assert browser.execute_script(smallest) >= 14
-        shown = browser.execute_script("return Array.from(document.images, image => image.clientWidth)")
-        assert all(36 * 16 <= one <= 48 * 16 for one in shown), "letters of pictures stay legible"
-    finally:
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        widths = browser.execute_script("return Array.from(document.querySelectorAll('svg'), one => one.clientWidth)")
+        assert all(36 * 16 <= one <= 48 * 16 for one in widths), "letters of pictures stay legible"
+        time.sleep(0.1)  # the event of opened details
+        cut = (
+            "return Array.from(document.querySelectorAll('.scrolls, .drawing')).every(one =>"
+            " one.previousElementSibling.hidden === (one.scrollWidth <= one.clientWidth))"
+        )
+        assert browser.execute_script(cut), "what is cut has a hint"
+        colours = browser.execute_script(
+            "const of = one => getComputedStyle(one);"
+            "return [of(document.body).backgroundColor, of(document.querySelector('svg')).color]"
+        )
+        light, dark = "rgb(255, 255, 255)", "rgb(19, 20, 22)"
+        assert colours[0] == (light if scheme == "light" else dark)
+        assert colours[1] == ("rgb(29, 29, 29)" if scheme == "light" else "rgb(233, 233, 233)")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Lines(Study):
+    """A study with two pictures of two measures, and findings that rest on them."""
+
+    title: str = "Two measures"
+    about: dict = field(default_factory=lambda: {"measures": ["AP", "p"], "alpha": 0.05})
+
+    def tables(self):
+        frame = pd.DataFrame({"measure": ["AP", "p"], "tau": [0.5, 0.25], "tau_low": [0.4, 0.125], "tau_high": [0.6, 1],
+                              "p": [0.1, 0.2], "needed_median": [3.0, 4.0]})  # fmt: skip
+        return {"of": Table("Numbers", "Of two measures.", frame)}
+
+    def pictures(self):
+        curves = {"AP": ([1, 2, 3], [0.1, 0.2, 0.3]), "p": ([1, 2, 3], [0.3, 0.2, 0.25])}
+
+        def draw(ax):
+            looks = {name: measure_look(number) for number, name in enumerate(curves)}
+            for name, curve in curves.items():
+                ax.plot(*curve, **looks[name])
+            ax.set_xlabel("rank")
+            ax.set_ylabel("score")
+            label_ends(ax, curves, looks)
+            return ax
+
+        data = pd.DataFrame({"rank": [1, 2, 3], "AP": curves["AP"][1], "p": curves["p"][1]})
+        return {name: Picture(name.title(), "Of two measures.", draw, data) for name in ("one", "other", "unused")}
+
+    def headline(self):
+        return "AP rises."
+
+    def findings(self):
+        of = ["one", "one", "one", "other", None, "other", "missing", "one"]
+        return [Finding(f"Finding {number}.", name) for number, name in enumerate(of, 1)]
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory):
+    return Lines().report(tmp_path_factory.mktemp("lines"))
+
+
+def texts(browser, selector):
+    return [one.text for one in browser.find_elements("css selector", selector)]
+
+
+def test_a_finding_is_beside_its_picture(lines, browser):
+    with seen(browser, lines):
+        assert texts(browser, "#headline") == ["AP rises."]
+        groups = [
+            (texts(group, "li"), texts(group, ".title")) for group in browser.find_elements("class name", "finding")
+        ]
+        assert groups == [
+            (["Finding 1.", "Finding 2."], ["One"]),
+            (["Finding 4.", "Finding 6."], ["Other"]),
+            (["Finding 5."], []),
+        ]
+        assert texts(browser, "summary") == [
+            "More findings (3)", "Picture: Unused", "Table: Numbers (2 rows)", "How it was computed"
+        ]  # fmt: skip
+        assert texts(browser, "#other-findings li") == ["", "", ""], "closed"
+
+
+def test_few_findings_of_one_picture_are_all_at_the_top():
+    found = [Finding(str(number), "one") for number in range(4)]
+    assert _by_picture(found, ["one"]) == ([("one", ["0", "1", "2"])], ["3"])
+    assert _by_picture([], []) == ([], [])
+
+
+def test_tables_have_words_and_intervals_in_one_column(lines, browser):
+    with seen(browser, lines):
+        open_all(browser)
+        assert texts(browser, "#table-of th") == [
+            "measure",
+            "Kendall's τ [interval]",
+            "p",
+            "required difference (median)",
+        ]
+        assert column(browser, "of", 1) == ["0.500 [0.400, 0.600]", "0.250 [0.125, 1.000]"]
+        assert column(browser, "of", 3) == ["3", "4"]
+        assert "level of significance" in browser.find_element("id", "about").text
+    frame = pd.read_csv(lines.parent / "tables/of.csv")
+    assert list(frame) == ["measure", "tau", "tau_low", "tau_high", "p", "needed_median"], "files keep their names"
+
+
+def test_values_are_shown_at_points_and_measures_are_highlighted(lines, browser):
+    with seen(browser, lines):
+        drawing, box = (
+            browser.find_element("css selector", "#picture-one .drawing"),
+            browser.find_element("id", "value"),
+        )
+        assert not box.is_displayed()
+        drawing.send_keys("\ue014")
+        assert box.text == "AP\nscore: 0.1\nrank: 1"
+        drawing.send_keys("\ue012")
+        assert box.text == "p\nscore: 0.25\nrank: 3"
+        circle = browser.execute_script("return document.querySelector('.spot').getBoundingClientRect().toJSON()")
+        drawing.send_keys("\ue00c")
+        assert not box.is_displayed()
+        event = "document.querySelector('#picture-one .drawing').dispatchEvent(new PointerEvent('pointermove', "
+        middle = [circle["x"] + circle["width"] / 2 + 3, circle["y"] + circle["height"] / 2]
+        browser.execute_script(event + "{clientX: arguments[0], clientY: arguments[1]}))", *middle)
+        assert box.text == "p\nscore: 0.25\nrank: 3"
+        assert texts(browser, "#picture-one .series button") == ["AP", "p"]
+        browser.find_element("css selector", "#picture-other .series button").click()
+        faded = "return Array.from(document.querySelectorAll('.faded'), one => one.id)"
+        shown = browser.execute_script(faded)
+        assert {one.split("-series-")[0] for one in shown} == {"picture-one", "picture-other", "picture-unused"}
+        assert {one.split("-series-")[1] for one in shown} == {"1-0", "1-1"}, "line and label of the other measure"
+        assert (
+            browser.find_element("css selector", "#picture-one .series button").get_attribute("aria-pressed") == "true"
+        )
+        browser.find_element("css selector", "#picture-one .series button").click()
+        assert browser.execute_script(faded) == []
+
+
+@pytest.mark.slow
+def test_the_page_is_printed_with_pictures_and_small_tables(lines, browser, page):
+    for path, most in ((lines, 4), (page, 4)):
+        with seen(browser, path):
+            pdf = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": False})["data"])
+            assert 1 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= most
+            assert not browser.find_elements("css selector", "details[open]"), "closed again"
+    with seen(browser, lines):
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+        root = browser.find_element("tag name", "main")
+        assert {"Unused", "Finding 8.", "level of significance"} <= set(root.text.split("\n"))
+        assert "0.500 [0.400, 0.600]" in root.text
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_a_study_in_a_notebook_shows_headline_picture_and_table():
+    html = Lines()._repr_html_()
+    assert html.startswith("<p><b>AP rises.</b><br>Two measures</p>")
+    assert html.count("<svg") == 1
+    assert html.index("<svg") < html.index("<table") < html.index("What was found")
+    assert "Kendall&#x27;s τ [interval]" in html or "Kendall's τ [interval]" in html
+    assert not any(name in Hostile()._repr_html_() for name in HOSTILE)
+    assert "Long" not in Plain()._repr_html_()
+    assert "A study" in Plain()._repr_html_(), "without findings and pictures"
+
+
+def test_a_headline_is_the_first_finding_or_the_title():
+    assert Hostile().headline() == Hostile().findings()[0]
+    assert Plain().headline() == "A study"
+    assert repr(Lines()).startswith("Two measures\nAP rises.\nWhat was found:")
+
+
+def test_a_finding_is_a_text_with_a_picture():
+    found = Finding("AP is best.", "power")
+    assert found == "AP is best."
+    assert pickle.loads(pickle.dumps(found)).picture == copy.copy(found).picture == "power"
+    assert Finding("x").picture is None

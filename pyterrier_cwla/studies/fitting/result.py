@@ -14,7 +14,7 @@ from ...errors import BadParameter, many, near
 from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, SCORE, STAY, axes_of, label_box, titled
 from ..coefficient_names import AGREED, LABELS, NRMSE, is_weighted, plain_name, with_weighted
-from ..report import Picture, Table
+from ..report import Finding, Picture, Table
 from ..study import Study
 from ..template import Range, Values, parameters_text
 from ..users.prediction import corrected_error, corrected_t_test
@@ -190,33 +190,54 @@ class Fit(Study):
             if len(self.curve(name)) > 1
         }
 
+    def headline(self) -> str:
+        """Return what was found, in one sentence."""
+        values, objective = parameters_text(self.values), LABELS[self.about["objective"]]
+        said = f"{values} fits the ratings best ({objective} {self.about['value']:.2f})"
+        gain = self.gain
+        if gain is None:
+            return f"{said}."
+        default = parameters_text(self.about["default"])
+        held_out = f"on held-out {self.about['folds_by']}s"
+        if gain["low"] > 0:
+            return f"{said}, and {held_out} it is better than the default, {default}, by {gain['held_out']:.2f}."
+        if gain["high"] < 0:
+            return f"{said}, but {held_out} it is worse than the default, {default}."
+        return f"{said}, but whether it is better than the default, {default}, {held_out} is undecided."
+
     def findings(self) -> list[str]:
         """Return the findings, one sentence each."""
         what = OBJECTIVES[self.about["objective"]]
-        found = [f"{self.measure} has {what} {self.about['value']:.3f} on the {self._where().rstrip('.')}."]
+        drawn = {name: f"parameter_{number}" for number, name in enumerate(self.ranges, 1)}
+        first = next(iter(drawn.values()), None)
+        found: list[str] = [
+            Finding(f"{self.measure} has {what} {self.about['value']:.3f} on the {self._where().rstrip('.')}.", first)
+        ]
         gain = self.gain
         if gain is not None:
-            found.append(
+            sentence = (
                 f"The default ({parameters_text(self.about['default'])}) has {self.about['default_value']:.3f} there:"
                 f" the gain is {gain['in_sample']:+.3f} on the ratings used for fitting, and {gain['held_out']:+.3f} on"
                 f" held-out {self.about['folds_by']}s (95 % interval {gain['low']:+.3f} to {gain['high']:+.3f},"
                 f" p = {gain['p']:.3f})."
             )
+            found.append(Finding(sentence, first))
         folds = many(len(self.folds), "fold")
         for row in self._rows():
             name, fitted = row["parameter"], row["fitted"]
             if are_numbers(self.candidates[name]):
-                found.append(
+                sentence = (
                     f"{name} = {fitted:.4g}; fitted without one fold at a time, {row['folds_low']:.4g} to"
                     f" {row['folds_high']:.4g} (90 % of {folds}); values from {row['nearly_low']:.4g} to"
                     f" {row['nearly_high']:.4g} are within {self._nearly} of the best."
                 )
             else:
                 share = (self.folds[name] == fitted).mean()
-                found.append(
+                sentence = (
                     f"{name} = {fitted}, also chosen in {share:.0%} of the fits without one of {folds}; values within"
                     f" {self._nearly} of the best: {row['nearly_low']}."
                 )
+            found.append(Finding(sentence, drawn[name]))
         return found
 
     def limits(self) -> list[str]:

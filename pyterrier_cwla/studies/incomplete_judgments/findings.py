@@ -12,16 +12,56 @@ from ...errors import many, some
 from ...measures.of_ir_measures import metric_of
 from ...measures.wrappers import innermost, known_as
 from ..correlation import TAUS
+from ..report import Finding
 from .robustness_numbers import RobustnessNumbers, infap_pool_note
 from .system_order import KNEE
 
+_OF_TESTS = "Is the test by"
 LOW = {True: 0.1, False: 10}
 """Levels up to which shares of judgments count as low (key True) and pools as shallow (key False, documents)."""
 
 
 def findings(study: RobustnessNumbers) -> list[str]:
     """Return the findings, one sentence each."""
-    return [*_orders(study), *_comparisons(study), *_knees(study), *_tests(study)]
+    parts = (
+        (_orders(study), "order"),
+        (_comparisons(study), "differences"),
+        (_knees(study), "order"),
+        (_tests(study), "accuracy"),
+    )
+    found = [(sentence, picture) for sentences, picture in parts for sentence in sentences]
+    return [Finding(one, "accuracy" if one.startswith(_OF_TESTS) else picture) for one, picture in found]
+
+
+def headline(study: RobustnessNumbers) -> str:
+    """Return which measure keeps the order of runs best and which least, with few judgments, in one sentence."""
+    levels = study.holes.levels[:-1]
+    low = [level for level in levels if level <= LOW[study.holes.random]]
+    table = study.order.table()
+    rows = table[table.level == (low or levels or study.holes.levels)[-1]].dropna(subset="tau")
+    rows = rows.sort_values("tau", ascending=False, kind="stable")
+    if rows.empty:
+        return "No measure tells the runs apart."
+    best, least = rows.iloc[0], rows.iloc[-1]
+    runs, tau = f"the order of the {len(study.runs):,} runs", TAUS[study.about["tau"]]
+    if len(rows) == 1:
+        return f"{_at(study, best.level)}, {best.measure} keeps {runs} with {tau} {best.tau:.2f}."
+    if best.tau - least.tau < 1e-9:
+        return (
+            f"{_at(study, best.level)}, all {len(rows):,} measures keep {runs} equally well, with {tau} {best.tau:.2f}."
+        )
+    return (
+        f"{_at(study, best.level)}, {best.measure} keeps {runs} best ({tau} {best.tau:.2f}{_chance(study, rows)}), and"
+        f" {least.measure} least ({least.tau:.2f})."
+    )
+
+
+def _chance(study: RobustnessNumbers, rows: pd.DataFrame) -> str:
+    """Return a note if the lead of the best measure over the second is undecided."""
+    best, second = rows.iloc[0], rows.iloc[1]
+    table = study.above(best.measure, second.measure)
+    verdict = table.loc[table.level == best.level, "verdict"]
+    return "" if (verdict == "yes").all() else f"; its lead over {second.measure} is undecided"
 
 
 def _levels(study: RobustnessNumbers) -> list[float]:
@@ -67,7 +107,7 @@ def _comparisons(study: RobustnessNumbers) -> list[str]:
         if chain and study.tests is not None:
             tests = study.tests.above(first, second)
             said.append(
-                f"Is the test by {first} more accurate than by {second}, over these pairs and topics? Level by level:"
+                f"{_OF_TESTS} {first} more accurate than by {second}, over these pairs and topics? Level by level:"
                 f" {_by_verdict(study, tests)}."
             )
     if chain:

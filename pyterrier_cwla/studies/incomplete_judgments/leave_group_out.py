@@ -17,7 +17,7 @@ from ...errors.parameter_checks import check_whole
 from ...rendering.figures import GREY, axes_of, text_colour, titled
 from ...rendering.labels import measure_look, name_rows
 from ..correlation import rounded
-from ..report import Picture, Table
+from ..report import Finding, Picture, Table
 from ..resampling import percentiles, times_drawn
 from ..study import Study
 from .masked_scores import Masking
@@ -89,10 +89,20 @@ class GroupsLeftOut(Study):
         size = (7.0, 1.2 + 0.36 * len(self.about["measures"]))
         return {"falls": Picture("Ranks that runs fall", about, partial(plot_falls, self), self.changes, size)}
 
+    def headline(self) -> str:
+        """Return what was found, in one sentence."""
+        rows = self.falls.sort_values("moves", kind="stable")
+        least, most = rows.iloc[0], rows.iloc[-1]
+        of = f"of {self.about['runs']:,} ranks in the mean"
+        said = f"Without its group's own judgments, a run moves by {least.moves:.2f} {of} by {least.measure}"
+        return (
+            f"{said}." if len(rows) == 1 else f"{said}, the least, and by {most.moves:.2f} by {most.measure}, the most."
+        )
+
     def findings(self) -> list[str]:
         """Return the findings, one sentence each."""
         share = self.lost["judgments"].mean() / self.about["judgments"]
-        said = [
+        said: list[str] = [
             f"Without what it alone contributed, a group loses {share:.1%} of the judgments in the mean, and"
             f" {self.lost['judgments'].max() / self.about['judgments']:.1%} at most."
         ]
@@ -100,11 +110,12 @@ class GroupsLeftOut(Study):
             runs = self.changes[self.changes.measure == row.measure]
             worst = runs.loc[runs.falls.idxmax()]
             most = f"at most {worst.falls}, of {worst.run} from {worst['rank']} to {worst.rank_without}"
-            said.append(
+            sentence = (
                 f"By {row.measure} a run falls by {row.falls:.2f} ranks [{row.falls_low:.2f}, {row.falls_high:.2f}] of"
                 f" {self.about['runs']:,} in the mean and moves by {row.moves:.2f} [{row.moves_low:.2f},"
                 f" {row.moves_high:.2f}]; {most if worst.falls > 0 else 'none falls'}."
             )
+            said.append(Finding(sentence, "falls"))
         return said
 
     def limits(self) -> list[str]:

@@ -7,7 +7,7 @@ import pandas as pd
 from ...errors import many
 from ..correlation import TAUS
 from ..report import Picture, Table
-from .findings import findings, limits
+from .findings import findings, headline, limits
 from .missing_judgments import Depths
 from .plots import pictures
 from .robustness_numbers import RobustnessNumbers
@@ -105,6 +105,10 @@ class Robustness(RobustnessNumbers):
     def pictures(self) -> dict[str, Picture]:
         """Return the pictures of the report by file name."""
         return pictures(self)
+
+    def headline(self) -> str:
+        """Return what was found, in one sentence."""
+        return headline(self)
 
     def findings(self) -> list[str]:
         """Return the findings, one sentence each."""

@@ -20,7 +20,7 @@ from ...evaluation.significance import unit_of
 from ...rendering.figures import GREY, SCORE, axes_of, cell_colours, colour_on, room_of, titled
 from ...rendering.labels import label_points, name_columns, name_rows
 from ..correlation import rbo, tau
-from ..report import Picture, Table
+from ..report import Finding, Picture, Table
 from ..resampling import half_width, times_drawn
 from ..study import Study
 from .score_cube import Cube, without_answers
@@ -294,18 +294,35 @@ class MetricAgreement(Study):
         interval = f"{100 * self.about['confidence']:g} % interval {row.tau_b_low:.3f} to {row.tau_b_high:.3f}"
         return f"{row.measure} and {row.other} order the runs with τ_b {row.tau_b:.3f}, {interval}"
 
+    def headline(self) -> str:
+        """Return what was found, in one sentence."""
+        rows = list(self._sorted().dropna(subset="tau_b").itertuples())
+        if not rows:
+            return "No measure tells the runs apart."
+        low, high = rows[0], rows[-1]
+        said = f"{low.measure} and {low.other} agree"
+        on = f"the order of {self.about['runs']:,} runs"
+        if len(rows) == 1:
+            return f"{said} on {on} with a Kendall's τ_b of {low.tau_b:.2f}."
+        return (
+            f"{said} least on {on} (Kendall's τ_b {low.tau_b:.2f}), {high.measure} and {high.other} most"
+            f" ({high.tau_b:.2f})."
+        )
+
     def findings(self) -> list[str]:
         """Return the findings, one sentence each."""
         rows = list(self._sorted().dropna(subset="tau_b").itertuples())
         if not rows:
             return ["No correlation is defined: each measure gives all runs the same score."]
-        said = [f"{self._said(rows[0])}{f': the least similar of {len(rows):,} pairs' if len(rows) > 1 else ''}."]
+        least = f": the least similar of {len(rows):,} pairs" if len(rows) > 1 else ""
+        said: list[str] = [Finding(f"{self._said(rows[0])}{least}.", "agreement")]
         if len(rows) > 1:
-            said.append(f"{self._said(rows[-1])}: the most similar.")
+            said.append(Finding(f"{self._said(rows[-1])}: the most similar.", "agreement"))
         as_low = [f"{row.measure} and {row.other}" for row in rows[1:] if row.as_low]
         if as_low:
             named = "; ".join(as_low[:4]) + (f"; and {len(as_low) - 4:,} more" if len(as_low) > 4 else "")
-            said.append(f"These pairs are not significantly more similar than the least similar pair: {named}.")
+            sentence = f"These pairs are not significantly more similar than the least similar pair: {named}."
+            said.append(Finding(sentence, "agreement"))
         alike = [f"{row.measure} and {row.other}" for row in rows if row.tau_b_low >= _ALIKE]
         unlike = [f"{row.measure} and {row.other}" for row in rows if row.tau_b_high < _ALIKE]
         said.append(
@@ -316,7 +333,8 @@ class MetricAgreement(Study):
         moved = self.scatter(x, y, 3).query("labelled")
         moves = [f"{run} ({a:g} by {x}, {b:g} by {y})" for run, a, b in moved[["run", "rank_x", "rank_y"]].to_numpy()]
         if moves:
-            said.append(f"{x} and {y} rank these runs most differently: {', '.join(moves)}.")
+            sentence = f"{x} and {y} rank these runs most differently: {', '.join(moves)}."
+            said.append(Finding(sentence, "least_alike"))
         return said
 
     def limits(self) -> list[str]:

@@ -25,7 +25,7 @@ from ...rendering.labels import key, label_ends, measure_look, name_rows
 from ...tasks.checkpoints import Pieces
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Piece
-from ..report import Picture, Table
+from ..report import Finding, Picture, Table
 from ..resampling import half_width
 from ..study import Study
 from .pairwise_tests import layout_of_pairs, pairs_tested, rank_at
@@ -302,6 +302,23 @@ class Power(Study):
         about = self.about
         return f"{about['queries']:,} queries, {about['resamples']:,} resamples, seed {about['seed']}"
 
+    def headline(self) -> str:
+        """Return what was found, in one sentence."""
+        shares, pairs = self.shares(), self._pairs
+        best, least = shares.iloc[0], shares.iloc[-1]
+        if not best["t"]:
+            return f"No measure finds a significant difference between the {pairs}."
+        tied = int((shares["t"] == best["t"]).sum()) - 1
+        like = f", like {many(tied, 'other measure')}," if tied else ""
+        found = f"{best['measure']}{like} finds {best['t']:.0%} of {pairs} significantly different"
+        if len(shares) == 1:
+            return f"{found}."
+        if least["t"] == best["t"]:
+            return f"All {len(shares):,} measures find {best['t']:.0%} of {pairs} significantly different."
+        differ = self.differ(best["measure"], least["measure"])
+        end = "" if differ else "; the difference is not significant"
+        return f"{found}, the most; {least['measure']} finds {least['t']:.0%}, the fewest{end}."
+
     def findings(self) -> list[str]:
         """Return the findings, one sentence each."""
         about, shares = self.about, self.shares()
@@ -311,23 +328,22 @@ class Power(Study):
             f"{row.measure} {row.t:.1%} (95 % interval {row.t_low:.1%} to {row.t_high:.1%})"
             for row in shares.itertuples()
         )
-        said = [
-            f"Of {self._pairs}, the t-test at {about['alpha']:g} over {about['queries']:,} queries finds significant:"
-            f" {each}."
-        ]
+        tests = f"the t-test at {about['alpha']:g} over {about['queries']:,} queries"
+        said: list[str] = [Finding(f"Of {self._pairs}, {tests} finds significant: {each}.", "levels")]
         best = shares["measure"].iloc[0]
         if not shares["t"].any():
-            said.append("By no measure does any pair differ significantly.")
+            said.append(Finding("By no measure does any pair differ significantly.", "power"))
         elif len(shares) > 1:
             alike = [name for name in shares["measure"][1:] if not self.differ(best, name)]
             less = [name for name in shares["measure"][1:] if name not in alike]
-            said.append(
+            sentence = (
                 f"{best} has the most power"
                 + (f"; it is not significantly above {', '.join(alike)}" if alike else "")
                 + (f"; it is significantly above {', '.join(less)}" if less else "")
                 + "."
             )
-        said.append(self._tests_compared(shares))
+            said.append(Finding(sentence, "levels"))
+        said.append(Finding(self._tests_compared(shares), "power"))
         if about["correction"]:
             said.append(self._after_correction(best))
         return said

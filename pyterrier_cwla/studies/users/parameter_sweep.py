@@ -21,7 +21,7 @@ from ...tasks.checkpoints import Pieces
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece
 from ..coefficient_names import CORRELATIONS, LABELS, WEIGHTED, with_weighted
-from ..report import Picture, Table
+from ..report import Finding, Picture, Table
 from ..resampling import around
 from ..study import Study
 from ..template import Template
@@ -217,8 +217,23 @@ class Sensitivity(Study):
         columns = ["measure", self.about["parameter"], *(f"{coefficient}{end}" for end in ("", "_low", "_high"))]
         return self.table[columns]
 
+    def headline(self) -> str:
+        """Return what was found, in one sentence."""
+        p, known = self.about["parameter"], self.table.dropna(subset="pearson")
+        if known.empty:
+            return f"All rated items have the same score for every {p}."
+        best = known.loc[known["pearson"].idxmax()]
+        rows = known.loc[known["measure"] == best["measure"], "pearson"]
+        return (
+            f"{best['measure']} correlates best with the ratings at {p} = {best[p]} (Pearson's r {best['pearson']:.2f};"
+            f" {rows.min():.2f} to {rows.max():.2f} over all values)."
+        )
+
     def findings(self) -> list[str]:
-        """Return the findings, one sentence each."""
+        """Return the findings, with the picture that they rest on."""
+        return [Finding(sentence, "sensitivity_pearson") for sentence in self._sentences()]
+
+    def _sentences(self) -> list[str]:
         p, found = self.about["parameter"], []
         for name, rows in self.table.groupby("measure", sort=False):
             if rows["pearson"].isna().all():

@@ -7,7 +7,7 @@ import pandas as pd
 
 from ...errors import many
 from ..coefficient_names import AGREED, LABELS, TESTED
-from ..report import Picture, Table
+from ..report import Finding, Picture, Table
 from .agreement_numbers import AgreementNumbers
 from .plots import drawn
 from .ratings import why_left_out
@@ -95,8 +95,33 @@ class UserAgreement(AgreementNumbers):
         """Return the pictures of the report by file name."""
         return drawn(self)
 
+    def headline(self) -> str:
+        """Return what was found, in one sentence."""
+        best = self.ranked
+        if best.empty:
+            return "No measure tells the rated items apart."
+        first, value = best.index[0], best[self.coefficient].iloc[0]
+        said = f"{first} agrees best with {self._whose} ({LABELS[self.coefficient]} {value:.2f})"
+        name = f"{self.coefficient}_difference"
+        if name not in self.table or not self.table[f"{name}_p"].notna().any():
+            return f"{said}."
+        marks, against = self.marks(), "the canonical metric of its row" if self.grid is not None else self.baseline
+        better = int((marks == "b").sum())
+        if better:
+            verb = "agrees" if better == 1 else "agree"
+            tested = many(better, "measure") if better > 1 or marks[first] != "b" else "it"
+            return f"{said}; {tested} {verb} significantly better than {against}."
+        return f"{said}; no measure agrees significantly better than {against}."
+
     def findings(self) -> list[str]:
-        """Return the findings, one sentence each."""
+        """Return the findings, with the pictures that they rest on."""
+        pictures = list(self.pictures())
+        first = next((name for name in ("cells", "agreement") if name in pictures), None)
+        bands = next((name for name in pictures if name not in ("cells", "agreement")), None)
+        found = self._sentences()
+        return [Finding(one, bands if "predicts ratings" in one else first) for one in found]
+
+    def _sentences(self) -> list[str]:
         best = self.ranked
         if best.empty:
             return ["Every measure gives the same score to all rated items."]

@@ -26,7 +26,7 @@ from ..coefficient_names import (
     with_weighted,
 )
 from ..correlation import rounded
-from ..report import Picture, Table
+from ..report import Finding, Picture, Table
 from ..resampling import around
 from ..study import Study
 from .ratings import Rated, how_resampled, title_of, why_not_all
@@ -209,8 +209,25 @@ class Splits(Study):
         size = (7.0, _height(self))
         return {"splits": Picture(self.title, self._caption(), partial(plot_splits, self), self.parts, size)}
 
+    def headline(self) -> str:
+        """Return what was found, in one sentence."""
+        whole = self.table[self.table["kind"] == "all"].dropna(subset="correlation")
+        if whole.empty:
+            return "No measure tells the rated items apart."
+        best = whole.loc[whole["correlation"].idxmax()]
+        value = f"{LABELS[self.about['coefficient']]} {best['correlation']:.2f}"
+        said = f"{best['measure']} correlates best with all ratings ({value})"
+        of_parts = self.parts.loc[self.parts["measure"] == best["measure"], "correlation"].dropna()
+        if of_parts.empty:
+            return f"{said}, and in no part by {self.about['by']}."
+        ends = f"{of_parts.min():.2f} to {of_parts.max():.2f}"
+        return f"{said}; in {many(len(of_parts), 'part')} by {self.about['by']} the correlation is {ends}."
+
     def findings(self) -> list[str]:
-        """Return the findings, one sentence each."""
+        """Return the findings, with the picture that they rest on."""
+        return [Finding(sentence, "splits") for sentence in self._sentences()]
+
+    def _sentences(self) -> list[str]:
         found = []
         for name, rows in self.parts.groupby("measure", sort=False):
             whole = self.table[(self.table["measure"] == name) & (self.table["kind"] != "part")]

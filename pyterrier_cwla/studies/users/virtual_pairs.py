@@ -17,7 +17,7 @@ from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, SCORE, STAY, axes_of, text_colour, titled
 from ...rendering.labels import key, name_rows
 from ...tasks.hashing import fingerprint
-from ..report import Picture, Table
+from ..report import Finding, Picture, Table
 from ..resampling import around
 from ..study import Study
 from .resampled_correlations import above_group_means, standardised_columns
@@ -224,27 +224,44 @@ class VirtualSystems(Study):
         rows = self.table[self.table["target"] == target]
         return rows.sort_values("limit", ascending=False, kind="stable", ignore_index=True)
 
+    def headline(self) -> str:
+        """Return what was found, in one sentence."""
+        known = self.table.dropna(subset="limit")
+        if known.empty:
+            return "No measure and target differ between lists of the same query."
+        best = known.loc[known["limit"].idxmax()]
+        return (
+            f"{best['measure']} agrees best with {best['target']} on which of two systems is better: a correlation of"
+            f" {best['limit']:.2f} ({self.about['confidence']:.0%} interval {best['limit_low']:.2f} to"
+            f" {best['limit_high']:.2f})."
+        )
+
     def findings(self) -> list[str]:
-        """Return the findings, one sentence each."""
-        found = []
-        for target in self.about["targets"]:
-            rows = self.of(target)
-            best = rows.iloc[0]
-            if np.isnan(best["limit"]):
-                found.append(
-                    f"{target}: there is no correlation of differences: {target} or every measure is constant over the"
-                    " lists of each query."
-                )
-                continue
-            same = rows.loc[rows["limit"].isna(), "measure"]
-            found.append(
-                f"{target}: {best['measure']} agrees best on differences, with a correlation of {best['limit']:.3f}"
-                f" ({self.about['confidence']:.0%} interval {best['limit_low']:.3f} to {best['limit_high']:.3f};"
-                f" {best['repeated']:.3f} in {self.about['repeats']:,} repetitions); over all configurations it is"
-                f" {best['across']:.3f}."
-            )
-            if len(same):
-                found.append(f"{target}: {', '.join(same)} never differ between lists of the same query.")
+        """Return the findings, with the pictures that they rest on."""
+        targets = enumerate(self.about["targets"], 1)
+        return [
+            Finding(sentence, f"virtual_systems_{number}")
+            for number, target in targets
+            for sentence in self._sentences(target)
+        ]
+
+    def _sentences(self, target: str) -> list[str]:
+        rows = self.of(target)
+        best = rows.iloc[0]
+        if np.isnan(best["limit"]):
+            return [
+                f"{target}: there is no correlation of differences: {target} or every measure is constant over the"
+                " lists of each query."
+            ]
+        found = [
+            f"{target}: {best['measure']} agrees best on differences, with a correlation of {best['limit']:.3f}"
+            f" ({self.about['confidence']:.0%} interval {best['limit_low']:.3f} to {best['limit_high']:.3f};"
+            f" {best['repeated']:.3f} in {self.about['repeats']:,} repetitions); over all configurations it is"
+            f" {best['across']:.3f}."
+        ]
+        same = rows.loc[rows["limit"].isna(), "measure"]
+        if len(same):
+            found.append(f"{target}: {', '.join(same)} never differ between lists of the same query.")
         return found
 
     def limits(self) -> list[str]:
