@@ -56,6 +56,7 @@ html_math_renderer = "mathml"
 html_theme_options = {"navigation_with_keys": True}
 
 pages.write({**pages.written(pictures=True), "pictures/two_systems.svg": two_systems.on_a_page()}, HERE)
+gallery_pictures.remove_stale(HERE / "gallery", HERE / "examples")
 notebook_pages.write(HERE.parent / "notebooks", HERE / "notebooks")
 
 

@@ -15,6 +15,14 @@ _STYLE = ExitStack()
 atexit.register(_STYLE.close)
 
 
+def remove_stale(scripts: Path, pages: Path) -> None:
+    """Remove the pages of examples whose scripts were removed or renamed; sphinx-gallery keeps them."""
+    for page in pages.glob("*/*.rst"):
+        script = (scripts / page.relative_to(pages)).with_suffix(".py")
+        if page.name != "index.rst" and not script.is_file():
+            page.unlink()
+
+
 def page_style(gallery: dict[str, Any], name: str) -> None:
     """Draw the figures of the next example in the colours of the page, whatever the last one has set."""
     import matplotlib

@@ -100,6 +100,17 @@ def test_the_list_of_notebooks_names_each_of_them(tmp_path):
     assert sorted(listed) == sorted(path.stem for path in (DOCS.parent / "notebooks").glob("*.ipynb"))
 
 
+def test_pages_of_removed_examples_go_and_others_stay(tmp_path):
+    pytest.importorskip("matplotlib", reason="pictures are the extra [plots]")
+    import gallery_pictures
+
+    for file in ("gallery/a/kept.py", "examples/a/kept.rst", "examples/a/gone.rst", "examples/a/index.rst"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("")
+    gallery_pictures.remove_stale(tmp_path / "gallery", tmp_path / "examples")
+    assert sorted(path.name for path in (tmp_path / "examples" / "a").iterdir()) == ["index.rst", "kept.rst"]
+
+
 # ---- the built site
 
 
