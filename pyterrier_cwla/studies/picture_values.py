@@ -65,7 +65,10 @@ def values_of(figure: Any, data: pd.DataFrame) -> Values:
             name = _name(ax, line)
             if name:
                 _add(series, name, ax, line)
-            points += _points(number, ax, line, name, names, across, up)
+            points += _points(number, ax, line.get_xydata(), name, names, across, up)
+        for dots in ax.collections:
+            if type(dots).__name__ == "PathCollection":  # of ax.scatter
+                points += _points(number, ax, dots.get_offsets(), "", names, across, up)
         points += [Point(number, *_place(ax, x, y), text) for x, y, text in _bars(ax)]
     return Values(list(series.values()), points if len(points) <= _MOST_POINTS else [])
 
@@ -122,8 +125,8 @@ class _Names:
         return self._texts[rows[0]] if len(rows) == 1 else ""
 
 
-def _points(number: int, ax: Any, line: Any, name: str, names: _Names, across: _Scale, up: _Scale) -> Iterator[Point]:
-    for x, y in np.asarray(line.get_xydata(), float):
+def _points(number: int, ax: Any, places: Any, name: str, names: _Names, across: _Scale, up: _Scale) -> Iterator[Point]:
+    for x, y in np.asarray(places, float):
         if np.isfinite([x, y]).all():
             called = name or ("" if up.tick_at(y) else names.of(x, y))
             yield Point(number, *_place(ax, x, y), "\n".join(filter(None, [called, up.shown(y), across.shown(x)])))
@@ -169,9 +172,18 @@ class _Scale(NamedTuple):
         texts = zip(places, map(str, formatter.format_ticks(places)), strict=True)  # integers may be set as texts
         return cls(_label(axis), [(float(place), text) for place, text in texts if text.strip()])
 
+    @property
+    def factor(self) -> float | None:
+        """What the ticks' labels are multiples of their places by, such as 100 for percent; None for names."""
+        numbers = [(place, _number(text)) for place, text in self.ticks if text != "all"]
+        if any(number is None or (not place and number) for place, number in numbers):
+            return None
+        factors = {round(number / place, 6) for place, number in numbers if place and number is not None}
+        return factors.pop() if len(factors) == 1 else None if factors else 1.0
+
     def tick_at(self, value: float) -> str:
-        """Return the label of the row or column at a value, or an empty text if the ticks are numbers."""
-        if all(_number(text) is not None or text == "all" for _, text in self.ticks):
+        """Return the label of the row or column at a value, or an empty text if the ticks are a scale."""
+        if not self.ticks or self.factor is not None:
             return ""
         place, text = min(self.ticks, key=lambda tick: abs(tick[0] - value))
         return " ".join(text.split()) if abs(place - value) <= 0.5 else ""
@@ -181,10 +193,7 @@ class _Scale(NamedTuple):
         text = self.tick_at(value)
         if not text and any(text == "all" and np.isclose(place, value) for place, text in self.ticks):
             text = "all"
-        if not text:
-            numbers = [(place, _number(text)) for place, text in self.ticks if place]
-            factors = {round(number / place, 6) for place, number in numbers if number is not None}
-            text = f"{value * factors.pop() if len(factors) == 1 else value:.3g}".replace("-", "−")
+        text = text or f"{value * (self.factor or 1):.3g}".replace("-", "−")
         return f"{self.label} {text}".strip()
 
 

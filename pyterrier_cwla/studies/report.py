@@ -22,6 +22,7 @@ from ..errors.sanitise import harmless
 from ..errors.user_warnings import warn
 from ..measures.parsing import measures_of
 from ..rendering.figures import inlined, on_white, page_colours, svg_of
+from .coefficient_names import LABELS
 from .column_words import setting_words
 from .manifest import ABOUT, PAGE, write_files
 from .picture_values import Values, values_of
@@ -154,7 +155,7 @@ def write_report(
         opening=opening,
         others=others,
         limits=list(map(str, said.limits)),
-        about={setting_words(name): _about_text(_with_shown_measures(name, value)) for name, value in about.items()},
+        about={setting_words(name): _about_text(_with_shown_names(name, value)) for name, value in about.items()},
         tables={_id(name): (name, table) for name, table in shown.items()},
         pictures={name: (_id(name), picture) for name, picture in drawn.items()},
         script=script,
@@ -259,10 +260,12 @@ def _id(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)
 
 
-def _with_shown_measures(name: str, value: Any) -> Any:
-    """Return a value of ``about``, with the names of measures instead of texts with hashes and paths."""
+def _with_shown_names(name: str, value: Any) -> Any:
+    """Return a value of ``about``, with names of measures instead of texts with hashes, and words for coefficients."""
+    if name in ("coefficient", "objective"):
+        return LABELS.get(value, value)
     if name == "measures" and isinstance(value, Mapping):
-        return {label: _with_shown_measures("measure", text) for label, text in value.items()}
+        return {label: _with_shown_names("measure", text) for label, text in value.items()}
     if name == "measure" and isinstance(value, str):
         with suppress(CWLAError):
             return str(measures_of([value])[0])
@@ -272,9 +275,12 @@ def _with_shown_measures(name: str, value: Any) -> Any:
 def _about_text(value: Any) -> str:
     """Format a value of ``about``: lists and dicts in one line."""
     if isinstance(value, dict):
-        return (
-            ", ".join(name if str(name) == str(said) else f"{name}: {said}" for name, said in value.items()) or "none"
-        )
+        texts = {str(name): _about_text(said) for name, said in value.items()}
+        return ", ".join(name if name == said else f"{name}: {said}" for name, said in texts.items()) or "none"
     if isinstance(value, list | tuple | set):
-        return ", ".join(map(str, value)) or "none"
+        return ", ".join(map(_about_text, value)) or "none"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return "none" if value is None else str(value)

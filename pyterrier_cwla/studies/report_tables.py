@@ -107,7 +107,10 @@ def _cells(column: pd.Series) -> list[Cell]:
         return [
             Cell(number_text(value, digits), "" if np.isnan(value) else repr(float(value)), True) for value in column
         ]
-    return [Cell(str(value), str(value), False) for value in column]
+    return [
+        Cell("–", "", False) if missing else Cell(str(value), str(value), False)
+        for value, missing in zip(column, column.isna(), strict=True)
+    ]
 
 
 def _digits(values: np.ndarray) -> int:

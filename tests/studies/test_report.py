@@ -350,11 +350,13 @@ class Lines(Study):
     """A study with two pictures of two measures, and findings that rest on them."""
 
     title: str = "Two measures"
-    about: dict = field(default_factory=lambda: {"measures": ["AP", "p"], "alpha": 0.05})
+    about: dict = field(
+        default_factory=lambda: {"measures": ["AP", "p"], "alpha": 0.05, "coefficient": "tau_b", "error": 1 / 3}
+    )
 
     def tables(self):
         frame = pd.DataFrame({"measure": ["AP", "p"], "tau": [0.5, 0.25], "tau_low": [0.4, 0.125], "tau_high": [0.6, 1],
-                              "p": [0.1, 0.2], "needed_median": [3.0, 4.0]})  # fmt: skip
+                              "p": [0.1, 0.2], "needed_median": [3.0, 4.0], "compared_with": [None, "AP"]})  # fmt: skip
         return {"of": Table("Numbers", "Of two measures.", frame)}
 
     def pictures(self):
@@ -420,12 +422,17 @@ def test_tables_have_words_and_intervals_in_one_column(lines, browser):
             "Kendall's τ [interval]",
             "p",
             "required difference (median)",
+            "compared with",
         ]
         assert column(browser, "of", 1) == ["0.500 [0.400, 0.600]", "0.250 [0.125, 1.000]"]
         assert column(browser, "of", 3) == ["3", "4"]
-        assert "level of significance" in browser.find_element("id", "about").text
+        assert column(browser, "of", 4) == ["–", "AP"]
+        settings = browser.find_element("id", "about").text
+        assert all(text in settings for text in ("level of significance", "Kendall's τ_b", "error\n0.3333"))
     frame = pd.read_csv(lines.parent / "tables/of.csv")
-    assert list(frame) == ["measure", "tau", "tau_low", "tau_high", "p", "needed_median"], "files keep their names"
+    assert list(frame) == ["measure", "tau", "tau_low", "tau_high", "p", "needed_median", "compared_with"], (
+        "files keep their names"
+    )
 
 
 def test_values_are_shown_at_points_and_measures_are_highlighted(lines, browser):
@@ -470,7 +477,7 @@ def test_the_page_is_printed_with_pictures_and_small_tables(lines, browser, page
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
         browser.execute_script("dispatchEvent(new Event('beforeprint'))")
         root = browser.find_element("tag name", "main")
-        assert {"Unused", "Finding 8.", "level of significance"} <= set(root.text.split("\n"))
+        assert {"Picture: Unused", "Finding 8.", "level of significance"} <= set(root.text.split("\n"))
         assert "0.500 [0.400, 0.600]" in root.text
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 

@@ -169,7 +169,7 @@ class Fit(Study):
             ),
             "parameters": Table(
                 "Parameters",
-                f"nearly_low, nearly_high: values within {self._nearly} of the best on all ratings. {where}",
+                f"Nearly best: values within {self._nearly} of the best on all ratings. {where}",
                 self.parameters(),
             ),
             "folds": Table("Parameters chosen without each fold, evaluated on it", where, _one_kind(self.folds)),

@@ -55,7 +55,7 @@ class Robustness(RobustnessNumbers):
             ),
             "knees_of_order": Table(
                 "Knees of the order",
-                f"The smallest level with τ strictly above {KNEE}, of the mean curve and of single seeds; low and high:"
+                f"The smallest level with τ strictly above {KNEE}, of the mean curve and of single seeds; in brackets:"
                 f" {sure}; {self.noted}",
                 self.order.knees(),
             ),

@@ -87,8 +87,8 @@ class UserAgreement(AgreementNumbers):
     def _prediction(self) -> str:
         mean = self.about.get("nrmse_of_the_mean", np.nan)
         return (
-            f"{self._whose}; {self.about.get('nrmse')}; the mean rating alone has {mean:.3f}. p_t: paired t-test over"
-            " folds, far too liberal; p: corrected for the overlap of folds (Nadeau and Bengio)."
+            f"{self._whose}; {self.about.get('nrmse')}; the mean rating alone has {mean:.3f}. The paired t-test over"
+            " folds is far too liberal; the other p is corrected for the overlap of folds (Nadeau and Bengio)."
         )
 
     def pictures(self) -> dict[str, Picture]:
@@ -197,8 +197,8 @@ class UserAgreement(AgreementNumbers):
             )
         if "nrmse_difference_p_t" in self.table:
             sentences.append(
-                "Errors of folds are not independent: the paired t-test over them (p_t) is far too liberal. The"
-                " corrected test (p) roughly accounts for the overlap of folds,"
+                "Errors of folds are not independent: the paired t-test over them is far too liberal. The"
+                " corrected test roughly accounts for the overlap of folds,"
                 + (
                     " but not for dependent ratings of one user."
                     if about["users"] is None
