@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 from typing import Any
@@ -244,11 +244,31 @@ def on_white(svg: str) -> str:
 def inlined(svg: str, label: str, prefix: str) -> str:
     """Return the SVG of :func:`svg_of` as an element for a page; see :func:`inline_svg`."""
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg ") :], flags=re.S)
-    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-", svg)
+    svg = in_tags(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-", svg)
     svg = svg.replace(_TEXT, "currentColor").replace(_PAGE, "var(--page, white)")
     start, rest = svg.split(">", 1)
     start = re.sub(r'\s(?:width|height)="[^"]*"', "", start.removeprefix("<svg"))
     return f'<svg class="cwla-picture" role="img" aria-label="{escape(label)}"{start}>{rest}'
+
+
+def in_tags(pattern: str, new: str | Callable[[re.Match[str]], str], svg: str) -> str:
+    """Replace matches of a pattern in the tags of an SVG; texts, which may be names of users, are left as they are.
+
+    Parameters
+    ----------
+    pattern : str
+        Regular expression.
+    new : str or callable
+        Replacement, as for ``re.sub``.
+    svg : str
+        SVG whose attributes and texts have escaped ``>``.
+
+    Examples
+    --------
+    >>> in_tags('id="', 'id="a-', '<text id="b">id="c"</text>')
+    '<text id="a-b">id="c"</text>'
+    """
+    return re.sub("<[^>]*>", lambda tag: re.sub(pattern, new, tag.group()), svg)
 
 
 def _pyplot() -> Any:

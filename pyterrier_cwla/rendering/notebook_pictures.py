@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 from zlib import crc32
 
-from .figures import inline_svg, page_colours
+from .figures import in_tags, inline_svg, page_colours
 
 _LONG = re.compile(r"(?<!scale\()\b\d+\.\d{6}\b")  # coordinates with more digits than a screen shows
 
@@ -88,7 +88,7 @@ def _in_page(svg: str, width: float) -> str:
     """Return the picture in an element of at most `width` inches."""
     svg = _without_what_no_reader_sees(svg)
     ids = f"cwla-{crc32(svg.encode()):08x}"  # equal pictures have equal ids, and notebooks do not change when run again
-    svg = svg.replace("notebook-", f"{ids}-")
+    svg = in_tags(r'( id="|href="#|url\(#)notebook-', rf"\g<1>{ids}-", svg)
     return f'<div style="max-width: {96 * width:.0f}px; --page: transparent">{svg}</div>'
 
 
@@ -96,8 +96,8 @@ def _without_what_no_reader_sees(svg: str) -> str:
     """Shorten coordinates, and leave out comments, indents and ids that are not referred to."""
     svg = re.sub(r"\s*\n\s*", " ", re.sub(r"<!--.*?-->", "", svg, flags=re.S))
     used = set(re.findall(r'(?:href="|url\()#([^")]*)', svg))
-    svg = re.sub(r' id="([^"]*)"', lambda found: found.group() if found.group(1) in used else "", svg)
-    return re.sub(r' (?:d|x|y|width|height|transform)="[^"]*"', lambda found: _shorter(found.group()), svg)
+    svg = in_tags(r' id="([^"]*)"', lambda found: found.group() if found.group(1) in used else "", svg)
+    return in_tags(r' (?:d|x|y|width|height|transform)="[^"]*"', lambda found: _shorter(found.group()), svg)
 
 
 def _shorter(attribute: str) -> str:

@@ -37,6 +37,14 @@ def test_texts_are_texts_and_stay_as_they_are():
     assert not re.search(r'<(?!text)[^>]*="[^"]*\d\.\d{6}', svg)
 
 
+@pytest.mark.parametrize("name", ["notebook-bm25", 'x id="notebook-7" url(#a)', ' d="1.2345678"'])
+def test_names_of_users_are_not_taken_for_ids(name):
+    svg = notebook_picture(lambda ax: ax.set_title(name), (3, 2), name)
+    (picture,) = ElementTree.fromstring(svg)
+    assert picture.get("aria-label") == name
+    assert name.strip() in [(element.text or "").strip() for element in picture.iter()]
+
+
 def test_there_is_no_picture_without_matplotlib(monkeypatch):
     monkeypatch.setattr(notebook_pictures, "find_spec", lambda name: None)
     assert line(2) == ""
