@@ -220,7 +220,7 @@ class Splits(Study):
         of_parts = self.parts.loc[self.parts["measure"] == best["measure"], "correlation"].dropna()
         if of_parts.empty:
             return f"{said}, and in no part by {self.about['by']}."
-        ends = f"{of_parts.min():.2f} to {of_parts.max():.2f}"
+        ends = f"{of_parts.min():.2f}" + (f" to {of_parts.max():.2f}" if len(of_parts) > 1 else "")
         return f"{said}; in {many(len(of_parts), 'part')} by {self.about['by']} the correlation is {ends}."
 
     def findings(self) -> list[str]:

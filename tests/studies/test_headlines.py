@@ -1,0 +1,143 @@
+"""Tests of the headlines of all studies, and of the pictures that findings name."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyterrier_cwla import studies
+from pyterrier_cwla.studies import Finding
+
+MEASURES = ["nDCG", "AP", "RR"]
+
+
+def systems(n=5, same=False):
+    rng = np.random.default_rng(1)
+    qrels = {str(q): {f"d{d}": int(rng.choice(3, p=[0.7, 0.2, 0.1])) for d in range(30)} for q in range(10)}
+    runs = {}
+    for number in range(n):
+        noise = 0 if same else 0.3 + 0.5 * number
+        runs[f"run{number}"] = {
+            q: {d: g + noise * rng.normal() for d, g in judged.items()} for q, judged in qrels.items()
+        }
+    return qrels, runs
+
+
+@pytest.fixture(scope="module")
+def rated():
+    qrels, runs = systems(4)
+    rows = [(q, int(qrels[q][max(run, key=run.get)]) + n % 2, n % 3) for n, (q, run) in enumerate(runs["run3"].items())]
+    return studies.Rated.lists(qrels, runs["run3"], pd.DataFrame(rows, columns=["query_id", "rating", "words"]))
+
+
+def power(*given):
+    return studies.discriminative_power(*given, resamples=100, progress=False, correction=None, alpha=0.2)
+
+
+def robust(*given):
+    return studies.robustness(*given, seeds=2, pairs=3, resamples=100, progress=False)
+
+
+def check(study):
+    """Fail if findings name pictures that the study does not have, or if the headline is no sentence."""
+    pictures = study.pictures()
+    findings = study.findings()
+    assert all(one.picture is None or one.picture in pictures for one in findings if isinstance(one, Finding))
+    assert any(isinstance(one, Finding) and one.picture for one in findings)
+    headline = study.headline()
+    assert headline.endswith(".")
+    assert "nan" not in headline
+    return headline
+
+
+def test_power():
+    found = power(*systems(), MEASURES)
+    best, least = found.shares().iloc[0], found.shares().iloc[-1]
+    headline = check(found)
+    assert headline.startswith(best["measure"])
+    assert f"{best['t']:.0%} of 10 pairs of 5 runs" in headline
+    assert f"{least['measure']} finds {least['t']:.0%}, the fewest" in headline
+    one = power(*systems(), ["AP"])
+    assert one.headline() == f"AP finds {one.table['t'].iloc[0]:.0%} of 10 pairs of 5 runs significantly different."
+    nothing = power(*systems(2, same=True), MEASURES)
+    assert nothing.headline() == "No measure finds a significant difference between the 1 pair of 2 runs."
+
+
+def test_agreement_of_measures():
+    found = studies.metric_agreement(*systems(), MEASURES, resamples=100)
+    rows = found.table.sort_values("tau_b", kind="stable")
+    low, high = rows.iloc[0], rows.iloc[-1]
+    assert check(found) == (
+        f"{low['measure']} and {low['other']} agree least on the order of 5 runs (Kendall's τ_b {low['tau_b']:.2f}),"
+        f" {high['measure']} and {high['other']} most ({high['tau_b']:.2f})."
+    )
+    two = studies.metric_agreement(*systems(), ["AP", "RR"], resamples=100)
+    assert two.headline().startswith("AP and RR agree on the order of 5 runs with a Kendall's τ_b of ")
+    same = studies.metric_agreement(*systems(3, same=True), ["AP", "RR"], resamples=100)
+    assert same.headline() == "No measure tells the runs apart."
+
+
+def test_robustness():
+    found = robust(*systems(), MEASURES)
+    table = found.order.table()
+    rows = table[table.level == 0.1].dropna(subset="tau").sort_values("tau", ascending=False, kind="stable")
+    headline = check(found)
+    assert headline.startswith(f"With 10 % of the judgments, {rows.iloc[0].measure} keeps the order of the 5 runs best")
+    assert headline.endswith(f"{rows.iloc[-1].measure} least ({rows.iloc[-1].tau:.2f}).")
+    lead = found.above(rows.iloc[0].measure, rows.iloc[1].measure).set_index("level").verdict[0.1]
+    assert ("undecided" in headline) == (lead != "yes")
+    assert check(robust(*systems(), ["AP"])).startswith("With 10 % of the judgments, AP keeps the order")
+    deep = studies.robustness_to_depth(*systems(), ["AP", "RR"], pairs=0, resamples=100, progress=False)
+    assert deep.headline().startswith("With a pool of depth ")
+
+
+def test_groups_left_out():
+    qrels, runs = systems()
+    groups = {name: name[-1] for name in runs}
+    found = studies.groups_left_out(qrels, runs, groups, ["AP", "RR"], depth=5, resamples=100)
+    assert "of 5 ranks in the mean by" in check(found)
+
+
+def test_users(rated):
+    found = studies.user_agreement(rated, MEASURES, baseline="RR", cv=2, resamples=100)
+    best = found.ranked.index[0]
+    headline = check(found)
+    assert headline.startswith(
+        f"{best} agrees best with 10 ratings (Kendall's τ_b {found.ranked['tau_b'].iloc[0]:.2f})"
+    )
+    assert headline.endswith("significantly better than RR.")
+    assert ";" not in studies.user_agreement(rated, ["AP", "RR"], cv=2, resamples=100).headline()
+
+
+def test_fit(rated):
+    found = studies.fit(
+        "RBP(rel=1,p=$p)", {"p": (0.1, 0.9)}, rated, default={"p": 0.8}, cv=2, repeats=2, progress=False
+    )
+    assert check(found).startswith(f"p={found.values['p']:.4g} fits the ratings best (Pearson's r ")
+    better = {"undecided": found.gain["low"] <= 0 <= found.gain["high"] or np.isnan(found.gain["low"])}
+    assert ("undecided" in found.headline()) == better["undecided"]
+
+
+def test_parts_and_parameters(rated):
+    parts = studies.splits(rated, ["AP", "RR"], by="words", resamples=100)
+    whole = parts.table[parts.table["kind"] == "all"]
+    best = whole.loc[whole["correlation"].idxmax()]
+    assert check(parts).startswith(
+        f"{best['measure']} correlates best with all ratings (Pearson's r {best['correlation']:.2f})"
+    )
+    of_best = parts.parts.loc[parts.parts["measure"] == best["measure"], "correlation"].dropna()
+    assert len(of_best) == 1
+    assert parts.headline().endswith(f"in 1 part by words the correlation is {of_best.iloc[0]:.2f}.")
+    along = studies.sensitivity("RBP(rel=1,p=$p)", {"p": [0.2, 0.8]}, rated, resamples=100, progress=False)
+    best = along.table.loc[along.table["pearson"].idxmax()]
+    assert f"at p = {best['p']} (Pearson's r {best['pearson']:.2f};" in check(along)
+
+
+def test_virtual_systems():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"topic": np.repeat(list("abcdef"), 3), "rating": rng.normal(size=18), "AP": rng.normal(size=18)}
+    )
+    found = studies.virtual_systems(frame, "rating", resamples=100, repeats=20)
+    assert check(found).startswith("AP agrees best with rating on which of two systems is better: a correlation of ")
+    flat = studies.virtual_systems(frame.assign(AP=1.0), "rating", resamples=100, repeats=20)
+    assert flat.headline() == "No measure and target differ between lists of the same query."
