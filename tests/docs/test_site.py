@@ -20,6 +20,8 @@ sys.path.insert(0, str(DOCS))
 import notebook_pages  # noqa: E402
 import pages  # noqa: E402
 
+from tests.support.browsing import seen, serious_violations  # noqa: E402
+
 #: One page of each type.
 TYPES = (
     "index",
@@ -185,46 +187,24 @@ def test_each_page_has_one_title(site, parsed):
     assert wrong <= {"search.html"}  # its script writes the title
 
 
-def opened(browser, site, page, width, dark):
-    """Open a page in a window of some width, in light or dark mode."""
-    scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
-    screen = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": width < 600}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-    browser.get((site / f"{page}.html").as_uri())
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 400])
 @pytest.mark.parametrize("page", TYPES)
 def test_pages_fit_the_window(browser, site, page, width):
-    opened(browser, site, page, width, dark=False)
-    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-    cut = browser.execute_script("""
-        const clipped = (e) => e && e !== document.body
-            && (/auto|scroll/.test(getComputedStyle(e).overflowX) || clipped(e.parentElement));
-        return [...document.querySelectorAll("article *")].filter((e) => e.getClientRects().length
-            && e.getBoundingClientRect().right > innerWidth + 1 && !clipped(e)).map((e) => e.outerHTML.slice(0, 200))""")
+    with seen(browser, site / f"{page}.html", width):
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        cut = browser.execute_script("""
+            const clipped = (e) => e && e !== document.body
+                && (/auto|scroll/.test(getComputedStyle(e).overflowX) || clipped(e.parentElement));
+            return [...document.querySelectorAll("article *")].filter((e) => e.getClientRects().length
+                && e.getBoundingClientRect().right > innerWidth + 1 && !clipped(e)).map((e) => e.outerHTML.slice(0, 200))""")
     assert cut == []  # wide tables, code and pictures scroll within the page
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("page", TYPES)
-def test_axe_finds_no_serious_violation(browser, site, page, dark):
-    axe = os.environ.get("PYTERRIER_CWLA_AXE")
-    if not axe:
-        pytest.skip("PYTERRIER_CWLA_AXE does not name axe.min.js (npm install axe-core)")
-    serious = {}
+def test_axe_finds_no_serious_violation(browser, site, page, scheme):
     for width in (1280, 400):
-        opened(browser, site, page, width, dark)
-        browser.execute_script(Path(axe).read_text(encoding="utf-8"))
-        found = browser.execute_async_script("""
-            const done = arguments[arguments.length - 1];
-            axe.run({resultTypes: ["violations"]}).then((all) => done(all.violations), (error) => done(String(error)))""")
-        serious |= {
-            f"{one['id']} at {width} px": [node["html"][:150] for node in one["nodes"]][:5]
-            for one in found
-            if one["impact"] in ("serious", "critical")
-        }
-    assert serious == {}
+        with seen(browser, site / f"{page}.html", width, scheme):
+            assert serious_violations(browser) == {}, f"at {width} px"

@@ -9,7 +9,6 @@ import re
 import shutil
 import time
 import warnings
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,6 +20,7 @@ from pyterrier_cwla.errors import CWLAWarning
 from pyterrier_cwla.rendering.labels import label_ends, measure_look
 from pyterrier_cwla.studies import Finding, Picture, Study, Table
 from pyterrier_cwla.studies.report import _by_picture
+from tests.support.browsing import seen, serious_violations
 
 HOSTILE = ["<script>window.hacked = 1</script>", '"><img src=x onerror="window.hacked = 2">', "R&D 'run' {{ 7 * 7 }}"]
 
@@ -300,21 +300,6 @@ def test_tables_are_sorted_by_their_heads(page, browser):
     assert "The first 300 of 1,000 rows" in browser.find_element("id", "table-long").text
 
 
-@contextmanager
-def seen(browser, page, width=1280, scheme="light"):
-    """Open a page at a width, in the light or the dark scheme."""
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
-    try:
-        browser.get(page.as_uri())
-        yield
-    finally:
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1280, 1600])
 def test_the_page_is_readable_at_any_width(page, browser, width, scheme):
@@ -380,6 +365,16 @@ class Lines(Study):
     def findings(self):
         of = ["one", "one", "one", "other", None, "other", "missing", "one"]
         return [Finding(f"Finding {number}.", name) for number, name in enumerate(of, 1)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280])
+def test_axe_finds_no_serious_violation(page, lines, browser, width, scheme):
+    for one in (page, lines):
+        with seen(browser, one, width, scheme):
+            open_all(browser)
+            assert serious_violations(browser) == {}
 
 
 @pytest.fixture(scope="module")
