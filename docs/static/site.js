@@ -10,7 +10,7 @@
         block.setAttribute("role", "group");
         block.setAttribute("aria-label", block.matches("pre") ? "Code, scrolls" : "Table or picture, scrolls");
       }
-    } else if (block.classList.contains("cwla-scrolls")) {
+    } else if (block.getAttribute("aria-label")?.endsWith(", scrolls")) {
       block.removeAttribute("tabindex");
     }
   });

@@ -43,7 +43,7 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation | Exp
     BadParameter
         If the query is not judged or a run has no documents for it, or if the measure follows no user model.
     BadRun
-        If there are more than two runs.
+        If there are more than two runs, or both have the same name.
 
     Examples
     --------

@@ -46,9 +46,17 @@ def one_run(run: Any, takes: str = "this takes one run") -> Any:
 
 
 def named_pair(runs: Any) -> dict[str, Any] | None:
-    """Return two runs by name, read from their files if they are paths; None for anything but a dict of two runs."""
+    """Return two runs by name, read from their files if they are paths; None for anything but a dict of two runs.
+
+    Raises
+    ------
+    BadRun
+        If two runs have the same name as texts, such as 1 and "1".
+    """
     if not is_runs(runs) or len(runs) != 2:
         return None
+    if len(set(map(str, runs))) < 2:
+        raise BadRun(f"both runs have the name {str(next(iter(runs)))!r}: give them different names.")
     return {str(name): loaded(run, "run") for name, run in runs.items()}
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from pyterrier_cwla import CWLAError, explain
-from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.errors import BadParameter, BadRun
 from pyterrier_cwla.evaluation import ExplainedPair
 
 QRELS = {"1": {"a": 2, "b": 0, "c": 1, "d": 0}, "2": {"x": 1}}
@@ -103,3 +103,9 @@ def test_names_in_html_are_escaped():
     html = explain(QRELS, {"<b>old</b>": OLD, "<i>": NEW}, "1", "nDCG")._repr_html_()
     assert "<b>old" not in html
     assert "<i>" not in html
+
+
+def test_two_runs_need_different_names():
+    with pytest.raises(BadRun, match="both runs have the name '1'"):
+        explain(QRELS, {1: OLD, "1": NEW}, "1", "nDCG")
+    assert list(explain(QRELS, {1: OLD, 2: NEW}, "1", "nDCG").explanations) == ["1", "2"]
