@@ -248,6 +248,7 @@ def _rendered_picture(name: str, picture: Picture, contents: dict[str, bytes]) -
         picture.draw(figure.subplots())
         png = io.BytesIO()
         figure.savefig(png, format="png", dpi=200, bbox_inches="tight")
+        figure.set_layout_engine("none")  # the layout is done
         values = values_of(figure, picture.data)
         svg = svg_of(figure)
     contents |= {f"pictures/{name}.svg": on_white(svg).encode(), f"pictures/{name}.png": png.getvalue()}
