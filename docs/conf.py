@@ -40,6 +40,8 @@ copybutton_prompt_is_regexp = True
 pygments_style = "a11y-light"
 pygments_dark_style = "a11y-dark"
 
+smartquotes = False  # it turns the quotes of norm='ideal' the wrong way
+
 nb_execution_mode = "off"  # pages show the outputs that the notebooks carry
 nb_merge_streams = True
 

@@ -35,18 +35,27 @@ def write(notebooks: Path, folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     read = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(notebooks.glob("*.ipynb"))}
+    titles = {name: _source(notebook["cells"][0]).partition("\n")[0].lstrip("# ") for name, notebook in read.items()}
     for name, notebook in read.items():
-        (folder / f"{name}.ipynb").write_text(json.dumps(_page(name, notebook), ensure_ascii=False), encoding="utf-8")
+        shown = _page(name, notebook, titles)
+        (folder / f"{name}.ipynb").write_text(json.dumps(shown, ensure_ascii=False), encoding="utf-8")
     (folder / "index.rst").write_text(_list(read), encoding="utf-8")
 
 
-def _page(name: str, notebook: dict[str, Any]) -> dict[str, Any]:
-    """Return a notebook with a link to its file, and with names for its pictures."""
+def _source(cell: dict[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def _page(name: str, notebook: dict[str, Any], titles: dict[str, str]) -> dict[str, Any]:
+    """Return a notebook with a link to its file, with titles as texts of its links, and with names for its pictures."""
     cells = []
     heading = ""
     for cell in notebook["cells"]:
-        source = "".join(cell["source"])
+        source = _source(cell)
         if cell["cell_type"] == "markdown":
+            for other, text in titles.items():
+                source = source.replace(f"[{other}]({other}.ipynb)", f"[{text}]({other}.ipynb)")
+            cell = {**cell, "source": source}
             heading = ([heading, *re.findall(r"^#+ +(.*)", source, re.M)])[-1]
         elif any("image/png" in output.get("data", {}) for output in cell.get("outputs", ())):
             image = {"alt": f"Figure of the section “{heading}”, drawn by the code above", "class": "cwla-png"}
@@ -55,7 +64,7 @@ def _page(name: str, notebook: dict[str, Any]) -> dict[str, Any]:
         cells.append(cell)
     download = f"{{download}}`Download this notebook <../../notebooks/{name}.ipynb>` to run it on your own data."
     first, *others = cells
-    head, _, rest = "".join(first["source"]).partition("\n")
+    head, _, rest = _source(first).partition("\n")
     return {**notebook, "cells": [{**first, "source": f"{head}\n\n{download}\n{rest}"}, *others]}
 
 
@@ -75,8 +84,9 @@ def _list(notebooks: dict[str, dict[str, Any]]) -> str:
 
 
 def _described(name: str, notebook: dict[str, Any]) -> str:
-    """Return an entry of a definition list: the notebook's title, and the first two sentences of its text."""
-    text = "".join(notebook["cells"][0]["source"]).partition("\n")[2].strip().split("\n\n")[0]
+    """Return an entry of a definition list: a notebook's title and first two sentences, without those before a list."""
+    text = _source(notebook["cells"][0]).partition("\n")[2].strip().split("\n\n")[0]
     plain = re.sub(r"[*`\\]|<[^>]*>", "", " ".join(text.split()))
     sentences = re.split(r"(?<=[.?!]) +(?=[A-Z])", plain)
-    return f":doc:`{name}`\n   {escaped(' '.join(sentences[:2]))}"
+    whole = [sentence for sentence in sentences[:2] if sentence.endswith((".", "?", "!"))]  # others lead to a list
+    return f":doc:`{name}`\n   {escaped(' '.join(whole))}"

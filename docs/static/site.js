@@ -1,6 +1,6 @@
 /* Blocks that are wider than the page scroll; the keyboard reaches them, and screen readers name them. */
 (() => {
-  const blocks = "pre, [style*=overflow-x], .table-wrapper, .cell_output .output, .output_html, .cwla-scroll, div.math";
+  const blocks = "pre, [style*=overflow-x], .table-wrapper, .cell_output, .cell_output .output, .output_html, .cwla-scroll, div.math";
   const mark = () => document.querySelectorAll(blocks).forEach((block) => {
     const scrolls = block.scrollWidth > block.clientWidth + 1;
     block.classList.toggle("cwla-scrolls", scrolls);
@@ -19,4 +19,10 @@
     caption.setAttribute("aria-level", "2");
   }));
   addEventListener("resize", mark);
+  addEventListener("load", () => {
+    const found = document.querySelector("#search-results");
+    if (found && !new URLSearchParams(location.search).get("q")) { // otherwise Sphinx writes here what it found
+      found.innerHTML = "<h1>Search</h1><p>Write words or a name into the search field, and press Enter.</p>";
+    }
+  });
 })();

@@ -142,7 +142,7 @@ def draw_steps(ax: Axes, curves: Mapping[str, Any], looks: Mapping[str, Mapping[
     ]
 
 
-def set_heights(ax: Axes, highest: float, keys: Sequence[Key], lines: int = 0, percent: bool = False) -> None:
+def set_heights(ax: Axes, highest: float, keys: Sequence[Key], lines: int = 0, percent: bool = False) -> float:
     """Set the limits of the y axis from 0 to `highest`, with room above for a legend and lines of text.
 
     Parameters
@@ -157,6 +157,11 @@ def set_heights(ax: Axes, highest: float, keys: Sequence[Key], lines: int = 0, p
         Number of lines of text below the legend.
     percent : bool, default=False
         Whether values are shares.
+
+    Returns
+    -------
+    float
+        Share of the height of the panel that is below the legend.
     """
     from matplotlib.legend_handler import HandlerTuple
     from matplotlib.ticker import MaxNLocator, PercentFormatter
@@ -177,6 +182,7 @@ def set_heights(ax: Axes, highest: float, keys: Sequence[Key], lines: int = 0, p
         ax.legend([key.handle for key in keys], labels, loc="upper left", ncols=columns, fontsize=_NORMAL,
                   frameon=False, borderaxespad=0, borderpad=0.1, handlelength=1.5, columnspacing=1.5,
                   handler_map={tuple: HandlerTuple(ndivide=None, pad=0)})  # fmt: skip
+    return max(1 - (_LINE * _NORMAL * rows + 2) / height, 0.0)
 
 
 def write_above(ax: Axes, texts: Mapping[int, str], highest: float, colour: str) -> None:

@@ -103,25 +103,28 @@ def plot_pair(pair: Any, ax: Axes | None, depth: int | None, docnos: bool) -> Ax
     panels = panel.panels_of(ax, heights, inches + 1.6 * docnos)
     panel.label_ranks(panels[-1], last, _part_shown(list(runs.values()), last))
     looks = system_looks(list(runs))
-    _draw_both_gains(panels[:2], runs, last, looks, docnos)
+    below = _draw_both_gains(panels[:2], runs, last, looks, docnos)  # the legends
     so_far = {name: one.contributions.to_numpy()[:last].cumsum() for name, one in runs.items()}
     highest = max(float(max(one)) for one in so_far.values()) or 1.0
-    panel.set_heights(panels[2], highest, panel.draw_steps(panels[2], so_far, looks))
+    below.append(panel.set_heights(panels[2], highest, panel.draw_steps(panels[2], so_far, looks)))
     panels[2].set_ylabel("score so far", fontsize=8)
     if users_differ:
-        panel.set_heights(panels[3], 1, panel.draw_steps(panels[3], V, looks), percent=True)
+        below.append(panel.set_heights(panels[3], 1, panel.draw_steps(panels[3], V, looks), percent=True))
         panels[3].set_ylabel("share of users who\nsee the rank (V)", fontsize=8)
     title = f"{pair.title}: {pair.where_different}"
     marked = pair.first_gain_difference or pair.first_difference
     if marked is not None and marked <= last:
-        for one in panels:
-            one.axvspan(marked - 0.5, marked + 0.5, color=GAIN, alpha=0.3, linewidth=0, zorder=0)
+        for one, top in zip(panels, below, strict=True):
+            one.axvspan(marked - 0.5, marked + 0.5, ymax=top, color=GAIN, alpha=0.3, linewidth=0, zorder=0)
         title += " (shaded)" if marked == pair.first_difference else f" (rank {marked:,} is shaded)"
     return titled(panels[0], in_picture(title))
 
 
-def _draw_both_gains(panels: Sequence[Axes], runs: dict[str, Any], last: int, looks: Any, docnos: bool) -> None:
-    """Draw the gains of each run in its panel, with the same scales, and write what they add to the scores."""
+def _draw_both_gains(panels: Sequence[Axes], runs: dict[str, Any], last: int, looks: Any, docnos: bool) -> list[float]:
+    """Draw the gains of each run in its panel, with the same scales, and write what they add to the scores.
+
+    Return the share of the height below the legend, for each panel.
+    """
     from matplotlib.patches import Patch
 
     tables = [one.table.head(last) for one in runs.values()]
@@ -133,18 +136,20 @@ def _draw_both_gains(panels: Sequence[Axes], runs: dict[str, Any], last: int, lo
         panel.draw_gains(ax, table, values, scale, colour, levels)
         for ax, table, values, colour in zip(panels, tables, adds, colours, strict=True)
     ]
+    below = []
     keys = {key.label: key for keys in drawn for key in keys}  # those of both runs, in the upper panel
     for number, (name, one) in enumerate(runs.items()):
         ax, values, colour = panels[number], adds[number], colours[number]
         highest = float(np.concatenate(gains).max()) or 1.0
         whose = panel.Key(Patch(color=colour), f"{elided(name, 20)}, score {one.score:.3f}")
-        panel.set_heights(ax, highest, [*keys.values(), whose], lines=1)
+        below.append(panel.set_heights(ax, highest, [*keys.values(), whose], lines=1))
         texts = {rank: f"{values[rank - 1]:.2f}" for rank in _by_size(values) if values[rank - 1] >= 0.005}
         panel.write_above(ax, texts, highest, colour)
         ax.set_ylabel("gain (colour: added\nto the score)", fontsize=8)
         if docnos:
             panel.write_documents(ax, tables[number], values)
         keys = {}
+    return below
 
 
 def last_shown(explanations: Sequence[Any], depth: int | None = None) -> int:

@@ -100,6 +100,14 @@ def test_the_list_of_notebooks_names_each_of_them(tmp_path):
     notebook_pages.write(DOCS.parent / "notebooks", tmp_path / "to")
     listed = re.findall(r"^:doc:`(\w+)`$", (tmp_path / "to" / "index.rst").read_text(), re.M)
     assert sorted(listed) == sorted(path.stem for path in (DOCS.parent / "notebooks").glob("*.ipynb"))
+    described = re.findall(r"^   (.+)$", (tmp_path / "to" / "index.rst").read_text().replace(":hidden:", ""), re.M)
+    assert {text[-1] for text in described if " " in text.strip()} == {"."}  # none ends before a list
+
+
+def test_links_between_notebooks_show_titles(tmp_path):
+    notebook_pages.write(DOCS.parent / "notebooks", tmp_path / "to")
+    page = (tmp_path / "to" / "a_thousand_users.ipynb").read_text(encoding="utf-8")
+    assert "[Calibrate time-biased gain from a log](calibrate_from_a_log.ipynb)" in page
 
 
 def test_pages_of_removed_examples_go_and_others_stay(tmp_path):

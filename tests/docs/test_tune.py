@@ -1,4 +1,4 @@
-"""Tests of the page "Tune a ranker": its code prints what stands below it, and runs on generated data of the same form."""
+"""Tests of the page of LightGBM's example: its code prints what stands below it, and runs on generated data of the same form."""
 
 import contextlib
 import io

@@ -2,8 +2,8 @@
 At which ranks users go on
 ==========================
 
-The share of users who continue after each rank, estimated from the views of a log with intervals, and the
-continuation of two measures for comparison.
+The share of users who continue after each rank, estimated from the views of a log with intervals (here smaller
+than the points), and the continuation of two measures for comparison.
 """
 
 from pyterrier_cwla import TBG, demo
