@@ -195,8 +195,12 @@ def _draw_topics(ax: Axes, names: Sequence[str], difference: Any, named: int, ro
             widths[value < 0] = max(widths[value < 0], _LETTER * len(name))
     if 2 * named < n:
         between = slice(named, n - named)
-        text = f"{many(n - 2 * named, 'topic')}{' between' if named else ''}"
-        _write_beside_zero(ax, text, middles[between].mean(), difference[between].sum() < 0, color=GREY)
+        text, right = (
+            f"{many(n - 2 * named, 'topic')}{' between' if named else ''}",
+            bool(difference[between].sum() < 0),
+        )
+        _write_beside_zero(ax, text, middles[between].mean(), right, color=GREY)
+        widths[right] = max(widths[right], _LETTER * len(text))
     ax.set_xlim(_limits(difference, widths[0], widths[1], room))
     ax.set_ylim(heights.sum() + 0.3, -0.3)
     ax.spines["left"].set_visible(False)

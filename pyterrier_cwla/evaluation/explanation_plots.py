@@ -141,7 +141,7 @@ def _draw_both_gains(panels: Sequence[Axes], runs: dict[str, Any], last: int, lo
     for number, (name, one) in enumerate(runs.items()):
         ax, values, colour = panels[number], adds[number], colours[number]
         highest = float(np.concatenate(gains).max()) or 1.0
-        whose = panel.Key(Patch(color=colour), f"{elided(name, 20)}, score {one.score:.3f}")
+        whose = panel.Key(Patch(color=colour), f"{elided(name, 36)}, score {one.score:.3f}")
         below.append(panel.set_heights(ax, highest, [*keys.values(), whose], lines=1))
         texts = {rank: f"{values[rank - 1]:.2f}" for rank in _by_size(values) if values[rank - 1] >= 0.005}
         panel.write_above(ax, texts, highest, colour)

@@ -244,3 +244,10 @@ def test_stops_are_readable_at_half_a_column():
     qrels, run, _ = collection()
     _, ax = plt.subplots(figsize=(3.3, 2.5), layout="constrained")
     assert_readable(plot_stops(stop_distribution(qrels, run, "ERR"), ax).figure)
+
+
+def test_names_that_differ_in_their_middle_are_distinct():
+    names = tuple(f"neural_cross-encoder-v{number}_k1000_rerank" for number in range(2))
+    panels = pair(names=names).plot().figure.axes[:2]
+    keys = [panel.get_legend().get_texts()[-1].get_text() for panel in panels]
+    assert [name in key for name, key in zip(names, keys, strict=True)] == [True, True]
