@@ -350,7 +350,8 @@ class Comparison:
             highest, lowest = rows["score"].max(), rows["score"].min()
             best = {"higher": highest, "lower": lowest}.get(self.about["better"][measure])
             counts = self.about["aggregates"][measure] == "sum"
-            places = 0 if counts else max(0, 3 - int(np.log10(max(abs(highest), abs(lowest), 1))))
+            largest = rows["score"].abs().where(np.isfinite(rows["score"])).max()
+            places = 0 if counts else max(0, 3 - int(np.log10(np.fmax(largest, 1))))
             for row in rows.to_dict("records"):
                 is_best = bool(row["score"] == best and highest > lowest)
                 found[row["run"], measure] = Cell.of(row, self.about, places, is_best)
