@@ -313,4 +313,4 @@ def plot_falls(study: GroupsLeftOut, ax: Any = None) -> Any:
     name_rows(ax, range(len(measures)), measures)
     ax.invert_yaxis()
     ax.set_xlabel("ranks that a run falls (line: mean)")
-    return titled(ax, f"Runs without their group's own judgments · {study._sizes}")
+    return titled(ax, f"How far runs fall without their group's own judgments · {study._sizes}")
