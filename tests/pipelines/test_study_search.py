@@ -411,7 +411,7 @@ def test_progress_shows_the_best_so_far_and_nothing_else(bm25, capsys):
     quiet(bm25, {bm25: {"b": (0.0, 1.0)}})
     assert capsys.readouterr().err == ""
     KFoldStudySearch(bm25, {bm25: {"b": B}}, FOLDS, QRELS, TBG, trials=2)
-    assert re.search(r"KFoldStudySearch: 100%.* 3/3", capsys.readouterr().err)
+    assert re.search(r"KFoldStudySearch, fold 3 of 3: 100%.* 6/6", capsys.readouterr().err)
 
 
 def test_a_search_ends_with_its_time(bm25):
