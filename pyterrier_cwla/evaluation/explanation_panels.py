@@ -28,6 +28,13 @@ class Key(NamedTuple):
     label: str
 
 
+def bar_key(colour: str, label: str) -> Key:
+    """Return the key of bars of one colour."""
+    from matplotlib.patches import Patch
+
+    return Key(Patch(color=colour), label)
+
+
 def panels_of(ax: Axes | None, heights: Sequence[float], inches: float) -> list[Axes]:
     """Divide the place of axes, or a new figure of 7 inches, into panels with a common axis of ranks.
 
@@ -117,14 +124,12 @@ def _grades(levels: Any) -> str:
 
 def draw_users(ax: Axes, table: pd.DataFrame) -> None:
     """Draw the shares of users who see each rank (V), as steps, and who stop there (L), as bars."""
-    from matplotlib.patches import Patch
-
     rank = table["rank"].to_numpy()
     stops = COLOURS[2]
     ax.bar(rank, np.nan_to_num(table["L"]), width=0.4, color=stops)
     seen = draw_steps(ax, {"see the rank (V)": table["V"].to_numpy()}, {"see the rank (V)": {"color": STAY}})
     ax.set_ylabel("share of users who", fontsize=_NORMAL)
-    set_heights(ax, 1.0, [*seen, Key(Patch(color=stops), "stop there (L)")], percent=True)
+    set_heights(ax, 1.0, [*seen, bar_key(stops, "stop there (L)")], percent=True)
 
 
 def draw_steps(ax: Axes, curves: Mapping[str, Any], looks: Mapping[str, Mapping[str, Any]]) -> list[Key]:

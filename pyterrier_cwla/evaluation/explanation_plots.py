@@ -49,8 +49,6 @@ def plot_explanation(explanation: Any, ax: Axes | None, depth: int | None, docno
     CWLAError
         If matplotlib is not installed.
     """
-    from matplotlib.patches import Patch
-
     last = last_shown([explanation], depth)
     table = explanation.table.head(last)
     _check_documents(docnos, table)
@@ -61,7 +59,7 @@ def plot_explanation(explanation: Any, ax: Axes | None, depth: int | None, docno
     scale = _scale([table["gain"].to_numpy()], [share], explanation.adds_gains)
     keys = panel.draw_gains(upper, table, share, scale, SCORE, panel.graded([table]))
     of_score = "% of the score" if explanation.adds_gains else "% of the score (L·A)"
-    panel.set_heights(upper, highest, [*keys, panel.Key(Patch(color=SCORE), of_score)], lines=1)
+    panel.set_heights(upper, highest, [*keys, panel.bar_key(SCORE, of_score)], lines=1)
     texts = {rank: f"{100 * share[rank - 1]:.0f}" for rank in _by_size(share) if share[rank - 1] >= 0.005}
     panel.write_above(upper, texts, highest, SCORE)
     upper.set_ylabel("gain of the document", fontsize=8)
@@ -125,8 +123,6 @@ def _draw_both_gains(panels: Sequence[Axes], runs: dict[str, Any], last: int, lo
 
     Return the share of the height below the legend, for each panel.
     """
-    from matplotlib.patches import Patch
-
     tables = [one.table.head(last) for one in runs.values()]
     adds = [one.contributions.to_numpy()[:last] for one in runs.values()]
     gains, levels = [table["gain"].to_numpy() for table in tables], panel.graded(tables)
@@ -141,7 +137,7 @@ def _draw_both_gains(panels: Sequence[Axes], runs: dict[str, Any], last: int, lo
     for number, (name, one) in enumerate(runs.items()):
         ax, values, colour = panels[number], adds[number], colours[number]
         highest = float(np.concatenate(gains).max()) or 1.0
-        whose = panel.Key(Patch(color=colour), f"{elided(name, 36)}, score {one.score:.3f}")
+        whose = panel.bar_key(colour, f"{elided(name, 36)}, score {one.score:.3f}")
         below.append(panel.set_heights(ax, highest, [*keys.values(), whose], lines=1))
         texts = {rank: f"{values[rank - 1]:.2f}" for rank in _by_size(values) if values[rank - 1] >= 0.005}
         panel.write_above(ax, texts, highest, colour)

@@ -169,8 +169,8 @@ def text_colour() -> Any:
 
 def cell_colours() -> Any:
     """Return a colour map for cells, from light to dark blue on any page. Texts on them have :func:`colour_on`."""
-    from matplotlib.colors import LinearSegmentedColormap
-
+    with needed("figures need matplotlib", extra="plots"):
+        from matplotlib.colors import LinearSegmentedColormap
     return LinearSegmentedColormap.from_list("cells", _CELLS).with_extremes(bad=(0, 0, 0, 0))
 
 

@@ -74,8 +74,9 @@ def test_a_study_is_a_folder_with_a_page(command, collection, prints, tmp_path, 
     browser = request.getfixturevalue("browser")
     browser.get((folder / "report.html").as_uri())
     assert browser.get_log("browser") == []
-    pictures = browser.execute_script("return Array.from(document.images, image => image.naturalWidth > 100)")
-    assert pictures == [True] * len(list((folder / "pictures").glob("*.svg")))
+    browser.execute_script("for (const one of document.querySelectorAll('details')) one.open = true")
+    shown = "return Array.from(document.querySelectorAll('svg.cwla-picture'), one => one.clientWidth > 100)"
+    assert browser.execute_script(shown) == [True] * len(list((folder / "pictures").glob("*.svg")))
     browser.find_element("css selector", "th button").click()
     assert len(browser.find_elements("css selector", "th[aria-sort]")) == 1
 

@@ -1,6 +1,7 @@
 """Each public figure is readable: in both widths, on light and dark pages, on large generated inputs and on real data."""
 
 import ast
+import sys
 import warnings
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +13,7 @@ from matplotlib import pyplot
 from matplotlib.colors import to_rgb
 
 import pyterrier_cwla
+from pyterrier_cwla import CWLAError
 from tests.rendering.test_figures import luminance
 from tests.support.drawn_figures import FIGURES, NOT_REAL, Generated, Real
 from tests.support.readable import assert_readable, drawn_texts
@@ -86,6 +88,16 @@ def test_every_public_figure_is_drawn_here():
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in FIGURES])
 def test_readable_at_half_a_columns_width_on_a_dark_page(name, generated):
     check(name, generated, NARROW, "dark")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FIGURES)
+def test_without_matplotlib_an_error_names_the_extra(name, generated, monkeypatch):
+    FIGURES[name](generated, None, STANDARD)  # computes the input
+    for module in [module for module in sys.modules if module.partition(".")[0] == "matplotlib"]:
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(CWLAError, match="figures need matplotlib"):
+        FIGURES[name](generated, None, STANDARD)
 
 
 @pytest.mark.slow
