@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from image_files import image_file
 from matplotlib.figure import Figure
 
 from pyterrier_cwla import CWLA, TBG, demo, evaluate
@@ -20,11 +21,6 @@ from pyterrier_cwla.rendering.figures import SCORE, STAY, axes_of, inline_svg, p
 PICTURE = Path(__file__).parent / "static" / "two_systems.svg"
 COLOURS = {"BM25": STAY, "BM25, length ignored": SCORE}
 _LABEL = "Two systems: by documents read, BM25 finds fewer relevant documents; by seconds of the user, it finds more"
-_MODES = """<style>
-svg { background: var(--page); color: #1b1f24; --page: #ffffff; }
-@media (prefers-color-scheme: dark) { svg { color: #e4e6e8; --page: #131416; } }
-</style>
-"""
 _DEPTH, _SECONDS = 10, range(0, 301, 15)
 
 
@@ -34,8 +30,7 @@ def picture() -> str:
         figure = Figure(figsize=(9.2, 3.4), layout="constrained")
         for (title, draw), ax in zip(_halves().items(), figure.subplots(1, 2), strict=True):
             draw(titled(ax, title))
-        start, rest = inline_svg(figure, _LABEL, "two-systems").split(">", 1)
-    return "\n".join(line.rstrip() for line in f"{start}>\n{_MODES}{rest}".splitlines()) + "\n"
+        return image_file(figure, _LABEL, "two-systems")
 
 
 def on_a_page() -> str:
