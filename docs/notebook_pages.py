@@ -73,8 +73,8 @@ def _list(notebooks: dict[str, dict[str, Any]]) -> str:
     new = [name for name in notebooks if name not in named]
     parts = [
         title("Notebooks", "="),
-        "Complete studies in Jupyter. Each notebook runs after ``pip install 'pyterrier_cwla[demo,studies]'`` on data"
-        " that it generates, and its page has a link to download it. The pages show the output of such a run.",
+        "Complete studies in Jupyter. Each notebook runs on data that it generates, after the installation that its"
+        " first cell names, and its page has a link to download it. The pages show the output of such a run.",
     ]
     for number, (head, names) in enumerate(GROUPS.items()):
         listed = [name for name in [*([] if number else new), *names] if name in notebooks]

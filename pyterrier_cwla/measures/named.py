@@ -235,8 +235,13 @@ class RowMeasure(CWLAMeasure):
 
     @property
     def better(self) -> Better | None:
-        """Scores that are better, according to the aggregation."""
-        return "lower" if self.metric.A.fact("less_is_better") else "higher"
+        """Scores that are better, according to the aggregation.
+
+        None of a cost whose users leave at gains only: where they find nothing, they never leave, and the score is 0.
+        """
+        if not self.metric.A.fact("less_is_better"):
+            return "higher"
+        return None if self.metric.C.fact("ignores_zero_gain") else "lower"
 
     def _current(self, highest: float | None) -> Metric:
         return self._pinned({}).metric

@@ -69,7 +69,7 @@ def test_there_is_a_notebook_for_the_readers_own_data():
 def test_the_first_cell_says_what_to_install(path):
     first = cells(path, "markdown")[0]["source"]
     assert first.startswith("# ")
-    assert "pip install 'pyterrier_cwla[demo,studies" in first
+    assert "pip install '.[demo,studies" in first
 
 
 @each_notebook

@@ -18,7 +18,10 @@ SECONDS = CWLA(C="prec(10)", A="effort", gain="binary", effort="time", end="stop
         ("nDCG@10", "higher"),
         ("QMeasure", "higher"),
         (SECONDS, "lower"),
-        (CWLA(C="rr", A="items", gain="binary"), "lower"),
+        (CWLA(C="rr", A="items", gain="binary"), None),  # 0, the lowest score, is of users who find nothing
+        (CWLA(C="rbp(0.8)", A="items", gain="binary"), "lower"),
+        (CWLA(C="inst(2)", A="items", gain="binary"), "lower"),
+        (CWLA(C="decay(224)", A="effort", gain="binary", effort="time"), "lower"),
         (IntentAware(measure=SECONDS), "lower"),
         (GeometricMean(measure=SECONDS), "lower"),
         (GeometricMean(measure="AP"), "higher"),
