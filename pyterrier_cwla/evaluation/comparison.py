@@ -130,6 +130,8 @@ class Comparison:
                 f"{symbols[0]} {symbols[1]}: significantly higher or lower than {baseline}, p < {about['alpha']:g} in"
                 f" {TESTS[about['test']]} over queries, {self.correction}."
             )
+            if kind == "difference" and about["correction"] is not None and about["comparisons"] > 1:
+                notes.append("Intervals are not corrected: one may exclude 0 where there is no mark.")
         notes += self.of_queries[1:]
         return notes + ([self.out_of_reach] if about["test"] == "randomisation" and self.out_of_reach else [])
 

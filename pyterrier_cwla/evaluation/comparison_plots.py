@@ -12,7 +12,7 @@ import pandas as pd
 from ..errors import BadParameter, many, near, some
 from ..errors.sanitise import in_picture
 from ..rendering.figures import COLOURS, GREY, axes_of, panels, titled
-from ..rendering.labels import measure_look, wrapped
+from ..rendering.labels import elided, measure_look, wrapped
 from ..rendering.terminal import broken
 from .significance import TESTS
 
@@ -134,8 +134,9 @@ def _about(found: Any, runs: int) -> tuple[str, str]:
     if baseline is None:
         return title, " ".join([f"Bars: {percent} confidence intervals.", *found.about_bold])
     notes = (
-        f"Dashed line: {baseline}. Bars: {percent} confidence intervals of the difference to it. Filled with ▲ or ▼:"
-        f" significantly higher or lower (p < {about['alpha']:g} in {TESTS[about['test']]}, {found.correction})."
+        f"Dashed line: {baseline}. Bars: {percent} confidence intervals of the difference to it, drawn at the score;"
+        " they are not corrected and may leave the range of the measure. Filled with ▲ or ▼: significantly higher or"
+        f" lower (p < {about['alpha']:g} in {TESTS[about['test']]}, {found.correction})."
     )
     return f"{title}, compared with {baseline}", " ".join([notes, *found.about_bold])
 
@@ -154,13 +155,15 @@ def plot_topics(
     figure: Any = ax.figure
     if new:
         figure.set_figheight(1.7 + _ROW * min(n, _ALL_NAMED))
+    letters = int(figure.get_figwidth() / (1.3 * _LETTER))
+    shown = [elided(str(name), letters // 2) for name in (a, b)]
+    a, b = shown if shown[0] != shown[1] else (a, b)
     better = found.about["better"][measure]
     logarithms = "logarithms of " if found.about["aggregates"][measure] == "geometric mean" else ""
     axis = [f"difference in {logarithms}{measure}: {a} − {b}, mean {finite['difference'].mean():+.3g}"]
     if better is not None:
         left, right = (b, a) if better == "higher" else (a, b)
         axis.append(f"← {left} better | {right} better →")
-    letters = int(figure.get_figwidth() / (1.22 * _LETTER))
     ax.set_xlabel("\n".join(fill(in_picture(text), letters) for text in axis), fontsize=9)
     title = [f"{measure} of {a} and {b}, topic by topic", _won(by_topic, a, b, better)]
     ax.set_yticks([])

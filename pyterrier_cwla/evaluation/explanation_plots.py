@@ -109,13 +109,15 @@ def plot_pair(pair: Any, ax: Axes | None, depth: int | None, docnos: bool) -> Ax
     if users_differ:
         below.append(panel.set_heights(panels[3], 1, panel.draw_steps(panels[3], V, looks), percent=True))
         panels[3].set_ylabel("share of users who\nsee the rank (V)", fontsize=8)
-    title = f"{pair.title}: {pair.where_different}"
     marked = pair.first_gain_difference or pair.first_difference
+    note = ""
     if marked is not None and marked <= last:
         for one, top in zip(panels, below, strict=True):
             one.axvspan(marked - 0.5, marked + 0.5, ymax=top, color=GAIN, alpha=0.3, linewidth=0, zorder=0)
-        title += " (shaded)" if marked == pair.first_difference else f" (rank {marked:,} is shaded)"
-    return titled(panels[0], in_picture(title))
+        note = f"; rank {marked:,} is shaded"
+    elif marked is not None:
+        note = f"; ranks below {last:,} are not shown"
+    return titled(panels[0], in_picture(f"{pair.title}: {pair.where_different}{note}"))
 
 
 def _draw_both_gains(panels: Sequence[Axes], runs: dict[str, Any], last: int, looks: Any, docnos: bool) -> list[float]:

@@ -38,6 +38,9 @@ def axes_of(ax: Any, inches: tuple[float, float] = (7, 3.2)) -> Any:
     """Return the axes, or those of a new figure of some width and height, without the upper and right spine."""
     if ax is None:
         _, ax = _pyplot().subplots(figsize=inches, layout="constrained")
+    figure = ax.figure
+    if figure.axes == [ax] and figure.get_layout_engine() is None:
+        figure.set_layout_engine("constrained")  # without it, labels of a small figure are cut
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 

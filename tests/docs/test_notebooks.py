@@ -127,6 +127,7 @@ def run(path, data, monkeypatch, folder):
     """Run a notebook in an empty folder, as it stands in the repository, and return it."""
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     monkeypatch.setenv("PYTERRIER_CWLA_DATA", str(data.resolve()))
+    monkeypatch.delenv("MPLBACKEND", raising=False)  # under another backend, cells show no pictures
     notebook = nbformat.read(path, as_version=4)
     nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
     return notebook

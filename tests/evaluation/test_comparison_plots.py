@@ -345,3 +345,13 @@ def test_real_runs_can_be_read(data):
     for width in (3.3, 7):
         assert_readable(found.plot(width=width)[0].figure)
     assert_readable(found.plot_topics("SPLADE_P_P_ENSEMBLE_DISTIL", "BM25").figure)
+
+
+def test_a_small_figure_without_a_layout_is_laid_out_and_names_are_short():
+    made = collection(0, queries=8)
+    names = ["the_system_with_a_long_name_A", "the_system_with_a_long_name_B"]
+    found = compare(made.qrels, dict(zip(names, (made.run, made.run.assign(score=1.0)))), ["AP"], resamples=100)
+    figure, ax = pyplot.subplots(figsize=(3.3, 4))
+    found.plot_topics(*names, ax=ax)
+    assert_readable(figure)
+    assert "the_syste…ng_name_B better" in " ".join(ax.get_xlabel().split())

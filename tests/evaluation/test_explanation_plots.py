@@ -222,7 +222,7 @@ def test_a_pair_has_a_panel_for_each_run_and_one_of_scores():
     steps = [patch.get_data().values for patch in scores.patches if hasattr(patch, "get_data")]
     assert [one[-1] for one in steps] == pytest.approx(found.scores.tolist())
     assert first.get_ylim()[1] >= max(one.table["gain"].max() for one in found.explanations.values())
-    title = "nDCG@20 of query q: documents and gains differ from rank 1 (shaded)"
+    title = "nDCG@20 of query q: documents and gains differ from rank 1; rank 1 is shaded"
     assert first.get_title(loc="left").replace("\n", " ") == title
 
 
@@ -251,3 +251,11 @@ def test_names_that_differ_in_their_middle_are_distinct():
     panels = pair(names=names).plot().figure.axes[:2]
     keys = [panel.get_legend().get_texts()[-1].get_text() for panel in panels]
     assert [name in key for name, key in zip(names, keys, strict=True)] == [True, True]
+
+
+def test_a_title_says_where_a_difference_is_not_shown():
+    ranking = {f"d{i}": 100.0 - i for i in range(60)}
+    other = {**ranking, "d59": 41.05, "d58": 41.0}  # the last two change places
+    qrels = {"q": {"d58": 1, **{f"d{i}": 0 for i in range(58)}, "d59": 0}}
+    ax = explain(qrels, {"a": {"q": ranking}, "b": {"q": other}}, "q", "AP").plot()
+    assert "differ from rank 59; ranks below 50 are not shown" in " ".join(ax.get_title("left").split())
