@@ -59,11 +59,7 @@ def print_explanation(explanation: Explanation, title: str, depth: int, notes: S
         facts.add_row(name, decimal(value) or "–", _TOTALS[name] if not math.isnan(value) else "infinite or unknown")
     console.print(facts)
     console.print()
-    prose(console, " · ".join(f"{name}: {_MEANINGS[name]}" for name in columns if name in _MEANINGS))
-    if left_out:
-        prose(console, f"Left out at this width: {', '.join(left_out)}.")
-    for line in notes:
-        prose(console, line)
+    _print_notes(console, columns, left_out, notes)
 
 
 def print_pair(pair: ExplainedPair, title: str, depth: int, notes: Sequence[str] = ()) -> None:
@@ -86,6 +82,11 @@ def print_pair(pair: ExplainedPair, title: str, depth: int, notes: Sequence[str]
             break
     console.print(table)
     console.print()
+    _print_notes(console, columns, left_out, notes)
+
+
+def _print_notes(console: Console, columns: Sequence[str], left_out: Sequence[str], notes: Sequence[str]) -> None:
+    """Print the meanings of the columns below a table, the columns that are left out, and notes."""
     prose(console, " · ".join(f"{name}: {_MEANINGS[name]}" for name in columns if name in _MEANINGS))
     if left_out:
         prose(console, f"Left out at this width: {', '.join(left_out)}.")

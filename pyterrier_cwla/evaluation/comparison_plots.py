@@ -13,7 +13,6 @@ from ..errors import BadParameter, many, near, some
 from ..errors.sanitise import in_picture
 from ..rendering.figures import COLOURS, GREY, axes_of, panels, titled
 from ..rendering.labels import elided, measure_look, wrapped
-from ..rendering.terminal import broken
 from .significance import TESTS
 
 if TYPE_CHECKING:
@@ -87,12 +86,11 @@ def _chosen(what: str, names: Iterable[Any] | None, known: Sequence[Any]) -> lis
 
 
 def _run_label(run: Any, baseline: Any) -> str:
-    return broken(in_picture(run), 26) + ("\n(baseline)" if run == baseline else "")
+    return wrapped(str(run), 26) + ("\n(baseline)" if run == baseline else "")
 
 
 def _panel_title(measure: str, better: str | None, letters: int) -> str:
-    lines = [broken(line, letters) for line in wrapped(measure, letters).split("\n")]
-    return "\n".join(lines) + ("\n(less is better)" if better == "lower" else "")
+    return wrapped(measure, letters) + ("\n(less is better)" if better == "lower" else "")
 
 
 def _draw_scores(ax: Axes, found: Any, rows: pd.DataFrame, middles: Any, number: int) -> None:

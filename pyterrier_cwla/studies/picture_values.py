@@ -174,7 +174,7 @@ class _Scale(NamedTuple):
 
     @property
     def factor(self) -> float | None:
-        """What the ticks' labels are multiples of their places by, such as 100 for percent; None for names."""
+        """Factor from the places of ticks to their labels, such as 100 for percent; None if the labels are names."""
         numbers = [(place, _number(text)) for place, text in self.ticks if text != "all"]
         if any(number is None or (not place and number) for place, number in numbers):
             return None
