@@ -25,7 +25,18 @@ _SPECIFIC = [
     "register_lengths",
     "sDCG",
 ]
-_PACKAGES = ("behaviour", "data", "demo", "evaluation", "learning", "measures", "model", "pipelines", "studies")
+_PACKAGES = (
+    "behaviour",
+    "data",
+    "demo",
+    "evaluation",
+    "explorer",
+    "learning",
+    "measures",
+    "model",
+    "pipelines",
+    "studies",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ from . import (
     demo as demo,
     errors as errors,
     evaluation as evaluation,
+    explorer as explorer,
     files as files,
     learning as learning,
     measures as measures,

@@ -1,0 +1,1 @@
+from .exploration import Exploration as Exploration

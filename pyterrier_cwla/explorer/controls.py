@@ -1,0 +1,434 @@
+"""Controls of a measure: its choices and parameters, with the values that each can take, and the change of one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import ir_measures
+import numpy as np
+from ir_measures.measures import Measure
+
+from ..errors import BadParameter, CWLAError, near
+from ..measures.catalogue import OURS, THEIRS, Row
+from ..measures.named import CWLA, CWLAMeasure
+from ..measures.of_ir_measures import metric_of
+from ..measures.parsing import measures_of
+from ..measures.reference import Entry, find, made_of
+from ..model.language import ROLES, TABLES, Grades, In, Named, OneOf, Parameter, Spec, float_or_int, parse, written
+from ..model.metric import NORMS, Metric
+
+Control = dict[str, Any]
+ROWS: dict[str, Row] = {**OURS, **THEIRS}
+"""Rows of the measures with a user model, by name."""
+CHOICES = {
+    "C": ("continuation", "Continuation C: does the user go on?"),
+    "A": ("aggregation", "Aggregation A: what does the user value?"),
+    "gain": ("gain", "Gain: what is a grade worth?"),
+    "effort": ("effort", "Effort: what does a document cost?"),
+}
+_ENDS = {"open": "open: the list goes on without gain", "stop": "stop: all users leave at the last result"}
+_NORM, _END = "Normaliser: what is the score divided by?", "End of the list"
+_STEPS = 200  # values of a slider
+_WIDE = 1e6  # an interval with a higher end is treated as one without an end
+_SYMBOLS = {"phi": "φ", "gamma": "γ", "theta": "θ", "delta": "δ", "beta": "β"}
+_OWN_START: dict[str, dict[str, Any]] = {"CWLA": {"A": "erg"}, "RBP": {"rel": 1}}
+_LEFT_OUT = frozenset({"lengths", "duplicates", "duplicate_gain", "calibration", "judged_only", "missing", "gains"})
+#: Values of required parameters when a function or measure is chosen, and centres of sliders without an upper end.
+_START: dict[str, Any] = {
+    "cutoff": 10, "k": 10, "T": 2, "K": 10, "A": 0.5, "phi": 0.8, "gamma": 0.9, "theta": 0.5, "delta": 0.8,
+    "beta": 0.5, "p": 1, "times": 2, "values": (0.9, 0.5, 0), "C": "rbp(0.8)", "half_life": 224, "unseen": 10,
+    "first": "rbp(0.9)", "second": "rr",
+}  # fmt: skip
+
+
+def controls_of(measure: Measure, highest: float) -> list[Control]:
+    """Return the controls of a measure: the measure, its choices, and its parameters.
+
+    Parameters
+    ----------
+    measure : ir_measures.Measure
+        A measure with a user model.
+    highest : float
+        The highest grade of the judgments.
+    """
+    metric = metric_of(measure, highest)
+    return [_measures(measure), *_choices(metric), *_parameters(measure, metric, highest)]
+
+
+def steps_of(measure: Measure, path: str, highest: float) -> list[str]:
+    """Return the values of the slider of a parameter, as texts.
+
+    Raises
+    ------
+    BadParameter
+        If the measure has no such slider.
+    """
+    sliders = {one["path"]: one for one in controls_of(measure, highest) if one["kind"] == "number"}
+    if path not in sliders:
+        raise BadParameter(f"{measure} has no number {path!r} to change. {near(path, sliders)}")
+    return list(filter(None, sliders[path]["steps"]))
+
+
+def changed(measure: Measure, path: str, text: str, highest: float) -> Measure:
+    """Return a measure with one control changed.
+
+    Parameters
+    ----------
+    measure : ir_measures.Measure
+        A measure with a user model.
+    path : str
+        The control: ``measure``, a choice such as ``C``, a parameter of a choice such as ``C.phi``, or a parameter of
+        the measure such as ``half_life``.
+    text : str
+        The new value, in the syntax of measures; an empty text stands for no value.
+    highest : float
+        The highest grade of the judgments, for parameters that are not given.
+
+    Raises
+    ------
+    BadParameter
+        If the value is not allowed.
+    UnknownSpec
+        If there is no measure or function of this name.
+    """
+    if path == "measure":
+        return _started(text, highest)
+    role, _, inner = path.partition(".")
+    own = {p.name for p in ROWS[str(measure.NAME)].parameters}
+    if inner:
+        spec = _with_value(getattr(metric_of(measure, highest), role), inner.split("."), text)
+        return _given(measure if role in own else _as_cwla(measure, highest), {role: spec})
+    if role in CHOICES and not isinstance(_allowed(measure, role), In):
+        spec = _first_spec(CHOICES[role][0], text, highest)
+        new = measure if role in own else _as_cwla(measure, highest)
+        needs_highest = spec.part.wants_max_rel and metric_of(new, highest).max_rel is None
+        return _given(new, {role: spec, **({"max_rel": highest} if needs_highest else {})})
+    if role in ("norm", "end") and role not in own:
+        measure = _as_cwla(measure, highest)
+    return _given(measure, {role: _literal(text)})
+
+
+# ---- the measure and its choices
+
+
+def _measures(measure: Measure) -> Control:
+    name = str(measure.NAME)
+    return {
+        "path": "measure",
+        "kind": "choice",
+        "group": "measure",
+        "label": "Measure",
+        "value": name,
+        "options": _names(),
+        "says": _entry(name).summary,
+    }
+
+
+@lru_cache
+def _names() -> list[dict[str, str]]:
+    return [{"value": name, "label": _named(name)} for name in ROWS]
+
+
+def _named(name: str) -> str:
+    if name == "CWLA":
+        return "CWLA: any five choices"
+    title = getattr(_entry(name).equation, "title", "")
+    return f"{name}: {title}" if title else name
+
+
+@lru_cache
+def _entry(name: str) -> Entry:
+    return next(entry for entry in find(name) if entry.kind in ("measure", "ir_measures"))
+
+
+def _choices(metric: Metric) -> Iterator[Control]:
+    for role, (kind, label) in CHOICES.items():
+        spec = getattr(metric, role)
+        hidden = {"given"} - {spec.name}
+        names = [name for name in TABLES[kind] if name not in hidden]
+        yield _choice(role, label, spec.name, {name: _option(kind, name) for name in names}, _says(spec))
+    yield _choice("norm", _NORM, metric.norm, _norms(), "")
+    ends = {**_ENDS, **{str(rank): f"rank {rank}: all users leave there" for rank in (5, 10, 20, 100)}}
+    ends.setdefault(str(metric.end), f"rank {metric.end}: all users leave there")
+    yield _choice("end", _END, str(metric.end), ends, "")
+
+
+@lru_cache
+def _norms() -> dict[str, str]:
+    return {entry.name: f"{entry.name}: {entry.says}" for norm in NORMS for entry in made_of("norm", norm)}
+
+
+def _choice(path: str, label: str, value: str, options: Mapping[str, str], says: str) -> Control:
+    listed = [{"value": one, "label": shown} for one, shown in options.items()]
+    return {
+        "path": path,
+        "kind": "choice",
+        "group": "choices",
+        "label": label,
+        "value": value,
+        "options": listed,
+        "says": says,
+    }
+
+
+@lru_cache(maxsize=256)
+def _option(kind: str, name: str) -> str:
+    says = _first_sentence(TABLES[kind][name].__doc__)
+    return f"{name}: {says}" if says else name
+
+
+def _says(spec: Spec) -> str:
+    return _first_sentence(spec.part.__doc__)
+
+
+def _first_sentence(document: str | None) -> str:
+    line = (document or "").strip().partition("\n")[0].replace("``", "")
+    return re.sub(r"^Return (?:the )?(.)", lambda first: first[1].upper(), line)
+
+
+# ---- parameters
+
+
+def _parameters(measure: Measure, metric: Metric, highest: float) -> Iterator[Control]:
+    """Yield the parameters of a named measure, or those of the functions that a CWLA measure names."""
+    row = ROWS[str(measure.NAME)]
+    for parameter in row.parameters:
+        if parameter.name in CHOICES and not isinstance(parameter.allowed, In):
+            spec = getattr(metric, parameter.name)
+            yield from _of_spec(spec, parameter.name)
+        elif parameter.name == "unseen" and metric.unit_effort:
+            continue
+        elif parameter.name not in (*_LEFT_OUT, "norm", "end"):
+            value = measure.params.get(parameter.name, parameter.default)
+            if parameter.name == "max_rel":
+                parameter = Parameter("max_rel", In(f"[{max(highest, 1):g}, 1e15]", whole=True))
+                value = metric.max_rel or highest
+            yield from _of_parameter(parameter, parameter.name, value, str(measure.NAME), _meaning(measure, parameter))
+
+
+def _of_spec(spec: Spec, path: str) -> Iterator[Control]:
+    meanings = _documented(spec.part.__doc__)
+    for parameter, (name, value) in zip(spec.part.parameters, spec.values, strict=True):
+        inner = f"{path}.{name}"
+        if isinstance(value, Spec):
+            yield from _of_spec(value, inner)
+        else:
+            yield from _of_parameter(parameter, inner, value, spec.name, meanings.get(name, ""))
+
+
+def _of_parameter(parameter: Parameter, path: str, value: Any, of: str, says: str) -> Iterator[Control]:
+    symbol = _SYMBOLS.get(parameter.name)
+    label = f"{symbol} ({parameter.name}) of {of}" if symbol else f"{parameter.name} of {of}"
+    if parameter.name == "cutoff":
+        symbol, label = "k", f"k, the number of results that {of} scores (@k)"
+    common = {"path": path, "group": "parameters", "label": label, "value": _text(value), "says": says}
+    if isinstance(parameter.allowed, OneOf):
+        options = [{"value": name, "label": name} for name in parameter.allowed.names]
+        yield {**common, "kind": "choice", "options": options}
+    elif isinstance(parameter.allowed, In) and not parameter.many:
+        steps = list(_steps(parameter, value))
+        interval = parameter.allowed.interval.replace("inf", "∞").replace("1e15", "10¹⁵")
+        whole = "whole number in " if parameter.allowed.whole else ""
+        sweep = len(list(filter(None, steps))) > 2
+        yield {
+            **common,
+            "kind": "number",
+            "steps": steps,
+            "at": steps.index(_text(value)),
+            "range": whole + interval,
+            "sweep": sweep,
+            "symbol": symbol or parameter.name,
+        }
+    else:
+        yield {**common, "kind": "text"}
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return ", ".join(map(written, value)) if isinstance(value, tuple) else written(value)
+
+
+def _steps(parameter: Parameter, value: Any) -> list[str]:
+    """Return the values of a slider, with the present value and, where it is allowed, none."""
+    steps = {_text(number): number for number in _numbers(parameter, value) if number in parameter.allowed}
+    if value is not None:
+        steps.setdefault(_text(value), value)
+    ordered = sorted(steps, key=steps.__getitem__)
+    return ["", *ordered] if parameter.default is None and not parameter.required else ordered
+
+
+def _numbers(parameter: Parameter, value: Any) -> list[float]:
+    low, high = (float(end) for end in parameter.allowed.interval[1:-1].split(","))
+    centre = parameter.default if isinstance(parameter.default, int | float) else _START.get(parameter.name, 1)
+    if parameter.allowed.whole or parameter.name == "max_rel":
+        most = {"rel": 4, "max_rel": 10}.get(parameter.name, 100)
+        return list(range(max(int(low), 0), max(most, int(value or 0)) + 1))
+    if high < _WIDE:
+        return [float_or_int(round(float(number), 6)) for number in np.linspace(low, high, _STEPS + 1)]
+    numbers = np.geomspace(max(low, (centre or 1) / 50), (centre or 1) * 50, _STEPS)
+    return [float_or_int(number) for number in [*([low] if low == 0 else []), *(float(f"{n:.3g}") for n in numbers)]]
+
+
+def _meaning(measure: Measure, parameter: Parameter) -> str:
+    """Return what a parameter of a measure means: as of the function that the row passes it to, or of all measures."""
+    if parameter.name == "cutoff":
+        return "Only the first k results are scored; users may go on below them, where nothing has a gain."
+    entry = _entry(str(measure.NAME))
+    for role, text in (entry.parts or {}).items():
+        if role in CHOICES and (found := _passed_to(CHOICES[role][0], text, parameter.name)):
+            return found
+    return next(
+        (f"{p.means[:1].upper()}{p.means[1:]}." for p in entry.parameters if p.name == parameter.name and p.means), ""
+    )
+
+
+def _passed_to(kind: str, text: str, name: str) -> str:
+    """Return the meaning of the parameter of a function to which a text such as ``rbp(phi=p)`` passes a name."""
+    try:
+        calls = [node for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Call)]
+    except SyntaxError:
+        return ""
+    for call in calls:
+        part = next(
+            (
+                TABLES[k][call.func.id]
+                for k in (kind, *TABLES)
+                if isinstance(call.func, ast.Name) and call.func.id in TABLES[k]
+            ),
+            None,
+        )
+        if part is None:
+            continue
+        given = [*zip((p.name for p in part.parameters), call.args, strict=False)]
+        given += [(word.arg, word.value) for word in call.keywords if word.arg]
+        for inner, value in given:
+            if isinstance(value, ast.Name) and value.id == name:
+                return _documented(part.__doc__).get(inner, "")
+    return ""
+
+
+@lru_cache(maxsize=256)
+def _documented(document: str | None) -> dict[str, str]:
+    """Return the descriptions of the parameters in a numpydoc docstring, by name."""
+    section = re.search(r"Parameters\n\s*-+\n(.*?)(?:\n\s*\n\s*\w+\n\s*-+\n|\Z)", document or "", re.S)
+    if section is None:
+        return {}
+    found = re.findall(r"^ *\*?(\w+) : [^\n]*\n((?: {8,}[^\n]*\n?)+)", section[1] + "\n", re.M)
+    return {name: " ".join(says.split()) for name, says in found}
+
+
+# ---- changes
+
+
+def _started(name: str, highest: float) -> Measure:
+    """Return the measure of a name, with values for the parameters that it needs."""
+    row = ROWS.get(name)
+    if row is None:
+        raise BadParameter(f"no measure {name!r} with a user model. {near(name, ROWS)}")
+    values: dict[str, Any] = {p.name: _START[p.name] for p in row.parameters if p.required and p.name in _START}
+    values |= _OWN_START.get(name, {})
+    if any(p.name == "max_rel" for p in row.parameters):
+        values["max_rel"] = highest
+    return _given(ir_measures.measures.registry[name], values)
+
+
+def _given(measure: Measure, values: Mapping[str, Any]) -> Measure:
+    """Return a measure with other values of parameters; None stands for the default."""
+    if not isinstance(measure, CWLAMeasure):
+        merged = {**measure.params, **values}
+        return measures_of([type(measure)(**{name: value for name, value in merged.items() if value is not None})])[0]
+    return measure(**values)
+
+
+def _as_cwla(measure: Measure, highest: float) -> Measure:
+    """Return the CWLA measure with the choices of a named measure."""
+    metric = metric_of(measure, highest)
+    names = (
+        "C",
+        "A",
+        "gain",
+        "effort",
+        "norm",
+        "end",
+        "unseen",
+        "judged_only",
+        "lengths",
+        "missing",
+        "duplicates",
+        "duplicate_gain",
+        "cutoff",
+    )
+    values = {name: getattr(metric, name) for name in names if getattr(metric, name) is not None}
+    return CWLA(**values, max_rel=metric.max_rel or highest)
+
+
+def _allowed(measure: Measure, name: str) -> Any:
+    return next((p.allowed for p in ROWS[str(measure.NAME)].parameters if p.name == name), None)
+
+
+def _first_spec(kind: str, text: str, highest: float) -> Spec:
+    """Return a function from its text, or from its name with values for the parameters that it needs."""
+    part = TABLES[kind].get(text.strip())
+    if part is None:
+        return parse(text, kind)
+    values, many = {}, ()
+    for parameter in part.parameters:
+        if parameter.many:
+            many = _first_value(parameter, highest)
+        elif parameter.required:
+            values[parameter.name] = _first_value(parameter, highest)
+    return part(*many, **values)
+
+
+def _first_value(parameter: Parameter, highest: float) -> Any:
+    grades = range(1, int(highest) + 1)
+    if isinstance(parameter.allowed, Grades):
+        return (
+            {grade: grade / max(grades) for grade in grades}
+            if parameter.name == "gains"
+            else {0: 1, **dict.fromkeys(grades, 2)}
+        )
+    if parameter.name == "weights":
+        return tuple(1 / len(grades) for _ in grades)
+    if isinstance(parameter.allowed, Named) and parameter.allowed.kind == "discount":
+        return "log2"
+    start = _START.get(parameter.name)
+    try:
+        return parameter.check(start, parameter.name)
+    except CWLAError:
+        numbers = [number for number in _numbers(replace(parameter), None) if number in parameter.allowed]
+        return numbers[len(numbers) // 2]
+
+
+def _with_value(spec: Spec, path: list[str], text: str) -> Spec:
+    """Return a function with one parameter changed; `path` leads to it through functions among the parameters."""
+    values = dict(spec.values)
+    name, *inner = path
+    if name not in values:
+        raise BadParameter(f"{spec} has no parameter {name!r}. {near(name, values)}")
+    if inner:
+        values[name] = _with_value(values[name], inner, text)
+    elif name == spec.part.many:
+        numbers = _literal(f"({text},)") if text.strip() else ()
+        return Spec.of(spec.part, numbers, {}, f"{ROLES[spec.part.kind]}={spec.name}")
+    else:
+        values[name] = _literal(text)
+    many = values.pop(spec.part.many) if spec.part.many else ()
+    return Spec.of(spec.part, many, values, f"{ROLES[spec.part.kind]}={spec.name}")
+
+
+def _literal(text: str) -> Any:
+    """Return a number, map or tuple from its text, None for an empty text, and other texts as they are."""
+    text = text.strip()
+    if not text:
+        return None
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text

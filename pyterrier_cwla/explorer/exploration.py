@@ -1,0 +1,371 @@
+"""Explorations: rankings and judgments of topics, and answers to the questions of the page about them."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from ir_measures.measures import Measure
+
+from ..data.alignment import Rows
+from ..data.document_tables import without_files
+from ..data.lengths import Lengths
+from ..data.texts import documents
+from ..errors import BadParameter, CWLAError, CWLAWarning, near
+from ..errors.sanitise import harmless
+from ..evaluation.driver import evaluate
+from ..files.inputs import loaded, named_pair, runs_by_name
+from ..measures.named import RowMeasure
+from ..measures.of_ir_measures import needs_of, user_model_of
+from ..measures.parsing import measures_of
+from ..measures.provider import judged
+from ..model.language import float_or_int
+from .controls import changed, steps_of
+from .states import Topic, state_of
+from .sweeps import sweep_of
+
+Answer = dict[str, Any]
+_WORDS = 500  # length of documents of rankings without ids
+_KNOWN = 4096  # measures that are kept
+
+
+class Exploration:
+    """Rankings, judgments and a measure to explore; the Python side of the explorer's page.
+
+    The page sends requests and draws the answers. All numbers of an answer are texts with the digits to show, from the
+    same functions as those of :func:`explain` and :func:`evaluate`.
+
+    Parameters
+    ----------
+    qrels : DataFrame, dict of dicts, iterable of named tuples, or path
+        Judgments, as for :func:`evaluate`.
+    runs : DataFrame, dict of dicts, iterable of named tuples, or path; or a dict of one or two of these by name
+        One run, or two runs.
+    measure : Measure or str, optional
+        The first measure; by default RBP with graded gains.
+    lengths : dict, Series, DataFrame, Lengths or path, optional
+        Document lengths in words; by default the run's column ``doc_length``, or the default table.
+    texts, queries : dict, Series, DataFrame or dataset, optional
+        Texts of documents and of topics, by id.
+    topic : str, optional
+        The first topic; by default the first that all runs answer.
+
+    Raises
+    ------
+    BadParameter
+        If there is no such topic, or if the measure follows no user model.
+    BadRun
+        If there are more than two runs, or they answer no judged topic together.
+
+    Examples
+    --------
+    >>> runs = {"A": {"q": {"d1": 2.0, "d2": 1.0}}, "B": {"q": {"d2": 2.0, "d1": 1.0}}}
+    >>> exploration = Exploration({"q": {"d1": 1, "d2": 0}}, runs, measure="RBP(p=0.5,rel=1)")
+    >>> answer = exploration.answer({"want": "state"})
+    >>> [(ranking["name"], ranking["score"]) for ranking in answer["rankings"]]
+    [('A', '0.5000'), ('B', '0.2500')]
+    """
+
+    def __init__(
+        self,
+        qrels: Any,
+        runs: Any,
+        *,
+        measure: Any = None,
+        lengths: Any = None,
+        texts: Any = None,
+        queries: Any = None,
+        topic: str | None = None,
+    ) -> None:
+        self._qrels = loaded(qrels, "qrels")
+        self.judgments = judged(self._qrels)
+        self.judgments.side(all_judged=True)  # raises an error if a document is judged twice
+        self.runs = _one_or_two(runs)
+        self.rows = {name: self.judgments.rows(run) for name, run in self.runs.items()}
+        self.lengths = None if lengths is None else Lengths.bind(lengths)
+        self.highest = float_or_int(max(self.judgments.pool.highest or 0, 1))
+        self.topics = self._answered()
+        self.topic = self._known_topic(self.topics[0] if topic is None else topic)
+        self._wanted = (
+            {text for rows in self.rows.values() for text in rows.columns.doc_id.unique().to_pylist()}
+            if texts is not None
+            else set()
+        )
+        self.texts = {} if texts is None else _texts(texts, self._wanted)
+        self.queries = {} if queries is None else _texts(queries, set(self.topics))
+        self.note = ""
+        self._measures: dict[str, Measure] = {}
+        self.measure = self._ready(self._default_measure if measure is None else measures_of([measure])[0])
+
+    @classmethod
+    def of_grades(cls, grades: Any, *, measure: Any = None, lengths: Any = None) -> Exploration:
+        """Return the exploration of one or two rankings that are given as grades.
+
+        Parameters
+        ----------
+        grades : list of float, or dict of one or two lists by name
+            Grades in rank order; None or NaN marks a document that is not judged. Documents with the same grade are the
+            same documents in both lists, in the order in which they occur.
+        measure : Measure or str, optional
+            The first measure.
+        lengths : dict, Series, DataFrame, Lengths or path, optional
+            Lengths in words of the documents ``"d1"``, ``"d2"``, …; by default 500 words each.
+
+        Raises
+        ------
+        BadParameter
+            If no document is judged, or if a grade is not a number.
+
+        Examples
+        --------
+        >>> exploration = Exploration.of_grades([2, 0, 1], measure="CWLA(C='rbp(0.5)',A='erg',max_rel=2)")
+        >>> exploration.answer({"want": "state"})["rankings"][0]["score"]
+        '0.5625'
+        """
+        lists = (
+            {str(name): _grades(of) for name, of in grades.items()}
+            if isinstance(grades, Mapping)
+            else {"ranking": _grades(grades)}
+        )
+        qrels, runs = _as_runs(lists)
+        exploration = cls(
+            qrels, runs, measure=measure, lengths=lengths if lengths is not None else dict.fromkeys(_ids(runs), _WORDS)
+        )
+        if lengths is None:
+            exploration.note = f"Documents have {_WORDS} words."
+        return exploration
+
+    # ---- answers
+
+    def start(self) -> Answer:
+        """Return what the page shows first: names of the runs, the first state, its sweep, and the topics."""
+        state = self.answer({"want": "state"})
+        if "error" in state:
+            raise BadParameter(state["error"])
+        sliders = [one["path"] for one in state["controls"] if one.get("sweep")]
+        return {
+            "mode": "live",
+            "title": " and ".join(map(harmless, self.runs)),
+            "runs": [*map(harmless, self.runs)],
+            "state": state,
+            "sweep": self.answer({"want": "sweep", "sweep": sliders[0]}) if sliders else None,
+            "topics": self.answer({"want": "topics"}) if len(self.topics) > 1 else None,
+            "note": "",
+        }
+
+    def answer(self, request: Mapping[str, Any]) -> Answer:
+        """Return the answer to a request of the page, ready for JSON.
+
+        Parameters
+        ----------
+        request : mapping
+            ``want`` is "state", "sweep" or "topics". Further keys are optional: ``measure`` (a text), ``set`` (one
+            control and its new value), ``topic``, ``grades`` (changed grades by document), ``orders`` (changed orders
+            of documents by run) and ``sweep`` (the parameter of a sweep).
+
+        Returns
+        -------
+        dict
+            The answer, or ``{"error": message, "measure": {"text": …}}``. Files that a measure names are read only if
+            the measure was given when the exploration was made.
+        """
+        text = str(request.get("measure") or repr(self.measure))
+        try:
+            with without_files(), warnings.catch_warnings(record=True) as warned:
+                warnings.simplefilter("always", CWLAWarning)
+                answer = self._answer(request, text)
+        except CWLAError as error:
+            return {"error": harmless(str(error)), "measure": {"text": harmless(text)}}
+        said = dict.fromkeys(harmless(str(one.message)) for one in warned if issubclass(one.category, CWLAWarning))
+        return {**answer, "notes": [*answer.get("notes", ()), *said]}
+
+    def _answer(self, request: Mapping[str, Any], text: str) -> Answer:
+        measure = self._of_text(text)
+        for path, value in _dict(request, "set").items():
+            measure = self._ready(changed(measure, str(path), str(value), self.highest))
+        want = request.get("want", "state")
+        if want == "topics":
+            return self._topics(measure)
+        topic = self._chosen(request)
+        if want == "state":
+            return state_of(measure, topic, self._notes(measure))
+        if want == "sweep":
+            path = str(request.get("sweep", ""))
+
+            def at(value: str) -> Measure:
+                return self._default_lengths(changed(measure, path, value, self.highest))
+
+            return sweep_of(measure, path, steps_of(measure, path, self.highest), at, topic)
+        raise BadParameter(f"want={want!r}: ask for 'state', 'sweep' or 'topics'.")
+
+    def _topics(self, measure: Measure) -> Answer:
+        """Return the scores of all topics, those with the largest difference of two runs first."""
+        table = evaluate(self._qrels, self.runs, [measure], by_query=True)
+        scores = table[str(measure)].unstack("run")[[*self.runs]].loc[self.topics]
+        values = dict(zip(scores.index, scores.to_numpy().tolist(), strict=True))
+        if len(self.runs) == 2:
+            values = dict(sorted(values.items(), key=lambda item: -abs(item[1][1] - item[1][0])))
+        rows = [
+            {
+                "topic": harmless(topic),
+                "about": harmless(self.queries.get(topic, "")),
+                "scores": [f"{value:.4f}" for value in row],
+                "difference": f"{row[1] - row[0]:+.4f}" if len(row) == 2 else None,
+            }
+            for topic, row in values.items()
+        ]
+        return {"measure": repr(measure), "rows": rows, "sentence": self._of_topics([*values.values()])}
+
+    def _of_topics(self, values: Sequence[Sequence[float]]) -> str:
+        names = [*map(harmless, self.runs)]
+        means = " and ".join(f"{name} {np.mean([row[at] for row in values]):.4f}" for at, name in enumerate(names))
+        left_out = len(self.judgments.qids) - len(self.topics)
+        without = f" {left_out:,} judged topics that not all runs answer are left out." if left_out else ""
+        if len(names) == 1:
+            return f"Mean over {len(values):,} topics: {means}.{without}"
+        wins = [sum(row[at] > row[1 - at] for row in values) for at in (0, 1)]
+        ties = len(values) - sum(wins)
+        return (
+            f"Mean over {len(values):,} topics: {means}. {names[0]} scores higher for {wins[0]:,}, {names[1]} for"
+            f" {wins[1]:,}, and {ties:,} are equal.{without}"
+        )
+
+    # ---- measures
+
+    @property
+    def _default_measure(self) -> Measure:
+        return measures_of([f"CWLA(C='rbp(0.8)',A='erg',max_rel={self.highest:g})"])[0]
+
+    def _of_text(self, text: str) -> Measure:
+        """Return the measure of a text. Measures that were made here keep their tables and functions."""
+        if text in self._measures:
+            return self._measures[text]
+        return self._ready(measures_of([text])[0])
+
+    def _ready(self, measure: Measure) -> Measure:
+        """Return a measure with a user model, with the lengths of this exploration, and keep it under its text."""
+        user_model_of(measure)
+        measure = self._default_lengths(measure)
+        if len(self._measures) >= _KNOWN:
+            del self._measures[next(iter(self._measures))]
+        self._measures[repr(measure)] = measure
+        return measure
+
+    def _default_lengths(self, measure: Measure) -> Measure:
+        return (
+            measure.reading(self.lengths) if isinstance(measure, RowMeasure) and self.lengths is not None else measure
+        )
+
+    def _notes(self, measure: Measure) -> list[str]:
+        return [self.note] if self.note and needs_of(measure).lengths != "none" else []
+
+    # ---- topics
+
+    def _answered(self) -> list[str]:
+        topics = [qid for qid in self.judgments.qids if all(qid in self._segments[name] for name in self.runs)]
+        if not topics:
+            raise BadParameter("no judged topic is answered by all runs: give a run and the judgments of its topics.")
+        return topics
+
+    @cached_property
+    def _segments(self) -> dict[str, dict[str, int]]:
+        return {name: {qid: at for at, qid in enumerate(rows.names)} for name, rows in self.rows.items()}
+
+    def _known_topic(self, topic: object) -> str:
+        shown = {harmless(qid): qid for qid in self.topics}
+        if not isinstance(topic, str) or topic not in {*shown, *self.topics}:
+            raise BadParameter(f"no topic {topic!r} that is judged and answered. {near(str(topic), self.topics)}")
+        return shown.get(topic, topic)
+
+    def _chosen(self, request: Mapping[str, Any]) -> Topic:
+        """Return the topic of a request with its changes."""
+        qid = self._known_topic(request.get("topic") or self.topic)
+        topic = self._of(qid)
+        return topic.edited(_dict(request, "grades"), _dict(request, "orders"))
+
+    def _of(self, qid: str) -> Topic:
+        if self._last is None or self._last.qid != qid:
+            self._last = self._made(qid)
+        return self._last
+
+    _last: Topic | None = None
+
+    def _made(self, qid: str) -> Topic:
+        columns = self.judgments.columns
+        rows = np.flatnonzero(self.judgments.row_query == self.judgments.index[qid])
+        ids = columns.doc_id.take(pa.array(rows)).to_pylist()
+        grades = dict(zip(ids, columns.value[rows].tolist(), strict=True))
+        rankings = {name: self._ranked(of, self._segments[name][qid]) for name, of in self.rows.items()}
+        return Topic(qid, grades, rankings, self.texts, self.queries.get(qid, ""), highest=self.highest)
+
+    @staticmethod
+    def _ranked(rows: Rows, segment: int) -> pa.Table:
+        """Return the documents of a topic in rank order, with their lengths and duplicates where the run has them."""
+        order = rows.in_rank_order(np.arange(len(rows.columns)))[rows.starts[segment] : rows.ends[segment]]
+        columns = {"doc_id": rows.columns.doc_id.take(pa.array(order)).cast(pa.string())}
+        if rows.doc_length is not None:
+            columns["doc_length"] = pa.array(rows.doc_length[order])
+        return pa.table(columns)
+
+
+def _one_or_two(runs: Any) -> dict[str, Any]:
+    pair = named_pair(runs)
+    if pair is not None:
+        return pair
+    by_name = {str(name): loaded(run, "run") for name, run in runs_by_name(runs).items()}
+    if len(by_name) > 2:
+        raise BadParameter(f"the explorer shows one run or two, and was given {len(by_name)}: {', '.join(by_name)}.")
+    return by_name
+
+
+def _texts(texts: Any, wanted: set[str]) -> dict[str, str]:
+    if isinstance(texts, Mapping):
+        return {str(name): str(text) for name, text in texts.items() if str(name) in wanted}
+    return {name: text for name, text in documents(texts, progress=False) if name in wanted}
+
+
+def _dict(request: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = request.get(name) or {}
+    if not isinstance(found, Mapping):
+        raise BadParameter(f"{name} must be a map, not {type(found).__name__}.")
+    return found
+
+
+def _grades(grades: Any) -> list[float | None]:
+    """Return grades as numbers, and None for documents that are not judged."""
+    if isinstance(grades, str | bytes) or not isinstance(grades, Iterable):
+        raise BadParameter("give the grades of a ranking as a list, such as [2, 0, 1].")
+    found: list[float | None] = []
+    for rank, grade in enumerate(grades, 1):
+        if grade is None or (isinstance(grade, float | np.floating) and math.isnan(grade)):
+            found.append(None)
+        elif isinstance(grade, bool) or not isinstance(grade, int | float | np.number) or not math.isfinite(grade):
+            raise BadParameter(f"the grade at rank {rank} is {grade!r}: give a number, or None if it is not judged.")
+        else:
+            found.append(float(grade))
+    if all(grade is None for grade in found):
+        raise BadParameter("no document of the ranking is judged: give at least one grade.")
+    return found
+
+
+def _as_runs(lists: Mapping[str, Sequence[float | None]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return judgments and runs of grades; the n-th documents of one grade are the same in all lists."""
+    known: dict[tuple[float | None, int], str] = {}
+    runs = {}
+    for name, grades in lists.items():
+        times: dict[float | None, int] = {}
+        run = {}
+        for rank, grade in enumerate(grades):
+            times[grade] = times.get(grade, 0) + 1
+            run[known.setdefault((grade, times[grade]), f"d{len(known) + 1}")] = float(len(grades) - rank)
+        runs[name] = {"1": run}
+    return {"1": {doc_id: grade for (grade, _), doc_id in known.items() if grade is not None}}, runs
+
+
+def _ids(runs: Mapping[str, Any]) -> list[str]:
+    return [doc_id for run in runs.values() for doc_id in run["1"]]

@@ -1,0 +1,312 @@
+"""States of the explorer: the numbers of one or two rankings of a topic under a measure, as texts to show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from ir_measures.measures import Measure
+
+from ..data.alignment import Aligned, Judgments
+from ..errors import BadParameter, CWLAError, near
+from ..errors.sanitise import harmless
+from ..evaluation.explanation import Explanation
+from ..evaluation.run_explanation import explain_run
+from ..measures.of_ir_measures import computation_of, metric_of
+from ..measures.wrappers import Residual
+from ..model.language import Spec
+from .controls import controls_of
+
+_SHOWN = 100  # ranks of a table
+
+
+@dataclass(frozen=True)
+class Topic:
+    """Judgments and rankings of one topic.
+
+    Attributes
+    ----------
+    qid : str
+        The topic.
+    grades : mapping of str to float
+        Grades of the judged documents.
+    rankings : dict of str to Arrow table
+        Documents of each run in rank order: doc_id, and doc_length where the run has it.
+    texts : mapping of str to str
+        Texts of documents.
+    about : str
+        Text of the topic.
+    highest : float
+        The highest grade of all judgments.
+    is_edited : bool
+        Whether grades or orders differ from those of the runs and judgments.
+    """
+
+    qid: str
+    grades: Mapping[str, float]
+    rankings: dict[str, pa.Table]
+    texts: Mapping[str, str]
+    about: str
+    highest: float
+    is_edited: bool = False
+
+    @cached_property
+    def judgments(self) -> Judgments:
+        """Judgments of the topic."""
+        return Judgments({self.qid: dict(self.grades)})
+
+    @cached_property
+    def runs(self) -> dict[str, pa.Table]:
+        """Runs with this topic alone."""
+        return {name: self._run(ranking) for name, ranking in self.rankings.items()}
+
+    @cached_property
+    def aligned(self) -> Aligned:
+        """Runs, aligned with the judgments."""
+        return Aligned([self.judgments.rows(run) for run in self.runs.values()])
+
+    def _run(self, ranking: pa.Table) -> pa.Table:
+        n = ranking.num_rows
+        run = ranking.append_column("score", pa.array(np.arange(n, 0, -1), pa.float64()))
+        return run.append_column("query_id", pa.array([self.qid] * n, pa.string()))
+
+    @cached_property
+    def shown(self) -> dict[str, str]:
+        """Ids of documents by the texts that the page shows for them."""
+        ids = dict.fromkeys(doc_id for ranking in self.rankings.values() for doc_id in ranking["doc_id"].to_pylist())
+        shown: dict[str, str] = {}
+        for doc_id in ids:
+            text = harmless(doc_id)
+            while text in shown:
+                text += "′"
+            shown[text] = doc_id
+        return shown
+
+    @cached_property
+    def text_of(self) -> dict[str, str]:
+        """Texts that the page shows for documents, by their ids."""
+        return {doc_id: text for text, doc_id in self.shown.items()}
+
+    def edited(self, grades: Mapping[str, Any], orders: Mapping[str, Any]) -> Topic:
+        """Return the topic with other grades (None: not judged) and other orders of the first documents."""
+        if not grades and not orders:
+            return self
+        new = dict(self.grades)
+        for text, grade in grades.items():
+            doc_id = self._known(text)
+            if grade is None:
+                new.pop(doc_id, None)
+            else:
+                new[doc_id] = _number(grade, text)
+        if not new:
+            raise BadParameter("no document of the topic is judged: give at least one document a grade.")
+        rankings = {name: self._reordered(name, ranking, orders) for name, ranking in self.rankings.items()}
+        return replace(self, grades=new, rankings=rankings, is_edited=True)
+
+    def _known(self, text: object) -> str:
+        if text not in self.shown:
+            raise BadParameter(f"no document {text!r} in the rankings. {near(str(text), self.shown)}")
+        return self.shown[str(text)]
+
+    def _reordered(self, name: str, ranking: pa.Table, orders: Mapping[str, Any]) -> pa.Table:
+        order = orders.get(harmless(name))
+        if order is None:
+            return ranking
+        ids = ranking["doc_id"].to_pylist()
+        place = {doc_id: at for at, doc_id in enumerate(ids)}
+        wanted = [self._known(text) for text in order] if isinstance(order, list) else []
+        if set(wanted) != set(ids[: len(wanted)]) or len(set(wanted)) < len(wanted) or not wanted:
+            raise BadParameter(f"the new order of {name} must have each of its first documents once.")
+        return ranking.take([place[doc_id] for doc_id in wanted] + [*range(len(wanted), len(ids))])
+
+    @property
+    def grade_steps(self) -> list[str]:
+        """Grades that a document can be given, from the lowest to the highest."""
+        whole = range(math.floor(self.highest) + 1)
+        return [f"{grade:g}" for grade in sorted({*map(float, whole), *map(float, self.grades.values())})]
+
+
+def _number(grade: Any, text: str) -> float:
+    if isinstance(grade, bool) or not isinstance(grade, int | float) or not math.isfinite(grade):
+        raise BadParameter(f"the grade of {text} must be a number or null.")
+    return float(grade)
+
+
+def state_of(measure: Measure, topic: Topic, notes: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the state of a topic under a measure, ready for JSON.
+
+    Parameters
+    ----------
+    measure : ir_measures.Measure
+        A measure with a user model.
+    topic : Topic
+        The topic.
+    notes : iterable of str
+        Sentences to show below the numbers.
+    """
+    explanations = [explain_run(topic.judgments, run, topic.qid, measure, name) for name, run in topic.runs.items()]
+    highest = max(topic.highest, float(topic.judgments.pool.highest or 0))
+    upper = _upper(measure, topic, explanations)
+    rankings = [
+        _ranking(name, one, bound, topic)
+        for (name, one), bound in zip(zip(topic.runs, explanations, strict=True), upper, strict=True)
+    ]
+    metric = metric_of(measure, highest)
+    controls = controls_of(measure, highest)
+    return {
+        "measure": {
+            "text": harmless(repr(measure)),
+            "name": str(measure.NAME),
+            "title": harmless(str(measure)),
+            "sentences": [controls[0]["says"], *map(_chosen, (metric.C, metric.A))],
+        },
+        "controls": controls,
+        "topic": harmless(topic.qid),
+        "about": harmless(topic.about),
+        "edited": topic.is_edited,
+        "unit": metric.effort_unit,
+        "timed": not metric.unit_effort,
+        "grades": topic.grade_steps,
+        "rankings": rankings,
+        "difference": _difference([*map(harmless, topic.runs)], [one.score for one in explanations]),
+        "notes": [*notes],
+    }
+
+
+def _chosen(spec: Spec) -> str:
+    """Return what the users of a continuation or aggregation do, as a sentence with its text."""
+    says = (spec.part.__doc__ or "").strip().partition("\n")[0].replace("``", "")
+    head = "After each document" if spec.part.kind == "continuation" else "A user who stops has"
+    role = "C" if spec.part.kind == "continuation" else "A"
+    text = f"{says[:1].lower()}{says[1:]}".removeprefix("return ")
+    return f"{head} ({role} = {spec}): {text}" if says else f"{head}: {role} = {spec}."
+
+
+def _upper(measure: Measure, topic: Topic, explanations: list[Explanation]) -> list[float | None]:
+    """Return the score of each ranking if unjudged documents had the best gain, or None if no bound is known."""
+    with suppress(CWLAError):
+        residual = Residual(measure=measure)
+        if residual.is_a_bound:
+            added = computation_of(residual).prepare(topic.judgments)(topic.aligned).tolist()
+            return [one.score + more for one, more in zip(explanations, added, strict=True)]
+    return [None] * len(explanations)
+
+
+def _ranking(name: str, explanation: Explanation, upper: float | None, topic: Topic) -> dict[str, Any]:
+    score, table = _digits(explanation.score), explanation.table
+    documents = int((table["docno"] != "").sum())  # ranks below them have no documents
+    scale = 1 / explanation.divisor if explanation.divisor > 0 else 0.0
+    beyond = explanation.beyond * scale + float(explanation.contributions.iloc[documents:].sum())
+    shown = min(documents, _SHOWN)
+    return {
+        "name": harmless(name),
+        "score": score,
+        "upper": None if upper is None or _digits(upper) == score else _digits(upper),
+        "ranks": documents,
+        "shown": shown,
+        "columns": _columns(explanation, shown, topic),
+        "says": _of_ranks(explanation, shown),
+        "beyond": _digits(beyond),
+        "seen_beyond": percent(_going_on(table, documents)),
+        "totals": _totals(explanation),
+        "sentence": _sentence(harmless(name), explanation),
+    }
+
+
+def _going_on(table: pd.DataFrame, documents: int) -> float:
+    """Return the share of users who go on below the last document."""
+    if documents < len(table):
+        return float(table["V"].iloc[documents])
+    return float(table["V"].iloc[-1] * table["C"].iloc[-1])
+
+
+def _columns(explanation: Explanation, shown: int, topic: Topic) -> dict[str, Any]:
+    table = explanation.table.head(shown)
+    adds = explanation.contributions.to_numpy()[:shown]
+    ids = table["docno"].tolist()
+    time = "{:.1f}" if explanation.unit != "documents" else "{:g}"
+    T = table["T"].to_numpy()
+    share = adds / explanation.score * 100 if explanation.score else np.full(len(adds), np.nan)
+    columns: dict[str, Any] = {
+        "rank": [str(rank) for rank in table["rank"]],
+        "id": [topic.text_of.get(doc_id, "") for doc_id in ids],
+        "text": [harmless(topic.texts.get(doc_id, "")) for doc_id in ids] if topic.texts else None,
+        "grade": [None if math.isnan(grade) else f"{grade:g}" for grade in table["grade"]],
+        "effort": [time.format(effort) for effort in table["effort"]],
+        "T": [time.format(before) for before in T],
+        "end": [time.format(end) for end in T + table["effort"].to_numpy()],
+        "G": _all_digits(np.cumsum(table["gain"].to_numpy())),
+        "adds": _all_digits(adds),
+        "share": [None if math.isnan(part) else f"{part:.1f}" for part in share],
+    }
+    for name in ("gain", "C", "V", "W", "L", "A", "discount"):
+        columns[name] = _all_digits(table[name].to_numpy())
+    return columns
+
+
+def _of_ranks(explanation: Explanation, shown: int) -> list[str]:
+    table = explanation.table.head(shown)
+    adds = explanation.contributions.to_numpy()[:shown]
+    return [
+        f"Rank {rank}: {percent(V)} of the users see it, {percent(L)} stop there, and it adds {_digits(add)} to the"
+        " score."
+        for rank, V, L, add in zip(table["rank"], table["V"], table["L"], adds, strict=True)
+    ]
+
+
+def _totals(explanation: Explanation) -> list[dict[str, str]]:
+    unit = explanation.unit
+    named = [
+        ("documents that a user sees (V⁺)", explanation.expected_items, ".2f"),
+        (f"{unit} that a user spends", explanation.expected_effort, ".1f"),
+        ("gain of a user (expected total gain)", explanation.expected_total_gain, ".4f"),
+        (f"gain per unit of effort ({unit})", explanation.expected_rate_of_gain, ".4f"),
+        ("divisor of the score (N)", explanation.divisor, ".4f"),
+    ]
+    if unit == "documents":
+        del named[1]
+    return [{"label": label, "value": format(value, digits)} for label, value, digits in named if math.isfinite(value)]
+
+
+def _sentence(name: str, explanation: Explanation) -> str:
+    scores, items, effort = _digits(explanation.score), explanation.expected_items, explanation.expected_effort
+    if math.isnan(items):
+        return f"{name} scores {scores}."
+    if math.isinf(items):
+        return f"{name} scores {scores}. Some users never stop, so the mean number of documents is infinite."
+    timed = explanation.unit != "documents" and math.isfinite(effort)
+    spends = f" and spends {effort:,.1f} {explanation.unit}" if timed else ""
+    return f"{name} scores {scores}. On average, a user sees {items:,.1f} documents{spends}."
+
+
+def _difference(names: list[str], scores: list[float]) -> dict[str, str] | None:
+    if len(scores) < 2:
+        return None
+    difference = scores[1] - scores[0]
+    if _digits(difference).lstrip("-") == _digits(0):
+        return {
+            "value": f"{difference:+.4f}",
+            "sentence": f"{names[0]} and {names[1]} have the same score to four digits.",
+        }
+    better, other = names[::-1] if difference > 0 else names
+    return {"value": f"{difference:+.4f}", "sentence": f"{better} scores {abs(difference):.4f} higher than {other}."}
+
+
+def percent(share: float) -> str:
+    """Return a share of users as text, with no more digits than it needs."""
+    return f"{100 * share:.1f}".removesuffix(".0") + " %"
+
+
+def _all_digits(values: Iterable[float]) -> list[str | None]:
+    return [_digits(value) if math.isfinite(value) else None for value in values]
+
+
+def _digits(value: float) -> str:
+    return f"{value:.4f}"

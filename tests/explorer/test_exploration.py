@@ -1,0 +1,209 @@
+"""Answers of explorations agree with explain, score and evaluate to the printed digits."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pyterrier_cwla
+from pyterrier_cwla import evaluate, explain, score
+from pyterrier_cwla.errors import BadParameter, CWLAError
+from pyterrier_cwla.explorer import Exploration
+
+QRELS = {"q1": {"a": 2, "b": 0, "c": 1, "z": 1}, "q2": {"a": 1, "d": 0}}
+RUNS = {
+    "old": {"q1": {"a": 9.0, "b": 8.0, "x": 7.0, "c": 6.0}, "q2": {"d": 2.0, "a": 1.0}},
+    "new": {"q1": {"b": 9.0, "c": 8.0, "a": 7.0}, "q2": {"a": 2.0, "d": 1.0}},
+}
+WORDS = {doc_id: 100.0 * (1 + at) for at, doc_id in enumerate("abcdxz")}
+MEASURES = [
+    "CWLA(C='rbp(0.8)',A='erg',max_rel=2)",
+    "CWLA(C='inst(2)',A='max',gain='exponential',max_rel=2)",
+    "TBG(half_life=60,unseen=5)",
+    "AP",
+    "nDCG@3",
+    "RBP(p=0.5,rel=1)",
+]
+
+
+def explored(**more):
+    return Exploration(QRELS, RUNS, lengths=WORDS, **more)
+
+
+def digits(value):
+    return None if np.isnan(value) else f"{value:.4f}"
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("topic", ["q1", "q2"])
+def test_a_state_shows_what_explain_returns(measure, topic):
+    state = explored().answer({"measure": measure, "topic": topic})
+    wanted = measure.replace("TBG(", "TBG(lengths=words,")
+    pyterrier_cwla.register_lengths("words", WORDS)
+    both = explain(QRELS, RUNS, topic, wanted).explanations
+    assert [ranking["name"] for ranking in state["rankings"]] == ["old", "new"]
+    for ranking, explanation in zip(state["rankings"], both.values(), strict=True):
+        columns, table = ranking["columns"], explanation.table[explanation.table["docno"] != ""]
+        assert ranking["score"] == digits(explanation.score)
+        assert columns["id"] == table["docno"].tolist()
+        for name in ("gain", "C", "V", "W", "L", "A", "discount"):
+            assert columns[name] == [digits(value) for value in table[name]], name
+        assert columns["adds"] == [digits(value) for value in explanation.contributions[: len(table)]]
+        assert columns["G"] == [digits(value) for value in np.cumsum(table["gain"])]
+        assert columns["grade"] == [None if np.isnan(grade) else f"{grade:g}" for grade in table["grade"]]
+    first, second = (one.score for one in both.values())
+    assert state["difference"]["value"] == f"{second - first:+.4f}"
+
+
+def test_answers_are_json():
+    start = explored().start()
+    assert json.loads(json.dumps(start, allow_nan=False)) == start
+    assert start["runs"] == ["old", "new"]
+    assert [row["topic"] for row in start["topics"]["rows"]] == ["q1", "q2"]
+
+
+def test_grades_that_change_are_judgments_that_change():
+    state = explored().answer({"measure": "AP", "grades": {"x": 2, "b": None}})
+    qrels = {"q1": {"a": 2, "c": 1, "z": 1, "x": 2}}
+    runs = {name: {"q1": run["q1"]} for name, run in RUNS.items()}
+    expected = evaluate(qrels, runs, ["AP"])["AP"]
+    assert [one["score"] for one in state["rankings"]] == [digits(value) for value in expected]
+    assert state["edited"]
+    assert [one["columns"]["grade"] for one in state["rankings"]][1] == [None, "1", "2"]
+
+
+def test_a_new_order_is_a_new_run():
+    state = explored().answer({"measure": MEASURES[0], "orders": {"old": ["x", "b", "a", "c"]}})
+    assert state["rankings"][0]["score"] == digits(score([None, 0, 2, 1], C="rbp(0.8)", A="erg", max_rel=2))
+    assert state["rankings"][0]["columns"]["id"] == ["x", "b", "a", "c"]
+
+
+@pytest.mark.parametrize("order", [["x", "b"], ["a", "a", "b", "x"], ["a", "nothing"], "ab", []])
+def test_an_order_has_each_of_the_first_documents_once(order):
+    assert "error" in explored().answer({"orders": {"old": order}})
+
+
+def test_a_control_changes_the_measure():
+    exploration = explored()
+    state = exploration.answer({"measure": MEASURES[0], "set": {"C.phi": "0.5"}})
+    assert state["measure"]["text"] == "CWLA(C='rbp(0.5)',A='erg',max_rel=2)"
+    assert state["rankings"][0]["score"] == digits(score([2, 0, None, 1], C="rbp(0.5)", A="erg", max_rel=2))
+    assert exploration.answer({"measure": MEASURES[0], "set": {"C": "inst"}})["measure"]["name"] == "CWLA"
+    named = exploration.answer({"measure": "TBG", "set": {"C": "rbp"}})["measure"]["text"]
+    assert named == "CWLA(C='rbp(0.8)',A='etg',gain='clicksave',effort='time',max_rel=2)"
+
+
+def test_upper_is_the_score_with_the_residual():
+    state = explored().answer({"measure": "RBP(p=0.5,rel=1)"})
+    scores = evaluate(QRELS, RUNS, ["RBP(p=0.5,rel=1)", "Residual(measure=RBP(p=0.5,rel=1))"], by_query=True)
+    expected = scores.sum(axis=1).xs("q1", level="query_id")
+    assert [one["upper"] for one in state["rankings"]] == [digits(expected[name]) for name in RUNS]
+
+
+def test_flips_are_where_the_scores_are_equal():
+    """RBP with 1 at rank 1, and with 1 at ranks 2, 3 and 4: 1 = φ + φ² + φ³ at φ = 0.5437."""
+    exploration = Exploration.of_grades({"A": [1, 0, 0, 0], "B": [0, 1, 1, 1]})
+    sweep = exploration.answer({"want": "sweep", "sweep": "C.phi"})
+    root = next(r.real for r in np.roots([1, 1, 1, -1]) if abs(r.imag) < 1e-12)
+    assert [flip["value"] for flip in sweep["flips"]] == [f"{root:.4g}"]
+    assert sweep["sentence"] == "A scores higher for φ below 0.5437; B for φ above 0.5437."
+    assert len(sweep["values"]) >= 200
+    at = sweep["values"].index("0.5")
+    assert sweep["scores"][0][at] == "0.5000"
+    assert sweep["difference"][at] == "-0.0625"
+
+
+def test_a_sweep_shows_the_scores_of_evaluate():
+    sweep = explored().answer({"measure": "nDCG@3", "want": "sweep", "sweep": "cutoff"})
+    for k in (1, 2, 3, 4):
+        expected = evaluate(QRELS, RUNS, [f"nDCG@{k}"], by_query=True)[f"nDCG@{k}"].xs("q1", level="query_id")
+        assert [of[sweep["values"].index(str(k))] for of in sweep["scores"]] == [
+            digits(expected[name]) for name in RUNS
+        ]
+
+
+def test_topics_are_listed_by_difference():
+    answer = explored().answer({"want": "topics", "measure": "AP"})
+    table = evaluate(QRELS, RUNS, ["AP"], by_query=True)["AP"].unstack("run")
+    assert answer["rows"][0]["topic"] == (table["new"] - table["old"]).abs().idxmax()
+    for row in answer["rows"]:
+        assert row["scores"] == [digits(table.loc[row["topic"], name]) for name in RUNS]
+
+
+def test_a_users_own_continuation_can_be_explored():
+    @pyterrier_cwla.continuation
+    def my_halving(view, share: float = 0.5):
+        return np.full(view.r.shape, share)
+
+    state = explored().answer({"measure": "CWLA(C='my_halving',A='erg',max_rel=2)", "set": {"C.share": "0.25"}})
+    assert state["measure"]["text"] == "CWLA(C='my_halving(0.25)',A='erg',max_rel=2)"
+    assert state["rankings"][0]["score"] == digits(score([2, 0, None, 1], C="rbp(0.25)", A="erg", max_rel=2))
+
+
+def test_files_of_measures_that_others_type_are_not_read(tmp_path):
+    path = tmp_path / "words.csv"
+    pd.DataFrame({"docno": list(WORDS), "words": list(WORDS.values())}).to_csv(path, index=False)
+    measure = f"TBG(lengths='{path}')"
+    answer = explored().answer({"measure": measure})
+    assert "files are not read here" in answer["error"]
+    given = Exploration(QRELS, RUNS, measure=measure)  # by the person who started it
+    state = given.answer({})
+    assert "error" not in state
+    moved = given.answer({"measure": state["measure"]["text"], "set": {"half_life": "60"}})
+    assert "error" not in moved
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({"measure": "CWLA(C='rpb(0.8)',A='erg')"}, "rpb"),
+        ({"measure": "AP,RR"}, "several measures"),
+        ({"measure": "Bpref"}, "no user model"),
+        ({"topic": "q9"}, "q9"),
+        ({"want": "sweep", "sweep": "C.nothing"}, "C.nothing"),
+        ({"want": "everything"}, "everything"),
+        ({"set": {"C.phi": "2"}}, "phi"),
+        ({"set": {"C.theta": "0.5"}}, "theta"),
+        ({"set": "C.phi"}, "map"),
+        ({"grades": {"a": "two"}}, "number"),
+        ({"grades": {"nothing": 1}}, "nothing"),
+        ({"grades": dict.fromkeys("ad"), "topic": "q2"}, "no document"),
+    ],
+)
+def test_errors_are_answers(request_, message):
+    assert message in explored().answer(request_)["error"]
+
+
+def test_three_runs_are_refused():
+    with pytest.raises(CWLAError, match="one run or two"):
+        Exploration(QRELS, {**RUNS, "third": RUNS["old"]})
+
+
+def test_unknown_topics_are_refused():
+    with pytest.raises(BadParameter, match="q9"):
+        explored(topic="q9")
+
+
+@pytest.mark.parametrize("grades", [[None], "210", [1, "x"], [True]])
+def test_rankings_are_lists_of_grades(grades):
+    with pytest.raises(BadParameter):
+        Exploration.of_grades(grades)
+
+
+def test_equal_grades_are_the_same_documents():
+    exploration = Exploration.of_grades({"A": [2, 0, 1], "B": [0, 1, 2, 2]})
+    ids = [ranking["columns"]["id"] for ranking in exploration.answer({})["rankings"]]
+    assert ids == [["d1", "d2", "d3"], ["d2", "d3", "d1", "d4"]]
+
+
+def test_hostile_ids_are_texts_that_are_found_again():
+    hostile = '<img src=x onerror="alert(1)">\u202e\x1b[2J'
+    exploration = Exploration({"q": {hostile: 1}}, {"r</script>": {"q": {hostile: 1.0, "b": 0.5}}})
+    state = exploration.answer({})
+    shown = state["rankings"][0]["columns"]["id"][0]
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    edited = exploration.answer({"grades": {shown: 0}, "orders": {"r</script>": ["b", shown]}})
+    assert edited["rankings"][0]["columns"]["id"] == ["b", shown]
+    assert edited["rankings"][0]["columns"]["grade"] == [None, "0"]
