@@ -23,7 +23,9 @@ GENERIC = """
 PIPELINES = "DocLength DuplicateOf DuplicatesArtifact KFoldStudySearch LearnedRanker LengthsArtifact StudySearch"
 COMMAND = "import sys; sys.argv = ['bin/pyterrier-cwla', '--help']"  # what the script of the command does
 PICKLED = pickle.dumps(pyterrier_cwla.TBG @ 5)
-PACKAGES = "behaviour cli data demo errors evaluation files learning measures model pipelines rendering studies tasks"
+PACKAGES = (
+    "behaviour cli data demo errors evaluation explorer files learning measures model pipelines rendering studies tasks"
+)
 
 
 def run(code: str) -> list[str]:

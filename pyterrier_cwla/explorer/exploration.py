@@ -5,28 +5,29 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from ir_measures.measures import Measure
 
-from ..data.alignment import Rows
+from ..data.alignment import Aligned, Rows
+from ..data.columns import Columns, run_columns
 from ..data.document_tables import without_files
 from ..data.lengths import Lengths
 from ..data.texts import documents
 from ..errors import BadParameter, CWLAError, CWLAWarning, near
 from ..errors.sanitise import harmless
-from ..evaluation.driver import evaluate
+from ..files.arrow_arrays import of_numbers
 from ..files.inputs import loaded, named_pair, runs_by_name
 from ..measures.named import RowMeasure
-from ..measures.of_ir_measures import needs_of, user_model_of
+from ..measures.of_ir_measures import computation_of, needs_of, user_model_of
 from ..measures.parsing import measures_of
 from ..measures.provider import judged
 from ..model.language import float_or_int
 from .controls import changed, steps_of
-from .states import Topic, state_of
+from .states import Ranked, Topic, state_of
 from .sweeps import sweep_of
 
 Answer = dict[str, Any]
@@ -82,21 +83,14 @@ class Exploration:
         queries: Any = None,
         topic: str | None = None,
     ) -> None:
-        self._qrels = loaded(qrels, "qrels")
-        self.judgments = judged(self._qrels)
+        self.judgments = judged(loaded(qrels, "qrels"))
         self.judgments.side(all_judged=True)  # raises an error if a document is judged twice
-        self.runs = _one_or_two(runs)
-        self.rows = {name: self.judgments.rows(run) for name, run in self.runs.items()}
         self.lengths = None if lengths is None else Lengths.bind(lengths)
+        self.rows = {name: self.judgments.rows(self._columns(run)) for name, run in _one_or_two(runs).items()}
         self.highest = float_or_int(max(self.judgments.pool.highest or 0, 1))
         self.topics = self._answered()
         self.topic = self._known_topic(self.topics[0] if topic is None else topic)
-        self._wanted = (
-            {text for rows in self.rows.values() for text in rows.columns.doc_id.unique().to_pylist()}
-            if texts is not None
-            else set()
-        )
-        self.texts = {} if texts is None else _texts(texts, self._wanted)
+        self.texts = {} if texts is None else _texts(texts, self._documents)
         self.queries = {} if queries is None else _texts(queries, set(self.topics))
         self.note = ""
         self._measures: dict[str, Measure] = {}
@@ -150,8 +144,8 @@ class Exploration:
         sliders = [one["path"] for one in state["controls"] if one.get("sweep")]
         return {
             "mode": "live",
-            "title": " and ".join(map(harmless, self.runs)),
-            "runs": [*map(harmless, self.runs)],
+            "title": " and ".join(map(harmless, self.rows)),
+            "runs": [*map(harmless, self.rows)],
             "state": state,
             "sweep": self.answer({"want": "sweep", "sweep": sliders[0]}) if sliders else None,
             "topics": self.answer({"want": "topics"}) if len(self.topics) > 1 else None,
@@ -191,7 +185,7 @@ class Exploration:
         want = request.get("want", "state")
         if want == "topics":
             return self._topics(measure)
-        topic = self._chosen(request)
+        topic = replace(self._chosen(request), whole=needs_of(measure).mean_length)
         if want == "state":
             return state_of(measure, topic, self._notes(measure))
         if want == "sweep":
@@ -205,10 +199,10 @@ class Exploration:
 
     def _topics(self, measure: Measure) -> Answer:
         """Return the scores of all topics, those with the largest difference of two runs first."""
-        table = evaluate(self._qrels, self.runs, [measure], by_query=True)
-        scores = table[str(measure)].unstack("run")[[*self.runs]].loc[self.topics]
-        values = dict(zip(scores.index, scores.to_numpy().tolist(), strict=True))
-        if len(self.runs) == 2:
+        scores = computation_of(measure).prepare(self.judgments)(Aligned([*self.rows.values()]))
+        of_runs = scores.reshape(len(self.rows), -1).T
+        values = {topic: of_runs[self.judgments.index[topic]].tolist() for topic in self.topics}
+        if len(self.rows) == 2:
             values = dict(sorted(values.items(), key=lambda item: -abs(item[1][1] - item[1][0])))
         rows = [
             {
@@ -222,7 +216,7 @@ class Exploration:
         return {"measure": repr(measure), "rows": rows, "sentence": self._of_topics([*values.values()])}
 
     def _of_topics(self, values: Sequence[Sequence[float]]) -> str:
-        names = [*map(harmless, self.runs)]
+        names = [*map(harmless, self.rows)]
         means = " and ".join(f"{name} {np.mean([row[at] for row in values]):.4f}" for at, name in enumerate(names))
         left_out = len(self.judgments.qids) - len(self.topics)
         without = f" {left_out:,} judged topics that not all runs answer are left out." if left_out else ""
@@ -267,10 +261,14 @@ class Exploration:
     # ---- topics
 
     def _answered(self) -> list[str]:
-        topics = [qid for qid in self.judgments.qids if all(qid in self._segments[name] for name in self.runs)]
+        topics = [qid for qid in self.judgments.qids if all(qid in self._segments[name] for name in self.rows)]
         if not topics:
             raise BadParameter("no judged topic is answered by all runs: give a run and the judgments of its topics.")
         return topics
+
+    @property
+    def _documents(self) -> set[str]:
+        return {doc_id for rows in self.rows.values() for doc_id in rows.columns.doc_id.unique().to_pylist()}
 
     @cached_property
     def _segments(self) -> dict[str, dict[str, int]]:
@@ -298,19 +296,20 @@ class Exploration:
     def _made(self, qid: str) -> Topic:
         columns = self.judgments.columns
         rows = np.flatnonzero(self.judgments.row_query == self.judgments.index[qid])
-        ids = columns.doc_id.take(pa.array(rows)).to_pylist()
+        ids = columns.doc_id.take(of_numbers(rows)).to_pylist()
         grades = dict(zip(ids, columns.value[rows].tolist(), strict=True))
-        rankings = {name: self._ranked(of, self._segments[name][qid]) for name, of in self.rows.items()}
+        rankings = {name: _ranked(of, self._segments[name][qid]) for name, of in self.rows.items()}
         return Topic(qid, grades, rankings, self.texts, self.queries.get(qid, ""), highest=self.highest)
 
-    @staticmethod
-    def _ranked(rows: Rows, segment: int) -> pa.Table:
-        """Return the documents of a topic in rank order, with their lengths and duplicates where the run has them."""
-        order = rows.in_rank_order(np.arange(len(rows.columns)))[rows.starts[segment] : rows.ends[segment]]
-        columns = {"doc_id": rows.columns.doc_id.take(pa.array(order)).cast(pa.string())}
-        if rows.doc_length is not None:
-            columns["doc_length"] = pa.array(rows.doc_length[order])
-        return pa.table(columns)
+    def _columns(self, run: Any) -> Columns:
+        """Return the columns of a run; lengths that are given come before those of the run."""
+        columns = run if isinstance(run, Columns) else run_columns(run)
+        return columns if self.lengths is None else replace(columns, doc_length=None)
+
+
+def _ranked(rows: Rows, segment: int) -> Ranked:
+    order = rows.in_rank_order(np.arange(len(rows.columns)))
+    return Ranked(rows.columns, order[rows.starts[segment] : rows.ends[segment]])
 
 
 def _one_or_two(runs: Any) -> dict[str, Any]:

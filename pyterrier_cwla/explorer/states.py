@@ -11,20 +11,53 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from ir_measures.measures import Measure
 
 from ..data.alignment import Aligned, Judgments
+from ..data.arrays import Array
+from ..data.columns import Columns
 from ..errors import BadParameter, CWLAError, near
 from ..errors.sanitise import harmless
 from ..evaluation.explanation import Explanation
 from ..evaluation.run_explanation import explain_run
+from ..files.arrow_arrays import of_numbers
 from ..measures.of_ir_measures import computation_of, metric_of
 from ..measures.wrappers import Residual
-from ..model.language import Spec
 from .controls import controls_of
+from .user_stories import stories_of
 
 _SHOWN = 100  # ranks of a table
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Documents of one topic of a run, in rank order.
+
+    Attributes
+    ----------
+    columns : Columns
+        The whole run, grouped by topic.
+    order : ndarray of int
+        Rows of the documents of the topic, in rank order.
+    """
+
+    columns: Columns
+    order: Array
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """Document ids in rank order."""
+        ids: list[str] = self.columns.doc_id.take(of_numbers(self.order)).to_pylist()
+        return ids
+
+    def run(self, whole: bool) -> Columns:
+        """Return the run with this ranking, of this topic alone or (``whole``) of all topics."""
+        scores = np.arange(len(self.order), 0, -1.0)
+        if not whole:
+            return replace(self.columns.taken(self.order), value=scores)
+        rows, values = np.arange(len(self.columns)), np.array(self.columns.value, float)
+        rows[np.sort(self.order)], values[np.sort(self.order)] = self.order, scores
+        return replace(self.columns.taken(rows), value=values)
 
 
 @dataclass(frozen=True)
@@ -37,8 +70,8 @@ class Topic:
         The topic.
     grades : mapping of str to float
         Grades of the judged documents.
-    rankings : dict of str to Arrow table
-        Documents of each run in rank order: doc_id, and doc_length where the run has it.
+    rankings : dict of str to Ranked
+        Documents of each run.
     texts : mapping of str to str
         Texts of documents.
     about : str
@@ -47,15 +80,18 @@ class Topic:
         The highest grade of all judgments.
     is_edited : bool
         Whether grades or orders differ from those of the runs and judgments.
+    whole : bool
+        Whether runs have all their topics, for the mean length of a run.
     """
 
     qid: str
     grades: Mapping[str, float]
-    rankings: dict[str, pa.Table]
+    rankings: dict[str, Ranked]
     texts: Mapping[str, str]
     about: str
     highest: float
     is_edited: bool = False
+    whole: bool = False
 
     @cached_property
     def judgments(self) -> Judgments:
@@ -63,24 +99,19 @@ class Topic:
         return Judgments({self.qid: dict(self.grades)})
 
     @cached_property
-    def runs(self) -> dict[str, pa.Table]:
-        """Runs with this topic alone."""
-        return {name: self._run(ranking) for name, ranking in self.rankings.items()}
+    def runs(self) -> dict[str, Columns]:
+        """Each run, by name."""
+        return {name: ranked.run(self.whole) for name, ranked in self.rankings.items()}
 
     @cached_property
     def aligned(self) -> Aligned:
         """Runs, aligned with the judgments."""
         return Aligned([self.judgments.rows(run) for run in self.runs.values()])
 
-    def _run(self, ranking: pa.Table) -> pa.Table:
-        n = ranking.num_rows
-        run = ranking.append_column("score", pa.array(np.arange(n, 0, -1), pa.float64()))
-        return run.append_column("query_id", pa.array([self.qid] * n, pa.string()))
-
     @cached_property
     def shown(self) -> dict[str, str]:
         """Ids of documents by the texts that the page shows for them."""
-        ids = dict.fromkeys(doc_id for ranking in self.rankings.values() for doc_id in ranking["doc_id"].to_pylist())
+        ids = dict.fromkeys(doc_id for ranked in self.rankings.values() for doc_id in ranked.ids)
         shown: dict[str, str] = {}
         for doc_id in ids:
             text = harmless(doc_id)
@@ -107,7 +138,7 @@ class Topic:
                 new[doc_id] = _number(grade, text)
         if not new:
             raise BadParameter("no document of the topic is judged: give at least one document a grade.")
-        rankings = {name: self._reordered(name, ranking, orders) for name, ranking in self.rankings.items()}
+        rankings = {name: self._reordered(name, ranked, orders) for name, ranked in self.rankings.items()}
         return replace(self, grades=new, rankings=rankings, is_edited=True)
 
     def _known(self, text: object) -> str:
@@ -115,16 +146,16 @@ class Topic:
             raise BadParameter(f"no document {text!r} in the rankings. {near(str(text), self.shown)}")
         return self.shown[str(text)]
 
-    def _reordered(self, name: str, ranking: pa.Table, orders: Mapping[str, Any]) -> pa.Table:
+    def _reordered(self, name: str, ranked: Ranked, orders: Mapping[str, Any]) -> Ranked:
         order = orders.get(harmless(name))
         if order is None:
-            return ranking
-        ids = ranking["doc_id"].to_pylist()
-        place = {doc_id: at for at, doc_id in enumerate(ids)}
+            return ranked
         wanted = [self._known(text) for text in order] if isinstance(order, list) else []
-        if set(wanted) != set(ids[: len(wanted)]) or len(set(wanted)) < len(wanted) or not wanted:
+        first, others = ranked.ids[: len(wanted)], ranked.order[len(wanted) :]
+        if not wanted or sorted(wanted) != sorted(first):
             raise BadParameter(f"the new order of {name} must have each of its first documents once.")
-        return ranking.take([place[doc_id] for doc_id in wanted] + [*range(len(wanted), len(ids))])
+        row = dict(zip(first, ranked.order.tolist(), strict=False))
+        return replace(ranked, order=np.array([*(row[doc_id] for doc_id in wanted), *others]))
 
     @property
     def grade_steps(self) -> list[str]:
@@ -165,7 +196,7 @@ def state_of(measure: Measure, topic: Topic, notes: Iterable[str] = ()) -> dict[
             "text": harmless(repr(measure)),
             "name": str(measure.NAME),
             "title": harmless(str(measure)),
-            "sentences": [controls[0]["says"], *map(_chosen, (metric.C, metric.A))],
+            "sentences": stories_of(metric),
         },
         "controls": controls,
         "topic": harmless(topic.qid),
@@ -178,15 +209,6 @@ def state_of(measure: Measure, topic: Topic, notes: Iterable[str] = ()) -> dict[
         "difference": _difference([*map(harmless, topic.runs)], [one.score for one in explanations]),
         "notes": [*notes],
     }
-
-
-def _chosen(spec: Spec) -> str:
-    """Return what the users of a continuation or aggregation do, as a sentence with its text."""
-    says = (spec.part.__doc__ or "").strip().partition("\n")[0].replace("``", "")
-    head = "After each document" if spec.part.kind == "continuation" else "A user who stops has"
-    role = "C" if spec.part.kind == "continuation" else "A"
-    text = f"{says[:1].lower()}{says[1:]}".removeprefix("return ")
-    return f"{head} ({role} = {spec}): {text}" if says else f"{head}: {role} = {spec}."
 
 
 def _upper(measure: Measure, topic: Topic, explanations: list[Explanation]) -> list[float | None]:

@@ -10,6 +10,8 @@ import pyterrier_cwla
 from pyterrier_cwla import evaluate, explain, score
 from pyterrier_cwla.errors import BadParameter, CWLAError
 from pyterrier_cwla.explorer import Exploration
+from pyterrier_cwla.explorer.user_stories import GO_ON, VALUE
+from pyterrier_cwla.model.language import TABLES
 
 QRELS = {"q1": {"a": 2, "b": 0, "c": 1, "z": 1}, "q2": {"a": 1, "d": 0}}
 RUNS = {
@@ -207,3 +209,50 @@ def test_hostile_ids_are_texts_that_are_found_again():
     edited = exploration.answer({"grades": {shown: 0}, "orders": {"r</script>": ["b", shown]}})
     assert edited["rankings"][0]["columns"]["id"] == ["b", shown]
     assert edited["rankings"][0]["columns"]["grade"] == [None, "0"]
+
+
+def test_mean_lengths_are_those_of_the_whole_run():
+    runs = {"r": pd.DataFrame({"qid": ["q1", "q1", "q2"], "docno": ["a", "b", "d"], "score": [2.0, 1.0, 1.0]})}
+    runs["r"]["doc_length"] = [100.0, None, 900.0]
+    measure = "TBG(missing='mean',unseen=5)"
+    state = Exploration(QRELS, runs, measure=measure).answer({"topic": "q1"})
+    expected = evaluate(QRELS, runs, {"score": measure}, by_query=True)["score"]
+    assert state["rankings"][0]["score"] == digits(expected.xs("q1", level="query_id").iloc[0])
+    reordered = Exploration(QRELS, runs, measure=measure).answer({"topic": "q1", "orders": {"r": ["b", "a"]}})
+    runs["r"]["score"] = [1.0, 2.0, 1.0]
+    expected = evaluate(QRELS, runs, {"score": measure}, by_query=True)["score"]
+    assert reordered["rankings"][0]["score"] == digits(expected.xs("q1", level="query_id").iloc[0])
+
+
+def test_lengths_that_are_given_come_before_those_of_the_run():
+    run = pd.DataFrame({"qid": "q1", "docno": ["a", "c"], "score": [2.0, 1.0], "doc_length": 5000.0})
+    state = Exploration(QRELS, run, lengths=WORDS, measure="TBG(unseen=5)").answer({})
+    pyterrier_cwla.register_lengths("words", WORDS)
+    expected = explain(QRELS, run, "q1", "TBG(unseen=5,lengths='words')")
+    assert state["rankings"][0]["score"] == digits(expected.score)
+    assert state["rankings"][0]["columns"]["end"] == [
+        f"{t:.1f}" for t in expected.table["T"] + expected.table["effort"]
+    ]
+    assert state["timed"]
+    assert state["unit"] == "seconds"
+
+
+def test_texts_and_queries_are_shown():
+    exploration = Exploration(QRELS, RUNS, texts={"a": "a text", "unused": ""}, queries={"q1": "a query"})
+    state = exploration.answer({})
+    assert state["about"] == "a query"
+    assert state["rankings"][0]["columns"]["text"] == ["a text", "", "", ""]
+
+
+@pytest.mark.parametrize(("C", "name"), [("rbp(0.8)", "φ = 0.8"), ("ap2", "chosen at random"), ("inst(2)", "T = 2")])
+def test_users_are_described_in_plain_words(C, name):
+    sentences = explored().answer({"measure": f"CWLA(C='{C}',A='avg',max_rel=2)"})["measure"]["sentences"]
+    assert name in sentences[1]
+    assert C in sentences[1]
+    assert "mean gain" in sentences[2]
+
+
+@pytest.mark.parametrize("kind", ["continuation", "aggregation"])
+def test_every_built_in_function_has_a_story(kind):
+    names = {name for name, part in TABLES[kind].items() if part.built_in}
+    assert names == {*{"continuation": GO_ON, "aggregation": VALUE}[kind]}
