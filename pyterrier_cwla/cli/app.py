@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "evaluation": ("evaluate", "compare"),
     "explanation": ("explain", "measures"),
+    "explorer": ("explore",),
     "demo": ("demo",),
     "log": ("calibrate", "simulate"),
     "study": ("study",),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import BadParameter, near, some
+from .arguments import runs_by_name
+from .input_paths import check_exists
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,6 +20,26 @@ if TYPE_CHECKING:
 RunName = Annotated[
     str | None, typer.Option("--run", metavar="NAME", help="Run to read from a Parquet file with a column run.")
 ]
+
+
+def names_of_runs(paths: list[Path], run_name: str | None) -> list[str]:
+    """Return the names of one or two runs.
+
+    Raises
+    ------
+    BadParameter
+        If both are the same file, or if `run_name` chooses a run of two files.
+    """
+    if len(paths) == 1:
+        check_exists(paths[0])
+        return [run_name or next(iter(runs_by_name(paths)))]
+    if run_name is not None:
+        raise BadParameter(f"--run {run_name} chooses a run of one file: leave out the second run.")
+    for path in paths:
+        check_exists(path)
+    if os.path.samefile(*paths):
+        raise BadParameter(f"{paths[1]}: is the same file as the first run. Give another run, or one alone.")
+    return list(runs_by_name(paths))
 
 
 def read_one_run(path: Path, name: str | None) -> pa.Table:

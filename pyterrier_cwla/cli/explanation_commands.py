@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from contextlib import nullcontext, suppress
 from enum import StrEnum
 from pathlib import Path
@@ -25,10 +24,9 @@ from .arguments import (
     about_grades,
     app,
     judgments_of,
-    runs_by_name,
 )
-from .chosen_run import RunName, read_one_run
-from .input_paths import check_exists, resolved
+from .chosen_run import RunName, names_of_runs, read_one_run
+from .input_paths import resolved
 from .outputs import check_outputs
 
 if TYPE_CHECKING:
@@ -102,7 +100,7 @@ def explain(
     check_outputs([("--plot", plot)], [qrels, *paths, lengths, *bound.files], force)
     judgments = judgments_of(qrels)
     whole = missing is Missing.mean and lengths is None  # the mean length is that of the whole run
-    names = _names(paths, run_name)
+    names = names_of_runs(paths, run_name)
     with warnings_as_sentences() as warned:
         found = [_explained(qrels, judgments, path, run_name, query, bound.measures[0], whole) for path in paths]
     pair = None if other is None else ExplainedPair(dict(zip(names, found, strict=True)))
@@ -114,20 +112,6 @@ def explain(
     else:
         title = f"{bound.wanted[0]} of query {query} in {names[0]}: {found[0].score:.4f}"
         print_explanation(found[0], title, depth or _DEPTH, notes)
-
-
-def _names(paths: list[Path], run_name: str | None) -> list[str]:
-    """Return the names of one or two runs."""
-    if len(paths) == 1:
-        check_exists(paths[0])
-        return [run_name or next(iter(runs_by_name(paths)))]
-    if run_name is not None:
-        raise errors.BadParameter(f"--run {run_name} chooses a run of one file: leave out the second run.")
-    for path in paths:
-        check_exists(path)
-    if os.path.samefile(*paths):
-        raise errors.BadParameter(f"{paths[1]}: is the same file as the first run. Give another run, or one alone.")
-    return list(runs_by_name(paths))
 
 
 def _explained(

@@ -1,1 +1,2 @@
 from .exploration import Exploration as Exploration
+from .server import ExplorerServer as ExplorerServer

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from ir_measures.measures import Measure
 
-from ..data.alignment import Aligned, Rows
+from ..data.alignment import Aligned, Judgments, Rows
 from ..data.columns import Columns, run_columns
 from ..data.document_tables import without_files
 from ..data.lengths import Lengths
@@ -43,7 +43,7 @@ class Exploration:
 
     Parameters
     ----------
-    qrels : DataFrame, dict of dicts, iterable of named tuples, or path
+    qrels : DataFrame, dict of dicts, iterable of named tuples, path, or Judgments
         Judgments, as for :func:`evaluate`.
     runs : DataFrame, dict of dicts, iterable of named tuples, or path; or a dict of one or two of these by name
         One run, or two runs.
@@ -83,7 +83,7 @@ class Exploration:
         queries: Any = None,
         topic: str | None = None,
     ) -> None:
-        self.judgments = judged(loaded(qrels, "qrels"))
+        self.judgments = qrels if isinstance(qrels, Judgments) else judged(loaded(qrels, "qrels"))
         self.judgments.side(all_judged=True)  # raises an error if a document is judged twice
         self.lengths = None if lengths is None else Lengths.bind(lengths)
         self.rows = {name: self.judgments.rows(self._columns(run)) for name, run in _one_or_two(runs).items()}
@@ -137,10 +137,14 @@ class Exploration:
     # ---- answers
 
     def start(self) -> Answer:
-        """Return what the page shows first: names of the runs, the first state, its sweep, and the topics."""
-        state = self.answer({"want": "state"})
-        if "error" in state:
-            raise BadParameter(state["error"])
+        """Return what the page shows first: names of the runs, the first state, its sweep, and the topics.
+
+        Raises
+        ------
+        CWLAError
+            If the first measure has no score, for example without the lengths of documents.
+        """
+        state = self._checked({"want": "state"}, repr(self.measure))
         sliders = [one["path"] for one in state["controls"] if one.get("sweep")]
         return {
             "mode": "live",
@@ -170,11 +174,15 @@ class Exploration:
         """
         text = str(request.get("measure") or repr(self.measure))
         try:
-            with without_files(), warnings.catch_warnings(record=True) as warned:
-                warnings.simplefilter("always", CWLAWarning)
-                answer = self._answer(request, text)
+            return self._checked(request, text)
         except CWLAError as error:
             return {"error": harmless(str(error)), "measure": {"text": harmless(text)}}
+
+    def _checked(self, request: Mapping[str, Any], text: str) -> Answer:
+        """Return the answer to a request, with warnings among its notes; raise its errors."""
+        with without_files(), warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always", CWLAWarning)
+            answer = self._answer(request, text)
         said = dict.fromkeys(harmless(str(one.message)) for one in warned if issubclass(one.category, CWLAWarning))
         return {**answer, "notes": [*answer.get("notes", ()), *said]}
 
