@@ -292,32 +292,53 @@ function cwlaExplorer(root, start, ask) {
 
   // ---- scores
 
+  let shownScores = "";
+
   function showScores() {
     const { rankings } = page.state;
-    const most = Math.max(1e-9, ...rankings.map((one) => Math.max(number(one.score), number(one.upper) || 0)));
-    scores.replaceChildren(...rankings.map((one, at) => score(one, at, Math.max(most, most > 0.5 && most <= 1 ? 1 : most))));
+    const kind = JSON.stringify(rankings.map((one) => [one.name, one.totals.map((total) => total.label)]));
+    if (kind !== shownScores) {
+      shownScores = kind;
+      scores.replaceChildren(...rankings.map(score));
+    }
+    const highest = Math.max(1e-9, ...rankings.map((one) => Math.max(number(one.score), number(one.upper) || 0)));
+    const most = highest > 0.5 && highest <= 1 ? 1 : highest;
+    rankings.forEach((one, at) => setScore(scores.children[at], one, most));
     difference.textContent = page.state.difference ? page.state.difference.sentence : "";
     spoken.textContent = rankings.map((one) => `${one.name}: ${one.score}`).join("; ");
   }
 
-  function score(one, at, most) {
-    const bar = drawn("svg", { viewBox: "0 0 300 14", class: "cwla-bar", "aria-hidden": "true", preserveAspectRatio: "none" });
-    const wide = (value) => Math.max(0, (300 * number(value)) / most) || 0;
-    bar.append(drawn("rect", { width: 300, height: 14, class: "cwla-empty" }));
-    if (one.upper) bar.append(drawn("rect", { width: wide(one.upper), height: 14, class: `cwla-fill${at} cwla-faint` }));
-    bar.append(drawn("rect", { width: wide(one.score), height: 14, class: `cwla-fill${at}` }));
-    const totals = one.totals.map((total) => element("div", {}, element("dt", {}, total.label), element("dd", {}, total.value)));
-    const beyond = Number(one.beyond) === 0 ? null : `${one.beyond} of the score comes from below the last document.`;
+  function score(one, at) {
+    const bar = drawn(
+      "svg", { viewBox: "0 0 300 14", class: "cwla-bar", "aria-hidden": "true", preserveAspectRatio: "none" },
+      drawn("rect", { width: 300, height: 14, class: "cwla-empty" }),
+      drawn("rect", { height: 14, class: `cwla-fill${at} cwla-faint` }),
+      drawn("rect", { height: 14, class: `cwla-fill${at}` }),
+    );
+    const totals = one.totals.map((total) => element("div", {}, element("dt", {}, total.label), element("dd", {})));
     return element(
       "div", { class: "cwla-score" },
-      element("h3", {}, mark(at), element("bdi", { title: one.name }, one.name)),
-      element("p", { class: "cwla-number", "data-score": at }, one.score),
+      element("h3", {}, mark(at), element("bdi", {}, one.name)),
+      element("p", { class: "cwla-number", "data-score": at }),
       bar,
-      one.upper ? element("p", { class: "cwla-small" }, `Up to ${one.upper} if all documents without a judgment, and those below the list, had the best gain (pale bar).`) : null,
-      element("p", {}, one.sentence),
-      beyond ? element("p", { class: "cwla-small" }, beyond) : null,
+      element("p", { class: "cwla-small cwla-upper" }),
+      element("p", { class: "cwla-mean" }),
+      element("p", { class: "cwla-small cwla-beyond" }),
       element("details", {}, element("summary", {}, "Means over users"), element("dl", {}, totals)),
     );
+  }
+
+  function setScore(box, one, most) {
+    const wide = (value) => Math.max(0, (300 * number(value)) / most) || 0;
+    const [, faint, full] = box.querySelectorAll("rect");
+    faint.setAttribute("width", wide(one.upper));
+    full.setAttribute("width", wide(one.score));
+    const say = (name, says) => (box.querySelector(name).textContent = says);
+    say(".cwla-number", one.score);
+    say(".cwla-upper", one.upper ? `Up to ${one.upper} if all documents without a judgment, and those below the list, had the best gain (pale bar).` : "");
+    say(".cwla-mean", one.sentence);
+    say(".cwla-beyond", number(one.beyond) === 0 ? "" : `${one.beyond} of the score comes from below the last document.`);
+    box.querySelectorAll("dd").forEach((cell, i) => (cell.textContent = one.totals[i].value));
   }
 
   function mark(at) {

@@ -10,12 +10,19 @@ import pytest
 @contextmanager
 def seen(browser, page, width=1280, scheme="light"):
     """Open the page of a path at a width, in the scheme "light" or "dark"."""
+    with seen_at(browser, page.as_uri(), width, scheme):
+        yield
+
+
+@contextmanager
+def seen_at(browser, address, width=1280, scheme="light"):
+    """Open an address at a width, in the scheme "light" or "dark"."""
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
     media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
     try:
-        browser.get(page.as_uri())
+        browser.get(address)
         yield
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
