@@ -14,7 +14,9 @@ from tests.support.browsing import seen_at, serious_violations
 pytest.importorskip("selenium")
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from selenium.webdriver.support.ui import Select
+
+from tests.explorer.open_page import Page
 
 pytestmark = pytest.mark.slow
 
@@ -26,60 +28,6 @@ RUNS = {
     "new": {"q1": {"b": 9.0, "c": 8.0, HOSTILE: 7.0}, "q2": {HOSTILE: 2.0, "d": 1.0}},
 }
 WORDS = {HOSTILE: 100.0, "b": 200.0, "c": 300.0, "d": 400.0, "x": 500.0, "z": 600.0}
-
-
-class Page:
-    """The page in the browser."""
-
-    def __init__(self, browser):
-        self.browser = browser
-
-    def find(self, selector):
-        return self.browser.find_element(By.CSS_SELECTOR, selector)
-
-    def all(self, selector):
-        return self.browser.find_elements(By.CSS_SELECTOR, selector)
-
-    def control(self, path):
-        return self.find(f'[data-path="{path}"]')
-
-    def scores(self):
-        return self.texts("[data-score]")
-
-    def texts(self, selector):
-        """Return the texts of elements, of one moment."""
-        script = "return [...document.querySelectorAll(arguments[0])].map((one) => one.textContent)"
-        return self.browser.execute_script(script, selector)
-
-    def until(self, condition):
-        WebDriverWait(self.browser, 10, 0.02).until(lambda _: condition())
-
-    def until_scores(self, expected):
-        self.until(lambda: self.scores() == expected)
-
-    def cells(self, ranking, name):
-        return self.texts(f'.cwla-table:nth-child({ranking + 1}) tbody [data-name="{name}"]')
-
-    def ids(self, ranking):
-        return self.texts(f".cwla-table:nth-child({ranking + 1}) .cwla-id")
-
-    def typed(self, measure):
-        field = self.find(".cwla-text")
-        field.clear()
-        field.send_keys(measure, Keys.ENTER)
-
-    def slide(self, path, value):
-        """Move a slider as a mouse does."""
-        self.browser.execute_script(
-            """const box = [...document.querySelectorAll("[data-path]")].find((one) => one.dataset.path === arguments[0]);
-            const range = box.querySelector("input"), exact = box.querySelectorAll("input")[1];
-            range.value = arguments[1]; range.dispatchEvent(new Event("input", {bubbles: true}))""",
-            path,
-            value,
-        )
-
-    def errors(self):
-        return [entry for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE"]
 
 
 @pytest.fixture

@@ -1,0 +1,81 @@
+"""The explorer's page as a widget of notebooks; needs anywidget (extra ``explorer``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anywidget
+import traitlets
+
+from .exploration import Exploration
+from .page import SCRIPT, STYLE, source
+
+_SECONDS = 30  # after which an answer of the kernel is no longer awaited
+
+_RENDER = """
+export default {
+  render({ model, el }) {
+    const view = Math.random().toString(36);
+    const waiting = new Map();
+    let sent = 0;
+    const ask = (request) => new Promise((resolve, reject) => {
+      const number = ++sent;
+      const late = () => waiting.delete(number) && reject(new Error("the kernel does not answer"));
+      waiting.set(number, { resolve, timer: setTimeout(late, %d) });
+      model.send({ view, number, request });
+    });
+    const answered = (message) => {
+      if (message.view !== view || !waiting.has(message.number)) return;
+      const { resolve, timer } = waiting.get(message.number);
+      clearTimeout(timer);
+      waiting.delete(message.number);
+      resolve(message.answer);
+    };
+    model.on("msg:custom", answered);
+    const root = document.createElement("div");
+    el.append(root);
+    const stop = cwlaExplorer(root, model.get("start"), ask);
+    return () => {
+      model.off("msg:custom", answered);
+      stop();
+    };
+  },
+};
+"""
+
+
+class ExplorerWidget(anywidget.AnyWidget):
+    """Widget with the explorer's page; the kernel answers its requests.
+
+    Parameters
+    ----------
+    exploration : Exploration
+        The rankings and judgments.
+
+    Attributes
+    ----------
+    exploration : Exploration
+        The rankings and judgments.
+    start : dict
+        What the page shows first.
+    """
+
+    _esm = source(SCRIPT) + _RENDER % (1000 * _SECONDS)
+    _css = source(STYLE)
+    start = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, exploration: Exploration) -> None:
+        self.exploration = exploration
+        super().__init__(start=exploration.start())
+        self.on_msg(self._answer)
+
+    def _answer(self, _widget: Any, message: dict[str, Any], _buffers: Any) -> None:
+        """Answer a request of one view of the page."""
+        answer = self.exploration.answer(message["request"])
+        self.send({"view": message["view"], "number": message["number"], "answer": answer})
+
+    def __repr__(self) -> str:
+        runs = " and ".join(self.start["runs"])
+        topics = len(self.exploration.topics)
+        of_topics = f" on {topics:,} topics" if topics > 1 else ""
+        return f"<explorer of {self.exploration.measure!r} with {runs}{of_topics}>"

@@ -1,0 +1,59 @@
+"""The explorer's page in the browser, as tests read and operate it."""
+
+from selenium.webdriver import Keys
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+
+class Page:
+    """The page in the browser, or the part of it within a selector."""
+
+    def __init__(self, browser, within=""):
+        self.browser, self.within = browser, within
+
+    def find(self, selector):
+        return self.browser.find_element(By.CSS_SELECTOR, self.within + selector)
+
+    def all(self, selector, alone=False):
+        return self.browser.find_elements(By.CSS_SELECTOR, selector if alone else self.within + selector)
+
+    def control(self, path):
+        return self.find(f'[data-path="{path}"]')
+
+    def scores(self):
+        return self.texts("[data-score]")
+
+    def texts(self, selector, alone=False):
+        """Return the texts of elements, of one moment."""
+        script = "return [...document.querySelectorAll(arguments[0])].map((one) => one.textContent)"
+        return self.browser.execute_script(script, selector if alone else self.within + selector)
+
+    def until(self, condition):
+        WebDriverWait(self.browser, 10, 0.02).until(lambda _: condition())
+
+    def until_scores(self, expected):
+        self.until(lambda: self.scores() == expected)
+
+    def cells(self, ranking, name):
+        return self.texts(f'.cwla-table:nth-child({ranking + 1}) tbody [data-name="{name}"]')
+
+    def ids(self, ranking):
+        return self.texts(f".cwla-table:nth-child({ranking + 1}) .cwla-id")
+
+    def typed(self, measure):
+        field = self.find(".cwla-text")
+        field.clear()
+        field.send_keys(measure, Keys.ENTER)
+
+    def slide(self, path, value):
+        """Move a slider as a mouse does."""
+        self.browser.execute_script(
+            """const box = [...document.querySelectorAll("[data-path]")].find((one) => one.dataset.path === arguments[0]);
+            const range = box.querySelector("input"), exact = box.querySelectorAll("input")[1];
+            range.value = arguments[1]; range.dispatchEvent(new Event("input", {bubbles: true}))""",
+            path,
+            value,
+        )
+
+    def errors(self):
+        return [entry for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE"]

@@ -1,0 +1,188 @@
+"""The explorer in notebooks: the widget's Python side, and its front end with it in Chromium."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import numpy as np
+import pytest
+
+import pyterrier_cwla
+from pyterrier_cwla import TBG, explore, score
+from pyterrier_cwla.errors import CWLAError
+from tests.support.browsing import seen_at
+
+pytest.importorskip("anywidget", reason="needs the extra [explorer]")
+
+HOSTILE = '</script><img src=x onerror="document.title=1">'
+QRELS = {"q": {HOSTILE: 1, "b": 0}}
+RUNS = {"A": {"q": {HOSTILE: 2.0, "b": 1.0}}, "B": {"q": {"b": 2.0, HOSTILE: 1.0}}}
+
+
+def answers_of(widget):
+    """Collect what the widget sends."""
+    sent = []
+    widget.send = sent.append
+    return sent
+
+
+def ask(widget, **request):
+    widget._handle_custom_msg({"view": "v", "number": 7, "request": request}, [])
+
+
+def test_the_kernel_answers_each_view():
+    widget = explore([2, 0, 1], measure="CWLA(C='rbp(0.8)',A='erg',max_rel=2)")
+    sent = answers_of(widget)
+    ask(widget, want="state", set={"C.phi": "0.5"})
+    assert (sent[0]["view"], sent[0]["number"]) == ("v", 7)
+    expected = score([2, 0, 1], C="rbp(0.5)", A="erg", max_rel=2)
+    assert sent[0]["answer"]["rankings"][0]["score"] == f"{expected:.4f}"
+
+
+def test_its_state_is_the_start_of_the_page():
+    widget = explore(QRELS, RUNS)
+    assert widget.start == widget.exploration.start()
+    assert "cwlaExplorer" in str(widget._esm)
+    assert ".cwla-explorer" in str(widget._css)
+
+
+def test_it_has_a_text():
+    assert repr(explore([2, 0, 1])) == "<explorer of CWLA(C='rbp(0.8)',A='erg',max_rel=2) with ranking>"
+    both = explore({"q": {"a": 1}, "p": {"a": 1}}, {"A": {"q": {"a": 1.0}, "p": {"a": 1.0}}}, measure="AP")
+    assert repr(both) == "<explorer of AP with A on 2 topics>"
+
+
+@pytest.mark.parametrize("measure", [TBG, TBG(half_life=60), pyterrier_cwla.CWLA(C="rr", A="err", max_rel=1)])
+def test_measures_can_be_explored(measure):
+    widget = measure.explore()
+    assert widget.exploration.measure == measure
+    assert widget.start["runs"] == ["A", "B"]
+    assert measure.explore(QRELS, RUNS, lengths={HOSTILE: 10, "b": 20}).start["runs"] == ["A", "B"]
+
+
+def test_examples_have_a_note_on_their_lengths():
+    assert TBG.explore().start["state"]["notes"] == ["Documents have 500 words."]
+    assert explore().start["state"]["notes"] == []
+
+
+def test_without_anywidget_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "anywidget", None)
+    monkeypatch.delitem(__import__("sys").modules, "pyterrier_cwla.explorer.widget", raising=False)
+    with pytest.raises(CWLAError, match="explorer"):
+        explore([1])
+
+
+HTML = """<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>widget</title><style>CSS</style><body><script type="module">
+import widget from "/widget.js";
+const heard = [];
+const model = {
+  get: (name) => ({ start: START })[name],
+  on: (name, callback) => heard.push(callback),
+  off: (name, callback) => heard.splice(heard.indexOf(callback), 1),
+  send: async (message) => {
+    const response = await fetch("/", { method: "POST", body: JSON.stringify(message) });
+    for (const answer of await response.json()) heard.forEach((callback) => callback(answer));
+  },
+};
+for (const name of ["first", "second"]) {
+  const el = document.createElement("div");
+  el.id = name;
+  document.body.append(el);
+  window[name] = widget.render({ model, el });
+}
+window.heard = heard;
+</script>"""
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        widget = self.server.widget
+        start = json.dumps(widget.start).replace("<", "\\u003c")
+        html = HTML.replace("CSS", str(widget._css)).replace("START", start)
+        script = self.path == "/widget.js"
+        self._send(str(widget._esm) if script else html, "text/javascript" if script else "text/html")
+
+    def do_POST(self):
+        sent = answers_of(self.server.widget)
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.widget._handle_custom_msg(json.loads(body), [])
+        self._send(json.dumps(sent), "application/json")
+
+    def _send(self, text, kind):
+        self.send_response(200)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def shown(browser):
+    """Return a function that shows a widget twice on one page."""
+    pytest.importorskip("selenium")
+    from tests.explorer.open_page import Page
+
+    running = []
+
+    def show(widget, **how):
+        server = HTTPServer(("127.0.0.1", 0), Handler)
+        server.widget = widget
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        view = seen_at(browser, f"http://127.0.0.1:{server.server_port}/", **how)
+        view.__enter__()
+        running.append((view, server))
+        page = Page(browser, within="#first ")
+        page.until(lambda: page.all("#second [data-score]", alone=True))
+        return page
+
+    yield show
+    for view, server in running:
+        view.__exit__(None, None, None)
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.slow
+def test_the_front_end_asks_the_kernel(shown):
+    page = shown(explore({"A": [2, 0, 1, 0]}, measure="CWLA(C='rbp(0.8)',A='erg',max_rel=2)"))
+    page.slide("C.phi", 100)
+    expected = f"{score([2, 0, 1, 0], C='rbp(0.5)', A='erg', max_rel=2):.4f}"
+    page.until_scores([expected])
+    other = page.texts("#second [data-score]", alone=True)  # another view of the same widget
+    assert other == [f"{score([2, 0, 1, 0], C='rbp(0.8)', A='erg', max_rel=2):.4f}"]
+    page.all("button.cwla-grade")[1].click()
+    page.until_scores([f"{score([2, 1, 1, 0], C='rbp(0.5)', A='erg', max_rel=2):.4f}"])
+    assert not page.errors()
+
+
+@pytest.mark.slow
+def test_a_users_own_continuation_and_hostile_ids(shown):
+    @pyterrier_cwla.continuation
+    def my_widget_reader(view, stay: float = 0.75):
+        """Go on with one probability."""
+        return np.full(view.r.shape, stay)
+
+    page = shown(explore(QRELS, RUNS, measure=pyterrier_cwla.CWLA(C=my_widget_reader(0.5), A="erg", max_rel=1)))
+    assert page.scores() == ["0.5000", "0.2500"]
+    page.typed("CWLA(C='my_widget_reader(0.25)',A='erg',max_rel=1)")
+    page.until_scores(["0.7500", "0.1875"])
+    assert page.ids(0) == [HOSTILE, "b"]
+    assert page.browser.title == "widget"
+    assert not page.all("img")
+
+
+@pytest.mark.slow
+def test_a_view_that_is_removed_stops_listening(shown):
+    page = shown(explore([1, 0]))
+    assert page.browser.execute_script("return window.heard.length") == 2
+    page.browser.execute_script("window.first()")
+    assert page.browser.execute_script("return window.heard.length") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_narrow_page(shown, scheme):
+    page = shown(explore(QRELS, RUNS), width=400, scheme=scheme)
+    assert page.browser.execute_script("return document.documentElement.scrollWidth") <= 400
