@@ -6,7 +6,8 @@ function cwlaExplorer(root, start, ask) {
   const SVG = "http://www.w3.org/2000/svg";
   const live = start.mode === "live";
   const page = { state: start.state, sweep: start.sweep, topics: start.topics, axis: "rank", rank: 10 };
-  const edits = { topic: start.state.topic, grades: {}, orders: {} };
+  let edits = { topic: start.state.topic, grades: {}, orders: {} }; // replaced as a whole by each change
+  let shownEdits = edits; // those of the state on the screen
   let sweepPath = start.sweep ? start.sweep.path : null;
   const ids = `cwla${Math.floor(Math.random() * 1e9)}-`; // several explorers may be on one page
 
@@ -38,11 +39,20 @@ function cwlaExplorer(root, start, ask) {
     return text.length > most ? `${text.slice(0, most - 1)}…` : text;
   }
 
+  /* Draw a part of the page anew, and leave the focus on the element with the same id. */
+  function keepingFocus(draw) {
+    const focused = root.getRootNode().activeElement;
+    const id = focused && root.contains(focused) ? focused.id : "";
+    draw();
+    if (id && !root.contains(focused)) [...root.querySelectorAll("[id]")].find((one) => one.id === id)?.focus();
+  }
+
   // ---- requests: one at a time; of the waiting ones only the newest is sent
 
   let busy = false;
   let waiting = null; // {set, measure}: changes that are not sent yet
   let sweepIsOld = false;
+  let sweepTimer = 0;
   let topicsTimer = 0;
   let topicsAreOld = false;
 
@@ -58,13 +68,26 @@ function cwlaExplorer(root, start, ask) {
     busy = true;
     try {
       if (waiting) await updateState();
-      else if (sweepIsOld) await updateSweep();
-      else if (topicsAreOld) await updateTopics();
+      else if (sweepIsOld && !sweepTimer) await updateSweep();
+      else if (topicsAreOld && !topicsTimer) await updateTopics();
       else return;
     } finally {
       busy = false;
     }
-    if (waiting || sweepIsOld || topicsAreOld) pump();
+    pump();
+  }
+
+  /* Ask for a sweep or for topics when the user has changed nothing for a moment. */
+  function sweepLater() {
+    sweepIsOld = true;
+    clearTimeout(sweepTimer);
+    sweepTimer = setTimeout(() => { sweepTimer = 0; pump(); }, 120);
+  }
+
+  function topicsLater() {
+    topicsAreOld = true;
+    clearTimeout(topicsTimer);
+    topicsTimer = setTimeout(() => { topicsTimer = 0; pump(); }, 300);
   }
 
   async function answered(request) {
@@ -78,44 +101,43 @@ function cwlaExplorer(root, start, ask) {
   async function updateState() {
     const { set, measure } = waiting;
     waiting = null;
-    const before = page.state;
+    const [before, asked, path] = [page.state, edits, Object.keys(set).join()];
     const answer = await answered({ want: "state", set, ...(measure === undefined ? {} : { measure }) });
-    message.textContent = answer.error || "";
+    showError(answer.error, path);
     if (answer.error) {
-      if (!waiting) showControls();
+      if (!waiting) refuse();
       return;
     }
     page.state = answer;
-    const path = Object.keys(set).join();
-    const sameSweep = path === sweepPath && before.topic === answer.topic && measure === undefined;
-    if (sameSweep && page.sweep) page.sweep.now = control(sweepPath).value;
-    else sweepIsOld = true;
-    if (page.topics && before.measure.text !== answer.measure.text) {
-      clearTimeout(topicsTimer);
-      topicsTimer = setTimeout(() => {
-        topicsAreOld = true;
-        pump();
-      }, 300);
-    }
+    const onlyThisParameter = path === sweepPath && asked === shownEdits && measure === undefined;
+    if (onlyThisParameter && page.sweep && !sweepIsOld) page.sweep.now = control(sweepPath).value;
+    else sweepLater();
+    if (page.topics && before.measure.text !== answer.measure.text) topicsLater();
+    shownEdits = asked;
     show();
+  }
+
+  /* Take back changes that Python refused: the page shows the last state that it has. */
+  function refuse() {
+    edits = shownEdits;
+    showControls();
+    if (page.topics) markTopic(edits.topic);
   }
 
   async function updateSweep() {
     sweepIsOld = false;
-    const sliders = page.state.controls.filter((one) => one.sweep).map((one) => one.path);
-    if (!sliders.includes(sweepPath)) sweepPath = sliders[0] || null;
-    if (!sweepPath) page.sweep = null;
-    else {
-      const answer = await answered({ want: "sweep", sweep: sweepPath });
-      if (!waiting) page.sweep = answer;
-    }
+    const paths = page.state.controls.filter((one) => one.sweep).map((one) => one.path);
+    if (!paths.includes(sweepPath)) sweepPath = paths[0] || null;
+    const answer = sweepPath ? await answered({ want: "sweep", sweep: sweepPath }) : null;
+    if (waiting) sweepIsOld = true; // something has changed since
+    else page.sweep = answer;
     showSweep();
   }
 
   async function updateTopics() {
     topicsAreOld = false;
     page.topics = await answered({ want: "topics" });
-    showTopics();
+    keepingFocus(showTopics);
   }
 
   function control(path) {
@@ -135,11 +157,13 @@ function cwlaExplorer(root, start, ask) {
   const sliders = element("div", { class: "cwla-sliders" });
   const choices = element("div", { class: "cwla-choices" });
   const scores = element("div", { class: "cwla-scores" });
-  const spoken = element("p", { class: "cwla-unseen", "aria-live": "polite" });
+  const spokenScores = element("p", { class: "cwla-unseen", "aria-live": "polite" });
+  const spokenRank = element("p", { class: "cwla-unseen", "aria-live": "polite" });
+  const strip = element("p", { class: "cwla-strip", "aria-hidden": "true" }); // scores beside whatever the user changes
   const difference = element("p", { class: "cwla-difference" });
   const notes = element("ul", { class: "cwla-notes" });
   const about = element("p", { class: "cwla-about" });
-  const rankAnswer = element("div", { class: "cwla-answer", "aria-live": "polite" });
+  const rankAnswer = element("div", { class: "cwla-answer" });
   const rankField = element("input", {
     type: "number", id: `${ids}rank`, min: 1, step: 1,
     oninput: () => selectRank(Number(rankField.value)),
@@ -148,6 +172,7 @@ function cwlaExplorer(root, start, ask) {
   const charts = element("div", { class: "cwla-charts" });
   const tables = element("div", { class: "cwla-tables" });
   const sweepChoice = element("div", { class: "cwla-measure" });
+  const sweepWins = element("p", { class: "cwla-wins", "aria-live": "polite" });
   const sweepBody = element("div", { class: "cwla-sweep" });
   const topics = element("section", { class: "cwla-topics", hidden: !start.topics });
   const reset = element("button", { type: "button", hidden: true, onclick: undo }, "Undo all changes of grades and order");
@@ -158,16 +183,21 @@ function cwlaExplorer(root, start, ask) {
 
   function build() {
     root.classList.add("cwla-explorer");
+    const five = element("details", { class: "cwla-five" }, element("summary", {}, "The five choices of the measure"), choices);
+    const rank = element("p", { class: "cwla-field" }, element("label", { for: `${ids}rank` }, "Rank "), rankField);
+    const how = "Click a grade to change it. Drag a row, or use its arrows, to move a document.";
     root.replaceChildren(
-      start.note ? element("p", { class: "cwla-note" }, start.note) : null || "",
-      section("The measure", choice, measureText(), message, users),
-      section("Parameters", sliders, element("details", { class: "cwla-five" }, element("summary", {}, "The five choices of the measure"), choices)),
-      section("Scores", about, scores, difference, spoken, notes),
+      start.note ? element("p", { class: "cwla-note" }, start.note) : "",
+      section("Who is the user?", users),
+      section("The measure", choice, measureText(), message),
+      section("Parameters", sliders, five),
+      section("Scores", about, scores, difference, spokenScores, notes),
       section("Users, rank by rank", axis, charts),
-      section("What happens at one rank?", element("p", { class: "cwla-field" }, element("label", { for: `${ids}rank` }, "Rank "), rankField), rankAnswer),
-      section("Documents", live ? element("p", { class: "cwla-small" }, "Click a grade to change it. Drag a row, or use its arrows, to move a document.") : "", reset, tables),
+      section("What happens at one rank?", rank, rankAnswer, spokenRank),
+      section("Documents", live ? element("p", { class: "cwla-small" }, how) : "", reset, tables),
       section("Which value of a parameter favours which ranking?", sweepChoice, sweepBody),
       topics,
+      strip,
     );
     rankField.value = page.rank;
   }
@@ -196,9 +226,16 @@ function cwlaExplorer(root, start, ask) {
   }
 
   function undo() {
-    edits.grades = {};
-    edits.orders = {};
+    edits = { ...edits, grades: {}, orders: {} };
     change({});
+    tables.querySelector("button, [tabindex]").focus(); // this button disappears
+  }
+
+  /* Show an error below the control that was changed, or else below the text of the measure. */
+  function showError(text, path) {
+    const box = (text && path && boxOf(path)) || choice.parentElement;
+    if (message.parentElement !== box) box.append(message);
+    message.textContent = text || "";
   }
 
   function show() {
@@ -222,19 +259,27 @@ function cwlaExplorer(root, start, ask) {
 
   function showControls() {
     const { controls, measure } = page.state;
-    if (document.activeElement !== text || !live) text.value = measure.text;
-    else if (!message.textContent) text.value = measure.text;
-    const kind = JSON.stringify(controls.map((one) => [one.path, one.kind, one.options]));
+    const typing = root.getRootNode().activeElement === text && message.textContent;
+    if (!typing) text.value = measure.text;
+    const kind = JSON.stringify(controls.map((one) => [one.path, one.kind, one.label, one.options]));
     if (kind !== shownControls) {
       shownControls = kind;
-      const of = (group) => controls.filter((one) => one.group === group);
-      choice.replaceChildren(...of("measure").map(field));
-      sliders.replaceChildren(...of("parameters").map(field));
-      if (!of("parameters").length) sliders.append(element("p", {}, "This measure has no parameters."));
-      choices.replaceChildren(...of("choices").map(field));
-      choices.parentElement.hidden = !of("choices").length;
+      keepingFocus(buildControls);
     }
     controls.forEach(setField);
+  }
+
+  function buildControls() {
+    const of = (group) => page.state.controls.filter((one) => one.group === group);
+    choice.replaceChildren(...of("measure").map(field));
+    sliders.replaceChildren(...of("parameters").map(field));
+    if (!of("parameters").length) sliders.append(element("p", {}, "This measure has no parameters."));
+    choices.replaceChildren(...of("choices").map(field));
+    choices.parentElement.hidden = !of("choices").length;
+  }
+
+  function boxOf(path) {
+    return [...root.querySelectorAll("[data-path]")].find((node) => node.dataset.path === path);
   }
 
   function field(one) {
@@ -272,7 +317,7 @@ function cwlaExplorer(root, start, ask) {
   }
 
   function setField(one) {
-    const box = [...root.querySelectorAll("[data-path]")].find((node) => node.dataset.path === one.path);
+    const box = boxOf(one.path);
     if (!box) return;
     const moving = waiting && one.path in waiting.set; // the user has moved it further already
     const shown = one.value === "" ? "none" : one.value;
@@ -281,18 +326,30 @@ function cwlaExplorer(root, start, ask) {
       range.max = one.steps.length - 1;
       if (!moving) range.value = one.at;
       range.setAttribute("aria-valuetext", shown);
-      if (document.activeElement !== exact || !moving) exact.value = one.value;
+      if (!moving) exact.value = one.value;
       exact.placeholder = "none";
     } else if (!moving) {
       box.querySelector("select, input").value = one.value;
     }
-    const range = one.range ? `Range: ${one.range}. ` : "";
-    box.querySelector(".cwla-small").textContent = range + (one.says || "");
+    const range = one.range ? `${inWords(one.range)}. ` : "";
+    box.querySelector(".cwla-small").textContent = (one.says ? `${one.says} ` : "") + range;
+  }
+
+  /* "[0, 1)" as "From 0 to below 1", for readers who do not know intervals. */
+  function inWords(range) {
+    const found = /^(whole number in )?([[(])(.+), (.+)([\])])$/.exec(range);
+    if (!found) return `Range: ${range}`;
+    const [, whole, opens, low, high, closes] = found;
+    const from = opens === "[" ? `from ${low}` : `above ${low}`;
+    const endless = high === "∞" || high === "10¹⁵";
+    const to = endless ? (opens === "[" ? " up" : "") : closes === "]" ? `, up to ${high}` : `, below ${high}`;
+    return `${whole ? "Whole numbers" : "Numbers"} ${from}${to}`;
   }
 
   // ---- scores
 
   let shownScores = "";
+  let scoresTimer = 0;
 
   function showScores() {
     const { rankings } = page.state;
@@ -301,11 +358,14 @@ function cwlaExplorer(root, start, ask) {
       shownScores = kind;
       scores.replaceChildren(...rankings.map(score));
     }
-    const highest = Math.max(1e-9, ...rankings.map((one) => Math.max(number(one.score), number(one.upper) || 0)));
-    const most = highest > 0.5 && highest <= 1 ? 1 : highest;
-    rankings.forEach((one, at) => setScore(scores.children[at], one, most));
+    const highest = Math.max(...rankings.flatMap((one) => [number(one.score), number(one.upper)]).filter(Number.isFinite), 0);
+    const end = highest > 0.25 && highest <= 1 ? 1 : highest || 1;
+    rankings.forEach((one, at) => setScore(scores.children[at], one, end));
     difference.textContent = page.state.difference ? page.state.difference.sentence : "";
-    spoken.textContent = rankings.map((one) => `${one.name}: ${one.score}`).join("; ");
+    strip.replaceChildren(...rankings.map((one, at) => element("span", {}, mark(at), element("bdi", {}, short(one.name, 18)), " ", element("b", {}, one.score))));
+    const words = `${rankings.map((one) => `${one.name}: ${one.score}`).join("; ")}. ${difference.textContent}`;
+    clearTimeout(scoresTimer); // while a slider moves, nothing is read out
+    scoresTimer = setTimeout(() => { if (spokenScores.textContent !== words) spokenScores.textContent = words; }, 300);
   }
 
   function score(one, at) {
@@ -337,7 +397,11 @@ function cwlaExplorer(root, start, ask) {
     say(".cwla-number", one.score);
     say(".cwla-upper", one.upper ? `Up to ${one.upper} if all documents without a judgment, and those below the list, had the best gain (pale bar).` : "");
     say(".cwla-mean", one.sentence);
-    say(".cwla-beyond", number(one.beyond) === 0 ? "" : `${one.beyond} of the score comes from below the last document.`);
+    const beyond = [
+      number(one.beyond) ? `${one.beyond} of the score comes from below the last document.` : "",
+      parseFloat(one.seen_beyond) ? `${one.seen_beyond} of the users go on below the last document.` : "",
+    ];
+    say(".cwla-beyond", beyond.join(" ").trim());
     box.querySelectorAll("dd").forEach((cell, i) => (cell.textContent = one.totals[i].value));
   }
 
@@ -362,10 +426,10 @@ function cwlaExplorer(root, start, ask) {
     axis.replaceChildren(element("fieldset", {}, element("legend", {}, "Horizontal axis"), radios));
   }
 
-  /* Ranks that a chart shows: those that at least 1 % of the users see, at least 10. */
+  /* Ranks that a chart shows: those that at least 2 % of the users see, at least 10. */
   function depth() {
     const seen = page.state.rankings.map((one) => {
-      const last = one.columns.V.findLastIndex((V) => number(V) >= 0.01) + 1;
+      const last = one.columns.V.findLastIndex((V) => number(V) >= 0.02) + 1;
       return Math.min(one.shown, Math.max(10, last));
     });
     return Math.max(...seen);
@@ -376,46 +440,70 @@ function cwlaExplorer(root, start, ask) {
     const byTime = page.axis === "effort";
     const { rankings, unit, timed } = page.state;
     const cut = (one, name) => one.columns[name].slice(0, last).map(number);
-    const along = (one, name = "T") => (byTime ? cut(one, name) : cut(one, "rank"));
-    const x = byTime ? `${unit} before the document` : "rank";
-    const series = (name, kind, where = "T") => rankings.map((one, at) => ({ name: one.name, at, kind, xs: along(one, where), ys: cut(one, name) }));
+    const series = (name, kind, x) =>
+      rankings.map((one, at) => ({ name: one.name, at, kind, xs: cut(one, x), ys: cut(one, name) }));
+    const before = byTime ? ["T", `${unit} before the document`] : ["rank", "rank"];
+    const after = byTime ? ["end", `${unit} after the document`] : ["rank", "rank"];
     const drawings = [
-      chart("Share of users who see each rank (V)", x, series("V", "line"), 1),
-      chart("Share of users who stop at each rank (L)", x, series("L", "bars")),
-      chart("What each rank adds to the score", x, series("adds", "bars")),
-      chart("Gain of a user who reads so far (G)", byTime ? `${unit} after the document` : "rank", series("G", "line", "end")),
+      chart("Who sees each rank? (V)", before, series("V", "line", before[0]), { highest: 1, percent: true }),
+      chart("Who stops there? (L)", before, series("L", "bars", before[0]), { percent: true }),
+      chart("What does each rank add to the score?", before, series("adds", "bars", before[0]), {}),
+      chart("Gain of a user who reads so far (G)", after, series("G", "line", after[0]), {}),
     ];
-    if (timed) {
-      const time = rankings.map((one, at) => ({ name: one.name, at, kind: "line", xs: cut(one, "rank"), ys: cut(one, "T") }));
-      drawings.push(chart(`${unit[0].toUpperCase()}${unit.slice(1)} before each rank (T)`, "rank", time));
-    }
+    if (timed) drawings.push(chart(`${unit[0].toUpperCase()}${unit.slice(1)} before each rank (T)`, ["rank", "rank"], series("T", "line", "rank"), {}));
     if (rankings.some((one) => one.columns.discount.some((value) => value !== null))) {
-      drawings.push(chart("Weight of a gain at each rank (discount)", x, series("discount", "line")));
+      drawings.push(chart("Weight of a gain at each rank (discount)", before, series("discount", "line", before[0]), {}));
     }
     charts.replaceChildren(...drawings);
+    markRank();
   }
 
-  function chart(title, xLabel, series, highest) {
+  function chart(title, [column, xLabel], series, { highest, percent }) {
     const points = series.flatMap((one) => one.xs.map((x, i) => [x, one.ys[i]])).filter(([x, y]) => Number.isFinite(x) && Number.isFinite(y));
     const frame = frameOf(points, series.some((one) => one.kind === "bars"), highest);
-    const svg = drawn("svg", { viewBox: `0 0 ${frame.width} ${frame.height}`, role: "img", "aria-label": `${title}, by ${xLabel}. ${spokenSeries(series)}` });
-    axes(svg, frame, xLabel);
+    const name = `${title} By ${xLabel}. ${spokenSeries(series)}`;
+    const svg = drawn("svg", { viewBox: `0 0 ${frame.width} ${frame.height}`, role: "img", "aria-label": name });
+    const at = column === "rank" ? [...new Set([1, ...ticks(frame.x, 5)])].filter((tick) => Number.isInteger(tick) && tick > 0) : ticks(frame.x, 5);
+    axes(svg, frame, xLabel, at.map((tick) => [tick, label(tick)]), percent);
     series.forEach((one) => (one.kind === "bars" ? bars(svg, frame, one, series.length) : line(svg, frame, one)));
     if (series.length > 1) names(svg, frame, series);
+    if (column === "rank") rankLine(svg, frame);
     return element("figure", {}, element("figcaption", {}, title), svg);
+  }
+
+  /* A line at the chosen rank; a click on the chart chooses another. */
+  function rankLine(svg, frame) {
+    const marked = drawn("line", { y1: frame.top, y2: frame.height - frame.bottom, class: "cwla-now" });
+    svg.append(marked);
+    svg.markRank = () => {
+      marked.setAttribute("visibility", page.rank >= frame.x[0] && page.rank <= frame.x[1] ? "visible" : "hidden");
+      marked.setAttribute("x1", frame.sx(page.rank) || 0);
+      marked.setAttribute("x2", frame.sx(page.rank) || 0);
+    };
+    svg.classList.add("cwla-picks");
+    svg.addEventListener("click", (event) => {
+      const box = svg.getBoundingClientRect();
+      const x = ((event.clientX - box.left) / box.width) * frame.width;
+      const rank = frame.x[0] + ((x - frame.left) / (frame.width - frame.right - frame.left)) * (frame.x[1] - frame.x[0]);
+      pick(Math.max(1, Math.min(Math.floor(frame.x[1]), Math.round(rank))));
+    });
+  }
+
+  function markRank() {
+    for (const svg of charts.querySelectorAll(".cwla-picks")) svg.markRank();
   }
 
   function spokenSeries(series) {
     return series.map((one) => `${one.name}: ${one.ys.slice(0, 5).join(", ")} …`).join(" ");
   }
 
-  function frameOf(points, isBars, highest) {
+  function frameOf(points, isBars, highest, top = 26) {
     const wide = Math.max(280, Math.min(460, root.clientWidth - 40 || 460));
-    const frame = { width: wide, height: 230, left: 48, right: 14, top: 26, bottom: 40 };
+    const frame = { width: wide, height: 230, left: 48, right: 14, top, bottom: 40 };
     const xs = points.map(([x]) => x);
     const ys = points.map(([, y]) => y);
     frame.x = spread(isBars ? Math.min(0.5, ...xs) : Math.min(...xs), isBars ? Math.max(...xs) + 0.5 : Math.max(...xs));
-    frame.y = spread(Math.min(0, ...ys), highest || Math.max(...ys));
+    frame.y = spread(Math.min(0, ...ys), highest || Math.max(0, ...ys));
     return withScales(frame);
   }
 
@@ -431,19 +519,25 @@ function cwlaExplorer(root, start, ask) {
     return frame;
   }
 
-  function axes(svg, frame, xLabel, xTicks) {
+  function axes(svg, frame, xLabel, xTicks, percent) {
+    const [bottom, right] = [frame.height - frame.bottom, frame.width - frame.right];
     for (const tick of ticks(frame.y, 4)) {
+      const y = frame.sy(tick);
+      const shown = percent ? `${label(100 * tick)} %` : label(tick);
       svg.append(
-        drawn("line", { x1: frame.left, x2: frame.width - frame.right, y1: frame.sy(tick), y2: frame.sy(tick), class: "cwla-grid" }),
-        drawn("text", { x: frame.left - 6, y: frame.sy(tick) + 4, "text-anchor": "end" }, label(tick)),
+        drawn("line", { x1: frame.left, x2: right, y1: y, y2: y, class: "cwla-grid" }),
+        drawn("text", { x: frame.left - 6, y: y + 4, "text-anchor": "end" }, shown),
       );
     }
-    for (const [x, name] of xTicks || ticks(frame.x, 5).map((tick) => [tick, label(tick)])) {
-      const anchor = frame.sx(x) + 4 * name.length > frame.width ? "end" : "middle";
-      const shift = anchor === "end" ? frame.right - 2 : 0;
-      svg.append(drawn("text", { x: frame.sx(x) + shift, y: frame.height - frame.bottom + 16, "text-anchor": anchor }, name));
+    let free = 0; // labels that would overlap are left out
+    for (const [x, name] of xTicks) {
+      const half = 4 * name.length;
+      const middle = Math.min(frame.sx(x), frame.width - half - 2);
+      if (middle - half < free) continue;
+      free = middle + half + 4;
+      svg.append(drawn("text", { x: middle, y: bottom + 16, "text-anchor": "middle" }, name));
     }
-    svg.append(drawn("text", { x: (frame.left + frame.width - frame.right) / 2, y: frame.height - 6, "text-anchor": "middle" }, xLabel));
+    svg.append(drawn("text", { x: (frame.left + right) / 2, y: frame.height - 6, "text-anchor": "middle" }, xLabel));
   }
 
   /* Round values within a range, for the ticks of an axis. */
@@ -473,7 +567,7 @@ function cwlaExplorer(root, start, ask) {
   function bars(svg, frame, { xs, ys, at }, of) {
     const gaps = xs.slice(1).map((x, i) => x - xs[i]).filter((gap) => gap > 0);
     const room = frame.sx(frame.x[0] + Math.min(1e9, ...gaps, frame.x[1] - frame.x[0])) - frame.left;
-    const width = Math.max(1.5, Math.min(16, (0.8 * room) / of));
+    const width = Math.max(1, Math.min(16, (0.85 * room) / of));
     xs.forEach((x, i) => {
       if (!Number.isFinite(ys[i])) return;
       const y = frame.sy(Math.max(0, ys[i]));
@@ -498,19 +592,28 @@ function cwlaExplorer(root, start, ask) {
   // ---- one rank
 
   function selectRank(rank) {
+    if (rank === page.rank) return;
     page.rank = rank;
     showRank();
+    markRank();
+    spokenRank.textContent = page.state.rankings.map((one) => `${one.name}: ${saysOf(one)}`).join(" ");
+  }
+
+  function pick(rank) {
+    rankField.value = rank;
+    selectRank(rank);
+  }
+
+  function saysOf(one) {
+    const known = Number.isInteger(page.rank) && page.rank >= 1 && page.rank <= one.shown;
+    return known ? one.says[page.rank - 1] : `Choose a rank from 1 to ${one.shown}.`;
   }
 
   function showRank() {
     const { rankings } = page.state;
     rankField.max = Math.max(...rankings.map((one) => one.shown));
-    const sentences = rankings.map((one, at) => {
-      const known = Number.isInteger(page.rank) && page.rank >= 1 && page.rank <= one.shown;
-      const says = known ? one.says[page.rank - 1] : `Choose a rank from 1 to ${one.shown}.`;
-      return element("p", {}, mark(at), element("b", {}, element("bdi", {}, one.name), ": "), says);
-    });
-    rankAnswer.replaceChildren(...sentences);
+    const sentence = (one, at) => element("p", {}, mark(at), element("b", {}, element("bdi", {}, one.name), ": "), saysOf(one));
+    rankAnswer.replaceChildren(...rankings.map(sentence));
     for (const row of tables.querySelectorAll("tbody tr")) row.classList.toggle("cwla-chosen", Number(row.dataset.rank) === page.rank);
   }
 
@@ -527,9 +630,7 @@ function cwlaExplorer(root, start, ask) {
     const kind = JSON.stringify([page.state.unit, page.state.timed, rankings.map((one) => [one.name, one.columns.id])]);
     if (kind !== shownTables) {
       shownTables = kind;
-      const focus = focusedPlace();
-      tables.replaceChildren(...rankings.map(table));
-      if (focus) refocus(focus);
+      keepingFocus(() => tables.replaceChildren(...rankings.map(table)));
     }
     rankings.forEach((one, at) => setCells(tables.children[at], one));
   }
@@ -539,79 +640,76 @@ function cwlaExplorer(root, start, ask) {
   }
 
   function table(one, at) {
-    const heads = ["rank", "document", "grade", live ? "move" : null, ...columns().map(([name, head]) => (name === "T" ? `${page.state.unit} ${head}` : head))];
-    const head = element("tr", {}, heads.filter(Boolean).map((name) => element("th", { scope: "col" }, name)));
+    const heads = ["rank", "document", "grade", live ? "move" : null].filter(Boolean).map((name) => element("th", { scope: "col" }, name));
+    const values = columns().map(([name, head]) => element("th", { scope: "col", class: "cwla-value" }, name === "T" ? `${page.state.unit} ${head}` : head));
+    const head = element("tr", {}, heads, values);
     const rows = one.columns.id.map((id, i) => row(one, at, id, i));
-    const more = one.ranks > one.shown ? element("p", { class: "cwla-small" }, `The first ${one.shown} of ${one.ranks} documents are shown; all of them count.`) : null;
+    const left = one.ranks > one.shown ? element("p", { class: "cwla-small" }, `The first ${one.shown} of ${one.ranks} documents are shown; all of them count.`) : null;
     const caption = element("caption", {}, mark(at), element("bdi", {}, one.name));
     const frame = element("div", { class: "cwla-scrolls", tabindex: 0, role: "region", "aria-label": `Documents of ${one.name}` }, element("table", {}, caption, element("thead", {}, head), element("tbody", {}, rows)));
-    return element("div", { class: "cwla-table" }, frame, more);
+    return element("div", { class: "cwla-table" }, frame, left);
   }
 
   function row(one, at, id, i) {
     const shown = element("bdi", { class: "cwla-id" }, id);
     const given = one.columns.text ? element("span", { class: "cwla-small cwla-snippet", title: one.columns.text[i] }, one.columns.text[i]) : null;
-    const grade = live ? element("button", { type: "button", class: "cwla-grade", onclick: () => nextGrade(at, i) }) : element("span", { class: "cwla-grade" });
+    const grade = live ? element("button", { type: "button", id: `${ids}grade-${at}-${id}`, class: "cwla-grade", onclick: () => nextGrade(at, i) }) : element("span", { class: "cwla-grade" });
     const cells = columns().map(([name]) => element("td", { class: "cwla-value", "data-name": name }));
-    const move = live ? element("td", { class: "cwla-move" }, mover(at, i, -1, "up", "↑"), mover(at, i, 1, "down", "↓")) : null;
+    const move = live ? element("td", { class: "cwla-move" }, mover(at, i, -1), mover(at, i, 1)) : null;
     const made = element("tr", { "data-rank": i + 1, draggable: live ? "true" : false, onclick: () => pick(i + 1), onfocusin: () => pick(i + 1) },
-      element("th", { scope: "row" }, String(i + 1)), element("td", {}, shown, given), element("td", {}, grade), move, cells);
+      element("th", { scope: "row" }, String(i + 1)), element("td", { class: given ? "cwla-wide" : null }, shown, given), element("td", {}, grade), move, cells);
     if (live) makeDraggable(made, at, i);
     return made;
   }
 
-  function pick(rank) {
-    rankField.value = rank;
-    selectRank(rank);
-  }
-
-  function mover(at, i, by, way, arrow) {
+  /* A button that moves a document; its id is that of the document, so that the focus moves along. */
+  function mover(at, i, by) {
     const { name, columns: { id } } = page.state.rankings[at];
-    const last = i + by < 0 || i + by >= id.length;
-    return element("button", { type: "button", "data-way": way, "aria-label": `Move ${id[i]} ${way} in ${name}`, disabled: last, onclick: () => moveTo(at, i, i + by) }, arrow);
+    const [way, arrow] = by < 0 ? ["up", "↑"] : ["down", "↓"];
+    const none = i + by < 0 || i + by >= id.length;
+    return element("button", {
+      type: "button", id: `${ids}${way}-${at}-${id[i]}`, "data-way": way, "aria-label": `Move ${id[i]} ${way} in ${name}`,
+      "aria-disabled": none ? "true" : null, onclick: () => none || moveDocument(at, id[i], (place) => place + by),
+    }, arrow);
   }
 
   function makeDraggable(made, at, i) {
+    const { id } = page.state.rankings[at].columns;
     made.addEventListener("dragstart", (event) => {
       event.dataTransfer.setData("text/plain", `${ids}${at} ${i}`);
       event.dataTransfer.effectAllowed = "move";
     });
-    made.addEventListener("dragover", (event) => event.preventDefault());
+    made.addEventListener("dragover", (event) => {
+      event.preventDefault();
+      made.classList.add("cwla-over");
+    });
+    made.addEventListener("dragleave", () => made.classList.remove("cwla-over"));
     made.addEventListener("drop", (event) => {
       event.preventDefault();
+      made.classList.remove("cwla-over");
       const [from, place] = event.dataTransfer.getData("text/plain").split(" ");
-      if (from === `${ids}${at}`) moveTo(at, Number(place), i);
+      if (from === `${ids}${at}`) moveDocument(at, id[place], (_, order) => order.indexOf(id[i]));
     });
   }
 
-  function moveTo(at, from, to) {
-    const { name, columns: { id } } = page.state.rankings[at];
-    const order = [...id];
+  /* Move a document to a place that is computed from its place and the order, which may still be on its way. */
+  function moveDocument(at, id, toPlace) {
+    const { name, columns } = page.state.rankings[at];
+    const order = [...(edits.orders[name] || columns.id)];
+    const from = order.indexOf(id);
+    const to = Math.max(0, Math.min(order.length - 1, toPlace(from, order)));
     order.splice(to, 0, ...order.splice(from, 1));
-    edits.orders = { ...edits.orders, [name]: order };
-    moved = { at, to, way: to < from ? "up" : "down" };
+    edits = { ...edits, orders: { ...edits.orders, [name]: order } };
+    pick(to + 1);
     change({});
-  }
-
-  let moved = null; // the button that moves with its document
-
-  function focusedPlace() {
-    const found = moved;
-    moved = null;
-    return found;
-  }
-
-  function refocus({ at, to, way }) {
-    const buttons = tables.children[at].querySelectorAll("tbody tr")[to].querySelectorAll(".cwla-move button");
-    const button = [...buttons].find((one) => one.dataset.way === way && !one.disabled) || [...buttons].find((one) => !one.disabled);
-    if (button) button.focus();
   }
 
   function nextGrade(at, i) {
     const { columns } = page.state.rankings[at];
-    const steps = [...page.state.grades, null];
-    const next = steps[(steps.indexOf(columns.grade[i]) + 1) % steps.length];
-    edits.grades = { ...edits.grades, [columns.id[i]]: next === null ? null : Number(next) };
+    const id = columns.id[i];
+    const steps = [...page.state.grades.map(Number), null];
+    const now = id in edits.grades ? edits.grades[id] : columns.grade[i] === null ? null : Number(columns.grade[i]);
+    edits = { ...edits, grades: { ...edits.grades, [id]: steps[(steps.indexOf(now) + 1) % steps.length] } };
     change({});
   }
 
@@ -636,58 +734,107 @@ function cwlaExplorer(root, start, ask) {
   // ---- the sweep over a parameter
 
   function showSweep() {
-    const sliders = page.state.controls.filter((one) => one.sweep);
-    sweepChoice.parentElement.hidden = !sliders.length || !page.sweep;
-    if (!sliders.length || !page.sweep) return;
-    const id = `${ids}sweep`;
-    const list = element("select", { id, onchange: () => { sweepPath = list.value; sweepIsOld = true; pump(); } },
-      sliders.map((one) => element("option", { value: one.path }, one.label)));
-    if (document.activeElement !== sweepChoice.querySelector("select") || sweepChoice.dataset.paths !== sliders.map((one) => one.path).join()) {
-      sweepChoice.dataset.paths = sliders.map((one) => one.path).join();
-      sweepChoice.replaceChildren(element("label", { for: id }, "Parameter "), list);
+    const paths = page.state.controls.filter((one) => one.sweep);
+    sweepChoice.parentElement.hidden = !paths.length || !page.sweep;
+    if (sweepChoice.parentElement.hidden) return;
+    const kind = JSON.stringify(paths.map((one) => [one.path, one.label]));
+    if (sweepChoice.dataset.kind !== kind) {
+      sweepChoice.dataset.kind = kind;
+      keepingFocus(() => buildSweepChoice(paths));
     }
-    sweepChoice.querySelector("select").value = page.sweep.path || sweepPath;
+    sweepChoice.querySelector("select").value = sweepPath || page.sweep.path;
+    sweepBody.classList.toggle("cwla-old", sweepIsOld);
     if (page.sweep.error) sweepBody.replaceChildren(element("p", { class: "cwla-error" }, page.sweep.error));
-    else sweepBody.replaceChildren(...sweepParts(page.sweep));
+    else if (page.sweep.scores.length === page.state.rankings.length) sweepBody.replaceChildren(...sweepParts(page.sweep));
+  }
+
+  function buildSweepChoice(paths) {
+    const id = `${ids}sweep`;
+    const options = paths.map((one) => element("option", { value: one.path }, one.label));
+    const list = element("select", { id, onchange: () => { sweepPath = list.value; sweepIsOld = true; pump(); } }, options);
+    sweepChoice.replaceChildren(element("label", { for: id }, "Parameter "), list);
   }
 
   function sweepParts(sweep) {
     const both = page.state.rankings.map((one, at) => ({ name: one.name, at, ys: sweep.scores[at].map(number) }));
-    const parts = [element("p", { class: "cwla-wins", "aria-live": "polite" }, sweep.sentence)];
-    const shown = sweep.flips.slice(0, 12);
-    if (shown.length > 1) parts.push(element("ul", { class: "cwla-small" }, shown.map((flip) => element("li", {}, flip.sentence))));
-    parts.push(element("div", { class: "cwla-charts" }, sweepChart("Score", sweep, both)));
+    const drawings = [sweepChart("Score", sweep, both)];
     if (sweep.difference) {
-      const [first, second] = page.state.rankings.map((one) => short(one.name, 18));
-      parts[parts.length - 1].append(sweepChart(`${second} minus ${first}`, sweep, [{ name: "difference", at: 2, ys: sweep.difference.map(number) }]));
+      const [first, second] = both.map((one) => short(one.name, 18));
+      const both2 = { name: "difference", at: 2, ys: sweep.difference.map(number), above: second, below: first };
+      drawings.push(sweepChart(`Difference: ${second} minus ${first}`, sweep, [both2]));
     }
-    return parts;
+    const flips = sweep.flips.length > 1 ? sweep.flips.slice(0, 12) : [];
+    const more = sweep.flips.length > 12 ? [`… and ${sweep.flips.length - 12} more.`] : [];
+    if (sweepWins.textContent !== sweep.sentence) sweepWins.textContent = sweep.sentence;
+    return [
+      sweepWins,
+      flips.length ? element("ul", { class: "cwla-small" }, [...flips.map((flip) => flip.sentence), ...more].map((says) => element("li", {}, says))) : "",
+      element("div", { class: "cwla-charts" }, drawings),
+    ];
   }
 
-  /* Values of the parameter at equal distances, as on its slider. */
+  /* Values of the parameter stand at equal distances, as on its slider. */
   function sweepChart(title, sweep, series) {
     const xs = sweep.values.map((_, i) => i);
     const ys = series.flatMap((one) => one.ys).filter(Number.isFinite);
-    const frame = frameOf(xs.map((x) => [x, 0]).concat(ys.map((y) => [0, y])), false);
-    const svg = drawn("svg", { viewBox: `0 0 ${frame.width} ${frame.height}`, role: "img", "aria-label": `${title} by ${sweep.label}. ${sweep.sentence}` });
+    const frame = frameOf(xs.map((x) => [x, 0]).concat(ys.map((y) => [0, y])), false, undefined, 42);
+    const name = `${title} by ${sweep.label}. ${sweep.sentence}`;
+    const svg = drawn("svg", { viewBox: `0 0 ${frame.width} ${frame.height}`, role: "img", "aria-label": name });
     const last = xs.length - 1;
     const at = [...new Set([0, 0.25, 0.5, 0.75, 1].map((part) => Math.round(part * last)))];
     axes(svg, frame, sweep.label, at.map((i) => [i, sweep.values[i]]));
-    const mark = (x, kind) => svg.append(drawn("line", { x1: frame.sx(x), x2: frame.sx(x), y1: frame.top, y2: frame.height - frame.bottom, class: kind }));
-    if (sweep.values.includes(sweep.now)) {
-      mark(sweep.values.indexOf(sweep.now), "cwla-now");
-      svg.append(drawn("text", { x: frame.sx(sweep.values.indexOf(sweep.now)), y: frame.height - frame.bottom - 4, "text-anchor": "middle", class: "cwla-halo" }, `now ${sweep.now}`));
-    }
-    if (frame.y[0] < 0) svg.append(drawn("line", { x1: frame.left, x2: frame.width - frame.right, y1: frame.sy(0), y2: frame.sy(0), class: "cwla-zero" }));
+    if (series[0].above) winners(svg, frame, series[0], xs);
     series.forEach((one) => line(svg, frame, { ...one, xs }));
-    sweep.flips.slice(0, 12).forEach((flip) => {
-      const x = placeOf(flip.value, sweep.values);
-      mark(x, "cwla-flip");
-      svg.append(drawn("text", { x: frame.sx(x), y: frame.top - 4, "text-anchor": "middle", class: "cwla-halo" }, flip.value));
-    });
-    if (series.length > 1 && !sweep.flips.length) names(svg, frame, series);
-    else series.forEach((one) => endName(svg, frame, one, xs, series));
+    if (series.length > 1) names(svg, frame, series);
+    const now = sweep.values.indexOf(sweep.now);
+    if (now >= 0) {
+      upright(svg, frame, now, "cwla-now");
+      haloed(svg, frame, now, frame.height - frame.bottom - 5, `now ${sweep.now}`);
+    }
+    markFlips(svg, frame, sweep);
     return element("figure", {}, element("figcaption", {}, title), svg);
+  }
+
+  /* Fill the area between 0 and the difference in the colour of the ranking that wins, and write its name there. */
+  function winners(svg, frame, { ys, above, below }, xs) {
+    const zero = frame.sy(0);
+    const shape = (part) => {
+      const corners = xs.filter((x) => Number.isFinite(ys[x])).map((x) => `${frame.sx(x).toFixed(1)} ${frame.sy(part(ys[x])).toFixed(1)}`);
+      return `M${frame.sx(0)} ${zero}L${corners.join("L")}L${frame.sx(xs.length - 1)} ${zero}Z`;
+    };
+    svg.append(
+      drawn("path", { d: shape((y) => Math.min(0, y)), class: "cwla-fill0 cwla-faint" }),
+      drawn("path", { d: shape((y) => Math.max(0, y)), class: "cwla-fill1 cwla-faint" }),
+      drawn("line", { x1: frame.left, x2: frame.width - frame.right, y1: zero, y2: zero, class: "cwla-zero" }),
+    );
+    const inside = (name, at, y) => svg.append(drawn("text", { x: frame.left + 4, y, class: `cwla-halo cwla-name${at}` }, `${name} higher`));
+    const bottom = frame.height - frame.bottom;
+    if (zero - frame.top > 16) inside(above, 1, frame.top + 13);
+    if (bottom - zero > 16) inside(below, 0, Math.max(zero + 15, bottom - 22));
+  }
+
+  function upright(svg, frame, x, kind) {
+    const at = frame.sx(x);
+    svg.append(drawn("line", { x1: at, x2: at, y1: frame.top, y2: frame.height - frame.bottom, class: kind }));
+  }
+
+  function haloed(svg, frame, x, y, says) {
+    const half = 3.6 * says.length;
+    const middle = Math.max(frame.left + half, Math.min(frame.width - half, frame.sx(x)));
+    svg.append(drawn("text", { x: middle, y, "text-anchor": "middle", class: "cwla-halo" }, says));
+  }
+
+  /* Lines at the values where the order changes, with the values that have room; the list has all of them. */
+  function markFlips(svg, frame, { flips, values }) {
+    let free = 0;
+    for (const flip of flips.slice(0, 12)) {
+      const x = placeOf(flip.value, values);
+      upright(svg, frame, x, "cwla-flip");
+      const half = 3.8 * flip.value.length;
+      if (frame.sx(x) - half < free) continue;
+      free = frame.sx(x) + half + 4;
+      haloed(svg, frame, x, frame.top - 5, flip.value);
+    }
   }
 
   /* Place of a value between those of the slider. */
@@ -697,15 +844,6 @@ function cwlaExplorer(root, start, ask) {
     if (above <= 0) return above < 0 ? values.length - 1 : 0;
     const [low, high] = [Number(values[above - 1]), Number(values[above])];
     return above - 1 + (wanted - low) / (high - low);
-  }
-
-  function endName(svg, frame, { name, ys, at }, xs, series) {
-    const last = ys.findLastIndex(Number.isFinite);
-    if (last < 0 || name === "difference") return;
-    const others = series.filter((one) => one.at !== at && Number.isFinite(one.ys[last])).map((one) => one.ys[last]);
-    const below = others.some((y) => y > ys[last] || (y === ys[last] && at > 0));
-    const y = Math.min(frame.height - frame.bottom - 16, Math.max(frame.top + 12, frame.sy(ys[last]) + (below ? 16 : -8)));
-    svg.append(drawn("text", { x: frame.sx(xs[last]) - 4, y, "text-anchor": "end", class: `cwla-halo cwla-name${at}` }, short(name, 18)));
   }
 
   // ---- topics
@@ -720,8 +858,8 @@ function cwlaExplorer(root, start, ask) {
     }
     const heads = ["topic", ...start.runs, answer.rows.some((one) => one.difference) ? "difference" : null].filter(Boolean);
     const rows = answer.rows.map((one) =>
-      element("tr", { class: one.topic === page.state.topic ? "cwla-chosen" : "" },
-        element("th", { scope: "row" }, element("button", { type: "button", "data-topic": one.topic, onclick: () => openTopic(one.topic) }, element("bdi", {}, one.topic)), one.about ? element("span", { class: "cwla-small cwla-snippet" }, one.about) : null),
+      element("tr", {},
+        element("th", { scope: "row" }, element("button", { type: "button", id: `${ids}topic-${one.topic}`, "data-topic": one.topic, onclick: () => openTopic(one.topic) }, element("bdi", {}, one.topic)), one.about ? element("span", { class: "cwla-small cwla-snippet" }, one.about) : null),
         one.scores.map((value) => element("td", { class: "cwla-value" }, value)),
         one.difference ? element("td", { class: "cwla-value" }, one.difference) : null));
     const list = element("table", {}, element("thead", {}, element("tr", {}, heads.map((name) => element("th", { scope: "col" }, element("bdi", { title: name }, short(name)))))), element("tbody", {}, rows));
@@ -730,26 +868,36 @@ function cwlaExplorer(root, start, ask) {
       element("h2", {}, "Topics"),
       element("p", {}, answer.sentence + (live ? order : "")),
       element("div", { class: "cwla-scrolls", tabindex: 0, role: "region", "aria-label": "Topics" }, list));
+    markTopic(edits.topic);
   }
 
   function openTopic(topic) {
-    edits.topic = topic;
-    edits.grades = {};
-    edits.orders = {};
+    edits = { topic, grades: {}, orders: {} };
+    markTopic(topic);
     change({});
-    for (const row of topics.querySelectorAll("tbody tr")) row.classList.toggle("cwla-chosen", row.querySelector("button").dataset.topic === topic);
+  }
+
+  function markTopic(topic) {
+    for (const row of topics.querySelectorAll("tbody tr")) {
+      const button = row.querySelector("button");
+      row.classList.toggle("cwla-chosen", button.dataset.topic === topic);
+      if (button.dataset.topic === topic) button.setAttribute("aria-current", "true");
+      else button.removeAttribute("aria-current");
+    }
   }
 
   build();
   show();
   showTopics();
   let width = root.clientWidth;
-  const observer = new ResizeObserver(() => {
+  const onWidth = new ResizeObserver(() => {
     if (Math.abs(root.clientWidth - width) < 20) return;
     width = root.clientWidth;
     showCharts();
     showSweep();
   });
-  observer.observe(root);
-  return () => observer.disconnect();
+  const onScroll = new IntersectionObserver(([seen]) => (strip.hidden = seen.isIntersecting));
+  onWidth.observe(root);
+  onScroll.observe(scores);
+  return () => [onWidth, onScroll].forEach((one) => one.disconnect());
 }
