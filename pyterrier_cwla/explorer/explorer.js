@@ -335,7 +335,7 @@ function cwlaExplorer(root, start, ask) {
     box.querySelector(".cwla-small").textContent = (one.says ? `${one.says} ` : "") + range;
   }
 
-  /* "[0, 1)" as "From 0 to below 1", for readers who do not know intervals. */
+  /* "[0, 1)" as "Numbers from 0, below 1", for readers who do not know intervals. */
   function inWords(range) {
     const found = /^(whole number in )?([[(])(.+), (.+)([\])])$/.exec(range);
     if (!found) return `Range: ${range}`;
@@ -461,7 +461,7 @@ function cwlaExplorer(root, start, ask) {
   function chart(title, [column, xLabel], series, { highest, percent }) {
     const points = series.flatMap((one) => one.xs.map((x, i) => [x, one.ys[i]])).filter(([x, y]) => Number.isFinite(x) && Number.isFinite(y));
     const frame = frameOf(points, series.some((one) => one.kind === "bars"), highest);
-    const name = `${title} By ${xLabel}. ${spokenSeries(series)}`;
+    const name = `${title}, by ${xLabel}. ${spokenSeries(series)}`;
     const svg = drawn("svg", { viewBox: `0 0 ${frame.width} ${frame.height}`, role: "img", "aria-label": name });
     const at = column === "rank" ? [...new Set([1, ...ticks(frame.x, 5)])].filter((tick) => Number.isInteger(tick) && tick > 0) : ticks(frame.x, 5);
     axes(svg, frame, xLabel, at.map((tick) => [tick, label(tick)]), percent);
