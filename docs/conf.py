@@ -6,6 +6,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import explorer_page
 import gallery_pictures
 import notebook_pages
 import pages
@@ -50,6 +51,7 @@ sphinx_gallery_conf = gallery_pictures.SETTINGS
 html_theme = "furo"
 html_title = f"pyterrier_cwla {release}"
 html_static_path = ["static"]
+html_extra_path = ["extra"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_show_copyright = False
@@ -58,6 +60,7 @@ html_math_renderer = "mathml"
 html_theme_options = {"navigation_with_keys": True}
 
 pages.write({**pages.written(pictures=True), "pictures/two_systems.svg": two_systems.on_a_page()}, HERE)
+pages.write({f"extra/{explorer_page.NAME}": explorer_page.written()}, HERE)
 gallery_pictures.remove_stale(HERE / "gallery", HERE / "examples")
 notebook_pages.write(HERE.parent / "notebooks", HERE / "notebooks")
 

@@ -1,0 +1,67 @@
+"""Take the pictures of ``docs/explorer.rst``: parts of the site's explorer page, in Chromium and in light mode.
+
+``python docs/explorer_pictures.py`` writes ``docs/static/explorer_*.png``. It needs Selenium, Chromium and its driver.
+Run it after a change of what the page looks like.
+"""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from explorer_page import NAME, PAIRS, written
+from selenium import webdriver
+from selenium.webdriver.support.ui import WebDriverWait
+
+STATIC = Path(__file__).parent / "static"
+_WIDTH = 1100
+_READY = "const shown = document.querySelector('.cwla-text').value; return shown === arguments[0]"
+_CHOOSE = """const list = document.querySelector('[data-path="measure"] select');
+list.value = arguments[0]; list.dispatchEvent(new Event("change", {bubbles: true}));
+[...document.querySelectorAll('[data-topic]')].find((one) => one.dataset.topic === arguments[1]).click()"""
+_PLACE = """const sections = [...document.querySelectorAll("section")];
+const of = (title) => sections.find((one) => one.querySelector("h2")?.textContent === title).getBoundingClientRect();
+const [first, last] = [of(arguments[0]), of(arguments[1])];
+return {x: first.x, y: first.y + scrollY, width: first.width, height: last.bottom - first.top + 8, scale: 1}"""
+
+#: For each picture: the measure and its text, the pair of rankings, and the titles of the first and the last section.
+PICTURES = {
+    "scores": ("RBP", "CWLA(C='rbp(0.8)',A='erg',max_rel=2)", PAIRS[0].name, "The measure", "Scores"),
+    "users": ("TBG", "TBG", PAIRS[3].name, "Users, rank by rank", "Users, rank by rank"),
+    "sweep": ("RBP", "CWLA(C='rbp(0.8)',A='erg',max_rel=2)", PAIRS[0].name)
+    + ("Which value of a parameter favours which ranking?",) * 2,
+}
+
+
+def main() -> None:
+    """Take all pictures."""
+    options = webdriver.ChromeOptions()
+    for flag in ("headless", "no-sandbox", "disable-gpu", "hide-scrollbars", "force-color-profile=srgb"):
+        options.add_argument(f"--{flag}")
+    driver = webdriver.ChromeService(shutil.which("chromedriver"))
+    with tempfile.TemporaryDirectory() as folder, webdriver.Chrome(options, driver) as browser:
+        page = Path(folder) / NAME
+        page.write_text(written(), encoding="utf-8")
+        size = {"width": _WIDTH, "height": 3000, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        light = [{"name": "prefers-color-scheme", "value": "light"}]
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": light})
+        for name, (measure, text, topic, first, last) in PICTURES.items():
+            browser.get(page.as_uri())
+            browser.execute_script(_CHOOSE, measure, topic)
+            WebDriverWait(browser, 10).until(lambda _, text=text: browser.execute_script(_READY, text))
+            browser.execute_async_script("setTimeout(arguments[0], 800)")  # the sweep and the topics follow
+            (STATIC / f"explorer_{name}.png").write_bytes(_taken(browser, browser.execute_script(_PLACE, first, last)))
+
+
+def _taken(browser: webdriver.Chrome, clip: Mapping[str, Any]) -> bytes:
+    shot = browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png", "clip": clip})
+    return base64.b64decode(shot["data"])
+
+
+if __name__ == "__main__":
+    main()

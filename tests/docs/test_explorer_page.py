@@ -1,0 +1,289 @@
+"""The explorer's page of the site: its numbers are those of explain and evaluate; it opens from a file and asks for nothing."""
+
+import base64
+import gzip
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+sys.path.insert(0, str(DOCS))
+
+import explorer_page  # noqa: E402
+
+from pyterrier_cwla import explain  # noqa: E402
+from pyterrier_cwla.measures.parsing import measures_of  # noqa: E402
+from tests.support.browsing import seen, serious_violations  # noqa: E402
+
+SMALL = [explorer_page.MEASURES[0], next(one for one in explorer_page.MEASURES if one.name == "TBG")]
+PAIRS = [pair.name for pair in explorer_page.PAIRS]
+
+
+class Scripts(HTMLParser):
+    """Texts of a page's script elements, and its attributes that could load something."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.texts, self.loads, self.policy, self.inside = [], [], "", False
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        of = dict(attrs)
+        self.inside = tag == "script"
+        self.loads += [of[name] for name in ("src", "href", "srcset", "data") if name in of]
+        if of.get("http-equiv") == "Content-Security-Policy":
+            self.policy = of["content"]
+
+    def handle_data(self, data):
+        if self.inside:
+            self.texts.append(data)
+            self.inside = False
+
+
+def known_of(html):
+    start = json.loads(Scripts(html).texts[0])
+    return start, json.loads(gzip.decompress(base64.b64decode(start["presets"])))
+
+
+@pytest.fixture(scope="module")
+def small():
+    return explorer_page.written(SMALL)
+
+
+def explained(text, topic):
+    qrels, runs, lengths = explorer_page.collection_of()
+    measure = measures_of([text])[0]
+    return explain(qrels, runs, topic, measure(lengths=lengths) if text.startswith("TBG") else measure).explanations
+
+
+def digits(values):
+    return [f"{value:.4f}" for value in values]
+
+
+def test_every_value_of_every_slider_has_the_numbers_of_explain(small):
+    _, known = known_of(small)
+    assert [*known["answers"]] == PAIRS
+    texts = set()
+    for preset in SMALL:
+        for topic in PAIRS:
+            states = known["answers"][topic][preset.name]["states"]
+            assert len(states) == len(preset.values)
+            for value, state in zip(preset.values, states, strict=True):
+                slider = next(one for one in state["controls"] if one["kind"] == "number")
+                assert (slider["path"], slider["value"], slider["steps"]) == (preset.path, value, [*preset.values])
+                texts.add(text := state["measure"]["text"])
+                for shown, of in zip(state["rankings"], explained(text, topic).values(), strict=True):
+                    assert shown["score"] == f"{of.score:.4f}", (text, topic)
+                    assert shown["columns"]["V"] == digits(of.table["V"][: shown["shown"]]), (text, topic)
+    assert texts == {*known["texts"]}
+    assert len(texts) == sum(len(preset.values) for preset in SMALL)
+
+
+def test_the_measure_of_a_value_has_this_value():
+    exploration = explorer_page.exploration_of()
+    for preset in explorer_page.MEASURES:
+        for value in preset.values:
+            state = exploration.answer({"measure": preset.measure, "set": {preset.path: value}})
+            control = next(one for one in state["controls"] if one["path"] == preset.path)
+            assert float(control["value"]) == float(value)
+
+
+def test_only_what_is_computed_can_be_chosen(small):
+    _, known = known_of(small)
+    for answers in known["answers"].values():
+        for preset in SMALL:
+            for state in answers[preset.name]["states"]:
+                measure, *others = state["controls"]
+                assert measure["value"] == preset.name
+                assert [option["value"] for option in measure["options"]] == [one.name for one in SMALL]
+                assert [one["path"] for one in others if one["kind"] == "number"] == [preset.path]
+                assert all(len(one["options"]) == 1 for one in others if one["kind"] == "choice")
+            assert answers[preset.name]["sweep"]["path"] == preset.path
+    assert known["topics"]["RBP"][3]["rows"][0]["scores"]
+
+
+def test_the_page_can_load_nothing_from_elsewhere(small):
+    found = Scripts(small)
+    assert found.loads == []
+    assert "default-src 'none'" in found.policy
+    assert "connect-src 'none'" in found.policy
+    addresses = set(re.findall(r"https?://[^\s\"'<]+", small))
+    assert addresses == {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"fetch\(|XMLHttpRequest|@import|url\(", small)
+
+
+def test_pairs_are_short_have_names_and_one_or_two_sentences():
+    for pair in explorer_page.PAIRS:
+        assert len(pair.A.split()) == len(pair.B.split()) == 12
+        assert pair.about.endswith(".")
+    qrels, runs, lengths = explorer_page.collection_of()
+    assert {doc_id for run in runs.values() for ranks in run.values() for doc_id in ranks} == {*lengths}
+    assert {grade for grades in qrels.values() for grade in grades.values()} == {0, 1, 2}
+
+
+def test_a_preset_that_cannot_be_scored_names_the_request():
+    wrong = explorer_page.Preset("RBP", "RBP", "RBP(rel=1)", "p", ("0.5", "1.5"))
+    with pytest.raises(ValueError, match=r"'p': '1.5'.*p must be"):
+        explorer_page.written([wrong])
+
+
+# ---- the whole page, in Chromium
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    path = tmp_path_factory.mktemp("explorer") / explorer_page.NAME
+    path.write_text(explorer_page.written(), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def known(page):
+    return known_of(page.read_text(encoding="utf-8"))[1]
+
+
+class Shown:
+    """What the open page shows."""
+
+    def __init__(self, browser):
+        self.browser = browser
+
+    def find(self, selector):
+        return self.browser.find_element("css selector", selector)
+
+    def texts(self, selector):
+        """Return the texts of elements, all of one moment."""
+        script = "return [...document.querySelectorAll(arguments[0])].map((one) => one.textContent)"
+        return self.browser.execute_script(script, selector)
+
+    def until(self, condition):
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        WebDriverWait(self.browser, 10, 0.02).until(lambda _: condition())
+
+    @property
+    def measure(self):
+        return self.browser.execute_script("return document.querySelector('.cwla-text').value")
+
+    @property
+    def topic(self):
+        return self.texts(".cwla-about")[0]
+
+    def choose(self, name):
+        """Choose a measure from the list."""
+        self.browser.execute_script(
+            """const list = document.querySelector('[data-path="measure"] select');
+            list.value = arguments[0]; list.dispatchEvent(new Event("change", {bubbles: true}))""",
+            name,
+        )
+
+    def slide(self, at):
+        """Move the slider to one of its steps."""
+        self.browser.execute_script(
+            """const slider = document.querySelector("input[type=range]");
+            slider.value = arguments[0]; slider.dispatchEvent(new Event("input", {bubbles: true}))""",
+            at,
+        )
+
+    def open_topic(self, name):
+        self.browser.execute_script(
+            "[...document.querySelectorAll('[data-topic]')].find((one) => one.dataset.topic === arguments[0]).click()",
+            name,
+        )
+        self.until(lambda: name in self.topic)
+
+    def agrees_with_explain(self, topic):
+        """Check the scores, users and contributions of both rankings."""
+        explanations = [*explained(self.measure, topic).values()]
+        assert self.texts("[data-score]") == [f"{one.score:.4f}" for one in explanations]
+        for at, one in enumerate(explanations):
+            of = f".cwla-table:nth-child({at + 1}) tbody [data-name={{}}]".format
+            assert self.texts(of("V")) == digits(one.table["V"][:12])
+            assert self.texts(of("adds")) == digits(one.contributions[:12])
+
+
+@pytest.mark.slow
+def test_the_page_is_small_and_has_forty_presets(page, known):
+    assert page.stat().st_size < 2_000_000
+    assert sum(len(answers) for answers in known["answers"].values()) == 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("topic", PAIRS)
+def test_each_preset_shows_the_numbers_of_explain_at_both_ends_of_its_slider(browser, page, known, topic):
+    texts = {(name, at): text for text, (name, at) in known["texts"].items()}
+    with seen(browser, page):
+        shown = Shown(browser)
+        shown.open_topic(topic)
+        for preset in explorer_page.MEASURES:
+            shown.choose(preset.name)
+            shown.until(lambda name=preset.name: shown.measure == texts[name, known["measures"][name]["start"]])
+            for at in (0, len(preset.values) - 1):
+                shown.slide(at)
+                shown.until(lambda name=preset.name, at=at: shown.measure == texts[name, at])
+                shown.agrees_with_explain(topic)
+
+
+@pytest.mark.slow
+def test_sweeps_and_topics_follow_the_measure_and_the_topic(browser, page, known):
+    with seen(browser, page):
+        shown = Shown(browser)
+        assert shown.texts(".cwla-wins") == ["A scores higher for φ below 0.8094; B for φ above 0.8094."]
+        shown.choose("INST")
+        shown.open_topic(PAIRS[1])
+        wanted = known["answers"][PAIRS[1]]["INST"]["sweep"]["sentence"]
+        shown.until(lambda: shown.texts(".cwla-wins") == [wanted])
+        at = known["measures"]["INST"]["start"]
+        of_topics = [row["topic"] for row in known["topics"]["INST"][at]["rows"]]
+        shown.until(lambda: shown.texts("[data-topic]") == of_topics)
+
+
+@pytest.mark.slow
+def test_the_keyboard_moves_sliders_and_opens_topics(browser, page):
+    from selenium.webdriver import Keys
+
+    with seen(browser, page):
+        shown = Shown(browser)
+        slider = shown.find("input[type=range]")
+        for _ in range(30):
+            if browser.switch_to.active_element == slider:
+                break
+            browser.switch_to.active_element.send_keys(Keys.TAB)
+        slider.send_keys(Keys.ARROW_RIGHT)
+        shown.until(lambda: shown.measure == "CWLA(C='rbp(0.85)',A='erg',max_rel=2)")
+        assert slider.get_attribute("aria-valuetext") == "0.85"
+        shown.agrees_with_explain(PAIRS[0])
+        button = next(one for one in browser.find_elements("css selector", "[data-topic]") if one.text == PAIRS[3])
+        button.send_keys(Keys.ENTER)
+        shown.until(lambda: PAIRS[3] in shown.topic)
+        shown.agrees_with_explain(PAIRS[3])
+
+
+@pytest.mark.slow
+def test_the_page_asks_for_nothing_and_cannot_change_what_is_not_computed(browser, page):
+    browser.get_log("browser")
+    with seen(browser, page):
+        shown = Shown(browser)
+        shown.choose("TBG")
+        shown.until(lambda: shown.measure == "TBG")
+        assert browser.execute_script("return performance.getEntriesByType('resource').map((one) => one.name)") == []
+        assert browser.get_log("browser") == []
+        editable = browser.execute_script(
+            "return [...document.querySelectorAll('input[type=text]')].filter((one) => !one.readOnly).length"
+        )
+        assert editable == 0
+        assert browser.find_elements("css selector", "button.cwla-grade, .cwla-move, tr[draggable]") == []
+        assert "computed" in shown.texts(".cwla-note")[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_page_fits_the_window_and_axe_finds_no_serious_violation(browser, page, width, scheme):
+    with seen(browser, page, width, scheme):
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        assert serious_violations(browser) == {}
