@@ -5,7 +5,8 @@ function cwlaExplorer(root, start, ask) {
   "use strict";
   const SVG = "http://www.w3.org/2000/svg";
   const live = start.mode === "live";
-  const page = { state: start.state, sweep: start.sweep, topics: start.topics, axis: "rank", rank: 10 };
+  const page = { state: start.state, sweep: start.sweep, topics: start.topics, axis: "rank" };
+  page.rank = Math.min(10, ...start.state.rankings.map((one) => one.shown)); // of the question "What happens at one rank?"
   let edits = { topic: start.state.topic, grades: {}, orders: {} }; // replaced as a whole by each change
   let shownEdits = edits; // those of the state on the screen
   let sweepPath = start.sweep ? start.sweep.path : null;
@@ -412,6 +413,8 @@ function cwlaExplorer(root, start, ask) {
 
   // ---- charts
 
+  let width = root.clientWidth; // asked for again only if it changes, since the browser computes the layout for it
+
   function showAxis() {
     axis.hidden = !page.state.timed;
     if (!page.state.timed) page.axis = "rank";
@@ -498,12 +501,13 @@ function cwlaExplorer(root, start, ask) {
   }
 
   function frameOf(points, isBars, highest, top = 26) {
-    const wide = Math.max(280, Math.min(460, root.clientWidth - 40 || 460));
+    const wide = Math.max(280, Math.min(460, width - 40 || 460));
     const frame = { width: wide, height: 230, left: 48, right: 14, top, bottom: 40 };
     const xs = points.map(([x]) => x);
     const ys = points.map(([, y]) => y);
     frame.x = spread(isBars ? Math.min(0.5, ...xs) : Math.min(...xs), isBars ? Math.max(...xs) + 0.5 : Math.max(...xs));
     frame.y = spread(Math.min(0, ...ys), highest || Math.max(0, ...ys));
+    if (!highest) frame.y = frame.y.map((end, i) => upToTick(end, tickStep(frame.y, 4), i ? Math.ceil : Math.floor));
     return withScales(frame);
   }
 
@@ -540,13 +544,21 @@ function cwlaExplorer(root, start, ask) {
     svg.append(drawn("text", { x: (frame.left + right) / 2, y: frame.height - 6, "text-anchor": "middle" }, xLabel));
   }
 
-  /* Round values within a range, for the ticks of an axis. */
-  function ticks([low, high], about) {
+  function tickStep([low, high], about) {
     const rough = (high - low) / about;
     const power = 10 ** Math.floor(Math.log10(rough));
-    const step = power * ([1, 2, 5].find((times) => times * power >= rough) || 10);
+    return power * ([1, 2, 5].find((times) => times * power >= rough) || 10);
+  }
+
+  function upToTick(value, step, round) {
+    return round(Number((value / step).toPrecision(6))) * step;
+  }
+
+  /* Round values within a range, for the ticks of an axis. */
+  function ticks([low, high], about) {
+    const step = tickStep([low, high], about);
     const found = [];
-    for (let tick = Math.ceil(low / step); tick * step <= high + step * 1e-6; tick += 1) found.push(tick * step);
+    for (let tick = Math.ceil(low / step - 1e-6); tick * step <= high + step * 1e-6; tick += 1) found.push(tick * step);
     return found;
   }
 
@@ -646,7 +658,7 @@ function cwlaExplorer(root, start, ask) {
     const rows = one.columns.id.map((id, i) => row(one, at, id, i));
     const left = one.ranks > one.shown ? element("p", { class: "cwla-small" }, `The first ${one.shown} of ${one.ranks} documents are shown; all of them count.`) : null;
     const caption = element("caption", {}, mark(at), element("bdi", {}, one.name));
-    const frame = element("div", { class: "cwla-scrolls", tabindex: 0, role: "region", "aria-label": `Documents of ${one.name}` }, element("table", {}, caption, element("thead", {}, head), element("tbody", {}, rows)));
+    const frame = element("div", { class: "cwla-scrolls", id: `${ids}documents-${at}`, tabindex: 0, role: "region", "aria-label": `Documents of ${one.name}` }, element("table", {}, caption, element("thead", {}, head), element("tbody", {}, rows)));
     return element("div", { class: "cwla-table" }, frame, left);
   }
 
@@ -889,7 +901,6 @@ function cwlaExplorer(root, start, ask) {
   build();
   show();
   showTopics();
-  let width = root.clientWidth;
   const onWidth = new ResizeObserver(() => {
     if (Math.abs(root.clientWidth - width) < 20) return;
     width = root.clientWidth;
