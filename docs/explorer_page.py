@@ -21,7 +21,7 @@ NAME = "explore.html"
 TITLE = "Explore user models"
 _SCRIPT = Path(__file__).parent / "explorer_presets.js"
 _NOTE = (
-    "Choose a measure, move its slider, and choose one of four pairs of rankings under Topics. All numbers of this page"
+    "Choose a measure, move its slider, and choose one of four pairs of rankings. All numbers of this page"
     " were computed beforehand: sliders step through computed values. To explore your own runs, and to change grades,"
     " the order of documents and every parameter, open the explorer from the shell"
     " (pyterrier-cwla explore QRELS RUN RUN) or in a notebook (explore(qrels, runs))."
@@ -74,8 +74,8 @@ class Pair:
         Grades in rank order; "-" is a document without a judgment.
     words : tuple of int, default=(500, 500)
         Lengths of the documents of A and B.
-    kinds : tuple of str, default=("doc", "doc")
-        First parts of the ids of A and B. If they are the same, the n-th document of a grade is the same in both.
+    kinds : tuple of str, default=("d", "d")
+        First parts of the ids of A and B. If they are the same, so is the n-th document of each grade.
     """
 
     name: str
@@ -83,14 +83,14 @@ class Pair:
     A: str
     B: str
     words: tuple[int, int] = (500, 500)
-    kinds: tuple[str, str] = ("doc", "doc")
+    kinds: tuple[str, str] = ("d", "d")
 
 
 _TARGETS = ("0.5", "1", "1.5", "2", "2.5", "3", "4", "5", "6", "8", "10")
 _CUTOFFS = tuple(map(str, range(1, 13)))
 _PHI = (*(f"{percent / 100:g}" for percent in range(5, 100, 5)), "0.98")
 MEASURES = (
-    Preset("RBP", "RBP: rank-biased precision, with grades", "CWLA(C='rbp(0.8)',A='erg',max_rel=2)", "C.phi", _PHI,
+    Preset("RBP", "RBP: rank-biased precision, with grades", "CWLA(C='rbp(0.7)',A='erg',max_rel=2)", "C.phi", _PHI,
            "Gain per document of users who go on with the same probability after every document."),
     Preset("INST", "INST: users with an expected gain T", "INST(T=2,max_rel=2)", "T", _TARGETS),
     Preset("INSQ", "INSQ: users who want T relevant documents", "INSQ(T=2,max_rel=2)", "T", _TARGETS),
@@ -165,8 +165,9 @@ def collection_of(pairs: Sequence[Pair] = PAIRS) -> tuple[dict[str, dict[str, in
     runs: Runs = {"A": {}, "B": {}}
     lengths: dict[str, float] = {}
     for pair in pairs:
+        ids: dict[str, dict[tuple[str, int], str]] = {kind: {} for kind in pair.kinds}
         for name, text, words, kind in zip("AB", (pair.A, pair.B), pair.words, pair.kinds, strict=True):
-            graded = list(_documents(text.split(), kind, f"{pairs.index(pair) + 1}"))
+            graded = list(_documents(text.split(), kind, ids[kind]))
             runs[name][pair.name] = {doc_id: float(-rank) for rank, (doc_id, _) in enumerate(graded)}
             judged = {doc_id: int(grade) for doc_id, grade in graded if grade != "-"}
             qrels.setdefault(pair.name, {}).update(judged)
@@ -174,11 +175,11 @@ def collection_of(pairs: Sequence[Pair] = PAIRS) -> tuple[dict[str, dict[str, in
     return qrels, runs, lengths
 
 
-def _documents(grades: Sequence[str], kind: str, pair: str) -> Iterator[tuple[str, str]]:
-    """Yield the id and the grade of each document."""
-    letters = {"2": "a", "1": "b", "0": "c", "-": "d"}
+def _documents(grades: Sequence[str], kind: str, ids: dict[tuple[str, int], str]) -> Iterator[tuple[str, str]]:
+    """Yield the id and the grade of each document; `ids` has those that are known, by grade and number."""
     for rank, grade in enumerate(grades):
-        yield f"{kind}-{pair}{letters[grade]}{grades[: rank + 1].count(grade)}", grade
+        nth = grade, grades[: rank + 1].count(grade)
+        yield ids.setdefault(nth, f"{kind}{len(ids) + 1}"), grade
 
 
 def _computed(exploration: Exploration, measures: Sequence[Preset], topics: Sequence[str]) -> Answer:

@@ -26,13 +26,14 @@ list.value = arguments[0]; list.dispatchEvent(new Event("change", {bubbles: true
 _PLACE = """const sections = [...document.querySelectorAll("section")];
 const of = (title) => sections.find((one) => one.querySelector("h2")?.textContent === title).getBoundingClientRect();
 const [first, last] = [of(arguments[0]), of(arguments[1])];
-return {x: first.x, y: first.y + scrollY, width: first.width, height: last.bottom - first.top + 8, scale: 1}"""
+const [width, height] = [first.width + 24, last.bottom - first.top + 16];
+return {x: first.x - 12, y: first.y + scrollY - 4, width, height, scale: 1}"""
 
 #: For each picture: the measure and its text, the pair of rankings, and the titles of the first and the last section.
 PICTURES = {
-    "scores": ("RBP", "CWLA(C='rbp(0.8)',A='erg',max_rel=2)", PAIRS[0].name, "The measure", "Scores"),
+    "scores": ("RBP", "CWLA(C='rbp(0.7)',A='erg',max_rel=2)", PAIRS[0].name, "Who is the user?", "Scores"),
     "users": ("TBG", "TBG", PAIRS[3].name, "Users, rank by rank", "Users, rank by rank"),
-    "sweep": ("RBP", "CWLA(C='rbp(0.8)',A='erg',max_rel=2)", PAIRS[0].name)
+    "sweep": ("RBP", "CWLA(C='rbp(0.7)',A='erg',max_rel=2)", PAIRS[0].name)
     + ("Which value of a parameter favours which ranking?",) * 2,
 }
 

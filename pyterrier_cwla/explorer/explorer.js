@@ -164,6 +164,7 @@ function cwlaExplorer(root, start, ask) {
   const difference = element("p", { class: "cwla-difference" });
   const notes = element("ul", { class: "cwla-notes" });
   const about = element("p", { class: "cwla-about" });
+  const rankingsList = element("select", { id: `${ids}rankings`, onchange: () => openTopic(rankingsList.value) }); // not if live
   const rankAnswer = element("div", { class: "cwla-answer" });
   const rankField = element("input", {
     type: "number", id: `${ids}rank`, min: 1, step: 1,
@@ -192,7 +193,7 @@ function cwlaExplorer(root, start, ask) {
       section("Who is the user?", users),
       section("The measure", choice, measureText(), message),
       section("Parameters", sliders, five),
-      section("Scores", about, scores, difference, spokenScores, notes),
+      section("Scores", live || !start.topics ? "" : chooseRankings(), about, scores, difference, spokenScores, notes),
       section("Users, rank by rank", axis, charts),
       section("What happens at one rank?", rank, rankAnswer, spokenRank),
       section("Documents", live ? element("p", { class: "cwla-small" }, how) : "", reset, tables),
@@ -201,6 +202,12 @@ function cwlaExplorer(root, start, ask) {
       strip,
     );
     rankField.value = page.rank;
+  }
+
+  /* A list of the few pairs of rankings that a page with computed answers has. */
+  function chooseRankings() {
+    rankingsList.append(...start.topics.rows.map(({ topic }) => element("option", { value: topic }, topic)));
+    return element("p", { class: "cwla-field" }, element("label", { for: rankingsList.id }, "Rankings"), rankingsList);
   }
 
   function measureText() {
@@ -243,7 +250,8 @@ function cwlaExplorer(root, start, ask) {
     const { state } = page;
     users.replaceChildren(...state.measure.sentences.map((sentence) => element("li", {}, sentence)));
     showControls();
-    about.textContent = state.about ? `Topic ${state.topic}: ${state.about}` : start.topics ? `Topic ${state.topic}` : "";
+    const topic = live && start.topics ? `Topic ${state.topic}` : "";
+    about.textContent = [topic, state.about].filter(Boolean).join(": ");
     reset.hidden = !state.edited;
     showScores();
     notes.replaceChildren(...state.notes.map((note) => element("li", {}, note)));
@@ -798,8 +806,8 @@ function cwlaExplorer(root, start, ask) {
     if (series[0].above) winners(svg, frame, series[0], xs);
     series.forEach((one) => line(svg, frame, { ...one, xs }));
     if (series.length > 1) names(svg, frame, series);
-    const now = sweep.values.indexOf(sweep.now);
-    if (now >= 0) {
+    const now = placeOf(sweep.now, sweep.values);
+    if (sweep.now !== "") {
       upright(svg, frame, now, "cwla-now");
       haloed(svg, frame, now, frame.height - frame.bottom - 5, `now ${sweep.now}`);
     }
@@ -890,6 +898,7 @@ function cwlaExplorer(root, start, ask) {
   }
 
   function markTopic(topic) {
+    rankingsList.value = topic;
     for (const row of topics.querySelectorAll("tbody tr")) {
       const button = row.querySelector("button");
       row.classList.toggle("cwla-chosen", button.dataset.topic === topic);
