@@ -164,7 +164,7 @@ function cwlaExplorer(root, start, ask) {
   const difference = element("p", { class: "cwla-difference" });
   const notes = element("ul", { class: "cwla-notes" });
   const about = element("p", { class: "cwla-about" });
-  const rankingsList = element("select", { id: `${ids}rankings`, onchange: () => openTopic(rankingsList.value) }); // not if live
+  const topicList = element("select", { id: `${ids}topics`, onchange: () => openTopic(topicList.value) });
   const rankAnswer = element("div", { class: "cwla-answer" });
   const rankField = element("input", {
     type: "number", id: `${ids}rank`, min: 1, step: 1,
@@ -193,7 +193,7 @@ function cwlaExplorer(root, start, ask) {
       section("Who is the user?", users),
       section("The measure", choice, measureText(), message),
       section("Parameters", sliders, five),
-      section("Scores", live || !start.topics ? "" : chooseRankings(), about, scores, difference, spokenScores, notes),
+      section("Scores", topicField(), about, scores, difference, spokenScores, notes),
       section("Users, rank by rank", axis, charts),
       section("What happens at one rank?", rank, rankAnswer, spokenRank),
       section("Documents", live ? element("p", { class: "cwla-small" }, how) : "", reset, tables),
@@ -204,10 +204,11 @@ function cwlaExplorer(root, start, ask) {
     rankField.value = page.rank;
   }
 
-  /* A list of the few pairs of rankings that a page with computed answers has. */
-  function chooseRankings() {
-    rankingsList.append(...start.topics.rows.map(({ topic }) => element("option", { value: topic }, topic)));
-    return element("p", { class: "cwla-field" }, element("label", { for: rankingsList.id }, "Rankings"), rankingsList);
+  /* A list of the topics, which on a page with computed answers are pairs of rankings. */
+  function topicField() {
+    if (!start.topics || start.topics.error) return "";
+    topicList.append(...start.topics.rows.map(({ topic }) => element("option", { value: topic }, topic)));
+    return element("p", { class: "cwla-field" }, element("label", { for: topicList.id }, live ? "Topic" : "Rankings"), topicList);
   }
 
   function measureText() {
@@ -250,8 +251,7 @@ function cwlaExplorer(root, start, ask) {
     const { state } = page;
     users.replaceChildren(...state.measure.sentences.map((sentence) => element("li", {}, sentence)));
     showControls();
-    const topic = live && start.topics ? `Topic ${state.topic}` : "";
-    about.textContent = [topic, state.about].filter(Boolean).join(": ");
+    about.textContent = state.about;
     reset.hidden = !state.edited;
     showScores();
     notes.replaceChildren(...state.notes.map((note) => element("li", {}, note)));
@@ -876,13 +876,15 @@ function cwlaExplorer(root, start, ask) {
       topics.replaceChildren(element("h2", {}, "Topics"), element("p", { class: "cwla-error" }, answer.error));
       return;
     }
-    const heads = ["topic", ...start.runs, answer.rows.some((one) => one.difference) ? "difference" : null].filter(Boolean);
+    const numbers = [...start.runs, answer.rows.some((one) => one.difference) ? "difference" : null].filter(Boolean);
+    const heads = numbers.map((name) => element("th", { scope: "col", class: "cwla-value" }, element("bdi", { title: name }, short(name))));
     const rows = answer.rows.map((one) =>
       element("tr", {},
         element("th", { scope: "row" }, element("button", { type: "button", id: `${ids}topic-${one.topic}`, "data-topic": one.topic, onclick: () => openTopic(one.topic) }, element("bdi", {}, one.topic)), one.about ? element("span", { class: "cwla-small cwla-snippet" }, one.about) : null),
         one.scores.map((value) => element("td", { class: "cwla-value" }, value)),
         one.difference ? element("td", { class: "cwla-value" }, one.difference) : null));
-    const list = element("table", {}, element("thead", {}, element("tr", {}, heads.map((name) => element("th", { scope: "col" }, element("bdi", { title: name }, short(name)))))), element("tbody", {}, rows));
+    const head = element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "topic"), heads));
+    const list = element("table", {}, head, element("tbody", {}, rows));
     const order = start.runs.length > 1 ? " Topics with the largest differences come first; your changes of grades and order are left out." : "";
     topics.replaceChildren(
       element("h2", {}, "Topics"),
@@ -898,7 +900,7 @@ function cwlaExplorer(root, start, ask) {
   }
 
   function markTopic(topic) {
-    rankingsList.value = topic;
+    topicList.value = topic;
     for (const row of topics.querySelectorAll("tbody tr")) {
       const button = row.querySelector("button");
       row.classList.toggle("cwla-chosen", button.dataset.topic === topic);

@@ -195,3 +195,65 @@ def test_fast_moves_of_a_slider_end_at_the_last_value(opened):
     time.sleep(0.3)
     assert "rbp(0.5)" in page.find(".cwla-text").get_attribute("value")
     assert page.control("C.phi").find_element(By.CSS_SELECTOR, "[type=range]").get_attribute("value") == "100"
+
+
+def test_a_topic_is_chosen_above_the_scores(opened):
+    page = opened(Exploration(QRELS, RUNS, measure="AP", queries={"q2": "the second"}))
+    choice = page.find(".cwla-topics").find_element(By.XPATH, "//label[.='Topic']/following-sibling::select")
+    Select(choice).select_by_value("q2")
+    page.until_scores([f"{explain(QRELS, run, 'q2', 'AP').score:.4f}" for run in RUNS.values()])
+    assert page.find(".cwla-about").text == "the second"
+    assert page.find(".cwla-topics [aria-current]").text == "q2"
+
+
+def test_a_refused_change_is_taken_back(opened):
+    page = opened(Exploration.of_grades([1, None]))
+    before = page.scores()
+    page.find("button.cwla-grade").click()
+    page.until(lambda: "no document of the topic is judged" in page.find("[role=alert]").text)
+    assert page.texts("button.cwla-grade") == ["1", "not judged"]
+    page.slide("C.phi", 100)  # later changes are not refused for the same reason
+    page.until_scores([f"{score([1, np.nan], C='rbp(0.5)', A='erg'):.4f}"])
+    assert page.scores() != before
+    assert page.find("[role=alert]").text == ""
+
+
+def test_errors_stand_below_the_control_that_was_changed(opened):
+    page = opened(Exploration.of_grades(GRADES))
+    exact = page.control("C.phi").find_element(By.CSS_SELECTOR, ".cwla-exact")
+    exact.send_keys(Keys.CONTROL, "a")
+    exact.send_keys("1.5", Keys.TAB)
+    page.until(lambda: "phi must be a number in [0, 1)" in page.control("C.phi").text)
+    assert page.control("C.phi").find_element(By.CSS_SELECTOR, "[role=alert]")
+    assert exact.get_attribute("value") == "0.8"
+
+
+def test_the_focus_stays_on_a_choice_that_changes_the_controls(opened):
+    page = opened(Exploration.of_grades(GRADES))
+    page.find(".cwla-five summary").click()
+    choice = page.control("C").find_element(By.CSS_SELECTOR, "select")
+    choice.click()
+    Select(choice).select_by_value("inst")
+    page.until(lambda: page.all('[data-path="C.T"]'))
+    focused = page.browser.switch_to.active_element
+    assert focused == page.control("C").find_element(By.CSS_SELECTOR, "select")
+    assert focused.get_attribute("value") == "inst"
+
+
+def test_clicks_before_the_answer_are_not_lost(opened):
+    page = opened(Exploration.of_grades({"A": [2, 0, 1, 1]}))
+    twice = "for (const button of arguments) { button.click(); button.click(); }"
+    page.browser.execute_script(twice, page.find('[data-way="down"]'))
+    page.until(lambda: page.ids(0) == ["d2", "d3", "d1", "d4"])
+    page.browser.execute_script(twice, page.find("button.cwla-grade"))
+    page.until(lambda: page.texts("button.cwla-grade") == ["2", "1", "2", "1"])
+
+
+def test_a_click_on_a_chart_chooses_a_rank(opened):
+    page = opened(Exploration.of_grades(GRADES))
+    chart = page.find(".cwla-charts svg")
+    page.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", chart)
+    chart.click()
+    rank = page.find(".cwla-field input[type=number]").get_attribute("value")
+    assert int(rank) in range(5, 9)  # of 12 ranks
+    assert page.find(".cwla-answer p").text.startswith(f"A: Rank {rank}:")
