@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -58,13 +59,42 @@ def sweep_of(
         symbol, whole = control["symbol"], control["range"].startswith("whole")
         answer["difference"] = _texts(scores[1] - scores[0], "+.4f")
         flips = _flips(scores, values, at, topic, whole)
-        answer["flips"] = [{"value": value, "sentence": _of_flip(names, symbol, value, low)} for value, low in flips]
-        answer["sentence"] = _who_wins(names, symbol, values, scores, answer["flips"])
+        answer["flips"] = [{"value": flip.value, "sentence": flip.sentence(names, symbol)} for flip in flips]
+        answer["sentence"] = _who_wins(names, symbol, values, scores, flips)
     return answer
 
 
-def _of_flip(names: Sequence[str], symbol: str, value: str, low: int) -> str:
-    return f"At {symbol} = {value} the order changes: {names[low]} wins below, {names[1 - low]} above."
+@dataclass(frozen=True)
+class _Flip:
+    """Values at which the order changes.
+
+    Attributes
+    ----------
+    below : int
+        The ranking that wins below them.
+    first, last : str
+        The first and the last of these values, at which the scores are equal.
+    wins_there : bool
+        Whether the other ranking wins at the value already, instead of equal scores.
+    """
+
+    below: int
+    first: str
+    last: str
+    wins_there: bool = False
+
+    @property
+    def value(self) -> str:
+        return self.first if self.first == self.last else f"{self.first} to {self.last}"
+
+    @property
+    def since(self) -> str:
+        return f"from {self.last} on" if self.wins_there else f"above {self.last}"
+
+    def sentence(self, names: Sequence[str], symbol: str) -> str:
+        since = "from there on" if self.wins_there else "above"
+        who = f"{names[self.below]} wins below, {names[1 - self.below]} {since}"
+        return f"At {symbol} = {self.value} the order changes: {who}."
 
 
 def _scores(measure: Measure, topic: Topic) -> Floats:
@@ -87,8 +117,8 @@ def _signs(scores: Floats) -> Floats:
 
 def _flips(
     scores: Floats, values: Sequence[str], at: Callable[[str], Measure], topic: Topic, whole: bool
-) -> list[tuple[str, int]]:
-    """Return the values at which the order changes, each with the number of the ranking that wins below it."""
+) -> list[_Flip]:
+    """Return the values at which the order changes."""
     signs = _signs(scores)
     known = np.flatnonzero(np.isfinite(signs) & (signs != 0)).tolist()
 
@@ -100,17 +130,18 @@ def _flips(
     for low, high in pairwise(known):
         if signs[low] == signs[high] or np.isnan(signs[low:high]).any():
             continue
-        if whole or high > low + 1:  # equal scores in between
-            value = values[high] if high == low + 1 else f"{values[low + 1]} to {values[high - 1]}"
+        below = int(signs[low] > 0)
+        if high > low + 1:  # equal scores in between
+            found.append(_Flip(below, values[low + 1], values[high - 1]))
+        elif whole:
+            found.append(_Flip(below, values[high], values[high], wins_there=True))
         else:
-            value = f"{brentq(difference, float(values[low]), float(values[high]), xtol=1e-10):.4g}"
-        found.append((value, int(signs[low] > 0)))
+            root = f"{brentq(difference, float(values[low]), float(values[high]), xtol=1e-10):.4g}"
+            found.append(_Flip(below, root, root))
     return found
 
 
-def _who_wins(
-    names: Sequence[str], symbol: str, values: Sequence[str], scores: Floats, flips: Sequence[dict[str, str]]
-) -> str:
+def _who_wins(names: Sequence[str], symbol: str, values: Sequence[str], scores: Floats, flips: Sequence[_Flip]) -> str:
     """Return which ranking scores higher over the range, in words."""
     signs = _signs(scores)
     signs = signs[np.isfinite(signs)]
@@ -123,14 +154,12 @@ def _who_wins(
         winner = names[int(signs.sum() > 0)]
         ties = " or the same" if (signs == 0).any() else ""
         return f"{winner} scores higher{ties} for {span}: the order never changes."
-    first = int(signs[signs != 0][0] > 0)
-    parts, below = [], first
-    edges = [flip["value"] for flip in flips]
-    for number, edge in enumerate(edges):
-        start = f"from {edges[number - 1]} to {edge}" if number else f"below {edge}"
-        parts.append(f"{names[below]} scores higher for {symbol} {start}")
-        below = 1 - below
-    return f"{'; '.join(parts)}; {names[below]} for {symbol} above {edges[-1]}."
+    parts = [f"{names[flips[0].below]} scores higher for {symbol} below {flips[0].first}"]
+    parts += [
+        f"{names[after.below]} for {symbol} {flip.since} and below {after.first}" for flip, after in pairwise(flips)
+    ]
+    last = flips[-1]
+    return "; ".join([*parts, f"{names[1 - last.below]} for {symbol} {last.since}."])
 
 
 def _texts(values: Floats, digits: str = ".4f") -> list[str | None]:

@@ -116,6 +116,23 @@ def test_flips_are_where_the_scores_are_equal():
     assert sweep["difference"][at] == "-0.0625"
 
 
+@pytest.mark.parametrize(
+    ("A", "B", "says", "flip"),
+    [
+        ([1, 0], [0, 2], "A scores higher for k below 2; B for k from 2 on.", "k = 2: A wins below, B from there on."),
+        ([1, 0, 0], [0, 1, 1], "A scores higher for k below 2; B for k above 2.", "k = 2: A wins below, B above."),
+        ([1, 0, 0, 0, 0], [0, 1, 0, 0, 1], "A scores higher for k below 2; B for k above 4.", "k = 2 to 4: A wins below, B above."),
+        ([1, 0, 0, 1, 1], [0, 1, 1, 0, 0], "A scores higher for k below 2; B for k above 2 and below 4; A for k above 4.", "k = 2: A wins below, B above."),
+    ],
+)  # fmt: skip
+def test_flips_of_whole_numbers_say_who_wins_there(A, B, says, flip):
+    """The mean gain of the first k documents may be equal for some k."""
+    measure = "CWLA(C='prec(2)',A='erg',max_rel=2)"
+    sweep = Exploration.of_grades({"A": A, "B": B}).answer({"measure": measure, "want": "sweep", "sweep": "C.k"})
+    assert sweep["sentence"] == says
+    assert sweep["flips"][0]["sentence"] == "At " + flip.replace(":", " the order changes:")
+
+
 def test_a_sweep_shows_the_scores_of_evaluate():
     sweep = explored().answer({"measure": "nDCG@3", "want": "sweep", "sweep": "cutoff"})
     for k in (1, 2, 3, 4):
