@@ -47,7 +47,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, webdriver.Chrome(options, driver) as browser:
         page = Path(folder) / NAME
         page.write_text(written(), encoding="utf-8")
-        size = {"width": _WIDTH, "height": 3000, "deviceScaleFactor": 1, "mobile": False}
+        size = {"width": _WIDTH, "height": 6000, "deviceScaleFactor": 1, "mobile": False}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         light = [{"name": "prefers-color-scheme", "value": "light"}]
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": light})
