@@ -371,7 +371,8 @@ function cwlaExplorer(root, start, ask) {
     const end = highest > 0.25 && highest <= 1 ? 1 : highest || 1;
     rankings.forEach((one, at) => setScore(scores.children[at], one, end));
     difference.textContent = page.state.difference ? page.state.difference.sentence : "";
-    strip.replaceChildren(...rankings.map((one, at) => element("span", {}, mark(at), element("bdi", {}, short(one.name, 18)), " ", element("b", {}, one.score))));
+    const brief = (one, at) => [mark(at), element("bdi", {}, short(one.name, 18)), " ", element("b", {}, one.score)];
+    strip.replaceChildren(...rankings.map((one, at) => element("span", {}, brief(one, at))));
     const words = `${rankings.map((one) => `${one.name}: ${one.score}`).join("; ")}. ${difference.textContent}`;
     clearTimeout(scoresTimer); // while a slider moves, nothing is read out
     scoresTimer = setTimeout(() => { if (spokenScores.textContent !== words) spokenScores.textContent = words; }, 300);
@@ -647,7 +648,7 @@ function cwlaExplorer(root, start, ask) {
 
   function showTables() {
     const { rankings } = page.state;
-    const kind = JSON.stringify([page.state.unit, page.state.timed, rankings.map((one) => [one.name, one.columns.id])]);
+    const kind = JSON.stringify([page.state.unit, page.state.timed, rankings.map((one) => [one.name, one.ranks, one.columns.id])]);
     if (kind !== shownTables) {
       shownTables = kind;
       keepingFocus(() => tables.replaceChildren(...rankings.map(table)));
@@ -660,24 +661,40 @@ function cwlaExplorer(root, start, ask) {
   }
 
   function table(one, at) {
-    const heads = ["rank", "document", "grade", live ? "move" : null].filter(Boolean).map((name) => element("th", { scope: "col" }, name));
-    const values = columns().map(([name, head]) => element("th", { scope: "col", class: "cwla-value" }, name === "T" ? `${page.state.unit} ${head}` : head));
-    const head = element("tr", {}, heads, values);
+    const names = ["rank", "document", "grade", ...(live ? ["move"] : [])];
+    const heads = names.map((name) => element("th", { scope: "col" }, name));
+    const values = columns().map(([name, head]) =>
+      element("th", { scope: "col", class: "cwla-value" }, name === "T" ? `${page.state.unit} ${head}` : head));
     const rows = one.columns.id.map((id, i) => row(one, at, id, i));
-    const left = one.ranks > one.shown ? element("p", { class: "cwla-small" }, `The first ${one.shown} of ${one.ranks} documents are shown; all of them count.`) : null;
     const caption = element("caption", {}, mark(at), element("bdi", {}, one.name));
-    const frame = element("div", { class: "cwla-scrolls", id: `${ids}documents-${at}`, tabindex: 0, role: "region", "aria-label": `Documents of ${one.name}` }, element("table", {}, caption, element("thead", {}, head), element("tbody", {}, rows)));
-    return element("div", { class: "cwla-table" }, frame, left);
+    const list = element("table", {}, caption, element("thead", {}, element("tr", {}, heads, values)), element("tbody", {}, rows));
+    const more = `The first ${one.shown} of ${one.ranks} documents are shown; all of them count.`;
+    return element(
+      "div", { class: "cwla-table" },
+      scrolling(`Documents of ${one.name}`, `${ids}documents-${at}`, list),
+      one.ranks > one.shown ? element("p", { class: "cwla-small" }, more) : null,
+    );
+  }
+
+  /* A frame in which a table can be scrolled, also with the keyboard. */
+  function scrolling(name, id, shown) {
+    return element("div", { class: "cwla-scrolls", id, tabindex: 0, role: "region", "aria-label": name }, shown);
   }
 
   function row(one, at, id, i) {
-    const shown = element("bdi", { class: "cwla-id" }, id);
-    const given = one.columns.text ? element("span", { class: "cwla-small cwla-snippet", title: one.columns.text[i] }, one.columns.text[i]) : null;
-    const grade = live ? element("button", { type: "button", id: `${ids}grade-${at}-${id}`, class: "cwla-grade", onclick: () => nextGrade(at, i) }) : element("span", { class: "cwla-grade" });
-    const cells = columns().map(([name]) => element("td", { class: "cwla-value", "data-name": name }));
-    const move = live ? element("td", { class: "cwla-move" }, mover(at, i, -1), mover(at, i, 1)) : null;
-    const made = element("tr", { "data-rank": i + 1, draggable: live ? "true" : false, onclick: () => pick(i + 1), onfocusin: () => pick(i + 1) },
-      element("th", { scope: "row" }, String(i + 1)), element("td", { class: given ? "cwla-wide" : null }, shown, given), element("td", {}, grade), move, cells);
+    const text = one.columns.text ? one.columns.text[i] : "";
+    const given = text ? element("span", { class: "cwla-small cwla-snippet", title: text }, text) : null;
+    const button = { type: "button", id: `${ids}grade-${at}-${id}`, class: "cwla-grade", onclick: () => nextGrade(at, i) };
+    const grade = live ? element("button", button) : element("span", { class: "cwla-grade" });
+    const chosen = () => pick(i + 1);
+    const made = element(
+      "tr", { "data-rank": i + 1, draggable: live ? "true" : false, onclick: chosen, onfocusin: chosen },
+      element("th", { scope: "row" }, String(i + 1)),
+      element("td", { class: given ? "cwla-wide" : null }, element("bdi", { class: "cwla-id" }, id), given),
+      element("td", {}, grade),
+      live ? element("td", { class: "cwla-move" }, mover(at, i, -1), mover(at, i, 1)) : null,
+      columns().map(([name]) => element("td", { class: "cwla-value", "data-name": name })),
+    );
     if (live) makeDraggable(made, at, i);
     return made;
   }
@@ -780,8 +797,8 @@ function cwlaExplorer(root, start, ask) {
     const drawings = [sweepChart("Score", sweep, both)];
     if (sweep.difference) {
       const [first, second] = both.map((one) => short(one.name, 18));
-      const both2 = { name: "difference", at: 2, ys: sweep.difference.map(number), above: second, below: first };
-      drawings.push(sweepChart(`Difference: ${second} minus ${first}`, sweep, [both2]));
+      const gap = { name: "difference", at: 2, ys: sweep.difference.map(number), above: second, below: first };
+      drawings.push(sweepChart(`Difference: ${second} minus ${first}`, sweep, [gap]));
     }
     const flips = sweep.flips.length > 1 ? sweep.flips.slice(0, 12) : [];
     const more = sweep.flips.length > 12 ? [`… and ${sweep.flips.length - 12} more.`] : [];
@@ -878,19 +895,25 @@ function cwlaExplorer(root, start, ask) {
     }
     const numbers = [...start.runs, answer.rows.some((one) => one.difference) ? "difference" : null].filter(Boolean);
     const heads = numbers.map((name) => element("th", { scope: "col", class: "cwla-value" }, element("bdi", { title: name }, short(name))));
-    const rows = answer.rows.map((one) =>
-      element("tr", {},
-        element("th", { scope: "row" }, element("button", { type: "button", id: `${ids}topic-${one.topic}`, "data-topic": one.topic, onclick: () => openTopic(one.topic) }, element("bdi", {}, one.topic)), one.about ? element("span", { class: "cwla-small cwla-snippet" }, one.about) : null),
-        one.scores.map((value) => element("td", { class: "cwla-value" }, value)),
-        one.difference ? element("td", { class: "cwla-value" }, one.difference) : null));
     const head = element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "topic"), heads));
-    const list = element("table", {}, head, element("tbody", {}, rows));
+    const list = element("table", {}, head, element("tbody", {}, answer.rows.map(topicRow)));
     const order = start.runs.length > 1 ? " Topics with the largest differences come first; your changes of grades and order are left out." : "";
     topics.replaceChildren(
       element("h2", {}, "Topics"),
       element("p", {}, answer.sentence + (live ? order : "")),
-      element("div", { class: "cwla-scrolls", tabindex: 0, role: "region", "aria-label": "Topics" }, list));
+      scrolling("Topics", `${ids}list`, list));
     markTopic(edits.topic);
+  }
+
+  function topicRow({ topic, about, scores, difference }) {
+    const button = { type: "button", id: `${ids}topic-${topic}`, "data-topic": topic, onclick: () => openTopic(topic) };
+    const text = about ? element("span", { class: "cwla-small cwla-snippet" }, about) : null;
+    const value = (shown) => element("td", { class: "cwla-value" }, shown);
+    return element(
+      "tr", {},
+      element("th", { scope: "row" }, element("button", button, element("bdi", {}, topic)), text),
+      scores.map(value), difference ? value(difference) : null,
+    );
   }
 
   function openTopic(topic) {
