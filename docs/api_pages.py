@@ -18,6 +18,7 @@ from pyterrier_cwla import errors
 #: Titles of groups, by the package in which their functions and classes are defined, in the order of the list.
 _GROUPS = {
     "evaluation": "Evaluate, compare and explain runs",
+    "explorer": "Explore user models",
     "measures": "Measures",
     "model": "User-defined parts of measures",
     "data": "Document lengths, duplicates and intents",

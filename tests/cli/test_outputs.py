@@ -107,7 +107,7 @@ def options_that_are_paths():
 
 
 def test_all_commands_that_write_are_tried():
-    read = {"lengths", "groups", "sessions", "runs", "qrels"}
+    read = {"lengths", "groups", "sessions", "runs", "qrels", "texts"}
     kept = {("evaluate", "cache_dir")}  # the cache creates its own folders
     tried = {("evaluate", "output"), ("compare", "output"), ("explain", "plot"), ("simulate", "output"),
              ("calibrate", "output"), ("calibrate", "pictures"), ("robustness", "output"), ("power", "output"),
