@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import sys
-import webbrowser
+import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from .. import errors
 from ..rendering.terminal import note, warnings_as_sentences
-from .arguments import LengthsFile, Qrels, app, judgments_of, lengths_from
+from .arguments import LengthsFile, Qrels, about_grades, app, judgments_of, lengths_from
 from .chosen_run import RunName, names_of_runs, read_one_run
 from .explanation_commands import Other
-from .input_paths import check_exists, resolved
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-_READERS = {".csv": ",", ".tsv": "\t"}
+from .input_paths import resolved
 
 
 @app.command()
@@ -43,7 +38,7 @@ def explore(
         typer.Option(
             "--texts",
             metavar="FILE",
-            help="Texts of documents: .csv, .tsv, .jsonl or .parquet with docno and text.",
+            help="Texts of documents: CSV, TSV, Parquet or JSON lines (.jsonl) with docno and text.",
             callback=resolved,
         ),
     ] = None,
@@ -59,6 +54,7 @@ def explore(
     """
     from ..explorer import Exploration, ExplorerServer
     from ..measures.parsing import measures_of
+    from .document_texts import texts_of
 
     paths = [run] if other is None else [run, other]
     names = names_of_runs(paths, run_name)
@@ -69,48 +65,26 @@ def explore(
             {name: read_one_run(path, run_name) for name, path in zip(names, paths, strict=True)},
             measure=None if measure is None else measures_of([measure])[0],
             lengths=None if lengths is None else lengths_from(lengths),
-            texts=None if texts is None else _texts_of(texts),
+            texts=None if texts is None else texts_of(texts),
             topic=query,
         )
         exploration.start()  # raises errors before the browser opens
-    for line in warned:
+    for line in [*warned, *about_grades(qrels, judgments)]:
         note(line)
     with ExplorerServer(exploration, port) as server:
         print(f"The explorer is at {server.address}")
         print("Only this machine can open it, and only with this address. Stop it with Ctrl-C.")
         sys.stdout.flush()
-        if not no_browser:
-            webbrowser.open(server.address)
+        if not no_browser:  # in a thread, since some browsers return when they are closed
+            threading.Thread(target=_open, args=[server.address], daemon=True).start()
         try:
             server.serve_forever()
         except KeyboardInterrupt:
             print("Stopped.")
 
 
-def _texts_of(path: Path) -> pd.DataFrame:
-    """Read texts of documents.
+def _open(address: str) -> None:
+    import webbrowser
 
-    Raises
-    ------
-    MalformedFile
-        If the file cannot be read, or has no columns docno and text.
-    """
-    import pandas as pd
-
-    check_exists(path)
-    kind = path.suffix.lower()
-    try:
-        if kind in _READERS:
-            table = pd.read_csv(path, sep=_READERS[kind], dtype=str, keep_default_na=False)
-        elif kind == ".jsonl":
-            table = pd.read_json(path, lines=True, dtype=False)
-        elif kind == ".parquet":
-            table = pd.read_parquet(path)
-        else:
-            raise errors.BadParameter(f"--texts {path}: the file's name must end in .csv, .tsv, .jsonl or .parquet.")
-    except (ValueError, OSError) as error:
-        raise errors.MalformedFile(f"{path}: cannot be read as texts of documents ({error}).") from None
-    if not {"docno", "doc_id"} & set(table.columns) or "text" not in table:
-        found = ", ".join(map(str, table.columns))
-        raise errors.MalformedFile(f"{path}: needs the columns docno and text, and has {found}.")
-    return table
+    if not webbrowser.open(address):
+        note("No browser could be opened: open the address yourself.")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
+import sys
 import threading
+import traceback
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from ..errors import BadParameter
 from .exploration import Exploration
@@ -20,9 +23,18 @@ _MOST = 4_000_000  # bytes of a request
 _ASK = """async (request) => {
   const response = await fetch("ask" + location.search, {
     method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(request)});
-  if (!response.ok) throw new Error(`${response.status} ${response.statusText}`);
   return response.json();
 }"""
+#: What the user reads when a request is refused.
+_WHY = {
+    HTTPStatus.FORBIDDEN: "Open the address that `pyterrier-cwla explore` printed last, with its token.",
+    HTTPStatus.NOT_FOUND: "The explorer has one page and no files.",
+    HTTPStatus.BAD_REQUEST: "A request is one JSON object.",
+    HTTPStatus.LENGTH_REQUIRED: "A request says its length in bytes.",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: f"A request has at most {_MOST:,} bytes.",
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: "A request is application/json.",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "The explorer failed; the terminal in which it runs shows where.",
+}
 
 
 class ExplorerServer(ThreadingHTTPServer):
@@ -66,10 +78,8 @@ class ExplorerServer(ThreadingHTTPServer):
         """Address of the page, with the token."""
         return f"http://{_HOST}:{self.server_port}/?token={self.token}"
 
-    def answer(self, request: Any) -> dict[str, Any]:
+    def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer to a request of the page, one request at a time."""
-        if not isinstance(request, dict):
-            raise ValueError("a request is a JSON object")
         with self.lock:
             return self.exploration.answer(request)
 
@@ -79,6 +89,11 @@ class ExplorerServer(ThreadingHTTPServer):
             start = self.exploration.start()
         return page(start, _ASK, f"User models: {start['title']}", connect="'self'")
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Report an error, unless it is a page that was closed before its answer came."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
 
 class _Requests(BaseHTTPRequestHandler):
     server: ExplorerServer
@@ -87,26 +102,41 @@ class _Requests(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with the page."""
-        if self._allowed("/"):
-            self._send(HTTPStatus.OK, self.server.html().encode(), "text/html; charset=utf-8")
+        if self._allowed("/") and (html := self._of(self.server.html)) is not None:
+            self._send(HTTPStatus.OK, html.encode(), "text/html; charset=utf-8")
 
     def do_POST(self) -> None:
         """Answer a request of the page with JSON."""
         if not self._allowed("/ask"):
             return
-        length = self.headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length) > _MOST:
+        length = self.headers.get("Content-Length")
+        if length is None:
+            self._refuse(HTTPStatus.LENGTH_REQUIRED)
+        elif not length.isdecimal() or len(length) > len(str(_MOST)) or int(length) > _MOST:
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-            return
-        if self.headers.get_content_type() != "application/json":
+        elif self.headers.get_content_type() != "application/json":
             self._refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
-            return
+        else:
+            self._answer(self.rfile.read(int(length)))
+
+    def _answer(self, body: bytes) -> None:
         try:
-            answer = self.server.answer(json.loads(self.rfile.read(int(length))))
+            request = json.loads(body)
         except (ValueError, RecursionError):
+            request = None
+        if not isinstance(request, dict):
             self._refuse(HTTPStatus.BAD_REQUEST)
-            return
-        self._send(HTTPStatus.OK, json.dumps(answer, allow_nan=False).encode(), "application/json")
+        elif (answer := self._of(lambda: json.dumps(self.server.answer(request), allow_nan=False))) is not None:
+            self._send(HTTPStatus.OK, answer.encode(), "application/json")
+
+    def _of(self, made: Callable[[], str]) -> str | None:
+        """Return a text, or None after an error: it is reported in the terminal, and the page is told so."""
+        try:
+            return made()
+        except Exception:
+            traceback.print_exc()
+            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR)
+            return None
 
     def _allowed(self, path: str) -> bool:
         """Return whether a request names this server, has the token and asks for the path; otherwise refuse it.
@@ -114,20 +144,28 @@ class _Requests(BaseHTTPRequestHandler):
         Other names than 127.0.0.1 and localhost are refused, since pages of other sites could use them.
         """
         port = self.server.server_port
-        asked = urlsplit(self.path)
-        token = (parse_qs(asked.query).get("token") or [""])[0]
+        asked, _, query = self.path.partition("?")
+        token = (parse_qs(query).get("token") or [""])[0]
         known = self.headers.get("Host") in (f"{_HOST}:{port}", f"localhost:{port}")
         if not known or not hmac.compare_digest(token.encode(), self.server.token.encode()):
             self._refuse(HTTPStatus.FORBIDDEN)
             return False
-        if asked.path != path:
+        if asked != path:
             self._refuse(HTTPStatus.NOT_FOUND)
             return False
         return True
 
     def _refuse(self, status: HTTPStatus) -> None:
         self.close_connection = True
-        self._send(status, f"{status.value} {status.phrase}\n".encode(), "text/plain; charset=utf-8")
+        why = f"{status.value} {status.phrase}. {_WHY.get(status, '')}".rstrip()
+        if self.command == "POST":
+            self._send(status, json.dumps({"error": why}).encode(), "application/json")
+        else:
+            self._send(status, f"{why}\n".encode(), "text/plain; charset=utf-8")
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Refuse a request that is not one of HTTP, or has another method."""
+        self._refuse(HTTPStatus(code))
 
     def _send(self, status: HTTPStatus, body: bytes, kind: str) -> None:
         self.send_response(status)

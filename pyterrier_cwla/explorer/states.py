@@ -142,9 +142,9 @@ class Topic:
         return replace(self, grades=new, rankings=rankings, is_edited=True)
 
     def _known(self, text: object) -> str:
-        if text not in self.shown:
+        if not isinstance(text, str) or text not in self.shown:
             raise BadParameter(f"no document {text!r} in the rankings. {near(str(text), self.shown)}")
-        return self.shown[str(text)]
+        return self.shown[text]
 
     def _reordered(self, name: str, ranked: Ranked, orders: Mapping[str, Any]) -> Ranked:
         order = orders.get(harmless(name))

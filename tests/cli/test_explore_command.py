@@ -1,18 +1,26 @@
 """The command explore: it serves the page with the user's topics until Ctrl-C."""
 
+import gzip
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from pyterrier_cwla import explain
+from pyterrier_cwla.errors import MalformedFile
 from tests.explorer.serving import fetched
 
 pytest.importorskip("typer", reason="needs the extra [cli]")
+
+from pyterrier_cwla.cli.document_texts import texts_of
 
 
 @pytest.fixture
@@ -76,8 +84,10 @@ def test_it_serves_until_interrupted(files):
         ("qrels.txt old.txt -m Bpref", "no user model"),
         ("qrels.txt old.txt -m TBG", "--lengths FILE"),
         ("qrels.txt old.txt -q q9", "q9"),
-        ("qrels.txt old.txt --texts words.tsv", "docno and text"),
-        ("qrels.txt old.txt --texts qrels.txt", ".jsonl"),
+        ("qrels.txt old.txt -m AP,nDCG@3", "several measures"),
+        ("qrels.txt old.txt --texts words.tsv", "words.tsv: needs the columns docno and text, and has docno, words"),
+        ("qrels.txt old.txt --texts nothing.csv", "nothing.csv: no such file"),
+        ("qrels.txt old.txt --lengths nothing.tsv", "nothing.tsv: no such file"),
         ("qrels.txt old.txt --port 70000", "--port"),
     ],
 )
@@ -86,3 +96,106 @@ def test_errors_come_before_the_page(files, words, message):
     assert done.returncode == 2
     assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_port_in_use_is_one_line_with_the_way_out(files):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = run(files, "qrels.txt", "old.txt", "--port", str(taken.getsockname()[1]))
+    assert done.returncode == 2
+    assert re.fullmatch(r"--port \d+ cannot be used .*in use.*a free port is chosen\.\n", done.stderr)
+    assert done.stdout == ""
+
+
+@pytest.fixture
+def explored(cli, files, monkeypatch):
+    """Return a function that runs the command in this process until its server has started."""
+    monkeypatch.chdir(files)
+
+    def interrupted(server):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pyterrier_cwla.explorer.ExplorerServer.serve_forever", interrupted)
+    return lambda *words: cli("explore", *words)
+
+
+@pytest.mark.parametrize("opens", [True, False])
+def test_the_browser_is_opened_beside_the_server(explored, monkeypatch, opens):
+    addresses, begun, done = [], threading.Event(), threading.Event()
+
+    def open_browser(address):
+        addresses.append(address)
+        begun.set()
+        done.wait(10)  # a browser that returns when it is closed
+        return opens
+
+    monkeypatch.setattr("webbrowser.open", open_browser)
+    before = set(threading.enumerate())
+    code, out, err = explored("qrels.txt", "old.txt")
+    assert begun.wait(10)
+    assert (code, err) == (0, "")
+    assert addresses == re.findall(r"http://127\.0\.0\.1:\d+/\?token=\S+", out)
+    done.set()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+
+
+def test_a_missing_browser_is_mentioned(monkeypatch, capsys):
+    from pyterrier_cwla.cli.explorer_commands import _open
+
+    monkeypatch.setattr("webbrowser.open", lambda address: False)
+    _open("http://127.0.0.1/")
+    assert "open the address yourself" in capsys.readouterr().err
+
+
+def test_no_browser_opens_none(explored, monkeypatch):
+    monkeypatch.setattr("webbrowser.open", lambda address: pytest.fail("opened"))
+    code, out, err = explored("qrels.txt", "old.txt", "--no-browser")
+    assert (code, err) == (0, "")
+    assert out.endswith("Stop it with Ctrl-C.\nStopped.\n")
+
+
+def test_judgments_without_relevant_documents_are_mentioned(explored, files):
+    (files / "qrels.txt").write_text("q1 0 a 0\nq1 0 b 0\n")
+    assert "no document is relevant" in explored("qrels.txt", "old.txt", "--no-browser")[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv", b'docno,text\n01,"one, two"\na,\n'),
+        ("t.tsv", b"text\tdocno\none, two\t01\n\ta\n"),
+        ("t.jsonl", b'{"docno": "01", "text": "one, two", "more": 1}\n\n{"docno": "a", "text": null}\n'),
+        ("t.jsonl.gz", gzip.compress(b'{"id": "01", "text": "one, two"}\n{"id": "a"}\n')),
+        ("t.csv.gz", gzip.compress(b'doc_id,text\n01,"one, two"\na,\na,\n')),
+    ],
+)
+def test_texts_in_each_format(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    assert texts_of(tmp_path / name) == {"01": "one, two", "a": ""}
+
+
+def test_texts_in_parquet(tmp_path):
+    table = pa.table({"docno": pa.array([1, 2]), "text": ["one", None]})
+    pa.parquet.write_table(table, tmp_path / "t.parquet")
+    assert texts_of(tmp_path / "t.parquet") == {"1": "one", "2": ""}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.jsonl", b'{"docno": "a", "text": "x"}\nnothing\n', "t.jsonl:2: not a JSON object"),
+        ("t.jsonl", b"[1]\n", "t.jsonl:1: not a JSON object"),
+        ("t.jsonl", b"", "has none"),
+        ("t.jsonl", b'\n{"docno": "a", "text": 5}\n', "t.jsonl:2: needs a document id and a text"),
+        ("t.jsonl.gz", b"nothing", "not packed with gzip"),
+        ("t.csv", b"docno,text\na,x\na,y\n", "t.csv:3: another text of document 'a'"),
+        ("t.csv", b"docno,text\n,x\n", "t.csv:2: needs a document id"),
+        ("t.csv", b"docno,text\na,\xff\n", "t.csv:2: not UTF-8"),
+        ("t.csv", b"", "empty"),
+        ("t.parquet", b"nothing", "t.parquet"),
+    ],
+)
+def test_texts_that_cannot_be_read(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(MalformedFile, match=re.escape(message)):
+        texts_of(tmp_path / name)

@@ -62,10 +62,16 @@ def test_no_command_of_scores_imports_pandas(folder, arguments):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--help",), ("--version",), ("compare", "-h"), ("study",), ("study", "fit", "-h")]
+    "arguments", [("--help",), ("--version",), ("compare", "-h"), ("study",), ("study", "fit", "-h"), ("explore", "-h")]
 )
 def test_the_help_needs_no_measures(arguments):
     assert imported(COMMAND, ("ir_measures", "numpy", "pyarrow"), *arguments) == []
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("explain", "qrels.txt", "run.txt", "-q", "q1", "-m", "AP")])
+def test_only_explore_imports_the_explorer(folder, arguments):
+    names = ("pyterrier_cwla.explorer", "anywidget", "http.server", "webbrowser")
+    assert imported(COMMAND, names, *arguments, cwd=folder) == []
 
 
 def test_the_package_is_imported_without_pandas():

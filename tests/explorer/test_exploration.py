@@ -81,7 +81,7 @@ def test_a_new_order_is_a_new_run():
     assert state["rankings"][0]["columns"]["id"] == ["x", "b", "a", "c"]
 
 
-@pytest.mark.parametrize("order", [["x", "b"], ["a", "a", "b", "x"], ["a", "nothing"], "ab", []])
+@pytest.mark.parametrize("order", [["x", "b"], ["a", "a", "b", "x"], ["a", "nothing"], [["a"], "b"], "ab", []])
 def test_an_order_has_each_of_the_first_documents_once(order):
     assert "error" in explored().answer({"orders": {"old": order}})
 

@@ -3,6 +3,9 @@
 import json
 import re
 import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -67,12 +70,85 @@ def test_it_serves_no_files(server, path):
 
 @pytest.mark.parametrize("body", [b"{", b"[1]", b"\xff", b'"text"', b"[" * 100_000])
 def test_other_bodies_are_refused(server, body):
-    assert fetched(ask(server), body)[0] == 400
+    status, _, text = fetched(ask(server), body)
+    assert status == 400
+    assert json.loads(text) == {"error": "400 Bad Request. A request is one JSON object."}
 
 
 def test_other_kinds_and_large_bodies_are_refused(server):
     assert fetched(ask(server), {}, **{"Content-Type": "text/plain"})[0] == 415
     assert fetched(ask(server), b" ", **{"Content-Length": "5000000"})[0] == 413
+
+
+@pytest.mark.parametrize(
+    ("request_line", "length", "status"),
+    [
+        ("GET http://[ HTTP/1.1", "0", 403),
+        ("GET /\xb2?token=\xb2 HTTP/1.1", "0", 403),
+        ("POST /ask?token={token} HTTP/1.1", "9" * 6000, 413),
+        ("POST /ask?token={token} HTTP/1.1", "-1", 413),
+        ("POST /ask?token={token} HTTP/1.1", "\xb2", 413),
+        ("POST /ask?token={token} HTTP/1.1", None, 411),
+        ("HEAD /?token={token} HTTP/1.1", "0", 501),
+        ("OPTIONS /ask?token={token} HTTP/1.1", "0", 501),
+        ("GET /" + "x" * 70_000 + " HTTP/1.1", "0", 414),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_malformed_requests_are_refused(server, capfd, request_line, length, status):
+    lines = [request_line.format(token=server.token), f"Host: 127.0.0.1:{server.server_port}"]
+    lines += ["Content-Type: application/json", *([] if length is None else [f"Content-Length: {length}"]), "", ""]
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as connection:
+        connection.sendall("\r\n".join(lines).encode("latin-1"))
+        response = connection.makefile("rb").readline()
+    assert response.split()[1] == str(status).encode()
+    assert capfd.readouterr().err == ""
+
+
+def test_refusals_say_what_to_do(server):
+    status, headers, text = fetched(ask(server, "/", "wrong"))
+    assert (status, headers["Cache-Control"]) == (403, "no-store")
+    assert text == "403 Forbidden. Open the address that `pyterrier-cwla explore` printed last, with its token.\n"
+    assert "printed last" in json.loads(fetched(ask(server, token="wrong"), {})[2])["error"]
+
+
+def test_a_failure_of_the_program_is_told_to_the_page_and_the_terminal(server, monkeypatch, capfd):
+    def fails(request):
+        raise ZeroDivisionError("in a function of a user")
+
+    monkeypatch.setattr(server.exploration, "answer", fails)
+    status, _, text = fetched(ask(server), {})
+    assert status == 500
+    assert "terminal" in json.loads(text)["error"]
+    assert "in a function of a user" in capfd.readouterr().err
+
+
+def test_a_page_that_was_closed_is_no_error(server, monkeypatch, capfd):
+    answered = threading.Event()
+    monkeypatch.setattr(server.exploration, "answer", lambda request: {"long": "x" * 20_000_000})
+    monkeypatch.setattr(server, "shutdown_request", lambda request: (request.close(), answered.set()))
+    with socket.create_connection(("127.0.0.1", server.server_port)) as connection:
+        head = f"POST /ask?token={server.token} HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n"
+        connection.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{{}}".encode())
+        connection.recv(10)
+    assert answered.wait(10)
+    assert capfd.readouterr().err == ""
+
+
+def test_one_request_is_answered_at_a_time(server, monkeypatch):
+    busy, most = [], []
+
+    def slow(request):
+        busy.append(1)
+        most.append(len(busy))
+        time.sleep(0.02)
+        busy.pop()
+        return {}
+
+    monkeypatch.setattr(server.exploration, "answer", slow)
+    with ThreadPoolExecutor(4) as threads:
+        assert {status for status, *_ in threads.map(lambda _: fetched(ask(server), {}), range(8))} == {200}
+    assert most == [1] * 8
 
 
 def test_a_port_in_use_is_an_error_with_a_way_out():
