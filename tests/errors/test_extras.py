@@ -115,7 +115,18 @@ def calls_of_needed():
 
 def test_every_extra_that_the_code_names_exists():
     used = {extra for _, extra in calls_of_needed()}
-    assert used == {"cli", "cluster", "demo", "duplicates", "lightgbm", "parallel", "plots", "studies", "tune"}
+    assert used == {
+        "cli",
+        "cluster",
+        "demo",
+        "duplicates",
+        "explorer",
+        "lightgbm",
+        "parallel",
+        "plots",
+        "studies",
+        "tune",
+    }
     assert used <= EXTRAS.keys()
 
 
