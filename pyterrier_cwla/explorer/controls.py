@@ -1,25 +1,21 @@
-"""Controls of a measure: its choices and parameters, with the values that each can take, and the change of one."""
+"""Controls of a measure: its choices and parameters, with the values that each can take."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-import ir_measures
 import numpy as np
 from ir_measures.measures import Measure
 
-from ..errors import BadParameter, CWLAError, near
+from ..errors import BadParameter, near
 from ..measures.catalogue import OURS, THEIRS, Row
-from ..measures.named import CWLA, CWLAMeasure
 from ..measures.of_ir_measures import metric_of
-from ..measures.parsing import measures_of
 from ..measures.reference import Entry, find, made_of
-from ..model.language import ROLES, TABLES, Grades, In, Named, OneOf, Parameter, Spec, float_or_int, parse, written
+from ..model.language import TABLES, In, OneOf, Parameter, Spec, float_or_int, written
 from ..model.metric import NORMS, Metric
 
 Control = dict[str, Any]
@@ -34,12 +30,12 @@ CHOICES = {
 _ENDS = {"open": "open: the list goes on without gain", "stop": "stop: all users leave at the last result"}
 _NORM, _END = "Normaliser: what is the score divided by?", "End of the list"
 _STEPS = 200  # values of a slider
+_FEW = {"rel": 4, "max_rel": 10}  # highest values of sliders of grades
 _WIDE = 1e6  # an interval with a higher end is treated as one without an end
 _SYMBOLS = {"phi": "φ", "gamma": "γ", "theta": "θ", "delta": "δ", "beta": "β"}
-_OWN_START: dict[str, dict[str, Any]] = {"CWLA": {"A": "erg"}, "RBP": {"rel": 1}}
 _LEFT_OUT = frozenset({"lengths", "duplicates", "duplicate_gain", "calibration", "judged_only", "missing", "gains"})
 #: Values of required parameters when a function or measure is chosen, and centres of sliders without an upper end.
-_START: dict[str, Any] = {
+START: dict[str, Any] = {
     "cutoff": 10, "k": 10, "T": 2, "K": 10, "A": 0.5, "phi": 0.8, "gamma": 0.9, "theta": 0.5, "delta": 0.8,
     "beta": 0.5, "p": 1, "times": 2, "values": (0.9, 0.5, 0), "C": "rbp(0.8)", "half_life": 224, "unseen": 10,
     "first": "rbp(0.9)", "second": "rr",
@@ -72,45 +68,6 @@ def steps_of(measure: Measure, path: str, highest: float) -> list[str]:
     if path not in sliders:
         raise BadParameter(f"{measure} has no number {path!r} to change. {near(path, sliders)}")
     return list(filter(None, sliders[path]["steps"]))
-
-
-def changed(measure: Measure, path: str, text: str, highest: float) -> Measure:
-    """Return a measure with one control changed.
-
-    Parameters
-    ----------
-    measure : ir_measures.Measure
-        A measure with a user model.
-    path : str
-        The control: ``measure``, a choice such as ``C``, a parameter of a choice such as ``C.phi``, or a parameter of
-        the measure such as ``half_life``.
-    text : str
-        The new value, in the syntax of measures; an empty text stands for no value.
-    highest : float
-        The highest grade of the judgments, for parameters that are not given.
-
-    Raises
-    ------
-    BadParameter
-        If the value is not allowed.
-    UnknownSpec
-        If there is no measure or function of this name.
-    """
-    if path == "measure":
-        return _started(text, highest)
-    role, _, inner = path.partition(".")
-    own = {p.name for p in ROWS[str(measure.NAME)].parameters}
-    if inner:
-        spec = _with_value(getattr(metric_of(measure, highest), role), inner.split("."), text)
-        return _given(measure if role in own else _as_cwla(measure, highest), {role: spec})
-    if role in CHOICES and not isinstance(_allowed(measure, role), In):
-        spec = _first_spec(CHOICES[role][0], text, highest)
-        new = measure if role in own else _as_cwla(measure, highest)
-        needs_highest = spec.part.wants_max_rel and metric_of(new, highest).max_rel is None
-        return _given(new, {role: spec, **({"max_rel": highest} if needs_highest else {})})
-    if role in ("norm", "end") and role not in own:
-        measure = _as_cwla(measure, highest)
-    return _given(measure, {role: _literal(text)})
 
 
 # ---- the measure and its choices
@@ -151,7 +108,8 @@ def _choices(metric: Metric) -> Iterator[Control]:
         spec = getattr(metric, role)
         hidden = {"given"} - {spec.name}
         names = [name for name in TABLES[kind] if name not in hidden]
-        yield _choice(role, label, spec.name, {name: _option(kind, name) for name in names}, _says(spec))
+        options = {name: _option(name, TABLES[kind][name].__doc__) for name in names}
+        yield _choice(role, label, spec.name, options, _first_sentence(spec.part.__doc__))
     yield _choice("norm", _NORM, metric.norm, _norms(), "")
     ends = {**_ENDS, **{str(rank): f"rank {rank}: all users leave there" for rank in (5, 10, 20, 100)}}
     ends.setdefault(str(metric.end), f"rank {metric.end}: all users leave there")
@@ -176,16 +134,12 @@ def _choice(path: str, label: str, value: str, options: Mapping[str, str], says:
     }
 
 
-@lru_cache(maxsize=256)
-def _option(kind: str, name: str) -> str:
-    says = _first_sentence(TABLES[kind][name].__doc__)
+def _option(name: str, document: str | None) -> str:
+    says = _first_sentence(document)
     return f"{name}: {says}" if says else name
 
 
-def _says(spec: Spec) -> str:
-    return _first_sentence(spec.part.__doc__)
-
-
+@lru_cache(maxsize=256)
 def _first_sentence(document: str | None) -> str:
     line = (document or "").strip().partition("\n")[0].replace("``", "")
     return re.sub(r"^Return (?:the )?(.)", lambda first: first[1].upper(), line)
@@ -256,23 +210,28 @@ def _text(value: Any) -> str:
 
 def _steps(parameter: Parameter, value: Any) -> list[str]:
     """Return the values of a slider, with the present value and, where it is allowed, none."""
-    steps = {_text(number): number for number in _numbers(parameter, value) if number in parameter.allowed}
+    steps = {_text(number): number for number in numbers_of(parameter)}
     if value is not None:
         steps.setdefault(_text(value), value)
     ordered = sorted(steps, key=steps.__getitem__)
     return ["", *ordered] if parameter.default is None and not parameter.required else ordered
 
 
-def _numbers(parameter: Parameter, value: Any) -> list[float]:
+def numbers_of(parameter: Parameter) -> list[float]:
+    """Return about 200 allowed values of a number: over its range, or around its default if the range has no end."""
     low, high = (float(end) for end in parameter.allowed.interval[1:-1].split(","))
-    centre = parameter.default if isinstance(parameter.default, int | float) else _START.get(parameter.name, 1)
-    if parameter.allowed.whole or parameter.name == "max_rel":
-        most = {"rel": 4, "max_rel": 10}.get(parameter.name, 100)
-        return list(range(max(int(low), 0), max(most, int(value or 0)) + 1))
-    if high < _WIDE:
-        return [float_or_int(round(float(number), 6)) for number in np.linspace(low, high, _STEPS + 1)]
-    numbers = np.geomspace(max(low, (centre or 1) / 50), (centre or 1) * 50, _STEPS)
-    return [float_or_int(number) for number in [*([low] if low == 0 else []), *(float(f"{n:.3g}") for n in numbers)]]
+    default = parameter.default if isinstance(parameter.default, int | float) else START.get(parameter.name, 1)
+    numbers: list[float]
+    if parameter.name in _FEW:
+        numbers = list(range(int(low), max(int(low), _FEW[parameter.name]) + 1))
+    elif parameter.allowed.whole:
+        numbers = [*range(int(low), 100), *range(100, 1001, 10)]
+    elif high < _WIDE:
+        numbers = [round(float(number), 6) for number in np.linspace(low, high, _STEPS + 1)]
+    else:
+        centre = default or 1
+        numbers = [low, *(float(f"{n:.3g}") for n in np.geomspace(max(low, centre / 50), centre * 50, _STEPS))]
+    return [float_or_int(number) for number in numbers if number in parameter.allowed]
 
 
 def _meaning(measure: Measure, parameter: Parameter) -> str:
@@ -281,34 +240,24 @@ def _meaning(measure: Measure, parameter: Parameter) -> str:
         return "Only the first k results are scored; users may go on below them, where nothing has a gain."
     entry = _entry(str(measure.NAME))
     for role, text in (entry.parts or {}).items():
-        if role in CHOICES and (found := _passed_to(CHOICES[role][0], text, parameter.name)):
+        if role in CHOICES and text != "as given" and (found := _passed_to(text, parameter.name)):
             return found
-    return next(
-        (f"{p.means[:1].upper()}{p.means[1:]}." for p in entry.parameters if p.name == parameter.name and p.means), ""
-    )
+    means = next((p.means for p in entry.parameters if p.name == parameter.name), "")
+    return f"{means[:1].upper()}{means[1:]}." if means else ""
 
 
-def _passed_to(kind: str, text: str, name: str) -> str:
+def _passed_to(text: str, name: str) -> str:
     """Return the meaning of the parameter of a function to which a text such as ``rbp(phi=p)`` passes a name."""
-    try:
-        calls = [node for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Call)]
-    except SyntaxError:
-        return ""
+    parts = {name: part for table in TABLES.values() for name, part in table.items()}
+    calls = [node for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Call)]
     for call in calls:
-        part = next(
-            (
-                TABLES[k][call.func.id]
-                for k in (kind, *TABLES)
-                if isinstance(call.func, ast.Name) and call.func.id in TABLES[k]
-            ),
-            None,
-        )
+        part = parts.get(ast.unparse(call.func))
         if part is None:
             continue
         given = [*zip((p.name for p in part.parameters), call.args, strict=False)]
         given += [(word.arg, word.value) for word in call.keywords if word.arg]
         for inner, value in given:
-            if isinstance(value, ast.Name) and value.id == name:
+            if ast.unparse(value) == name:
                 return _documented(part.__doc__).get(inner, "")
     return ""
 
@@ -321,114 +270,3 @@ def _documented(document: str | None) -> dict[str, str]:
         return {}
     found = re.findall(r"^ *\*?(\w+) : [^\n]*\n((?: {8,}[^\n]*\n?)+)", section[1] + "\n", re.M)
     return {name: " ".join(says.split()) for name, says in found}
-
-
-# ---- changes
-
-
-def _started(name: str, highest: float) -> Measure:
-    """Return the measure of a name, with values for the parameters that it needs."""
-    row = ROWS.get(name)
-    if row is None:
-        raise BadParameter(f"no measure {name!r} with a user model. {near(name, ROWS)}")
-    values: dict[str, Any] = {p.name: _START[p.name] for p in row.parameters if p.required and p.name in _START}
-    values |= _OWN_START.get(name, {})
-    if any(p.name == "max_rel" for p in row.parameters):
-        values["max_rel"] = highest
-    return _given(ir_measures.measures.registry[name], values)
-
-
-def _given(measure: Measure, values: Mapping[str, Any]) -> Measure:
-    """Return a measure with other values of parameters; None stands for the default."""
-    if not isinstance(measure, CWLAMeasure):
-        merged = {**measure.params, **values}
-        return measures_of([type(measure)(**{name: value for name, value in merged.items() if value is not None})])[0]
-    return measure(**values)
-
-
-def _as_cwla(measure: Measure, highest: float) -> Measure:
-    """Return the CWLA measure with the choices of a named measure."""
-    metric = metric_of(measure, highest)
-    names = (
-        "C",
-        "A",
-        "gain",
-        "effort",
-        "norm",
-        "end",
-        "unseen",
-        "judged_only",
-        "lengths",
-        "missing",
-        "duplicates",
-        "duplicate_gain",
-        "cutoff",
-    )
-    values = {name: getattr(metric, name) for name in names if getattr(metric, name) is not None}
-    return CWLA(**values, max_rel=metric.max_rel or highest)
-
-
-def _allowed(measure: Measure, name: str) -> Any:
-    return next((p.allowed for p in ROWS[str(measure.NAME)].parameters if p.name == name), None)
-
-
-def _first_spec(kind: str, text: str, highest: float) -> Spec:
-    """Return a function from its text, or from its name with values for the parameters that it needs."""
-    part = TABLES[kind].get(text.strip())
-    if part is None:
-        return parse(text, kind)
-    values, many = {}, ()
-    for parameter in part.parameters:
-        if parameter.many:
-            many = _first_value(parameter, highest)
-        elif parameter.required:
-            values[parameter.name] = _first_value(parameter, highest)
-    return part(*many, **values)
-
-
-def _first_value(parameter: Parameter, highest: float) -> Any:
-    grades = range(1, int(highest) + 1)
-    if isinstance(parameter.allowed, Grades):
-        return (
-            {grade: grade / max(grades) for grade in grades}
-            if parameter.name == "gains"
-            else {0: 1, **dict.fromkeys(grades, 2)}
-        )
-    if parameter.name == "weights":
-        return tuple(1 / len(grades) for _ in grades)
-    if isinstance(parameter.allowed, Named) and parameter.allowed.kind == "discount":
-        return "log2"
-    start = _START.get(parameter.name)
-    try:
-        return parameter.check(start, parameter.name)
-    except CWLAError:
-        numbers = [number for number in _numbers(replace(parameter), None) if number in parameter.allowed]
-        return numbers[len(numbers) // 2]
-
-
-def _with_value(spec: Spec, path: list[str], text: str) -> Spec:
-    """Return a function with one parameter changed; `path` leads to it through functions among the parameters."""
-    values = dict(spec.values)
-    name, *inner = path
-    if name not in values:
-        raise BadParameter(f"{spec} has no parameter {name!r}. {near(name, values)}")
-    if inner:
-        values[name] = _with_value(values[name], inner, text)
-    elif name == spec.part.many:
-        numbers = _literal(f"({text},)") if text.strip() else ()
-        return Spec.of(spec.part, numbers, {}, f"{ROLES[spec.part.kind]}={spec.name}")
-    else:
-        values[name] = _literal(text)
-    many = values.pop(spec.part.many) if spec.part.many else ()
-    return Spec.of(spec.part, many, values, f"{ROLES[spec.part.kind]}={spec.name}")
-
-
-def _literal(text: str) -> Any:
-    """Return a number, map or tuple from its text, None for an empty text, and other texts as they are."""
-    text = text.strip()
-    if not text:
-        return None
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return text

@@ -26,7 +26,8 @@ from ..measures.of_ir_measures import computation_of, needs_of, user_model_of
 from ..measures.parsing import measures_of
 from ..measures.provider import judged
 from ..model.language import float_or_int
-from .controls import changed, steps_of
+from .changes import changed
+from .controls import steps_of
 from .states import Ranked, Topic, state_of
 from .sweeps import sweep_of
 

@@ -3,7 +3,8 @@
 import pytest
 from ir_measures import parse_measure
 
-from pyterrier_cwla.explorer.controls import CHOICES, ROWS, changed, controls_of
+from pyterrier_cwla.explorer.changes import changed
+from pyterrier_cwla.explorer.controls import CHOICES, ROWS, controls_of
 from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.model.language import TABLES
 
@@ -61,3 +62,9 @@ def test_lists_are_changed_as_texts():
     assert "C='fixed(0.5,0.2)'" in repr(changed(fixed, "C.values", "0.5, 0.2", 3))
     table = changed(START, "gain", "table", 3)
     assert "{1:0.1,3:1}" in repr(changed(table, "gain.gains", "{1: 0.1, 3: 1}", 3)).replace(" ", "")
+
+
+def test_sliders_have_few_steps_also_for_huge_values():
+    controls = {control["path"]: control for control in controls_of(parse_measure("nDCG@1000000000"), 3)}
+    assert len(controls["cutoff"]["steps"]) < 250
+    assert controls["cutoff"]["steps"][controls["cutoff"]["at"]] == "1000000000"
