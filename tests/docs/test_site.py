@@ -32,6 +32,8 @@ TYPES = (
     "notebooks/index",
     "notebooks/compare_your_own_runs",
     "guide",
+    "explorer",
+    "explore",  # the explorer itself, with computed answers
     "learning",
     "measures/index",
     "measures/TBG",
