@@ -224,8 +224,9 @@ def _upper(measure: Measure, topic: Topic, explanations: list[Explanation]) -> l
 def _ranking(name: str, explanation: Explanation, upper: float | None, topic: Topic) -> dict[str, Any]:
     score, table = _digits(explanation.score), explanation.table
     documents = int((table["docno"] != "").sum())  # ranks below them have no documents
-    scale = 1 / explanation.divisor if explanation.divisor > 0 else 0.0
-    beyond = explanation.beyond * scale + float(explanation.contributions.iloc[documents:].sum())
+    beyond = float(explanation.contributions.iloc[documents:].sum())
+    if not explanation.adds_gains and explanation.divisor > 0:  # otherwise a gain adds to the score at its own rank
+        beyond += explanation.beyond / explanation.divisor
     shown = min(documents, _SHOWN)
     return {
         "name": harmless(name),

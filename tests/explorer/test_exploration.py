@@ -58,6 +58,16 @@ def test_a_state_shows_what_explain_returns(measure, topic):
     assert state["difference"]["value"] == f"{second - first:+.4f}"
 
 
+@pytest.mark.parametrize(
+    "measure", [*MEASURES, "CWLA(C='rbp(0.8)',A='max',max_rel=2)", "CWLA(C='rbp(0.8)',A='pe(0.5)',max_rel=2)"]
+)
+def test_ranks_and_what_lies_below_the_last_document_add_up_to_the_score(measure):
+    for topic in ("q1", "q2"):
+        for ranking in explored().answer({"measure": measure, "topic": topic})["rankings"]:
+            total = sum(map(float, [*ranking["columns"]["adds"], ranking["beyond"]]))
+            assert total == pytest.approx(float(ranking["score"]), abs=1e-4 * (len(ranking["columns"]["adds"]) + 2))
+
+
 def test_answers_are_json():
     start = explored().start()
     assert json.loads(json.dumps(start, allow_nan=False)) == start
