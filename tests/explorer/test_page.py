@@ -7,6 +7,7 @@ import pytest
 
 import pyterrier_cwla
 from pyterrier_cwla import explain, score
+from pyterrier_cwla.errors.sanitise import harmless
 from pyterrier_cwla.explorer import Exploration
 from tests.explorer.serving import served
 from tests.support.browsing import seen_at, serious_violations
@@ -257,3 +258,147 @@ def test_a_click_on_a_chart_chooses_a_rank(opened):
     rank = page.find(".cwla-field input[type=number]").get_attribute("value")
     assert int(rank) in range(5, 9)  # of 12 ranks
     assert page.find(".cwla-answer p").text.startswith(f"A: Rank {rank}:")
+
+
+def same_tables(page, measure, runs):
+    """Compare all numbers of the tables with those of explain."""
+    both = explain(QRELS, runs, "q1", measure).explanations
+    page.until_scores([f"{one.score:.4f}" for one in both.values()])
+    for at, one in enumerate(both.values()):
+        table = one.table[one.table["docno"] != ""]
+        page.until(lambda at=at, table=table: page.ids(at) == table["docno"].tolist())
+        for name in ("V", "L", "W", "A", "discount", "gain"):
+            assert page.cells(at, name) == digits(table[name]), name
+        assert page.cells(at, "adds") == digits(one.contributions[: len(table)])
+    first, second = (one.score for one in both.values())
+    size = f"{abs(second - first):.4f}"
+    assert (size if size != "0.0000" else "the same score") in page.find(".cwla-difference").text
+
+
+def test_tables_of_two_runs_follow_sliders_and_moved_documents(opened):
+    page = opened(Exploration(QRELS, RUNS, measure="CWLA(C='inst(2)',A='max',max_rel=2)"))
+    page.slide("C.T", 40)
+    page.until(lambda: page.find(".cwla-text").get_attribute("value") != "CWLA(C='inst(2)',A='max',max_rel=2)")
+    measure = page.find(".cwla-text").get_attribute("value")
+    same_tables(page, measure, RUNS)
+    rows = page.all(".cwla-table:nth-child(2) tbody tr[draggable] th")
+    page.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", rows[1])
+    ActionChains(page.browser).click_and_hold(rows[2]).move_to_element(rows[0]).move_by_offset(
+        0, -2
+    ).release().perform()
+    moved = {HOSTILE: 9.0, "b": 8.0, "c": 7.0}
+    same_tables(page, measure, RUNS | {"new": {**RUNS["new"], "q1": moved}})
+    page.all('.cwla-table:nth-child(1) [data-way="down"]')[0].click()
+    old = {"b": 9.0, HOSTILE: 8.0, "x": 7.0, "c": 6.0}
+    same_tables(
+        page, measure, {"old</script>": {**RUNS["old</script>"], "q1": old}, "new": {**RUNS["new"], "q1": moved}}
+    )
+
+
+def test_seconds_follow_the_sliders_of_time(opened):
+    page = opened(Exploration(QRELS, RUNS, lengths=WORDS, measure="TBG(unseen=5)"))
+    pyterrier_cwla.register_lengths("words", WORDS)
+    for path, place in (("half_life", 20), ("words_per_second", 30)):
+        paths = [one.get_attribute("data-path") for one in page.all(".cwla-sliders [data-path]")]
+        path = next((one for one in paths if path in one), paths[0])
+        before = page.find(".cwla-text").get_attribute("value")
+        page.slide(path, place)
+        page.until(lambda before=before: page.find(".cwla-text").get_attribute("value") != before)
+    measure = page.find(".cwla-text").get_attribute("value").replace("TBG(", "TBG(lengths=words,")
+    same_tables(page, measure, RUNS)
+
+
+def test_the_order_of_two_rankings_changes_at_the_marked_value(opened):
+    grades = {"A": [1, 0, 0, 0], "B": [0, 1, 1, 1]}
+    page = opened(Exploration.of_grades(grades))
+    flip = float(page.find(".cwla-wins").text.split("below ")[1].split(";")[0])
+    for phi, better in ((flip - 1e-3, "A"), (flip + 1e-3, "B")):
+        scores = {
+            name: score(of, C=f"rbp({phi})", A="erg", max_rel=1, judged=[1, 1, 1, 1, 0, 0, 0])
+            for name, of in grades.items()
+        }
+        assert max(scores, key=scores.get) == better
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_hostile_names_of_all_kinds(opened, width):
+    names = ["</script><script>document.title=1</script>", '"><img src=x onerror="document.title=1">', "a\u202eb\u0000\x1b[2J",
+             "{{7*7}}${7*7}", "&lt;b&gt;", "w" * 300, "'; alert(1); //"]  # fmt: skip
+    qrels = {names[1]: dict.fromkeys(names, 1) | {names[0]: 0}, names[0]: {names[0]: 1}}
+    ranking = {name: 9.0 - at for at, name in enumerate(names)}
+    runs = {
+        names[0]: dict.fromkeys(qrels, ranking),
+        names[1]: {qid: {name: -score for name, score in ranking.items()} for qid in qrels},
+    }
+    texts, about = dict.fromkeys(names, names[1]), dict.fromkeys(qrels, names[0])
+    page = opened(Exploration(qrels, runs, texts=texts, queries=about, topic=names[1]), width=width)
+    assert page.ids(0) == [harmless(name) for name in names]
+    assert page.browser.title.startswith("User models")
+    assert not page.all("img, #explorer script, #explorer style")
+    assert page.browser.execute_script("return document.scripts.length") == 2
+    before = page.scores()
+    page.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", page.all("button.cwla-grade")[0])
+    page.all("button.cwla-grade")[0].click()
+    page.until(lambda: page.scores() != before)
+    assert page.find("[role=alert]").text == ""
+    page.typed("<img/src/onerror>")
+    page.until(lambda: "<img/src" in page.find("[role=alert]").text)
+    assert not page.all("img")
+    assert page.browser.execute_script("return document.documentElement.scrollWidth") <= width
+    assert not page.errors()
+
+
+def test_the_address_needs_its_token(browser):
+    with served(Exploration.of_grades([1])) as server, seen_at(browser, server.address.partition("?")[0]):
+        page = Page(browser)
+        assert page.find("body").text.startswith("403 Forbidden. Open the address")
+        assert "explorer" not in browser.page_source.partition("pyterrier-cwla explore")[0]
+        page.errors()  # the browser logs the 403
+
+
+def test_a_program_that_does_not_answer_is_an_error_and_the_page_stays(opened):
+    page = opened(Exploration.of_grades(GRADES))
+    before = page.scores()
+    page.browser.execute_cdp_cmd("Network.enable", {})
+    offline = {"offline": True, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+    page.browser.execute_cdp_cmd("Network.emulateNetworkConditions", offline)
+    try:
+        page.slide("C.phi", 100)
+        page.until(lambda: "still running" in page.find("[role=alert]").text)
+    finally:
+        page.browser.execute_cdp_cmd("Network.emulateNetworkConditions", offline | {"offline": False})
+    assert page.scores() == before
+    page.slide("C.phi", 100)
+    page.until(lambda: page.scores() != before)
+    assert page.find("[role=alert]").text == ""
+    page.errors()  # the browser logs the failed request
+
+
+def test_every_control_is_reached_by_tab_and_shows_the_focus(opened):
+    page = opened(Exploration(QRELS, RUNS, lengths=WORDS, measure="TBG(unseen=5)"))
+    page.browser.execute_script("document.querySelector('.cwla-five').open = true")
+    script = """
+        const all = [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")].filter(
+            (one) => one.checkVisibility() && !one.disabled && one.tabIndex >= 0 && (one.type !== "radio" || one.checked));
+        const one = document.activeElement, style = getComputedStyle(one);
+        const name = one.getAttribute("aria-label") || one.labels?.[0]?.textContent || one.textContent;
+        return [all.length, all.indexOf(one), style.outlineStyle, parseFloat(style.outlineWidth), (name || "").trim()]"""
+    reached = []
+    while -1 not in reached and len(reached) < 200:
+        page.browser.switch_to.active_element.send_keys(Keys.TAB)
+        number, at, style, wide, name = page.browser.execute_script(script)
+        reached.append(at)
+        assert at == -1 or (style != "none" and wide >= 1 and name), (at, style, wide, name)
+    assert reached == [*range(number), -1]
+
+
+def test_nothing_moves_for_users_who_want_less_motion(opened):
+    page = opened(Exploration.of_grades(GRADES))
+    media = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
+    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    moving = """
+        return [...document.querySelectorAll("*")].filter((one) => {
+            const style = getComputedStyle(one);
+            return style.animationName !== "none" || style.transitionDuration.split(",").some((time) => parseFloat(time) > 0);
+        }).map((one) => one.className)"""
+    assert page.browser.execute_script(moving) == []
