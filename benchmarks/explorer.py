@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shutil
 import statistics
 import threading
 
@@ -50,9 +51,10 @@ def main() -> None:
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
+    driver = webdriver.ChromeService(shutil.which("chromedriver"))
     for option in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1280,1800"):
         options.add_argument(option)
-    with webdriver.Chrome(options) as browser:
+    with webdriver.Chrome(options, driver) as browser:
         for measure in ("CWLA(C='rbp(0.8)',A='erg',max_rel=2)", "CWLA(C='inst(2)',A='erg',max_rel=2)", "TBG"):
             times = _times(browser, measure)
             low, middle, high = min(times), statistics.median(times), max(times)

@@ -150,7 +150,7 @@ def written(measures: Sequence[Preset] = MEASURES, pairs: Sequence[Pair] = PAIRS
         "presets": base64.b64encode(gzip.compress(json.dumps(known, allow_nan=False).encode(), mtime=0)).decode(),
     }
     packed = 'JSON.parse(document.getElementById("start").textContent).presets'
-    return page(start, f"({_SCRIPT.read_text(encoding='utf-8').strip()})({packed})", TITLE)
+    return page(start, f"({_SCRIPT.read_text(encoding='utf-8').strip()})({packed})", TITLE, about="explorer.html")
 
 
 def exploration_of(pairs: Sequence[Pair] = PAIRS) -> Exploration:

@@ -10,6 +10,7 @@ import base64
 import shutil
 import tempfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,10 @@ PICTURES = {
 }
 
 
+def _is_ready(browser: Any, text: str) -> bool:
+    return bool(browser.execute_script(_READY, text))
+
+
 def main() -> None:
     """Take all pictures."""
     options = webdriver.ChromeOptions()
@@ -54,7 +59,7 @@ def main() -> None:
         for name, (measure, text, topic, first, last) in PICTURES.items():
             browser.get(page.as_uri())
             browser.execute_script(_CHOOSE, measure, topic)
-            WebDriverWait(browser, 10).until(lambda _, text=text: browser.execute_script(_READY, text))
+            WebDriverWait(browser, 10).until(partial(_is_ready, text=text))
             browser.execute_async_script("setTimeout(arguments[0], 800)")  # the sweep and the topics follow
             (STATIC / f"explorer_{name}.png").write_bytes(_taken(browser, browser.execute_script(_PLACE, first, last)))
 

@@ -15,6 +15,7 @@ GROUPS = {
     "Compare and explain": [
         "compare_your_own_runs",
         "tbg_and_cwla_beside_ndcg",
+        "explore_user_models",
         "unjudged_documents",
         "intents_and_duplicates",
         "large_runs_and_dask",

@@ -176,8 +176,8 @@ def _of_spec(spec: Spec, path: str) -> Iterator[Control]:
 
 
 def _of_parameter(parameter: Parameter, path: str, value: Any, of: str, says: str) -> Iterator[Control]:
-    symbol = _SYMBOLS.get(parameter.name)
-    label = f"{symbol} ({parameter.name}) of {of}" if symbol else f"{parameter.name} of {of}"
+    symbol = _SYMBOLS.get(parameter.name, parameter.name.replace("_", " "))
+    label = f"{symbol} ({parameter.name}) of {of}" if parameter.name in _SYMBOLS else f"{symbol} of {of}"
     if parameter.name == "cutoff":
         symbol, label = "k", f"k, the number of results that {of} scores (@k)"
     common = {"path": path, "group": "parameters", "label": label, "value": _text(value), "says": says}
@@ -196,7 +196,7 @@ def _of_parameter(parameter: Parameter, path: str, value: Any, of: str, says: st
             "at": steps.index(_text(value)),
             "range": whole + interval,
             "sweep": sweep,
-            "symbol": symbol or parameter.name,
+            "symbol": symbol,
         }
     else:
         yield {**common, "kind": "text"}

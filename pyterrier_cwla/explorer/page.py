@@ -11,10 +11,11 @@ from string import Template
 from typing import Any
 
 SCRIPT, STYLE = "explorer.js", "explorer.css"
+_LINK = '<p class="about"><a href="{0}">What this page shows, and how to open it on your runs</a></p>'
 _NONE = "default-src 'none'; base-uri 'none'; form-action 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'"
 
 
-def page(start: Mapping[str, Any], ask: str, title: str, connect: str = "'none'") -> str:
+def page(start: Mapping[str, Any], ask: str, title: str, connect: str = "'none'", about: str = "") -> str:
     """Return the page as HTML.
 
     Parameters
@@ -27,12 +28,15 @@ def page(start: Mapping[str, Any], ask: str, title: str, connect: str = "'none'"
         Title of the page.
     connect : str, default="'none'"
         Where the page may send requests to, as in a Content-Security-Policy.
+    about : str, default=""
+        Address of a page about the explorer, for a link.
     """
     nonce = secrets.token_urlsafe(16)
     run = f"""cwlaExplorer(
   document.getElementById("explorer"), JSON.parse(document.getElementById("start").textContent), {ask});"""
     return Template(source("page.html")).substitute(
         title=escape(title),
+        link=_LINK.format(escape(about)) if about else "",
         nonce=nonce,
         policy=escape(f"{_NONE.format(nonce)}; connect-src {connect}"),
         style=source(STYLE),
