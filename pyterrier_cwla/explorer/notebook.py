@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..errors import BadParameter
 from ..errors.extras import needed
 from ..measures.of_ir_measures import metric_of
 from ..measures.parsing import measures_of
@@ -41,9 +42,9 @@ def explore(
         Document lengths in words, for measures with time; by default the run's column ``doc_length``, or the default
         table. Documents of lists of grades are ``"d1"``, ``"d2"``, … and have 500 words by default.
     texts, queries : dict, Series, DataFrame or dataset, optional
-        Texts of documents and of topics, by id.
+        Texts of documents and of topics, by id; only with `runs`.
     topic : str, optional
-        The first topic; by default the first that all runs answer.
+        The first topic; by default the first that all runs answer. Only with `runs`.
 
     Returns
     -------
@@ -53,7 +54,8 @@ def explore(
     Raises
     ------
     BadParameter
-        If there is no such topic, if the measure follows no user model, or if there are more than two runs.
+        If there is no such topic, if the measure follows no user model, if there are more than two runs, or if texts
+        or a topic are given without runs.
     CWLAError
         If anywidget is not installed.
 
@@ -70,6 +72,9 @@ def explore(
             qrels, runs, measure=measure, lengths=lengths, texts=texts, queries=queries, topic=topic
         )
     else:
+        unused = [name for name, of in (("texts", texts), ("queries", queries), ("topic", topic)) if of is not None]
+        if unused:
+            raise BadParameter(f"{unused[0]}= needs runs=: lists of grades have no document ids and one topic.")
         grades = _examples(measure) if qrels is None else qrels
         exploration = Exploration.of_grades(grades, measure=measure, lengths=lengths)
     return ExplorerWidget(exploration)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 import anywidget
@@ -33,10 +34,12 @@ export default {
     };
     model.on("msg:custom", answered);
     const root = document.createElement("div");
+    root.dataset.lmSuppressShortcuts = "true"; // keys are for the page, not for the cell of JupyterLab
     el.append(root);
     const stop = cwlaExplorer(root, model.get("start"), ask);
     return () => {
       model.off("msg:custom", answered);
+      for (const { timer } of waiting.values()) clearTimeout(timer);
       stop();
     };
   },
@@ -79,3 +82,16 @@ class ExplorerWidget(anywidget.AnyWidget):
         topics = len(self.exploration.topics)
         of_topics = f" on {topics:,} topics" if topics > 1 else ""
         return f"<explorer of {self.exploration.measure!r} with {runs}{of_topics}>"
+
+    def _repr_html_(self) -> str:
+        """Return the first state in words, for pages of notebooks that show no widgets."""
+        state = self.start["state"]
+        said = [
+            " ".join(state["measure"]["sentences"]),
+            *(one["sentence"] for one in state["rankings"]),
+            *([state["difference"]["sentence"]] if state["difference"] else ()),
+            "The page with controls needs a running notebook.",
+        ]
+        text, topic = escape(state["measure"]["text"]), escape(state["topic"])
+        head = f"<p><b>Explorer of <code>{text}</code>, topic {topic}</b></p>"
+        return head + "".join(f"<p>{escape(one)}</p>" for one in said)

@@ -9,7 +9,7 @@ import pytest
 
 import pyterrier_cwla
 from pyterrier_cwla import TBG, explore, score
-from pyterrier_cwla.errors import CWLAError
+from pyterrier_cwla.errors import BadParameter, CWLAError
 from tests.support.browsing import seen_at
 
 pytest.importorskip("anywidget", reason="needs the extra [explorer]")
@@ -50,6 +50,23 @@ def test_it_has_a_text():
     assert repr(explore([2, 0, 1])) == "<explorer of CWLA(C='rbp(0.8)',A='erg',max_rel=2) with ranking>"
     both = explore({"q": {"a": 1}, "p": {"a": 1}}, {"A": {"q": {"a": 1.0}, "p": {"a": 1.0}}}, measure="AP")
     assert repr(both) == "<explorer of AP with A on 2 topics>"
+
+
+def test_pages_without_widgets_have_the_first_state_in_words():
+    html = explore(QRELS, RUNS, measure="RBP(p=0.5,rel=1)")._repr_html_()
+    assert "<code>RBP(p=0.5,rel=1)</code>" in html
+    assert "0.5000" in html
+    assert "0.2500" in html
+    name = "<img src=x onerror=alert()>"
+    html = explore({name: [1, 0]}, measure="AP")._repr_html_()
+    assert "<img" not in html
+    assert "&lt;img" in html
+
+
+@pytest.mark.parametrize("name", ["texts", "queries", "topic"])
+def test_texts_and_topics_need_runs(name):
+    with pytest.raises(BadParameter, match=f"^{name}= needs runs="):
+        explore([1, 0], **{name: "1"})
 
 
 @pytest.mark.parametrize("measure", [TBG, TBG(half_life=60), pyterrier_cwla.CWLA(C="rr", A="err", max_rel=1)])
@@ -171,6 +188,13 @@ def test_a_users_own_continuation_and_hostile_ids(shown):
     assert page.ids(0) == [HOSTILE, "b"]
     assert page.browser.title == "widget"
     assert not page.all("img")
+
+
+@pytest.mark.slow
+def test_keys_are_for_the_page_and_not_for_the_notebook(shown):
+    """JupyterLab takes arrow keys on sliders for itself, but not within elements with this attribute."""
+    page = shown(explore([1, 0]))
+    assert page.find('[data-lm-suppress-shortcuts="true"] input[type="range"]')
 
 
 @pytest.mark.slow
