@@ -34,7 +34,8 @@ export default {
     };
     model.on("msg:custom", answered);
     const root = document.createElement("div");
-    root.dataset.lmSuppressShortcuts = "true"; // keys are for the page, not for the cell of JupyterLab
+    // Keys are for the page: JupyterLab would move to another cell at the arrow keys of a slider.
+    root.addEventListener("keydown", (event) => event.stopPropagation());
     el.append(root);
     const stop = cwlaExplorer(root, model.get("start"), ask);
     return () => {

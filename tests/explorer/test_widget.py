@@ -191,10 +191,14 @@ def test_a_users_own_continuation_and_hostile_ids(shown):
 
 
 @pytest.mark.slow
-def test_keys_are_for_the_page_and_not_for_the_notebook(shown):
-    """JupyterLab takes arrow keys on sliders for itself, but not within elements with this attribute."""
-    page = shown(explore([1, 0]))
-    assert page.find('[data-lm-suppress-shortcuts="true"] input[type="range"]')
+def test_keys_move_the_slider_and_not_the_cells_of_the_notebook(shown):
+    page = shown(explore([1, 0], measure="RBP(p=0.5,rel=1)"))
+    page.browser.execute_script("""
+        window.keys = [];
+        document.addEventListener("keydown", (event) => { window.keys.push(event.key); event.preventDefault(); })""")
+    page.control("p").find_element("css selector", "input").send_keys("\ue013")  # the key Arrow Up
+    page.until(lambda: page.scores() != ["0.5000"])
+    assert page.browser.execute_script("return window.keys") == []
 
 
 @pytest.mark.slow
