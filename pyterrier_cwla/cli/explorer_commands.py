@@ -26,10 +26,14 @@ def explore(
     ],
     other: Other = None,
     measure: Annotated[
-        str | None, typer.Option("--measure", "-m", metavar="MEASURE", help="Measure to begin with; by default RBP.")
+        str | None,
+        typer.Option(
+            "--measure", "-m", metavar="MEASURE", help="Measure to begin with; by default RBP with graded gains."
+        ),
     ] = None,
     query: Annotated[
-        str | None, typer.Option("--query", "-q", metavar="ID", help="Topic to begin with; by default the first.")
+        str | None,
+        typer.Option("--query", "-q", metavar="ID", help="Topic to begin with; by default the first of the judgments."),
     ] = None,
     run_name: RunName = None,
     lengths: LengthsFile = None,

@@ -285,6 +285,7 @@ def _discounts(walk: Walk) -> np.ndarray:
         return np.broadcast_to(walk.V * walk.A, (1, width))[0]
     if not metric.A.fact("linear_in_gain"):
         return np.full(width, np.nan)
+    refuse_beyond_memory(4 * 8 * width * width, f"the discounts of {width:,} ranks")
     one_each = View(view.i, np.eye(width), np.eye(width), view.totals, view._e, view.unseen)
     return np.broadcast_to(_SameUsers(walk, one_each).score, (width, 1))[:, 0]
 

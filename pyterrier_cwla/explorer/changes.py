@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import ir_measures
@@ -13,8 +14,8 @@ from ..errors import BadParameter, CWLAError, near
 from ..measures.named import CWLA, CWLAMeasure
 from ..measures.of_ir_measures import metric_of
 from ..measures.parsing import measures_of
-from ..model.language import ROLES, TABLES, Grades, In, Named, Parameter, Spec, parse
-from .controls import CHOICES, ROWS, START, numbers_of
+from ..model.language import ROLES, TABLES, Grades, Named, Parameter, Spec, parse
+from .controls import CHOICES, OWN, ROWS, START, clashing, numbers_of
 
 _OWN_START: dict[str, dict[str, Any]] = {"CWLA": {"A": "erg"}, "RBP": {"rel": 1}}
 _OF_METRIC = (
@@ -48,18 +49,28 @@ def changed(measure: Measure, path: str, text: str, highest: float) -> Measure:
     if path == "measure":
         return _started(text, highest)
     role, _, inner = path.partition(".")
-    own = {p.name for p in ROWS[str(measure.NAME)].parameters}
+    if role == OWN:
+        return _given(measure, {inner: _literal(text)})
+    own = {p.name for p in ROWS[str(measure.NAME)].parameters} - clashing(measure)
     if inner:
         spec = _with_value(getattr(metric_of(measure, highest), role), inner.split("."), text)
         return _given(measure if role in own else _as_cwla(measure, highest), {role: spec})
-    if role in CHOICES and not isinstance(_allowed(measure, role), In):
-        spec = _first_spec(CHOICES[role][0], text, highest)
-        new = measure if role in own else _as_cwla(measure, highest)
-        needs_highest = spec.part.wants_max_rel and metric_of(new, highest).max_rel is None
-        return _given(new, {role: spec, **({"max_rel": highest} if needs_highest else {})})
+    if role in CHOICES:
+        return _with_choice(measure if role in own else _as_cwla(measure, highest), role, text, highest)
     if role in ("norm", "end") and role not in own:
         measure = _as_cwla(measure, highest)
     return _given(measure, {role: _literal(text)})
+
+
+def _with_choice(measure: Measure, role: str, text: str, highest: float) -> Measure:
+    """Return a measure with another function, and with what the function needs besides."""
+    spec, metric = _first_spec(CHOICES[role][0], text, highest), metric_of(measure, highest)
+    values: dict[str, Any] = {role: spec}
+    if spec.part.wants_max_rel and metric.max_rel is None:
+        values["max_rel"] = highest
+    if role == "effort" and metric.unseen is None and replace(metric, effort=spec).unseen_effort is None:
+        values["unseen"] = START["unseen"]
+    return _given(measure, values)
 
 
 def _started(name: str, highest: float) -> Measure:
@@ -87,10 +98,6 @@ def _as_cwla(measure: Measure, highest: float) -> Measure:
     metric = metric_of(measure, highest)
     values = {name: getattr(metric, name) for name in _OF_METRIC if getattr(metric, name) is not None}
     return CWLA(**values, max_rel=metric.max_rel or highest)
-
-
-def _allowed(measure: Measure, name: str) -> Any:
-    return next((p.allowed for p in ROWS[str(measure.NAME)].parameters if p.name == name), None)
 
 
 def _first_spec(kind: str, text: str, highest: float) -> Spec:
@@ -131,8 +138,8 @@ def _with_value(spec: Spec, path: list[str], text: str) -> Spec:
     """Return a function with one parameter changed; `path` leads to it through functions among the parameters."""
     values = dict(spec.values)
     name, *inner = path
-    if name not in values:
-        raise BadParameter(f"{spec} has no parameter {name!r}. {near(name, values)}")
+    if name not in values or (inner and not isinstance(values[name], Spec)):
+        raise BadParameter(f"{spec} has no parameter {'.'.join(path)!r}. {near(name, values)}")
     if inner:
         values[name] = _with_value(values[name], inner, text)
     elif name == spec.part.many:

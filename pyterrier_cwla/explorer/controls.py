@@ -30,7 +30,7 @@ CHOICES = {
 _ENDS = {"open": "open: the list goes on without gain", "stop": "stop: all users leave at the last result"}
 _NORM, _END = "Normaliser: what is the score divided by?", "End of the list"
 _STEPS = 200  # values of a slider
-_FEW = {"rel": 4, "max_rel": 10}  # highest values of sliders of grades
+_FEW = {"rel": 4, "min_rel": 2, "max_rel": 10}  # highest values of sliders of grades
 _WIDE = 1e6  # an interval with a higher end is treated as one without an end
 _SYMBOLS = {"phi": "φ", "gamma": "γ", "theta": "θ", "delta": "δ", "beta": "β"}
 _LEFT_OUT = frozenset({"lengths", "duplicates", "duplicate_gain", "calibration", "judged_only", "missing", "gains"})
@@ -40,6 +40,15 @@ START: dict[str, Any] = {
     "beta": 0.5, "p": 1, "times": 2, "values": (0.9, 0.5, 0), "C": "rbp(0.8)", "half_life": 224, "unseen": 10,
     "first": "rbp(0.9)", "second": "rr",
 }  # fmt: skip
+
+
+OWN = "own"
+"""First part of the path of a parameter that has the name of a choice, such as A of IFTRate."""
+
+
+def clashing(measure: Measure) -> set[str]:
+    """Return the numbers among the parameters of a measure that have the name of a choice."""
+    return {p.name for p in ROWS[str(measure.NAME)].parameters if p.name in CHOICES and isinstance(p.allowed, In)}
 
 
 def controls_of(measure: Measure, highest: float) -> list[Control]:
@@ -93,7 +102,7 @@ def _names() -> list[dict[str, str]]:
 
 def _named(name: str) -> str:
     if name == "CWLA":
-        return "CWLA: any five choices"
+        return "CWLA: any user model with any aggregation"
     title = getattr(_entry(name).equation, "title", "")
     return f"{name}: {title}" if title else name
 
@@ -162,7 +171,8 @@ def _parameters(measure: Measure, metric: Metric, highest: float) -> Iterator[Co
             if parameter.name == "max_rel":
                 parameter = Parameter("max_rel", In(f"[{max(highest, 1):g}, 1e15]", whole=True))
                 value = metric.max_rel or highest
-            yield from _of_parameter(parameter, parameter.name, value, str(measure.NAME), _meaning(measure, parameter))
+            path = f"{OWN}.{parameter.name}" if parameter.name in clashing(measure) else parameter.name
+            yield from _of_parameter(parameter, path, value, str(measure.NAME), _meaning(measure, parameter))
 
 
 def _of_spec(spec: Spec, path: str) -> Iterator[Control]:

@@ -17,7 +17,7 @@ from ..data.columns import Columns, run_columns
 from ..data.document_tables import without_files
 from ..data.lengths import Lengths
 from ..data.texts import documents
-from ..errors import BadParameter, CWLAError, CWLAWarning, near
+from ..errors import BadParameter, CWLAError, CWLAWarning, near, some
 from ..errors.sanitise import harmless
 from ..files.arrow_arrays import of_numbers
 from ..files.inputs import loaded, named_pair, runs_by_name
@@ -25,7 +25,7 @@ from ..measures.named import RowMeasure
 from ..measures.of_ir_measures import computation_of, needs_of, user_model_of
 from ..measures.parsing import measures_of
 from ..measures.provider import judged
-from ..model.language import float_or_int
+from ..model.language import TABLES, Spec, float_or_int
 from .changes import changed
 from .controls import steps_of
 from .states import Ranked, Topic, state_of
@@ -173,7 +173,7 @@ class Exploration:
             The answer, or ``{"error": message, "measure": {"text": …}}``. Files that a measure names are read only if
             the measure was given when the exploration was made.
         """
-        text = str(request.get("measure") or repr(self.measure))
+        text = repr(self.measure) if request.get("measure") is None else str(request["measure"])
         try:
             return self._checked(request, text)
         except CWLAError as error:
@@ -246,8 +246,9 @@ class Exploration:
 
     def _of_text(self, text: str) -> Measure:
         """Return the measure of a text. Measures that were made here keep their tables and functions."""
-        if text in self._measures:
-            return self._measures[text]
+        known = self.measure if text == repr(self.measure) else self._measures.get(text)
+        if known is not None and _is_current(known):
+            return known
         return self._ready(measures_of([text])[0])
 
     def _ready(self, measure: Measure) -> Measure:
@@ -272,7 +273,10 @@ class Exploration:
     def _answered(self) -> list[str]:
         topics = [qid for qid in self.judgments.qids if all(qid in self._segments[name] for name in self.rows)]
         if not topics:
-            raise BadParameter("no judged topic is answered by all runs: give a run and the judgments of its topics.")
+            answered = ", ".join(f"{name} has {some(rows.names)}" for name, rows in self.rows.items())
+            raise BadParameter(
+                f"no judged topic is answered by all runs: {some(self.judgments.qids)} are judged, and {answered}."
+            )
         return topics
 
     @property
@@ -319,6 +323,12 @@ class Exploration:
 def _ranked(rows: Rows, segment: int) -> Ranked:
     order = rows.in_rank_order(np.arange(len(rows.columns)))
     return Ranked(rows.columns, order[rows.starts[segment] : rows.ends[segment]])
+
+
+def _is_current(measure: Measure) -> bool:
+    """Return whether the functions of a measure are the present ones of their names; notebooks define them again."""
+    specs = [bound for bound in getattr(measure, "_bound", {}).values() if isinstance(bound, Spec)]
+    return all(TABLES[spec.part.kind].get(spec.name) is spec.part for spec in specs)
 
 
 def _one_or_two(runs: Any) -> dict[str, Any]:

@@ -45,7 +45,10 @@ function cwlaExplorer(root, start, ask) {
     const focused = root.getRootNode().activeElement;
     const id = focused && root.contains(focused) ? focused.id : "";
     draw();
-    if (id && !root.contains(focused)) [...root.querySelectorAll("[id]")].find((one) => one.id === id)?.focus();
+    if (!id || root.contains(focused)) return;
+    const again = [...root.querySelectorAll("[id]")].find((one) => one.id === id);
+    again?.focus({ preventScroll: true });
+    again?.scrollIntoView({ block: "nearest" });
   }
 
   // ---- requests: one at a time; of the waiting ones only the newest is sent
@@ -185,7 +188,7 @@ function cwlaExplorer(root, start, ask) {
 
   function build() {
     root.classList.add("cwla-explorer");
-    const five = element("details", { class: "cwla-five" }, element("summary", {}, "The five choices of the measure"), choices);
+    const five = element("details", { class: "cwla-five" }, element("summary", {}, "The choices of the measure"), choices);
     const rank = element("p", { class: "cwla-field" }, element("label", { for: `${ids}rank` }, "Rank "), rankField);
     const how = "Click a grade to change it. Drag a row, or use its arrows, to move a document.";
     root.replaceChildren(
@@ -196,12 +199,33 @@ function cwlaExplorer(root, start, ask) {
       section("Scores", topicField(), about, scores, difference, spokenScores, notes),
       section("Users, rank by rank", axis, charts),
       section("What happens at one rank?", rank, rankAnswer, spokenRank),
-      section("Documents", live ? element("p", { class: "cwla-small" }, how) : "", reset, tables),
+      section("Documents", live ? element("p", { class: "cwla-small" }, how) : "", columnMeanings(), reset, skip(), tables),
       section("Which value of a parameter favours which ranking?", sweepChoice, sweepBody),
       topics,
       strip,
     );
     rankField.value = page.rank;
+  }
+
+  const MEANINGS = [
+    ["see it (V)", "share of the users who see this rank"],
+    ["stop there (L)", "share of the users who stop here; with those who never stop, these shares add up to 1"],
+    ["go on (C)", "share of those who see this rank who go on to the next"],
+    ["share of attention (W)", "V divided by the number of documents that a user sees on average; 0 or none if that is infinite"],
+    ["discount", "what a gain of 1 at this rank adds to the score while users behave the same"],
+    ["value if stopping (A)", "what a user who stops here counts for in the score, after a mean effort has been divided out"],
+    ["adds to score", "gain times discount; the column and what lies below the list add up to the score"],
+  ];
+
+  function columnMeanings() {
+    const rows = MEANINGS.map(([name, says]) => element("div", {}, element("dt", {}, name), element("dd", {}, says)));
+    return element("details", {}, element("summary", {}, "What do the columns mean?"), element("dl", { class: "cwla-meanings" }, rows));
+  }
+
+  /* Each row has three buttons: a way past them for the keyboard. */
+  function skip() {
+    const past = () => (sweepChoice.querySelector("select") || topics.querySelector("button") || text).focus();
+    return element("button", { type: "button", class: "cwla-skip", onclick: past }, "Skip the documents");
   }
 
   /* A list of the topics, which on a page with computed answers are pairs of rankings. */
@@ -408,8 +432,8 @@ function cwlaExplorer(root, start, ask) {
     say(".cwla-upper", one.upper ? `Up to ${one.upper} if all documents without a judgment, and those below the list, had the best gain (pale bar).` : "");
     say(".cwla-mean", one.sentence);
     const beyond = [
-      number(one.beyond) ? `${one.beyond} of the score comes from below the last document.` : "",
-      parseFloat(one.seen_beyond) ? `${one.seen_beyond} of the users go on below the last document.` : "",
+      number(one.beyond) ? `${one.beyond} of the score comes from below the last document (rank ${one.ranks}).` : "",
+      parseFloat(one.seen_beyond) ? `${one.seen_beyond} of the users go on below the last document (rank ${one.ranks}).` : "",
     ];
     say(".cwla-beyond", beyond.join(" ").trim());
     box.querySelectorAll("dd").forEach((cell, i) => (cell.textContent = one.totals[i].value));
@@ -651,7 +675,11 @@ function cwlaExplorer(root, start, ask) {
     const kind = JSON.stringify([page.state.unit, page.state.timed, rankings.map((one) => [one.name, one.ranks, one.columns.id])]);
     if (kind !== shownTables) {
       shownTables = kind;
-      keepingFocus(() => tables.replaceChildren(...rankings.map(table)));
+      const scrolled = [...tables.querySelectorAll(".cwla-scrolls")].map((frame) => frame.scrollTop);
+      keepingFocus(() => {
+        tables.replaceChildren(...rankings.map(table));
+        tables.querySelectorAll(".cwla-scrolls").forEach((frame, at) => (frame.scrollTop = scrolled[at] || 0));
+      });
     }
     rankings.forEach((one, at) => setCells(tables.children[at], one));
   }
@@ -687,8 +715,9 @@ function cwlaExplorer(root, start, ask) {
     const button = { type: "button", id: `${ids}grade-${at}-${id}`, class: "cwla-grade", onclick: () => nextGrade(at, i) };
     const grade = live ? element("button", button) : element("span", { class: "cwla-grade" });
     const chosen = () => pick(i + 1);
+    const reached = (event) => event.target.matches(":focus-visible") && chosen(); // by the keyboard: a click chooses later
     const made = element(
-      "tr", { "data-rank": i + 1, draggable: live ? "true" : false, onclick: chosen, onfocusin: chosen },
+      "tr", { "data-rank": i + 1, draggable: live ? "true" : false, onclick: chosen, onfocusin: reached },
       element("th", { scope: "row" }, String(i + 1)),
       element("td", { class: given ? "cwla-wide" : null }, element("bdi", { class: "cwla-id" }, id), given),
       element("td", {}, grade),
@@ -732,11 +761,16 @@ function cwlaExplorer(root, start, ask) {
   /* Move a document to a place that is computed from its place and the order, which may still be on its way. */
   function moveDocument(at, id, toPlace) {
     const { name, columns } = page.state.rankings[at];
-    const order = [...(edits.orders[name] || columns.id)];
+    const stored = edits.orders[name] || [];
+    const shown = new Set(columns.id); // a cutoff or judged_only hides documents, which keep their places
+    const all = [...stored, ...columns.id.filter((one) => !stored.includes(one))];
+    const order = all.filter((one) => shown.has(one));
     const from = order.indexOf(id);
+    if (from < 0) return;
     const to = Math.max(0, Math.min(order.length - 1, toPlace(from, order)));
     order.splice(to, 0, ...order.splice(from, 1));
-    edits = { ...edits, orders: { ...edits.orders, [name]: order } };
+    const next = order.values();
+    edits = { ...edits, orders: { ...edits.orders, [name]: all.map((one) => (shown.has(one) ? next.next().value : one)) } };
     pick(to + 1);
     change({});
   }

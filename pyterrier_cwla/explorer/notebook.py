@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def explore(
     qrels: Any = None,
     runs: Any = None,
-    *,
     measure: Any = None,
+    *,
     lengths: Any = None,
     texts: Any = None,
     queries: Any = None,
@@ -68,6 +68,8 @@ def explore(
     with needed("explore needs anywidget", extra="explorer"):
         from .widget import ExplorerWidget
     if runs is not None:
+        if isinstance(qrels, list) and all(isinstance(grade, int | float) for grade in qrels):
+            raise BadParameter("give two rankings of grades as a dict: explore({'A': [2, 0, 1], 'B': [0, 1, 2]}).")
         exploration = Exploration(
             qrels, runs, measure=measure, lengths=lengths, texts=texts, queries=queries, topic=topic
         )

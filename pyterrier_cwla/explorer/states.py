@@ -27,6 +27,8 @@ from .controls import controls_of
 from .user_stories import stories_of
 
 _SHOWN = 100  # ranks of a table
+_HIGHEST = 1e15  # absolute value of a grade
+_NO_BOUND = "How much higher the scores could be if all documents were judged is not known for this measure."
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ class Topic:
         return {doc_id: text for text, doc_id in self.shown.items()}
 
     def edited(self, grades: Mapping[str, Any], orders: Mapping[str, Any]) -> Topic:
-        """Return the topic with other grades (None: not judged) and other orders of the first documents."""
+        """Return the topic with other grades (None: not judged) and some documents in another order."""
         if not grades and not orders:
             return self
         new = dict(self.grades)
@@ -151,11 +153,12 @@ class Topic:
         if order is None:
             return ranked
         wanted = [self._known(text) for text in order] if isinstance(order, list) else []
-        first, others = ranked.ids[: len(wanted)], ranked.order[len(wanted) :]
-        if not wanted or sorted(wanted) != sorted(first):
-            raise BadParameter(f"the new order of {name} must have each of its first documents once.")
-        row = dict(zip(first, ranked.order.tolist(), strict=False))
-        return replace(ranked, order=np.array([*(row[doc_id] for doc_id in wanted), *others]))
+        place = {doc_id: at for at, doc_id in enumerate(ranked.ids)}
+        if not wanted or len(set(wanted)) < len(wanted) or not place.keys() >= set(wanted):
+            raise BadParameter(f"the new order of {name} must have documents of this ranking, each once.")
+        places, new = [place[doc_id] for doc_id in wanted], ranked.order.copy()
+        new[sorted(places)] = ranked.order[places]  # documents that are not named keep their places
+        return replace(ranked, order=new)
 
     @property
     def grade_steps(self) -> list[str]:
@@ -165,7 +168,7 @@ class Topic:
 
 
 def _number(grade: Any, text: str) -> float:
-    if isinstance(grade, bool) or not isinstance(grade, int | float) or not math.isfinite(grade):
+    if isinstance(grade, bool) or not isinstance(grade, int | float) or not abs(grade) <= _HIGHEST:
         raise BadParameter(f"the grade of {text} must be a number or null.")
     return float(grade)
 
@@ -185,9 +188,9 @@ def state_of(measure: Measure, topic: Topic, notes: Iterable[str] = ()) -> dict[
     explanations = [explain_run(topic.judgments, run, topic.qid, measure, name) for name, run in topic.runs.items()]
     highest = max(topic.highest, float(topic.judgments.pool.highest or 0))
     upper = _upper(measure, topic, explanations)
+    bounds: list[float | None] = [None] * len(explanations) if upper is None else [*upper]
     rankings = [
-        _ranking(name, one, bound, topic)
-        for (name, one), bound in zip(zip(topic.runs, explanations, strict=True), upper, strict=True)
+        _ranking(name, one, bound, topic) for name, one, bound in zip(topic.runs, explanations, bounds, strict=True)
     ]
     metric = metric_of(measure, highest)
     controls = controls_of(measure, highest)
@@ -207,18 +210,18 @@ def state_of(measure: Measure, topic: Topic, notes: Iterable[str] = ()) -> dict[
         "grades": topic.grade_steps,
         "rankings": rankings,
         "difference": _difference([*map(harmless, topic.runs)], [one.score for one in explanations]),
-        "notes": [*notes],
+        "notes": [*notes, *([_NO_BOUND] if upper is None else [])],
     }
 
 
-def _upper(measure: Measure, topic: Topic, explanations: list[Explanation]) -> list[float | None]:
+def _upper(measure: Measure, topic: Topic, explanations: list[Explanation]) -> list[float] | None:
     """Return the score of each ranking if unjudged documents had the best gain, or None if no bound is known."""
     with suppress(CWLAError):
         residual = Residual(measure=measure)
         if residual.is_a_bound:
             added = computation_of(residual).prepare(topic.judgments)(topic.aligned).tolist()
             return [one.score + more for one, more in zip(explanations, added, strict=True)]
-    return [None] * len(explanations)
+    return None
 
 
 def _ranking(name: str, explanation: Explanation, upper: float | None, topic: Topic) -> dict[str, Any]:

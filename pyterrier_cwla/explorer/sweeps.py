@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -126,34 +127,49 @@ def _flips(
         first, second = _scores(at(repr(value)), topic)
         return float(second - first)
 
+    def edge(signed: float, equal: float) -> str:
+        """Return where equal scores begin or end, between a value with a difference and one without."""
+        for _ in range(40):
+            middle = (signed + equal) / 2
+            signed, equal = (middle, equal) if abs(difference(middle)) > _NOISE else (signed, middle)
+        return f"{equal:.4g}"
+
+    numbers = [float(value) for value in values]
     found = []
     for low, high in pairwise(known):
-        if signs[low] == signs[high] or np.isnan(signs[low:high]).any():
+        if signs[low] == signs[high]:
             continue
         below = int(signs[low] > 0)
-        if high > low + 1:  # equal scores in between
+        if np.isnan(signs[low:high]).any():  # no scores in between
+            found.append(_Flip(below, values[low], values[high]))
+        elif high > low + 1 and whole:  # equal scores in between
             found.append(_Flip(below, values[low + 1], values[high - 1]))
+        elif high > low + 1:
+            first, last = edge(numbers[low], numbers[low + 1]), edge(numbers[high], numbers[high - 1])
+            found.append(_Flip(below, first, last))
         elif whole:
             found.append(_Flip(below, values[high], values[high], wins_there=True))
         else:
-            root = f"{brentq(difference, float(values[low]), float(values[high]), xtol=1e-10):.4g}"
-            found.append(_Flip(below, root, root))
+            with suppress(ValueError):  # a user's function that gives other values each time
+                root = f"{brentq(difference, numbers[low], numbers[high], xtol=1e-10):.4g}"
+                found.append(_Flip(below, root, root))
     return found
 
 
 def _who_wins(names: Sequence[str], symbol: str, values: Sequence[str], scores: Floats, flips: Sequence[_Flip]) -> str:
     """Return which ranking scores higher over the range, in words."""
     signs = _signs(scores)
-    signs = signs[np.isfinite(signs)]
-    span = f"{symbol} from {values[0]} to {values[-1]}"
-    if not len(signs):
-        return f"There are no scores for {span}."
+    known = np.flatnonzero(np.isfinite(signs))
+    if not len(known):
+        return f"There are no scores for {symbol} from {values[0]} to {values[-1]}."
+    span = f"{symbol} from {values[known[0]]} to {values[known[-1]]}"
+    signs = signs[known]
     if not signs.any():
         return f"{names[0]} and {names[1]} have equal scores for {span}."
     if not flips:
-        winner = names[int(signs.sum() > 0)]
-        ties = " or the same" if (signs == 0).any() else ""
-        return f"{winner} scores higher{ties} for {span}: the order never changes."
+        at = int(signs.sum() > 0)
+        never = f"never scores lower than {names[1 - at]}" if (signs == 0).any() else "scores higher"
+        return f"{names[at]} {never} for {span}: the order never changes."
     parts = [f"{names[flips[0].below]} scores higher for {symbol} below {flips[0].first}"]
     parts += [
         f"{names[after.below]} for {symbol} {flip.since} and below {after.first}" for flip, after in pairwise(flips)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..model.language import Spec, written
 from ..model.metric import Metric
 
-_READ = "Users read a ranking from the top, and each of them stops somewhere. The score is what they get on average."
+_READ = "Users read a ranking from the top, and most of them stop somewhere. The score is what they get on average."
 GO_ON = {
     "prec": "Every user reads exactly {k} documents.",
     "rbp": "After every document, a user goes on with probability φ = {phi}, and stops otherwise. The higher φ is, the"
@@ -20,7 +20,8 @@ GO_ON = {
     " probability γ = {gamma}.",
     "inst": "A user wants a gain of T = {T}. The more of it is found, and the earlier the rank, the more users stop.",
     "insq": "A user wants T = {T} relevant documents. The more are wanted, the deeper users read, whatever they find.",
-    "decay": "Users leave as time (or other effort) goes by: half of them are left after {half_life} {unit}.",
+    "decay": "Users leave as time (or other effort) goes by: after {half_life} {unit}, half of them have gone. The"
+    " larger this half-life is, the deeper users read.",
     "carterette1": "Rank i is seen by 1/i of the users, down to rank {k}.",
     "carterette2": "A user goes on after every document without gain, down to rank {k}. After a gain, the more was"
     " found so far, the more users go on.",
@@ -35,8 +36,8 @@ GO_ON = {
 }
 VALUE = {
     "etg": "A user gets the sum of the gains of all documents that were read.",
-    "erg": "A user gets the sum of the gains of all documents that were read. The mean of all users is divided by their"
-    " mean effort: it is a gain per document, or per second.",
+    "erg": "A user gets the sum of the gains of all documents that were read. The score is the mean of this, divided by"
+    " the mean effort of all users: a gain for each of the {unit} spent.",
     "err": "A user gets 1 divided by the effort: 1 for stopping at rank 1, 1/2 at rank 2, and so on if every document"
     " costs the same.",
     "avg": "A user gets the mean gain of the documents that were read: the sum of gains divided by the effort.",

@@ -8,6 +8,7 @@ from typing import Any
 import anywidget
 import traitlets
 
+from ..errors.sanitise import harmless
 from .exploration import Exploration
 from .page import SCRIPT, STYLE, source
 
@@ -75,8 +76,13 @@ class ExplorerWidget(anywidget.AnyWidget):
 
     def _answer(self, _widget: Any, message: dict[str, Any], _buffers: Any) -> None:
         """Answer a request of one view of the page."""
-        answer = self.exploration.answer(message["request"])
-        self.send({"view": message["view"], "number": message["number"], "answer": answer})
+        try:
+            answer = self.exploration.answer(message["request"])
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {harmless(str(error))}", "measure": {"text": ""}}
+            raise  # the notebook shows where
+        finally:
+            self.send({"view": message["view"], "number": message["number"], "answer": answer})
 
     def __repr__(self) -> str:
         runs = " and ".join(self.start["runs"])

@@ -78,7 +78,7 @@ def test_measures_can_be_explored(measure):
 
 
 def test_examples_have_a_note_on_their_lengths():
-    assert TBG.explore().start["state"]["notes"] == ["Documents have 500 words."]
+    assert TBG.explore().start["state"]["notes"][:1] == ["Documents have 500 words."]
     assert explore().start["state"]["notes"] == []
 
 
@@ -214,3 +214,17 @@ def test_a_view_that_is_removed_stops_listening(shown):
 def test_it_fits_a_narrow_page(shown, scheme):
     page = shown(explore(QRELS, RUNS), width=400, scheme=scheme)
     assert page.browser.execute_script("return document.documentElement.scrollWidth") <= 400
+
+
+def test_failures_are_answered_too(monkeypatch):
+    widget = explore([1, 0])
+    sent = answers_of(widget)
+    monkeypatch.setattr(widget.exploration, "answer", lambda request: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        widget._answer(widget, {"view": "v", "number": 7, "request": {}}, [])
+    assert "ZeroDivisionError" in sent[0]["answer"]["error"]
+
+
+def test_two_lists_are_one_dict():
+    with pytest.raises(CWLAError, match="dict"):
+        explore([1, 0], [0, 1])
