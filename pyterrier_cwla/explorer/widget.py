@@ -79,10 +79,10 @@ class ExplorerWidget(anywidget.AnyWidget):
         try:
             answer = self.exploration.answer(message["request"])
         except Exception as error:
-            answer = {"error": f"{type(error).__name__}: {harmless(str(error))}", "measure": {"text": ""}}
+            said = f"{type(error).__name__}: {harmless(str(error))}"
+            self.send({"view": message["view"], "number": message["number"], "answer": {"error": said}})
             raise  # the notebook shows where
-        finally:
-            self.send({"view": message["view"], "number": message["number"], "answer": answer})
+        self.send({"view": message["view"], "number": message["number"], "answer": answer})
 
     def __repr__(self) -> str:
         runs = " and ".join(self.start["runs"])
